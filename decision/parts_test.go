@@ -225,7 +225,7 @@ func TestATraceDoesNotNameAForgottenPerson(t *testing.T) {
 		assert.Equal(t, name, trace.Source)
 		assert.Contains(t, trace.Prompt, "[source]: it is full", what)
 		st := h.Config().Store
-		_, err = st.Commit(ctx, store.Batch{Forget: []string{name}})
+		err = store.Run(ctx, st, store.Job{Forget: []string{name}})
 		require.NoError(t, err)
 		n := 0
 		for r, err := range st.Find(ctx, store.Query{Kind: "decision.trace"}) {

@@ -269,7 +269,7 @@ func TestImportKeepsCanonicalNames(t *testing.T) {
 	into := newWorld(t, feedback.Config{})
 	_, err := into.Import(ctx, tree(t, feedback.Archive{Rules: []feedback.Rule{r}}), "igor", "x")
 	require.NoError(t, err)
-	_, err = into.store.Commit(ctx, store.Batch{Forget: []string{"cleo"}})
+	err = store.Run(ctx, into.store, store.Job{Forget: []string{"cleo"}})
 	require.NoError(t, err)
 	text, err := json.Marshal(into.export())
 	require.NoError(t, err)

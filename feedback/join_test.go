@@ -44,7 +44,7 @@ func TestAPersonJoins(t *testing.T) {
 	assert.Equal(t, []string{"ann", "bob", "cleo"}, p.Authors)
 	assert.Contains(t, p.Warnings, feedback.WarnWords)
 	assert.Less(t, p.Confidence, 0.7)
-	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"cleo"}})
+	err = store.Run(ctx, w.store, store.Job{Forget: []string{"cleo"}})
 	require.NoError(t, err)
 	p = w.approve(w.pending(), "cleo", "ann")
 	assert.Equal(t, feedback.StatePending, p.Status, "none of them is an outsider")

@@ -155,7 +155,7 @@ func TestForgettingLeavesNoName(t *testing.T) {
 	require.Contains(t, all(), "ann")
 	require.Contains(t, all(), "cleo")
 	prompt := w.inject("prd", "").Prompt
-	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"ann", "cleo"}})
+	err = store.Run(ctx, w.store, store.Job{Forget: []string{"ann", "cleo"}})
 	require.NoError(t, err)
 	assert.NotContains(t, all(), "ann")
 	assert.NotContains(t, all(), "cleo")
@@ -174,7 +174,7 @@ func TestForgettingInAnotherCaseLeavesTheQuorum(t *testing.T) {
 	p := w.propose("paul", rule("Be brief"))
 	p, err := w.review(p, approve, "Ann")
 	require.NoError(t, err)
-	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	err = store.Run(ctx, w.store, store.Job{Forget: []string{"ann"}})
 	require.NoError(t, err)
 	p, err = w.review(p, approve, "Ann")
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestADecisionOfSomebodyForgottenIsKnown(t *testing.T) {
 	w.add(f)
 	require.NoError(t, w.consume(&queue{messages: [][]byte{message("event", "Ann", "too long")}},
 		&dead{}, nil))
-	_, err := w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	err := store.Run(ctx, w.store, store.Job{Forget: []string{"ann"}})
 	require.NoError(t, err)
 	n.all = nil
 

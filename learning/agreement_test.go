@@ -148,7 +148,7 @@ func TestAgreementIsCapped(t *testing.T) {
 	assert.Zero(t, e.Standing.Fires, "it was not shown")
 	f.say(thumb("yes", "other", false))
 	assert.InDelta(t, (1+10.)/(2+10+0.8), f.confidence("yes"), 1e-9)
-	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
+	err = store.Run(ctx, f.store, store.Job{Expunge: []string{"ann"}})
 	require.NoError(t, err)
 	assert.InDelta(t, 0.5, f.confidence("yes"), 1e-9)
 }
@@ -379,7 +379,7 @@ func TestAgreementNamesNobody(t *testing.T) {
 	f.answerOfModel("e")
 	_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "Zoe"})
 	require.NoError(t, err)
-	_, err = f.store.Commit(ctx, store.Batch{Forget: []string{"Zoe"}})
+	err = store.Run(ctx, f.store, store.Job{Forget: []string{"Zoe"}})
 	require.NoError(t, err)
 	kinds, _ := learning.RecordKinds("learning")
 	for _, kind := range kinds {

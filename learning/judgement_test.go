@@ -260,7 +260,7 @@ func TestExpungeAtAnyTime(t *testing.T) {
 	}
 	f.clock.Advance(40 * 24 * time.Hour)
 	f.sweep()
-	_, err := f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
+	err := store.Run(ctx, f.store, store.Job{Expunge: []string{"ann"}})
 	require.NoError(t, err)
 	s := f.standing("h")
 	assert.InDelta(t, (1+150)/(2+150+150*0.8), s.Confidence, 1e-9)
@@ -671,7 +671,7 @@ func TestExplain(t *testing.T) {
 	}
 	assert.InDelta(t, 4.4/6.6, sum.Mean(), 1e-12, "the shares add up to what the ceiling holds")
 
-	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
+	err = store.Run(ctx, f.store, store.Job{Expunge: []string{"ann"}})
 	require.NoError(t, err)
 	assert.InDelta(t, 0.3, f.confidence("h"), 1e-12,
 		"without ann, it is as if she had never been there")

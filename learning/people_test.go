@@ -47,7 +47,7 @@ func (f *fixture) raw(kind string) (all []string) {
 
 func (f *fixture) forget(names ...string) {
 	f.Helper()
-	_, err := f.store.Commit(ctx, store.Batch{Forget: names})
+	err := store.Run(ctx, f.store, store.Job{Forget: names})
 	require.NoError(f, err)
 	for _, name := range names {
 		assert.NotContains(f, f.answer("e").People(), name)

@@ -271,7 +271,7 @@ func TestForget(t *testing.T) {
 			Constraints: learning.Constraints{FeedbackWeight: 1}}))
 	}
 	require.NoError(t, f.Unpin(ctx, "h", "Ann", ""))
-	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
+	err := store.Run(ctx, f.store, store.Job{Forget: []string{"Ann"}})
 	require.NoError(t, err)
 	kinds, _ := learning.RecordKinds("learning")
 	for _, kind := range append(kinds, store.Audit) {
@@ -306,7 +306,7 @@ func TestForgetInAnotherCase(t *testing.T) {
 	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann",
 		Value: -1})
 	require.NoError(t, err)
-	_, err = f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
+	err = store.Run(ctx, f.store, store.Job{Forget: []string{"Ann"}})
 	require.NoError(t, err)
 	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann",
 		Value: 1})
@@ -509,7 +509,7 @@ func TestEachPersonsUndoCounts(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Len(t, f.counted("h")["implicit_undo"], 41)
-	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"person 7"}})
+	err := store.Run(ctx, f.store, store.Job{Forget: []string{"person 7"}})
 	require.NoError(t, err)
 	forgotten := f.answer("e")
 	assert.Len(t, forgotten.Statements, 41, "the answer and the other undos are still there")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -111,43 +112,42 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 		return err
 	}
 	changed := !is(before["HalfLife"], m.cfg.HalfLife)
-	b := store.Batch{Policies: m.kinds.policies(m.cfg.policy())}
+	policies := m.kinds.policies(m.cfg.policy())
+	job := store.Job{At: m.orNow(time.Time{}), Rebuild: make(map[string]evidence.Policy)}
 	for _, kind := range []string{m.kinds.heuristic, m.kinds.people} {
-		if err := m.rebuilt(ctx, &b, kind, changed); err != nil {
+		other, err := m.differs(ctx, kind, policies[kind])
+		if err != nil {
 			return err
 		}
+		if changed || other {
+			job.Rebuild[kind] = policies[kind]
+		}
 	}
-	if !changed && b.Rebuild == nil { // a call whose reply was lost has done it
+	if len(job.Rebuild) == 0 { // a call whose reply was lost has done it
 		return nil
 	}
 	row, err := c.Overwrite(ctx, m.cfg.Store, m.cfg.Now())
 	if err != nil {
 		return err
 	}
-	b.Records = []store.Record{row, store.AuditEntry{
-		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}),
-		Actor:  actor,
+	tx.Put(row)
+	tx.Put(store.AuditEntry{
+		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: job.At, Actor: actor,
 		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason,
 		Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
-	}.Record()}
-	tx.Add(b)
+	}.Record())
+	tx.Start(job)
 	return nil
 }
 
-// rebuilt has a batch make cells of a kind anew: all of them, or those that are kept with another
-// half-life than the batch wants.
-func (m *Module) rebuilt(ctx context.Context, b *store.Batch, kind string, all bool) error {
+// differs reports whether a cell of a kind is kept with another half-life than the policy has.
+func (m *Module) differs(ctx context.Context, kind string, policy evidence.Policy) (bool, error) {
 	for part, err := range m.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
-		if err != nil {
-			return err
-		}
-		other := all || part.Tally.HalfLife != b.Policies[kind].HalfLife
-		// parts of a cell come together
-		if n := len(b.Rebuild); other && (n == 0 || b.Rebuild[n-1] != part.Cell) {
-			b.Rebuild = append(b.Rebuild, part.Cell)
+		if err != nil || part.Tally.HalfLife != policy.HalfLife {
+			return err == nil, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // is reports whether a setting is stored with this value.

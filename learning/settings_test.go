@@ -59,7 +59,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.Equal(t, aDay, same.Config().HalfLife, "a field that is not set is the stored one")
 	same.apply("1", "h", 1)
 	same.fire("h", "new", "s")
-	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann", "bob"}})
+	err = store.Run(ctx, f.store, store.Job{Expunge: []string{"ann", "bob"}})
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, same.standing("h").Fires, "sources are apart")
 	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"),
@@ -77,7 +77,7 @@ func TestRebuildNeedsTheHistory(t *testing.T) {
 	_, err := learning.Rebuild(ctx, cfg, "", "")
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 	assert.Zero(t, f.another(learning.Config{}).Config().HalfLife)
-	_, err = f.store.Commit(ctx, store.Batch{Reset: []store.Selection{{Kind: "learning.heuristic"}}})
+	err = store.Run(ctx, f.store, store.Job{Reset: []store.Selection{{Kind: "learning.heuristic"}}})
 	require.NoError(t, err)
 	_, err = learning.Rebuild(ctx, cfg, "", "")
 	require.NoError(t, err, "after a reset there is nothing to need it for")

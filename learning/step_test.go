@@ -427,7 +427,7 @@ func TestForgottenPeople(t *testing.T) {
 	f.clock.Advance(time.Minute)
 	f.sweep()
 	forget := func(name string) *answer.Answer {
-		_, err := f.store.Commit(ctx, store.Batch{Forget: []string{name}})
+		err := store.Run(ctx, f.store, store.Job{Forget: []string{name}})
 		require.NoError(t, err)
 		a := f.answer("e")
 		assert.NotContains(t, a.People(), name)

@@ -82,13 +82,9 @@ func plain(c evidence.Cell) evidence.Cell {
 	return c
 }
 
-// editionCells names the cells of an edition.
-func (m *Module) editionCells(heuristicID string, edition uint64) (all []store.Selection) {
-	cells := m.confidenceCells(nil, heuristicID, edition)
-	for _, c := range append(cells, m.answerCells(nil, heuristicID, edition)...) {
-		all = append(all, store.Selection{Kind: c.Kind, Item: c.Item, Name: c.Name})
-	}
-	return all
+// editionCells returns the cells of an edition.
+func (m *Module) editionCells(heuristicID string, edition uint64) []evidence.Cell {
+	return m.answerCells(m.confidenceCells(nil, heuristicID, edition), heuristicID, edition)
 }
 
 // A seen heuristic is one as the module has read it last, which the store may have changed since.

@@ -125,7 +125,7 @@ func TestExplainAfterAnUndoIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Agent.React(ctx, given.ID, loop.Reaction{Person: "bob", Value: 1}))
 	require.NoError(t, w.Agent.Undo(ctx, given.ID, "zoe"))
-	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"zoe"}})
+	err = store.Run(ctx, w.store, store.Job{Forget: []string{"zoe"}})
 	require.NoError(t, err)
 	confidences := func() (all []float64) {
 		account, err := w.Agent.Explain(ctx, given.ID)

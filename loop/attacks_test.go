@@ -102,7 +102,7 @@ func TestTheUndoOfAnothersAnswer(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Greater(t, mean(), before-0.1)
-	_, err = st.Commit(ctx, store.Batch{Expunge: []string{"mallory"}})
+	err = store.Run(ctx, st, store.Job{Expunge: []string{"mallory"}})
 	require.NoError(t, err)
 	assert.InDelta(t, before, mean(), 1e-9)
 }

@@ -150,7 +150,7 @@ func TestAReviewerHasTwoSpellings(t *testing.T) {
 		require.NoError(t, second(w.Correct(ctx, id, loop.Correction{
 			Reviewer: exact, Text: "Never run go mod tidy.",
 		})))
-		_, err := w.store.Commit(ctx, store.Batch{Forget: test.forget})
+		err := store.Run(ctx, w.store, store.Job{Forget: test.forget})
 		require.NoError(t, err)
 		account, err := w.Explain(ctx, id)
 		require.NoError(t, err)

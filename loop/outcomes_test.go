@@ -389,7 +389,7 @@ func TestAPersonIsForgotten(t *testing.T) {
 			require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: "ann"}))
 		}
 	}
-	_, err = st.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	err = store.Run(ctx, st, store.Job{Forget: []string{"ann"}})
 	require.NoError(t, err)
 }
 
@@ -405,7 +405,7 @@ func TestAPersonIsForgottenByPatterns(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	err = store.Run(ctx, w.store, store.Job{Forget: []string{"ann"}})
 	require.NoError(t, err)
 }
 

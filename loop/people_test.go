@@ -48,7 +48,7 @@ func (c *crowd) react(id, person string, value float64) {
 }
 
 func (c *crowd) forget(person string) {
-	_, err := c.store.Commit(ctx, store.Batch{Forget: []string{person}})
+	err := store.Run(ctx, c.store, store.Job{Forget: []string{person}})
 	require.NoError(c.t, err)
 }
 

@@ -287,7 +287,7 @@ func TestEveryUndoIsListed(t *testing.T) {
 			return all
 		}
 		assert.Equal(t, []string{"bob -1"}, outcomes())
-		_, err := w.kept.Commit(ctx, store.Batch{Forget: []string{"bob"}})
+		err := store.Run(ctx, w.kept, store.Job{Forget: []string{"bob"}})
 		require.NoError(t, err)
 		assert.Empty(t, outcomes())
 		require.NoError(t, w.Undo(ctx, "model", "lee"))

@@ -77,7 +77,7 @@ func TestTenants(t *testing.T) {
 	ask(umbrella, "at last")
 	system, _ = model.last()
 	assert.Contains(t, system, "Answer in one sentence", "a rule of all agents is one of all tenants")
-	_, err = st.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	err = store.Run(ctx, st, store.Job{Forget: []string{"ann"}})
 	require.NoError(t, err)
 	require.NoError(t, umbrella.Strategy().Refresh(ctx))
 	assert.Less(t, umbrella.mean("", "a"), before, "a person is forgotten in all tenants")

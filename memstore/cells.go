@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -311,6 +312,56 @@ func (s *state) items(in space, sample *store.Sample) []string {
 	sample.Given, sample.All = len(items), len(all)
 	slices.Sort(items)
 	return items
+}
+
+// selected appends the parts of a cell that a query selects.
+func (c *cell) selected(q *store.CellQuery, oldest evidence.Instant, to []evidence.Part,
+) []evidence.Part {
+	had := len(to)
+	switch {
+	case q.Lost && (c.lostAt() > 0 || c.expired(oldest)), !q.Lost && q.Naming == "":
+		to = c.parts(to)
+	case q.Naming != "" && !c.names(q.Naming):
+		return to
+	case q.Naming != "":
+		mayHold := func(p evidence.Part) bool { return p.Source == q.Naming || !c.policy.ByOrigin }
+		for _, p := range c.parts(nil) {
+			if mayHold(p) {
+				to = append(to, p)
+			}
+		}
+	}
+	if len(to) == had && !q.Lost && (q.Empty || q.Naming != "") {
+		to = append(to, evidence.Part{Cell: c.Cell})
+	}
+	return to
+}
+
+// naming returns the cells that name a source, in order.
+func (s *state) naming(source string, now evidence.Instant) (all []*cell, err error) {
+	oldest := s.oldestHistory(now)
+	for c := range s.cells() {
+		lost := func(t tally) bool { return t.lostSource }
+		// What is past its time is about to be lost.
+		losing := func(e entry) bool { return e.Recorded < oldest && e.Source != "" && c.counts(&e) }
+		if slices.ContainsFunc(c.tallies, lost) ||
+			!c.policy.ByOrigin && slices.ContainsFunc(c.history, losing) {
+			return nil, fmt.Errorf("in a cell of kind %q and scope %q: %w", c.Kind, c.Scope,
+				evidence.ErrForgotten)
+		}
+		if c.names(source) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b *cell) int { return a.Compare(b.Cell) })
+	return all, nil
+}
+
+// names reports whether a cell has a source in its sums, its history or its name.
+func (c *cell) names(source string) bool {
+	return c.named(source) ||
+		slices.ContainsFunc(c.history, func(e entry) bool { return e.Source == source }) ||
+		slices.ContainsFunc(c.tallies, func(t tally) bool { return t.Source == source })
 }
 
 // scopes returns the scopes of a kind that have evidence, in order.

@@ -89,7 +89,7 @@ func TestRetractAfterItsSourceIsGone(t *testing.T) {
 		put(t, st, store.Batch{Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
 			Observations: []evidence.Observation{o}})
 	}
-	put(t, st, store.Batch{Expunge: []string{"ann"}})
+	put(t, st, expunging("ann"))
 	put(t, st, store.Batch{Retract: []string{"0"}})
 	assert.EqualValues(t, 2, sums(t, st, cell).N())
 }
@@ -183,7 +183,8 @@ func TestStoreWithoutHistory(t *testing.T) {
 	again := apart
 	again.ID, again.Source = "again", "bob"
 	put(t, st, store.Batch{
-		Expunge: []string{"ann"}, Policies: map[string]evidence.Policy{"apart": {ByOrigin: true,
+		Expunge: []store.SourceOf{{Cell: apart.Cell, Source: "ann"}},
+		Policies: map[string]evidence.Policy{"apart": {ByOrigin: true,
 			HalfLife: time.Hour}}, Observations: []evidence.Observation{again},
 	})
 	assert.EqualValues(t, 1, sums(t, st, apart.Cell).N(),
@@ -191,7 +192,7 @@ func TestStoreWithoutHistory(t *testing.T) {
 	observed(t, st, named)
 	assert.Empty(t, history(t, st, cell))
 	for what, b := range map[string]store.Batch{
-		"retract": {Retract: []string{"named"}}, "expunge": {Expunge: []string{"ann"}},
+		"retract": {Retract: []string{"named"}}, "expunge": expunging("ann"),
 		"rebuild": {Rebuild: []evidence.Cell{cell}},
 	} {
 		_, err := st.Commit(ctx, b)
@@ -218,7 +219,7 @@ func TestStoreReusesOrigins(t *testing.T) {
 			o.Source = []string{"stays", fmt.Sprint("goes", round)}[i%2]
 			put(t, st, store.Batch{Policies: policies, Observations: []evidence.Observation{o}})
 		}
-		put(t, st, store.Batch{Expunge: []string{fmt.Sprint("goes", round)}})
+		run(t, st, store.Job{Expunge: []string{fmt.Sprint("goes", round)}})
 		got := sums(t, st, cell)
 		assert.EqualValues(t, 3*(round+1), got.N())
 		assert.Equal(t, evidence.InstantOf(start), got.Last())
@@ -241,7 +242,7 @@ func TestStoreGivesMemoryBack(t *testing.T) {
 			o.Cell = item(round*each + i)
 			observed(t, st, o)
 		}
-		put(t, st, store.Batch{Reset: []store.Selection{{Kind: "kind", Scope: "scope0"}}})
+		run(t, st, store.Job{Reset: []store.Selection{{Kind: "kind", Scope: "scope0"}}})
 		stay := item(round*each + 1)
 		assert.EqualValues(t, 1, sums(t, st, stay).N())
 		n := 0
@@ -251,7 +252,7 @@ func TestStoreGivesMemoryBack(t *testing.T) {
 			n++
 		}
 		assert.Equal(t, each/2, n)
-		put(t, st, store.Batch{Reset: []store.Selection{{Kind: "kind", Scope: "scope1"}}})
+		run(t, st, store.Job{Reset: []store.Selection{{Kind: "kind", Scope: "scope1"}}})
 		switch now := heap(); round {
 		case 0:
 			before = now

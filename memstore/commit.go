@@ -24,8 +24,6 @@ type txn struct {
 	// The fields below are what the first batch takes away.
 	copies    map[*cell]*cell
 	retracted []*known
-	edits     map[*row]edit
-	minted    *store.PseudonymKey // the key, if the store has had none
 }
 
 // A sighting is an observation with the hash of its id.
@@ -160,11 +158,6 @@ func (t *txn) checkPolicies() error {
 // checkRecords checks the revisions, and that there is room for new records.
 func (t *txn) checkRecords() error {
 	grows := make(map[*kind]int)
-	for _, e := range t.edits {
-		if e.gone {
-			grows[e.kind]--
-		}
-	}
 	for i := range t.batches {
 		for k := range t.batches[i].Records {
 			r := &t.batches[i].Records[k]
@@ -212,15 +205,10 @@ func undeclared(batches, batch, record int) error {
 	return &heed.InputError{Field: field, Reason: "must have been declared"}
 }
 
-// has reports whether a record has a revision, 0 if there is none, when the batches are applied. A
-// record that the commit edits has no revision that a writer can have seen.
+// has reports whether a record has a revision, 0 if there is none.
 func (t *txn) has(ref store.Ref, revision uint64) bool {
 	r := t.row(ref)
-	e, edited := t.edits[r]
-	if r == nil || e.gone {
-		return revision == 0
-	}
-	return revision == r.revision && !edited
+	return r == nil && revision == 0 || r != nil && revision == r.revision
 }
 
 // apply changes the state. Nothing in it can fail.
@@ -231,7 +219,6 @@ func (t *txn) apply() {
 	for _, k := range t.retracted {
 		k.retracted = true
 	}
-	t.forget()
 	changed := make(map[*kind]bool)
 	for i := range t.batches {
 		b := &t.batches[i]

@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -73,7 +74,7 @@ func TestDumpRoundTrip(t *testing.T) {
 	before := put(t, st, store.Batch{Records: []store.Record{removed}})[0].Revision
 	assert.Equal(t, before, put(t, loaded, store.Batch{Records: []store.Record{removed}})[0].Revision,
 		"no revision comes again")
-	put(t, loaded, store.Batch{Forget: []string{"Ann"}})
+	run(t, loaded, store.Job{Forget: []string{"Ann"}})
 	_, n := get(t, loaded, "2")
 	assert.Regexp(t, "^forgotten-", n.By, "the kind was loaded, too")
 }
@@ -257,8 +258,8 @@ func TestStoreMakesNoJSON(t *testing.T) {
 	for i := range 5 {
 		r := store.Record{Ref: store.Ref{Kind: "silent", ID: fmt.Sprint(i)}, At: time.Now(),
 			Keys: []string{"k=1", "person=bob"}, Body: store.Of(&silent{i})}
-		r.Revision = put(t, st, store.Batch{Records: []store.Record{r},
-			Forget: []string{"ann"}})[0].Revision
+		run(t, st, store.Job{Forget: []string{"ann"}})
+		r.Revision = put(t, st, store.Batch{Records: []store.Record{r}})[0].Revision
 		require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{r.Ref}))
 		got, err := store.Decode[*silent](s.Records[i].Body)
 		require.NoError(t, err)
@@ -319,10 +320,12 @@ func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
 			require.ErrorAs(t, err, new(*heed.InputError))
 		}
 	}
+	cells := make(map[text.Hash]evidence.Cell)
 	for _, row := range rows {
 		switch {
 		case row.Cell != nil:
 			c := row.Cell.EvidenceCell()
+			cells[row.Cell.Hash] = c
 			o := evidence.Observation{ID: "new", Cell: c, Reward: 1, Weight: 1, At: start}
 			try(store.Batch{
 				Observations: []evidence.Observation{o}, PartsOf: []evidence.Cell{c},
@@ -332,7 +335,8 @@ func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
 		case row.Observation != nil:
 			try(store.Batch{Retract: []string{row.Observation.ID}})
 		case row.Tally != nil:
-			try(store.Batch{Forget: []string{row.Tally.Source}})
+			of := store.SourceOf{Cell: cells[row.Tally.Cell], Source: row.Tally.Source}
+			try(store.Batch{Expunge: []store.SourceOf{of}})
 		case row.Record != nil:
 			try(store.Batch{Records: []store.Record{
 				{Ref: store.Ref{Kind: row.Record.Kind, ID: row.Record.ID}, Revision: row.Record.Revision}}})

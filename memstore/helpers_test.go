@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 var (
@@ -57,4 +58,13 @@ func history(t testing.TB, st *memstore.Store, c evidence.Cell) (ids []string) {
 		ids = append(ids, o.ID)
 	}
 	return ids
+}
+
+func run(t require.TestingT, st store.Store, job store.Job) {
+	require.NoError(t, store.Run(ctx, st, job))
+}
+
+// expunging takes a source out of the one cell of most tests.
+func expunging(source string) store.Batch {
+	return store.Batch{Expunge: []store.SourceOf{{Cell: cell, Source: source}}}
 }

@@ -131,9 +131,9 @@ func (p *plainStore) apply(b *store.Batch, receipt *store.Receipt, kept []string
 
 func (p *plainStore) takeAway(b *store.Batch, receipt *store.Receipt, kept []string) {
 	remove := func(gone func(evidence.Observation) bool) { p.kept = slices.DeleteFunc(p.kept, gone) }
-	for _, s := range b.Reset {
-		remove(func(x evidence.Observation) bool { return s.Covers(x.Cell) })
-		maps.DeleteFunc(p.restarts, func(c evidence.Cell, _ time.Time) bool { return s.Covers(c) })
+	for _, c := range b.Reset {
+		remove(func(x evidence.Observation) bool { return x.Cell == c })
+		delete(p.restarts, c)
 	}
 	for _, r := range b.Restart {
 		if r.At.After(p.restarts[r.Cell]) {
@@ -149,10 +149,21 @@ func (p *plainStore) takeAway(b *store.Batch, receipt *store.Receipt, kept []str
 		}
 	}
 	remove(func(x evidence.Observation) bool {
-		return slices.Contains(gone, x.ID) || slices.Contains(b.Expunge, x.Source) ||
-			slices.Contains(b.Forget, x.Source)
+		of := store.SourceOf{Cell: x.Cell, Source: x.Source}
+		return slices.Contains(gone, x.ID) || slices.Contains(b.Expunge, of)
 	})
-	for _, name := range b.Forget {
+}
+
+// run does what a job does.
+func (p *plainStore) run(job store.Job) {
+	p.kept = slices.DeleteFunc(p.kept, func(x evidence.Observation) bool {
+		return slices.Contains(job.Expunge, x.Source) || slices.Contains(job.Forget, x.Source) ||
+			slices.ContainsFunc(job.Reset, func(s store.Selection) bool { return s.Covers(x.Cell) })
+	})
+	for _, s := range job.Reset {
+		maps.DeleteFunc(p.restarts, func(c evidence.Cell, _ time.Time) bool { return s.Covers(c) })
+	}
+	for _, name := range job.Forget {
 		p.forget(name)
 	}
 }
@@ -278,7 +289,11 @@ func TestStoreAgreesWithAPlainOne(t *testing.T) {
 					r.store, r.twin = r.twin, r.store
 				}
 			}
-			r.commit()
+			if rapid.IntRange(0, 5).Draw(t, "job") == 0 {
+				r.job()
+			} else {
+				r.commit()
+			}
 			r.compareEvidence()
 			r.compareRecords()
 			r.compareTwins()
@@ -386,8 +401,7 @@ func (r *trial) taking(b *store.Batch) {
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0:
 		c := drawCell.Draw(t, "reset")
-		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item,
-			Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
+		b.Reset = []evidence.Cell{c}
 	case 1:
 		b.Rebuild = []evidence.Cell{drawCell.Draw(t, "rebuild")}
 	case 2:
@@ -398,14 +412,42 @@ func (r *trial) taking(b *store.Batch) {
 	case 4:
 		b.Withdraw = rapid.SliceOfNDistinct(drawID, 1, 3, rapid.ID).Draw(t, "withdraw")
 	case 5:
-		b.Expunge = []string{drawPerson.Draw(t, "expunge")}
-	case 6:
-		b.Forget = []string{drawPerson.Draw(t, "forget")}
+		b.Expunge = []store.SourceOf{
+			{Cell: drawCell.Draw(t, "of"), Source: drawPerson.Draw(t, "expunge")},
+		}
 	}
 	b.Observations = slices.DeleteFunc(b.Observations, func(o evidence.Observation) bool {
-		return slices.Contains(b.Retract, o.ID) || slices.Contains(b.Withdraw, o.ID) ||
-			slices.Contains(b.Expunge, o.Source) || slices.Contains(b.Forget, o.Source)
+		return slices.Contains(b.Retract, o.ID) || slices.Contains(b.Withdraw, o.ID)
 	})
+}
+
+// job runs a job.
+func (r *trial) job() {
+	t := r.T
+	var job store.Job
+	switch rapid.IntRange(0, 3).Draw(t, "what") {
+	case 0:
+		c := drawCell.Draw(t, "reset")
+		job.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item,
+			Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
+	case 1:
+		job.Rebuild = plainPolicies
+	case 2:
+		job.Expunge = []string{drawPerson.Draw(t, "expunge")}
+	case 3:
+		job.Forget = []string{drawPerson.Draw(t, "forget"), drawPerson.Draw(t, "and")}
+	}
+	err := store.Run(ctx, r.store, job)
+	if r.twin != nil {
+		require.Equal(r, err == nil, store.Run(ctx, r.twin, job) == nil)
+	}
+	if err != nil {
+		require.False(r, r.forgetsNothing, "%v", err)
+		require.ErrorIs(r, err, evidence.ErrForgotten)
+		return // it changed nothing, as the comparison will show
+	}
+	r.truth.run(job)
+	r.learnRevisions()
 }
 
 // reload returns a store that was loaded from a dump of another.

@@ -189,7 +189,8 @@ func (f *fire) round(i int) {
 	b := store.Batch{Policies: policies, Observations: []evidence.Observation{steady, wild}}
 	b.PartsOf = store.CellsOf(b.Observations...)
 	if rng.IntN(6) == 0 {
-		b.Reset = []store.Selection{{Kind: "kind", Scope: "scope", Item: fmt.Sprint(rng.IntN(5))}}
+		b.Reset = []evidence.Cell{cell}
+		b.Reset[0].Item = fmt.Sprint(rng.IntN(5))
 	}
 	r := record(id, 0, start.Add(time.Duration(rng.IntN(50))*time.Second), note{By: "Ann"},
 		store.Key("k", fmt.Sprint(rng.IntN(5))), store.PersonKey("ann"))
@@ -201,7 +202,7 @@ func (f *fire) round(i int) {
 	case 0:
 		f.try(store.Batch{Retract: []string{wild.ID}})
 	case 1:
-		f.try(store.Batch{Forget: []string{"ann", "source1"}})
+		assert.NoError(f.t, store.Run(ctx, f.st, store.Job{Forget: []string{"ann", "source1"}}))
 	case 2:
 		f.try(store.Batch{Withdraw: []string{wild.ID, "never"}})
 	case 3:

@@ -54,6 +54,14 @@ func (s *state) declare(rule store.Kind) {
 	}
 }
 
+// declarations returns the kinds that were declared, as records.
+func (s *state) declarations() (all []store.Record, _ error) {
+	for _, k := range s.kinds {
+		all = append(all, store.DeclarationOf(k.Kind))
+	}
+	return all, nil
+}
+
 // record returns the record that a reference names, or the version of a kind.
 func (s *state) record(ref store.Ref) (store.Record, error) {
 	k := s.kinds[ref.Kind]

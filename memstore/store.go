@@ -178,6 +178,9 @@ func (s *Store) Read(
 // Find implements [store.Store]. It notes a few rows first, as the loop may end early, then more,
 // then the rest. A record that moves during the loop is neither missed nor met twice.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	if q.Kind == store.Declarations {
+		return listed(ctx, s, (*state).declarations)
+	}
 	return func(yield func(store.Record, error) bool) {
 		search, err := newSearch(q)
 		if err != nil {
@@ -222,6 +225,11 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 // List implements [store.Store]. It notes the items first, and reads each when the loop comes to
 // it.
 func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	s.start()
+	now := evidence.InstantOf(s.cfg.Now())
+	if q.Naming != "" {
+		return s.naming(ctx, &q, now)
+	}
 	return func(yield func(evidence.Part, error) bool) {
 		in := space{q.Kind, q.Scope}
 		var items []string
@@ -234,7 +242,7 @@ func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 			err = s.read(ctx, func(held *state) error {
 				parts = parts[:0]
 				for _, c := range held.spaces[in][items[i]] {
-					parts = c.parts(parts)
+					parts = c.selected(&q, held.oldestHistory(now), parts)
 				}
 				return nil
 			})
@@ -248,9 +256,22 @@ func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 	}
 }
 
+// naming lists the cells that name a source.
+func (s *Store) naming(
+	ctx context.Context, q *store.CellQuery, now evidence.Instant,
+) iter.Seq2[evidence.Part, error] {
+	return listed(ctx, s, func(held *state) (parts []evidence.Part, err error) {
+		cells, err := held.naming(q.Naming, now)
+		for _, c := range cells {
+			parts = c.selected(q, 0, parts)
+		}
+		return parts, err
+	})
+}
+
 // Scopes implements [store.Store].
 func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
-	return listed(ctx, s, func(held *state) []string { return held.scopes(kind) })
+	return listed(ctx, s, func(held *state) ([]string, error) { return held.scopes(kind), nil })
 }
 
 // History implements [store.Store].
@@ -259,27 +280,29 @@ func (s *Store) History(
 ) iter.Seq2[evidence.Observation, error] {
 	s.start()
 	now := evidence.InstantOf(s.cfg.Now())
-	return listed(ctx, s, func(held *state) (kept []evidence.Observation) {
+	return listed(ctx, s, func(held *state) (kept []evidence.Observation, _ error) {
 		found := held.find(c)
 		if found == nil {
-			return nil
+			return nil, nil
 		}
 		for i := range slices.Backward(found.history) {
 			if e := &found.history[i]; e.Recorded >= held.oldestHistory(now) {
 				kept = append(kept, observationOf(c, e))
 			}
 		}
-		return kept
+		return kept, nil
 	})
 }
 
 // listed reads all that a function lists before it yields the first.
-func listed[T any](ctx context.Context, s *Store, list func(*state) []T) iter.Seq2[T, error] {
+func listed[T any](
+	ctx context.Context, s *Store, list func(*state) ([]T, error),
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var all []T
-		err := s.read(ctx, func(held *state) error {
-			all = list(held)
-			return nil
+		err := s.read(ctx, func(held *state) (err error) {
+			all, err = list(held)
+			return err
 		})
 		if err != nil {
 			yield(*new(T), err)
@@ -311,6 +334,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	}
 	at := evidence.InstantOf(now)
 	return cmp.Or(
+		store.Resume(ctx, s),
 		inSteps(ctx, s, func(held *state) []*cell { return held.expiredCells(at) },
 			func(held *state, c *cell) { held.prune(c, at) }),
 		inSteps(ctx, s, func(held *state) []id { return held.expiredIDs(at) },

@@ -162,7 +162,7 @@ func TestStoreForget(t *testing.T) {
 			Body: store.Of(note{Seen: "ann"})},
 	}})
 	before, _ := get(t, st, "decided")
-	put(t, st, store.Batch{Forget: []string{"Ann"}})
+	run(t, st, store.Job{Forget: []string{"Ann"}})
 	assert.Empty(t, found(t, st, store.Query{Kind: "note", Keys: []string{ann}}))
 	assert.Equal(t, []string{"other"}, found(t, st, store.Query{Kind: "whole"}), "of somebody else")
 	after, n := get(t, st, "decided")
@@ -217,8 +217,8 @@ func TestStoreLimits(t *testing.T) {
 // the history has lost others since. One that was lost can't be, and Withdraw keeps it.
 func TestStoreRetractsAfterReset(t *testing.T) {
 	for name, b := range map[string]store.Batch{
-		"reset":   {Reset: []store.Selection{{Kind: cell.Kind, Scope: cell.Scope}}},
-		"expunge": {Expunge: []string{"ann"}},
+		"reset":   {Reset: []evidence.Cell{cell}},
+		"expunge": expunging("ann"),
 		"restart": {Restart: []store.Restart{{Cell: cell, At: start.Add(-2 * time.Hour)}}},
 	} {
 		st := newStore(t, memstore.Config{HistoryPerCell: 3, Now: newClock().time})

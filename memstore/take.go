@@ -1,25 +1,21 @@
 package memstore
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/people"
 )
 
 // takeAway works out what the first batch takes away, in the order of the batch's fields.
 func (t *txn) takeAway(b *store.Batch) error {
 	t.copies = make(map[*cell]*cell)
-	for _, selection := range b.Reset {
-		for _, cells := range t.spaces[space{selection.Kind, selection.Scope}] {
-			for _, c := range cells {
-				if selection.Covers(c.Cell) {
-					t.copies[c] = &cell{Cell: c.Cell}
-				}
-			}
+	for _, of := range b.Reset {
+		if found := t.find(of); found != nil {
+			t.copies[found] = &cell{Cell: of}
 		}
 	}
 	for _, of := range b.Rebuild {
@@ -50,10 +46,12 @@ func (t *txn) takeAway(b *store.Batch) error {
 			*kept = append(*kept, text)
 		}
 	}
-	if err := t.expunge(slices.Concat(b.Expunge, b.Forget)); err != nil {
-		return err
+	for _, e := range b.Expunge {
+		if err := t.expunge(e); err != nil {
+			return err
+		}
 	}
-	return t.planForget(b.Forget)
+	return nil
 }
 
 // edit returns the copy of a cell that is to take its place, without expired observations.
@@ -107,125 +105,28 @@ func (t *txn) retract(text string) error {
 	return nil
 }
 
-// expunge takes the observations of sources out of all cells.
-func (t *txn) expunge(sources []string) error {
-	if len(sources) == 0 {
+// expunge takes the observations of a source out of a cell.
+func (t *txn) expunge(of store.SourceOf) error {
+	found := t.find(of.Cell)
+	if found == nil {
 		return nil
 	}
-	gone := func(source string) bool { return source != "" && slices.Contains(sources, source) }
-	oldest := t.oldestHistory(t.now)
-	for found := range t.cells() {
-		c := t.copies[found]
-		if c == nil {
-			if c = found; !c.names(gone) && !c.expired(oldest) {
-				continue
-			}
-			c = t.edit(found)
-		}
-		for i := range c.tallies {
-			if c.tallies[i].lostSource {
-				return evidence.ErrForgotten
-			}
-		}
-		c.take(func(e *entry) bool { return gone(e.Source) })
-		c.tallies = slices.DeleteFunc(c.tallies, func(t tally) bool { return gone(t.Source) })
-		for h, from := range c.lost {
-			if from != nil && gone(from.Source) {
-				delete(c.lost, h)
-			}
-		}
+	c := t.edit(found)
+	if slices.ContainsFunc(c.tallies, func(t tally) bool { return t.lostSource }) {
+		return evidence.ErrForgotten
+	}
+	c.take(func(e *entry) bool { return e.Source == of.Source })
+	c.tallies = slices.DeleteFunc(c.tallies, func(t tally) bool { return t.Source == of.Source })
+	maps.DeleteFunc(c.lost, func(_ id, from *dump.Origin) bool {
+		return from != nil && from.Source == of.Source
+	})
+	if len(c.tallies)+len(c.history) == 0 && c.named(of.Source) {
+		c.restart = 0
 	}
 	return nil
 }
 
-// names reports whether a cell has one of some sources, or has lost the source of an observation.
-func (c *cell) names(gone func(source string) bool) bool {
-	return slices.ContainsFunc(c.history, func(e entry) bool { return gone(e.Source) }) ||
-		slices.ContainsFunc(c.tallies, func(t tally) bool { return t.lostSource || gone(t.Source) })
-}
-
-// An edit takes people out of a record.
-type edit struct {
-	kind *kind
-	gone bool // the record as a whole
-	keys []string
-	body store.Body
-}
-
-// planForget finds the records that name people, and works out their edits.
-func (t *txn) planForget(names []string) error {
-	t.edits = make(map[*row]edit)
-	if len(names) == 0 {
-		return nil
-	}
-	key, err := t.pseudonymKey()
-	if err != nil {
-		return err
-	}
-	persons := people.Of(key, names)
-	for _, k := range t.kinds {
-		for _, name := range names {
-			for _, r := range k.keyed[store.PersonKey(name)] {
-				if _, ok := t.edits[r]; ok {
-					continue
-				}
-				text, err := r.body.JSON()
-				var result people.Result
-				if err == nil {
-					result, err = people.Forget(k.Kind, text, r.keys, persons)
-				}
-				if err != nil {
-					return fmt.Errorf("a record of kind %q: %w", k.Name, err)
-				}
-				if result.Gone || result.Changed {
-					t.edits[r] = edit{k, result.Gone, result.Keys, store.Raw(result.JSON)}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// pseudonymKey returns the key of the store. If there is none, the commit makes one.
-func (t *txn) pseudonymKey() (key store.PseudonymKey, err error) {
-	if r := t.row(store.PseudonymKeyRef()); r != nil {
-		return store.Decode[store.PseudonymKey](r.body)
-	}
-	key = store.NewPseudonymKey(t.now.Time())
-	t.minted = &key
-	return key, nil
-}
-
-// forget edits the records, and drops cells of the people's names that hold nothing but a restart.
-func (t *txn) forget() {
-	if len(t.edits) > 0 || t.minted != nil {
-		t.revision++
-	}
-	if t.minted != nil {
-		t.declare(store.Pseudonyms.Kind)
-		of := store.Pseudonyms.Record(*t.minted, 0)
-		t.seq++
-		r := &row{id: of.ID, revision: t.revision, body: of.Body}
-		r.At, r.Seq = evidence.InstantOf(of.At), t.seq
-		t.kinds[of.Kind].insert(r)
-	}
-	for r, e := range t.edits {
-		if e.gone {
-			e.kind.remove(r)
-		} else {
-			e.kind.update(r, r.At, e.keys, t.revision, e.body)
-		}
-	}
-	if t.taking == nil {
-		return
-	}
-	for _, name := range t.taking.Forget {
-		for c := range t.cells() {
-			named := name == c.Scope || name == c.Item || name == c.Name
-			if named && len(c.tallies)+len(c.history) == 0 {
-				c.restart = 0
-				t.copies[c] = c // to be tidied
-			}
-		}
-	}
+// named reports whether a source is in the name of the cell.
+func (c *cell) named(source string) bool {
+	return source == c.Scope || source == c.Item || source == c.Name
 }

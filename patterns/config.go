@@ -216,30 +216,31 @@ func (c *Config) change(ctx context.Context) (settings.Component, error) {
 }
 
 func (r *Recorder) rebuild(tx *store.Tx, component settings.Component, by By) error {
-	ctx := tx.Context()
-	b := store.Batch{Policies: r.policies}
+	ctx, now := tx.Context(), r.cfg.Now()
+	cells := make(map[evidence.Cell]bool)
 	for _, kind := range []string{r.kinds.patternCells, r.kinds.criterionCells} {
 		for part, err := range r.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
 			if err != nil {
 				return err
 			}
-			other := part.Tally.HalfLife != r.policies[kind].HalfLife
-			if other && !slices.Contains(b.Rebuild[max(len(b.Rebuild)-1, 0):], part.Cell) {
-				b.Rebuild = append(b.Rebuild, part.Cell)
+			if part.Tally.HalfLife != r.policies[kind].HalfLife {
+				cells[part.Cell] = true
 			}
 		}
 	}
-	now := r.cfg.Now()
 	changed, err := component.Overwrite(ctx, r.cfg.Store, now)
 	if err != nil {
 		return err
 	}
-	b.Records = []store.Record{changed, r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name,
+	tx.Put(changed)
+	tx.Put(r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name,
 		map[string]string{
 			"maturity.half_life": r.cfg.HalfLife.String(),
 			"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
-			"cells":              fmt.Sprint(len(b.Rebuild)),
-		})}
-	tx.Add(b)
+			"cells":              fmt.Sprint(len(cells)),
+		}))
+	if len(cells) > 0 {
+		tx.Start(store.Job{At: now, Rebuild: r.policies})
+	}
 	return nil
 }

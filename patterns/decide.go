@@ -144,8 +144,7 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 				return "", errDone
 			}
 			if !reset.KeepEvidence {
-				d.tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.patternCells,
-					Item: string(p.ID)}}})
+				d.tx.Add(store.Batch{Reset: []evidence.Cell{r.patternCell(p.ID)}})
 				*t = evidence.Tally{}
 			}
 			return reset.By.Reason, nil
@@ -158,7 +157,7 @@ func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 		len(s.Parts) == 0 {
 		return err
 	}
-	tx.Add(store.Batch{Reset: []store.Selection{{Kind: r.kinds.criterionCells, Item: name}}})
+	tx.Add(store.Batch{Reset: []evidence.Cell{r.criterionCell(name)}})
 	tx.Put(r.audit(tx.ID(r.cfg.NewID), r.cfg.Now(), by, "reset_criterion", name, nil))
 	return nil
 }

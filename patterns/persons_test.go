@@ -75,7 +75,7 @@ func checkPersons[T any](t *testing.T, kind store.View[T]) {
 	if len(names) == 0 {
 		return
 	}
-	_, err = st.Commit(ctx, store.Batch{Forget: names})
+	err = store.Run(ctx, st, store.Job{Forget: names})
 	require.NoError(t, err)
 	for r, err := range st.Find(ctx, store.Query{Kind: kind.Name}) {
 		require.NoError(t, err)

@@ -60,13 +60,11 @@ func TestPlansAreOfNow(t *testing.T) {
 			case n == 15:
 				_, _ = other.Reset(ctx, patterns.Reset{Task: fmt.Sprint("t", rng.IntN(40)), By: by})
 			case n == 16: // past all recorders
-				_, err := w.store.Commit(ctx,
-					store.Batch{Expunge: []string{fmt.Sprint("s", rng.IntN(3))}})
-				require.NoError(t, err)
+				job := store.Job{Expunge: []string{fmt.Sprint("s", rng.IntN(3))}}
+				require.NoError(t, store.Run(ctx, w.store, job))
 			case n == 17:
-				_, err := w.store.Commit(ctx,
-					store.Batch{Forget: []string{fmt.Sprint("s", rng.IntN(3))}})
-				require.NoError(t, err)
+				job := store.Job{Forget: []string{fmt.Sprint("s", rng.IntN(3))}}
+				require.NoError(t, store.Run(ctx, w.store, job))
 			default:
 				w.clock.Advance(time.Duration(rng.IntN(40)) * day / 2)
 			}

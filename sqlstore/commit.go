@@ -199,8 +199,7 @@ func (c *change) enterSQLite(t *tx, lock *query) (version int, revision int64, e
 
 func (c *change) writesRecords() bool {
 	return slices.ContainsFunc(c.batches, func(b store.Batch) bool {
-		return len(b.Records)+len(
-			b.Forget) > 0
+		return len(b.Records) > 0
 	})
 }
 
@@ -232,5 +231,18 @@ func (c *change) run(t *tx) error {
 	if err := c.readParts(pending); err != nil {
 		return err
 	}
+	if len(forgotten(c.batches)) > 0 && t.db.dialect.embedded() {
+		if _, err := t.exec(noteForgotten); err != nil {
+			return err
+		}
+	}
 	return c.raise()
+}
+
+// forgotten returns the people who were forgotten before the batches.
+func forgotten(batches []store.Batch) (names []string) {
+	for i := range batches {
+		names = append(names, batches[i].Forgotten...)
+	}
+	return names
 }

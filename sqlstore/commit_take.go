@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/heedhq/heed"
@@ -13,13 +13,8 @@ import (
 
 // takeAway does the part of a batch that comes before it adds anything.
 func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
-	for _, selection := range b.Reset {
-		for _, q := range resetCells {
-			if _, err := c.t.exec(q, selection.Kind, selection.Scope, selection.Item,
-				selection.Name); err != nil {
-				return err
-			}
-		}
+	if err := c.reset(b.Reset); err != nil {
+		return err
 	}
 	for _, cell := range b.Rebuild {
 		if err := c.rebuild(cell, b.Policies[cell.Kind]); err != nil {
@@ -37,22 +32,40 @@ func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 	if err := c.withdraw(b.Withdraw, receipt); err != nil {
 		return err
 	}
-	if err := c.expunge(b.Expunge); err != nil || len(b.Forget) == 0 {
-		return err
-	}
-	if err := c.expunge(b.Forget); err != nil {
-		return err
-	}
-	return c.forgetPeople(b.Forget)
+	return c.expunge(b.Expunge)
 }
 
-// resetCells has the statements of a reset. The cells go last, as the others look them up.
-var resetCells = []*query{
-	both(`DELETE FROM heed_tally WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
-	both(`DELETE FROM heed_observation WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
-	both(`DELETE FROM heed_lost WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
-	both(`DELETE FROM heed_cell WHERE ` + selected),
+// reset removes cells with all that they have.
+func (c *change) reset(cells []evidence.Cell) error {
+	if len(cells) == 0 {
+		return nil
+	}
+	rows, err := columnOfCells(cells)
+	for _, q := range resetCells {
+		if err == nil {
+			_, err = c.t.exec(q, rows)
+		}
+	}
+	return err
 }
+
+func columnOfCells(cells []evidence.Cell) (string, error) {
+	hashes := make([]string, len(cells))
+	for i, cell := range cells {
+		hashes[i] = hashOfCell(cell)
+	}
+	return column(hashes)
+}
+
+// resetCells has the statements of a reset.
+var resetCells = []*query{
+	both(`DELETE FROM heed_tally WHERE ` + amongCells),
+	both(`DELETE FROM heed_observation WHERE ` + amongCells),
+	both(`DELETE FROM heed_lost WHERE ` + amongCells),
+	both(`DELETE FROM heed_cell WHERE ` + amongCells),
+}
+
+const amongCells = `cell IN (SELECT value->>0 FROM json_each($1))`
 
 var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally
 	WHERE cell = $1`)
@@ -150,8 +163,8 @@ var (
 		WHERE id IN (SELECT value->>0 FROM json_each($1))`)
 	takenOfIDs = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
-	takenOfSources = both(`SELECT ` + observationColumns + ` FROM heed_observation
-		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
+	takenOfSource = both(`SELECT ` + observationColumns + ` FROM heed_observation
+		WHERE ` + amongCells + ` AND source <> '' AND source = $2 ORDER BY seq LIMIT 500`)
 )
 
 // retractable returns, by the hash of an id, nil for one that can be retracted, and for every other
@@ -250,37 +263,48 @@ func (c *change) takeIDs(hashes []string) error {
 }
 
 var (
-	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.lost_source = 1 LIMIT 1`)
-	dropSource = []*query{
-		both(`DELETE FROM heed_tally WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1))`),
-		both(`DELETE FROM heed_lost WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1))`),
+	sourceLostOf = both(`SELECT 1 FROM heed_tally WHERE ` + amongCells + ` AND lost_source = 1 LIMIT 1`)
+	dropSource   = []*query{
+		both(`DELETE FROM heed_tally WHERE ` + amongCells + ` AND source <> '' AND source = $2`),
+		both(`DELETE FROM heed_lost WHERE ` + amongCells + ` AND source <> '' AND source = $2`),
+		both(`DELETE FROM heed_cell WHERE ` + amongCells + ` AND (scope = $2 OR item = $2 OR name = $2)
+			AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
+			AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`),
 	}
 )
 
-func (c *change) expunge(sources []string) error {
-	if len(sources) == 0 {
-		return nil
+func (c *change) expunge(all []store.SourceOf) error {
+	cells := make(map[string][]evidence.Cell)
+	for _, e := range all {
+		cells[e.Source] = append(cells[e.Source], e.Cell)
 	}
-	var kind, scope string
-	switch err := c.t.one(sourceLost, nil, &kind, &scope); {
-	case err == nil:
-		return fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope, evidence.ErrForgotten)
-	case !errors.Is(err, heed.ErrNotFound):
-		return err
-	}
-	rows, err := column(sources)
-	if err != nil {
-		return err
-	}
-	if err := c.take(takenOfSources, rows); err != nil {
-		return err
-	}
-	for _, q := range dropSource {
-		if _, err := c.t.exec(q, rows); err != nil {
+	for _, source := range slices.Sorted(maps.Keys(cells)) {
+		if err := c.expungeFrom(cells[source], source); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// expungeFrom takes a source out of cells.
+func (c *change) expungeFrom(cells []evidence.Cell, source string) error {
+	rows, err := columnOfCells(cells)
+	if err != nil {
+		return err
+	}
+	lost, err := c.t.finds(sourceLostOf, rows)
+	if err == nil && lost {
+		err = evidence.ErrForgotten
+	}
+	if err == nil {
+		err = c.take(takenOfSource, rows, source)
+	}
+	for _, q := range dropSource {
+		if err == nil {
+			_, err = c.t.exec(q, rows, source)
+		}
+	}
+	return err
 }
 
 var (
@@ -320,9 +344,9 @@ func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*c
 }
 
 // take removes a query's finds from the history and, as far as they counted, from the sums.
-func (c *change) take(q *query, rows string) error {
+func (c *change) take(q *query, args ...any) error {
 	for {
-		page, cells, err := c.remove(q, rows)
+		page, cells, err := c.remove(q, args...)
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -376,6 +400,3 @@ func (c *change) correctLast(touched deltas, cells map[string]*cellRow) error {
 	}
 	return nil
 }
-
-// selected are the cells of a [store.Selection].
-const selected = `kind = $1 AND scope = $2 AND ($3 = '' OR item = $3) AND ($4 = '' OR name = $4)`

@@ -298,6 +298,9 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 
 // Find implements [store.Store]. It reads a page at a time.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	if q.Kind == store.Declarations {
+		return s.declarations(ctx)
+	}
 	return func(yield func(store.Record, error) bool) {
 		search, err := newSearch(q)
 		if err == nil {
@@ -325,10 +328,6 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 }
 
 var (
-	listParts = both(partsBefore + `heed_cell c JOIN heed_tally t ON t.cell = c.cell
-		WHERE c.kind = $1 AND c.scope = $2
-		ORDER BY c.item, c.name, t.channel, t.source`)
-
 	// Each step finds the next scope by the index, however many cells there are of one.
 	findScopes = both(`WITH RECURSIVE scopes (scope) AS (
 			SELECT (SELECT c.scope FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell
@@ -342,38 +341,6 @@ var (
 	findHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
 )
-
-// List implements [store.Store]. It reads all parts before the loop begins, or those of a sample
-// where one is wanted.
-func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
-	return func(yield func(evidence.Part, error) bool) {
-		var parts []evidence.Part
-		err := s.db.read(ctx, func(t *tx) (err error) {
-			if q.Sample != nil {
-				parts, err = t.sample(q.Kind, q.Scope, q.Sample)
-				if err != nil || q.Sample.All > 0 {
-					return err
-				}
-			}
-			parts, err = t.list(listParts, q.Kind, q.Scope)
-			return err
-		})
-		yieldAll(ctx, parts, err, yield)
-	}
-}
-
-// list reads the parts of a kind and scope that a query selects.
-func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.Part, err error) {
-	err = t.each(q, append([]any{kind, scope}, more...), func(scan func(...any) error) error {
-		p := evidence.Part{Cell: evidence.Cell{Kind: kind, Scope: scope}}
-		var halfLife int64
-		err := scanTally(scan, &p.Tally, &p.Cell.Item, &p.Cell.Name, &p.Channel, &p.Source, &halfLife)
-		p.Tally = restated(p.Tally, time.Duration(halfLife)*time.Microsecond)
-		parts = append(parts, p)
-		return err
-	})
-	return parts, err
-}
 
 // Scopes implements [store.Store].
 func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {

@@ -161,6 +161,12 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	if err != nil {
 		return c.end(err)
 	}
+	names := forgotten(batches)
+	if len(names) > 0 {
+		if err := s.forgetInInboxes(ctx, names); err != nil {
+			return c.end(err)
+		}
+	}
 	commit := s.commits.commit
 	if c.alone {
 		commit = s.commitAlone
@@ -172,7 +178,7 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: commit: %w", err)
 	}
-	if len(batches) > 0 && len(batches[0].Forget) > 0 {
+	if len(names) > 0 {
 		_ = s.erase(ctx) // the commit stands, and the next Sweep goes on
 	}
 	return receipts, nil

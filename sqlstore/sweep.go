@@ -83,8 +83,8 @@ type sweep struct {
 }
 
 // Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the
-// history for itself for a moment; those for records leave others alone. A row that can't be read
-// stays, and the error names it after all else was done.
+// history for itself for a moment; those for records leave others alone. If a row can't be read, or
+// a job can't be finished, the error says so after all else was done.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,15 +97,19 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	}
 	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
 	var unread error
-	for _, part := range []func() error{w.histories, w.ids, w.records, w.files} {
+	for _, part := range []func() error{w.jobs, w.histories, w.ids, w.records, w.files} {
 		err := part()
-		if err != nil && !errors.Is(err, heed.ErrDamaged) {
+		undone := errors.Is(err, heed.ErrDamaged) || errors.Is(err, evidence.ErrForgotten)
+		if err != nil && !undone {
 			return fmt.Errorf("sqlstore: sweep: %w", err)
 		}
 		unread = errors.Join(unread, err)
 	}
 	return wrap("sweep", unread)
 }
+
+// jobs finishes jobs that have begun.
+func (w *sweep) jobs() error { return store.Resume(w.ctx, w.store) }
 
 // files has the files of SQLite as they should be.
 func (w *sweep) files() error {

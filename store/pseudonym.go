@@ -18,9 +18,9 @@ type PseudonymKey struct {
 	Since  time.Time `json:"since"` // when the store made it
 }
 
-// Pseudonyms is the kind of the one record that holds a store's key. The store writes it with the
-// first commit that forgets somebody, and no commit may write it otherwise. It is never dropped,
-// and a dump of the store contains it.
+// Pseudonyms is the kind of the one record that holds a store's key. The first [Job] that forgets
+// somebody writes it. A commit may write it [Once] and change it never. It is never dropped, and a
+// dump of the store contains it.
 var Pseudonyms = View[PseudonymKey]{
 	Kind: Kind{Name: "heed.pseudonyms"},
 	Place: func(k PseudonymKey) (string, time.Time, []string) {
@@ -30,7 +30,7 @@ var Pseudonyms = View[PseudonymKey]{
 
 const pseudonymKeyID = "key"
 
-// NewPseudonymKey returns a random key. Only an implementation of [Store] needs it.
+// NewPseudonymKey returns a random key.
 func NewPseudonymKey(at time.Time) PseudonymKey {
 	k := PseudonymKey{Secret: make([]byte, sha256.Size), Since: at.UTC().Truncate(time.Microsecond)}
 	_, _ = rand.Read(k.Secret) // never fails

@@ -54,7 +54,7 @@ const (
 func Key(name, value string) string { return name + "=" + value }
 
 // PersonKey returns the key of a record that names a person. Names that differ in case have the
-// same key. [Batch].Forget finds records by it and then compares the names themselves: see [Kind].
+// same key. A [Job] finds records by it and then compares the names themselves: see [Kind].
 func PersonKey(name string) string { return Key("person", strings.ToLower(name)) }
 
 // A Query selects records.
@@ -75,9 +75,19 @@ type Query struct {
 	Limit int // at most this number of records; 0: all
 }
 
-// A CellQuery selects cells: all of a kind and scope.
+// A CellQuery selects cells: all of a kind and scope, or those that name a source.
 type CellQuery struct {
 	Kind, Scope string
+	// Empty also yields a part without sums for each cell that has no evidence, such as one that was
+	// restarted.
+	Empty bool
+	// Lost yields only sums that hold observations which the history no longer has.
+	Lost bool
+	// Naming, in place of Kind and Scope, selects the cells that have a source in their sums or their
+	// history, or as their Scope, Item or Name. It yields their parts that may hold the source, or
+	// else a part without sums. If the sums of any cell may hold a source that its history no longer
+	// has, the loop ends at once with [evidence.ErrForgotten].
+	Naming string
 	// Sample, if it is set, allows the store to list only some of the items.
 	Sample *Sample
 }
@@ -101,6 +111,15 @@ func (s *Sample) Share() float64 {
 		return 1
 	}
 	return float64(s.Given) / float64(s.All)
+}
+
+// Declarations is the kind of the records that tell what kinds were declared: see [Store].Find.
+const Declarations = "heed.kinds"
+
+// DeclarationOf returns a declared kind as a record.
+func DeclarationOf(kind Kind) Record {
+	return Record{Ref: Ref{Declarations, kind.Name}, Revision: 1, At: time.Unix(0, 0).UTC(),
+		Body: Of(kind)}
 }
 
 // A Body is the value of a record: JSON that is made when somebody asks for it. A store in memory

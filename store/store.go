@@ -66,6 +66,9 @@ type Store interface {
 
 	// Find yields the records that a query selects. Commits that happen during the loop may be seen
 	// or not. The loop may call the store, and may end early. After an error it ends.
+	//
+	// The records of the kind [Declarations] are made by the store: one for each kind that a handle
+	// has declared, as a [DeclarationOf] it, in any order.
 	Find(ctx context.Context, q Query) iter.Seq2[Record, error]
 
 	// List yields the parts of the cells that a query selects, by cell, channel and source. The
@@ -81,7 +84,7 @@ type Store interface {
 	// hold.
 	History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error]
 
-	// Sweep drops what is past its limits at now or by the store's own clock, whichever is earlier:
+	// Sweep finishes jobs that have begun, by [Resume], and drops what is past its limits at now or by the store's own clock, whichever is earlier:
 	// ids, history, records. The zero time means the store's clock. Sweep works in small steps, so
 	// that others need not wait long.
 	Sweep(ctx context.Context, now time.Time) error
@@ -97,9 +100,11 @@ type Batch struct {
 	// Policies says how the cells of a kind are kept. A kind that is not named has the zero policy.
 	Policies map[string]evidence.Policy
 
-	// Reset forgets cells with their history. The ids of their observations stay known.
-	Reset []Selection
-	// Rebuild makes cells anew from their whole history, under this batch's policy.
+	// Reset forgets cells with their history. The ids of their observations stay known. A [Job] resets
+	// any number of cells.
+	Reset []evidence.Cell
+	// Rebuild makes cells anew from their whole history, under this batch's policy. A [Job] rebuilds
+	// all cells of a kind.
 	Rebuild []evidence.Cell
 	// Restart leaves out of cells what happened before a moment.
 	Restart []Restart
@@ -108,15 +113,15 @@ type Batch struct {
 	Retract []string
 	// Withdraw retracts the ids for which that is possible. The receipt names the others in Kept.
 	Withdraw []string
-	// Expunge takes back, and erases from the history, all observations of these sources.
-	Expunge []string
-	// Forget takes people out of evidence and records: as Expunge, and out of records as their
-	// [Kind] says. A person's decisions stay, under the pseudonym that the store's [PseudonymKey]
-	// gives the name. The first commit that forgets somebody writes a [NewPseudonymKey] as the
-	// record of the kind [Pseudonyms], which need not be declared. Names are compared exactly. If a
-	// record that names the person can't be decoded, the commit is [heed.ErrDamaged]: repair or
-	// remove the record, and forget again.
-	Forget []string
+	// Expunge takes back, and erases from the history, all observations of a source in a cell. If the
+	// sums of the cell may hold the source and the history does not have all of it, the error is
+	// [evidence.ErrForgotten]. If the cell then has neither evidence nor history, and the source is
+	// its Scope, Item or Name, the cell goes as well. A [Job] expunges a source from all cells.
+	Expunge []SourceOf
+	// Forgotten are people whom a [Job] has taken out of evidence and records. A store that has
+	// copies elsewhere, such as in free pages of a file, erases them before it returns or, if that
+	// fails, in the next Sweep.
+	Forgotten []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt
 	// names it.
@@ -152,6 +157,12 @@ func (s Selection) Covers(c evidence.Cell) bool {
 		(s.Item == "" || s.Item == c.Item) && (s.Name == "" || s.Name == c.Name)
 }
 
+// A SourceOf names a source of observations of a cell.
+type SourceOf struct {
+	Cell   evidence.Cell
+	Source string
+}
+
 // A Restart leaves out of a cell what happened before At, whether it came already or comes late. A
 // cell's restart only moves forward. Unless At is after everything that the cell has seen, the cell
 // is computed again from its history.
@@ -164,7 +175,7 @@ type Restart struct {
 // alone.
 func (b *Batch) TakesAway() bool {
 	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Retract)+len(b.Withdraw)+len(
-		b.Expunge)+len(b.Forget) > 0
+		b.Expunge) > 0
 }
 
 // A Receipt says what a batch did.
@@ -174,7 +185,7 @@ type Receipt struct {
 	Duplicates []string // the ids of observations that were known, each once
 	Kept       []string // the ids of Withdraw that could not be taken back
 	Left       []Ref    // records written [Once] that were there already
-	// of every record that the batch wrote; 0: it wrote none. Removals and Forget do not count
+	// of every record that the batch wrote; 0: it wrote none. Removals do not count
 	Revision uint64
 	Parts    []evidence.Part // of the cells in Batch.PartsOf, in their order
 }

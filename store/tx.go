@@ -29,6 +29,7 @@ type Tx struct {
 	found   []read[[]Record] // by query
 
 	batch    Batch
+	jobs     []Job
 	shared   bool       // the policies of the batch belong to a caller
 	written  index[Ref] // of the batch's records
 	expected index[Ref] // of the batch's expectations
@@ -413,7 +414,8 @@ func (tx *Tx) Add(b Batch) {
 	own.Reset, own.Rebuild = append(own.Reset, b.Reset...), append(own.Rebuild, b.Rebuild...)
 	own.Restart = append(own.Restart, b.Restart...)
 	own.Retract, own.Withdraw = append(own.Retract, b.Retract...), append(own.Withdraw, b.Withdraw...)
-	own.Expunge, own.Forget = append(own.Expunge, b.Expunge...), append(own.Forget, b.Forget...)
+	own.Expunge = append(own.Expunge, b.Expunge...)
+	own.Forgotten = append(own.Forgotten, b.Forgotten...)
 	own.Observations = append(own.Observations, b.Observations...)
 	for _, c := range b.PartsOf {
 		tx.told.add(c)
@@ -514,14 +516,19 @@ func (tx *Tx) commit() error {
 	if tx.fault != nil {
 		return tx.fault
 	}
+	jobs, err := tx.addJobs()
+	if err != nil {
+		return err
+	}
 	b := &tx.batch
 	b.PartsOf = tx.told.keys
 	if b.ID == "" && len(b.Records)+len(b.Observations)+len(b.Expect) == 0 && !b.TakesAway() {
 		return nil
 	}
 	receipts, err := tx.store.Commit(tx.ctx, *b)
-	if err == nil {
-		tx.receipt = receipts[0]
+	if err != nil {
+		return err
 	}
-	return err
+	tx.receipt = receipts[0]
+	return tx.finishJobs(jobs)
 }

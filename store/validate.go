@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,8 +14,8 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// MaxChanges bounds one call of [Store.Commit]: the observations, records, expectations and ids to
-// retract or withdraw of all its batches together. A store may hold locks and memory for all of
+// MaxChanges bounds one call of [Store.Commit]: the observations, records and expectations, the ids
+// to retract or withdraw, and the cells to take evidence from, of all its batches together. A store may hold locks and memory for all of
 // them.
 const MaxChanges = 100_000
 
@@ -59,7 +60,8 @@ func Validate(now time.Time, batches ...Batch) error {
 
 // Changes counts what [MaxChanges] bounds.
 func (b *Batch) Changes() int {
-	return len(b.Observations) + len(b.Records) + len(b.Expect) + len(b.Retract) + len(b.Withdraw)
+	return len(b.Observations) + len(b.Records) + len(b.Expect) + len(b.Retract) + len(b.Withdraw) +
+		len(b.Reset) + len(b.Rebuild) + len(b.Restart) + len(b.Expunge)
 }
 
 // CheckBody returns a [*heed.SizeError] if the JSON of a body is longer than [MaxBody]. The Ref
@@ -146,9 +148,9 @@ func (b *Batch) validatePartsOf() error {
 }
 
 func (b *Batch) validateEvidence(now time.Time) error {
-	for i, s := range b.Reset {
-		if s.Kind == "" {
-			return invalid(fmt.Sprintf("Reset[%d].Kind", i), "must not be empty")
+	for i := range b.Reset {
+		if err := b.Reset[i].Validate(); err != nil {
+			return inside("Reset", i, err)
 		}
 	}
 	for i := range b.Rebuild {
@@ -177,23 +179,29 @@ func (b *Batch) validateTaking() error {
 	if !b.TakesAway() {
 		return nil
 	}
-	ids, sources := make(map[string]bool), make(map[string]bool)
+	for i, e := range b.Expunge {
+		err := cmp.Or(e.Cell.Validate(), evidence.CheckText("Source", e.Source))
+		if err == nil && e.Source == "" {
+			err = invalid("Source", "must not be empty")
+		}
+		if err != nil {
+			return inside("Expunge", i, err)
+		}
+	}
+	ids := make(map[string]bool)
 	for i := range b.Observations {
 		ids[b.Observations[i].ID] = true
-		sources[b.Observations[i].Source] = true
 	}
 	for _, list := range []struct {
 		field string
 		names []string
-		added map[string]bool
-	}{{"Retract", b.Retract, ids}, {"Withdraw", b.Withdraw, ids}, {"Expunge", b.Expunge, sources},
-		{"Forget", b.Forget, sources}} {
+	}{{"Retract", b.Retract}, {"Withdraw", b.Withdraw}} {
 		for i, name := range list.names {
 			field := fmt.Sprintf("%s[%d]", list.field, i)
 			if err := evidence.CheckText(field, name); err != nil {
 				return err
 			}
-			if name == "" || list.added[name] {
+			if name == "" || ids[name] {
 				return invalid(field, "must not be empty, nor in an observation of the batch")
 			}
 		}
@@ -238,8 +246,11 @@ func (r *Record) validate() error {
 	if err := r.Ref.validate(); err != nil {
 		return err
 	}
-	if r.Kind == Pseudonyms.Name {
-		return invalid("Kind", "is the store's own: forgetting people writes its record")
+	switch {
+	case r.Kind == Declarations:
+		return invalid("Kind", "is what the store makes of declarations")
+	case r.Kind == Pseudonyms.Name && (r.Revision != Once || r.ID != pseudonymKeyID):
+		return invalid("Kind", "has one record, which is written once")
 	}
 	if r.Body.IsZero() {
 		if r.Revision == 0 || r.Revision == Once {

@@ -166,8 +166,10 @@ func (l *Learner) restartIfChanged(
 		ID: derivedID("restart", l.cfg.Name, s.space.scope, item, string(of),
 			at.Format(time.RFC3339Nano)),
 		Policies: l.policies,
-		Reset:    []store.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
 	}
+	job := store.Job{At: now, Reset: []store.Selection{
+		{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item},
+	}}
 	for i, n := range read.counts {
 		if n > 0 {
 			cell := s.space.arm(item, l.cfg.Arms[i].ID)
@@ -176,10 +178,10 @@ func (l *Learner) restartIfChanged(
 	}
 	if read.Given != nil {
 		given := store.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item}
-		b.Reset = append(b.Reset, given)
+		job.Reset = append(job.Reset, given)
 	}
 	e := LearnerEvent{Type: restarted, Item: item, At: now, Reason: reason}
-	done, err := l.forget(ctx, s, b, e, "heed", ".restart")
+	done, err := l.forget(ctx, s, b, job, e, "heed", ".restart")
 	if done && l.watch != nil {
 		l.watch.Tell(ctx, heed.Inverted{
 			Component: l.watch.Name(), At: now, Subject: item, Reason: reason,

@@ -56,12 +56,17 @@ var outbox = store.Kind{
 
 // emit puts an event about a batch into the batch, if the learner has a topic.
 func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
+	return l.emitJob(b, store.Job{}, e)
+}
+
+// emitJob puts an event about a batch and the job that it begins into the batch.
+func (l *Learner) emitJob(b *store.Batch, job store.Job, e LearnerEvent) error {
 	if l.cfg.Topic == "" {
 		return nil
 	}
 	if b.ID != "" {
-		e.Effect = &effect{b.ID, b.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...),
-			b.Expunge, b.Observations}
+		e.Effect = &effect{b.ID, job.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...),
+			job.Expunge, b.Observations}
 	}
 	e.Learner = l.cfg.Name
 	if e.Choice != nil {
@@ -71,7 +76,7 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 	if err != nil {
 		return err
 	}
-	people := append([]string{e.Actor}, b.Expunge...)
+	people := append([]string{e.Actor}, job.Expunge...)
 	if e.Result != nil {
 		people = append(people, e.Result.Source)
 	}

@@ -148,7 +148,7 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 					}
 					observe(l, item, "liar", "b", 1)
 				}
-				_, err := st.Commit(ctx, store.Batch{Expunge: []string{"liar"}})
+				err := store.Run(ctx, st, store.Job{Expunge: []string{"liar"}})
 				require.NoError(t, err)
 				require.NoError(t, l.Refresh(ctx))
 				for _, item := range []string{"new", "0"} {
@@ -342,7 +342,7 @@ func TestASourceCanBeExpungedWithoutHistory(t *testing.T) {
 	choice := choose(t, l, strategy.Query{Item: "i"})
 	_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: "ann"})
 	require.NoError(t, err)
-	_, err = st.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
+	err = store.Run(ctx, st, store.Job{Expunge: []string{"ann"}})
 	require.NoError(t, err)
 	assert.Empty(t, read(t, st, choice.Cells()...))
 }

@@ -92,9 +92,16 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event,
 		return false, &heed.InputError{Field: "Payload",
 			Reason: "is no event of a learner: " + err.Error()}
 	}
-	did := l.effects(&e, out)
+	did, job := l.effects(&e, out)
 	if e.Learner != l.cfg.Name && did == nil {
 		return false, nil
+	}
+	if len(job.Reset)+len(job.Expunge) > 0 {
+		receipt, err := l.run(ctx, did[0], job)
+		if changed = err == nil && !receipt.Duplicate; err != nil {
+			return false, err
+		}
+		did = nil
 	}
 	err = store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
 		batches := did
@@ -108,41 +115,45 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event,
 			return nil
 		}
 		receipts, err := l.cfg.Store.Commit(ctx, batches...)
-		changed = err == nil && did != nil && !receipts[0].Duplicate
+		changed = changed || err == nil && did != nil && !receipts[0].Duplicate
 		return err
 	})
 	return changed, err
 }
 
-// effects returns what an event did to the evidence, without what expunged sources had caused. Of
-// another learner's event it is what it expunged.
-func (l *Learner) effects(e *LearnerEvent, out map[string]time.Time) []store.Batch {
+// effects returns what an event did to the evidence, without what expunged sources had caused: a
+// batch at most, and the job that it began. Of another learner's event it is what it expunged.
+func (l *Learner) effects(
+	e *LearnerEvent, out map[string]time.Time,
+) (did []store.Batch, job store.Job) {
 	f := e.Effect
 	if f == nil {
-		return nil
+		return nil, job
 	}
 	b := store.Batch{ID: f.ID}
+	job.At = e.At
 	for _, source := range f.Expunge {
 		if source != "" { // it may have been forgotten since
-			b.Expunge = append(b.Expunge, source)
+			job.Expunge = append(job.Expunge, source)
 		}
 	}
 	switch {
 	case e.Learner == l.cfg.Name:
-		b.Policies, b.Reset, b.Restart, b.Withdraw = l.policies, f.Reset, f.Restart, f.Withdraw
+		b.Policies, b.Restart, b.Withdraw = l.policies, f.Restart, f.Withdraw
+		job.Reset = f.Reset
 		for _, o := range f.Observations {
 			if at, ok := out[o.Source]; !ok || o.Source == "" || o.At.After(at) {
 				b.Observations = append(b.Observations, o)
 			}
 		}
-	case len(b.Expunge) == 0:
-		return nil
+	case len(job.Expunge) == 0:
+		return nil, job
 	// it may have been done before for the other learner, and has to be done after what this one has
 	// learned
 	default:
 		b.ID = derivedID("expunged", l.cfg.Name, f.ID)
 	}
-	return []store.Batch{b}
+	return []store.Batch{b}, job
 }
 
 // replayedRecord returns the record of a choice as an event has left it, or nil if there is nothing

@@ -19,7 +19,7 @@ type Reset struct {
 	// parameters.
 	Item string
 	// Source, if it is not empty, names a source to forget in place of a segment: all evidence that
-	// it caused, in the whole store, as by store.Batch.Expunge. Category, Context and Item must
+	// it caused, in the whole store, as by store.Job.Expunge. Category, Context and Item must
 	// then be empty. The log of events has the reset: see [Learner.Replay].
 	Source string
 	// Actor is who wants it, and Reason why. The reason must not be empty. Both are in the store's
@@ -45,17 +45,18 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: "reset:" + uuid.NewString()}
+	at := l.cfg.Now()
+	b, job := store.Batch{ID: "reset:" + uuid.NewString()}, store.Job{At: at}
 	for _, kind := range []string{l.kinds.arm, l.kinds.given, l.kinds.sessions} {
-		b.Reset = append(b.Reset, store.Selection{Kind: kind, Scope: s.space.scope, Item: r.Item})
+		job.Reset = append(job.Reset, store.Selection{Kind: kind, Scope: s.space.scope, Item: r.Item})
 	}
 	if r.Item == "" {
-		b.Reset = append(b.Reset, store.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
+		job.Reset = append(job.Reset, store.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
 	}
-	if err := l.anyOf(ctx, b.Reset); err != nil {
+	if err := l.anyOf(ctx, job.Reset); err != nil {
 		return err
 	}
-	_, err = l.forget(ctx, s, b, LearnerEvent{Type: wasReset, Item: r.Item, At: l.cfg.Now(),
+	_, err = l.forget(ctx, s, b, job, LearnerEvent{Type: wasReset, Item: r.Item, At: at,
 		Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
 	return err
 }
@@ -75,16 +76,17 @@ func (r *Reset) validate() error {
 // expunge takes away what a source caused, with its event and its entry in the audit.
 func (l *Learner) expunge(ctx context.Context, r Reset) error {
 	at := l.cfg.Now()
-	b := store.Batch{ID: "reset:" + uuid.NewString(), Expunge: []string{r.Source}}
+	job := store.Job{At: at, Expunge: []string{r.Source}}
+	b := store.Batch{ID: "reset:" + uuid.NewString()}
 	b.Records = []store.Record{store.AuditEntry{
 		ID: b.ID, At: at, Actor: r.Actor, Action: l.cfg.Name + expunged, Subject: r.Source,
 		Reason: r.Reason,
 	}.Record()}
-	if err := l.emit(&b, LearnerEvent{ID: b.ID, Type: wasReset, At: at, Actor: r.Actor,
+	if err := l.emitJob(&b, job, LearnerEvent{ID: b.ID, Type: wasReset, At: at, Actor: r.Actor,
 		Reason: r.Reason}); err != nil {
 		return err
 	}
-	_, err := l.cfg.Store.Commit(ctx, b)
+	_, err := l.run(ctx, b, job)
 	l.expireAll() // the next use reads them anew
 	return err
 }
@@ -105,10 +107,23 @@ func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
 	return heed.ErrNotFound
 }
 
-// forget commits a batch that takes evidence away, with its event, its entry in the audit, and the
-// count of resets. It reports false if it was done before.
-func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e LearnerEvent, actor,
-	action string) (bool, error) {
+// run commits a batch, and runs the job that the batch begins.
+func (l *Learner) run(
+	ctx context.Context, b store.Batch, job store.Job,
+) (receipt store.Receipt, err error) {
+	err = store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
+		tx.Add(b)
+		tx.Start(job)
+		tx.Then(func(r store.Receipt, _ error) { receipt = r })
+		return nil
+	})
+	return receipt, err
+}
+
+// forget commits a batch and runs its job, with its event, its entry in the audit, and the count of
+// resets. It reports false if it was done before.
+func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, job store.Job,
+	e LearnerEvent, actor, action string) (bool, error) {
 	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1,
 		Weight: 1, At: e.At}}
 	b.PartsOf = store.CellsOf(b.Observations...)
@@ -118,15 +133,15 @@ func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e Learn
 		Details: map[string]string{"category": s.category, "context": s.context},
 	}.Record()}
 	e.ID, e.Category, e.Context = b.ID, s.category, s.context
-	if err := l.emit(&b, e); err != nil {
+	if err := l.emitJob(&b, job, e); err != nil {
 		return false, err
 	}
-	receipts, err := l.cfg.Store.Commit(ctx, b)
+	receipt, err := l.run(ctx, b, job)
 	s.expire() // the next use reads it anew
-	if err != nil || receipts[0].Duplicate {
+	if err != nil || receipt.Duplicate {
 		return false, err
 	}
-	if n := countOf(receipts[0].Parts); e.Item == "" {
+	if n := countOf(receipt.Parts); e.Item == "" {
 		s.wasReset("", resets{n})
 	} else {
 		s.wasReset(e.Item, resets{0, n})

@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -133,41 +131,20 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 	l.settle(refresh)
 	now, id := l.cfg.Now(), "rebuild:"+uuid.NewString()
 	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
-		cells, err := l.cells(ctx)
-		if err != nil {
-			return err
-		}
 		kept, err := own.Overwrite(ctx, l.cfg.Store, now)
 		if err != nil {
 			return err
 		}
 		tx.Add(store.Batch{
-			ID: id, Policies: l.policies, Rebuild: cells, Records: []store.Record{kept, store.AuditEntry{
+			ID: id, Records: []store.Record{kept, store.AuditEntry{
 				ID: id, At: now, Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name,
 				Reason:  reason,
 				Details: map[string]string{"half_life": l.cfg.HalfLife.String()},
 			}.Record()},
 		})
+		tx.Start(store.Job{At: now, Rebuild: l.policies})
 		return nil
 	})
-}
-
-// cells returns all cells that follow the settings.
-func (l *Learner) cells(ctx context.Context) (cells []evidence.Cell, err error) {
-	for _, kind := range []string{l.kinds.arm, l.kinds.parameter, l.kinds.given} {
-		for scope, err := range l.cfg.Store.Scopes(ctx, kind) {
-			if err != nil {
-				return nil, err
-			}
-			for part, err := range l.cfg.Store.List(ctx, store.CellQuery{Kind: kind, Scope: scope}) {
-				if err != nil {
-					return nil, err
-				}
-				cells = append(cells, part.Cell)
-			}
-		}
-	}
-	return slices.Compact(cells), nil
 }
 
 // Open returns the learner of cfg.Name with the settings that its host has left in the store, for a

@@ -288,7 +288,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, strings.Count(everyText(t, cfg.Store), strings.ToLower(person)))
 
-	_, err = cfg.Store.Commit(ctx, store.Batch{Forget: []string{person}})
+	err = store.Run(ctx, cfg.Store, store.Job{Forget: []string{person}})
 	require.NoError(t, err)
 	assert.NotContains(t, everyText(t, cfg.Store), strings.ToLower(person))
 	assert.Empty(t, kept(t, cfg.Store, strategy.Query{}, "arm"))

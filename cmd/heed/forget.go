@@ -84,8 +84,10 @@ func (cmd *forgetCommand) forget(s *session, f *mentions) error {
 		ID: rand.Text(), At: time.Now(), Actor: cmd.Actor, Action: "forget", Subject: "a person",
 		Reason: cmd.Reason,
 	}
-	_, err := s.at.store.Commit(s.ctx, store.Batch{
-		Forget: []string{cmd.Person}, Records: []store.Record{entry.Record()},
+	err := store.Do(s.ctx, s.at.store, func(tx *store.Tx) error {
+		tx.Put(entry.Record())
+		tx.Start(store.Job{At: entry.At, Forget: []string{cmd.Person}})
+		return nil
 	})
 	if errors.Is(err, evidence.ErrForgotten) {
 		kinds := strings.Join(slices.Sorted(maps.Keys(f.lost)), ", ")

@@ -51,7 +51,6 @@ var table = map[string]row{
 	"decision": {library, shared, ". answer evidence store stream prompt llm internal/..."},
 	"strategy": {library, shared, ". answer evidence store stream prompt internal/..."},
 
-	"store/people": {nothing, shared, ". store"},
 	"strategy/strategytest": { // its climbers need a store
 		nothing, silent, ". evidence store strategy memstore internal/...",
 	},
@@ -66,10 +65,10 @@ var table = map[string]row{
 
 	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
 	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},
-	"memstore": {library, shared, ". evidence store store/people internal/..."},
+	"memstore": {library, shared, ". evidence store internal/..."},
 	"llm":      {nothing, shared, ""},
 	"llm/...":  {nothing, shared, ". prompt decision llm internal/..."},
-	"sqlstore": {library, shared, ". evidence store store/people stream internal/..."},
+	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {
 		library, shared,
 		". answer evidence store stream prompt learning decision strategy strategy/... " +

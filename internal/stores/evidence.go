@@ -17,5 +17,5 @@ func Sign(reward float64) int {
 
 // TakesMuch reports whether a batch does more than to take single ids back.
 func TakesMuch(b *store.Batch) bool {
-	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0
+	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge) > 0
 }

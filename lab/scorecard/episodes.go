@@ -109,7 +109,7 @@ func storeEpisodes() []episode {
 		{name: "Store.Commit, withdraw", before: filled,
 			call: one(store.Batch{Withdraw: []string{"1", "unknown"}})},
 		{name: "Store.Commit, reset", before: filled,
-			call: one(store.Batch{Reset: []store.Selection{{Kind: cell.Kind, Scope: cell.Scope}}})},
+			call: one(store.Batch{Reset: []evidence.Cell{cell}})},
 		{name: "Store.Commit, rebuild", before: filled, call: one(store.Batch{
 			Rebuild: []evidence.Cell{cell}, Policies: map[string]evidence.Policy{
 				cell.Kind: {ByOrigin: true}},
@@ -117,8 +117,11 @@ func storeEpisodes() []episode {
 		{name: "Store.Commit, restart", before: filled,
 			call: one(store.Batch{Restart: []store.Restart{{Cell: cell, At: fixedNow.Add(-time.Hour)}}})},
 		{name: "Store.Commit, expunge", before: filled,
-			call: one(store.Batch{Expunge: []string{"ann"}})},
-		{name: "Store.Commit, forget", before: filled, call: one(store.Batch{Forget: []string{"ann"}})},
+			call: one(store.Batch{Expunge: []store.SourceOf{{Cell: cell, Source: "ann"}}})},
+		{name: "Run, forget", before: filled, steps: true, call: calls(declares,
+			func(ctx context.Context, st store.Store) error {
+				return store.Run(ctx, st, store.Job{Forget: []string{"ann"}})
+			})},
 		{name: "Store.Sweep", before: calls(filled, commits(seen(many...))), steps: true,
 			call: func(ctx context.Context, st store.Store) error {
 				return st.Sweep(ctx, time.Time{})

@@ -182,7 +182,7 @@ func (a *soaked) round(ctx context.Context) error {
 		a.done += 2
 	}
 	if a.crossed(n, 10_000) {
-		if _, err := a.store.Commit(ctx, store.Batch{Forget: []string{person}}); err != nil {
+		if err := store.Run(ctx, a.store, store.Job{Forget: []string{person}}); err != nil {
 			return err
 		}
 		a.done++

@@ -228,8 +228,7 @@ func forgetsRole(t *testing.T, in kept, r role) string {
 
 	// Package feedback keeps reviewers as Config.Canonical returns them.
 	names := []string{forgotten, strings.ToLower(forgotten)}
-	_, err = a.Store().Commit(ctx, store.Batch{Forget: names})
-	require.NoError(t, err)
+	require.NoError(t, store.Run(ctx, a.Store(), store.Job{Forget: names}))
 	assert.Zero(t, traces(forgotten))
 	assert.Positive(t, traces(other))
 

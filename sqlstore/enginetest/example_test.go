@@ -106,7 +106,7 @@ func Example_forget() {
 	try(known.Reset(ctx, strategy.Reset{Item: "release notes", Actor: "ann",
 		Reason: "they are written by hand now"}))
 
-	must(st.Commit(ctx, store.Batch{Forget: []string{"ann"}}))
+	try(store.Run(ctx, st, store.Job{Forget: []string{"ann"}}))
 
 	record := must(known.Find(ctx, "monday", "release notes", time.Now()))
 	fmt.Printf("%s, by %q\n", record.Stage, record.Result.Source)

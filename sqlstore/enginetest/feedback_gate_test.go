@@ -68,7 +68,7 @@ func (d *desk) moves() {
 }
 
 func (d *desk) forgets(names ...string) {
-	_, err := d.store.Commit(ctx, store.Batch{Forget: names})
+	err := store.Run(ctx, d.store, store.Job{Forget: names})
 	require.NoError(d.t, err)
 }
 
@@ -625,7 +625,7 @@ var tricks = []struct {
 						Proposal: of, Decision: feedback.Approved, Actor: "mallory", Reason: "x",
 						Hash: hash,
 					})
-					_, _ = st.Commit(ctx, store.Batch{Forget: []string{"mallory"}})
+					_ = store.Run(ctx, st, store.Job{Forget: []string{"mallory"}})
 				}
 			})
 		}

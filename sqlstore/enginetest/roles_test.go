@@ -231,7 +231,7 @@ func work(st *sqlstore.Store) error {
 			}
 			return err
 		},
-		func() error { return commits(store.Batch{Forget: []string{"ann"}})(st) },
+		func() error { return store.Run(ctx, st, store.Job{Forget: []string{"ann"}}) },
 		func() error { return st.Sweep(ctx, now) },
 		func() error { return st.Dump(ctx, &bytes.Buffer{}) },
 	}

@@ -143,7 +143,7 @@ func TestForgottenInFiles(t *testing.T) {
 			st := at.store(t, sqlstore.Config{})
 			personal(t, st, 200)
 			require.Greater(t, at.traces(t, person), 50, "this test does not see names")
-			_, err := st.Commit(ctx, store.Batch{Forget: []string{person}})
+			err := store.Run(ctx, st, store.Job{Forget: []string{person}})
 			require.NoError(t, err)
 			assert.Zero(t, at.traces(t, person))
 			n := 0
@@ -174,7 +174,7 @@ func TestForgottenBesideAReader(t *testing.T) {
 			require.NoError(t, err)
 			var n int
 			require.NoError(t, reader.QueryRow("SELECT count(*) FROM heed_record").Scan(&n))
-			_, err = st.Commit(ctx, store.Batch{Forget: []string{person}})
+			err = store.Run(ctx, st, store.Job{Forget: []string{person}})
 			require.NoError(t, err)
 			assert.NotZero(t, at.traces(t, person), "this test does not see what is left")
 			status, err := st.Status(ctx)

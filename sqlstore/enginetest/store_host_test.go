@@ -352,7 +352,7 @@ func TestTwoVersions(t *testing.T) {
 		for what, err := range map[string]error{
 			"Open": failure, "Declare": st.Declare(ctx, store.Kind{Name: "new"}),
 			"Sweep":  st.Sweep(ctx, time.Time{}),
-			"Forget": commits(store.Batch{Forget: []string{"ann"}})(st),
+			"Forget": store.Run(ctx, st, store.Job{Forget: []string{"ann"}}),
 		} {
 			var old *sqlstore.SchemaError
 			require.ErrorAs(t, err, &old, what)

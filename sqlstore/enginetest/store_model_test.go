@@ -63,7 +63,11 @@ func (m *storeModel) run(t *rapid.T) {
 		if m.now = m.now.Add(off); off != 0 {
 			m.sweep(t) // a store may leave what is expired to the next sweep, or to the next use
 		}
-		m.commit(t, somePlans(t))
+		if rapid.IntRange(0, 7).Draw(t, "job") == 0 {
+			m.job(t, someJob(t))
+		} else {
+			m.commit(t, somePlans(t))
+		}
 		switch rapid.IntRange(0, 15).Draw(t, "time goes on") {
 		case 0, 1, 2, 3:
 			m.now = m.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
@@ -144,6 +148,19 @@ func (m *storeModel) commit(t *rapid.T, plans []modelPlan) {
 			w.Parts, g.Parts = nil, nil
 			require.Equal(t, normal(w), normal(g), "%+v", batches[k])
 		}
+	}
+}
+
+// job runs the same job in all stores.
+func (m *storeModel) job(t *rapid.T, job store.Job) {
+	var want error
+	for i, s := range m.stores {
+		err := store.Run(ctx, s.Store, job)
+		if i == 0 {
+			want = err
+		}
+		require.True(t, contracted(err), "%v", err)
+		require.Equal(t, want == nil, err == nil, "%+v:\n%v\n%v", job, want, err)
 	}
 }
 
@@ -305,9 +322,7 @@ func takeSome(t *rapid.T, b *store.Batch) {
 	}
 	take := rapid.IntRange(0, 14).Draw(t, "what")
 	if take == 0 || take == 7 {
-		c := drawnCells.Draw(t, "reset")
-		name := rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")
-		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: name}}
+		b.Reset = []evidence.Cell{drawnCells.Draw(t, "reset")}
 	}
 	switch take {
 	case 1:
@@ -320,15 +335,29 @@ func takeSome(t *rapid.T, b *store.Batch) {
 		b.Retract = rapid.SliceOfN(drawnIDs, 1, 3).Draw(t, "retract")
 		keep(func(o evidence.Observation) bool { return slices.Contains(b.Retract, o.ID) })
 	case 4:
-		b.Expunge = []string{drawnPeople.Draw(t, "expunge")}
-		keep(func(o evidence.Observation) bool { return slices.Contains(b.Expunge, o.Source) })
+		of := store.SourceOf{Cell: drawnCells.Draw(t, "of"), Source: drawnPeople.Draw(t, "expunge")}
+		b.Expunge = []store.SourceOf{of}
 	case 5, 8:
 		b.Withdraw = rapid.SliceOfNDistinct(drawnIDs, 1, 4, rapid.ID).Draw(t, "withdraw")
 		keep(func(o evidence.Observation) bool { return slices.Contains(b.Withdraw, o.ID) })
-	case 6:
-		b.Forget = rapid.SliceOfNDistinct(drawnPeople, 1, 2, rapid.ID).Draw(t, "forget")
-		keep(func(o evidence.Observation) bool { return slices.Contains(b.Forget, o.Source) })
 	}
+}
+
+// someJob draws a job.
+func someJob(t *rapid.T) (job store.Job) {
+	switch rapid.IntRange(0, 5).Draw(t, "job") {
+	case 0:
+		c := drawnCells.Draw(t, "reset")
+		name := rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")
+		job.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: name}}
+	case 1:
+		job.Rebuild = modelPolicies
+	case 2:
+		job.Expunge = []string{drawnPeople.Draw(t, "expunge")}
+	default:
+		job.Forget = rapid.SliceOfNDistinct(drawnPeople, 1, 2, rapid.ID).Draw(t, "forget")
+	}
+	return job
 }
 
 // write draws a record to write, or to remove.

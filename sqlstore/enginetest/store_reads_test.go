@@ -50,8 +50,7 @@ func TestOthersAreSeenInTime(t *testing.T) {
 			20*time.Millisecond)
 		require.NoError(t, commits(onlyObserve("3"))(here))
 		assert.EqualValues(t, 3, counted(t, here))
-		require.NoError(t, commits(store.Batch{Reset: []store.Selection{{Kind: arm.Kind,
-			Scope: arm.Scope}}})(here))
+		require.NoError(t, commits(store.Batch{Reset: []evidence.Cell{arm}})(here))
 		assert.Zero(t, counted(t, here))
 	})
 }
@@ -214,12 +213,12 @@ func TestForgetUndecodable(t *testing.T) {
 			return n
 		}
 		damage(t, handle, `UPDATE heed_record SET body = '{"by":"ann"' WHERE id = '2'`)
-		err := commits(store.Batch{Forget: []string{"ann"}})(st)
+		err := store.Run(ctx, st, store.Job{Forget: []string{"ann"}})
 		require.ErrorIs(t, err, heed.ErrDamaged)
 		require.ErrorContains(t, err, `note: record "2"`)
 		assert.Equal(t, 2, naming())
 		damage(t, handle, `UPDATE heed_record SET body = '{"by":"ann"}' WHERE id = '2'`)
-		require.NoError(t, commits(store.Batch{Forget: []string{"ann"}})(st))
+		require.NoError(t, store.Run(ctx, st, store.Job{Forget: []string{"ann"}}))
 		assert.Zero(t, naming())
 	})
 }

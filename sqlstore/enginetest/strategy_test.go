@@ -178,9 +178,9 @@ func TestRetractingWhatAResetHasTaken(t *testing.T) {
 			}
 			commit(seen("o1", "mallory"))
 			if c := observe("o1", ticketAt).Cell; expunge {
-				commit(store.Batch{Expunge: []string{"mallory"}})
+				commit(store.Batch{Expunge: []store.SourceOf{{Cell: c, Source: "mallory"}}})
 			} else {
-				commit(store.Batch{Reset: []store.Selection{{Kind: c.Kind, Scope: c.Scope}}})
+				commit(store.Batch{Reset: []evidence.Cell{c}})
 			}
 			for _, id := range []string{"o2", "o3", "o4", "o5"} {
 				commit(seen(id, "ann"))

@@ -194,7 +194,7 @@ func TestSweepsRemoveUnusedCells(t *testing.T) {
 		b.Policies = map[string]evidence.Policy{arm.Kind: {ByOrigin: true}}
 		_, err := st.Commit(ctx, b)
 		require.NoError(t, err)
-		_, err = st.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
+		err = store.Run(ctx, st, store.Job{Expunge: []string{"ann"}})
 		require.NoError(t, err)
 		handle := at.handle(t)
 		cells := func() (n int) {

@@ -88,8 +88,7 @@ func (f *fixture) first() store.Store {
 func handleDeclaredNothing(f *fixture) {
 	f.write(people()...)
 	f.write(record(wholes, "of ann", value{Of: "ann"}, annKey), record(brief, "old", value{}))
-	_, err := f.bare(0).Commit(ctx, store.Batch{Forget: []string{"ann"}})
-	f.Must("Commit", err)
+	f.Must("Run", store.Run(ctx, f.bare(0), store.Job{Forget: []string{"ann"}}))
 	f.gone(wholes, "of ann")
 	for _, r := range f.find(by(cases)) {
 		v := f.decode(r)

@@ -19,7 +19,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/people"
 	"github.com/heedhq/heed/store/storetest"
 )
 
@@ -468,9 +467,7 @@ var brokenEvidence = []fault{
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
 				receipts, err := b.reference.Commit(ctx, batches...)
 				if conflict := (*heed.SettingsError)(nil); errors.As(err, &conflict) {
-					batches[0].Reset = append(batches[0].Reset,
-						store.Selection{Kind: batches[0].Observations[0].Cell.Kind,
-							Scope: batches[0].Observations[0].Cell.Scope})
+					batches[0].Reset = append(batches[0].Reset, batches[0].Observations[0].Cell)
 					return b.reference.Commit(ctx, batches...)
 				}
 				return receipts, err
@@ -484,8 +481,7 @@ var brokenEvidence = []fault{
 		"a restart forgets all",
 		changing(func(_ *broken, b *batch) {
 			for _, r := range b.Restart {
-				b.Reset = append(b.Reset, store.Selection{Kind: r.Cell.Kind, Scope: r.Cell.Scope,
-					Item: r.Cell.Item, Name: r.Cell.Name})
+				b.Reset = append(b.Reset, r.Cell)
 			}
 			b.Restart = nil
 		}),
@@ -520,10 +516,15 @@ var brokenEvidence = []fault{
 	},
 	{
 		"a reset takes the whole scope",
-		changing(func(_ *broken, b *batch) {
-			b.Reset = slices.Clone(b.Reset)
-			for i := range b.Reset {
-				b.Reset[i].Item, b.Reset[i].Name = "", ""
+		changing(func(broken *broken, b *batch) {
+			broken.file.mu.Lock()
+			defer broken.file.mu.Unlock()
+			for _, c := range b.Reset {
+				for other := range broken.file.cells {
+					if other.Kind == c.Kind && other.Scope == c.Scope {
+						b.Reset = append(slices.Clip(b.Reset), other)
+					}
+				}
 			}
 		}),
 		"a reset forgets what it selects",
@@ -780,14 +781,7 @@ var brokenEvidence = []fault{
 	},
 	{
 		"forgetting is for records alone",
-		changing(func(b *broken, batch *batch) {
-			if len(batch.Forget) > 0 {
-				b.file.mu.Lock()
-				_ = b.forget(&b.file.state, batch.Forget)
-				b.file.mu.Unlock()
-				batch.Forget = nil
-			}
-		}),
+		changing(func(_ *broken, b *batch) { b.Expunge = nil }),
 		"a forgotten person's evidence is gone",
 	},
 }
@@ -1751,119 +1745,108 @@ var brokenKeeping = []fault{
 	forgetting("every record goes as a whole", func(k *store.Kind) { k.Whole = len(k.Caused) > 0 },
 		"a forgotten person's name is in no record"),
 	{
-		"whole records go by their key",
-		afterForgetting(func(b *broken, whole batch, _ map[store.Ref]written) {
-			maps.DeleteFunc(b.file.records, func(ref store.Ref, w written) bool {
-				all := people.Of(store.PseudonymKey{}, whole.Forget)
-				return b.kinds[ref.Kind].Whole && people.Named(w.Keys, all)
-			})
-		}),
-		"forgetting compares names exactly",
-	},
-	{
-		"forgetting misses the keys",
-		afterForgetting(func(b *broken, _ batch, before map[store.Ref]written) {
-			for ref, w := range b.file.records {
-				w.Keys = before[ref].Keys
-				b.file.records[ref] = w
-			}
-		}),
-		"a forgotten person's name is in no record",
-	},
-	{
-		"forgetting drops all keys",
-		afterForgetting(func(b *broken, _ batch, _ map[store.Ref]written) {
-			for ref, w := range b.file.records {
-				w.Keys = nil
-				b.file.records[ref] = w
-			}
-		}),
-		"a forgotten person's name is in no record",
-	},
-	{
-		"forgetting changes everybody's revisions",
-		afterForgetting(func(b *broken, _ batch, _ map[store.Ref]written) {
-			for ref, w := range b.file.records {
-				w.Revision = b.file.revision
-				b.file.records[ref] = w
-			}
-		}),
-		"a forgotten person's name is in no record",
-	},
-	{
-		"forgetting changes nobody's revisions",
-		afterForgetting(func(b *broken, _ batch, before map[store.Ref]written) {
-			for ref, w := range b.file.records {
-				w.Revision = before[ref].Revision
-				b.file.records[ref] = w
-			}
-		}),
-		"forgetting raises revisions of what it changes",
-	},
-	{
-		"forgetting brings records to the end",
-		afterForgetting(func(b *broken, _ batch, before map[store.Ref]written) {
-			for ref, w := range b.file.records {
-				if w.Revision != before[ref].Revision {
-					w.order = b.file.next()
-					b.file.records[ref] = w
-				}
-			}
-		}),
-		"forgetting raises revisions of what it changes",
-	},
-	{"all have one pseudonym", renaming("somebody"), "people are told apart by their pseudonyms"},
-	{
-		"a person has a pseudonym for each commit",
+		"a record without a key keeps its revision",
 		func(b *broken) {
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				if len(batches) > 0 && len(batches[0].Forget) > 0 {
+				b.file.mu.Lock()
+				before := maps.Clone(b.file.records)
+				b.file.mu.Unlock()
+				receipts, err := b.reference.Commit(ctx, batches...)
+				for ref, w := range b.file.records {
+					if had := before[ref]; err == nil && len(w.Keys) < len(had.Keys) {
+						w.Revision = had.Revision
+						b.file.records[ref] = w
+					}
+				}
+				return receipts, err
+			}
+		},
+		"forgetting raises revisions of what it changes",
+	},
+	{"all stores have one key of pseudonyms", writing(func(_ *broken, r *record) {
+		if r.Kind == store.Pseudonyms.Name {
+			r.Body = store.Of(store.PseudonymKey{Secret: make([]byte, 32), Since: time.Unix(1, 0)})
+		}
+	}), "people are told apart by their pseudonyms"},
+	{
+		"the key of pseudonyms goes with those who were forgotten",
+		func(b *broken) {
+			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+				receipts, err := b.reference.Commit(ctx, batches...)
+				if len(batches) > 0 && len(batches[0].Forgotten) > 0 {
 					delete(b.file.records, store.PseudonymKeyRef())
 				}
-				return b.reference.Commit(ctx, batches...)
+				return receipts, err
 			}
 		},
 		"who comes back has the pseudonym of before",
 	},
 	{
-		"a person has a pseudonym for each record",
-		afterForgetting(func(b *broken, _ batch, _ map[store.Ref]written) {
-			for ref, w := range b.file.records {
-				if text, err := w.Body.JSON(); err == nil {
-					w.Body = store.Raw([]byte(strings.ReplaceAll(string(text), "forgotten-",
-						fmt.Sprintf("forgotten-%d-", w.order))))
-					b.file.records[ref] = w
-				}
-			}
-		}),
-		"a forgotten person's name is in no record",
-	},
-	{
-		"forgetting goes by any case",
-		changing(func(_ *broken, b *batch) {
-			for _, name := range b.Forget {
-				if lower := strings.ToLower(name); lower != name {
-					b.Forget = append(slices.Clone(b.Forget), lower)
-				}
-			}
-		}),
-		"forgetting compares names exactly",
-	},
-	{
-		"records are forgotten though evidence is not",
+		"a source is looked for in what is left of it",
 		func(b *broken) {
-			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				receipts, err := b.reference.Commit(ctx, batches...)
-				if errors.Is(err, evidence.ErrForgotten) && len(batches[0].Forget) > 0 {
-					b.file.mu.Lock()
-					defer b.file.mu.Unlock()
-					_ = b.forget(&b.file.state, batches[0].Forget)
+			b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
+				all := b.reference.List(ctx, q)
+				for _, err := range all {
+					if errors.Is(err, evidence.ErrForgotten) {
+						return yielding[evidence.Part](nil)
+					}
 				}
-				return receipts, err
+				return all
 			}
 		},
 		"forgetting takes all or nothing",
 	},
+	{"a list has no cells without evidence", func(b *broken) {
+		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
+			q.Empty = false
+			return b.reference.List(ctx, q)
+		}
+	}, "a list has what a job needs"},
+	{"all sums have their history", func(b *broken) {
+		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
+			if q.Lost {
+				return yielding[evidence.Part](nil)
+			}
+			return b.reference.List(ctx, q)
+		}
+	}, "a list has what a job needs"},
+	{"declarations are in no record", func(b *broken) {
+		b.find = func(b *broken, ctx context.Context, q query) iter.Seq2[record, error] {
+			if q.Kind == store.Declarations {
+				return yielding[record](nil)
+			}
+			return b.reference.Find(ctx, q)
+		}
+	}, "a list has what a job needs"},
+	{"a sweep leaves jobs", func(b *broken) {
+		b.sweep = func(b *broken, ctx context.Context, now time.Time) error {
+			jobs := maps.Clone(b.file.records)
+			maps.DeleteFunc(b.file.records, func(ref store.Ref, _ written) bool {
+				return ref.Kind == "heed.job"
+			})
+			err := b.reference.Sweep(ctx, now)
+			for ref, w := range jobs {
+				if ref.Kind == "heed.job" {
+					b.file.records[ref] = w
+				}
+			}
+			return err
+		}
+	}, "a job that is cut off is finished by a sweep"},
+	{"a reset leaves a restart", func(b *broken) {
+		b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+			before := maps.Clone(b.file.restarts)
+			receipts, err := b.reference.Commit(ctx, batches...)
+			for i := range batches {
+				for _, c := range batches[i].Reset {
+					if at, known := before[c]; known && err == nil {
+						b.file.restarts[c] = at
+					}
+				}
+			}
+			return receipts, err
+		}
+	}, "a list has what a job needs"},
 }
 
 // forgetting breaks a store by changing what it is told of kinds.
@@ -1895,42 +1878,4 @@ func forgetting(name string, edit func(*store.Kind), caughtBy string) fault {
 			return b.reference.Declare(ctx, kinds...)
 		}
 	}, caughtBy}
-}
-
-// afterForgetting breaks a store by what it does after it has forgotten somebody.
-func afterForgetting(do func(b *broken, whole batch, before map[store.Ref]written)) func(*broken) {
-	return func(b *broken) {
-		b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-			b.file.mu.Lock()
-			before := maps.Clone(b.file.records)
-			b.file.mu.Unlock()
-			receipts, err := b.reference.Commit(ctx, batches...)
-			if err == nil && len(batches) > 0 && len(batches[0].Forget) > 0 {
-				do(b, batches[0], before)
-			}
-			return receipts, err
-		}
-	}
-}
-
-// renaming gives everybody the same pseudonym.
-func renaming(name string) func(*broken) {
-	return afterForgetting(func(b *broken, whole batch, _ map[store.Ref]written) {
-		for ref, w := range b.file.records {
-			text, err := w.Body.JSON()
-			if err != nil {
-				continue
-			}
-			for {
-				at := strings.Index(string(text), `"forgotten-`)
-				if at < 0 {
-					break
-				}
-				end := at + 1 + strings.IndexByte(string(text[at+1:]), '"')
-				text = slices.Concat(text[:at+1], []byte(name), text[end:])
-			}
-			w.Body = store.Raw(text)
-			b.file.records[ref] = w
-		}
-	})
 }

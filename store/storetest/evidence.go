@@ -49,7 +49,7 @@ func shares(f *fixture) {
 	f.Equal("two shares", f.tally(plainCell), evidence.Tally{
 		Mass: 2, Squares: 4, Reward: 0.5, RewardSquares: 0.5, Positive: one, Negative: one,
 	})
-	f.commit(store.Batch{Expunge: []string{"bob"}})
+	f.commit(store.Batch{Expunge: []store.SourceOf{{Cell: plainCell, Source: "bob"}}})
 	f.Equal("one share", f.tally(plainCell), evidence.Tally{
 		Mass: 0.5, Squares: 1, Reward: 0.5, RewardSquares: 0.5, Positive: one,
 	})
@@ -255,7 +255,7 @@ func partsInReceipt(f *fixture) {
 	as := func(source, id string) observation { return from(source, seen(id, originCell, 1)) }
 	f.add(as("ann", "1"), as("bob", "2"), seen("3", otherCell, 1))
 	taking := under(as("bob", "7"), seen("8", plainCell, 1))
-	taking.Expunge = []string{"ann"}
+	taking.Expunge = []store.SourceOf{{Cell: originCell, Source: "ann"}}
 	for _, batches := range [][]store.Batch{
 		{under(as("cy", "4"), from("ann", seen("5", plainCell, 1)), as("ann", "6"))},
 		{under(as("cy", "4"))}, // which is known
@@ -371,7 +371,7 @@ func scopesInOrder(f *fixture) {
 		f.add(seen("1 "+scope, c, 1), seen("2 "+scope, c, 1))
 	}
 	f.add(seen("otherwise", evidence.Cell{Kind: fading, Scope: "c", Item: "i"}, 1))
-	f.commit(store.Batch{Reset: []store.Selection{{Kind: plain, Scope: "gone"}}})
+	f.run(store.Job{Reset: []store.Selection{{Kind: plain, Scope: "gone"}}})
 	f.Equal("the scopes", all(f, f.store.Scopes(ctx, plain)), []string{"", "a/c", "b"})
 	f.Equal("the scopes of an unknown kind", all(f, f.store.Scopes(ctx, "unheard")), nil)
 }

@@ -127,6 +127,11 @@ func (f *fixture) commit(b store.Batch) store.Receipt {
 	return f.commits(b)[0]
 }
 
+// run runs a job through a handle.
+func (f *fixture) run(job store.Job) {
+	f.Must("Run", store.Run(ctx, f.store, job))
+}
+
 // refused commits batches that must be refused, and returns the error.
 func (f *fixture) refused(batches ...store.Batch) error {
 	_, err := f.store.Commit(ctx, batches...)

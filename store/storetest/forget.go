@@ -14,7 +14,7 @@ import (
 
 func (f *fixture) forget(names ...string) {
 	f.after("forgetting %.20q", names)
-	f.commit(store.Batch{Forget: names})
+	f.run(store.Job{Forget: names})
 }
 
 func forgetEvidence(f *fixture) {
@@ -25,9 +25,7 @@ func forgetEvidence(f *fixture) {
 		}
 	}
 	taken := func(o observation) bool { return o.Source == "ann" }
-	f.takesBack(all, taken, store.Batch{
-		Forget: []string{"ann", "nobody"}, Observations: observations{seen("new", plainCell, 1)},
-	})
+	f.takesBack(all, taken, runs(store.Job{Forget: []string{"ann", "nobody"}}))
 }
 
 func payload(v value) []byte {
@@ -55,15 +53,14 @@ func forgetRecords(f *fixture) {
 	f.write(people()...)
 	f.write(note("text", value{Text: "ann"}))
 	untouched := f.get(cases, "bob")
-	entry := value{By: "ann", Text: "of the same commit"}
-	f.commit(store.Batch{
-		Forget:  []string{"ann", "nobody"},
-		Records: records{once(record(cases, "entry", entry, annKey))},
-	})
-	f.has(cases, "entry", entry)
-	f.forget("ann")
+	f.Must("Do", store.Do(ctx, f.store, func(tx *store.Tx) error {
+		tx.Put(once(record(cases, "entry", value{By: "ann", Text: "of the same step"}, annKey)))
+		tx.Start(store.Job{Forget: []string{"ann", "nobody"}})
+		return nil
+	}))
 
 	name := f.decode(f.get(cases, "by")).By
+	f.has(cases, "entry", value{By: name, Text: "of the same step"})
 	f.Check(name != "" && !strings.EqualFold(name, "ann"), "the pseudonym is %q", name)
 	f.has(cases, "by", value{By: name, Text: "as ann says", N: 1<<62 + 1, X: 0.1})
 	f.has(cases, "of", value{By: "bob"})
@@ -218,18 +215,18 @@ func forgetRefused(f *fixture) {
 	}
 	f.add(all...)
 	f.sweep(time.Time{})
-	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	err := store.Run(ctx, f.store, store.Job{Forget: []string{"ann"}})
 	switch {
 	case err == nil:
 		f.expect(all[3:], plainCell)
 	case errors.Is(err, evidence.ErrForgotten):
 		f.expect(all, plainCell)
 		f.has(cases, "of", value{Of: "ann", By: "bob"})
-		reset := []store.Selection{{Kind: plain, Scope: "scope"}}
-		f.commit(store.Batch{Reset: reset, Forget: []string{"ann"}})
+		f.commit(store.Batch{Reset: []evidence.Cell{plainCell}})
+		f.forget("ann")
 		f.expect(nil, plainCell)
 	default:
-		f.Fatalf("Commit: %v, want success or ErrForgotten", err)
+		f.Fatalf("Run: %v, want success or ErrForgotten", err)
 	}
 	f.has(cases, "of", value{By: "bob"})
 }

@@ -262,7 +262,8 @@ func (f *fixture) goesOn(known store.Batch, gone uint64) {
 	f.Check(again > gone, "a record has the revision %d, and had %d", again, gone)
 	f.write(note("last", value{}, "k"))
 	f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full", "last")
-	f.commit(store.Batch{Retract: []string{"2"}, Forget: []string{"ann"}})
+	f.commit(store.Batch{Retract: []string{"2"}})
+	f.forget("ann")
 	ann := f.decode(f.get(cases, "by")).By
 	f.open()
 	f.expect(nil, cells...)

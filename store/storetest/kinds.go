@@ -183,7 +183,7 @@ func versionRaised(f *fixture) {
 	commits("a change", store.Batch{Records: records{over(f.get(rare, "a").Revision, named)}})
 	commits("one of two batches", store.Batch{Records: records{note("a", value{})}},
 		store.Batch{Records: records{once(record(rare, "b", value{}))}})
-	commits("forgetting", store.Batch{Forget: []string{"ann"}})
+	raises("forgetting", func() { f.forget("ann") })
 	before := f.version()
 	f.parallel(8, 1, func(caller, _ int) error {
 		together := once(record(rare, fmt.Sprint("together", caller), value{}))
@@ -193,8 +193,8 @@ func versionRaised(f *fixture) {
 	f.Check(f.version() >= before+8, "8 commits raise %d to %d", before, f.version())
 	raises("a removal", func() { f.remove(rare, "a") })
 	f.add(seen("1", plainCell, 1))
-	commits("expunging", store.Batch{Expunge: []string{"ann"}})
-	commits("a reset", store.Batch{Reset: []store.Selection{{Kind: plain, Scope: "scope"}}})
+	commits("expunging", store.Batch{Expunge: []store.SourceOf{{Cell: plainCell, Source: "ann"}}})
+	commits("a reset", store.Batch{Reset: []evidence.Cell{plainCell}})
 	commits("a rebuild", store.Batch{Rebuild: []evidence.Cell{plainCell}})
 	commits("a restart", restart(plainCell, 0))
 	f.setTime(2 * time.Hour)

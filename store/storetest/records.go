@@ -176,7 +176,8 @@ func refusedLeavesNothing(f *fixture) {
 		ID: "batch", Observations: observations{seen("new", otherCell, 1), seen("more", plainCell, 1)},
 		Records: records{note("new", value{}), once(note("once", value{}))},
 	}
-	take := store.Batch{Retract: []string{"known"}, Forget: []string{"ann"}}
+	take := store.Batch{Retract: []string{"known"},
+		Expunge: []store.SourceOf{{Cell: plainCell, Source: "ann"}}}
 	tooLong := store.Record{Ref: ref(notes, "long"), At: start, Body: textOf(store.MaxBody + 1)}
 	for what, bad := range map[string]store.Batch{
 		"a stale revision":     {Records: records{over(revision+1, note("there", value{N: 2}))}},
@@ -288,7 +289,7 @@ func batchesInOrder(f *fixture) {
 	f.add(seen("old", fadingCell, 1))
 	receipts := f.commits(
 		store.Batch{
-			ID: "1", Reset: []store.Selection{{Kind: fading, Scope: "scope"}},
+			ID: "1", Reset: []evidence.Cell{fadingCell},
 			Records: records{note("1", value{N: 1})},
 		},
 		// The second one is under no policy, because the cell was reset.
@@ -332,10 +333,11 @@ func invalidCommit(f *fixture) {
 		"Records[1].Keys":          keyed(make([]string, store.MaxKeys+1)...),
 		"Records[1].Revision":      beside(removal(notes, "bad", 0)),
 		"Batches[1].Records[0].ID": {good, good},
-		"Batches[1].Observations":  {good, {Forget: []string{"ann"}}},
+		"Batches[1].Observations":  {good, {Reset: []evidence.Cell{plainCell}}},
 		"Expect[0]":                {good, {Expect: []store.Precondition{expect("good", 0)}}},
 		"Expect[0].ID":             {{Expect: []store.Precondition{expect("a\x00b", 0)}}},
-		"Forget[0]":                {{Forget: []string{""}}},
+		"Expunge[0].Source":        {{Expunge: []store.SourceOf{{Cell: plainCell}}}},
+		"Reset[0].Cell.Kind":       {{Reset: []evidence.Cell{{}}}},
 		"Withdraw[0]":              {{Withdraw: []string{"\xff"}}},
 		"ID":                       {{ID: "\x00"}},
 	} {
@@ -403,7 +405,7 @@ func declared(f *fixture) {
 	f.declare(store.Kind{Name: late, Caused: []string{"of"}})
 	f.declare(store.Kind{Name: late, Decided: []string{"by"}})
 	f.write(record(late, "named", value{Of: "ann", By: "ann"}, store.PersonKey("ann")))
-	f.commit(store.Batch{Forget: []string{"ann"}})
+	f.forget("ann")
 	v := f.decode(f.get(late, "named"))
 	f.Check(v.Of != "ann" && v.By != "ann", "a forgotten person is in %+v", v)
 }
@@ -486,6 +488,6 @@ func copied(f *fixture) {
 	}
 	f.Equal("the history", f.history(plainCell), observations{seen("1", plainCell, 1)})
 	f.add(seen("2", plainCell, 1))
-	f.commit(store.Batch{Forget: []string{"ann"}})
+	f.forget("ann")
 	f.Equal("the person forgotten", f.decode(f.get(kind.Name, "r")).Of, "")
 }

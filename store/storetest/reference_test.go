@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/people"
 	"github.com/heedhq/heed/store/storetest"
 )
 
@@ -103,12 +102,21 @@ func (r *reference) Declare(ctx context.Context, kinds ...store.Kind) error {
 		if limits, ok := r.options.Limits[k.Name]; ok {
 			k.Limits = limits
 		}
-		k.Caused, k.Decided = slices.Concat(before.Caused, k.Caused),
-			slices.Concat(before.Decided, k.Decided)
+		k.Caused, k.Decided = union(before.Caused, k.Caused), union(before.Decided, k.Decided)
 		k.Whole, k.Versioned = k.Whole || before.Whole, k.Versioned || before.Versioned
 		r.kinds[k.Name] = k
 	}
 	return nil
+}
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, path := range b {
+		if !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all
 }
 
 func (r *reference) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
@@ -181,15 +189,15 @@ func (r *reference) apply(s *state, b *store.Batch, receipt *store.Receipt) erro
 }
 
 func (r *reference) takeAway(s *state, b *store.Batch, receipt *store.Receipt) error {
-	if len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0 {
+	if len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge) > 0 {
 		for kind := range r.kinds {
 			s.versions[kind]++
 		}
 	}
-	for _, sel := range b.Reset {
-		s.drop(func(o *seen) bool { return sel.Covers(o.Cell) })
-		maps.DeleteFunc(s.restarts, func(c evidence.Cell, _ time.Time) bool { return sel.Covers(c) })
-		maps.DeleteFunc(s.cells, func(c evidence.Cell, _ evidence.Policy) bool { return sel.Covers(c) })
+	for _, c := range b.Reset {
+		s.drop(func(o *seen) bool { return o.Cell == c })
+		delete(s.restarts, c)
+		delete(s.cells, c)
 	}
 	for _, c := range b.Rebuild {
 		if s.lost(func(o *seen) bool { return o.Cell == c }) {
@@ -222,10 +230,12 @@ func (r *reference) takeAway(s *state, b *store.Batch, receipt *store.Receipt) e
 			receipt.Kept = append(receipt.Kept, id)
 		}
 	}
-	if err := s.expunge(slices.Concat(b.Expunge, b.Forget)); err != nil {
-		return err
+	for _, e := range b.Expunge {
+		if err := s.expunge(e); err != nil {
+			return err
+		}
 	}
-	return r.forget(s, b.Forget)
+	return nil
 }
 
 func (s *state) retract(id string) error {
@@ -239,55 +249,24 @@ func (s *state) retract(id string) error {
 	return nil
 }
 
-func (s *state) expunge(sources []string) error {
-	if len(sources) == 0 {
-		return nil
-	}
-	if s.lost(func(o *seen) bool { return o.Source != "" && !s.cells[o.Cell].ByOrigin }) {
+func (s *state) expunge(of store.SourceOf) error {
+	c := of.Cell
+	if s.lost(func(o *seen) bool {
+		return o.Cell == c && o.Source != "" && !s.cells[c].ByOrigin
+	}) {
 		return evidence.ErrForgotten
 	}
-	s.drop(func(o *seen) bool { return slices.Contains(sources, o.Source) })
+	s.drop(func(o *seen) bool { return o.Cell == c && o.Source == of.Source })
+	rest := slices.ContainsFunc(s.seen, func(o seen) bool { return o.Cell == c })
+	if !rest && named(c, of.Source) {
+		delete(s.restarts, c)
+		delete(s.cells, c)
+	}
 	return nil
 }
 
-func (r *reference) forget(s *state, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	s.revision++
-	ref := store.PseudonymKeyRef()
-	if s.records[ref].Revision == 0 {
-		made := store.Pseudonyms.Record(store.NewPseudonymKey(r.options.Now()), 0)
-		made.Revision = s.revision
-		s.records[ref] = written{made, s.next()}
-	}
-	key, err := store.Decode[store.PseudonymKey](s.records[ref].Body)
-	if err != nil {
-		return err
-	}
-	all := people.Of(key, names)
-	for ref, w := range s.records {
-		kind := r.kinds[ref.Kind]
-		if !people.Named(w.Keys, all) {
-			continue
-		}
-		text, err := w.Body.JSON()
-		if err != nil {
-			return err
-		}
-		after, err := people.Forget(kind, text, w.Keys, all)
-		if err != nil {
-			return err
-		}
-		switch {
-		case after.Gone:
-			delete(s.records, ref)
-		case after.Changed:
-			w.Body, w.Keys, w.Revision = store.Raw(after.JSON), after.Keys, s.revision
-			s.records[ref] = w
-		}
-	}
-	return nil
+func named(c evidence.Cell, source string) bool {
+	return c.Scope == source || c.Item == source || c.Name == source
 }
 
 // observe adds the observations of a batch, and drops of the history what is too much.
@@ -468,6 +447,9 @@ func (w written) copy() store.Record {
 
 func (r *reference) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	return listed(ctx, r, func(s *state) ([]store.Record, error) {
+		if q.Kind == store.Declarations {
+			return r.declarations(), nil
+		}
 		if err := q.Validate(); err != nil {
 			return nil, err
 		}
@@ -501,6 +483,13 @@ func (r *reference) Find(ctx context.Context, q store.Query) iter.Seq2[store.Rec
 	})
 }
 
+func (r *reference) declarations() (all []store.Record) {
+	for _, k := range r.kinds {
+		all = append(all, store.DeclarationOf(k))
+	}
+	return all
+}
+
 // listed reads all results of a function before it yields the first.
 func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, error)) iter.Seq2[T,
 	error] {
@@ -525,16 +514,53 @@ func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, er
 }
 
 func (r *reference) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
-	return listed(ctx, r, func(s *state) ([]evidence.Part, error) {
-		var cells []evidence.Cell
-		for c := range s.cells {
-			if c.Kind == q.Kind && c.Scope == q.Scope {
-				cells = append(cells, c)
-			}
+	return listed(ctx, r, func(s *state) (all []evidence.Part, _ error) {
+		if q.Naming != "" && s.lost(func(o *seen) bool {
+			return o.Source != "" && !s.cells[o.Cell].ByOrigin
+		}) {
+			return nil, evidence.ErrForgotten
 		}
-		slices.SortFunc(cells, evidence.Cell.Compare)
-		return s.parts(cells), nil
+		cells := make(map[evidence.Cell]bool)
+		for c := range s.cells {
+			cells[c] = true
+		}
+		for c := range s.restarts {
+			cells[c] = true
+		}
+		for _, c := range slices.SortedFunc(maps.Keys(cells), evidence.Cell.Compare) {
+			if q.Naming == "" && (c.Kind != q.Kind || c.Scope != q.Scope) {
+				continue
+			}
+			all = append(all, s.selected(q, c)...)
+		}
+		return all, nil
 	})
+}
+
+// selected returns the parts of a cell that a query wants.
+func (s *state) selected(q store.CellQuery, c evidence.Cell) []evidence.Part {
+	parts := s.parts([]evidence.Cell{c})
+	switch {
+	case q.Lost:
+		if !s.lost(func(o *seen) bool { return o.Cell == c }) {
+			return nil
+		}
+		return parts
+	case q.Naming != "":
+		if !named(c, q.Naming) && !slices.ContainsFunc(s.seen,
+			func(o seen) bool { return o.Cell == c && o.Source == q.Naming }) {
+			return nil
+		}
+		parts = slices.DeleteFunc(parts, func(p evidence.Part) bool {
+			return s.cells[c].ByOrigin && p.Source != q.Naming
+		})
+	case !q.Empty:
+		return parts
+	}
+	if len(parts) == 0 {
+		parts = []evidence.Part{{Cell: c}}
+	}
+	return parts
 }
 
 func (r *reference) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
@@ -576,6 +602,9 @@ func (r *reference) Sweep(ctx context.Context, now time.Time) error {
 	}
 	if clock := r.options.Now(); now.IsZero() || now.After(clock) {
 		now = clock
+	}
+	if err := store.Resume(ctx, r); err != nil {
+		return err
 	}
 	for _, k := range r.kinds {
 		var all []store.Record

@@ -124,6 +124,10 @@ var rules = []rule{
 	{"to expunge is never to have seen", expungeNeverSeen},
 	{"a reset forgets what it selects", resetSelects},
 
+	// What takes more than one commit
+	{"a list has what a job needs", jobNeeds},
+	{"a job that is cut off is finished by a sweep", jobCutOff},
+
 	// Records
 	{"a record is read back as it was written", recordReadBack},
 	{"records are read in the order asked, and before parts", readInOrder},

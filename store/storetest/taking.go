@@ -33,7 +33,7 @@ func policyKept(f *fixture) {
 
 	// A reset opens a cell for another policy.
 	f.commit(store.Batch{
-		Reset:        []store.Selection{{Kind: fading, Scope: "scope"}},
+		Reset:        []evidence.Cell{fadingCell},
 		Observations: observations{seen("2", fadingCell, 1)},
 	})
 	f.setTime(10 * halfLife)
@@ -43,7 +43,8 @@ func policyKept(f *fixture) {
 	retract.Retract = []string{"2"}
 	f.commit(retract)
 	f.commit(store.Batch{
-		Expunge: []string{"ann"}, Observations: observations{seen("4", fadingCell, 1)},
+		Expunge:      []store.SourceOf{{Cell: fadingCell, Source: "ann"}},
+		Observations: observations{seen("4", fadingCell, 1)},
 	})
 	f.Equal("the sum", f.sums(fadingCell).Mass, 1)
 }
@@ -94,11 +95,27 @@ func restartForward(f *fixture) {
 	f.expect(observations{seen("after", plainCell, 1)}, plainCell)
 }
 
-// takesBack adds observations to a fresh store and commits batches that take some of them back. The
-// cells and their history must be as if those had never been seen, also after all observations were
-// delivered again.
+// commitsBatch takes back by a batch.
+func commitsBatch(b store.Batch) func(*fixture) {
+	return func(f *fixture) {
+		f.after("%+v", b)
+		f.commit(b)
+	}
+}
+
+// runs takes back by a job.
+func runs(job store.Job) func(*fixture) {
+	return func(f *fixture) {
+		f.after("%+v", job)
+		f.run(job)
+	}
+}
+
+// takesBack adds observations to a fresh store and takes some of them back. The cells and their
+// history must be as if those had never been seen, also after all observations were delivered
+// again.
 func (f *fixture) takesBack(
-	all observations, taken func(observation) bool, batches ...store.Batch,
+	all observations, taken func(observation) bool, ways ...func(*fixture),
 ) {
 	f = f.fresh()
 	f.add(all...)
@@ -110,10 +127,8 @@ func (f *fixture) takesBack(
 			f.Check(!slices.ContainsFunc(f.history(c), taken), "the history: %+v", f.history(c))
 		}
 	}
-	for _, b := range batches {
-		f.after("%+v", b)
-		f.commit(b)
-		kept = append(kept, b.Observations...)
+	for _, take := range ways {
+		take(f)
 		check()
 	}
 	f.after("delivering again what was taken back")
@@ -132,14 +147,17 @@ func retractNeverSeen(f *fixture) {
 			}
 		}
 		taken := func(o observation) bool { return slices.Contains(gone, o.ID) }
-		f.takesBack(all, taken, store.Batch{Retract: gone}, store.Batch{Retract: gone})
+		retract := commitsBatch(store.Batch{Retract: gone})
+		f.takesBack(all, taken, retract, retract)
 	}
 }
 
 // retractBesideMany takes back an old observation in a batch with so many others that a bounded
 // history forgets older ones.
 func retractBesideMany(f *fixture) {
-	for _, take := range []store.Batch{{Retract: []string{"old"}}, {Expunge: []string{"ann"}}} {
+	for _, take := range []store.Batch{
+		{Retract: []string{"old"}}, {Expunge: []store.SourceOf{{Cell: plainCell, Source: "ann"}}},
+	} {
 		f = f.fresh()
 		f.add(from("ann", dated(-time.Hour, seen("old", plainCell, 1))))
 		take.Observations = crowd("", plainCell, 0)
@@ -177,17 +195,17 @@ func retractForgotten(f *fixture) {
 // retractUncounted takes back what a bounded history may have dropped, after something else has
 // taken it out of the sums.
 func retractUncounted(f *fixture) {
-	for what, take := range map[string]store.Batch{
-		"a reset":               {Reset: []store.Selection{{Kind: origin, Scope: "scope"}}},
-		"expunging its source":  {Expunge: []string{"ann"}},
-		"forgetting its source": {Forget: []string{"ann"}},
-		"a restart behind all":  restart(originCell, time.Second),
+	for what, take := range map[string]func(*fixture){
+		"a reset":               runs(store.Job{Reset: []store.Selection{{Kind: origin, Scope: "scope"}}}),
+		"expunging its source":  runs(store.Job{Expunge: []string{"ann"}}),
+		"forgetting its source": runs(store.Job{Forget: []string{"ann"}}),
+		"a restart behind all":  commitsBatch(restart(originCell, time.Second)),
 	} {
 		f = f.fresh()
 		f.after("%s", what)
 		f.add(crowd("ann", originCell, 0)...)
 		f.sweep(time.Time{})
-		f.commit(take)
+		take(f)
 		f.add(crowd("bob", originCell, 2*time.Second)...)
 		f.sweep(time.Time{})
 		before := f.read(originCell)
@@ -227,9 +245,10 @@ func expungeNeverSeen(f *fixture) {
 	for range 5 {
 		all := some(rng, 120)
 		taken := func(o observation) bool { return o.Source == "ann" || o.Source == "bob" }
-		f.takesBack(all, taken, store.Batch{Expunge: []string{"ann", "bob", "nobody"}})
+		f.takesBack(all, taken, runs(store.Job{Expunge: []string{"ann", "bob", "nobody"}}))
 	}
-	_ = f.refused(store.Batch{Expunge: []string{""}})
+	err := store.Run(ctx, f.store, store.Job{Expunge: []string{""}})
+	f.Check(faultOf(err) == "Expunge[0]", "to expunge no name: %v", err)
 }
 
 func resetSelects(f *fixture) {
@@ -249,6 +268,6 @@ func resetSelects(f *fixture) {
 		{Kind: plain, Scope: "nowhere"},
 	} {
 		taken := func(o observation) bool { return s.Covers(o.Cell) }
-		f.takesBack(all, taken, store.Batch{Reset: []store.Selection{s}})
+		f.takesBack(all, taken, runs(store.Job{Reset: []store.Selection{s}}))
 	}
 }

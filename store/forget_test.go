@@ -1,4 +1,4 @@
-package people_test
+package store
 
 import (
 	"encoding/base64"
@@ -11,16 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/people"
 )
 
-var ann = []people.Person{{Name: "ann", Pseudonym: "forgotten-1"}}
+var ann = []person{{name: "ann", pseudonym: "forgotten-1"}}
 
 func in64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func TestNames(t *testing.T) {
+func TestForgetNames(t *testing.T) {
 	for _, test := range []struct {
 		name            string
 		caused, decided string
@@ -62,7 +59,7 @@ func TestNames(t *testing.T) {
 		{"quotes and braces in texts", "a", "", `{"x\"]":"}\\","a":"ann"}`, `{"x\"]":"}\\","a":""}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			kind := store.Kind{Name: "k"}
+			kind := Kind{Name: "k"}
 			if test.caused != "" {
 				kind.Caused = []string{test.caused}
 			}
@@ -70,20 +67,20 @@ func TestNames(t *testing.T) {
 				kind.Decided = []string{test.decided}
 			}
 			before := test.text
-			r, err := people.Forget(kind, []byte(test.text), []string{"x=1"}, ann)
+			r, err := kind.takeOut([]byte(test.text), []string{"x=1"}, ann)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, string(r.JSON))
-			assert.Equal(t, test.want != test.text, r.Changed)
+			assert.Equal(t, test.want, string(r.text))
+			assert.Equal(t, test.want != test.text, r.changed)
 			assert.Equal(t, before, test.text)
-			assert.Equal(t, []string{"x=1"}, r.Keys)
+			assert.Equal(t, []string{"x=1"}, r.keys)
 		})
 	}
 }
 
-func TestKeys(t *testing.T) {
-	kind := store.Kind{Name: "k", Caused: []string{"source"}, Decided: []string{"actor"}}
+func TestForgetKeys(t *testing.T) {
+	kind := Kind{Name: "k", Caused: []string{"source"}, Decided: []string{"actor"}}
 	full := func(key string) (keys []string) {
-		for i := range store.MaxKeys - 1 {
+		for i := range MaxKeys - 1 {
 			keys = append(keys, fmt.Sprint("k=", i))
 		}
 		return append(keys, key)
@@ -106,60 +103,58 @@ func TestKeys(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := append([]string(nil), test.keys...)
-			r, err := people.Forget(kind, []byte(test.text), test.keys, ann)
+			r, err := kind.takeOut([]byte(test.text), test.keys, ann)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, r.Keys)
-			assert.Equal(t, test.json, string(r.JSON))
-			assert.Equal(t, fmt.Sprint(test.keys, test.text) != fmt.Sprint(r.Keys, string(r.JSON)),
-				r.Changed)
+			assert.Equal(t, test.want, r.keys)
+			assert.Equal(t, test.json, string(r.text))
+			assert.Equal(t, fmt.Sprint(test.keys, test.text) != fmt.Sprint(r.keys, string(r.text)),
+				r.changed)
 			assert.Equal(t, before, test.keys)
 		})
 	}
 }
 
-func TestSeveralPeople(t *testing.T) {
-	kind := store.Kind{Name: "k", Decided: []string{"by"}, Caused: []string{"of"}}
-	two := []people.Person{{Name: "ann", Pseudonym: "f1"}, {Name: "bob", Pseudonym: "f2"}}
-	r, err := people.Forget(kind, []byte(`{"by":["bob","cem","ann"],"of":["ann","dee","bob"]}`), []string{"person=ann", "person=bob", "person=cem"}, two)
+func TestForgetSeveralPeople(t *testing.T) {
+	kind := Kind{Name: "k", Decided: []string{"by"}, Caused: []string{"of"}}
+	two := []person{{name: "ann", pseudonym: "f1"}, {name: "bob", pseudonym: "f2"}}
+	r, err := kind.takeOut([]byte(`{"by":["bob","cem","ann"],"of":["ann","dee","bob"]}`), []string{"person=ann", "person=bob", "person=cem"}, two)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"by":["f2","cem","f1"],"of":["dee"]}`, string(r.JSON))
-	assert.Equal(t, []string{"person=f1", "person=f2", "person=cem"}, r.Keys)
-	two[1].Name = "Ann" // who is somebody else, of the same key
-	r, err = people.Forget(kind, []byte(`{"by":["ann","Ann","ANN"]}`), []string{"person=ann"}, two)
+	assert.JSONEq(t, `{"by":["f2","cem","f1"],"of":["dee"]}`, string(r.text))
+	assert.Equal(t, []string{"person=f1", "person=f2", "person=cem"}, r.keys)
+	two[1].name = "Ann" // who is somebody else, of the same key
+	r, err = kind.takeOut([]byte(`{"by":["ann","Ann","ANN"]}`), []string{"person=ann"}, two)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"by":["f1","f2","ANN"]}`, string(r.JSON))
-	assert.Equal(t, []string{"person=ann", "person=f1", "person=f2"}, r.Keys)
+	assert.JSONEq(t, `{"by":["f1","f2","ANN"]}`, string(r.text))
+	assert.Equal(t, []string{"person=ann", "person=f1", "person=f2"}, r.keys)
 }
 
-func TestWhole(t *testing.T) {
-	kind := store.Kind{Name: "k", Caused: []string{"of"}, Decided: []string{"by"}, Whole: true}
+func TestForgetWhole(t *testing.T) {
+	kind := Kind{Name: "k", Caused: []string{"of"}, Decided: []string{"by"}, Whole: true}
 	for text, gone := range map[string]bool{
 		`{"of":"ann"}`: true, `{"of":["bob","ann"],"by":"ann"}`: true, `{"of":"Ann"}`: false, `{"of":"","by":"ann"}`: false,
 	} {
-		r, err := people.Forget(kind, []byte(text), []string{"person=ann"}, ann)
+		r, err := kind.takeOut([]byte(text), []string{"person=ann"}, ann)
 		require.NoError(t, err)
-		assert.Equal(t, gone, r.Gone, text)
+		assert.Equal(t, gone, r.gone, text)
 	}
 }
 
-func TestDamaged(t *testing.T) {
+func TestForgetDamaged(t *testing.T) {
 	for _, text := range []string{"", "{", `{"a":"ann"} x`, "ann"} {
-		_, err := people.Forget(store.Kind{Name: "k", Caused: []string{"a"}}, []byte(text), nil, ann)
+		_, err := Kind{Name: "k", Caused: []string{"a"}}.takeOut([]byte(text), nil, ann)
 		assert.ErrorContains(t, err, "damaged record", text)
 	}
 }
 
-func TestPseudonyms(t *testing.T) {
-	key := store.NewPseudonymKey(time.Unix(1, 0))
-	all := people.Of(key, []string{"Ann", "bob", "ann"})
+func TestForgetPseudonyms(t *testing.T) {
+	key := NewPseudonymKey(time.Unix(1, 0))
+	all := key.persons([]string{"Ann", "bob", "ann"})
 	require.Len(t, all, 3)
-	assert.Equal(t, "Ann", all[0].Name)
-	assert.Equal(t, "ann", all[2].Name)
-	assert.NotEqual(t, all[0].Pseudonym, all[2].Pseudonym)
-	assert.NotEqual(t, all[0].Pseudonym, all[1].Pseudonym)
-	assert.Equal(t, all[:1], people.Of(key, []string{"Ann"}))
-	assert.True(t, people.Named([]string{"x=1", "person=ann"}, all))
-	assert.False(t, people.Named([]string{"person=anna"}, all))
+	assert.Equal(t, "Ann", all[0].name)
+	assert.Equal(t, "ann", all[2].name)
+	assert.NotEqual(t, all[0].pseudonym, all[2].pseudonym)
+	assert.NotEqual(t, all[0].pseudonym, all[1].pseudonym)
+	assert.Equal(t, all[:1], key.persons([]string{"Ann"}))
 }
 
 // value draws JSON in which these texts are frequent.
@@ -194,7 +189,7 @@ func value(t *rapid.T, depth int, texts ...string) string {
 	}
 }
 
-func paths(t *rapid.T, label string) []string {
+func somePaths(t *rapid.T, label string) []string {
 	step := rapid.SampledFrom([]string{"a", "b", "*", "*", "~"})
 	path := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(step, 1, 4).Draw(t, "steps"), ".")
@@ -297,10 +292,10 @@ type pairs []pair
 func decode(text []byte) any {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
-	return read(d)
+	return readNode(d)
 }
 
-func read(d *json.Decoder) any {
+func readNode(d *json.Decoder) any {
 	token, err := d.Token()
 	if err != nil {
 		panic(err)
@@ -309,7 +304,7 @@ func read(d *json.Decoder) any {
 	case json.Delim('['):
 		all := []any{}
 		for d.More() {
-			all = append(all, read(d))
+			all = append(all, readNode(d))
 		}
 		_, _ = d.Token()
 		return all
@@ -317,7 +312,7 @@ func read(d *json.Decoder) any {
 		all := pairs{}
 		for d.More() {
 			key, _ := d.Token()
-			all = append(all, pair{key.(string), read(d)})
+			all = append(all, pair{key.(string), readNode(d)})
 		}
 		_, _ = d.Token()
 		return all
@@ -361,9 +356,9 @@ func agree(want, got any) bool {
 	return assert.ObjectsAreEqual(want, got)
 }
 
-func TestOracle(t *testing.T) {
+func TestForgetOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		kind := store.Kind{Name: "k", Caused: paths(t, "caused"), Decided: paths(t, "decided")}
+		kind := Kind{Name: "k", Caused: somePaths(t, "caused"), Decided: somePaths(t, "decided")}
 		text := value(t, 4, "ann", "bob", "Ann", `\u0061nn`, "ann bob", "YW5u")
 		var places []place
 		for _, p := range kind.Caused {
@@ -373,32 +368,32 @@ func TestOracle(t *testing.T) {
 			places = append(places, place{strings.Split(p, "."), true})
 		}
 		before := []byte(text)
-		r, err := people.Forget(kind, before, []string{"person=ann"}, ann)
+		r, err := kind.takeOut(before, []string{"person=ann"}, ann)
 		require.NoError(t, err)
 		require.Equal(t, text, string(before), "the text that came in is changed")
-		require.True(t, json.Valid(r.JSON), "no JSON: %s", r.JSON)
+		require.True(t, json.Valid(r.text), "no JSON: %s", r.text)
 		want := forget(decode(before), places, "ann")
 		if want == (gone{}) {
 			want = ""
 		}
-		require.True(t, agree(want, decode(r.JSON)), "of %s with %+v: %s, want %v", text, kind, r.JSON,
+		require.True(t, agree(want, decode(r.text)), "of %s with %+v: %s, want %v", text, kind, r.text,
 			want)
-		again, err := people.Forget(kind, r.JSON, r.Keys, ann)
+		again, err := kind.takeOut(r.text, r.keys, ann)
 		require.NoError(t, err)
-		require.False(t, again.Changed, "forgotten twice: %s is %s %v", r.JSON, again.JSON, again.Keys)
+		require.False(t, again.changed, "forgotten twice: %s is %s %v", r.text, again.text, again.keys)
 	})
 }
 
 // TestBytes gives a person their own name as pseudonym: then all that is rewritten comes out as it
 // was, to the byte.
-func TestBytes(t *testing.T) {
+func TestForgetBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		kind := store.Kind{Name: "k", Decided: paths(t, "decided")}
+		kind := Kind{Name: "k", Decided: somePaths(t, "decided")}
 		text := value(t, 4, "ann", "bob", "ann bob", "YW5u")
-		r, err := people.Forget(kind, []byte(text), nil,
-			[]people.Person{{Name: "ann", Pseudonym: "ann"}})
+		r, err := kind.takeOut([]byte(text), nil,
+			[]person{{name: "ann", pseudonym: "ann"}})
 		require.NoError(t, err)
-		require.Equal(t, text, string(r.JSON))
+		require.Equal(t, text, string(r.text))
 	})
 }
 
@@ -408,20 +403,20 @@ func FuzzForget(f *testing.F) {
 	f.Add(`["ann",1,"bob"]`, "*", "bob")
 	f.Add("\"\\ud800\"", "~", "\ufffd")
 	f.Fuzz(func(t *testing.T, text, path, name string) {
-		kind := store.Kind{Name: "k", Caused: []string{path}, Decided: []string{path + ".*"}}
-		who := []people.Person{{Name: name, Pseudonym: "forgotten-1"}}
+		kind := Kind{Name: "k", Caused: []string{path}, Decided: []string{path + ".*"}}
+		who := []person{{name: name, pseudonym: "forgotten-1"}}
 		if kind.Validate() != nil || name == "" || strings.EqualFold(name, "forgotten-1") {
 			return // no input that a store lets through
 		}
-		r, err := people.Forget(kind, []byte(text), []string{store.PersonKey(name)}, who)
+		r, err := kind.takeOut([]byte(text), []string{PersonKey(name)}, who)
 		if !json.Valid([]byte(text)) {
 			require.Error(t, err)
 			return
 		}
 		require.NoError(t, err)
-		require.True(t, json.Valid(r.JSON))
-		again, err := people.Forget(kind, r.JSON, r.Keys, who)
+		require.True(t, json.Valid(r.text))
+		again, err := kind.takeOut(r.text, r.keys, who)
 		require.NoError(t, err)
-		require.Equal(t, string(r.JSON), string(again.JSON))
+		require.Equal(t, string(r.text), string(again.text))
 	})
 }

@@ -1,4 +1,4 @@
-package people
+package store
 
 import (
 	"encoding/base64"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/store"
 )
 
 // A path is the rest of the way to a name, from where the editor stands.
@@ -16,7 +15,7 @@ type path struct {
 	decided bool // else caused
 }
 
-func paths(kind store.Kind) (all []path) {
+func paths(kind Kind) (all []path) {
 	for _, p := range kind.Caused {
 		all = append(all, path{strings.Split(p, "."), false})
 	}
@@ -28,14 +27,14 @@ func paths(kind store.Kind) (all []path) {
 
 // An editor finds names in JSON and says what changes.
 type editor struct {
-	people  []Person
+	people  []person
 	decided []bool // by person: a pseudonym took the place of the name
 	stays   []bool // by person: a name that equals theirs but for its case stays
 	caused  bool   // one of them caused something
 }
 
-// A change puts another text in the place of a part of the JSON.
-type change struct {
+// An edit puts another text in the place of a part of the JSON.
+type edit struct {
 	from, to int
 	text     []byte
 }
@@ -72,11 +71,11 @@ type scanner struct {
 	*editor
 	text    []byte
 	at      int
-	changes []change
+	changes []edit
 }
 
 func (s *scanner) replace(from, to int, text []byte) {
-	s.changes = append(s.changes, change{from, to, text})
+	s.changes = append(s.changes, edit{from, to, text})
 }
 
 // next returns the next byte that is no white space, which stays the next.
@@ -235,10 +234,10 @@ func (s *scanner) name(from int, paths []path) (gone bool, err error) {
 	}
 	for i, p := range s.people {
 		switch {
-		case text != p.Name:
+		case text != p.name:
 		case decided:
 			s.decided[i] = true
-			s.replace(from, s.at, quote(p.Pseudonym))
+			s.replace(from, s.at, quote(p.pseudonym))
 			return false, nil
 		case caused:
 			s.caused = true
@@ -246,7 +245,7 @@ func (s *scanner) name(from int, paths []path) (gone bool, err error) {
 		}
 	}
 	for i, p := range s.people {
-		if (caused || decided) && fold(text) == fold(p.Name) {
+		if (caused || decided) && fold(text) == fold(p.name) {
 			s.stays[i] = true
 		}
 	}

@@ -1,0 +1,138 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+const (
+	partsOfScope = partsBefore + `heed_cell c JOIN heed_tally t ON t.cell = c.cell
+		WHERE c.kind = $1 AND c.scope = $2 `
+	inOrder = `ORDER BY c.item, c.name, t.channel, t.source`
+)
+
+var (
+	listParts = both(partsOfScope + inOrder)
+	listLost  = both(partsOfScope +
+		`AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0) ` + inOrder)
+	listEmpty = both(`SELECT c.kind, c.scope, c.item, c.name FROM heed_cell c
+		WHERE c.kind = $1 AND c.scope = $2
+			AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = c.cell)`)
+	listNaming = both(`SELECT c.kind, c.scope, c.item, c.name FROM heed_cell c
+		WHERE c.scope = $1 OR c.item = $1 OR c.name = $1 OR c.cell IN (
+			SELECT cell FROM heed_observation WHERE source <> '' AND source = $1
+			UNION SELECT cell FROM heed_tally WHERE source <> '' AND source = $1
+			UNION SELECT cell FROM heed_lost WHERE source <> '' AND source = $1)`)
+	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.lost_source = 1 LIMIT 1`)
+)
+
+// List implements [store.Store]. It reads all parts before the loop begins, or those of a sample
+// where one is wanted.
+func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	return func(yield func(evidence.Part, error) bool) {
+		var parts []evidence.Part
+		err := s.db.read(ctx, func(t *tx) (err error) {
+			switch {
+			case q.Naming != "":
+				parts, err = t.naming(q.Naming)
+				return err
+			case q.Lost:
+				parts, err = t.list(listLost, q.Kind, q.Scope)
+				return err
+			case q.Sample != nil:
+				parts, err = t.sample(q.Kind, q.Scope, q.Sample)
+				if err != nil || q.Sample.All > 0 {
+					return err
+				}
+			}
+			if parts, err = t.list(listParts, q.Kind, q.Scope); err == nil && q.Empty {
+				parts, err = t.withEmpty(parts, q.Kind, q.Scope)
+			}
+			return err
+		})
+		yieldAll(ctx, parts, err, yield)
+	}
+}
+
+// list reads the parts of a kind and scope that a query selects.
+func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.Part, err error) {
+	err = t.each(q, append([]any{kind, scope}, more...), func(scan func(...any) error) error {
+		p := evidence.Part{Cell: evidence.Cell{Kind: kind, Scope: scope}}
+		var halfLife int64
+		err := scanTally(scan, &p.Tally, &p.Cell.Item, &p.Cell.Name, &p.Channel, &p.Source, &halfLife)
+		p.Tally = restated(p.Tally, time.Duration(halfLife)*time.Microsecond)
+		parts = append(parts, p)
+		return err
+	})
+	return parts, err
+}
+
+func scanNames(scan func(...any) error) (c evidence.Cell, err error) {
+	err = scan(&c.Kind, &c.Scope, &c.Item, &c.Name)
+	return c, err
+}
+
+// withEmpty adds the cells of a kind and scope that have no evidence.
+func (t *tx) withEmpty(parts []evidence.Part, kind, scope string) ([]evidence.Part, error) {
+	cells, err := collect(t, listEmpty, []any{kind, scope}, scanNames)
+	for _, c := range cells {
+		parts = append(parts, evidence.Part{Cell: c})
+	}
+	slices.SortStableFunc(parts, func(a, b evidence.Part) int { return a.Cell.Compare(b.Cell) })
+	return parts, err
+}
+
+// naming reads the cells that name a source.
+func (t *tx) naming(source string) (parts []evidence.Part, err error) {
+	var kind, scope string
+	switch err := t.one(sourceLost, nil, &kind, &scope); {
+	case err == nil:
+		return nil, fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope,
+			evidence.ErrForgotten)
+	case !errors.Is(err, heed.ErrNotFound):
+		return nil, err
+	}
+	cells, err := collect(t, listNaming, []any{source}, scanNames)
+	slices.SortFunc(cells, evidence.Cell.Compare)
+	for page := range slices.Chunk(cells, pageSize) {
+		found := make(map[string][]evidence.Part, len(page))
+		if err := t.snapshot(page, nil, found, nil); err != nil {
+			return nil, err
+		}
+		for _, c := range page {
+			had := len(parts)
+			for _, p := range found[hashOfCell(c)] {
+				if p.Source == source || p.Channel == "" && p.Source == "" {
+					parts = append(parts, p)
+				}
+			}
+			if len(parts) == had {
+				parts = append(parts, evidence.Part{Cell: c})
+			}
+		}
+	}
+	return parts, err
+}
+
+// declarations yields the kinds that any program has declared, as records.
+func (s *Store) declarations(ctx context.Context) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		var all []store.Record
+		err := s.db.read(ctx, func(t *tx) error {
+			kinds, err := t.declaredKinds()
+			for _, kind := range kinds {
+				all = append(all, store.DeclarationOf(kind))
+			}
+			return err
+		})
+		yieldAll(ctx, all, err, yield)
+	}
+}

@@ -1,0 +1,511 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// MaxStep bounds the keys that one commit of a [Job] changes. A key is a record, a key of a record,
+// a cell, one of its sums, or an observation in its history. A cell that has more keys is one
+// commit by itself.
+const MaxStep = 500
+
+// A Job changes more than one commit should: it forgets people, expunges sources, resets cells, or
+// rebuilds them. [Tx.Start] begins a job together with what a step commits, and [Run] begins one by
+// itself. Both return when the job is finished.
+//
+// A job runs in steps, and each step is a commit of at most [MaxStep] keys. The first commit also
+// writes a record of the job, and the last one removes it. If the program ends in between, the next
+// [Store.Sweep] of any handle finishes the job, by [Resume]. Until then, each record and each cell
+// is either as it was before the job or as the job leaves it. What is committed while a job runs
+// may be taken, too.
+//
+// Nothing has changed after an error, unless the error says that the job has begun. If the history
+// that is needed is no longer kept, the error is [evidence.ErrForgotten]. If a record that names a
+// person can't be decoded, it is [heed.ErrDamaged]: repair or remove the record, and forget again.
+type Job struct {
+	// Rebuild makes all cells of these kinds again from their whole history, under these policies.
+	Rebuild map[string]evidence.Policy `json:",omitempty"`
+	// Reset forgets cells with their history. The ids of their observations stay known.
+	Reset []Selection `json:",omitempty"`
+	// Expunge takes back, and erases from the history, all observations of these sources.
+	Expunge []string `json:",omitempty"`
+	// Forget takes people out of evidence and records: out of evidence as Expunge, and out of
+	// records as their [Kind] says. A person's decisions stay, under the pseudonym that the store's
+	// [PseudonymKey] gives the name. The first job that forgets somebody writes the key. Names are
+	// compared exactly. After Forget has returned, the store has no byte that names the person,
+	// except in texts, and in what was committed since.
+	Forget []string `json:",omitempty"`
+	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
+	At time.Time
+}
+
+// A task is a job on its way. Its record is removed with the last step.
+type task struct {
+	ID    string
+	Job   Job
+	Part  int           // the part that is next, of [Job.parts]
+	After evidence.Cell // the last cell that this part has done
+}
+
+var tasks = View[task]{
+	Kind: Kind{Name: "heed.job"},
+	Place: func(t task) (string, time.Time, []string) {
+		return t.ID, orEpoch(t.Job.At), nil
+	},
+}
+
+func orEpoch(at time.Time) time.Time {
+	if at.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return at
+}
+
+// Run runs one job.
+func Run(ctx context.Context, st Store, job Job) error {
+	return Do(ctx, st, func(tx *Tx) error {
+		tx.Start(job)
+		return nil
+	})
+}
+
+// Start begins a job with the commit of the step, and [Do] returns when the job is finished. What
+// the step writes is subject to the job. If the batch has an ID that is known, the job does not
+// begin again.
+func (tx *Tx) Start(job Job) {
+	if err := job.validate(); err != nil {
+		tx.fail(err)
+		return
+	}
+	if !job.empty() {
+		tx.jobs = append(tx.jobs, job)
+	}
+}
+
+func (j *Job) empty() bool {
+	return len(j.Rebuild)+len(j.Reset)+len(j.Expunge)+len(j.Forget) == 0
+}
+
+func (j *Job) validate() error {
+	for kind, policy := range j.Rebuild {
+		if kind == "" {
+			return invalid("Rebuild", "must name kinds of cells")
+		}
+		if err := policy.Validate(); err != nil {
+			return err
+		}
+	}
+	for i, s := range j.Reset {
+		if s.Kind == "" {
+			return invalid(fmt.Sprintf("Reset[%d].Kind", i), "must not be empty")
+		}
+	}
+	for field, names := range map[string][]string{"Expunge": j.Expunge, "Forget": j.Forget} {
+		for i, name := range names {
+			at := fmt.Sprintf("%s[%d]", field, i)
+			if err := evidence.CheckText(at, name); err != nil {
+				return err
+			}
+			if name == "" {
+				return invalid(at, "must not be empty")
+			}
+		}
+	}
+	return nil
+}
+
+// addJobs checks the jobs of the step, and adds their records. It returns the ids of the records.
+func (tx *Tx) addJobs() (ids []string, err error) {
+	for i := range tx.jobs {
+		job := &tx.jobs[i]
+		kinds, err := declareAll(tx.ctx, tx.store)
+		if err == nil {
+			err = job.check(tx.ctx, tx.store, kinds)
+		}
+		if err != nil {
+			return nil, err
+		}
+		id := IDOf("job", tx.batch.ID, fmt.Sprint(i))
+		if tx.batch.ID == "" {
+			id = tx.ID(rand.Text)
+		}
+		ids = append(ids, id)
+		tx.Put(tasks.Record(task{ID: id, Job: *job}, Once))
+		if len(job.Forget) > 0 {
+			tx.Put(Pseudonyms.Record(NewPseudonymKey(orEpoch(job.At)), Once))
+		}
+	}
+	return ids, nil
+}
+
+// finishJobs finishes the jobs that the commit of the step has begun.
+func (tx *Tx) finishJobs(ids []string) error {
+	for _, id := range ids {
+		if err := finish(tx.ctx, tx.store, id); err != nil {
+			return Final(fmt.Errorf(
+				"store: the job has begun, and the next sweep goes on with it: %w", err))
+		}
+	}
+	return nil
+}
+
+// Resume finishes all jobs of a store that have begun, the oldest first. An implementation of
+// [Store] calls it first in Sweep.
+func Resume(ctx context.Context, st Store) error {
+	var failed error
+	for row, err := range tasks.Find(ctx, st, Query{Oldest: true}) {
+		if err == nil {
+			_, err = declareAll(ctx, st)
+		}
+		if err != nil {
+			return err
+		}
+		failed = errors.Join(failed, finish(ctx, st, row.ID))
+	}
+	return failed
+}
+
+// declareAll declares through a handle all that any handle has declared, and what jobs need.
+func declareAll(ctx context.Context, st Store) (kinds []Kind, err error) {
+	for r, err := range st.Find(ctx, Query{Kind: Declarations}) {
+		var kind Kind
+		if err == nil {
+			kind, err = Decode[Kind](r.Body)
+		}
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, st.Declare(ctx, append(slices.Clip(kinds), tasks.Kind, Pseudonyms.Kind)...)
+}
+
+// finish does all that is left of a job. Several callers may do so at the same time.
+func finish(ctx context.Context, st Store, id string) error {
+	last := uint64(0)
+	for try := 1; ; try++ {
+		row, err := tasks.Get(ctx, st, id)
+		if errors.Is(err, heed.ErrNotFound) {
+			return nil
+		}
+		if row.Revision != last {
+			last, try = row.Revision, 1
+		}
+		if err == nil {
+			r := runner{ctx, st, row.Value, row.Revision}
+			err = r.run()
+		}
+		if err == nil || !repeats(err) || try == Tries {
+			return err
+		}
+		if ended := pause(ctx, try); ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
+		}
+	}
+}
+
+// A runner runs a job from where its record says. Each step writes the record, so a second runner
+// of the job has a conflict.
+type runner struct {
+	ctx      context.Context //nolint:containedctx // of the one call that it is for
+	store    Store
+	task     task
+	revision uint64
+}
+
+func (r *runner) run() error {
+	parts := r.task.Job.parts()
+	for r.task.Part < len(parts) {
+		if err := r.cells(&parts[r.task.Part]); err != nil {
+			return err
+		}
+	}
+	if len(r.task.Job.Forget) > 0 {
+		if err := r.people(); err != nil {
+			return err
+		}
+	}
+	_, err := r.store.Commit(r.ctx, Batch{
+		Forgotten: r.task.Job.Forget, Records: []Record{tasks.Removal(r.task.ID, r.revision)},
+	})
+	return err
+}
+
+// step commits a step of the job, and notes how far the job has come then.
+func (r *runner) step(b Batch, next task) error {
+	b.Records = append(b.Records, tasks.Record(next, r.revision))
+	receipts, err := r.store.Commit(r.ctx, b)
+	if err == nil {
+		r.task, r.revision = next, receipts[0].Revision
+	}
+	return err
+}
+
+// A part is what a job does with one list of cells.
+type part struct {
+	list func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error]
+	add  func(b *Batch, c evidence.Cell)
+	cost func(n uint64) int // the keys of a sum of n observations
+}
+
+// parts returns what a job does with cells, in the order in which it does it.
+func (j *Job) parts() (all []part) {
+	for _, kind := range slices.Sorted(maps.Keys(j.Rebuild)) {
+		all = append(all, part{
+			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
+				return listKind(ctx, st, CellQuery{Kind: kind})
+			},
+			func(b *Batch, c evidence.Cell) {
+				b.Policies, b.Rebuild = j.Rebuild, append(b.Rebuild, c)
+			},
+			func(uint64) int { return 2 },
+		})
+	}
+	sums := func(n uint64) int { return int(min(n, MaxStep)) + 1 }
+	for _, s := range j.Reset {
+		all = append(all, part{
+			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
+				return filtered(st.List(ctx, CellQuery{Kind: s.Kind, Scope: s.Scope, Empty: true}), s.Covers)
+			},
+			func(b *Batch, c evidence.Cell) { b.Reset = append(b.Reset, c) },
+			sums,
+		})
+	}
+	for _, source := range j.sources() {
+		all = append(all, part{
+			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
+				return st.List(ctx, CellQuery{Naming: source})
+			},
+			func(b *Batch, c evidence.Cell) { b.Expunge = append(b.Expunge, SourceOf{c, source}) },
+			sums,
+		})
+	}
+	return all
+}
+
+// sources returns the sources whose observations go.
+func (j *Job) sources() []string { return slices.Concat(j.Expunge, j.Forget) }
+
+// listKind lists the cells of all scopes of a kind.
+func listKind(ctx context.Context, st Store, q CellQuery) iter.Seq2[evidence.Part, error] {
+	return func(yield func(evidence.Part, error) bool) {
+		for scope, err := range st.Scopes(ctx, q.Kind) {
+			if err != nil {
+				yield(evidence.Part{}, err)
+				return
+			}
+			q.Scope = scope
+			for p, err := range st.List(ctx, q) {
+				if !yield(p, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// filtered yields the parts of some cells.
+func filtered(all iter.Seq2[evidence.Part, error],
+	covers func(evidence.Cell) bool) iter.Seq2[evidence.Part, error] {
+	return func(yield func(evidence.Part, error) bool) {
+		for p, err := range all {
+			if (err != nil || covers(p.Cell)) && !yield(p, err) {
+				return
+			}
+		}
+	}
+}
+
+// cells does one part of the job, from the cell on where the job stands.
+func (r *runner) cells(p *part) error {
+	var b Batch
+	next, size := r.task, 1 // the record of the job
+	var c evidence.Cell
+	keys := 0
+	add := func() error { // the cell whose parts have all come
+		if keys == 0 {
+			return nil
+		}
+		if size > 1 && size+keys > MaxStep {
+			if err := r.step(b, next); err != nil {
+				return err
+			}
+			b, size = Batch{}, 1
+		}
+		p.add(&b, c)
+		next.After, size = c, size+keys
+		return nil
+	}
+	for of, err := range p.list(r.ctx, r.store) {
+		if err != nil {
+			return err
+		}
+		if of.Cell.Compare(r.task.After) <= 0 {
+			continue
+		}
+		if of.Cell != c {
+			if err := add(); err != nil {
+				return err
+			}
+			c, keys = of.Cell, 1
+		}
+		keys += p.cost(of.Tally.N())
+	}
+	if err := add(); err != nil {
+		return err
+	}
+	next.Part, next.After = next.Part+1, evidence.Cell{}
+	if size == 1 {
+		r.task = next
+		return nil
+	}
+	return r.step(b, next)
+}
+
+// rounds is how often a job looks for records that name a person. A round that changes nothing is
+// the last one. More than two are needed if the person is busy.
+const rounds = 8
+
+// people takes people out of records.
+func (r *runner) people() error {
+	kinds, err := declareAll(r.ctx, r.store)
+	if err != nil {
+		return err
+	}
+	for range rounds {
+		changed := false
+		var b Batch
+		size := 1
+		flush := func() error {
+			err := r.step(b, r.task)
+			b, size, changed = Batch{}, 1, true
+			return err
+		}
+		for w, err := range withoutNames(r.ctx, r.store, kinds, r.task.Job.Forget) {
+			if err != nil {
+				return err
+			}
+			written := func(of Record) bool { return of.Ref == w.Ref }
+			if slices.ContainsFunc(b.Records, written) {
+				continue
+			}
+			if size+w.keys > MaxStep {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			b.Records, size = append(b.Records, w.Record), size+w.keys
+		}
+		if size > 1 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if !changed {
+			return nil
+		}
+	}
+	return nil
+}
+
+// An unnamed record is one to write, without the people whom it names.
+type unnamed struct {
+	Record
+	keys int // that change
+}
+
+// withoutNames yields the records that change if people are taken out of them. It may yield a
+// record once for each of the people.
+func withoutNames(
+	ctx context.Context, st Store, kinds []Kind, names []string,
+) iter.Seq2[unnamed, error] {
+	return func(yield func(unnamed, error) bool) {
+		key, err := PseudonymKeyIn(Reading(ctx, st))
+		if err != nil {
+			yield(unnamed{}, err)
+			return
+		}
+		people := key.persons(names)
+		for _, kind := range kinds {
+			for _, name := range names {
+				for rec, err := range st.Find(ctx, Query{Kind: kind.Name, Keys: []string{PersonKey(name)}}) {
+					changed := false
+					var w unnamed
+					if err == nil {
+						w, changed, err = kind.unnamed(rec, people)
+					}
+					if (changed || err != nil) && (!yield(w, err) || err != nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// unnamed returns a record without people, and whether that is another one.
+func (k Kind) unnamed(r Record, people []person) (unnamed, bool, error) {
+	text, err := r.Body.JSON()
+	var after withoutPeople
+	if err == nil {
+		after, err = k.takeOut(text, r.Keys, people)
+	}
+	if err != nil {
+		return unnamed{}, false, fmt.Errorf("%s: record %q: %w", k.Name, r.ID, err)
+	}
+	w := unnamed{r, 1}
+	w.Body, w.Place = Raw(after.text), ""
+	if after.gone {
+		w.Body = Body{}
+	} else {
+		w.Keys = after.keys
+	}
+	for _, key := range r.Keys {
+		if after.gone || !slices.Contains(after.keys, key) {
+			w.keys++
+		}
+	}
+	for _, key := range after.keys {
+		if !slices.Contains(r.Keys, key) {
+			w.keys++
+		}
+	}
+	return w, after.gone || after.changed, nil
+}
+
+// check returns why the job can't be done, before it changes anything.
+func (j *Job) check(ctx context.Context, st Store, kinds []Kind) error {
+	for kind := range j.Rebuild {
+		for p, err := range listKind(ctx, st, CellQuery{Kind: kind, Lost: true}) {
+			if err == nil {
+				err = fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, p.Cell.Scope,
+					evidence.ErrForgotten)
+			}
+			return err
+		}
+	}
+	for _, source := range j.sources() {
+		for _, err := range st.List(ctx, CellQuery{Naming: source}) {
+			if err != nil {
+				return err
+			}
+			break
+		}
+	}
+	for _, err := range withoutNames(ctx, st, kinds, j.Forget) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
