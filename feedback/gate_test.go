@@ -621,7 +621,7 @@ func TestQuorumKnowsTheForgotten(t *testing.T) {
 	w.says("ann", "be brief")
 	w.says("ann", "Be brief!")
 	w.propose("wendy", rule("Be brief"), "d1", "d2")
-	_, err := w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	err := store.Run(ctx, w.store, store.Job{Forget: []string{"ann"}})
 	require.NoError(t, err)
 	p := w.approve(w.pending(), "ann")
 	assert.Equal(t, []int{1, 1, 1}, []int{p.Quorum.Approvals, p.Quorum.Missing, p.Quorum.Outsiders})

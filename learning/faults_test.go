@@ -274,7 +274,7 @@ func TestFaults(t *testing.T) {
 				where := fmt.Sprintf("call %d, after its effect: %v", at, late)
 				assert.ErrorIs(t, err, storetest.ErrFailed, where)
 				now := f.meaning()
-				if now != after {
+				if now != after && d.method != "Rebuild" { // a job, which the next call finishes
 					assert.Equal(t, before, now, where)
 				}
 				switch err := d.call(f); {

@@ -93,6 +93,9 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, 
 	if err == nil {
 		err = checkTexts(text{"Actor", actor}, text{"Reason", reason})
 	}
+	if err == nil { // a call that was cut off may have begun it
+		err = store.Resume(ctx, m.cfg.Store)
+	}
 	if err == nil {
 		err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 			return m.rebuild(tx, cfg, actor, reason)
@@ -141,13 +144,16 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 }
 
 // differs reports whether a cell of a kind is kept with another half-life than the policy has.
-func (m *Module) differs(ctx context.Context, kind string, policy evidence.Policy) (bool, error) {
+func (m *Module) differs(
+	ctx context.Context, kind string, policy evidence.Policy,
+) (differs bool, err error) {
 	for part, err := range m.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
-		if err != nil || part.Tally.HalfLife != policy.HalfLife {
-			return err == nil, err
+		if err != nil {
+			return false, err
 		}
+		differs = differs || part.Tally.HalfLife != policy.HalfLife
 	}
-	return false, nil
+	return differs, nil
 }
 
 // is reports whether a setting is stored with this value.

@@ -175,7 +175,7 @@ func learned(w *workshop) (lines []string) {
 // does not bring it back.
 func TestOthersReactAfterSomebodyIsForgotten(t *testing.T) {
 	forget := func(w *workshop, who string) {
-		_, err := w.kept.Commit(ctx, store.Batch{Forget: []string{who}})
+		err := store.Run(ctx, w.kept, store.Job{Forget: []string{who}})
 		require.NoError(t, err)
 	}
 	yes := true
@@ -300,7 +300,7 @@ func randomCall(w *workshop, a *loop.Agent, rng *rand.Rand, n int) (doing string
 	case "sweep":
 		err = a.Sweep(ctx, time.Time{})
 	case "forget":
-		_, err = w.kept.Commit(ctx, store.Batch{Forget: []string{cmp.Or(person, "cid")}})
+		err = store.Run(ctx, w.kept, store.Job{Forget: []string{cmp.Or(person, "cid")}})
 	case "put":
 		h := rotating
 		h.ID, h.Action = fmt.Sprint("taught", rng.IntN(2)), fmt.Sprint("Do ", rng.IntN(2))

@@ -180,6 +180,9 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 		component, err = c.change(ctx)
 		return err
 	})
+	if err == nil { // a call that was cut off may have begun it
+		err = store.Resume(ctx, r.cfg.Store)
+	}
 	if err == nil {
 		err = store.Do(ctx, r.cfg.Store,
 			func(tx *store.Tx) error { return r.rebuild(tx, component, by) })

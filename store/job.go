@@ -241,6 +241,9 @@ func (r *runner) run() error {
 	return err
 }
 
+// keysOfStep are the keys that a step changes in any case: the record of the job, and versions.
+const keysOfStep = 10
+
 // step commits a step of the job, and notes how far the job has come then.
 func (r *runner) step(b Batch, next task) error {
 	b.Records = append(b.Records, tasks.Record(next, r.revision))
@@ -271,7 +274,7 @@ func (j *Job) parts() (all []part) {
 			func(uint64) int { return 2 },
 		})
 	}
-	sums := func(n uint64) int { return int(min(n, MaxStep)) + 1 }
+	sums := func(n uint64) int { return int(min(n, MaxStep)) + 2 }
 	for _, s := range j.Reset {
 		all = append(all, part{
 			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
@@ -329,18 +332,18 @@ func filtered(all iter.Seq2[evidence.Part, error],
 // cells does one part of the job, from the cell on where the job stands.
 func (r *runner) cells(p *part) error {
 	var b Batch
-	next, size := r.task, 1 // the record of the job
+	next, size := r.task, keysOfStep
 	var c evidence.Cell
 	keys := 0
 	add := func() error { // the cell whose parts have all come
 		if keys == 0 {
 			return nil
 		}
-		if size > 1 && size+keys > MaxStep {
+		if size > keysOfStep && size+keys > MaxStep {
 			if err := r.step(b, next); err != nil {
 				return err
 			}
-			b, size = Batch{}, 1
+			b, size = Batch{}, keysOfStep
 		}
 		p.add(&b, c)
 		next.After, size = c, size+keys
@@ -365,7 +368,7 @@ func (r *runner) cells(p *part) error {
 		return err
 	}
 	next.Part, next.After = next.Part+1, evidence.Cell{}
-	if size == 1 {
+	if size == keysOfStep {
 		r.task = next
 		return nil
 	}
@@ -385,10 +388,10 @@ func (r *runner) people() error {
 	for range rounds {
 		changed := false
 		var b Batch
-		size := 1
+		size := keysOfStep
 		flush := func() error {
 			err := r.step(b, r.task)
-			b, size, changed = Batch{}, 1, true
+			b, size, changed = Batch{}, keysOfStep, true
 			return err
 		}
 		for w, err := range withoutNames(r.ctx, r.store, kinds, r.task.Job.Forget) {
@@ -406,7 +409,7 @@ func (r *runner) people() error {
 			}
 			b.Records, size = append(b.Records, w.Record), size+w.keys
 		}
-		if size > 1 {
+		if size > keysOfStep {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -499,7 +502,6 @@ func (j *Job) check(ctx context.Context, st Store, kinds []Kind) error {
 			if err != nil {
 				return err
 			}
-			break
 		}
 	}
 	for _, err := range withoutNames(ctx, st, kinds, j.Forget) {

@@ -62,7 +62,6 @@ var subjects = []subject{
 	{"internal/curves", nil, []string{"internal/curves", "evidence", "strategy"}},
 	{"internal/answers", []string{"cells"}, []string{"strategy"}},
 	{"internal/valid", []string{"limits"}, []string{"memstore", "evidence", "learning", engines}},
-	{"store/people", nil, []string{"store/people", "memstore", "feedback", engines}},
 	{"internal/stores", nil, []string{"internal/stores", "memstore", engines}},
 	{"internal/settings", nil, []string{"internal/settings", "learning", "strategy", "feedback"}},
 	{"feedback/internal/oppose", nil, []string{"feedback/internal/oppose", "feedback"}},

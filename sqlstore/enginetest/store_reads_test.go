@@ -131,8 +131,9 @@ func TestHostileTexts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, text, got)
 		}
-		require.NoError(t, commits(store.Batch{Retract: texts[:5], Expunge: texts[5:10],
-			Forget: texts[10:12]})(st))
+		require.NoError(t, commits(store.Batch{Retract: texts[:5]})(st))
+		job := store.Job{Expunge: texts[5:10], Forget: texts[10:12]}
+		require.NoError(t, store.Run(ctx, st, job))
 		for i, text := range texts {
 			found, err := gather(st.Scopes(ctx, text))
 			require.NoError(t, err)
