@@ -263,8 +263,9 @@ func (c *change) takeIDs(hashes []string) error {
 }
 
 var (
-	sourceLostOf = both(`SELECT 1 FROM heed_tally WHERE ` + amongCells + ` AND lost_source = 1 LIMIT 1`)
-	dropSource   = []*query{
+	sourceLostOf = both(`SELECT 1 FROM heed_tally
+		WHERE ` + amongCells + ` AND lost_source = 1 LIMIT 1`)
+	dropSource = []*query{
 		both(`DELETE FROM heed_tally WHERE ` + amongCells + ` AND source <> '' AND source = $2`),
 		both(`DELETE FROM heed_lost WHERE ` + amongCells + ` AND source <> '' AND source = $2`),
 		both(`DELETE FROM heed_cell WHERE ` + amongCells + ` AND (scope = $2 OR item = $2 OR name = $2)

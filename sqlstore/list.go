@@ -31,7 +31,8 @@ var (
 			SELECT cell FROM heed_observation WHERE source <> '' AND source = $1
 			UNION SELECT cell FROM heed_tally WHERE source <> '' AND source = $1
 			UNION SELECT cell FROM heed_lost WHERE source <> '' AND source = $1)`)
-	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.lost_source = 1 LIMIT 1`)
+	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell
+		WHERE t.lost_source = 1 LIMIT 1`)
 )
 
 // List implements [store.Store]. It reads all parts before the loop begins, or those of a sample

@@ -46,7 +46,7 @@
 //
 // A key has at most [MaxKey] bytes, a record [MaxKeys] keys and a body of [MaxBody] bytes, and a
 // call of Commit [MaxChanges] changes. An engine with lower limits returns a [*heed.SizeError] and
-// applies nothing. A cell that a batch takes evidence from is changed with its sums and its history.
+// applies nothing. A cell that a batch takes evidence from is changed with its sums and history.
 //
 // # Jobs
 //
@@ -61,18 +61,17 @@
 // Every method can be repeated after an error, [heed.ErrOutcomeUnknown] among them. A batch with an
 // ID counts once: if it took effect, its repetition is a Duplicate. Without an ID, observations
 // count once by their ids, and records written [Once] stay as they are. A revision that the first
-// try used up is [heed.ErrConflict]: read again.
-// To retract, withdraw or expunge again changes nothing, and so does a [Job] that forgets again. A
-// Reset also takes away what others have added since, so give its batch an ID.
-// Ids must be known for longer than anybody repeats.
+// try used up is [heed.ErrConflict]: read again. To retract, withdraw or expunge again changes
+// nothing, and neither does a [Job] that forgets again. A Reset also takes away what others have
+// added since, so give its batch an ID. Ids must be known for longer than anybody repeats.
 //
 // # Another store
 //
 // To write a store, implement the methods of [Store] and run the suite of package storetest against
 // it. Call [Validate] first in Commit, and [Query.Validate] first in Find: they hold the rules
-// about input that all stores share. Call [Resume] first in Sweep. If the store encodes bodies, call
-// [CheckBody] with the JSON. If it has copies of names elsewhere, erase them for [Batch].Forgotten:
-// [Kind.Without] takes people out of a body. [AppendText] and [AppendTime] make keys for an engine
-// that keeps its keys in order.
-// If the reply to a commit can get lost, return [heed.ErrOutcomeUnknown] then.
+// about input that all stores share. Call [Resume] first in Sweep. If the store encodes bodies,
+// call [CheckBody] with the JSON. If it has copies of names elsewhere, erase them for
+// [Batch].Forgotten: [Kind.Without] takes people out of a body. [AppendText] and [AppendTime] make
+// keys for an engine that keeps its keys in order. If the reply to a commit can get lost, return
+// [heed.ErrOutcomeUnknown] then.
 package store

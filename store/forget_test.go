@@ -117,7 +117,8 @@ func TestForgetKeys(t *testing.T) {
 func TestForgetSeveralPeople(t *testing.T) {
 	kind := Kind{Name: "k", Decided: []string{"by"}, Caused: []string{"of"}}
 	two := []person{{name: "ann", pseudonym: "f1"}, {name: "bob", pseudonym: "f2"}}
-	r, err := kind.takeOut([]byte(`{"by":["bob","cem","ann"],"of":["ann","dee","bob"]}`), []string{"person=ann", "person=bob", "person=cem"}, two)
+	text := `{"by":["bob","cem","ann"],"of":["ann","dee","bob"]}`
+	r, err := kind.takeOut([]byte(text), []string{"person=ann", "person=bob", "person=cem"}, two)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"by":["f2","cem","f1"],"of":["dee"]}`, string(r.text))
 	assert.Equal(t, []string{"person=f1", "person=f2", "person=cem"}, r.keys)

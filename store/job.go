@@ -205,7 +205,7 @@ func finish(ctx context.Context, st Store, id string) error {
 			r := runner{ctx, st, row.Value, row.Revision}
 			err = r.run()
 		}
-		if err == nil || !repeats(err) || try == Tries {
+		if err == nil || !repeats(err) || try == tries {
 			return err
 		}
 		if ended := pause(ctx, try); ended != nil {
@@ -278,7 +278,8 @@ func (j *Job) parts() (all []part) {
 	for _, s := range j.Reset {
 		all = append(all, part{
 			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
-				return filtered(st.List(ctx, CellQuery{Kind: s.Kind, Scope: s.Scope, Empty: true}), s.Covers)
+				q := CellQuery{Kind: s.Kind, Scope: s.Scope, Empty: true}
+				return filtered(st.List(ctx, q), s.Covers)
 			},
 			func(b *Batch, c evidence.Cell) { b.Reset = append(b.Reset, c) },
 			sums,
@@ -441,7 +442,8 @@ func withoutNames(
 		people := key.persons(names)
 		for _, kind := range kinds {
 			for _, name := range names {
-				for rec, err := range st.Find(ctx, Query{Kind: kind.Name, Keys: []string{PersonKey(name)}}) {
+				q := Query{Kind: kind.Name, Keys: []string{PersonKey(name)}}
+				for rec, err := range st.Find(ctx, q) {
 					changed := false
 					var w unnamed
 					if err == nil {

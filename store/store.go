@@ -84,9 +84,9 @@ type Store interface {
 	// hold.
 	History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error]
 
-	// Sweep finishes jobs that have begun, by [Resume], and drops what is past its limits at now or by the store's own clock, whichever is earlier:
-	// ids, history, records. The zero time means the store's clock. Sweep works in small steps, so
-	// that others need not wait long.
+	// Sweep finishes jobs that have begun, by [Resume]. Then it drops what is past its limits at now
+	// or by the store's own clock, whichever is earlier: ids, history, records. The zero time means
+	// the store's clock. Sweep works in small steps, so that others need not wait long.
 	Sweep(ctx context.Context, now time.Time) error
 }
 
@@ -100,8 +100,8 @@ type Batch struct {
 	// Policies says how the cells of a kind are kept. A kind that is not named has the zero policy.
 	Policies map[string]evidence.Policy
 
-	// Reset forgets cells with their history. The ids of their observations stay known. A [Job] resets
-	// any number of cells.
+	// Reset forgets cells with their history. The ids of their observations stay known. A [Job]
+	// resets any number of cells.
 	Reset []evidence.Cell
 	// Rebuild makes cells anew from their whole history, under this batch's policy. A [Job] rebuilds
 	// all cells of a kind.

@@ -15,8 +15,8 @@ import (
 )
 
 // MaxChanges bounds one call of [Store.Commit]: the observations, records and expectations, the ids
-// to retract or withdraw, and the cells to take evidence from, of all its batches together. A store may hold locks and memory for all of
-// them.
+// to retract or withdraw, and the cells to take evidence from, of all its batches together. A store
+// may hold locks and memory for all of them.
 const MaxChanges = 100_000
 
 // Validate reports the first fault of batches that are to be committed together, by the store's

@@ -30,7 +30,8 @@ func fillOf(t testing.TB, st store.Store, person string, n int) {
 		for k := i; k < i+500; k++ {
 			c := evidence.Cell{Kind: "k", Scope: "s", Item: fmt.Sprint(k % (n / 20))}
 			b.Observations = append(b.Observations, evidence.Observation{
-				ID: fmt.Sprint(len(person), " ", k), Cell: c, Reward: 1, Weight: 1, At: time.Now(), Source: person,
+				ID: fmt.Sprint(len(person), " ", k), Cell: c, Reward: 1, Weight: 1, At: time.Now(),
+				Source: person,
 			})
 			b.Records = append(b.Records, store.Record{
 				Ref: store.Ref{Kind: "n", ID: fmt.Sprint(len(person), " ", k)}, At: time.Now(),

@@ -51,7 +51,8 @@ func jobNeeds(f *fixture) {
 	f.add(crowd("", otherCell, 0)...)
 	f.sweep(time.Time{})
 	lost := f.cells(store.CellQuery{Kind: plain, Scope: "scope", Lost: true})
-	_, err := f.store.Commit(ctx, store.Batch{Policies: policies, Rebuild: []evidence.Cell{otherCell}})
+	rebuild := store.Batch{Policies: policies, Rebuild: []evidence.Cell{otherCell}}
+	_, err := f.store.Commit(ctx, rebuild)
 	f.Check(err == nil || errors.Is(err, evidence.ErrForgotten), "a rebuild: %v", err)
 	f.Check((err == nil) == (len(lost) == 0), "lost are %v, and a rebuild says %v", lost, err)
 	job := store.Job{Rebuild: map[string]evidence.Policy{plain: {}}}

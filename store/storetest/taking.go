@@ -195,8 +195,9 @@ func retractForgotten(f *fixture) {
 // retractUncounted takes back what a bounded history may have dropped, after something else has
 // taken it out of the sums.
 func retractUncounted(f *fixture) {
+	whole := store.Selection{Kind: origin, Scope: "scope"}
 	for what, take := range map[string]func(*fixture){
-		"a reset":               runs(store.Job{Reset: []store.Selection{{Kind: origin, Scope: "scope"}}}),
+		"a reset":               runs(store.Job{Reset: []store.Selection{whole}}),
 		"expunging its source":  runs(store.Job{Expunge: []string{"ann"}}),
 		"forgetting its source": runs(store.Job{Forget: []string{"ann"}}),
 		"a restart behind all":  commitsBatch(restart(originCell, time.Second)),
