@@ -41,7 +41,7 @@ func ExampleBatch_forget() {
 		fmt.Println(beliefs[0].Successes + beliefs[1].Successes)
 	}
 	show()
-	if _, err := st.Commit(ctx, store.Batch{Forget: []string{"ann"}}); err != nil {
+	if err := store.Run(ctx, st, store.Job{Forget: []string{"ann"}}); err != nil {
 		panic(err)
 	}
 	show()
