@@ -28,14 +28,14 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 39_700}},
-	{"sqlstore: lines", budget{6_300, 6_700}},
-	{"suites: lines", budget{5_500, 7_533}},
+	{"library: code lines", budget{32_500, 40_000}},
+	{"sqlstore: lines", budget{6_300, 6_725}},
+	{"suites: lines", budget{5_500, 7_735}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_840}},
 	{"adapters, streams: lines", budget{5_000, 5_758}},
 	{"lab: lines", budget{9_000, 10_715}},
 	{"all: lines", budget{80_000, 96_000}},
-	{"library: exported names", budget{600, 936}},
+	{"library: exported names", budget{600, 940}},
 	{"library: settings", budget{200, 295}},
 	{"loop.Config: fields", budget{20, 22}},
 	{"loop.Config: settings reached", budget{150, 210}},
