@@ -225,11 +225,6 @@ func (a *Answer) Fire(heuristic string) *Fire {
 // OwnFires replaces the fires by a copy, so that the caller may change them.
 func (a *Answer) OwnFires() { a.Fires = slices.Clone(a.Fires) }
 
-// Waits reports whether any fire still waits for something.
-func (a *Answer) Waits() bool {
-	return slices.ContainsFunc(a.Fires, func(f Fire) bool { return !f.Closed })
-}
-
 // Task returns the task of the answer, or "".
 func (a *Answer) Task() string {
 	if a.Reply == nil {

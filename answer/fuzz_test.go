@@ -79,7 +79,6 @@ func use(a *answer.Answer) {
 	a.Changer()
 	a.Success()
 	a.People()
-	a.Waits()
 	a.Task()
 	a.Fire(a.Heuristic())
 	a.UndoneBy("", "")

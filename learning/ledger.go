@@ -212,19 +212,24 @@ func (l *ledger) readOnce(
 		}
 		a.crowd = l.crowds[domain]
 	}
-	for from, to := 0, 0; from < len(s.Parts); from = to { // a heuristic's parts are together
-		of := s.Parts[from].Cell
-		for ; to < len(s.Parts) && s.Parts[to].Cell.Item == of.Item &&
-			s.Parts[to].Cell.Kind == of.Kind; to++ {
-			s.Parts[to].Cell = plain(s.Parts[to].Cell)
+	l.share(s.Parts, all, crowds)
+	return all, current, nil
+}
+
+// share gives accounts and crowds the parts that are theirs. A heuristic's parts are together.
+func (l *ledger) share(parts []evidence.Part, all map[string]*account, crowds map[string]*crowd) {
+	for from, to := 0, 0; from < len(parts); from = to {
+		of := parts[from].Cell
+		for ; to < len(parts) && parts[to].Cell.Item == of.Item &&
+			parts[to].Cell.Kind == of.Kind; to++ {
+			parts[to].Cell = plain(parts[to].Cell)
 		}
-		if of.Kind == k.people {
-			crowds[of.Item].parts = s.Parts[from:to:to]
+		if of.Kind == l.m.kinds.people {
+			crowds[of.Item].parts = parts[from:to:to]
 			continue
 		}
-		all[of.Item].parts = s.Parts[from:to:to]
+		all[of.Item].parts = parts[from:to:to]
 	}
-	return all, current, nil
 }
 
 // open reads the account of a heuristic that must be there.

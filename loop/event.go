@@ -89,7 +89,9 @@ type Reaction struct {
 	Target  answer.Target // which part of the answer is meant. "" means all of it
 	Value   float64       // how good the answer was, in [-1, 1]. 0 withdraws the reaction
 	Weight  float64       // multiplies what it counts, in [0, 1e6]. 0 means 1
-	At      time.Time     // the zero time means now
+	// The zero time means now, or up to [evidence.MaxSkew] later if the record of the answer has a
+	// later statement: the last reaction to arrive holds, although clocks differ.
+	At time.Time
 }
 
 // A ToolResult is a tool's call, or its result, while an event was answered.
@@ -137,7 +139,7 @@ type Outcome struct {
 	Source string
 	// Confidence is how sure the value is, in (0, 1]. 0 means 1. An outcome of less counts less.
 	Confidence float64
-	At         time.Time // the zero time means now
+	At         time.Time // the zero time means now, as in [Reaction].At
 }
 
 // value returns how good it was, and whether that is known.

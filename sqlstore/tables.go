@@ -15,9 +15,8 @@ import (
 //go:embed tables
 var tableFiles embed.FS
 
-// tablesVersion is the version of the tables that tablesFile makes. In tables of version 6 the ids
-// of observations have other hashes, those of version 5 have
-// columns of checksums, and in version 4 an answer was several records of several kinds.
+// tablesVersion is the version of the tables that tablesFile makes. Version 6 had other hashes of
+// ids.
 const (
 	tablesVersion = 7
 	tablesFile    = "0001_store.sql"

@@ -80,21 +80,20 @@ func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]sto
 // [evidence.MaxSkew] later, the moment of the answer or of the latest statement about it. So the
 // last statement to arrive holds, although the clocks of replicas differ or a clock was set back.
 func Arrival(a *answer.Answer, now time.Time) time.Time {
-	at := maxTime(now, a.At)
+	at := a.At
 	for i := range a.Statements {
-		at = maxTime(at, a.Statements[i].At)
+		if s := &a.Statements[i]; s.At.After(at) {
+			at = s.At
+		}
 	}
-	if latest := now.Add(evidence.MaxSkew); at.After(latest) {
+	switch latest := now.Add(evidence.MaxSkew); {
+	case at.Before(now):
+		return now
+	case at.After(latest):
 		return latest
+	default:
+		return at
 	}
-	return at
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // Session finds all answers of a session.

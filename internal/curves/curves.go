@@ -69,8 +69,8 @@ func (c *Curve) AppendCuts(cuts []float64) []float64 {
 	width := math.Sqrt(1/c.Alpha + 1/c.Beta)
 	c.Left, c.Right = c.Mode, c.Mode
 	for _, drop := range drops {
-		c.Left = c.Descend(c.Left, -width, drop)
-		c.Right = c.Descend(c.Right, width, drop)
+		c.Left = c.descend(c.Left, -width, drop)
+		c.Right = c.descend(c.Right, width, drop)
 		cuts = append(cuts, c.Left, c.Right)
 	}
 	if width > 1 {
@@ -85,10 +85,10 @@ func (c *Curve) AppendCuts(cuts []float64) []float64 {
 	return cuts
 }
 
-// Descend finds where the log density has fallen by drop, on the side that step points to. It walks
+// descend finds where the log density has fallen by drop, on the side that step points to. It walks
 // out in growing steps until it is past that place; from there Newton's method comes back without
 // overshooting, as the function is concave.
-func (c *Curve) Descend(t, step, drop float64) float64 {
+func (c *Curve) descend(t, step, drop float64) float64 {
 	fall := func(t float64) float64 { return c.peak - c.logDensity(Logs(t)) - drop }
 	for fall(t) < 0 {
 		t += step
