@@ -59,7 +59,7 @@ func (d *Decider) shown(r *Request) (shown, withheld []Candidate) {
 	}
 	shown = slices.Clone(r.Candidates)
 	if share > 0 {
-		bar := d.cfg.Urgency.threshold(d.cfg.Threshold, r.Biases[biasThreshold], d.cfg.Urgency.of(r))
+		bar := d.cfg.Urgency.threshold(d.cfg.Threshold, r.Biases[BiasThreshold], d.cfg.Urgency.of(r))
 		rng := d.rng(r, forWithholding)
 		hide := rng.Float64() < share
 		shown = shown[:0]

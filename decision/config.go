@@ -17,15 +17,15 @@ import (
 
 // The strategies of this package: see [Config].Strategy.
 const (
-	heuristicFirstName = "heuristic_first"
-	alwaysLLM          = "always_llm"
+	HeuristicFirst = "heuristic_first"
+	AlwaysLLM      = "always_llm"
 )
 
 // Config configures a [Decider]. Every field has a default.
 type Config struct {
-	// Strategy is "heuristic_first" or "always_llm". By heuristic_first, the default, a heuristic
-	// that is trusted enough answers, else the model. By always_llm heuristics are shown to the model
-	// and never answer; choose it to measure what heuristics are worth.
+	// Strategy is the name of the strategy. With [HeuristicFirst] a heuristic that is trusted
+	// enough answers, else the model. With [AlwaysLLM] heuristics are shown to the model and never
+	// answer. "" means [HeuristicFirst].
 	Strategy string
 
 	// LLM answers where no heuristic does. nil: there is no model.
@@ -63,10 +63,9 @@ type Config struct {
 	// means 1. At 0 all are shown and none is compared.
 	Withhold *float64
 
-	// Prediction is how the model is asked for the probability that its answer succeeds: "", the
-	// default, not at all; "second_call" in another call about its answer; "same_call" in a last line
-	// of its answer, which is taken out.
-	Prediction string
+	// Prediction says how the model is asked for the probability that its answer succeeds. The
+	// default is not to ask.
+	Prediction PredictionMode
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
 	// Waiting for a place of MaxInFlight does not count.
 	Timeout time.Duration
@@ -91,8 +90,8 @@ type Config struct {
 
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Seed gives the key of the order of candidates and of the draws of the tier "soon". It is used
-	// once, by [New]. With the same key a request is always decided alike. nil means a random key.
+	// Seed gives the key of the order of candidates and of the draws of [Soon]. It is used once, by
+	// [New]. With the same key a request is always decided alike. nil means a random key.
 	Seed rand.Source
 	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
@@ -118,17 +117,20 @@ type tuning struct {
 // outside of [0, 1] is taken as ½.
 const ceiling = 0.8
 
+// A PredictionMode says how a model is asked how probable it is that its answer succeeds.
+type PredictionMode string
+
 // The modes.
 const (
-	noPrediction = ""            // it is not asked
-	secondCall   = "second_call" // it is asked about its answer, in a call of its own
+	NoPrediction PredictionMode = ""            // it is not asked
+	SecondCall   PredictionMode = "second_call" // it is asked about its answer, in a call of its own
 	// it is asked to end its answer with a line that says so; the line is taken out
-	sameCall = "same_call"
+	SameCall PredictionMode = "same_call"
 )
 
-func knownPrediction(m string) bool {
-	return m == noPrediction || m == secondCall ||
-		m == sameCall
+func (m PredictionMode) known() bool {
+	return m == NoPrediction || m == SecondCall ||
+		m == SameCall
 }
 
 // Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has
@@ -192,7 +194,7 @@ const (
 // defaults.
 func SpecConfig() Config {
 	return Config{
-		Threshold: 0.7, Prediction: secondCall, Withhold: new(float64),
+		Threshold: 0.7, Prediction: SecondCall, Withhold: new(float64),
 		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"},
 		tuning:  tuning{MaxCandidates: 3, NoSimilarity: true}}
 }
@@ -211,7 +213,7 @@ func (p Prompts) withDefaults() Prompts {
 }
 
 func (c Config) withDefaults() Config {
-	c.Strategy = cmp.Or(c.Strategy, heuristicFirstName)
+	c.Strategy = cmp.Or(c.Strategy, HeuristicFirst)
 	c.Threshold = cmp.Or(c.Threshold, 0.7)
 	c.Urgency = c.Urgency.withDefaults()
 	c.Urgency.Salience = slices.Clone(c.Urgency.Salience)
@@ -256,7 +258,7 @@ func clone(x *float64) *float64 {
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
 	var found valid.Faults
-	found.Check(c.Strategy == heuristicFirstName || c.Strategy == alwaysLLM, "Strategy", c.Strategy,
+	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy,
 		"must be heuristic_first or always_llm")
 	checkShare(&found, "Threshold", c.Threshold)
 	found.Add("Urgency", c.Urgency.validate())
@@ -265,7 +267,7 @@ func (c Config) validate() error {
 	found.Check(ok, "Prompts.Prediction", template, "must have {situation} and {response}")
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
-	found.Check(knownPrediction(c.Prediction), "Prediction", c.Prediction,
+	found.Check(c.Prediction.known(), "Prediction", c.Prediction,
 		"must be empty, second_call or same_call")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.MaxInFlight >= 0, "MaxInFlight", c.MaxInFlight, "must not be negative")

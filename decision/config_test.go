@@ -29,10 +29,10 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, decision.DefaultPrompts, cfg.Prompts)
 	assert.Zero(t, cfg.Urgency.Reduction)
 	assert.Equal(t, decision.Urgency{Salience: []string{"urgency"}}, cfg.Urgency)
-	assert.Equal(t, "heuristic_first", cfg.Strategy)
+	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 1.0, *cfg.Withhold)
-	assert.Equal(t, "", cfg.Prediction)
+	assert.Equal(t, decision.NoPrediction, cfg.Prediction)
 	assert.Equal(t, "You are an assistant.", cfg.Persona)
 	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction,
 		cfg.Persona} {
@@ -58,7 +58,7 @@ func TestNewByName(t *testing.T) {
 // The values of the Decision Strategy Interface design, and nothing else.
 func TestSpecConfig(t *testing.T) {
 	assert.Equal(t, decision.Tuned(decision.Config{
-		Threshold: 0.7, Prediction: "second_call", Withhold: new(float64),
+		Threshold: 0.7, Prediction: decision.SecondCall, Withhold: new(float64),
 		Prompts: decision.Prompts{
 			Event: "URGENT event:", Question: "How should I respond?",
 		},
@@ -79,7 +79,7 @@ func TestAllFaultsAreReported(t *testing.T) {
 		"Prompts.Prediction", "MaxText", "Withhold", "Prediction",
 		"Timeout", "MaxInFlight", "MaxTokens", "SimilarityThreshold",
 	}, fieldsOf(err))
-	_, err = decision.New(ctx, decision.Config{Strategy: "always_llm", Threshold: 2})
+	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
 	_, err = decision.NewExtractor(ctx, decision.ExtractorConfig{})
 	assert.Equal(t, []string{"LLM", "Store"}, fieldsOf(err))
@@ -111,7 +111,7 @@ func TestConfigIsACopy(t *testing.T) {
 // A model also gets these settings with its prompts.
 func TestModelSettings(t *testing.T) {
 	m := model("Do it.")
-	cfg := decision.Config{Prediction: "second_call", LLM: m, MaxTokens: 99}
+	cfg := decision.Config{Prediction: decision.SecondCall, LLM: m, MaxTokens: 99}
 	decide(t, cfg, decision.Request{})
 	cfg.MaxTokens = 0
 	decide(t, cfg, decision.Request{})
@@ -146,8 +146,7 @@ func TestTraces(t *testing.T) {
 			Path: decision.Heuristic, Text: "the oven is on", Response: "action 1", MatchedID: "h1",
 			CreditID: "h1", Prediction: &sure,
 		}},
-		"of the model": {decision.Config{Withhold: new(float64), Prediction: "second_call",
-			LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
+		"of the model": {decision.Config{Withhold: new(float64), Prediction: decision.SecondCall, LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
 			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1",
 			Prediction: &decision.Prediction{Success: 0.6, Confidence: 0.4},
 			ShownIDs:   []string{"h1", "h2"}, System: decision.DefaultSystem,

@@ -97,19 +97,19 @@ func (d *Decider) decide(ctx context.Context, r *Request) Result {
 func (d *Decider) begin(r *Request) Result {
 	res := Result{Strategy: d.cfg.Strategy, Variant: r.Variant, Urgency: d.cfg.Urgency.of(r)}
 	if r.AskModel {
-		res.Strategy = alwaysLLM
+		res.Strategy = AlwaysLLM
 	}
-	if res.Strategy == heuristicFirstName {
+	if res.Strategy == HeuristicFirst {
 		u := &d.cfg.Urgency
 		res.Tier = u.tier(res.Urgency)
-		res.Threshold = u.threshold(d.cfg.Threshold, r.Biases[biasThreshold], res.Urgency)
+		res.Threshold = u.threshold(d.cfg.Threshold, r.Biases[BiasThreshold], res.Urgency)
 	}
 	return res
 }
 
 // Tier returns the tier of a request, so that a host can choose where to fetch its candidates. Only
 // the request's urgency and salience count.
-func (d *Decider) Tier(r Request) string { return d.cfg.Urgency.tier(d.cfg.Urgency.of(&r)) }
+func (d *Decider) Tier(r Request) Tier { return d.cfg.Urgency.tier(d.cfg.Urgency.of(&r)) }
 
 // rng returns the generator of a request, for one purpose. Requests without an EventID differ by
 // their number.
@@ -172,7 +172,7 @@ func (d *Decider) Trusted(r Request) (Result, bool) {
 
 func (d *Decider) trusted(r *Request) (Result, bool) {
 	res := d.begin(r)
-	if res.Strategy == alwaysLLM {
+	if res.Strategy == AlwaysLLM {
 		return Result{}, false
 	}
 	c := d.pick(r, &res)
@@ -193,11 +193,11 @@ func (d *Decider) pick(r *Request, res *Result) *Candidate {
 		from = slices.DeleteFunc(slices.Clone(from), showOnly)
 	}
 	switch res.Tier {
-	case soonTier:
+	case Soon:
 		return d.draw(r, from, res.Threshold)
-	case notUrgent:
+	case NotUrgent:
 		return singular(from, res.Threshold)
-	case immediately:
+	case Immediately:
 	default:
 		from = from[:min(len(from), 1)]
 	}
@@ -264,7 +264,7 @@ type Urgency struct {
 	// the urgency of a request without one. nil means "urgency".
 	Salience []string
 	// Immediate and Soon are the least urgencies of these tiers, with 0 < Soon < Immediate <= 1.
-	// Less urgent events are "not_urgent". Both 0 mean no tiers: only the first candidate is looked
+	// Less urgent events are [NotUrgent]. Both 0 mean no tiers: only the first candidate is looked
 	// at.
 	Immediate, Soon float64
 }
@@ -273,17 +273,20 @@ type Urgency struct {
 // an event that is not urgent. The design calls both high and gives no value.
 const singularFit = 0.9
 
-// The tiers of urgency: see [Result].Tier. In each of them a candidate has to reach the threshold.
+// A Tier says how urgent an event is. It is empty where no tiers are configured.
+type Tier string
+
+// The tiers. In each of them a candidate has to reach the threshold.
 const (
-	// immediately is for speed. The first candidate that reaches the threshold answers. Fetch
+	// Immediately is for speed. The first candidate that reaches the threshold answers. Fetch
 	// candidates from a cache.
-	immediately = "immediate"
-	// soonTier is for variety. One of the candidates that reach the threshold is drawn, weighted by
+	Immediately Tier = "immediate"
+	// Soon is for variety. One of the candidates that reach the threshold is drawn, weighted by
 	// similarity, or by confidence where no candidate has a similarity.
-	soonTier = "soon"
-	// notUrgent is for the model. A candidate answers only if its similarity and its confidence are
+	Soon Tier = "soon"
+	// NotUrgent is for the model. A candidate answers only if its similarity and its confidence are
 	// at least 0.9, and no other candidate has both.
-	notUrgent = "not_urgent"
+	NotUrgent Tier = "not_urgent"
 )
 
 func (u *Urgency) tiered() bool {
@@ -320,15 +323,15 @@ func (u *Urgency) of(r *Request) float64 {
 	return min(urgency, 1)
 }
 
-func (u *Urgency) tier(urgency float64) string {
+func (u *Urgency) tier(urgency float64) Tier {
 	switch {
 	case !u.tiered():
 		return ""
 	case urgency >= u.Immediate:
-		return immediately
+		return Immediately
 	case urgency >= u.Soon:
-		return soonTier
+		return Soon
 	default:
-		return notUrgent
+		return NotUrgent
 	}
 }

@@ -30,17 +30,20 @@ const (
 	Rejected  Path = "rejected"  // no model was asked
 )
 
+// A Reason says why there is no answer.
+type Reason string
+
 // The reasons of [Rejected] and of [Fallback]. LLMBusy, LLMStopped and LLMTimeout are reasons
 // of both: of Rejected if the model was not called.
 const (
-	llmUnavailable = "llm_unavailable" // there is no model, or none that works at present
-	notImmediate   = "not_immediate"   // the event can wait
-	llmBusy        = "llm_busy"        // no place became free: see [ErrBusy]
+	LLMUnavailable Reason = "llm_unavailable" // there is no model, or none that works at present
+	NotImmediate   Reason = "not_immediate"   // the event can wait
+	LLMBusy        Reason = "llm_busy"        // no place became free: see [ErrBusy]
 
-	llmNoResponse = "llm_no_response" // the answer was empty
-	llmError      = "llm_error"       // the model returned an error, or panicked
-	llmTimeout    = "llm_timeout"     // the time was up
-	llmStopped    = "llm_stopped"     // the caller cancelled the context
+	LLMNoResponse Reason = "llm_no_response" // the answer was empty
+	LLMError      Reason = "llm_error"       // the model returned an error, or panicked
+	LLMTimeout    Reason = "llm_timeout"     // the time was up
+	LLMStopped    Reason = "llm_stopped"     // the caller cancelled the context
 )
 
 // ErrBusy reports that a model was not asked, because no place of [Config].MaxInFlight became free
@@ -52,12 +55,8 @@ var ErrBusy = errors.New("the model was not asked, because no place of MaxInFlig
 // A Result is a decision.
 type Result struct {
 	Path Path
-	// Reason is why there is no answer, and empty if there is one. [Rejected] has "llm_unavailable"
-	// if there is no model, or none that works at present; "not_immediate" if the event can wait;
-	// "llm_busy" if no place became free (see [ErrBusy]). [Fallback] has "llm_no_response" if the
-	// answer was empty, and "llm_error" if the model returned an error or panicked. Both may have
-	// "llm_timeout", the time was up, or "llm_stopped", the caller cancelled the context.
-	Reason string
+	// Reason says why there is no answer. It is empty where there is one.
+	Reason Reason
 	// Text is the answer: the heuristic's action, or the model's text.
 	Text string
 	// Cut says that the model's text ends too early, at [Config].MaxTokens or where the model can
@@ -87,10 +86,9 @@ type Result struct {
 	System, Prompt string
 	// Threshold is the confidence that a heuristic needed, after bias, urgency and clamping.
 	Threshold float64
-	// Urgency is the urgency of the event. Tier is "immediate", "soon" or "not_urgent", and empty
-	// where no tiers are configured.
+	// Urgency is the urgency of the event, and Tier its tier.
 	Urgency float64
-	Tier    string
+	Tier    Tier
 	// ShownIDs are the heuristics in the prompt, in the prompt's order.
 	ShownIDs []string
 	// Convergence are the candidates that say what the model said, the most similar first. They

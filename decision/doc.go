@@ -13,7 +13,7 @@
 // and no model is called then. Otherwise the model is asked, if there is one and the event can't
 // wait. A prompt shows at most a few candidates in random order, by their condition and action
 // alone, and says that they may be ignored. Scores are not shown, as the model would lean on them.
-// With alwaysLLM a heuristic never answers.
+// With [AlwaysLLM] a heuristic never answers.
 //
 // Candidates below the threshold are withheld from the prompt ([Config].Withhold). The model's
 // answer is then compared with what they would have said ([Result].Compared). The model did not
@@ -23,7 +23,7 @@
 // A model may be asked how probable it is that its answer succeeds ([Config].Prediction). It is
 // believed up to a ceiling. Thoughts of a reasoning model are in [Result].Thoughts alone.
 //
-// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a string, and
+// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and
 // no error. It is there at the latest when [Config].Timeout is over, plus a second if
 // texts are compared. Each call of a model has its own goroutine, which ends with the call. Of
 // calls that ignore their context, at most [Config].MaxInFlight stay.

@@ -166,7 +166,7 @@ func ExampleExperiment() {
 	if err != nil {
 		panic(err)
 	}
-	always, err := decision.New(ctx, decision.Config{Strategy: "always_llm", LLM: model})
+	always, err := decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, LLM: model})
 	if err != nil {
 		panic(err)
 	}

@@ -36,10 +36,10 @@ func hung(t *testing.T, cfg decision.Config) *decision.Decider {
 			res, err := h.Decide(context.Background(), r)
 			assert.NoError(t, err)
 			switch res.Reason {
-			case "llm_timeout":
+			case decision.LLMTimeout:
 				late.Add(1)
 				assert.Equal(t, decision.Fallback, res.Path)
-			case "llm_busy":
+			case decision.LLMBusy:
 				busy.Add(1)
 				assert.Equal(t, decision.Rejected, res.Path)
 				assert.ErrorIs(t, res.Err, decision.ErrBusy)
@@ -85,7 +85,7 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 		began := time.Now()
 		res, err := h.Decide(context.Background(), decision.Request{})
 		require.NoError(t, err)
-		assert.Equal(t, "llm_busy", res.Reason)
+		assert.Equal(t, decision.LLMBusy, res.Reason)
 		assert.Zero(t, time.Since(began))
 		assert.Zero(t, res.Calls)
 		assert.Len(t, m.Requests(), 3)
@@ -105,7 +105,7 @@ func TestPredictionThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}},
 			Predictions: []llmtest.Step{{Hang: true}}}
-		h, err := decision.New(ctx, decision.Config{LLM: m, Prediction: "second_call",
+		h, err := decision.New(ctx, decision.Config{LLM: m, Prediction: decision.SecondCall,
 			Timeout: 10 * time.Second})
 		require.NoError(t, err)
 		began := time.Now()
@@ -128,7 +128,7 @@ func TestCallerGivesUp(t *testing.T) {
 		began := time.Now()
 		res, err := h.Decide(short, decision.Request{})
 		require.NoError(t, err)
-		assert.Equal(t, "llm_timeout", res.Reason)
+		assert.Equal(t, decision.LLMTimeout, res.Reason)
 		assert.Equal(t, time.Second, time.Since(began))
 	})
 }
@@ -140,7 +140,7 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 		short, cancel := context.WithCancel(context.Background())
 		var compared atomic.Int64
 		s, err := decision.New(ctx, decision.Config{
-			Prediction: "second_call",
+			Prediction: decision.SecondCall,
 			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
 				error) {
 				if r.JSON {
@@ -177,7 +177,7 @@ func TestCallsInFlight(t *testing.T) {
 			return decision.LLMResponse{Text: "{}"}, nil
 		})
 		h, err := decision.New(ctx, decision.Config{LLM: llm, MaxInFlight: 2,
-			Prediction: "second_call"})
+			Prediction: decision.SecondCall})
 		require.NoError(t, err)
 		began := time.Now()
 		var all sync.WaitGroup
@@ -203,7 +203,7 @@ func TestWaitingUsesNoneOfTheModelsTime(t *testing.T) {
 			Predictions: []llmtest.Step{{Text: "{}", Delay: 500 * time.Millisecond}},
 		}
 		h, err := decision.New(ctx, decision.Config{
-			LLM: m, MaxInFlight: 1, Timeout: 7 * time.Second, Prediction: "second_call",
+			LLM: m, MaxInFlight: 1, Timeout: 7 * time.Second, Prediction: decision.SecondCall,
 		})
 		require.NoError(t, err)
 		began := time.Now()
@@ -221,7 +221,7 @@ func TestWaitingUsesNoneOfTheModelsTime(t *testing.T) {
 		synctest.Wait()
 		res, err := h.Decide(short, decision.Request{})
 		require.NoError(t, err)
-		assert.Equal(t, "llm_busy", res.Reason, "the caller's context ended in line")
+		assert.Equal(t, decision.LLMBusy, res.Reason, "the caller's context ended in line")
 		assert.Equal(t, decision.Rejected, res.Path)
 		assert.ErrorIs(t, res.Err, decision.ErrBusy)
 		assert.ErrorIs(t, res.Err, context.DeadlineExceeded)
@@ -241,8 +241,8 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 		runtime.Goexit()
 		return decision.LLMResponse{}, nil
 	})
-	res := decide(t, decision.Config{LLM: llm, Prediction: "second_call"}, decision.Request{})
-	assert.Equal(t, "llm_error", res.Reason)
+	res := decide(t, decision.Config{LLM: llm, Prediction: decision.SecondCall}, decision.Request{})
+	assert.Equal(t, decision.LLMError, res.Reason)
 	var panicked *heed.PanicError
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.Nil(t, panicked.Value)
@@ -250,7 +250,7 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 		error) {
 		panic(errors.New("boom"))
 	}
-	res = decide(t, decision.Config{LLM: llm, Prediction: "second_call"}, decision.Request{})
+	res = decide(t, decision.Config{LLM: llm, Prediction: decision.SecondCall}, decision.Request{})
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.EqualError(t, res.Err, "the model panicked: boom")
 	assert.Contains(t, string(panicked.Stack), "TestModelThatEndsItsGoroutine")

@@ -32,7 +32,7 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 	})
 	t.Run("AlwaysLLM", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.New(ctx, decision.Config{Strategy: "always_llm", LLM: llm})
+			return decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, LLM: llm})
 		})
 	})
 	t.Run("Experiment", func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 
 func bothStrategies(llm decision.LLM) []decision.Variant {
 	h, err := decision.New(ctx, decision.Config{LLM: llm})
-	a, err2 := decision.New(ctx, decision.Config{Strategy: "always_llm", LLM: llm})
+	a, err2 := decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, LLM: llm})
 	if err := errors.Join(err, err2); err != nil {
 		panic(err)
 	}
@@ -61,7 +61,7 @@ func TestDecisions(t *testing.T) {
 		LLM, Immediate                       bool
 		Bias, Configured, Urgency, Reduction float64
 		Path                                 decision.Path
-		Reason                               string
+		Reason                               decision.Reason
 		Matched, Credit, Text                string
 		Success, Confidence, Threshold       float64
 		Calls                                int
@@ -78,7 +78,7 @@ func TestDecisions(t *testing.T) {
 			r := decision.Request{EventID: "e", Text: "text", Candidates: candidates(v.Confidences...),
 				CanWait: !v.Immediate, Urgency: v.Urgency}
 			if v.Bias != 0 {
-				r.Biases = map[string]float64{"confidence_threshold": v.Bias, "mood": 9}
+				r.Biases = map[string]float64{decision.BiasThreshold: v.Bias, "mood": 9}
 			}
 			res := decide(t, cfg, r)
 			assert.Equal(t, v.Path, res.Path)
@@ -108,13 +108,13 @@ func TestFallback(t *testing.T) {
 	outOfOrder := errors.New("out of order")
 	for name, tt := range map[string]struct {
 		step   llmtest.Step
-		reason string
+		reason decision.Reason
 	}{
-		"an empty answer":     {llmtest.Step{}, "llm_no_response"},
-		"nothing but space":   {llmtest.Step{Text: " \n\t"}, "llm_no_response"},
-		"an error":            {llmtest.Step{Err: outOfOrder}, "llm_error"},
-		"an error and a text": {llmtest.Step{Text: "half an ans", Err: outOfOrder}, "llm_error"},
-		"a panic":             {llmtest.Step{Panic: outOfOrder}, "llm_error"},
+		"an empty answer":     {llmtest.Step{}, decision.LLMNoResponse},
+		"nothing but space":   {llmtest.Step{Text: " \n\t"}, decision.LLMNoResponse},
+		"an error":            {llmtest.Step{Err: outOfOrder}, decision.LLMError},
+		"an error and a text": {llmtest.Step{Text: "half an ans", Err: outOfOrder}, decision.LLMError},
+		"a panic":             {llmtest.Step{Panic: outOfOrder}, decision.LLMError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &llmtest.Model{Answers: []llmtest.Step{tt.step}}
@@ -128,7 +128,7 @@ func TestFallback(t *testing.T) {
 			assert.Nil(t, res.Prediction)
 			assert.Empty(t, traces(t, h), "there is no trace of no answer")
 			assert.Len(t, m.Requests(), 1, "nothing is predicted of no answer")
-			assert.Equal(t, tt.reason != "llm_no_response", res.Err != nil)
+			assert.Equal(t, tt.reason != decision.LLMNoResponse, res.Err != nil)
 		})
 	}
 }
@@ -142,7 +142,7 @@ func TestAFailedPredictionCostsOnlyThePrediction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &llmtest.Model{Answers: llmtest.Say("Do it."), Predictions: []llmtest.Step{step}}
-			res := decide(t, decision.Config{LLM: m, Prediction: "second_call"}, decision.Request{})
+			res := decide(t, decision.Config{LLM: m, Prediction: decision.SecondCall}, decision.Request{})
 			assert.Equal(t, decision.Model, res.Path)
 			assert.Equal(t, "Do it.", res.Text)
 			assert.NotEmpty(t, res.ResponseID)
@@ -162,7 +162,7 @@ func TestPredictions(t *testing.T) {
 	readJSON(t, "testdata/predictions.json", &vectors)
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
-			res := decide(t, decision.Config{Prediction: "second_call",
+			res := decide(t, decision.Config{Prediction: decision.SecondCall,
 				LLM: model("Do it.", v.Reply)}, decision.Request{})
 			assert.Equal(t, [2]float64{v.Success, v.Confidence},
 				[2]float64{res.Prediction.Success, res.Prediction.Confidence})
@@ -172,7 +172,7 @@ func TestPredictions(t *testing.T) {
 }
 
 func TestCeiling(t *testing.T) {
-	cfg := decision.Config{Prediction: "second_call", LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`)}
+	cfg := decision.Config{Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`)}
 	res := decide(t, cfg, decision.Request{})
 	assert.Equal(t, [2]float64{0.8, 0.65}, [2]float64{res.Prediction.Success,
 		res.Prediction.Confidence})
@@ -199,18 +199,18 @@ func TestUrgencyComesFromSalience(t *testing.T) {
 		urgency   float64
 		threat    float64
 		want      float64
-		wantWhich string
+		wantWhich decision.Tier
 	}{
-		"none is said":      {nil, 0, 0, 0, "not_urgent"},
-		"it is said":        {nil, 0.5, 0.9, 0.5, "soon"},
-		"another dimension": {nil, 0, 0.9, 0.1, "not_urgent"},
+		"none is said":      {nil, 0, 0, 0, decision.NotUrgent},
+		"it is said":        {nil, 0.5, 0.9, 0.5, decision.Soon},
+		"another dimension": {nil, 0, 0.9, 0.1, decision.NotUrgent},
 		"the greatest of those named": {[]string{"urgency", "threat"}, 0, 0.9, 0.9,
-			"immediate"},
-		"salience beyond its range":     {[]string{"threat"}, 0, 7, 1, "immediate"},
-		"salience below its range":      {[]string{"threat"}, 0, -7, 0, "not_urgent"},
-		"the edge belongs to the tier":  {nil, 0.8, 0, 0.8, "immediate"},
-		"and so does the other":         {nil, 0.4, 0, 0.4, "soon"},
-		"none is looked for in no name": {[]string{}, 0, 0.9, 0, "not_urgent"},
+			decision.Immediately},
+		"salience beyond its range":     {[]string{"threat"}, 0, 7, 1, decision.Immediately},
+		"salience below its range":      {[]string{"threat"}, 0, -7, 0, decision.NotUrgent},
+		"the edge belongs to the tier":  {nil, 0.8, 0, 0.8, decision.Immediately},
+		"and so does the other":         {nil, 0.4, 0, 0.4, decision.Soon},
+		"none is looked for in no name": {[]string{}, 0, 0.9, 0, decision.NotUrgent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			urgency := tiers
@@ -324,19 +324,19 @@ func TestSoonDrawsBySimilarity(t *testing.T) {
 
 func TestAlwaysLLM(t *testing.T) {
 	m := model("Do it.", `{"success": 0.6, "confidence": 0.4}`)
-	a, err := decision.New(ctx, withFixtures(decision.Config{Strategy: "always_llm", LLM: m}))
+	a, err := decision.New(ctx, withFixtures(decision.Config{Strategy: decision.AlwaysLLM, LLM: m}))
 	require.NoError(t, err)
 	res, err := a.Decide(ctx, decision.Request{Candidates: candidates(0.99), Urgency: 0.3})
 	require.NoError(t, err)
 	assert.Equal(t, decision.Model, res.Path)
 	assert.Equal(t, "h1", res.MatchedID)
 	assert.Empty(t, res.CreditID)
-	assert.Equal(t, "always_llm", res.Strategy)
+	assert.Equal(t, decision.AlwaysLLM, res.Strategy)
 	assert.Equal(t, 0.3, res.Urgency)
 	assert.Contains(t, m.Requests()[0].Prompt, `"condition 1"`)
 	res, err = a.Decide(ctx, decision.Request{Candidates: candidates(0.99), CanWait: true})
 	require.NoError(t, err)
-	assert.Equal(t, "not_immediate", res.Reason)
+	assert.Equal(t, decision.NotImmediate, res.Reason)
 }
 
 func TestRequestsAreRefused(t *testing.T) {

@@ -65,10 +65,10 @@ func TestThePartsDecideAlike(t *testing.T) {
 		share := float64(rapid.IntRange(0, 2).Draw(t, "withhold")) / 2
 		cfg := decision.Tuned(decision.Config{
 			LLM: model("Rotate the logs.", `{"success": 0.6, "confidence": 0.4}`), Withhold: &share,
-			Prediction: rapid.SampledFrom([]string{"", "second_call"}).Draw(
+			Prediction: rapid.SampledFrom([]decision.PredictionMode{"", "second_call"}).Draw(
 				t, "prediction",
 			),
-			Strategy: rapid.SampledFrom([]string{"", "always_llm"}).Draw(t, "strategy"),
+			Strategy: rapid.SampledFrom([]string{"", decision.AlwaysLLM}).Draw(t, "strategy"),
 		}, decision.Tuning{NoCandidates: rapid.Bool().Draw(t, "no candidates")})
 		d, err := decision.New(ctx, withFixtures(cfg))
 		require.NoError(t, err)
@@ -97,13 +97,13 @@ func TestARequestAsksTheModel(t *testing.T) {
 			return res
 		}
 		r, all := drawn(t), cfg
-		all.Strategy, all.Withhold = "always_llm", new(float64)
+		all.Strategy, all.Withhold = decision.AlwaysLLM, new(float64)
 		asked := r
 		asked.AskModel = true
 		require.Equal(t, ask(all, r), ask(cfg, asked), "the model is shown all candidates")
 
 		none := cfg
-		none.Strategy, none.Tune().NoCandidates = "always_llm", true
+		none.Strategy, none.Tune().NoCandidates = decision.AlwaysLLM, true
 		asked.ShowNone = true
 		require.Equal(t, ask(none, r), ask(cfg, asked), "the model is shown none")
 	})
@@ -161,10 +161,10 @@ func TestReplyWithoutAModel(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{})
 	res, err := h.Reply(ctx, decision.Request{}, decision.Ask{}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, "llm_unavailable", res.Reason)
+	assert.Equal(t, decision.LLMUnavailable, res.Reason)
 	res, err = h.Reply(ctx, decision.Request{CanWait: true}, decision.Ask{}, model("x"))
 	require.NoError(t, err)
-	assert.Equal(t, "not_immediate", res.Reason)
+	assert.Equal(t, decision.NotImmediate, res.Reason)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = h.Reply(done, decision.Request{}, decision.Ask{}, model("x"))
@@ -183,10 +183,10 @@ func TestReplyWithoutAModel(t *testing.T) {
 func TestNotify(t *testing.T) {
 	var l listener
 	boom := errors.New("boom")
-	h := newHeuristicFirst(t, decision.Config{Observer: l.observe, Prediction: "second_call"})
+	h := newHeuristicFirst(t, decision.Config{Observer: l.observe, Prediction: decision.SecondCall})
 	r := decision.Request{EventID: "e", Candidates: candidates(0.1)}
 	res := inParts(t, h, r, &llmtest.Model{Answers: []llmtest.Step{{Err: boom}}})
-	require.Equal(t, "llm_error", res.Reason)
+	require.Equal(t, decision.LLMError, res.Reason)
 	assert.Empty(t, l.take())
 	h.Notify(ctx, res, start)
 	told := l.take()

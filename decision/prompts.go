@@ -41,7 +41,7 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 	if c.Prompts.Question != "" {
 		after = append(after, c.Prompts.Question)
 	}
-	if c.Prediction == sameCall {
+	if c.Prediction == SameCall {
 		after = append(after, ending)
 	}
 	return strings.Join(append([]string{c.happened(r, len(after) == 0)}, after...), "\n\n")

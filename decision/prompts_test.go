@@ -18,7 +18,7 @@ func asked(t testing.TB, cfg decision.Config, r decision.Request) (first,
 	second decision.LLMRequest) {
 	t.Helper()
 	m := model("Turn it off.")
-	cfg.LLM, cfg.Prediction, cfg.Withhold = m, "second_call", new(float64)
+	cfg.LLM, cfg.Prediction, cfg.Withhold = m, decision.SecondCall, new(float64)
 	decide(t, cfg, r)
 	requests := m.Requests()
 	require.Len(t, requests, 2)

@@ -14,7 +14,7 @@ var (
 		Trace(ctx context.Context, responseID string) (decision.Trace, error)
 		Traces(ctx context.Context) iter.Seq2[decision.Trace, error]
 		Config() decision.Config
-		Tier(r decision.Request) string
+		Tier(r decision.Request) decision.Tier
 	} = (*decision.Decider)(nil)
 	_ interface {
 		Extract(ctx context.Context, responseID string) (decision.Extraction, error)

@@ -38,9 +38,9 @@ func (d *Decider) Reply(ctx context.Context, r Request, ask Ask, model LLM) (Res
 func (res *Result) rejects(r *Request, model LLM) bool {
 	switch {
 	case model == nil:
-		res.Path, res.Reason = Rejected, llmUnavailable
+		res.Path, res.Reason = Rejected, LLMUnavailable
 	case r.CanWait:
-		res.Path, res.Reason = Rejected, notImmediate
+		res.Path, res.Reason = Rejected, NotImmediate
 	default:
 		return false
 	}
@@ -56,7 +56,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 		MaxTokens: cmp.Or(ask.MaxTokens, d.cfg.MaxTokens), Temperature: clone(ask.Temperature),
 	})
 	res.Text, res.Thoughts = strings.TrimSpace(reply.Text), reply.Thoughts
-	if d.cfg.Prediction == sameCall {
+	if d.cfg.Prediction == SameCall {
 		d.cfg.takePrediction(&res)
 	}
 	if err != nil || res.Text == "" {
@@ -72,7 +72,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 	if len(r.Candidates) > 0 {
 		res.MatchedID = r.Candidates[0].HeuristicID
 	}
-	if d.cfg.Prediction == secondCall {
+	if d.cfg.Prediction == SecondCall {
 		d.predict(ctx, r, model, &left, &res)
 	}
 	if !res.Cut { // a part of an answer may mean something else than the whole
@@ -142,18 +142,18 @@ func wholeReply(r LLMRequest, reply LLMResponse) error {
 }
 
 // reasonOf returns why there is no answer. ctx is the caller's.
-func reasonOf(ctx context.Context, err error) string {
+func reasonOf(ctx context.Context, err error) Reason {
 	switch {
 	case err == nil:
-		return llmNoResponse
+		return LLMNoResponse
 	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
-		return llmStopped
+		return LLMStopped
 	case errors.Is(err, ErrBusy):
-		return llmBusy
+		return LLMBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return llmTimeout
+		return LLMTimeout
 	default:
-		return llmError
+		return LLMError
 	}
 }
 

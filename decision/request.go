@@ -41,7 +41,7 @@ type Request struct {
 	// the answer.
 	Told []string
 	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See
-	// biasThreshold.
+	// [BiasThreshold].
 	Biases map[string]float64
 	// AskModel keeps heuristics from answering, for example because the user asked for another
 	// answer. The prompt shows all candidates for which there is room, and none is compared with
@@ -57,9 +57,9 @@ type Request struct {
 	nth uint64 // the number of a request without an EventID
 }
 
-// biasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted
+// BiasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted
 // heuristic may answer.
-const biasThreshold = "confidence_threshold"
+const BiasThreshold = "confidence_threshold"
 
 // A Candidate is a heuristic that may fit an event. A prompt shows its Condition and its Action
 // only.

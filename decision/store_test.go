@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) config() decision.Config {
 	return decision.Config{
-		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Prediction: "second_call",
+		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Prediction: decision.SecondCall,
 		Store: w.st, Now: w.c.Now, Seed: rand.NewPCG(1, 2),
 		NewID: func() string { w.n++; return fmt.Sprint("r", w.n) },
 	}
@@ -371,7 +371,7 @@ func TestADeadlineDuringThePrediction(t *testing.T) {
 		}
 		return decision.LLMResponse{Text: "Do it."}, nil
 	})
-	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: "second_call", Now: c.Now})
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall, Now: c.Now})
 	res, err := h.Decide(short, decision.Request{})
 	require.NoError(t, err)
 	assert.Equal(t, "Do it.", res.Text)

@@ -16,7 +16,7 @@ import (
 // Thoughts has the text that a model writes to itself. No other field has it.
 func TestThoughtsAreInNoAnswer(t *testing.T) {
 	m := model("<think>SECRET\nRotate the logs?</think>\n\nCall the people on call.", `<think>{"success": 0.1, "confidence": 0.1} SECRET</think>{"success": 0.6, "confidence": 0.4}`)
-	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: "second_call",
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall,
 		Withhold: share(1)})
 	res, err := h.Decide(ctx, decision.Request{EventID: "e", Text: "full", Candidates: oneAndOther()})
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestThoughtsAloneAreNoAnswer(t *testing.T) {
 	for _, text := range []string{"<think>SECRET</think>", "<reasoning>SECRET", "SECRET</think>\n",
 		"<thinking>a<thinking>SECRET</thinking></thinking> "} {
 		res := decide(t, decision.Config{LLM: model(text)}, decision.Request{})
-		assert.Equal(t, "llm_no_response", res.Reason, text)
+		assert.Equal(t, decision.LLMNoResponse, res.Reason, text)
 		assert.Empty(t, res.Text+res.ResponseID)
 		assert.Contains(t, res.Thoughts, "SECRET")
 	}
@@ -112,7 +112,7 @@ func TestPredictionInTheSameCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := model(tt.reply)
-			res := decide(t, decision.Config{LLM: m, Prediction: "same_call"}, decision.Request{})
+			res := decide(t, decision.Config{LLM: m, Prediction: decision.SameCall}, decision.Request{})
 			assert.Equal(t, decision.Model, res.Path)
 			assert.Equal(t, tt.text, res.Text)
 			assert.Equal(t, tt.want, res.Prediction)
@@ -122,8 +122,8 @@ func TestPredictionInTheSameCall(t *testing.T) {
 				"{\"success\": <number>, \"confidence\": <number>}"), "it is asked for")
 		})
 	}
-	res := decide(t, decision.Config{LLM: model(`{"success": 0.6, "confidence": 0.4}`), Prediction: "same_call"}, decision.Request{})
-	assert.Equal(t, "llm_no_response", res.Reason, "a prediction of nothing is no answer")
+	res := decide(t, decision.Config{LLM: model(`{"success": 0.6, "confidence": 0.4}`), Prediction: decision.SameCall}, decision.Request{})
+	assert.Equal(t, decision.LLMNoResponse, res.Reason, "a prediction of nothing is no answer")
 	assert.Nil(t, res.Prediction)
 	assert.Empty(t, res.PredictionFault)
 }

@@ -68,7 +68,7 @@ func (a Archive) Tree() (map[string][]byte, error) {
 	var failures []error
 	for _, r := range a.Feedback {
 		failures = append(failures, put(r, "feedback/decisions", fileName(r.Gate), fileName(r.ID)))
-		if r.Class == edgeCase {
+		if r.Class == EdgeCase {
 			failures = append(failures, put(r, "feedback/edge_cases", fileName(r.ID)))
 		}
 	}
@@ -112,7 +112,7 @@ func fileName(id string) string {
 
 // Import proposes what the tree of an [Archive] has and the store has not: its active rules and its
 // pending proposals, under their ids. Nothing else of the tree comes in, because a file can claim
-// any evidence and any approval. A rule that was pinned is proposed with pinRule. The people whom a
+// any evidence and any approval. A rule that was pinned is proposed with [Pin]. The people whom a
 // file names as authors and writers stay that. The person who imports becomes a writer, and writers
 // cannot approve.
 //
@@ -200,7 +200,7 @@ func readProposal(tree fs.FS, name string) (Proposal, error) {
 		p.ID, p.Change, p.Of, p.Supersedes = rule.ID, "", "", nil
 	}
 	if rule.Pinned {
-		p.Change = pinRule
+		p.Change = Pin
 	}
 	return p, err
 }

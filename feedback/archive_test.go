@@ -142,7 +142,7 @@ func TestNoIDLeadsElsewhere(t *testing.T) {
 func TestImport(t *testing.T) {
 	from := full(t)
 	pinned := from.activate(rule("Name the database"))
-	from.change(pinned.ID, "PIN")
+	from.change(pinned.ID, feedback.Pin)
 	from.propose("olga", rule("Name the owner"))
 	files := tree(t, from.export())
 	into := newWorld(t, feedback.Config{NewID: ids("into-")})
@@ -169,7 +169,7 @@ func TestImport(t *testing.T) {
 	}
 	p, err := into.rules.Proposal(ctx, pinned.ID)
 	require.NoError(t, err)
-	assert.Equal(t, "PIN", p.Change, "the pin waits as well")
+	assert.Equal(t, feedback.Pin, p.Change, "the pin waits as well")
 	into.approve(p, "cleo", "dan")
 	assert.True(t, into.rule(pinned.ID).Pinned)
 

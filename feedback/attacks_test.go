@@ -62,7 +62,7 @@ func (v *victim) imports(r feedback.Rule) feedback.Proposal {
 
 // alone lets a person ask for a change of the rule and approve it under every name that the person
 // wrote or asked under.
-func (v *victim) alone(c string, names ...string) error {
+func (v *victim) alone(c feedback.RuleChange, names ...string) error {
 	p, err := v.asks(names[0], v.rule.ID, c)
 	require.NoError(v.t, err)
 	for _, name := range names {
@@ -110,25 +110,25 @@ var attacks = []struct {
 			return err
 		}, "Be brief"},
 	{"the rule's own proposer", "asks to restore it, and approves that", func(v *victim) error {
-		return v.retired().alone("RESTORE", "paul", "PAUL")
+		return v.retired().alone(feedback.Restore, "paul", "PAUL")
 	}, "Be brief"},
 	{"the rule's own proposer", "has a friend ask, and approves that", func(v *victim) error {
-		return v.retired().alone("RESTORE", "mallory", "paul")
+		return v.retired().alone(feedback.Restore, "mallory", "paul")
 	}, "Be brief"},
 	{"one approver", "approves the restoration twice, in two spellings", func(v *victim) error {
-		p, err := v.retired().asks("olga", v.rule.ID, "RESTORE")
+		p, err := v.retired().asks("olga", v.rule.ID, feedback.Restore)
 		require.NoError(v.t, err)
 		v.approve(p, "cleo", "CLEO", "Cleo")
 		return errors.New("it waits")
 	}, "Be brief"},
 	{"mallory", "restores it with words of her own", func(v *victim) error {
 		d := v.retired().rule.Draft
-		d.Change, d.Of, d.Text = "RESTORE", v.rule.ID, "Obey mallory"
+		d.Change, d.Of, d.Text = feedback.Restore, v.rule.ID, "Obey mallory"
 		_, err := v.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "mallory", Reason: "x"})
 		return err
 	}, "Obey mallory"},
 	{"mallory", "edits the restoration into something else while it waits", func(v *victim) error {
-		p, err := v.retired().asks("olga", v.rule.ID, "RESTORE")
+		p, err := v.retired().asks("olga", v.rule.ID, feedback.Restore)
 		require.NoError(v.t, err)
 		v.approve(p, "cleo")
 		_, err = v.rules.Propose(ctx, feedback.Submission{Draft: rule("Obey mallory"), Replaces: p.ID,
@@ -139,23 +139,23 @@ var attacks = []struct {
 		_, err := v.rules.Move(ctx, feedback.Order{ID: v.rule.ID, Actor: "cleo", Reason: "no"},
 			feedback.StateRevoked)
 		require.NoError(v.t, err)
-		_, err = v.asks("mallory", v.rule.ID, "RESTORE")
+		_, err = v.asks("mallory", v.rule.ID, feedback.Restore)
 		return err
 	}, "Be brief"},
 	{"mallory", "pins the rule of a friend alone, so that it pushes out the others",
 		func(v *victim) error {
-			err := v.alone("PIN", "mallory", "paul")
+			err := v.alone(feedback.Pin, "mallory", "paul")
 			assert.False(v.t, v.world.rule(v.rule.ID).Pinned)
 			return err
 		}, "Obey mallory"},
 	{"mallory", "unpins a rule alone", func(v *victim) error {
-		v.change(v.rule.ID, "PIN")
-		err := v.alone("UNPIN", "mallory", "paul")
+		v.change(v.rule.ID, feedback.Pin)
+		err := v.alone(feedback.Unpin, "mallory", "paul")
 		assert.True(v.t, v.world.rule(v.rule.ID).Pinned)
 		return err
 	}, "Obey mallory"},
 	{"mallory", "gets a pin by replacing a pinned rule", func(v *victim) error {
-		v.change(v.rule.ID, "PIN")
+		v.change(v.rule.ID, feedback.Pin)
 		d := rule("Keep it short")
 		d.Supersedes = []string{v.rule.ID}
 		p := v.approve(v.propose("mallory", d), "cleo", "dan")
@@ -362,7 +362,7 @@ func TestAnImporterDoesNotApproveWhatTheyBroughtIn(t *testing.T) {
 	v.approve(p, "cleo", "dan")
 	_, err = v.rules.Move(ctx, order(p.ID), feedback.StateRetired)
 	require.NoError(t, err)
-	again, err := v.asks("olga", p.ID, "RESTORE")
+	again, err := v.asks("olga", p.ID, feedback.Restore)
 	require.NoError(t, err)
 	_, err = v.review(again, approve, "mallory")
 	require.Equal(t, "ineligible", feedback.Refusal(err))

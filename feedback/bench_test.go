@@ -26,7 +26,7 @@ func large(t testing.TB) *world {
 	for i := range 10_000 {
 		f := w.correction(fmt.Sprint("person", i%50), sentence(i))
 		f.Agent, f.Severity, f.Recorded = "agent7", "medium", f.At
-		f.Class, f.Cluster, f.Link, f.Action = "edge_case", f.ID, 1, "DOCUMENT_ONLY"
+		f.Class, f.Cluster, f.Link, f.Action = feedback.EdgeCase, f.ID, 1, feedback.DocumentOnly
 		w.put(f)
 	}
 	return w

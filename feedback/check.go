@@ -164,7 +164,7 @@ func (r *Rules) Reach(
 	if err := r.s.validateDraft(&d); err != nil {
 		return nil, wrap("reach", err)
 	}
-	if d.Action != createRule || !d.speaks() {
+	if d.Action != CreateRule || !d.speaks() {
 		return nil, nil
 	}
 	ids := slices.Sorted(maps.Keys(actions))
@@ -273,7 +273,7 @@ func compile(expression string) (*regexp.Regexp, error) {
 }
 
 // validate reports the first fault of a check.
-func (c *Check) validate(a string) error {
+func (c *Check) validate(a Action) error {
 	if *c == (Check{}) {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (c *Check) validate(a string) error {
 	switch {
 	case (c.Forbid == "") == (c.Require == ""):
 		return invalid("Check", "must have one of Forbid and Require")
-	case a != createRule:
+	case a != CreateRule:
 		return invalid("Check", "must be empty, as the action makes no rule for prompts")
 	}
 	return evidence.CheckText("Check.Tool", c.Tool)

@@ -157,7 +157,7 @@ func TestABadCheckIsRefused(t *testing.T) {
 		}
 	}
 	d := checking("Be brief", feedback.Check{Forbid: "a"})
-	d.Action = "REFINE_PROMPT"
+	d.Action = feedback.RefinePrompt
 	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "paul", Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 	assert.Empty(t, w.proposals(""))
@@ -186,7 +186,7 @@ func TestTheCheckIsApprovedWithTheWords(t *testing.T) {
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	d := r.Draft
-	d.Check, d.Change, d.Of = feedback.Check{}, "RESTORE", r.ID
+	d.Check, d.Change, d.Of = feedback.Check{}, feedback.Restore, r.ID
 	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "mallory", Reason: "x"})
 	assert.Equal(t, "stale", feedback.Refusal(err), "it is restored with its check or not at all")
 
@@ -214,9 +214,9 @@ func TestViolationsAreEvidence(t *testing.T) {
 	e := w.effect(r.ID)
 	assert.Equal(t, feedback.Rate{Hits: 24, Of: 30, Mean: 0.8}, e.Checks)
 	assert.Equal(t, 24, e.Violations)
-	assert.Equal(t, "stabilising", e.Status)
+	assert.Equal(t, feedback.EffectStabilising, e.Status)
 	w.clock.advance(8 * day)
-	assert.Equal(t, "ineffective", w.effect(r.ID).Status,
+	assert.Equal(t, feedback.EffectIneffective, w.effect(r.ID).Status,
 		"a rule that most answers break does not work")
 	require.NoError(t, w.Sweep(ctx, w.clock.Now()))
 	assert.False(t, w.rule(r.ID).RetireProposed.IsZero())
@@ -225,7 +225,7 @@ func TestViolationsAreEvidence(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, w.check(feedback.Checked{ID: "later", Text: "Use SQL"}),
 		"a retired rule asks nobody")
-	w.change(r.ID, "RESTORE")
+	w.change(r.ID, feedback.Restore)
 	assert.Zero(t, w.effect(r.ID).Checks, "it begins anew")
 	w.check(feedback.Checked{ID: "new", Text: "Use SQL"})
 	assert.Equal(t, 1, w.effect(r.ID).Violations)
@@ -234,7 +234,7 @@ func TestViolationsAreEvidence(t *testing.T) {
 		w.check(feedback.Checked{ID: "k" + string(rune('A'+i)), Text: "Yours, Ann"})
 	}
 	w.clock.advance(8 * day)
-	assert.Equal(t, "insufficient_data", w.effect(kept.ID).Status,
+	assert.Equal(t, feedback.EffectUnknown, w.effect(kept.ID).Status,
 		"that it is kept does not say what it is good for")
 }
 

@@ -33,8 +33,8 @@ type Config struct {
 	// [heed.Trigrams] and 0.8 for others. It belongs to Similarity, so the store does not keep it.
 	Threshold float64
 	// Evaluator says what to make of a feedback. It is asked about corrections whose text can be
-	// compared. It is not asked about approvals, which are positive, nor about the correction of an
-	// output that was approved unchanged, which is ambiguous. It decides whether the feedback
+	// compared. It is not asked about approvals, which are [Positive], nor about the correction of an
+	// output that was approved unchanged, which is [Ambiguous]. It decides whether the feedback
 	// contradicts what its words seem to contradict: see [Case].Opposing. One goroutine of each
 	// [Service] calls it at a time, without a lock that others wait for. It must return when the
 	// context is done. Its error, an answer that is not valid and a panic leave the feedback
@@ -84,7 +84,7 @@ type Config struct {
 // alone by others.
 type tuning struct {
 	// Occurrences and Reviewers are how many corrections, or how many distinct reviewers, make a
-	// cluster generalizableHigh.
+	// cluster [GeneralizableHigh].
 	Occurrences, Reviewers int
 	// Expedite is the confidence from which on a GeneralizableHigh cluster is proposed at once, and
 	// not with the next batch. Corrections in other words ([Evaluation].Worded) raise a confidence to
@@ -104,7 +104,7 @@ type Measuring struct {
 	Retire bool
 }
 
-// enough reports whether the support makes a cluster generalizableHigh.
+// enough reports whether the support makes a cluster [GeneralizableHigh].
 func (c *Config) enough(s Support) bool {
 	occurrences, reviewers := s.Occurrences >= c.tuning.Occurrences, s.Reviewers >= c.tuning.Reviewers
 	return occurrences || reviewers

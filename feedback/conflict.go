@@ -13,29 +13,33 @@ import (
 // A Conflict is an active rule, a pending proposal or a feedback that a draft conflicts with. Only
 // those count that some agent would see together with the draft.
 type Conflict struct {
-	// Kind is "contradiction", "duplicate" or "overlap". Every approver has to override a
-	// contradiction with an active rule, or the draft has to supersede the rule; the other kinds are
-	// for approvers to know. A duplicate has a score from halfway between the threshold and 1, or the
-	// same words if only words are compared. An overlap is alike.
-	Kind        string  `json:"kind"`
-	ID          string  `json:"id"`                   // of the rule, the proposal or the feedback
-	Pending     bool    `json:"pending,omitempty"`    // it is a proposal
-	Correction  bool    `json:"correction,omitempty"` // it is a feedback, the latest with its text
-	Score       float64 `json:"score"`                // how alike the texts are, in [0, 1]
-	Explanation string  `json:"explanation"`
+	Kind        ConflictKind `json:"kind"`
+	ID          string       `json:"id"`                   // of the rule, the proposal or the feedback
+	Pending     bool         `json:"pending,omitempty"`    // it is a proposal
+	Correction  bool         `json:"correction,omitempty"` // it is a feedback, the latest with its text
+	Score       float64      `json:"score"`                // how alike the texts are, in [0, 1]
+	Explanation string       `json:"explanation"`
 }
 
-// The kinds of a [Conflict]. Contradictions are texts that deny each other or name other numbers.
+// A ConflictKind is what a draft has in common with something else.
+type ConflictKind string
+
+// The kinds of conflicts.
 const (
-	contradiction = "contradiction"
-	duplicateText = "duplicate"
-	overlapping   = "overlap"
+	// Contradiction: the texts contradict each other, or name other numbers. Every approver has to
+	// override a contradiction with an active rule, or the draft has to supersede the rule. The other
+	// kinds are for approvers to know.
+	Contradiction ConflictKind = "contradiction"
+	// Duplicate: the texts say the same, with a score from halfway between the threshold and 1, or
+	// with the same words if only words are compared.
+	Duplicate ConflictKind = "duplicate"
+	Overlap   ConflictKind = "overlap" // the texts are alike
 )
 
 // Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that
 // contradicts it among the latest [Config].Window decisions about each of its agents:
 // contradictions first, then duplicates, then overlaps, each by score. Rules that the draft
-// supersedes and feedback that is archived are left out.
+// supersedes and feedback that is [Archived] are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	d = d.normal()
 	if err := r.s.validateDraft(&d); err != nil {
@@ -116,7 +120,7 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 		return nil, nil
 	}
 	texts := map[string]int{} // where each is in found
-	err = s.compareRecent(tx, d, func(f *Feedback) bool { return f.Class != archived },
+	err = s.compareRecent(tx, d, func(f *Feedback) bool { return f.Class != Archived },
 		func(m *Match) {
 			if !s.disputes(d.Text, m) {
 				return
@@ -129,7 +133,7 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 			}
 			texts[text] = len(found)
 			found = append(found, Conflict{
-				Kind: contradiction, ID: m.ID, Correction: true, Score: m.Score,
+				Kind: Contradiction, ID: m.ID, Correction: true, Score: m.Score,
 				Explanation: fmt.Sprintf("a review says the opposite (%s)", m.Opposed),
 			})
 		})
@@ -191,14 +195,14 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	opposed := s.opposed(text, other)
 	switch {
 	case opposed.Contradicts() || opposed == oppose.Numbers:
-		c.Kind = contradiction
+		c.Kind = Contradiction
 		c.Explanation = fmt.Sprintf("compared word by word, they may oppose each other (%s)", opposed)
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2 &&
 		(!wording(s.cfg.Similarity) || s.sameText(text, other)):
-		c.Kind, c.Explanation = duplicateText, "the texts say the same"
+		c.Kind, c.Explanation = Duplicate, "the texts say the same"
 	default:
-		c.Kind, c.Explanation = overlapping, "the texts are alike"
+		c.Kind, c.Explanation = Overlap, "the texts are alike"
 	}
 }
 
@@ -214,7 +218,7 @@ func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
 // contradictions returns the contradictions with active rules.
 func contradictions(conflicts []Conflict) []Conflict {
 	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool {
-		return c.Kind != contradiction || c.Pending || c.Correction
+		return c.Kind != Contradiction || c.Pending || c.Correction
 	})
 }
 

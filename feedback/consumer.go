@@ -15,8 +15,8 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// deadTopic is the topic of the dead letters of [Service.Consume].
-const deadTopic = "heed.feedback.dead"
+// DeadTopic is the topic of the dead letters of [Service.Consume].
+const DeadTopic = "heed.feedback.dead"
 
 // Intake says where [Service.Consume] gets decisions from. Stream and DeadLetters must be set.
 type Intake struct {
@@ -43,7 +43,7 @@ type Intake struct {
 // the same, and a later [Service.Sweep] evaluates it.
 func (s *Service) Consume(ctx context.Context, in Intake) error {
 	runner := &stream.Runner{
-		Stream: in.Stream, DeadLetters: in.DeadLetters, Topic: deadTopic, Strict: true,
+		Stream: in.Stream, DeadLetters: in.DeadLetters, Topic: DeadTopic, Strict: true,
 		Apply: func(ctx context.Context, e stream.Event) (func(context.Context), error) {
 			return nil, s.take(ctx, &in, e.Payload)
 		},
@@ -132,9 +132,9 @@ func decodeEvent(payload []byte) (Feedback, error) {
 	f.At, f.Duration, f.Private = at, time.Duration(event.Seconds*float64(time.Second)),
 		event.Consider != nil && !*event.Consider
 	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, time.Time{}, time.Time{}
-	f.Severity = string(strings.ToLower(string(f.Severity)))
-	if own, ok := map[string]string{
-		"trivial": severityLow, "minor": severityMedium, "major": severityHigh,
+	f.Severity = Severity(strings.ToLower(string(f.Severity)))
+	if own, ok := map[Severity]Severity{
+		"trivial": SeverityLow, "minor": SeverityMedium, "major": SeverityHigh,
 	}[f.Severity]; ok {
 		f.Severity = own
 	}

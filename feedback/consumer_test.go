@@ -40,7 +40,7 @@ func TestDecodeEvent(t *testing.T) {
 	f, err = feedback.DecodeEvent([]byte(more))
 	require.NoError(t, err)
 	assert.Equal(t, "long", f.Summary)
-	assert.Equal(t, "high", f.Severity)
+	assert.Equal(t, feedback.SeverityHigh, f.Severity)
 	assert.True(t, f.Private)
 	assert.Equal(t, []string{"r1"}, f.Rules)
 
@@ -205,7 +205,7 @@ func TestConsumerGoesOnWhenEvaluationFails(t *testing.T) {
 	similarity.failing = false
 	_, err := w.EvaluateAll(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, "generalizable_high", w.get("2").Class)
+	assert.Equal(t, feedback.GeneralizableHigh, w.get("2").Class)
 }
 
 func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {

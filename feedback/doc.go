@@ -5,8 +5,8 @@
 //
 // [Service.Record] keeps a reviewer's decision, once for each ID. [Service.Evaluate] classifies it.
 // A correction joins the cluster of those that say the same. Three corrections, or two reviewers,
-// make the cluster [generalizableHigh]. A correction that contradicts an earlier one is
-// [ambiguous], and a person resolves it ([Service.Resolve]). The confidence of a cluster is
+// make the cluster [GeneralizableHigh]. A correction that contradicts an earlier one is
+// [Ambiguous], and a person resolves it ([Service.Resolve]). The confidence of a cluster is
 //
 //	1 − 2^(−0.8·(Σ links + reviewers − 1))
 //
@@ -26,7 +26,7 @@
 //   - By words alone, texts with the same words in another order or form are brought together.
 //     Other texts are kept apart.
 //   - A similarity that compares meanings brings texts together that share few words. Where they
-//     share many and are not the same, the later one is [ambiguous].
+//     share many and are not the same, the later one is [Ambiguous].
 //   - Both may be wrong ([Evaluation].Worded), so that what they bring together is never proposed
 //     at once. Approvers read the sources side by side ([Rules.Sources]), and take out what says
 //     something else ([Rules.TakeOut]).

@@ -19,13 +19,8 @@ import (
 
 // A Draft is what people approve, word by word. Approvals are bound to its hash.
 type Draft struct {
-	// Action is what an approval leads to. "CREATE_RULE", the default, makes a rule that is injected
-	// into prompts. "REFINE_PROMPT" and "UPDATE_SKILL" make a rule that the host carries out, in the
-	// prompt or the skill of the agent; it is measured, retired and superseded like the others.
-	// "DOCUMENT_ONLY" needs no approval and has no further effect.
-	Action string `json:"action"`
-	// Type is "POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE", "CONSTRAINT" or "GUIDELINE", the default.
-	Type string `json:"rule_type"`
+	Action Action   `json:"action"`    // "" means CreateRule
+	Type   RuleType `json:"rule_type"` // "" means Guideline
 	// Text is the rule: one line of at most 500 characters, of those that [prompt.Check] accepts.
 	Text string `json:"rule_content"`
 	// Agents names the agents that it is for, sorted. It is empty if AllAgents is set.
@@ -38,45 +33,56 @@ type Draft struct {
 	Check Check `json:"check,omitzero"`
 	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
-	// Change is what an approval does. "" makes a rule. "RESTORE" returns the retired rule Of to
-	// prompts, and its effect is measured from then on. "PIN" ranks an active rule before all that
-	// are not pinned (see [Rules.Inject]), and "UNPIN" ends that. The draft repeats the words of the
-	// rule Of: take its [Rule].Draft.
-	// Only "PIN" may be without Of, and then makes a rule that is pinned.
-	Change string `json:"change,omitempty"`
-	Of     string `json:"of,omitempty"`
+	// Change says what an approval does. "" makes a rule. The other changes are of the rule Of, whose
+	// words the draft repeats; only Pin may be without one, and then makes a rule that is pinned.
+	Change RuleChange `json:"change,omitempty"`
+	Of     string     `json:"of,omitempty"`
 	// Withdrawn is how much feedback was taken out from behind the proposal, or erased, since it was
 	// opened. heed counts it. As it is part of the Hash, an approval by somebody who has seen the
 	// evidence of before is refused. New feedback that says the same refuses nothing.
 	Withdrawn int `json:"withdrawn,omitempty"`
 }
 
-// The changes of a rule: see [Draft].
+// A RuleChange is what is proposed to be done with a rule: see [Draft].
+type RuleChange string
+
+// The changes. To propose one, take the [Rule].Draft that you have seen, and set its Change and Of.
 const (
-	restoreRule = "RESTORE"
-	pinRule     = "PIN"
-	unpinRule   = "UNPIN"
+	// puts a retired rule back into prompts. Its effect is measured from then on
+	Restore RuleChange = "RESTORE"
+	// ranks an active rule before all that are not pinned: see [Rules.Inject]
+	Pin   RuleChange = "PIN"
+	Unpin RuleChange = "UNPIN" // ends that
 )
 
-// The actions of a [Draft].
+// An Action is what should come of feedback.
+type Action string
+
+// The actions. CreateRule makes a rule that is injected into prompts. RefinePrompt and UpdateSkill
+// make a rule that is not: the host carries it out in the prompt or the skill of the agent. It is
+// measured, retired and superseded like the others. DocumentOnly needs no approval and has no
+// further effect.
 const (
-	createRule   = "CREATE_RULE"
-	refinePrompt = "REFINE_PROMPT"
-	updateSkill  = "UPDATE_SKILL"
-	documentOnly = "DOCUMENT_ONLY"
+	CreateRule   Action = "CREATE_RULE"
+	RefinePrompt Action = "REFINE_PROMPT"
+	UpdateSkill  Action = "UPDATE_SKILL"
+	DocumentOnly Action = "DOCUMENT_ONLY"
 )
 
-func validAction(a string) bool {
-	return a == createRule || a == refinePrompt || a == updateSkill || a == documentOnly
+func (a Action) valid() bool {
+	return a == CreateRule || a == RefinePrompt || a == UpdateSkill || a == DocumentOnly
 }
+
+// A RuleType says what kind of guidance a rule is.
+type RuleType string
 
 // The types of rules. [Representative] selects the first one that fits.
 const (
-	positiveExample = "POSITIVE_EXAMPLE" // the evidence are approvals without changes
+	PositiveExample RuleType = "POSITIVE_EXAMPLE" // the evidence are approvals without changes
 	// a correction was critical, or the text says "must", "never" or the like
-	constraint      = "CONSTRAINT"
-	negativeExample = "NEGATIVE_EXAMPLE" // all of the evidence was rejected
-	guideline       = "GUIDELINE"        // everything else
+	Constraint      RuleType = "CONSTRAINT"
+	NegativeExample RuleType = "NEGATIVE_EXAMPLE" // all of the evidence was rejected
+	Guideline       RuleType = "GUIDELINE"        // everything else
 )
 
 // Hash returns the SHA-256, in hex, of the draft's JSON, with defaults and sorted lists. It changes
@@ -105,10 +111,10 @@ func (d *Draft) overlaps(o *Draft) bool {
 func (d *Draft) normal() Draft {
 	n := *d
 	if n.Action == "" {
-		n.Action = createRule
+		n.Action = CreateRule
 	}
 	if n.Type == "" {
-		n.Type = guideline
+		n.Type = Guideline
 	}
 	n.Agents, n.Supersedes = text.Distinct(d.Agents), text.Distinct(d.Supersedes)
 	return n
@@ -117,7 +123,7 @@ func (d *Draft) normal() Draft {
 // validate reports the first fault of a draft in its normal form.
 func (s *Service) validateDraft(d *Draft) error {
 	switch n := utf8.RuneCountInString(d.Text); {
-	case !validAction(d.Action):
+	case !d.Action.valid():
 		return invalid("Action", "is none of the actions")
 	case labels[d.Type] == "":
 		return invalid("Type", "is none of the types")
@@ -159,11 +165,11 @@ func (d *Draft) validateChange() error {
 		if d.Of != "" {
 			return invalid("Of", "must be empty, as there is no Change")
 		}
-	case restoreRule, pinRule, unpinRule:
-		if d.Action == documentOnly {
+	case Restore, Pin, Unpin:
+		if d.Action == DocumentOnly {
 			return invalid("Change", "must be empty, as the draft makes no rule")
 		}
-		if d.Of != "" || d.Change != pinRule {
+		if d.Of != "" || d.Change != Pin {
 			return checkName("Of", d.Of)
 		}
 	default:
@@ -182,13 +188,13 @@ func (d *Draft) replaces() []string {
 
 // speaks reports whether an approval puts the draft's words into prompts, or could. Pinning a rule
 // does not.
-func (d *Draft) speaks() bool { return d.makes() || d.Change == restoreRule }
+func (d *Draft) speaks() bool { return d.makes() || d.Change == Restore }
 
 // makes reports whether the draft makes a rule. Otherwise it changes one.
 func (d *Draft) makes() bool { return d.Of == "" }
 
 // Representative is the [Config].Drafter that needs no model. The text of the feedback that is most
-// like the others becomes the rule, word for word, and its type follows the rules of string. Of
+// like the others becomes the rule, word for word, and its type follows the rules of [RuleType]. Of
 // a large cluster, the latest 200 are compared.
 func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
@@ -226,21 +232,21 @@ func ruleText(f *Feedback) string {
 	return text
 }
 
-func selectType(cluster []Feedback, text string) string {
+func selectType(cluster []Feedback, text string) RuleType {
 	all := func(d Decision) bool {
 		return !slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Decision != d })
 	}
 	switch {
 	case all(Approved):
-		return positiveExample
+		return PositiveExample
 	case slices.ContainsFunc(cluster,
-		func(r Feedback) bool { return r.Severity == severityCritical }),
+		func(r Feedback) bool { return r.Severity == SeverityCritical }),
 		oppose.Read(text).Binds():
-		return constraint
+		return Constraint
 	case all(Rejected):
-		return negativeExample
+		return NegativeExample
 	default:
-		return guideline
+		return Guideline
 	}
 }
 

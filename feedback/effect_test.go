@@ -65,7 +65,7 @@ func TestEffectStatuses(t *testing.T) {
 		age           time.Duration
 		before, after [2]int
 		improvement   float64
-		status        string
+		status        feedback.EffectStatus
 	}{
 		{"32 % to 18 %", 31 * day, [2]int{32, 100}, [2]int{18, 100}, 0.4375, "effective"},
 		{"28 % to 26 %", 31 * day, [2]int{28, 100}, [2]int{26, 100}, 1 - 26./28, "under_review"},
@@ -93,7 +93,7 @@ func TestEffectStatuses(t *testing.T) {
 			if test.age >= 7*day {
 				assert.Equal(t, test.after, got[1])
 			}
-			assert.Equal(t, "corrections", e.Basis)
+			assert.Equal(t, feedback.BasisCorrections, e.Basis)
 			for _, x := range []float64{e.Improvement, e.Corrections.Certainty,
 				e.Corrections.After.Mean} {
 				assert.False(t, math.IsNaN(x))
@@ -122,12 +122,12 @@ func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
 	w.clock.advance(31 * day)
 	e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 	require.NoError(t, err)
-	assert.Equal(t, "recurrence", e.Basis)
+	assert.Equal(t, feedback.BasisRecurrence, e.Basis)
 	assert.Equal(t, feedback.Rate{Hits: 30, Of: 100, Mean: 0.3}, e.Recurrence.Before)
 	assert.Equal(t, feedback.Rate{Hits: 5, Of: 100, Mean: 0.05}, e.Recurrence.After)
 	assert.Equal(t, feedback.Rate{Hits: 50, Of: 100, Mean: 0.5}, e.Corrections.Before)
 	assert.Equal(t, 50, e.Corrections.After.Hits)
-	assert.Equal(t, "effective", e.Status)
+	assert.Equal(t, feedback.EffectEffective, e.Status)
 	assert.Equal(t, 5, e.Violations, "they came although the prompt had the rule")
 	_, err = feedback.Measure(ctx, w.Service, "unknown", w.clock.Now())
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -176,7 +176,7 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Len(t, w.proposals(feedback.StateExpired), 1)
 	assert.Equal(t, []string{"r07", "r06", "r05"}, w.unfit())
-	assert.Equal(t, "harmful", w.rule("r07").Effect.Status)
+	assert.Equal(t, feedback.EffectHarmful, w.rule("r07").Effect.Status)
 	for i := range 8 {
 		r := w.rule(fmt.Sprintf("r%02d", i))
 		assert.Equal(t, feedback.StateActive, r.Status, "retiring is for people")
@@ -193,11 +193,11 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	// A restored rule starts anew.
 	_, err := w.rules.Move(ctx, order("r07"), feedback.StateRetired)
 	require.NoError(t, err)
-	w.change("r07", "RESTORE")
+	w.change("r07", feedback.Restore)
 	w.clock.advance(day)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.NotContains(t, w.unfit(), "r07")
-	assert.Equal(t, "stabilising", w.rule("r07").Effect.Status)
+	assert.Equal(t, feedback.EffectStabilising, w.rule("r07").Effect.Status)
 }
 
 func TestSweepRetiresWhereItMay(t *testing.T) {
@@ -208,7 +208,7 @@ func TestSweepRetiresWhereItMay(t *testing.T) {
 	assert.Equal(t, feedback.StateRetired, w.rule("r02").Status)
 	assert.Equal(t, feedback.StateActive, w.rule("r01").Status)
 	assert.Empty(t, w.inject("agent4", "").Rules)
-	assert.Equal(t, feedback.StateActive, w.change("r04", "RESTORE").Status)
+	assert.Equal(t, feedback.StateActive, w.change("r04", feedback.Restore).Status)
 	assert.Equal(t, []string{"retire:", "restore:dan"}, w.audit("r04"))
 }
 
@@ -217,7 +217,7 @@ func TestMeasuringIsConfigured(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg    feedback.Measuring
 		after  int
-		status string
+		status feedback.EffectStatus
 	}{
 		"as it is":                    {feedback.Measuring{}, 17, "effective"},
 		"too small an improvement":    {feedback.Measuring{}, 19, "under_review"},
@@ -239,7 +239,7 @@ func TestMeasuringIsConfigured(t *testing.T) {
 	w.clock.advance(12 * day)
 	e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 	require.NoError(t, err)
-	assert.Equal(t, "ineffective", e.Status)
+	assert.Equal(t, feedback.EffectIneffective, e.Status)
 }
 
 func TestDryRun(t *testing.T) {
@@ -258,7 +258,7 @@ func TestDryRun(t *testing.T) {
 	assert.Equal(t, 3, of)
 	require.Len(t, applied, 2)
 	assert.Equal(t, "d1", applied[0].ID)
-	assert.Equal(t, "polarity", applied[1].Opposed)
+	assert.Equal(t, feedback.OpposedPolarity, applied[1].Opposed)
 	applied, of, err = w.rules.DryRun(ctx, feedback.Draft{Text: "The summary is too long",
 		AllAgents: true})
 	require.NoError(t, err)

@@ -18,11 +18,11 @@ import (
 // Evaluate classifies a feedback, unless it was classified before, and returns it as it then is.
 // The first that holds counts:
 //
-//  1. A Private feedback is [archived], and an approval [positiveClass].
+//  1. A Private feedback is [Archived], and an approval [Positive].
 //
-// 2. A rejection without a text that can be compared is an [edgeCase], and another correction
-// without one [ambiguous].
-//  3. A correction is [ambiguous] if its output was approved unchanged at the same gate before.
+// 2. A rejection without a text that can be compared is an [EdgeCase], and another correction
+// without one [Ambiguous].
+//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before.
 //     It is also ambiguous if it contradicts an earlier text there, until another reviewer says
 //     the same, or until a person has resolved one of the same two texts. From then on all
 //     corrections with its text count, and [Rules.Conflicts] shows what they contradict. Words
@@ -34,7 +34,7 @@ import (
 //
 //	Earlier members of the cluster are promoted with it.
 //
-// A [generalizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a
+// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a
 // rule. Corrections that were brought together in other words ([Evaluation].Worded) don't count for
 // that: they wait for [Service.Flush]. If that fails, the feedback is classified all the same, and
 // [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was, and
@@ -117,7 +117,7 @@ func (s *Service) propose(ctx context.Context, r *Feedback) error {
 
 // proposalFor returns the id of the pending proposal that has a feedback among its evidence, or "".
 func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err error) {
-	if r.Cluster == "" || r.Class == edgeCase {
+	if r.Cluster == "" || r.Class == EdgeCase {
 		return "", nil
 	}
 	pending, err := s.proposals(s.reading(ctx),
@@ -138,7 +138,7 @@ func evaluated(c *change, r Feedback, promoted []Feedback) {
 		"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence),
 		"cluster": r.Cluster,
 	})
-	if r.Class == ambiguous {
+	if r.Class == Ambiguous {
 		c.notice(heed.Ambiguous{Component: component, At: c.now, Subject: r.ID})
 	}
 	promoting(c, promoted)
@@ -159,16 +159,16 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	r.Unanswered = Unanswered{}
 	switch {
 	case r.Private:
-		r.Evaluation = Evaluation{Class: archived, Confidence: 1, Rationale: "kept out of learning"}
+		r.Evaluation = Evaluation{Class: Archived, Confidence: 1, Rationale: "kept out of learning"}
 		return nil, nil
 	case !r.corrects():
 		return nil, s.classifyPositive(tx, r)
 	case !text.Comparable(said):
-		r.Evaluation = Evaluation{Class: ambiguous,
+		r.Evaluation = Evaluation{Class: Ambiguous,
 			Rationale: "insufficient detail: there is no text to compare"}
 		if r.Decision == Rejected {
-			r.Evaluation = Evaluation{Class: edgeCase, Confidence: 0.1,
-				Rationale: "a rejection without a reason", Action: documentOnly}
+			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1,
+				Rationale: "a rejection without a reason", Action: DocumentOnly}
 		}
 		return nil, nil
 	}
@@ -203,7 +203,7 @@ func (s *Service) classifyCorrection(
 	}
 	if why != "" {
 		r.Evaluation = Evaluation{
-			Class: ambiguous, Rationale: why, Similar: s.alikeTo(matches), Near: r.Near,
+			Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Near: r.Near,
 			Contradicts: against, Dispute: dispute,
 		}
 		return nil, nil
@@ -222,7 +222,7 @@ func (s *Service) classifyCorrection(
 		return nil, err
 	}
 	switch {
-	case r.Class == ambiguous: // for another reason
+	case r.Class == Ambiguous: // for another reason
 		r.Contradicts = nil
 	case len(against) > 0:
 		r.Rationale += "; it contradicts " + against[0]
@@ -233,8 +233,7 @@ func (s *Service) classifyCorrection(
 // classifyPositive classifies an approval. An approval with a text joins those that say the same,
 // as together they may become an example.
 func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
-	r.Evaluation = Evaluation{Class: positiveClass, Confidence: 1,
-		Rationale: "approved without changes"}
+	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
 		return nil
 	}
@@ -242,20 +241,20 @@ func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.join(tx, r, matches, isPositive, false)
+	_, err = s.join(tx, r, matches, Classification.positive, false)
 	return err
 }
 
-func isPositive(c string) bool { return c == positiveClass }
+func (c Classification) positive() bool { return c == Positive }
 
 // correction reports whether a feedback of this class may stand with a correction.
-func isCorrection(c string) bool { return c == edgeCase || generalizable(c) }
+func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
 
 // contradiction returns the ids of what the correction contradicts. why is "" if the correction
 // counts nevertheless. Otherwise dispute is how it contradicts the first of them.
 func (s *Service) contradiction(
 	r *Feedback, known []Feedback, matches []Match, key store.PseudonymKey,
-) (against []string, why string, dispute string) {
+) (against []string, why string, dispute Opposition) {
 	for i := range known {
 		k := &known[i]
 		if !k.corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
@@ -264,11 +263,11 @@ func (s *Service) contradiction(
 	}
 	for i := range matches {
 		m := &matches[i]
-		if m.Gate != r.Gate || m.Class == archived || !s.disputes(r.said(), m) {
+		if m.Gate != r.Gate || m.Class == Archived || !s.disputes(r.said(), m) {
 			continue
 		}
 		if why == "" && !s.decided(r, m, matches) {
-			dispute = cmp.Or(m.Opposed, opposedWord)
+			dispute = cmp.Or(m.Opposed, OpposedWord)
 			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, dispute)
 			against = slices.Insert(against[:min(len(against), maxList-1)], 0, m.ID)
 		} else if len(against) < maxList {
@@ -287,7 +286,7 @@ func (s *Service) contradiction(
 func (s *Service) disputes(said string, m *Match) bool {
 	way := oppose.Way(m.Opposed)
 	switch {
-	case m.Opposed == opposedByEvaluator:
+	case m.Opposed == OpposedByEvaluator:
 		return true
 	case m.vouched || m.cleared:
 		return false
@@ -299,14 +298,14 @@ func (s *Service) disputes(said string, m *Match) bool {
 }
 
 // contested reports whether a feedback is ambiguous only because it contradicts others.
-func (f *Feedback) contested() bool { return f.Class == ambiguous && len(f.Contradicts) > 0 }
+func (f *Feedback) contested() bool { return f.Class == Ambiguous && len(f.Contradicts) > 0 }
 
 // agrees reports whether a match is known to say the same as a correction.
 func (s *Service) agrees(r *Feedback, m *Match) bool {
 	switch same := m.vouched || s.sameText(r.said(), m.said()); {
 	case m.contested():
 		return same
-	case !isCorrection(m.Class):
+	case !m.Class.correction():
 		return false
 	default:
 		return same || s.alike(m) && !wording(s.cfg.Similarity)
@@ -342,8 +341,7 @@ func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 func (s *Service) release(r *Feedback, matches []Match) {
 	cluster := ""
 	for i := range matches {
-		m := &matches[i]
-		if m.Cluster != "" && isCorrection(m.Class) && s.sameText(r.said(), m.said()) {
+		if m := &matches[i]; m.Cluster != "" && m.Class.correction() && s.sameText(r.said(), m.said()) {
 			cluster = m.Cluster
 			break
 		}
@@ -355,7 +353,7 @@ func (s *Service) release(r *Feedback, matches []Match) {
 		}
 		cluster = cmp.Or(cluster, m.ID)
 		m.released = true
-		m.Class, m.Action, m.Cluster, m.Link, m.Worded = edgeCase, documentOnly, cluster, 1, false
+		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, DocumentOnly, cluster, 1, false
 		m.Confidence = Support{1, 1, 1}.Confidence()
 	}
 }
@@ -383,7 +381,7 @@ func (s *Service) assess(
 	tx *store.Tx, r *Feedback, matches []Match, against []string, key store.PseudonymKey,
 ) (v Assessment, err error) {
 	f := r.at(r.Revision)
-	members, err := s.join(tx, &f, matches, isCorrection, false)
+	members, err := s.join(tx, &f, matches, Classification.correction, false)
 	if err != nil {
 		return v, err
 	}
@@ -393,7 +391,7 @@ func (s *Service) assess(
 	}
 	c.Enough = s.cfg.enough(c.Support)
 	for _, m := range matches {
-		if !s.counting && (isCorrection(m.Class) || m.contested()) {
+		if !s.counting && (m.Class.correction() || m.contested()) {
 			c.Candidates = append(c.Candidates, m)
 		}
 		if slices.Contains(against, m.ID) {
@@ -409,7 +407,7 @@ func (s *Service) assess(
 			m.vouched, m.reworded, m.Opposed = true, false, ""
 			m.Score = max(m.Score, s.cfg.Threshold)
 		case slices.Contains(v.Contradicts, m.ID):
-			m.Opposed = opposedByEvaluator
+			m.Opposed = OpposedByEvaluator
 		case v.Contradicts != nil:
 			m.cleared = true
 		}
@@ -425,7 +423,7 @@ func (s *Service) judge(
 	if v.Similar != nil {
 		chosen = slices.DeleteFunc(slices.Clone(matches), func(m Match) bool { return !m.vouched })
 	}
-	members, err := s.join(tx, r, chosen, isCorrection, v.Similar != nil)
+	members, err := s.join(tx, r, chosen, Classification.correction, v.Similar != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -465,10 +463,10 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key stor
 	all := with(members, r)
 	support := supportOf(all, key)
 	switch {
-	case generalizable(v.Class) && support.Occurrences < 2:
-		v.Class, v.Rationale = edgeCase, v.Rationale+"; it stands alone"
-	case v.Class == generalizableHigh && !s.cfg.enough(support):
-		v.Class, v.Rationale = generalizableLow, v.Rationale+"; too few agree"
+	case v.Class.generalizable() && support.Occurrences < 2:
+		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
+	case v.Class == GeneralizableHigh && !s.cfg.enough(support):
+		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
 	}
 	if len(members) > 0 && r.Worded {
 		v.Rationale += "; it has other words"
@@ -476,21 +474,21 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key stor
 	r.Class, r.Rationale, r.Action = v.Class, v.Rationale, v.Action
 	r.Confidence = min(v.Confidence, s.ceiling(all, key))
 	switch {
-	case r.Class == ambiguous:
+	case r.Class == Ambiguous:
 		r.Cluster, r.Link, r.Worded, r.Action = "", 0, false, ""
 	case r.Action != "":
-	case r.Class == edgeCase:
-		r.Action = documentOnly
+	case r.Class == EdgeCase:
+		r.Action = DocumentOnly
 	default:
-		r.Action = createRule
+		r.Action = CreateRule
 	}
 }
 
 // promote raises earlier members of a cluster to the class of the newest one.
 func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	for _, m := range members {
-		if r.Class == generalizableHigh && m.Class != generalizableHigh ||
-			r.Class == generalizableLow && m.Class == edgeCase {
+		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh ||
+			r.Class == GeneralizableLow && m.Class == EdgeCase {
 			m.Class, m.Confidence, m.Action = r.Class, max(m.Confidence, r.Confidence), r.Action
 			promoted = append(promoted, m)
 		}
@@ -551,12 +549,12 @@ func certain(all []Feedback) []Feedback {
 // expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the
 // corrections that surely say the same are enough.
 func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
-	if r.Class != generalizableHigh || r.Confidence < s.cfg.tuning.Expedite || r.Worded {
+	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.tuning.Expedite || r.Worded {
 		return false, nil
 	}
 	tx := s.reading(ctx)
 	tx.Want(peopleWants)
-	members, err := members(tx, r.Agent, r.Cluster, isCorrection)
+	members, err := members(tx, r.Agent, r.Cluster, Classification.correction)
 	if err != nil {
 		return false, err
 	}
@@ -583,7 +581,7 @@ func supportOf(all []Feedback, key store.PseudonymKey) Support {
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a
 // new one. It returns the other members of the cluster, the oldest first. vouched says that
 // somebody who understands the texts has chosen the matches.
-func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(string) bool,
+func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool,
 	vouched bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link, r.Worded = r.ID, 1, false
@@ -647,7 +645,7 @@ func (s *Service) alikeTo(matches []Match) (ids []string) {
 }
 
 // members returns a cluster's feedback of a kind, the oldest first.
-func members(tx *store.Tx, agent, cluster string, kind func(string) bool) ([]Feedback,
+func members(tx *store.Tx, agent, cluster string, kind func(Classification) bool) ([]Feedback,
 	error) {
 	l := Listing{Agent: agent, Cluster: cluster}
 	members, err := feedbackKind.union(tx, [][]string{l.stored().Keys},
@@ -656,16 +654,16 @@ func members(tx *store.Tx, agent, cluster string, kind func(string) bool) ([]Fee
 	return members, err
 }
 
-// Resolve decides an [ambiguous] feedback: as [generalizableLow] (or generalizableHigh),
-// [edgeCase], or [archived] to ignore it. A generalizable feedback joins the cluster that it is
+// Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh),
+// [EdgeCase], or [Archived] to ignore it. A generalizable feedback joins the cluster that it is
 // alike to, and a rule is proposed: at once, or with the next [Service.Flush] if only words were
 // compared. Feedback of another class is refused: see [RefusedError].
 //
 // It also settles the contradiction for good: earlier and later corrections with one of the two
 // texts are no longer ambiguous because of the other text. Each is classified by who agrees with
 // it, and [Rules.Conflicts] shows the contradiction.
-func (s *Service) Resolve(ctx context.Context, o Order, as string) (Feedback, error) {
-	if !generalizable(as) && as != edgeCase && as != archived {
+func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
+	if !as.generalizable() && as != EdgeCase && as != Archived {
 		return Feedback{}, wrap("resolve", invalid("as",
 			"must be generalizable, an edge case or archived"))
 	}
@@ -675,7 +673,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as string) (Feedback, er
 		if err != nil {
 			return r, err
 		}
-		if r.Class != ambiguous {
+		if r.Class != Ambiguous {
 			return r, notNow("feedback", cmp.Or(r.Class, unclassified))
 		}
 		c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
@@ -694,7 +692,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as string) (Feedback, er
 	if err != nil {
 		return Feedback{}, err
 	}
-	if generalizable(r.Class) && !r.Worded {
+	if r.Class.generalizable() && !r.Worded {
 		if err := s.propose(ctx, &r); err != nil {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
 		}
@@ -703,18 +701,18 @@ func (s *Service) Resolve(ctx context.Context, o Order, as string) (Feedback, er
 }
 
 func (s *Service) resolve(
-	tx *store.Tx, r *Feedback, as string,
+	tx *store.Tx, r *Feedback, as Classification,
 ) (promoted []Feedback, err error) {
-	r.Class, r.Action = as, createRule
+	r.Class, r.Action = as, CreateRule
 	switch as {
-	case archived:
+	case Archived:
 		r.Action = ""
-	case edgeCase:
-		r.Action = documentOnly
+	case EdgeCase:
+		r.Action = DocumentOnly
 	default:
 	}
 	if !text.Comparable(r.said()) {
-		if generalizable(as) {
+		if as.generalizable() {
 			return nil, invalid("as", "must not be generalizable, as there is no text")
 		}
 		return nil, nil
@@ -726,8 +724,8 @@ func (s *Service) resolve(
 	if len(r.Contradicts) > 0 {
 		s.release(r, matches)
 	}
-	if as != archived {
-		members, err := s.join(tx, r, matches, isCorrection, false)
+	if as != Archived {
+		members, err := s.join(tx, r, matches, Classification.correction, false)
 		if err != nil {
 			return nil, err
 		}
@@ -738,8 +736,8 @@ func (s *Service) resolve(
 		all := with(members, r)
 		support := supportOf(all, key)
 		r.Confidence = min(support.Confidence(), s.ceiling(all, key))
-		if generalizable(as) && s.cfg.enough(support) {
-			r.Class = generalizableHigh
+		if as.generalizable() && s.cfg.enough(support) {
+			r.Class = GeneralizableHigh
 		}
 		promoted = promote(r, members) // none by an edge case
 	}

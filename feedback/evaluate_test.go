@@ -23,18 +23,18 @@ func TestClassification(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg    feedback.Config
 		by     by // reviewers of corrections that say the same
-		last   string
+		last   feedback.Classification
 		single bool
 	}{
-		"one alone":                     {by: by{"ann"}, last: "edge_case"},
-		"two by one reviewer":           {by: by{"ann", "ann"}, last: "generalizable_low"},
-		"two by two reviewers":          {by: by{"ann", "bob"}, last: "generalizable_high"},
-		"one reviewer in two spellings": {by: by{"ann", "ANN"}, last: "generalizable_low"},
-		"three by one reviewer": {by: by{"ann", "ann", "ann"}, last: "generalizable_high",
+		"one alone":                     {by: by{"ann"}, last: feedback.EdgeCase},
+		"two by one reviewer":           {by: by{"ann", "ann"}, last: feedback.GeneralizableLow},
+		"two by two reviewers":          {by: by{"ann", "bob"}, last: feedback.GeneralizableHigh},
+		"one reviewer in two spellings": {by: by{"ann", "ANN"}, last: feedback.GeneralizableLow},
+		"three by one reviewer": {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh,
 			single: true},
 		"other thresholds": {cfg: feedback.Tuned(feedback.Config{},
 			feedback.Tuning{Occurrences: 5, Reviewers: 4}), by: by{"a", "b", "c", "c"},
-			last: "generalizable_low"},
+			last: feedback.GeneralizableLow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.cfg)
@@ -57,10 +57,10 @@ func TestClassification(t *testing.T) {
 
 func TestPromotionIsAudited(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	assert.Equal(t, "DOCUMENT_ONLY", w.says("ann", long).Action)
+	assert.Equal(t, feedback.DocumentOnly, w.says("ann", long).Action)
 	w.says("bob", long)
 	assert.Equal(t, []string{"evaluate:", "promote:"}, w.audit("d1"))
-	assert.Equal(t, "CREATE_RULE", w.get("d1").Action)
+	assert.Equal(t, feedback.CreateRule, w.get("d1").Action)
 }
 
 func TestApprovalsArePositiveAndMakeNoRule(t *testing.T) {
@@ -68,7 +68,7 @@ func TestApprovalsArePositiveAndMakeNoRule(t *testing.T) {
 	for _, by := range []string{"ann", "bob", "cleo"} {
 		f := w.approval(by, "")
 		f.Comment = "looks good to me"
-		assert.Equal(t, "positive", w.add(f).Class)
+		assert.Equal(t, feedback.Positive, w.add(f).Class)
 	}
 	proposed, _, err := w.Flush(ctx)
 	require.NoError(t, err)
@@ -82,12 +82,12 @@ func TestWithoutATextNothingIsLearned(t *testing.T) {
 		f := w.correction("ann", "")
 		f.Comment = " !? "
 		r := w.add(f)
-		assert.Equal(t, "ambiguous", r.Class)
+		assert.Equal(t, feedback.Ambiguous, r.Class)
 		assert.Contains(t, r.Rationale, "insufficient detail")
 		f = w.correction("bob", "")
 		f.Decision = feedback.Rejected
 		r = w.add(f)
-		assert.Equal(t, "edge_case", r.Class)
+		assert.Equal(t, feedback.EdgeCase, r.Class)
 		assert.Less(t, r.Confidence, 0.2)
 	}
 	_, _, err := w.Flush(ctx)
@@ -99,8 +99,8 @@ func TestPrivateFeedbackIsKeptOut(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	f := w.correction("ann", long)
 	f.Private = true
-	assert.Equal(t, "archived", w.add(f).Class)
-	assert.Equal(t, "edge_case", w.says("bob", long).Class)
+	assert.Equal(t, feedback.Archived, w.add(f).Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("bob", long).Class)
 }
 
 func TestContradictionsAreAmbiguous(t *testing.T) {
@@ -110,19 +110,19 @@ func TestContradictionsAreAmbiguous(t *testing.T) {
 	f := w.correction("bob", "something else entirely")
 	f.OutputSHA = approved.OutputSHA
 	r := w.add(f)
-	assert.Equal(t, "ambiguous", r.Class, "it was approved as it is")
+	assert.Equal(t, feedback.Ambiguous, r.Class, "it was approved as it is")
 	assert.Contains(t, r.Rationale, approved.ID)
 
 	elsewhere := f
 	elsewhere.ID, elsewhere.Gate = "elsewhere", "HITL-2"
-	assert.Equal(t, "edge_case", w.add(elsewhere).Class, "at another gate")
+	assert.Equal(t, feedback.EdgeCase, w.add(elsewhere).Class, "at another gate")
 
 	// However often one person says it, the opposite makes it a matter for another person.
 	w = newWorld(t, feedback.Config{})
 	w.add(w.approval("ann", "Naming the database in the PRD is right"))
 	for range 4 {
 		r = w.says("bob", "Naming the database in the PRD is not right")
-		assert.Equal(t, "ambiguous", r.Class)
+		assert.Equal(t, feedback.Ambiguous, r.Class)
 	}
 	assert.Len(t, r.Similar, 3)
 	assert.Equal(t, []string{"d1"}, r.Contradicts)
@@ -132,11 +132,11 @@ func TestContradictionsAreAmbiguous(t *testing.T) {
 
 	// So do corrections that oppose each other.
 	w = newWorld(t, feedback.Config{})
-	assert.Equal(t, "edge_case", w.says("ann", "enable caching").Class)
-	assert.Equal(t, "ambiguous", w.says("bob", "disable caching").Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("ann", "enable caching").Class)
+	assert.Equal(t, feedback.Ambiguous, w.says("bob", "disable caching").Class)
 	// Other numbers are other matters.
-	assert.Equal(t, "edge_case", w.says("ann", "keep functions under 50 lines").Class)
-	assert.Equal(t, "edge_case", w.says("bob", "keep functions under 80 lines").Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("ann", "keep functions under 50 lines").Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("bob", "keep functions under 80 lines").Class)
 }
 
 // TestTwoWhoSayTheSameCount although others say the opposite. The proposal shows what contradicts
@@ -145,26 +145,26 @@ func TestTwoWhoSayTheSameCount(t *testing.T) {
 	const always, never = "Always add a test for the parser", "Never add a test for the parser"
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", always)
-	assert.Equal(t, "ambiguous", w.says("bob", never).Class)
+	assert.Equal(t, feedback.Ambiguous, w.says("bob", never).Class)
 	again := w.says("ann", always)
-	assert.Equal(t, "ambiguous", again.Class, "it is the same person")
+	assert.Equal(t, feedback.Ambiguous, again.Class, "it is the same person")
 	third := w.says("cleo", "always add a test for the parser.")
-	assert.Equal(t, "generalizable_high", third.Class)
+	assert.Equal(t, feedback.GeneralizableHigh, third.Class)
 	assert.Contains(t, third.Rationale, "it contradicts d2")
 	p := w.pending()
 	assert.Equal(t, []string{"d1", "d3", "d4"}, p.Evidence, "the one that was ambiguous counts, too")
 	assert.Equal(t, []string{"evaluate:", "promote:"}, w.audit("d3"))
-	assert.Equal(t, "ambiguous", w.get("d2").Class)
+	assert.Equal(t, feedback.Ambiguous, w.get("d2").Class)
 	shown, err := w.rules.Conflicts(ctx, rule(always))
 	require.NoError(t, err)
 	shown = slices.DeleteFunc(shown, func(c feedback.Conflict) bool { return c.ID == p.ID })
 	assert.Equal(t, p.Conflicts, shown)
 	require.Len(t, shown, 1)
-	assert.Equal(t, []any{"contradiction", "d2", true},
+	assert.Equal(t, []any{feedback.Contradiction, "d2", true},
 		[]any{shown[0].Kind, shown[0].ID, shown[0].Correction})
 
-	assert.Equal(t, "generalizable_high", w.says("dan", never).Class)
-	assert.Equal(t, "generalizable_high", w.get("d2").Class, "it is no longer alone")
+	assert.Equal(t, feedback.GeneralizableHigh, w.says("dan", never).Class)
+	assert.Equal(t, feedback.GeneralizableHigh, w.get("d2").Class, "it is no longer alone")
 	opposite := w.proposals(feedback.StatePending)
 	require.Len(t, opposite, 2)
 	assert.Equal(t, feedback.StateApproved, w.approve(p, "eve", "fay").Status, "approvers decide")
@@ -181,21 +181,21 @@ func TestTwoWhoSayTheSameCount(t *testing.T) {
 // no other text.
 func TestAResolutionHoldsForThePairOfTexts(t *testing.T) {
 	const on, off = "enable caching of pages", "disable caching of pages"
-	for as, want := range map[string]string{
-		"generalizable_low": "generalizable_low", "edge_case": "edge_case",
-		"archived": "edge_case",
+	for as, want := range map[feedback.Classification]feedback.Classification{
+		feedback.GeneralizableLow: feedback.GeneralizableLow, feedback.EdgeCase: feedback.EdgeCase,
+		feedback.Archived: feedback.EdgeCase,
 	} {
 		w := newWorld(t, feedback.Config{})
 		w.says("ann", on)
 		first, second := w.says("bob", off), w.says("bob", off)
-		require.Equal(t, "ambiguous", second.Class)
+		require.Equal(t, feedback.Ambiguous, second.Class)
 		_, err := w.Resolve(ctx, order(first.ID), as)
 		require.NoError(t, err)
 		assert.Equal(t, want, w.get(second.ID).Class, as)
 		assert.Equal(t, []string{"evaluate:", "promote:cleo"}, w.audit(second.ID))
-		assert.NotEqual(t, "ambiguous", w.says("bob", off).Class, as)
-		assert.NotEqual(t, "ambiguous", w.says("ann", on).Class, as)
-		assert.Equal(t, "ambiguous", w.says("eve", "do not enable caching of pages").Class,
+		assert.NotEqual(t, feedback.Ambiguous, w.says("bob", off).Class, as)
+		assert.NotEqual(t, feedback.Ambiguous, w.says("ann", on).Class, as)
+		assert.Equal(t, feedback.Ambiguous, w.says("eve", "do not enable caching of pages").Class,
 			"nobody resolved these words")
 	}
 }
@@ -225,7 +225,7 @@ func TestWindow(t *testing.T) {
 	w.says("ann", long)
 	w.says("ann", "something about tests")
 	w.says("ann", "a matter of licences")
-	assert.Equal(t, "edge_case", w.says("bob", long).Class, "the first is out of the window")
+	assert.Equal(t, feedback.EdgeCase, w.says("bob", long).Class, "the first is out of the window")
 }
 
 // TestConfidence is a formula whose parts each only raise it.
@@ -336,7 +336,7 @@ func TestEvaluationNamesTheProposal(t *testing.T) {
 	assert.Empty(t, w.says("dan", "another thing altogether").Proposal)
 
 	ambiguous := w.says("eve", "the summary is not too long")
-	require.Equal(t, "ambiguous", ambiguous.Class)
+	require.Equal(t, feedback.Ambiguous, ambiguous.Class)
 	_, err = w.review(w.pending(), reject, "cleo")
 	require.NoError(t, err)
 	again, err = w.Evaluate(ctx, f.ID)
@@ -344,20 +344,20 @@ func TestEvaluationNamesTheProposal(t *testing.T) {
 	assert.Empty(t, again.Proposal, "nothing waits any more")
 	first := w.says("ann", "name the owner")
 	second := w.correction("bob", "do not name the owner")
-	require.Equal(t, "ambiguous", w.add(second).Class)
-	resolved, err := w.Resolve(ctx, order(second.ID), "generalizable_low")
+	require.Equal(t, feedback.Ambiguous, w.add(second).Class)
+	resolved, err := w.Resolve(ctx, order(second.ID), feedback.GeneralizableLow)
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Cluster, resolved.Cluster)
 	assert.Equal(t, w.pending().ID, resolved.Proposal)
 }
 
 func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
-	good := feedback.Assessment{Class: "edge_case", Confidence: 0.5}
+	good := feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.5}
 	for name, spoil := range map[string]func(*feedback.Assessment){
 		"no class":          func(v *feedback.Assessment) { v.Class = "" },
 		"unknown class":     func(v *feedback.Assessment) { v.Class = "great" },
-		"positive":          func(v *feedback.Assessment) { v.Class = "positive" },
-		"archived":          func(v *feedback.Assessment) { v.Class = "archived" },
+		"positive":          func(v *feedback.Assessment) { v.Class = feedback.Positive },
+		"archived":          func(v *feedback.Assessment) { v.Class = feedback.Archived },
 		"not a number":      func(v *feedback.Assessment) { v.Confidence = math.NaN() },
 		"too sure":          func(v *feedback.Assessment) { v.Confidence = 85 },
 		"less than nothing": func(v *feedback.Assessment) { v.Confidence = -0.1 },
@@ -402,7 +402,7 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 
 func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	var asked feedback.Case
-	verdict := feedback.Assessment{Class: "generalizable_high", Confidence: 1,
+	verdict := feedback.Assessment{Class: feedback.GeneralizableHigh, Confidence: 1,
 		Rationale: "obvious"}
 	w := newWorld(t, feedback.Config{Evaluator: func(
 		_ context.Context, c feedback.Case,
@@ -415,21 +415,21 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 		return verdict, nil
 	}})
 	r := w.says("ann", "leave the choice of a database to engineers")
-	assert.Equal(t, "edge_case", r.Class, "one alone is an edge case, whoever says otherwise")
+	assert.Equal(t, feedback.EdgeCase, r.Class, "one alone is an edge case, whoever says otherwise")
 	verdict.Similar = []string{"d1"}
 	r = w.says("ann", "PRDs must be silent about PostgreSQL")
-	assert.Equal(t, "generalizable_low", r.Class, "two of one reviewer are not many")
+	assert.Equal(t, feedback.GeneralizableLow, r.Class, "two of one reviewer are not many")
 	assert.Equal(t, "d1", r.Cluster, "the evaluator knows that they say the same")
 	assert.Len(t, asked.Candidates, 1)
 	assert.Equal(t, "leave the choice of a database to engineers", w.get("d1").Summary,
 		"what it is given is its own")
 	verdict.Similar = []string{"d2"}
 	r = w.says("bob", "those who build it choose its storage")
-	assert.Equal(t, "generalizable_high", r.Class)
+	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	assert.Equal(t, "d1", r.Cluster)
-	verdict = feedback.Assessment{Class: "ambiguous", Similar: []string{}}
+	verdict = feedback.Assessment{Class: feedback.Ambiguous, Similar: []string{}}
 	r = w.says("bob", "what a strange document")
-	assert.Equal(t, "ambiguous", r.Class)
+	assert.Equal(t, feedback.Ambiguous, r.Class)
 	assert.Empty(t, r.Cluster)
 }
 
@@ -443,7 +443,7 @@ func TestQuotedRulesAreNotEvidence(t *testing.T) {
 	assert.Equal(t, "this ignores the reader", feedback.Said(r))
 	f = w.correction("bob", "")
 	f.Comment = "see:\n\n" + prompt
-	assert.Equal(t, "edge_case", w.add(f).Class, "two quotations are not alike")
+	assert.Equal(t, feedback.EdgeCase, w.add(f).Class, "two quotations are not alike")
 	f = w.correction("bob", "")
 	f.Comment = prompt
 	assert.Contains(t, w.add(f).Rationale, "insufficient detail")
@@ -453,22 +453,22 @@ func TestResolve(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", "enable caching of pages")
 	contested := w.says("bob", "disable caching of pages")
-	require.Equal(t, "ambiguous", contested.Class)
-	resolve := func(id string, as string, reason string) (feedback.Feedback, error) {
+	require.Equal(t, feedback.Ambiguous, contested.Class)
+	resolve := func(id string, as feedback.Classification, reason string) (feedback.Feedback, error) {
 		return w.Resolve(ctx, feedback.Order{ID: id, Actor: "Cleo", Reason: reason}, as)
 	}
-	for _, as := range []string{"", "positive", "ambiguous"} {
+	for _, as := range []feedback.Classification{"", feedback.Positive, feedback.Ambiguous} {
 		_, err := resolve(contested.ID, as, "because")
 		assert.ErrorAs(t, err, new(*heed.InputError))
 	}
-	_, err := resolve(contested.ID, "archived", "")
+	_, err := resolve(contested.ID, feedback.Archived, "")
 	assert.ErrorAs(t, err, new(*heed.InputError), "a reason is needed")
-	_, err = resolve("d1", "archived", "it is an edge case")
+	_, err = resolve("d1", feedback.Archived, "it is an edge case")
 	assert.Equal(t, "state", feedback.Refusal(err))
-	_, err = resolve("unknown", "archived", "why")
+	_, err = resolve("unknown", feedback.Archived, "why")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 
-	r, err := resolve(contested.ID, "generalizable_low", "caching was decided against")
+	r, err := resolve(contested.ID, feedback.GeneralizableLow, "caching was decided against")
 	require.NoError(t, err)
 	assert.Equal(t, "cleo", r.Resolver)
 	p := w.pending()
@@ -478,7 +478,7 @@ func TestResolve(t *testing.T) {
 	assert.Equal(t, []string{contested.ID}, p.Evidence)
 	assert.Equal(t, "disable caching of pages", p.Text)
 	assert.Equal(t, []string{"evaluate:", "resolve:cleo"}, w.audit(contested.ID))
-	_, err = resolve(contested.ID, "archived", "again")
+	_, err = resolve(contested.ID, feedback.Archived, "again")
 	var state *feedback.RefusedError
 	require.ErrorAs(t, err, &state)
 	assert.Equal(t, "generalizable_low", state.State)
@@ -487,19 +487,19 @@ func TestResolve(t *testing.T) {
 		w.audit(contested.ID))
 
 	third := w.says("eve", "do not enable caching of pages")
-	require.Equal(t, "ambiguous", third.Class)
-	r, err = resolve(third.ID, "archived", "settled")
+	require.Equal(t, feedback.Ambiguous, third.Class)
+	r, err = resolve(third.ID, feedback.Archived, "settled")
 	require.NoError(t, err)
-	assert.Equal(t, "archived", r.Class)
+	assert.Equal(t, feedback.Archived, r.Class)
 	assert.Empty(t, r.Cluster, "it leaves the clusters")
 
 	blank := w.correction("eve", "")
 	w.add(blank)
-	_, err = resolve(blank.ID, "generalizable_high", "x")
+	_, err = resolve(blank.ID, feedback.GeneralizableHigh, "x")
 	assert.ErrorAs(t, err, new(*heed.InputError), "no text makes no rule")
-	r, err = resolve(blank.ID, "edge_case", "x")
+	r, err = resolve(blank.ID, feedback.EdgeCase, "x")
 	require.NoError(t, err)
-	assert.Equal(t, "DOCUMENT_ONLY", r.Action)
+	assert.Equal(t, feedback.DocumentOnly, r.Action)
 }
 
 func TestClustersDoNotDependOnWhoEvaluates(t *testing.T) {
@@ -526,7 +526,7 @@ func TestClustersDoNotDependOnWhoEvaluates(t *testing.T) {
 	for i := range 40 {
 		r := w.get(fmt.Sprint("d", i+1))
 		assert.Equal(t, first, r.Cluster)
-		assert.Equal(t, "generalizable_high", r.Class)
+		assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	}
 	_, _, err = w.Flush(ctx)
 	require.NoError(t, err)

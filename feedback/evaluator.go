@@ -10,35 +10,33 @@ import (
 	"github.com/heedhq/heed/internal/host"
 )
 
+// A Classification is what became of a feedback.
+type Classification string
+
 // The classifications.
 const (
-	generalizableHigh = "generalizable_high" // enough agree for a rule
-	generalizableLow  = "generalizable_low"  // some agree; it waits for a batch
-	edgeCase          = "edge_case"          // it stands alone
-	ambiguous         = "ambiguous"          // a person has to say: Service.Resolve
-	positiveClass     = "positive"           // an approval without changes
-	archived          = "archived"           // a person chose to ignore it
+	GeneralizableHigh Classification = "generalizable_high" // enough agree for a rule
+	GeneralizableLow  Classification = "generalizable_low"  // some agree; it waits for a batch
+	EdgeCase          Classification = "edge_case"          // it stands alone
+	Ambiguous         Classification = "ambiguous"          // a person has to say: Service.Resolve
+	Positive          Classification = "positive"           // an approval without changes
+	Archived          Classification = "archived"           // a person chose to ignore it
 )
 
 // unclassified stands in the store, and in a [Listing], for a class that is not set.
-const unclassified string = "unclassified"
+const unclassified Classification = "unclassified"
 
 // generalizable reports whether a rule may be made of it.
-func generalizable(c string) bool {
-	return c == generalizableHigh ||
-		c == generalizableLow
+func (c Classification) generalizable() bool {
+	return c == GeneralizableHigh ||
+		c == GeneralizableLow
 }
 
 // An Evaluation is what is known of a feedback once it was evaluated.
 type Evaluation struct {
-	// Class is what became of the feedback, and "" before it is evaluated: "generalizable_high",
-	// enough agree for a rule; "generalizable_low", some agree, and it waits for a batch;
-	// "edge_case", it stands alone; "ambiguous", a person has to decide with
-	// [Service.Resolve]; "positive", an approval without changes; "archived", a person chose to
-	// ignore it.
-	Class      string  `json:"classification,omitempty"`
-	Confidence float64 `json:"confidence,omitempty"` // in [0, 1]
-	Rationale  string  `json:"rationale,omitempty"`
+	Class      Classification `json:"classification,omitempty"` // "" before it is evaluated
+	Confidence float64        `json:"confidence,omitempty"`     // in [0, 1]
+	Rationale  string         `json:"rationale,omitempty"`
 	// Similar is what it was found to be like, the most alike first.
 	Similar []string `json:"similar_feedback_ids,omitempty"`
 	// Cluster is the id of the first feedback of its cluster. Link is how alike it was to the most
@@ -52,8 +50,8 @@ type Evaluation struct {
 	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts
 	// nevertheless.
 	Contradicts []string `json:"contradicts,omitempty"`
-	// Dispute is how an ambiguous feedback seems to contradict the first of these.
-	Dispute string `json:"dispute,omitempty"`
+	// Dispute is how an [Ambiguous] feedback seems to contradict the first of these.
+	Dispute Opposition `json:"dispute,omitempty"`
 	// Near are the ids of earlier corrections that may say the same, or the opposite, but were kept
 	// apart because words or a similarity cannot tell: at most five, the most alike first. Read
 	// them side by side.
@@ -63,7 +61,7 @@ type Evaluation struct {
 	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal:
 	// see [Rules.TakeOut].
 	Apart  []string `json:"apart,omitempty"`
-	Action string   `json:"proposed_action,omitempty"` // see [Draft]; "" nothing
+	Action Action   `json:"proposed_action,omitempty"` // what should come of it; "" nothing
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`
@@ -96,27 +94,27 @@ type Case struct {
 	Ceiling  float64    // the most that a confidence may be: see [Config]
 }
 
+// An Opposition is how two texts seem to contradict each other.
+type Opposition string
+
 // The oppositions. All but the last are guesses from words. With other numbers, names and words
 // both texts may hold.
 const (
-	opposedPolarity    = "polarity"  // one denies what the other says
-	opposedNumber      = "number"    // they name other numbers
-	opposedAntonym     = "antonym"   // one has a word, and the other its opposite
-	opposedOrder       = "order"     // they say the same of each other's things
-	opposedName        = "name"      // they name other things
-	opposedWord        = "word"      // a few words make them differ
-	opposedByEvaluator = "evaluator" // Config.Evaluator says so
+	OpposedPolarity    Opposition = "polarity"  // one denies what the other says
+	OpposedNumber      Opposition = "number"    // they name other numbers
+	OpposedAntonym     Opposition = "antonym"   // one has a word, and the other its opposite
+	OpposedOrder       Opposition = "order"     // they say the same of each other's things
+	OpposedName        Opposition = "name"      // they name other things
+	OpposedWord        Opposition = "word"      // a few words make them differ
+	OpposedByEvaluator Opposition = "evaluator" // Config.Evaluator says so
 )
 
 // A Match is a feedback that was compared with another.
 type Match struct {
 	Feedback
 	Score float64 // how alike the texts are, in [0, 1]
-	// Opposed is how the texts seem to contradict each other, and "" if they do not: "polarity" if
-	// one denies what the other states; "number", "name" or "word" if these differ, so both may hold;
-	// "antonym"; "order" if they state the same of each other's things; or "evaluator" if
-	// [Config].Evaluator reports it. All but the last are guesses from words.
-	Opposed string
+	// Opposed is how the texts seem to contradict each other, and "" if they do not.
+	Opposed Opposition
 
 	released bool // it was ambiguous, and counts from now on
 	reworded bool // what compared the texts cannot tell that they say the same
@@ -141,10 +139,10 @@ func (s Support) Confidence() float64 {
 
 // An Assessment is an evaluator's answer.
 type Assessment struct {
-	// Class is "generalizable_high", "generalizable_low", "edge_case" or "ambiguous": see
-	// [Evaluation]. heed treats generalizable_high as generalizable_low unless Case.Enough is set,
-	// and a generalizable feedback that stands alone as an edge_case.
-	Class      string
+	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats
+	// GeneralizableHigh as GeneralizableLow unless Case.Enough is set, and a generalizable feedback
+	// that stands alone as EdgeCase.
+	Class      Classification
 	Confidence float64 // in [0, 1]; it is cut at Case.Ceiling
 	Rationale  string  // why, in at most 10,000 characters
 	// Similar has the ids of the candidates that say the same, if the evaluator knows better than the
@@ -154,18 +152,18 @@ type Assessment struct {
 	// contradicts. nil keeps what the words seem to say, without what is in Similar. An empty list
 	// says that the feedback contradicts none of them.
 	Contradicts []string
-	// Action is one of [Draft].Action. "" means "CREATE_RULE" if it is generalizable, and
-	// "DOCUMENT_ONLY" if it is an edge case.
-	Action string
+	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and
+	// [DocumentOnly] if it is an edge case.
+	Action Action
 }
 
 func (v *Assessment) validate(c *Case) error {
 	switch {
-	case !generalizable(v.Class) && v.Class != edgeCase && v.Class != ambiguous:
+	case !v.Class.generalizable() && v.Class != EdgeCase && v.Class != Ambiguous:
 		return invalid("Assessment.Class", "must be generalizable, an edge case or ambiguous")
 	case !(v.Confidence >= 0 && v.Confidence <= 1):
 		return invalid("Assessment.Confidence", "must be in [0, 1]")
-	case v.Action != "" && !validAction(v.Action):
+	case v.Action != "" && !v.Action.valid():
 		return invalid("Assessment.Action", "is none of the actions")
 	}
 	for _, list := range []struct {
@@ -192,23 +190,23 @@ func (v *Assessment) validate(c *Case) error {
 }
 
 // Counting is the [Config].Evaluator that needs no model. It counts corrections and reviewers:
-// enough of either make generalizableHigh, two corrections generalizableLow, one an edgeCase.
+// enough of either make [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
 func Counting(_ context.Context, c Case) (Assessment, error) {
 	s := c.Support
 	v := Assessment{
-		Class:      edgeCase,
+		Class:      EdgeCase,
 		Confidence: s.Confidence(),
 		Rationale: fmt.Sprintf("alike corrections: %d, by distinct reviewers: %d", s.Occurrences,
 			s.Reviewers),
 	}
 	switch {
 	case c.Enough:
-		v.Class = generalizableHigh
+		v.Class = GeneralizableHigh
 		if s.Reviewers == 1 {
 			v.Rationale += "; a single reviewer"
 		}
 	case s.Occurrences > 1:
-		v.Class = generalizableLow
+		v.Class = GeneralizableLow
 	}
 	return v, nil
 }

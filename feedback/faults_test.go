@@ -110,7 +110,7 @@ func retiredAgainst(w *world) {
 	w.activate(rule(opposite))
 }
 
-func asking(c string) func(*world) (any, error) {
+func asking(c feedback.RuleChange) func(*world) (any, error) {
 	return func(w *world) (any, error) {
 		d := w.subject.Draft
 		d.Change, d.Of = c, w.subject.ID
@@ -121,7 +121,7 @@ func asking(c string) func(*world) (any, error) {
 }
 
 // approvedChange has the change of a rule wait for its last approval.
-func approvedChange(w *world, c string) {
+func approvedChange(w *world, c feedback.RuleChange) {
 	p, err := w.asks("olga", w.subject.ID, c)
 	require.NoError(w.t, err)
 	w.last = w.approve(p, "cleo")
@@ -137,7 +137,7 @@ func modify(w *world) (any, error) {
 
 func ambiguous(w *world) {
 	w.says("ann", long)
-	require.Equal(w.t, "ambiguous", w.says("bob", opposite).Class)
+	require.Equal(w.t, feedback.Ambiguous, w.says("bob", opposite).Class)
 }
 
 func consolidate(w *world) (any, error) {
@@ -163,7 +163,7 @@ func archived(w *world) (any, error) {
 
 // joiner is an evaluator to which all candidates are alike.
 func joiner(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
-	v := feedback.Assessment{Class: "edge_case", Similar: []string{}}
+	v := feedback.Assessment{Class: feedback.EdgeCase, Similar: []string{}}
 	for _, m := range c.Candidates {
 		v.Similar = append(v.Similar, m.ID)
 	}
@@ -259,7 +259,7 @@ var faults = []fault{
 	{method: "Service.Resolve", prepare: ambiguous, again: state, steps: true,
 		call: func(w *world) (any, error) {
 			r, err := w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "another matter"},
-				"edge_case")
+				feedback.EdgeCase)
 			return r.Class, err
 		}},
 	{method: "Service.Resolve", name: "into a cluster", again: state, steps: true,
@@ -269,7 +269,7 @@ var faults = []fault{
 			w.says("ann", long)
 		}, call: func(w *world) (any, error) {
 			r, err := w.Resolve(ctx, feedback.Order{ID: "d3", Actor: "cleo", Reason: "so it is"},
-				"generalizable_low")
+				feedback.GeneralizableLow)
 			if err == nil && r.Cluster != "d1" {
 				err = errors.New("it joined nobody")
 			}
@@ -303,7 +303,7 @@ var faults = []fault{
 				if i >= side.hits {
 					f.Decision = feedback.Approved
 				}
-				f.Evaluation, f.Recorded = feedback.Evaluation{Class: "archived"}, f.At
+				f.Evaluation, f.Recorded = feedback.Evaluation{Class: feedback.Archived}, f.At
 				w.put(f)
 			}
 		}
@@ -361,33 +361,33 @@ var faults = []fault{
 		call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
 			return r.Move(ctx, o, feedback.StateRevoked)
 		})},
-	{method: "Rules.Propose", name: "to restore", prepare: retired, call: asking("RESTORE")},
+	{method: "Rules.Propose", name: "to restore", prepare: retired, call: asking(feedback.Restore)},
 	{method: "Rules.Propose", name: "to restore what contradicts a rule", prepare: func(w *world) {
 		retiredAgainst(w)
 		w.last = w.proposals("")[0]
-	}, call: asking("RESTORE")},
-	{method: "Rules.Propose", name: "to pin", prepare: active, call: asking("PIN")},
+	}, call: asking(feedback.Restore)},
+	{method: "Rules.Propose", name: "to pin", prepare: active, call: asking(feedback.Pin)},
 	{method: "Rules.Review", name: "of what restores", prepare: func(w *world) {
 		retired(w)
-		approvedChange(w, "RESTORE")
+		approvedChange(w, feedback.Restore)
 	}, call: reviewingLast},
 	{method: "Rules.Review", name: "of what restores and contradicts a rule",
 		prepare: func(w *world) {
 			retiredAgainst(w)
-			p, err := w.asks("olga", w.subject.ID, "RESTORE")
+			p, err := w.asks("olga", w.subject.ID, feedback.Restore)
 			require.NoError(w.t, err)
 			w.last = p
 		}, refused: conflict, call: reviewingLast},
 	{method: "Rules.Review", name: "of what pins", prepare: func(w *world) {
 		active(w)
 		w.setSubject()
-		approvedChange(w, "PIN")
+		approvedChange(w, feedback.Pin)
 	}, call: reviewingLast},
 	{method: "Rules.Review", name: "of what unpins", prepare: func(w *world) {
 		active(w)
 		w.setSubject()
-		w.change(w.subject.ID, "PIN")
-		approvedChange(w, "UNPIN")
+		w.change(w.subject.ID, feedback.Pin)
+		approvedChange(w, feedback.Unpin)
 	}, call: reviewingLast},
 	{method: "Service.Consume", quiet: true, call: func(w *world) (any, error) {
 		q := &queue{messages: [][]byte{message("1", "ann", long)}}
@@ -783,7 +783,7 @@ func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	assert.ErrorIs(t, err, errFlaky)
 	_, err = w.Similar(ctx, feedback.Feedback{Agent: "prd", Summary: "tests are rare"}, 0)
 	assert.ErrorIs(t, err, errFlaky)
-	_, err = w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"}, "edge_case")
+	_, err = w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"}, feedback.EdgeCase)
 	assert.ErrorIs(t, err, errFlaky)
 	for _, f := range []feedback.Feedback{w.correction("ann", "tests are missing"),
 		w.approval("ann", "tests are there")} {

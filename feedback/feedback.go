@@ -38,9 +38,9 @@ type Feedback struct {
 	DiffPath    string `json:"correction_diff_path,omitempty"` // where the host keeps the correction
 	// Summary says in a sentence what was wrong, or, of an approval, what was right and should be
 	// repeated: at most 500 characters. Comment is what else was said, at most 10,000 characters.
-	Summary  string `json:"correction_summary,omitempty"`
-	Comment  string `json:"reviewer_comment,omitempty"`
-	Severity string `json:"severity,omitempty"` // low, medium, high or critical; "" means medium
+	Summary  string   `json:"correction_summary,omitempty"`
+	Comment  string   `json:"reviewer_comment,omitempty"`
+	Severity Severity `json:"severity,omitempty"` // "" means SeverityMedium
 	// Tags are any words. The known ones are "quality", "completeness", "scope", "style" and "other".
 	Tags []string `json:"tags,omitempty"`
 	// Private keeps the feedback out of learning. It is stored and counted in rates, and never
@@ -65,15 +65,18 @@ const (
 	maxList    = 100
 )
 
+// A Severity is how bad what was corrected is.
+type Severity string
+
 // The severities.
 const (
-	severityLow      = "low"
-	severityMedium   = "medium"
-	severityHigh     = "high"
-	severityCritical = "critical" // makes a rule a constraint: see [Representative]
+	SeverityLow      Severity = "low"
+	SeverityMedium   Severity = "medium"
+	SeverityHigh     Severity = "high"
+	SeverityCritical Severity = "critical" // makes a rule a [Constraint]: see [Representative]
 )
 
-var severities = []string{severityLow, severityMedium, severityHigh, severityCritical}
+var severities = []Severity{SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
 
 // A Decision is what a reviewer decided.
 type Decision string
@@ -99,7 +102,7 @@ func (f *Feedback) normalize() {
 	f.At = f.At.UTC().Truncate(time.Microsecond)
 	f.Summary = strings.TrimSpace(f.Summary)
 	if f.Severity == "" {
-		f.Severity = severityMedium
+		f.Severity = SeverityMedium
 	}
 	f.Tags, f.Rules = text.Distinct(f.Tags), text.Distinct(f.Rules)
 }

@@ -16,12 +16,12 @@ import (
 // of enough approvals that say what was right. It returns the proposals that it opened or gave more
 // evidence, and how many clusters wait because too many proposals are pending. A cluster whose rule
 // was rejected or retired needs three more corrections first. Each further rejection doubles that
-// number, and they must be by as many people as make a cluster generalizableHigh, one of whom
+// number, and they must be by as many people as make a cluster [GeneralizableHigh], one of whom
 // gave none of the evidence that was rejected. Flush goes on where one cluster fails, and returns
 // the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
-	for _, class := range []string{generalizableHigh, generalizableLow, positiveClass} {
+	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
 		for f, err := range feedbackKind.find(ctx, s.cfg.Store,
 			store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
 			if err != nil {
@@ -52,7 +52,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	tx := s.reading(ctx)
 	tx.Want(clusterWants(cluster))
 	members, err := members(tx, agent, cluster,
-		func(c string) bool { return generalizable(c) || c == positiveClass })
+		func(c Classification) bool { return c.generalizable() || c == Positive })
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	if err != nil {
 		return nil, err
 	}
-	if members[0].Class == positiveClass && !s.cfg.enough(supportOf(members, key)) {
+	if members[0].Class == Positive && !s.cfg.enough(supportOf(members, key)) {
 		return nil, nil
 	}
 	last, ready, err := s.readyFor(tx, cluster, members)
@@ -114,7 +114,7 @@ func (s *Service) proposeMembers(
 	if last != nil {
 		p.Previous = last.ID
 	}
-	if members[0].Class != positiveClass { // which is sure of its class, and not of how many agree
+	if members[0].Class != Positive { // which is sure of its class, and not of how many agree
 		for _, m := range members {
 			p.Confidence = max(p.Confidence, m.Confidence)
 		}
@@ -338,7 +338,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	for _, rule := range group {
 		form.Supersedes = append(form.Supersedes, rule.ID)
 		if rule.Pinned {
-			form.Change = pinRule
+			form.Change = Pin
 		}
 		form.Authors, form.Writers = append(form.Authors, rule.Authors...),
 			append(form.Writers, rule.Writers...)

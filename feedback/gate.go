@@ -47,7 +47,7 @@ type Review struct {
 
 // Review records what a person decides, and returns the proposal as it then is. If it is still
 // pending, its Quorum says who has to approve it. One rejection closes it. The approval that
-// completes the quorum ([Gate]) makes the rule, or the string of one, in the same step: heed
+// completes the quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed
 // checks the conflicts with active rules again and supersedes the rules that the draft names.
 // Either all of it happens or nothing. A repeated approval changes nothing.
 //
@@ -345,7 +345,7 @@ func activate(c *change, p *Proposal, reason string) error {
 	}
 	rule := Rule{
 		ID: p.ID, Draft: p.Draft, Authors: p.Authors, Writers: p.Writers, Approvals: p.Approvals,
-		Status: StateActive, Pinned: p.Change == pinRule, Activated: c.now, Since: c.now,
+		Status: StateActive, Pinned: p.Change == Pin, Activated: c.now, Since: c.now,
 	}
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
@@ -391,13 +391,13 @@ func changeRule(c *change, p *Proposal, reason string) error {
 	details := p.passed()
 	details["proposal"] = p.ID
 	c.tell(strings.ToLower(string(p.Change)), rule.ID, reason, details)
-	if p.Change == restoreRule {
+	if p.Change == Restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, c.now, Effect{}
 		c.Add(store.Batch{Restart: []store.Restart{{Cell: checks(rule.ID), At: c.now}}})
 		c.notice(heed.Activated{Component: component, At: c.now, Subject: rule.ID})
 	} else {
-		rule.Pinned = p.Change == pinRule
+		rule.Pinned = p.Change == Pin
 	}
 	c.write(ruleKind.record(rule))
 	return c.governs()

@@ -62,7 +62,7 @@ type reviewState struct {
 
 type proposalModel struct {
 	text                     string
-	change                   string
+	change                   feedback.RuleChange
 	of, supersedes, previous int // -1: none
 	evidence                 bool
 	writers, authors         []string
@@ -342,9 +342,9 @@ func (s *reviewState) open(p proposalModel) (refused bool) {
 func (s *reviewState) allows(p proposalModel) bool {
 	r := s.rules[p.of]
 	switch p.change {
-	case "RESTORE":
+	case feedback.Restore:
 		return r.status == feedback.StateRetired
-	case "PIN":
+	case feedback.Pin:
 		return r.status == feedback.StateActive && !r.pinned
 	default:
 		return r.status == feedback.StateActive && r.pinned
@@ -368,7 +368,7 @@ func (m *reviewModel) changeRule(t *rapid.T, seen seenModel) modelAct {
 	}
 	by, r, is := who(t), m.state.rules[of], seen.rules[of]
 	d := is.Draft
-	changes := []string{"RESTORE", "PIN", "UNPIN"}
+	changes := []feedback.RuleChange{feedback.Restore, feedback.Pin, feedback.Unpin}
 	d.Of, d.Change = is.ID, rapid.SampledFrom(changes).Draw(t, "change")
 	p := proposalModel{
 		text: d.Text, change: d.Change, of: of, supersedes: -1, previous: -1, proposer: by,
@@ -550,7 +550,7 @@ func (a *approvalModel) overrides(against []int) bool {
 
 // against are the active rules that a proposal contradicts.
 func (s *reviewState) against(p *proposalModel) (all []int) {
-	if p.change == "PIN" || p.change == "UNPIN" {
+	if p.change == feedback.Pin || p.change == feedback.Unpin {
 		return nil
 	}
 	for _, r := range s.active() {
@@ -574,7 +574,7 @@ func (s *reviewState) enact(i int) bool {
 			return false
 		}
 		r := s.rules[p.of]
-		r.pinned = p.change == "PIN" || r.pinned && p.change != "UNPIN"
+		r.pinned = p.change == feedback.Pin || r.pinned && p.change != feedback.Unpin
 		r.status = feedback.StateActive
 		s.rules[p.of] = r
 		return true

@@ -196,7 +196,7 @@ func TestModifyVoidsApprovals(t *testing.T) {
 		Actor: "eve", Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 	d = p.Draft
-	d.Action = "DOCUMENT_ONLY"
+	d.Action = feedback.DocumentOnly
 	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve",
 		Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
@@ -211,12 +211,12 @@ func TestHash(t *testing.T) {
 		func(d *feedback.Draft) { d.Agents, d.Supersedes = nil, []string{"b", "c", "r"} },
 		func(d *feedback.Draft) { d.Agents, d.AllAgents = nil, true },
 		func(d *feedback.Draft) { d.Place = "q" },
-		func(d *feedback.Draft) { d.Type = "CONSTRAINT" },
-		func(d *feedback.Draft) { d.Action = "UPDATE_SKILL" },
+		func(d *feedback.Draft) { d.Type = feedback.Constraint },
+		func(d *feedback.Draft) { d.Action = feedback.UpdateSkill },
 		func(d *feedback.Draft) { d.Supersedes = nil },
-		func(d *feedback.Draft) { d.Change, d.Of = "PIN", "r" },
-		func(d *feedback.Draft) { d.Change, d.Of = "UNPIN", "r" },
-		func(d *feedback.Draft) { d.Change, d.Of = "UNPIN", "q" },
+		func(d *feedback.Draft) { d.Change, d.Of = feedback.Pin, "r" },
+		func(d *feedback.Draft) { d.Change, d.Of = feedback.Unpin, "r" },
+		func(d *feedback.Draft) { d.Change, d.Of = feedback.Unpin, "q" },
 		func(d *feedback.Draft) { d.Text, d.Place = "ap", "" },
 	} {
 		c := d
@@ -225,8 +225,8 @@ func TestHash(t *testing.T) {
 		seen[c.Hash()] = true
 	}
 	same := d
-	same.Agents, same.Action, same.Type = []string{"c", "b", "c"}, "CREATE_RULE",
-		"GUIDELINE"
+	same.Agents, same.Action, same.Type = []string{"c", "b", "c"}, feedback.CreateRule,
+		feedback.Guideline
 	assert.Equal(t, d.Hash(), same.Hash(), "order and defaults do not matter")
 }
 
@@ -285,22 +285,22 @@ func TestRevokeRetireRestore(t *testing.T) {
 	assert.Equal(t, "Be brief", w.rule(r.ID).Text, "it can still be read")
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	assert.Equal(t, "state", feedback.Refusal(err))
-	_, err = w.asks("olga", r.ID, "PIN")
+	_, err = w.asks("olga", r.ID, feedback.Pin)
 	assert.Equal(t, "state", feedback.Refusal(err))
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
 	assert.ErrorAs(t, err, new(*heed.InputError), "nobody brings it back alone")
 
-	back := w.change(r.ID, "RESTORE")
+	back := w.change(r.ID, feedback.Restore)
 	assert.Equal(t, r.Activated, back.Activated)
 	assert.True(t, back.Since.After(r.Since), "its effect is measured anew")
 	assert.Equal(t, []string{r.ID}, w.inject("prd", "").Rules)
-	_, err = w.asks("olga", r.ID, "RESTORE")
+	_, err = w.asks("olga", r.ID, feedback.Restore)
 	assert.Equal(t, "state", feedback.Refusal(err))
 
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRevoked)
 	require.NoError(t, err)
 	assert.Empty(t, w.inject("prd", "").Rules)
-	_, err = w.asks("olga", r.ID, "RESTORE")
+	_, err = w.asks("olga", r.ID, feedback.Restore)
 	assert.Equal(t, "state", feedback.Refusal(err), "what was revoked does not come back")
 	assert.Equal(t, []string{
 		"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "retire:cleo",
@@ -316,7 +316,7 @@ func TestRevokeRetireRestore(t *testing.T) {
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	since := w.activate(rule("Do not name the database"))
-	p, err := w.asks("olga", r.ID, "RESTORE")
+	p, err := w.asks("olga", r.ID, feedback.Restore)
 	require.NoError(t, err)
 	assert.Equal(t, since.ID, p.Conflicts[0].ID)
 	_, err = w.review(p, approve, "cleo")
@@ -327,7 +327,7 @@ func TestRevokeRetireRestore(t *testing.T) {
 	}
 	assert.Equal(t, p.Approvals, w.rule(r.ID).Approvals)
 	assert.Equal(t, w.rule(r.ID).Hash(), p.Hash())
-	assert.True(t, w.change(r.ID, "PIN").Pinned,
+	assert.True(t, w.change(r.ID, feedback.Pin).Pinned,
 		"pinning changes no words, so that nothing is against it")
 }
 
@@ -338,7 +338,7 @@ func TestAChangeOfARuleIsGated(t *testing.T) {
 	w.says("ann", long)
 	w.says("bob", long)
 	authored := w.rule(w.approve(w.pending(), "cleo", "dan").ID)
-	pin, err := w.asks("olga", authored.ID, "PIN")
+	pin, err := w.asks("olga", authored.ID, feedback.Pin)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ann", "bob"}, pin.Authors)
 	assert.Equal(t, feedback.StatePending, w.approve(pin, "ann", "bob").Status,
@@ -353,7 +353,7 @@ func TestAChangeOfARuleIsGated(t *testing.T) {
 	r := w.activate(rule("Be brief"))
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
-	p, err := w.asks("olga", r.ID, "RESTORE")
+	p, err := w.asks("olga", r.ID, feedback.Restore)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"olga", "paul"}, p.Writers)
 	for _, who := range []string{"olga", "Paul"} {
@@ -363,7 +363,7 @@ func TestAChangeOfARuleIsGated(t *testing.T) {
 	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be rude"),
 		Actor: "eve", Reason: "x"})
 	assert.Equal(t, "ineligible", feedback.Refusal(err), "it is not edited into something else")
-	again, err := w.asks("Olga", r.ID, "RESTORE")
+	again, err := w.asks("Olga", r.ID, feedback.Restore)
 	require.NoError(t, err)
 	assert.Equal(t, p.ID, again.ID)
 	w.approve(p, "cleo")
@@ -386,19 +386,19 @@ func TestAChangeOfARuleHasItsWords(t *testing.T) {
 		"another agent": {func(d *feedback.Draft) { d.Agents = []string{"qa"} },
 			new(*feedback.RefusedError)},
 		"no such rule": {func(d *feedback.Draft) { d.Of = "n99" }, nil},
-		"active already": {func(d *feedback.Draft) { d.Change = "RESTORE" },
+		"active already": {func(d *feedback.Draft) { d.Change = feedback.Restore },
 			new(*feedback.RefusedError)},
-		"not pinned": {func(d *feedback.Draft) { d.Change = "UNPIN" },
+		"not pinned": {func(d *feedback.Draft) { d.Change = feedback.Unpin },
 			new(*feedback.RefusedError)},
 		"no such change": {func(d *feedback.Draft) { d.Change = "PAINT" }, new(*heed.InputError)},
 		"no change":      {func(d *feedback.Draft) { d.Change = "" }, new(*heed.InputError)},
-		"restores nothing": {func(d *feedback.Draft) { d.Change, d.Of = "RESTORE", "" },
+		"restores nothing": {func(d *feedback.Draft) { d.Change, d.Of = feedback.Restore, "" },
 			new(*heed.InputError)},
-		"makes no rule": {func(d *feedback.Draft) { d.Action = "DOCUMENT_ONLY" },
+		"makes no rule": {func(d *feedback.Draft) { d.Action = feedback.DocumentOnly },
 			new(*heed.InputError)},
 	} {
 		d := r.Draft
-		d.Change, d.Of = "PIN", r.ID
+		d.Change, d.Of = feedback.Pin, r.ID
 		test.change(&d)
 		_, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga", Reason: "x"})
 		if test.err == nil {
@@ -410,14 +410,14 @@ func TestAChangeOfARuleHasItsWords(t *testing.T) {
 	assert.Empty(t, w.proposals(feedback.StatePending))
 
 	d := rule("Say why")
-	d.Change = "PIN"
+	d.Change = feedback.Pin
 	p := w.approve(w.propose("paul", d), "cleo", "dan")
 	assert.True(t, w.rule(p.ID).Pinned, "a rule may be proposed as a pinned one")
 	assert.Equal(t, p.ID, w.inject("prd", "").Rules[0])
-	assert.False(t, w.change(p.ID, "UNPIN").Pinned)
+	assert.False(t, w.change(p.ID, feedback.Unpin).Pinned)
 	d = rule("Say why, and when")
 	d.Supersedes = []string{p.ID}
-	w.change(p.ID, "PIN")
+	w.change(p.ID, feedback.Pin)
 	assert.False(t, w.rule(w.approve(w.propose("eve", d), "cleo", "dan").ID).Pinned,
 		"a pin is not inherited unsaid")
 }
@@ -463,13 +463,13 @@ func TestAuthorizer(t *testing.T) {
 		_, err := w.rules.Move(ctx, mallory, to)
 		assert.ErrorIs(t, err, denied)
 	}
-	_, err = w.asks("mallory", r.ID, "PIN")
+	_, err = w.asks("mallory", r.ID, feedback.Pin)
 	assert.ErrorIs(t, err, denied)
 	w.says("ann", "x")
 	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}),
 		denied)
 	_, err = w.Resolve(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"},
-		"archived")
+		feedback.Archived)
 	assert.ErrorIs(t, err, denied)
 	_, err = w.Import(ctx, tree(t, w.export()), "mallory", "because")
 	assert.ErrorIs(t, err, denied)

@@ -204,7 +204,7 @@ func (w *world) activate(d feedback.Draft) feedback.Rule {
 }
 
 // asks proposes a change of a rule.
-func (w *world) asks(actor, id string, c string) (feedback.Proposal, error) {
+func (w *world) asks(actor, id string, c feedback.RuleChange) (feedback.Proposal, error) {
 	w.t.Helper()
 	d := w.rule(id).Draft
 	d.Change, d.Of = c, id
@@ -212,7 +212,7 @@ func (w *world) asks(actor, id string, c string) (feedback.Proposal, error) {
 }
 
 // change makes a change of a rule: olga proposes it, and two approve.
-func (w *world) change(id string, c string) feedback.Rule {
+func (w *world) change(id string, c feedback.RuleChange) feedback.Rule {
 	w.t.Helper()
 	p, err := w.asks("olga", id, c)
 	require.NoError(w.t, err)

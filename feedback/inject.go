@@ -134,7 +134,7 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		return nil, err
 	}
 	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool {
-		return r.Action == createRule &&
+		return r.Action == CreateRule &&
 			draft.overlaps(&r.Draft)
 	})
 	if err != nil {
@@ -176,9 +176,9 @@ func compareBool(a, b bool) int {
 }
 
 // labels stand before rules, by type.
-var labels = map[string]string{
-	positiveExample: "Good example", negativeExample: "Do not repeat", guideline: "Guideline",
-	constraint: "Constraint",
+var labels = map[RuleType]string{
+	PositiveExample: "Good example", NegativeExample: "Do not repeat", Guideline: "Guideline",
+	Constraint: "Constraint",
 }
 
 // render returns the line of a rule.

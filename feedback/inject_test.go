@@ -23,7 +23,7 @@ func stocked(t testing.TB, n int, cfg feedback.Config,
 	for i := range n {
 		r := feedback.Rule{
 			ID: fmt.Sprintf("r%02d", i), Draft: feedback.Draft{
-				Action: "CREATE_RULE", Type: "GUIDELINE",
+				Action: feedback.CreateRule, Type: feedback.Guideline,
 				Text: fmt.Sprintf("Rule %02d holds", i), Agents: []string{"prd"},
 			},
 			Status: feedback.StateActive, Activated: start.Add(time.Duration(i) * time.Minute),
@@ -52,7 +52,7 @@ func TestWithoutRulesThePromptIsTheBase(t *testing.T) {
 func TestRulesStandBetweenBaseAndTask(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	r := w.activate(feedback.Draft{Text: "Name the owner", Agents: []string{"prd"},
-		Type: "CONSTRAINT"})
+		Type: feedback.Constraint})
 	in, err := w.rules.Inject(ctx, "prd", "BASE", "TASK")
 	require.NoError(t, err)
 	assert.Equal(t, "BASE\n\n"+in.Section+"\nTASK", in.Prompt)
@@ -183,7 +183,7 @@ func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
 func TestRulesAreRanked(t *testing.T) {
 	w := stocked(t, 4, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1}),
 		func(i int, r *feedback.Rule) {
-			r.Action = []string{"CREATE_RULE", "REFINE_PROMPT"}[i%2]
+			r.Action = []feedback.Action{feedback.CreateRule, feedback.RefinePrompt}[i%2]
 			r.Place = []string{"", "style"}[i%2]
 			r.Pinned = i == 0
 		})
@@ -198,8 +198,8 @@ func TestRulesAreRanked(t *testing.T) {
 }
 
 func TestTypesAreNamed(t *testing.T) {
-	types := []string{"POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE",
-		"GUIDELINE", "CONSTRAINT"}
+	types := []feedback.RuleType{feedback.PositiveExample, feedback.NegativeExample,
+		feedback.Guideline, feedback.Constraint}
 	w := stocked(t, 4, feedback.Config{}, func(i int, r *feedback.Rule) { r.Type = types[i] })
 	section := w.inject("prd", "").Section
 	for _, line := range []string{"- Good example: Rule 00", "- Do not repeat: Rule 01",

@@ -10,7 +10,7 @@ import (
 
 // Join records that two corrections of one agent say the same, as a person has read, and returns
 // the correction that the order names. It joins the cluster of the other one, whatever their
-// words are, also if it was ambiguous or taken out before. Both then count as corrections of
+// words are, also if it was [Ambiguous] or taken out before. Both then count as corrections of
 // their reviewers. The person who joined them counts as an author of what is proposed from them,
 // so that they are no outsider to the [Gate], and for nothing else. The next [Service.Flush]
 // proposes the cluster if it is ready.
@@ -36,17 +36,17 @@ func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, err
 			switch {
 			case err != nil:
 				return r, err
-			case !isCorrection(to.Class) || to.Cluster == "":
+			case !to.Class.correction() || to.Cluster == "":
 				return r, notNow("other feedback", to.Class)
 			case to.Agent != r.Agent:
 				return r, ineligible("the corrections are of different agents")
-			case r.Cluster == to.Cluster && isCorrection(r.Class):
+			case r.Cluster == to.Cluster && r.Class.correction():
 				return r, nil
 			}
 			if err := c.raise(r.Agent); err != nil {
 				return r, err
 			}
-			members, err := members(c.Tx, r.Agent, to.Cluster, isCorrection)
+			members, err := members(c.Tx, r.Agent, to.Cluster, Classification.correction)
 			if err != nil {
 				return r, err
 			}
@@ -77,11 +77,11 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	r.Joiner, r.Dispute = c.who, ""
 	all := with(members, r)
 	support := supportOf(all, key)
-	r.Class = generalizableLow
+	r.Class = GeneralizableLow
 	if s.cfg.enough(support) {
-		r.Class = generalizableHigh
+		r.Class = GeneralizableHigh
 	}
-	r.Action, r.Confidence = createRule, min(support.Confidence(), s.ceiling(all, key))
+	r.Action, r.Confidence = CreateRule, min(support.Confidence(), s.ceiling(all, key))
 	r.Rationale = "a person joined it with " + to.ID
 	c.write(feedbackKind.record(*r))
 	promoted := promote(r, members)
@@ -110,7 +110,7 @@ func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
 			if err != nil {
 				return r, err
 			}
-			others, err := members(c.Tx, r.Agent, r.Cluster, isCorrection)
+			others, err := members(c.Tx, r.Agent, r.Cluster, Classification.correction)
 			if err != nil {
 				return r, err
 			}
@@ -134,8 +134,7 @@ func (s *Service) movable(c *change, id string) (Feedback, error) {
 	if err != nil {
 		return r, err
 	}
-	if !r.corrects() || r.Private || r.said() == "" ||
-		!isCorrection(r.Class) && r.Class != ambiguous {
+	if !r.corrects() || r.Private || !r.Class.correction() && r.Class != Ambiguous || r.said() == "" {
 		return r, notNow("feedback", r.Class)
 	}
 	pending, err := waiting(c.Tx)

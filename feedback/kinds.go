@@ -115,7 +115,7 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 	return keys
 }
 
-func classKey(c string) string {
+func classKey(c Classification) string {
 	return store.Key("class",
 		string(cmp.Or(c, unclassified)))
 }
@@ -139,7 +139,7 @@ func personKeys(names ...string) (keys []string) {
 type ProposalQuery struct {
 	Status        State
 	Agent         string // is among those affected, or all are
-	Type          string
+	Type          RuleType
 	Cluster       string
 	Proposer      string  // in canonical form
 	MinConfidence float64 // this or more

@@ -10,7 +10,7 @@ import (
 // Move takes a rule out of use, and returns it. One person is enough for that. It holds from the
 // next prompt on.
 //
-//   - [StateRetired] takes an active rule out of use. To bring it back, propose to restoreRule it.
+//   - [StateRetired] takes an active rule out of use. To bring it back, propose to [Restore] it.
 //   - [StateRevoked] withdraws an active or retired rule for good. Its words can be proposed again.
 //
 // A refusal is a [*RefusedError]: see [Rules.Review].

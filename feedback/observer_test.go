@@ -101,7 +101,7 @@ func TestTheObserverIsToldOfProposals(t *testing.T) {
 	_, err = w.review(edited, approve, "eve")
 	require.Error(t, err)
 	assert.Empty(t, n.all, "a refusal changes nothing")
-	w.propose("paul", feedback.Draft{Action: "DOCUMENT_ONLY", Text: "Noted",
+	w.propose("paul", feedback.Draft{Action: feedback.DocumentOnly, Text: "Noted",
 		Agents: []string{"prd"}})
 	assert.Empty(t, take(t, n, waits), "nobody has to approve it")
 
@@ -134,9 +134,9 @@ func TestTheObserverIsToldOfRules(t *testing.T) {
 	move(feedback.StateRetired)
 	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "retired"}},
 		take(t, n, leaves))
-	w.change(r.ID, "RESTORE")
+	w.change(r.ID, feedback.Restore)
 	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
-	w.change(r.ID, "PIN")
+	w.change(r.ID, feedback.Pin)
 	assert.Empty(t, take(t, n, activated))
 	move(feedback.StateRevoked)
 	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "revoked"}},
@@ -149,7 +149,7 @@ func TestTheObserverIsToldOfAmbiguousFeedback(t *testing.T) {
 	w.says("ann", long)
 	assert.Empty(t, take(t, n, ambiguities))
 	f := w.says("bob", "the summary is not too long")
-	require.Equal(t, "ambiguous", f.Class)
+	require.Equal(t, feedback.Ambiguous, f.Class)
 	assert.Equal(t, []heed.Ambiguous{{Component: "feedback", Subject: f.ID}}, take(t, n, ambiguities))
 	_, err := w.Evaluate(ctx, f.ID)
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestTheObserverIsToldOfSweeps(t *testing.T) {
 		}
 		f := w.correction("ann", "")
 		f.At, f.Decision = at.Add(time.Duration(i)*time.Second), decision
-		f.Evaluation, f.Recorded = feedback.Evaluation{Class: "archived"}, f.At
+		f.Evaluation, f.Recorded = feedback.Evaluation{Class: feedback.Archived}, f.At
 		w.put(f)
 	}
 	w.clock.advance(31 * day)
@@ -269,7 +269,7 @@ func TestTheObserverMayCallBack(t *testing.T) {
 	var read []string
 	w = newWorld(t, feedback.Config{Observer: func(ctx context.Context, n heed.Notice) {
 		if n, ok := n.(heed.Activated); ok {
-			p, err := w.asks("olga", n.Subject, "PIN")
+			p, err := w.asks("olga", n.Subject, feedback.Pin)
 			assert.NoError(t, err)
 			w.approve(p, "cleo", "dan")
 			read = append(read, n.Subject)

@@ -59,7 +59,7 @@ func (p *written) perfect(
 		for _, m := range c.Candidates {
 			switch {
 			case p.kind == "same":
-				v.Similar, v.Class = append(v.Similar, m.ID), "generalizable_high"
+				v.Similar, v.Class = append(v.Similar, m.ID), feedback.GeneralizableHigh
 			case p.kind == "opposite" && names:
 				v.Contradicts = append(v.Contradicts, m.ID)
 			case names:
@@ -136,7 +136,7 @@ func TestParaphrases(t *testing.T) {
 func (p *written) scored(w *world, s score) score {
 	first, second := w.says("ann", p.a), w.says("bob", p.b)
 	switch {
-	case second.Class == "ambiguous":
+	case second.Class == feedback.Ambiguous:
 		s.ambiguous++
 	case first.Cluster == second.Cluster:
 		s.together++
@@ -181,35 +181,35 @@ func TestTheEvaluatorOverrulesWords(t *testing.T) {
 		asked = c
 		return answer, nil
 	}})
-	answer = feedback.Assessment{Class: "edge_case", Confidence: 0.5}
+	answer = feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.5}
 	w.add(w.approval("ann", "the answer is friendly"))
 	w.says("ann", "Do not be terse")
 	answer = feedback.Assessment{
-		Class: "generalizable_high", Confidence: 0.9, Similar: []string{"d2"},
+		Class: feedback.GeneralizableHigh, Confidence: 0.9, Similar: []string{"d2"},
 	}
 	r := w.says("bob", "Be more than terse")
 	require.Len(t, asked.Opposing, 1)
 	assert.Equal(t, "d2", asked.Opposing[0].ID)
-	assert.Equal(t, "polarity", asked.Opposing[0].Opposed)
-	assert.Equal(t, "generalizable_high", r.Class)
+	assert.Equal(t, feedback.OpposedPolarity, asked.Opposing[0].Opposed)
+	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	assert.Equal(t, "d2", r.Cluster)
 	assert.Empty(t, r.Contradicts)
 
-	answer = feedback.Assessment{Class: "edge_case", Contradicts: []string{"d2", "d3"}}
+	answer = feedback.Assessment{Class: feedback.EdgeCase, Contradicts: []string{"d2", "d3"}}
 	r = w.says("cleo", "Write like a telegram")
-	assert.Equal(t, "ambiguous", r.Class)
+	assert.Equal(t, feedback.Ambiguous, r.Class)
 	assert.ElementsMatch(t, []string{"d2", "d3"}, r.Contradicts)
 	assert.Contains(t, r.Rationale, "(evaluator)")
 
 	// It says that nothing contradicts, and nothing does.
-	answer = feedback.Assessment{Class: "edge_case", Contradicts: []string{}}
+	answer = feedback.Assessment{Class: feedback.EdgeCase, Contradicts: []string{}}
 	r = w.says("dan", "Be terse")
 	assert.NotEmpty(t, asked.Opposing)
-	assert.Equal(t, "edge_case", r.Class)
+	assert.Equal(t, feedback.EdgeCase, r.Class)
 
 	// It says nothing of the kind, and the words count.
-	answer = feedback.Assessment{Class: "edge_case"}
-	assert.Equal(t, "ambiguous", w.says("eve", "Always be terse").Class)
+	answer = feedback.Assessment{Class: feedback.EdgeCase}
+	assert.Equal(t, feedback.Ambiguous, w.says("eve", "Always be terse").Class)
 }
 
 // TestAnAnswerThatCannotBeUsed is stored with its reason, asked for again after a growing pause,
@@ -224,9 +224,9 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 		Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
 			asked = append(asked, clock.Now().Sub(start).Round(time.Hour))
 			if broken {
-				return feedback.Assessment{Class: "edge_case", Similar: []string{"d99"}}, nil
+				return feedback.Assessment{Class: feedback.EdgeCase, Similar: []string{"d99"}}, nil
 			}
-			return feedback.Assessment{Class: "edge_case", Confidence: 0.3}, nil
+			return feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.3}, nil
 		},
 		Observer: func(_ context.Context, n heed.Notice) {
 			if failed, ok := n.(heed.Failed); ok {
@@ -249,14 +249,14 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	assert.Empty(t, f.Class)
 	assert.Equal(t, len(asked), f.Unanswered.Times)
 	assert.Contains(t, f.Unanswered.Reason, "Assessment.Similar[0]: must be the id of a candidate")
-	assert.Equal(t, "ambiguous", w.get("d2").Class, "what needs no evaluator goes on")
+	assert.Equal(t, feedback.Ambiguous, w.get("d2").Class, "what needs no evaluator goes on")
 
 	_, err = w.Evaluate(ctx, "d1")
 	assert.ErrorAs(t, err, new(*heed.InputError), "whoever asks for it gets the error")
 	broken = false
 	f, err = w.Evaluate(ctx, "d1")
 	require.NoError(t, err)
-	assert.Equal(t, "edge_case", f.Class)
+	assert.Equal(t, feedback.EdgeCase, f.Class)
 	assert.Zero(t, w.get("d1").Unanswered)
 
 	// A caller that goes away is no answer, and is not counted.

@@ -133,11 +133,11 @@ func set(v reflect.Value, index []int, text string) {
 func TestForgettingLeavesNoName(t *testing.T) {
 	w := full(t)
 	w.says("ann", "the summary is not too long")
-	ambiguous, _, err := w.List(ctx, feedback.Listing{Class: "ambiguous"})
+	ambiguous, _, err := w.List(ctx, feedback.Listing{Class: feedback.Ambiguous})
 	require.NoError(t, err)
 	require.NotEmpty(t, ambiguous)
 	_, err = w.Resolve(ctx, feedback.Order{ID: ambiguous[0].ID, Actor: "Cleo", Reason: "no"},
-		"edge_case")
+		feedback.EdgeCase)
 	require.NoError(t, err)
 	all := func() string {
 		var texts strings.Builder

@@ -153,7 +153,7 @@ type Rule struct {
 	Writers   []string   `json:"writers,omitempty"`
 	Approvals []Approval `json:"approvals"`
 	Status    State      `json:"status"`
-	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject] and pinRule.
+	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject] and [Pin].
 	Pinned       bool   `json:"pinned,omitempty"`
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Activated is when it was approved. Since is when it came into effect last, and its effect is

@@ -150,7 +150,7 @@ func seed(w *world, n int) {
 		p := feedback.Proposal{
 			ID: fmt.Sprint("p", i), Status: feedback.StatePending, Created: start,
 			Expires: start.Add(day), Writers: []string{"paul"},
-			Draft: feedback.Draft{Action: "CREATE_RULE", Type: "GUIDELINE", Text: "Be brief",
+			Draft: feedback.Draft{Action: feedback.CreateRule, Type: feedback.Guideline, Text: "Be brief",
 				Agents: []string{fmt.Sprint("agent", i)}},
 		}
 		w.put(p)

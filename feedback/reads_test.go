@@ -66,7 +66,7 @@ func crowded(t testing.TB) (*world, *counted) {
 	all := feedback.Rule{ID: "all", Draft: feedback.Draft{Text: "For all", AllAgents: true},
 		Status: feedback.StateActive, Activated: start}
 	for _, r := range []*feedback.Rule{&many, &all} {
-		r.Action, r.Type = "CREATE_RULE", "GUIDELINE"
+		r.Action, r.Type = feedback.CreateRule, feedback.Guideline
 		w.put(*r)
 	}
 	return w, c
@@ -128,18 +128,18 @@ func TestTwoRoundTrips(t *testing.T) {
 		require.NoError(t, err)
 		return f
 	}
-	evaluate := func(f feedback.Feedback, want string) {
+	evaluate := func(f feedback.Feedback, want feedback.Classification) {
 		evaluated, err := w.Evaluate(ctx, f.ID)
 		require.NoError(t, err)
 		assert.Equal(t, want, evaluated.Class)
 	}
 	first, second := say("ann", "name the owner of the table"),
 		say("bob", "something else altogether")
-	trips(2, "an evaluation", func() { evaluate(first, "edge_case") })
-	trips(2, "an evaluation beside others", func() { evaluate(second, "edge_case") })
+	trips(2, "an evaluation", func() { evaluate(first, feedback.EdgeCase) })
+	trips(2, "an evaluation beside others", func() { evaluate(second, feedback.EdgeCase) })
 	third := say("cleo", "naming the owner of a table")
 	trips(3, "one that joins others: one more for each cluster that it is compared with",
-		func() { evaluate(third, "generalizable_high") })
+		func() { evaluate(third, feedback.GeneralizableHigh) })
 
 	var p feedback.Proposal
 	trips(1, "a correction", func() { say("dan", "unlike all of the others") })
@@ -166,7 +166,7 @@ func TestTwoRoundTrips(t *testing.T) {
 	_, err := w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	d := w.rule(p.ID).Draft
-	d.Change, d.Of = "RESTORE", p.ID
+	d.Change, d.Of = feedback.Restore, p.ID
 	trips(2, "to ask for a restoration", func() { p = w.propose("olga", d) })
 	w.approve(p, "dan")
 	trips(2, "to restore", func() { w.approve(p, "eve") })
@@ -201,7 +201,7 @@ func TestAnotherProcessesRulesAreSeenAtOnce(t *testing.T) {
 	assert.Equal(t, []string{first.ID}, sees())
 	second := w.activate(rule("Say why"))
 	assert.Equal(t, []string{second.ID, first.ID}, sees())
-	w.change(first.ID, "PIN")
+	w.change(first.ID, feedback.Pin)
 	assert.Equal(t, []string{first.ID, second.ID}, sees())
 	_, err = w.rules.Move(ctx, order(first.ID), feedback.StateRevoked)
 	require.NoError(t, err)
@@ -235,7 +235,7 @@ func TestEveryReadThatADocumentNames(t *testing.T) {
 	assert.Len(t, similar, 2)
 	// get_feedback_for_agent, edge cases by their words
 	for name, l := range map[string]feedback.Listing{
-		"agent":   {Agent: f.Agent, Class: "edge_case"},
+		"agent":   {Agent: f.Agent, Class: feedback.EdgeCase},
 		"gate":    {Gate: f.Gate, Words: "alone"},
 		"date":    {Since: start.Add(-day), Until: w.clock.Now().Add(day), Words: "World"},
 		"cluster": {Cluster: "d1", Limit: 1},

@@ -101,7 +101,7 @@ type Submission struct {
 }
 
 // Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. A proposal is
-// refused ([*RefusedError]) if too many are pending. A draft whose action is documentOnly is
+// refused ([*RefusedError]) if too many are pending. A draft whose action is [DocumentOnly] is
 // recorded and needs no approval. If the same person proposes the same draft with the same evidence
 // again, Propose returns the pending proposal.
 //
@@ -110,7 +110,7 @@ type Submission struct {
 // what is alike to the new text, and its confidence and reviewers follow from that. It expires when
 // the old one would have.
 //
-// A draft with a string of a rule has the rule's words. If the rule has others, or is not in
+// A draft with a [RuleChange] of a rule has the rule's words. If the rule has others, or is not in
 // the state that the change needs, it is refused as a [heed.ErrConflict]. Nobody who wrote the rule
 // can approve its change.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
@@ -162,7 +162,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal, error) {
 	var fault error
 	switch {
-	case d.Action == documentOnly:
+	case d.Action == DocumentOnly:
 		fault = invalid("Action", "must pass the gate: reject the proposal instead")
 	case len(sub.Evidence) > 0:
 		fault = invalid("Evidence", "must be empty, because the new version has the proposal's")
@@ -343,8 +343,8 @@ func (f *Feedback) separate(cluster string, others []Feedback) {
 			id)
 	})
 	f.Cluster, f.Link, f.Worded = cluster, 1, false
-	if generalizable(f.Class) {
-		f.Class, f.Action, f.Confidence = edgeCase, documentOnly,
+	if f.Class.generalizable() {
+		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly,
 			min(f.Confidence, Support{1, 1, 1}.Confidence())
 	}
 }
@@ -416,7 +416,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	p.Created = c.now
 	switch {
 	case p.Status != "":
-	case p.Action == documentOnly:
+	case p.Action == DocumentOnly:
 		p.Status, p.Expires, p.Decided = StateDocumented, c.now, c.now
 	default:
 		p.Status, p.Expires = StatePending, c.now.Add(pendingFor)
@@ -490,7 +490,7 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 		return Rule{}, err
 	}
 	needed := StateActive
-	if d.Change == restoreRule {
+	if d.Change == Restore {
 		needed = StateRetired
 	}
 	switch {
@@ -499,7 +499,7 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 			Err: heed.ErrConflict}
 	case rule.Status != needed:
 		return Rule{}, notNow("rule", rule.Status)
-	case d.Change != restoreRule && rule.Pinned == (d.Change == pinRule):
+	case d.Change != Restore && rule.Pinned == (d.Change == Pin):
 		return Rule{}, &RefusedError{Reason: "there is nothing to " + strings.ToLower(string(d.Change)),
 			Err: heed.ErrConflict}
 	}

@@ -41,7 +41,7 @@ func TestHighConfidenceIsProposedAtOnce(t *testing.T) {
 	assert.Equal(t, []string{"prd"}, p.Agents)
 	assert.Equal(t, []string{"ann", "bob"}, p.Authors)
 	assert.Empty(t, p.Writers, "the evaluator is nobody")
-	assert.Equal(t, "CREATE_RULE", p.Action)
+	assert.Equal(t, feedback.CreateRule, p.Action)
 	assert.InDelta(t, 0.81, p.Confidence, 0.001)
 	assert.Equal(t, "decisions: 2, reviewers: 2, gates: 1, from 2026-05-04 to 2026-05-04", p.Summary)
 	assert.Equal(t, p.Created.Add(7*day), p.Expires)
@@ -262,7 +262,7 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 	assert.Equal(t, []int{2, 2}, []int{p.Occurrences, p.Reviewers})
 	assert.Empty(t, p.Approvals, "they were for what is no longer so")
 	alone := w.get("d1")
-	assert.Equal(t, "edge_case", alone.Class)
+	assert.Equal(t, feedback.EdgeCase, alone.Class)
 	assert.Equal(t, []string{"d2", "d3"}, alone.Apart)
 	assert.NotEqual(t, p.Cluster, alone.Cluster)
 	assert.Equal(t, []string{"propose:", "approve:cleo", "take-out:dan"}, w.audit(p.ID))
@@ -381,19 +381,19 @@ func TestRuleTypes(t *testing.T) {
 	for name, test := range map[string]struct {
 		text     string
 		decision feedback.Decision
-		severity string
-		want     string
+		severity feedback.Severity
+		want     feedback.RuleType
 	}{
 		"an obligation": {"a PRD must name its owner", feedback.ApprovedWithChanges, "",
-			"CONSTRAINT"},
+			feedback.Constraint},
 		"a critical correction": {"name the owner", feedback.ApprovedWithChanges, "critical",
-			"CONSTRAINT"},
+			feedback.Constraint},
 		"rejections": {"the owner is unclear", feedback.Rejected, "",
-			"NEGATIVE_EXAMPLE"},
+			feedback.NegativeExample},
 		"corrections": {"name the owner", feedback.ApprovedWithChanges, "",
-			"GUIDELINE"},
+			feedback.Guideline},
 		"approvals": {"a table of the risks", feedback.Approved, "",
-			"POSITIVE_EXAMPLE"},
+			feedback.PositiveExample},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, feedback.Config{})
@@ -424,7 +424,7 @@ func TestPositiveExamples(t *testing.T) {
 	assert.Empty(t, w.proposals(""), "they are never expedited")
 	w.flush()
 	p := w.pending()
-	assert.Equal(t, "POSITIVE_EXAMPLE", p.Type)
+	assert.Equal(t, feedback.PositiveExample, p.Type)
 	assert.Equal(t, []string{"d1", "d3", "d4"}, p.Evidence)
 	w.flush()
 	assert.Equal(t, p, w.pending())
@@ -493,7 +493,7 @@ func TestADraftersNonsenseIsContained(t *testing.T) {
 		require.NoError(t, err)
 		r, err := w.Evaluate(ctx, f.ID)
 		assert.Error(t, err, name)
-		assert.Equal(t, "generalizable_high", r.Class, "%s: it is classified all the same", name)
+		assert.Equal(t, feedback.GeneralizableHigh, r.Class, "%s: it is classified all the same", name)
 		_, _, err = w.Flush(ctx)
 		assert.Error(t, err, name)
 		assert.Empty(t, w.proposals(""), name)
@@ -501,13 +501,13 @@ func TestADraftersNonsenseIsContained(t *testing.T) {
 	w := newWorld(t, feedback.Config{Drafter: func(_ context.Context,
 		c []feedback.Feedback) (feedback.Draft, error) {
 		c[0].Tags, c[0].Summary = nil, "spoilt"
-		return feedback.Draft{Text: "Be brief", Type: "GUIDELINE", Action: "REFINE_PROMPT",
+		return feedback.Draft{Text: "Be brief", Type: feedback.Guideline, Action: feedback.RefinePrompt,
 			Place: "style"}, nil
 	}})
 	w.says("ann", long)
 	w.says("bob", long)
 	p := w.pending()
-	assert.Equal(t, "REFINE_PROMPT", p.Action)
+	assert.Equal(t, feedback.RefinePrompt, p.Action)
 	assert.Equal(t, "style", p.Place)
 	assert.Equal(t, []string{"prd"}, p.Agents)
 }
@@ -518,7 +518,7 @@ func TestPropose(t *testing.T) {
 	p := w.propose("Paul", rule("Be brief", "coder", "prd", "coder"), "d1", "d1")
 	assert.Equal(t, []string{"paul"}, p.Writers)
 	assert.Equal(t, []string{"coder", "prd"}, p.Agents)
-	assert.Equal(t, "GUIDELINE", p.Type)
+	assert.Equal(t, feedback.Guideline, p.Type)
 	assert.Equal(t, []string{"ann"}, p.Authors)
 	assert.Equal(t, 1, p.Occurrences)
 	got, err := w.rules.Proposal(ctx, p.ID)
@@ -573,9 +573,9 @@ func TestPropose(t *testing.T) {
 
 func TestActions(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	for action, status := range map[string]feedback.State{
-		"CREATE_RULE": feedback.StatePending, "REFINE_PROMPT": feedback.StatePending,
-		"UPDATE_SKILL": feedback.StatePending, "DOCUMENT_ONLY": feedback.StateDocumented,
+	for action, status := range map[feedback.Action]feedback.State{
+		feedback.CreateRule: feedback.StatePending, feedback.RefinePrompt: feedback.StatePending,
+		feedback.UpdateSkill: feedback.StatePending, feedback.DocumentOnly: feedback.StateDocumented,
 	} {
 		d := rule("Note: " + strings.ToLower(string(action)))
 		d.Action = action
@@ -588,7 +588,7 @@ func TestActions(t *testing.T) {
 		}
 		w.approve(p, "cleo", "dan")
 		assert.Equal(t, feedback.StateActive, w.rule(p.ID).Status, action)
-		assert.Equal(t, action == "CREATE_RULE",
+		assert.Equal(t, action == feedback.CreateRule,
 			strings.Contains(w.inject("prd", "").Prompt, d.Text), action)
 	}
 	active, err := w.rules.List(ctx, feedback.RuleQuery{Status: feedback.StateActive, Agent: "prd"})
@@ -688,30 +688,30 @@ func TestConflicts(t *testing.T) {
 	}
 	found := conflicts(rule("Do not name the database in the PRD"))
 	require.Len(t, found, 1, "another agent's rules are no conflict")
-	assert.Equal(t, "contradiction", found[0].Kind)
+	assert.Equal(t, feedback.Contradiction, found[0].Kind)
 	assert.Equal(t, active.ID, found[0].ID)
 	assert.Contains(t, found[0].Explanation, "polarity")
 	assert.Greater(t, found[0].Score, 0.5)
 	for _, d := range []feedback.Draft{rule("Name the database in the PRD", "coder"),
 		{Text: "name the database in the PRD!", AllAgents: true}} {
 		found = conflicts(d)
-		assert.Equal(t, "duplicate", found[0].Kind)
+		assert.Equal(t, feedback.Duplicate, found[0].Kind)
 	}
 	assert.Len(t, found, 2, "one for all agents meets both")
 	assert.Equal(t, other.ID, conflicts(rule("Name the database in the PRD", "coder"))[0].ID)
 	found = conflicts(rule("List all questions that are open, PRD by PRD"))
 	require.Len(t, found, 1)
-	assert.Equal(t, "overlap", found[0].Kind)
+	assert.Equal(t, feedback.Overlap, found[0].Kind)
 	assert.True(t, found[0].Pending)
 	assert.Equal(t, waiting.ID, found[0].ID)
 	assert.Empty(t, conflicts(rule("Say who decides")))
 	assert.Empty(t, conflicts(rule("Name the queue in the PRD")), "another matter, in the same words")
 	w.activate(rule("Keep functions under 50 lines"))
-	assert.Equal(t, "contradiction", conflicts(rule("Keep functions under 80 lines"))[0].Kind)
+	assert.Equal(t, feedback.Contradiction, conflicts(rule("Keep functions under 80 lines"))[0].Kind)
 	d := rule("Do not name the database in the PRD")
-	d.Action = "UPDATE_SKILL"
+	d.Action = feedback.UpdateSkill
 	assert.Empty(t, conflicts(d), "it does not go to the same place")
-	d.Action, d.Supersedes = "CREATE_RULE", []string{active.ID}
+	d.Action, d.Supersedes = feedback.CreateRule, []string{active.ID}
 	assert.Empty(t, conflicts(d), "what is superseded is no conflict")
 
 	p := w.propose("paul", rule("Do not name the database in the PRD"))
@@ -722,12 +722,12 @@ func TestConflicts(t *testing.T) {
 
 	w.activate(rule("Never name the database in the PRD", "writer"))
 	found = conflicts(feedback.Draft{Text: "name the database in the PRD!", AllAgents: true})
-	var kinds []string
+	var kinds []feedback.ConflictKind
 	for _, c := range found {
 		kinds = append(kinds, c.Kind)
 	}
-	assert.Equal(t, []string{
-		"contradiction", "contradiction", "duplicate", "duplicate",
+	assert.Equal(t, []feedback.ConflictKind{
+		feedback.Contradiction, feedback.Contradiction, feedback.Duplicate, feedback.Duplicate,
 	}, kinds, "the worst come first")
 }
 
@@ -789,7 +789,7 @@ func TestConsolidate(t *testing.T) {
 		require.NoError(t, err)
 	}
 	opposite := p.ID
-	w.change(second.ID, "PIN")
+	w.change(second.ID, feedback.Pin)
 	second = w.rule(second.ID)
 	second.Clusters = []string{"d1", "a"}
 	w.put(second)

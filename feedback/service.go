@@ -218,7 +218,7 @@ func feedbackIn(tx *store.Tx, id string) (Feedback, error) {
 // selected.
 type Listing struct {
 	Agent, Gate string
-	Class       string // or "unclassified", for what was not evaluated yet
+	Class       Classification // or "unclassified", for what was not evaluated yet
 	Cluster     string
 	Since       time.Time // this moment and later
 	Until       time.Time // before this moment
@@ -355,7 +355,7 @@ func (s *Service) compare(
 			reworded: n.score >= s.cfg.Threshold && s.reworded(one, n.text),
 		}
 		if all || s.sameTopic(one, n.text, n.score) {
-			matches[i].Opposed = string(s.opposed(one, n.text))
+			matches[i].Opposed = Opposition(s.opposed(one, n.text))
 		}
 	}
 	return matches, nil

@@ -30,7 +30,7 @@ func TestRecordKeepsEveryField(t *testing.T) {
 	assert.False(t, duplicate)
 	got := w.get("d1")
 	assert.Empty(t, got.Class, "it is kept before it is evaluated")
-	assert.Equal(t, "medium", got.Severity)
+	assert.Equal(t, feedback.SeverityMedium, got.Severity)
 	f.Reviewer, f.Summary, f.Severity, f.Tags, f.At = "ann", "too long", "medium",
 		[]string{"quality", "scope-creep"}, f.At.UTC()
 	assert.NotZero(t, got.Recorded)
@@ -216,7 +216,7 @@ func TestList(t *testing.T) {
 	assert.Equal(t, "d5d4 of 5", list(feedback.Listing{Limit: 2}),
 		"the total is that without the limit")
 	assert.Equal(t, "d4 of 1", list(feedback.Listing{Words: "MISSING ratelimit"}))
-	assert.Equal(t, "d4 of 1", list(feedback.Listing{Gate: "HITL-2", Class: "edge_case"}),
+	assert.Equal(t, "d4 of 1", list(feedback.Listing{Gate: "HITL-2", Class: feedback.EdgeCase}),
 		"an edge case")
 	assert.Equal(t, "d2 of 1", list(feedback.Listing{Since: start.Add(day),
 		Until: start.Add(2 * day)}))

@@ -156,7 +156,7 @@ func TestALongTextIsNotCompared(t *testing.T) {
 	assert.NotEqual(t, first.Cluster, other.Cluster)
 	same := say("eve", filler+"and tests are needed.")
 	assert.Equal(t, first.Cluster, same.Cluster)
-	assert.Equal(t, "generalizable_high", same.Class)
+	assert.Equal(t, feedback.GeneralizableHigh, same.Class)
 	say("zoe", "short as well")
 	assert.Positive(t, longest)
 	assert.Less(t, longest, 4001)
@@ -251,7 +251,7 @@ func TestEmbedding(t *testing.T) {
 	assert.Equal(t, 0.8, w.Config().Threshold)
 	w.says("ann", "Reviewer removed the schema from the PRD")
 	r := w.says("bob", "PRD should stay away from technical choices")
-	assert.Equal(t, "generalizable_high", r.Class)
+	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	assert.Equal(t, 2, calls, "each text is embedded once")
 	w.says("cleo", "a test is missing")
 	assert.Equal(t, 3, calls)
@@ -266,12 +266,12 @@ func TestWhatHasNoWordsHoldsUpNoEmbedding(t *testing.T) {
 		}
 		return vectors, nil
 	})})
-	assert.Equal(t, "ambiguous", w.says("ann", "?!").Class)
-	assert.Equal(t, "edge_case", w.says("ann", long).Class,
+	assert.Equal(t, feedback.Ambiguous, w.says("ann", "?!").Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("ann", long).Class,
 		"the other has no vector, and is none to compare with")
 	f := w.approval("ann", "👍")
-	assert.Equal(t, "positive", w.add(f).Class)
-	assert.Equal(t, "generalizable_high", w.says("bob", long).Class)
+	assert.Equal(t, feedback.Positive, w.add(f).Class)
+	assert.Equal(t, feedback.GeneralizableHigh, w.says("bob", long).Class)
 	matches, err := w.Similar(ctx, w.correction("eve", "!"), 0)
 	require.NoError(t, err)
 	assert.Empty(t, matches)

@@ -67,7 +67,7 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 	assert.Equal(t, []int{1, 1, 2}, []int{st.Calls("Read"), st.Calls("Commit"), st.Calls()})
 	evaluated, err := w.Evaluate(ctx, f.ID)
 	require.NoError(t, err)
-	assert.Equal(t, "edge_case", evaluated.Class)
+	assert.Equal(t, feedback.EdgeCase, evaluated.Class)
 
 	duplicate, err = w.annotate(f)
 	require.NoError(t, err)
@@ -241,10 +241,10 @@ func TestARestorationContradictsWhatItNames(t *testing.T) {
 	require.NoError(t, err)
 	now := w.activate(rule("Do not name the database"))
 	d := w.rule(old.ID).Draft
-	d.Change, d.Of, d.Supersedes = "RESTORE", old.ID, []string{now.ID}
+	d.Change, d.Of, d.Supersedes = feedback.Restore, old.ID, []string{now.ID}
 	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga", Reason: "x"})
 	assert.ErrorIs(t, err, heed.ErrConflict)
-	p, err := w.asks("olga", old.ID, "RESTORE")
+	p, err := w.asks("olga", old.ID, feedback.Restore)
 	require.NoError(t, err)
 	require.NotEmpty(t, p.Conflicts)
 	assert.Equal(t, now.ID, p.Conflicts[0].ID)

@@ -166,7 +166,7 @@ func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) e
 
 // compareUnfit orders rules by who should be retired first.
 func compareUnfit(a, b Rule) int {
-	return cmp.Or(compareBool(b.Effect.Status == effectHarmful, a.Effect.Status == effectHarmful),
+	return cmp.Or(compareBool(b.Effect.Status == EffectHarmful, a.Effect.Status == EffectHarmful),
 		cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
 }
 
@@ -182,7 +182,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		c.now = now
 		e := &measured.Effect
 		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
-		if e.Status == effectHarmful && rule.Effect.Status != effectHarmful {
+		if e.Status == EffectHarmful && rule.Effect.Status != EffectHarmful {
 			c.notice(heed.Harmful{Component: component, At: now, Subject: rule.ID, Reason: why})
 		}
 		rule.Effect = *e
@@ -205,20 +205,10 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 // Effect is what a rule has changed. It is measured in the decisions about the rule's agents, from
 // Measuring.Before before the rule came into effect, and from Measuring.Stabilise after.
 type Effect struct {
-	// Status is "stabilising", "insufficient_data", "harmful", "ineffective", "effective" or
-	// "under_review": the first that holds. It is "" until the effect was measured. A rule is
-	// stabilising for Measuring.Stabilise after it came into effect. Without eight decisions on
-	// either side, or without anything to improve, the data is insufficient. A rule is harmful if
-	// even the lower bound of the rate after is above the rate before (Wilson score interval of 95 %,
-	// Wilson 1927). It is ineffective if its [Check] looked at eight texts or more, and even the
-	// lower bound of the share that broke it is above a half; or if it did not improve by
-	// Measuring.Review after it came into effect. It is effective if it improved by a tenth or more.
-	Status string `json:"status,omitempty"`
-	// Basis is the change that the rule is judged by: the "recurrence" of the corrections that the
-	// rule was made of, or all "corrections" if it was made of none. Improvement is the improvement
-	// of the basis.
-	Basis       string  `json:"basis,omitempty"`
-	Improvement float64 `json:"improvement"`
+	Status EffectStatus `json:"status,omitempty"` // "" until it was measured
+	// Basis is the change that the rule is judged by. Improvement is the improvement of the basis.
+	Basis       EffectBasis `json:"basis,omitempty"`
+	Improvement float64     `json:"improvement"`
 	// Recurrence counts the corrections that stand with the rule's clusters, and Corrections all.
 	Recurrence  Shift `json:"recurrence"`
 	Corrections Shift `json:"corrections"`
@@ -231,20 +221,33 @@ type Effect struct {
 	Measured   time.Time `json:"measured,omitzero"`
 }
 
-// The statuses of an [Effect].
+// An EffectStatus says what the effect of a rule speaks for.
+type EffectStatus string
+
+// The statuses of an effect. The first that holds counts.
 const (
-	effectStabilising = "stabilising"
-	effectUnknown     = "insufficient_data"
-	effectHarmful     = "harmful"
-	effectIneffective = "ineffective"
-	effectEffective   = "effective"
-	effectUnderReview = "under_review"
+	// EffectStabilising: the rule came into effect less than Measuring.Stabilise ago.
+	EffectStabilising EffectStatus = "stabilising"
+	// EffectUnknown: there are fewer than eight decisions on either side, or nothing to improve.
+	EffectUnknown EffectStatus = "insufficient_data"
+	// EffectHarmful: even the lower bound of the rate after is above the rate before (Wilson score
+	// interval of 95 %, Wilson 1927).
+	EffectHarmful EffectStatus = "harmful"
+	// EffectIneffective: its [Check] looked at eight texts or more, and even the lower bound of the
+	// share that broke the rule is above a half, Measuring.Stabilise after it came into effect. Or it
+	// did not improve, Measuring.Review after it came into effect.
+	EffectIneffective EffectStatus = "ineffective"
+	EffectEffective   EffectStatus = "effective"    // it improved by a tenth or more
+	EffectUnderReview EffectStatus = "under_review" // it improved by less, or not yet
 )
 
-// The bases of an [Effect].
+// An EffectBasis is the change that a rule is judged by.
+type EffectBasis string
+
+// The bases of effects.
 const (
-	basisRecurrence  = "recurrence"
-	basisCorrections = "corrections"
+	BasisRecurrence  EffectBasis = "recurrence"  // of the corrections that the rule was made of
+	BasisCorrections EffectBasis = "corrections" // all, because the rule was made of none
 )
 
 // A Shift compares a rate before and after.
@@ -267,7 +270,7 @@ type Rate struct {
 }
 
 // unfit reports whether the effect speaks for retiring the rule.
-func (e *Effect) unfit() bool { return e.Status == effectHarmful || e.Status == effectIneffective }
+func (e *Effect) unfit() bool { return e.Status == EffectHarmful || e.Status == EffectIneffective }
 
 // wilsonLower returns the lower bound of the Wilson score interval of 95 % of hits in n (Wilson
 // 1927), and 0 if n is 0.
@@ -291,9 +294,9 @@ func (r *Rate) add(hit bool) {
 
 func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effect, error) {
 	m := s.cfg.Measuring
-	e := Effect{Measured: now, Basis: basisCorrections}
+	e := Effect{Measured: now, Basis: BasisCorrections}
 	if len(rule.Clusters) > 0 {
-		e.Basis = basisRecurrence
+		e.Basis = BasisRecurrence
 	}
 	settled := rule.Since.Add(m.Stabilise)
 	q := Listing{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
@@ -317,15 +320,15 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	e.Recurrence.compare()
 	e.Corrections.compare()
 	judged := e.Corrections
-	if e.Basis == basisRecurrence {
+	if e.Basis == BasisRecurrence {
 		judged = e.Recurrence
 	}
 	e.Improvement = judged.Improvement
 	e.Status = m.status(judged, now.Sub(rule.Since))
 	err := s.countChecks(ctx, rule, &e)
 	broken := e.Checks.Of >= floor && wilsonLower(e.Checks.Hits, e.Checks.Of) > 0.5
-	if broken && e.Status != effectHarmful && now.Sub(rule.Since) >= m.Stabilise {
-		e.Status = effectIneffective
+	if broken && e.Status != EffectHarmful && now.Sub(rule.Since) >= m.Stabilise {
+		e.Status = EffectIneffective
 	}
 	return e, err
 }
@@ -370,21 +373,21 @@ func (s *Shift) compare() {
 
 func (s *Shift) enough() bool { return s.Before.Of >= floor && s.After.Of >= floor }
 
-func (m *Measuring) status(s Shift, age time.Duration) string {
+func (m *Measuring) status(s Shift, age time.Duration) EffectStatus {
 	switch {
 	case age < m.Stabilise:
-		return effectStabilising
+		return EffectStabilising
 	case !s.enough():
-		return effectUnknown
+		return EffectUnknown
 	case wilsonLower(s.After.Hits, s.After.Of) > s.Before.Mean:
-		return effectHarmful
+		return EffectHarmful
 	case s.Before.Hits == 0:
-		return effectUnknown
+		return EffectUnknown
 	case s.Improvement >= improved-1e-12:
-		return effectEffective
+		return EffectEffective
 	case s.Improvement > 0 || age < m.Review:
-		return effectUnderReview
+		return EffectUnderReview
 	default:
-		return effectIneffective
+		return EffectIneffective
 	}
 }

@@ -22,7 +22,7 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Len(t, w.proposals(feedback.StatePending), 1, "what has gathered is proposed")
-	assert.Equal(t, "edge_case", w.get("d3").Class, "and what was left is evaluated")
+	assert.Equal(t, feedback.EdgeCase, w.get("d3").Class, "and what was left is evaluated")
 	measured := w.rule(r.ID).Effect.Measured
 	assert.False(t, measured.IsZero())
 
@@ -136,5 +136,5 @@ func TestASweepThatFailsBacksOff(t *testing.T) {
 	down = false
 	w.clock.advance(time.Hour)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, "edge_case", w.get("d2").Class)
+	assert.Equal(t, feedback.EdgeCase, w.get("d2").Class)
 }

@@ -43,7 +43,7 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 		return Change{}, err
 	}
 	if s.neutral() { // there is nothing to ask the store
-		return Change{Signal: s, Limits: []string{limitNeutral}}, ctx.Err()
+		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, ctx.Err()
 	}
 	change := new(Change)
 	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) (err error) {
@@ -81,7 +81,7 @@ func (m *Module) ApplyIn(tx *store.Tx, a *answer.Answer, s Signal, o Origin) (*C
 		return nil, err
 	}
 	if s.neutral() {
-		return &Change{Signal: s, Limits: []string{limitNeutral}}, nil
+		return &Change{Signal: s, Limits: []Limit{LimitNeutral}}, nil
 	}
 	l := m.ledger(tx)
 	e := &entry{

@@ -142,9 +142,9 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	s.Target, s.Metadata = j.Target, map[string]string{"original_source": j.Channel}
 	var worth float64
 	switch j.Scale {
-	case userScale:
+	case UserScale:
 		worth = b.cfg.UserScores[j.Score-1]
-	case devScale:
+	case DevScale:
 		worth = b.cfg.DevScores[j.Score-1]
 	default:
 		worth = j.Value * b.weight(channel, most)

@@ -29,9 +29,9 @@ func said(value float64, channel string) learning.Judgement {
 
 func TestShareOfAJudgement(t *testing.T) {
 	for share, j := range map[float64]learning.Judgement{
-		1:    {Scale: "dev", Score: 5},
-		0.5:  {Scale: "dev", Score: 2},
-		0:    {Scale: "user", Score: 2},
+		1:    {Scale: learning.DevScale, Score: 5},
+		0.5:  {Scale: learning.DevScale, Score: 2},
+		0:    {Scale: learning.UserScale, Score: 2},
 		0.25: {Value: -0.5, Weight: 0.5},
 	} {
 		assert.InDelta(t, share, learning.ShareOf(j), 1e-12)
@@ -54,21 +54,21 @@ func TestInterpretJudgement(t *testing.T) {
 		{said(1, "user"), learning.Positive, 0.8, learning.ChannelExplicit},
 		{said(1, "user_implicit"), learning.Positive, 0.8, learning.ChannelExplicit},
 		{said(-1, learning.ChannelDev), learning.Negative, 0.8, learning.ChannelDev},
-		{learning.Judgement{Scale: "user", Score: 1}, learning.Negative, 0.4,
+		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4,
 			learning.ChannelExplicit},
-		{learning.Judgement{Scale: "user", Score: 2}, learning.Positive, 0.05,
+		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05,
 			learning.ChannelExplicit},
-		{learning.Judgement{Scale: "user", Score: 3}, learning.Positive, 0.4,
+		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4,
 			learning.ChannelExplicit},
-		{learning.Judgement{Channel: "dev", Scale: "dev", Score: 1}, learning.Negative,
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 1}, learning.Negative,
 			0.4, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: "dev", Score: 2}, learning.Negative,
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 2}, learning.Negative,
 			0.2, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: "dev", Score: 3}, learning.Positive,
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 3}, learning.Positive,
 			0.05, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: "dev", Score: 4}, learning.Positive,
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 4}, learning.Positive,
 			0.2, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: "dev", Score: 5}, learning.Positive,
+		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 5}, learning.Positive,
 			0.4, learning.ChannelDev},
 	} {
 		for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
@@ -94,12 +94,12 @@ func TestScoresAreConfigured(t *testing.T) {
 		DevScores: [5]float64{-3, -2, -1, 1, 2}})
 	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
 		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e",
-			Scale: "user", Score: score})
+			Scale: learning.UserScale, Score: score})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude))
 	}
 	s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e",
-		Scale: "dev", Score: 3})
+		Scale: learning.DevScale, Score: 3})
 	require.NoError(t, err)
 	assert.Equal(t, "negative 1", fmt.Sprint(s.Type, " ", s.Magnitude))
 }

@@ -13,20 +13,21 @@ import (
 // the heuristic's own, these before its pack's, and these before [Config].System. A zero field says
 // nothing, so that the next layer decides.
 type Constraints struct {
-	// Lock is "locked", "unlocked" or "". No signal counts for a locked heuristic, and what came
-	// while it was locked does not count later. With a half-life, its evidence still fades.
-	Lock  string
+	Lock  Lock
 	Range Range // a floor and a ceiling for the confidence, within [Config].Bounds
 	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. It is 1 if no layer sets
 	// it.
 	FeedbackWeight float64
 }
 
+// A Lock says whether signals count. "" leaves it to the next layer.
+type Lock string
+
 // The states of a lock. No signal counts for a locked heuristic, and what came meanwhile does not
 // count after it is unlocked. With a half-life, its evidence still fades.
 const (
-	locked   = "locked"
-	unlocked = "unlocked"
+	Locked   Lock = "locked"
+	Unlocked Lock = "unlocked"
 )
 
 // A Range is where a confidence stays: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range says nothing.
@@ -39,7 +40,7 @@ func (r Range) clamp(x float64) float64 { return min(max(x, r.Floor), r.Ceiling)
 
 func (c Constraints) validate() error {
 	var found valid.Faults
-	found.Check(c.Lock == "" || c.Lock == locked || c.Lock == unlocked, "Lock", c.Lock,
+	found.Check(c.Lock == "" || c.Lock == Locked || c.Lock == Unlocked, "Lock", c.Lock,
 		"must be locked, unlocked or empty")
 	found.Check(c.Range.valid(), "Range", c.Range, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= 0.25 && c.FeedbackWeight <= 2,

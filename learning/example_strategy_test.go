@@ -30,9 +30,9 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 	}
 	good := f.Value > 0
 	switch f.Scale { // the middle of a scale is no praise
-	case "user":
+	case learning.UserScale:
 		good = f.Score > 2
-	case "dev":
+	case learning.DevScale:
 		good = f.Score > 3
 	}
 	s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.ChannelExplicit)

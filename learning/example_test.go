@@ -85,12 +85,12 @@ func ExampleModule_Judge() {
 	ctx := context.Background()
 	module := newModule(learning.Config{})
 	for _, f := range []learning.Judgement{
-		{Person: "ann", Scale: "user", Score: 1},
-		{Person: "ann", Scale: "user", Score: 3},
+		{Person: "ann", Scale: learning.UserScale, Score: 1},
+		{Person: "ann", Scale: learning.UserScale, Score: 3},
 		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetRule,
-			Scale: "dev", Score: 5},
+			Scale: learning.DevScale, Score: 5},
 		{Person: "dev", Channel: learning.ChannelDev, Target: answer.TargetResponse,
-			Scale: "dev", Score: 2},
+			Scale: learning.DevScale, Score: 2},
 	} {
 		f.HeuristicID, f.EventID = "close the window", "rain at noon"
 		change, err := module.Judge(ctx, f)
@@ -256,7 +256,7 @@ func ExampleModule_Put() {
 	}
 	first := standing.Heuristic
 	locked := first
-	locked.Constraints.Lock = "locked"
+	locked.Constraints.Lock = learning.Locked
 	if _, err := module.Put(ctx, locked); err != nil {
 		panic(err)
 	}

@@ -551,7 +551,7 @@ func (r *run) observe(w *waiting) bool {
 		*a = unchanged
 		r.lose(w, err)
 	case further && !each: // the first one counts for all, as no limit applies to the model
-		e.limit(limitOutweighed)
+		e.limit(LimitOutweighed)
 	case each && e.counted != nil && !r.m.cfg.DryRun:
 		a.Edit(on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })
 	}

@@ -22,8 +22,8 @@ import (
 // the rules. The answer and the confidence change in one commit. An event that has no answer yet
 // gets a record with the judgement, which counts for the heuristic at once.
 //
-// The same judgement again, of the same At, changes nothing: it is a limitDuplicate. An earlier
-// one that comes late is a limitOutdated. The record of the answer is kept for 30 days by
+// The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate]. An earlier
+// one that comes late is a [LimitOutdated]. The record of the answer is kept for 30 days by
 // default; after that a judgement counts in addition to the one before.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the
@@ -77,7 +77,7 @@ func (k *kinds) refs(eventID string) []store.Ref {
 //
 // If the heuristic is locked, or has another wording than the answer, the statement has Worth 0: it
 // stays known, and the heuristic does not learn from it. If the answer has no room for the
-// statement, the change has limitFull, and the statement is not on the record.
+// statement, the change has [LimitFull], and the statement is not on the record.
 func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*Change, error) {
 	s.At = m.orNow(s.At)
 	j := judgementOf(a, &s)
@@ -94,7 +94,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 		return nil, err
 	}
 	var of *account
-	var blocked string
+	var blocked Limit
 	if s.Of != "" {
 		var err error
 		if of, err = l.account(s.Of); err != nil {
@@ -153,9 +153,9 @@ func (l *ledger) judge(
 		l.repeated(e, of, on.At)
 		return &e.change, nil
 	case answer.Outdated:
-		return &Change{Signal: e.signal, Limits: []string{limitOutdated}}, nil
+		return &Change{Signal: e.signal, Limits: []Limit{LimitOutdated}}, nil
 	case answer.Refused:
-		return &Change{Signal: e.signal, Limits: []string{limitFull}}, nil
+		return &Change{Signal: e.signal, Limits: []Limit{LimitFull}}, nil
 	case answer.Holds:
 	}
 	var kept []answer.Credit // if the heuristic learns nothing now, they go on counting
@@ -222,7 +222,7 @@ func (l *ledger) repeated(e *entry, of *account, at time.Time) {
 		confidence, _ = b.confidence(of.parts, evidence.InstantOf(at))
 	}
 	e.change = Change{
-		Signal: e.signal, Old: confidence, New: confidence, Limits: []string{limitDuplicate},
+		Signal: e.signal, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate},
 	}
 	l.entries = append(l.entries, e)
 }
@@ -246,7 +246,7 @@ func (m *Module) interpretJudgement(j *Judgement) (Signal, error) {
 // judgement of this sign.
 func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
 	j.Weight = 1
-	switch points := pointsOf(j.Scale); {
+	switch points := j.Scale.points(); {
 	case points > 0 && sign == Positive:
 		j.Score = points
 	case points > 0:

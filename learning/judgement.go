@@ -7,18 +7,22 @@ import (
 	"github.com/heedhq/heed/answer"
 )
 
+// A Scale is the range of a score. "" means that there is no score: the judgement's value counts.
+// The strategy decides how much evidence a score is: see [BayesianConfig].
+type Scale string
+
 // The scales.
 const (
-	userScale = "user" // 1 bad, 2 meh, 3 good
-	devScale  = "dev"  // 1 to 5
+	UserScale Scale = "user" // 1 bad, 2 meh, 3 good
+	DevScale  Scale = "dev"  // 1 to 5
 )
 
-// pointsOf returns the highest score of a scale, and 0 for thumbs and for an unknown scale.
-func pointsOf(s string) int {
+// points returns the highest score of a scale, and 0 for thumbs and for an unknown scale.
+func (s Scale) points() int {
 	switch s {
-	case userScale:
+	case UserScale:
 		return 3
-	case devScale:
+	case DevScale:
 		return 5
 	default:
 		return 0
@@ -43,10 +47,8 @@ type Judgement struct {
 	// Weight multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
 	Value, Weight float64
 	At            time.Time // the zero time means now
-	// Scale and Score take the place of the value: "user" has scores from 1, bad, to 3, good, and
-	// "dev" from 1 to 5. "" means that there is no score. The strategy decides how much evidence a
-	// score is: see [BayesianConfig].
-	Scale  string
+	// Scale and Score take the place of the value: 1 to 3, or 1 to 5.
+	Scale  Scale
 	Score  int
 	Domain string // of the heuristic; the module sets it for the strategy
 }
@@ -65,7 +67,7 @@ func judgementOf(a *answer.Answer, s *answer.Statement) Judgement {
 	j := Judgement{
 		HeuristicID: s.Of, EventID: a.ID, Person: s.By, Session: s.Session, Channel: s.Channel,
 		Target: s.Target, Value: s.Value, Weight: s.Weight, At: s.At,
-		Scale: string(s.Scale), Score: s.Score,
+		Scale: Scale(s.Scale), Score: s.Score,
 	}
 	if s.Withdrawn {
 		j.Value, j.Scale, j.Score = 0, "", 0

@@ -91,7 +91,7 @@ func TestOutweighed(t *testing.T) {
 	f.say(thumb("h", "e", true))
 	changes := f.event("s", "next")
 	require.Len(t, changes, 1)
-	assert.Contains(t, changes[0].Limits, "outweighed")
+	assert.Contains(t, changes[0].Limits, learning.LimitOutweighed)
 }
 
 // TestPraiseOfTwoThatIsTakenBack outweighs nothing.
@@ -107,7 +107,7 @@ func TestPraiseOfTwoThatIsTakenBack(t *testing.T) {
 	}
 	changes := f.event("s", "next")
 	require.Len(t, changes, 1)
-	assert.NotContains(t, changes[0].Limits, "outweighed")
+	assert.NotContains(t, changes[0].Limits, learning.LimitOutweighed)
 }
 
 // TestAChangeSaysWhatIsRead of a heuristic that has evidence of every kind.
@@ -164,7 +164,7 @@ func TestTargets(t *testing.T) {
 	say := func(f *fixture, target answer.Target, score int) {
 		f.clock.Advance(time.Second)
 		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "dev",
-			Channel: learning.ChannelDev, Target: target, Scale: "dev", Score: score})
+			Channel: learning.ChannelDev, Target: target, Scale: learning.DevScale, Score: score})
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	say(f, answer.TargetRule, 5)
@@ -197,18 +197,18 @@ func TestNeutralClickReplaces(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: must(
 		learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
 	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann",
-		Scale: "user", Score: 2}
+		Scale: learning.UserScale, Score: 2}
 	f.say(thumb("h", "e", false))
 	c := f.say(meh)
 	assert.InDelta(t, 0.5, c.New, 1e-12)
-	assert.Contains(t, c.Limits, "neutral")
+	assert.Contains(t, c.Limits, learning.LimitNeutral)
 	f.say(thumb("h", "e", true))
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
 	meh.EventID, meh.At = "unknown", start
 	f.say(meh)
 	later, earlier := thumb("h", "unknown", true), thumb("h", "unknown", false)
 	later.At, earlier.At = start.Add(time.Microsecond), start.Add(-time.Second)
-	assert.Equal(t, []string{"outdated"}, f.say(earlier).Limits)
+	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, f.say(earlier).Limits)
 	f.clock.Advance(time.Second)
 	f.say(later)
 	assert.InDelta(t, 2.6/3.6, f.confidence("h"), 1e-12)
@@ -233,12 +233,12 @@ func TestLateClicks(t *testing.T) {
 	last.At = start.Add(-time.Minute)
 	f.say(last)
 	c := f.say(first)
-	assert.Equal(t, []string{"outdated"}, c.Limits)
+	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, c.Limits)
 	f.say(last)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8}}, f.counted("h"))
 	rule := thumb("h", "e", false)
 	rule.Target, rule.At = answer.TargetRule, start.Add(-time.Hour)
-	assert.Equal(t, []string{"outdated"}, f.say(rule).Limits)
+	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, f.say(rule).Limits)
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
 }
@@ -283,7 +283,7 @@ func TestTheGradeCounts(t *testing.T) {
 		{learning.Judgement{Value: 1, Weight: 0.5}, 0.4},
 		{learning.Judgement{Value: -0.5, Weight: 0.1}, 0.04},
 		{learning.Judgement{Value: -1, Weight: 2}, 1.6},
-		{learning.Judgement{Weight: 2, Scale: "dev", Score: 1}, 0.8},
+		{learning.Judgement{Weight: 2, Scale: learning.DevScale, Score: 1}, 0.8},
 		{learning.Judgement{Value: 1, Weight: evidence.MaxWeight}, 0.8 * evidence.MaxWeight},
 		{learning.Judgement{Value: 0, Weight: 3}, 0}, // it withdraws what was said before
 	} {
@@ -316,8 +316,8 @@ func TestFeedbackRefuses(t *testing.T) {
 	for field, spoil := range map[string]func(j *learning.Judgement){
 		"EventID": func(j *learning.Judgement) { j.EventID = "" },
 		"Scale":   func(j *learning.Judgement) { j.Scale = "stars" },
-		"Score":   func(j *learning.Judgement) { j.Value, j.Scale, j.Score = 0, "user", 4 },
-		"Value":   func(j *learning.Judgement) { j.Scale, j.Score = "user", 3 },
+		"Score":   func(j *learning.Judgement) { j.Value, j.Scale, j.Score = 0, learning.UserScale, 4 },
+		"Value":   func(j *learning.Judgement) { j.Scale, j.Score = learning.UserScale, 3 },
 		"Target":  func(j *learning.Judgement) { j.Target = "author" },
 		"Person":  func(j *learning.Judgement) { j.Person = "\x00" },
 		"Weight":  func(j *learning.Judgement) { j.Weight = math.NaN() },
@@ -393,7 +393,7 @@ func TestAJudgementCountsOnce(t *testing.T) {
 	for range 20 {
 		f.clock.Advance(2 * 24 * time.Hour) // the store keeps history for 30 days
 		c := f.say(j)
-		assert.Equal(t, []string{"duplicate"}, c.Limits)
+		assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, c.Limits)
 		assert.Equal(t, [4]float64{confidence, confidence, 0, 0},
 			[4]float64{c.Old, c.New, c.Delta, c.Weight})
 		assert.Equal(t, []string{"duplicate user_explicit"}, notices())
@@ -405,10 +405,10 @@ func TestAJudgementCountsOnce(t *testing.T) {
 	for i := range 3 {
 		f.say(thumb("h", fmt.Sprint(i), true))
 	}
-	assert.Equal(t, []string{"duplicate"}, f.say(j).Limits)
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits)
 	half := f.another(learning.Config{Packs: map[string]learning.Constraints{
 		"": {FeedbackWeight: 0.5}}})
-	assert.Equal(t, []string{"duplicate"}, half.say(j).Limits,
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, half.say(j).Limits,
 		"it would count for less now")
 }
 
@@ -416,7 +416,7 @@ func TestAJudgementCountsOnce(t *testing.T) {
 func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 	for name, change := range map[string]func(j *learning.Judgement){
 		"verdict": func(j *learning.Judgement) { j.Value = -1 },
-		"scale":   func(j *learning.Judgement) { j.Value, j.Scale, j.Score = 0, "dev", 5 },
+		"scale":   func(j *learning.Judgement) { j.Value, j.Scale, j.Score = 0, learning.DevScale, 5 },
 		"weight":  func(j *learning.Judgement) { j.Weight = 2 },
 		"target":  func(j *learning.Judgement) { j.Target = answer.TargetRule },
 		"channel": func(j *learning.Judgement) { j.Channel = "email" },
@@ -430,8 +430,8 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		f.say(j)
 		f.clock.Advance(time.Second)
 		change(&j)
-		assert.NotContains(t, f.say(j).Limits, "duplicate", name)
-		assert.Equal(t, []string{"duplicate"}, f.say(j).Limits, name)
+		assert.NotContains(t, f.say(j).Limits, learning.LimitDuplicate, name)
+		assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits, name)
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
@@ -439,7 +439,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		start, start
 	f.say(rule)
 	f.say(response)
-	assert.Equal(t, []string{"duplicate"}, f.say(rule).Limits,
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits,
 		"of two that count")
 }
 
@@ -461,7 +461,7 @@ func TestOldClicksAreDropped(t *testing.T) {
 	assert.Len(t, f.counted("h")["user_explicit"], 11, "and now it counts beside")
 	again := thumb("h", "1", true)
 	again.At = start
-	assert.Equal(t, []string{"duplicate"}, f.say(again).Limits,
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(again).Limits,
 		"but what is delivered again does not")
 }
 
@@ -510,12 +510,12 @@ func TestSmallJudgementsDiminishLittle(t *testing.T) {
 	half.Value = -0.5
 	f.say(half)
 	assert.InDelta(t, 0.8/(1+0.5*0.5), f.say(thumb("h", "full", false)).Weight, 1e-9)
-	score := learning.Judgement{HeuristicID: "h", EventID: "score", Scale: "user",
+	score := learning.Judgement{HeuristicID: "h", EventID: "score", Scale: learning.UserScale,
 		Score: 1}
 	assert.Less(t, f.say(score).Weight, 0.4/(1+0.5*1.5))
 	f = newFixture(t, learning.Config{Diminish: 0.5}, "h")
 	for i, before := range []float64{0, 0.5, 0.9} { // in full judgements
-		score.EventID, score.Scale, score.Score = fmt.Sprint(i), "dev", 2
+		score.EventID, score.Scale, score.Score = fmt.Sprint(i), learning.DevScale, 2
 		assert.InDelta(t, 0.2/(1+0.5*before), f.say(score).Weight, 1e-9)
 	}
 }
@@ -528,49 +528,49 @@ func TestConstraints(t *testing.T) {
 		h       learning.Heuristic
 		signals []float64
 		want    []float64
-		limits  []string // of the last one
+		limits  []learning.Limit // of the last one
 	}{
 		{"free", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{1}, []float64{2. / 3},
 			nil},
 		{"locked", learning.Config{}, learning.Heuristic{Initial: 0.5,
-			Constraints: learning.Constraints{Lock: "locked"}}, []float64{5, -3},
-			[]float64{0.5, 0.5}, []string{"locked"}},
+			Constraints: learning.Constraints{Lock: learning.Locked}}, []float64{5, -3},
+			[]float64{0.5, 0.5}, []learning.Limit{learning.LimitLocked}},
 		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor},
-			[]float64{-10}, []float64{0.6}, []string{"floor"}},
+			[]float64{-10}, []float64{0.6}, []learning.Limit{"floor"}},
 		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5,
 			Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}},
-			[]float64{10}, []float64{0.7}, []string{"ceiling"}},
+			[]float64{10}, []float64{0.7}, []learning.Limit{"ceiling"}},
 		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000},
-			[]float64{0.95, 0.05}, []string{"floor"}},
+			[]float64{0.95, 0.05}, []learning.Limit{"floor"}},
 		{"no bounds", learning.SpecConfig(), learning.Heuristic{Initial: 0.5}, []float64{98},
 			[]float64{0.99}, nil},
 		{"a range beyond the bounds", learning.Config{},
 			learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{
 				Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95},
-			[]string{"ceiling"}},
+			[]learning.Limit{"ceiling"}},
 		{"a range above the bounds", learning.Tuned(learning.Config{},
 			learning.Tuning{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}),
 			learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5},
-			[]string{"floor"}},
+			[]learning.Limit{"floor"}},
 		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5,
 			Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5},
-			[]string{"weight"}},
+			[]learning.Limit{"weight"}},
 		{"a greater feedback weight", learning.Config{},
 			learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 2}},
 			[]float64{1}, []float64{0.75}, nil},
 		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}},
-			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []string{"floor"}},
+			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
 		{"the system's", learning.Config{Packs: map[string]learning.Constraints{"": floor}},
-			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []string{"floor"}},
+			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
 		{"the heuristic's before the pack's before the system's", learning.Config{
 			Packs: map[string]learning.Constraints{
-				"": {Lock: "locked", Range: learning.Range{Floor: 0.9, Ceiling: 0.95},
+				"": {Lock: learning.Locked, Range: learning.Range{Floor: 0.9, Ceiling: 0.95},
 					FeedbackWeight: 2},
 				"p": {Range: learning.Range{Floor: 0.3, Ceiling: 0.6}},
 			},
 		}, learning.Heuristic{Pack: "p", Initial: 0.5,
-			Constraints: learning.Constraints{Lock: "unlocked"}}, []float64{1}, []float64{0.6},
-			[]string{"ceiling"}},
+			Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6},
+			[]learning.Limit{"ceiling"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.cfg)
@@ -597,16 +597,16 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	f.clock.Advance(time.Minute)
 	f.sweep()
 	before := f.confidence("h")
-	lock := func(state string) {
+	lock := func(state learning.Lock) {
 		h := f.standing("h").Heuristic
 		h.Constraints.Lock = state
 		f.put(h)
 	}
-	lock("locked")
+	lock(learning.Locked)
 	f.say(thumb("h", "e", false))
 	f.say(thumb("h", "quiet", false))
 	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev,
-		Scale: "dev", Score: 1})
+		Scale: learning.DevScale, Score: 1})
 	f.apply("1", "h", -50)
 	f.fire("h", "undone", "")
 	f.event("", "undo")
@@ -622,7 +622,7 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	assert.EqualValues(t, 6, s.Fires)
 	assert.EqualValues(t, 2, s.Successes)
 	assert.EqualValues(t, 2, s.Failures)
-	lock("unlocked")
+	lock(learning.Unlocked)
 	assert.Equal(t, before, f.confidence("h"))
 	f.say(thumb("h", "e", false))
 	assert.Less(t, f.confidence("h"), before)
@@ -645,8 +645,8 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, evidence.Beta{Alpha: 0.6, Beta: 1.4}, e.Prior)
 	assert.Equal(t, 0.4, e.Standing.Confidence)
-	assert.Equal(t, []string{"ceiling"}, e.Limits)
-	assert.Equal(t, learning.Constraints{Lock: "unlocked",
+	assert.Equal(t, []learning.Limit{"ceiling"}, e.Limits)
+	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked,
 		Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
 		{

@@ -12,7 +12,7 @@ import "time"
 // module counts nothing. Package learningtest tests all of this.
 type Strategy interface {
 	// InterpretJudgement interprets what a person said about an answer. It returns an error for a
-	// judgement that is not valid ([Judgement.Validate]), and handles every string. The module
+	// judgement that is not valid ([Judgement.Validate]), and handles every [Scale]. The module
 	// multiplies the magnitude by the verdict's weight.
 	InterpretJudgement(Judgement) (Signal, error)
 	// InterpretTimeout interprets the silence of an answer, when its silence window ends.

@@ -325,7 +325,7 @@ type entry struct {
 	how      answer.How             // the implicit signal that it is; "": none
 
 	change  Change
-	limits  []string               // of the confidence, as it will be
+	limits  []Limit                // of the confidence, as it will be
 	counted *evidence.Observation  // what it is in the evidence
 	also    []evidence.Observation // what else it adds to the heuristic's confidence
 	evident bool                   // there is something of it in the evidence
@@ -338,12 +338,12 @@ func (a *account) outlived(f *answer.Fire) bool {
 
 // blocked returns the limit that keeps a heuristic from learning about an answer, "" if there is
 // none.
-func (l *ledger) blocked(a *account, f *answer.Fire) string {
+func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
 	switch {
 	case a.outlived(f):
 		return limitRestarted
-	case l.m.believe(a).constraints.Lock == locked:
-		return limitLocked
+	case l.m.believe(a).constraints.Lock == Locked:
+		return LimitLocked
 	default:
 		return ""
 	}
@@ -365,7 +365,7 @@ func (l *ledger) count(e *entry) error {
 		}
 	}
 	if e.signal.neutral() {
-		e.limit(limitNeutral)
+		e.limit(LimitNeutral)
 	}
 	l.entries = append(l.entries, e)
 	if a == nil {
@@ -512,7 +512,7 @@ func (m *Module) observation(
 	}
 }
 
-func (e *entry) limit(l string) { e.change.Limits = append(e.change.Limits, l) }
+func (e *entry) limit(l Limit) { e.change.Limits = append(e.change.Limits, l) }
 
 // changes returns the changes of the entries from one on.
 func (l *ledger) changes(from int) (all []*Change) {
@@ -551,7 +551,7 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 	case l.m.cfg.DryRun && e.evident:
 		e.limit(limitDryRun)
 	case receipt.Duplicate || e.counted != nil && slices.Contains(receipt.Duplicates, e.id):
-		e.limit(limitDuplicate)
+		e.limit(LimitDuplicate)
 		c.New = c.Old
 		return
 	}

@@ -73,27 +73,39 @@ func (m *Module) Answers() store.View[answer.Answer] { return m.kinds.answers }
 // Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
+// A Limit is something that kept a signal from counting in full. The constants below, "dry run" and
+// "restarted" mean that the signal did not count at all. It is "restarted" if the heuristic had
+// another wording when it answered. Of the others,
+//   - "weight" means that the feedback weight is below 1;
+//   - "diminished" means that the heuristic was judged the same way before;
+//   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
+//   - "people" means that some people have stated more than one of so many may: see [Config].Trust;
+//   - "cap" means that agreement or silence weighs all that it may;
+//   - "floor" and "ceiling" mean that they hold the confidence;
+//   - "disagreement" means that the model disagreed more than it agreed; the excess is left out.
+type Limit string
+
 // The limits of signals that did not count.
 const (
-	limitLocked    = "locked"    // the heuristic is locked
-	limitNeutral   = "neutral"   // the signal says nothing, or is worth nothing
-	limitOutdated  = "outdated"  // the person has stated something later about the answer
-	limitFull      = "full"      // the answer has no room for another statement
-	limitDuplicate = "duplicate" // it was counted before
-	// limitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.
-	limitOutweighed = "outweighed"
+	LimitLocked    Limit = "locked"    // the heuristic is locked
+	LimitNeutral   Limit = "neutral"   // the signal says nothing, or is worth nothing
+	LimitOutdated  Limit = "outdated"  // the person has stated something later about the answer
+	LimitFull      Limit = "full"      // the answer has no room for another statement
+	LimitDuplicate Limit = "duplicate" // it was counted before
+	// LimitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.
+	LimitOutweighed Limit = "outweighed"
 
-	limitRestarted  = "restarted"
-	limitDryRun     = "dry run"
-	limitWeight     = "weight"
-	limitDiminished = "diminished"
-	limitKept       = "kept"
-	limitPeople     = "people"
-	limitCap        = "cap"
-	limitFloor      = "floor"
-	limitCeiling    = "ceiling"
+	limitRestarted  Limit = "restarted"
+	limitDryRun     Limit = "dry run"
+	limitWeight     Limit = "weight"
+	limitDiminished Limit = "diminished"
+	limitKept       Limit = "kept"
+	limitPeople     Limit = "people"
+	limitCap        Limit = "cap"
+	limitFloor      Limit = "floor"
+	limitCeiling    Limit = "ceiling"
 
-	limitDisagreement = "disagreement"
+	limitDisagreement Limit = "disagreement"
 )
 
 // A Change says what a signal did to a confidence. Steps return it before the commit, which
@@ -105,19 +117,7 @@ type Change struct {
 	// neutral and outdated signals, and for answers that no heuristic gave.
 	Old, New, Delta float64
 	Weight          float64 // what the signal counted for as evidence
-	// Limits are what kept the signal from counting in full, in the order in which they were applied.
-	// With "locked", "neutral", "outdated", "full", "duplicate", "outweighed", "restarted" or
-	// "dry run" the signal did not count at all. It is restarted if the heuristic had another wording
-	// when it answered. Of the others,
-	//   - "weight" means that the feedback weight is below 1;
-	//   - "diminished" means that the heuristic was judged the same way before;
-	//   - "kept" means that what the signal replaces can't be taken back, and counts too;
-	//   - "people" means that some people have stated more than one of so many may: see
-	//     [Config].Trust;
-	//   - "cap" means that agreement or silence weighs all that it may;
-	//   - "floor" and "ceiling" mean that they hold the confidence;
-	//   - "disagreement" means that the model disagreed more than it agreed; the excess is left out.
-	Limits []string
+	Limits          []Limit // in the order in which they were applied
 }
 
 // tell reports to the observer what a commit has counted.
@@ -125,7 +125,7 @@ func (m *Module) tell(ctx context.Context, e *entry) {
 	c, now := &e.change, m.cfg.Now()
 	name, subject := m.watch.Name(), c.Signal.HeuristicID
 	switch {
-	case slices.Contains(c.Limits, limitDuplicate):
+	case slices.Contains(c.Limits, LimitDuplicate):
 		m.watch.Tell(ctx, heed.Duplicate{Component: name, At: now, What: c.Signal.Channel, ID: e.id})
 	case e.counted != nil && !m.cfg.DryRun:
 		m.watch.Tell(ctx, heed.Counted{

@@ -88,7 +88,7 @@ func TestObserverIsToldOfNothingThatDoesNotCount(t *testing.T) {
 	assert.Empty(t, notices(), "a dry run")
 
 	f, notices = observed(t, learning.Config{Packs: map[string]learning.Constraints{
-		"": {Lock: "locked"}}}, "h")
+		"": {Lock: learning.Locked}}}, "h")
 	f.say(thumb("h", "e", true))
 	assert.Empty(t, notices(), "locked")
 

@@ -105,7 +105,7 @@ func TestOpen(t *testing.T) {
 		Trust: evidence.Trust{Instruments: []string{"ci"}}, HalfLife: aDay,
 		Diminish: 0.1,
 		Packs: map[string]learning.Constraints{"": {FeedbackWeight: 0.5},
-			"p": {Lock: "locked"}},
+			"p": {Lock: learning.Locked}},
 	}, learning.Tuning{Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}})
 	f := newFixture(t, cfg, "h")
 	f.put(learning.Heuristic{ID: "p", Pack: "p"})
@@ -186,7 +186,7 @@ func TestSpecConfig(t *testing.T) {
 	assert.False(t, strategy.IsUndo("stop"))
 	for i, want := range []string{"negative 0.4", "negative 0.2", "positive 0.05", "positive 0.2",
 		"positive 0.4"} {
-		j := learning.Judgement{HeuristicID: "h", EventID: "e", Scale: "dev",
+		j := learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale,
 			Score: i + 1}
 		assert.Equal(t, want, worth(strategy.InterpretJudgement(j)))
 	}

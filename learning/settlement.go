@@ -37,7 +37,7 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 		s.fill(how)
 	}
 	if e.how != "" && e.how != how && !e.signal.neutral() {
-		e.limit(limitOutweighed)
+		e.limit(LimitOutweighed)
 	}
 	// not if a complaint was withdrawn
 	if a != nil && how != "" && how == e.how && s.r.Sign(how) > 0 {

@@ -357,11 +357,11 @@ func TestAFullAnswer(t *testing.T) {
 		say(fmt.Sprint("person ", i), "")
 	}
 	assert.Len(t, f.counted("h")["user_explicit"], 100)
-	assert.NotContains(t, say("late", "").Limits, "full")
+	assert.NotContains(t, say("late", "").Limits, learning.LimitFull)
 	assert.Len(t, f.counted("h")["user_explicit"], 100,
 		"the first one of the busy person made room")
 	before := f.confidence("h")
-	assert.Equal(t, []string{"full"}, say("too late", "").Limits)
+	assert.Equal(t, []learning.Limit{learning.LimitFull}, say("too late", "").Limits)
 	assert.Equal(t, before, f.confidence("h"))
 }
 
@@ -378,7 +378,7 @@ func TestJudgementsWhileLocked(t *testing.T) {
 	say(answer.TargetRule, 1)
 	say(answer.TargetResponse, 1)
 	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops",
-		Constraints: learning.Constraints{Lock: "locked"}}))
+		Constraints: learning.Constraints{Lock: learning.Locked}}))
 	say("", -1)
 	say("", -1)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8, 0.8}}, f.counted("h"))

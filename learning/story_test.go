@@ -92,6 +92,6 @@ func (f *fixture) react(event, reaction string) {
 		f.event("desk", "typing on")
 	case score > 0:
 		f.say(learning.Judgement{HeuristicID: "stretch", EventID: event, Person: "ann",
-			Scale: "user", Score: score})
+			Scale: learning.UserScale, Score: score})
 	}
 }

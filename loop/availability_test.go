@@ -273,7 +273,7 @@ func TestAnIncident(t *testing.T) {
 			continue
 		}
 		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, "llm_unavailable", a.Result.Reason)
+		assert.Equal(t, decision.LLMUnavailable, a.Result.Reason)
 		assert.Equal(t, decision.Rejected, a.Result.Path)
 	}
 	require.NotNil(t, refused)
@@ -410,7 +410,7 @@ func TestALineBeforeTheModelTeachesNothing(t *testing.T) {
 					switch {
 					case a.Text != "":
 						answered.Add(1)
-					case errors.Is(err, decision.ErrBusy) && a.Result.Reason == "llm_busy":
+					case errors.Is(err, decision.ErrBusy) && a.Result.Reason == decision.LLMBusy:
 						busy.Add(1)
 					}
 				})

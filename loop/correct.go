@@ -31,7 +31,7 @@ type Correction struct {
 	// Text states in a sentence what was wrong, or what was right and should be repeated. Comment
 	// is further explanation.
 	Text, Comment string
-	Severity      string
+	Severity      feedback.Severity
 	Tags          []string
 	// the zero time means now for the complaint, and the time of the event for the rules
 	At time.Time

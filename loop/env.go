@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 )
@@ -77,7 +78,7 @@ func (r *envReader) read() {
 	case "LEARNING_EXPLICIT_MAGNITUDE":
 		b.Explicit = r.magnitude(learning.ChannelExplicit, learning.ChannelDev)
 	case "EXECUTIVE_DECISION_STRATEGY":
-		r.cfg.Tuning.Decision.Strategy = r.oneOf("heuristic_first", "always_llm")
+		r.cfg.Tuning.Decision.Strategy = r.oneOf(decision.HeuristicFirst, decision.AlwaysLLM)
 	case "EXECUTIVE_HEURISTIC_THRESHOLD":
 		r.cfg.Tuning.Decision.Threshold, _ = r.number(1e-6, 1)
 	case "EXECUTIVE_GOALS":

@@ -144,7 +144,7 @@ func TestAFrameworkCallsTheModel(t *testing.T) {
 	none, err := w.Answered(ctx, failed, loop.Reply{Err: errors.New("overloaded")})
 	require.NoError(t, err)
 	assert.Empty(t, none.Text)
-	assert.Equal(t, "llm_error", none.Result.Reason)
+	assert.Equal(t, decision.LLMError, none.Result.Reason)
 	assert.ErrorIs(t, w.React(ctx, "f", loop.Reaction{Value: 1}), loop.ErrNoAnswer,
 		"there is no answer")
 }
@@ -235,7 +235,7 @@ func TestACorrectionBecomesARuleThatThePromptHas(t *testing.T) {
 		_, err = w.Correct(ctx, answer.ID, loop.Correction{Reviewer: reviewer, Text: text})
 		require.NoError(t, err, "told again, it counts once")
 	}
-	assert.Equal(t, "generalizable_high", made.Class)
+	assert.Equal(t, feedback.GeneralizableHigh, made.Class)
 	pending, n, err := w.Feedback().Rules().Proposals(ctx,
 		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(t, err)

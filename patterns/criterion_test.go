@@ -61,15 +61,15 @@ func TestFading(t *testing.T) {
 		{0, 1}, {30, 0.793701}, {90, 0.5}, {100, 0.462937}, {180, 0.25}, {270, 0.125}, {365, 0.060139},
 	} {
 		w := newWorld(t, patterns.Config{})
-		w.feed(patterns.Rating{Criterion: "c", Class: "helpful"}, v.age)
+		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, v.age)
 		assert.InDelta(t, v.want, w.criterion("c").Helpful, 1e-6)
 	}
 	w := newWorld(t, patterns.Config{CriteriaHalfLife: 45 * day})
-	w.feed(patterns.Rating{Criterion: "c", Class: "helpful"}, 45)
+	w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 45)
 	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9)
 	assert.Equal(t, 45*day, w.criterion("c").HalfLife)
 
-	_, err := w.Rate(ctx, patterns.Rating{ID: "zone", Criterion: "z", Class: "helpful",
+	_, err := w.Rate(ctx, patterns.Rating{ID: "zone", Criterion: "z", Class: patterns.Helpful,
 		Strength: 1, At: start.In(time.FixedZone("", 7200))})
 	require.NoError(t, err)
 	assert.Equal(t, 1., w.criterion("z").Helpful, "an instant is the same in every zone")
@@ -96,7 +96,7 @@ func TestOutcomeIsFeedback(t *testing.T) {
 		if cfg.Tune().Literal {
 			assert.InDelta(t, 0.14, w.criterion("worst").Harmful, 1e-9)
 			assert.InDelta(t, 0.38, w.criterion("mild").Harmful, 1e-9)
-			w.feed(patterns.Rating{Criterion: "worst", Class: "helpful"}, 0)
+			w.feed(patterns.Rating{Criterion: "worst", Class: patterns.Helpful}, 0)
 			assert.InDelta(t, 0.877193, w.criterion("worst").Weight, 1e-6)
 		} else {
 			assert.InDelta(t, 0.86, w.criterion("worst").Harmful, 1e-9)
@@ -105,7 +105,7 @@ func TestOutcomeIsFeedback(t *testing.T) {
 
 		slow := good()
 		slow.Criteria, slow.Duration, slow.Errors = []string{"neutral"}, time.Hour, 3
-		require.Equal(t, "neutral", w.record(slow).Score.Class)
+		require.Equal(t, patterns.Neutral, w.record(slow).Score.Class)
 		assert.Zero(t, w.criterion("neutral").HelpfulCount+w.criterion("neutral").HarmfulCount)
 
 		all, err := w.Criteria(ctx)
@@ -122,11 +122,11 @@ func TestOutcomeIsFeedback(t *testing.T) {
 func TestCriterionValidation(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		w := newWorld(t, cfg)
-		w.feed(patterns.Rating{Criterion: "c", Class: "harmful"}, 5)
+		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Harmful}, 5)
 		c := w.criterion("c")
 		assert.Equal(t, start.Add(-5*day), c.LastFeedback)
 		assert.Equal(t, !cfg.Tune().Literal, c.LastValidated.IsZero())
-		w.feed(patterns.Rating{Criterion: "c", Class: "helpful"}, 9)
+		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 9)
 		want := start.Add(-9 * day)
 		if cfg.Tune().Literal {
 			want = start.Add(-5 * day)
@@ -138,16 +138,16 @@ func TestCriterionValidation(t *testing.T) {
 // TestEffectiveWeights has the factors of scores: that of a deprecated criterion is 0.
 func TestEffectiveWeights(t *testing.T) {
 	w := newWorld(t, patterns.SpecConfig())
-	w.feed(patterns.Rating{Criterion: "half", Class: "helpful"}, 0)
-	w.feed(patterns.Rating{Criterion: "half", Class: "harmful"}, 0)
+	w.feed(patterns.Rating{Criterion: "half", Class: patterns.Helpful}, 0)
+	w.feed(patterns.Rating{Criterion: "half", Class: patterns.Harmful}, 0)
 	for range 8 {
-		w.feed(patterns.Rating{Criterion: "good", Class: "helpful"}, 0)
+		w.feed(patterns.Rating{Criterion: "good", Class: patterns.Helpful}, 0)
 	}
 	for range 2 {
-		w.feed(patterns.Rating{Criterion: "good", Class: "harmful"}, 0)
+		w.feed(patterns.Rating{Criterion: "good", Class: patterns.Harmful}, 0)
 	}
 	for range 3 {
-		w.feed(patterns.Rating{Criterion: "spoilt", Class: "harmful"}, 0)
+		w.feed(patterns.Rating{Criterion: "spoilt", Class: patterns.Harmful}, 0)
 	}
 	all, err := w.Criteria(ctx, "new", "half", "good", "spoilt", "half")
 	require.NoError(t, err)
@@ -167,10 +167,10 @@ func TestCriteriaAreConfigurable(t *testing.T) {
 	weight := func(c patterns.Criteria, helpful, harmful int) patterns.Criterion {
 		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Criteria: c}))
 		for range helpful {
-			w.feed(patterns.Rating{Criterion: "c", Class: "helpful"}, 0)
+			w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 0)
 		}
 		for range harmful {
-			w.feed(patterns.Rating{Criterion: "c", Class: "harmful"}, 0)
+			w.feed(patterns.Rating{Criterion: "c", Class: patterns.Harmful}, 0)
 		}
 		return w.criterion("c")
 	}
@@ -189,7 +189,7 @@ func TestWeightsFollowFeedback(t *testing.T) {
 		literal := rapid.Bool().Draw(rt, "literal")
 		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Literal: literal,
 			Criteria: patterns.Criteria{MinFeedback: 1}}))
-		class := rapid.SampledFrom([]string{"helpful", "harmful"})
+		class := rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful})
 		before := math.NaN()
 		for range rapid.IntRange(1, 12).Draw(rt, "n") {
 			f := patterns.Rating{Criterion: "c", Class: class.Draw(rt, "class"),
@@ -198,7 +198,7 @@ func TestWeightsFollowFeedback(t *testing.T) {
 			now := w.criterion("c").Weight
 			switch {
 			case math.IsNaN(before):
-			case f.Class == "helpful":
+			case f.Class == patterns.Helpful:
 				assert.GreaterOrEqual(rt, now, before-1e-9)
 			default:
 				assert.LessOrEqual(rt, now, before+1e-9)
@@ -222,13 +222,13 @@ func TestCriterionIsTheSum(t *testing.T) {
 		w := newWorld(t, patterns.Config{})
 		var helpful, harmful float64
 		type event struct {
-			class         string
+			class         patterns.Class
 			strength, age float64
 		}
 		events := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) event {
 			return event{
-				rapid.SampledFrom([]string{"helpful", "harmful",
-					"neutral"}).Draw(rt, "class"),
+				rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful,
+					patterns.Neutral}).Draw(rt, "class"),
 				rapid.Float64Range(0.01, 1).Draw(rt, "strength"),
 				rapid.Float64Range(0, 1000).Draw(rt, "age"),
 			}
@@ -237,11 +237,11 @@ func TestCriterionIsTheSum(t *testing.T) {
 			w.feed(patterns.Rating{Criterion: "c", Class: e.class, Strength: e.strength}, e.age)
 			value := e.strength * math.Exp2(-e.age/90)
 			switch e.class {
-			case "helpful":
+			case patterns.Helpful:
 				helpful += value
-			case "harmful":
+			case patterns.Harmful:
 				harmful += value
-			case "neutral":
+			case patterns.Neutral:
 			}
 		}
 		c := w.criterion("c")

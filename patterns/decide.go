@@ -11,21 +11,21 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Promote makes a pattern proven until [Recorder.Reset], in spite of any evidence, and brings it
+// Promote makes a pattern [Proven] until [Recorder.Reset], in spite of any evidence, and brings it
 // back from the archive. If it is deprecated or inverted, the error is a [heed.ErrConflict]: reset
 // it first. If it was promoted before, nothing changes and the transition is the zero one.
 func (r *Recorder) Promote(ctx context.Context, id PatternID, by By) (Transition, error) {
-	return r.override(ctx, id, by, "promote", proven)
+	return r.override(ctx, id, by, "promote", Proven)
 }
 
-// Deprecate makes a pattern deprecated until [Recorder.Reset], in spite of any evidence. If it
+// Deprecate makes a pattern [Deprecated] until [Recorder.Reset], in spite of any evidence. If it
 // was deprecated by hand before, nothing changes and the transition is the zero one.
 func (r *Recorder) Deprecate(ctx context.Context, id PatternID, by By) (Transition, error) {
-	return r.override(ctx, id, by, "deprecate", deprecated)
+	return r.override(ctx, id, by, "deprecate", Deprecated)
 }
 
 func (r *Recorder) override(ctx context.Context, id PatternID, by By, action string,
-	to string) (Transition, error) {
+	to State) (Transition, error) {
 	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string,
 		error) {
 		if p.Override == to {
@@ -33,7 +33,7 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 		}
 		current := p.clone()
 		r.advance(&current, t, d.now)
-		if to == proven && (current.State == deprecated || current.State == inverted) {
+		if to == Proven && (current.State == Deprecated || current.State == Inverted) {
 			return "", store.Final(fmt.Errorf("%w: the pattern is %s: reset it first",
 				heed.ErrConflict, current.State))
 		}
@@ -134,7 +134,7 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 			before := p.clone()
 			p.Override, p.By, p.ArchivedAt = "", By{}, time.Time{}
 			if !reset.KeepEvidence {
-				p.State, p.Base, p.Inverted = candidateState, Observations{}, Observations{}
+				p.State, p.Base, p.Inverted = Candidate, Observations{}, Observations{}
 			}
 			after := p.clone()
 			if reset.KeepEvidence {

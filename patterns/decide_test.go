@@ -20,7 +20,7 @@ func TestPromotionSticks(t *testing.T) {
 		moved, err := w.Promote(ctx, "p", by)
 		require.NoError(t, err)
 		assert.Equal(t, patterns.Transition{
-			ID: moved.ID, Pattern: "p", From: "candidate", To: "proven", At: start,
+			ID: moved.ID, Pattern: "p", From: patterns.Candidate, To: patterns.Proven, At: start,
 			Actor: "ada", Cause: "seen it work",
 		}, moved)
 		assert.Equal(t, []patterns.Transition{moved}, w.transitions("p"))
@@ -30,15 +30,15 @@ func TestPromotionSticks(t *testing.T) {
 
 		w.record(good("p"))
 		w.clock.Advance(1000 * day)
-		w.feedPattern("p", "harmful", 9, 0)
+		w.feedPattern("p", patterns.Harmful, 9, 0)
 		s := w.standing("p")
-		assert.Equal(t, "proven", s.State, "neither evidence nor time ends it")
+		assert.Equal(t, patterns.Proven, s.State, "neither evidence nor time ends it")
 		assert.Equal(t, 1.5, s.Multiplier)
 
 		moved, err = w.Reset(ctx, patterns.Reset{Pattern: "p", By: by, KeepEvidence: true})
 		require.NoError(t, err)
-		assert.Equal(t, [2]string{"proven", "inverted"},
-			[2]string{moved.From, moved.To})
+		assert.Equal(t, [2]patterns.State{patterns.Proven, patterns.Inverted},
+			[2]patterns.State{moved.From, moved.To})
 		assert.Contains(t, moved.Cause, "seen it work; Failed 9/11 times")
 	})
 }
@@ -48,15 +48,15 @@ func TestDeprecationSticks(t *testing.T) {
 		w := newWorld(t, patterns.Config{})
 		_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "p"})
 		require.NoError(t, err)
-		w.feedPattern("p", "helpful", helpful, 0)
+		w.feedPattern("p", patterns.Helpful, helpful, 0)
 		before := w.standing("p").State
 		moved, err := w.Deprecate(ctx, "p", patterns.By{Actor: "bob",
 			Reason: "Causes file conflicts in 80% of cases"})
 		require.NoError(t, err)
 		assert.Equal(t, before, moved.From)
 		assert.Equal(t, "Causes file conflicts in 80% of cases", moved.Cause)
-		w.feedPattern("p", "helpful", 20, 0)
-		assert.Equal(t, "deprecated", w.standing("p").State)
+		w.feedPattern("p", patterns.Helpful, 20, 0)
+		assert.Equal(t, patterns.Deprecated, w.standing("p").State)
 		assert.Zero(t, w.standing("p").Multiplier)
 
 		_, err = w.Promote(ctx, "p", by)
@@ -66,7 +66,7 @@ func TestDeprecationSticks(t *testing.T) {
 
 		_, err = w.Reset(ctx, patterns.Reset{Pattern: "p", By: by})
 		require.NoError(t, err)
-		assert.Equal(t, "candidate", w.standing("p").State)
+		assert.Equal(t, patterns.Candidate, w.standing("p").State)
 		assert.Zero(t, w.standing("p").Counts, "its evidence is forgotten")
 		_, err = w.Promote(ctx, "p", by)
 		assert.NoError(t, err)
@@ -75,16 +75,16 @@ func TestDeprecationSticks(t *testing.T) {
 
 func TestDeprecatedByEvidenceIsNotPromoted(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	w.feedPattern("deprecated", "helpful", 2, 0)
-	w.feedPattern("deprecated", "harmful", 1, 0)
-	w.feedPattern("inverted", "harmful", 3, 0)
+	w.feedPattern("deprecated", patterns.Helpful, 2, 0)
+	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
 	for _, id := range []patterns.PatternID{"deprecated", "inverted"} {
 		_, err := w.Promote(ctx, id, by)
 		assert.ErrorIs(t, err, heed.ErrConflict)
 	}
 	_, err := w.Deprecate(ctx, "inverted", by)
 	require.NoError(t, err)
-	assert.Equal(t, "deprecated", w.standing("inverted").State)
+	assert.Equal(t, patterns.Deprecated, w.standing("inverted").State)
 	anti := w.pattern("anti-inverted")
 	assert.Zero(t, anti.ArchivedAt, "it goes on warning")
 }
@@ -94,16 +94,16 @@ func TestResetEndsAnInversion(t *testing.T) {
 	o := bad("p")
 	o.ID = "first"
 	w.record(o)
-	w.feedPattern("p", "harmful", 3, 0)
+	w.feedPattern("p", patterns.Harmful, 3, 0)
 	moved, err := w.Reset(ctx, patterns.Reset{Pattern: "p", By: by})
 	require.NoError(t, err)
-	assert.Equal(t, [2]string{"inverted", "candidate"},
-		[2]string{moved.From, moved.To})
+	assert.Equal(t, [2]patterns.State{patterns.Inverted, patterns.Candidate},
+		[2]patterns.State{moved.From, moved.To})
 	assert.NotZero(t, w.pattern("anti-p").ArchivedAt)
 	assert.True(t, w.record(o).Duplicate, "what was counted before counts no more")
 	assert.Zero(t, w.standing("p").Counts)
-	w.feedPattern("p", "harmful", 3, 0)
-	assert.Equal(t, "inverted", w.standing("p").State, "it can be inverted anew")
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State, "it can be inverted anew")
 
 	var audited []string
 	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
@@ -115,7 +115,7 @@ func TestResetEndsAnInversion(t *testing.T) {
 
 func TestDecisionsNeedActorAndReason(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	w.feedPattern("bad", "harmful", 3, 0)
+	w.feedPattern("bad", patterns.Harmful, 3, 0)
 	for field, d := range map[string]patterns.By{
 		"By.Actor": {Reason: "r"}, "By.Reason": {Actor: "a"},
 	} {
@@ -159,8 +159,8 @@ func TestSweep(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	_, err := w.Define(ctx, patterns.Pattern{ID: "unused", Content: "never tried"})
 	require.NoError(t, err)
-	w.feedPattern("proven", "helpful", 5, 0)
-	w.feedPattern("inverted", "harmful", 3, 0)
+	w.feedPattern("proven", patterns.Helpful, 5, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
 	w.record(good("promoted"))
 	_, err = w.Promote(ctx, "promoted", by)
 	require.NoError(t, err)
@@ -205,11 +205,11 @@ func TestSweep(t *testing.T) {
 
 	quick := newWorld(t, patterns.Tuned(patterns.Config{StaleAfter: day},
 		patterns.Tuning{Maturity: patterns.Maturity{Recency: time.Hour}}))
-	quick.feedPattern("p", "helpful", 5, 0)
+	quick.feedPattern("p", patterns.Helpful, 5, 0)
 	quick.clock.Advance(2 * time.Hour)
 	require.NoError(t, quick.Sweep(ctx, time.Time{}))
 	require.Len(t, quick.transitions("p"), 3, "what time alone has done is stored")
-	assert.Equal(t, "established", quick.pattern("p").State)
+	assert.Equal(t, patterns.Established, quick.pattern("p").State)
 	quick.clock.Advance(day)
 	require.NoError(t, quick.Sweep(ctx, time.Time{}))
 	assert.Contains(t, quick.transitions("p")[0].Cause, "archived")
@@ -238,9 +238,9 @@ func TestLateEvidenceFades(t *testing.T) {
 	cfg := patterns.SpecConfig()
 	cfg.Tune().Maturity.MinFeedback = 1
 	w := newWorld(t, cfg)
-	assert.Empty(t, w.feed(patterns.Rating{Pattern: "late", Class: "helpful"},
+	assert.Empty(t, w.feed(patterns.Rating{Pattern: "late", Class: patterns.Helpful},
 		200).Transitions)
-	assert.Len(t, w.feed(patterns.Rating{Pattern: "new", Class: "helpful"}, 0).Transitions, 1)
+	assert.Len(t, w.feed(patterns.Rating{Pattern: "new", Class: patterns.Helpful}, 0).Transitions, 1)
 }
 
 func TestStrikes(t *testing.T) {

@@ -16,40 +16,43 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// An ErrorType says what sort of error a task ran into.
+type ErrorType string
+
 // The types of errors.
 const (
-	validationError = "validation"   // invalid input or output
-	timeoutError    = "timeout"      // it took too long
-	conflictError   = "conflict"     // somebody else had it: a file, a reservation, a revision
-	toolFailure     = "tool_failure" // a tool could not be run, or failed
-	unclassified    = "unknown"
+	Validation   ErrorType = "validation"   // invalid input or output
+	Timeout      ErrorType = "timeout"      // it took too long
+	Conflict     ErrorType = "conflict"     // somebody else had it: a file, a reservation, a revision
+	ToolFailure  ErrorType = "tool_failure" // a tool could not be run, or failed
+	Unclassified ErrorType = "unknown"
 )
 
-var errorTypes = []string{validationError, timeoutError, conflictError, toolFailure, unclassified}
+var errorTypes = []ErrorType{Validation, Timeout, Conflict, ToolFailure, Unclassified}
 
 // Classify tells the type of an error from what it wraps, and never from its text. In this order,
 // it looks at: an error's own method ErrorType() ErrorType; deadlines of contexts, files and the
 // network; [heed.ErrConflict] and files that exist already; [*heed.InputError], [*heed.ConfigError]
 // and the errors of encoding/json and strconv; the errors of os/exec. Any other error, a cancelled
-// context too, is unclassified.
-func Classify(err error) string {
-	var own interface{ ErrorType() string }
+// context too, is [Unclassified].
+func Classify(err error) ErrorType {
+	var own interface{ ErrorType() ErrorType }
 	var late interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &own) && slices.Contains(errorTypes, own.ErrorType()):
 		return own.ErrorType()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &late) && late.Timeout():
-		return timeoutError
+		return Timeout
 	case errors.Is(err, heed.ErrConflict), errors.Is(err, fs.ErrExist):
-		return conflictError
+		return Conflict
 	case is[*heed.InputError](err), is[*heed.ConfigError](err), is[*json.SyntaxError](err),
 		is[*json.UnmarshalTypeError](err), is[*strconv.NumError](err):
-		return validationError
+		return Validation
 	case is[*exec.Error](err), is[*exec.ExitError](err):
-		return toolFailure
+		return ToolFailure
 	default:
-		return unclassified
+		return Unclassified
 	}
 }
 
@@ -67,9 +70,9 @@ type TaskError struct {
 	// Err is the error itself, if there is one. It gives Type and Message if they are empty, and is
 	// not kept.
 	Err error `json:"-"`
-	// Type is "validation", "timeout", "conflict", "tool_failure" or "unknown". "" means the result
-	// of [Classify], and "tool_failure" if that is unknown and Tool is set.
-	Type    string    `json:"type"`
+	// Type is the sort of the error. "" means the result of [Classify], and [ToolFailure] if that is
+	// unknown and Tool is set.
+	Type    ErrorType `json:"type"`
 	Message string    `json:"message"`
 	Context string    `json:"context,omitempty"` // what was being done
 	Tool    string    `json:"tool,omitempty"`
@@ -124,8 +127,8 @@ func (r *Recorder) completeError(e *TaskError) error {
 	if e.Err != nil {
 		e.Type, e.Message = cmp.Or(e.Type, Classify(e.Err)), cmp.Or(e.Message, e.Err.Error())
 	}
-	if e.Type = cmp.Or(e.Type, unclassified); e.Type == unclassified && e.Tool != "" {
-		e.Type = toolFailure
+	if e.Type = cmp.Or(e.Type, Unclassified); e.Type == Unclassified && e.Tool != "" {
+		e.Type = ToolFailure
 	}
 	e.ID, e.Err, e.Resolved, e.RecordedAt = cmp.Or(e.ID, r.cfg.NewID()), nil, false, stored(now)
 	e.Message, e.Context, e.Tool, e.Stack = tame(e.Message), tame(e.Context), tame(e.Tool),
@@ -171,7 +174,7 @@ const mostErrors = 1000 // that are read of a task: those recorded last
 type ErrorReport struct {
 	Errors     []TaskError // the first recorded first; resolved ones too
 	Unresolved int
-	ByType     map[string]int // resolved ones too; only types that occur
+	ByType     map[ErrorType]int // resolved ones too; only types that occur
 }
 
 // Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are
@@ -194,7 +197,7 @@ func (r *Recorder) ErrorsIn(tx *store.Tx, q HistoryQuery) (ErrorReport, error) {
 		return ErrorReport{}, failed("errors", err)
 	}
 	slices.Reverse(all)
-	report := ErrorReport{Errors: all, ByType: make(map[string]int)}
+	report := ErrorReport{Errors: all, ByType: make(map[ErrorType]int)}
 	for i := range all {
 		report.ByType[all[i].Type]++
 		if !all[i].Resolved {

@@ -41,9 +41,9 @@ func newShaky(t testing.TB) *shaky {
 	_, err := w.Define(ctx, patterns.Pattern{ID: "unused", Content: "nobody has tried it"})
 	require.NoError(t, err)
 	c.Advance(80 * day)
-	w.feedPattern("failing", "harmful", 2, 0)
-	w.feedPattern("inverted", "harmful", 3, 0)
-	w.feedPattern("promoted", "helpful", 1, 0)
+	w.feedPattern("failing", patterns.Harmful, 2, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
+	w.feedPattern("promoted", patterns.Helpful, 1, 0)
 	_, err = w.Promote(ctx, "promoted", by)
 	require.NoError(t, err)
 	for i := range 3 {
@@ -123,11 +123,11 @@ var recorderCalls = map[string]call{
 		return s.Record(ctx, patterns.Outcome{ID: "strike-0", Task: "struck"})
 	}),
 	"Rate": answers(func(s *shaky) (patterns.Recorded, error) {
-		return s.Rate(ctx, patterns.Rating{ID: "x", Pattern: "failing", Class: "harmful",
+		return s.Rate(ctx, patterns.Rating{ID: "x", Pattern: "failing", Class: patterns.Harmful,
 			Strength: 1})
 	}),
 	"Rate, a criterion": answers(func(s *shaky) (patterns.Recorded, error) {
-		return s.Rate(ctx, patterns.Rating{ID: "x", Criterion: "c", Class: "helpful",
+		return s.Rate(ctx, patterns.Rating{ID: "x", Criterion: "c", Class: patterns.Helpful,
 			Strength: 0.5})
 	}),
 	"Define": answers(func(s *shaky) (patterns.Pattern, error) {
@@ -383,12 +383,12 @@ func TestRivals(t *testing.T) {
 	assert.Equal(t, "Failed 3/3 times (100% failure rate)", recorded.Inversions[0].Reason)
 	assert.Len(t, w.transitions("p"), 1)
 
-	harmful := patterns.Rating{Pattern: "said", Class: "harmful"}
+	harmful := patterns.Rating{Pattern: "said", Class: patterns.Harmful}
 	quick.times, quick.before = 2, func() { other.feed(harmful, 0) }
 	fed := w.feed(harmful, 0)
 	require.Len(t, fed.Transitions, 1,
 		"it is the third, though nothing of the pattern changes but its evidence")
-	assert.Equal(t, "inverted", fed.Transitions[0].To)
+	assert.Equal(t, patterns.Inverted, fed.Transitions[0].To)
 
 	quick.times, quick.before = 1, func() {
 		_, err := other.Record(ctx, patterns.Outcome{ID: "twice", Task: "t", Strategy: "q",
@@ -398,7 +398,7 @@ func TestRivals(t *testing.T) {
 	twice := w.record(patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Duration: time.Hour,
 		Errors: 3})
 	assert.True(t, twice.Duplicate)
-	assert.Equal(t, "helpful", twice.Score.Class, "the score is that of the first")
+	assert.Equal(t, patterns.Helpful, twice.Score.Class, "the score is that of the first")
 	assert.Equal(t, patterns.Observations{Successes: 1}, w.standing("q").Counts)
 	assert.Zero(t, twice.Strikes.Count)
 }

@@ -59,10 +59,10 @@ func TestInversion(t *testing.T) {
 				_, err := w.Define(ctx, patterns.Pattern{ID: "pattern-123", Content: "Split by file type",
 					Tags: []string{"go"}})
 				require.NoError(t, err)
-				w.feedPattern("pattern-123", "helpful", test.successes, 0)
-				w.feedPattern("pattern-123", "harmful", test.failures, 0)
+				w.feedPattern("pattern-123", patterns.Helpful, test.successes, 0)
+				w.feedPattern("pattern-123", patterns.Harmful, test.failures, 0)
 				p := w.pattern("pattern-123")
-				assert.Equal(t, test.inverts, p.State == "inverted")
+				assert.Equal(t, test.inverts, p.State == patterns.Inverted)
 				if !test.inverts {
 					_, err := w.Standing(ctx, "anti-pattern-123")
 					assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -86,7 +86,7 @@ func TestAPatternListedWithItsAntiPatternCountsOnce(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by file type"})
 	require.NoError(t, err)
-	w.feedPattern("p", "harmful", 4, 0)
+	w.feedPattern("p", patterns.Harmful, 4, 0)
 	all, err := w.Standings(ctx, patterns.PatternQuery{})
 	require.NoError(t, err)
 	require.Len(t, all, 2)
@@ -110,7 +110,7 @@ func TestWhatForbidsIsStripped(t *testing.T) {
 		w := newWorld(t, patterns.Config{})
 		_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: content})
 		require.NoError(t, err)
-		w.feedPattern("p", "harmful", 3, 0)
+		w.feedPattern("p", patterns.Harmful, 3, 0)
 		assert.Equal(t, want+"Failed 3/3 times (100% failure rate)", w.pattern("anti-p").Content)
 	}
 	w := newWorld(t, patterns.Config{})
@@ -120,7 +120,7 @@ func TestWhatForbidsIsStripped(t *testing.T) {
 	}
 	_, err := w.Define(ctx, patterns.Pattern{ID: "long", Content: long})
 	require.NoError(t, err)
-	w.feedPattern("long", "harmful", 3, 0)
+	w.feedPattern("long", patterns.Harmful, 3, 0)
 	assert.LessOrEqual(t, len(w.pattern("anti-long").Content), 4096)
 }
 
@@ -139,27 +139,27 @@ func TestInvertedOnce(t *testing.T) {
 	assert.Equal(t, patterns.PatternID("p"), one.Twin)
 	assert.Equal(t, "AVOID: p. Failed 3/5 times (60% failure rate)", one.Content)
 	require.Len(t, recorded.Transitions, 1)
-	assert.Equal(t, "inverted", recorded.Transitions[0].To)
+	assert.Equal(t, patterns.Inverted, recorded.Transitions[0].To)
 	assert.Equal(t, one.Reason, recorded.Transitions[0].Cause)
 
 	assert.Empty(t, w.record(good("p")).Inversions)
 	assert.Empty(t, w.record(bad("anti-p")).Inversions, "the anti-pattern's name credits the pattern")
 	assert.Equal(t, patterns.Observations{Successes: 3, Failures: 4}, w.standing("p").Counts)
 	assert.Equal(t, "AVOID: p. Failed 4/7 times (57% failure rate)", w.pattern("anti-p").Content)
-	assert.Equal(t, "inverted", w.standing("p").State)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State)
 	assert.Zero(t, w.standing("p").Multiplier)
 }
 
 func TestRehabilitation(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	w.feedPattern("p", "harmful", 3, 0)
-	require.Equal(t, "inverted", w.standing("p").State)
-	w.feedPattern("p", "helpful", 6, 0)
-	assert.Equal(t, "inverted", w.standing("p").State, "a third of it is harmful still")
-	w.feedPattern("p", "helpful", 1, 0)
-	assert.Equal(t, "established", w.standing("p").State)
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	require.Equal(t, patterns.Inverted, w.standing("p").State)
+	w.feedPattern("p", patterns.Helpful, 6, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State, "a third of it is harmful still")
+	w.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.Equal(t, patterns.Established, w.standing("p").State)
 	last := w.transitions("p")[0]
-	assert.Equal(t, "inverted", last.From)
+	assert.Equal(t, patterns.Inverted, last.From)
 	assert.Equal(t, "rehabilitated by 7 successes since it was inverted: 7 helpful, 3 harmful, a "+
 		"harmful share of 30%", last.Cause)
 	assert.NotZero(t, w.pattern("anti-p").ArchivedAt)
@@ -168,30 +168,30 @@ func TestRehabilitation(t *testing.T) {
 	assert.Empty(t, plan.AntiPatterns)
 
 	// Failures from before no longer count towards an inversion. New ones do.
-	w.feedPattern("p", "harmful", 2, 0)
-	assert.Equal(t, "deprecated", w.standing("p").State)
-	w.feedPattern("p", "harmful", 1, 0)
-	assert.Equal(t, "inverted", w.standing("p").State)
+	w.feedPattern("p", patterns.Harmful, 2, 0)
+	assert.Equal(t, patterns.Deprecated, w.standing("p").State)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State)
 	anti := w.pattern("anti-p")
 	assert.Zero(t, anti.ArchivedAt)
 	assert.Equal(t, "AVOID: p. Failed 3/3 times (100% failure rate)", anti.Content)
 
 	old := newWorld(t, patterns.Config{})
-	old.feedPattern("p", "harmful", 3, 0)
+	old.feedPattern("p", patterns.Harmful, 3, 0)
 	old.clock.Advance(360 * day)
-	old.feedPattern("p", "helpful", 2, 0)
-	assert.Equal(t, "inverted", old.standing("p").State, "two successes are too few")
-	old.feedPattern("p", "helpful", 1, 0)
-	assert.Equal(t, "established", old.standing("p").State, "old failures have faded")
+	old.feedPattern("p", patterns.Helpful, 2, 0)
+	assert.Equal(t, patterns.Inverted, old.standing("p").State, "two successes are too few")
+	old.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.Equal(t, patterns.Established, old.standing("p").State, "old failures have faded")
 
 	literal := newWorld(t, patterns.SpecConfig())
-	literal.feedPattern("p", "harmful", 3, 0)
-	literal.feedPattern("p", "helpful", 6, 0)
-	assert.Equal(t, "inverted", literal.standing("p").State)
+	literal.feedPattern("p", patterns.Harmful, 3, 0)
+	literal.feedPattern("p", patterns.Helpful, 6, 0)
+	assert.Equal(t, patterns.Inverted, literal.standing("p").State)
 	assert.Contains(t, literal.standing("p").String(),
 		"rehabilitated needs a harmful share: at most 30%, has 33.33%: missed\n")
-	literal.feedPattern("p", "helpful", 1, 0)
-	assert.Equal(t, "established", literal.standing("p").State,
+	literal.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.Equal(t, patterns.Established, literal.standing("p").State,
 		"the design says nothing of a way back; here it is the same")
 	assert.NotZero(t, literal.pattern("anti-p").ArchivedAt)
 }
@@ -231,7 +231,7 @@ func TestLifecycle(t *testing.T) {
 			default:
 				assert.Empty(rt, recorded.Inversions)
 			}
-			assert.Equal(rt, inverted, w.standing("p").State == "inverted")
+			assert.Equal(rt, inverted, w.standing("p").State == patterns.Inverted)
 		}
 		assert.LessOrEqual(rt, inversions, rehabilitations+1, "once, until it is rehabilitated")
 	})

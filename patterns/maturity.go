@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// maturity says when a pattern is candidateState, established, proven or deprecated. Gates of
+// maturity says when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of
 // evidence are on counts, which do not fade. Shares are of masses, which fade.
 //
 //	deprecated   at least MinFeedback observations, harmful share > Deprecation
@@ -32,13 +32,13 @@ type maturity struct {
 }
 
 // multiplier returns the factor that a state puts on a score. The factors are the design's.
-func multiplier(state string) float64 {
-	switch state {
-	case candidateState:
+func (s State) multiplier() float64 {
+	switch s {
+	case Candidate:
 		return 0.5
-	case established:
+	case Established:
 		return 1
-	case proven:
+	case Proven:
 		return 1.5
 	default:
 		return 0
@@ -60,7 +60,7 @@ func (m maturity) withDefaults(halfLife time.Duration) maturity {
 // A Condition is one condition of a state: what a pattern or a criterion has, and what the state
 // takes. Its text is for people.
 type Condition struct {
-	State string  // the state that it leads to; or "rehabilitated"
+	State State   // the state that it leads to; or "rehabilitated"
 	What  string  // such as "helpful observations"
 	Have  float64 // shares and rates are in [0, 1]
 	// how Have must compare with Need: "at least", "at most", "more than" or "less than"
@@ -70,12 +70,12 @@ type Condition struct {
 }
 
 // rehabilitated stands for the state of a pattern whose inversion has ended.
-const rehabilitated string = "rehabilitated"
+const rehabilitated State = "rehabilitated"
 
 // tolerance is how far rounding alone may move a number.
 const tolerance = 1e-9
 
-func newCondition(s string, what string, have float64, bound string, need float64) Condition {
+func newCondition(s State, what string, have float64, bound string, need float64) Condition {
 	c := Condition{State: s, What: what, Have: have, Bound: bound, Need: need}
 	switch bound {
 	case "at least":
@@ -122,12 +122,12 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 	}
 	ratio := harmfulShare(t)
 	all := append(make([]Condition, 0, 9), // room for those of an inversion
-		newCondition(established, "observations", float64(t.Positive.N+t.Negative.N), "at least",
+		newCondition(Established, "observations", float64(t.Positive.N+t.Negative.N), "at least",
 			float64(m.MinFeedback)),
-		newCondition(deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(proven, "helpful observations", float64(t.Positive.N), "at least",
+		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
+		newCondition(Proven, "helpful observations", float64(t.Positive.N), "at least",
 			float64(m.MinHelpful)),
-		newCondition(proven, "a harmful share", ratio, "less than", m.MaxHarmful))
+		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful))
 	if t.Positive.N > 0 {
 		all = append(all, m.recent(t, now))
 	}
@@ -136,28 +136,28 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 
 // recent is the one condition that depends on the time.
 func (m *maturity) recent(t *evidence.Tally, now time.Time) Condition {
-	return newCondition(proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())),
+	return newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())),
 		"at most", days(m.Recency))
 }
 
 // stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and
 // established.
-func stateOf(conditions []Condition) string {
-	met := func(s string) bool {
+func stateOf(conditions []Condition) State {
+	met := func(s State) bool {
 		return !slices.ContainsFunc(conditions, func(c Condition) bool {
 			return c.State == s &&
 				!c.Met
 		})
 	}
 	switch {
-	case !met(established):
-		return candidateState
-	case met(deprecated):
-		return deprecated
-	case met(proven):
-		return proven
+	case !met(Established):
+		return Candidate
+	case met(Deprecated):
+		return Deprecated
+	case met(Proven):
+		return Proven
 	default:
-		return established
+		return Established
 	}
 }
 
@@ -198,12 +198,12 @@ func literalConditions(m *maturity, t *evidence.Tally, now time.Time) []Conditio
 		ratio = harmfulMass(s) / total
 	}
 	return []Condition{
-		newCondition(established, "a faded mass", total, "at least",
+		newCondition(Established, "a faded mass", total, "at least",
 			float64(m.MinFeedback)-literalSlack),
-		newCondition(deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(proven, "a faded helpful mass", s.Reward, "at least",
+		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
+		newCondition(Proven, "a faded helpful mass", s.Reward, "at least",
 			float64(m.MinHelpful)-literalSlack),
-		newCondition(proven, "a harmful share", ratio, "less than", m.MaxHarmful),
+		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful),
 	}
 }
 
@@ -262,7 +262,7 @@ func percent(part, whole uint64) uint64 {
 
 // warn changes anti into the anti-pattern of a pattern with these observations.
 func warn(anti, of *Pattern, c Observations) {
-	anti.ID, anti.Anti, anti.State, anti.Twin = antiPrefix+of.ID, true, inverted, of.ID
+	anti.ID, anti.Anti, anti.State, anti.Twin = antiPrefix+of.ID, true, Inverted, of.ID
 	anti.Reason = c.reason()
 	about := strings.TrimRight(stripPrefixes(of.Content), ". \t\n")
 	room := maxContent - len(avoid) - len(anti.Reason) - len(". …")

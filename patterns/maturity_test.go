@@ -17,7 +17,7 @@ func TestMaturity(t *testing.T) {
 	for _, v := range readJSON[[]struct {
 		Name             string
 		Events           []vectorEvent
-		Default, Literal string
+		Default, Literal patterns.State
 	}](t, "testdata/maturity.json") {
 		t.Run(v.Name, func(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
@@ -37,7 +37,7 @@ func TestMaturity(t *testing.T) {
 				}
 				s := w.standing("p")
 				assert.Equal(t, want, s.State)
-				assert.Equal(t, map[string]float64{"candidate": 0.5, "established": 1,
+				assert.Equal(t, map[patterns.State]float64{"candidate": 0.5, "established": 1,
 					"proven": 1.5, "deprecated": 0}[want], s.Multiplier)
 				assert.Equal(t, want, s.Pattern.State, "what is stored was settled")
 			})
@@ -47,9 +47,9 @@ func TestMaturity(t *testing.T) {
 
 func TestFadedCounts(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	w.feedPattern("p", "helpful", 1, 0)
-	w.feedPattern("p", "helpful", 1, 90)
-	w.feedPattern("p", "harmful", 1, 180)
+	w.feedPattern("p", patterns.Helpful, 1, 0)
+	w.feedPattern("p", patterns.Helpful, 1, 90)
+	w.feedPattern("p", patterns.Harmful, 1, 180)
 	s := w.standing("p")
 	assert.InDelta(t, 1.5, s.Helpful, 1e-9)
 	assert.InDelta(t, 0.25, s.Harmful, 1e-9)
@@ -59,24 +59,24 @@ func TestFadedCounts(t *testing.T) {
 // TestProvenNeedsRecentHelp is what an old record is worth: a pattern must go on helping.
 func TestProvenNeedsRecentHelp(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	w.feedPattern("p", "helpful", 20, 0)
+	w.feedPattern("p", patterns.Helpful, 20, 0)
 	w.clock.Advance(90 * day)
-	assert.Equal(t, "proven", w.standing("p").State)
+	assert.Equal(t, patterns.Proven, w.standing("p").State)
 	w.clock.Advance(time.Millisecond)
-	assert.Equal(t, "established", w.standing("p").State)
-	assert.Equal(t, "proven", w.standing("p").Pattern.State,
+	assert.Equal(t, patterns.Established, w.standing("p").State)
+	assert.Equal(t, patterns.Proven, w.standing("p").Pattern.State,
 		"stored is what it was when something was last heard")
 
-	w.feedPattern("p", "harmful", 1, 0)
-	assert.Equal(t, "established", w.standing("p").State, "harm does not confirm")
-	w.feedPattern("p", "helpful", 1, 0)
-	assert.Equal(t, "proven", w.standing("p").State)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
+	assert.Equal(t, patterns.Established, w.standing("p").State, "harm does not confirm")
+	w.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.Equal(t, patterns.Proven, w.standing("p").State)
 
 	short := newWorld(t, patterns.Tuned(patterns.Config{},
 		patterns.Tuning{Maturity: patterns.Maturity{Recency: day}}))
-	short.feedPattern("p", "helpful", 9, 0)
+	short.feedPattern("p", patterns.Helpful, 9, 0)
 	short.clock.Advance(25 * time.Hour)
-	assert.Equal(t, "established", short.standing("p").State)
+	assert.Equal(t, patterns.Established, short.standing("p").State)
 }
 
 // TestStatesByTime lets time pass without any feedback: in our arithmetic a pattern goes from
@@ -84,17 +84,17 @@ func TestProvenNeedsRecentHelp(t *testing.T) {
 func TestStatesByTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, patterns.Config{})
-		w.feedPattern("p", "helpful", rapid.IntRange(0, 12).Draw(rt, "helpful"),
+		w.feedPattern("p", patterns.Helpful, rapid.IntRange(0, 12).Draw(rt, "helpful"),
 			rapid.Float64Range(0, 200).Draw(rt, "age"))
-		w.feedPattern("p", "harmful", rapid.IntRange(1, 4).Draw(rt, "harmful"),
+		w.feedPattern("p", patterns.Harmful, rapid.IntRange(1, 4).Draw(rt, "harmful"),
 			rapid.Float64Range(0, 200).Draw(rt, "harm's age"))
 		before := w.standing("p")
 		for range 5 {
 			w.clock.Advance(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "days")) * day)
 			now := w.standing("p")
 			if before.State != now.State {
-				assert.Equal(rt, [2]string{"proven", "established"},
-					[2]string{before.State, now.State})
+				assert.Equal(rt, [2]patterns.State{patterns.Proven, patterns.Established},
+					[2]patterns.State{before.State, now.State})
 			}
 			assert.InDelta(rt, before.HarmfulShare, now.HarmfulShare, 1e-12, "a share does not fade")
 			assert.LessOrEqual(rt, now.Helpful, before.Helpful)
@@ -114,7 +114,7 @@ func TestMaturityAgainstAnOracle(t *testing.T) {
 		w := newWorld(t, patterns.Tuned(patterns.Config{},
 			patterns.Tuning{Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}}))
 		var all []seen
-		oracle := func() string {
+		oracle := func() patterns.State {
 			var helpful int
 			var mass, harmful float64
 			var last time.Time
@@ -132,20 +132,20 @@ func TestMaturityAgainstAnOracle(t *testing.T) {
 			}
 			switch share := harmful / mass; {
 			case len(all) < 3:
-				return "candidate"
+				return patterns.Candidate
 			case share > 0.3+1e-9:
-				return "deprecated"
+				return patterns.Deprecated
 			case helpful >= 5 && share < 0.15-1e-9 && w.clock.Now().Sub(last) <= 90*day:
-				return "proven"
+				return patterns.Proven
 			default:
-				return "established"
+				return patterns.Established
 			}
 		}
 		for range rapid.IntRange(1, 15).Draw(rt, "n") {
 			o := seen{rapid.IntRange(0, 5).Draw(rt, "helpful") > 0, w.clock.Now()}
-			class := "harmful"
+			class := patterns.Harmful
 			if o.helpful {
-				class = "helpful"
+				class = patterns.Helpful
 			}
 			age := rapid.IntRange(0, 120).Draw(rt, "age")
 			o.at = o.at.Add(-time.Duration(age) * day)
@@ -166,22 +166,22 @@ func TestLiteralTimes(t *testing.T) {
 		established, unsure float64
 	}{{5, 0.26, 66.8}, {6, 23.9, 90.4}, {10, 90.3, 156.8}, {20, 180.3, 246.8}} {
 		w := newWorld(t, patterns.SpecConfig())
-		w.feedPattern("p", "helpful", v.n, 0)
-		at := func(days float64) string {
+		w.feedPattern("p", patterns.Helpful, v.n, 0)
+		at := func(days float64) patterns.State {
 			w.clock.since.Store(int64(days * float64(day)))
 			return w.standing("p").State
 		}
-		assert.Equal(t, "proven", at(v.established-0.1))
-		assert.Equal(t, "established", at(v.established+0.1))
-		assert.Equal(t, "established", at(v.unsure-0.1))
-		assert.Equal(t, "candidate", at(v.unsure+0.1))
+		assert.Equal(t, patterns.Proven, at(v.established-0.1))
+		assert.Equal(t, patterns.Established, at(v.established+0.1))
+		assert.Equal(t, patterns.Established, at(v.unsure-0.1))
+		assert.Equal(t, patterns.Candidate, at(v.unsure+0.1))
 	}
 	w := newWorld(t, patterns.SpecConfig())
-	w.feedPattern("p", "helpful", 2, 0)
-	w.feedPattern("p", "harmful", 1, 0)
-	require.Equal(t, "deprecated", w.standing("p").State)
+	w.feedPattern("p", patterns.Helpful, 2, 0)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
+	require.Equal(t, patterns.Deprecated, w.standing("p").State)
 	w.clock.Advance(day)
-	assert.Equal(t, "candidate", w.standing("p").State, "by the clock alone")
+	assert.Equal(t, patterns.Candidate, w.standing("p").State, "by the clock alone")
 }
 
 func TestLastValidated(t *testing.T) {
@@ -193,12 +193,12 @@ func TestLastValidated(t *testing.T) {
 			return err == nil
 		}())
 		assert.True(t, w.standing("p").LastValidated.IsZero())
-		w.feedPattern("p", "harmful", 1, 3)
+		w.feedPattern("p", patterns.Harmful, 1, 3)
 		s := w.standing("p")
 		assert.Equal(t, start.Add(-3*day), s.LastFeedback)
 		assert.Equal(t, !cfg.Tune().Literal, s.LastValidated.IsZero(),
 			"in the design any feedback validates")
-		w.feedPattern("p", "helpful", 1, 9)
+		w.feedPattern("p", patterns.Helpful, 1, 9)
 		s = w.standing("p")
 		assert.Equal(t, start.Add(-3*day), s.LastFeedback)
 		if cfg.Tune().Literal {
@@ -213,18 +213,18 @@ func TestEachRuleOfMaturityAlone(t *testing.T) {
 	state := func(m patterns.Maturity, helpful, harmful int, daysAgo float64) patterns.Standing {
 		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Maturity: m,
 			Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}}))
-		w.feedPattern("p", "helpful", helpful, daysAgo)
-		w.feedPattern("p", "harmful", harmful, daysAgo)
+		w.feedPattern("p", patterns.Helpful, helpful, daysAgo)
+		w.feedPattern("p", patterns.Harmful, harmful, daysAgo)
 		return w.standing("p")
 	}
-	assert.Equal(t, "established", state(patterns.Maturity{MinFeedback: 1}, 1, 0, 0).State)
-	assert.Equal(t, "proven", state(patterns.Maturity{MinHelpful: 3}, 3, 0, 0).State)
-	assert.Equal(t, "proven", state(patterns.Maturity{MaxHarmful: 0.25}, 5, 1, 0).State)
-	assert.Equal(t, "established", state(patterns.Maturity{Deprecation: 0.5}, 2, 1, 0).State)
+	assert.Equal(t, patterns.Established, state(patterns.Maturity{MinFeedback: 1}, 1, 0, 0).State)
+	assert.Equal(t, patterns.Proven, state(patterns.Maturity{MinHelpful: 3}, 3, 0, 0).State)
+	assert.Equal(t, patterns.Proven, state(patterns.Maturity{MaxHarmful: 0.25}, 5, 1, 0).State)
+	assert.Equal(t, patterns.Established, state(patterns.Maturity{Deprecation: 0.5}, 2, 1, 0).State)
 }
 
 func TestAShareDoesNotReadAsTheBoundThatItMisses(t *testing.T) {
-	g := patterns.Condition{State: "proven", What: "a harmful share", Have: 0.14974,
+	g := patterns.Condition{State: patterns.Proven, What: "a harmful share", Have: 0.14974,
 		Bound: "less than", Need: 0.15, Met: true}
 	assert.Equal(t, "proven needs a harmful share: less than 15%, has 14.97%: met", g.String())
 }

@@ -59,7 +59,7 @@ func TestObserverIsToldOfEvidence(t *testing.T) {
 	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "outcome",
 		ID: "o"}}, told.since())
 
-	rating := patterns.Rating{ID: "r", Pattern: "p", Class: "harmful", Strength: 0.5}
+	rating := patterns.Rating{ID: "r", Pattern: "p", Class: patterns.Harmful, Strength: 0.5}
 	for range 2 {
 		_, err := w.Rate(ctx, rating)
 		require.NoError(t, err)
@@ -93,25 +93,25 @@ func changes(all []heed.Notice) (rest []heed.Notice) {
 
 func TestObserverIsToldOfChanges(t *testing.T) {
 	w, told := observed(t, patterns.Config{})
-	w.feedPattern("p", "helpful", 2, 0)
+	w.feedPattern("p", patterns.Helpful, 2, 0)
 	assert.Empty(t, changes(told.since()))
-	w.feedPattern("p", "helpful", 1, 0)
+	w.feedPattern("p", patterns.Helpful, 1, 0)
 	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: start, Subject: "p"}},
 		changes(told.since()), "it is established")
-	w.feedPattern("p", "helpful", 2, 0)
-	require.Equal(t, "proven", w.standing("p").State)
+	w.feedPattern("p", patterns.Helpful, 2, 0)
+	require.Equal(t, patterns.Proven, w.standing("p").State)
 	assert.Empty(t, changes(told.since()), "it was in use before")
-	w.feedPattern("p", "harmful", 3, 0)
+	w.feedPattern("p", patterns.Harmful, 3, 0)
 	retired := changes(told.since())
 	require.Len(t, retired, 1)
 	assert.Equal(t, "p", retired[0].(heed.Retired).Subject)
 	assert.Contains(t, retired[0].(heed.Retired).Reason, "a harmful share of 37.5%")
 
-	w.feedPattern("bad", "harmful", 3, 0)
+	w.feedPattern("bad", patterns.Harmful, 3, 0)
 	const why = "Failed 3/3 times (100% failure rate)"
 	assert.Equal(t, []heed.Notice{heed.Harmful{Component: component, At: start, Subject: "bad",
 		Reason: why}}, changes(told.since()))
-	w.feedPattern("turned", "helpful", 3, 0)
+	w.feedPattern("turned", patterns.Helpful, 3, 0)
 	for range 5 {
 		w.record(bad("turned"))
 	}
@@ -126,9 +126,9 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 func TestObserverIsToldOfAnInversionOfWhatWasRecommended(t *testing.T) {
 	w, told := observed(t, patterns.Tuned(patterns.Config{},
 		patterns.Tuning{Inversion: patterns.Inversion{FailureRatio: 0.25}}))
-	w.feedPattern("p", "helpful", 3, 0)
+	w.feedPattern("p", patterns.Helpful, 3, 0)
 	told.since()
-	w.feedPattern("p", "harmful", 1, 0)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
 	const why = "Failed 1/4 times (25% failure rate)"
 	assert.Equal(t, []heed.Notice{
 		heed.Harmful{Component: component, At: start, Subject: "p", Reason: why},
@@ -154,8 +154,8 @@ func TestObserverIsToldOfDecisionsWithoutTheirWords(t *testing.T) {
 
 func TestObserverIsToldOfSweeps(t *testing.T) {
 	w, told := observed(t, patterns.Config{})
-	w.feedPattern("p", "helpful", 3, 0)
-	w.feedPattern("q", "helpful", 1, 0)
+	w.feedPattern("p", patterns.Helpful, 3, 0)
+	w.feedPattern("q", patterns.Helpful, 1, 0)
 	w.clock.Advance(100 * day)
 	told.since()
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
@@ -165,7 +165,7 @@ func TestObserverIsToldOfSweeps(t *testing.T) {
 			Reason: "archived, as nothing was heard of it since 2026-01-01"},
 		heed.Swept{Component: component, At: now, Count: 2},
 	}, told.since())
-	w.feedPattern("p", "helpful", 1, 0)
+	w.feedPattern("p", patterns.Helpful, 1, 0)
 	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: now, Subject: "p"}},
 		changes(told.since()), "back from the archive")
 	w.clock.Advance(day)

@@ -20,13 +20,16 @@ type PatternID string
 // follows.
 const antiPrefix = "anti-"
 
+// A State is where a pattern stands in its life. Unknown states survive.
+type State string
+
 // The states of a pattern.
 const (
-	candidateState = "candidate"   // too little is known
-	established    = "established" // it has a record
-	proven         = "proven"      // it has a good record, and recently so
-	deprecated     = "deprecated"  // it does harm too often
-	inverted       = "inverted"    // it failed so often that its anti-pattern warns of it
+	Candidate   State = "candidate"   // too little is known
+	Established State = "established" // it has a record
+	Proven      State = "proven"      // it has a good record, and recently so
+	Deprecated  State = "deprecated"  // it does harm too often
+	Inverted    State = "inverted"    // it failed so often that its anti-pattern warns of it
 )
 
 // A Pattern is what a store keeps of a way of doing things. [Recorder.Standing] adds what it has
@@ -44,17 +47,16 @@ type Pattern struct {
 	// was made of. It stays when the pattern is rehabilitated.
 	Twin PatternID `json:"twin,omitempty"`
 
-	// State is its state when it was last stored: "candidate", "established", "proven", "deprecated"
-	// or, of an anti-pattern, "inverted". Unknown states survive.
-	State string `json:"state"`
-	// Override is the state that somebody gave it by hand, proven or deprecated, and By is who
+	// State is its state when it was last stored. That of an anti-pattern is [Inverted].
+	State State `json:"state"`
+	// Override is the state that somebody gave it by hand, [Proven] or [Deprecated], and By is who
 	// did. It holds until [Recorder.Reset]. Empty: nobody did.
-	Override string `json:"override,omitempty"`
-	By       By     `json:"by,omitzero"`
+	Override State `json:"override,omitempty"`
+	By       By    `json:"by,omitzero"`
 	// Base are the observations that it had when it was last rehabilitated. They no longer count
 	// towards an inversion.
 	Base Observations `json:"base"`
-	// inverted are the observations that it had when it was last inverted.
+	// Inverted are the observations that it had when it was last inverted.
 	Inverted Observations `json:"inverted"`
 	// NoRoom reports that the store refused its anti-pattern, because there are as many patterns as
 	// there may be. It is then deprecated and not inverted. The next evidence tries to invert it
@@ -101,8 +103,8 @@ type By struct {
 type Transition struct {
 	ID      string    `json:"id"` // counts once
 	Pattern PatternID `json:"pattern"`
-	From    string    `json:"from"`
-	To      string    `json:"to"` // the same as From if the pattern was archived, or came back from the archive
+	From    State     `json:"from"`
+	To      State     `json:"to"` // the same as From if the pattern was archived, or came back from the archive
 	At      time.Time `json:"at"`
 	Actor   string    `json:"actor,omitempty"` // who wanted it; empty if the evidence did
 	Cause   string    `json:"cause"`

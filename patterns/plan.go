@@ -21,7 +21,7 @@ type Precedent struct {
 	Description string
 	Similarity  float64 // in [0, 1]
 	Strategy    PatternID
-	Class       string
+	Class       Class
 	Result      string // how it went, for people
 }
 
@@ -67,7 +67,7 @@ func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 		switch {
 		case s.Pattern.Anti:
 			plan.AntiPatterns = append(plan.AntiPatterns, s)
-		case s.State == deprecated:
+		case s.State == Deprecated:
 			plan.Deprecated = append(plan.Deprecated, s)
 		default:
 			plan.Patterns = append(plan.Patterns, s)
@@ -88,7 +88,7 @@ const mostPlanned = 100
 type rank struct {
 	id    PatternID
 	from  *reading
-	list  string // established for proven ones too
+	list  State // Established for proven ones too
 	order [3]float64
 }
 
@@ -101,7 +101,7 @@ func (r rank) compare(o rank) int {
 // are not among them.
 func (r *Recorder) planned(p *pastPatterns) (all []Standing) {
 	now := r.cfg.Now()
-	lists := make(map[string]*best)
+	lists := make(map[State]*best)
 	for _, one := range p.prospects {
 		k, ok := r.rank(one, now)
 		if !ok {
@@ -128,19 +128,19 @@ func (r *Recorder) rank(p *prospect, now time.Time) (k rank, ok bool) {
 	state := p.state(r, now)
 	rate := p.tally.At(evidence.InstantOf(now)).Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
 	counts := countsOf(&p.tally)
-	k = rank{p.id, p.from, state, [3]float64{multiplier(state), rate, float64(counts.total())}}
+	k = rank{p.id, p.from, state, [3]float64{state.multiplier(), rate, float64(counts.total())}}
 	switch {
 	case p.anti:
-		k.list, k.order[0] = inverted, float64(counts.Failures)
-	case state == proven:
-		k.list = established
+		k.list, k.order[0] = Inverted, float64(counts.Failures)
+	case state == Proven:
+		k.list = Established
 	}
 	return k, p.anti || r.plans(state)
 }
 
 // plans reports whether plans have patterns in a state.
-func (r *Recorder) plans(s string) bool {
-	return s == established || s == proven || s == deprecated && r.cfg.Warnings
+func (r *Recorder) plans(s State) bool {
+	return s == Established || s == Proven || s == Deprecated && r.cfg.Warnings
 }
 
 // similar asks the host's own function for past tasks, if there is one.
@@ -176,7 +176,7 @@ func (p *Plan) Prompt() (text string, recommended, warned []PatternID) {
 	sections := slices.DeleteFunc([]string{similarSection(p.Similar), ways, warning},
 		func(s string) bool { return s == "" })
 	for _, s := range append(shown, avoided...) {
-		if s.Pattern.Anti || s.State == deprecated {
+		if s.Pattern.Anti || s.State == Deprecated {
 			warned = append(warned, s.Pattern.ID)
 		} else {
 			recommended = append(recommended, s.Pattern.ID)
@@ -245,13 +245,13 @@ func list(before string, size *SectionSize, all []*Standing, write func(*Standin
 // is known.
 func maturitySections(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	for _, section := range []struct {
-		state  string
+		state  State
 		before string
 	}{
-		{proven, "## Proven Patterns\n\nThese patterns consistently work well:\n\n"},
-		{established, "## Established Patterns\n\nThese patterns have track records:\n\n"},
-		{candidateState, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
-		{deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track " +
+		{Proven, "## Proven Patterns\n\nThese patterns consistently work well:\n\n"},
+		{Established, "## Established Patterns\n\nThese patterns have track records:\n\n"},
+		{Candidate, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
+		{Deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track " +
 			"records:\n\n"},
 	} {
 		all := pointers(patterns, func(s *Standing) bool { return s.State == section.state })
@@ -293,12 +293,12 @@ func (s *Standing) label() string {
 		return "[LIMITED DATA - 1 observation]"
 	case n < 3:
 		return fmt.Sprintf("[LIMITED DATA - %d observations]", n)
-	case s.State == established:
+	case s.State == Established:
 		return fmt.Sprintf("[ESTABLISHED - %d%% helpful, %d%% harmful from %d observations]", helpful,
 			harmful, n)
-	case s.State == proven:
+	case s.State == Proven:
 		return fmt.Sprintf("[PROVEN - %d%% helpful from %d observations]", helpful, n)
-	case s.State == deprecated || s.State == inverted:
+	case s.State == Deprecated || s.State == Inverted:
 		return fmt.Sprintf("[DEPRECATED - %d%% harmful, avoid using]", harmful)
 	default:
 		return fmt.Sprintf("[CANDIDATE - %d observations, needs more data]", n)
@@ -324,8 +324,8 @@ func errorSection(all []TaskError, size SectionSize) (text string, ids []string)
 	if from == len(all) {
 		return "", nil
 	}
-	var types []string
-	groups := make(map[string][]string)
+	var types []ErrorType
+	groups := make(map[ErrorType][]string)
 	for i := range all[from:] {
 		e := &all[from+i]
 		if !slices.Contains(types, e.Type) {

@@ -32,11 +32,11 @@ type prospect struct {
 	anti  bool
 	tally evidence.Tally
 	// recent and lapsed are its states while it is not long since it helped, and afterwards.
-	recent, lapsed string
+	recent, lapsed State
 	literal        *Pattern // whose state depends on the time in other ways, or nil
 }
 
-func (p *prospect) state(r *Recorder, now time.Time) string {
+func (p *prospect) state(r *Recorder, now time.Time) State {
 	switch {
 	case p.literal != nil:
 		return r.stateAt(*p.literal, p.tally, now)
@@ -48,7 +48,7 @@ func (p *prospect) state(r *Recorder, now time.Time) string {
 }
 
 // stateAt returns the state that a pattern has at a moment.
-func (r *Recorder) stateAt(p Pattern, t evidence.Tally, now time.Time) string {
+func (r *Recorder) stateAt(p Pattern, t evidence.Tally, now time.Time) State {
 	r.advance(&p, &t, now)
 	return p.State
 }

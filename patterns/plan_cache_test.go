@@ -46,7 +46,7 @@ func TestPlansAreOfNow(t *testing.T) {
 				o.Description = fmt.Sprint("move part ", i%7, " of the page ", i%5)
 				other.record(o)
 			case n < 10:
-				class := []string{"helpful", "harmful"}[rng.IntN(2)]
+				class := []patterns.Class{patterns.Helpful, patterns.Harmful}[rng.IntN(2)]
 				other.feed(patterns.Rating{Pattern: id(), Class: class}, float64(rng.IntN(100)))
 			case n < 12:
 				_, _ = other.Define(ctx, patterns.Pattern{ID: id(), Content: fmt.Sprint("way ", i),
@@ -125,7 +125,7 @@ func TestPlansOfManyAreOfNow(t *testing.T) {
 func TestAPlanIsOneRead(t *testing.T) {
 	counted := &storetest.Failing{Store: newStore(t, nil)}
 	w := newWorld(t, patterns.Config{Store: counted})
-	w.feedPattern("p", "helpful", 5, 0)
+	w.feedPattern("p", patterns.Helpful, 5, 0)
 	plan := func() int {
 		before := counted.Calls()
 		_, err := w.Plan(ctx, "task")
@@ -134,7 +134,7 @@ func TestAPlanIsOneRead(t *testing.T) {
 	}
 	require.Equal(t, 4, plan())
 	require.Equal(t, 1, plan())
-	w.feedPattern("p", "helpful", 1, 0)
+	w.feedPattern("p", patterns.Helpful, 1, 0)
 	require.Equal(t, 2, plan(), "no task has changed, and one pattern")
 	require.Equal(t, 1, plan())
 	w.record(good("p", "q"))
@@ -143,7 +143,7 @@ func TestAPlanIsOneRead(t *testing.T) {
 	cfg := patterns.Config{Store: counted, Now: w.clock.Now}
 	other := newWorld(t, cfg)
 	other.next = w.next
-	other.feedPattern("p", "harmful", 1, 0)
+	other.feedPattern("p", patterns.Harmful, 1, 0)
 	require.Equal(t, 3, plan(), "somebody else has changed any of them")
 	require.Equal(t, 1, plan())
 }

@@ -81,11 +81,11 @@ func TestPlanIsConfigurable(t *testing.T) {
 	}
 	w := newWorld(t, patterns.Config{Similar: host, Warnings: true})
 	for i := range 3 {
-		w.feedPattern(patterns.PatternID(fmt.Sprint("proven-", i)), "helpful", 5, 0)
-		w.feedPattern(patterns.PatternID(fmt.Sprint("inverted-", i)), "harmful", 3, 0)
+		w.feedPattern(patterns.PatternID(fmt.Sprint("proven-", i)), patterns.Helpful, 5, 0)
+		w.feedPattern(patterns.PatternID(fmt.Sprint("inverted-", i)), patterns.Harmful, 3, 0)
 	}
-	w.feedPattern("deprecated", "helpful", 2, 0)
-	w.feedPattern("deprecated", "harmful", 1, 0)
+	w.feedPattern("deprecated", patterns.Helpful, 2, 0)
+	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
 	plan, err := w.Plan(ctx, "a\n# b")
 	require.NoError(t, err)
 	assert.Equal(t, 5, asked)
@@ -125,7 +125,7 @@ func TestPlanSurvivesItsHost(t *testing.T) {
 		},
 	} {
 		w := newWorld(t, patterns.Config{Similar: similar})
-		w.feedPattern("p", "helpful", 5, 0)
+		w.feedPattern("p", patterns.Helpful, 5, 0)
 		plan, err := w.Plan(ctx, "task")
 		assert.ErrorContains(t, err, what)
 		assert.Len(t, plan.Patterns, 1, "the rest of the plan is there")
@@ -134,8 +134,8 @@ func TestPlanSurvivesItsHost(t *testing.T) {
 
 func TestStandingIsExplained(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	w.feedPattern("p", "helpful", 4, 30)
-	w.feedPattern("p", "harmful", 1, 0)
+	w.feedPattern("p", patterns.Helpful, 4, 30)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
 	why := w.standing("p")
 	assert.Equal(t, `"p" is established, with a multiplier of 1
 4 helpful and 1 harmful observations, with masses of 3.175 and 1.000 now
@@ -149,7 +149,7 @@ inverted needs observations: at least 3, has 5: met
 inverted needs a failure rate: at least 60%, has 20%: missed
 `, why.String())
 
-	w.feedPattern("bad", "harmful", 3, 0)
+	w.feedPattern("bad", patterns.Harmful, 3, 0)
 	why = w.standing("bad")
 	assert.Contains(t, why.String(), "\"bad\" is inverted, with a multiplier of 0\n")
 	assert.Contains(t, why.String(), "inverted needs a failure rate: at least 60%, has 100%: met\n")
@@ -178,9 +178,9 @@ inverted needs a failure rate: at least 60%, has 20%: missed
 	assert.Contains(t, why.String(), "by hand: ada wanted it proven, \"seen it work\"\n")
 
 	literal := newWorld(t, patterns.SpecConfig())
-	literal.feedPattern("p", "helpful", 3, 1)
+	literal.feedPattern("p", patterns.Helpful, 3, 1)
 	why = literal.standing("p")
-	assert.Equal(t, "candidate", why.State)
+	assert.Equal(t, patterns.Candidate, why.State)
 	assert.Contains(t, why.String(),
 		"established needs a faded mass: at least 2.990, has 2.977: missed\n")
 }
@@ -191,10 +191,10 @@ func TestCriterionIsExplained(t *testing.T) {
 	assert.Equal(t, 0.5, c.Effective)
 	assert.Equal(t, "the prior's, as there are fewer than 3 observations", c.Reason)
 	for range 12 {
-		w.feed(patterns.Rating{Criterion: "type_safe", Class: "helpful"}, 0)
+		w.feed(patterns.Rating{Criterion: "type_safe", Class: patterns.Helpful}, 0)
 	}
 	for range 3 {
-		w.feed(patterns.Rating{Criterion: "type_safe", Class: "harmful"}, 0)
+		w.feed(patterns.Rating{Criterion: "type_safe", Class: patterns.Harmful}, 0)
 	}
 	c = w.criterion("type_safe")
 	assert.InDelta(t, 0.765, c.Effective, 0.001)
@@ -202,7 +202,7 @@ func TestCriterionIsExplained(t *testing.T) {
 	assert.Equal(t, `[deprecated needs observations: at least 3, has 15: met deprecated needs a harmful share: more than 30%, has 20%: missed]`,
 		fmt.Sprint(c.Conditions))
 	literal := newWorld(t, patterns.SpecConfig())
-	literal.feed(patterns.Rating{Criterion: "c", Class: "helpful"}, 0)
+	literal.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 0)
 	assert.Equal(t, 1., literal.criterion("c").Effective)
 	assert.Equal(t, "helpful/(helpful+harmful), and never below the floor of 0.1",
 		literal.criterion("c").Reason)
@@ -267,7 +267,7 @@ func TestTheLoopCloses(t *testing.T) {
 			_, warnings, err := w.Rank(ctx, contenders)
 			require.NoError(t, err)
 			require.Len(t, warnings, 1)
-			assert.Equal(t, "inverted", warnings[0].State)
+			assert.Equal(t, patterns.Inverted, warnings[0].State)
 			c := w.criterion("no_bugs")
 			assert.EqualValues(t, 6, c.HelpfulCount)
 			assert.EqualValues(t, 3, c.HarmfulCount)

@@ -54,19 +54,19 @@ func TestReads(t *testing.T) {
 		"PatternStorage.getByTag":        {2, standings(patterns.PatternQuery{Tag: "go"})},
 		"PatternStorage.findByContent":   {2, standings(patterns.PatternQuery{Content: "FILE type"})},
 		"MaturityStorage.getByState": {2, standings(
-			patterns.PatternQuery{State: "inverted"})},
+			patterns.PatternQuery{State: patterns.Inverted})},
 		"ErrorStorage.getByBead": {2, len(
 			errorsOf(patterns.HistoryQuery{About: "bead-1"}).Errors)},
 		"ErrorStorage.getAll": {2, len(errorsOf(patterns.HistoryQuery{}).Errors)},
 		"ErrorStorage.getUnresolved": {1, errorsOf(
 			patterns.HistoryQuery{About: "bead-1"}).Unresolved},
 		"errorAccumulator.getErrorStats": {2, errorsOf(
-			patterns.HistoryQuery{About: "bead-1"}).ByType["unknown"]},
+			patterns.HistoryQuery{About: "bead-1"}).ByType[patterns.Unclassified]},
 		"the transitions of a pattern": {1, len(w.transitions("p"))},
 	} {
 		assert.Equal(t, want.want, want.got, read)
 	}
-	assert.Equal(t, "inverted", w.standing("p").State,
+	assert.Equal(t, patterns.Inverted, w.standing("p").State,
 		"PatternStorage.get and MaturityStorage.get")
 
 	kinds := map[string]evidenceOf{"FeedbackStorage.getByCriterion": {"patterns.criterion",

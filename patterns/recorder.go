@@ -292,12 +292,12 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 	if err != nil {
 		return err
 	}
-	if class == neutral && (d.r.cfg.tuning.Literal || !o.Success) {
-		class = harmful
+	if class == Neutral && (d.r.cfg.tuning.Literal || !o.Success) {
+		class = Harmful
 	}
 	one.Reward, one.Weight = rewardOf(class), 1
 	for _, id := range credited {
-		if class != neutral {
+		if class != Neutral {
 			d.observe(id, one)
 		}
 		err := d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
@@ -345,20 +345,20 @@ func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 // clearer either way.
 func (r *Recorder) strength(s Score) float64 {
 	switch {
-	case s.Class == neutral:
+	case s.Class == Neutral:
 		return 0
-	case s.Class == harmful && !r.cfg.tuning.Literal:
+	case s.Class == Harmful && !r.cfg.tuning.Literal:
 		return float64(100-s.Value) / 100
 	default:
 		return float64(s.Value) / 100
 	}
 }
 
-func rewardOf(c string) float64 {
+func rewardOf(c Class) float64 {
 	switch c {
-	case helpful:
+	case Helpful:
 		return 1
-	case harmful:
+	case Harmful:
 		return 0
 	default:
 		return 0.5
@@ -403,10 +403,10 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 	now := stored(r.cfg.Now())
 	p = Pattern{
 		ID: p.ID, Anti: p.Anti, Content: p.Content, Tags: slices.Clone(p.Tags), Reason: p.Reason,
-		State: candidateState, CreatedAt: now, UpdatedAt: now,
+		State: Candidate, CreatedAt: now, UpdatedAt: now,
 	}
 	if p.Anti {
-		p.State = inverted
+		p.State = Inverted
 	}
 	return p, p.validate()
 }
@@ -419,9 +419,8 @@ type Rating struct {
 	// Criterion or Pattern is rated: one of them.
 	Criterion string
 	Pattern   PatternID
-	// Class is "helpful", "neutral" or "harmful". A neutral rating is remembered by its id and is no
-	// evidence.
-	Class string
+	// Class is what it says. A neutral rating is remembered by its id and is no evidence.
+	Class Class
 	// Strength is how much evidence it is, in (0, 1]. 1 is one full observation.
 	Strength float64
 	// Task is the task that it is about, and Source is who gave it. Both may be empty.
@@ -450,7 +449,7 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 		Source: rating.Source, Session: rating.Task, Reward: rewardOf(rating.Class),
 		Weight: rating.Strength, At: rating.At,
 	}
-	if rating.Class == neutral {
+	if rating.Class == Neutral {
 		one.Weight = 0
 	}
 	d, err := r.change(ctx, named, func(d *draft) error {
@@ -478,7 +477,7 @@ func (g *Rating) validate(now time.Time) error {
 	switch {
 	case (g.Criterion == "") == (g.Pattern == ""):
 		return inputError("Criterion", "or Pattern must be set, and not both")
-	case g.Class != helpful && g.Class != neutral && g.Class != harmful:
+	case g.Class != Helpful && g.Class != Neutral && g.Class != Harmful:
 		return inputError("Class", "must be helpful, neutral or harmful")
 	case !(g.Strength > 0 && g.Strength <= 1):
 		return inputError("Strength", fmt.Sprintf("is %v, must be in (0, 1]", g.Strength))

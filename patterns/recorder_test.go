@@ -37,7 +37,7 @@ func TestRecordCreditsWhatIsNamed(t *testing.T) {
 		assert.Equal(t, patterns.Observations{Successes: 1, Failures: 1}, w.standing("a").Counts)
 		neutral := good("a")
 		neutral.Duration, neutral.Errors = time.Hour, 3
-		require.Equal(t, "neutral", w.record(neutral).Score.Class)
+		require.Equal(t, patterns.Neutral, w.record(neutral).Score.Class)
 		want := patterns.Observations{Successes: 1, Failures: 1}
 		if cfg.Tune().Literal {
 			want.Failures++ // the design takes whatever is not helpful for a failure
@@ -96,7 +96,7 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 		assert.EqualValues(t, 1, w.criterion("c").HelpfulCount)
 		assert.Len(t, w.standing("p").Pattern.Examples, 1)
 
-		f := patterns.Rating{ID: "f", Pattern: "p", Class: "helpful", Strength: 1}
+		f := patterns.Rating{ID: "f", Pattern: "p", Class: patterns.Helpful, Strength: 1}
 		for i := range 2 {
 			fed, err := w.Rate(ctx, f)
 			require.NoError(t, err)
@@ -136,18 +136,18 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 	assert.Empty(t, all)
 
 	for field, f := range map[string]patterns.Rating{
-		"Criterion": {ID: "1", Class: "helpful", Strength: 1},
+		"Criterion": {ID: "1", Class: patterns.Helpful, Strength: 1},
 		"Class":     {ID: "1", Criterion: "c", Class: "great", Strength: 1},
-		"Strength":  {ID: "1", Criterion: "c", Class: "helpful"},
-		"ID":        {Criterion: "c", Class: "helpful", Strength: 1},
-		"At": {ID: "1", Criterion: "c", Class: "helpful", Strength: 1,
+		"Strength":  {ID: "1", Criterion: "c", Class: patterns.Helpful},
+		"ID":        {Criterion: "c", Class: patterns.Helpful, Strength: 1},
+		"At": {ID: "1", Criterion: "c", Class: patterns.Helpful, Strength: 1,
 			At: start.Add(day)},
 	} {
 		_, err := w.Rate(ctx, f)
 		assertInputError(t, err, field)
 	}
 	_, err = w.Rate(ctx, patterns.Rating{ID: "1", Criterion: "c", Pattern: "p",
-		Class: "helpful", Strength: 1})
+		Class: patterns.Helpful, Strength: 1})
 	assertInputError(t, err, "Criterion")
 }
 
@@ -199,7 +199,7 @@ func TestConcurrentRecorders(t *testing.T) {
 	s := w.standing("p")
 	assert.Equal(t, patterns.Observations{Successes: outcomes / 4, Failures: outcomes * 3 / 4},
 		s.Counts)
-	assert.Equal(t, "inverted", s.State)
+	assert.Equal(t, patterns.Inverted, s.State)
 	anti := w.pattern("anti-p")
 	assert.Equal(t, "AVOID: p. Failed 45/60 times (75% failure rate)", anti.Content,
 		"it has the counts of today")
@@ -238,9 +238,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 func TestDefine(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	p, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by layer", Tags: []string{"go"},
-		State: "proven"})
+		State: patterns.Proven})
 	require.NoError(t, err)
-	assert.Equal(t, "candidate", p.State, "a state is earned")
+	assert.Equal(t, patterns.Candidate, p.State, "a state is earned")
 	again, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "else"})
 	require.NoError(t, err)
 	assert.Equal(t, p, again)
@@ -262,11 +262,11 @@ func TestDefine(t *testing.T) {
 	anti, err := w.Define(ctx, patterns.Pattern{ID: "no-globals", Anti: true,
 		Content: "AVOID: globals", Reason: "house rule"})
 	require.NoError(t, err)
-	assert.Equal(t, "inverted", anti.State)
+	assert.Equal(t, patterns.Inverted, anti.State)
 	for range 10 {
 		w.record(bad("no-globals"))
 	}
-	assert.Equal(t, "inverted", w.standing("no-globals").State,
+	assert.Equal(t, patterns.Inverted, w.standing("no-globals").State,
 		"an anti-pattern is not inverted")
 	w.record(good("anti-unknown"))
 	assert.True(t, w.standing("anti-unknown").Pattern.Anti)
@@ -287,10 +287,10 @@ func TestStandingsQuery(t *testing.T) {
 		}
 		return ids
 	}
-	assert.Empty(t, named(patterns.PatternQuery{State: "proven"}),
+	assert.Empty(t, named(patterns.PatternQuery{State: patterns.Proven}),
 		"it is as it is now, and not as it was stored")
 	assert.Equal(t, []patterns.PatternID{"p"}, named(
-		patterns.PatternQuery{State: "established"}))
+		patterns.PatternQuery{State: patterns.Established}))
 	assert.Equal(t, []patterns.PatternID{"p", "q"}, named(patterns.PatternQuery{Positive: true}))
 	_, err := w.Standing(ctx, "none")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -301,10 +301,10 @@ func TestRank(t *testing.T) {
 	for range 5 {
 		w.record(good("proven"))
 	}
-	w.feedPattern("established", "helpful", 3, 0)
-	w.feedPattern("deprecated", "helpful", 2, 0)
-	w.feedPattern("deprecated", "harmful", 1, 0)
-	w.feedPattern("inverted", "harmful", 3, 0)
+	w.feedPattern("established", patterns.Helpful, 3, 0)
+	w.feedPattern("deprecated", patterns.Helpful, 2, 0)
+	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
 	ranked, warnings, err := w.Rank(ctx, map[patterns.PatternID]float64{
 		"new": 0.9, "inverted": 1, "established": 0.5, "deprecated": 1, "proven": 0.4, "unused": 0.9,
 		"anti-inverted": 1,

@@ -25,7 +25,7 @@ func TestStandingsByTagAndContent(t *testing.T) {
 		_, err := w.Define(ctx, p)
 		require.NoError(t, err)
 	}
-	w.feedPattern("other", "helpful", 5, 0)
+	w.feedPattern("other", patterns.Helpful, 5, 0)
 	for _, test := range []struct {
 		query patterns.PatternQuery
 		want  string
@@ -33,7 +33,7 @@ func TestStandingsByTagAndContent(t *testing.T) {
 		{patterns.PatternQuery{}, "[no-globals tagged other]"},
 		{patterns.PatternQuery{Anti: true}, "[no-globals]"},
 		{patterns.PatternQuery{Positive: true}, "[tagged other]"},
-		{patterns.PatternQuery{State: "proven"}, "[other]"},
+		{patterns.PatternQuery{State: patterns.Proven}, "[other]"},
 		{patterns.PatternQuery{Tag: "go"}, "[tagged]"},
 		{patterns.PatternQuery{Tag: "g"}, "[]"},
 		{patterns.PatternQuery{Content: "SPLIT"}, "[tagged other]"},
@@ -57,7 +57,7 @@ func TestTransitionsOfAllPatterns(t *testing.T) {
 	for i := range 4 {
 		w.clock.Advance(time.Hour)
 		id := patterns.PatternID(fmt.Sprint("p", i%2))
-		w.feed(patterns.Rating{Pattern: id, Class: "helpful"}, 0)
+		w.feed(patterns.Rating{Pattern: id, Class: patterns.Helpful}, 0)
 		_, err := w.Promote(ctx, id, by)
 		require.NoError(t, err)
 		_, err = w.Reset(ctx, patterns.Reset{Pattern: id, By: by, KeepEvidence: true})
@@ -193,7 +193,7 @@ func TestLimits(t *testing.T) {
 	again.ID, again.Task = "0", "t"
 	dropped := w.record(again)
 	assert.True(t, dropped.Duplicate, "its entry is gone, and its id is known")
-	assert.Equal(t, "helpful", dropped.Score.Class)
+	assert.Equal(t, patterns.Helpful, dropped.Score.Class)
 	assert.Equal(t, "t", dropped.Strikes.Task)
 	assert.EqualValues(t, 3, w.standing("p").Counts.Successes)
 }

@@ -5,17 +5,20 @@ import (
 	"time"
 )
 
+// A Class is what an outcome, or somebody's rating, says of what was followed.
+type Class string
+
 // The classes.
 const (
-	helpful = "helpful"
-	neutral = "neutral" // it says nothing
-	harmful = "harmful"
+	Helpful Class = "helpful"
+	Neutral Class = "neutral" // it says nothing
+	Harmful Class = "harmful"
 )
 
 // A Score says how good an outcome was. Integers alone make it, so it is the same on every machine.
 type Score struct {
-	Value  int    `json:"value"`  // in hundredths, 0 to 100
-	Class  string `json:"class"`  // "helpful", "neutral" or "harmful"
+	Value  int    `json:"value"` // in hundredths, 0 to 100
+	Class  Class  `json:"class"`
 	Reason string `json:"reason"` // for people: the bands that gave the value
 }
 
@@ -85,11 +88,11 @@ func (o Outcome) Score() Score {
 	score := Score{Value: scoreOf(o.Success, duration, errorLevel, retryLevel)}
 	switch {
 	case score.Value >= helpfulFrom:
-		score.Class = helpful
+		score.Class = Helpful
 	case score.Value <= harmfulTo:
-		score.Class = harmful
+		score.Class = Harmful
 	default:
-		score.Class = neutral
+		score.Class = Neutral
 	}
 	score.Reason = fmt.Sprintf("%s at %d: %s, %s, %s, %s", score.Class, score.Value, result, took,
 		errors, retries)

@@ -18,7 +18,7 @@ func TestScores(t *testing.T) {
 		Errors, Retries int
 		Success         bool
 		Value           int
-		Class           string
+		Class           patterns.Class
 	}](t, "testdata/scores.json") {
 		t.Run(v.Name, func(t *testing.T) {
 			o := patterns.Outcome{Errors: v.Errors, Retries: v.Retries, Success: v.Success}
@@ -53,9 +53,9 @@ func TestScoresOfAllBands(t *testing.T) {
 						Success: success}.Score()
 					assert.Equal(t, int(math.Round(want*100)), got.Value)
 					switch got.Class {
-					case "helpful":
+					case patterns.Helpful:
 						assert.GreaterOrEqual(t, want, 0.7-1e-9)
-					case "harmful":
+					case patterns.Harmful:
 						assert.LessOrEqual(t, want, 0.4+1e-9)
 					default:
 						assert.True(t, want > 0.4 && want < 0.7)
@@ -111,9 +111,9 @@ func TestSuccessIsNeverHarmful(t *testing.T) {
 		got := o.Score()
 		assert.True(t, got.Value >= 0 && got.Value <= 100)
 		if o.Success {
-			assert.NotEqual(t, "harmful", got.Class)
+			assert.NotEqual(t, patterns.Harmful, got.Class)
 		} else {
-			assert.NotEqual(t, "helpful", got.Class)
+			assert.NotEqual(t, patterns.Helpful, got.Class)
 		}
 	})
 }

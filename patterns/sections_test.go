@@ -14,12 +14,12 @@ import (
 )
 
 // standing makes one without a store.
-func standing(content string, state string, successes, failures uint64) patterns.Standing {
+func standing(content string, state patterns.State, successes, failures uint64) patterns.Standing {
 	return patterns.Standing{
 		Pattern: patterns.Pattern{ID: patterns.PatternID(content), Content: content},
 		State:   state,
-		Multiplier: map[string]float64{"candidate": 0.5, "established": 1,
-			"proven": 1.5}[state],
+		Multiplier: map[patterns.State]float64{patterns.Candidate: 0.5, patterns.Established: 1,
+			patterns.Proven: 1.5}[state],
 		Counts:  patterns.Observations{Successes: successes, Failures: failures},
 		Helpful: float64(successes), Harmful: float64(failures),
 		Rate: float64(1+successes) / float64(2+successes+failures),
@@ -40,17 +40,17 @@ func antiPatterns(all []patterns.Standing, size patterns.SectionSize) string {
 func TestLabels(t *testing.T) {
 	for _, test := range []struct {
 		successes, failures uint64
-		state               string
+		state               patterns.State
 		want                string
 	}{
-		{0, 0, "candidate", "[LIMITED DATA - 0 observations]"},
-		{1, 0, "candidate", "[LIMITED DATA - 1 observation]"},
-		{0, 2, "deprecated", "[LIMITED DATA - 2 observations]"},
-		{12, 0, "candidate", "[CANDIDATE - 12 observations, needs more data]"},
-		{7, 3, "established", "[ESTABLISHED - 70% helpful, 30% harmful from 10 observations]"},
-		{7, 1, "established", "[ESTABLISHED - 88% helpful, 13% harmful from 8 observations]"},
-		{9, 1, "proven", "[PROVEN - 90% helpful from 10 observations]"},
-		{2, 8, "deprecated", "[DEPRECATED - 80% harmful, avoid using]"},
+		{0, 0, patterns.Candidate, "[LIMITED DATA - 0 observations]"},
+		{1, 0, patterns.Candidate, "[LIMITED DATA - 1 observation]"},
+		{0, 2, patterns.Deprecated, "[LIMITED DATA - 2 observations]"},
+		{12, 0, patterns.Candidate, "[CANDIDATE - 12 observations, needs more data]"},
+		{7, 3, patterns.Established, "[ESTABLISHED - 70% helpful, 30% harmful from 10 observations]"},
+		{7, 1, patterns.Established, "[ESTABLISHED - 88% helpful, 13% harmful from 8 observations]"},
+		{9, 1, patterns.Proven, "[PROVEN - 90% helpful from 10 observations]"},
+		{2, 8, patterns.Deprecated, "[DEPRECATED - 80% harmful, avoid using]"},
 	} {
 		s := standing("p", test.state, test.successes, test.failures)
 		assert.Contains(t, maturity([]patterns.Standing{s}, patterns.SectionSize{}),
@@ -60,11 +60,11 @@ func TestLabels(t *testing.T) {
 
 func TestMaturitySections(t *testing.T) {
 	all := []patterns.Standing{
-		standing("Split by layer", "deprecated", 1, 4),
-		standing("Try it", "candidate", 2, 0),
-		standing("Tests alongside", "proven", 20, 1),
-		standing("Types first", "established", 7, 3),
-		standing("Split by feature", "proven", 6, 0),
+		standing("Split by layer", patterns.Deprecated, 1, 4),
+		standing("Try it", patterns.Candidate, 2, 0),
+		standing("Tests alongside", patterns.Proven, 20, 1),
+		standing("Types first", patterns.Established, 7, 3),
+		standing("Split by feature", patterns.Proven, 6, 0),
 	}
 	want := `## Proven Patterns
 
@@ -112,8 +112,8 @@ func TestAntiPatternSection(t *testing.T) {
 	}{{"One file per subtask", 2, 8}, {"Split by file type", 3, 12}} {
 		_, err := w.Define(ctx, patterns.Pattern{ID: patterns.IDOf(p.content), Content: p.content})
 		require.NoError(t, err)
-		w.feedPattern(patterns.IDOf(p.content), "helpful", p.good, 0)
-		w.feedPattern(patterns.IDOf(p.content), "harmful", p.failing, 0)
+		w.feedPattern(patterns.IDOf(p.content), patterns.Helpful, p.good, 0)
+		w.feedPattern(patterns.IDOf(p.content), patterns.Harmful, p.failing, 0)
 	}
 	plan, err := w.Plan(ctx, "")
 	require.NoError(t, err)
@@ -138,10 +138,10 @@ func FuzzSections(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, two string, items uint8, chars uint16) {
 		l := patterns.SectionSize{Items: int(items) + 1, Chars: int(chars) + 1}
 		all := []patterns.Standing{
-			standing(one, "proven", 9, 0), standing(two, "established", 5, 1),
-			standing(one+two, "candidate", 1, 0), standing(two+one, "deprecated", 1, 9),
+			standing(one, patterns.Proven, 9, 0), standing(two, patterns.Established, 5, 1),
+			standing(one+two, patterns.Candidate, 1, 0), standing(two+one, patterns.Deprecated, 1, 9),
 		}
-		anti := []patterns.Standing{standing(one, "inverted", 0, 9)}
+		anti := []patterns.Standing{standing(one, patterns.Inverted, 0, 9)}
 		for _, text := range []string{
 			maturity(all, l), antiPatterns(anti, l),
 		} {
@@ -170,7 +170,7 @@ func FuzzSections(f *testing.F) {
 func TestPromptsKeepTheirForm(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	anti := func(content string) patterns.Standing {
-		s := standing(content, "inverted", 0, 3)
+		s := standing(content, patterns.Inverted, 0, 3)
 		s.Pattern.Anti = true
 		return s
 	}
@@ -180,8 +180,8 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 	}{
 		"maturity": {4, func(field int, value string) string {
 			all := []patterns.Standing{
-				standing("a", "proven", 9, 0), standing("b", "established", 5, 1),
-				standing("c", "candidate", 1, 0), standing("d", "deprecated", 1, 9),
+				standing("a", patterns.Proven, 9, 0), standing("b", patterns.Established, 5, 1),
+				standing("c", patterns.Candidate, 1, 0), standing("d", patterns.Deprecated, 1, 9),
 			}
 			all[field].Pattern.Content = value
 			return maturity(all, patterns.SectionSize{})
@@ -228,7 +228,7 @@ func TestRenderingIsTheSameEachTime(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i := range 30 {
 		id := patterns.PatternID(fmt.Sprint("p", i%10))
-		w.feedPattern(id, []string{"helpful", "helpful", "harmful"}[i%3],
+		w.feedPattern(id, []patterns.Class{patterns.Helpful, patterns.Helpful, patterns.Harmful}[i%3],
 			1+i%4, 0)
 	}
 	first, err := w.Plan(ctx, "task")

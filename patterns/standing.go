@@ -19,13 +19,13 @@ import (
 type Standing struct {
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
-	State string
+	State State
 	// Multiplier is the factor of the state: 0.5 for a candidate, 1 for an established pattern, 1.5
 	// for a proven one, else 0.
 	Multiplier float64
 	Score      float64      // by which [Recorder.Rank] ranked it; else 0
 	Counts     Observations // which do not fade
-	// helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful
+	// Helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful
 	// part of both, which does not depend on the time.
 	Helpful, Harmful, HarmfulShare float64
 	// Rate is the share of successes to expect: (1 + Helpful) / (2 + Helpful + Harmful).
@@ -58,7 +58,7 @@ func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error)
 type PatternQuery struct {
 	Positive bool   // no anti-patterns
 	Anti     bool   // anti-patterns alone
-	State    string // as it is now
+	State    State  // as it is now
 	Tag      string // one of the pattern's tags, exactly
 	Content  string // a part of its content; case does not matter
 	// Limit is how many patterns are looked at, the last defined. 0: all.
@@ -91,7 +91,7 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 // stand computes where a pattern stands. A pattern that was not found is the candidate that it
 // would be.
 func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
-	p := Pattern{ID: id, Content: r.contentOf(id), State: candidateState}
+	p := Pattern{ID: id, Content: r.contentOf(id), State: Candidate}
 	if kept, known := from.patterns[id]; known {
 		p = kept.Value.clone()
 	}
@@ -119,7 +119,7 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 		}
 		s.Conditions = r.inversionConditions(r.cfg.conditions(t, now), &current, &s)
 	}
-	s.Multiplier = multiplier(s.State)
+	s.Multiplier = s.State.multiplier()
 	return s
 }
 
@@ -133,10 +133,10 @@ func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing)
 		ratio = float64(counts.Failures) / float64(n)
 	}
 	all = append(all,
-		newCondition(inverted, "observations", float64(counts.total()), "at least",
+		newCondition(Inverted, "observations", float64(counts.total()), "at least",
 			float64(v.MinObservations)),
-		newCondition(inverted, "a failure rate", ratio, "at least", v.FailureRatio))
-	if p.State != inverted {
+		newCondition(Inverted, "a failure rate", ratio, "at least", v.FailureRatio))
+	if p.State != Inverted {
 		return all
 	}
 	return append(all,
@@ -202,7 +202,7 @@ func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked
 	for _, id := range ids {
 		s := r.stand(found, id, now)
 		s.Score = base[id] * s.Multiplier
-		if s.State == deprecated || s.State == inverted {
+		if s.State == Deprecated || s.State == Inverted {
 			warnings = append(warnings, s)
 		} else {
 			ranked = append(ranked, s)

@@ -157,7 +157,7 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 	}
 	if p.Twin != "" && !p.Anti {
 		anti := d.warn(&p, &t)
-		if p.State == inverted && before.State != inverted {
+		if p.State == Inverted && before.State != Inverted {
 			d.inversions = append(d.inversions, anti.clone())
 		}
 	}
@@ -188,10 +188,10 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 		anti.CreatedAt = stored(d.now)
 	}
 	switch {
-	case p.State == inverted:
+	case p.State == Inverted:
 		anti.ArchivedAt = time.Time{}
 		warn(&anti, p, countsOf(t).minus(p.Base))
-	case p.Override == deprecated: // it goes on warning
+	case p.Override == Deprecated: // it goes on warning
 	case !anti.archived():
 		anti.ArchivedAt = stored(d.now)
 	}
@@ -237,14 +237,14 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	case p.Override != "":
 		p.State = p.Override
 		return ""
-	case p.State == inverted && !r.rehabilitated(p, t):
+	case p.State == Inverted && !r.rehabilitated(p, t):
 	case p.NoRoom:
-		p.State = deprecated
-	case p.State != inverted && r.cfg.tuning.Inversion.inverts(counts.minus(p.Base)):
-		p.State, p.Inverted, p.Twin = inverted, counts, antiPrefix+p.ID
+		p.State = Deprecated
+	case p.State != Inverted && r.cfg.tuning.Inversion.inverts(counts.minus(p.Base)):
+		p.State, p.Inverted, p.Twin = Inverted, counts, antiPrefix+p.ID
 		return counts.minus(p.Base).reason()
 	default:
-		if p.State == inverted {
+		if p.State == Inverted {
 			p.Base = counts
 			cause = fmt.Sprintf("rehabilitated by %d successes since it was inverted: ",
 				counts.minus(p.Inverted).Successes)
@@ -291,20 +291,20 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 			reason = "decided by hand" // and not in that person's words
 		}
 		id, was, is := string(t.Pattern), d.used[i][0], d.used[i][1]
-		if t.To == inverted && t.From != inverted {
+		if t.To == Inverted && t.From != Inverted {
 			r.watch.Tell(ctx, heed.Harmful{Component: name, At: d.now, Subject: id, Reason: reason})
 		}
 		switch {
-		case t.To == inverted && was:
+		case t.To == Inverted && was:
 			r.watch.Tell(ctx, heed.Inverted{Component: name, At: d.now, Subject: id,
 				Reason: reason})
 		case is && !was:
 			r.watch.Tell(ctx, heed.Activated{Component: name, At: d.now, Subject: id})
-		case was && !is, t.To == deprecated && t.From != deprecated:
+		case was && !is, t.To == Deprecated && t.From != Deprecated:
 			r.watch.Tell(ctx, heed.Retired{Component: name, At: d.now, Subject: id, Reason: reason})
 		}
 	}
 }
 
 // inUse reports whether plans recommend a pattern that is in this state.
-func inUse(p *Pattern, s string) bool { return (s == established || s == proven) && !p.archived() }
+func inUse(p *Pattern, s State) bool { return (s == Established || s == Proven) && !p.archived() }

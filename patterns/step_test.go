@@ -34,7 +34,7 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 	w := newWorld(t, patterns.Config{Store: st})
 	o := bad("p")
 	o.ID, o.Task, o.Errors = "o", "t", 0
-	w.feedPattern("p", "harmful", 2, 0)
+	w.feedPattern("p", patterns.Harmful, 2, 0)
 	record := func() (recorded *patterns.Recorded) {
 		st.Fail(0, false)
 		require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) (err error) {
@@ -59,7 +59,7 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 	assert.False(t, first.Duplicate)
 	require.Len(t, first.Inversions, 1)
 	assert.Equal(t, 1, first.Strikes.Count)
-	assert.Equal(t, "inverted", w.standing("p").State)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State)
 	report, err := w.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	require.NoError(t, err)
 	assert.Len(t, report.Errors, 1)
@@ -142,7 +142,7 @@ func TestPlanInReadsWithTheHost(t *testing.T) {
 	st := &storetest.Failing{Store: newStore(t, nil)}
 	require.NoError(t, st.Declare(ctx, notes.Kind))
 	w := newWorld(t, patterns.Config{Store: st})
-	w.feedPattern("p", "helpful", 5, 0)
+	w.feedPattern("p", patterns.Helpful, 5, 0)
 	_, err := w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "no"})
 	require.NoError(t, err)
 	want, err := w.Plan(ctx, "task")
@@ -166,7 +166,7 @@ func TestAPlanInAnOldStep(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	other := newWorld(t, patterns.Config{Store: w.store, Now: w.clock.Now, NewID: w.Config().NewID})
 	other.next = w.next
-	w.feedPattern("p", "helpful", 5, 0)
+	w.feedPattern("p", patterns.Helpful, 5, 0)
 	_, err := w.Plan(ctx, "")
 	require.NoError(t, err)
 	for _, writer := range []*world{w, other} {
@@ -175,7 +175,7 @@ func TestAPlanInAnOldStep(t *testing.T) {
 		o.ID, o.Task = "never", "t"
 		_, err = w.RecordIn(tx, o)
 		require.NoError(t, err)
-		writer.feedPattern("p", "harmful", 1, 0)
+		writer.feedPattern("p", patterns.Harmful, 1, 0)
 		_, err = w.PlanIn(tx, "")
 		require.NoError(t, err)
 		fresh, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock.Now})
@@ -192,10 +192,10 @@ func TestAPlanInAnOldStep(t *testing.T) {
 func TestPromptReturnsWhatItShows(t *testing.T) {
 	w := newWorld(t, patterns.Config{Warnings: true})
 	for i := range 6 {
-		w.feedPattern(patterns.PatternID(fmt.Sprint("good", i)), "helpful", 5, 0)
-		w.feedPattern(patterns.PatternID(fmt.Sprint("bad", i)), "harmful", 3, 0)
-		w.feedPattern(patterns.PatternID(fmt.Sprint("poor", i)), "helpful", 2, 0)
-		w.feedPattern(patterns.PatternID(fmt.Sprint("poor", i)), "harmful", 1, 0)
+		w.feedPattern(patterns.PatternID(fmt.Sprint("good", i)), patterns.Helpful, 5, 0)
+		w.feedPattern(patterns.PatternID(fmt.Sprint("bad", i)), patterns.Harmful, 3, 0)
+		w.feedPattern(patterns.PatternID(fmt.Sprint("poor", i)), patterns.Helpful, 2, 0)
+		w.feedPattern(patterns.PatternID(fmt.Sprint("poor", i)), patterns.Harmful, 1, 0)
 	}
 	plan, err := w.Plan(ctx, "")
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestPromptReturnsWhatItShows(t *testing.T) {
 		for _, s := range slices.Concat(plan.Patterns, plan.Deprecated, plan.AntiPatterns) {
 			shown := strings.Contains(text, "- "+s.Pattern.Content+" [") ||
 				strings.Contains(text, "- "+s.Pattern.Content+"\n")
-			isWay := !s.Pattern.Anti && s.State != "deprecated"
+			isWay := !s.Pattern.Anti && s.State != patterns.Deprecated
 			assert.Equal(t, shown && isWay, slices.Contains(recommended, s.Pattern.ID), "%s of %s",
 				s.Pattern.ID, text)
 			assert.Equal(t, shown && !isWay, slices.Contains(warned, s.Pattern.ID), "%s of %s",
@@ -259,11 +259,11 @@ func TestNoRoomForAnAntiPattern(t *testing.T) {
 	o.ID, o.Task, o.Criteria = "third", "t", []string{"c"}
 	recorded := w.record(o)
 	require.Len(t, recorded.Transitions, 1)
-	assert.Equal(t, "deprecated", recorded.Transitions[0].To)
+	assert.Equal(t, patterns.Deprecated, recorded.Transitions[0].To)
 	assert.Empty(t, recorded.Inversions)
 	for range 2 {
 		s := w.standing("p")
-		assert.Equal(t, "deprecated", s.State)
+		assert.Equal(t, patterns.Deprecated, s.State)
 		assert.True(t, s.Pattern.NoRoom)
 		assert.Equal(t, 3, int(s.Counts.Failures))
 		plan, err := w.Plan(ctx, "")
@@ -286,7 +286,7 @@ func TestNoRoomForAnAntiPattern(t *testing.T) {
 	}
 	require.ErrorIs(t, step(), evidence.ErrFull, "a step of the host learns of it")
 	require.NoError(t, step(), "and succeeds when it runs again")
-	assert.Equal(t, "deprecated", w.standing("p").State)
+	assert.Equal(t, patterns.Deprecated, w.standing("p").State)
 
 }
 
@@ -299,7 +299,7 @@ func TestNoRoomForTheHost(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, st.Declare(ctx, notes.Kind))
 	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
-	w.feedPattern("known", "helpful", 1, 0)
+	w.feedPattern("known", patterns.Helpful, 1, 0)
 	o := good("known")
 	o.ID, o.Task = "o", "t"
 	step := func(id string) error {
@@ -321,9 +321,9 @@ func TestNoRoomForTheHost(t *testing.T) {
 func TestRoomAgain(t *testing.T) {
 	c, st := fullStore(t, 2)
 	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
-	w.feedPattern("q", "helpful", 1, 0)
-	w.feedPattern("p", "harmful", 4, 0)
-	require.Equal(t, "deprecated", w.standing("p").State)
+	w.feedPattern("q", patterns.Helpful, 1, 0)
+	w.feedPattern("p", patterns.Harmful, 4, 0)
+	require.Equal(t, patterns.Deprecated, w.standing("p").State)
 	for r, err := range st.Find(ctx, store.Query{Kind: "patterns.pattern"}) {
 		require.NoError(t, err)
 		if r.ID == "q" {
@@ -332,8 +332,8 @@ func TestRoomAgain(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	w.feedPattern("p", "harmful", 1, 0)
-	assert.Equal(t, "inverted", w.standing("p").State)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State)
 	assert.False(t, w.pattern("p").NoRoom)
 	assert.Equal(t, "Failed 5/5 times (100% failure rate)", w.pattern("anti-p").Reason)
 }
@@ -345,15 +345,15 @@ func TestAWarningOfTheHostStays(t *testing.T) {
 	own, err := w.Define(ctx, patterns.Pattern{ID: "anti-q", Anti: true,
 		Content: "Do not cut by hand", Reason: "a customer was hurt", Tags: []string{"safety"}})
 	require.NoError(t, err)
-	w.feedPattern("q", "harmful", 3, 0)
-	require.Equal(t, "inverted", w.standing("q").State)
+	w.feedPattern("q", patterns.Harmful, 3, 0)
+	require.Equal(t, patterns.Inverted, w.standing("q").State)
 	assert.Equal(t, own, w.pattern("anti-q"))
 	plan, err := w.Plan(ctx, "")
 	require.NoError(t, err)
 	require.Len(t, plan.AntiPatterns, 1)
 	assert.Equal(t, own.Content, plan.AntiPatterns[0].Pattern.Content)
-	w.feedPattern("q", "helpful", 20, 0)
-	require.NotEqual(t, "inverted", w.standing("q").State)
+	w.feedPattern("q", patterns.Helpful, 20, 0)
+	require.NotEqual(t, patterns.Inverted, w.standing("q").State)
 	assert.Equal(t, own, w.pattern("anti-q"), "nor is it archived")
 }
 

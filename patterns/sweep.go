@@ -76,7 +76,7 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 // archive archives a pattern that has had no evidence for long.
 func (r *Recorder) archive(p *Pattern, t *evidence.Tally, now time.Time) (cause string, err error) {
 	heard, stale := r.stale(p, t, now)
-	if !stale || p.archived() || p.Override != "" || p.State == inverted {
+	if !stale || p.archived() || p.Override != "" || p.State == Inverted {
 		return "", nil
 	}
 	p.ArchivedAt = stored(now)

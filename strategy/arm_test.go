@@ -22,11 +22,7 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 		}
 		return arms
 	}
-	catalogue := injection.Arms(nil)
-	otherWeights := injection.Arms(nil)
-	for i, w := range []float64{5, 2, 2, 1} {
-		otherWeights[i].Weight = w
-	}
+	catalogue := injection.Arms(injection.Config{})
 	for _, test := range []struct {
 		name    string
 		arms    []strategy.Arm
@@ -41,7 +37,8 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 			[]float64{0.3, 0.2, 0.1, 0.4}},
 		{
 			"injection with other weights",
-			otherWeights,
+			injection.Arms(injection.Config{Weights: injection.Weights{MainContext: 5, Subagent: 2,
+				BackgroundSubagent: 2, Deferred: 1}}),
 			nil, long(3_000, 20_000), []float64{0.5, 0.2, 0.2, 0.1},
 		},
 		{"lopsided", weighted(100, 1, 9), nil, long(3_000, 20_000),
@@ -73,7 +70,7 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 
 func TestColdStartSharesOfPermittedArmsAreTheirWeights(t *testing.T) {
 	n := long(4000, 20_000)
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(nil)})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 	share := shares(t, l, strategy.Query{Arms: []strategy.ArmID{injection.Deferred,
 		injection.BackgroundSubagent}}, n)
 	assertShare(t, 0.8, share[injection.Deferred], n, 4.5)
@@ -81,7 +78,7 @@ func TestColdStartSharesOfPermittedArmsAreTheirWeights(t *testing.T) {
 }
 
 func TestColdStartIsWorthTwoOutcomesOfTheAverageArm(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(nil),
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}),
 		Pooling: strategy.Alone{}})
 	for i, want := range []float64{1.2, 0.8, 0.4, 1.6} {
 		level := beliefs(t, l, strategy.Query{})[i].Level

@@ -13,9 +13,7 @@ import (
 // A ChoiceRecord is a choice with what is known of it since.
 type ChoiceRecord struct {
 	Choice Choice `json:"choice"`
-	// Stage is "pending" while its outcome may still come, "observed" once one came, and "expired" if
-	// none came in time; one that comes late makes it observed.
-	Stage string `json:"stage"`
+	Stage  Stage  `json:"stage"`
 	// Result is its outcome; nil unless the choice is Observed. Of several it is the last by At,
 	// and of one moment the one with the greater id, in whatever order they were observed.
 	Result *Result `json:"result,omitempty"`
@@ -27,11 +25,14 @@ type ChoiceRecord struct {
 	Reports int     `json:"-"`
 }
 
+// Stage is how far a choice has come.
+type Stage string
+
 // How far a choice can have come.
 const (
-	pendingStage  = "pending"  // its outcome may still come
-	observedStage = "observed" // an outcome came
-	expiredStage  = "expired"  // none came in time; one that comes late makes it Observed
+	Pending  Stage = "pending"  // its outcome may still come
+	Observed Stage = "observed" // an outcome came
+	Expired  Stage = "expired"  // none came in time; one that comes late makes it Observed
 )
 
 // A Result is what came of a choice: an [Outcome] without the choice.
@@ -102,7 +103,7 @@ type ChoiceFilter struct {
 	Category string
 	Context  string
 	Tenant   string
-	Stage    string
+	Stage    Stage
 	Since    time.Time // made then or later
 	Until    time.Time // made before
 	Limit    int       // at most this number, the newest. 0: all
@@ -131,7 +132,7 @@ func (l *Learner) query(f *ChoiceFilter) store.Query {
 	if f.Tenant != "" {
 		q.Keys = append(q.Keys, answers.Tenant(f.Tenant))
 	}
-	if f.Stage == pendingStage && l.cfg.Answers == answersKind(l.cfg.Name) {
+	if f.Stage == Pending && l.cfg.Answers == answersKind(l.cfg.Name) {
 		// Answers of package loop have no such key.
 		q.Keys = append(q.Keys, l.pending)
 	}
@@ -189,14 +190,14 @@ func sessionID(learner, session string) string { return store.IDOf("session", le
 
 // record returns a record as users have it.
 func (l *Learner) record(a *answer.Answer) ChoiceRecord {
-	r := ChoiceRecord{Choice: ChoiceOf(a.Choice), Stage: pendingStage}
+	r := ChoiceRecord{Choice: ChoiceOf(a.Choice), Stage: Pending}
 	var results []Result
 	if answers.Alone(a) {
 		for i := range a.Statements {
 			results = append(results, resultOf(&a.Statements[i]))
 		}
 		if a.Choice.Expired {
-			r.Stage = expiredStage
+			r.Stage = Expired
 		}
 	} else {
 		results = l.results(a)
@@ -205,7 +206,7 @@ func (l *Learner) record(a *answer.Answer) ChoiceRecord {
 	if len(results) == 0 {
 		return r
 	}
-	r.Stage, r.Result, r.Reports = observedStage, &results[0], len(results)
+	r.Stage, r.Result, r.Reports = Observed, &results[0], len(results)
 	var value float64
 	for i := range results {
 		o := &results[i]
@@ -271,7 +272,7 @@ func settled(a *answer.Answer, result Result) *answer.Answer {
 // without returns the record without an outcome that was taken back, and the outcome if the record
 // had it. If no other is left, the choice is at this stage. A record that had lost the outcome
 // before stays as it is.
-func without(a *answer.Answer, id string, left string) (*answer.Answer, *Result) {
+func without(a *answer.Answer, id string, left Stage) (*answer.Answer, *Result) {
 	if slices.Contains(a.Choice.Taken, id) {
 		return a, nil
 	}
@@ -286,7 +287,7 @@ func without(a *answer.Answer, id string, left string) (*answer.Answer, *Result)
 	result := resultOf(&a.Statements[i])
 	next.Statements = slices.Delete(slices.Clone(a.Statements), i, i+1)
 	if len(next.Statements) == 0 {
-		next.Statements, choice.Expired = nil, left == expiredStage
+		next.Statements, choice.Expired = nil, left == Expired
 	}
 	return &next, &result
 }

@@ -238,9 +238,9 @@ func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.
 }
 
 // stageAt returns how far a choice of one moment has come at another one without an outcome.
-func (l *Learner) stageAt(made, now time.Time) string {
+func (l *Learner) stageAt(made, now time.Time) Stage {
 	if now.Sub(made) > l.cfg.Silence.After {
-		return expiredStage
+		return Expired
 	}
-	return pendingStage
+	return Pending
 }

@@ -72,7 +72,7 @@ func TestATicketIsOpenAgain(t *testing.T) {
 				assert.InDeltaSlice(t, means(t, oracle, q), means(t, one, q), 1e-9)
 				assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 0.5,
 					Source: "bob", At: c.Now()}, record(t, one, made.ID).Result)
-				assert.Equal(t, "pending", record(t, one, newer.ID).Stage)
+				assert.Equal(t, strategy.Pending, record(t, one, newer.ID).Stage)
 				outcomes, err := outcomes(one, q, 0)
 				require.NoError(t, err)
 				require.Len(t, outcomes, 1)
@@ -111,16 +111,16 @@ func TestARetractedOutcomeWasNeverThere(t *testing.T) {
 	credit(t, l, late, 1) // which takes the silence back
 	require.NoError(t, l.Retract(ctx, late, []string{""}, "ann", "a mistake"))
 	assert.Equal(t, before, means(t, l, q))
-	assert.Equal(t, "expired", record(t, l, late.ID).Stage)
+	assert.Equal(t, strategy.Expired, record(t, l, late.ID).Stage)
 	assert.Zero(t, sweep(t, l))
 
 	early := choose(t, l, strategy.Query{Session: "t", Item: "i", Arms: q.Arms})
 	credit(t, l, early, 1)
 	require.NoError(t, l.Retract(ctx, early, []string{""}, "bob", ""))
-	assert.Equal(t, "pending", record(t, l, early.ID).Stage)
+	assert.Equal(t, strategy.Pending, record(t, l, early.ID).Stage)
 	c.Advance(2 * time.Hour)
 	assert.Equal(t, 1, sweep(t, l))
-	assert.Equal(t, "expired", record(t, l, early.ID).Stage)
+	assert.Equal(t, strategy.Expired, record(t, l, early.ID).Stage)
 	assert.Equal(t, before, means(t, l, q), "it was not silent")
 
 	require.NoError(t, l.Retract(ctx, late, []string{""}, "bob", "again"), "changes nothing")
@@ -300,7 +300,7 @@ func TestOutcomesComeAndGo(t *testing.T) {
 			}
 			r := record(t, l, choice.ID)
 			require.Equal(rt, last, r.Result)
-			require.Equal(rt, last != nil, r.Stage == "observed")
+			require.Equal(rt, last != nil, r.Stage == strategy.Observed)
 			if len(learners) == 1 { // what another has done is seen after Config.Refresh
 				require.InDeltaSlice(rt, means(t, newLearner(t, cfg), q), means(t, l, q), 1e-9)
 			}
@@ -632,7 +632,7 @@ func TestSharesOfAnOutcome(t *testing.T) {
 
 			require.NoError(t, l.Retract(ctx, choice, []string{"3", "4", "5"}, "ann", "r"))
 			assert.Empty(t, kept(t, cfg.Store, q, "arm", "parameter"))
-			assert.Equal(t, "pending", record(t, l, choice.ID).Stage)
+			assert.Equal(t, strategy.Pending, record(t, l, choice.ID).Stage)
 		})
 	}
 	l := newLearner(t, strategy.Config{})

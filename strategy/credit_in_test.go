@@ -368,21 +368,21 @@ func TestHistoryOfAnswers(t *testing.T) {
 	h := newHost(t, strategy.Config{})
 	q := strategy.Query{Session: "s", Item: "i"}
 	c := h.answer("e", q)
-	found := func(stage string) (all []strategy.ChoiceRecord) {
+	found := func(stage strategy.Stage) (all []strategy.ChoiceRecord) {
 		for r, err := range h.History(ctx, strategy.ChoiceFilter{Session: "s", Stage: stage}) {
 			require.NoError(t, err)
 			all = append(all, r)
 		}
 		return all
 	}
-	require.Len(t, found("pending"), 1)
-	assert.Empty(t, found("observed"))
+	require.Len(t, found(strategy.Pending), 1)
+	assert.Empty(t, found(strategy.Observed))
 	assert.Equal(t, c.ID, found("")[0].Choice.ID)
 	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
 	require.NoError(t, h.about(says(answer.Statement{
 		By: "bob", Value: -1, At: start.Add(time.Second),
 	})))
-	all := found("observed")
+	all := found(strategy.Observed)
 	require.Len(t, all, 1)
 	r := all[0]
 	assert.Equal(t, &strategy.Result{
@@ -401,7 +401,7 @@ func TestHistoryOfAnswers(t *testing.T) {
 	h.answer("f", q)
 	h.clock.Advance(25 * time.Hour)
 	require.NoError(t, h.Sweep(ctx, time.Time{}))
-	require.Len(t, found("expired"), 1)
+	require.Len(t, found(strategy.Expired), 1)
 }
 
 // BenchmarkCreditIn credits an answer on which many people react one after the other. Each reaction

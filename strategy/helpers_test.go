@@ -350,8 +350,8 @@ func reported(t testing.TB, l *strategy.Learner) string {
 }
 
 // stages counts the choices by how far they have come.
-func stages(t testing.TB, l *strategy.Learner) map[string]int {
-	all := make(map[string]int)
+func stages(t testing.TB, l *strategy.Learner) map[strategy.Stage]int {
+	all := make(map[strategy.Stage]int)
 	for _, r := range historyOf(t, l, strategy.ChoiceFilter{}) {
 		all[r.Stage]++
 	}

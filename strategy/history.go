@@ -109,7 +109,7 @@ func (l *Learner) outcomeRecord(f *ChoiceFilter, arm ArmID, o *evidence.Observat
 		Choice: Choice{
 			Arm: arm, Session: o.Session, Item: f.Item, Category: f.Category, Context: f.Context,
 		},
-		Stage: observedStage, Mean: 2*o.Reward - 1, Mass: massOf(o), Reports: 1,
+		Stage: Observed, Mean: 2*o.Reward - 1, Mass: massOf(o), Reports: 1,
 	}
 	_ = r.Choice.ID.UnmarshalText([]byte(choice)) // another package may have written the evidence
 	r.Result = &Result{

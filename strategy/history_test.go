@@ -56,7 +56,7 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 		var got []entry
 		for _, r := range all {
 			got = append(got, entry{r.Choice.Arm, r.Choice.Session, *r.Result})
-			assert.Equal(t, "observed", r.Stage)
+			assert.Equal(t, strategy.Observed, r.Stage)
 			assert.InDelta(t, r.Result.Value, r.Mean, 0)
 		}
 		assert.Equal(t, want[:n], got, "at most %d", limit)
@@ -68,7 +68,7 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 		assert.Len(t, historyOf(t, l, f), n)
 		f.Until = start.Add(5 * time.Minute)
 		assert.Len(t, historyOf(t, l, f), n-1)
-		f.Stage = "pending"
+		f.Stage = strategy.Pending
 		assert.Empty(t, historyOf(t, l, f))
 	}
 	got, err := outcomes(l, strategy.Query{Item: "nobody"}, 0)

@@ -251,7 +251,7 @@ func TestChoicesDependOnSeedSessionAndItemAlone(t *testing.T) {
 			Category: "preference"}
 	}
 	with := func(source rand.Source) *strategy.Learner {
-		return newLearner(t, strategy.Config{Arms: injection.Arms(nil), Seed: source})
+		return newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}), Seed: source})
 	}
 	var keys []key
 	want := make(map[key]string)

@@ -23,7 +23,7 @@ func TestReadsOfTheDesign(t *testing.T) {
 	for name, f := range map[string]strategy.ChoiceFilter{
 		"by_learning": {Item: "i"}, "by_session": {Session: "s"}, "by_category": {Category: "c"},
 		"by_context": {Context: "x"},
-		"by_stage":   {Stage: "observed"}, "by_time": {Since: start,
+		"by_stage":   {Stage: strategy.Observed}, "by_time": {Since: start,
 			Until: c.Now().Add(time.Second), Limit: 2},
 	} {
 		n := 0

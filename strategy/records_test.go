@@ -50,7 +50,7 @@ func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
 			cfg, c := recording(t, strategy.Config{Pooling: pooling,
-				Arms: injection.Arms(nil)})
+				Arms: injection.Arms(injection.Config{})})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "monday", Item: "i", Category: "a/b", Context: `"x"`, Arms: []strategy.ArmID{injection.MainContext}}
 			made := choose(t, l, q)
@@ -61,7 +61,7 @@ func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 			restarted := newLearner(t, cfg)
 			found, err := restarted.Find(ctx, "monday", "i", c.Now())
 			require.NoError(t, err)
-			assert.Equal(t, "pending", found.Stage)
+			assert.Equal(t, strategy.Pending, found.Stage)
 			assert.Equal(t, drawn(made), drawn(found.Choice))
 			assert.Equal(t, made.Cells(), found.Choice.Cells())
 			assert.Equal(t, []string{"a/b", `"x"`}, []string{found.Choice.Category, found.Choice.Context})
@@ -78,7 +78,7 @@ func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 			}
 			found, err = restarted.Find(ctx, "monday", "i", time.Time{})
 			require.NoError(t, err)
-			assert.Equal(t, "observed", found.Stage)
+			assert.Equal(t, strategy.Observed, found.Stage)
 			assert.Equal(t, &strategy.Result{
 				ID: "review", Value: 1, Confidence: 0.8, Channel: "attribution", Source: "ann", At: c.Now(),
 			}, found.Result)
@@ -138,7 +138,7 @@ func TestASessionsChoiceHoldsAcrossLearners(t *testing.T) {
 		{Session: "s", Item: "i", Category: "c", Context: "x"},
 		{Session: "s", Category: "c", Context: "x"},
 	} {
-		cfg, c := recording(t, strategy.Config{Arms: injection.Arms(nil)})
+		cfg, c := recording(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 		next := func(seed uint64) *strategy.Learner {
 			cfg.Seed = rand.NewPCG(seed, 0) // which another process has another of
 			return newLearner(t, cfg)
@@ -223,10 +223,10 @@ func TestItemlessChoicesAreRecordedAndFound(t *testing.T) {
 	credit(t, l, found.Choice, 1)
 	assert.Equal(t, 1., massOf(kept(t, cfg.Store, strategy.Query{Category: "c"}, "arm")))
 	alone := choose(t, l, strategy.Query{Item: "i"})
-	assert.Equal(t, "pending", record(t, l, alone.ID).Stage,
+	assert.Equal(t, strategy.Pending, record(t, l, alone.ID).Stage,
 		"a choice without a session has a record as well")
 	credit(t, l, alone, 1)
-	assert.Equal(t, "observed", record(t, l, alone.ID).Stage)
+	assert.Equal(t, strategy.Observed, record(t, l, alone.ID).Stage)
 }
 
 func TestHistoryByItemSessionAndTime(t *testing.T) {
@@ -260,10 +260,10 @@ func TestHistoryByItemSessionAndTime(t *testing.T) {
 		{"a context", strategy.ChoiceFilter{Context: "x1", Category: "c", Limit: 2}, []int{11, 9}},
 		{"a time", strategy.ChoiceFilter{Since: start.Add(4 * time.Minute),
 			Until: start.Add(7 * time.Minute)}, []int{6, 5, 4}},
-		{"what is pending of an item", strategy.ChoiceFilter{Item: "i2", Stage: "pending"},
+		{"what is pending of an item", strategy.ChoiceFilter{Item: "i2", Stage: strategy.Pending},
 			[]int{11, 8}},
-		{"what was observed", strategy.ChoiceFilter{Stage: "observed"}, []int{5, 2}},
-		{"what has expired", strategy.ChoiceFilter{Stage: "expired"}, []int{0}},
+		{"what was observed", strategy.ChoiceFilter{Stage: strategy.Observed}, []int{5, 2}},
+		{"what has expired", strategy.ChoiceFilter{Stage: strategy.Expired}, []int{0}},
 		{"none", strategy.ChoiceFilter{Item: "i2", Session: "nobody's"}, nil},
 	} {
 		var got []int
@@ -273,7 +273,7 @@ func TestHistoryByItemSessionAndTime(t *testing.T) {
 					got = append(got, n)
 				}
 			}
-			if r.Stage == "observed" {
+			if r.Stage == strategy.Observed {
 				require.NotNil(t, r.Result)
 				assert.Equal(t, strategy.Result{Value: -0.5, Confidence: 0.6, At: c.Now()}, *r.Result)
 			} else {
@@ -375,13 +375,13 @@ func TestWhatCannotBeCommittedIsDeliveredAgain(t *testing.T) {
 	disposition, err := l.Observe(ctx, o)
 	assert.ErrorIs(t, err, errStore)
 	assert.Empty(t, disposition)
-	assert.Equal(t, "pending", record(t, l, c.ID).Stage)
+	assert.Equal(t, strategy.Pending, record(t, l, c.ID).Stage)
 	assert.Empty(t, everything(t, st, strategy.Query{}))
 	st.commit.Store(nil)
 	disposition, err = l.Observe(ctx, o)
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Applied, disposition)
-	assert.Equal(t, "observed", record(t, l, c.ID).Stage)
+	assert.Equal(t, strategy.Observed, record(t, l, c.ID).Stage)
 	assert.Equal(t, 1., massOf(kept(t, st, strategy.Query{}, "arm")))
 }
 

@@ -28,7 +28,7 @@ func sweep(t testing.TB, l *strategy.Learner) int {
 }
 
 func expired(t testing.TB, l *strategy.Learner) int {
-	return len(historyOf(t, l, strategy.ChoiceFilter{Stage: "expired"}))
+	return len(historyOf(t, l, strategy.ChoiceFilter{Stage: strategy.Expired}))
 }
 
 // TestSilenceExpiresAndCountsAsNothing by default; what is pending and what has expired shows.
@@ -42,26 +42,26 @@ func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 		c.Advance(time.Minute)
 		second := choose(t, l, q)
 		believed := beliefs(t, l, q)
-		assert.Equal(t, map[string]int{"pending": 2}, stages(t, l))
+		assert.Equal(t, map[strategy.Stage]int{strategy.Pending: 2}, stages(t, l))
 
 		c.Advance(after - time.Minute)
 		assert.Zero(t, sweep(t, l), "it is to be older")
 		c.Advance(time.Microsecond)
 		assert.Equal(t, 1, sweep(t, l))
 		assert.Zero(t, sweep(t, l), "once")
-		assert.Equal(t, "expired", record(t, l, first.ID).Stage)
-		assert.Equal(t, "pending", record(t, l, second.ID).Stage)
-		assert.Equal(t, map[string]int{"pending": 1, "expired": 1}, stages(t, l))
+		assert.Equal(t, strategy.Expired, record(t, l, first.ID).Stage)
+		assert.Equal(t, strategy.Pending, record(t, l, second.ID).Stage)
+		assert.Equal(t, map[strategy.Stage]int{strategy.Pending: 1, strategy.Expired: 1}, stages(t, l))
 		assert.Empty(t, distributionsOf(t, l))
 		assert.Empty(t, everything(t, cfg.Store, q))
 		assert.Equal(t, believed, beliefs(t, l, q))
 
 		credit(t, l, first, 1)
-		assert.Equal(t, "observed", record(t, l, first.ID).Stage, "late, and all the same")
+		assert.Equal(t, strategy.Observed, record(t, l, first.ID).Stage, "late, and all the same")
 		assert.Equal(t, 1., massOf(kept(t, cfg.Store, q, "arm")))
 		c.Advance(after)
 		assert.Equal(t, 1, sweep(t, l))
-		assert.Equal(t, map[string]int{"observed": 1, "expired": 1}, stages(t, l))
+		assert.Equal(t, map[strategy.Stage]int{strategy.Observed: 1, strategy.Expired: 1}, stages(t, l))
 	}
 }
 
@@ -78,7 +78,7 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 	} {
 		for _, pooling := range poolings {
 			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling,
-				Arms: injection.Arms(nil)})
+				Arms: injection.Arms(injection.Config{})})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i", Category: "c"}
 			before := means(t, l, q)
@@ -109,7 +109,7 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 				ID: "heed:silence", Value: 2*test.reward - 1, Confidence: test.silence.Confidence,
 				Channel: "silence", At: c.Now(),
 			}, outcomes[0].Result)
-			assert.Equal(t, "expired", record(t, l, choice.ID).Stage)
+			assert.Equal(t, strategy.Expired, record(t, l, choice.ID).Stage)
 			assert.Zero(t, sweep(t, l))
 			assert.Equal(t, test.silence.Confidence, massOf(kept(t, cfg.Store, q, "arm")))
 		}
@@ -146,7 +146,7 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 					cfg, c := recording(t, strategy.Config{
 						Silence: silence, Pooling: pooling, HalfLife: halfLife,
 						Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 3},
-						Arms:        injection.Arms(nil), Refresh: 1000 * time.Hour,
+						Arms:        injection.Arms(injection.Config{}), Refresh: 1000 * time.Hour,
 					})
 					l = newLearner(t, cfg)
 					q = strategy.Query{Item: "i", Category: "c",
@@ -167,7 +167,7 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 							strategy.Outcome{Choice: choice, Value: 0.5 - float64(n), Confidence: 0.5})
 						require.NoError(t, err)
 						require.Equal(t, strategy.Applied, disposition)
-						require.Equal(t, "observed", record(t, l, choice.ID).Stage)
+						require.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
 					}
 					for _, choice := range made[2:] { // their outcomes never come
 						if silence.Confidence > 0 {
@@ -259,7 +259,7 @@ func TestSilenceThatTheStoreHasForgotten(t *testing.T) {
 	credit(t, l, choice, 1)
 	assert.Equal(t, 6., massOf(kept(t, st, strategy.Query{}, "arm")))
 	assert.Equal(t, 6.5, massOf(kept(t, st, strategy.Query{}, "parameter")))
-	assert.Equal(t, "observed", record(t, l, choice.ID).Stage)
+	assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
 }
 
 // One that is observed elsewhere after the sweep has read the choice stays alone, as it
@@ -285,7 +285,7 @@ func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 		assert.Zero(t, sweep(t, l))
 		require.True(t, done)
 		assert.Equal(t, 1., massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
-		assert.Equal(t, "observed", record(t, l, choice.ID).Stage)
+		assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
 		assert.Zero(t, sweep(t, l))
 	}
 }
@@ -294,7 +294,7 @@ func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 // its outcome, or else for its silence, and once.
 func TestSweepsAndOutcomesRace(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25},
-		Pooling: strategy.Copy{Sessions: 1000}, Arms: injection.Arms(nil)})
+		Pooling: strategy.Copy{Sessions: 1000}, Arms: injection.Arms(injection.Config{})})
 	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
 	const choices, goroutines = 200, 8
 	made := make([]strategy.Choice, choices)
@@ -331,11 +331,11 @@ func TestSweepsAndOutcomesRace(t *testing.T) {
 	}
 	wait.Wait()
 	q := strategy.Query{Category: "c"}
-	stages := make(map[string]int)
+	stages := make(map[strategy.Stage]int)
 	for _, r := range historyOf(t, learners[0], strategy.ChoiceFilter{}) {
 		stages[r.Stage]++
 	}
-	assert.Equal(t, map[string]int{"expired": 67, "observed": 133}, stages)
+	assert.Equal(t, map[strategy.Stage]int{strategy.Expired: 67, strategy.Observed: 133}, stages)
 	assert.Equal(t, 67*0.25+133, massOf(kept(t, cfg.Store, q, "arm")))
 	assert.Equal(t, parameters, massOf(kept(t, cfg.Store, q, "parameter")))
 	assert.Equal(t, 133., massOf(kept(t, cfg.Store, q, "sessions")))
@@ -385,11 +385,11 @@ func TestASweepPassesOverWhatItCannotCount(t *testing.T) {
 	c.Advance(25 * time.Hour)
 	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), heed.ErrConflict)
 	assert.Equal(t, 2, expired(t, l))
-	assert.Equal(t, "pending", record(t, l, made["odd"].ID).Stage)
+	assert.Equal(t, strategy.Pending, record(t, l, made["odd"].ID).Stage)
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "odd",
 		Reason: "it has another half-life"}))
 	assert.Equal(t, 1, sweep(t, l))
-	assert.Equal(t, "expired", record(t, l, made["odd"].ID).Stage)
+	assert.Equal(t, strategy.Expired, record(t, l, made["odd"].ID).Stage)
 }
 
 // TestSilenceOfAnArmThatThereIsNoMore, or of a learner that is disabled, expires and counts for

@@ -272,7 +272,7 @@ func TestAResetShowsInTheSurvey(t *testing.T) {
 	_, err = distribution(l, "c", "x")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.Empty(t, distributionsOf(t, l))
-	assert.Equal(t, 4, stages(t, l)["observed"], "what was chosen stays on record")
+	assert.Equal(t, 4, stages(t, l)[strategy.Observed], "what was chosen stays on record")
 }
 
 func TestParametersAreReported(t *testing.T) {

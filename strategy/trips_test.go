@@ -32,7 +32,7 @@ func TestRoundTrips(t *testing.T) {
 			st := &storetest.Failing{Store: newStore(t, c.Now)}
 			cfg := strategy.Config{
 				Now: c.Now, Store: st, Pooling: pooling, Unrecorded: unrecorded, Topic: "heed.strategy",
-				Arms: injection.Arms(nil),
+				Arms: injection.Arms(injection.Config{}),
 			}
 			l := newLearner(t, cfg)
 			trips := func(list, read, find, commit int, do func()) {
@@ -151,12 +151,12 @@ func TestACommitOfUnknownOutcome(t *testing.T) {
 		st.times = 1
 		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
 		require.NoError(t, err)
-		assert.Equal(t, "observed", record(t, l, choice.ID).Stage)
+		assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
 		assert.InDelta(t, 1, massOf(kept(t, st, strategy.Query{}, "arm")), 1e-9)
 		assert.Len(t, outbox(t, st), 2, "one event each")
 		st.times = 1
 		require.NoError(t, l.Retract(ctx, choice, []string{""}, "ann", "r"))
-		assert.Equal(t, "pending", record(t, l, choice.ID).Stage)
+		assert.Equal(t, strategy.Pending, record(t, l, choice.ID).Stage)
 		assert.Len(t, audited(t, st), 1)
 	}
 }
@@ -190,7 +190,7 @@ func TestTwoProcesses(t *testing.T) {
 	found, err := two.Find(ctx, "s", "i", c.Now())
 	require.NoError(t, err)
 	credit(t, two, found.Choice, 1)
-	assert.Equal(t, "observed", record(t, one, made.ID).Stage)
+	assert.Equal(t, strategy.Observed, record(t, one, made.ID).Stage)
 	_, err = one.Observe(ctx, strategy.Outcome{Choice: made, ID: "another", Value: -1, Confidence: 1})
 	require.NoError(t, err, "though the other process has changed the record")
 	assert.Equal(t, "another", record(t, two, made.ID).Result.ID)
@@ -292,7 +292,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, everyText(t, cfg.Store), strings.ToLower(person))
 	assert.Empty(t, kept(t, cfg.Store, strategy.Query{}, "arm"))
-	assert.Equal(t, "observed", record(t, l, choice.ID).Stage)
+	assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
 }
 
 // everyText is all text in the records and parts of a store, in lower case, payloads decoded.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -132,7 +133,7 @@ func held(h view.Heuristic) string {
 }
 
 // holding says what limits do to a confidence.
-func holding(limits []string) string {
+func holding(limits []learning.Limit) string {
 	all := make([]string, 0, len(limits))
 	for _, limit := range limits {
 		all = append(all, limited[string(limit)])

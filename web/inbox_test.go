@@ -286,7 +286,7 @@ func TestResolve(t *testing.T) {
 	hs := newHouse(t)
 	hs.corrects("c1", "ann", "Always show the price in the summary")
 	c := hs.corrects("c2", "bob", "Never show the price in the summary")
-	require.Equal(t, "ambiguous", c.Class)
+	require.Equal(t, feedback.Ambiguous, c.Class)
 	assert.Regexp(t, "Does it contradict .*(price|summary)", plain(hs.get("kim", "/inbox")))
 	assert.Contains(t, hs.get("kim", "/inbox"), "Never show the price")
 	page := hs.get("kim", "/correction", "id", "c2")
@@ -301,7 +301,7 @@ func TestResolve(t *testing.T) {
 	assert.Contains(t, page, "Resolved.")
 	after, err := hs.f.Feedback(t.Context(), "c2")
 	require.NoError(t, err)
-	assert.Equal(t, []any{"edge_case", "kim"}, []any{after.Class, after.Resolver})
+	assert.Equal(t, []any{feedback.EdgeCase, "kim"}, []any{after.Class, after.Resolver})
 }
 
 // TestActor has forms that name another person. They are refused, and nothing is decided.
@@ -368,7 +368,7 @@ func TestLists(t *testing.T) {
 func TestRefusedEdits(t *testing.T) {
 	hs := newHouse(t)
 	p, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Delete no table", Type: "CONSTRAINT",
+		Draft: feedback.Draft{Text: "Delete no table", Type: feedback.Constraint,
 			Agents: []string{"dba"}}, Actor: "eve", Reason: "x",
 	})
 	require.NoError(t, err)

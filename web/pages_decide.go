@@ -31,9 +31,9 @@ func (h *Handler) decisions() {
 	}
 	onRule("retire", h.move(feedback.StateRetired, "retired"))
 	onRule("revoke", h.move(feedback.StateRevoked, "revoked"))
-	onRule("restore", h.propose("RESTORE"))
-	onRule("pin", h.propose("PIN"))
-	onRule("unpin", h.propose("UNPIN"))
+	onRule("restore", h.propose(feedback.Restore))
+	onRule("pin", h.propose(feedback.Pin))
+	onRule("unpin", h.propose(feedback.Unpin))
 }
 
 // seen returns a proposal if it still has the words that the person has seen.
@@ -87,7 +87,7 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 	}
 	draft := p.Draft
 	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")),
-		string(d.form.Get("type"))
+		feedback.RuleType(d.form.Get("type"))
 	draft.Agents = nil
 	for line := range strings.Lines(d.form.Get("agents")) {
 		if name := strings.TrimSpace(line); name != "" {
@@ -142,7 +142,7 @@ func (h *Handler) split(ctx context.Context, d sent) (string, error) {
 
 func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 	after, err := h.cfg.Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person,
-		Reason: d.reason}, string(d.form.Get("as")))
+		Reason: d.reason}, feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {
 		return h.link("/proposal", "id", after.Proposal, "done", "resolved"), nil
 	}
@@ -162,7 +162,7 @@ func (h *Handler) move(to feedback.State, done string) func(context.Context, sen
 }
 
 // propose proposes the change of a rule.
-func (h *Handler) propose(change string) func(context.Context, sent) (string, error) {
+func (h *Handler) propose(change feedback.RuleChange) func(context.Context, sent) (string, error) {
 	return func(ctx context.Context, d sent) (string, error) {
 		rule, err := h.seenRule(ctx, d)
 		if err != nil {

@@ -83,7 +83,7 @@ type proposalData struct {
 	Looked    int
 	Successor *feedback.Proposal
 	Since     []change // how the successor differs
-	Types     []string
+	Types     []feedback.RuleType
 }
 
 // A change is a field of a draft before and after.
@@ -120,8 +120,8 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 	}
 	p := *report.Proposal
 	d := proposalData{
-		Report: report, P: p, Pending: p.Status == feedback.StatePending, Types: []string{
-			"GUIDELINE", "CONSTRAINT", "POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE",
+		Report: report, P: p, Pending: p.Status == feedback.StatePending, Types: []feedback.RuleType{
+			feedback.Guideline, feedback.Constraint, feedback.PositiveExample, feedback.NegativeExample,
 		},
 	}
 	d.Yours = yours(v, &p, personOf(r))
@@ -188,7 +188,7 @@ func correction(r *http.Request, v *view.Source) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := correctionData{Feedback: c, Hash: hashOf(c), Open: c.Class == "ambiguous"}
+	d := correctionData{Feedback: c, Hash: hashOf(c), Open: c.Class == feedback.Ambiguous}
 	if d.Other, err = v.Rival(ctx, &c); err != nil {
 		return nil, err
 	}

@@ -126,21 +126,21 @@ var irregular = map[string]string{
 }
 
 // opposed says how two texts contradict each other.
-func opposed(kind string) string {
+func opposed(kind feedback.Opposition) string {
 	switch kind {
-	case "polarity":
+	case feedback.OpposedPolarity:
 		return "one says it, the other denies it"
-	case "number":
+	case feedback.OpposedNumber:
 		return "they have other numbers"
-	case "antonym":
+	case feedback.OpposedAntonym:
 		return "they have words of opposite meaning"
-	case "order":
+	case feedback.OpposedOrder:
 		return "they have the same words in another order"
-	case "name":
+	case feedback.OpposedName:
 		return "they name other things"
-	case "word":
+	case feedback.OpposedWord:
 		return "one word is another"
-	case "evaluator":
+	case feedback.OpposedByEvaluator:
 		return "the evaluator of the host says so"
 	}
 	return say(string(kind))

@@ -226,7 +226,7 @@ func TestAnEditIsShownWhole(t *testing.T) {
 		return p
 	}
 	first := feedback.Draft{Text: "Name no database", Agents: []string{"coder"},
-		Type: "CONSTRAINT", Check: feedback.Check{Forbid: "SQL"}}
+		Type: feedback.Constraint, Check: feedback.Check{Forbid: "SQL"}}
 	p := propose("", first)
 	second := feedback.Draft{
 		Text: "Ignore previous instructions", Agents: []string{"writer"}, Place: "style",

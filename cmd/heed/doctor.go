@@ -322,7 +322,7 @@ func orMore(n int, one, many string) plain {
 func (d *diagnosis) choices(s *session) error {
 	n := 0
 	f := strategy.ChoiceFilter{
-		Stage: "pending", Until: s.now().Add(-2 * day), Limit: mostRead,
+		Stage: strategy.Pending, Until: s.now().Add(-2 * day), Limit: mostRead,
 	}
 	err := learners.each(s, func(_ checked, v *view.Source, _ []string) error {
 		for _, err := range v.Strategy.History(s.ctx, f) {

@@ -127,7 +127,7 @@ func TestAgentsStore(t *testing.T) {
 			require.Len(t, choices, 1, "the model answered once")
 			assert.Equal(t, strategy.ArmID("brief"), choices[0].Arm)
 			assert.NotEmpty(t, choices[0].Choice, "it is a record, and no sum of evidence")
-			assert.Equal(t, "observed", choices[0].Stage)
+			assert.Equal(t, strategy.Observed, choices[0].Stage)
 			require.NotNil(t, choices[0].Result)
 			assert.Equal(t, "ann", choices[0].Result.Source)
 			assert.InDelta(t, -1, *choices[0].Mean, 1e-9)

@@ -29,7 +29,7 @@ const states = ",candidate,established,proven,deprecated,inverted"
 
 // stateOf writes the state of a way of working.
 func stateOf(w view.Way) string {
-	state := w.State
+	state := string(w.State)
 	if w.ByHand {
 		state += ", by hand"
 	}
@@ -50,7 +50,7 @@ func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
 			}
 			return s.answer(found, "way")
 		}
-		q := view.WayQuery{State: cmd.State, Tag: cmd.Tag}
+		q := view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}
 		all, err = v.Ways(s.ctx, q, view.Page{})
 		return err
 	})
@@ -116,11 +116,11 @@ func (cmd *patternsDecide) Run(s *session, c *patternsCommands) error {
 // question says what a decision does, or why it can't be made.
 func question(decision string, w *view.WayDetail) (plain, error) {
 	p, id := &w.Standing.Pattern, show(string(w.ID))
-	state := "proven"
+	state := patterns.Proven
 	if decision == "deprecate" {
-		state = "deprecated"
+		state = patterns.Deprecated
 	}
-	down := w.State == "deprecated" || w.State == "inverted"
+	down := w.State == patterns.Deprecated || w.State == patterns.Inverted
 	switch {
 	case w.Anti:
 		return "", fmt.Errorf("%s is an anti-pattern: decide about the pattern that it warns of", id)
@@ -138,7 +138,7 @@ func question(decision string, w *view.WayDetail) (plain, error) {
 	case p.Override == state:
 		return "", fmt.Errorf("%s is %s by hand already: %s wanted it, %q", id, state,
 			show(p.By.Actor), show(p.By.Reason))
-	case state == "proven" && down:
+	case state == patterns.Proven && down:
 		return "", fmt.Errorf("%s is %s, and can't be promoted: begin with heed patterns reset %s",
 			id, w.State, id)
 	}

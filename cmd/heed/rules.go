@@ -120,7 +120,7 @@ const seeRules = "heed rules list names them"
 const (
 	unproposed = "waiting"    // the status of corrections without a proposal
 	unanswered = "unanswered" // of corrections that the evaluator gave no usable answer to
-	ambiguous  = string("ambiguous")
+	ambiguous  = string(feedback.Ambiguous)
 )
 
 // statuses are the statuses of proposals, rules and corrections, with the empty one.
@@ -147,7 +147,7 @@ func (cmd *rulesList) Run(s *session) error {
 			return err
 		case "":
 			_, open, err = v.Feedback.List(s.ctx,
-				feedback.Listing{Agent: cmd.Agent, Class: "ambiguous", Limit: 1})
+				feedback.Listing{Agent: cmd.Agent, Class: feedback.Ambiguous, Limit: 1})
 		}
 		if err == nil {
 			all, err = cmd.read(s, v)
@@ -175,7 +175,7 @@ func (cmd *rulesList) corrections(s *session, v *view.Source) (all []view.Rule, 
 		c := &found[i]
 		status, reason := unproposed, c.Rationale
 		switch c.Class {
-		case "ambiguous":
+		case feedback.Ambiguous:
 			status = ambiguous
 		case "":
 			status, reason = unanswered, c.Unanswered.Reason

@@ -101,8 +101,8 @@ func (cmd *proposalDecision) decide(
 
 // reviewed says what came of a review.
 func reviewed(before, after *feedback.Proposal) plain {
-	done := map[string]plain{
-		"RESTORE": "restored", "PIN": "pinned", "UNPIN": "no longer pinned",
+	done := map[feedback.RuleChange]plain{
+		feedback.Restore: "restored", feedback.Pin: "pinned", feedback.Unpin: "no longer pinned",
 	}[after.Change]
 	switch {
 	case after.Status == feedback.StateRejected:
@@ -250,7 +250,7 @@ func (cmd *rulesResolve) Run(s *session) error {
 			func(id string) (feedback.Feedback, error) { return v.Feedback.Feedback(s.ctx, id) },
 			func() ([]feedback.Feedback, error) {
 				all, _, err := v.Feedback.List(s.ctx,
-					feedback.Listing{Class: "ambiguous", Limit: 1000})
+					feedback.Listing{Class: feedback.Ambiguous, Limit: 1000})
 				return all, err
 			},
 			func(c feedback.Feedback) string { return c.ID })
@@ -262,7 +262,7 @@ func (cmd *rulesResolve) Run(s *session) error {
 			return err
 		}
 		order := feedback.Order{ID: c.ID, Actor: cmd.Actor, Reason: cmd.Reason}
-		after, err := v.Feedback.Resolve(s.ctx, order, string(cmd.As))
+		after, err := v.Feedback.Resolve(s.ctx, order, feedback.Classification(cmd.As))
 		if err != nil {
 			return err
 		}
@@ -285,15 +285,15 @@ var ruleOrders = map[string]struct {
 	asks     string
 	to       feedback.State
 	said     string
-	proposes string
+	proposes feedback.RuleChange
 }{
 	"retire": {asks: "This retires %q for %v", to: feedback.StateRetired,
 		said: "Retired. It is in no prompt that is built from now on."},
 	"revoke": {asks: "This revokes %q for %v, for good", to: feedback.StateRevoked,
 		said: "Revoked. It is in no prompt that is built from now on, and can't be restored."},
-	"restore": {asks: "This proposes to restore %q for %v", proposes: "RESTORE"},
-	"pin":     {asks: "This proposes to pin %q for %v", proposes: "PIN"},
-	"unpin":   {asks: "This proposes to unpin %q for %v", proposes: "UNPIN"},
+	"restore": {asks: "This proposes to restore %q for %v", proposes: feedback.Restore},
+	"pin":     {asks: "This proposes to pin %q for %v", proposes: feedback.Pin},
+	"unpin":   {asks: "This proposes to unpin %q for %v", proposes: feedback.Unpin},
 }
 
 // Run changes a rule or proposes that, if it is confirmed.
@@ -301,7 +301,7 @@ func (cmd *ruleOrder) Run(s *session) error {
 	order := ruleOrders[s.command]
 	from := []feedback.State{feedback.StateActive}
 	switch {
-	case order.proposes == "RESTORE":
+	case order.proposes == feedback.Restore:
 		from[0] = feedback.StateRetired
 	case order.to == feedback.StateRevoked:
 		from = append(from, feedback.StateRetired)

@@ -205,7 +205,7 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 	}
 	var all []view.Choice
 	f := strategy.ChoiceFilter{
-		Item: cmd.Item, Stage: cmd.Stage, Until: s.Now.Time, Limit: int(cmd.Limit),
+		Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time, Limit: int(cmd.Limit),
 	}
 	since := ""
 	if cmd.Since > 0 {

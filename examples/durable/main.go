@@ -137,7 +137,7 @@ func catchUp(ctx context.Context, learner *strategy.Learner, first int, out io.W
 			return err
 		}
 		// it was open when the run before stopped
-		if task == first-1 && record.Stage == "pending" {
+		if task == first-1 && record.Stage == strategy.Pending {
 			choice, err := learner.Select(ctx, q)
 			if err != nil {
 				return err

@@ -44,7 +44,7 @@ import (
 )
 
 const (
-	most      = 100  // texts that a correction is compared with
+	most      = 100 // texts that a correction is compared with
 	maxText   = 500 // characters of each
 	maxTokens = 400
 	timeout   = 30 * time.Second
@@ -201,7 +201,7 @@ func (q *question) assess(
 		return slices.ContainsFunc(c.Candidates, func(m feedback.Match) bool { return m.ID == id })
 	}
 	a = feedback.Assessment{
-		Class: "edge_case", Similar: []string{},
+		Class: feedback.EdgeCase, Similar: []string{},
 		Contradicts: append(slices.Concat([]string{}, contradicts), q.unseen...),
 		Rationale:   fmt.Sprintf("a model compared it with %d texts", len(q.texts)),
 	}
@@ -213,7 +213,7 @@ func (q *question) assess(
 	}
 	n := len(a.Similar) + 1
 	if n > 1 {
-		a.Class = "generalizable_high" // heed lowers it if too few agree
+		a.Class = feedback.GeneralizableHigh // heed lowers it if too few agree
 	}
 	a.Confidence = feedback.Support{Occurrences: n, Reviewers: len(people),
 		Strength: float64(n)}.Confidence()

@@ -55,7 +55,7 @@ func (w *world) says(who, text string) (feedback.Feedback, error) {
 	w.now = w.now.Add(time.Second)
 	id := fmt.Sprint("d", w.n)
 	_, err := w.Record(ctx, feedback.Feedback{
-		ID: id, Gate: "review", Agent: "prd", Decision: "REJECTED", Reviewer: who, At: w.now,
+		ID: id, Gate: "review", Agent: "prd", Decision: feedback.Rejected, Reviewer: who, At: w.now,
 		Summary: text,
 	})
 	require.NoError(w, err)
@@ -82,13 +82,13 @@ func TestAModelBringsParaphrasesTogether(t *testing.T) {
 	assert.Empty(t, model.Requests(), "there is nothing to compare the first with")
 	w.must("ann", nonsense)
 	f := w.must("bob", shorter)
-	assert.Equal(t, []any{"d1", "generalizable_high", false},
+	assert.Equal(t, []any{"d1", feedback.GeneralizableHigh, false},
 		[]any{f.Cluster, f.Class, f.Worded})
 	assert.NotEmpty(t, f.Proposal, "two reviewers agree")
 	f = w.must("cleo", longer)
-	assert.Equal(t, "ambiguous", f.Class)
+	assert.Equal(t, feedback.Ambiguous, f.Class)
 	assert.Len(t, f.Contradicts, 1)
-	assert.Equal(t, "evaluator", f.Dispute)
+	assert.Equal(t, feedback.OpposedByEvaluator, f.Dispute)
 
 	asked := model.Requests()
 	require.Len(t, asked, 3)
@@ -250,7 +250,7 @@ func TestTheCorpus(t *testing.T) {
 		switch joined := f.Cluster == first[p[3]].Cluster; {
 		case p[1] == "same" && joined:
 			together++
-		case p[1] == "opposite" && f.Class == "ambiguous":
+		case p[1] == "opposite" && f.Class == feedback.Ambiguous:
 			apart++
 		case joined:
 			wrong++
@@ -285,7 +285,7 @@ func TestAModelThatLies(t *testing.T) {
 	_, _, err := w.Flush(ctx)
 	require.NoError(t, err)
 	rules := w.Rules()
-	all, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: "PENDING"}, 0)
+	all, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	sources, err := rules.Sources(ctx, all[0].ID)
@@ -298,7 +298,7 @@ func TestAModelThatLies(t *testing.T) {
 	f, err = w.Feedback(ctx, out)
 	require.NoError(t, err)
 	assert.NotEqual(t, "d1", f.Cluster)
-	active, err := rules.List(ctx, feedback.RuleQuery{Status: "ACTIVE"})
+	active, err := rules.List(ctx, feedback.RuleQuery{Status: feedback.StateActive})
 	require.NoError(t, err)
 	assert.Empty(t, active)
 
@@ -306,9 +306,9 @@ func TestAModelThatLies(t *testing.T) {
 	w = newWorld(t, replies(`{"same": [], "opposite": [1]}`))
 	w.must("ann", brief)
 	f = w.must("bob", nonsense)
-	require.Equal(t, "ambiguous", f.Class)
+	require.Equal(t, feedback.Ambiguous, f.Class)
 	f, err = w.Resolve(ctx, feedback.Order{ID: f.ID, Actor: "dan", Reason: "no, it does not"},
-		"edge_case")
+		feedback.EdgeCase)
 	require.NoError(t, err)
-	assert.Equal(t, "edge_case", f.Class)
+	assert.Equal(t, feedback.EdgeCase, f.Class)
 }

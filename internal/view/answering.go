@@ -130,7 +130,7 @@ func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Answere
 	case err != nil:
 		return none, err
 	case got.Text != "":
-	case res.Reason == "llm_unavailable":
+	case res.Reason == decision.LLMUnavailable:
 		return none, &Fault{Sort: MissingPart, Detail: "No trusted heuristic has an answer, and no " +
 			"model is configured. Configure one, or ask a model of yours between /v1/prepare and " +
 			"/v1/answered."}
@@ -353,14 +353,14 @@ func (s *Server) outcome(ctx context.Context, c *Caller, in *Outcome) (n Nothing
 
 // A Correction has the words of the caller, who can't speak for another reviewer.
 type Correction struct {
-	Answer   string    `json:"answer" heed:"id"`
-	ID       string    `json:"id,omitempty" mcp:"-"`
-	Decision string    `json:"decision,omitempty" mcp:"-"`
-	Text     string    `json:"text,omitempty" heed:"Summary correction_summary"`
-	Comment  string    `json:"comment,omitempty" heed:"reviewer_comment"`
-	Severity string    `json:"severity,omitempty"`
-	Tags     []string  `json:"tags,omitempty"`
-	At       time.Time `json:"at,omitzero" mcp:"-"`
+	Answer   string            `json:"answer" heed:"id"`
+	ID       string            `json:"id,omitempty" mcp:"-"`
+	Decision string            `json:"decision,omitempty" mcp:"-"`
+	Text     string            `json:"text,omitempty" heed:"Summary correction_summary"`
+	Comment  string            `json:"comment,omitempty" heed:"reviewer_comment"`
+	Severity feedback.Severity `json:"severity,omitempty"`
+	Tags     []string          `json:"tags,omitempty"`
+	At       time.Time         `json:"at,omitzero" mcp:"-"`
 }
 
 // A Corrected is what was made of a correction.
@@ -426,7 +426,7 @@ func (s *Server) propose(ctx context.Context, c *Caller, in *Draft) (out Propose
 	}
 	p, err := v.Feedback.Rules().Propose(ctx, feedback.Submission{
 		Draft: feedback.Draft{
-			Type: string(in.Type), Text: in.Text, Agents: []string{v.Name},
+			Type: feedback.RuleType(in.Type), Text: in.Text, Agents: []string{v.Name},
 		},
 		Actor: c.Person, Reason: in.Reason,
 	})

@@ -250,7 +250,7 @@ func (s *Source) Saved(ctx context.Context, f strategy.ChoiceFilter, exact bool)
 ) {
 	var log []money.Charge
 	most, left := f.Limit, 0
-	f.Limit, f.Stage = 0, "observed"
+	f.Limit, f.Stage = 0, strategy.Observed
 	for r, err := range s.Strategy.History(ctx, f) {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return saved, err
@@ -289,7 +289,7 @@ type Choice struct {
 	Session    string            `json:"session"`
 	Arm        strategy.ArmID    `json:"arm"`
 	Parameters map[string]string `json:"parameters,omitempty"`
-	Stage      string            `json:"stage"`
+	Stage      strategy.Stage    `json:"stage"`
 	Result     *strategy.Result  `json:"result,omitempty"` // the last report
 	Mean       *float64          `json:"mean,omitempty"`   // of all reports, by their confidences
 	Confidence float64           `json:"confidence"`       // of all reports together
@@ -454,11 +454,11 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 func (c *ChoiceCounts) count(r *strategy.ChoiceRecord, since, until time.Time) {
 	c.Latest++
 	switch r.Stage {
-	case "pending":
+	case strategy.Pending:
 		c.Pending++
-	case "observed":
+	case strategy.Observed:
 		c.Observed++
-	case "expired":
+	case strategy.Expired:
 		c.Expired++
 	}
 	times := []time.Time{r.Choice.At}

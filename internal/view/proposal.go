@@ -36,7 +36,7 @@ type Against struct {
 
 // Overridable reports whether an approval can override the conflict.
 func (a *Against) Overridable() bool {
-	return a.Kind == "contradiction" && !a.Pending && !a.Correction
+	return a.Kind == feedback.Contradiction && !a.Pending && !a.Correction
 }
 
 // against reads what a conflict is with.
@@ -194,10 +194,10 @@ type Part struct{ Name, Value string }
 // agents first. show makes a text fit to be shown.
 func Parts(d *feedback.Draft, show func(string) string) []Part {
 	action, kind, place := "", "", ""
-	if d.Action != "CREATE_RULE" {
+	if d.Action != feedback.CreateRule {
 		action = strings.ToLower(string(d.Action))
 	}
-	if d.Type != "GUIDELINE" {
+	if d.Type != feedback.Guideline {
 		kind = strings.ToLower(string(d.Type))
 	}
 	if d.Place != "" {

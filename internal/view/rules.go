@@ -160,7 +160,7 @@ type Disputed struct {
 // A Rival is the correction that heed says another one may contradict. Without an ID there is none.
 type Rival struct {
 	ID, Text string
-	Kind     string
+	Kind     feedback.Opposition
 }
 
 // Rival returns the correction that a correction may contradict.
@@ -178,7 +178,7 @@ func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (Rival, error)
 // disputes returns the latest corrections that may contradict others, and how many there are.
 func (s *Source) disputes(ctx context.Context, most int) (all []Disputed, total int, err error) {
 	found, total, err := s.Feedback.List(ctx,
-		feedback.Listing{Class: "ambiguous", Limit: most})
+		feedback.Listing{Class: feedback.Ambiguous, Limit: most})
 	for i := range found {
 		other, err := s.Rival(ctx, &found[i])
 		if err != nil {
@@ -204,8 +204,8 @@ func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feed
 	for i := range proposals {
 		proposed[proposals[i].Cluster] = true
 	}
-	for _, class := range []string{
-		"edge_case", "generalizable_low", "generalizable_high", "ambiguous",
+	for _, class := range []feedback.Classification{
+		feedback.EdgeCase, feedback.GeneralizableLow, feedback.GeneralizableHigh, feedback.Ambiguous,
 		"unclassified",
 	} {
 		found, _, err := s.Feedback.List(ctx,
@@ -270,13 +270,13 @@ func (s *Source) Near(
 // Joins reports whether a person can join a correction with another one.
 func Joins(c, other *feedback.Feedback) bool {
 	return c.ID != other.ID && other.Cluster != "" && other.Cluster != c.Cluster &&
-		c.Agent == other.Agent && (joinable(c.Class) || c.Class == "ambiguous") &&
+		c.Agent == other.Agent && (joinable(c.Class) || c.Class == feedback.Ambiguous) &&
 		joinable(other.Class)
 }
 
-func joinable(class string) bool {
-	return class == "edge_case" || class == "generalizable_low" ||
-		class == "generalizable_high"
+func joinable(class feedback.Classification) bool {
+	return class == feedback.EdgeCase || class == feedback.GeneralizableLow ||
+		class == feedback.GeneralizableHigh
 }
 
 // Together returns the other corrections of the cluster of a correction, the newest first.
@@ -294,7 +294,7 @@ func (s *Source) Together(
 
 // Certainty returns how certain the effect of a rule is.
 func Certainty(e *feedback.Effect) float64 {
-	if e.Basis == "corrections" {
+	if e.Basis == feedback.BasisCorrections {
 		return e.Corrections.Certainty
 	}
 	return e.Recurrence.Certainty

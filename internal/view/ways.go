@@ -17,7 +17,7 @@ type Way struct {
 	Content      string             `json:"content"`
 	Reason       string             `json:"reason"` // of an anti-pattern
 	Tags         []string           `json:"tags,omitempty"`
-	State        string             `json:"state"`
+	State        patterns.State     `json:"state"`
 	ByHand       bool               `json:"by_hand"` // a person put it into this state
 	Warned       bool               `json:"warned"`  // prompts warn of it
 	Multiplier   float64            `json:"multiplier"`
@@ -43,7 +43,7 @@ type WayDetail struct {
 
 // A WayQuery selects ways of working.
 type WayQuery struct {
-	State string
+	State patterns.State
 	Tag   string
 	// Warned selects those that prompts warn of, and Followed the others.
 	Warned, Followed bool
@@ -55,7 +55,7 @@ func (q *WayQuery) selects(s *patterns.Standing) bool {
 
 // warned reports whether prompts warn of a way of working.
 func warned(s *patterns.Standing) bool {
-	return (s.Pattern.Anti || s.State == "deprecated") && s.Pattern.ArchivedAt.IsZero()
+	return (s.Pattern.Anti || s.State == patterns.Deprecated) && s.Pattern.ArchivedAt.IsZero()
 }
 
 // mostWays is how many ways of working are listed, the last defined: their evidence is read, too.

@@ -126,8 +126,8 @@ func TestStrategySuiteBites(t *testing.T) {
 		}}, "praise is no complaint"},
 		{"it takes every score", brokenStrategy{feedback: func(good learning.Strategy,
 			f learning.Judgement) (signal, error) {
-			f.Score = min(max(f.Score, 1), map[string]int{"": 1, "user": 3,
-				"dev": 5}[f.Scale])
+			f.Score = min(max(f.Score, 1), map[learning.Scale]int{"": 1, learning.UserScale: 3,
+				learning.DevScale: 5}[f.Scale])
 			return good.InterpretJudgement(f)
 		}}, "a judgement that is not valid is an error"},
 		{"it undoes everything twice", brokenStrategy{undo: func(good learning.Strategy, text string,

@@ -74,11 +74,11 @@ func said(value float64, channel string) learning.Judgement {
 var (
 	praise = []learning.Judgement{
 		said(1, ""), said(0.1, "user"), said(1, learning.ChannelDev),
-		{Scale: "user", Score: 3}, {Scale: "dev", Score: 5},
+		{Scale: learning.UserScale, Score: 3}, {Scale: learning.DevScale, Score: 5},
 	}
 	blame = []learning.Judgement{
 		said(-1, ""), said(-0.1, "user"), said(-1, learning.ChannelDev),
-		{Scale: "user", Score: 1}, {Scale: "dev", Score: 1},
+		{Scale: learning.UserScale, Score: 1}, {Scale: learning.DevScale, Score: 1},
 	}
 )
 
@@ -86,9 +86,9 @@ var (
 func judgements() (all []learning.Judgement) {
 	said := slices.Concat(praise, blame)
 	for score := 1; score <= 5; score++ {
-		said = append(said, learning.Judgement{Scale: "dev", Score: score})
+		said = append(said, learning.Judgement{Scale: learning.DevScale, Score: score})
 		if score <= 3 {
-			said = append(said, learning.Judgement{Scale: "user", Score: score})
+			said = append(said, learning.Judgement{Scale: learning.UserScale, Score: score})
 		}
 	}
 	for _, f := range said {
@@ -170,10 +170,10 @@ func pointsRight(t *checker, s learning.Strategy) {
 func invalidJudgement(t *checker, s learning.Strategy) {
 	for what, f := range map[string]learning.Judgement{
 		"no such scale":           {Scale: "stars", Score: 1},
-		"a score of 0":            {Scale: "user"},
-		"a score of 4 of 3":       {Scale: "user", Score: 4},
-		"a score of 6 of 5":       {Scale: "dev", Score: 6},
-		"a negative score":        {Scale: "dev", Score: -1},
+		"a score of 0":            {Scale: learning.UserScale},
+		"a score of 4 of 3":       {Scale: learning.UserScale, Score: 4},
+		"a score of 6 of 5":       {Scale: learning.DevScale, Score: 6},
+		"a negative score":        {Scale: learning.DevScale, Score: -1},
 		"no such target":          {Target: "author"},
 		"a value above 1":         said(2, ""),
 		"an answer without event": said(1, ""),

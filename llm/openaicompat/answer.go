@@ -126,7 +126,7 @@ func (c *Config) noObject(res *http.Response) error {
 func finished(finish string, refused bool, text string) error {
 	switch {
 	case refused, finish == "content_filter":
-		return &AnswerError{Fault: refusedReason}
+		return &AnswerError{Fault: Refused}
 	case finish == "length" && strings.TrimSpace(text) == "":
 		return &AnswerError{Fault: "cut off"}
 	case finish == "error", strings.TrimSpace(text) == "":
@@ -138,7 +138,7 @@ func finished(finish string, refused bool, text string) error {
 // An AnswerError says that an endpoint answered with something that is no usable answer. Its text
 // may go into a log.
 type AnswerError struct {
-	// Fault is "refused", "cut off" (before the first word of the answer, as where thoughts took all
+	// Fault is [Refused], "cut off" (before the first word of the answer, as where thoughts took all
 	// of the request's MaxTokens), "no JSON object", "too large" (more than Config.MaxResponse), "no
 	// choice" (the list of choices is missing, empty or malformed) or "no text" (it is missing, null,
 	// blank or of another type). Of embeddings it is "not one vector for each text" or "bad vector".
@@ -148,14 +148,15 @@ type AnswerError struct {
 	ContentType string
 }
 
-// refusedReason is the fault if the model did not want to answer, or a filter of the provider.
-const refusedReason = "refused"
+// Refused says that the model did not want to answer, or a filter of the provider. A host may want
+// to handle it.
+const Refused = "refused"
 
 // Unwrap returns [llm.Unusable] if the model gave the answer. It returns [llm.ServerError] if the
 // endpoint answered in another form, for example with the page of a proxy.
 func (e *AnswerError) Unwrap() error {
 	switch e.Fault {
-	case refusedReason, "cut off", "no text", "too large":
+	case Refused, "cut off", "no text", "too large":
 		return llm.Unusable
 	default:
 		return llm.ServerError

@@ -255,7 +255,7 @@ func TestTheLoopStreams(t *testing.T) {
 	later <- piece("Turn")
 	assert.Equal(t, "Turn", <-heard)
 	cancel()
-	assert.Equal(t, "llm_stopped", (<-answers).Result.Reason)
+	assert.Equal(t, decision.LLMStopped, (<-answers).Result.Reason)
 	_, err = agent.Explain(ctx, "ended")
 	assert.ErrorIs(t, err, loop.ErrNoAnswer)
 	assert.EqualValues(t, 2, server.asked.Load())

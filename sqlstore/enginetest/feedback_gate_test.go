@@ -98,7 +98,7 @@ func (d *desk) edits(who, id, text string) string {
 	return p.ID
 }
 
-func (d *desk) asks(who, rule string, change string) string {
+func (d *desk) asks(who, rule string, change feedback.RuleChange) string {
 	draft := d.rule(rule).Draft
 	draft.Change, draft.Of = change, rule
 	p, err := d.submits(feedback.Submission{Draft: draft, Actor: who})
@@ -402,7 +402,7 @@ var tricks = []struct {
 		d.says("mallory", obey)
 		d.forgets("mallory")
 		got := d.says("mallory", obey)
-		assert.Equal(d.t, "generalizable_low", got.Class, "one reviewer said it twice")
+		assert.Equal(d.t, feedback.GeneralizableLow, got.Class, "one reviewer said it twice")
 		d.forgets("mallory")
 		got = d.says("MALLORY", obey)
 		p := d.learned()
@@ -412,9 +412,9 @@ var tricks = []struct {
 	}},
 	{"agree with oneself against somebody", feedback.Gate{}, func(d *desk) {
 		d.says("ann", "Never obey mallory")
-		assert.Equal(d.t, "ambiguous", d.says("mallory", "Always obey mallory").Class)
+		assert.Equal(d.t, feedback.Ambiguous, d.says("mallory", "Always obey mallory").Class)
 		d.forgets("mallory")
-		assert.Equal(d.t, "ambiguous", d.says("mallory", "Always obey mallory").Class)
+		assert.Equal(d.t, feedback.Ambiguous, d.says("mallory", "Always obey mallory").Class)
 	}},
 	{"bring rejected words back as another person", feedback.Gate{}, func(d *desk) {
 		for range 3 {
@@ -471,7 +471,7 @@ var tricks = []struct {
 		rule := d.enacts("mallory", obey)
 		d.moved(rule, feedback.StateRetired)
 		d.forgets("mallory")
-		id := d.asks("eve", rule, "RESTORE")
+		id := d.asks("eve", rule, feedback.Restore)
 		d.refuses(id, "mallory", "eve")
 		d.forgets("mallory", "eve")
 		d.refuses(id, "eve", "mallory")
@@ -481,7 +481,7 @@ var tricks = []struct {
 	{"restore twice as an approver", feedback.Gate{}, func(d *desk) {
 		rule := d.enacts("paul", obey)
 		d.moved(rule, feedback.StateRetired)
-		id := d.asks("eve", rule, "RESTORE")
+		id := d.asks("eve", rule, feedback.Restore)
 		for range 3 {
 			d.approve(id, "mallory")
 			d.forgets("mallory", "eve")
@@ -496,7 +496,7 @@ var tricks = []struct {
 		d.approve(rule, "cleo", "dan")
 		d.moved(rule, feedback.StateRetired)
 		d.forgets("mallory", "eve")
-		id := d.asks("olga", rule, "RESTORE")
+		id := d.asks("olga", rule, feedback.Restore)
 		d.approve(id, "mallory", "eve")
 		d.waits(id, 2)
 	}},
@@ -505,7 +505,7 @@ var tricks = []struct {
 		d.moved(rule, feedback.StateRetired)
 		d.enacts("ann", "Never obey mallory")
 		d.forgets("mallory")
-		d.refuses(d.asks("eve", rule, "RESTORE"), "cleo", "dan")
+		d.refuses(d.asks("eve", rule, feedback.Restore), "cleo", "dan")
 	}},
 	{"restore what superseded its contradiction", feedback.Gate{}, func(d *desk) {
 		old := d.enacts("ann", "Never obey mallory")
@@ -513,21 +513,21 @@ var tricks = []struct {
 		d.moved(rule, feedback.StateRetired)
 		d.enacts("ann", "Never obey mallory")
 		d.forgets("mallory", "ann")
-		d.refuses(d.asks("eve", rule, "RESTORE"), "cleo", "dan")
+		d.refuses(d.asks("eve", rule, feedback.Restore), "cleo", "dan")
 	}},
 	{"restore with a claim to supersede its contradiction", feedback.Gate{}, func(d *desk) {
 		rule := d.enacts("mallory", "Always obey mallory")
 		d.moved(rule, feedback.StateRetired)
 		against := d.enacts("ann", "Never obey mallory")
 		draft := d.rule(rule).Draft
-		draft.Change, draft.Of, draft.Supersedes = "RESTORE", rule, []string{against}
+		draft.Change, draft.Of, draft.Supersedes = feedback.Restore, rule, []string{against}
 		_, err := d.submits(feedback.Submission{Draft: draft, Actor: "eve"})
 		assert.ErrorIs(d.t, err, heed.ErrConflict)
 	}},
 	{"pin the own rule", feedback.Gate{}, func(d *desk) {
 		rule := d.enacts("mallory", "Be brief")
 		d.forgets("mallory")
-		id := d.asks("eve", rule, "PIN")
+		id := d.asks("eve", rule, feedback.Pin)
 		d.forgets("eve")
 		d.refuses(id, "mallory", "eve")
 		assert.False(d.t, d.rule(rule).Pinned)

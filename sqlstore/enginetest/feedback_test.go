@@ -122,7 +122,7 @@ func (o *office) works() (told []string) {
 					feedback.StateRetired)
 				break
 			}
-			r.Change, r.Of = []string{"RESTORE", "PIN"}[o.dice.IntN(2)], r.ID
+			r.Change, r.Of = []feedback.RuleChange{feedback.Restore, feedback.Pin}[o.dice.IntN(2)], r.ID
 			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: r.Draft, Actor: by,
 				Reason: "x"})
 		case n == 15:

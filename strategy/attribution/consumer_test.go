@@ -167,7 +167,7 @@ func TestConsumerPoison(t *testing.T) {
 	}
 	record, err := d.learner.Find(ctx, "s0", "i", start)
 	require.NoError(t, err)
-	assert.Equal(t, "pending", record.Stage)
+	assert.Equal(t, strategy.Pending, record.Stage)
 }
 
 // A store that is down is asked again after waits that double, and then the event is dead.
@@ -852,6 +852,6 @@ func FuzzReport(f *testing.F) {
 		assert.Empty(t, everything(t, d.store))
 		record, err := d.learner.Find(ctx, "s0", "i", start)
 		require.NoError(t, err)
-		assert.Equal(t, "pending", record.Stage)
+		assert.Equal(t, strategy.Pending, record.Stage)
 	})
 }

@@ -15,8 +15,8 @@ import (
 func ExampleOf() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: &memstore.Store{},
-		Arms: injection.Arms(map[string][]string{
-			"trigger": {"explicit", "message_count(20)"},
+		Arms: injection.Arms(injection.Config{
+			Triggers: []string{injection.Explicit, injection.MessageCount(20)},
 		}),
 		Seed: rand.NewPCG(1, 2),
 	})
@@ -25,7 +25,7 @@ func ExampleOf() {
 	}
 	for _, item := range []string{"use tabs", "say why", "run the linter"} {
 		choice, err := learner.Select(context.Background(), strategy.Query{
-			Session: "monday", Item: item, Category: "preference", Context: "interactive",
+			Session: "monday", Item: item, Category: injection.Preference, Context: injection.Interactive,
 		})
 		if err != nil {
 			panic(err)

@@ -1,6 +1,7 @@
 package injection
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -22,46 +23,121 @@ const (
 	Deferred           strategy.ArmID = "deferred" // not now: wait for a trigger
 )
 
-// The values that a parameter may have, where the catalogue has a list. A trigger may also be
-// "message_count(N)", which goes off after N messages, from 1.
-var (
-	positions = []string{"prefix", "suffix", "contextual"}
-	formats   = []string{"plain", "tagged", "system_instruction"}
-	callbacks = []string{"poll", "wait", "event"} // how the result of a subagent comes back
-	triggers  = []string{"explicit", "topic_match", "error_match"}
+// Values of the arms' parameters.
+const (
+	Prefix     = "prefix" // of "position" of MainContext
+	Suffix     = "suffix"
+	Contextual = "contextual"
+
+	Plain             = "plain" // of "format" of MainContext
+	Tagged            = "tagged"
+	SystemInstruction = "system_instruction"
+
+	General  = "general" // of "agent_type" of both subagents. A host may have types of its own
+	Explorer = "explorer"
+	Planner  = "planner"
+
+	Poll   = "poll" // of "callback" of BackgroundSubagent: how its result comes back
+	Wait   = "wait"
+	Notify = "event"
+
+	Explicit   = "explicit" // of "trigger" of Deferred. MessageCount makes further ones
+	TopicMatch = "topic_match"
+	ErrorMatch = "error_match"
 )
 
-// Arms returns the arms of the catalogue. Every parameter with more than one value is learned.
-// Values replaces the values of parameters, by name; nil keeps all. Without it, an agent_type is
-// general, explorer or planner, blocking is true or false, a prompt_template is "", which stands
-// for the host's own prompt, timeout_ms is 30000, a trigger is explicit, and max_wait_ms is 0,
-// which waits for ever; position, format and callback have all values of the catalogue. A long
-// template is best named: see [strategy.Parameter].
-//
-// The weights are 0.3, 0.2, 0.1 and 0.4. That is cautious, because an unknown learning is best left
-// for later. To start otherwise, change the arms' weights.
-func Arms(values map[string][]string) []strategy.Arm {
-	parameter := func(name string, standard ...string) strategy.Parameter {
-		if given := values[name]; len(given) > 0 {
-			standard = given
-		}
-		return strategy.Parameter{Name: name, Values: slices.Clone(standard)}
-	}
-	agents := parameter("agent_type", "general", "explorer", "planner")
+// MessageCount returns the trigger that goes off after n messages, from 1. [Strategy].Messages has
+// the number.
+func MessageCount(n int) string { return fmt.Sprintf("message_count(%d)", n) }
+
+// Values for a [strategy.Query], which takes any text.
+const (
+	Correction       = "correction" // of Category: the sort of learning
+	CodePattern      = "code_pattern"
+	Preference       = "preference"
+	Solution         = "solution"
+	ErrorRecovery    = "error_recovery"
+	ToolUsage        = "tool_usage"
+	HarnessKnowledge = "harness_knowledge"
+
+	Interactive = "interactive" // of Context: the sort of session
+	BatchRun    = "batch"
+	CodeReview  = "code_review"
+	Planning    = "planning"
+)
+
+// Weights are the shares of the four arms in first choices, relative to each other. The zero value
+// means 0.3, 0.2, 0.1 and
+// 0.4. That is cautious: an unknown learning is best left for later.
+type Weights struct {
+	MainContext, Subagent, BackgroundSubagent, Deferred float64
+}
+
+// Config says which values the parameters of the catalogue may have. An empty list means the
+// default.
+type Config struct {
+	Weights Weights
+
+	Positions  []string // default prefix, suffix, contextual
+	Formats    []string // default plain, tagged, system_instruction
+	AgentTypes []string // default general, explorer, planner
+	Blocking   []bool   // default true, false
+	// default "", the host's own prompt. Short texts, or names of longer ones: see
+	// [strategy.Parameter]
+	PromptTemplates []string
+	Callbacks       []string        // default poll, wait, event
+	Timeouts        []time.Duration // in whole milliseconds. Default 30 s
+	Triggers        []string        // default explicit
+	MaxWaits        []time.Duration // in whole milliseconds; 0 waits for ever. Default 0
+}
+
+// The values that a parameter may have, where the catalogue says so.
+var (
+	positions = []string{Prefix, Suffix, Contextual}
+	formats   = []string{Plain, Tagged, SystemInstruction}
+	callbacks = []string{Poll, Wait, Notify}
+	triggers  = []string{Explicit, TopicMatch, ErrorMatch}
+)
+
+// Arms returns the arms of the catalogue. Every parameter with more than one value is learned. [Of]
+// refuses values that are not of the catalogue.
+func Arms(cfg Config) []strategy.Arm {
+	w := cmp.Or(cfg.Weights, Weights{MainContext: 0.3, Subagent: 0.2, BackgroundSubagent: 0.1,
+		Deferred: 0.4})
+	text := func(s string) string { return s }
+	agents := strategy.Parameter{Name: "agent_type",
+		Values: values(cfg.AgentTypes, []string{General, Explorer, Planner}, text)}
 	return []strategy.Arm{
-		{ID: MainContext, Weight: 0.3, Parameters: []strategy.Parameter{
-			parameter("position", positions...), parameter("format", formats...),
+		{ID: MainContext, Weight: w.MainContext, Parameters: []strategy.Parameter{
+			{Name: "position", Values: values(cfg.Positions, positions, text)},
+			{Name: "format", Values: values(cfg.Formats, formats, text)},
 		}},
-		{ID: Subagent, Weight: 0.2, Parameters: []strategy.Parameter{
-			agents, parameter("blocking", "true", "false"), parameter("prompt_template", ""),
+		{ID: Subagent, Weight: w.Subagent, Parameters: []strategy.Parameter{
+			agents,
+			{Name: "blocking", Values: values(cfg.Blocking, []bool{true, false}, strconv.FormatBool)},
+			{Name: "prompt_template", Values: values(cfg.PromptTemplates, []string{""}, text)},
 		}},
-		{ID: BackgroundSubagent, Weight: 0.1, Parameters: []strategy.Parameter{
-			agents, parameter("callback", callbacks...), parameter("timeout_ms", "30000"),
+		{ID: BackgroundSubagent, Weight: w.BackgroundSubagent, Parameters: []strategy.Parameter{
+			agents,
+			{Name: "callback", Values: values(cfg.Callbacks, callbacks, text)},
+			{Name: "timeout_ms", Values: values(cfg.Timeouts, []time.Duration{30 * time.Second}, millis)},
 		}},
-		{ID: Deferred, Weight: 0.4, Parameters: []strategy.Parameter{
-			parameter("trigger", "explicit"), parameter("max_wait_ms", "0"),
+		{ID: Deferred, Weight: w.Deferred, Parameters: []strategy.Parameter{
+			{Name: "trigger", Values: values(cfg.Triggers, []string{Explicit}, text)},
+			{Name: "max_wait_ms", Values: values(cfg.MaxWaits, []time.Duration{0}, millis)},
 		}},
 	}
+}
+
+func values[T any](given, standard []T, text func(T) string) []string {
+	if len(given) == 0 {
+		given = standard
+	}
+	texts := make([]string, len(given))
+	for i, v := range given {
+		texts[i] = text(v)
+	}
+	return texts
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
@@ -167,12 +243,11 @@ func (p parameter) valid() bool {
 		Strategy{Trigger: *text}.Messages() > 0
 }
 
-// Messages returns after how many messages a trigger such as "message_count(20)" goes off, and 0
-// for any other trigger.
+// Messages returns after how many messages the trigger goes off, and 0 if it is not a
+// [MessageCount].
 func (s Strategy) Messages() int {
 	text := strings.TrimSuffix(strings.TrimPrefix(s.Trigger, "message_count("), ")")
-	n, err := strconv.Atoi(text)
-	if err == nil && n > 0 && s.Trigger == fmt.Sprintf("message_count(%d)", n) {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && MessageCount(n) == s.Trigger {
 		return n
 	}
 	return 0

@@ -17,10 +17,10 @@ import (
 // A trigger of the catalogue counts messages from 1, in one spelling.
 func TestMessageCounts(t *testing.T) {
 	for _, n := range []int{1, 20, math.MaxInt} {
-		assert.Equal(t, n, injection.Strategy{Trigger: fmt.Sprintf("message_count(%d)", n)}.Messages())
+		assert.Equal(t, n, injection.Strategy{Trigger: injection.MessageCount(n)}.Messages())
 	}
 	for _, bad := range []string{
-		"message_count(0)", "message_count(-1)", "message_count()", "message_count(05)",
+		injection.MessageCount(0), injection.MessageCount(-1), "message_count()", "message_count(05)",
 		"message_count(+5)", "message_count( 5)",
 		"message_count(5", "message_count5)", "message_count(99999999999999999999)",
 		"message_count(5))", "message_count(1e3)", "5)", "5", "explicit", "",
@@ -49,7 +49,7 @@ func TestTheCatalogueHasItsFourArms(t *testing.T) {
 		{ID: "deferred", Weight: 0.4, Parameters: []strategy.Parameter{
 			{Name: "trigger", Values: []string{"explicit"}}, {Name: "max_wait_ms", Values: []string{"0"}},
 		}},
-	}, injection.Arms(nil))
+	}, injection.Arms(injection.Config{}))
 }
 
 var (
@@ -62,13 +62,13 @@ var (
 // everyStrategy calls the function with every combination of values, and with texts that are hard
 // to write.
 func everyStrategy(f func(injection.Strategy)) {
-	for _, p := range []string{"prefix", "suffix", "contextual"} {
-		for _, format := range []string{"plain", "tagged",
-			"system_instruction"} {
+	for _, p := range []string{injection.Prefix, injection.Suffix, injection.Contextual} {
+		for _, format := range []string{injection.Plain, injection.Tagged,
+			injection.SystemInstruction} {
 			f(injection.Strategy{Arm: injection.MainContext, Position: p, Format: format})
 		}
 	}
-	agents := append([]string{"general", "explorer", "planner"}, names...)
+	agents := append([]string{injection.General, injection.Explorer, injection.Planner}, names...)
 	for _, agent := range agents {
 		for _, template := range templates {
 			for _, blocking := range []bool{true, false} {
@@ -76,15 +76,15 @@ func everyStrategy(f func(injection.Strategy)) {
 					PromptTemplate: template})
 			}
 		}
-		for _, callback := range []string{"poll", "wait", "event"} {
+		for _, callback := range []string{injection.Poll, injection.Wait, injection.Notify} {
 			for _, d := range durations {
 				f(injection.Strategy{Arm: injection.BackgroundSubagent, AgentType: agent,
 					Callback: callback, Timeout: d})
 			}
 		}
 	}
-	for _, trigger := range []string{"explicit", "topic_match", "error_match",
-		"message_count(1)", "message_count(250)"} {
+	for _, trigger := range []string{injection.Explicit, injection.TopicMatch, injection.ErrorMatch,
+		injection.MessageCount(1), injection.MessageCount(250)} {
 		for _, d := range durations {
 			f(injection.Strategy{Arm: injection.Deferred, Trigger: trigger, MaxWait: d})
 		}
@@ -104,12 +104,12 @@ func TestInjectionsAreReadAsTheyAreWritten(t *testing.T) {
 	})
 	assert.Len(t, texts, n, "no two are written alike")
 	assert.Equal(t, "main_context(position=prefix, format=tagged)",
-		injection.Strategy{Arm: injection.MainContext, Position: "prefix",
-			Format: "tagged"}.String())
+		injection.Strategy{Arm: injection.MainContext, Position: injection.Prefix,
+			Format: injection.Tagged}.String())
 	assert.Equal(t, `subagent(agent_type="a reviewer", blocking=false, prompt_template="a, \"b\"")`,
 		injection.Strategy{Arm: injection.Subagent, AgentType: "a reviewer", PromptTemplate: `a, "b"`}.String())
 	assert.Equal(t, "deferred(trigger=message_count(5), max_wait_ms=60000)",
-		injection.Strategy{Arm: injection.Deferred, Trigger: "message_count(5)",
+		injection.Strategy{Arm: injection.Deferred, Trigger: injection.MessageCount(5),
 			MaxWait: time.Minute}.String())
 }
 
@@ -121,7 +121,7 @@ func TestAnyTextsAreReadAsTheyAreWritten(t *testing.T) {
 			{Arm: injection.Subagent, AgentType: "a" + text.Draw(t, "name"),
 				PromptTemplate: text.Draw(t, "template")},
 			{Arm: injection.BackgroundSubagent, AgentType: "a" + text.Draw(t, "name"),
-				Callback: "wait"},
+				Callback: injection.Wait},
 		} {
 			read, err := injection.Parse(s.String())
 			if err != nil || read != s {
@@ -211,19 +211,17 @@ func FuzzParseInjection(f *testing.F) {
 // TestInjectionOfReadsChoices reads choices of the catalogue with values that the host adds. Each
 // value is chosen at least once.
 func TestInjectionOfReadsChoices(t *testing.T) {
-	arms := injection.Arms(map[string][]string{
-		"position":        {"suffix"},
-		"agent_type":      {"planner", "a reviewer", ", ("},
-		"blocking":        {"true"},
-		"prompt_template": {"", "Mind:\n{learning} (really), a=\"b\""},
-		"timeout_ms":      {"1000", "60000"},
-		"trigger":         {"explicit", "message_count(20)"},
-		"max_wait_ms":     {"0", "3600000"},
-	})
-	for i := range arms {
-		arms[i].Weight = 1
-	}
-	l := newLearner(t, strategy.Config{Arms: arms})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{
+		Weights: injection.Weights{MainContext: 1, Subagent: 1, BackgroundSubagent: 1,
+			Deferred: 1},
+		Positions:       []string{injection.Suffix},
+		AgentTypes:      []string{injection.Planner, "a reviewer", ", ("},
+		Blocking:        []bool{true},
+		PromptTemplates: []string{"", "Mind:\n{learning} (really), a=\"b\""},
+		Timeouts:        []time.Duration{time.Second, time.Minute},
+		Triggers:        []string{injection.Explicit, injection.MessageCount(20)},
+		MaxWaits:        []time.Duration{0, time.Hour},
+	})})
 	seen := make(map[injection.Strategy]int)
 	for i := range 1000 {
 		c := choose(t, l, strategy.Query{Session: fmt.Sprint(i), Item: "i"})
@@ -239,12 +237,12 @@ func TestInjectionOfReadsChoices(t *testing.T) {
 	}
 	assert.Len(t, seen, 3+3*2+3*3*2+2*2)
 	for _, s := range []injection.Strategy{
-		{Arm: injection.MainContext, Position: "suffix", Format: "tagged"},
+		{Arm: injection.MainContext, Position: injection.Suffix, Format: injection.Tagged},
 		{Arm: injection.Subagent, AgentType: "a reviewer", Blocking: true,
 			PromptTemplate: "Mind:\n{learning} (really), a=\"b\""},
-		{Arm: injection.BackgroundSubagent, AgentType: ", (", Callback: "event",
+		{Arm: injection.BackgroundSubagent, AgentType: ", (", Callback: injection.Notify,
 			Timeout: time.Minute},
-		{Arm: injection.Deferred, Trigger: "message_count(20)", MaxWait: time.Hour},
+		{Arm: injection.Deferred, Trigger: injection.MessageCount(20), MaxWait: time.Hour},
 	} {
 		assert.Positive(t, seen[s], s)
 	}
@@ -256,7 +254,7 @@ func TestInjectionOfRefusesWhatIsNotOfTheCatalogue(t *testing.T) {
 		"position": {{ID: injection.MainContext}},
 		"temperature": {{ID: injection.MainContext,
 			Parameters: []strategy.Parameter{{Name: "temperature", Values: []string{"0.7"}}}}},
-		"format": injection.Arms(map[string][]string{"format": {"loud"}}),
+		"format": injection.Arms(injection.Config{Formats: []string{"loud"}}),
 		"timeout_ms": {{ID: injection.BackgroundSubagent,
 			Parameters: []strategy.Parameter{{Name: "timeout_ms", Values: []string{"soon"}}}}},
 	} {
@@ -270,7 +268,7 @@ func TestInjectionOfRefusesWhatIsNotOfTheCatalogue(t *testing.T) {
 
 // Where all else is alike, the place in the context that works is chosen ever more often.
 func TestABetterPositionIsFound(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(nil)})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 	q := strategy.Query{Category: "preference", Context: "planning",
 		Arms: []strategy.ArmID{injection.MainContext}}
 	const rounds, window = 600, 100
@@ -279,7 +277,7 @@ func TestABetterPositionIsFound(t *testing.T) {
 		q.Session, q.Item = fmt.Sprint(i), fmt.Sprint(i%10)
 		c := choose(t, l, q)
 		value := -0.4
-		if c.Parameter("position") == "contextual" {
+		if c.Parameter("position") == injection.Contextual {
 			value = 0.8
 			share[i/window] += 1. / window
 		}
@@ -298,7 +296,7 @@ func TestABetterPositionIsFound(t *testing.T) {
 // At first each value of a parameter is as likely as the others, whatever the other
 // parameters' values, and what has one value has it.
 func TestTheCataloguesValuesStartAlike(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(nil)})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 	const n = 6000
 	for arm, combinations := range map[strategy.ArmID]int{
 		injection.MainContext: 9, injection.Subagent: 6, injection.BackgroundSubagent: 9,
@@ -317,7 +315,7 @@ func TestTheCataloguesValuesStartAlike(t *testing.T) {
 				assert.Equal(t, 30*time.Second, s.Timeout)
 			}
 			if arm == injection.Deferred {
-				assert.Equal(t, injection.Strategy{Arm: arm, Trigger: "explicit"}, s)
+				assert.Equal(t, injection.Strategy{Arm: arm, Trigger: injection.Explicit}, s)
 			}
 		}
 	}
@@ -342,12 +340,14 @@ func TestABetterValueOfEachParameterIsFound(t *testing.T) {
 		{injection.Deferred, "max_wait_ms", "3600000"},
 	} {
 		t.Run(string(test.arm)+" "+test.name, func(t *testing.T) {
-			l := newLearner(t, strategy.Config{Arms: injection.Arms(map[string][]string{
-				"agent_type":      {"general", "explorer", "planner", "reviewer"},
-				"prompt_template": {"", "brief"},
-				"timeout_ms":      {"10000", "60000"},
-				"trigger":         {"explicit", "topic_match", "message_count(20)"},
-				"max_wait_ms":     {"0", "3600000"},
+			l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{
+				AgentTypes: []string{injection.General, injection.Explorer, injection.Planner,
+					"reviewer"},
+				PromptTemplates: []string{"", "brief"},
+				Timeouts:        []time.Duration{10 * time.Second, time.Minute},
+				Triggers: []string{injection.Explicit, injection.TopicMatch,
+					injection.MessageCount(20)},
+				MaxWaits: []time.Duration{0, time.Hour},
 			})})
 			const rounds, last = 400, 100
 			share := 0.

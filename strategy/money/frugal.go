@@ -115,7 +115,7 @@ func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 	tallies := make(map[place][]tally)
 	if len(f.cfg.Costs) < len(f.learner.Arms) {
 		for r, err := range f.cfg.Learner.History(ctx,
-			strategy.ChoiceFilter{Stage: "observed", Limit: limit}) {
+			strategy.ChoiceFilter{Stage: strategy.Observed, Limit: limit}) {
 			if err != nil {
 				return err
 			}

@@ -64,7 +64,7 @@ type Bounds struct {
 // If arms were not permitted for some of the choices, filter for those for which they were.
 func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter,
 	level float64) (Savings, error) {
-	f.Stage = "observed"
+	f.Stage = strategy.Observed
 	var log []Charge
 	left := 0
 	for r, err := range learner.History(ctx, f) {
