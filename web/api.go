@@ -25,7 +25,7 @@ type api struct {
 
 const answerPath = view.AnswerPath
 
-// The problems that every call may end in, and those of calls with a body beside them.
+// The problems that every call may end in, and calls with a body may end in further ones.
 var (
 	ofAll = []string{
 		view.Malformed, view.BadField, unidentified, badMethod, tooMany, view.OutOfTime, view.Failure,

@@ -93,7 +93,7 @@ func (c *claim) derive(person, key string, what, body []byte) error {
 // the call over, after a crash, gets the answer that is there already.
 func (c *claim) event() string { return "key-" + store.IDOf(c.call.ID, string(c.call.Proof)) }
 
-// begin looks for the call, and takes it if nobody has it.
+// begin looks for the call, and takes it if it is free.
 func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) (*reply, error) {
 	var s store.Snapshot
 	if err := c.st.Read(ctx, &s, nil, []store.Ref{keyedCalls.Ref(c.call.ID)}); err != nil {

@@ -51,7 +51,7 @@ type Config struct {
 	// that no request does, so everybody whom Identify names decides.
 	Program func(*http.Request) bool
 
-	// Agent has the parts that are not set below. nil, for a tool beside the host: the parts below
+	// Agent has the parts that are not set below. nil, for a tool in another process: the parts below
 	// are all that there is.
 	Agent *loop.Agent
 	// Name is the agent's name, for its answers. It is not used if there is an Agent. "" means
@@ -241,7 +241,7 @@ func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, status int, t
 	h.refuse(w, r, status, text)
 }
 
-// leaveBody has nobody wait for the rest of a body.
+// leaveBody ends the wait for the rest of a body.
 func leaveBody(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // tests' writers have none
 	w.Header().Set("Connection", "close")

@@ -24,7 +24,7 @@ type forgetCommand struct {
 	change
 }
 
-// namedRows are those of a table that named a person.
+// namedRows counts the rows of a table that named a person.
 type namedRows struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`

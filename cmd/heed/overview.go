@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,7 +118,7 @@ func (sum *summary) arms(s *session, v *view.Source, words []string) error {
 	for i := range all.Items {
 		d := &all.Items[i]
 		sum.seen(d.Updated)
-		show := append(words[:len(words):len(words)], "show", d.Category)
+		show := slices.Concat(words, []string{"show", d.Category})
 		if d.Context != "" {
 			show = append(show, "--context="+d.Context)
 		}

@@ -103,7 +103,7 @@ func (cmd *serveCommand) check(s *session) error {
 	return nil
 }
 
-// look has the pages show what an application beside this process has left in the store.
+// look has the pages show what an application in another process has left in the store.
 func (cmd *serveCommand) look(s *session, cfg *web.Config) error {
 	v := s.source()
 	open := func(t part, name string) error {

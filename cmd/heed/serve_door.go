@@ -25,7 +25,7 @@ type door struct {
 // An entrant is somebody with a secret.
 type entrant struct {
 	name, secret string
-	given        bool              // by whoever started the command, so it is not printed
+	given        bool              // to the command, so it is not printed
 	sum          [sha256.Size]byte // of the secret
 }
 

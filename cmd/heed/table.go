@@ -18,7 +18,7 @@ type column struct {
 	extra bool // may be left out if there is no room: the last goes first
 }
 
-// A listing is a table of texts. A row may have an interval, which is drawn beside it.
+// A listing is a table of texts. A row may have an interval, which is drawn next to it.
 //
 // On a terminal it is a table if one fits, without extra columns that have no room, which a line
 // below names. If no table fits, each row has its own lines. No text is ever cut. Extra columns
@@ -200,7 +200,7 @@ func (l *listing) lined(shown []int, prose, barWidth int) string {
 	return t.String()
 }
 
-// upright writes each row as lines of its own, for terminals that are too narrow for a table.
+// upright writes each cell on a line, for terminals that are too narrow for a table.
 func (l *listing) upright(width int) string {
 	var b strings.Builder
 	for n, row := range l.rows {
