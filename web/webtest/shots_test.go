@@ -40,12 +40,12 @@ func TestScreenshots(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(docs, "web-*.png"))
 	require.NoError(t, err)
 	require.Len(t, found, 4)
-	text, err := os.ReadFile(filepath.Join(docs, "web.md"))
+	text, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	for _, file := range found {
 		info, err := os.Stat(file)
 		require.NoError(t, err)
 		assert.Less(t, info.Size(), int64(150_000), file)
-		assert.Contains(t, string(text), "]("+filepath.Base(file)+")")
+		assert.Contains(t, string(text), "](../docs/"+filepath.Base(file)+")")
 	}
 }
