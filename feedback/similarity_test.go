@@ -88,8 +88,8 @@ const unseen = "testdata/unseen.tsv"
 // 66, a recall of 79 %. It also flags 38 of 84 paraphrases, so that its precision is 66 of 104, or
 // 63 %. A list with more than three times as many words found 65, and flagged 37 paraphrases. Of
 // the later pairs, which were written when the list was short already, it finds 52 of 63 opposites,
-// and flags 44 of 63 paraphrases. Of the fresh pairs, it finds 21 of 40 opposites, and flags 45 of 80
-// paraphrases, 9 of 40 exceptions and 26 of 40 texts about something else.
+// and flags 44 of 63 paraphrases. Of the fresh pairs, it finds 21 of 40 opposites, and flags 45 of
+// 80 paraphrases, 9 of 40 exceptions and 26 of 40 texts about something else.
 func TestTheGuardOnPairsThatItHasNotSeen(t *testing.T) {
 	for file, want := range map[string]map[string]int{
 		unseen: {"opposite": 66, "same": 38}, "testdata/later.tsv": {"opposite": 52, "same": 44},

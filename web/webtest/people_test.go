@@ -190,7 +190,7 @@ func TestFromCorrectionsToARule(t *testing.T) {
 	s := serve(t, desk(t))
 	const first = "Name the incident in the first line, nobody reads further down."
 	corrects := func(id, who, text string) {
-		_, err := s.world.agent.Answer(t.Context(), loop.Event{ID: id, Text: "What is wrong with " + id})
+		_, err := s.world.agent.Answer(t.Context(), loop.Event{ID: id, Text: "What is with " + id})
 		require.NoError(t, err)
 		_, err = s.world.agent.Correct(t.Context(), id, loop.Correction{Reviewer: who, Text: text})
 		require.NoError(t, err)
@@ -203,7 +203,8 @@ func TestFromCorrectionsToARule(t *testing.T) {
 	}
 	corrects("mail-1", "ann", first)
 	corrects("mail-2", "bob", "Begin with the incident, people read the first line and no further.")
-	corrects("mail-3", "cleo", "Never name the incident in the first line, nobody reads further down.")
+	corrects("mail-3", "cleo",
+		"Never name the incident in the first line, nobody reads further down.")
 
 	zoe, kim, lou := s.open(t, "zoe"), s.open(t, "kim"), s.open(t, "lou")
 	zoe.visit(at("/inbox"))
@@ -211,8 +212,8 @@ func TestFromCorrectionsToARule(t *testing.T) {
 	zoe.says("Corrections that may say the same")
 	id, with := s.world.correction(t, "mail-2"), s.world.correction(t, "mail-1")
 	require.Contains(t, id.Near, with.ID)
-	zoe.click(fmt.Sprintf(`form:has(input[name="id"][value=%q]):has(input[name="with"][value=%q]) button`,
-		id.ID, with.ID))
+	const form = `form:has(input[name="id"][value=%q]):has(input[name="with"][value=%q]) button`
+	zoe.click(fmt.Sprintf(form, id.ID, with.ID))
 	zoe.says("Joined. The two count as one correction by their reviewers.")
 	zoe.says("Joined by")
 
