@@ -12,7 +12,7 @@ var (
 	// ErrNotFound says that nothing of that name is known.
 	ErrNotFound = errors.New("not found")
 	// ErrConflict says that what is stored is no longer what the caller took it to be. Read again and
-	// decide anew.
+	// decide again.
 	ErrConflict = errors.New("conflict")
 	// ErrDamaged means that the store holds a row that can't be decoded, because something else than
 	// heed has written it. The error names the row. Restore the store from a copy.
@@ -69,7 +69,7 @@ type SettingsError struct {
 	Component string // as "strategy/routing"
 	Field     string
 	Stored    string // for people to read, as "1h0m0s", "none" or "true"
-	Wanted    string // likewise
+	Wanted    string // the same
 }
 
 func (e *SettingsError) Error() string {

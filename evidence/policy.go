@@ -30,7 +30,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// ErrForgotten says that what would have to be taken back or counted anew is known but no longer
+// ErrForgotten says that what would have to be taken back or counted again is known but no longer
 // kept.
 var ErrForgotten = errors.New("no longer kept")
 

@@ -25,7 +25,7 @@ type Check struct {
 	Tool string `json:"tool,omitempty"`
 	// Forbid and Require are regular expressions, as package regexp has them, of at most 500
 	// characters. A text that Forbid matches breaks the rule, and so does one that Require does not
-	// match. Arguments that are JSON are decoded and encoded anew, with sorted keys, without blanks,
+	// match. Arguments that are JSON are decoded and encoded again, with sorted keys, without blanks,
 	// and without escapes of "<", ">" and "&". Forbid is compared with that, with each string in it,
 	// and with the arguments as they came; Require with that alone.
 	Forbid  string `json:"forbid,omitempty"`

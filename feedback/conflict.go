@@ -69,7 +69,7 @@ func waitingQueries() []store.Query {
 	return proposalKind.queries([][]string{statusKeys(StatePending)})
 }
 
-// conflicts compares the draft with active rules and with these proposals, but for one.
+// conflicts compares the draft with active rules and with these proposals, except for one.
 func (s *Service) conflicts(
 	tx *store.Tx, d *Draft, pending []Proposal, except string,
 ) (found []Conflict, err error) {

@@ -283,7 +283,7 @@ func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
 	return opened, wrap("consolidate", errors.Join(failures...))
 }
 
-// byKind groups rules by all that a merged rule would have to share, but for the text. It keeps
+// byKind groups rules by all that a merged rule would have to share, except for the text. It keeps
 // their order.
 func byKind(rules []Rule) (groups [][]Rule) {
 	places := map[string]int{}

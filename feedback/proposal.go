@@ -79,7 +79,7 @@ const (
 	StateDocumented State = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
 	StateActive     State = "ACTIVE"     // it is in use
 	StateRetired    State = "RETIRED"    // taken out of use; it can be proposed to Restore it
-	StateRevoked    State = "REVOKED"    // withdrawn for good; it would have to pass the gate anew
+	StateRevoked    State = "REVOKED"    // withdrawn for good; it would have to pass the gate again
 	// StateSuperseded of a proposal means that it was edited: see the proposal whose Previous it is.
 	// Another rule took the place of a superseded rule.
 	StateSuperseded State = "SUPERSEDED"

@@ -51,7 +51,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 }
 
 // Open returns the service with the settings that its application has left in the store, for a tool
-// beside the application. It writes nothing, and the numbers of cfg give way to the stored ones.
+// next to the application. It writes nothing, and the numbers of cfg give way to the stored ones.
 // Without settings in the store Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Service, error) {
 	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error {

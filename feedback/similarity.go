@@ -18,7 +18,7 @@ func wording(s heed.Similarity) bool {
 	return ok
 }
 
-// sameText reports whether two texts are the same but for case, spaces, quotation marks and what
+// sameText reports whether two texts are the same except for case, spaces, quotation marks and what
 // ends a sentence. Commas, question marks, brackets and dashes can change what a text says, and
 // count.
 func (s *Service) sameText(a, b string) bool {

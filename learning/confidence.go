@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A belief is what a heuristic's confidence is made of, beside its evidence.
+// A belief is what a heuristic's confidence is made of, apart from its evidence.
 type belief struct {
 	prior       evidence.Beta
 	trust       *evidence.Trust

@@ -83,9 +83,9 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 }
 
 // Restart stores a heuristic that says something else than before, as [Module.Put] does, in one
-// commit with an audit entry. Its evidence begins anew, and so do the counts of its answers and its
-// streak of ignores. A pin stays. The evidence of its last 8 wordings is kept apart: one that comes
-// back, with the same condition and action, goes on with its own. With the wording that is in
+// commit with an audit entry. Its evidence begins again, and so do the counts of its answers and
+// its streak of ignores. A pin stays. The evidence of its last 8 wordings is kept apart: one that
+// comes back, with the same condition and action, goes on with its own. With the wording that is in
 // force, all that was learned of it is forgotten. Answers that were shown with another wording
 // count nothing. Actor and reason are for the audit, and may be empty.
 func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic,

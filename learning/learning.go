@@ -52,7 +52,7 @@ type Answer struct {
 	HeuristicID, EventID, Domain string        // HeuristicID is empty if the model answered
 	Age                          time.Duration // since it was shown
 	// Consecutive is how many times in a row the heuristic was ignored, this time included. It starts
-	// anew after an ignore that counted, praise, a success, or silence that counted.
+	// again after an ignore that counted, praise, a success, or silence that counted.
 	Consecutive int
 	Success     bool // what the outcome says
 }

@@ -57,7 +57,7 @@ type Agent struct {
 	strategy struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
-		chooser Chooser           // nil: likewise
+		chooser Chooser           // nil: the same
 		arms    []Arm
 		used    []string // the names of the models that arms ask
 		asked   []string // and the fallbacks' names

@@ -61,7 +61,7 @@ type Config struct {
 	Models map[string]decision.LLM
 	// System is what the model is told in every case: who it is, and how it answers. heed adds what
 	// it has learned, and nothing else. "" means decision's default where neither the arm nor
-	// Decision has a text of its own.
+	// Decision has its own text.
 	System string
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using
 	// notes. Without arms, nothing is chosen.

@@ -204,7 +204,7 @@ const (
 	maxEventID = 900 // bytes of an event's id
 )
 
-// checkLength reports an id that is too long for what the arm is told under it, beside the
+// checkLength reports an id that is too long for what the arm is told under it, next to the
 // learner's name and the choice's id.
 func (a *Agent) checkLength(id string) error {
 	most := maxEventID

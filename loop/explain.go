@@ -299,8 +299,8 @@ func (a Account) String() string {
 	return a.Tree().String()
 }
 
-// bar returns how a confidence is shown beside the one that was needed: it is rounded down, so that
-// it never seems to reach it.
+// bar returns how a confidence is shown next to the one that was needed: it is rounded down, so
+// that it never seems to reach it.
 func bar(confidence float64) float64 { return math.Floor(confidence*100+1e-9) / 100 }
 
 const (

@@ -331,7 +331,7 @@ func (a *Agent) takeOut(ctx context.Context, m missing) error {
 	})
 }
 
-// reread reads what is missing anew, or returns [heed.ErrNotFound].
+// reread reads what is missing again, or returns [heed.ErrNotFound].
 func (a *Agent) reread(ctx context.Context, m *missing) (err error) {
 	if m.note.Revision > 0 {
 		m.note, err = a.notes.Get(ctx, a.cfg.Store, m.note.ID)

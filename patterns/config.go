@@ -163,9 +163,9 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 }
 
 // Rebuild changes the half-lives of a recorder to those of cfg and returns the recorder. It makes
-// all evidence anew from its history and stores the new settings, in one commit. A setting that cfg
-// leaves open stays as a host has set it. Afterwards [New] takes cfg. A recorder that is open
-// elsewhere has to be opened anew. Actor and reason are for the audit and must be set.
+// all evidence again from its history and stores the new settings, in one commit. A setting that
+// cfg leaves open stays as a host has set it. Afterwards [New] takes cfg. A recorder that is open
+// elsewhere has to be opened again. Actor and reason are for the audit and must be set.
 //
 // If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes
 // nothing. Then [Open] the recorder, [Recorder.Reset] its patterns and criteria, and call Rebuild

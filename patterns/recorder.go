@@ -42,7 +42,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 }
 
 // Open returns the recorder of cfg.Name with the settings that its host has left in the store, for
-// a tool beside the host. It writes nothing. Of cfg, only Store, Name, the clock and the functions
+// a tool next to the host. It writes nothing. Of cfg, only Store, Name, the clock and the functions
 // count. Without such a recorder Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 	r, err := open(ctx, cfg, (*Config).follow)

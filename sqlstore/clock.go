@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A clock tells the time of PostgreSQL's server. Each commit learns it anew. In between, it goes on
-// as the machine counts, so that it does not matter how this machine's clock is set.
+// A clock tells the time of PostgreSQL's server. Each commit learns it again. In between, it goes
+// on as the machine counts, so that it does not matter how this machine's clock is set.
 type clock struct {
 	mu   sync.RWMutex
 	told time.Time // by the server

@@ -107,7 +107,7 @@ func (c *change) result(err error) ([]store.Receipt, error) {
 	return c.receipts, nil
 }
 
-// forgetCounts has the kinds counted anew that this has counted, as what was counted was taken
+// forgetCounts has the kinds counted again that this has counted, as what was counted was taken
 // back, or may be.
 func (c *change) forgetCounts() {
 	for _, kind := range c.counted {

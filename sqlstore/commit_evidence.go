@@ -268,7 +268,7 @@ func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, err
 	if err != nil || len(found) == len(keys) {
 		return found, err
 	}
-	return c.findCells(keys) // somebody else has added one meanwhile, maybe with another policy
+	return c.findCells(keys) // somebody else has added one in the meantime, maybe with another policy
 }
 
 // openCells returns the cells of observations. Each cell has the policy that its observations want.

@@ -14,9 +14,10 @@ import (
 )
 
 // A queue makes commits of concurrent callers together. The first caller commits at once. Those
-// that come meanwhile wait. Then one of them, a leader, commits for all that wait, in one
-// transaction on its own goroutine, and the next leader is one of those that came meanwhile. A
-// caller that has waited for longer than patience leads beside those who do, if there may be more.
+// that come in the meantime wait. Then one of them, a leader, commits for all that wait, in one
+// transaction on its own goroutine, and the next leader is one of those that came in the meantime.
+// A caller that has waited for longer than patience leads next to those who do, if there may be
+// more.
 //
 // Each call stands for itself. If the context of one ends, the transaction is taken back and made
 // again without it. If one has a conflict, it is made alone, and the others again. If the

@@ -122,7 +122,7 @@ func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 
 var recounts = []*query{both(`DELETE FROM heed_tally WHERE cell = $1`), both(`DELETE FROM heed_lost WHERE cell = $1`)}
 
-// recount makes the tallies of a cell anew from its history.
+// recount makes the tallies of a cell again from its history.
 func (c *change) recount(row *cellRow) error {
 	if err := c.keep(row); err != nil {
 		return err

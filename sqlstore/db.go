@@ -87,7 +87,7 @@ type database struct {
 	turn  host.Lock // of the writers of this process, as SQLite has one at a time
 
 	mu    sync.Mutex
-	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
+	wakes map[string]chan struct{} // by stream; closed, and made again, when there is news
 }
 
 func newDB(handle *sql.DB, dialect Dialect, schema string) *database {

@@ -37,7 +37,7 @@ var (
 
 // Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits
 // in inboxes. Every store can [Store.Load] it. The host's own tables are not in it. Commits go on
-// meanwhile.
+// in the meantime.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
 		// the first statement, so that the snapshot is no newer than the revision
@@ -197,7 +197,7 @@ var (
 // Load reads what a store has dumped into this one: all of it, or nothing and an error. A store
 // that has something is [heed.ErrConflict]; kinds may be declared. Lines that are not those of a
 // dump, or of a newer one, or of one that was cut off or changed, are a [*heed.InputError]. Nobody
-// else writes meanwhile.
+// else writes in the meantime.
 //
 // [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict
 func (s *Store) Load(ctx context.Context, from io.Reader) error {

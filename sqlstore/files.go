@@ -32,7 +32,7 @@ func private(ctx context.Context, conn *sql.Conn) error {
 	return os.Chmod(path, 0o600)
 }
 
-// alignFiles gives the log beside a database file no other permissions than the file has. Most
+// alignFiles gives the log next to a database file no other permissions than the file has. Most
 // drivers do so themselves.
 func alignFiles(ctx context.Context, conn *sql.Conn) error {
 	path, info, err := statFile(ctx, conn)
@@ -48,7 +48,7 @@ func alignFiles(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rewriteFile has SQLite make its file anew, of nothing but what is stored.
+// rewriteFile has SQLite make its file again, of nothing but what is stored.
 func rewriteFile(ctx context.Context, conn *sql.Conn) error {
 	return patiently(ctx, func() error { _, err := conn.ExecContext(ctx, "VACUUM"); return err })
 }

@@ -25,7 +25,7 @@ func either(sqlite, postgres string) *query {
 	return q
 }
 
-// both registers a statement that reads alike in all dialects, but for how rows are taken from a
+// both registers a statement that reads alike in all dialects, except for how rows are taken from a
 // JSON array.
 func both(text string) *query {
 	// it then takes an index
@@ -94,8 +94,8 @@ func (f *fewOf) of(keys []string) (q *query, args []any) {
 
 var among = regexp.MustCompile(`IN \(SELECT ([^,()]+|CAST\([^()]+\)) FROM json_each\((\$\d+)\)\)`)
 
-// Statements returns all that heed's stores run on a database of a dialect, beside what [Open] does
-// to make the tables: for those who want to look at it, or to have their database explain it.
+// Statements returns all that heed's stores run on a database of a dialect, next to what [Open]
+// does to make the tables: for those who want to look at it, or to have their database explain it.
 // Programs must not rely on it: it changes from version to version.
 func Statements(dialect Dialect) ([]string, error) {
 	if err := dialect.validate(); err != nil {

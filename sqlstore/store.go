@@ -49,7 +49,7 @@ type Config struct {
 	// connection is: letters, digits, "_" and "-", at most 63 of them. [Open] makes it if it is
 	// missing. Empty means the first schema of the search_path. Give each tenant its own.
 	Schema string
-	// Existing is for tools beside a host: [Open] makes no tables, and a database without heed's
+	// Existing is for tools next to a host: [Open] makes no tables, and a database without heed's
 	// tables is [heed.ErrNotFound].
 	Existing bool
 
@@ -91,12 +91,12 @@ var _ store.Store = (*Store)(nil)
 // database at once.
 //
 // There may be one Config. The handle stays the caller's, who closes it after the last use of the
-// store, and may use it for other things meanwhile.
+// store, and may use it for other things in the meantime.
 //
 // A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has
 // its own there. Nobody but its owner can read a file that is new. One that had something in it
-// keeps its permissions. The files of the log beside it get the permissions of the file, from the
-// driver or else from Open and Sweep. A driver that leaves it to heed makes them anew with the
+// keeps its permissions. The files of the log next to it get the permissions of the file, from the
+// driver or else from Open and Sweep. A driver that leaves it to heed makes them again with the
 // umask of the process after all its connections were closed, so put the file into a directory of
 // its own.
 func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Config) (*Store, error) {
@@ -184,7 +184,7 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	return receipts, nil
 }
 
-// commitAlone commits a call in a transaction of its own.
+// commitAlone commits a call in its own transaction.
 func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, error) {
 	done, err := s.call(ctx, c, nil)
 	if !done {
@@ -249,7 +249,7 @@ func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx,
 	return c.end(err)
 }
 
-// forget has the cells read anew that a commit may have changed.
+// forget has the cells read again that a commit may have changed.
 func (s *Store) forget(batches []store.Batch) {
 	if s.cache == nil {
 		return

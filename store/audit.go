@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An AuditEntry says who did what to what, when and why. It is a record of its own kind, written
+// An AuditEntry says who did what to what, when and why. It is its own record kind, written
 // with what was done.
 type AuditEntry struct {
 	ID      string            `json:"id"` // counts once

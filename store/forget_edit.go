@@ -29,7 +29,7 @@ func paths(kind Kind) (all []path) {
 type editor struct {
 	people  []person
 	decided []bool // by person: a pseudonym took the place of the name
-	stays   []bool // by person: a name that equals theirs but for its case stays
+	stays   []bool // by person: a name that equals theirs except for its case stays
 	caused  bool   // one of them caused something
 }
 

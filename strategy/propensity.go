@@ -187,7 +187,7 @@ func (s *sampled) of(d *Draw) bool {
 	return s.sum <= 1+1e-5 && (s.sum >= 1-1e-5 || s.panels[len(s.panels)-1].end > top-1e-3)
 }
 
-// split adds panels of the level that are narrow beside the spread of the own rate.
+// split adds panels of the level that are narrow next to the spread of the own rate.
 func (s *sampled) split(from, to float64) {
 	start, end := s.point(from, false).logit, s.point(to, false).logit
 	if s.sharpness > 0 && end-start > 4*min(s.spread(from), s.spread(to)) &&

@@ -277,7 +277,7 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// apartOdds are the odds, beforehand, that each arm has a strength of its own.
+// apartOdds are the odds, beforehand, that each arm has its own strength.
 const apartOdds = 1. / 19
 
 // weighOwn weighs the candidates by what was seen of an arm alone.

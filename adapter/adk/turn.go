@@ -160,7 +160,7 @@ func (a *Adapter) onEvent(ctx agent.InvocationContext, e *session.Event) (*sessi
 }
 
 // cutOff reports whether a response ends at its most tokens. ADK makes an error of that where it
-// streams, beside the text.
+// streams, next to the text.
 func cutOff(r *model.LLMResponse) bool {
 	return r.FinishReason == genai.FinishReasonMaxTokens ||
 		r.ErrorCode == string(genai.FinishReasonMaxTokens)

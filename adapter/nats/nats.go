@@ -140,7 +140,7 @@ func (s *Source) gone(ctx context.Context, _ error) error {
 
 // fetch returns a message, or nil where none comes for a while.
 func (s *Source) fetch(ctx context.Context) (stream.Delivery, error) {
-	// Without a deadline, which nats.go would turn into an error of its own.
+	// Without a deadline, which nats.go would turn into its own error.
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()

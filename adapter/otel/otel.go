@@ -286,7 +286,7 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	}
 	by := c.to.with(pair{byResult, result})
 	c.to.commits.Add(ctx, 1, by)
-	c.to.committing.Record(ctx, time.Since(began).Seconds(), by) //nolint:forbidigo // likewise
+	c.to.committing.Record(ctx, time.Since(began).Seconds(), by) //nolint:forbidigo // the same
 	return receipts, err
 }
 

@@ -152,8 +152,8 @@ if #held > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'T
 return #held`)
 
 // due has an entry delivered again after a delay, if this consumer has it in hand: it was then
-// delivered as long ago as a lease is long, but for the delay. Redis puts a time that is to come to
-// now, so a longer delay than the lease is cut.
+// delivered as long ago as a lease is long, except for the delay. Redis puts a time that is to come
+// to now, so a longer delay than the lease is cut.
 func (s *Source) due(ctx context.Context, id string, delay time.Duration) error {
 	now, err := s.cfg.Client.Time(ctx).Result()
 	if err != nil {

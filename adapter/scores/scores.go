@@ -53,7 +53,7 @@ type Meaning struct {
 	Worst, Best float64
 	// Labels are what labels are worth, in [-1, 1].
 	Labels map[string]float64
-	// Weight is what the score counts beside the other scores of an answer, above 0 and at most 1e6.
+	// Weight is the weight of the score relative to the other scores of an answer, above 0 and at most 1e6.
 	// 0 means 1.
 	Weight float64
 }
@@ -302,7 +302,7 @@ func (r *rated) mean() float64 {
 }
 
 // correct tells the agent a correction. The comment, if there is one, is the reviewer's sentence,
-// and then the corrected text stands beside it.
+// and then the corrected text stands next to it.
 func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	c := loop.Correction{
 		ID:       "scores:" + store.IDOf(t.cfg.Source, r.Answer, cmp.Or(r.ID, r.Name)),

@@ -30,7 +30,7 @@ import (
 // ignore the model.
 type NewStrategy func(llm decision.LLM) (decision.Strategy, error)
 
-// RunStrategy runs the suite: a subtest for each rule, with a strategy of its own.
+// RunStrategy runs the suite: a subtest for each rule, with its own strategy.
 func RunStrategy(t *testing.T, newStrategy NewStrategy) {
 	conformance.Run(t, strategyRules, newStrategy)
 }

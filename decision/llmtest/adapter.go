@@ -19,7 +19,7 @@ import (
 // errors too.
 type NewAdapter func(provider decision.LLM) (decision.LLM, error)
 
-// Run runs the suite: a subtest for each rule, with an adapter of its own.
+// Run runs the suite: a subtest for each rule, with its own adapter.
 func Run(t *testing.T, newAdapter NewAdapter) { conformance.Run(t, rules, newAdapter) }
 
 // Check runs the suite outside a test and returns all failures, joined. Each begins with the name

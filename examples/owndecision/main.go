@@ -2,7 +2,7 @@
 // model calls.
 //
 // It stands before another strategy, as most do, and changes only what that one is asked. So it
-// works with each of them, and in an experiment beside them.
+// works with each of them, and in an experiment next to them.
 package main
 
 import (

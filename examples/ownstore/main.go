@@ -1,7 +1,7 @@
 // Ownstore keeps all that heed learns in one file: a store of one's own, and the suite that says
 // whether it keeps the contract.
 //
-// It holds the store in memory, and writes all of it anew after each change. That is for a program
+// It holds the store in memory, and writes all of it again after each change. That is for a program
 // that learns little. One thing holds for any store: a commit is there wholly or not at all, also
 // where the disk is full.
 package main

@@ -73,7 +73,7 @@ var swappable = []rune{
 // spellings are refused.
 //
 // A name has printable ASCII, and letters of the scripts in everyday use. A word has letters of one
-// script, but for Chinese, Japanese and Korean. A name that could be taken for one in ASCII is
+// script, except for Chinese, Japanese and Korean. A name that could be taken for one in ASCII is
 // refused. Look-alikes within a script are different names.
 func Canonical(name string) (string, error) {
 	if !utf8.ValidString(name) {
@@ -84,7 +84,7 @@ func Canonical(name string) (string, error) {
 		return "", err
 	}
 	letters := text.Compose(ordered([]rune(name)))
-	for i, r := range letters { // a sigma that ends a word has a form of its own
+	for i, r := range letters { // a sigma that ends a word has its own form
 		if r == 'σ' && i > 0 && unicode.IsLetter(letters[i-1]) &&
 			(i+1 == len(letters) || !unicode.IsLetter(letters[i+1])) {
 			letters[i] = 'ς'

@@ -90,7 +90,7 @@ func Jaccard[T cmp.Ordered](a, b []T) float64 {
 	return float64(common) / float64(all-common)
 }
 
-// Distinct returns the texts sorted, each once, in a slice of its own. Of none it returns nil.
+// Distinct returns the texts sorted, each once, in its own slice. Of none it returns nil.
 func Distinct(texts []string) []string {
 	if len(texts) == 0 {
 		return nil

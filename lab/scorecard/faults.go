@@ -274,7 +274,7 @@ func (d *disk) store(ctx context.Context) (st *sqlstore.Store, handle *sql.DB, d
 	return st, handle, done, err
 }
 
-// contents returns what the tables of a store hold, but for numbers that only say in what order
+// contents returns what the tables of a store hold, except for numbers that only say in what order
 // things came, and for what is random.
 func contents(ctx context.Context, handle *sql.DB) (string, error) {
 	var all strings.Builder

@@ -37,7 +37,7 @@ type place struct {
 
 func (p place) open() (*sql.DB, error) { return sql.Open(p.Driver, p.DSN) }
 
-// store opens the store of a place on a handle of its own. The caller closes the handle.
+// store opens the store of a place on its own handle. The caller closes the handle.
 func (p place) store(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB, error) {
 	handle, err := p.open()
 	if err != nil {

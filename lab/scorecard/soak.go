@@ -47,7 +47,7 @@ func soakLine() card.Line {
 	}
 }
 
-// A soaked agent lives on a clock of its own.
+// A soaked agent lives on its own clock.
 type soaked struct {
 	*loop.Agent
 	store *memstore.Store

@@ -17,7 +17,7 @@
 //	LM Studio       http://localhost:1234/v1
 //	OpenRouter      https://openrouter.ai/api/v1
 //
-// Azure has a header of its own for keys: set KeyHeader to "api-key". (A host that renews tokens of
+// Azure has its own header for keys: set KeyHeader to "api-key". (A host that renews tokens of
 // Entra ID adds them in the Transport of its HTTPClient.) LM Studio refuses the usual request for
 // JSON: set JSON to "json_schema". OpenAI's reasoning models refuse max_tokens: set
 // MaxCompletionTokens, and leave the temperature to them. OpenAI and Azure take a request for JSON

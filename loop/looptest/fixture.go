@@ -185,7 +185,7 @@ func (f *fixture) next(session, person, text string) Turn {
 // turn returns the next turn of ann's.
 func (f *fixture) turn(text string) Turn { return f.next("s1", ann, text) }
 
-// start runs a turn on a goroutine of its own.
+// start runs a turn on its own goroutine.
 func (f *fixture) start(ctx context.Context, t Turn) <-chan heard {
 	ended := make(chan heard, 1)
 	h := heard{turn: t, lost: "ended its goroutine"}

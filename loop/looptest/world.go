@@ -16,7 +16,7 @@ import (
 )
 
 // A World is what surrounds an agent in a host's own tests. It is the same in each run. It is safe
-// for concurrent use, but for [World.Advance], which is for the goroutine of the test.
+// for concurrent use, except for [World.Advance], which is for the goroutine of the test.
 type World struct {
 	// Config made the agent. Make another one of it to play a second process.
 	Config loop.Config

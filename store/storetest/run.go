@@ -25,7 +25,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Subject makes the stores that the suite judges. Each rule has a store of its own.
+// A Subject makes the stores that the suite judges. Each rule has its own store.
 type Subject struct {
 	// New returns a fresh, empty store. It keeps ids and history for at least an hour, and at least
 	// 100 observations of a cell.

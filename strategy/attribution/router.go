@@ -125,7 +125,7 @@ func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bo
 		return o, false, signals.fault
 	}
 	mass := signals.good + signals.bad
-	switch { // a value without weight beside the other is ignored where both are known
+	switch { // a value without weight next to the other is ignored where both are known
 	case !attributed || mass == 0:
 	case r.WeightDirect == 0:
 		mass = 0

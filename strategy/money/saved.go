@@ -35,7 +35,7 @@ type Savings struct {
 }
 
 // An Instead is what always choosing one arm would have changed. Each interval holds with at least
-// the probability of the level, if the arm's costs and qualities did not change meanwhile.
+// the probability of the level, if the arm's costs and qualities did not change in the meantime.
 type Instead struct {
 	Arm    strategy.ArmID `json:"arm"`
 	Chosen int            `json:"chosen"` // how often it was. 0: nothing is known of it, and Saved and Gained are empty
@@ -45,8 +45,8 @@ type Instead struct {
 	Saved Bounds `json:"saved"`
 	// Gained is how much greater the mean reward was, in [-1, 1].
 	Gained Bounds `json:"gained"`
-	// Unsteady says that the arm's costs or qualities changed meanwhile, so that an interval says
-	// nothing: see [offpolicy.Estimate].
+	// Unsteady says that the arm's costs or qualities changed in the meantime, so that an interval
+	// says nothing: see [offpolicy.Estimate].
 	Unsteady bool `json:"unsteady,omitempty"`
 }
 

@@ -33,9 +33,9 @@ type Estimate struct {
 	// the order in which the choices were made, and a mean reward that stays as it is. It is the same
 	// for all estimators, and wide for an arm that was given up: between 0 and 1 at worst.
 	Low, High float64
-	// Unsteady says that parts of the log contradict each other: the mean reward changed meanwhile,
-	// or the log is not in the order of the choices. Then the interval goes from 0 to 1, and Value is
-	// a mean over that time.
+	// Unsteady says that parts of the log contradict each other: the mean reward changed in the
+	// meantime, or the log is not in the order of the choices. Then the interval goes from 0 to 1,
+	// and Value is a mean over that time.
 	Unsteady bool
 	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights
 	// Target/Propensity.

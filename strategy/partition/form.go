@@ -20,7 +20,7 @@ const (
 	maxRunes = 8192
 )
 
-// gramsWeight is what the characters weigh beside the form, whose weight is 1.
+// gramsWeight is what the characters weigh next to the form, whose weight is 1.
 const gramsWeight = 3
 
 // Form is an embedder without a model. A vector has the form of the text, which is its length, its
@@ -173,7 +173,7 @@ func (r *reading) endWord() {
 	}
 	if unicode.In(r.word[0], unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
 		for i := range n { // a script without blanks between words
-			h := uint64(r.word[i]) * 0x9E3779B97F4A7C15 //nolint:gosec // likewise
+			h := uint64(r.word[i]) * 0x9E3779B97F4A7C15 //nolint:gosec // the same
 			h ^= h >> 29
 			r.grams[h%grams] += 1 - 2*float32(h>>40&1)
 		}
@@ -205,7 +205,7 @@ func (r *reading) vector() []float32 {
 	return v
 }
 
-// between appends n places. The two beside the position share it.
+// between appends n places. The two next to the position share it.
 func between(v []float32, n int, position float64) []float32 {
 	position = min(max(position, 0), float64(n-1))
 	for i := range n {

@@ -25,7 +25,7 @@ const (
 	maxMass   = 10_000 // so that a cell never ceases to follow
 )
 
-// unit returns the vector with length 1 in a slice of its own, or false for one that is zero or not
+// unit returns the vector with length 1 in its own slice, or false for one that is zero or not
 // finite.
 func unit(vector []float32) ([]float32, bool) {
 	var squares float64

@@ -22,7 +22,7 @@ const Usage = "the `database`: a file, for SQLite, or a DSN that begins with pos
 // Handle returns a handle on a database, which is for the host's own tables too and has to be
 // closed, and the database's dialect for [sqlstore.Open].
 func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
-	// in memory, each connection would have a database of its own
+	// in memory, each connection would have its own database
 	if where == "" || where == ":memory:" {
 		return nil, 0, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w",
 			show.ErrUsage)

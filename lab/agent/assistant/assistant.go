@@ -34,7 +34,7 @@ const (
 // An input is a [loop.Event] that wants an answer, a [learning.Message] of somebody who had one, or
 // one of these.
 type (
-	// A Thumb is a click beside an answer.
+	// A Thumb is a click next to an answer.
 	Thumb struct {
 		Event string
 		loop.Reaction

@@ -24,7 +24,7 @@ const (
 // "never mind".
 //
 // A question about undoing is no command, nor is a quotation, a report, a condition, a negation,
-// code, or a task that names a thing of its own: "How do I undo it?", "don't undo it", "undo it if
+// code, or a task that names its own thing: "How do I undo it?", "don't undo it", "undo it if
 // it rains", "cancel my subscription", "undo the last commit". Command prefers a missed command to
 // a false one. It knows the phrases of grammar.txt and their words. It is safe for concurrent use.
 func Command(text string) bool {
