@@ -20,6 +20,7 @@ import (
 // network. Records are written after that.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	d := dumper{ctx: ctx}
+	_, d.places = to.(dump.WithPlaces)
 	err := s.read(ctx, func(held *state) (err error) {
 		if d.out, err = dump.NewWriter(to, held.revision); err != nil {
 			return err
@@ -45,6 +46,7 @@ type dumper struct {
 	ctx     context.Context //nolint:containedctx // of the one call that it is for
 	out     *dump.Writer
 	rows    int
+	places  bool // to be kept
 	records []recordRow
 }
 
@@ -140,7 +142,11 @@ func (d *dumper) record(r *recordRow) error {
 	if err != nil {
 		return err
 	}
-	return d.write(dump.Row{Record: &dump.Record{
+	row := dump.Record{
 		Kind: r.kind, ID: r.id, Revision: r.revision, At: r.At, Keys: r.keys, Body: body,
-	}})
+	}
+	if d.places {
+		row.Seq = r.Seq
+	}
+	return d.write(dump.Row{Record: &row})
 }

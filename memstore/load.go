@@ -186,7 +186,7 @@ func (l *loader) load(d *dump.Record) error {
 	if k.rows[d.ID] != nil {
 		return errors.New("the record comes twice")
 	}
-	l.seq++
+	l.seq = max(l.seq+1, d.Seq)
 	r := &row{id: d.ID, keys: d.Keys, revision: d.Revision, body: store.Raw(d.Body)}
 	r.At, r.Seq = d.At, l.seq
 	k.insert(r)

@@ -126,7 +126,14 @@ type Record struct {
 	At       evidence.Instant `json:"at"`
 	Keys     []string         `json:"keys,omitempty"`
 	Body     json.RawMessage  `json:"body"`
+	// Seq is the number of its first writing, if the dump is to keep places: see [WithPlaces]. 0: the
+	// next number.
+	Seq int64 `json:"seq,omitempty"`
 }
+
+// WithPlaces is a writer of a dump that is for a store of the same kind. The Place of a record is the
+// same after a load.
+type WithPlaces struct{ io.Writer }
 
 // Inboxed is the kind of record that an event in an inbox is in a dump. Its moment is when the
 // event is due.

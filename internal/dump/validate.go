@@ -163,6 +163,9 @@ func (r *Record) validate() error {
 	if r.Revision == 0 || r.Revision >= math.MaxInt64 {
 		return errors.New("revision must be one that a store gives")
 	}
+	if r.Seq < 0 || r.Seq >= math.MaxInt64/2 {
+		return errors.New("seq must be a number that a store gives")
+	}
 	if r.Body == nil {
 		return errors.New("body must be there")
 	}

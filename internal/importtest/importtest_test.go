@@ -93,9 +93,10 @@ var table = map[string]row{
 	"adapter/mcp": {
 		anything, shared, ". evidence feedback internal/view learning loop patterns prompt store",
 	},
-	"adapter/scores": {nothing, shared, ". evidence store loop internal/..."},
-	"examples/...":   {anything, silent, "..."},
-	"cmd/...":        {anything, silent, "..."},
+	"adapter/natsstore": {anything, shared, ". evidence memstore store internal/dump"},
+	"adapter/scores":    {nothing, shared, ". evidence store loop internal/..."},
+	"examples/...":      {anything, silent, "..."},
+	"cmd/...":           {anything, silent, "..."},
 }
 
 type row struct {

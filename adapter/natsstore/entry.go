@@ -1,0 +1,247 @@
+package natsstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// format is the version of the log. A handle does not go on behind an entry of another version.
+const format = 1
+
+// An entry is one place in the log: what one handle does there.
+type entry struct {
+	Format  int      `json:"v"`
+	Session string   `json:"by"`           // of the handle
+	Number  uint64   `json:"n"`            // rises with each entry of the handle
+	Actions []action `json:"do,omitempty"` // none: to know where the log ends
+	Move    *kept    `json:"move,omitempty"`
+	// Move ends the log: it goes on in the next generation, under this configuration.
+}
+
+// An action is one call: a commit, a declaration or a sweep. All its commits carry their moment, so
+// that each handle applies them alike.
+type action struct {
+	At      int64        `json:"at"` // in microseconds, by the clock of the handle
+	Batches []batch      `json:"batches,omitempty"`
+	Declare []store.Kind `json:"declare,omitempty"`
+	Sweep   bool         `json:"sweep,omitempty"`
+	Until   int64        `json:"until,omitempty"` // of a sweep: what it was given; 0: the zero time
+}
+
+func (a *action) time() time.Time { return time.UnixMicro(a.At).UTC() }
+
+// A batch is a [store.Batch] as JSON.
+type batch struct {
+	store.Batch
+	Records []record `json:",omitempty"` // in the place of the batch's
+}
+
+type record struct {
+	store.Record
+	Body json.RawMessage `json:",omitempty"` // none: the record is removed
+}
+
+func encode(batches []store.Batch) ([]batch, error) {
+	all := make([]batch, len(batches))
+	for i := range batches {
+		all[i].Batch = batches[i]
+		for _, r := range batches[i].Records {
+			text, err := r.Body.JSON()
+			if err == nil {
+				err = store.CheckBody(r.Ref, text)
+			}
+			if err != nil {
+				return nil, err
+			}
+			all[i].Records = append(all[i].Records, record{r, text})
+		}
+	}
+	return all, nil
+}
+
+func (a *action) batches() []store.Batch {
+	all := make([]store.Batch, len(a.Batches))
+	for i := range a.Batches {
+		all[i] = a.Batches[i].Batch
+		for _, r := range a.Batches[i].Records {
+			if r.Record.Body = (store.Body{}); r.Body != nil {
+				r.Record.Body = store.Raw(r.Body)
+			}
+			all[i].Records = append(all[i].Records, r.Record)
+		}
+	}
+	return all
+}
+
+// kept is the part of the configuration that all handles share.
+type kept struct {
+	NoHistory          bool
+	HistoryPerCell     int
+	HistoryFor, IDsFor time.Duration
+	Limits             map[string]store.Limits `json:",omitempty"`
+}
+
+func keptOf(c memstore.Config) kept {
+	return kept{c.NoHistory, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits}
+}
+
+func (k kept) equal(o kept) bool {
+	sameLimits := maps.Equal(k.Limits, o.Limits)
+	k.Limits, o.Limits = nil, nil
+	return sameLimits && reflect.DeepEqual(k, o)
+}
+
+// A session is what the log knows of a handle.
+type session struct {
+	Number uint64 // of its last entry
+	Idle   int    `json:",omitempty"` // the generations since then
+}
+
+// mostIdle is for how many generations a handle is known that is silent. An entry that is on its
+// way reaches the generation for which it was meant, or none.
+const mostIdle = 16
+
+// A state is what a handle has applied of the log.
+type state struct {
+	header
+	place
+	sequence uint64 // of the last message that was applied
+	mem      *memstore.Store
+	moved    *kept  // the log goes on in the next generation
+	erase    bool   // the log has bytes that have to go
+	begun    int    // the size of the state when the generation began
+	size     int    // of the entries since then
+	part     []byte // of an entry whose messages have not all come
+}
+
+// A header begins a generation, before a dump of the state.
+type header struct {
+	Format   int   `json:"v"`
+	Since    int64 // when it was written
+	Kept     kept
+	Sessions map[string]session
+}
+
+// load returns the state at the beginning of a generation.
+func (s *Store) load(at place, text []byte) (*state, error) {
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	loaded := &state{place: at, begun: len(text)}
+	if err := json.Unmarshal(first, &loaded.header); err != nil {
+		return nil, damaged(err)
+	}
+	if loaded.Format != format {
+		return nil, newer(loaded.Format)
+	}
+	k := loaded.Kept
+	mem, err := memstore.New(memstore.Config{
+		Now: s.now, NoHistory: k.NoHistory, HistoryPerCell: k.HistoryPerCell,
+		HistoryFor: k.HistoryFor, IDsFor: k.IDsFor, Limits: k.Limits,
+	})
+	if err == nil && len(rest) > 0 {
+		err = mem.Load(context.Background(), bytes.NewReader(rest))
+	}
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if loaded.mem = mem; loaded.Sessions == nil {
+		loaded.Sessions = make(map[string]session)
+	}
+	return loaded, nil
+}
+
+// dumped returns the state as the beginning of the next generation.
+func (s *Store) dumped(from *state) ([]byte, error) {
+	next := header{Format: format, Since: s.moment(), Kept: from.Kept, Sessions: map[string]session{}}
+	if from.moved != nil {
+		next.Kept = *from.moved
+	}
+	for id, one := range from.Sessions {
+		if one.Idle++; one.Idle <= mostIdle {
+			next.Sessions[id] = one
+		}
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return nil, err
+	}
+	to := bytes.NewBuffer(append(text, '\n'))
+	if from.mem != nil {
+		err = from.mem.Dump(context.Background(), dump.WithPlaces{Writer: to})
+	}
+	return to.Bytes(), err
+}
+
+// A result is what became of an action.
+type result struct {
+	receipts []store.Receipt
+	err      error
+}
+
+// apply applies an entry and returns the results of its actions. They are nil if the entry does not
+// count, because a handle sent it again, or it came after the end of the log.
+func (s *Store) apply(text []byte) ([]result, *entry, error) {
+	var e entry
+	if err := json.Unmarshal(text, &e); err != nil {
+		return nil, nil, damaged(err)
+	}
+	if e.Format != format {
+		return nil, nil, newer(e.Format)
+	}
+	st := s.state
+	if st.moved != nil || e.Number <= st.Sessions[e.Session].Number {
+		return nil, &e, nil
+	}
+	st.Sessions[e.Session] = session{Number: e.Number}
+	results := make([]result, len(e.Actions))
+	for i := range e.Actions {
+		results[i] = s.act(&e.Actions[i])
+	}
+	st.moved = e.Move
+	return results, &e, nil
+}
+
+// act applies an action.
+func (s *Store) act(a *action) (r result) {
+	s.at.Store(a.At)
+	defer s.at.Store(0)
+	ctx, mem := context.Background(), s.state.mem
+	switch {
+	case a.Sweep:
+		var until time.Time
+		if a.Until != 0 {
+			until = time.UnixMicro(a.Until).UTC()
+		}
+		r.err = mem.Sweep(ctx, until)
+	case a.Declare != nil:
+		r.err = mem.Declare(ctx, a.Declare...)
+	default:
+		batches := a.batches()
+		if r.receipts, r.err = mem.Commit(ctx, batches...); r.err != nil {
+			return r
+		}
+		for i := range batches {
+			s.state.erase = s.state.erase || erases(&batches[i])
+		}
+	}
+	return r
+}
+
+// erases reports whether a batch takes out names, which must not stay in the log.
+func erases(b *store.Batch) bool { return len(b.Forget)+len(b.Expunge) > 0 }
+
+func damaged(err error) error { return fmt.Errorf("the log: %w: %w", heed.ErrDamaged, err) }
+
+func newer(version int) error {
+	return fmt.Errorf("the log is of version %d, and this program reads %d: %w", version, format,
+		heed.ErrDamaged)
+}

@@ -1,0 +1,66 @@
+package natsstore_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A proxy passes connections on to a server, unless it is cut.
+type proxy struct {
+	port, to int
+	mu       sync.Mutex
+	cut      bool
+	open     []net.Conn
+}
+
+func newProxy(t *testing.T, to int) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &proxy{port: l.Addr().(*net.TCPAddr).Port, to: to}
+	t.Cleanup(func() { _ = l.Close(); p.set(true) })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.pass(c)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) pass(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	s, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", p.to))
+	if err != nil {
+		return
+	}
+	defer func() { _ = s.Close() }()
+	p.mu.Lock()
+	if p.cut {
+		p.mu.Unlock()
+		return
+	}
+	p.open = append(p.open, c, s)
+	p.mu.Unlock()
+	go func() { _, _ = io.Copy(s, c); _ = s.Close() }()
+	_, _ = io.Copy(c, s)
+}
+
+// set cuts all connections and refuses new ones, or ends that.
+func (p *proxy) set(cut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = cut
+	for _, c := range p.open {
+		_ = c.Close()
+	}
+	p.open = nil
+}
