@@ -429,7 +429,7 @@ var budgets = map[string]int{
 	"README.md": 900, "CONTRIBUTING.md": 850, "SECURITY.md": 1_300,
 	"docs/start.md": 1_500, "docs/choosing.md": 2_000, "docs/trust.md": 1_800, "docs/rules.md": 1_400,
 	"docs/patterns.md": 700, "docs/stores.md": 1_600, "docs/operate.md": 2_600,
-	"docs/scale.md": 800, "docs/extend.md": 1_200, "docs/limits.md": 1_200,
+	"docs/scale.md": 880, "docs/extend.md": 1_200, "docs/limits.md": 1_200,
 	"docs/specs.md": 3_000, // a row for each name of five documents
 	"web/README.md": 1_000, "cmd/heed/README.md": 600,
 }
