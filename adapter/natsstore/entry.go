@@ -15,6 +15,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// jobs is the kind of the records of jobs that have begun.
+const jobs = "heed.job"
+
 // format is the version of the log. A handle does not go on behind an entry of another version.
 const format = 1
 
@@ -221,6 +224,9 @@ func (s *Store) act(a *action) (r result) {
 		if a.Until != 0 {
 			until = time.UnixMicro(a.Until).UTC()
 		}
+		for range mem.Find(ctx, store.Query{Kind: jobs, Limit: 1}) {
+			s.state.erase = true // a job that began since Sweep has looked, and that ends here
+		}
 		r.err = mem.Sweep(ctx, until)
 	case a.Declare != nil:
 		r.err = mem.Declare(ctx, a.Declare...)
@@ -236,8 +242,8 @@ func (s *Store) act(a *action) (r result) {
 	return r
 }
 
-// erases reports whether a batch takes out names, which must not stay in the log.
-func erases(b *store.Batch) bool { return len(b.Forget)+len(b.Expunge) > 0 }
+// erases reports whether a batch ends a job that forgets, so that no name must stay in the log.
+func erases(b *store.Batch) bool { return len(b.Forgotten) > 0 }
 
 func damaged(err error) error { return fmt.Errorf("the log: %w: %w", heed.ErrDamaged, err) }
 

@@ -218,6 +218,5 @@ func holds(t *testing.T, dir, text string) (found bool) {
 
 func forget(t *testing.T, st store.Store, name string) {
 	t.Helper()
-	_, err := st.Commit(ctx, store.Batch{Forget: []string{name}})
-	require.NoError(t, err)
+	require.NoError(t, store.Run(ctx, st, store.Job{Forget: []string{name}}))
 }

@@ -248,10 +248,14 @@ func listed[T any](
 	}
 }
 
-// Sweep implements [store.Store]. It also deletes what is left of streams of before, and begins a
+// Sweep implements [store.Store]. It finishes jobs before the entry of the sweep, so that they take
+// their steps in the log. It also deletes what is left of streams of before, and begins a
 // new stream if the log has become long or old.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	err := ctx.Err()
+	if err == nil {
+		err = store.Resume(ctx, s)
+	}
 	if err == nil {
 		err = s.do(ctx, &call{rotate: rotateOld, action: &action{
 			At: s.moment(), Sweep: true, Until: microseconds(now),

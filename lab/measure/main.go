@@ -32,7 +32,7 @@ var budgets = []struct {
 	{"sqlstore: lines", budget{6_300, 6_725}},
 	{"suites: lines", budget{5_500, 7_735}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_840}},
-	{"adapters, streams: lines", budget{5_000, 6_864}},
+	{"adapters, streams: lines", budget{5_000, 6_880}},
 	{"lab: lines", budget{9_000, 10_715}},
 	{"all: lines", budget{80_000, 96_000}},
 	{"library: exported names", budget{600, 940}},
