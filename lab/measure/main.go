@@ -31,7 +31,7 @@ var budgets = []struct {
 	{"library: code lines", budget{32_500, 40_000}},
 	{"sqlstore: lines", budget{6_300, 6_725}},
 	{"suites: lines", budget{5_500, 7_735}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_840}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_842}},
 	{"adapters, streams: lines", budget{5_000, 6_880}},
 	{"lab: lines", budget{9_000, 10_715}},
 	{"all: lines", budget{80_000, 96_000}},
