@@ -19,7 +19,7 @@ import (
 // [heed.ErrOutcomeUnknown], the store cannot tell whether it applied the commit. In both cases Do
 // waits for a short random time and calls step again with a new Tx, which reads everything again.
 // Steps of one process that run again on one store do so one after the other. Do calls step at most
-// [Tries] times. A step that itself returns one of these errors runs again as well, for example
+// tries times. A step that itself returns one of these errors runs again as well, for example
 // because records that it read one after the other do not fit together. If the conflict is the
 // result of the step, the step must return it by [Final].
 //
@@ -43,7 +43,7 @@ func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 		again := repeats(err) || err != nil && tx.recovers(err)
 		err = withEarlier(err, unknown)
 		tx.finish(err)
-		if !again || try == Tries {
+		if !again || try == tries {
 			return err
 		}
 		if unknown == nil && errors.Is(err, heed.ErrOutcomeUnknown) {
@@ -59,8 +59,8 @@ func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 	}
 }
 
-// Tries is how often [Do] calls a step at most.
-const Tries = 100
+// tries is how often [Do] calls a step at most.
+const tries = 100
 
 // withEarlier adds the error of an earlier run whose outcome is unknown to the error of a later
 // run.
