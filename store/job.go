@@ -205,7 +205,7 @@ func finish(ctx context.Context, st Store, id string) error {
 			r := runner{ctx, st, row.Value, row.Revision}
 			err = r.run()
 		}
-		if err == nil || !repeats(err) || try == Tries {
+		if err == nil || !repeats(err) || try == tries {
 			return err
 		}
 		if ended := pause(ctx, try); ended != nil {
