@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	cfg.Store = a.lifeline
 	a.cfg = cfg
-	a.similar = a.remembering(cfg.Matching.Similarity)
+	a.similar = a.remembering(cfg.Tuning.Matching.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
 		a.healths.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
@@ -280,7 +280,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err err
 		d.Persona = cmp.Or(d.Persona, cfg.System)
 	}
 	if d.Similarity == nil {
-		d.Similarity = cfg.Matching.Similarity
+		d.Similarity = cfg.Tuning.Matching.Similarity
 	}
 	if d.Seed == nil {
 		d.Seed = seeds[1]
@@ -288,7 +288,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err err
 	if a.decider, err = decision.New(ctx, d); err != nil {
 		return err
 	}
-	if len(cfg.Extract) > 0 {
+	if len(cfg.Tuning.Extract) > 0 {
 		a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
 			LLM: a.chain("model", cfg.Model), Store: d.Store, Nearest: a.nearest,
 			Now: cfg.Testing.Now, Observer: cfg.Observer,

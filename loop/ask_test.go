@@ -28,8 +28,8 @@ func TestAskModelHasTheModelAnswer(t *testing.T) {
 }
 
 func TestExtractNeedsAModel(t *testing.T) {
-	_, err := loop.New(ctx, loop.Config{Extract: []string{"*"}})
+	_, err := loop.New(ctx, loop.Config{Tuning: loop.Tuning{Extract: []string{"*"}}})
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "Extract", fault.Field)
+	assert.Equal(t, "Tuning.Extract", fault.Field)
 }

@@ -129,15 +129,16 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 				}}}}
 		}, time.Second / 2, "item"},
 		"an embedder": {func(hang func()) loop.Config {
-			return loop.Config{Matching: loop.Matching{
+			return loop.Config{Tuning: loop.Tuning{Matching: loop.Matching{
 				Similarity: heed.Embedder(func(context.Context, []string) ([][]float32,
 					error) {
 					hang()
 					return nil, nil
-				})}}
+				})}}}
 		}, time.Second / 2, "notes"},
 		"a similarity": {func(hang func()) loop.Config {
-			return loop.Config{Matching: loop.Matching{Similarity: similarityFunc(hang)}}
+			return loop.Config{Tuning: loop.Tuning{
+				Matching: loop.Matching{Similarity: similarityFunc(hang)}}}
 		}, time.Second / 2, "notes"},
 		"a search for tasks": {func(hang func()) loop.Config {
 			return loop.Config{Tuning: loop.Tuning{Patterns: patterns.Config{

@@ -75,17 +75,9 @@ type Config struct {
 
 	// Trial tries heed without its effects, or without parts of it.
 	Trial Trial
-	// Extract are the domains in which the model writes a heuristic from its own answer that
-	// was praised, which costs one more call of the model. "*" means all domains. Leave out those in
-	// which an answer must follow rules that may change: a heuristic says what it says, whatever the
-	// rules are by then. It needs Model.
-	Extract []string
-
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
 	Budget Budget
 
-	// Matching sets which heuristics and notes fit an event.
-	Matching Matching
 	// Tuning configures the parts. Set what has an effect in the part's own documentation.
 	Tuning Tuning
 
@@ -155,6 +147,14 @@ type Matching struct {
 
 // Tuning configures the parts of an [Agent].
 type Tuning struct {
+	// Matching sets which heuristics and notes fit an event.
+	Matching Matching
+	// Extract are the domains in which the model writes a heuristic from its own answer that was
+	// praised, which costs one more call of the model. "*" means all domains, and nil none. Leave out
+	// domains in which an answer must follow rules that may change, because a heuristic keeps its
+	// text whatever the rules are by then. It needs [Config].Model.
+	Extract []string
+
 	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its
 	// History: 0 means 32,000. The model gets an event's text as it is, unless Decision.Prompts has
 	// an Event or a Question: only under an Event it sees the person's name.
@@ -246,7 +246,7 @@ const (
 
 // lexical reports whether the similarity compares words and not meanings.
 func (c *Config) lexical() bool {
-	_, ok := c.Matching.Similarity.(heed.Trigrams)
+	_, ok := c.Tuning.Matching.Similarity.(heed.Trigrams)
 	return ok
 }
 
@@ -255,7 +255,7 @@ func (c *Config) noteFit() float64 {
 	if c.lexical() {
 		return lexicalNote
 	}
-	return c.Matching.Fit
+	return c.Tuning.Matching.Fit
 }
 
 func (c Config) withDefaults() Config {
@@ -266,15 +266,15 @@ func (c Config) withDefaults() Config {
 	if c.Testing.NewID == nil {
 		c.Testing.NewID = uuid.NewString
 	}
-	if c.Matching.Similarity == nil {
-		c.Matching.Similarity = heed.Trigrams{}
+	if c.Tuning.Matching.Similarity == nil {
+		c.Tuning.Matching.Similarity = heed.Trigrams{}
 	}
 	fit := embeddedFit
 	if c.lexical() {
 		fit = defaultFit
 	}
-	c.Matching.Fit = cmp.Or(c.Matching.Fit, fit)
-	c.Matching.AnswerFit = cmp.Or(c.Matching.AnswerFit, c.Matching.Fit)
+	c.Tuning.Matching.Fit = cmp.Or(c.Tuning.Matching.Fit, fit)
+	c.Tuning.Matching.AnswerFit = cmp.Or(c.Tuning.Matching.AnswerFit, c.Tuning.Matching.Fit)
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
 	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes),
 		cmp.Or(c.Budget.Notes, defaultNotes)
@@ -321,15 +321,16 @@ func (c *Config) validate() error {
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
-	found.Check(c.Matching.Fit > 0 && c.Matching.Fit <= 1, "Matching.Fit", c.Matching.Fit,
+	fit, answers := c.Tuning.Matching.Fit, c.Tuning.Matching.AnswerFit
+	found.Check(fit > 0 && fit <= 1, "Tuning.Matching.Fit", fit,
 		"must be in (0, 1]")
-	answers := c.Matching.AnswerFit
-	found.Check(answers >= c.Matching.Fit && (answers <= 1 || answers == c.Matching.Fit),
-		"Matching.AnswerFit", answers, "must be in [Fit, 1]")
+	found.Check(answers >= fit && (answers <= 1 || answers == fit),
+		"Tuning.Matching.AnswerFit", answers, "must be in [Fit, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
 	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
-	found.Check(len(c.Extract) == 0 || c.Model != nil, "Extract", c.Extract,
+	domains := c.Tuning.Extract
+	found.Check(len(domains) == 0 || c.Model != nil, "Tuning.Extract", domains,
 		"needs Model, which writes the heuristics")
 	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without",
 		c.Trial.Without, "must be parts of the loop")

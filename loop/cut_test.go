@@ -23,8 +23,9 @@ func TestAnAnswerThatWasCutOff(t *testing.T) {
 				Predictions: llmtest.Say(`{"condition": "the app is slow", "action": {"message": "Restart the app."}}`),
 			}
 			w := newWorld(t, loop.Config{
-				Model: model, Extract: []string{"*"},
-				Tuning:  loop.Tuning{Decision: decision.Config{Withhold: &always}},
+				Model: model,
+				Tuning: loop.Tuning{Extract: []string{"*"},
+					Decision: decision.Config{Withhold: &always}},
 				Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}},
 			})
 			answer := w.answer(loop.Event{ID: "e", Text: full, Person: "ann"})

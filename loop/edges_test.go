@@ -24,7 +24,8 @@ import (
 func TestALongTextIsComparedByItsBeginning(t *testing.T) {
 	var longest atomic.Int64
 	letters := measuring(func(one string) { longest.Store(max(longest.Load(), int64(len(one)))) })
-	w := newWorld(t, loop.Config{Matching: loop.Matching{Similarity: letters}, Lessons: loop.Lessons{
+	w := newWorld(t, loop.Config{Tuning: loop.Tuning{Matching: loop.Matching{
+		Similarity: letters}}, Lessons: loop.Lessons{
 		Heuristics: []learning.Heuristic{trusted(rotating)},
 		Notes:      []loop.Note{{ID: "n", Text: "A note."}},
 	}})
@@ -104,7 +105,7 @@ func TestRedactHoldsForAllThatIsStored(t *testing.T) {
 		"the decision": {Tuning: loop.Tuning{Decision: decision.Config{Redact: redact}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg.Extract = []string{"*"}
+			cfg.Tuning.Extract = []string{"*"}
 			w := newWorld(t, cfg)
 			w.model.says = "I split the work by feature, with hunter2."
 			answer := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t",

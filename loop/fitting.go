@@ -43,7 +43,7 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
 	if a.learning != nil {
 		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text),
-			a.cfg.Matching.Fit,
+			a.cfg.Tuning.Matching.Fit,
 			considered)
 	}
 	if !a.cfg.Trial.Shadow {

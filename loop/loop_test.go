@@ -394,7 +394,8 @@ func second[T any](_ T, err error) error { return err }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	_, err := loop.New(ctx, loop.Config{
-		Name: "\xff", Matching: loop.Matching{Fit: 2}, Trial: loop.Trial{Without: 1 << 7},
+		Name: "\xff", Tuning: loop.Tuning{Matching: loop.Matching{Fit: 2}},
+		Trial:     loop.Trial{Without: 1 << 7},
 		Fallbacks: []decision.LLM{nil},
 		Arms:      []loop.Arm{{ID: "a", ModelName: "none"}},
 		Budget:    loop.Budget{Time: -1, Runes: -1, Notes: -1},
@@ -405,7 +406,7 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{
-		"Name", "DB", "Keep", "Matching.Fit", "Budget.Time", "Budget.Runes", "Budget.Notes",
+		"Name", "DB", "Keep", "Tuning.Matching.Fit", "Budget.Time", "Budget.Runes", "Budget.Notes",
 		"Trial.Without",
 		"Arms[0].ModelName", "Fallbacks[0]",
 	}, fields)
@@ -753,8 +754,8 @@ func TestPraiseTeaches(t *testing.T) {
 	})
 	event := loop.Event{Text: "The mail queue of the server is stuck again.", Domain: "mail",
 		Person: "ann"}
-	w := newWorld(t, loop.Config{Model: writer, Extract: []string{"mail"},
-		Tuning: loop.Tuning{Decision: decision.Config{Withhold: &never}}})
+	w := newWorld(t, loop.Config{Model: writer, Tuning: loop.Tuning{Extract: []string{"mail"},
+		Decision: decision.Config{Withhold: &never}}})
 	count := func(w *world) (ids []string) {
 		for h, err := range w.Learning().Heuristics(ctx) {
 			require.NoError(t, err)
@@ -788,8 +789,8 @@ func TestPraiseTeaches(t *testing.T) {
 	assert.InDelta(t, before, w.confidence(learned), 1e-9,
 		"praise that is withdrawn is withdrawn there too")
 
-	w = newWorld(t, loop.Config{Model: writer, Extract: []string{"*"},
-		Tuning: loop.Tuning{Decision: decision.Config{Withhold: &always}}})
+	w = newWorld(t, loop.Config{Model: writer, Tuning: loop.Tuning{Extract: []string{"*"},
+		Decision: decision.Config{Withhold: &always}}})
 	require.NoError(t, w.React(ctx, w.answer(event).ID, loop.Reaction{Person: "ann", Value: 1}))
 	learned, before = count(w)[0], w.confidence(count(w)[0])
 	second = w.answer(event)
@@ -834,7 +835,7 @@ func TestEchoesTeachNothing(t *testing.T) {
 					"by hand!"}}
 		},
 	} {
-		cfg, e := loop.Config{Model: writer, Extract: []string{"mail"},
+		cfg, e := loop.Config{Model: writer, Tuning: loop.Tuning{Extract: []string{"mail"}},
 			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{known}}}, event
 		change(&cfg, &e)
 		w := newWorld(t, cfg)

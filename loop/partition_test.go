@@ -104,7 +104,8 @@ func TestTheEmbedderOfThePartition(t *testing.T) {
 		vectors, err := partition.Form(ctx, texts)
 		return vectors, errors.Join(err, fails)
 	})
-	w := newWorld(t, loop.Config{Arms: twoArms, Matching: loop.Matching{Similarity: embed},
+	w := newWorld(t, loop.Config{Arms: twoArms,
+		Tuning:   loop.Tuning{Matching: loop.Matching{Similarity: embed}},
 		Choosing: loop.Choosing{Partition: &partition.Config{}},
 		Budget:   loop.Budget{Time: 50 * time.Millisecond}})
 	w.answer(loop.Event{Text: "the disk"})

@@ -123,7 +123,8 @@ func (a *Agent) back(tx *store.Tx, r *answer.Answer, heuristic string, s answer.
 
 // extract has the model write a heuristic from an answer that was praised, once.
 func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Statement) error {
-	wanted := slices.Contains(a.cfg.Extract, r.Domain) || slices.Contains(a.cfg.Extract, "*")
+	domains := a.cfg.Tuning.Extract
+	wanted := slices.Contains(domains, r.Domain) || slices.Contains(domains, "*")
 	if a.extractor == nil || len(r.Undoes) > 0 || a.learning == nil || !wanted {
 		return nil
 	}

@@ -83,7 +83,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	a = &Assistant{model: cfg.Model, earlier: make(map[string]string)}
 	a.Agent, err = loop.New(ctx, loop.Config{
 		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt,
-		Lessons: cfg.Lessons, Extract: []string{Alerts},
+		Lessons: cfg.Lessons,
 		// the world is simulated, and a busy machine must not cost a plan its rules
 		Budget:  loop.Budget{Notes: 1, Time: time.Minute},
 		Testing: loop.Testing{Now: cfg.Now, Seed: rand.NewPCG(cfg.Seed, 0)},
@@ -94,7 +94,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 			{ID: string(injection.Deferred), ForNotes: true,
 				Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
-		Tuning: loop.Tuning{Decision: decision.Config{
+		Tuning: loop.Tuning{Extract: []string{Alerts}, Decision: decision.Config{
 			// from there on, the model said what a heuristic says
 			SimilarityThreshold: 0.6,
 			// the model is told who reports an event
