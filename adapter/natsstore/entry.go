@@ -224,8 +224,8 @@ func (s *Store) act(a *action) (r result) {
 		if a.Until != 0 {
 			until = time.UnixMicro(a.Until).UTC()
 		}
-		for range mem.Find(ctx, store.Query{Kind: jobs, Limit: 1}) {
-			s.state.erase = true // a job that began since Sweep has looked, and that ends here
+		for _, err := range mem.Find(ctx, store.Query{Kind: jobs, Limit: 1}) {
+			s.state.erase = err == nil || s.state.erase // the job began after Resume, and ends here
 		}
 		r.err = mem.Sweep(ctx, until)
 	case a.Declare != nil:
