@@ -63,12 +63,13 @@ var table = map[string]row{
 	"strategy/best":      {library, shared, ". evidence store strategy internal/..."},
 	"strategy/partition": {library, shared, ". evidence store internal/..."},
 
-	"feedback": {library, shared, ". answer evidence store stream prompt internal/..."},
-	"patterns": {library, shared, ". answer evidence store stream prompt internal/..."},
-	"memstore": {library, shared, ". evidence store internal/..."},
-	"llm":      {nothing, shared, ""},
-	"llm/...":  {nothing, shared, ". prompt decision llm internal/..."},
-	"sqlstore": {library, shared, ". evidence store stream internal/..."},
+	"feedback":           {library, shared, ". answer evidence store stream prompt internal/..."},
+	"feedback/modeleval": {library, shared, ". decision feedback prompt internal/..."},
+	"patterns":           {library, shared, ". answer evidence store stream prompt internal/..."},
+	"memstore":           {library, shared, ". evidence store internal/..."},
+	"llm":                {nothing, shared, ""},
+	"llm/...":            {nothing, shared, ". prompt decision llm internal/..."},
+	"sqlstore":           {library, shared, ". evidence store stream internal/..."},
 	"loop": {
 		library, shared,
 		". answer evidence store stream prompt learning decision strategy strategy/... " +
