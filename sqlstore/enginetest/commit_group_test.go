@@ -491,9 +491,10 @@ func TestTogetherEachCountsOnce(t *testing.T) {
 					if (caller+i)%7 == 0 {
 						within, cancel = context.WithTimeout(ctx, time.Duration(caller)*100*time.Microsecond)
 					}
+					_, limited := within.Deadline() // a driver may notice it before the context
 					receipts, err := st.Commit(within, b)
 					switch {
-					case err != nil && within.Err() != nil:
+					case err != nil && limited:
 						unknown.Add(1)
 					case !assert.NoError(t, err):
 					case !receipts[0].Duplicate:

@@ -176,7 +176,7 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 	require.NoError(t, err)
 	before := read(t, tx)
 	doc := map[string]any{
-		"version": 6, "now": 5, "traced": 1, "ids": []string{"id"},
+		"version": 7, "now": 5, "traced": 1, "ids": []string{"id"},
 		"parts": []string{"k7", "new"}, "absent": []string{"absent"},
 		"cells": [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n", 7}, {"new", 0, 0, 5, "kind", "s7",
 			"new", "n", 9}},
