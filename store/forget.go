@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -54,13 +55,12 @@ func (k Kind) takeOut(text []byte, keys []string, people []person) (withoutPeopl
 	if k.Whole && e.caused {
 		return withoutPeople{gone: true}, nil
 	}
-	r := withoutPeople{text: text, keys: e.keys(keys), changed: after != nil}
+	r := withoutPeople{text: text, keys: e.keys(keys)}
 	if after != nil {
 		r.text = after
 	}
-	if !slices.Equal(r.keys, keys) {
-		r.changed = true
-	}
+	// A pseudonym is its own pseudonym.
+	r.changed = !bytes.Equal(r.text, text) || !slices.Equal(r.keys, keys)
 	return r, nil
 }
 

@@ -124,7 +124,8 @@ func (j *Job) validate() error {
 	return nil
 }
 
-// addJobs checks the jobs of the step, and adds their records. It returns the ids of the records.
+// addJobs checks the jobs of the step, and adds their records. It returns the ids of the records,
+// behind those of earlier jobs that are not finished and name somebody to forget.
 func (tx *Tx) addJobs() (ids []string, err error) {
 	for i := range tx.jobs {
 		job := &tx.jobs[i]
@@ -132,9 +133,14 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 		if err == nil {
 			err = job.check(tx.ctx, tx.store, kinds)
 		}
+		var earlier []string
+		if err == nil && len(job.Forget) > 0 {
+			earlier, err = naming(tx.ctx, tx.store, job.Forget)
+		}
 		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, earlier...)
 		id := IDOf("job", tx.batch.ID, fmt.Sprint(i))
 		if tx.batch.ID == "" {
 			id = tx.ID(rand.Text)
@@ -148,7 +154,22 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 	return ids, nil
 }
 
-// finishJobs finishes the jobs that the commit of the step has begun.
+// naming returns the ids of the jobs on their way that take one of these names out of evidence or
+// records, the oldest first.
+func naming(ctx context.Context, st Store, names []string) (ids []string, err error) {
+	for row, err := range tasks.Find(ctx, st, Query{Oldest: true}) {
+		if err != nil {
+			return nil, err
+		}
+		named := func(name string) bool { return slices.Contains(names, name) }
+		if slices.ContainsFunc(row.Value.Job.sources(), named) {
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids, nil
+}
+
+// finishJobs finishes the jobs that the commit of the step has begun, and those before them.
 func (tx *Tx) finishJobs(ids []string) error {
 	for _, id := range ids {
 		if err := finish(tx.ctx, tx.store, id); err != nil {
