@@ -122,7 +122,7 @@ func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
 				return r, err
 			}
 			r.separate(store.IDOf("split", r.ID, strings.Join(idsOf(others), " ")), others)
-			r.Joiner, r.Rationale = "", "a person took it out of its cluster"
+			r.Rationale = "a person took it out of its cluster"
 			c.write(feedbackKind.record(r))
 			return r, nil
 		})

@@ -108,6 +108,19 @@ func TestAPersonSplits(t *testing.T) {
 	assert.Equal(t, "d1", w.get("d2").Cluster)
 }
 
+// TestTakingOutEndsAJoin as splitting does: who joined is no author of what it leads to from then on.
+func TestTakingOutEndsAJoin(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", paraphrased)
+	w.says("bob", paraphrase)
+	_, err := w.Join(ctx, by("cleo", "d2"), "d1")
+	require.NoError(t, err)
+	w.flush()
+	_, err = w.rules.TakeOut(ctx, by("dan", w.pending().ID), "d2")
+	require.NoError(t, err)
+	assert.Empty(t, w.get("d2").Joiner)
+}
+
 func TestJoinAndSplitAreRefused(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", long)

@@ -342,7 +342,7 @@ func (f *Feedback) separate(cluster string, others []Feedback) {
 		return slices.Contains(f.Apart,
 			id)
 	})
-	f.Cluster, f.Link, f.Worded = cluster, 1, false
+	f.Cluster, f.Link, f.Worded, f.Joiner = cluster, 1, false, ""
 	if f.Class.generalizable() {
 		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly,
 			min(f.Confidence, Support{1, 1, 1}.Confidence())

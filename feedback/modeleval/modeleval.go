@@ -163,6 +163,9 @@ func parse(reply string) (v verdict, err error) {
 			return v, fmt.Errorf("must have %s once", name)
 		}
 	}
+	if strings.Count(text, `"`) != 4 { // encoding/json takes "SAME" and "s\u0061me" for "same"
+		return v, errors.New("must have no other text")
+	}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {

@@ -125,6 +125,8 @@ func TestReplies(t *testing.T) {
 		"one list":              `{"same": [1]}`,
 		"no list":               `{"same": null, "opposite": []}`,
 		"a field twice":         `{"same": [1], "same": [], "opposite": []}`,
+		"in capitals":           `{"same": [1], "opposite": [], "SAME": []}`,
+		"escaped":               `{"same": [1], "opposite": [], "s\u0061me": []}`,
 		"another field":         `{"same": [1], "opposite": [], "class": "high"}`,
 		"two objects":           `{"same": [1], "opposite": []} {"x": 1}`,
 		"cut":                   `{"same": [1], "opposite": [`,
