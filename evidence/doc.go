@@ -10,7 +10,7 @@
 //
 // Sums commute. So the order of arrival does not matter, duplicates are known by their id for as
 // long as the store keeps ids (IDsFor in the store's Config, 30 days by default), many machines add
-// to one cell without a lock, and people can be limited ([Trust]) or removed later (Batch.Expunge).
+// to one cell without a lock, and people can be limited ([Trust]) or removed later (store.Job).
 // Fading costs the same whatever the history ([Tally]). The prior never fades: without evidence, a
 // belief is the prior again.
 //

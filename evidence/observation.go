@@ -40,7 +40,7 @@ type Observation struct {
 	// Channel is how it is known: "user_explicit", "implicit_timeout". May be empty.
 	Channel string `json:"channel,omitempty"`
 	// Source is who caused it, an opaque name that can be limited ([Trust]) and removed
-	// (Batch.Expunge). May be empty.
+	// (store.Job). May be empty.
 	Source  string `json:"source,omitempty"`
 	Session string `json:"session,omitempty"` // where it happened; may be empty
 	// Reward is how good it was, in [0, 1]. Above ½ it is positive, below ½ negative.
