@@ -317,4 +317,12 @@ func TestAnApproverWithholds(t *testing.T) {
 	var invalid *heed.InputError
 	require.ErrorAs(t, err, &invalid)
 	assert.Equal(t, "Withhold[0]", invalid.Field)
+
+	d := rule("Write the skill anew")
+	d.Action = feedback.UpdateSkill
+	p = w.propose("paul", d)
+	_, err = w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: approve, Actor: "eve",
+		Reason: "r", Hash: p.Hash(), Withhold: []string{"nightly"}})
+	require.ErrorAs(t, err, &invalid)
+	assert.Equal(t, "Withhold", invalid.Field, "no prompt has it")
 }

@@ -208,6 +208,10 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && among(p.Authors, c.who, key):
 		return ineligible("nobody approves what their own feedback led to")
 	}
+	if len(review.Withhold) > 0 && (p.Draft.Action != CreateRule || !p.Draft.speaks()) {
+		return &heed.InputError{Field: "Withhold",
+			Reason: "needs a proposal that puts a rule into prompts"}
+	}
 	c.Want(p.wants())
 	against, err := s.against(c.Tx, &p.Draft)
 	if err != nil {

@@ -43,7 +43,8 @@ type Job struct {
 	// records as their [Kind] says. A person's decisions stay, under the pseudonym that the store's
 	// [PseudonymKey] gives the name. The first job that forgets somebody writes the key. Names are
 	// compared exactly. After Forget has returned, the store has no byte that names the person,
-	// except in texts, and in what was committed since.
+	// except in texts, in the names of cells that others gave evidence to, and in what was committed
+	// since the job began: if the person was active then, forget again.
 	Forget []string `json:",omitempty"`
 	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
 	At time.Time
