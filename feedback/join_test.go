@@ -108,7 +108,8 @@ func TestAPersonSplits(t *testing.T) {
 	assert.Equal(t, "d1", w.get("d2").Cluster)
 }
 
-// TestTakingOutEndsAJoin as splitting does: who joined is no author of what it leads to from then on.
+// TestTakingOutEndsAJoin as splitting does: from then on, who joined is no author of what it leads
+// to.
 func TestTakingOutEndsAJoin(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", paraphrased)

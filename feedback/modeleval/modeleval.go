@@ -22,7 +22,7 @@
 // once. It can't approve one: two people read the sources side by side ([feedback.Rules.Sources])
 // and take out what does not belong ([feedback.Rules.TakeOut], [feedback.Service.Split]). A model
 // that finds contradictions everywhere only makes corrections wait for a person
-// ([feedback.Service.Resolve]). It counts nobody: how many people and corrections make a proposal
+// ([feedback.Service.Resolve]). It does not count people: how many people and corrections make a proposal
 // is still counted by heed, and nothing that a model writes reaches a prompt.
 package modeleval
 

@@ -28,13 +28,13 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 40_087}},
+	{"library: code lines", budget{32_500, 40_110}},
 	{"sqlstore: lines", budget{6_300, 6_725}},
 	{"suites: lines", budget{5_500, 7_735}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_842}},
 	{"adapters, streams: lines", budget{5_000, 6_880}},
 	{"lab: lines", budget{9_000, 10_715}},
-	{"all: lines", budget{80_000, 96_000}},
+	{"all: lines", budget{80_000, 96_010}},
 	{"library: exported names", budget{600, 1_071}},
 	{"library: settings", budget{200, 309}},
 	{"loop.Config: fields", budget{20, 20}},
