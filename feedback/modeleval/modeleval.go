@@ -22,8 +22,8 @@
 // once. It can't approve one: two people read the sources side by side ([feedback.Rules.Sources])
 // and take out what does not belong ([feedback.Rules.TakeOut], [feedback.Service.Split]). A model
 // that finds contradictions everywhere only makes corrections wait for a person
-// ([feedback.Service.Resolve]). It does not count people: how many people and corrections make a proposal
-// is still counted by heed, and nothing that a model writes reaches a prompt.
+// ([feedback.Service.Resolve]). heed itself counts how many people and corrections make a proposal,
+// and nothing that a model writes reaches a prompt.
 package modeleval
 
 import (

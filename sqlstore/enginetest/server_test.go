@@ -96,7 +96,7 @@ func TestConnectionsAreCut(t *testing.T) {
 	conn, err := pgx.Connect(ctx, cluster(t))
 	require.NoError(t, err)
 	cut := 0
-	for range rounds(10, 100) {
+	for i := 0; i < rounds(10, 100) || i < 1000 && w.failed.Load() == 0; i++ {
 		w.more(5)
 		var n int
 		require.NoError(t, conn.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid))
