@@ -174,10 +174,9 @@ func (cmd *rulesList) corrections(s *session, v *view.Source) (all []view.Rule, 
 	for i := range found {
 		c := &found[i]
 		status, reason := unproposed, c.Rationale
-		switch c.Class {
-		case feedback.Ambiguous:
+		if c.Class == feedback.Ambiguous {
 			status = ambiguous
-		case "":
+		} else if c.Class == "" {
 			status, reason = unanswered, c.Unanswered.Reason
 		}
 		if cmd.Status == unproposed || cmd.Status == status {
