@@ -229,7 +229,7 @@ const head = `# Incidents: what outages leave behind
 
 ` + "`%s`" + ` wrote this page. An agent with three prompts, of which 90, 70 and
 50 of 100 answers are good, answers 300 events, then the events of an outage,
-	and then 500 more. Of ten
+and then 500 more. Of ten
 people six say whether the answer was good. The others are silent, which counts as weak approval.
 There are %d lives, and a quarter of them for the control. Each is compared with the same life
 without the events of the outage.
