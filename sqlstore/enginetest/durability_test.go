@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
+
+	"github.com/heedhq/heed/sqlstore"
 )
 
 // long reports whether the tests run their long variants.
@@ -39,6 +42,32 @@ func child(t testing.TB, name string, env ...string) *exec.Cmd {
 func (p place) env() []string {
 	return []string{"HEED_TEST_DRIVER=" + p.driver, "HEED_TEST_DSN=" + p.dsn,
 		fmt.Sprintf("HEED_TEST_DIALECT=%d", p.dialect)}
+}
+
+// placeOfProcess is the place of [place.env].
+func placeOfProcess() place {
+	return place{
+		dialect: sqlstore.Dialect(number("HEED_TEST_DIALECT")),
+		driver:  os.Getenv("HEED_TEST_DRIVER"), dsn: os.Getenv("HEED_TEST_DSN"),
+	}
+}
+
+// number returns a number of the environment that a test has given to a process.
+func number(name string) int64 {
+	n, err := strconv.ParseInt(os.Getenv(name), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// exitCode prints the error of a process, and returns its exit code.
+func exitCode(err error) int {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 func each() int { return rounds(25, 5000) }

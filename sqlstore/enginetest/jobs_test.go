@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,42 +120,18 @@ func jobOf(name string) store.Job {
 
 func init() {
 	processes["be killed in a job"] = func() int {
-		number := func(name string) int {
-			n, err := strconv.Atoi(os.Getenv(name))
-			if err != nil {
-				panic(err)
-			}
-			return n
-		}
-		at := place{
-			dialect: sqlstore.Dialect(number("HEED_TEST_DIALECT")),
-			driver:  os.Getenv("HEED_TEST_DRIVER"), dsn: os.Getenv("HEED_TEST_DSN"),
-		}
-		if err := jobHooked(at, os.Getenv("HEED_TEST_NAME"),
-			killAfter(number("HEED_TEST_KILL"))); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
+		return exitCode(jobHooked(placeOfProcess(), os.Getenv("HEED_TEST_NAME"),
+			killAfter(int(number("HEED_TEST_KILL")))))
 	}
 }
 
 // jobHooked runs a job, or a sweep, as a process does. hook is called before each statement.
 func jobHooked(at place, name string, hook func(statement string)) error {
-	plain, err := at.open()
+	h, st, handle, err := at.hookedStore()
 	if err != nil {
 		return err
 	}
-	h := &hooked{engine: plain.Driver(), dsn: at.dsn}
-	if err := plain.Close(); err != nil {
-		return err
-	}
-	handle := sql.OpenDB(h)
 	defer func() { _ = handle.Close() }()
-	st, err := sqlstore.Open(ctx, handle, at.dialect)
-	if err != nil {
-		return err
-	}
 	h.set(func(statement string) error { hook(statement); return nil })
 	if name == "sweep" {
 		return st.Sweep(ctx, time.Time{})

@@ -109,23 +109,32 @@ func killedCalls() []killedCall {
 	}
 }
 
+// hookedStore opens a place as a process does, through a driver that has hooks.
+func (p place) hookedStore() (h *hooked, st *sqlstore.Store, handle *sql.DB, err error) {
+	plain, err := p.open()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	h = &hooked{engine: plain.Driver(), dsn: p.dsn}
+	if err := plain.Close(); err != nil {
+		return nil, nil, nil, err
+	}
+	handle = sql.OpenDB(h)
+	if st, err = sqlstore.Open(ctx, handle, p.dialect); err != nil {
+		_ = handle.Close()
+		return nil, nil, nil, err
+	}
+	return h, st, handle, nil
+}
+
 // callHooked opens a place and an agent as a process does, and makes a call. hook is called before
 // each statement of the call, and after each commit.
 func callHooked(at place, now time.Time, call string, hook func(statement string)) error {
-	plain, err := at.open()
+	h, st, handle, err := at.hookedStore()
 	if err != nil {
 		return err
 	}
-	h := &hooked{engine: plain.Driver(), dsn: at.dsn}
-	if err := plain.Close(); err != nil {
-		return err
-	}
-	handle := sql.OpenDB(h)
 	defer func() { _ = handle.Close() }()
-	st, err := sqlstore.Open(ctx, handle, at.dialect)
-	if err != nil {
-		return err
-	}
 	a, err := openKilled(st, now)
 	if err != nil {
 		return err
@@ -158,23 +167,8 @@ func killAfter(n int) func(string) {
 
 func init() {
 	processes["be killed"] = func() int {
-		number := func(name string) int64 {
-			n, err := strconv.ParseInt(os.Getenv(name), 10, 64)
-			if err != nil {
-				panic(err)
-			}
-			return n
-		}
-		at := place{
-			dialect: sqlstore.Dialect(number("HEED_TEST_DIALECT")),
-			driver:  os.Getenv("HEED_TEST_DRIVER"), dsn: os.Getenv("HEED_TEST_DSN"),
-		}
 		now, hook := time.UnixMicro(number("HEED_TEST_NOW")), killAfter(int(number("HEED_TEST_KILL")))
-		if err := callHooked(at, now, os.Getenv("HEED_TEST_NAME"), hook); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
+		return exitCode(callHooked(placeOfProcess(), now, os.Getenv("HEED_TEST_NAME"), hook))
 	}
 }
 
