@@ -44,7 +44,8 @@ type Job struct {
 	// [PseudonymKey] gives the name. The first job that forgets somebody writes the key. Names are
 	// compared exactly. After Forget has returned, the store has no byte that names the person,
 	// except in texts, in the names of cells that others gave evidence to, and in what was committed
-	// since the job began: if the person was active then, forget again.
+	// while the job ran: evidence is looked through twice, before records and after them, but a
+	// commit may come later. If the person was active then, forget again.
 	Forget []string `json:",omitempty"`
 	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
 	At time.Time
@@ -54,7 +55,7 @@ type Job struct {
 type task struct {
 	ID    string
 	Job   Job
-	Part  int           // the part that is next, of [Job.parts]
+	Part  int           // the part that is next, of [Job.parts], and then of Forget once more
 	After evidence.Cell // the last cell that this part has done
 }
 
@@ -247,13 +248,21 @@ type runner struct {
 
 func (r *runner) run() error {
 	parts := r.task.Job.parts()
-	for r.task.Part < len(parts) {
+	rest, forgets := len(parts), len(r.task.Job.Forget)
+	// A step that had read a record of the person may have added evidence of the person since.
+	parts = append(parts, parts[rest-forgets:]...)
+	for r.task.Part < rest {
 		if err := r.cells(&parts[r.task.Part]); err != nil {
 			return err
 		}
 	}
-	if len(r.task.Job.Forget) > 0 {
+	if forgets > 0 {
 		if err := r.people(); err != nil {
+			return err
+		}
+	}
+	for r.task.Part < len(parts) {
+		if err := r.cells(&parts[r.task.Part]); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
@@ -57,4 +58,30 @@ func TestForgetAPseudonym(t *testing.T) {
 	st.commits = 0
 	require.NoError(t, store.Run(ctx, st, forget(key.Of("ann"))))
 	assert.Equal(t, 2, st.commits, "the job begins and ends")
+}
+
+// TestForgetWhatComesBetween takes out evidence of the person that others commit while the job takes
+// the person out of records. The job of this test has three commits: it begins, changes the record,
+// and ends.
+func TestForgetWhatComesBetween(t *testing.T) {
+	for at := 1; at <= 2; at++ {
+		st := newScripted(t)
+		require.NoError(t, st.Declare(ctx, signed))
+		_, err := st.Store.Commit(ctx, signedBy("ann"))
+		require.NoError(t, err)
+		st.script[at] = func(commit func() error) error {
+			if err := commit(); err != nil {
+				return err
+			}
+			_, err := st.Store.Commit(ctx, store.Batch{Observations: []evidence.Observation{{
+				ID: "late", Cell: evidence.Cell{Kind: "arm", Item: "i", Name: "a"},
+				Source: "ann", Reward: 1, Weight: 1, At: start,
+			}}})
+			return err
+		}
+		require.NoError(t, store.Run(ctx, st, forget("ann")))
+		for part, err := range st.List(ctx, store.CellQuery{Naming: "ann"}) {
+			t.Errorf("after commit %d: %v, %v", at, part, err)
+		}
+	}
 }
