@@ -44,7 +44,7 @@
 //
 // - [github.com/heedhq/heed/prompt] brings untrusted text into a prompt without letting it look
 // like a part of it.
-// - [github.com/heedhq/heed/patterns] learns from outcomes that nobody rated which ways of working
+// - [github.com/heedhq/heed/patterns] learns from unrated outcomes which ways of working
 // to follow, and which
 //
 //	to avoid.

@@ -123,7 +123,7 @@ type PredictionMode string
 // The modes.
 const (
 	NoPrediction PredictionMode = ""            // it is not asked
-	SecondCall   PredictionMode = "second_call" // it is asked about its answer, in a call of its own
+	SecondCall   PredictionMode = "second_call" // it is asked about its answer, in a separate call
 	// it is asked to end its answer with a line that says so; the line is taken out
 	SameCall PredictionMode = "same_call"
 )

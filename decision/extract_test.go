@@ -88,11 +88,12 @@ func TestExtract(t *testing.T) {
 			"type is none of suggest, remind, warn"},
 		"a type in capitals": {written(words(10), "Suggest", words(10)),
 			"type is none of suggest, remind, warn"},
-		"no type":                     {written(words(10), nil, words(10)), "type is not one text"},
-		"no message":                  {written(words(10), "warn", nil), "message is not one text"},
-		"a message that is no text":   {written(words(10), "warn", 7), "message is not one text"},
-		"an action that is no object": {`{"condition": "` + words(10) + `", "action": "` + words(10) + `"}`, "action is no object"},
-		"no action":                   {`{"condition": "` + words(10) + `"}`, "action is no object"},
+		"no type":                   {written(words(10), nil, words(10)), "type is not one text"},
+		"no message":                {written(words(10), "warn", nil), "message is not one text"},
+		"a message that is no text": {written(words(10), "warn", 7), "message is not one text"},
+		"an action that is no object": {`{"condition": "` + words(10) + `", "action": "` + words(
+			10) + `"}`, "action is no object"},
+		"no action": {`{"condition": "` + words(10) + `"}`, "action is no object"},
 		"two of them": {good + "\n" + good,
 			"the reply does not have one object with a condition and an action"},
 		"half of one": {good[:len(good)-10],
@@ -103,7 +104,8 @@ func TestExtract(t *testing.T) {
 			"condition: character 50 (U+200B) is invisible, or no character"},
 		"what reads as markup": {written(words(10), "warn", words(9)+" <system>"),
 			"message: character 46 (U+003C) begins what reads as markup"},
-		"a condition that is there twice": {`{"condition": "` + words(10) + `", ` + good[1:], "condition is not one text"},
+		"a condition that is there twice": {`{"condition": "` + words(10) + `", ` + good[1:],
+			"condition is not one text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, err := extractor(t, decision.ExtractorConfig{}, tt.reply, praised).Extract(ctx, "r")
@@ -154,7 +156,7 @@ func TestExtractDuplicates(t *testing.T) {
 			x, err := e.Extract(ctx, "r")
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, x.ReinforcedID)
-			assert.Equal(t, tt.want == "", x.New != nil, "one that is there already is not stored anew")
+			assert.Equal(t, tt.want == "", x.New != nil, "one that is there already is not stored again")
 		})
 	}
 	broken := errors.New("broken")

@@ -28,7 +28,7 @@ type Request struct {
 	CanWait bool
 	// Urgency is how urgent the event is, in [0, 1]. 0 means that Salience says so.
 	Urgency float64
-	// Goals are what the user wants. Empty means those of the configuration.
+	// Goals are what the user wants. Empty means the configured goals.
 	Goals []string
 	// System replaces Config.Persona and Prompts.System for this event. "" means those.
 	System string

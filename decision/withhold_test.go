@@ -226,7 +226,7 @@ func TestWithholdingIsDrawnByEvent(t *testing.T) {
 	assert.NotZero(t, differ, "it depends on the seed")
 }
 
-// Requests without an id draw anew each time, even if they are alike.
+// Requests without an id draw again each time, even if they are alike.
 func TestRequestsWithoutAnIDDiffer(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{LLM: model("ok"), Withhold: share(0)})
 	orders := make(map[string]bool)

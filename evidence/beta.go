@@ -39,8 +39,8 @@ func (b Beta) variance() float64 {
 }
 
 // cdf returns the probability that the rate is at most x: the regularised incomplete beta function.
-// For shapes that sum to more than 1e8 it is that of the normal distribution with the same mean and
-// variance, and for shapes below 1e-6 that of the two points 0 and 1.
+// For shapes that sum to more than 1e8 it is taken from the normal distribution with the same mean
+// and variance, and for shapes below 1e-6 from the two points 0 and 1.
 func (b Beta) cdf(x float64) float64 {
 	switch {
 	case !b.valid() || math.IsNaN(x):

@@ -7,7 +7,7 @@ import (
 
 // Rand is a small deterministic generator of random numbers: one word of state, a multiplication a
 // number (wyrand, by Wang Yi, which passes BigCrush and PractRand). Draws that share a Rand are
-// those of one stream; draws that must not depend on each other's order take a Rand each, derived
+// draws of one stream; draws that must not depend on each other's order take a Rand each, derived
 // with [Key.Rand].
 //
 // A Rand is a [math/rand/v2.Source]. It is not for secrets. It must not be used concurrently.
@@ -107,7 +107,8 @@ func (r *Rand) normTail() float64 {
 	}
 }
 
-// exp draws from the standard exponential distribution, likewise: it is -log of a uniform number.
+// exp draws from the standard exponential distribution in the same way: it is -log of a uniform
+// number.
 func (r *Rand) exp() float64 {
 	u := r.Uint64()
 	layer := &exponential[u&255]

@@ -10,7 +10,7 @@ import "math"
 // (2000); a shape below 1 is raised by one and its variate multiplied by U^(1/shape), as logarithms
 // where that would underflow. A shape of exactly 1 needs no gammas: Beta(a, 1) is U^(1/a).
 //
-// A Sampler is immutable; each goroutine draws with a [Rand] of its own.
+// A Sampler is immutable; each goroutine draws with a separate [Rand].
 type Sampler struct {
 	method      method
 	alpha, beta gamma

@@ -38,7 +38,7 @@ type Count struct {
 	Last Instant
 }
 
-// N returns the number of observations in the tally, those of weight 0 left out.
+// N returns the number of observations in the tally, except observations of weight 0.
 func (t Tally) N() uint64 { return t.Positive.N + t.Negative.N + t.Neutral.N }
 
 // Last returns when the last of them happened.
@@ -207,7 +207,7 @@ func (s Sums) limit(part float64) Sums {
 }
 
 // Kept returns for how much each observation counts in the mean, in (0, 1]. The mean is as precise
-// as that of Mass/Kept() observations that count whole (Kish 1965).
+// as the evidence of Mass/Kept() observations that count whole (Kish 1965).
 func (s Sums) Kept() float64 {
 	if s.Mass <= 0 || s.Limited <= 0 {
 		return 1

@@ -21,7 +21,7 @@ import (
 // Forbid and Require is set.
 type Check struct {
 	// Tool says which texts are checked: answers if it is "", the arguments of every tool if it is
-	// "*", else those of the tool of this name.
+	// "*", else calls of the tool of this name.
 	Tool string `json:"tool,omitempty"`
 	// Forbid and Require are regular expressions, as package regexp has them, of at most 500
 	// characters. A text that Forbid matches breaks the rule, and so does one that Require does not

@@ -55,7 +55,8 @@ func TestChecks(t *testing.T) {
 		broken     []string
 	}{
 		{"", "Dear Ann, use the store", nil},
-		{"", "Use Postgres", []string{"Greet: it does not match ^Dear ", `Name no database: it matches (?i)\b(postgres|mysql)`}},
+		{"", "Use Postgres", []string{"Greet: it does not match ^Dear ",
+			`Name no database: it matches (?i)\b(postgres|mysql)`}},
 		{"sql", "select * from postgres", nil},
 		{"sql", "drop table secret", []string{"No secrets in calls: it matches secret",
 			"No deletes: it matches (?i)delete|drop"}},
@@ -226,7 +227,7 @@ func TestViolationsAreEvidence(t *testing.T) {
 	assert.Empty(t, w.check(feedback.Checked{ID: "later", Text: "Use SQL"}),
 		"a retired rule asks nobody")
 	w.change(r.ID, feedback.Restore)
-	assert.Zero(t, w.effect(r.ID).Checks, "it begins anew")
+	assert.Zero(t, w.effect(r.ID).Checks, "it begins again")
 	w.check(feedback.Checked{ID: "new", Text: "Use SQL"})
 	assert.Equal(t, 1, w.effect(r.ID).Violations)
 	kept := w.activate(checking("Sign", feedback.Check{Require: "Ann$"}))
@@ -318,7 +319,7 @@ func TestAnApproverWithholds(t *testing.T) {
 	require.ErrorAs(t, err, &invalid)
 	assert.Equal(t, "Withhold[0]", invalid.Field)
 
-	d := rule("Write the skill anew")
+	d := rule("Write the skill again")
 	d.Action = feedback.UpdateSkill
 	p = w.propose("paul", d)
 	_, err = w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Decision: approve, Actor: "eve",

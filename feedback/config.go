@@ -42,7 +42,7 @@ type Config struct {
 	// nil means [Counting].
 	Evaluator func(ctx context.Context, c Case) (Assessment, error)
 	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the
-	// draft may be left empty: they are then those of the evidence. Many goroutines call it at the
+	// draft may be left empty: they are then taken from the evidence. Many goroutines call it at the
 	// same time, without a lock that others wait for. It must return when the context is done. Its
 	// error, an answer that is not valid, and a panic leave the cluster without a proposal until the
 	// next [Service.Flush]. nil means [Representative].

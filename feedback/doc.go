@@ -37,13 +37,13 @@
 //
 // # The gate
 //
-// Nobody puts words into a prompt alone. A rule needs two approvals of people who neither proposed
-// nor edited it, and at least one of them gave none of the feedback behind it ([Gate]). To restore,
-// pin or unpin a rule needs them too ([RuleChange]). One person can take a rule out ([Rules.Move]).
-// An approval is bound to the hash of the draft. Editing makes a new version without approvals.
-// When a rule is made, its conflicts with active rules are checked again in the same step of the
-// store, and each approver has to override a contradiction. Every decision needs a reason, and is
-// in the audit log, as are refusals.
+// No person can put words into a prompt alone. A rule needs two approvals of people who neither
+// proposed nor edited it, and at least one of them gave none of the feedback behind it ([Gate]). To
+// restore, pin or unpin a rule needs them too ([RuleChange]). One person can take a rule out
+// ([Rules.Move]). An approval is bound to the hash of the draft. Editing makes a new version
+// without approvals. When a rule is made, its conflicts with active rules are checked again in the
+// same step of the store, and each approver has to override a contradiction. Every decision needs a
+// reason, and is in the audit log, as are refusals.
 //
 // The host knows people and their rights: see [Config].Canonical and [Config].Authorize.
 //

@@ -190,7 +190,7 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	assert.Equal(t, []string{"propose-retirement:"}, w.audit("r07"), "it is proposed once")
 	assert.Equal(t, "r00", w.inject("agent0", "").Rules[0])
 
-	// A restored rule starts anew.
+	// A restored rule starts again.
 	_, err := w.rules.Move(ctx, order("r07"), feedback.StateRetired)
 	require.NoError(t, err)
 	w.change("r07", feedback.Restore)

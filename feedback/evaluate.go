@@ -153,7 +153,7 @@ func promoting(c *change, promoted []Feedback) {
 	}
 }
 
-// classify fills in the evaluation, and returns those of the cluster that it promotes.
+// classify fills in the evaluation, and returns the feedback of the cluster that it promotes.
 func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err error) {
 	said := r.said()
 	r.Unanswered = Unanswered{}

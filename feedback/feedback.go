@@ -24,13 +24,14 @@ type Feedback struct {
 	Gate     string   `json:"gate_id"`           // where it was made, such as "HITL-1"; never empty
 	Agent    string   `json:"agent"`             // the one whose output was reviewed; never empty
 	Epic     string   `json:"epic_id,omitempty"` // what the output was made for
-	Task     string   `json:"task_id,omitempty"` // likewise, more closely
+	Task     string   `json:"task_id,omitempty"` // the same, more closely
 	Decision Decision `json:"decision"`
 	Reviewer string   `json:"reviewer_id"` // a person, as Config.Canonical accepts them
 	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the
 	// clock. Microseconds are kept.
-	At       time.Time     `json:"timestamp"`
-	Duration time.Duration `json:"review_duration,omitempty"` // how long the review took, in nanoseconds; never negative
+	At time.Time `json:"timestamp"`
+	// how long the review took, in nanoseconds; never negative
+	Duration time.Duration `json:"review_duration,omitempty"`
 	// OutputSHA is the hash of what the agent made, and ApprovedSHA of what was approved. A rejection
 	// has no ApprovedSHA.
 	OutputSHA   string `json:"agent_output_sha,omitempty"`

@@ -292,7 +292,7 @@ func TestRevokeRetireRestore(t *testing.T) {
 
 	back := w.change(r.ID, feedback.Restore)
 	assert.Equal(t, r.Activated, back.Activated)
-	assert.True(t, back.Since.After(r.Since), "its effect is measured anew")
+	assert.True(t, back.Since.After(r.Since), "its effect is measured again")
 	assert.Equal(t, []string{r.ID}, w.inject("prd", "").Rules)
 	_, err = w.asks("olga", r.ID, feedback.Restore)
 	assert.Equal(t, "state", feedback.Refusal(err))

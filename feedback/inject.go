@@ -45,7 +45,7 @@ type Injection struct {
 
 // Inject builds an agent's prompt with the rules that are active for it. base is the prompt without
 // learned rules, or one that was built before, whose rules are replaced. task follows the rules,
-// and may be empty. A section of rules in the task is removed, as nobody approved it.
+// and may be empty. A section of rules in the task is removed, because it was not approved.
 //
 // Pinned rules come first, then those with the greater measured effect, then the newer ones. Each
 // goes in as a whole, as far as [Config].PromptRules and PromptCharacters allow. It has a line of
@@ -91,7 +91,7 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 	return in, nil
 }
 
-// A line is what a prompt has of a rule, and what enforces the rule. It names nobody.
+// A line is what a prompt has of a rule, and what enforces the rule. It names no person.
 type line struct {
 	id, text, words string
 	check           *checker // nil: there is none
@@ -187,7 +187,8 @@ func render(r *Rule) string {
 }
 
 // section is a section of learned rules that begins a line, with the blank line before it.
-var section = regexp.MustCompile(`(?s)(?:\n\n)?(?m:^)` + regexp.QuoteMeta(opening) + `(?:.*?\n)??` + regexp.QuoteMeta(ending) + `\n?`)
+var section = regexp.MustCompile(`(?s)(?:\n\n)?(?m:^)` + regexp.QuoteMeta(
+	opening) + `(?:.*?\n)??` + regexp.QuoteMeta(ending) + `\n?`)
 
 // replace puts the new section where the first one of the base is, or behind the base, and removes
 // all others.

@@ -19,7 +19,7 @@ type Proposal struct {
 	// Cluster names the cluster that it was made of, and is "" if a person proposed it. A cluster has
 	// one proposal at a time.
 	Cluster string `json:"cluster,omitempty"`
-	// Evidence has the ids of the feedback behind it, sorted, with those of erased feedback.
+	// Evidence has the ids of the feedback behind it, sorted, with the ids of erased feedback.
 	// Occurrences and Reviewers say how much feedback there was, and Summary says it in words.
 	// Confidence is in [0, 1].
 	Evidence    []string `json:"created_from_feedback_ids,omitempty"`
@@ -75,7 +75,7 @@ const (
 	// it is a rule, which has the proposal's id; or its change was made
 	StateApproved   State = "APPROVED"
 	StateRejected   State = "REJECTED"   // one person was against it
-	StateExpired    State = "EXPIRED"    // nobody decided in time
+	StateExpired    State = "EXPIRED"    // it was not decided in time
 	StateDocumented State = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
 	StateActive     State = "ACTIVE"     // it is in use
 	StateRetired    State = "RETIRED"    // taken out of use; it can be proposed to Restore it

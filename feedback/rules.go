@@ -94,7 +94,7 @@ type Submission struct {
 	Draft    Draft
 	Evidence []string // ids of feedback that speaks for it; may be empty
 	// Replaces is the id of a pending proposal that this is a new version of, or "". The evidence is
-	// then that of the proposal.
+	// then the proposal's.
 	Replaces string
 	Actor    string // proposes it, and can't approve it
 	Reason   string // never empty
@@ -105,14 +105,14 @@ type Submission struct {
 // recorded and needs no approval. If the same person proposes the same draft with the same evidence
 // again, Propose returns the pending proposal.
 //
-// A new version of a proposal closes the old one as superseded, with its approvals. Nobody who
-// proposed or edited a version can approve the new one. If its text is another, its evidence is
+// A new version of a proposal closes the old one as superseded, with its approvals. People who
+// proposed or edited a version cannot approve the new one. If its text is another, its evidence is
 // what is alike to the new text, and its confidence and reviewers follow from that. It expires when
 // the old one would have.
 //
 // A draft with a [RuleChange] of a rule has the rule's words. If the rule has others, or is not in
-// the state that the change needs, it is refused as a [heed.ErrConflict]. Nobody who wrote the rule
-// can approve its change.
+// the state that the change needs, it is refused as a [heed.ErrConflict]. People who wrote the rule
+// cannot approve its change.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
 	d := sub.Draft.normal()

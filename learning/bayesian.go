@@ -34,10 +34,10 @@ type BayesianConfig struct {
 	// IsThanks reports whether a text is thanks or praise for an answer. nil means a short text with
 	// such a word, in eight languages.
 	IsThanks func(text string) bool
-	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is that of
-	// an undo and of an outcome; 0 means 1: by default, what a user does is worth more than what a
-	// user says. Silence is weak evidence, as the user may not have looked; 0 means 0.4, half a
-	// click. So is an ignore; 0 means 0.4.
+	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is the
+	// magnitude of an undo and of an outcome; 0 means 1: by default, what a user does is worth more
+	// than what a user says. Silence is weak evidence, as the user may not have looked; 0 means 0.4,
+	// half a click. So is an ignore; 0 means 0.4.
 	Explicit, Implicit, Silence, Ignore float64
 	// Weights are magnitudes by channel, where one differs. 0 makes the channel count nothing: set
 	// [ChannelTimeout] to 0 if silence is no approval.

@@ -132,7 +132,7 @@ func atMost(s evidence.Sums, mass float64) evidence.Sums {
 // A Standing is where a heuristic stands.
 type Standing struct {
 	Heuristic  Heuristic
-	Pin        Pin     // what a person has decided about it; the zero Pin if nobody has
+	Pin        Pin     // what a person has decided about it; the zero Pin without a decision
 	Confidence float64 // how far it is trusted
 	// Fires is how often it was shown, and Considered how often it could have been.
 	Fires, Considered uint64

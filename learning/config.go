@@ -54,7 +54,7 @@ type Config struct {
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
 	// DryRun interprets signals and reports what they would change, and counts nothing. Its open
-	// answers are apart from those of a module that counts.
+	// answers are apart from the answers of a module that counts.
 	DryRun bool
 
 	// Observer is told what is counted, of duplicates, sweeps and failures, and when a heuristic does

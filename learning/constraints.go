@@ -23,8 +23,8 @@ type Constraints struct {
 // A Lock says whether signals count. "" leaves it to the next layer.
 type Lock string
 
-// The states of a lock. No signal counts for a locked heuristic, and what came meanwhile does not
-// count after it is unlocked. With a half-life, its evidence still fades.
+// The states of a lock. No signal counts for a locked heuristic, and what came during the lock does
+// not count after it is unlocked. With a half-life, its evidence still fades.
 const (
 	Locked   Lock = "locked"
 	Unlocked Lock = "unlocked"

@@ -29,11 +29,11 @@ type Heuristic struct {
 	Constraints Constraints
 	CreatedAt   time.Time // the zero time means when it is first put
 	// Since is when it last came to say something else, the zero time if never: see [Module.Restart].
-	// Edition says which of its wordings this is, as each has evidence of its own. Put keeps what it
-	// is given.
+	// Edition says which of its wordings this is, because each has separate evidence. Put keeps what
+	// it is given.
 	Since   time.Time `json:",omitzero"`
 	Edition uint64    `json:",omitempty"`
-	// Revision is that of the record. [Module.Put] sets it.
+	// Revision is the record's revision. [Module.Put] sets it.
 	Revision uint64
 }
 

@@ -88,7 +88,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 		return nil, err
 	}
 	l, f := m.ledger(tx), a.Fire(s.Of)
-	// nobody is told what the confidence of heuristics becomes that are compared with an answer
+	// the observer is not told the new confidence of heuristics that are compared with an answer
 	bare := s.Of == "" && m.watch == nil
 	if err := l.readAll(append(concerned(f), s.Of), bare); err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func TestTargets(t *testing.T) {
 	assert.InDelta(t, 1.4/2.8, e.Standing.Confidence, 1e-12)
 	say(f, answer.TargetRule, 2)
 	assert.Equal(t, map[string][]float64{"dev": {-0.4, -0.2}}, f.counted("h"),
-		"the rule is judged anew")
+		"the rule is judged again")
 	say(f, "", 4)
 	assert.Equal(t, map[string][]float64{"dev": {0.2}}, f.counted("h"),
 		"a judgement of both takes the place of all")

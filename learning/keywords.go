@@ -8,7 +8,7 @@ import (
 	lexical "github.com/heedhq/heed/internal/text"
 )
 
-// specKeywords are those of the Learning Strategy Interface design.
+// specKeywords are the keywords of the Learning Strategy Interface design.
 const specKeywords = "undo,revert,cancel,rollback,nevermind,never mind"
 
 // Keywords returns a function that reports whether one of these words, or rows of words, is in a

@@ -60,7 +60,7 @@ type account struct {
 	crowd     *crowd          // of its domain
 	used      bool            // the commit relies on its records
 	// bare: its streak and the parts of its confidence were not read, because only what an answer is
-	// worth for it counts, and nobody is told of its confidence
+	// worth for it counts, and its confidence is not reported
 	bare  bool
 	later []adjustment // of the parts, if they are read later in the step
 }

@@ -28,7 +28,7 @@ func steps(few, many int) int {
 	return few
 }
 
-// An oracle does what a module does. It keeps what happened to each answer, and judges it anew at
+// An oracle does what a module does. It keeps what happened to each answer, and judges it again at
 // each question.
 type oracle struct {
 	answers map[string]*oracleAnswer

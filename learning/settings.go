@@ -53,8 +53,8 @@ func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 }
 
 // Open returns the module of cfg.Name with the settings that its host has left in the store, for a
-// tool beside the host. It writes nothing. Of cfg, only Store, Name, Strategy and Now count.
-// Without such a module Open returns [heed.ErrNotFound].
+// tool that runs next to the host. It writes nothing. Of cfg, only Store, Name, Strategy and Now
+// count. Without such a module Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("open", &err)
 	m, err := build(Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
@@ -86,7 +86,7 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 // Actor and reason are for the audit, and may be empty.
 //
 // Modules of this name that are open elsewhere keep the old settings. Their signals are a
-// [*heed.SettingsError] until they are opened anew.
+// [*heed.SettingsError] until they are opened again.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, err error) {
 	defer doing("rebuild", &err)
 	m, err := open(ctx, cfg)

@@ -65,7 +65,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"),
 		learning.Origin{ID: "2"})
 	var policy *heed.SettingsError
-	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened anew")
+	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened again")
 }
 
 // If the history is not whole, Rebuild changes nothing.

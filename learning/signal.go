@@ -24,7 +24,7 @@ const (
 	ChannelExplicit = "user_explicit"    // a user said it
 	ChannelDev      = "dev"              // a developer said it
 	ChannelReported = "outcome"          // a source reported an outcome, such as CI or a payment
-	ChannelTimeout  = "implicit_timeout" // nobody said anything
+	ChannelTimeout  = "implicit_timeout" // no statement was made
 	ChannelUndo     = "implicit_undo"    // the user took the answer back
 	ChannelIgnored  = "implicit_ignored" // the user went on without a word
 	ChannelOutcome  = "implicit_outcome" // the outcome of an [Expectation] came

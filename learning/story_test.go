@@ -40,7 +40,7 @@ func month() []day {
 }
 
 // TestThirtyDays plays a month and compares the confidence at the end of each day with
-// testdata/story.txt. Run it with HEED_UPDATE=1 to write that file anew.
+// testdata/story.txt. Run it with HEED_UPDATE=1 to write that file again.
 func TestThirtyDays(t *testing.T) {
 	f := newFixture(t, learning.Config{HalfLife: 4 * 24 * time.Hour, Diminish: 0.1})
 	f.put(learning.Heuristic{ID: "stretch", Condition: "two hours at the desk"})

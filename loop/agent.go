@@ -28,7 +28,7 @@ import (
 )
 
 // An Agent answers events and learns from what becomes of the answers. Make one with [New]. It
-// starts no goroutine of its own but in [Agent.Run], and needs no closing. It is safe for
+// starts goroutines only in [Agent.Run], and does not need to be closed. It is safe for
 // concurrent use by multiple goroutines. Any number of agents of one name may use a store, in any
 // number of processes.
 type Agent struct {

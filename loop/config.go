@@ -50,7 +50,7 @@ type Config struct {
 	// undos and corrections come from people, so one in the name of an instrument is an error.
 	Instruments []string
 
-	// Model answers where no heuristic does and the arm has no model of its own. nil: then Fallbacks
+	// Model answers where no heuristic does and the arm has no model. nil: then Fallbacks
 	// answer, or the framework through [Agent.Prepare].
 	Model decision.LLM
 	// Fallbacks are asked in their order if a model fails. A model with fallbacks after it has half

@@ -46,13 +46,13 @@ type Event struct {
 	// text. Decision.MaxText bounds each turn.
 	History []Turn
 	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is
-	// a [Streamer], and else with the whole. Thoughts are not in the pieces. anew says that the
+	// a [Streamer], and else with the whole. Thoughts are not in the pieces. restart reports that the
 	// pieces before are no part of the answer, which begins with this one: they were thoughts, or
 	// their model broke off and a fallback answers. If every model broke off, the pieces were no
 	// answer: then Answer.Text is empty. OnChunk is called before Answer returns, and by one
 	// goroutine at a time. Answer waits for it, so it must return when its context ends, at the
 	// latest after Decision.Timeout. One that does not holds Answer.
-	OnChunk func(ctx context.Context, text string, anew bool)
+	OnChunk func(ctx context.Context, text string, restart bool)
 	// AskModel has the model answer, and no heuristic, as where the answer must be JSON. The prompt
 	// shows the heuristics that fit, and none is compared with the answer.
 	AskModel bool
@@ -129,7 +129,8 @@ type Outcome struct {
 	Duration        time.Duration
 	Failure         string
 	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the
-	// answer's text speaks of, and those of an outcome before. They count if the event has a Task.
+	// answer's text speaks of, and the tasks of an outcome before. They count if the event has a
+	// Task.
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's. The Reward of [Config].Strategy may
 	// weigh it.

@@ -19,10 +19,11 @@ import (
 
 // A Note is something that the model may be told where it fits an event.
 type Note struct {
-	ID       string `json:"id"`
-	Domain   string `json:"domain,omitempty"`   // "" means every domain
-	Category string `json:"category,omitempty"` // what sort of thing it is; notes of one category learn from each other
-	Topic    string `json:"topic,omitempty"`    // what an event must be about. "" means the text
+	ID     string `json:"id"`
+	Domain string `json:"domain,omitempty"` // "" means every domain
+	// what sort of thing it is; notes of one category learn from each other
+	Category string `json:"category,omitempty"`
+	Topic    string `json:"topic,omitempty"` // what an event must be about. "" means the text
 	Text     string `json:"text"`
 }
 
@@ -368,7 +369,7 @@ func (a *Agent) learned(ctx context.Context, id string, x *decision.Extracted) e
 	return err
 }
 
-// mergedArms returns the agent's arms with those of lessons, which take the place of others of
+// mergedArms returns the agent's arms with the arms of lessons, which take the place of others of
 // their ids.
 func (a *Agent) mergedArms(taught []Arm) []Arm {
 	a.strategy.RLock()

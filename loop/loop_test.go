@@ -515,7 +515,7 @@ func TestTeachingIsIdempotent(t *testing.T) {
 	taught, err = w.Teach(ctx, lessons)
 	require.NoError(t, err)
 	assert.Equal(t, loop.Taught{Changed: 2, Restarted: []string{"rotate"}}, taught)
-	assert.InDelta(t, 0.8, w.confidence("rotate"), 1e-9, "it begins anew")
+	assert.InDelta(t, 0.8, w.confidence("rotate"), 1e-9, "it begins again")
 	changed, err := other.Answer(ctx, loop.Event{Text: full})
 	require.NoError(t, err)
 	assert.Equal(t, "Delete the logs.", changed.Text, "another process sees it at once")
@@ -616,7 +616,7 @@ func TestTwoCheckoutsOfTheLessons(t *testing.T) {
 	for i, h := range []learning.Heuristic{old, newer, old, newer} {
 		taught, err := w.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{h}})
 		require.NoError(t, err)
-		assert.Equal(t, i == 1, len(taught.Restarted) == 1, "only the new wording begins anew")
+		assert.Equal(t, i == 1, len(taught.Restarted) == 1, "only the new wording begins again")
 		before, known := earned[h.Action]
 		assert.InDelta(t, cmp.Or(before, 0.3), w.confidence("rotate"), 1e-9)
 		if s := learning.NewSignal(learning.Positive, "rotate", "", learning.ChannelExplicit); !known {
@@ -807,7 +807,8 @@ func TestEchoesTeachNothing(t *testing.T) {
 	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
 		error) {
 		if r.JSON {
-			return decision.LLMResponse{Text: fmt.Sprintf(`{"condition": "The mail queue of the server is stuck once again today.", "action": {"type": "suggest", "message": %q}}`, said)}, nil
+			return decision.LLMResponse{Text: fmt.Sprintf(
+				`{"condition": "The mail queue of the server is stuck once again today.", "action": {"type": "suggest", "message": %q}}`, said)}, nil
 		}
 		return decision.LLMResponse{Text: said}, nil
 	})

@@ -21,13 +21,13 @@ type Streamer interface {
 // A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was
 // given up can't write any more. A nil pipe brings nothing.
 type pipe struct {
-	to func(ctx context.Context, text string, anew bool)
+	to func(ctx context.Context, text string, restart bool)
 
 	mu      sync.Mutex
 	reader  *thoughts.Reader
 	written bool // something was given to the host
 	begun   bool // by the model that may write
-	anew    bool // the next piece begins the answer anew, as the model before broke off
+	restart bool // the next piece begins the answer again, because the model before broke off
 	writer  int  // the number of the model that may write; those before it were given up
 	closed  bool
 	failed  error // the host's panic
@@ -42,14 +42,14 @@ func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writer++
-	p.reader, p.begun, p.anew = new(thoughts.Reader), false, p.written
+	p.reader, p.begun, p.restart = new(thoughts.Reader), false, p.written
 	mine := p.writer
 	return func(text string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !p.closed && p.writer == mine {
-			said, anew := p.reader.Write(text)
-			p.give(ctx, said, anew)
+			said, restart := p.reader.Write(text)
+			p.give(ctx, said, restart)
 		}
 		if p.failed != nil {
 			stop()
@@ -73,11 +73,12 @@ func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	return !p.begun
 }
 
-func (p *pipe) give(ctx context.Context, text string, anew bool) {
-	if anew = anew || p.anew && text != ""; p.failed == nil && (text != "" || anew && p.written) {
-		anew = anew && p.written
-		p.written, p.begun, p.anew = true, true, false
-		p.failed = receive(func() { p.to(ctx, text, anew) })
+func (p *pipe) give(ctx context.Context, text string, restart bool) {
+	if restart = restart || p.restart && text != ""; p.failed == nil &&
+		(text != "" || restart && p.written) {
+		restart = restart && p.written
+		p.written, p.begun, p.restart = true, true, false
+		p.failed = receive(func() { p.to(ctx, text, restart) })
 	}
 }
 
@@ -90,8 +91,8 @@ func (p *pipe) end(ctx context.Context) error {
 	defer p.mu.Unlock()
 	if !p.closed {
 		p.closed = true
-		said, anew := p.reader.Close()
-		p.give(ctx, said, anew)
+		said, restart := p.reader.Close()
+		p.give(ctx, said, restart)
 	}
 	return p.failed
 }

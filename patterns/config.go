@@ -50,7 +50,7 @@ type Config struct {
 
 	// Observer is told what happens. See [heed.Observer].
 	Observer heed.Observer
-	// Now is the clock, which must agree with that of the store. nil means time.Now.
+	// Now is the clock, which must agree with the store's clock. nil means time.Now.
 	Now func() time.Time
 	// NewID makes ids. nil means random UUIDs.
 	NewID func() string
@@ -162,10 +162,10 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 	return names, failed("names", err)
 }
 
-// Rebuild changes the half-lives of a recorder to those of cfg and returns the recorder. It makes
-// all evidence again from its history and stores the new settings, in one commit. A setting that
-// cfg leaves open stays as a host has set it. Afterwards [New] takes cfg. A recorder that is open
-// elsewhere has to be opened again. Actor and reason are for the audit and must be set.
+// Rebuild changes the half-lives of a recorder to the ones in cfg and returns the recorder. It
+// makes all evidence again from its history and stores the new settings, in one commit. A setting
+// that cfg leaves open stays as a host has set it. Afterwards [New] takes cfg. A recorder that is
+// open elsewhere has to be opened again. Actor and reason are for the audit and must be set.
 //
 // If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes
 // nothing. Then [Open] the recorder, [Recorder.Reset] its patterns and criteria, and call Rebuild

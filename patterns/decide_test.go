@@ -103,7 +103,7 @@ func TestResetEndsAnInversion(t *testing.T) {
 	assert.True(t, w.record(o).Duplicate, "what was counted before counts no more")
 	assert.Zero(t, w.standing("p").Counts)
 	w.feedPattern("p", patterns.Harmful, 3, 0)
-	assert.Equal(t, patterns.Inverted, w.standing("p").State, "it can be inverted anew")
+	assert.Equal(t, patterns.Inverted, w.standing("p").State, "it can be inverted again")
 
 	var audited []string
 	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {

@@ -1,4 +1,4 @@
-// Package patterns learns from outcomes that nobody rated: which ways of working to follow, and
+// Package patterns learns from unrated outcomes: which ways of working to follow, and
 // which to avoid.
 //
 // A pattern is a way of doing things that has a name: a strategy of decomposition, a rule of thumb,

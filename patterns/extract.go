@@ -362,7 +362,7 @@ func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, e
 	return ids, nil
 }
 
-// contentOf returns what a pattern says that nobody has defined: the name of its approach, or else
+// contentOf returns what a pattern without a definition says: the name of its approach, or else
 // its id.
 func (r *Recorder) contentOf(id PatternID) string {
 	for i := range r.approaches {

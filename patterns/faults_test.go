@@ -66,7 +66,7 @@ func (s *shaky) step(do func(tx *store.Tx) error) error {
 
 var madeID = regexp.MustCompile(`id-\d+`)
 
-// state returns all that the store has, but for ids that are made anew with each call.
+// state returns all that the store has, but for ids that are made again with each call.
 func (s *shaky) state() (all []string) {
 	for _, kind := range []string{"patterns.pattern", "patterns.transition", "patterns.entry",
 		"patterns.error", "heed.audit", "heed.settings", notes.Name} {
@@ -262,7 +262,7 @@ var inSteps = map[string]string{
 
 // repeated are the calls that change something each time.
 var repeated = map[string]string{
-	"Rebuild": "a second one has nothing to make anew, and is audited",
+	"Rebuild": "a second one has nothing to make again, and is audited",
 }
 
 // TestRecordingAgainMendsWhatFailed lets each call of the store fail once in each method, before
@@ -315,7 +315,7 @@ func sweepFaults(t *testing.T, name string, call call) {
 	assert.Positive(t, runs, "it calls the store")
 }
 
-// written writes an answer, but for ids that are made anew.
+// written writes an answer, but for ids that are made again.
 func written(t testing.TB, answer any) string {
 	text, err := json.Marshal(answer)
 	require.NoError(t, err)

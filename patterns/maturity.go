@@ -121,7 +121,7 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 		return literalConditions(m, t, now)
 	}
 	ratio := harmfulShare(t)
-	all := append(make([]Condition, 0, 9), // room for those of an inversion
+	all := append(make([]Condition, 0, 9), // room for the conditions of an inversion
 		newCondition(Established, "observations", float64(t.Positive.N+t.Negative.N), "at least",
 			float64(m.MinFeedback)),
 		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),

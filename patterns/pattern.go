@@ -47,10 +47,10 @@ type Pattern struct {
 	// was made of. It stays when the pattern is rehabilitated.
 	Twin PatternID `json:"twin,omitempty"`
 
-	// State is its state when it was last stored. That of an anti-pattern is [Inverted].
+	// State is its state when it was last stored. An anti-pattern's state is [Inverted].
 	State State `json:"state"`
 	// Override is the state that somebody gave it by hand, [Proven] or [Deprecated], and By is who
-	// did. It holds until [Recorder.Reset]. Empty: nobody did.
+	// did. It holds until [Recorder.Reset]. Empty: it was not.
 	Override State `json:"override,omitempty"`
 	By       By    `json:"by,omitzero"`
 	// Base are the observations that it had when it was last rehabilitated. They no longer count
@@ -104,10 +104,11 @@ type Transition struct {
 	ID      string    `json:"id"` // counts once
 	Pattern PatternID `json:"pattern"`
 	From    State     `json:"from"`
-	To      State     `json:"to"` // the same as From if the pattern was archived, or came back from the archive
-	At      time.Time `json:"at"`
-	Actor   string    `json:"actor,omitempty"` // who wanted it; empty if the evidence did
-	Cause   string    `json:"cause"`
+	// the same as From if the pattern was archived, or came back from the archive
+	To    State     `json:"to"`
+	At    time.Time `json:"at"`
+	Actor string    `json:"actor,omitempty"` // who wanted it; empty if the evidence did
+	Cause string    `json:"cause"`
 }
 
 // clone returns a copy that shares nothing with the pattern.

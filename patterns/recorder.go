@@ -85,10 +85,10 @@ func (r *Recorder) Config() Config { return r.cfg }
 
 // Recorded is what came of an outcome or a rating.
 type Recorded struct {
-	// Score is that of the outcome. A rating has none.
+	// Score is the outcome's score. A rating has none.
 	Score Score
-	// Duplicate tells that the id was known, and nothing was counted. The score is then that of the
-	// first delivery.
+	// Duplicate tells that the id was known, and nothing was counted. The score is then the score of
+	// the first delivery.
 	Duplicate bool
 	// Transitions are what became of the patterns that were credited, in the order in which they were
 	// named.

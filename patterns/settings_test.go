@@ -125,7 +125,7 @@ func TestRebuild(t *testing.T) {
 	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"},
 		Duration: time.Second, Success: true})
 	var policy *heed.SettingsError
-	require.ErrorAs(t, err, &policy, "a recorder that was open has to be opened anew")
+	require.ErrorAs(t, err, &policy, "a recorder that was open has to be opened again")
 	_, err = r.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"},
 		Duration: time.Second, Success: true})
 	require.NoError(t, err)

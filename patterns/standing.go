@@ -33,8 +33,9 @@ type Standing struct {
 	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence.
 	// Zero: never.
 	LastValidated, LastFeedback time.Time
-	// Conditions say what each state takes, and what the pattern has. Those of an anti-pattern are of
-	// the pattern that it was made of; one that was not made of a pattern has none.
+	// Conditions say what each state takes, and what the pattern has. The conditions of an
+	// anti-pattern are of the pattern that it was made of; one that was not made of a pattern has
+	// none.
 	Conditions []Condition
 }
 

@@ -17,8 +17,8 @@ import (
 // clock.
 //
 // An archived pattern keeps its evidence and its state, is in no prompt, and comes back with the
-// next evidence. Inverted patterns are never archived, as nobody tries what the prompt warns of,
-// nor are those that somebody decided on by hand.
+// next evidence. Inverted patterns are never archived, because models do not try what the prompt
+// warns of, nor are those that somebody decided on by hand.
 func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 	if clock := r.cfg.Now(); now.IsZero() || now.After(clock) {
 		now = clock

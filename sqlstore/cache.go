@@ -9,7 +9,7 @@ import (
 )
 
 // A cache holds the parts of cells for a time. Parts that are dropped while they are being read
-// from the database are not put in: whoever reads takes a ticket first.
+// from the database are not put in: each reader takes a ticket first.
 type cache struct {
 	seed   maphash.Seed
 	shards [cacheShards]cacheShard

@@ -120,7 +120,7 @@ func (c *change) forgetCounts() {
 // The first statement of a transaction that writes. In SQLite it makes it the one writer. In
 // PostgreSQL, transactions that add share a lock, and those that take away have it alone. It tells
 // where the version of the tables is not this program's. While the tables are brought up to date,
-// PostgreSQL lets nobody begin it.
+// PostgreSQL refuses to begin it.
 var (
 	enterShared = entrance(`pg_advisory_xact_lock_shared`)
 	enterAlone  = entrance(`pg_advisory_xact_lock`)

@@ -450,7 +450,7 @@ func (c *change) readParts(all []addition) error {
 	return nil
 }
 
-// tellParts fills in the parts of the receipts from those of the cells.
+// tellParts fills in the parts of the receipts from the parts of the cells.
 func (c *change) tellParts(all []addition) {
 	for i := range c.batches {
 		if c.known[i] {

@@ -96,8 +96,8 @@ func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) 
 	return m.receipts, m.err
 }
 
-// await waits for the member's turn. It returns an error if the context has ended, and nobody
-// commits for the member then.
+// await waits for the member's turn. It returns an error if the context has ended, and then
+// the member is not committed.
 func (q *queue) await(m *member) (turn, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -210,7 +210,7 @@ func changesOf(batches []store.Batch) (n int) {
 // touched are the records that a transaction writes, true, or relies on.
 type touched map[store.Ref]bool
 
-// take adds those of a call, if it writes none of those that are there and relies on none that is
+// take adds the records of a call, if it writes none that are there and relies on none that is
 // written.
 func (t touched) take(batches []store.Batch) bool {
 	for i := range batches {
@@ -362,7 +362,7 @@ func (j *joint) close(q *queue) error {
 	return nil
 }
 
-// receipts returns those of a member's batches.
+// receipts returns the receipts of a member's batches.
 func (j *joint) receipts(member int) []store.Receipt {
 	if j.change.receipts == nil {
 		return nil

@@ -29,10 +29,11 @@ type callDoc struct {
 	IDs     []string `json:"ids,omitempty"`   // which have to be new
 	Known   []string `json:"known,omitempty"` // which have to be known
 	// key, half-life, by origin, first moment that counts, kind, scope, item, name, lot
-	Cells    [][]any  `json:"cells,omitempty"`
-	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames
-	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest
-	Parts    []string `json:"parts,omitempty"`    // the cells to tell of, beside those whose tallies change
+	Cells   [][]any `json:"cells,omitempty"`
+	Tallies [][]any `json:"tallies,omitempty"` // as tallyNames
+	History [][]any `json:"history,omitempty"` // key, id, moment, source, the rest
+	// the cells to report, besides the cells whose tallies change
+	Parts    []string `json:"parts,omitempty"`
 	Expected [][]any  `json:"expected,omitempty"` // ref, revision
 	Absent   []string `json:"absent,omitempty"`   // refs
 	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body

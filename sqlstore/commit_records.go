@@ -105,7 +105,7 @@ func distinct(keys []string) []string {
 var (
 	expectRecords = locking(`FOR SHARE`)
 	lockRecords   = locking(`FOR UPDATE`)
-	// While there is a row that is not committed, nobody else can write one of its id.
+	// While there is a row that is not committed, no other connection can write one of its id.
 	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
 		SELECT value->>0, '', '', 0, 0, '[]', '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
 	freePlaces = both(`DELETE FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`)

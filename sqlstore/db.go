@@ -247,7 +247,7 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 // enter calls a function in a transaction, after one that takes the lock. The transaction is
 // committed if both return nil. In SQLite, lock is called again for as long as others have it.
 // Where PostgreSQL has found a deadlock, and taken this one of those in it back, both are called
-// again: nobody did anything wrong.
+// again: no caller did anything wrong.
 func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -296,7 +296,7 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 	return err
 }
 
-// alone calls a function with a connection of SQLite while nobody else in this process writes.
+// alone calls a function with a connection of SQLite while no other call in this process writes.
 func (db *database) alone(ctx context.Context, do func(context.Context, *sql.Conn) error) error {
 	if err := db.turn.Lock(ctx); err != nil {
 		return err
@@ -333,7 +333,7 @@ func patiently(ctx context.Context, do func() error) error {
 }
 
 // locked reports whether an error is SQLite's that others have what it takes. Each driver has a
-// type of its own for it.
+// separate type for it.
 func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
 // finish calls a function in a transaction that has begun, if it has, and ends it. It returns what
@@ -394,7 +394,7 @@ func (db *database) in(ctx context.Context, sqlTx *sql.Tx) *tx {
 }
 
 // read calls a function that only reads. Each of its statements sees the database as it is then,
-// and waits for nobody: not even in SQLite where the host has every transaction begin with BEGIN
+// and never waits: not even in SQLite where the host has every transaction begin with BEGIN
 // IMMEDIATE.
 func (db *database) read(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {

@@ -13,7 +13,7 @@
 //	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: arms})
 //
 // With PostgreSQL it is the driver "pgx" of github.com/jackc/pgx/v5/stdlib, and [Postgres]. A
-// database of SQLite must be a file, as each connection has a ":memory:" of its own.
+// database of SQLite must be a file, because each connection has a separate ":memory:".
 //
 // # Promises
 //

@@ -175,7 +175,7 @@ var (
 		VALUES ($1, $2, $3, $4, $5, $6, 0, '')
 		ON CONFLICT DO NOTHING`)
 
-	// loadedTwice finds observations that the cell has twice, among those of some rows of
+	// loadedTwice finds observations that the cell has twice, among the observations of some rows of
 	// loadObservations. It takes the index of ids, also where PostgreSQL has not looked at the table
 	// yet.
 	loadedTwice = both(`SELECT v.value->>1, v.value->>0 FROM json_each($1) AS v
@@ -191,13 +191,14 @@ var (
 	// analyze has PostgreSQL look at what was loaded, which it otherwise does a while later, and
 	// guesses until then. SQLite finds its indexes without that. Having looked, it would scan tables
 	// that are small as yet.
-	analyzeAll = either(``, `ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key, heed_inbox`)
+	analyzeAll = either(``,
+		`ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key, heed_inbox`)
 )
 
 // Load reads what a store has dumped into this one: all of it, or nothing and an error. A store
-// that has something is [heed.ErrConflict]; kinds may be declared. Lines that are not those of a
-// dump, or of a newer one, or of one that was cut off or changed, are a [*heed.InputError]. Nobody
-// else writes in the meantime.
+// that has something is [heed.ErrConflict]; kinds may be declared. Lines that are not lines of a
+// dump, or of a newer one, or of one that was cut off or changed, are a [*heed.InputError]. Other
+// writers wait until Load has returned.
 //
 // [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
@@ -280,7 +281,7 @@ type loading struct {
 	bulk    *bulk // of the rows that wait to be written
 	rows    [][]any
 	lines   []int                  // of the rows
-	records map[string]dump.Record // likewise, without their bodies
+	records map[string]dump.Record // the same, without their bodies
 	size    int                    // of their bodies
 }
 
@@ -374,7 +375,7 @@ const (
 	loadBytes = 1 << 20 // of records are
 )
 
-// add keeps a row to be written with others of its sort, and writes those of another sort before.
+// add keeps a row to be written with others of its sort, and writes rows of another sort before.
 func (l *loading) add(b *bulk, values ...any) error {
 	if l.bulk != b {
 		if err := l.flush(); err != nil {

@@ -22,7 +22,7 @@ func statFile(ctx context.Context, conn *sql.Conn) (string, os.FileInfo, error) 
 	return path.String, info, nil
 }
 
-// private lets nobody but its owner read and write a database file that is new, as long as nothing
+// private lets only its owner read and write a database file that is new, as long as nothing
 // is in it.
 func private(ctx context.Context, conn *sql.Conn) error {
 	path, info, err := statFile(ctx, conn)

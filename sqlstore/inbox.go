@@ -16,11 +16,11 @@ import (
 
 // InboxConfig configures an [Inbox]. Name must be set; every other field has a default.
 type InboxConfig struct {
-	// Name names the inbox. All inboxes of one name share its events, also those of other processes.
+	// Name names the inbox. All inboxes of one name share its events, also in other processes.
 	Name string
-	// Holder names this receiver among those of the inbox. Events that the same holder had in hand
-	// before it was opened again are delivered at once, and not only after their lease. "" waits for
-	// the lease.
+	// Holder names this receiver among the receivers of the inbox. Events that the same holder had in
+	// hand before it was opened again are delivered at once, and not only after their lease. "" waits
+	// for the lease.
 	Holder string
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0
 	// means a minute.
@@ -92,8 +92,9 @@ func (s *Inbox) exec(ctx context.Context, what string, wakes bool, q *query, arg
 // deliveries counts them, and is below zero once the last was given back, so that only that can be
 // rejected, and once.
 var (
-	inboxGiveBack = timed(`UPDATE heed_inbox SET holder = '', deliveries = -abs(deliveries), due = `, ` WHERE stream = $1 AND holder = $2`)
-	inboxPublish  = timed(`INSERT INTO heed_inbox
+	inboxGiveBack = timed(`UPDATE heed_inbox SET holder = '', deliveries = -abs(deliveries), due = `,
+		` WHERE stream = $1 AND holder = $2`)
+	inboxPublish = timed(`INSERT INTO heed_inbox
 		(stream, id, topic, happened, payload, due, deliveries, holder)
 		VALUES ($1, $2, $3, $4, $5, `, `, 0, '')
 		ON CONFLICT DO NOTHING`)
@@ -110,7 +111,9 @@ var (
 			FOR UPDATE SKIP LOCKED)
 		RETURNING seq, deliveries, id, topic, happened, payload`)
 	inboxAcknowledge = both(`DELETE FROM heed_inbox WHERE seq = $1`)
-	inboxReject      = timed(`UPDATE heed_inbox SET holder = '', deliveries = -deliveries, due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
+	inboxReject      = timed(
+		`UPDATE heed_inbox SET holder = '', deliveries = -deliveries, due = $1 + `,
+		` WHERE seq = $2 AND deliveries = $3`)
 )
 
 // Publish implements [stream.Sink]. An event whose id the inbox holds already is left out. Once an

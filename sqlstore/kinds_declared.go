@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kinds are the kinds of records that this program has declared. The database has those of all
+// kinds are the kinds of records that this program has declared. The database has the kinds of all
 // programs.
 type kinds struct {
 	limits map[string]store.Limits // of the configuration

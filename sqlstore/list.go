@@ -35,8 +35,8 @@ var (
 		WHERE t.lost_source = 1 LIMIT 1`)
 )
 
-// List implements [store.Store]. It reads all parts before the loop begins, or those of a sample
-// where one is wanted.
+// List implements [store.Store]. It reads all parts before the loop begins, or the parts of a
+// sample where one is wanted.
 func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		var parts []evidence.Part

@@ -92,7 +92,7 @@ func (q *readers) giveUp(r *reader) {
 		if next == toLeadReaders {
 			q.pass(leadsReaders)
 		}
-	default: // a leader reads for it, and finds nobody
+	default: // a leader reads for it, and finds no reader
 	}
 }
 

@@ -27,7 +27,8 @@ var (
 	someLots = both(`SELECT count(*), coalesce(max(l.lot), 0) FROM (
 			SELECT DISTINCT lot FROM heed_cell WHERE kind = $1 AND scope = $2 AND lot >= $3 ORDER BY lot LIMIT $4
 		) AS l`)
-	partsOfLots = either(partsBefore+`heed_cell c CROSS JOIN heed_tally t WHERE t.cell = c.cell AND `+ofLots,
+	partsOfLots = either(
+		partsBefore+`heed_cell c CROSS JOIN heed_tally t WHERE t.cell = c.cell AND `+ofLots,
 		partsBefore+`heed_cell c CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = c.cell OFFSET 0) AS t WHERE `+ofLots)
 )
 
@@ -41,8 +42,8 @@ const ofLots = `c.kind = $1 AND c.scope = $2 AND c.lot >= $3 AND c.lot < $4`
 const sampled = 4
 
 // sample reads a quarter as many items of a scope as are wanted, those whose lots follow a random
-// one. After the greatest lot comes the least. Nobody can choose names of items that are read more
-// often than others. If there are no more items than are wanted, it reads nothing.
+// one. After the greatest lot comes the least. Names of items cannot be chosen so that they are
+// read more often than others. If there are no more items than are wanted, it reads nothing.
 func (t *tx) sample(kind, scope string, sample *store.Sample) (parts []evidence.Part, err error) {
 	var all, found, rest int
 	var last, least int64
@@ -83,7 +84,7 @@ func (t *tx) sample(kind, scope string, sample *store.Sample) (parts []evidence.
 			sample.Given++
 		}
 	}
-	// The lots are spread evenly, so that the share of them that was read is that of the items.
+	// The lots are spread evenly, so that the share of them that was read is the share of the items.
 	read := float64(last-first) + float64(least)
 	sample.All = max(sample.Most+1, int(math.Round(float64(most)*math.MaxInt64/read)))
 	return parts, nil

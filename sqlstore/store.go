@@ -94,7 +94,7 @@ var _ store.Store = (*Store)(nil)
 // store, and may use it for other things in the meantime.
 //
 // A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has
-// its own there. Nobody but its owner can read a file that is new. One that had something in it
+// its own there. Only its owner can read a file that is new. One that had something in it
 // keeps its permissions. The files of the log next to it get the permissions of the file, from the
 // driver or else from Open and Sweep. A driver that leaves it to heed makes them again with the
 // umask of the process after all its connections were closed, so put the file into a directory of

@@ -127,7 +127,7 @@ func (j *Job) validate() error {
 }
 
 // addJobs checks the jobs of the step, and adds their records. It returns the ids of the records,
-// behind those of earlier jobs that are not finished and name somebody to forget.
+// behind the records of earlier jobs that are not finished and name somebody to forget.
 func (tx *Tx) addJobs() (ids []string, err error) {
 	for i := range tx.jobs {
 		job := &tx.jobs[i]

@@ -134,13 +134,13 @@ type Body struct {
 // must not be changed afterwards.
 func Of(value any) Body { return Body{value: value} }
 
-// Raw returns a Body of JSON that is known to be valid. Nobody may change the bytes afterwards.
+// Raw returns a Body of JSON that is known to be valid. The bytes must not be changed afterwards.
 func Raw(text []byte) Body { return Body{json: text} }
 
 // IsZero reports whether there is no value.
 func (b Body) IsZero() bool { return b.value == nil && b.json == nil }
 
-// JSON returns the value as JSON. Nobody may change the bytes.
+// JSON returns the value as JSON. The bytes must not be changed.
 func (b Body) JSON() ([]byte, error) {
 	if b.json != nil || b.value == nil {
 		return b.json, nil

@@ -103,7 +103,7 @@ type Batch struct {
 	// Reset forgets cells with their history. The ids of their observations stay known. A [Job]
 	// resets any number of cells.
 	Reset []evidence.Cell
-	// Rebuild makes cells anew from their whole history, under this batch's policy. A [Job] rebuilds
+	// Rebuild makes cells again from their whole history, under this batch's policy. A [Job] rebuilds
 	// all cells of a kind.
 	Rebuild []evidence.Cell
 	// Restart leaves out of cells what happened before a moment.

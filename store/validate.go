@@ -74,7 +74,7 @@ func CheckBody(of Ref, text []byte) error {
 	return &heed.SizeError{What: what, Size: len(text), Most: MaxBody}
 }
 
-// refs are those of the records that a commit writes. Most write one or two.
+// refs are the references of the records that a commit writes. Most write one or two.
 type refs struct {
 	few  [4]Ref
 	n    int

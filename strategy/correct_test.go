@@ -395,7 +395,7 @@ func TestFindSession(t *testing.T) {
 	}
 }
 
-// TestADeliveryFindsItsChoiceAgain, though the item was chosen for anew in between: by the time of
+// TestADeliveryFindsItsChoiceAgain, though the item was chosen for again in between: by the time of
 // the event, it counts once.
 func TestADeliveryFindsItsChoiceAgain(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Cache: strategy.Cache{TTL: time.Minute}})
@@ -538,7 +538,8 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 			if n > 0 {
 				text = append(text, ',')
 			}
-			text = fmt.Appendf(text, `{"arm":"%d","sample":1,"belief":{"level":{"alpha":1,"beta":1},"strength":1,"sharpness":2}}`, n)
+			text = fmt.Appendf(text,
+				`{"arm":"%d","sample":1,"belief":{"level":{"alpha":1,"beta":1},"strength":1,"sharpness":2}}`, n)
 		}
 		return c, c.UnmarshalJSON(append(text, "]}"...))
 	}

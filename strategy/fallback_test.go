@@ -136,7 +136,7 @@ func (f forgetful) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	return receipts, err
 }
 
-// TestWhatIsStoredIsApplied though the store fails afterwards: the segment is then read anew when
+// TestWhatIsStoredIsApplied though the store fails afterwards: the segment is then read again when
 // it next can be.
 func TestWhatIsStoredIsApplied(t *testing.T) {
 	st := &faulty{Store: newStore(t, (&clock{}).Now)}

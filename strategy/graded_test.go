@@ -103,7 +103,7 @@ func TestUnsureOutcomesCountLess(t *testing.T) {
 		elsewhere := among(item, strategy.Item{Arms: []evidence.Sums{{}, sure}})
 		assert.InDelta(t, beside, elsewhere, 0.02, "%v: another item is sure", pooling)
 	}
-	// The learner counts so too, from the first outcome on, whether its model was kept or read anew.
+	// The learner counts so too, from the first outcome on, whether its model was kept or read again.
 	for _, refresh := range []time.Duration{0, time.Nanosecond} {
 		l := newLearner(t, strategy.Config{Pooling: strategy.Alone{}, Refresh: refresh})
 		for _, o := range []struct {

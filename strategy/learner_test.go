@@ -98,7 +98,7 @@ func TestAChoiceIsRememberedForAnHour(t *testing.T) {
 		second := choose(t, l, q)
 		assert.NotEqual(t, first.ID, second.ID)
 		assert.Equal(t, c.Now(), second.At)
-		assert.NotEqual(t, drawn(first), drawn(second), "made anew, it is drawn anew")
+		assert.NotEqual(t, drawn(first), drawn(second), "made anew, it is drawn again")
 	}
 }
 
@@ -219,7 +219,8 @@ func TestSelectNamesWhatIsWrongWithAQuery(t *testing.T) {
 		"Item":    {{Item: long}, {Item: "a\x00b"}, {Item: "\xc3\x28"}},
 		"Category": {
 			{Category: long}, {Category: "\x00"}, {Category: "\xff"},
-			{Category: strings.Repeat("x", 600), Context: strings.Repeat("x", 600)}, {Category: strings.Repeat(`"`, 600)},
+			{Category: strings.Repeat("x", 600), Context: strings.Repeat("x", 600)},
+			{Category: strings.Repeat(`"`, 600)},
 		},
 		"Context": {{Context: long}, {Context: "\x00"}, {Context: "\xff"}},
 	} {

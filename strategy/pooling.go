@@ -24,13 +24,13 @@ type Segment struct {
 
 // An Item is what is known of one item in one segment.
 type Item struct {
-	Arms []evidence.Sums // the sums of its own outcomes, by arm
+	Arms []evidence.Sums // the sums of the item's outcomes, by arm
 	// Given is what the segment gave it when it specialised, by arm. nil: it has not. See
 	// [Specializer].
 	Given []evidence.Sums
 }
 
-// seen reports whether the item has any evidence of its own.
+// seen reports whether the item itself has any evidence.
 func (i Item) seen() bool {
 	for _, arm := range i.Arms {
 		if arm.Mass > 0 {

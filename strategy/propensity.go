@@ -116,7 +116,7 @@ type sampled struct {
 	bonus                         float64
 	level                         curves.Curve
 	panels                        []sampledPanel
-	nodes                         []levelNode // those of the panels of the level, in order
+	nodes                         []levelNode // the values of the level's panels, in order
 	next                          int         // the panel that was asked last
 	sum                           float64     // the probability up to the end of the last panel
 }
@@ -268,7 +268,7 @@ func (s *sampled) integrate(i int, sum float64) float64 {
 		for k := range density {
 			d += rule.UpTo[j][k] * s.nodes[first+k].at(&points[j])
 		}
-		// The slope of the logit of the mean over that of the level.
+		// The slope of the logit of the mean over the logit of the level.
 		slope := math.Exp(levels[j].log + levels[j].logRest + math.Log(
 			s.strength/s.total) - points[j].log - points[j].logRest)
 		density[j] = n.weight*n.notAbove(&points[j]) + half*slope*d

@@ -87,7 +87,7 @@ func (l *Learner) expunge(ctx context.Context, r Reset) error {
 		return err
 	}
 	_, err := l.run(ctx, b, job)
-	l.expireAll() // the next use reads them anew
+	l.expireAll() // the next use reads them again
 	return err
 }
 
@@ -137,7 +137,7 @@ func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, job sto
 		return false, err
 	}
 	receipt, err := l.run(ctx, b, job)
-	s.expire() // the next use reads it anew
+	s.expire() // the next use reads it again
 	if err != nil || receipt.Duplicate {
 		return false, err
 	}

@@ -39,7 +39,7 @@ func given(t *testing.T, st store.Store, item string) (mass float64) {
 	return mass
 }
 
-// TestAnItemThatWasResetLearnsAnew, and specialises anew, while what had been counted stays
+// TestAnItemThatWasResetLearnsAnew, and specialises again, while what had been counted stays
 // counted.
 func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 	st := &memstore.Store{}

@@ -150,7 +150,7 @@ func TestTheFirstSampleIsHalf(t *testing.T) {
 }
 
 // regret plays rounds for each item, in any order, and returns what the choices cost against the
-// best arms. The world and the luck depend on the seed alone. The segment is read anew ten times.
+// best arms. The world and the luck depend on the seed alone. The segment is read again ten times.
 func regret(t testing.TB, st store.Store, c *clock, sample, items, rounds int, strength float64,
 	seed uint64) (cost float64) {
 	arms := plain("a", "b", "c", "d")

@@ -128,7 +128,7 @@ func BenchmarkFirstSelect(b *testing.B) {
 	}
 }
 
-// BenchmarkRefresh reads anew as many segments of one item each.
+// BenchmarkRefresh reads again as many segments of one item each.
 func BenchmarkRefresh(b *testing.B) {
 	for _, segments := range []int{1000, 10_000} {
 		st := newStore(b, time.Now)
@@ -204,7 +204,7 @@ func BenchmarkModel(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveWhileRead observes outcomes while their segment is read anew, and says how long
+// BenchmarkObserveWhileRead observes outcomes while their segment is read again, and says how long
 // the longest took.
 func BenchmarkObserveWhileRead(b *testing.B) {
 	for _, items := range []int{1000, 100_000} {

@@ -57,7 +57,7 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	assert.Equal(t, "0.3 -> 0.5", entries[0].Details["MinConfidence"])
 }
 
-// TestRebuild makes the sums of a whole history anew: they are what they would be had the settings
+// TestRebuild makes the sums of a whole history again: they are what they would be had the settings
 // never been others.
 func TestRebuild(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 2}} {

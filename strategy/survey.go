@@ -18,9 +18,10 @@ import (
 type Distribution struct {
 	Category string `json:"category"`
 	Context  string `json:"context"`
-	// Arms are those of an item without evidence, in the learner's order.
-	Arms       []ArmReport       `json:"arms"`
-	Leading    ArmID             `json:"leading"` // the arm with the greatest mean; of equals the first
+	// Arms are the arms of an item without evidence, in the learner's order.
+	Arms []ArmReport `json:"arms"`
+	// the arm with the greatest mean; of equals the first
+	Leading    ArmID             `json:"leading"`
 	Parameters []ParameterReport `json:"parameters,omitempty"`
 	Items      int               `json:"items"` // that have outcomes
 	// Sampled is how many items were read, of a segment with more than 4,000: a random sample, where

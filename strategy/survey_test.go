@@ -232,7 +232,8 @@ func TestWhatHasNoOutcomesIsNotFound(t *testing.T) {
 func TestSegmentsAreListedByTheirNames(t *testing.T) {
 	cfg, _ := recording(t, strategy.Config{Pooling: strategy.Alone{}})
 	l := newLearner(t, cfg)
-	segments := [][2]string{{"", ""}, {"a", ""}, {"", "x"}, {"a/b", "c"}, {"a", "b/c"}, {`"q"`, `"x"/`}, {"ü", "日本"}, {`\`, `\`}, {" ", "'"}}
+	segments := [][2]string{{"", ""}, {"a", ""}, {"", "x"}, {"a/b", "c"}, {"a", "b/c"},
+		{`"q"`, `"x"/`}, {"ü", "日本"}, {`\`, `\`}, {" ", "'"}}
 	for n, s := range segments {
 		for range n + 1 {
 			try(t, l, strategy.Query{Item: "i", Category: s[0], Context: s[1]}, "b", 1)
@@ -342,7 +343,7 @@ func TestIntervals(t *testing.T) {
 	assert.True(t, math.IsNaN(low))
 }
 
-// TestReportsKeepTheirShapeAsJSON, which dashboards read. HEED_UPDATE=1 writes the file anew.
+// TestReportsKeepTheirShapeAsJSON, which dashboards read. HEED_UPDATE=1 writes the file again.
 func TestReportsKeepTheirShapeAsJSON(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{
 		Pooling: strategy.Copy{Sessions: 2, MinConfidence: 0.5},

@@ -120,7 +120,7 @@ func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 
 func aged(ratio float64) bool { return ratio > aging || ratio < 1/aging }
 
-// aging is how far the dispersion and the scale may go from those of the sums.
+// aging is how far the dispersion and the scale may go from the values of the sums.
 const aging = 1.25
 
 func (m *twoLevel) countsOf(s evidence.Sums) counts {

@@ -89,8 +89,8 @@ func (c *claim) derive(person, key string, what, body []byte) error {
 	return err
 }
 
-// event returns the id of the event that the call is about, if its body has none. So whoever takes
-// the call over, after a crash, gets the answer that is there already.
+// event returns the id of the event that the call is about, if its body has none. So code that
+// takes the call over, after a crash, gets the answer that is there already.
 func (c *claim) event() string { return "key-" + store.IDOf(c.call.ID, string(c.call.Proof)) }
 
 // begin looks for the call, and takes it if it is free.
@@ -150,7 +150,7 @@ func (c *claim) keep(ctx context.Context, got reply) error {
 }
 
 // kept returns nil if the store has this very answer: a commit before has come to an end, and its
-// error was that of the connection.
+// error was an error of the connection.
 func (c *claim) kept(ctx context.Context) error {
 	before, err := keyedCalls.Get(ctx, c.st, c.call.ID)
 	if err == nil && !bytes.Equal(before.Value.Answer, c.call.Answer) {

@@ -19,7 +19,8 @@ type pieces struct {
 // A piece is a part of an answer.
 type piece struct {
 	Text string `json:"text"`
-	Anew bool   `json:"anew"` // the pieces before are no part of the answer, which begins with this one
+	// the pieces before are no part of the answer, which begins with this one
+	Restart bool `json:"restart"`
 }
 
 func newPieces(ctx context.Context, w http.ResponseWriter) *pieces {
@@ -28,8 +29,8 @@ func newPieces(ctx context.Context, w http.ResponseWriter) *pieces {
 
 // piece sends a part of the answer. A client that does not read is cut off when the time of its
 // request ends.
-func (p *pieces) piece(_ context.Context, text string, anew bool) {
-	data, err := json.Marshal(piece{text, anew})
+func (p *pieces) piece(_ context.Context, text string, restart bool) {
+	data, err := json.Marshal(piece{text, restart})
 	if err == nil {
 		p.send("piece", data)
 	}

@@ -162,7 +162,8 @@ func TestSelectAndObserve(t *testing.T) {
 	w := newWorld(t)
 	chosen := w.must(200, w.post("/v1/select", `{"item":"ann","category":"mail","arms":["long"]}`))
 	assert.Equal(t, "long", chosen.text(t, "arm"))
-	body := fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1,"source":"ann","latency_ms":1.5}`, chosen.text(t, "choice"))
+	body := fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1,"source":"ann","latency_ms":1.5}`,
+		chosen.text(t, "choice"))
 	assert.Equal(t, "applied", w.must(200, w.post("/v1/observe", body)).text(t, "disposition"))
 	assert.Equal(t, "duplicate", w.must(200, w.post("/v1/observe", body)).text(t, "disposition"))
 	segments := w.must(200, w.get("/v1/segments"))
@@ -181,7 +182,8 @@ func TestReportsServeForASecond(t *testing.T) {
 			for range 2 {
 				c := w.must(200, w.post("/v1/select", `{"category":"mail"}`)).text(t, "choice")
 				w.must(200, w.post("/v1/observe", fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, c)))
-				n += fmt.Sprint(strings.Count(w.must(200, w.get("/v1/segments")).body, `"outcomes":1,"updated"`))
+				n += fmt.Sprint(strings.Count(w.must(200, w.get("/v1/segments")).body,
+					`"outcomes":1,"updated"`))
 			}
 			return n
 		}
@@ -198,18 +200,22 @@ func TestReportsServeForASecond(t *testing.T) {
 // An answer and all that is said of it are in its explanation.
 func TestAnswerAndFate(t *testing.T) {
 	w := newWorld(t)
-	answer := w.must(200, w.post("/v1/answer", `{"id":"e1","text":"The disk of db-1 is full.","session":"s1","person":"ann"}`))
+	answer := w.must(200,
+		w.post("/v1/answer",
+			`{"id":"e1","text":"The disk of db-1 is full.","session":"s1","person":"ann"}`))
 	assert.Equal(t, []any{"e1", "Rotate its logs.", "llm", "scripted"}, []any{
 		answer.text(t, "id"), answer.text(t, "text"), answer.text(t, "path"), answer.text(t, "model"),
 	})
 	w.must(204, w.post("/v1/react", `{"answer":"e1","person":"ann","value":1}`))
 	explained := w.must(200, w.get("/v1/explanation?answer=e1"))
 	assert.InDelta(t, 1, explained.field(t, "worth"), 0)
-	w.must(204, w.post("/v1/outcome", `{"answer":"e1","success":false,"errors":2,"duration_ms":300,"source":"ci"}`))
+	w.must(204, w.post("/v1/outcome",
+		`{"answer":"e1","success":false,"errors":2,"duration_ms":300,"source":"ci"}`))
 	w.must(204, w.post("/v1/undo", `{"answer":"e1","person":"ann"}`))
 	explained = w.must(200, w.get("/v1/explanation?answer=e1"))
 	assert.InDelta(t, -1, explained.field(t, "worth"), 0)
-	corrected := w.must(200, w.post("/v1/correct", `{"answer":"e1","text":"Name the server in the first line."}`, "X-Person", "kim"))
+	corrected := w.must(200, w.post("/v1/correct",
+		`{"answer":"e1","text":"Name the server in the first line."}`, "X-Person", "kim"))
 	f, err := w.agent.Feedback().Feedback(t.Context(), corrected.text(t, "id"))
 	require.NoError(t, err)
 	assert.Equal(t, "kim", f.Reviewer, "who is identified, and nobody else")
@@ -252,18 +258,22 @@ func TestPrepareAndAnswered(t *testing.T) {
 	assert.Zero(t, w.asked.Load())
 	another := w.post("/v1/answered", said, "X-Person", "another")
 	assert.Equal(t, view.Unknown, another.sort(), "a plan is of who prepared it")
-	assert.Equal(t, true, w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`)).field(t, "ready"))
+	assert.Equal(t, true, w.must(200, w.post("/v1/prepare",
+		`{"id":"e1","text":"The disk of db-1 is full."}`)).field(t, "ready"))
 
 	w.must(200, w.post("/v1/prepare", `{"id":"e2","text":"The disk of db-2 is full."}`))
-	for path, body := range map[string]string{"/v1/prepare": `{"id":"e3","text":"t"}`, "/v1/answered": `{"id":"e3","text":"u"}`, "/v1/answer": `{"text":"v"}`} {
+	for path, body := range map[string]string{"/v1/prepare": `{"id":"e3","text":"t"}`,
+		"/v1/answered": `{"id":"e3","text":"u"}`, "/v1/answer": `{"text":"v"}`} {
 		if path == "/v1/answered" {
 			w.must(200, w.post("/v1/prepare", `{"id":"e3","text":"t"}`))
 		}
 		arm, ok := w.must(200, w.post(path, body)).field(t, "arm").(map[string]any)
 		assert.True(t, ok && arm["id"] != "", "%s has an arm like the others", path)
 	}
-	assert.Contains(t, w.post("/v1/react", `{"answer":"e9","value":1}`).body, "No answer of this id is known")
-	assert.Contains(t, w.post("/v1/react", `{"answer":"e1","value":"1"}`).body, "value must be a number that fits into 64 bits, without quotes.")
+	assert.Contains(t, w.post("/v1/react", `{"answer":"e9","value":1}`).body,
+		"No answer of this id is known")
+	assert.Contains(t, w.post("/v1/react", `{"answer":"e1","value":"1"}`).body,
+		"value must be a number that fits into 64 bits, without quotes.")
 	none := w.must(200, w.post("/v1/answered", `{"id":"e2","error":"the model is down"}`))
 	assert.Equal(t, "llm_error", none.text(t, "reason"))
 }
@@ -329,7 +339,8 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/answer", `{"Text":"t"}`, view.BadField, "Text"},
 		{"/v1/answer", `{"text":"t","text":"u"}`, view.BadField, "text"},
 		{"/v1/answer", `{"text":"t","actor":"kim"}`, view.BadField, "actor"},
-		{"/v1/answer", `{"text":"t","` + strings.Repeat("x", 1000) + `":1}`, view.BadField, strings.Repeat("x", 100) + "…"},
+		{"/v1/answer", `{"text":"t","` + strings.Repeat("x", 1000) + `":1}`, view.BadField,
+			strings.Repeat("x", 100) + "…"},
 		{"/v1/answer", `{"text":1}`, view.BadField, "text"},
 		{"/v1/answer", `{"text":null}`, view.BadField, "text"},
 		{"/v1/answer", `{"text":""}`, view.BadField, "text"},
@@ -337,7 +348,8 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/answer", `{"text":"t","at":"yesterday"}`, view.BadField, "at"},
 		{"/v1/answer", `{"text":"t","at":"9999-01-01T00:00:00Z"}`, view.BadField, "at"},
 		{"/v1/answer", `{"text":"t","history":[{"role":"user"}]}`, view.BadField, "history[0].text"},
-		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":"","x":1}]}`, view.BadField, "history[0].x"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":"","x":1}]}`, view.BadField,
+			"history[0].x"},
 		{"/v1/answer", `{"text":"t","id":"\u0000"}`, view.BadField, "id"},
 		{"/v1/answer", `{"text":"t","id":"` + strings.Repeat("x", 2000) + `"}`, view.BadField, "id"},
 		{"/v1/react", `{"answer":"e1","value":"NaN"}`, view.BadField, "value"},
@@ -353,14 +365,18 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/outcome", `{"answer":"e1"}`, view.BadField, "success"},
 		{"/v1/outcome", `{"answer":"e1","success":"yes"}`, view.BadField, "success"},
 		{"/v1/outcome", `{"answer":"e1","success":true,"errors":1.5}`, view.BadField, "errors"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"errors":99999999999999999999}`, view.BadField, "errors"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":-1}`, view.BadField, "duration_ms"},
-		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":1e13}`, view.BadField, "duration_ms"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"errors":99999999999999999999}`, view.BadField,
+			"errors"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":-1}`, view.BadField,
+			"duration_ms"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":1e13}`, view.BadField,
+			"duration_ms"},
 		{"/v1/outcome", `{"answer":"e1","reward":1.1}`, view.BadField, "reward"},
 		{"/v1/outcome", `{"answer":"e1","success":true,"cost":1e300}`, view.BadField, "cost"},
 		{"/v1/outcome", `{"answer":"e1","success":true,"ways":"tests"}`, view.BadField, "ways"},
 		{"/v1/correct", `{"answer":"e1","text":"t","reviewer":"kim"}`, view.BadField, "reviewer"},
-		{"/v1/correct", `{"answer":"e1","text":"` + strings.Repeat("x", 501) + `"}`, view.BadField, "text"},
+		{"/v1/correct", `{"answer":"e1","text":"` + strings.Repeat("x", 501) + `"}`, view.BadField,
+			"text"},
 		{"/v1/correct", `{"answer":"e1","text":"t","severity":"awful"}`, view.BadField, "severity"},
 		{"/v1/correct", `{"answer":"e1","text":"t","decision":"MAYBE"}`, view.BadField, "decision"},
 		{"/v1/select", `{"arms":["none"]}`, view.BadField, "arms"},
@@ -399,20 +415,28 @@ func TestBadEnvelopes(t *testing.T) {
 		got  reception
 		sort string
 	}{
-		"no content type":       {of("POST", "/v1/undo", `{"answer":"e"}`), notJSONType},
-		"a form":                {of("POST", "/v1/undo", `answer=e`, kind, "application/x-www-form-urlencoded"), notJSONType},
-		"a charset is fine":     {of("POST", "/v1/undo", `{"answer":"e"}`, kind, "application/json; charset=utf-8"), view.Unknown},
-		"another method":        {of("PUT", "/v1/undo", `{"answer":"e"}`, kind, jsonType), badMethod},
-		"GET of a call":         {of("GET", "/v1/undo", ""), badMethod},
-		"POST to a list":        {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},
-		"a query beside a body": {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType), view.Malformed},
-		"too large":             {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 2<<20), kind, jsonType), tooLarge},
-		"another site":          {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Sec-Fetch-Site", "cross-site"), otherSite},
+		"no content type": {of("POST", "/v1/undo", `{"answer":"e"}`), notJSONType},
+		"a form": {of("POST", "/v1/undo", `answer=e`, kind,
+			"application/x-www-form-urlencoded"), notJSONType},
+		"a charset is fine": {of("POST", "/v1/undo", `{"answer":"e"}`, kind,
+			"application/json; charset=utf-8"), view.Unknown},
+		"another method": {of("PUT", "/v1/undo", `{"answer":"e"}`, kind, jsonType), badMethod},
+		"GET of a call":  {of("GET", "/v1/undo", ""), badMethod},
+		"POST to a list": {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},
+		"a query beside a body": {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType),
+			view.Malformed},
+		"too large": {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 2<<20), kind,
+			jsonType), tooLarge},
+		"another site": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
+			"Sec-Fetch-Site", "cross-site"), otherSite},
 		"nobody": {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules"),
 			Header: http.Header{"X-Person": {"\x00"}}}), unidentified},
-		"an empty key":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", ""), view.BadField},
-		"two keys":               {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", "a", "Idempotency-Key", "b"), view.BadField},
-		"a key without an end":   {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", strings.Repeat("k", 256)), view.BadField},
+		"an empty key": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
+			"Idempotency-Key", ""), view.BadField},
+		"two keys": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
+			"Idempotency-Key", "a", "Idempotency-Key", "b"), view.BadField},
+		"a key without an end": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
+			"Idempotency-Key", strings.Repeat("k", 256)), view.BadField},
 		"no answer in the query": {of("GET", "/v1/explanation", ""), view.BadField},
 		"a bad query":            {of("GET", "/v1/explanation?answer=%zz", ""), view.Malformed},
 		"a hostile id": {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""),
@@ -435,8 +459,10 @@ func TestMissingPartsAndFailures(t *testing.T) {
 		Identify: func(*http.Request) (string, error) { return "shop", nil }})
 	require.NoError(t, err)
 	for path, body := range map[string]string{
-		"/v1/select": `{}`, "/v1/observe": `{"choice":"x","value":1,"confidence":1}`, "/v1/answer": `{"text":"t"}`,
-		"/v1/prepare": `{"text":"t"}`, "/v1/answered": `{"id":"e"}`, "/v1/react": `{"answer":"e","value":1}`, "/v1/undo": `{"answer":"e"}`,
+		"/v1/select": `{}`, "/v1/observe": `{"choice":"x","value":1,"confidence":1}`,
+		"/v1/answer":  `{"text":"t"}`,
+		"/v1/prepare": `{"text":"t"}`, "/v1/answered": `{"id":"e"}`,
+		"/v1/react": `{"answer":"e","value":1}`, "/v1/undo": `{"answer":"e"}`,
 		"/v1/outcome": `{"answer":"e"}`, "/v1/correct": `{"answer":"e"}`,
 	} {
 		assert.Equal(t, view.MissingPart, alone.post(path, body).sort(), path)
@@ -445,10 +471,12 @@ func TestMissingPartsAndFailures(t *testing.T) {
 		assert.Equal(t, view.MissingPart, alone.get(path).sort(), path)
 	}
 	assert.Equal(t, view.Unknown, alone.get("/v1/explanation?answer=e").sort())
-	assert.Contains(t, alone.post("/v1/select", `{}`).body, "--lessons FILE", "the next step is named")
+	assert.Contains(t, alone.post("/v1/select", `{}`).body, "--lessons FILE",
+		"the next step is named")
 
 	silent := newWorld(t, func(c *loop.Config, _ *Config) { c.Model = nil })
-	assert.Equal(t, view.MissingPart, silent.post("/v1/answer", `{"text":"t"}`).sort(), "no model is configured")
+	assert.Equal(t, view.MissingPart, silent.post("/v1/answer", `{"text":"t"}`).sort(),
+		"no model is configured")
 	broken := newWorld(t)
 	broken.model = func(context.Context, decision.LLMRequest) (string, error) {
 		return "",
@@ -467,7 +495,7 @@ func TestStream(t *testing.T) {
 	require.Len(t, events, 3, got.body)
 	assert.Equal(t, []string{"piece", "piece", "answer"},
 		[]string{events[0][0], events[1][0], events[2][0]})
-	assert.JSONEq(t, `{"text":"Rotate i","anew":false}`, events[0][1])
+	assert.JSONEq(t, `{"text":"Rotate i","restart":false}`, events[0][1])
 	assert.Contains(t, events[2][1], `"text":"Rotate its logs."`)
 	assert.Equal(t, "text/event-stream", got.header.Get("Content-Type"))
 
@@ -477,7 +505,8 @@ func TestStream(t *testing.T) {
 	events = eventsOf(w.post("/v1/answer", `{"text":"t"}`, "Accept", "text/event-stream").body)
 	assert.Equal(t, "problem", events[len(events)-1][0])
 	assert.Contains(t, events[len(events)-1][1], view.ModelFailed)
-	assert.Equal(t, view.BadField, w.post("/v1/answer", `{}`, "Accept", "text/event-stream").sort(), "nothing has begun")
+	assert.Equal(t, view.BadField, w.post("/v1/answer", `{}`, "Accept", "text/event-stream").sort(),
+		"nothing has begun")
 }
 
 func eventsOf(body string) (events [][2]string) {
@@ -515,7 +544,8 @@ func TestIdempotencyKeys(t *testing.T) {
 	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "l")).body)
 
 	chosen := w.must(200, w.post("/v1/select", `{}`, key, "s"))
-	assert.Equal(t, chosen.body, w.must(200, w.post("/v1/select", `{}`, key, "s")).body, "a choice that no id names")
+	assert.Equal(t, chosen.body, w.must(200, w.post("/v1/select", `{}`, key, "s")).body,
+		"a choice that no id names")
 	w.must(204, w.post("/v1/undo", fmt.Sprintf(`{"answer":%q}`, first.text(t, "id")), key, "u"))
 	w.must(204, w.post("/v1/undo", fmt.Sprintf(`{"answer":%q}`, first.text(t, "id")), key, "u"))
 }
@@ -637,7 +667,8 @@ func TestFindAndAskModel(t *testing.T) {
 	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Lessons.Heuristics[0].Initial = 0.9 })
 	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"somebody says hello","session":"ticket 7"}`))
 	assert.EqualValues(t, 0, w.asked.Load())
-	w.must(200, w.post("/v1/answer", `{"id":"e2","text":"somebody says hello","session":"ticket 7","ask_model":true}`))
+	w.must(200, w.post("/v1/answer",
+		`{"id":"e2","text":"somebody says hello","session":"ticket 7","ask_model":true}`))
 	assert.EqualValues(t, 1, w.asked.Load())
 	assert.Equal(t, "e2", w.must(200, w.get("/v1/find?session=ticket+7")).text(t, "id"))
 	assert.Equal(t, view.Unknown, w.get("/v1/find?session=another").sort())
@@ -728,7 +759,8 @@ func TestTimeAndCancellation(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/answer", strings.NewReader(`{"text":"t"}`))
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/answer",
+			strings.NewReader(`{"text":"t"}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", "k")
 		w.send(r)

@@ -143,8 +143,8 @@ func refusal(why *feedback.RefusedError) (status int, text string) {
 var nextOf = map[string]string{
 	"SUPERSEDED": "It was edited, or another rule took its place: see below.",
 	"APPROVED":   "It is a rule now.",
-	"REJECTED":   "Somebody was against it. It has to be proposed anew.",
-	"EXPIRED":    "Nobody decided in time. It has to be proposed anew.",
-	"REVOKED":    "That is for good. It has to be proposed anew.",
+	"REJECTED":   "Somebody was against it. It has to be proposed again.",
+	"EXPIRED":    "It was not decided in time. It has to be proposed again.",
+	"REVOKED":    "That is for good. It has to be proposed again.",
 	"RETIRED":    "It is in no prompt. You can propose to restore it.",
 }

@@ -61,7 +61,7 @@ func asset(w http.ResponseWriter, r *http.Request) bool {
 type frame struct {
 	Title   string
 	Here    string // the path of the entry in the menu that is marked
-	Person  string // "" if nobody is known
+	Person  string // "" if the person is unknown
 	Menu    []entry
 	Prefix  string
 	Assets  string // the edition of the files

@@ -21,11 +21,11 @@ type inboxData struct {
 	Ambiguous []view.Disputed
 	Unsettled int // ambiguous corrections in all
 	Unfit     []feedback.Rule
-	Beside    []view.Beside       // corrections that others may say the same as
+	Similar   []view.Similar      // corrections that others may say the same as
 	Mute      []feedback.Feedback // corrections that the evaluator gave no usable answer to
 }
 
-const mostUnsettled, mostBeside = 50, 10
+const mostUnsettled, mostWaiting = 50, 10
 
 func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	ctx, d := r.Context(), inboxData{Yours: make(map[string]string)}
@@ -50,7 +50,7 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 			d.Mute = append(d.Mute, waiting[i])
 		}
 	}
-	d.Beside, err = v.Beside(ctx, waiting, mostBeside)
+	d.Similar, err = v.Similar(ctx, waiting, mostWaiting)
 	return d, err
 }
 

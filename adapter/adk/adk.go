@@ -76,7 +76,7 @@ type eventKey struct{}
 
 // WithEvent returns a context for Run of the runner. The fields of e that are set say what heed is
 // told of the message, in the place of the message's text, the id of the invocation, and the ids of
-// the session and the user. Set the ID to that of the message, so that a message that is delivered
+// the session and the user. Set the ID to the message's id, so that a message that is delivered
 // again gets the same answer.
 func WithEvent(ctx context.Context, e loop.Event) context.Context {
 	return context.WithValue(ctx, eventKey{}, e)

@@ -64,9 +64,9 @@ func New(cfg Config) (*Adapter, error) {
 // [Adapter.Resume] it does nothing but what [Config].Enforce says.
 func (a *Adapter) Middleware() adk.ChatModelAgentMiddleware { return &middleware{adapter: a} }
 
-// Run runs the runner, and yields its events. Of e, the ID is that of the message: a message that
+// Run runs the runner, and yields its events. Of e, the ID is the message's id: a message that
 // is delivered again gets the same answer. Session and Person are the conversation and who speaks.
-// Without a Text, it is that of the last user message of the model's request.
+// If Text is empty, it is the text of the last user message of the model's request.
 //
 // The answer counts when the host has all of it: when an event without a stream is yielded, or when
 // the stream of an event was read to its end. If the loop ends earlier, the run's context ends.

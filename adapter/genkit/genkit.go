@@ -53,10 +53,10 @@ func New(cfg Config) (*Adapter, error) {
 	return &Adapter{cfg}, nil
 }
 
-// For returns the middleware for a call of Generate that answers a message. Of e, the ID is that of
-// the message: a message that is delivered again gets the same answer. Session and Person are the
-// conversation and who speaks. Without a Text, it is that of the last user message. The middleware
-// works in the process that made it, and not from Genkit's Dev UI.
+// For returns the middleware for a call of Generate that answers a message. Of e, the ID is the id
+// of the message: a message that is delivered again gets the same answer. Session and Person are
+// the conversation and who speaks. If Text is empty, it is the text of the last user message. The
+// middleware works in the process that made it, and not from Genkit's Dev UI.
 func (a *Adapter) For(e loop.Event) ai.Middleware {
 	return ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
 		t := &call{adapter: a}

@@ -11,7 +11,7 @@
 //
 // The tool propose proposes a rule. The tool review asks the person for a decision about a
 // proposal, in a form that the client shows (elicitation). The model that calls review sees the
-// decision and has no part in it. Nobody decides about a proposal of their own.
+// decision and has no part in it. No person decides about a proposal that they made.
 //
 // The resources heed://rules, heed://proposals, heed://warnings and heed://learned are JSON. All
 // texts in results and resources are strings in JSON, and so they stay data.
@@ -37,8 +37,8 @@ type Config struct {
 	// Agent is what the server speaks for. It must be set.
 	Agent *loop.Agent
 	// Person is who speaks through sessions without a bearer token, such as those over stdio. ""
-	// means that nobody knows. Then nobody can correct, propose or review. The bearer token of a
-	// session over HTTP says who speaks there: see [Handler].
+	// means that the person is unknown. Then correcting, proposing and reviewing are refused. The
+	// bearer token of a session over HTTP says who speaks there: see [Handler].
 	Person string
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -80,8 +80,8 @@ func New(cfg Config) (*sdk.Server, error) {
 	return served, nil
 }
 
-// Add adds heed's tools and resources to a server that has others. They replace those of their
-// names. Give [Instructions] to the server's clients. A fault of the configuration is a
+// Add adds heed's tools and resources to a server that has others. They replace tools and resources
+// of their names. Give [Instructions] to the server's clients. A fault of the configuration is a
 // [*heed.ConfigError], and adds nothing.
 func Add(to *sdk.Server, cfg Config) error {
 	if cfg.Agent == nil {

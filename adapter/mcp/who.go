@@ -20,7 +20,7 @@ const idle = time.Hour
 const withoutSessions = "2026-07-28"
 
 // Handler serves a server over streamable HTTP. Each request needs a bearer token, and who returns
-// the person that it belongs to, or false if it belongs to nobody. Compare tokens in constant time.
+// the person that it belongs to, or false if the token is unknown. Compare tokens in constant time.
 // The sessions, plans and message ids of two people are kept apart. A person may have 100 sessions.
 // Those that are closed or silent for an hour do not count.
 //
@@ -56,7 +56,7 @@ func Handler(server *sdk.Server, who func(token string) (person string, ok bool)
 
 // A speaker is who calls a tool.
 type speaker struct {
-	person  string // "" if nobody knows
+	person  string // "" if the person is unknown
 	session string // of the transport; "" if it has none
 	token   bool   // a token says who it is, so others may speak to this server as well
 }

@@ -31,7 +31,7 @@ import (
 // scope names the instrumentation.
 const scope = "github.com/heedhq/heed/adapter/otel"
 
-// Config configures a [Telemetry]. The zero Config tells nobody.
+// Config configures a [Telemetry]. The zero Config sends nothing.
 type Config struct {
 	Meters metric.MeterProvider // for the metrics. nil: there are none
 	Logs   log.LoggerProvider   // for the events. nil: there are none
@@ -161,8 +161,8 @@ const (
 
 // Observe is a [heed.Observer]. It counts a notice. Of a few it also emits an event: a reward as
 // "gen_ai.evaluation.result", and changes of rules, patterns and beliefs and failures as
-// "heed.<notice>". Metrics have no ids but those of arms. The text of an error is left out, as it
-// may quote people.
+// "heed.<notice>". Metrics have no ids except names of arms. The text of an error is left out, as
+// it may quote people.
 func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	switch n := n.(type) {
 	case heed.Selected:

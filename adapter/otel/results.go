@@ -23,10 +23,10 @@ type ResultsConfig struct {
 	Taker *scores.Taker
 	// Answer returns the id of the answer that a result is about, or "" for none, by the attributes
 	// of the record that are strings. nil means the attribute "heed.answer.id"; without one,
-	// "gen_ai.response.id" or else the id of the trace, whichever is that of an answer.
+	// "gen_ai.response.id" or else the id of the trace, whichever is the id of an answer.
 	Answer func(attributes map[string]string) string
 	// Observer is told of a result that the processor could not take, in a [heed.Failed]. A panic of
-	// it is dropped. nil: nobody is told.
+	// it is dropped. nil: dropped results are not reported.
 	Observer heed.Observer
 	// Now is the clock, for what the Observer is told. nil means time.Now.
 	Now func() time.Time

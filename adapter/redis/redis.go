@@ -82,7 +82,7 @@ type SourceConfig struct {
 // A Source reads the events of a stream. It is safe for concurrent use by multiple goroutines.
 //
 // An entry that no [Sink] has added is an event too, if it has its payload in the field "payload".
-// Its id is in the field "id", or that of the entry.
+// Its id is in the field "id", or else is the entry's id.
 type Source struct {
 	cfg SourceConfig
 
@@ -245,7 +245,7 @@ func (s *Source) claim(ctx context.Context) (*goredis.XMessage, error) {
 }
 
 // eventOf returns the event in an entry. A field of another's that can't be read counts as none:
-// the time is then that of the entry.
+// the time is then the entry's time.
 func (s *Source) eventOf(m *goredis.XMessage) stream.Event {
 	text := func(field string) string {
 		value, _ := m.Values[field].(string)

@@ -25,7 +25,7 @@ type Anchor struct {
 	Trace    string // the trace, or the root run
 	Part     string // the observation or run within the trace; "" for a score of the whole trace
 	Session  string
-	Metadata map[string]any // of the score. Nobody may change it
+	Metadata map[string]any // of the score. It must not be changed
 }
 
 // Polled says what a poll has brought.

@@ -58,7 +58,7 @@ type langfuseScore struct {
 	} `json:"subject"`
 }
 
-// langfuseNames are the fields of a score, by those of a grade.
+// langfuseNames are the fields of a score, by the fields of a grade.
 var langfuseNames = map[string]string{
 	"ID": "id", "Answer": "subject", "Value": "value", "Label": "value", "Correction": "value",
 	"Comment": "comment", "Reviewer": "authorUserId", "At": "updatedAt",

@@ -57,7 +57,7 @@ type langSmithFeedback struct {
 	} `json:"feedback_source"`
 }
 
-// langSmithNames are the fields of a feedback, by those of a grade.
+// langSmithNames are the fields of a feedback, by the fields of a grade.
 var langSmithNames = map[string]string{
 	"ID": "id", "Answer": "run_id", "Value": "score", "Label": "value", "Correction": "correction",
 	"Comment": "comment", "Reviewer": "feedback_source.user_id",

@@ -45,7 +45,7 @@ type Grade struct {
 	At time.Time
 }
 
-// A Meaning says what the values of a score are worth. The zero Meaning is that of a score from 0
+// A Meaning says what the values of a score are worth. The zero Meaning belongs to a score from 0
 // to 1 whose best value is 1.
 type Meaning struct {
 	// Worst and Best are the values that are worth -1 and 1. Those between are worth what lies
@@ -53,16 +53,16 @@ type Meaning struct {
 	Worst, Best float64
 	// Labels are what labels are worth, in [-1, 1].
 	Labels map[string]float64
-	// Weight is the weight of the score relative to the other scores of an answer, above 0 and at most 1e6.
-	// 0 means 1.
+	// Weight is the weight of the score relative to the other scores of an answer, above 0 and at
+	// most 1e6. 0 means 1.
 	Weight float64
 }
 
 // Config configures a [Taker].
 type Config struct {
 	Agent *loop.Agent // must be set
-	// Meanings are the scores that count, by name. Others are ignored, as nobody knows which of their
-	// values are good. With no Meanings, only corrections are taken.
+	// Meanings are the scores that count, by name. Others are ignored, because heed cannot know which
+	// of their values are good. With no Meanings, only corrections are taken.
 	Meanings map[string]Meaning
 	// Source is who says how an answer turned out: see [loop.Outcome]. "" means "scores". Takers of
 	// one source and store share what they know.
@@ -264,7 +264,7 @@ func (t *Taker) score(
 }
 
 // add adds a grade, or puts it in the place of an earlier one, and reports whether that changes
-// anything. timeless says that the grade has no time of its own.
+// anything. timeless reports whether the grade has no time.
 func (r *rated) add(n counted, timeless bool) bool {
 	r.Grades = slices.Clone(r.Grades)
 	i := slices.IndexFunc(r.Grades, func(o counted) bool { return o.ID == n.ID })

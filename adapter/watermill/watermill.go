@@ -136,7 +136,7 @@ func (d *delivery) Ack(ctx context.Context) error {
 	return nil
 }
 
-// Reject gives the event back when the delay is over, as Watermill has no delay of its own. Until
+// Reject gives the event back when the delay is over, because Watermill has no delays. Until
 // then it is in hand. If the process ends before, the broker delivers it again as it does after a
 // crash.
 func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {

@@ -132,7 +132,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	require.Zero(t, call{args: of("patterns promote tests-first")}.run(t).code)
 	for command, says := range map[string]string{
 		"rules restore 7d0c2b13": "heed: the rule is revoked: that is for good, and " +
-			"it has to be proposed anew",
+			"it has to be proposed again",
 		"rules retire 7d0c2b13":                 "heed: the rule is revoked: ",
 		"rules pin 7d0c2b13":                    "heed: the rule is revoked: ",
 		"rules reject 7d0c2b13":                 "heed: the proposal is approved: it is a rule now",

@@ -45,7 +45,7 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 		return
 	}
 	assert.Equal(t, string(page), got,
-		"go test ./cmd/heed -update writes the answers in cmd/heed/README.md anew")
+		"go test ./cmd/heed -update writes the answers in cmd/heed/README.md again")
 }
 
 // typed returns the words of a line, with quotes around those that have blanks.

@@ -39,7 +39,7 @@ func TestForget(t *testing.T) {
 		ID: "greet-by-name", Domain: "chat", Confidence: 0.3, Needed: 0.7, Limits: []learning.Limit{},
 		Held: view.Held{Floor: 0.05, Ceiling: 0.95, Weight: 1},
 	}, without(read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...)),
-		"it begins anew")
+		"it begins again")
 	entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "forget")
 	require.Len(t, entries, 1)
 	entries[0].ID, entries[0].At = "", start

@@ -70,12 +70,12 @@ var nextOf = map[string]string{
 	"pending":            "close it with heed rules approve or reject",
 	"active":             "it is in prompts, and heed rules retire takes it out",
 	"retired":            "heed rules restore proposes to bring it back",
-	"revoked":            "that is for good, and it has to be proposed anew",
+	"revoked":            "that is for good, and it has to be proposed again",
 	"superseded":         "another rule has taken its place, which heed rules lists",
 	"documented":         "it is written down elsewhere, and in no prompt any more",
 	"approved":           "it is a rule now, and heed rules show shows it",
-	"rejected":           "that is for good, and it has to be proposed anew",
-	"expired":            "nobody has decided in time, and it has to be proposed anew",
+	"rejected":           "that is for good, and it has to be proposed again",
+	"expired":            "it was not decided in time, and it has to be proposed again",
 }
 
 // stands says why something can't be decided about in its state, before the user is asked.

@@ -118,7 +118,7 @@ func reviewed(before, after *feedback.Proposal) plain {
 		again = "You had approved it before. "
 	}
 	names := texts(after.Approvals, func(a feedback.Approval) string { return a.Actor })
-	return say("%vApproved by %v. Approvals: %v.", again, list(names, "nobody"),
+	return say("%vApproved by %v. Approvals: %v.", again, list(names, "none"),
 		show(after.Quorum.String()))
 }
 
@@ -156,11 +156,11 @@ type rulesNear struct {
 // Run lists corrections with others that may say the same.
 func (cmd *rulesNear) Run(s *session) error {
 	const most = 50
-	var all []view.Beside
+	var all []view.Similar
 	err := withRules(s, func(v *view.Source) error {
 		waiting, err := v.Waiting(s.ctx, cmd.Agent)
 		if err == nil {
-			all, err = v.Beside(s.ctx, waiting, most)
+			all, err = v.Similar(s.ctx, waiting, most)
 		}
 		return err
 	})

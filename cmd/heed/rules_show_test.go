@@ -152,7 +152,7 @@ func TestRulesJoin(t *testing.T) {
 	says("c-1", "ann", "Keep the answers short, nobody reads past the second paragraph.")
 	says("c-2", "bob", "Be brief please, people stop reading after two paragraphs.")
 	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
-	beside := read[[]view.Beside](t, of("near", "--agent", "joiner")...)
+	beside := read[[]view.Similar](t, of("near", "--agent", "joiner")...)
 	require.Len(t, beside, 1)
 	assert.Equal(t, []string{"c-2", "c-1"}, []string{beside[0].ID, beside[0].Others[0].ID})
 	out := call{args: of("near", "--agent", "joiner")}.run(t).out

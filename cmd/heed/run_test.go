@@ -23,7 +23,7 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write the golden files and the answers in cmd/heed/README.md anew")
+	"write the golden files and the answers in cmd/heed/README.md again")
 
 // A result is what a run of the command has left.
 type result struct {

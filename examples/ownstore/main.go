@@ -94,7 +94,7 @@ func (s *FileStore) save(ctx context.Context) error {
 }
 
 func (s *FileStore) replace(text []byte) error {
-	// which nobody else may read
+	// which only the owner may read
 	file, err := os.CreateTemp(filepath.Dir(s.name), filepath.Base(s.name))
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func Example() {
 
 // TestFileStoreKeepsTheContract is all that a store of one's own needs to be held to it.
 func TestFileStoreKeepsTheContract(t *testing.T) {
-	raced.Skip(t) // a file that is written anew with each commit
+	raced.Skip(t) // a file that is written again with each commit
 	open := func(name string, o storetest.Options) (store.Store, error) {
 		st, err := Open(context.Background(), name, memstore.Config{Now: o.Now, Limits: o.Limits})
 		if err == nil {

@@ -118,7 +118,7 @@ type Rule struct {
 	Terms [Nodes][Nodes]float64
 }
 
-// Legendre returns the rule. The integrals up to a node are those of the interpolating polynomial,
+// Legendre returns the rule. The integrals up to a node are taken of the interpolating polynomial,
 // written in Legendre polynomials: the integral of P_m from -1 to x is (P_(m+1)(x) -
 // P_(m-1)(x))/(2m+1).
 var Legendre = sync.OnceValue(func() *Rule {

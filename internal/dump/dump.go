@@ -23,7 +23,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Version is the version of the format. Dumps of version 2 have other hashes of ids, and those of
+// Version is the version of the format. Dumps of version 2 have other hashes of ids, and dumps of
 // version 1 the records of an earlier layout.
 const Version = 3
 
@@ -69,18 +69,20 @@ type Tally struct {
 	Positive      Count            `json:"positive,omitzero"`
 	Negative      Count            `json:"negative,omitzero"`
 	Neutral       Count            `json:"neutral,omitzero"`
-	LostSource    bool             `json:"lostSource,omitempty"` // something lost had a source that the tally does not tell
+	// something lost had a source that the tally does not tell
+	LostSource bool `json:"lostSource,omitempty"`
 }
 
 // A Count is how many observations of one sign there were.
 type Count struct {
 	N    uint64           `json:"n"`
-	Last evidence.Instant `json:"last"`           // when the last of them happened
-	Lost evidence.Instant `json:"lost,omitempty"` // when the last happened that counts and is not in the history
+	Last evidence.Instant `json:"last"` // when the last of them happened
+	// when the last happened that counts and is not in the history
+	Lost evidence.Instant `json:"lost,omitempty"`
 }
 
-// An Observation is one of a cell's history. Those of one cell are in the order in which they were
-// recorded.
+// An Observation is one of a cell's history. The observations of one cell are in the order in which
+// they were recorded.
 type Observation struct {
 	Cell     text.Hash        `json:"cell"`
 	ID       string           `json:"id"`
@@ -110,7 +112,7 @@ type Origin struct {
 	Source  string `json:"source,omitempty"`
 }
 
-// An ID is known, as that of an observation or of a batch.
+// An ID is the known id of an observation or of a batch.
 type ID struct {
 	ID        text.Hash        `json:"id"`
 	Recorded  evidence.Instant `json:"recorded"`
@@ -131,8 +133,8 @@ type Record struct {
 	Seq int64 `json:"seq,omitempty"`
 }
 
-// WithPlaces is a writer of a dump that is for a store of the same kind. The Place of a record is the
-// same after a load.
+// WithPlaces is a writer of a dump that is for a store of the same kind. The Place of a record is
+// the same after a load.
 type WithPlaces struct{ io.Writer }
 
 // Inboxed is the kind of record that an event in an inbox is in a dump. Its moment is when the
@@ -162,7 +164,8 @@ type firstLine struct {
 
 // lastLine returns the last line of a dump, with its number of rows.
 func lastLine(rows int, sum hash.Hash) []byte {
-	return fmt.Appendf(nil, `%s{"rows":%d,"sha256":"%s"}}`+"\n", endPrefix, rows, hex.EncodeToString(sum.Sum(nil)))
+	return fmt.Appendf(nil, `%s{"rows":%d,"sha256":"%s"}}`+"\n", endPrefix, rows,
+		hex.EncodeToString(sum.Sum(nil)))
 }
 
 const endPrefix = `{"end":`

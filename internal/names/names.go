@@ -104,7 +104,7 @@ func fold(name string) (string, error) {
 			continue
 		}
 		letters[i] = unicode.ToLower(unicode.ToUpper(r))
-		// signs such as that of Kelvin
+		// signs such as the sign of Kelvin
 		if r > '~' && letters[i] <= '~' && r != 'ſ' && r != 'ı' && r != 'İ' {
 			return "", refused(r)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Fold returns a text as it looks and not as it is spelled: in small letters without accents, of
-// one width, without characters that nobody sees, and with one letter for those that look alike,
+// one width, without invisible characters, and with one letter for those that look alike,
 // such as a Cyrillic and a Latin one. Folding it again changes nothing. The result is for
 // comparisons only, and is found in time linear in the text.
 func Fold(written string) string {

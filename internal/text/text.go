@@ -70,7 +70,7 @@ func Trigrams(text string) []uint64 {
 func pack(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c) } //nolint:gosec // runes are not negative
 
 // Jaccard returns the share of elements that two sorted sets have in common, in [0, 1]: the size of
-// the intersection by that of the union (Jaccard 1901). Two empty sets have 0.
+// the intersection by the size of the union (Jaccard 1901). Two empty sets have 0.
 func Jaccard[T cmp.Ordered](a, b []T) float64 {
 	all, common := len(a)+len(b), 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

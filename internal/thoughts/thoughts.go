@@ -95,11 +95,11 @@ func (r *Reader) Thoughts() string { return strings.TrimSpace(r.thoughts.String(
 func (r *Reader) read(final bool) (text string, restart bool) {
 	begin := r.said.Len()
 	for r.held != "" {
-		n, anew := r.step(final)
+		n, thought := r.step(final)
 		if n == 0 {
 			break
 		}
-		if anew {
+		if thought {
 			restart, begin = true, 0
 		}
 		r.held = r.held[n:]
@@ -109,7 +109,7 @@ func (r *Reader) read(final bool) (text string, restart bool) {
 
 // step reads the next piece and returns its length, or 0 where more text is needed. It reports
 // whether all before was thought.
-func (r *Reader) step(final bool) (n int, anew bool) {
+func (r *Reader) step(final bool) (n int, thought bool) {
 	switch c := r.held[0]; {
 	case c == '\n':
 		r.inLine = false
@@ -160,7 +160,7 @@ func (r *Reader) take(n int) int {
 
 // tag reads a tag of thoughts, or the sign with which one would begin. Code hides a tag from the
 // answer, and an opening tag from the thoughts.
-func (r *Reader) tag(f *form, final bool) (n int, anew bool) {
+func (r *Reader) tag(f *form, final bool) (n int, thought bool) {
 	window := r.held[:min(len(r.held), longestTag)]
 	end := strings.Index(window, f.closing)
 	if end < 0 && !final && len(window) < longestTag && f.begins(window) {
@@ -198,9 +198,9 @@ func (r *Reader) tag(f *form, final bool) (n int, anew bool) {
 		}
 		r.thoughts.WriteString(r.said.String())
 		r.said.Reset()
-		anew = true
+		thought = true
 	}
-	return end + len(f.closing), anew
+	return end + len(f.closing), thought
 }
 
 // begin opens a tag.

@@ -36,7 +36,7 @@ type Caller struct {
 	// Event is the id of an event whose input has none. "" means a new one.
 	Event string
 	// Pieces is told the parts of an answer as they come. nil: they are not wanted.
-	Pieces func(ctx context.Context, text string, anew bool)
+	Pieces func(ctx context.Context, text string, restart bool)
 	// Model says that a model calls, for the person. It can't name another one, nor set how much
 	// something counts. Names returns what heed calls an event and a session of the client's.
 	Model bool

@@ -224,19 +224,19 @@ func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feed
 	return all, nil
 }
 
-// A Beside is a correction with others that may say the same, to be read side by side.
-type Beside struct {
+// Similar is a correction with others that may say the same, to be read next to each other.
+type Similar struct {
 	feedback.Feedback
 	Others []feedback.Feedback
 }
 
-// Beside returns the corrections among these that another one may say the same as, at most a
-// number of them.
-func (s *Source) Beside(
+// Similar returns the corrections among these for which another correction may say the same, at
+// most a number of them.
+func (s *Source) Similar(
 	ctx context.Context, waiting []feedback.Feedback, most int,
-) (all []Beside, err error) {
+) (all []Similar, err error) {
 	for i := range waiting {
-		b := Beside{Feedback: waiting[i]}
+		b := Similar{Feedback: waiting[i]}
 		if b.Others, err = s.Near(ctx, &waiting[i]); err != nil {
 			return nil, err
 		}

@@ -18,8 +18,8 @@ const (
 	places   = 8                      // calls of the observer at a time
 )
 
-// A Watch tells an observer. It is safe for concurrent use. nil is a Watch that tells nobody; check
-// for it before a notice is made, so that it costs nothing:
+// A Watch tells an observer. It is safe for concurrent use. nil is a Watch without an observer;
+// check for it before a notice is made, so that it costs nothing:
 //
 //	if l.watch != nil {
 //		l.watch.Tell(ctx, heed.Selected{…})
@@ -81,7 +81,7 @@ func notCalled(err error) bool {
 		errors.Is(err, host.ErrWaited)
 }
 
-// fail tells the observer what became of its own call.
+// fail reports to the observer how its own call ended.
 func (w *Watch) fail(ctx context.Context, err error) error {
 	return w.call(ctx, heed.Failed{Component: w.name, At: w.now(), What: "observer", Err: err})
 }

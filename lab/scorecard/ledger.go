@@ -79,7 +79,7 @@ type ledger struct {
 	lost  int     // of the acknowledged ones
 	gaps  int     // of the lost ones: something that was acknowledged later is there
 	torn  int     // outcomes with one half of their commit
-	off   float64 // by how much the sums differ from those of the outcomes that are there
+	off   float64 // by how much the sums differ from the sums of the outcomes that are there
 }
 
 func (l *ledger) add(o ledger) {

@@ -216,7 +216,7 @@ func stuckAt(model porcupine.Model, operations []porcupine.Operation) (text stri
 	return text
 }
 
-// A lifetime is that of one process in a race.
+// A lifetime is how long one process of a race lives.
 type lifetime struct {
 	*race
 	process *process
@@ -227,7 +227,7 @@ type lifetime struct {
 	ended   chan struct{}
 }
 
-// life is that of one process: it is killed after some moves, unless all are made.
+// life is the lifetime of one process: it is killed after some moves, unless all are made.
 func (r *race) life(ctx context.Context, rng *rand.Rand) error {
 	p, err := order{Place: r.place, Job: r.job, Habit: r.habit}.start(ctx)
 	if err != nil {

@@ -35,7 +35,7 @@ func stoppedLine() card.Line {
 	return card.Line{
 		Name:    "S3",
 		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
-		Attack: "A server of its own, with fsync, is stopped under load as if it had crashed (pg_ctl " +
+		Attack: "A private server, with fsync, is stopped under load as if it had crashed (pg_ctl " +
 			"-m immediate), and started again. " +
 			"The same open store must then go on, with every acknowledged outcome. While the server is " +
 			"down, each call must fail within two seconds, with the driver's " +

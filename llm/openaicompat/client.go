@@ -52,7 +52,7 @@ func New(cfg Config) (*Client, error) {
 //
 // A request that can't be sent gives a [*heed.InputError]. A failure of the endpoint gives a
 // [*StatusError], and an unusable answer an [*AnswerError]. If the context ends, or Config.Timeout,
-// the error wraps that of the context. Any other error is a connection that failed. No error's text
+// the error wraps the context's error. Any other error is a connection that failed. No error's text
 // has the key, the prompt, or more of a body than a code.
 //
 // With an AnswerError come the model and the tokens that were used. An answer that was cut off, by
@@ -208,8 +208,9 @@ type prompted struct {
 }
 
 var (
-	jsonObject  = json.RawMessage(`{"type":"json_object"}`)
-	jsonSchema  = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}`)
+	jsonObject = json.RawMessage(`{"type":"json_object"}`)
+	jsonSchema = json.RawMessage(
+		`{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}`)
 	streamUsage = json.RawMessage(`{"include_usage":true}`)
 )
 

@@ -15,8 +15,8 @@ import (
 // Config configures a [Client]. BaseURL must be set. Every other field has a default.
 type Config struct {
 	// BaseURL is the address before "/chat/completions" and "/embeddings", of http or https. The
-	// package comment has those of common endpoints. Its query is sent with each request. Do not put
-	// a key into it, as errors and logs may show URLs.
+	// package comment has the URLs of common endpoints. Its query is sent with each request. Do not
+	// put a key into it, as errors and logs may show URLs.
 	BaseURL string
 	// Model is the model to ask for. "" names none, for endpoints that have only one.
 	Model string
@@ -154,7 +154,8 @@ func (k APIKey) redact(text string, cut bool) string {
 		return text
 	}
 	for _, spelling := range []string{
-		string(k), url.QueryEscape(string(k)), url.PathEscape(string(k)), strings.ReplaceAll(string(k), "/", `\/`),
+		string(k), url.QueryEscape(string(k)), url.PathEscape(string(k)),
+		strings.ReplaceAll(string(k), "/", `\/`),
 	} {
 		text = strings.ReplaceAll(text, spelling, redacted)
 		for n := min(len(spelling)-1, len(text)); cut && n > 0; n-- {

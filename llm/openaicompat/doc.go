@@ -5,7 +5,7 @@
 // A [Client] is a [decision.LLM]: give it to decision.Config.LLM. A call is one POST to BaseURL +
 // "/chat/completions". Generate waits for the whole answer. Stream gives it in pieces, so that a
 // Client is a Streamer of package loop. Embed asks BaseURL + "/embeddings", and is a heed.Embedder.
-// Beside Model and APIKey, configure:
+// Besides Model and APIKey, configure:
 //
 //	                BaseURL
 //	OpenAI          https://api.openai.com/v1

@@ -24,8 +24,8 @@ import (
 // wrote them. The answer's text has neither. An endpoint that does not stream gives its text as one
 // piece. Stream asks again as Generate does, but never after a piece.
 //
-// The errors are those of Generate. A stream that breaks off is a connection that failed. An error
-// after a piece comes with the text so far.
+// The errors are the same as in Generate. A stream that breaks off is a connection that failed. An
+// error after a piece comes with the text so far.
 func (c *Client) Stream(ctx context.Context, r decision.LLMRequest,
 	piece func(text string)) (decision.LLMResponse, error) {
 	body, err := c.config().request(r, true)
@@ -51,7 +51,7 @@ func (c *Client) Stream(ctx context.Context, r decision.LLMRequest,
 		}})
 }
 
-// A begunError is a failure after the answer began, so that nobody may ask again.
+// A begunError is a failure after the answer began, so that the request must not be repeated.
 type begunError struct{ error }
 
 func (e *begunError) Unwrap() error { return e.error }
@@ -127,7 +127,7 @@ func (t *told) take(data []byte) error {
 		return t.cfg.failureInside(got.Error.value, data)
 	}
 	for _, d := range got.Choices.value {
-		if d.Index.value != 0 { // nobody asked for it
+		if d.Index.value != 0 { // it was not asked for
 			continue
 		}
 		if d.Error.ok {

@@ -174,7 +174,7 @@ var broken = map[string]map[string]fault{
 			}
 			return lines
 		}},
-		"makes the plan anew": {answered: func(v *talk, r reply) (answer, error) {
+		"makes the plan again": {answered: func(v *talk, r reply) (answer, error) {
 			v.plan = loop.Plan{Event: v.plan.Event}
 			return v.answered(r)
 		}},

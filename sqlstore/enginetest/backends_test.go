@@ -137,7 +137,7 @@ func (b backend) emptied(t testing.TB) (*sql.DB, sqlstore.Dialect) {
 		var err error
 		handle, err = at.open()
 		require.NoError(t, err)
-		handle.SetMaxIdleConns(16) // as PostgreSQL plans the statements anew in each connection
+		handle.SetMaxIdleConns(16) // as PostgreSQL plans the statements again in each connection
 		_, err = sqlstore.Open(ctx, handle, dialect)
 		require.NoError(t, err)
 	}

@@ -224,7 +224,7 @@ func TestACommitIsCached(t *testing.T) {
 		h.set(nil)
 		require.Len(t, s.Parts, 1)
 		assert.EqualValues(t, 8*(n+1), s.Parts[0].Tally.N())
-		if time.Since(began) < time.Second { // a cell is then read anew
+		if time.Since(began) < time.Second { // a cell is then read again
 			assert.Zero(t, statements.Load())
 		}
 	}

@@ -476,7 +476,7 @@ var brokenEvidence = []fault{
 		"a policy is kept until reset or rebuilt",
 	},
 	{"a rebuild is left for later", changing(func(_ *broken, b *batch) { b.Rebuild = nil }),
-		"a rebuild counts the history anew"},
+		"a rebuild counts the history again"},
 	{
 		"a restart forgets all",
 		changing(func(_ *broken, b *batch) {
@@ -1574,7 +1574,7 @@ var brokenKeeping = []fault{
 		"a store that is opened again has all it had",
 	},
 	{
-		"opened again, it counts revisions anew",
+		"opened again, it counts revisions again",
 		func(b *broken) {
 			b.reopen = func(b *broken) *broken {
 				b.file.revision = 0

@@ -197,7 +197,7 @@ func (f *fixture) during(read func() error, do func()) {
 
 // The kinds of records in the suite.
 const (
-	notes  = "suite.note"   // kept for good, and name nobody
+	notes  = "suite.note"   // kept for good, and name no person
 	cases  = "suite.case"   // name people
 	wholes = "suite.whole"  // go with the person
 	brief  = "suite.brief"  // are kept for an hour

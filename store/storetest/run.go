@@ -112,7 +112,7 @@ var rules = []rule{
 
 	// What takes evidence away, or begins it again
 	{"a policy is kept until reset or rebuilt", policyKept},
-	{"a rebuild counts the history anew", rebuildCounts},
+	{"a rebuild counts the history again", rebuildCounts},
 	{"a restart leaves out what was before", restartLeavesOut},
 	{"a restart only moves forward", restartForward},
 	{"to retract is never to have seen", retractNeverSeen},

@@ -210,7 +210,7 @@ func TestAnotherArmOpensTheRaceAnew(t *testing.T) {
 	assert.True(t, b.report(r).Ended)
 }
 
-// A reset segment begins anew.
+// A reset segment begins again.
 func TestForgottenEvidenceOpensTheRace(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
 	r := b.race(best.Config{}, strategy.Config{})

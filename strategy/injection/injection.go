@@ -33,7 +33,7 @@ const (
 	Tagged            = "tagged"
 	SystemInstruction = "system_instruction"
 
-	General  = "general" // of "agent_type" of both subagents. A host may have types of its own
+	General  = "general" // of "agent_type" of both subagents. A host may have more types
 	Explorer = "explorer"
 	Planner  = "planner"
 
@@ -166,8 +166,8 @@ type parameter struct {
 	of    []string
 }
 
-// parameters returns those of the strategy's arm, in order, and nil where the catalogue has no such
-// arm.
+// parameters returns the parameters of the strategy's arm, in order, and nil where the catalogue
+// has no such arm.
 func (s *Strategy) parameters() []parameter {
 	switch s.Arm {
 	case MainContext:

@@ -37,8 +37,9 @@ type Savings struct {
 // An Instead is what always choosing one arm would have changed. Each interval holds with at least
 // the probability of the level, if the arm's costs and qualities did not change in the meantime.
 type Instead struct {
-	Arm    strategy.ArmID `json:"arm"`
-	Chosen int            `json:"chosen"` // how often it was. 0: nothing is known of it, and Saved and Gained are empty
+	Arm strategy.ArmID `json:"arm"`
+	// how often it was. 0: nothing is known of it, and Saved and Gained are empty
+	Chosen int `json:"chosen"`
 	// Saved is how much less all choices cost than with this arm alone; less than 0: they cost more.
 	// If each of at least ten choices of the arm cost the same, always choosing it costs exactly
 	// that, and both bounds are the value.
@@ -59,7 +60,7 @@ type Bounds struct {
 
 // Saved compares the choices of a learner that a filter lets pass and that have an outcome with
 // what each of its arms alone would have done. The filter's Stage does not matter. The quality of a
-// choice is the mean of its outcomes, and its cost and latency are those of the last one. The level
+// choice is the mean of its outcomes, and its cost and latency are the last outcome's. The level
 // of the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out.
 // If arms were not permitted for some of the choices, filter for those for which they were.
 func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter,

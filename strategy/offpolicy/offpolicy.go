@@ -37,7 +37,7 @@ type Estimate struct {
 	// meantime, or the log is not in the order of the choices. Then the interval goes from 0 to 1,
 	// and Value is a mean over that time.
 	Unsteady bool
-	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights
+	// Effective is how many choices made by the policy the log is worth: (Σw)²/Σw² of weights
 	// Target/Propensity.
 	Effective float64
 }
@@ -164,9 +164,9 @@ func bounds(gained, lost []float64, miss float64) (low, high float64) {
 	return low, high
 }
 
-// contradicts reports whether no mean lies in the interval of the whole log and in those of its
-// halves and quarters. In a log with a steady mean that has a probability of at most 2*miss: each
-// of the six parts is asked at miss/6.
+// contradicts reports whether no mean lies in the interval of the whole log and in the intervals of
+// its halves and quarters. In a log with a steady mean that has a probability of at most 2*miss:
+// each of the six parts is asked at miss/6.
 func contradicts(gained, lost []float64, low, high, miss float64) bool {
 	for parts := 2; parts <= 4; parts *= 2 {
 		for i := range parts {

@@ -16,7 +16,7 @@
 // A partition may be made at once from a sample, by [Partition.Fit], or from what comes:
 // [Partition.Item] keeps the vectors of the texts that it sees, and [Partition.Sweep] learns from
 // them in small batches (Sculley 2010). Between two sweeps the cells stay as they are. Each change
-// makes a new version. An item's name stays that of its cell through all versions, so that its
+// makes a new version. An item's name stays the name of its cell through all versions, so that its
 // evidence stays, too. Package loop does all of this where its Config has a Partition.
 //
 // If requests have a subject, a route or a customer, use that as the item instead. docs/choosing.md

@@ -13,7 +13,7 @@ import (
 type cell struct {
 	id     uint64    // names its item, and is never used again
 	mass   float64   // the length of the sum of the vectors that it was made of
-	vector []float32 // of length 1; nobody may change it
+	vector []float32 // of length 1; must not be changed
 }
 
 // The bounds of the work.
@@ -174,7 +174,7 @@ func assign(points [][]float32, cells []cell, of []int) (moved int) {
 	return moved
 }
 
-// A sum is that of the vectors of a cell.
+// A sum is the sum of a cell's vectors.
 type sum []float64
 
 // sums adds up the points of each cell, and what the cell was before.

@@ -155,7 +155,7 @@ func (p *Partition) MarshalJSON() ([]byte, error) {
 }
 
 // Import takes over cells that [Partition.MarshalJSON] wrote, into a partition without cells or as
-// a newer version of its own. Cells that come from others are a [heed.ErrConflict], and so is
+// a newer version. Cells that come from others are a [heed.ErrConflict], and so is
 // another version that is not newer. The same version changes nothing. Text that is no such JSON is
 // a [*heed.InputError].
 func (p *Partition) Import(ctx context.Context, text []byte) error {

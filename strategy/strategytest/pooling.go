@@ -40,7 +40,7 @@ var poolingRules = []conformance.Rule[strategy.Pooling]{
 	conformance.Checked("a model does not depend on the order of its items", anyOrder),
 	conformance.Checked("a reward raises an arm, and its lack lowers it", follows),
 	conformance.Checked("an update that changes nothing changes nothing", idleUpdate),
-	conformance.Checked("updates come to what a model made anew does", updatesKeepUp),
+	conformance.Checked("updates come to what a model made again does", updatesKeepUp),
 	conformance.Checked("independence is of an item's own evidence", independence),
 	conformance.Checked("models share nothing", modelsApart),
 	conformance.Checked("believing changes nothing, and is concurrent", believesOnly),

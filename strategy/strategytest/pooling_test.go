@@ -108,7 +108,7 @@ func TestSuiteBites(t *testing.T) {
 		{"updates are left for later", broken{update: func(strategy.Model, int, evidence.Sums,
 			evidence.Sums) {
 		}},
-			"updates come to what a model made anew does"},
+			"updates come to what a model made again does"},
 		{"it is independent before it was seen", broken{independent: func(good,
 			_ float64) float64 {
 			return max(good, 0.1)

@@ -93,7 +93,7 @@ var numberWords = func() map[string]string {
 	return all
 }()
 
-// antonyms has for the stem of each word those of its opposites.
+// antonyms maps the stem of each word to the stems of its opposites.
 var antonyms = func() map[string][]string {
 	all := make(map[string][]string)
 	for _, line := range lists["antonyms"] {

@@ -7,7 +7,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A Verdict is how good an answer was: the truth, which nobody in the world is told.
+// A Verdict is how good an answer was: the truth, which is hidden from everybody in the world.
 type Verdict struct {
 	Good     bool
 	Kind     *Kind

@@ -55,7 +55,7 @@ func (f *filter) languages(normal string) (may []int) {
 	return may
 }
 
-// wordsOf returns the words of a text in their order. Those of its clauses are among them. A
+// wordsOf returns the words of a text in their order. The words of its clauses are among them. A
 // quotation hides some, but has a word in their place, so that words that follow each other in a
 // clause do so here.
 func (s *speller) wordsOf(words []string, normal string) []string {
