@@ -25,11 +25,11 @@ const (
 func soakLine() card.Line {
 	return card.Line{
 		Name:    "S15",
-		Promise: "The memory of a long-running agent stays flat, and no goroutine is left behind.",
+		Promise: "The memory of a long-running agent stays flat, and no goroutine is left running.",
 		Attack: "An agent over a store in memory chooses, observes, answers, hears reactions and " +
 			"outcomes, and people are forgotten. " +
 			"Simulated months go by, with retention of an hour. The live heap of the second half is " +
-			"compared with that of the second tenth.",
+			"compared with the heap of the second tenth.",
 		Bars:  append(card.None(leftBar), card.Bar{Name: growthBar, Most: 10}),
 		Short: card.Form{Work: 100_000, Budget: 3 * time.Minute},
 		Long:  card.Form{Work: 2_000_000, Budget: 60 * time.Minute},
@@ -39,7 +39,7 @@ func soakLine() card.Line {
 				false)
 		},
 		Controls: []card.Control{{Name: "a cache of choices without a limit, and a goroutine that " +
-			"nobody ends", Misses: []string{growthBar, leftBar}, Run: func(ctx context.Context,
+			"never ends", Misses: []string{growthBar, leftBar}, Run: func(ctx context.Context,
 			s card.Settings) (card.Result, error) {
 			return soak(ctx, s, 30_000, strategy.Cache{Size: 1 << 30, TTL: 100 * 365 * 24 * time.Hour},
 				true)
