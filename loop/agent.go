@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -45,13 +44,13 @@ type Agent struct {
 	notes   store.View[noteRow]
 	lessons store.View[lessonRow]
 	healths store.View[health]
+	freezes store.View[answers.Frozen]
 	models  *availability
 
 	similar  heed.Similarity
 	shelf    shelf
 	own      store.Store // the host's, or the one that New has opened
 	lifeline *lifeline   // to it
-	frozen   atomic.Bool
 	watch    *watch.Watch
 	gates    sync.Map // of models and of other code of the host's, by name
 	strategy struct {
@@ -83,8 +82,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	own := cfg.Store
 	a := &Agent{
 		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
-		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), models: newAvailability(),
-		watch: watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
+		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), freezes: answers.Freezes(cfg.Name),
+		models: newAvailability(),
+		watch:  watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
 	}
 	a.lifeline = &lifeline{
 		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
@@ -94,7 +94,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a.cfg = cfg
 	a.similar = a.remembering(cfg.Tuning.Matching.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
-		a.healths.Kind); err != nil {
+		a.healths.Kind, a.freezes.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {
@@ -330,10 +330,6 @@ func (a *Agent) Taught() Taught {
 		slices.Clone(t.Removed)
 	return t
 }
-
-// Freeze stops learning, or begins it again. A frozen agent answers by what was learned before;
-// reactions and outcomes come to nothing. It holds for this agent, in this process.
-func (a *Agent) Freeze(frozen bool) { a.frozen.Store(frozen) }
 
 func wrap(doing string, err error) error {
 	if err == nil {

@@ -275,6 +275,9 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 			if before = row.Value.Reply != nil; err != nil || before {
 				return err
 			}
+			if p.frozen, err = a.isFrozen(tx); err != nil {
+				return err
+			}
 		}
 		again = true
 		return a.keepIn(tx, p, &p.Result)
@@ -306,7 +309,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	}
 	e := &p.Event
 	switch {
-	case a.frozen.Load() || len(p.Undone) > 0:
+	case p.frozen || len(p.Undone) > 0:
 	case a.learning != nil:
 		err = a.learning.FireIn(tx, &r, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person,
@@ -323,7 +326,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	if err != nil {
 		return err
 	}
-	if r.Reply.Spare {
+	if r.Reply.Spare && !p.frozen {
 		if err := a.credit(tx, &r, nil, new(error)); err != nil {
 			return err
 		}
@@ -410,7 +413,7 @@ func (a *Agent) redact(texts ...*string) error {
 // failed credits the arm with an answer that is of no use. Nothing is learned of other failures.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	learner := a.Strategy()
-	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || !p.blamed {
+	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || p.frozen || !p.blamed {
 		return nil
 	}
 	known := func(arm strategy.Arm) bool { return arm.ID == p.Choice.Arm }

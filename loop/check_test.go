@@ -90,10 +90,10 @@ func TestRulesAreEnforced(t *testing.T) {
 	assert.Empty(t, w.call(call), "it is too late to ask")
 	assertField(t, "Name", second(w.Tool(ctx, "e", loop.ToolResult{Before: true})))
 
-	w.Freeze(true)
+	require.NoError(t, w.Freeze(ctx, true))
 	assert.Len(t, w.call(loop.ToolResult{ID: "frozen", Name: "shell", Before: true, Input: "rm -r"}),
 		1)
-	w.Freeze(false)
+	require.NoError(t, w.Freeze(ctx, false))
 	w.clock.Advance(8 * 24 * time.Hour)
 	require.NoError(t, w.Feedback().Sweep(ctx, time.Time{}))
 	rules, err := w.Feedback().Rules().List(ctx, feedback.RuleQuery{})

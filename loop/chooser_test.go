@@ -185,7 +185,7 @@ func TestAFrozenAgentEndsNoRace(t *testing.T) {
 	}
 	agent := w.again()
 	for _, frozen := range []bool{true, false} {
-		agent.Freeze(frozen)
+		require.NoError(t, agent.Freeze(ctx, frozen))
 		_, err := agent.Answer(ctx, loop.Event{Text: "x", Person: "ann"})
 		require.NoError(t, err)
 		ended, err := best.Winners(ctx, agent.Strategy())

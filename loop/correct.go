@@ -63,10 +63,6 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 	if err := a.cfg.person("Reviewer", c.Reviewer); err != nil {
 		return feedback.Feedback{}, err
 	}
-	if a.frozen.Load() {
-		_, err := a.read(ctx, id)
-		return feedback.Feedback{}, err
-	}
 	var f feedback.Feedback
 	now := a.cfg.Testing.Now()
 	err := a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
@@ -82,7 +78,7 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 	if errors.Is(err, errStands) {
 		stands, err = err, nil
 	}
-	if err != nil {
+	if err != nil || f.ID == "" { // or the agent is frozen
 		return feedback.Feedback{}, err
 	}
 	made, err := a.feedback.Evaluate(ctx, f.ID)

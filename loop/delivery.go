@@ -15,9 +15,17 @@ import (
 //
 // [Agent.Answer] calls it if its context has ended, or if Event.OnChunk has panicked.
 func (a *Agent) Undelivered(ctx context.Context, id string) error {
-	return wrap("undelivered", a.change(ctx, id, func(_ *store.Tx, r *answer.Answer) error {
-		own(r).Undelivered = true
-		ignore(r, func(*answer.Fire) bool { return true })
+	if err := checkID(id); err != nil {
+		return wrap("undelivered", err)
+	}
+	return wrap("undelivered", store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		row, err := a.in(tx, id)
+		if err != nil {
+			return err
+		}
+		own(&row.Value).Undelivered = true
+		ignore(&row.Value, func(*answer.Fire) bool { return true })
+		a.answers.Put(tx, row.Value, row.Revision)
 		return nil
 	}))
 }

@@ -274,7 +274,7 @@ func ExampleConfig_race() {
 func ExampleAgent_Freeze() {
 	ctx := context.Background()
 	agent, _ := newDesk(ctx)
-	agent.Freeze(true)
+	must(0, agent.Freeze(ctx, true))
 	answer := must(agent.Answer(ctx, loop.Event{ID: "e1", Text: "A customer needs an invoice"}))
 	fmt.Println(answer.Text != "", agent.React(ctx, "e1", loop.Reaction{Person: "ann", Value: 1}))
 	fmt.Println(must(agent.Learning().Standing(ctx, "invoice")).Fires)

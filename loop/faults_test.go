@@ -158,6 +158,7 @@ func fallibles() []fallible {
 			}))
 		}},
 		{"Undelivered", "", func(w *workshop) error { return w.Undelivered(ctx, "m") }},
+		{"Freeze", "", func(w *workshop) error { return w.Freeze(ctx, true) }},
 		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"Correct", "", func(w *workshop) error {
 			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann",
@@ -185,7 +186,7 @@ func fallibles() []fallible {
 }
 
 // untried are the methods that touch no store, or do so through others.
-var untried = []string{"Decision", "Feedback", "Freeze", "Hear", "Learning", "Name", "Partition",
+var untried = []string{"Decision", "Feedback", "Hear", "Learning", "Name", "Partition",
 	"Patterns", "Run", "Store", "Strategy", "Taught"}
 
 // Every store call of every method fails, before its effect or after it. The method then says so,

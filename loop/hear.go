@@ -17,7 +17,7 @@ import (
 // about. Hear returns what it changed. If the store has forgotten what an arm was credited with,
 // Hear returns that and an error as [Agent.React] does.
 func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
-	if a.frozen.Load() || a.learning == nil {
+	if a.learning == nil {
 		return nil, nil
 	}
 	if m.At.IsZero() {
@@ -32,7 +32,12 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 	}
 	var changes []*learning.Change
 	var failed, stands error
-	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) (err error) {
+	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		tx.Want(h.Wants())
+		frozen, err := a.isFrozen(tx)
+		if changes = nil; err != nil || frozen {
+			return err
+		}
 		changes, _, err = a.heard(tx, h, &stands)
 		failed = a.learning.FailuresIn(tx)
 		return err
@@ -79,7 +84,7 @@ func changesOf(all []*learning.Change) (changes []learning.Change) {
 
 // hearing returns how an event's own text is interpreted, nil if it can change nothing.
 func (a *Agent) hearing(e *Event) (*learning.Hearing, error) {
-	if a.learning == nil || a.frozen.Load() {
+	if a.learning == nil {
 		return nil, nil
 	}
 	return a.learning.Hearing(learning.Message{

@@ -446,7 +446,7 @@ func TestEveryPartCanBeLeftOut(t *testing.T) {
 func TestAFrozenAgentLearnsNothing(t *testing.T) {
 	lessons := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}
 	w := newWorld(t, loop.Config{Lessons: lessons})
-	w.Freeze(true)
+	require.NoError(t, w.Freeze(ctx, true))
 	answer := w.answer(loop.Event{Text: full, Session: "s"})
 	assert.Equal(t, rotate, answer.Text, "it answers by what is known")
 	before := w.confidence("rotate")
@@ -456,7 +456,7 @@ func TestAFrozenAgentLearnsNothing(t *testing.T) {
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.InDelta(t, before, w.confidence("rotate"), 1e-9)
 	assertField(t, "Value", w.React(ctx, "any", loop.Reaction{Value: 2}))
-	w.Freeze(false)
+	require.NoError(t, w.Freeze(ctx, false))
 	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: -1}))
 	assert.Less(t, w.confidence("rotate"), before)
 }

@@ -22,7 +22,7 @@ import (
 // mean of their reactions and the outcome.
 func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	now := a.cfg.Testing.Now()
-	if err := a.completeOutcome(&o, now); err != nil || a.frozen.Load() {
+	if err := a.completeOutcome(&o, now); err != nil {
 		return wrap("outcome", err)
 	}
 	return wrap("outcome", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
@@ -39,7 +39,7 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) (stands *error, err error) {
 	stands = standsIn(tx, "outcome")
 	now := a.cfg.Testing.Now()
-	if err := a.completeOutcome(&o, now); err != nil || a.frozen.Load() {
+	if err := a.completeOutcome(&o, now); err != nil {
 		return stands, wrap("outcome", err)
 	}
 	return stands, wrap("outcome", a.changeIn(tx, id, stands, func(r *answer.Answer) error {
@@ -96,9 +96,10 @@ func (a *Agent) Attribute(
 		Reward: &o.Value, Confidence: o.Confidence, Source: o.Source, At: o.At, Cost: o.Cost,
 	}
 	now := a.cfg.Testing.Now()
-	if err := a.completeOutcome(&outcome, now); err != nil || a.frozen.Load() {
+	if err := a.completeOutcome(&outcome, now); err != nil {
 		return strategy.Dropped, wrap("attribute", err)
 	}
+	did = strategy.Dropped // by a frozen agent
 	err = a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		before := r.Numbers
 		err := a.outcomeIn(tx, r, outcome, now)

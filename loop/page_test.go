@@ -56,6 +56,6 @@ func TestACommandWithNothingToTakeBack(t *testing.T) {
 	assert.Equal(t, told{true, 0}, say(in("undo that", "late")))
 	assert.Equal(t, told{true, 0}, say(in("undo that", "late")))
 	assert.Equal(t, told{true, 0}, say(loop.Event{Text: "undo that"}), "of nobody, nowhere")
-	w.Freeze(true)
+	require.NoError(t, w.Freeze(ctx, true))
 	assert.Equal(t, told{}, say(in("undo that", "")), "nothing is heard")
 }

@@ -143,13 +143,13 @@ func TestShadowLearnsByCell(t *testing.T) {
 func TestAFrozenAgentLeavesItsCells(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms,
 		Choosing: loop.Choosing{Partition: &partition.Config{}}})
-	w.Freeze(true)
+	require.NoError(t, w.Freeze(ctx, true))
 	for _, text := range kinds(50) {
 		w.answer(loop.Event{Text: text})
 	}
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Zero(t, w.Partition().Version())
-	w.Freeze(false)
+	require.NoError(t, w.Freeze(ctx, false))
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.NotZero(t, w.Partition().Version())
 }

@@ -74,6 +74,7 @@ type Plan struct {
 	left      bool          // it is not even asked if there is no other one
 	room      int
 	unchecked bool              // no rule has a check
+	frozen    bool              // see Agent.Freeze
 	overruled map[string]string // heuristics, each with the rule that it would break, and how
 
 	repeated    bool // the event was answered before
@@ -166,15 +167,21 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		if err != nil {
 			return err
 		}
+		heard := h
+		if p.frozen, err = a.isFrozen(tx); err != nil {
+			return err
+		} else if p.frozen {
+			heard = nil
+		}
 		if done = row.Value.Reply != nil; done {
 			a.repeat(&p, &row.Value)
-			p.Command = h != nil && h.Command()
+			p.Command = heard != nil && heard.Command()
 			return nil
 		}
-		if changes, err = a.hearIn(tx, &p, h); err != nil {
+		if changes, err = a.hearIn(tx, &p, heard); err != nil {
 			return err
 		}
-		if h != nil {
+		if heard != nil {
 			failed = a.learning.FailuresIn(tx)
 		}
 		return a.planIn(tx, &p, &f)
@@ -201,11 +208,15 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 func (a *Agent) recalled(
 	ctx context.Context, e *Event, f *fitting, h *learning.Hearing, down error,
 ) (p Plan, done bool, err error) {
-	p = Plan{
-		Event: *e, room: a.cfg.Budget.Runes, Command: h != nil && h.Command(),
-		Degraded: &Degraded{Before: down},
-	}
 	tx := store.Reading(ctx, recalled{a.lifeline})
+	frozen, err := a.isFrozen(tx)
+	if err != nil {
+		return p, false, err
+	}
+	p = Plan{
+		Event: *e, room: a.cfg.Budget.Runes, Command: h != nil && h.Command() && !frozen,
+		Degraded: &Degraded{Before: down}, frozen: frozen,
+	}
 	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {
 		return p, false, err
 	}
@@ -216,7 +227,9 @@ func (a *Agent) recalled(
 // want names what a plan reads.
 func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	e := &p.Event
-	w := store.Wants{Refs: []store.Ref{a.answers.Ref(answers.ID(e.ID)), a.notes.Ref("")}}
+	w := store.Wants{Refs: []store.Ref{
+		a.answers.Ref(answers.ID(e.ID)), a.notes.Ref(""), a.freezes.Ref(answers.FrozenID),
+	}}
 	a.wantHealth(&w)
 	if h != nil {
 		w.Add(h.Wants())
@@ -536,7 +549,7 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 		return nil
 	}
 	q := p.query(notes)
-	q.Frozen, q.Arms = a.frozen.Load(), a.available()
+	q.Frozen, q.Arms = p.frozen, a.available()
 	choice, err := a.chosen(tx, chooser, q)
 	away := p.Degraded != nil && errors.Is(err, heed.ErrUnavailable)
 	if err != nil && (away || choice.Arm == "" || tx.Context().Err() != nil) {

@@ -50,7 +50,7 @@ func TestManyAtOnce(t *testing.T) {
 				_, err := a.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: fmt.Sprint(n), Text: "Note"}},
 					Arms: []loop.Arm{{ID: "only"}}})
 				assert.NoError(t, err)
-				a.Freeze(false)
+				assert.NoError(t, a.Freeze(ctx, false))
 				assert.NoError(t, a.Sweep(ctx, time.Time{}))
 			}
 		})

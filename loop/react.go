@@ -28,7 +28,7 @@ import (
 func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	now := a.cfg.Testing.Now()
 	s, err := a.reaction(id, r, now)
-	if err != nil || a.frozen.Load() {
+	if err != nil {
 		return wrap("react", err)
 	}
 	var before answer.Answer
@@ -56,7 +56,7 @@ func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) (stands *error, err
 	stands = standsIn(tx, "react")
 	now := a.cfg.Testing.Now()
 	s, err := a.reaction(id, r, now)
-	if err != nil || a.frozen.Load() {
+	if err != nil {
 		return stands, wrap("react", err)
 	}
 	return stands, wrap("react", a.changeIn(tx, id, stands, func(row *answer.Answer) error {
@@ -155,7 +155,7 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 // as long as the answer is kept.
 func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	err := cmp.Or(evidence.CheckText("person", person), a.cfg.person("person", person))
-	if err != nil || a.frozen.Load() {
+	if err != nil {
 		return wrap("undo", err)
 	}
 	now := a.cfg.Testing.Now()

@@ -69,7 +69,7 @@ func (a *Agent) in(tx *store.Tx, id string) (store.Row[answer.Answer], error) {
 }
 
 // change runs a step that changes the record of an answer, and credits the arm with what the record
-// then has.
+// then has. If the agent is frozen, it changes nothing and does not call edit.
 func (a *Agent) change(
 	ctx context.Context, id string, edit func(*store.Tx, *answer.Answer) error,
 ) error {
@@ -91,8 +91,12 @@ func (a *Agent) change(
 func (a *Agent) changeIn(
 	tx *store.Tx, id string, stands *error, edit func(*answer.Answer) error,
 ) error {
+	a.wantFrozen(tx)
 	row, err := a.in(tx, id)
 	if err != nil {
+		return err
+	}
+	if frozen, err := a.isFrozen(tx); err != nil || frozen {
 		return err
 	}
 	a.wantArm(tx, &row.Value)
@@ -131,7 +135,7 @@ func (a *Agent) credit(
 	tx *store.Tx, r *answer.Answer, before []answer.ArmPart, stands *error,
 ) error {
 	learner := a.Strategy()
-	if learner == nil || r.Choice == nil || a.frozen.Load() {
+	if learner == nil || r.Choice == nil {
 		return nil
 	}
 	cfg := learner.Config()

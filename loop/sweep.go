@@ -19,8 +19,9 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 	if clock := a.cfg.Testing.Now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	var errs []error
-	if !a.frozen.Load() {
+	frozen, err := a.isFrozen(store.Reading(ctx, a.cfg.Store))
+	errs := []error{err}
+	if err == nil && !frozen {
 		errs = append(errs, a.silence(ctx, now))
 		if l := a.Strategy(); l != nil {
 			errs = append(errs, l.Sweep(ctx, now))
@@ -97,6 +98,9 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
 		for _, id := range ids {
 			tx.Want(store.Wants{Refs: []store.Ref{a.answers.Ref(answers.ID(id))}})
+		}
+		if frozen, err := a.isFrozen(tx); err != nil || frozen {
+			return err
 		}
 		rows := make([]store.Row[answer.Answer], 0, len(ids))
 		for _, id := range ids {

@@ -3,10 +3,10 @@ package loop
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 )
@@ -49,13 +49,23 @@ func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.
 	if a.feedback == nil {
 		return nil, nil
 	}
-	if c.Agent = a.cfg.Name; a.frozen.Load() {
-		c.ID = ""
-	}
+	c.Agent = a.cfg.Name
 	rules := a.feedback.Rules()
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
-	found, err := rules.Check(limited, c)
+	var found []feedback.Violation
+	err := store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
+		tx.Want(rules.Wants(c.Agent))
+		counted := c
+		frozen, err := a.isFrozen(tx)
+		if err != nil {
+			return err
+		} else if frozen {
+			counted.ID = ""
+		}
+		found, err = rules.CheckIn(tx, counted)
+		return err
+	})
 	if a.down(ctx, limited, err) != nil { // by the rules that were read last
 		found, err = rules.CheckIn(store.Reading(ctx, recalled{a.lifeline}), c)
 	}
@@ -64,22 +74,25 @@ func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.
 
 // tool records the error of a tool.
 func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
-	if r.Err == nil || a.patterns == nil || a.frozen.Load() {
+	if r.Err == nil || a.patterns == nil {
 		return nil
 	}
-	if r.Task == "" {
-		row, err := a.read(ctx, id)
-		if err != nil && !errors.Is(err, ErrNoAnswer) {
-			return err
-		}
-		r.Task = cmp.Or(row.Task(), id)
+	tx := store.Reading(ctx, a.cfg.Store)
+	a.wantFrozen(tx)
+	row, err := a.answers.In(tx, answers.ID(id))
+	if err != nil {
+		return err
 	}
+	if frozen, err := a.isFrozen(tx); err != nil || frozen {
+		return err
+	}
+	r.Task = cmp.Or(r.Task, row.Value.Task(), id)
 	message := r.Err.Error()
 	name := store.IDOf("tool", a.cfg.Name, id, cmp.Or(r.ID, store.IDOf(r.Name, r.Text, message)))
 	if err := a.redact(&message); err != nil {
 		return err
 	}
-	_, err := a.patterns.RecordError(ctx, patterns.TaskError{
+	_, err = a.patterns.RecordError(ctx, patterns.TaskError{
 		ID: name, Task: r.Task, Err: r.Err, Message: message, Tool: r.Name, At: r.At,
 	})
 	return err

@@ -13,6 +13,8 @@ import (
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
@@ -340,4 +342,41 @@ func TestMigrate(t *testing.T) {
 			args)
 		assert.Zero(t, call{args: append([]string{"--db", db}, args...)}.run(t).code, args)
 	}
+}
+
+// What freeze stops is stopped for an agent that is open, and unfreeze lets it learn again.
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	onFile(t, db, func(handle *sql.DB) {
+		agent, err := loop.New(ctx, loop.Config{DB: handle, Lessons: loop.Lessons{
+			Heuristics: []learning.Heuristic{{ID: "h", Condition: "why", Action: "so", Initial: 0.9}}}})
+		require.NoError(t, err)
+		fires := func(id string) int {
+			_, err := agent.Answer(ctx, loop.Event{ID: id, Text: "why"})
+			require.NoError(t, err)
+			require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+			s, err := agent.Learning().Standing(ctx, "h")
+			require.NoError(t, err)
+			return int(s.Fires)
+		}
+		require.Equal(t, 1, fires("before"))
+		freeze := []string{"--db", db, "store", "freeze", "--yes", "--reason", "a test", "--actor",
+			"kim"}
+		assert.Equal(t, "The agent loop learns nothing now, and goes on answering.\n",
+			call{args: freeze}.run(t).out)
+		assertFails(t, call{args: freeze}.run(t), failed, "loop is frozen already")
+		assert.Equal(t, 1, fires("frozen"))
+		assert.Contains(t, call{args: []string{"--db", db, "doctor"}}.run(t).out,
+			"the agent loop learns nothing since")
+		assert.Contains(t, call{args: []string{"--db", db}}.run(t).out, "learns nothing since")
+		freeze[3] = "unfreeze"
+		assert.Equal(t, "The agent loop learns again.\n", call{args: freeze}.run(t).out)
+		assertFails(t, call{args: freeze}.run(t), failed, "loop is not frozen")
+		assert.Equal(t, 2, fires("after"))
+		entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "loop.")
+		require.Len(t, entries, 2)
+		assert.Equal(t, []string{"loop.unfreeze", "kim", "loop.freeze", "a test"},
+			[]string{entries[0].Action, entries[0].Actor, entries[1].Action, entries[1].Reason})
+	})
 }

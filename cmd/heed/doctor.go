@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -137,12 +138,29 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 			return err
 		}
 	}
-	for _, look := range []func(*session) error{d.values, d.rows, d.events, d.choices} {
+	for _, look := range []func(*session) error{d.values, d.rows, d.events, d.choices, d.frozen} {
 		if err := look(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
 			return err
 		}
 	}
 	return nil
+}
+
+// frozen tells which agents learn nothing.
+func (d *diagnosis) frozen(s *session) error {
+	names, err := agents.names(s.ctx, s.at.store)
+	for _, name := range names {
+		v := answers.Freezes(name)
+		row, err := v.Get(s.ctx, s.at.store, answers.FrozenID)
+		if err != nil && !errors.Is(err, heed.ErrNotFound) {
+			return err
+		}
+		if row.Value.Frozen {
+			d.warning("the agent %s learns nothing since %s: see heed store unfreeze", show(name),
+				row.Value.At.UTC().Format(time.DateTime))
+		}
+	}
+	return err
 }
 
 // evidence reads the evidence of one kind.

@@ -188,7 +188,7 @@ func (sum *summary) others(s *session) error {
 // faults tells what of the doctor's is found without reading the whole store.
 func (sum *summary) faults(s *session) error {
 	d := &diagnosis{}
-	if err := errors.Join(d.events(s), d.choices(s)); err != nil {
+	if err := errors.Join(d.events(s), d.choices(s), d.frozen(s)); err != nil {
 		return err
 	}
 	for _, f := range d.Findings {

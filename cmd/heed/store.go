@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -25,6 +27,46 @@ type storeCommands struct {
 	Import  importCommand  `cmd:""`
 	Forget  forgetCommand  `cmd:""`
 	Audit   auditCommand   `cmd:""`
+
+	Freeze   freezeCommand `cmd:""`
+	Unfreeze freezeCommand `cmd:""`
+}
+
+type freezeCommand struct {
+	Agent string `placeholder:"NAME"`
+	change
+}
+
+// Run stops the learning of an agent in all processes, or begins it again.
+func (cmd *freezeCommand) Run(s *session) error {
+	freeze := s.command == "freeze"
+	return agents.with(s, cmd.Agent, func(v *view.Source) error {
+		about, state := "This has the agent %v learn again, in every process", "learns again"
+		if freeze {
+			about, state = "This has the agent %v learn nothing more, in any process",
+				"learns nothing now, and goes on answering"
+		}
+		if err := cmd.confirm(s, about, v.Name); err != nil {
+			return err
+		}
+		if err := v.Store.Declare(s.ctx, answers.Freezes(v.Name).Kind, store.Audit); err != nil {
+			return err
+		}
+		changed, err := answers.Freeze(s.ctx, v.Store, v.Name,
+			answers.Frozen{Frozen: freeze, At: s.now()}, store.AuditEntry{
+				Actor: cmd.Actor, Action: v.Name + "." + s.command, Reason: cmd.Reason,
+			})
+		switch {
+		case err != nil:
+			return err
+		case !changed && freeze:
+			return fmt.Errorf("%s is frozen already", show(v.Name))
+		case !changed:
+			return fmt.Errorf("%s is not frozen", show(v.Name))
+		}
+		return s.told(map[string]any{"agent": v.Name, "frozen": freeze}, "The agent %v %v.", v.Name,
+			plain(state))
+	})
 }
 
 type migrateCommand struct{}

@@ -104,7 +104,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 				Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}}},
 	})
 	if err == nil {
-		a.Freeze(cfg.Off)
+		err = a.Freeze(ctx, cfg.Off)
 	}
 	return a, err
 }
