@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -322,34 +323,40 @@ func TestSuiteBites(t *testing.T) {
 	) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			err := storetest.CheckRule(storetest.Subject{
-				New: func(o storetest.Options) (store.Store, error) {
-					b := &broken{reference: newReference(o, 100)}
-					test.spoil(b)
-					return b, nil
-				},
-				Reopen: func(s store.Store, _ storetest.Options) (store.Store, error) {
-					b := s.(*broken)
-					if b.reopen != nil {
-						return b.reopen(b), nil
-					}
-					again := &broken{reference: b.reference.reopen()}
-					test.spoil(again)
-					return again, nil
-				},
-				Beside: func(s store.Store, _ storetest.Options) (store.Store, error) {
-					again := &broken{reference: s.(*broken).reference.reopen()}
-					if spoil := s.(*broken).another; spoil != nil {
-						spoil(again)
-					} else {
-						test.spoil(again)
-					}
-					return again, nil
-				},
-			}, test.caughtBy)
-			require.ErrorContains(t, err, test.caughtBy+": ")
+			synctest.Test(t, func(t *testing.T) { // waits of the suite and of steps take no time
+				require.ErrorContains(t, test.check(), test.caughtBy+": ")
+			})
 		})
 	}
+}
+
+// check runs the rule that must catch the fault on a store that has it.
+func (test fault) check() error {
+	return storetest.CheckRule(storetest.Subject{
+		New: func(o storetest.Options) (store.Store, error) {
+			b := &broken{reference: newReference(o, 100)}
+			test.spoil(b)
+			return b, nil
+		},
+		Reopen: func(s store.Store, _ storetest.Options) (store.Store, error) {
+			b := s.(*broken)
+			if b.reopen != nil {
+				return b.reopen(b), nil
+			}
+			again := &broken{reference: b.reference.reopen()}
+			test.spoil(again)
+			return again, nil
+		},
+		Beside: func(s store.Store, _ storetest.Options) (store.Store, error) {
+			again := &broken{reference: s.(*broken).reference.reopen()}
+			if spoil := s.(*broken).another; spoil != nil {
+				spoil(again)
+			} else {
+				test.spoil(again)
+			}
+			return again, nil
+		},
+	}, test.caughtBy)
 }
 
 // TestEveryRuleBites expects a broken store for each rule.
