@@ -129,8 +129,9 @@ func (m *Module) answerCells(to []evidence.Cell, id string, edition uint64) []ev
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
 func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, false) }
 
-// readAll reads accounts, or bare ones.
+// readAll reads accounts, or bare ones, as long as no heuristic has more parts than can be kept.
 func (l *ledger) readAll(heuristicIDs []string, bare bool) error {
+	bare = bare && !l.m.crowded.Load()
 	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
 	ids = slices.DeleteFunc(ids, func(id string) bool {
 		a := l.accounts[id]
@@ -229,6 +230,9 @@ func (l *ledger) share(parts []evidence.Part, all map[string]*account, crowds ma
 			continue
 		}
 		all[of.Item].parts = parts[from:to:to]
+		if to-from >= evidence.MostParts {
+			l.m.crowded.Store(true)
+		}
 	}
 }
 
@@ -452,14 +456,14 @@ func (l *ledger) add(e *entry, a *account) {
 		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Take)
 	}
 	if e.counted != nil {
-		b.Observations = append(b.Observations, *e.counted)
-		l.adjust(a, e.counted, (*evidence.Tally).Add)
 		l.meet(a, e.counted)
+		l.adjust(a, e.counted, (*evidence.Tally).Add)
+		b.Observations = append(b.Observations, *e.counted)
 	}
 	for i := range e.also {
-		b.Observations = append(b.Observations, e.also[i])
-		l.adjust(a, &e.also[i], (*evidence.Tally).Add)
 		l.meet(a, &e.also[i])
+		l.adjust(a, &e.also[i], (*evidence.Tally).Add)
+		b.Observations = append(b.Observations, e.also[i])
 	}
 	e.evident = e.evident || len(b.Observations) > 0
 	if e.on != nil || len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
@@ -468,7 +472,8 @@ func (l *ledger) add(e *entry, a *account) {
 	l.evidence(b)
 }
 
-// adjust adds an observation to the account, or takes it away.
+// adjust adds an observation to the account, or takes it away. It gives the observation the source
+// under which the cell keeps it.
 func (l *ledger) adjust(
 	a *account, o *evidence.Observation,
 	how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant),
@@ -480,6 +485,7 @@ func (l *ledger) adjust(
 		a.later = append(a.later, adjustment{*o, how})
 		return
 	}
+	o.Source = l.m.cfg.Trust.Apart(a.parts, o.Source)
 	part := evidence.Part{
 		Cell: plain(o.Cell), Channel: o.Channel, Source: o.Source,
 		Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife},

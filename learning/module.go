@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -34,6 +35,7 @@ type Module struct {
 	// heuristics are by id, as they were read last. One that is not there is taken for one without
 	// a domain, in its first edition.
 	heuristics sync.Map
+	crowded    atomic.Bool // some heuristic has as many parts as are kept apart
 }
 
 // known are the heuristics of one version.

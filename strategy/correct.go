@@ -172,7 +172,7 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 			row = settled(row, o.result())
 		}
 	}
-	b, err := l.correction(s, r, gone)
+	b, err := l.correction(tx, s, r, gone)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,9 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 // correction returns the batch that takes outcomes back and counts the next, with its events and
 // its entry in the audit. It counts once, by a new outcome's id if there is one: a late delivery
 // must not take back what has been revised since.
-func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.Batch, err error) {
+func (l *Learner) correction(
+	tx *store.Tx, s *segment, r *retraction, gone []Result,
+) (b store.Batch, err error) {
 	c := r.choice
 	old := make([]string, len(r.ids))
 	for i, id := range r.ids {
@@ -201,7 +203,10 @@ func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.
 		b.ID, action = l.evidenceID(&Outcome{Choice: *c, ID: r.name}), ".revise"
 	}
 	for _, o := range r.next {
-		counts := l.batch(s, o, observed)
+		counts, err := l.batch(tx, s, o, observed)
+		if err != nil {
+			return b, err
+		}
 		b.Policies, b.Observations = counts.Policies, append(b.Observations, counts.Observations...)
 	}
 	b.Retract = old

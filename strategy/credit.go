@@ -127,8 +127,12 @@ func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
 		if reads {
 			w.Refs = append(w.Refs, l.places(c)...)
 		}
-		if s, err := l.segment(c.Category, c.Context); err == nil &&
-			(reads || l.cfg.Change.FalseAlarms > 0) {
+		s, err := l.segment(c.Category, c.Context)
+		switch {
+		case err != nil:
+		case s.sources.mayBeMany():
+			w.Cells = append(w.Cells, l.creditedCells(s, c)...)
+		case reads || l.cfg.Change.FalseAlarms > 0:
 			w.Cells = append(w.Cells, s.space.arm(c.Item, c.Arm))
 		}
 	}
@@ -216,7 +220,10 @@ func (l *Learner) observeIn(
 	if err := c.read(tx, len(c.withdraw) > 0 || l.cfg.Change.FalseAlarms > 0); err != nil {
 		return nil, err
 	}
-	b := l.batch(c.segment, o, observed)
+	b, err := l.batch(tx, c.segment, o, observed)
+	if err != nil {
+		return nil, err
+	}
 	b.Withdraw, c.made = c.withdraw, b.Observations
 	if recorded {
 		kept.Answer = settled(kept.Answer, o.result())
@@ -388,6 +395,9 @@ func (c *crediting) learned(l *Learner, r store.Receipt) {
 			continue
 		}
 		one.sampled++
+		for i := range one.made {
+			one.segment.sources.saw(len(partsOf(r.Parts, one.made[i].Cell)))
+		}
 		of := changes[one.cell()]
 		after := countOf(partsOf(r.Parts, one.cell()))
 		if of.known && after != countOf(of.before)+uint64(len(of.made))-uint64(of.fewer) {
@@ -419,7 +429,7 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 			s.parameters[i] = parameterBelief(s.crowd.Pool(of, at), scale).Sampler()
 		}
 	}
-	if s.crowd.Add(arm, c.Source, c.weight()) {
+	if s.crowd.Add(arm, c.made[0].Source, c.weight()) {
 		s.loaded = time.Time{} // the next load computes the limits again
 	}
 	if c.made[0].ID != of.made[0].ID {

@@ -14,11 +14,13 @@ import (
 // CreditWants names what [Learner.CreditIn] reads for an answer.
 func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	c := a.Choice
-	if c == nil || c.Learner != l.cfg.Name || len(c.Credits) == 0 && l.cfg.Change.FalseAlarms == 0 {
+	if c == nil || c.Learner != l.cfg.Name {
 		return w
 	}
-	if s, err := l.segment(c.Category, c.Context); err == nil {
-		w.Cells = []evidence.Cell{s.space.arm(c.Item, c.Arm)}
+	if s, err := l.segment(c.Category, c.Context); err == nil && (s.sources.mayBeMany() ||
+		len(c.Credits) > 0 || l.cfg.Change.FalseAlarms > 0) {
+		choice := ChoiceOf(c)
+		w.Cells = l.creditedCells(s, &choice)
 	}
 	return w
 }
@@ -201,7 +203,7 @@ func reportedCost(a *answer.Answer) float64 {
 func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 	s := p.of.segment
 	if len(p.gone) > 0 {
-		b, err := l.correction(s, p.retraction(), p.gone)
+		b, err := l.correction(tx, s, p.retraction(), p.gone)
 		if err != nil {
 			return err
 		}
@@ -213,7 +215,11 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 		tx.Add(b)
 	}
 	for i, o := range p.counts {
-		own, c := l.batch(s, o, observed), p.of
+		own, err := l.batch(tx, s, o, observed)
+		if err != nil {
+			return err
+		}
+		c := p.of
 		c.Outcome, c.did, c.made = o, new(Disposition), own.Observations
 		if c.follows = len(p.gone) == 0; i == 0 {
 			c.sampled = -len(p.gone)

@@ -253,6 +253,7 @@ func (l *Learner) install(
 	defer s.mu.Unlock()
 	s.model, s.loaded, s.parameters, s.samples = f.model, now, parameters, f.samples
 	s.crowd, s.total, s.scale = f.crowd, f.total, scale
+	s.sources.saw(f.parts)
 	switch {
 	case !f.sampled:
 		s.own = nil
@@ -278,6 +279,7 @@ type found struct {
 	crowd   *evidence.Crowd
 	settled bool // whether the limits are computed
 	last    evidence.Instant
+	parts   int // of the cell that has most
 	space   space
 	now     evidence.Instant
 	total   evidence.Sums // of all items and arms
@@ -323,6 +325,7 @@ func (l *Learner) loadItems(
 		last := len(f.items) - 1
 		f.voices[last][arm] = f.crowd.Hear(nil, arm, parts, now)
 		f.counts[last][arm] = countOf(parts)
+		f.parts = max(f.parts, len(parts))
 		f.samples[arm] += f.counts[last][arm]
 		for i := range parts {
 			f.last = max(f.last, parts[i].Tally.Last())

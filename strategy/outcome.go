@@ -253,8 +253,21 @@ func (l *Learner) evidenceID(o *Outcome) string {
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and, if items
 // specialise after a number of sessions, on how many the item was seen in. A silent session is none
-// of them.
-func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
+// of them. Cells that may have very many sources are read for that: see [evidence.Trust.Apart].
+func (l *Learner) batch(
+	tx *store.Tx, s *segment, o *Outcome, event string,
+) (b store.Batch, err error) {
+	var read store.Snapshot
+	if o.Source != "" && s.sources.mayBeMany() {
+		if err := tx.Read(&read, l.creditedCells(s, &o.Choice), nil); err != nil {
+			return b, err
+		}
+	}
+	apart := func(observation evidence.Observation) evidence.Observation {
+		of := partsOf(read.Parts, observation.Cell)
+		observation.Source = l.cfg.Trust.Apart(of, observation.Source)
+		return observation
+	}
 	c := &o.Choice
 	id := l.evidenceID(o)
 	observation := evidence.Observation{
@@ -262,21 +275,30 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 		Session: c.Session,
 		Reward:  (o.worth + 1) / 2, Weight: o.Confidence, Share: o.Share, At: o.At,
 	}
-	b := store.Batch{ID: id, Policies: l.policies}
+	b = store.Batch{ID: id, Policies: l.policies}
 	b.Observations = make([]evidence.Observation, 0, 2+len(c.facts().Parameters))
-	b.Observations = append(b.Observations, observation)
+	b.Observations = append(b.Observations, apart(observation))
 	for name, value := range c.Parameters() {
 		observation.Cell = s.space.parameter(c.Arm, Setting{Name: name, Value: value})
 		if event == expired {
 			observation.ID = silentParameter(id, len(b.Observations))
 		}
-		b.Observations = append(b.Observations, observation)
+		b.Observations = append(b.Observations, apart(observation))
 	}
 	if l.specializes() && event == observed {
 		b.Observations = append(b.Observations, l.sessionSeen(s, o))
 	}
 	b.PartsOf = store.CellsOf(b.Observations...)
-	return b
+	return b, nil
+}
+
+// creditedCells are the cells that an outcome of a choice adds to.
+func (l *Learner) creditedCells(s *segment, c *Choice) []evidence.Cell {
+	cells := []evidence.Cell{s.space.arm(c.Item, c.Arm)}
+	for name, value := range c.Parameters() {
+		cells = append(cells, s.space.parameter(c.Arm, Setting{Name: name, Value: value}))
+	}
+	return cells
 }
 
 // sessionSeen counts the session of an outcome, once.

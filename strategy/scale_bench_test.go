@@ -30,7 +30,7 @@ func BenchmarkArms(b *testing.B) {
 
 // BenchmarkSources times both by the number of sources that an arm has evidence of.
 func BenchmarkSources(b *testing.B) {
-	for _, n := range []int{10, 1000, 10_000} {
+	for _, n := range []int{10, 1000, 4000, 100_000} {
 		cfg := strategy.Config{Arms: plain("a")}
 		scale(b, fmt.Sprintf("sources=%d", n), cfg,
 			func(i int) (strategy.ArmID, string) { return "a", fmt.Sprint("source", i%n) }, n)
@@ -59,8 +59,13 @@ func scale(b *testing.B, name string, cfg strategy.Config,
 		return err
 	}
 	// as the learner would keep them, without reading what it has after each
+	var parts []evidence.Part
 	for n := range outcomes {
 		arm, source := outcome(n)
+		source = cfg.Trust.Apart(parts, source)
+		if len(parts) < evidence.MostParts {
+			parts = append(parts, evidence.Part{Source: source})
+		}
 		cell := strategy.Choice{Item: q.Item, Arm: arm}.Cells()[0]
 		cell.Kind = "strategy.arm"
 		_, err := cfg.Store.Commit(ctx, store.Batch{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -42,6 +43,29 @@ type segment struct {
 	// tokens: see load.
 	observers chan struct{}
 	loading   host.Lock // of making the model again
+
+	sources sources
+}
+
+// sources is whether a cell of a segment has as many sources as it keeps apart by their names, as
+// far as a process has seen.
+type sources struct{ seen atomic.Uint32 }
+
+const (
+	fewSources  = 1
+	manySources = 2
+)
+
+// mayBeMany reports whether a cell has to be read before an outcome adds to it.
+func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
+
+// saw notes the parts of a cell.
+func (s *sources) saw(parts int) {
+	if parts >= evidence.MostParts {
+		s.seen.Store(manySources)
+		return
+	}
+	s.seen.CompareAndSwap(0, fewSources)
 }
 
 // maxObservers is how many goroutines may add evidence to a segment at a time.

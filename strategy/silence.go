@@ -127,7 +127,9 @@ func (l *Learner) expireIn(tx *store.Tx, kept keptChoice, now time.Time) error {
 			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, worth: l.cfg.Silence.Value,
 			Confidence: l.cfg.Silence.Confidence, Channel: silenceChannel, At: e.At,
 		}
-		b = l.batch(s, o, expired)
+		if b, err = l.batch(tx, s, o, expired); err != nil {
+			return err
+		}
 		step := l.stepOf(tx, now)
 		step.credits = append(step.credits, &credit{
 			Outcome: o, segment: s, did: new(Disposition), quiet: true, made: b.Observations,
