@@ -5,11 +5,11 @@
 // # Statements
 //
 // A [Statement] is one fact about the quality of an answer: a person judged it, somebody reported
-// an outcome, a message took it back, the user went on without a word, or silence passed.
-// [Answer.Say] adds one. The latest statement of one source holds, by its channel and target, in
-// whatever order statements arrive. A statement about the whole answer replaces statements about a
-// part of it, and the reverse. A judgement of value 0, and an outcome with Withdrawn set, take back
-// what their source stated before.
+// an outcome, a message took it back, the user went on without comment, or the time for a reaction
+// passed in silence. [Answer.Say] adds one. The latest statement of one source holds, by its
+// channel and target, in whatever order statements arrive. A statement about the whole answer
+// replaces statements about a part of it, and the reverse. A judgement of value 0, and an outcome
+// with Withdrawn set, take back what their source stated before.
 //
 // The order of arrival matters in these cases only:
 //
@@ -26,7 +26,7 @@
 // # What counts for a heuristic
 //
 // [Answer.Reception] collects the statements about the heuristic that answered (or about the
-// model), and says which of them count:
+// model), and decides which of them count:
 //
 //	known of the answer      implicit signal that counts       received
 //	nothing                  none                              unknown
@@ -39,8 +39,8 @@
 //	an expected success      the success                       well
 //
 // Judgements count each for themselves. At most one implicit signal counts as well. An ignore and
-// silence give way to an expected success, silence gives way to everything else that was observed.
-// An undo is a command, and nothing sets it aside.
+// silence give way to an expected success, silence gives way to every other observation. An undo
+// always counts, because it is a command.
 //
 // # What counts for the arm
 //
@@ -60,8 +60,8 @@
 //
 // # What counts for ways of working
 //
-// [Answer.Success] returns the first outcome to arrive that says whether a task succeeded, of those
-// that hold.
+// [Answer.Success] returns the first outcome to arrive that reports whether a task succeeded and
+// still holds.
 package answer
 
 import (
@@ -94,8 +94,8 @@ type Answer struct {
 	Choice *Choice `json:"choice,omitempty"`
 	// Fires are the heuristics that answered, and the model if it did. In the loop there is one.
 	Fires []Fire `json:"fires,omitempty"`
-	// Undoes are the answers that the event's text took back. If there are any, this answer earns
-	// nothing.
+	// Undoes are the answers that the event's text took back. If there are any, this answer earns no
+	// credit.
 	Undoes []string `json:"undoes,omitempty"`
 
 	// Numbers is the number of the last statement.
@@ -133,7 +133,7 @@ type Prompt struct {
 	Shown []string `json:"shown,omitempty"` // heuristics in the prompt
 	// Compared are heuristics that were withheld, compared with the answer.
 	Compared []Comparison `json:"compared,omitempty"`
-	// Told are heuristics that were withheld, but that the prompt or the conversation contains.
+	// Told are withheld heuristics whose advice the prompt or the conversation contains all the same.
 	Told []string `json:"told,omitempty"`
 	// Overruled are heuristics, each with the rule that its answer would have broken, and how.
 	Overruled map[string]string `json:"overruled,omitempty"`
@@ -167,7 +167,7 @@ type Fire struct {
 	Prediction *float64     `json:"prediction,omitempty"`
 	Compared   []Comparison `json:"compared,omitempty"`
 	Shown      time.Time    `json:"shown,omitzero"`
-	Undo       time.Time    `json:"undo,omitzero"`   // the ends of its windows; zero: it has none
+	Undo       time.Time    `json:"undo,omitzero"`   // the ends of its windows, zero without
 	Ignore     time.Time    `json:"ignore,omitzero"` // as for Undo
 	Silence    time.Time    `json:"silence,omitzero"`
 	// Phrase shows how the answer turned out, if a later text contains it.
@@ -188,7 +188,7 @@ type FireEvidence struct {
 	Seen     *Credit `json:"seen,omitempty"`     // that signal as it is in the confidence
 	Of       How     `json:"of,omitempty"`       // which signal Seen is
 	Fate     int     `json:"fate,omitempty"`
-	// Ended has the id and the source of the observations of its fate; nil if there are none.
+	// Ended is the id and the source of the observations of how the fire ended; nil without any.
 	Ended *Credit `json:"ended,omitempty"`
 	// Agreed is what it was worth for the heuristics that were compared with it, by its sources.
 	Agreed map[string][]Credit `json:"agreed,omitempty"`

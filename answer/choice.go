@@ -26,7 +26,7 @@ type Choice struct {
 
 	Parameters []Setting `json:"parameters,omitempty"`
 	Draws      []Draw    `json:"draws,omitempty"`
-	// Fallback reports that the arm is the default, because nothing could be drawn.
+	// Fallback reports that the arm is the default, because no arm could be drawn.
 	Fallback bool `json:"fallback,omitempty"`
 	// IgnoreSilence reports that silence is no approval of the arm.
 	IgnoreSilence bool `json:"ignore_silence,omitempty"`
@@ -74,7 +74,7 @@ type ArmCredit struct {
 	Trust  float64
 	Share  float64
 	Cost   float64
-	// Dropped reports that the outcome was too unsure to count, so that there is nothing to take
+	// Dropped reports that the outcome was too uncertain to count, so there is no credit to take
 	// back.
 	Dropped bool
 }

@@ -59,7 +59,7 @@ func (f *Factors) Validate() error {
 // Calibration), the calibration is ½/p for a positive judgement, ½/(1-p) for a negative one, and
 // 1 for value 0; it is at least ½ and at most 2.
 //
-// The weight is at most 1e6. If it is 0, the judgement counts for nothing: leave it out, because a
+// The weight is at most 1e6. If it is 0, the judgement does not count: leave it out, because a
 // Weight of 0 in a [Statement] means 1.
 func (f *Factors) Weight(
 	s Statement, path string, answered time.Time, positive, negative int,

@@ -36,8 +36,8 @@ const (
 
 // Parts returns the statements about the answer, each with its share in what the answer is worth.
 // The table of the package has the rules. Of several reported outcomes only the latest has a part,
-// and of several undos the one that arrived first. An expected outcome has none if an outcome was
-// reported. Statements about another heuristic than the one that answered have no part.
+// and of several undos the one that arrived first. An expected outcome has no part if an outcome
+// was reported, and a statement about a heuristic that did not answer has no part.
 func (a *Answer) Parts() (all []ArmPart) {
 	left := 1. // for what comes next
 	add := func(s *Statement, value, trust, share float64) {
@@ -141,7 +141,7 @@ func (a *Answer) known() (k known) {
 }
 
 // Outcome returns the reported outcome that counts for the arm: the latest one that is neither
-// withdrawn nor by a forgotten source. It is nil if there is none.
+// withdrawn nor by a forgotten source. It is nil if no outcome counts.
 func (a *Answer) Outcome() *Statement { return a.known().outcome }
 
 // partsOf returns the part of each judgement in all judgements. A person has a part by the greatest
@@ -166,9 +166,9 @@ func partsOf(judged []*Statement) []float64 {
 	return parts
 }
 
-// Worth returns what the answer was worth, in [-1, 1], by which channels that is known, and whether
-// anything is. The channel is the one with the greatest part. Several with equal parts are in the
-// order of their names, joined by commas. An answer that took another one back is worth nothing.
+// Worth returns what the answer was worth, in [-1, 1], the channel that showed it, and whether any
+// statement counts. The channel is the one with the greatest part. Several with equal parts are in
+// the order of their names, joined by commas. An answer that took another one back is worth 0.
 func (a *Answer) Worth() (value float64, channel string, known bool) {
 	if len(a.Undoes) > 0 {
 		return 0, "", false
@@ -193,8 +193,8 @@ func (a *Answer) Worth() (value float64, channel string, known bool) {
 }
 
 // ForArm returns what counts for the arm: the parts with a share. If a fallback answered, no
-// statement about its answer counts for the arm. If that was because the arm's model gave an answer
-// of no use, this failure counts. If the model was unavailable, nothing counts.
+// statement about its answer counts for the arm. If that was because the arm's model gave an
+// unusable answer, this failure counts. If the model was unavailable, no statement counts.
 func (a *Answer) ForArm() (parts []ArmPart) {
 	switch {
 	case a.Choice == nil || len(a.Undoes) > 0:

@@ -11,8 +11,8 @@ import (
 // concurrently.
 type Reception struct {
 	Praise, Complaint Sum // judgements and outcomes that hold
-	// The implicit signals; nil if there was none. Undo is the first one of a person who is not
-	// forgotten, if there is one.
+	// The implicit signals; nil if there was no such signal. Undo is the first undo by a person who
+	// is not forgotten.
 	Undo, Expected, Ignored, Silence *Statement
 
 	of  string      // the heuristic
@@ -79,7 +79,7 @@ func (r *Reception) at(how How) **Statement {
 	}
 }
 
-// Of returns the implicit signal of a kind, nil if there is none.
+// Of returns the implicit signal of a kind, or nil.
 func (r *Reception) Of(how How) *Statement {
 	if at := r.at(how); at != nil {
 		return *at
@@ -87,8 +87,8 @@ func (r *Reception) Of(how How) *Statement {
 	return nil
 }
 
-// sign is 1 for a positive signal, -1 for a negative one, and 0 for one that is worth nothing, or
-// if there is none.
+// sign is 1 for a positive signal, -1 for a negative one, and 0 for a signal without worth or no
+// signal.
 func (s *Statement) sign() int {
 	switch {
 	case s == nil || s.Worth == 0:
@@ -113,8 +113,9 @@ func (r *Reception) Known() bool {
 	return r.Observed() || r.Silence != nil || r.Praise.N+r.Complaint.N > 0
 }
 
-// Implicit returns the implicit signal that counts, "" if none does: see the table of the package.
-// If independent, judgements change nothing, as the Learning Strategy Interface design has it.
+// Implicit returns the implicit signal that counts, or "" if no signal counts: see the table of the
+// package. If independent, judgements do not displace it, because the Learning Strategy Interface
+// design counts both.
 func (r *Reception) Implicit(independent bool) (how How) {
 	praised, blamed := r.Praise.N > 0 && !independent, r.Complaint.N > 0 && !independent
 	for _, h := range implicit {
@@ -164,7 +165,7 @@ func (r *Reception) Fate(independent bool) int {
 // Agreement returns what an answer of the model is worth for a heuristic that was compared with it
 // and that the model had not seen. Negative worth speaks against the heuristic. An accepted answer
 // is worth agreement for a heuristic that agrees. An accepted or rejected answer is worth
-// disagreement against one that does not, because complaints about what others say must not help a
+// disagreement against one that does not, because complaints about other answers must not help a
 // heuristic.
 func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement float64) float64 {
 	how := r.Implicit(independent)
@@ -180,7 +181,7 @@ func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement 
 		return -disagreement * share
 	case agrees && fate > 0:
 		return agreement * share
-	case agrees && fate < 0: // the heuristic would have said the same
+	case agrees && fate < 0: // the heuristic would have given the same answer
 		worth := r.Complaint.Weight
 		if sign < 0 {
 			worth -= r.Of(how).Worth
@@ -227,8 +228,8 @@ type AgreementPart struct {
 
 // AgreementParts divides what [Reception.Agreement] returns among the sources whose statements make
 // it so, each at most once, because it is their evidence. In the order in which they were made,
-// statements have the part that they would be worth alone, until nothing is left. The part of a
-// forgotten source is left out.
+// statements have the part that they would be worth alone, until the worth is used up. The part of
+// a forgotten source is left out.
 func (r *Reception) AgreementParts(
 	agrees, independent bool, agreement, disagreement float64,
 ) (parts []AgreementPart) {
@@ -257,7 +258,7 @@ func (r *Reception) AgreementParts(
 }
 
 // alone returns how much a statement makes an answer worth for a heuristic that was compared with
-// it, if nothing else was stated. how is the implicit signal that counts.
+// it, if it were the only statement. how is the implicit signal that counts.
 func (r *Reception) alone(s *Statement, how How, agrees, accepted bool, full float64) float64 {
 	judges, signal, sign := s.stated() && s.counts(), s == r.Of(how), r.Sign(how)
 	praises, complains := judges && s.Worth > 0, judges && s.Worth < 0

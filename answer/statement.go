@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Target says what of an answer is meant. "" means all of it.
+// A Target is the part of an answer that a statement is about. "" means the whole answer.
 type Target string
 
 // The targets.
@@ -25,12 +25,12 @@ func (t Target) Valid() bool { return t == "" || t == TargetRule || t == TargetR
 // overlaps reports whether a statement about one target replaces a statement about the other.
 func (t Target) overlaps(o Target) bool { return t == o || t == "" || o == "" }
 
-// A SourceKind says what sort of source makes a statement.
+// A SourceKind is the kind of source that makes a statement, for example a person or a tool.
 type SourceKind string
 
 // The kinds of sources.
 const (
-	Unknown    SourceKind = ""           // the host did not say
+	Unknown    SourceKind = ""           // the host did not set it
 	Person     SourceKind = "person"     // somebody who uses, reviews or operates the agent
 	Instrument SourceKind = "instrument" // a machine that the host names: CI, a test suite, a payment
 )
@@ -51,7 +51,7 @@ func KindOf(source string, instruments []string) SourceKind {
 // Valid reports whether the kind is one of the above.
 func (k SourceKind) Valid() bool { return k == Unknown || k == Person || k == Instrument }
 
-// A How says how a statement came about.
+// A How is the way in which a statement came about, for example by silence.
 type How string
 
 // The ways in which statements come about. A judgement and an outcome are stated; the others are
@@ -62,7 +62,7 @@ const (
 	Undo     How = "undo"     // a command took the answer back
 	Expected How = "expected" // a message showed an outcome that was waited for
 	Ignored  How = "ignored"  // the user went on without a word
-	Silence  How = "silence"  // nothing was stated in time
+	Silence  How = "silence"  // no reaction came in time
 )
 
 // implicit are the implicit signals. Of equally strong ones the first counts.
@@ -91,7 +91,8 @@ type Statement struct {
 	Withdrawn bool      `json:"withdrawn,omitempty"`
 	At        time.Time `json:"at"`
 	Message   string    `json:"message,omitempty"` // the id of the message that took the answer back
-	// Success says whether a task succeeded, of an outcome. nil: it does not say.
+	// Success reports whether the task of an outcome succeeded; nil if the outcome does not report
+	// it.
 	Success *bool  `json:"success,omitempty"`
 	Spent   *Spent `json:"spent,omitempty"` // of an outcome
 
@@ -100,7 +101,7 @@ type Statement struct {
 	Worth float64 `json:"worth,omitempty"`
 	// About is the target of the strategy's signal, if it differs from Target.
 	About Target `json:"about,omitempty"`
-	// Credit is the observation that it made in the heuristic's evidence. nil: none.
+	// Credit is the observation that it made in the heuristic's evidence. nil: no observation.
 	Credit *Credit `json:"credit,omitempty"`
 	// Kept are the observations of statements that this one replaced while the heuristic was
 	// locked, or had another wording. They still count, until the source states something else.
@@ -108,7 +109,7 @@ type Statement struct {
 
 	// ID is set by package strategy for an outcome, and by package learning for a signal that the
 	// host made. Statements with different IDs do not replace each other. Sure is the confidence of
-	// an outcome, times its share if package strategy was told it by itself, in (0, 1]; 0 means 1.
+	// an outcome, times its share if package strategy received it directly, in (0, 1]; 0 means 1.
 	ID   string  `json:"id,omitempty"`
 	Sure float64 `json:"sure,omitempty"`
 }
@@ -116,7 +117,7 @@ type Statement struct {
 // Forgotten reports whether the source was forgotten since. Such a statement does not count.
 func (s *Statement) Forgotten() bool { return s.Named && s.By == "" }
 
-// weight returns the weight, 1 if none is set.
+// weight returns the weight, or 1 if it is not set.
 func (s *Statement) weight() float64 { return cmp.Or(s.Weight, 1) }
 
 // Scored returns the value of a mark on a scale of as many points, evenly spaced over [-1, 1]: of
@@ -203,7 +204,7 @@ const (
 	MaxUndos  = 41  // undos of different people
 )
 
-// A Disposition says what [Answer.Say] did with a statement.
+// A Disposition is what [Answer.Say] did with a statement.
 type Disposition string
 
 // The dispositions.
@@ -214,9 +215,9 @@ const (
 	Refused  Disposition = "refused"  // there is no room, or the answer was taken back already
 )
 
-// Say adds a statement, and returns it as it is on the record: a new one, or for Repeated the one
-// that is there. It also returns the statements that had to go: those that this one replaces, and
-// one that made room. The caller takes back what they had counted.
+// Say adds a statement, and returns the recorded statement: a new one, or for Repeated the one that
+// is there. It also returns the removed statements: those that this one replaces, and one that made
+// room. The caller takes back what they had counted.
 func (a *Answer) Say(s Statement) (on Statement, gone []Statement, effect Disposition) {
 	s.Named = s.By != ""
 	for i := range a.Statements {
@@ -287,9 +288,9 @@ func (s *Statement) same(o *Statement) bool {
 func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // room returns the place of the statement that has to go to make room for another one, -1 if there
-// is room, and false if there is none. A withdrawn statement goes first, and then the oldest one of
-// the source with the most statements, so that no source takes the places of others. A statement
-// that counts never goes for one that takes back nothing.
+// is room, and false if no statement may go. A withdrawn statement goes first, and then the oldest
+// one of the source with the most statements, so that no source takes the places of others. A
+// statement that counts is never removed for one that takes no statement back.
 func room(all []Statement, s *Statement) (place int, ok bool) {
 	if s.How == Undo {
 		n := 0
@@ -335,7 +336,7 @@ func room(all []Statement, s *Statement) (place int, ok bool) {
 	return place, true
 }
 
-// Edit changes the statement of a number. It does nothing if the statement is gone.
+// Edit changes the statement of a number. It has no effect if the statement was removed.
 func (a *Answer) Edit(n uint64, change func(*Statement)) {
 	if i := slices.IndexFunc(a.Statements, func(s Statement) bool { return s.N == n }); i >= 0 {
 		a.Statements = slices.Clone(a.Statements)

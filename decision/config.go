@@ -34,9 +34,9 @@ type Config struct {
 	// limits of the kind are a day and 100,000 answers. nil: no traces, so [Decider.Feedback] finds
 	// no answer.
 	Store store.Store
-	// Redact changes each text of a trace before it is stored, to leave out what must not be kept.
-	// It must be safe for concurrent use. nil changes nothing. It does not change what the model is
-	// sent, nor the result. An [Extractor] works with the changed texts.
+	// Redact changes each text of a trace before it is stored, to leave out what must not be kept. It
+	// must be safe for concurrent use. nil leaves texts as they are. What the model is sent and the
+	// result stay unchanged. An [Extractor] works with the changed texts.
 	Redact func(string) string
 
 	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and
@@ -48,8 +48,8 @@ type Config struct {
 	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before
 	// its own. Goals of a request replace them.
 	Goals map[string][]string
-	// Persona says who the model is, in a sentence or more. It begins the system prompt. "" means
-	// "You are an assistant.", or nothing where Prompts.System is set.
+	// Persona describes the model to itself, in a sentence or more, at the start of the system
+	// prompt. "" means "You are an assistant.", or no persona if Prompts.System is set.
 	Persona string
 	// Prompts are the texts around what is shown to the model.
 	Prompts Prompts
@@ -57,13 +57,13 @@ type Config struct {
 	// 2,000. Other texts are cut at [prompt.DefaultMax].
 	MaxText int
 
-	// Withhold is the probability that a prompt withholds the candidates below the threshold, in
-	// [0, 1]. It is drawn for each event, from Seed and the EventID. The model's answer is then
-	// compared with them: see [Result].Compared. This is how a heuristic earns its first trust. nil
-	// means 1. At 0 all are shown and none is compared.
+	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0,
+	// 1]. It is drawn for each event, from Seed and the EventID. The model's answer is then compared
+	// with them: see [Result].Compared. This is how a heuristic earns its first trust. nil means 1.
+	// At 0, all candidates are shown and their agreement is not measured.
 	Withhold *float64
 
-	// Prediction says how the model is asked for the probability that its answer succeeds. The
+	// Prediction selects how the model is asked for the probability that its answer succeeds. The
 	// default is not to ask.
 	Prediction PredictionMode
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
@@ -84,8 +84,8 @@ type Config struct {
 	// and Convergence. nil means [heed.Trigrams], which suits short, fixed texts. For free text set
 	// a [heed.Embedder], or [SameMeaning].
 	Similarity heed.Similarity
-	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means
-	// 0.75. The right value depends on Similarity.
+	// SimilarityThreshold is the least similarity of two texts that count as the same, in (0, 1]. 0
+	// means 0.75. The right value depends on Similarity.
 	SimilarityThreshold float64
 
 	// Now is the clock. nil means time.Now.
@@ -95,7 +95,7 @@ type Config struct {
 	Seed rand.Source
 	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
-	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a
+	// Observer is called for each decision ([heed.Decided]) and each failure of a model or a
 	// similarity ([heed.Failed]).
 	Observer heed.Observer
 
@@ -106,7 +106,8 @@ type Config struct {
 // reach each rule alone by others.
 type tuning struct {
 	// MaxCandidates is how many candidates a prompt shows: the first ones, in random order. The
-	// default is the design's 3. NoCandidates shows none, as [Request].ShowNone does for one request.
+	// default is the design's 3. NoCandidates shows no candidate, as [Request].ShowNone does for one
+	// request.
 	MaxCandidates int
 	NoCandidates  bool
 	// NoSimilarity compares no answers, because the design does not.
@@ -117,14 +118,14 @@ type tuning struct {
 // outside of [0, 1] is taken as ½.
 const ceiling = 0.8
 
-// A PredictionMode says how a model is asked how probable it is that its answer succeeds.
+// A PredictionMode selects how a model is asked how probable it is that its answer succeeds.
 type PredictionMode string
 
 // The modes.
 const (
 	NoPrediction PredictionMode = ""            // it is not asked
 	SecondCall   PredictionMode = "second_call" // it is asked about its answer, in a separate call
-	// it is asked to end its answer with a line that says so; the line is taken out
+	// it is asked to end its answer with a line for it; the line is taken out
 	SameCall PredictionMode = "same_call"
 )
 
@@ -189,8 +190,8 @@ const (
 )
 
 // SpecConfig returns the configuration of the Decision Strategy Interface design: a second call for
-// the prediction, the design's words around an event, all candidates shown, and nothing compared.
-// The design does not give the texts of the system prompt and of the prediction; those are the
+// the prediction, the design's words around an event, all candidates shown, and no comparison. The
+// design does not give the texts of the system prompt and of the prediction; those are the
 // defaults.
 func SpecConfig() Config {
 	return Config{

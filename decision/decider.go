@@ -127,8 +127,8 @@ const (
 	forWithholding
 )
 
-// keepTimeout bounds the commit of a trace. The caller's context does not end it, as the answer is
-// there and needs its trace.
+// keepTimeout bounds the commit of a trace. The caller's context does not end it, because the
+// answer exists and needs its trace.
 const keepTimeout = 5 * time.Second
 
 // keep stores the trace of an answer.
@@ -158,9 +158,10 @@ func (u *Urgency) threshold(base, bias, urgency float64) float64 {
 	return min(max(t, minThreshold), maxThreshold)
 }
 
-// Trusted returns the answer of a trusted heuristic and true, or false if none answers. Its path is
-// [Heuristic]. It stores nothing and calls no code of the host, and the same request always gives
-// the same result. An invalid request gives false, and [Decider.Ask] returns its fault.
+// Trusted returns the answer of a trusted heuristic and true, or false if no heuristic answers. The
+// path is [Heuristic]. Trusted does not write to the store or call the host's code, and the same
+// request always gives the same result. An invalid request gives false, and [Decider.Ask] returns
+// the error.
 //
 // To keep a heuristic from answering, call Trusted again without this candidate.
 func (d *Decider) Trusted(r Request) (Result, bool) {
@@ -210,7 +211,7 @@ func (d *Decider) pick(r *Request, res *Result) *Candidate {
 }
 
 // draw draws one of the candidates that reach the threshold, by similarity, or by confidence if
-// none has a similarity.
+// similarities are missing.
 func (d *Decider) draw(r *Request, from []Candidate, threshold float64) *Candidate {
 	similar := slices.ContainsFunc(from, func(c Candidate) bool { return c.Similarity > 0 })
 	weights, total := make([]float64, len(from)), 0.
@@ -254,8 +255,8 @@ func singular(from []Candidate, threshold float64) *Candidate {
 	return only
 }
 
-// Urgency configures how the urgency of an event changes a decision. The zero value changes
-// nothing.
+// Urgency configures how the urgency of an event changes a decision. The zero value ignores
+// urgency.
 type Urgency struct {
 	// Reduction lowers the threshold of the most urgent event by this much, in [0, 1]. A heuristic
 	// needs a confidence of clamp(threshold + bias - urgency·Reduction, 0.30, 0.95).
@@ -273,7 +274,7 @@ type Urgency struct {
 // an event that is not urgent. The design calls both high and gives no value.
 const singularFit = 0.9
 
-// A Tier says how urgent an event is. It is empty where no tiers are configured.
+// A Tier is the urgency of an event. It is empty where no tiers are configured.
 type Tier string
 
 // The tiers. In each of them a candidate has to reach the threshold.

@@ -13,9 +13,10 @@ import (
 // request or keep its slices and maps. It must accept a request without candidates. Package
 // decisiontest has the suite for this contract.
 type Strategy interface {
-	// Decide answers an event, or says why it does not. A failing model is no error: see [Fallback]
-	// and [Rejected]. An invalid request is a [*heed.InputError]. A context that is done on entry
-	// gives its error. Any other error comes with a result that the host may use.
+	// Decide answers an event, or returns the [Reason] why it does not. A failing model is no error:
+	// see [Fallback] and [Rejected]. An invalid request is a [*heed.InputError]. If the context is
+	// done on entry, its error is returned. Any other error comes with a result that the host may
+	// use.
 	Decide(ctx context.Context, r Request) (Result, error)
 }
 
@@ -30,13 +31,13 @@ const (
 	Rejected  Path = "rejected"  // no model was asked
 )
 
-// A Reason says why there is no answer.
+// A Reason is the cause of a missing answer, for example a model that is unavailable.
 type Reason string
 
 // The reasons of [Rejected] and of [Fallback]. LLMBusy, LLMStopped and LLMTimeout are reasons
 // of both: of Rejected if the model was not called.
 const (
-	LLMUnavailable Reason = "llm_unavailable" // there is no model, or none that works at present
+	LLMUnavailable Reason = "llm_unavailable" // there is no model, or it does not work at present
 	NotImmediate   Reason = "not_immediate"   // the event can wait
 	LLMBusy        Reason = "llm_busy"        // no place became free: see [ErrBusy]
 
@@ -46,20 +47,20 @@ const (
 	LLMStopped    Reason = "llm_stopped"     // the caller cancelled the context
 )
 
-// ErrBusy reports that a model was not asked, because no place of [Config].MaxInFlight became free
-// within [Config].Timeout, or before the caller's context ended. Ask again later, raise
-// MaxInFlight, or add a process. It says nothing about the model. It is also the error if calls
-// that were given up hold all places.
+// ErrBusy reports that a model was not asked, because all [Config].MaxInFlight places stayed taken
+// for [Config].Timeout, or before the caller's context ended. Ask again later, raise MaxInFlight,
+// or add a process. It is not a failure of the model. It is also the error if calls that were given
+// up hold all places.
 var ErrBusy = errors.New("the model was not asked, because no place of MaxInFlight became free")
 
 // A Result is a decision.
 type Result struct {
 	Path Path
-	// Reason says why there is no answer. It is empty where there is one.
+	// Reason is why there is no answer. It is empty if there is an answer.
 	Reason Reason
 	// Text is the answer: the heuristic's action, or the model's text.
 	Text string
-	// Cut says that the model's text ends too early, at [Config].MaxTokens or where the model can
+	// Cut reports that the model's text ends too early, at [Config].MaxTokens or where the model can
 	// hold no more. The text is an answer all the same, but it is compared with no candidate.
 	Cut bool
 	// ResponseID names the answer; a [Reaction] refers to it. It is empty without an answer, and
@@ -75,10 +76,11 @@ type Result struct {
 	// where a heuristic answered. It is nil where the model answered and was not asked for a
 	// prediction: see [Config].Prediction.
 	Prediction *Prediction
-	// PredictionFault says what was wrong with the model's prediction.
+	// PredictionFault describes what was wrong with the model's prediction, for example a number
+	// outside of [0, 1].
 	PredictionFault string
-	// Thoughts are what the model told of its thinking. They are in no other field, in no trace and
-	// in no comparison.
+	// Thoughts is the thinking that the model returned with its answer. No other field, trace or
+	// comparison contains it.
 	Thoughts string
 	// System and Prompt are the whole prompt as it was sent for the answer. They are empty where no
 	// model was asked. A conversation that the host puts before it is not in it. Only package
@@ -91,18 +93,18 @@ type Result struct {
 	Tier    Tier
 	// ShownIDs are the heuristics in the prompt, in the prompt's order.
 	ShownIDs []string
-	// Convergence are the candidates that say what the model said, the most similar first. They
-	// earn nothing by it.
+	// Convergence lists the candidates whose text is similar to the model's answer, the most similar
+	// first. They earn no credit by it.
 	Convergence []Convergence
 	// Compared are the candidates that were withheld from the prompt, in the request's order,
-	// compared with the model's answer. Agreement is evidence, because the model did not know them:
-	// pass them on to package learning. One agrees if its similarity is at least
+	// compared with the model's answer. Agreement is evidence, because the model had not seen them:
+	// pass them on to package learning. A candidate agrees if its similarity is at least
 	// [Config].SimilarityThreshold. See [Config].Withhold.
 	Compared []answer.Comparison
-	// Told are the candidates that were withheld, but that the prompt or [Request].Told says all
-	// the same. So they are not in Compared.
+	// Told are the candidates that were withheld, but whose text the prompt or [Request].Told
+	// contains all the same. They are not in Compared, because their agreement would not be evidence.
 	Told []string
-	// LLM is the name of the model, as it told.
+	// LLM is the name of the model, as the provider returned it.
 	LLM string
 	// Calls is how many calls of the model the decision took, including calls of [SameMeaning].
 	// Tokens are as the model counts them.
@@ -124,7 +126,7 @@ func (r Result) Predicted() *float64 {
 	return clone(&r.Prediction.Success)
 }
 
-// A Convergence is a candidate that says what the model said.
+// A Convergence is a candidate whose text is similar to the model's answer.
 type Convergence struct {
 	HeuristicID string
 	Similarity  float64 // of its action and the model's answer, in [0, 1]
@@ -140,8 +142,8 @@ type Prediction struct {
 // An LLM is a language model.
 //
 // Generate must be safe for concurrent use by multiple goroutines, and should return soon after its
-// context is done. It returns an error if there is no answer; an empty text counts as none. Package
-// llmtest has the suite for this contract, and a scripted model for tests.
+// context is done. It returns an error if there is no answer; an empty text counts as no answer.
+// Package llmtest has the suite for this contract, and a scripted model for tests.
 type LLM interface {
 	Generate(ctx context.Context, r LLMRequest) (LLMResponse, error)
 }
@@ -170,14 +172,14 @@ type LLMRequest struct {
 // An LLMResponse is an answer.
 type LLMResponse struct {
 	Text string
-	// Thoughts are what the model told of its thinking, where the provider tells it apart from the
-	// answer. Thoughts within Text, in tags as <think>, need not be separated, because the
-	// caller of the model does that.
+	// Thoughts is the model's thinking, if the provider returns it apart from the answer. Thoughts
+	// within Text, in tags as <think>, need not be separated, because the caller of the model does
+	// that.
 	Thoughts string
 	Model    string // the model that answered
-	// Cut says that Text ends too early: at the request's MaxTokens, or because the model can hold
-	// no more. Of a request for JSON it is no answer.
+	// Cut reports that Text ends too early: at the request's MaxTokens, or because the model can hold
+	// no more. If the request asked for JSON, a cut text is not an answer.
 	Cut bool
-	// Tokens as counted by the provider. 0 where it does not tell.
+	// Tokens as counted by the provider. 0 if the provider does not report them.
 	InputTokens, OutputTokens int
 }

@@ -12,13 +12,12 @@
 //
 // and no model is called then. Otherwise the model is asked, if there is one and the event can't
 // wait. A prompt shows at most a few candidates in random order, by their condition and action
-// alone, and says that they may be ignored. Scores are not shown, as the model would lean on them.
-// With [AlwaysLLM] a heuristic never answers.
+// alone, and states that they may be ignored. Scores are not shown, because the model would lean on
+// them. With [AlwaysLLM] a heuristic never answers.
 //
 // Candidates below the threshold are withheld from the prompt ([Config].Withhold). The model's
-// answer is then compared with what they would have said ([Result].Compared). The model did not
-// know them, so its agreement is evidence, and a new heuristic can earn trust before it answers
-// anybody.
+// answer is then compared with their texts ([Result].Compared). Because the model had not seen
+// them, its agreement is evidence, and a new heuristic can earn trust before it answers a user.
 //
 // A model may be asked how probable it is that its answer succeeds ([Config].Prediction). It is
 // believed up to a ceiling. Thoughts of a reasoning model are in [Result].Thoughts alone.
@@ -28,7 +27,7 @@
 // texts are compared. Each call of a model has its own goroutine, which ends with the call. Of
 // calls that ignore their context, at most [Config].MaxInFlight stay.
 //
-// Candidates, their confidences and the goals come with each request. Nothing is cached, so what
+// Candidates, their confidences and the goals come with each request. They are not cached, so what
 // was learned counts at once. Texts from outside enter a prompt through package prompt only.
 //
 // # In parts
@@ -37,7 +36,7 @@
 // the answer with its own records, uses the parts of one Decider instead:
 //
 //   - [Decider.Trusted] returns the answer of a trusted heuristic, if there is one.
-//   - [Decider.Ask] returns what to ask a model, as a value.
+//   - [Decider.Ask] returns the question for a model.
 //   - [Decider.Reply] asks any model, or takes an answer that is already there.
 //   - [Decider.TraceIn] adds the trace to a step of the host's ([store.Do]).
 //   - [Decider.Notify] notifies the observer.
@@ -50,11 +49,11 @@
 //   - [Decider.Feedback] returns the heuristic that earns a reaction, and the reaction as a
 //     statement. Package learning counts it, and [answer.Factors] weigh it.
 //   - [Extractor.Extract] has the model write a new heuristic from an answer that was praised.
-//   - [Result].Compared says which withheld candidates the model agreed with. Pass them on in
+//   - [Result].Compared lists which withheld candidates the model agreed with. Pass them on in
 //     learning.Fire.
 //   - A request without candidates asks the model about a heuristic's situation without showing the
-//     heuristic. While nothing else is to be done, a host may compare the two: see the example
-//     SleepCycle of [Decider.Decide].
+//     heuristic. While a host is idle, it may compare the two: see the example SleepCycle of
+//     [Decider.Decide].
 //   - An [Experiment] runs strategies side by side on the same traffic, split or in shadow.
 //
 // # What a host implements

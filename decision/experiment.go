@@ -63,9 +63,9 @@ func (c ExperimentConfig) validate() error {
 
 // An Experiment is a [Strategy] that runs strategies side by side on the same traffic. Decide
 // splits requests among them, and Shadow has them decide about requests that another one has
-// answered. [Result].Variant names the variant that decided, and the [Credit] of a reaction has the
-// name, too. An Experiment counts nothing, because only the host knows what success is: package
-// strategy/best decides between arms by their outcomes.
+// answered. [Result].Variant names the variant that decided, and the [Credit] of a reaction
+// contains the name, too. An Experiment counts nothing, because only the host knows what success
+// is: package strategy/best decides between arms by their outcomes.
 //
 // An Experiment is safe for concurrent use by multiple goroutines.
 type Experiment struct {
@@ -152,9 +152,9 @@ type ShadowResult struct {
 
 // Shadow has every variant decide about a request, except the one that answered it, and returns
 // their decisions in the order of the variants. The host compares them with the answer. Call Shadow
-// after the answer was sent, in a goroutine with a deadline if nothing may wait for it, because
-// each variant may ask a model. Give a variant that only decides in shadow no store: its traces
-// would be of answers that no person has seen.
+// after the answer was sent, in a goroutine with a deadline if the request must not wait for it,
+// because each variant may ask a model. Give a variant that only decides in shadow no store: its
+// traces would be of answers that no person has seen.
 func (e *Experiment) Shadow(ctx context.Context, r Request, answered Result) []ShadowResult {
 	var all []ShadowResult
 	for i := range e.cfg.Variants {

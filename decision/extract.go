@@ -46,16 +46,16 @@ type ExtractorConfig struct {
 	// Store has the traces of the strategies. It must be set.
 	Store store.Store
 	// Nearest returns the heuristic that is most like one with this condition and message, of
-	// whatever confidence, and their similarity in [0, 1]. An empty id says that there is none. A
-	// heuristic with the same condition and contrary advice must not count as similar, as it would
-	// earn the praise of its opposite. Nearest must be safe for concurrent use. nil: nothing is a
-	// duplicate.
+	// whatever confidence, and their similarity in [0, 1]. An empty id means that no heuristic is
+	// similar. A heuristic with the same condition and contrary advice must not count as similar,
+	// because it would earn the praise of its opposite. Nearest must be safe for concurrent use. nil:
+	// no heuristic is a duplicate.
 	Nearest func(ctx context.Context, condition, message string) (heuristicID string,
 		similarity float64, err error)
-	// Now is the clock of what Observer is told. nil means time.Now.
+	// Now is the clock for the times that Observer receives. nil means time.Now.
 	Now func() time.Time
-	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as
-	// a refusal.
+	// Observer is called for each failure of the model ([heed.Failed]), which the extraction returns
+	// as a refusal.
 	Observer heed.Observer
 }
 
@@ -105,11 +105,11 @@ func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) 
 type Extraction struct {
 	// New is a heuristic to store, or nil.
 	New *Extracted
-	// ReinforcedID is the heuristic that says the same already, and Similarity how alike they are.
-	// Give it the praise too, unless it had the credit of the answer.
+	// ReinforcedID is the existing heuristic with the same advice, and Similarity how alike the two
+	// are. Give it the praise too, unless it had the credit of the answer.
 	ReinforcedID string
 	Similarity   float64
-	// Refused says why there is neither.
+	// Refused is the reason why there is neither.
 	Refused string
 }
 
@@ -129,8 +129,8 @@ type Extracted struct {
 // the quality gate: 10 to 50 words in the condition and in the message, and a type of suggest,
 // remind or warn. A heuristic whose similarity to one of the host's is at least 0.75 is that one. A
 // failing model is a refusal and no error. Extract asks again when it is called again for the same
-// answer; the host can tell by [Extracted].ResponseID. An answer without a trace is
-// [heed.ErrNotFound].
+// answer; the host recognises the repetition by [Extracted].ResponseID. An answer without a trace
+// is [heed.ErrNotFound].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
 	kept, err := getTrace(ctx, e.cfg.Store, responseID)
 	t := kept.Value

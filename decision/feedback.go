@@ -38,8 +38,7 @@ func Score(mark, points int) float64 {
 
 // A Credit is a [Reaction] together with the answer that it is about.
 type Credit struct {
-	// Statement is the reaction as a record of an answer takes it: see [answer.Answer.Say]. It is
-	// about HeuristicID.
+	// Statement returns the reaction as a statement for [answer.Answer.Say]. It is about HeuristicID.
 	Statement   answer.Statement
 	HeuristicID string // the heuristic that answered; empty if the model did
 	EventID     string // package learning finds the answer by it

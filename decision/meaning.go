@@ -14,10 +14,10 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// SameMeaning is a [heed.Similarity] that asks a model which texts say the same in other words: 1
-// if so, and 0 if not. It is for [Config].Similarity, where answers are free text. Each comparison
-// is one call of the model, for at most 20 texts of at most 4,000 characters. A reply that is not
-// clear for each text is an error, and nothing counts then.
+// SameMeaning is a [heed.Similarity] that asks a model which texts have the same meaning in other
+// words: 1 if so, and 0 if not. It is for [Config].Similarity, where answers are free text. Each
+// comparison is one call of the model, for at most 20 texts of at most 4,000 characters. If the
+// reply is not clear for each text, Similar returns an error and no similarity.
 //
 // A [Decider] compares only the first 20 candidates that the prompt withheld, and leaves out longer
 // ones. It calls the model once for an answer, and once more for each candidate that the prompt
@@ -44,8 +44,8 @@ func (s *sameMeaning) fitting(candidates []Candidate) (some []Candidate) {
 	return some
 }
 
-// Similar implements [heed.Similarity]. Equal texts are the same, and an empty one says nothing, so
-// the model is not asked about those.
+// Similar implements [heed.Similarity]. Equal texts are the same, and an empty text is like no
+// other, so the model is not asked about those.
 func (s *sameMeaning) Similar(ctx context.Context, text string, others []string) ([]float64,
 	error) {
 	switch {

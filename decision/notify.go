@@ -13,7 +13,7 @@ type failure struct {
 	err  error
 }
 
-// modelFailed is what the observer is told if there is no answer.
+// modelFailed is the failure that the observer receives if there is no answer.
 const modelFailed = "model"
 
 func (res *Result) fail(what string, err error) {

@@ -52,7 +52,7 @@ func (o *object) field(name string) (f *field, n int) {
 }
 
 // findObjects returns the objects of a reply in which one of the names is a number, a text or an
-// object, and whether one of them was malformed. Objects may stand anywhere in the text but in
+// object, and whether one of them was malformed. Objects may be anywhere in the text except in
 // thoughts, also within other objects, but not within one that is found.
 //
 // Objects are JSON with the faults of models: single quotes, names without quotes, comments, a
@@ -98,7 +98,7 @@ func (o *object) find(names []string) (found []*object) {
 	return found
 }
 
-// A state says how reading a value ended.
+// A state is how reading a value ended.
 type state uint8
 
 const (
@@ -107,7 +107,7 @@ const (
 	broken       // the value can't be read
 )
 
-// A reader reads values from a text. It stands behind the last value, or on what is broken.
+// A reader reads values from a text. Its position is behind the last value, or on what is broken.
 type reader struct {
 	text string
 	at   int
@@ -139,7 +139,7 @@ func (r *reader) skip(to string) {
 	r.at = len(r.text) - len(rest)
 }
 
-// object reads an object; the reader stands on its brace.
+// object reads an object; the reader is at its brace.
 func (r *reader) object(depth int) (*object, state) {
 	r.at++
 	o := &object{}
@@ -220,8 +220,8 @@ func (r *reader) value(f *field, depth int) (s state) {
 	}
 }
 
-// scalar reads a number or a literal. If the text ends with it, it counts as cut off, as it might
-// go on.
+// scalar reads a number or a literal. If the text ends with it, it counts as cut off, because it
+// might go on.
 func (r *reader) scalar(f *field) state {
 	rest := r.text[r.at:]
 	n := strings.IndexAny(rest, ",}]\n")
@@ -245,7 +245,7 @@ func (r *reader) scalar(f *field) state {
 	return whole
 }
 
-// array reads an array and keeps its objects, as fields of one object.
+// array reads an array and keeps its objects like the fields of one object.
 func (r *reader) array(f *field, depth int) state {
 	if depth == maxDepth {
 		return broken

@@ -44,7 +44,7 @@ func (c *Config) takePrediction(res *Result) {
 	}
 }
 
-// predicts reports whether an object is a prediction, with at least one number, and nothing else.
+// predicts reports whether an object is a prediction, with at least one number and no other field.
 func (o *object) predicts() bool {
 	for i := range o.fields {
 		if name := o.fields[i].name; name != "success" && name != "confidence" {
@@ -57,8 +57,8 @@ func (o *object) predicts() bool {
 }
 
 // parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers
-// "success" and "confidence". Prose, code fences, thoughts and other objects may stand around it.
-// It forgives the common faults of JSON from models, and reads a number in quotes.
+// "success" and "confidence". Prose, code fences, thoughts and other objects may surround it. It
+// forgives the common faults of JSON from models, and reads a number in quotes.
 //
 // It refuses everything else that it would have to guess: a number outside of [0, 1], also as a
 // percentage; a field that is there twice; objects that differ or are malformed; a number at which

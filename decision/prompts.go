@@ -18,7 +18,7 @@ func (c *Config) system(r *Request, goals []string) string {
 	return strings.TrimSpace(own) + briefing + bullets(goalsHeading, goals)
 }
 
-// bullets returns goals as a list under a heading, and nothing where there are none.
+// bullets returns goals as a list under a heading, and "" without goals.
 func bullets(heading string, goals []string) string {
 	if len(goals) == 0 {
 		return ""
@@ -31,8 +31,7 @@ func bullets(heading string, goals []string) string {
 	return b.String()
 }
 
-// ask returns what the model is asked about an event, with the candidates in the order in which
-// they stand.
+// ask returns what the model is asked about an event, with the candidates in their order.
 func (c *Config) ask(r *Request, shown []Candidate) string {
 	var after []string
 	if len(shown) > 0 {
@@ -47,7 +46,8 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 	return strings.Join(append([]string{c.happened(r, len(after) == 0)}, after...), "\n\n")
 }
 
-// happened returns what happened, as the prompt begins with it. alone says that nothing follows.
+// happened returns the beginning of the prompt: what happened. alone reports that this is the whole
+// prompt.
 func (c *Config) happened(r *Request, alone bool) string {
 	titled, code := c.Prompts.Event != "", r.Code
 	if c.Prompts.Bare && prompt.Check(r.Text) != nil {
@@ -65,7 +65,7 @@ func (c *Config) happened(r *Request, alone bool) string {
 	}
 }
 
-// unfenced returns what stands in a fence.
+// unfenced returns the text inside a fence.
 func unfenced(block string) string {
 	_, text, _ := strings.Cut(block, "\n")
 	return text[:max(strings.LastIndexByte(text, '\n'), 0)]
@@ -87,7 +87,7 @@ func (c *Config) listed(shown []Candidate) string {
 	return b.String()
 }
 
-// heading returns what stands before the text of an event.
+// heading returns the heading before the text of an event.
 func (c *Config) heading(source string) string {
 	heading := c.Prompts.Event
 	if source != "" {
@@ -96,7 +96,7 @@ func (c *Config) heading(source string) string {
 	return strings.TrimSuffix(heading, ":") + ":"
 }
 
-// name returns a text that can stand in square brackets.
+// name returns a text that can be written in square brackets.
 func name(text string) string {
 	return strings.NewReplacer("[", "(", "]", ")").Replace(prompt.Line(text, 0))
 }

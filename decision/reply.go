@@ -18,9 +18,10 @@ import (
 // ([Config].Prediction) and compares the answer with the candidates that the prompt withheld. For
 // an answer that is already there, pass an [LLMFunc] that returns it.
 //
-// The request must be the one that the Ask was made of. Reply stores nothing and notifies no one:
-// see [Decider.TraceIn] and [Decider.Notify]. If model is nil, or the request can wait, the path is
-// [Rejected]. A failing model is no error. An invalid request is a [*heed.InputError].
+// The request must be the one that the Ask was made of. Reply does not write to the store or call
+// the observer: see [Decider.TraceIn] and [Decider.Notify]. If model is nil, or the request can
+// wait, the path is [Rejected]. A failing model is no error. An invalid request is a
+// [*heed.InputError].
 func (d *Decider) Reply(ctx context.Context, r Request, ask Ask, model LLM) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
@@ -82,7 +83,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 }
 
 // generate calls a model, and takes its thoughts out of the text. The call has the time that is
-// left, and takes what it needs of that. Waiting for a place needs none of it.
+// left, and takes what it needs of that. Waiting for a place does not use up that time.
 func (d *Decider) generate(
 	ctx context.Context, model LLM, left *time.Duration, res *Result, r LLMRequest,
 ) (LLMResponse, error) {
@@ -96,9 +97,9 @@ func (d *Decider) generate(
 		called.Store(true)
 		return model.Generate(ctx, r)
 	}
-	began := time.Now() //nolint:forbidigo // the time is real, as context has it
+	began := time.Now() //nolint:forbidigo // the time is real, like a context's deadline
 	reply, err := host.Entered(limited, d.models, "the model", call)
-	*left -= time.Since(began) //nolint:forbidigo // real, as before
+	*left -= time.Since(began) //nolint:forbidigo // real time again
 	if called.Load() {
 		res.Calls++
 	}

@@ -12,39 +12,40 @@ import (
 
 // A Request is an event to answer, and what is known about it.
 type Request struct {
-	EventID string // package learning knows the answer by it; empty where nothing is learned
+	EventID string // identifies the answer in package learning; empty without learning
 	Text    string // what happened
-	// Code says that Text is code, or a log: the prompt shows it in a fence with its lines and
-	// signs, and not as one line.
+	// Code reports that Text is code or a log. The prompt then shows it in a fence, with its lines
+	// and signs, and not as one line.
 	Code   bool
 	Source string // who caused the event
 	Domain string // what it is about; goals may be given by domain
-	// Salience says how much the event stands out, by dimension. [Urgency] may be taken from it.
+	// Salience is how much the event differs from ordinary ones, by dimension. [Urgency] may be taken
+	// from it.
 	Salience map[string]float64
 	// Candidates are the heuristics that fit the event, the best first: see [Rank].
 	// One that is there twice counts once.
 	Candidates []Candidate
-	// CanWait says that the event needs no answer now: the model is not asked.
+	// CanWait reports that the event needs no answer now: the model is not asked.
 	CanWait bool
-	// Urgency is how urgent the event is, in [0, 1]. 0 means that Salience says so.
+	// Urgency is how urgent the event is, in [0, 1]. 0 means that it is computed from Salience.
 	Urgency float64
 	// Goals are what the user wants. Empty means the configured goals.
 	Goals []string
 	// System replaces Config.Persona and Prompts.System for this event. "" means those.
 	System string
-	// Briefing is what else the model has to know, such as rules and warnings. It follows the
-	// system prompt and precedes the goals, unchanged except for blanks around it. Pass text from
-	// outside through package prompt first; feedback.Rules and patterns.Plan have done so.
+	// Briefing is what else the model has to know, such as rules and warnings. It follows the system
+	// prompt and precedes the goals, unchanged except for blanks around it. Pass text from outside
+	// through package prompt first; feedback.Rules and patterns.Plan already do so.
 	Briefing string
-	// Told has the other texts that the model is given, such as the conversation before. heed's
-	// prompt does not have them. A candidate that says the same as one of them is not compared with
+	// Told lists the other texts that the model is given, such as the conversation before. heed's
+	// prompt does not contain them. A candidate whose advice is in one of them is not compared with
 	// the answer.
 	Told []string
 	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See
 	// [BiasThreshold].
 	Biases map[string]float64
 	// AskModel keeps heuristics from answering, for example because the user asked for another
-	// answer. The prompt shows all candidates for which there is room, and none is compared with
+	// answer. The prompt shows all candidates for which there is room, and does not compare them with
 	// the answer.
 	AskModel bool
 	// ShowNone keeps all candidates out of the prompt. Those below the threshold are compared with

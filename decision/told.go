@@ -12,10 +12,10 @@ import (
 	words "github.com/heedhq/heed/internal/text"
 )
 
-// told returns the withheld candidates whose action the model was told all the same: by a shown
+// told returns the withheld candidates whose action the model saw all the same: by a shown
 // candidate that is much like it, or by any other text of the prompt, word for word. Where the
-// answer agrees, it also looks for sentences that are much like the action, as the model may have
-// taken the action from there. It returns candidates without an action, too.
+// answer agrees, it also looks for sentences that are much like the action, because the model may
+// have taken the action from there. It returns candidates without an action, too.
 func (d *Decider) told(
 	ctx context.Context, r *Request, res *Result, s heed.Similarity, shown, withheld []Candidate,
 	agree map[string]bool,
@@ -51,7 +51,7 @@ func (d *Decider) told(
 		least = mayParaphrase
 	}
 	folding := func(text string) string { return text }
-	if _, ok := s.(heed.Trigrams); ok { // it compares spellings, and others may know them
+	if _, ok := s.(heed.Trigrams); ok { // others may compare meanings
 		folding = words.Fold
 	}
 	parts := sentences(folding(all), maxSentences)
@@ -79,8 +79,8 @@ const (
 )
 
 // likeliest returns the parts of a text that share the most with an action, as many as can be
-// compared in one call. Each has as many sentences as the action. A part that shares nothing, or
-// less than least, is left out.
+// compared in one call. Each has as many sentences as the action. A part that shares less than
+// least, or no word, is left out.
 func likeliest(action string, sentences []string, least float64) []string {
 	type part struct {
 		text string

@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Trace says how an answer came about.
+// A Trace records how an answer came about.
 type Trace struct {
 	ResponseID string
 	EventID    string
@@ -30,8 +30,8 @@ type Trace struct {
 	Prediction *Prediction         `json:",omitempty"`
 	ShownIDs   []string            `json:",omitempty"`
 	Compared   []answer.Comparison `json:",omitempty"`
-	// System and Prompt are the prompt as it was sent, as Text is kept, each cut at 64 KiB. In the
-	// heading of the event "[source]" replaces the name, which is in Source until the person is
+	// System and Prompt are the prompt as it was sent, each redacted like Text and cut at 64 KiB. In
+	// the heading of the event "[source]" replaces the name, which is in Source until the person is
 	// forgotten. They are empty for a heuristic's answer.
 	System string `json:",omitempty"`
 	Prompt string `json:",omitempty"`
@@ -108,7 +108,8 @@ func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 	}
 }
 
-// DeleteTrace deletes the trace of an answer. It returns [heed.ErrNotFound] if there is none.
+// DeleteTrace deletes the trace of an answer. It returns [heed.ErrNotFound] if the answer has no
+// trace.
 func (d *Decider) DeleteTrace(ctx context.Context, responseID string) error {
 	err := heed.ErrNotFound
 	if d.cfg.Store != nil {

@@ -11,9 +11,9 @@ type Part struct {
 	Tally   Tally
 }
 
-// Counted limits what people have stated about one thing, for example a heuristic, and returns
-// what each part counts for, in the order of the parts. Each person may have twice a fair share, or
-// the allowance, as on an arm: see [Trust]. So k people have at most f(k) of what counts.
+// Counted limits what people have stated about one thing, for example a heuristic, and returns what
+// each part counts for, in the order of the parts. Each person may have twice a fair share, or the
+// allowance, like the limit for an arm: see [Trust]. So k people have at most f(k) of what counts.
 //
 // n is the number of people. The caller names it, because the few who have stated something about
 // one thing may all be liars. Negative evidence of a part for which strict returns true has no

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// A Crowd is who has spoken about a group of items that learn from each other, such as the items of
-// a segment, and how much about each arm in all items together: see [Trust]. First it hears all
-// cells. When it has settled it knows the factor by which each person's part of an arm counts.
+// A Crowd counts the people who gave evidence on a group of items that learn from each other, such
+// as the items of a segment, and how much each gave about each arm in all items together: see
+// [Trust]. First [Crowd.Hear] collects the evidence of all cells. Then [Crowd.Settle] computes the
+// factor by which each person's part of an arm counts.
 //
-// Where items differ, one item tells little of others, however much was said of it. So a person is
+// If items differ, much evidence on one item is still weak evidence on the others. So a person is
 // limited twice: by mass, and then by items, where a mass m in a cell that counts for n in all is
-// 2m/(1+n). Without that, lies about a hundred items outweigh a crowd that speaks of ten.
+// 2m/(1+n). Without that, lies about a hundred items would outweigh a crowd that rated ten.
 //
 // Share and ShareVoices may be called by many goroutines at the same time. All other methods must
 // not be used concurrently.
@@ -26,27 +27,27 @@ type Crowd struct {
 	limits  []float64 // by arm
 	factors []float64 // of each person, by arm
 	counted []float64 // what people count for, by arm, when the crowd settled
-	said    []float64 // what they had said, by arm
+	said    []float64 // the evidence they had given, by arm
 	items   []float64 // the same by items
-	grown   []float64 // by how much more was said since, by arm
+	grown   []float64 // how much they gave since, by arm
 	over    []float64 // by how much people have passed their limits since, by arm
 }
 
-// A Voice is what one source has said in one cell, read at a moment.
+// A Voice is the evidence of one source in one cell, read at a moment.
 type Voice struct {
 	person  int32 // or one of the following
 	said    Sums
 	silence Sums // in the channels of silence
 }
 
-// instrument stands for all instruments in place of a person's number, and stranger for a person
+// instrument replaces a person's number for all instruments, and stranger the number of a person
 // who is not in the crowd.
 const (
 	instrument = -1
 	stranger   = -2
 )
 
-// Crowd returns a crowd that has heard nothing yet of so many arms.
+// Crowd returns an empty crowd for this number of arms.
 func (t Trust) Crowd(arms int) *Crowd {
 	c := &Crowd{
 		trust: t, arms: arms, limits: make([]float64, arms), counted: make([]float64, arms),
@@ -57,8 +58,8 @@ func (t Trust) Crowd(arms int) *Crowd {
 	return c
 }
 
-// Hear takes up the parts of a cell of an arm. It appends what each source has said there to the
-// voices, for ShareVoices and [Trust.PoolVoices].
+// Hear adds the parts of a cell of an arm to the crowd. It appends the evidence of each source
+// there to the voices, for ShareVoices and [Trust.PoolVoices].
 func (c *Crowd) Hear(voices []Voice, arm int, parts []Part, now Instant) []Voice {
 	first := len(voices)
 	voices = c.known.read(voices, parts, now, c.number)
@@ -125,7 +126,7 @@ func (p *people) number(source string) int32 {
 	return n
 }
 
-// read appends what each source has said in a cell.
+// read appends the evidence of each source in a cell.
 func (p *people) read(
 	voices []Voice, parts []Part, now Instant, number func(string) int32,
 ) []Voice {
@@ -163,8 +164,8 @@ func (p *people) read(
 
 func (v *Voice) mass() float64 { return max(v.said.Mass+v.silence.Mass, 0) }
 
-// Settle works out how many people there are, and by which factor what each says of an arm counts.
-// It is given what was heard of each item, by arm.
+// Settle works out how many people there are, and the factor by which each person's evidence on an
+// arm counts. Its argument is the evidence on each item, by arm.
 func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 	c.count = 0
 	for n := range c.known.count() {
@@ -219,8 +220,8 @@ func (c *Crowd) restrict(of, limits, counted []float64) {
 	}
 }
 
-// Part returns which part of all that people had said about an arm counts, in [0, 1], when the crowd
-// settled.
+// Part returns the part of people's evidence on an arm that counted when the crowd settled, in [0,
+// 1].
 func (c *Crowd) Part(arm int) float64 {
 	if c.said[arm] <= 0 {
 		return 1
@@ -248,7 +249,7 @@ func on(of []float64, arm, arms int) iter.Seq[float64] {
 	}
 }
 
-// factor returns how much of what a person has said about an arm counts in all cells together, in
+// factor returns the part of a person's evidence on an arm that counts in all cells together, in
 // (0, 1].
 func (c *Crowd) factor(arm int, person int32) float64 {
 	at := int(person)*c.arms + arm
@@ -270,15 +271,15 @@ func (c *Crowd) ShareVoices(arm int, voices []Voice) Sums {
 	return c.trust.addUp(voices, func(v *Voice) float64 { return c.factor(arm, v.person) })
 }
 
-// Pool limits the parts of a cell that has something else than an arm, as one of this crowd may say
-// it there, and adds them up.
+// Pool limits the parts of a cell that is not an arm's to what one person of this crowd may state
+// there, and adds them up.
 func (c *Crowd) Pool(parts []Part, now Instant) Sums {
 	var few [4]Voice
 	return c.trust.pool(c.count, c.known.read(few[:0], parts, now, c.known.find))
 }
 
-// Add tells that a source has said more about an arm since the crowd settled. What counts stays as
-// it was. Add reports whether that has come so far from the rule that the crowd should be made
+// Add records that a source gave more evidence on an arm since the crowd settled. What counts stays
+// as it was. Add reports whether that has come so far from the rule that the crowd should be made
 // again: there is an eighth more of an arm than the limits allow, by items, or a fourth more
 // people, or twice as much evidence.
 func (c *Crowd) Add(arm int, source string, mass float64) (drifted bool) {

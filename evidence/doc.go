@@ -2,7 +2,7 @@
 //
 // # The model
 //
-// Everything learned is a sum of evidence. An [Observation] says that a [Cell] (an arm, a
+// Everything learned is a sum of evidence. An [Observation] records that a [Cell] (an arm, a
 // heuristic, a pattern) earned a reward in [0, 1], with a weight, from a source, at a time, under
 // an id. A belief is a prior plus that sum, read at a moment:
 //

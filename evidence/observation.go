@@ -29,12 +29,12 @@ func (c Cell) Compare(o Cell) int {
 		strings.Compare(c.Item, o.Item), strings.Compare(c.Name, o.Name))
 }
 
-// An Observation says that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most
+// An Observation records that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most
 // [MaxText] bytes. Once a store has it, it is immutable.
 type Observation struct {
 	// ID names the event that was observed. A store counts an id once, and anything that comes later
-	// under it is a duplicate. Observations of one batch may share an id, if one event tells
-	// something about several cells.
+	// under it is a duplicate. Observations of one batch may share an id, if one event is evidence on
+	// several cells.
 	ID   string `json:"id"`
 	Cell Cell   `json:"cell"`
 	// Channel is how it is known: "user_explicit", "implicit_timeout". May be empty.
@@ -126,7 +126,7 @@ func checkTexts(texts ...named) error {
 }
 
 // An Instant is a moment in microseconds since 1970-01-01 UTC, the precision in which evidence is
-// kept. 0 stands for no moment at all.
+// kept. 0 means no moment.
 type Instant int64
 
 // InstantOf returns the moment of a time, rounded down to the microsecond.

@@ -9,8 +9,8 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// A Policy says how a cell is kept. It is stored with the cell's first observation. Later batches
-// with another policy are refused until the cell is reset or rebuilt.
+// A Policy sets how the evidence of a cell is kept. It is stored with the cell's first observation.
+// Later batches with another policy are refused until the cell is reset or rebuilt.
 type Policy struct {
 	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a
 	// hundred years. With 0, evidence never fades.
@@ -20,7 +20,7 @@ type Policy struct {
 	ByOrigin bool
 }
 
-// Validate reports the fault of the policy, if it has one, as a [*heed.ConfigError].
+// Validate returns a [*heed.ConfigError] if the policy is invalid.
 func (p Policy) Validate() error {
 	if h := p.HalfLife; h != 0 && (h < valid.MinHalfLife || h > valid.MaxHalfLife ||
 		h%time.Microsecond != 0) {
@@ -30,11 +30,10 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// ErrForgotten says that what would have to be taken back or counted again is known but no longer
-// kept.
+// ErrForgotten reports that the evidence to be taken back or counted again is no longer kept.
 var ErrForgotten = errors.New("no longer kept")
 
-// ErrFull says that a bounded store can take no more.
+// ErrFull reports that a bounded store is full.
 var ErrFull = errors.New("full")
 
 // Conflict returns the error of a store that keeps cells of a kind under policy p and is given

@@ -58,7 +58,7 @@ func (k Key) Rand(number uint64, parts ...string) Rand {
 	return Rand{k.absorb(h, number)}
 }
 
-// absorb mixes a word into a hash: a folded multiplication, as wyrand's.
+// absorb mixes a word into a hash: a folded multiplication like wyrand's.
 func (k Key) absorb(h, word uint64) uint64 {
 	hi, lo := bits.Mul64(h^word^wy1, wy0)
 	return (hi ^ lo) + k.B
@@ -130,7 +130,7 @@ func (r *Rand) expEdge(u uint64, x float64) float64 {
 	return r.exp()
 }
 
-// A layer of a ziggurat. Layers are of one area and stand in order, widest first.
+// A layer of a ziggurat. Layers have the same area and are sorted, the widest first.
 type layer struct {
 	width     float64 // its right edge over 2⁵³, which maps 53 random bits into the layer
 	inside    float64 // below this it is wholly under the density: the next layer's right edge

@@ -7,8 +7,9 @@ import "math"
 // those beyond 1e-300 and 1e300 count as these.
 //
 // A draw is X/(X+Y) of two gamma variates (Devroye 1986, chapter IX.4), each by Marsaglia and Tsang
-// (2000); a shape below 1 is raised by one and its variate multiplied by U^(1/shape), as logarithms
-// where that would underflow. A shape of exactly 1 needs no gammas: Beta(a, 1) is U^(1/a).
+// (2000); a shape below 1 is raised by one and its variate multiplied by U^(1/shape), computed with
+// logarithms where that would underflow. A shape of exactly 1 needs no gammas: Beta(a, 1) is
+// U^(1/a).
 //
 // A Sampler is immutable; each goroutine draws with a separate [Rand].
 type Sampler struct {
@@ -116,7 +117,7 @@ func (g *gamma) drawBoost(r *Rand) float64 {
 
 // drawRaised draws a gamma variate of the shape, raised by one where it is below 1. It is the
 // method of Marsaglia and Tsang, whose first test accepts more than nine in ten. The draw of a
-// normal variate is written out, as this is where a choice spends its time.
+// normal variate is written out, because a choice spends most of its time here.
 func (g *gamma) drawRaised(r *Rand) float64 {
 	for {
 		u := r.Uint64()

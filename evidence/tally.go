@@ -20,7 +20,7 @@ import (
 type Tally struct {
 	// after which evidence counts half, in whole microseconds; 0: evidence never fades
 	HalfLife time.Duration
-	Landmark Instant // the moment at which the sums are stated; 0 while nothing fades
+	Landmark Instant // the moment at which the sums are stated; 0 without fading
 
 	Mass          float64 // Σ w·f of weights w, each with its fade f times its share
 	Squares       float64 // Σ w²·f
@@ -45,7 +45,7 @@ func (t Tally) N() uint64 { return t.Positive.N + t.Negative.N + t.Neutral.N }
 func (t Tally) Last() Instant { return max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) }
 
 // Add adds an observation: its weight, its share of an event (0 means 1), its reward in [0, 1] and
-// when it was. A weight of 0 adds nothing. The numbers are taken to have been validated.
+// when it was. A weight of 0 leaves the sums unchanged. The caller has validated the numbers.
 func (t *Tally) Add(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
@@ -58,7 +58,8 @@ func (t *Tally) Add(weight, share, reward float64, at Instant) {
 }
 
 // Take takes an observation away again. If it was the latest of its sign, the caller sets
-// [Count].Last to the one before. If none of its sign is left, Take clears Last.
+// [Count].Last to the one before. If the tally then has no observation of that sign, Take clears
+// Last.
 func (t *Tally) Take(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
@@ -91,8 +92,8 @@ func (t *Tally) count(reward float64) *Count {
 	}
 }
 
-// Merge adds another tally of the same half-life, as if its observations had been added here. An
-// empty tally becomes the other.
+// Merge adds another tally of the same half-life. The result is the same as if its observations had
+// been added here. An empty tally becomes the other.
 func (t *Tally) Merge(o Tally) {
 	if o.N() == 0 {
 		return
@@ -183,7 +184,7 @@ type Sums struct {
 	Reward        float64 // Σ w·r·f
 	RewardSquares float64 // Σ w·r²·f
 	// Limited is Σ w·f·(1-l) of observations that count by a part l, because [Trust] limits their
-	// source. All other sums are of what counts: l is in f. 0 if nothing was limited.
+	// source. All other sums are of what counts: l is in f. 0 without a limit.
 	Limited float64
 }
 
@@ -225,9 +226,10 @@ func (s Sums) Mean() float64 {
 	return min(max(s.Reward/s.Mass, 0), 1)
 }
 
-// Effective returns the number of equal observations that tell as much: (Σwf)²/Σw²f (Kish 1965).
-// Equal weights of any size count as one each. It is at most the mass divided by leastWeight, the
-// least weight that the caller accepts, so that many tiny weights are not many observations.
+// Effective returns the number of equal observations that are as much evidence: (Σwf)²/Σw²f (Kish
+// 1965). Equal weights of any size count as one each. It is at most the mass divided by
+// leastWeight, the least weight that the caller accepts, so that many tiny weights are not many
+// observations.
 func (s Sums) Effective(leastWeight float64) float64 {
 	if s.Mass <= 0 || s.Squares <= 0 {
 		return 0

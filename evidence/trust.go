@@ -25,8 +25,8 @@ import (
 //
 //	x = 2/N · Σ min(m, x), or a = max(1, 20/(N-1)) if that is more
 //
-// for the mass m that each person has on the arm. A person who has more is scaled down to x, as if
-// it had faded. So k people, whatever they send, have at most this part of what counts for an arm:
+// for the mass m that each person has on the arm. The evidence of a person who has more is scaled
+// down to x. So k people, whatever they send, have at most this part of what counts for an arm:
 //
 //	f(k) = max(2k/N, k·a/(k·a + h))
 //
@@ -59,7 +59,7 @@ func (t Trust) Validate() error {
 	return found.Err()
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns an independent copy.
 func (t Trust) Clone() Trust {
 	t.Instruments, t.Silence = slices.Clone(t.Instruments), slices.Clone(t.Silence)
 	return t
@@ -103,7 +103,7 @@ func limitFrom(n, least float64, masses iter.Seq[float64]) float64 {
 		switch {
 		case slope < 1e-12, next >= x:
 			return max(x, least)
-		case next <= least: // also where fewer people have spoken than can have such a share
+		case next <= least: // also if fewer people gave evidence than can have such a share
 			return least
 		}
 		x = next
@@ -129,7 +129,7 @@ func (t Trust) Pool(arms [][]Part, now Instant) []Sums {
 	return t.PoolVoices(voices)
 }
 
-// few reports whether no more people have spoken than are believed as they are.
+// few reports whether so few people gave evidence that no limit applies.
 func (t *Trust) few(arms [][]Part) bool {
 	var known [believed]string
 	n := 0
@@ -159,9 +159,9 @@ func (t Trust) PoolVoices(arms [][]Voice) []Sums {
 	return sums
 }
 
-// Kept returns which part of what a source has said about one arm counts, within the limits on the
-// people of an item: see [Trust.Pool]. It returns nil where so few people have spoken of the item
-// that they are believed as they are.
+// Kept returns the part of a source's evidence on one arm that counts, within the limits on the
+// people of an item: see [Trust.Pool]. It returns nil if so few people gave evidence on the item
+// that no limit applies.
 func (t Trust) Kept(arms [][]Part, arm int, now Instant) func(source string) float64 {
 	people := people{trust: &t}
 	voices := make([][]Voice, len(arms))
@@ -186,7 +186,8 @@ func (t Trust) Kept(arms [][]Part, arm int, now Instant) func(source string) flo
 	}
 }
 
-// pool limits what was said in one cell, as one of n people may say it, and adds it up.
+// pool limits the evidence of each source in one cell to the part of one of n people, and adds it
+// up.
 func (t *Trust) pool(n float64, voices []Voice) Sums {
 	most := limit(n, massesOf(voices))
 	return t.addUp(voices, func(v *Voice) float64 {
@@ -197,7 +198,7 @@ func (t *Trust) pool(n float64, voices []Voice) Sums {
 	})
 }
 
-// addUp scales what people have said, then limits silence, and adds up.
+// addUp scales the evidence of people, then limits silence, and adds up.
 func (t *Trust) addUp(voices []Voice, factor func(*Voice) float64) (all Sums) {
 	var silence Sums
 	for i := range voices {
@@ -224,7 +225,7 @@ func massesOf(voices []Voice) iter.Seq[float64] {
 	}
 }
 
-// peopleIn returns how many people have spoken of an item.
+// peopleIn returns how many people gave evidence on an item.
 func peopleIn(arms [][]Voice) (n float64) {
 	all, last := 0, int32(0)
 	for _, voices := range arms {
@@ -253,7 +254,7 @@ func peopleIn(arms [][]Voice) (n float64) {
 	return n
 }
 
-// spoken yields the people who have spoken of an item, each with the mass of a voice.
+// spoken yields the people who gave evidence on an item, each with the mass of a voice.
 func spoken(arms [][]Voice) iter.Seq2[int32, float64] {
 	return func(yield func(int32, float64) bool) {
 		for _, voices := range arms {

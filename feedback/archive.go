@@ -17,9 +17,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Archive holds everything that a service knows except the audit log. Each list is sorted by id.
-// It marshals to JSON, and [Archive.Tree] lays it out as files. Two exports of the same state are
-// the same to the byte.
+// An Archive contains all records of a service except the audit log. Each list is sorted by id. It
+// marshals to JSON, and [Archive.Tree] lays it out as files. Two exports of the same state are the
+// same to the byte.
 type Archive struct {
 	Feedback  []Feedback `json:"feedback"`
 	Proposals []Proposal `json:"proposals"`
@@ -110,11 +110,11 @@ func fileName(id string) string {
 	return strings.Trim(safe+"~"+hex.EncodeToString(sum[:16]), ".")
 }
 
-// Import proposes what the tree of an [Archive] has and the store has not: its active rules and its
-// pending proposals, under their ids. Nothing else of the tree comes in, because a file can claim
-// any evidence and any approval. A rule that was pinned is proposed with [Pin]. The people whom a
-// file names as authors and writers stay that. The person who imports becomes a writer, and writers
-// cannot approve.
+// Import proposes the active rules and pending proposals of an [Archive]'s tree that the store
+// lacks, under their ids. Other records of the tree are left out, because a file can claim any
+// evidence and any approval. A rule that was pinned is proposed with [Pin]. The people whom a file
+// names as authors and writers keep these roles. The person who imports becomes a writer, and
+// writers cannot approve.
 //
 // The tree has the directory "feedback", for example [os.DirFS] of a working copy of Git. Import
 // returns the proposals that it opened. It goes on after a file that cannot be read or is refused
@@ -205,7 +205,7 @@ func readProposal(tree fs.FS, name string) (Proposal, error) {
 	return p, err
 }
 
-// errKnown says that there was nothing to import.
+// errKnown reports that the store already has all that could be imported.
 var errKnown = errors.New("known")
 
 // checkNew reports a proposal whose id a kind has already: as errKnown if it has these words, and

@@ -17,27 +17,27 @@ import (
 )
 
 // A Check finds out whether an answer, or the call of a tool, breaks a rule. It is part of the
-// [Draft], so that people approve it with the words. The zero Check is none. Otherwise one of
-// Forbid and Require is set.
+// [Draft], so that people approve it with the words. The zero Check checks no text. Otherwise one
+// of Forbid and Require is set.
 type Check struct {
-	// Tool says which texts are checked: answers if it is "", the arguments of every tool if it is
+	// Tool selects which texts are checked: answers if it is "", the arguments of every tool if it is
 	// "*", else calls of the tool of this name.
 	Tool string `json:"tool,omitempty"`
-	// Forbid and Require are regular expressions, as package regexp has them, of at most 500
-	// characters. A text that Forbid matches breaks the rule, and so does one that Require does not
-	// match. Arguments that are JSON are decoded and encoded again, with sorted keys, without blanks,
-	// and without escapes of "<", ">" and "&". Forbid is compared with that, with each string in it,
-	// and with the arguments as they came; Require with that alone.
+	// Forbid and Require are regular expressions of package regexp, of at most 500 characters. A text
+	// that Forbid matches breaks the rule, and so does one that Require does not match. Arguments
+	// that are JSON are decoded and encoded again, with sorted keys, without blanks, and without
+	// escapes of "<", ">" and "&". Forbid is compared with that, with each string in it, and with the
+	// arguments as they came; Require with that alone.
 	Forbid  string `json:"forbid,omitempty"`
 	Require string `json:"require,omitempty"`
 }
 
 // Checked is an answer, or the call of a tool, that [Rules.Check] looks at.
 type Checked struct {
-	// ID names the answer or call. It counts once for the effect of a rule. "" counts nothing.
+	// ID names the answer or call. It counts once for the effect of a rule. "" does not count.
 	ID    string
 	Agent string // whose rules are asked; never empty
-	Tool  string // that is called; "" says that Text is an answer
+	Tool  string // that is called; "" if Text is an answer
 	Text  string // the answer, or the arguments
 	// Heuristic is the id of the heuristic whose action the text is, if it is one. It is also asked
 	// which rules the text contradicts in words, whether they have a check or not, and of which rules
@@ -45,13 +45,13 @@ type Checked struct {
 	Heuristic string
 }
 
-// A Violation says that a rule was broken, or could not be checked.
+// A Violation reports that a rule was broken, or could not be checked.
 type Violation struct {
 	Rule   string `json:"rule"`   // its id
 	Text   string `json:"text"`   // its words
 	Reason string `json:"reason"` // how it was broken, or why that is not known
-	// Unchecked says that it is not known whether the rule was broken, because the text is too long
-	// for an expression.
+	// Unchecked reports that heed could not find out whether the rule was broken, because the text is
+	// too long for an expression.
 	Unchecked bool `json:"unchecked"`
 }
 
@@ -146,7 +146,7 @@ func (r *Rule) withheld() (ids []string) {
 // A Reached is a heuristic that a draft governs once it is a rule, or that it may govern.
 type Reached struct {
 	ID string `json:"id"`
-	// Reason is how the heuristic's action breaks the draft, as heed will find by itself: by the
+	// Reason is how the heuristic's action breaks the draft, if heed can find it by itself: by the
 	// check or by a contradiction in words. If it is "", the two are about the same, and people
 	// decide: see Review.Withhold.
 	Reason string  `json:"reason,omitempty"`
@@ -238,8 +238,8 @@ func (k *checker) looksAt(tool string) bool {
 	return k != nil && (k.Tool == tool || k.Tool == "*" && tool != "")
 }
 
-// compare returns how a text breaks a rule, or "" if it does not. Its error says why that is not
-// known.
+// compare returns how a text breaks a rule, or "" if it does not. Its error is the reason why it
+// could not find out.
 func (k *checker) compare(text *checkedText) (reason string, err error) {
 	switch {
 	case k.err != nil:

@@ -87,8 +87,7 @@ func stringsIn(text string) (all []string) {
 
 var escapes = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\/`)
 
-// unescaped returns a text with the characters in place of JSON's escapes that can stand for
-// letters and signs.
+// unescaped returns a text with the characters in place of JSON's escapes for letters and signs.
 func unescaped(text string) string {
 	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
 		var s string

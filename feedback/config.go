@@ -26,20 +26,21 @@ type Config struct {
 	// rules, and the settings that are numbers. If those differ from the stored ones, New stores its
 	// own numbers, and the audit log has an entry: also when the quorum is lowered.
 	Store store.Store
-	// Similarity says which corrections are alike. nil means [heed.Trigrams]. Of a [heed.Embedder]
-	// the latest 10,000 vectors are remembered; it is called for at most 100 texts at once.
+	// Similarity measures how alike corrections are. nil means [heed.Trigrams]. If it is a
+	// [heed.Embedder], the latest 10,000 vectors are remembered, and it is called for at most 100
+	// texts at once.
 	Similarity heed.Similarity
 	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for
 	// [heed.Trigrams] and 0.8 for others. It belongs to Similarity, so the store does not keep it.
 	Threshold float64
-	// Evaluator says what to make of a feedback. It is asked about corrections whose text can be
-	// compared. It is not asked about approvals, which are [Positive], nor about the correction of an
-	// output that was approved unchanged, which is [Ambiguous]. It decides whether the feedback
-	// contradicts what its words seem to contradict: see [Case].Opposing. One goroutine of each
-	// [Service] calls it at a time, without a lock that others wait for. It must return when the
-	// context is done. Its error, an answer that is not valid and a panic leave the feedback
-	// unclassified, with the reason, to be evaluated again after a growing pause: see [Unanswered].
-	// nil means [Counting].
+	// Evaluator classifies a feedback, for example by asking a model: see package modeleval. It is
+	// asked about corrections whose text can be compared. It is not asked about approvals, which are
+	// [Positive], nor about the correction of an output that was approved unchanged, which is
+	// [Ambiguous]. It decides whether the feedback contradicts what its words seem to contradict: see
+	// [Case].Opposing. One goroutine of each [Service] calls it at a time, without a lock that others
+	// wait for. It must return when the context is done. Its error, an answer that is not valid and a
+	// panic leave the feedback unclassified, with the reason, to be evaluated again after a growing
+	// pause: see [Unanswered]. nil means [Counting].
 	Evaluator func(ctx context.Context, c Case) (Assessment, error)
 	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the
 	// draft may be left empty: they are then taken from the evidence. Many goroutines call it at the
@@ -63,13 +64,13 @@ type Config struct {
 	// [evidence.MaxText] bytes, mixes scripts in a word, looks like another one in ASCII, or has any
 	// other character. Look-alikes of one script are two people.
 	Canonical func(id string) (string, error)
-	// Authorize returns nil if a person may do something, and otherwise an error that says why not.
-	// It is called outside of locks, by many goroutines at the same time, and must return when the
+	// Authorize returns nil if a person may do something, and otherwise an error with the reason. It
+	// is called outside of locks, by many goroutines at the same time, and must return when the
 	// context is done. A panic is a refusal. nil permits everything.
 	Authorize func(ctx context.Context, act Act) error
 	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all.
 	Redact func(text string) string
-	// Observer is told what happens. nil costs nothing.
+	// Observer is called for what happens. nil is free.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -95,10 +96,10 @@ type tuning struct {
 	PromptRules, PromptCharacters int
 }
 
-// Measuring says how the effect of rules is measured.
+// Measuring sets how the effect of rules is measured.
 type Measuring struct {
 	Before    time.Duration // how long the period before the rule is. 0 means 30 days
-	Stabilise time.Duration // how long after it nothing is counted. 0 means 7 days
+	Stabilise time.Duration // how long after it no decision is counted. 0 means 7 days
 	Review    time.Duration // after how long a rule without an effect is ineffective. 0 means 30 days
 	// Retire lets a sweep retire the rules whose retirement it would otherwise propose.
 	Retire bool
@@ -166,7 +167,7 @@ func (c *Config) complete() settings.Component {
 		c.Canonical = canonicalID
 	}
 	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	if c.NewID == nil {
 		c.NewID = uuid.NewString

@@ -28,9 +28,9 @@ type ConflictKind string
 const (
 	// Contradiction: the texts contradict each other, or name other numbers. Every approver has to
 	// override a contradiction with an active rule, or the draft has to supersede the rule. The other
-	// kinds are for approvers to know.
+	// kinds only inform approvers.
 	Contradiction ConflictKind = "contradiction"
-	// Duplicate: the texts say the same, with a score from halfway between the threshold and 1, or
+	// Duplicate: the texts mean the same, with a score from halfway between the threshold and 1, or
 	// with the same words if only words are compared.
 	Duplicate ConflictKind = "duplicate"
 	Overlap   ConflictKind = "overlap" // the texts are alike
@@ -185,8 +185,8 @@ func (d *Draft) activeKeys() (keys [][]string) {
 	return keys
 }
 
-// explain sets the kind of the conflict of two texts with this score, and leaves it empty if there
-// is none.
+// explain sets the kind of the conflict of two texts with this score, and leaves it empty if the
+// texts do not conflict.
 func (s *Service) explain(c *Conflict, text, other string) {
 	threshold := s.cfg.Threshold
 	if !s.sameTopic(text, other, c.Score) {
@@ -224,7 +224,7 @@ func contradictions(conflicts []Conflict) []Conflict {
 
 // DryRun returns the past corrections to which a draft would have applied, the most alike first,
 // and how many corrections it looked at: of each agent of the draft, among the latest Config.Window
-// decisions. Match.Opposed tells which contradict the draft. DryRun changes nothing.
+// decisions. Match.Opposed marks which contradict the draft. DryRun only reads.
 func (r *Rules) DryRun(ctx context.Context, d Draft) (applied []Match, of int, err error) {
 	s := r.s
 	d = d.normal()

@@ -18,10 +18,10 @@ import (
 // DeadTopic is the topic of the dead letters of [Service.Consume].
 const DeadTopic = "heed.feedback.dead"
 
-// Intake says where [Service.Consume] gets decisions from. Stream and DeadLetters must be set.
+// Intake is where [Service.Consume] gets decisions from. Stream and DeadLetters must be set.
 type Intake struct {
 	// Stream delivers decision events of the Adaptive Feedback Learning design, each a JSON object
-	// with its fields of at most 256 KiB. Beyond them heed knows "agent", "correction_summary",
+	// with its fields of at most 256 KiB. In addition, heed reads "agent", "correction_summary",
 	// "severity" (also "trivial", "minor" and "major"), "consider_for_improvement" (true if it is
 	// missing) and "injected_rules". It ignores other fields. A timestamp without a zone is UTC.
 	Stream stream.Source
@@ -30,9 +30,9 @@ type Intake struct {
 	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves
 	// it as it is.
 	Complete func(f *Feedback)
-	// Taken is told of each decision that is recorded, with its class and its proposal, before the
-	// message is acknowledged. A decision without a class could not be evaluated yet. Taken is told
-	// again of a decision that is delivered again. nil costs nothing.
+	// Taken is called with each decision that is recorded, with its class and its proposal, before
+	// the message is acknowledged. A decision without a class could not be evaluated yet. Taken is
+	// called again if a decision is delivered again. nil is free.
 	Taken func(f Feedback)
 }
 
@@ -77,7 +77,7 @@ func (s *Service) take(ctx context.Context, in *Intake, payload []byte) error {
 	return err
 }
 
-// taken evaluates a decision that is recorded, and tells what became of it.
+// taken evaluates a decision that is recorded, and reports the result.
 func (s *Service) taken(ctx context.Context, in *Intake, f Feedback) error {
 	evaluated, failed := s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
 	s.watch.Failed(ctx, "evaluation", failed)

@@ -4,8 +4,8 @@
 //	decision → Record → Evaluate → proposal → Review by two people → rule → Inject → measured effect
 //
 // [Service.Record] keeps a reviewer's decision, once for each ID. [Service.Evaluate] classifies it.
-// A correction joins the cluster of those that say the same. Three corrections, or two reviewers,
-// make the cluster [GeneralizableHigh]. A correction that contradicts an earlier one is
+// A correction joins the cluster of corrections that mean the same. Three corrections, or two
+// reviewers, make the cluster [GeneralizableHigh]. A correction that contradicts an earlier one is
 // [Ambiguous], and a person resolves it ([Service.Resolve]). The confidence of a cluster is
 //
 //	1 − 2^(−0.8·(Σ links + reviewers − 1))
@@ -14,38 +14,38 @@
 // or a reviewer is added. From a confidence of 0.7 on a cluster is proposed as a rule at once. The
 // others wait for [Service.Flush].
 //
-// # Which texts say the same
+// # Which texts mean the same
 //
-// A [heed.Similarity] says how alike texts are. No similarity tells a text from its opposite, which
-// shares nearly all of its words. So heed also looks for oppositions before it treats two texts as
-// one: negations, numbers with their units, antonyms, exchanged sides, other names, and single
-// words that were exchanged ([Match].Opposed). No list of words finds all of them, and the lists
-// also find oppositions where there are none. So what they find is a question: to
-// [Config].Evaluator if there is one, and else to a person.
+// A [heed.Similarity] measures how alike texts are. No similarity distinguishes a text from its
+// opposite, because the two share nearly all of their words. So heed also looks for oppositions
+// before it treats two texts as one: negations, numbers with their units, antonyms, exchanged
+// sides, other names, and single words that were exchanged ([Match].Opposed). No list of words
+// finds all of them, and the lists also find oppositions between texts that agree. So heed asks
+// [Config].Evaluator about each opposition it finds, and without an Evaluator it asks a person.
 //
 //   - By words alone, texts with the same words in another order or form are brought together.
 //     Other texts are kept apart.
 //   - A similarity that compares meanings brings texts together that share few words. Where they
 //     share many and are not the same, the later one is [Ambiguous].
 //   - Both may be wrong ([Evaluation].Worded), so that what they bring together is never proposed
-//     at once. Approvers read the sources side by side ([Rules.Sources]), and take out what says
-//     something else ([Rules.TakeOut]).
-//   - What an evaluator says of two texts counts, whatever their words are.
+//     at once. Approvers read the sources side by side ([Rules.Sources]), and take out what does
+//     not belong ([Rules.TakeOut]).
+//   - An evaluator's verdict on two texts counts, whatever their words are.
 //
-// [Evaluation].Near names what was kept apart and may say the same. A person joins it
+// [Evaluation].Near lists corrections that were kept apart and may mean the same. A person joins it
 // ([Service.Join]), or takes a correction out of its cluster ([Service.Split]).
 //
 // # The gate
 //
 // No person can put words into a prompt alone. A rule needs two approvals of people who neither
-// proposed nor edited it, and at least one of them gave none of the feedback behind it ([Gate]). To
-// restore, pin or unpin a rule needs them too ([RuleChange]). One person can take a rule out
-// ([Rules.Move]). An approval is bound to the hash of the draft. Editing makes a new version
-// without approvals. When a rule is made, its conflicts with active rules are checked again in the
-// same step of the store, and each approver has to override a contradiction. Every decision needs a
-// reason, and is in the audit log, as are refusals.
+// proposed nor edited it, and at least one of them did not give any of the feedback behind it
+// ([Gate]). To restore, pin or unpin a rule needs them too ([RuleChange]). One person can take a
+// rule out ([Rules.Move]). An approval is bound to the hash of the draft. Editing makes a new
+// version without approvals. When a rule is made, its conflicts with active rules are checked again
+// in the same step of the store, and each approver has to override a contradiction. Every decision
+// needs a reason. Decisions and refusals are recorded in the audit log.
 //
-// The host knows people and their rights: see [Config].Canonical and [Config].Authorize.
+// People and their rights are defined by the host: see [Config].Canonical and [Config].Authorize.
 //
 // # The effect
 //

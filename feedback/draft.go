@@ -33,13 +33,14 @@ type Draft struct {
 	Check Check `json:"check,omitzero"`
 	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
-	// Change says what an approval does. "" makes a rule. The other changes are of the rule Of, whose
+	// Change is what an approval does. "" makes a rule. The other changes are of the rule Of, whose
 	// words the draft repeats; only Pin may be without one, and then makes a rule that is pinned.
 	Change RuleChange `json:"change,omitempty"`
 	Of     string     `json:"of,omitempty"`
 	// Withdrawn is how much feedback was taken out from behind the proposal, or erased, since it was
-	// opened. heed counts it. As it is part of the Hash, an approval by somebody who has seen the
-	// evidence of before is refused. New feedback that says the same refuses nothing.
+	// opened. heed counts it. Because it is part of the Hash, an approval by somebody who has seen
+	// the earlier evidence is refused. New feedback that means the same does not invalidate an
+	// approval.
 	Withdrawn int `json:"withdrawn,omitempty"`
 }
 
@@ -73,13 +74,13 @@ func (a Action) valid() bool {
 	return a == CreateRule || a == RefinePrompt || a == UpdateSkill || a == DocumentOnly
 }
 
-// A RuleType says what kind of guidance a rule is.
+// A RuleType is the kind of guidance that a rule gives.
 type RuleType string
 
 // The types of rules. [Representative] selects the first one that fits.
 const (
 	PositiveExample RuleType = "POSITIVE_EXAMPLE" // the evidence are approvals without changes
-	// a correction was critical, or the text says "must", "never" or the like
+	// a correction was critical, or the text contains "must", "never" or the like
 	Constraint      RuleType = "CONSTRAINT"
 	NegativeExample RuleType = "NEGATIVE_EXAMPLE" // all of the evidence was rejected
 	Guideline       RuleType = "GUIDELINE"        // everything else
@@ -93,7 +94,7 @@ func (d Draft) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// words is the hash of what an agent is told, and where.
+// words is the hash of the text that an agent gets, and where.
 func (d Draft) words() string {
 	d.Change, d.Of, d.Supersedes, d.Withdrawn = "", "", nil, 0
 	return d.Hash()
@@ -222,8 +223,8 @@ func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	return Draft{Type: selectType(cluster, line), Text: line}, nil
 }
 
-// ruleText is what a rule is made of: the summary, or the first line of the comment that says
-// something.
+// ruleText is what a rule is made of: the summary, or the first line of the comment that contains
+// words.
 func ruleText(f *Feedback) string {
 	text := strings.TrimSpace(unforged(f.Summary))
 	if text == "" {

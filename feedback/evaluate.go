@@ -22,12 +22,12 @@ import (
 //
 // 2. A rejection without a text that can be compared is an [EdgeCase], and another correction
 // without one [Ambiguous].
-//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before.
-//     It is also ambiguous if it contradicts an earlier text there, until another reviewer says
-//     the same, or until a person has resolved one of the same two texts. From then on all
-//     corrections with its text count, and [Rules.Conflicts] shows what they contradict. Words
-//     seem to contradict each other more often than people do: if there is a Config.Evaluator, it
-//     is asked first, and what it says counts.
+//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It
+//     is also ambiguous if it contradicts an earlier text there, until another reviewer gives the
+//     same correction, or until a person has resolved one of the same two texts. From then on all
+//     corrections with its text count, and [Rules.Conflicts] shows what they contradict. Words seem
+//     to contradict each other more often than people do: if there is a Config.Evaluator, it is
+//     asked first, and its verdict counts.
 //
 // 4. Any other correction joins the most similar cluster without a member that it contradicts, and
 // [Config].Evaluator decides.
@@ -144,7 +144,7 @@ func evaluated(c *change, r Feedback, promoted []Feedback) {
 	promoting(c, promoted)
 }
 
-// promoting writes what stands with another feedback from now on.
+// promoting writes the corrections that are in a cluster with another feedback from now on.
 func promoting(c *change, promoted []Feedback) {
 	for _, p := range promoted {
 		c.write(feedbackKind.record(p))
@@ -230,8 +230,8 @@ func (s *Service) classifyCorrection(
 	return withReleased(promoted, matches), nil
 }
 
-// classifyPositive classifies an approval. An approval with a text joins those that say the same,
-// as together they may become an example.
+// classifyPositive classifies an approval. An approval with a text joins approvals that mean the
+// same, because together they may become an example.
 func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
 	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
@@ -247,7 +247,7 @@ func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
 
 func (c Classification) positive() bool { return c == Positive }
 
-// correction reports whether a feedback of this class may stand with a correction.
+// correction reports whether a feedback of this class may be in a cluster with a correction.
 func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
 
 // contradiction returns the ids of what the correction contradicts. why is "" if the correction
@@ -291,7 +291,7 @@ func (s *Service) disputes(said string, m *Match) bool {
 	case m.vouched || m.cleared:
 		return false
 	case way == oppose.Words || way == "" && m.reworded:
-		// A similarity of meanings finds them alike, which does not tell opposites apart.
+		// A similarity of meanings finds them alike, but does not tell opposites apart.
 		return !wording(s.cfg.Similarity) && m.Score >= s.cfg.Threshold
 	}
 	return way.Contradicts() && s.sameTopic(said, m.said(), m.Score)
@@ -300,7 +300,7 @@ func (s *Service) disputes(said string, m *Match) bool {
 // contested reports whether a feedback is ambiguous only because it contradicts others.
 func (f *Feedback) contested() bool { return f.Class == Ambiguous && len(f.Contradicts) > 0 }
 
-// agrees reports whether a match is known to say the same as a correction.
+// agrees reports whether a match is known to mean the same as a correction.
 func (s *Service) agrees(r *Feedback, m *Match) bool {
 	switch same := m.vouched || s.sameText(r.said(), m.said()); {
 	case m.contested():
@@ -375,8 +375,8 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 	return score >= s.cfg.Threshold || text.Jaccard(s.read(a).topic, s.read(b).topic) >= 0.4
 }
 
-// assess asks the evaluator about a correction that seems to contradict these, and writes into the
-// matches what it says of them.
+// assess asks the evaluator about a correction that seems to contradict these, and writes its
+// verdict into the matches.
 func (s *Service) assess(
 	tx *store.Tx, r *Feedback, matches []Match, against []string, key store.PseudonymKey,
 ) (v Assessment, err error) {
@@ -415,7 +415,7 @@ func (s *Service) assess(
 	return v, nil
 }
 
-// judge finds the cluster of a correction, and classifies it as the evaluator says.
+// judge finds the cluster of a correction, and classifies it by the evaluator's verdict.
 func (s *Service) judge(
 	tx *store.Tx, r *Feedback, matches []Match, v Assessment, key store.PseudonymKey,
 ) (promoted []Feedback, err error) {
@@ -435,8 +435,8 @@ func (s *Service) judge(
 	return promote(r, members), nil
 }
 
-// nearTo returns the ids of the corrections that may say the same as a text, or its opposite. Words
-// rank other words low, so the nearest count there even if they share little.
+// nearTo returns the ids of the corrections that may mean the same as a text, or its opposite.
+// Words rank other words low, so the nearest count there even if they share little.
 func (s *Service) nearTo(matches []Match) (ids []string) {
 	const most = 5
 	least := s.leastNear()
@@ -497,7 +497,7 @@ func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 }
 
 // EvaluateAll evaluates all feedback that was not evaluated, the oldest first. It returns what it
-// classified, as [Service.Evaluate] does, and all errors, joined. It leaves out what the evaluator
+// classified, like [Service.Evaluate], and all errors, joined. It leaves out what the evaluator
 // gave no usable answer to until it is time to ask again ([Unanswered]), and returns no error of
 // it: the observer is notified. [Service.Sweep] calls it every hour.
 func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err error) {
@@ -519,7 +519,7 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 		r, err := s.Evaluate(ctx, id)
 		if errors.As(err, new(*unansweredError)) {
 			s.watch.Failed(ctx, "evaluate", fmt.Errorf("%s: %w", id, err))
-			continue // the feedback says so
+			continue // the feedback records it
 		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", id, err))
@@ -541,13 +541,13 @@ func (s *Service) ceiling(all []Feedback, key store.PseudonymKey) float64 {
 	return max(0.9*s.cfg.tuning.Expedite, supportOf(sure, key).Confidence())
 }
 
-// certain returns those that are known to say the same.
+// certain returns the matches that are known to mean the same.
 func certain(all []Feedback) []Feedback {
 	return slices.DeleteFunc(slices.Clone(all), func(f Feedback) bool { return f.Worded })
 }
 
 // expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the
-// corrections that surely say the same are enough.
+// corrections that certainly mean the same are enough.
 func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.tuning.Expedite || r.Worded {
 		return false, nil
@@ -579,7 +579,7 @@ func supportOf(all []Feedback, key store.PseudonymKey) Support {
 }
 
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a
-// new one. It returns the other members of the cluster, the oldest first. vouched says that
+// new one. It returns the other members of the cluster, the oldest first. vouched reports that
 // somebody who understands the texts has chosen the matches.
 func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool,
 	vouched bool) ([]Feedback, error) {
@@ -624,7 +624,7 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 	return nil, nil
 }
 
-// apart reports whether a person has said that two say different things.
+// apart reports whether a person has decided that two mean different things.
 func (f *Feedback) apart(o *Feedback) bool {
 	return slices.Contains(f.Apart, o.ID) || slices.Contains(o.Apart, f.ID)
 }
@@ -632,7 +632,7 @@ func (f *Feedback) apart(o *Feedback) bool {
 // alike reports whether a match counts as saying the same.
 func (s *Service) alike(m *Match) bool { return s.near(m) && !m.reworded }
 
-// near reports whether a match may say the same.
+// near reports whether a match may mean the same.
 func (s *Service) near(m *Match) bool { return m.Opposed == "" && m.Score >= s.cfg.Threshold }
 
 func (s *Service) alikeTo(matches []Match) (ids []string) {
@@ -739,7 +739,7 @@ func (s *Service) resolve(
 		if as.generalizable() && s.cfg.enough(support) {
 			r.Class = GeneralizableHigh
 		}
-		promoted = promote(r, members) // none by an edge case
+		promoted = promote(r, members) // an edge case promotes no correction
 	}
 	return withReleased(promoted, matches), nil
 }

@@ -17,13 +17,13 @@ type Classification string
 const (
 	GeneralizableHigh Classification = "generalizable_high" // enough agree for a rule
 	GeneralizableLow  Classification = "generalizable_low"  // some agree; it waits for a batch
-	EdgeCase          Classification = "edge_case"          // it stands alone
-	Ambiguous         Classification = "ambiguous"          // a person has to say: Service.Resolve
+	EdgeCase          Classification = "edge_case"          // the only one of its kind so far
+	Ambiguous         Classification = "ambiguous"          // a person has to decide: Service.Resolve
 	Positive          Classification = "positive"           // an approval without changes
 	Archived          Classification = "archived"           // a person chose to ignore it
 )
 
-// unclassified stands in the store, and in a [Listing], for a class that is not set.
+// unclassified is the value in the store, and in a [Listing], of a class that is not set.
 const unclassified Classification = "unclassified"
 
 // generalizable reports whether a rule may be made of it.
@@ -43,52 +43,52 @@ type Evaluation struct {
 	// alike member when it joined, in [0, 1], and 1 for the first.
 	Cluster string  `json:"cluster,omitempty"`
 	Link    float64 `json:"link,omitempty"`
-	// Worded says that it has other words than the others, and that [Config].Evaluator did not name
-	// it: it may say something else, because [Config].Similarity ranks opposites and exceptions high
-	// as well.
+	// Worded reports that it has other words than the rest of its cluster, and that
+	// [Config].Evaluator did not name it. It may mean something else, because [Config].Similarity
+	// ranks opposites and exceptions high as well.
 	Worded bool `json:"worded,omitempty"`
 	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts
 	// nevertheless.
 	Contradicts []string `json:"contradicts,omitempty"`
 	// Dispute is how an [Ambiguous] feedback seems to contradict the first of these.
 	Dispute Opposition `json:"dispute,omitempty"`
-	// Near are the ids of earlier corrections that may say the same, or the opposite, but were kept
-	// apart because words or a similarity cannot tell: at most five, the most alike first. Read
+	// Near are the ids of earlier corrections that may mean the same, or the opposite, but were kept
+	// apart because words and a similarity cannot decide it: at most five, the most alike first. Read
 	// them side by side.
 	Near []string `json:"near_feedback_ids,omitempty"`
-	// Unanswered says why it has no Class yet, if Config.Evaluator gave no answer that can be used.
+	// Unanswered is why it has no Class yet, if Config.Evaluator gave no answer that can be used.
 	Unanswered Unanswered `json:"unanswered,omitzero"`
-	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal:
-	// see [Rules.TakeOut].
+	// Apart lists the ids of feedback that it is never clustered with, because a person took it out
+	// of a proposal: see [Rules.TakeOut].
 	Apart  []string `json:"apart,omitempty"`
-	Action Action   `json:"proposed_action,omitempty"` // what should come of it; "" nothing
+	Action Action   `json:"proposed_action,omitempty"` // what should be done; "" for no action
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`
 	// Joiner is the person who joined it with the others of its cluster, if one did: see
 	// [Service.Join].
 	Joiner string `json:"joiner,omitempty"`
-	// Proposal is the id of the pending proposal that it speaks for, as [Service.Evaluate] and
-	// [Service.Resolve] return it. It is not stored.
+	// Proposal is the id of the pending proposal that it supports, set by [Service.Evaluate] and
+	// [Service.Resolve]. It is not stored.
 	Proposal string `json:"-"`
 }
 
-// Unanswered says why an evaluator's answer could not be used. [Service.EvaluateAll] asks again
-// from Next on: a minute after the first failure, and after twice as long each time, up to a day.
+// Unanswered is why an evaluator's answer could not be used. [Service.EvaluateAll] asks again from
+// Next on: a minute after the first failure, and after twice as long each time, up to a day.
 type Unanswered struct {
 	Reason string    `json:"reason"`
 	Times  int       `json:"times"` // that the evaluator was asked in vain
 	Next   time.Time `json:"next"`
 }
 
-// A Case is a feedback with all that a [Config].Evaluator may want to know.
+// A Case is a feedback with the other feedback that a [Config].Evaluator may compare it with.
 type Case struct {
 	Feedback   Feedback
 	Candidates []Match // earlier corrections of the same agent, the most alike first
 	// Opposing is the earlier feedback that the feedback seems to contradict, by its words. It is a
 	// question: see Assessment.Contradicts. Some of it is among the Candidates, too.
 	Opposing []Match
-	Cluster  []Feedback // corrections that, by the similarity, say the same as the feedback
+	Cluster  []Feedback // corrections that, by the similarity, mean the same as the feedback
 	Support  Support    // of the cluster with the feedback in it
 	Enough   bool       // the support is what Config.Occurrences and Config.Reviewers ask for
 	Ceiling  float64    // the most that a confidence may be: see [Config]
@@ -100,13 +100,13 @@ type Opposition string
 // The oppositions. All but the last are guesses from words. With other numbers, names and words
 // both texts may hold.
 const (
-	OpposedPolarity    Opposition = "polarity"  // one denies what the other says
+	OpposedPolarity    Opposition = "polarity"  // one denies the other
 	OpposedNumber      Opposition = "number"    // they name other numbers
 	OpposedAntonym     Opposition = "antonym"   // one has a word, and the other its opposite
-	OpposedOrder       Opposition = "order"     // they say the same of each other's things
+	OpposedOrder       Opposition = "order"     // they relate the same things the other way round
 	OpposedName        Opposition = "name"      // they name other things
 	OpposedWord        Opposition = "word"      // a few words make them differ
-	OpposedByEvaluator Opposition = "evaluator" // Config.Evaluator says so
+	OpposedByEvaluator Opposition = "evaluator" // found by Config.Evaluator
 )
 
 // A Match is a feedback that was compared with another.
@@ -117,9 +117,9 @@ type Match struct {
 	Opposed Opposition
 
 	released bool // it was ambiguous, and counts from now on
-	reworded bool // what compared the texts cannot tell that they say the same
-	vouched  bool // the evaluator says that the texts say the same
-	cleared  bool // the evaluator says that the texts do not contradict each other
+	reworded bool // the comparison cannot decide whether they mean the same
+	vouched  bool // the evaluator found that the texts mean the same
+	cleared  bool // the evaluator found no contradiction
 }
 
 // Support is how many people and corrections stand behind a claim.
@@ -141,16 +141,17 @@ func (s Support) Confidence() float64 {
 type Assessment struct {
 	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats
 	// GeneralizableHigh as GeneralizableLow unless Case.Enough is set, and a generalizable feedback
-	// that stands alone as EdgeCase.
+	// that is alone in its cluster as EdgeCase.
 	Class      Classification
 	Confidence float64 // in [0, 1]; it is cut at Case.Ceiling
 	Rationale  string  // why, in at most 10,000 characters
-	// Similar has the ids of the candidates that say the same, if the evaluator knows better than the
-	// similarity, also of those that seem to contradict the feedback. nil keeps the case's cluster.
+	// Similar lists the ids of the candidates that mean the same, if the evaluator's verdict differs
+	// from the similarity's, also of those that seem to contradict the feedback. nil keeps the case's
+	// cluster.
 	Similar []string
-	// Contradicts has the ids of the candidates, and of what is in Case.Opposing, that the feedback
-	// contradicts. nil keeps what the words seem to say, without what is in Similar. An empty list
-	// says that the feedback contradicts none of them.
+	// Contradicts lists the ids of the candidates and of Case.Opposing that the feedback contradicts.
+	// nil keeps the contradictions that the words suggest, except for ids in Similar. An empty list
+	// means that the feedback contradicts no other.
 	Contradicts []string
 	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and
 	// [DocumentOnly] if it is an edge case.
@@ -244,7 +245,7 @@ func copyMatches(matches []Match) []Match {
 	return matches
 }
 
-// copies returns values that share nothing with these.
+// copies returns independent copies of these values.
 func copies[T kept[T]](values []T) []T {
 	values = slices.Clone(values)
 	for i, value := range values {

@@ -26,7 +26,7 @@ type Feedback struct {
 	Epic     string   `json:"epic_id,omitempty"` // what the output was made for
 	Task     string   `json:"task_id,omitempty"` // the same, more closely
 	Decision Decision `json:"decision"`
-	Reviewer string   `json:"reviewer_id"` // a person, as Config.Canonical accepts them
+	Reviewer string   `json:"reviewer_id"` // a person that Config.Canonical accepts
 	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the
 	// clock. Microseconds are kept.
 	At time.Time `json:"timestamp"`
@@ -37,8 +37,8 @@ type Feedback struct {
 	OutputSHA   string `json:"agent_output_sha,omitempty"`
 	ApprovedSHA string `json:"approved_output_sha,omitempty"`
 	DiffPath    string `json:"correction_diff_path,omitempty"` // where the host keeps the correction
-	// Summary says in a sentence what was wrong, or, of an approval, what was right and should be
-	// repeated: at most 500 characters. Comment is what else was said, at most 10,000 characters.
+	// Summary states in a sentence what was wrong or, in an approval, what was right and should be
+	// repeated: at most 500 characters. Comment is any further text, at most 10,000 characters.
 	Summary  string   `json:"correction_summary,omitempty"`
 	Comment  string   `json:"reviewer_comment,omitempty"`
 	Severity Severity `json:"severity,omitempty"` // "" means SeverityMedium
@@ -55,7 +55,7 @@ type Feedback struct {
 	Recorded time.Time `json:"recorded,omitzero"` // when it was first kept
 	// Erased is when its content was deleted. The id is left, so that it does not come back.
 	Erased   time.Time `json:"erased,omitzero"`
-	Revision uint64    `json:"-"` // the store's; an [Archive] has none
+	Revision uint64    `json:"-"` // the store's; not in an [Archive]
 }
 
 // The limits of texts, in characters (runes), and of lists.
@@ -92,8 +92,8 @@ const (
 // corrects reports whether the output was not good as it was.
 func (f *Feedback) corrects() bool { return f.Decision != Approved }
 
-// said is the text that is compared: the summary and the comment, without what they quote of the
-// learned rules.
+// said returns the text that is compared: the summary and the comment, without what they quote of
+// the learned rules.
 func (f *Feedback) said() string {
 	return strings.TrimSpace(unforged(f.Summary) + "\n" + unforged(f.Comment))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Flush proposes a rule for each cluster that has none: a cluster of generalizable corrections, or
-// of enough approvals that say what was right. It returns the proposals that it opened or gave more
-// evidence, and how many clusters wait because too many proposals are pending. A cluster whose rule
-// was rejected or retired needs three more corrections first. Each further rejection doubles that
-// number, and they must be by as many people as make a cluster [GeneralizableHigh], one of whom
-// gave none of the evidence that was rejected. Flush goes on where one cluster fails, and returns
-// the errors, joined.
+// Flush proposes a rule for each cluster without a rule: a cluster of generalizable corrections, or
+// of enough approvals that state what was right. It returns the proposals that it opened or gave
+// more evidence, and how many clusters wait because too many proposals are pending. A cluster whose
+// rule was rejected or retired needs three more corrections first. Each further rejection doubles
+// that number, and they must be by as many people as make a cluster [GeneralizableHigh], one of
+// whom did not give any of the rejected evidence. If one cluster fails, Flush goes on with the
+// others, and returns the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
@@ -139,8 +139,8 @@ func (s *Service) waits(p *Proposal) bool {
 	return p != nil && p.Status == StatePending && s.now().Before(p.Expires)
 }
 
-// clusterWants names what tells whether a cluster is ready for a proposal: its proposals and rules,
-// and the marks.
+// clusterWants lists the records that decide whether a cluster is ready for a proposal: its
+// proposals and rules, and the marks.
 func clusterWants(cluster string) store.Wants {
 	q := ProposalQuery{Cluster: cluster}
 	return store.Wants{
@@ -229,7 +229,7 @@ func ruleOf(tx *store.Tx, cluster string) (active bool, left time.Time, err erro
 	return active, left, err
 }
 
-// extend gives a pending proposal its new evidence. The draft stays as it is, as approvals are
+// extend gives a pending proposal its new evidence. The draft stays as it is, because approvals are
 // bound to it.
 func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal, error) {
 	known, before := p.Evidence, p.Confidence
@@ -252,7 +252,7 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 	return p, nil
 }
 
-// Consolidate finds groups of active rules that say the same, of one type, for one place and for
+// Consolidate finds groups of active rules that mean the same, of one type, for one place and for
 // the same agents, with the same check. For each group it proposes one rule that supersedes them,
 // with the words of the rule that ranks first, pinned if one of them is. The proposal has to pass
 // the gate like any other, and people who proposed or edited one of the rules cannot approve it. A
@@ -301,8 +301,8 @@ func byKind(rules []Rule) (groups [][]Rule) {
 	return groups
 }
 
-// alikeRules returns the groups of rules of one kind that say the same: as the first of them, and
-// as each other.
+// alikeRules returns the groups of rules of one kind that mean the same as the first of the group,
+// and as each other.
 func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule, err error) {
 	for len(rules) > 1 {
 		texts := make([]string, len(rules)-1)
@@ -344,7 +344,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 			append(form.Writers, rule.Writers...)
 	}
 	tx := s.reading(ctx)
-	proposals, err := proposalKind.all(tx, form.Supersedes) // an imported rule may have none
+	proposals, err := proposalKind.all(tx, form.Supersedes) // an imported rule may have no proposal
 	if err != nil {
 		return nil, err
 	}

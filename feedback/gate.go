@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Gate says what a proposal needs to become a rule.
+// Gate sets what a proposal needs to become a rule.
 type Gate struct {
 	// Quorum is how many distinct people must approve, from 1 to 10. People who proposed or edited it
 	// can't approve. 0 means 2.
@@ -45,18 +45,18 @@ type Review struct {
 	Withhold []string
 }
 
-// Review records what a person decides, and returns the proposal as it then is. If it is still
-// pending, its Quorum says who has to approve it. One rejection closes it. The approval that
-// completes the quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed
-// checks the conflicts with active rules again and supersedes the rules that the draft names.
-// Either all of it happens or nothing. A repeated approval changes nothing.
+// Review records what a person decides, and returns the changed proposal. If it is still pending,
+// its Quorum names who has to approve it. One rejection closes it. The approval that completes the
+// quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed checks the
+// conflicts with active rules again and supersedes the rules that the draft names. Either all of it
+// is stored or no part of it. A repeated approval has no effect.
 //
-// A refusal is a [*RefusedError] and changes nothing but the audit log. These are refused:
+// A refusal is a [*RefusedError] and changes only the audit log. These are refused:
 //
 // - a review of a proposal that is not pending, and an approval of another draft; both are a
 // [heed.ErrConflict];
 //   - an approval by a proposer or an editor, also of a rule that the draft changes or supersedes;
-//   - if the gate says so, an approval by a reviewer of the evidence;
+//   - if the gate demands it, an approval by a reviewer of the evidence;
 //   - an approval that does not override a rule that the draft contradicts;
 //   - whatever Config.Authorize refuses.
 //
@@ -297,7 +297,7 @@ func (g *Gate) quorum(p *Proposal, against []Conflict, key store.PseudonymKey) *
 	return q
 }
 
-// String says how many approvals there are, and who has to give the others.
+// String returns how many approvals there are, and who has to give the others.
 func (q *Quorum) String() string {
 	text := fmt.Sprintf("%d of %d", q.Approvals, q.Of)
 	switch q.Missing {
@@ -338,7 +338,7 @@ func either(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// ownWords says why the approval of a proposer or an editor is refused.
+// ownWords returns why the approval of a proposer or an editor is refused.
 const ownWords = "nobody approves what they proposed or edited"
 
 // activate makes a proposal a rule, or makes the change of a rule.

@@ -31,7 +31,7 @@ type Injection struct {
 	// Prompt is the base, the learned rules and the task, with a blank line between them. Without
 	// rules and a task it is the base, byte by byte.
 	Prompt  string
-	Section string // the part of it with the rules, from the heading to the end; "" if there are none
+	Section string // the part of it with the rules, from the heading to the end; "" without rules
 	// Rules are the ids of its rules, in their order. Give them back in Feedback.Rules: then
 	// corrections that came in spite of a rule are counted.
 	Rules []string
@@ -94,13 +94,13 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 // A line is what a prompt has of a rule, and what enforces the rule. It names no person.
 type line struct {
 	id, text, words string
-	check           *checker // nil: there is none
+	check           *checker // nil without a check
 	withheld        []string // the heuristics that its approvers found to break it
 }
 
-// Wants names what [Rules.InjectIn] and [Rules.CheckIn] read for agents. If the service has read
-// the agents' rules before, that is a single small record, which tells whether a rule has changed
-// since.
+// Wants lists the records that [Rules.InjectIn] and [Rules.CheckIn] read for agents. If the service
+// has read the agents' rules before, that is a single small record, which shows whether a rule has
+// changed since.
 func (r *Rules) Wants(agents ...string) store.Wants {
 	w := store.Wants{Refs: []store.Ref{ruleKind.Ref("")}}
 	for _, agent := range agents {
@@ -128,7 +128,7 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		return known.lines, nil
 	}
 	draft := &Draft{Agents: []string{agent}}
-	// One call of Read returns nothing older than the version.
+	// One call of Read returns no record older than the version.
 	if err := tx.Read(&read, nil, []store.Ref{ruleKind.Ref("")},
 		ruleKind.queries(draft.activeKeys())...); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ type promptLines struct {
 	lines   []line
 }
 
-// compareRanks orders rules by what [Rules.Inject] says.
+// compareRanks sorts rules in the order of [Rules.Inject].
 func compareRanks(a, b Rule) int {
 	return cmp.Or(compareBool(b.Pinned, a.Pinned),
 		cmp.Compare(b.Effect.Improvement, a.Effect.Improvement),
@@ -175,7 +175,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// labels stand before rules, by type.
+// labels precede rules, by type.
 var labels = map[RuleType]string{
 	PositiveExample: "Good example", NegativeExample: "Do not repeat", Guideline: "Guideline",
 	Constraint: "Constraint",
@@ -220,7 +220,7 @@ func unforged(text string) string {
 		return text
 	}
 	lines := strings.SplitAfter(text, "\n")
-	ends := make([]int, len(lines)+1) // behind the next line that ends a section; 0: there is none
+	ends := make([]int, len(lines)+1) // behind the next line that ends a section; 0 if no line does
 	for i := len(lines) - 1; i >= 0; i-- {
 		if ends[i] = ends[i+1]; bare(lines[i]) == bare(ending) {
 			ends[i] = i + 1
@@ -253,7 +253,7 @@ func bare(line string) string {
 	return strings.ToLower(strings.Trim(line, " \t\r\n>|*_`~#"))
 }
 
-// ofSection reports whether a line could stand in a section of rules.
+// ofSection reports whether a line could be in a section of rules.
 func ofSection(line string) bool {
 	line = bare(line)
 	return line == "" || line == bare(preface) || strings.HasPrefix(line, "- ")

@@ -8,12 +8,12 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Join records that two corrections of one agent say the same, as a person has read, and returns
-// the correction that the order names. It joins the cluster of the other one, whatever their
-// words are, also if it was [Ambiguous] or taken out before. Both then count as corrections of
-// their reviewers. The person who joined them counts as an author of what is proposed from them,
-// so that they are no outsider to the [Gate], and for nothing else. The next [Service.Flush]
-// proposes the cluster if it is ready.
+// Join records that a person found that two corrections of one agent mean the same, and returns the
+// correction that the order names. It joins the cluster of the other one, whatever their words are,
+// also if it was [Ambiguous] or taken out before. Both then count as corrections of their
+// reviewers. The person who joined them counts as an author of what is proposed from them, so that
+// they are not an outsider to the [Gate]; they get no other role. The next [Service.Flush] proposes
+// the cluster if it is ready.
 //
 // Both must be corrections with a text, and the other one must be in a cluster. A correction that
 // is evidence of a pending proposal is refused: see [Rules.TakeOut]. A refusal is a
@@ -99,9 +99,10 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	return nil
 }
 
-// Split records that a correction does not belong to its cluster, as a person has read, and returns
-// it. It stands alone from then on, and never joins the others again unless a person joins them. A
-// correction that is evidence of a pending proposal is refused: see [Rules.TakeOut].
+// Split records that a person found that a correction does not belong to its cluster, and returns
+// the correction. It is alone in its cluster from then on, and never joins the others again unless
+// a person joins them. A correction that is evidence of a pending proposal is refused: see
+// [Rules.TakeOut].
 func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
 	return act(ctx, s, Act{Actor: o.Actor, Kind: "split", Subject: o.ID}, o.Reason,
 		func(c *change) (Feedback, error) {

@@ -82,7 +82,7 @@ var (
 	}
 )
 
-// A mark is a record whose revision, or whose time, says something.
+// A mark is a record of which only the revision or the time matters.
 type mark struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
@@ -99,7 +99,7 @@ const (
 
 const unfitKey = "unfit"
 
-// anyValue stands in a key for each of many values, and for all agents.
+// anyValue replaces each of many values in a key, and all agents.
 const anyValue = "*"
 
 // listKeys are the keys of a list: one for each value, or anyValue for many. A search for a value
@@ -169,7 +169,7 @@ func (q *ProposalQuery) keys() [][]string {
 type RuleQuery struct {
 	Status State
 	Agent  string // is among those affected, or all are
-	Unfit  bool   // active rules whose effect is harmful or that have none: see [Service.Sweep]
+	Unfit  bool   // active rules with a harmful effect or without effect: see [Service.Sweep]
 	// Ranked orders them as [Rules.Inject] does, for a host that puts active rules into its prompts
 	// and skills by their Draft.Place.
 	Ranked bool
@@ -209,7 +209,7 @@ func agentKeys(name, agent string, others []string) [][]string {
 
 func matches[T ~string](wanted, value T) bool { return wanted == "" || wanted == value }
 
-// A shelf has the records of one kind. Values that it returns share nothing with the store.
+// A shelf has the records of one kind. Values that it returns are copies.
 type shelf[T kept[T]] struct{ store.View[T] }
 
 // kept is a value with the revision that it was read with.

@@ -19,9 +19,9 @@ type Proposal struct {
 	// Cluster names the cluster that it was made of, and is "" if a person proposed it. A cluster has
 	// one proposal at a time.
 	Cluster string `json:"cluster,omitempty"`
-	// Evidence has the ids of the feedback behind it, sorted, with the ids of erased feedback.
-	// Occurrences and Reviewers say how much feedback there was, and Summary says it in words.
-	// Confidence is in [0, 1].
+	// Evidence lists the ids of the feedback behind it, sorted, with the ids of erased feedback.
+	// Occurrences and Reviewers count the feedback and its authors, and Summary describes both in
+	// words. Confidence is in [0, 1].
 	Evidence    []string `json:"created_from_feedback_ids,omitempty"`
 	Occurrences int      `json:"occurrences"`
 	Reviewers   int      `json:"reviewers"`
@@ -34,7 +34,7 @@ type Proposal struct {
 	Writers  []string `json:"writers,omitempty"`
 	Proposer string   `json:"proposer,omitempty"`
 
-	Warnings []string `json:"warnings,omitempty"` // what approvers should know
+	Warnings []string `json:"warnings,omitempty"` // for approvers
 	// Conflicts are those with active rules and pending proposals when it was proposed. If heed
 	// proposed it, the feedback that contradicted it is among them.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
@@ -50,8 +50,8 @@ type Proposal struct {
 	Decided  time.Time `json:"decided_at,omitzero"`
 	Decider  string    `json:"decided_by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
-	Revision uint64    `json:"-"` // the store's; an [Archive] has none
-	// Quorum says what a pending proposal lacks, as [Rules] returns it. It is not stored.
+	Revision uint64    `json:"-"` // the store's; not in an [Archive]
+	// Quorum is what a pending proposal lacks, set by the methods of [Rules]. It is not stored.
 	Quorum *Quorum `json:"-"`
 }
 
@@ -65,7 +65,8 @@ type Approval struct {
 	At       time.Time `json:"at"`
 }
 
-// A State is where a proposal or a rule stands. Of a proposal, all but StatePending are final.
+// A State is the state of a proposal or a rule. All states of a proposal except StatePending are
+// final.
 type State string
 
 // The states. A proposal is pending, and then approved, rejected, expired, superseded or
@@ -164,7 +165,7 @@ type Rule struct {
 	Effect    Effect    `json:"effect,omitzero"` // as it was measured last
 	// RetireProposed is since when its effect speaks for retiring it, and zero if it does not.
 	RetireProposed time.Time `json:"retire_proposed,omitzero"`
-	Revision       uint64    `json:"-"` // the store's; an [Archive] has none
+	Revision       uint64    `json:"-"` // the store's; not in an [Archive]
 }
 
 func (r Rule) at(revision uint64) Rule {
@@ -192,7 +193,7 @@ const (
 	warnWords       = "its sources have other words: read whether each of them says the same"
 )
 
-// warnings say what approvers should know of a draft.
+// warnings returns what approvers should notice in a draft.
 func warnings(d *Draft, evidence []Feedback, key store.PseudonymKey) []string {
 	var found []string
 	warn := func(ok bool, what string) {

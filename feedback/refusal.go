@@ -14,10 +14,10 @@ import (
 type Act struct {
 	Actor string // in canonical form
 	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve",
-	// "join", "split", "erase" or "import". The Draft tells whether it is about a rule that is
+	// "join", "split", "erase" or "import". The Draft shows whether it is about a rule that is
 	// restored, pinned or unpinned.
 	Kind string
-	// the id of the feedback, the proposal or the rule. Empty where there is none yet
+	// the id of the feedback, the proposal or the rule. Empty before there is one
 	Subject string
 	// what is proposed, approved or taken out, where there is such a thing; it must not be changed
 	Draft *Draft
@@ -30,8 +30,8 @@ type Order struct {
 	Reason string // never empty
 }
 
-// A RefusedError says why a person may not do something, or not now. The refusal is in the audit
-// log.
+// A RefusedError is the reason why a person may not do something, or not now. The refusal is in the
+// audit log.
 type RefusedError struct {
 	Reason string // in words that name no person
 	// State is the state or the classification that something has, if it needs another one.

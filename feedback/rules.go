@@ -268,10 +268,10 @@ func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error
 	return sources, wrap("sources", err)
 }
 
-// TakeOut takes a feedback out of the evidence of a pending proposal, as it says something else,
-// and returns the proposal. Its approvals are void. From then on the feedback stands alone, and
-// never stands with the others again. The last one can't be taken out: reject the proposal. A
-// refusal is a [*RefusedError]: see [Rules.Review].
+// TakeOut takes a feedback out of the evidence of a pending proposal, because it does not belong
+// there, and returns the proposal. Its approvals are void. From then on the feedback is in a
+// cluster alone, and never joins the others again. The last one can't be taken out: reject the
+// proposal. A refusal is a [*RefusedError]: see [Rules.Review].
 func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal, error) {
 	if err := checkName("feedback", feedback); err != nil {
 		return Proposal{}, wrap("take-out", err)
@@ -331,7 +331,7 @@ func (p *Proposal) withdraw() {
 	p.Approvals = nil
 }
 
-// separate has a feedback stand alone, in a cluster of this id, apart from these.
+// separate puts a feedback alone into a cluster of this id, apart from these.
 func (f *Feedback) separate(cluster string, others []Feedback) {
 	for i := range others {
 		f.Apart = append(f.Apart, others[i].ID)

@@ -51,8 +51,8 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 }
 
 // Open returns the service with the settings that its application has left in the store, for a tool
-// next to the application. It writes nothing, and the numbers of cfg give way to the stored ones.
-// Without settings in the store Open returns [heed.ErrNotFound].
+// next to the application. It does not write to the store, and the stored numbers override those in
+// cfg. Without settings in the store Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Service, error) {
 	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error {
 		return cmp.Or(settings.Adopt(ctx, c.Store, own), c.validate())
@@ -96,9 +96,9 @@ func (s *Service) Config() Config {
 }
 
 // Record keeps a feedback and returns when the store has it. It does not evaluate it: see
-// [Service.Evaluate]. duplicate reports that it was known already, or was erased, and nothing was
-// kept. Other content under a known ID is a [heed.ErrConflict]. A reviewer who was forgotten since
-// is recognized. Input that is not valid is a [*heed.InputError] and changes nothing.
+// [Service.Evaluate]. duplicate reports that it was not kept because its ID was recorded before or
+// erased. Other content under a known ID is a [heed.ErrConflict]. A reviewer who was forgotten
+// since is recognized. Input that is not valid is a [*heed.InputError] and is not kept.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
 	reads := false // most are new, so the first run does not read whether this one is
 	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
@@ -270,7 +270,7 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 
 // Similar returns the corrections of the same agent whose text is alike from the threshold on, the
 // most alike first, among the latest [Config].Window decisions. A threshold of 0 is
-// [Config].Threshold. Match.Opposed tells which contradict the feedback.
+// [Config].Threshold. Match.Opposed marks which contradict the feedback.
 func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([]Match, error) {
 	if !(threshold >= 0 && threshold <= 1) {
 		return nil, fmt.Errorf("feedback: similar: %w", invalid("threshold", "must be in [0, 1]"))
@@ -361,7 +361,7 @@ func (s *Service) compare(
 	return matches, nil
 }
 
-// nearness says how alike a record's text is.
+// nearness is how alike a record's text is.
 type nearness struct {
 	at    int // of the record
 	text  string
@@ -372,7 +372,7 @@ type nearness struct {
 // Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not
 // come back when it is delivered again. Proposals still name it and keep their counts, and
 // approvals of those that are pending are void. A rule that was made of it stays: revoke the rule
-// if its text has to go. To erase a feedback again changes nothing.
+// if its text has to go. Erasing a feedback again has no effect.
 func (s *Service) Erase(ctx context.Context, o Order) error {
 	_, err := act(ctx, s, Act{Actor: o.Actor, Kind: "erase", Subject: o.ID}, o.Reason,
 		func(c *change) (none Feedback, err error) {

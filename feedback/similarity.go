@@ -19,8 +19,8 @@ func wording(s heed.Similarity) bool {
 }
 
 // sameText reports whether two texts are the same except for case, spaces, quotation marks and what
-// ends a sentence. Commas, question marks, brackets and dashes can change what a text says, and
-// count.
+// ends a sentence. Commas, question marks, brackets and dashes can change the meaning of a text, so
+// they count.
 func (s *Service) sameText(a, b string) bool {
 	return a == b || s.read(a).plain == s.read(b).plain
 }
@@ -35,8 +35,8 @@ func plain(text string) string {
 }
 
 // scores asks the similarity, and refuses an answer that is not valid. Where each of two texts has
-// a word that the other lacks in all its forms, words do not tell synonyms from opposites. By words
-// alone, the texts are then not alike.
+// a word that the other lacks in all its forms, words cannot distinguish synonyms from opposites.
+// By words alone, the texts are then not alike.
 func (s *Service) scores(ctx context.Context, one string, others []string) (scores []float64,
 	err error) {
 	if len(others) == 0 {
@@ -73,8 +73,8 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 	return scores, nil
 }
 
-// reworded reports whether two texts have other words, so that words alone cannot tell that they
-// say the same. Nor can a similarity of meanings if the texts share most of their words: it has a
+// reworded reports whether two texts have other words, so that words alone cannot show that they
+// mean the same. Nor can a similarity of meanings if the texts share most of their words: it has a
 // high score for a text and its opposite, too.
 func (s *Service) reworded(a, b string) bool {
 	return (wording(s.cfg.Similarity) || s.wordedAlike(a, b)) && !s.sameText(a, b) &&
@@ -82,8 +82,8 @@ func (s *Service) reworded(a, b string) bool {
 }
 
 // opposed returns how two texts seem to contradict each other, or "". A text and its opposite share
-// most of their words. So the words of texts that share few say nothing if a similarity compares
-// meanings.
+// most of their words. So if a similarity compares meanings, the words of texts that share few of
+// them are not compared.
 func (s *Service) opposed(a, b string) oppose.Way {
 	if !wording(s.cfg.Similarity) && !s.wordedAlike(a, b) {
 		return ""
@@ -115,9 +115,9 @@ func tooLong(a, b string) bool {
 // maxCompared is how many bytes a text may have that is compared with others.
 const maxCompared = 4000
 
-// A reading is what tells whether a text is near another one. It is immutable.
+// A reading is the prepared text for finding out whether another text is near. It is immutable.
 type reading struct {
-	plain string   // see sameText. A text that is too long has nothing else
+	plain string   // see sameText. the only field of a text that is too long
 	grams []uint64 // of the whole text
 	topic []uint64 // of what it is about
 }
@@ -156,8 +156,8 @@ func (s *Service) words(written string) oppose.Reading {
 	return known
 }
 
-// remembering lets an embedder embed each text once, as long as it is among the latest. Comparing
-// with what is known then embeds one text.
+// remembering lets an embedder embed each text once, if it is among the latest. Comparing with what
+// is known then embeds one text.
 func remembering(s heed.Similarity) heed.Similarity {
 	const most, batch = 10_000, 100
 	if e, ok := s.(heed.Embedder); ok {

@@ -33,7 +33,8 @@ func (c *change) write(records ...store.Record) {
 	c.wrote = true
 }
 
-// people returns what tells whether two names are of one person, though one was forgotten.
+// people returns a function that reports whether two names are of one person, though one was
+// forgotten.
 func (c *change) people() (store.PseudonymKey, error) { return store.PseudonymKeyIn(c.Tx) }
 
 func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
@@ -41,7 +42,7 @@ func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) 
 // auditPrefix begins the actions of this package in the audit log.
 const auditPrefix = "feedback."
 
-// tell adds an entry to the audit log. It has the same id if the step runs again.
+// tell appends an entry to the audit log. It has the same id if the step runs again.
 func (c *change) tell(action, subject, reason string, details map[string]string) {
 	c.entries = append(c.entries, store.AuditEntry{
 		ID: c.ID(c.draw), At: c.now, Actor: c.who, Action: auditPrefix + action, Subject: subject,
@@ -49,7 +50,7 @@ func (c *change) tell(action, subject, reason string, details map[string]string)
 	})
 }
 
-// done adds what the change says for the audit log.
+// done adds the change's texts for the audit log.
 func (c *change) done() {
 	for _, e := range c.entries {
 		c.Put(e.Record())

@@ -21,7 +21,7 @@ const (
 	measureEvery = 24 * time.Hour // and measures the rules
 
 	perSweep = 3   // retirements that a sweep proposes, so that people can look at each
-	floor    = 8   // decisions on either side, below which a rate says nothing
+	floor    = 8   // decisions on either side, below which a rate is not evidence
 	improved = 0.1 // the relative drop of the rate from which on a rule is effective
 )
 
@@ -64,7 +64,7 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", err)
 }
 
-// part says in which part of a sweep an error came.
+// part adds to an error in which part of a sweep it occurred.
 func part(name string, err error) error {
 	if err == nil {
 		return nil
@@ -72,9 +72,9 @@ func part(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// every does something unless a service over the store did it within the period. A mark too far
-// ahead is ignored, because the clock that made it was wrong. After the second failure in a row
-// every does nothing for a minute, then for twice as long each time, up to the period.
+// every runs a task unless a service over the store did it within the period. A mark too far ahead
+// is ignored, because the clock that made it was wrong. After the second failure in a row every
+// waits for a minute, then for twice as long each time, up to the period.
 func (s *Service) every(
 	ctx context.Context, period time.Duration, name string, now time.Time, do func() error,
 ) error {
@@ -209,7 +209,7 @@ type Effect struct {
 	// Basis is the change that the rule is judged by. Improvement is the improvement of the basis.
 	Basis       EffectBasis `json:"basis,omitempty"`
 	Improvement float64     `json:"improvement"`
-	// Recurrence counts the corrections that stand with the rule's clusters, and Corrections all.
+	// Recurrence counts the corrections that belong to the rule's clusters, and Corrections all.
 	Recurrence  Shift `json:"recurrence"`
 	Corrections Shift `json:"corrections"`
 	// Checks counts the answers and the calls of tools that its [Check] has looked at since the rule
@@ -221,14 +221,14 @@ type Effect struct {
 	Measured   time.Time `json:"measured,omitzero"`
 }
 
-// An EffectStatus says what the effect of a rule speaks for.
+// An EffectStatus is the verdict on the effect of a rule, for example that it helps.
 type EffectStatus string
 
 // The statuses of an effect. The first that holds counts.
 const (
 	// EffectStabilising: the rule came into effect less than Measuring.Stabilise ago.
 	EffectStabilising EffectStatus = "stabilising"
-	// EffectUnknown: there are fewer than eight decisions on either side, or nothing to improve.
+	// EffectUnknown: there are fewer than eight decisions on either side, or no correction to avoid.
 	EffectUnknown EffectStatus = "insufficient_data"
 	// EffectHarmful: even the lower bound of the rate after is above the rate before (Wilson score
 	// interval of 95 %, Wilson 1927).
@@ -247,7 +247,7 @@ type EffectBasis string
 // The bases of effects.
 const (
 	BasisRecurrence  EffectBasis = "recurrence"  // of the corrections that the rule was made of
-	BasisCorrections EffectBasis = "corrections" // all, because the rule was made of none
+	BasisCorrections EffectBasis = "corrections" // all, because the rule was not made of corrections
 )
 
 // A Shift compares a rate before and after.
@@ -255,7 +255,7 @@ type Shift struct {
 	Before Rate `json:"before"`
 	After  Rate `json:"after"`
 	// Improvement is 1 − after/before: 0.5 if the rate halved, negative if it rose. It is 0 if there
-	// was nothing before, or fewer than eight decisions on either side.
+	// was no correction before, or fewer than eight decisions on either side.
 	Improvement float64 `json:"improvement"`
 	// Certainty is the probability, in [0, 1], that the true rate fell at all, with an even prior on
 	// both.
@@ -266,7 +266,7 @@ type Shift struct {
 type Rate struct {
 	Hits int     `json:"hits"`
 	Of   int     `json:"of"`
-	Mean float64 `json:"mean"` // Hits/Of, and 0 where there are none
+	Mean float64 `json:"mean"` // Hits/Of, or 0 without hits
 }
 
 // unfit reports whether the effect speaks for retiring the rule.

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Origin says where a signal comes from.
+// An Origin is where a signal comes from, for example a message and its author.
 type Origin struct {
 	ID      string // never empty
 	Person  string // who caused it; may be empty
@@ -34,7 +34,7 @@ func (m *Module) checkSignal(s *Signal, o *Origin) error {
 
 // Apply counts a signal that the host made. Signals of the same origin ID count once. If the signal
 // names an event, and its channel is not one of the implicit ones, it becomes a statement about
-// that answer: silence and other implicit signals give way to it, as they do to a judgement. It
+// that answer: like a judgement, it takes precedence over silence and other implicit signals. It
 // counts for the heuristic alone, not for an arm.
 func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err error) {
 	defer doing("apply", &err)
@@ -42,7 +42,7 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 	if err := m.checkSignal(&s, &o); err != nil {
 		return Change{}, err
 	}
-	if s.neutral() { // there is nothing to ask the store
+	if s.neutral() { // the store need not be read
 		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, ctx.Err()
 	}
 	change := new(Change)

@@ -24,9 +24,9 @@ type BayesianConfig struct {
 	// IgnoreThreshold is the number of ignores in a row that is a negative signal. 0 means 3.
 	IgnoreThreshold int
 	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's
-	// reader, which knows such commands in eight languages and tells them from questions, quotations
-	// and tasks about undoing. [Keywords] makes one of words. It may be asked several times about one
-	// message.
+	// reader, which recognises such commands in eight languages and distinguishes them from
+	// questions, quotations and tasks about undoing. [Keywords] makes one of words. It may be asked
+	// several times about one message.
 	IsUndo func(text string) bool
 	// UndoAll makes a text take back all open answers of its session. By default it takes back those
 	// to the newest event.
@@ -36,14 +36,15 @@ type BayesianConfig struct {
 	IsThanks func(text string) bool
 	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is the
 	// magnitude of an undo and of an outcome; 0 means 1: by default, what a user does is worth more
-	// than what a user says. Silence is weak evidence, as the user may not have looked; 0 means 0.4,
-	// half a click. So is an ignore; 0 means 0.4.
+	// than what a user states. Silence is weak evidence, because the user may not have looked; 0
+	// means 0.4, half a click. So is an ignore; 0 means 0.4.
 	Explicit, Implicit, Silence, Ignore float64
-	// Weights are magnitudes by channel, where one differs. 0 makes the channel count nothing: set
+	// Weights are magnitudes by channel, where one differs. 0 switches the channel off: set
 	// [ChannelTimeout] to 0 if silence is no approval.
 	Weights map[string]float64
-	// UserScores and DevScores are what scores are worth, the lowest score first. The sign says which
-	// way, and 0 is neutral. The zero values mean -0.4, 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4.
+	// UserScores and DevScores are what scores are worth, the lowest score first. A positive score
+	// raises the confidence, a negative one lowers it, and 0 is neutral. The zero values mean -0.4,
+	// 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4.
 	UserScores [3]float64
 	DevScores  [5]float64
 	// Domains are the windows of some domains.

@@ -14,7 +14,7 @@ import (
 // bins is how many bins of equal width a reliability table has.
 const bins = 10
 
-// A Calibration says how well predictions foretold how fires ended. Answers of the host's model
+// A Calibration measures how well predictions foretold how fires ended. Answers of the host's model
 // have the heuristic "".
 type Calibration struct {
 	Overall           Reliability
@@ -34,8 +34,8 @@ type Reliability struct {
 	// the last one 1 too.
 	Table [bins]struct {
 		N          uint64
-		Prediction float64 // the mean of the predictions; 0 if there are none
-		Success    float64 // the rate of success; 0 if there are none
+		Prediction float64 // the mean of the predictions; 0 without predictions
+		Success    float64 // the rate of success; 0 without predictions
 	}
 }
 

@@ -37,7 +37,7 @@ func (m *Module) believe(a *account) belief {
 	return b
 }
 
-// confidence reads the parts of a heuristic at a moment, and says what limits the result.
+// confidence reads the parts of a heuristic at a moment, and returns what limits the result.
 func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []Limit) {
 	var limits []Limit
 	counted := b.counted(parts, now)
@@ -129,20 +129,20 @@ func atMost(s evidence.Sums, mass float64) evidence.Sums {
 		RewardSquares: s.RewardSquares * f}
 }
 
-// A Standing is where a heuristic stands.
+// A Standing is the confidence of a heuristic at a moment, with what it is made of.
 type Standing struct {
 	Heuristic  Heuristic
 	Pin        Pin     // what a person has decided about it; the zero Pin without a decision
 	Confidence float64 // how far it is trusted
 	// Fires is how often it was shown, and Considered how often it could have been.
 	Fires, Considered uint64
-	// Successes and Failures are fires that were received well or badly: by what was said of them,
-	// else by their implicit signal. People who disagree count as neither.
-	// Successes/(Successes+Failures) is the rate at which it works.
+	// Successes and Failures are fires that were received well or badly: by people's judgements, else
+	// by their implicit signal. People who disagree count as neither. Successes/(Successes+Failures)
+	// is the rate at which it works.
 	Successes, Failures uint64
 }
 
-// Standing returns where a heuristic stands now, or [heed.ErrNotFound].
+// Standing returns the present standing of a heuristic, or [heed.ErrNotFound].
 func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, error) {
 	all, err := m.Standings(ctx, heuristicID)
 	s, found := all[heuristicID]
@@ -152,7 +152,8 @@ func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, er
 	return s, err
 }
 
-// Standings returns where heuristics stand now, by id, in one read. Unknown ids are left out.
+// Standings returns the present standings of heuristics, by id, in one read. Unknown ids are left
+// out.
 func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[string]Standing,
 	err error) {
 	defer doing("standings", &err)
@@ -162,9 +163,8 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 	return m.StandingsIn(store.Reading(ctx, m.cfg.Store), heuristicIDs...)
 }
 
-// ConfidencesIn returns how far heuristics are trusted now, by id, as a part of a step. They
-// include what the step has counted so far. Unknown ids are left out. It reads what [Module.Wants]
-// names.
+// ConfidencesIn returns how far heuristics are trusted now, by id, within a step. They include what
+// the step has counted so far. Unknown ids are left out. It reads what [Module.Wants] names.
 func (m *Module) ConfidencesIn(
 	tx *store.Tx, heuristicIDs ...string,
 ) (map[string]float64, error) {
@@ -250,7 +250,7 @@ func (m *Module) standing(a *account) Standing {
 	return s
 }
 
-// An Explanation says which evidence made a confidence.
+// An Explanation lists the evidence that made a confidence.
 type Explanation struct {
 	Standing    Standing
 	Prior       evidence.Beta // made of the initial confidence and its strength
@@ -274,7 +274,7 @@ type Share struct {
 	Target  answer.Target // of the judgement
 	Channel string        // of the signals
 	Source  string        // the person or instrument
-	// Kind says which of the two the source is, by the configuration.
+	// Kind returns whether the source is a person or an instrument, by the configuration.
 	Kind         answer.SourceKind
 	For, Against float64 // what was stated
 	// CountsFor and CountsAgainst are what counts of it within the limits on people.
@@ -282,8 +282,8 @@ type Share struct {
 	Count                    uint64
 }
 
-// Limited says what a share counts for if it is more than one of so many people may state. It is ""
-// if the share counts in full.
+// Limited describes what a share counts for if it is more than one of so many people may state. It
+// is "" if the share counts in full.
 func (s *Share) Limited(people float64) string {
 	counts := s.CountsFor + s.CountsAgainst
 	if s.For+s.Against <= counts*(1+1e-9) {

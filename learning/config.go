@@ -23,7 +23,7 @@ type Config struct {
 	Store store.Store
 	// Strategy interprets observations. nil means [NewBayesian] with its defaults.
 	Strategy Strategy
-	// Name tells modules that share a store apart. The kinds of their cells and records begin with
+	// Name distinguishes modules that share a store. The kinds of their cells and records begin with
 	// it: "learning.heuristic" holds what confidences are made of. "" means "learning".
 	Name string
 	// Answers is the kind of the records that hold answers. Set it if another package keeps the
@@ -31,7 +31,7 @@ type Config struct {
 	// ".dryrun.answer" in a dry run.
 	Answers string
 
-	// Initial is the confidence of a heuristic that sets none itself, in (0, 1). 0 means 0.3.
+	// Initial is the confidence of a heuristic that does not set its own, in (0, 1). 0 means 0.3.
 	Initial float64
 	// Packs are the constraints of the heuristics of a pack. A heuristic's own constraints override
 	// its pack's. Both override the constraints of the pack "", which apply to every heuristic.
@@ -41,24 +41,26 @@ type Config struct {
 	// proportion, and so does what has faded. With 0, every judgement counts alike.
 	Diminish float64
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new
-	// store nothing fades. A value that differs from the stored one is a [*heed.SettingsError] of
-	// [New]: see [Rebuild].
+	// store evidence does not fade. A value that differs from the stored one is a
+	// [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
 	// Trust limits how much each source counts: see [evidence.Trust.Counted]. The people are those
 	// who have stated something about heuristics of the same domain. While there are at most two,
-	// each is believed as they are. Name in Instruments what is no person, for example CI. By default
-	// there are none. When a person comes or states more, what others have stated may count for less,
-	// so a positive signal may then lower the confidence a little, or a negative one raise it.
+	// their evidence counts in full. Name in Instruments every source that is not a person, for
+	// example CI. The default is no instrument. When a person comes or states more, what others have
+	// stated may count for less, so a positive signal may then lower the confidence a little, or a
+	// negative one raise it.
 	Trust evidence.Trust
 
-	// Expectations say which messages show how answers turned out. The first one that matches counts.
+	// Expectations describe the messages that show how answers turned out. The first one that matches
+	// counts.
 	Expectations []Expectation
-	// DryRun interprets signals and reports what they would change, and counts nothing. Its open
+	// DryRun interprets signals and reports what they would change, but does not count them. Its open
 	// answers are apart from the answers of a module that counts.
 	DryRun bool
 
-	// Observer is told what is counted, of duplicates, sweeps and failures, and when a heuristic does
-	// harm. nil costs nothing.
+	// Observer is called for what is counted, for duplicates, sweeps and failures, and when a
+	// heuristic does harm. nil is free.
 	Observer heed.Observer
 	// Now is the clock of calls that are given no time. nil means time.Now. It must agree with the
 	// store's.
@@ -74,11 +76,11 @@ type tuning struct {
 	// measured.
 	Strength float64
 	// Bounds hold every confidence that is reported, whatever constraints say, so that no heuristic
-	// becomes certain: 0.05 to 0.95. The design has none.
+	// becomes certain: 0.05 to 0.95. The design does not bound confidences.
 	Bounds Range
-	// NoAgreement switches agreement off, because the design has none.
+	// NoAgreement switches agreement off, because the design does not have it.
 	NoAgreement bool
-	// Independent counts what was seen of an answer together with what was said: silence is approval
+	// Independent counts implicit signals of an answer together with judgements: silence is approval
 	// even after a complaint, as in the design.
 	Independent bool
 	// Unlimited believes everybody, because the design has no limits on people.
@@ -87,8 +89,8 @@ type tuning struct {
 
 // SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults
 // differ. An implicit signal of any kind counts 1. Silence counts as well as a complaint. All
-// windows are 30 s. A keyword anywhere in a text is an undo of all open answers. Agreement counts
-// nothing, and there are no bounds and no limits on people.
+// windows are 30 s. A keyword anywhere in a text is an undo of all open answers. Agreement does not
+// count, and there are no bounds and no limits on people.
 func SpecConfig() Config {
 	keywords := strings.Split(specKeywords, ",")
 	strategy := &bayesian{BayesianConfig{
@@ -116,14 +118,14 @@ const (
 // AgreementMass is how many full observations agreement weighs at most; above it, its mean stays.
 const AgreementMass = 6
 
-// An agreement is what agreement counts. With agreement, a heuristic earns trust before it
-// answers: see [Fire].Compared. An answer of the model that people accept counts 0.24 for a
-// heuristic that would have said the same. If only praise accepts the answer, it counts in
-// proportion to the praise's value and weight. Any answer, accepted or not, counts 0.072 against
-// a heuristic that would have said something else. Disagreement takes back at most what agreement
-// gave, so a heuristic in other words stays where it is. A rejected answer counts against a
-// heuristic that agreed: as much as a rejected answer that the heuristic gave, and at most 0.072.
-// Agreement weighs at most [AgreementMass].
+// An agreement is what agreement counts. With agreement, a heuristic earns trust before it answers:
+// see [Fire].Compared. An answer of the model that people accept counts 0.24 for a heuristic that
+// would have given the same answer. If only praise accepts the answer, it counts in proportion to
+// the praise's value and weight. Any answer, accepted or not, counts 0.072 against a heuristic that
+// would have answered otherwise. Disagreement takes back at most what agreement gave, so a
+// heuristic in other words stays where it is. A rejected answer counts against a heuristic that
+// agreed: as much as a rejected answer that the heuristic gave, and at most 0.072. Agreement weighs
+// at most [AgreementMass].
 type agreement struct {
 	agree, disagree float64
 	most            float64 // in all
@@ -148,7 +150,7 @@ func (c Config) withDefaults() Config {
 	c.Trust = c.Trust.Clone()
 	c.Expectations = slices.Clone(c.Expectations)
 	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	return c
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] goes before
-// the heuristic's own, these before its pack's, and these before [Config].System. A zero field says
-// nothing, so that the next layer decides.
+// Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] overrides
+// the heuristic's own, these override its pack's, and these [Config].System. If a field is zero,
+// the next layer decides.
 type Constraints struct {
 	Lock  Lock
 	Range Range // a floor and a ceiling for the confidence, within [Config].Bounds
@@ -20,7 +20,7 @@ type Constraints struct {
 	FeedbackWeight float64
 }
 
-// A Lock says whether signals count. "" leaves it to the next layer.
+// A Lock sets whether signals count. "" leaves it to the next layer.
 type Lock string
 
 // The states of a lock. No signal counts for a locked heuristic, and what came during the lock does
@@ -30,7 +30,7 @@ const (
 	Unlocked Lock = "unlocked"
 )
 
-// A Range is where a confidence stays: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range says nothing.
+// A Range limits a confidence: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range leaves it to the next layer.
 // Range{0, 1} means no limits.
 type Range struct{ Floor, Ceiling float64 }
 

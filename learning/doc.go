@@ -38,29 +38,30 @@
 // signal. Heuristics that were only considered are counted apart ([Module.Consider]).
 //
 // Judgements need no fire, and can come as long as the store keeps the answer. The last judgement
-// of a person on an answer, on one channel, replaces the one before, as if that had never been
-// made.
+// of a person on an answer, on one channel, replaces the one before, which then does not count at
+// all.
 //
 // How people receive the model's answer counts for the heuristics that it was compared with: see
 // [Fire].Compared.
 //
 // # Three numbers
 //
-// The host knows how well a situation matches. [Standing].Confidence is how far to trust a
-// heuristic. Standing.Successes and Failures count how often it worked: fires that people received
-// well or badly, without weights or prior. [Module.Calibration] compares the predictions given with
-// fires and the ways in which those fires ended.
+// How well a situation matches is for the host to decide. [Standing].Confidence is how far to trust
+// a heuristic. Standing.Successes and Failures count how often it worked: fires that people
+// received well or badly, without weights or prior. [Module.Calibration] compares the predictions
+// given with fires and the ways in which those fires ended.
 //
 // # Wiring
 //
 // A module keeps everything in a [store.Store], of package memstore or sqlstore. Any number of
-// modules of one name may use a store, in any number of processes, and a restart forgets nothing.
+// modules of one name may use a store, in any number of processes, and learned evidence survives a
+// restart.
 //
 // Put heuristics with [Module.Put]. Call [Module.Hear] for each message before the heuristics that
 // answer it fire, [Module.Fire] when an answer is shown, [Module.Judge] when a person judges one,
 // and [Module.Sweep] now and then, which [heed.Run] does.
 //
-// A signal, the confidence, and the answer are one commit. A call that fails has changed nothing,
-// or everything, and can be made again. A host that wants records of other kinds in the same
-// commit, or several calls in one, uses [store.Do] with the methods that end in "In".
+// A signal, the confidence, and the answer are one commit. A failed call has made all of its
+// changes or not one of them, and can be made again. A host that wants records of other kinds in
+// the same commit, or several calls in one, uses [store.Do] with the methods that end in "In".
 package learning

@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// An Expectation says which later message shows how an answer turned out.
+// An Expectation describes the later message that shows how an answer turned out.
 type Expectation struct {
 	// Trigger is looked for in the condition of the heuristic that fires. Outcome is looked for in
 	// the texts of later messages. Both match as a part of a text, in any case, and must not be

@@ -31,7 +31,7 @@ type Fire struct {
 	// Condition is the text in which triggers of expectations are searched. "" means the
 	// heuristic's.
 	Condition  string
-	Prediction *float64  // the predicted probability of success, in [0, 1]; nil if there is none
+	Prediction *float64  // the predicted probability of success, in [0, 1]; nil without one
 	At         time.Time // when it was shown; the zero time means now
 	// Compared are heuristics that the model did not see before it answered, each at most once and
 	// at most 64. How the answer is received counts for them: see [AgreementMass]. HeuristicID
@@ -125,7 +125,7 @@ func (m *Module) Fire(ctx context.Context, f Fire) (err error) {
 	})
 }
 
-// load returns the answer to an event, a new one if there is none.
+// load returns the answer to an event, or a new one.
 func (m *Module) load(tx *store.Tx, eventID string) (store.Row[answer.Answer], error) {
 	row, err := m.kinds.answers.In(tx, answers.ID(eventID))
 	if err == nil && row.Revision == 0 {

@@ -20,8 +20,8 @@ import (
 // it back.
 type Message struct {
 	// ID may be empty. A message does not concern the answer to the event of its ID. If it comes
-	// again, it takes nothing more back. A message without an ID is recognised by its other fields,
-	// if it has an At.
+	// again, it takes back no second answer. A message without an ID is recognised by its other
+	// fields, if it has an At.
 	ID      string
 	Stream  string // where it came from
 	Session string
@@ -50,8 +50,8 @@ func (e *Message) known() string {
 // strategy fails for some answers, these stay open, and Hear returns what it counted with the
 // error.
 //
-// An undo for which there is nothing to take back changes nothing. [Hearing.Command] distinguishes
-// it from other messages.
+// An undo has no effect if there is no answer to take back. [Hearing.Command] distinguishes it from
+// other messages.
 func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
 	defer doing("hear", &err)
 	h, err := m.Hearing(e)
@@ -73,7 +73,7 @@ func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
 type Hearing struct {
 	m          *Module
 	message    Message
-	known      string   // what the message is recognised by; "" if by nothing
+	known      string   // what the message is recognised by, or ""
 	phrases    []string // of expectations, in the text
 	command    bool
 	understood bool  // whether it is a command
@@ -108,8 +108,8 @@ func (m *Module) Hearing(e Message) (*Hearing, error) {
 // Command reports whether the message is a command to undo.
 func (h *Hearing) Command() bool { return h.command }
 
-// Wants names the open answers that the message can concern. It names nothing if the message cannot
-// change any answer.
+// Wants names the open answers that the message can concern. The result is empty if the message
+// cannot change any answer.
 func (h *Hearing) Wants() (w store.Wants) {
 	for _, phrase := range h.phrases {
 		w.Queries = append(w.Queries, h.query(answers.OpenPhrase(phrase)))
@@ -152,10 +152,9 @@ func (h *Hearing) ignores() []store.Query {
 	return []store.Query{h.query(answers.OpenStream(h.message.Stream))}
 }
 
-// In is [Module.Hear] as a part of a step: it counts what the message means, and puts the answers
-// that it changes. It returns these answers, so that the caller can change more of them and put
-// them again. The changes are complete after the commit. Failures of the strategy are in
-// [Module.FailuresIn].
+// In is [Module.Hear] within a step: it counts what the message means, and puts the answers that it
+// changes. It returns these answers, so that the caller can change more of them and put them again.
+// The changes are complete after the commit. Failures of the strategy are in [Module.FailuresIn].
 func (h *Hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*Change, err error) {
 	if h.unknown != nil && h.known == "" { // to repeat the message may take another answer back
 		return nil, nil, store.Final(h.unknown)
@@ -405,8 +404,8 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 	return ended, understood, nil
 }
 
-// undoneBefore reports whether the message has taken back an answer before. That answer is none
-// that the message ignores.
+// undoneBefore reports whether the message has taken back an answer before. The message then does
+// not ignore that answer.
 func (r *run) undoneBefore(h *Hearing) (bool, error) {
 	earlier, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
 		return slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
@@ -550,7 +549,7 @@ func (r *run) observe(w *waiting) bool {
 	case err != nil:
 		*a = unchanged
 		r.lose(w, err)
-	case further && !each: // the first one counts for all, as no limit applies to the model
+	case further && !each: // the first one counts for all, because no limit applies to the model
 		e.limit(LimitOutweighed)
 	case each && e.counted != nil && !r.m.cfg.DryRun:
 		a.Edit(on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })

@@ -15,22 +15,21 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Heuristic is what a heuristic says and when, where its confidence begins and what limits it.
-// Its evidence is kept apart.
+// A Heuristic defines the advice that is given in a situation, where its confidence begins and what
+// limits it. Its evidence is stored separately.
 type Heuristic struct {
 	ID        string // never empty; unique in a module
 	Domain    string // whose windows apply
 	Pack      string // whose constraints it inherits
 	Condition string // the situation that it is for, which expectations look at
-	// Action is what to say or do then: at most 16 KiB. Nothing is learned from it.
+	// Action is what to answer or do then: at most 16 KiB. heed does not learn from its text.
 	Action string `json:",omitempty"`
 	// Initial is the confidence before any evidence, in (0, 1). 0 means [Config].Initial.
 	Initial     float64
 	Constraints Constraints
 	CreatedAt   time.Time // the zero time means when it is first put
-	// Since is when it last came to say something else, the zero time if never: see [Module.Restart].
-	// Edition says which of its wordings this is, because each has separate evidence. Put keeps what
-	// it is given.
+	// Since is when its advice last changed, the zero time if never: see [Module.Restart]. Edition
+	// numbers its wordings, because each has separate evidence. Put stores both as they are given.
 	Since   time.Time `json:",omitzero"`
 	Edition uint64    `json:",omitempty"`
 	// Revision is the record's revision. [Module.Put] sets it.
@@ -61,8 +60,8 @@ func (h *Heuristic) validate() error {
 const maxAction = 16 << 10
 
 // Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new;
-// else it must be the stored one. If it is not, Put returns [heed.ErrConflict] and changes nothing.
-// Invalid input is a [*heed.InputError].
+// else it must be the stored one. If it is not, Put returns [heed.ErrConflict] and leaves the store
+// unchanged. Invalid input is a [*heed.InputError].
 func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) {
 	defer doing("put", &err)
 	if err := h.validate(); err != nil {
@@ -82,12 +81,12 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	return h, nil
 }
 
-// Restart stores a heuristic that says something else than before, as [Module.Put] does, in one
-// commit with an audit entry. Its evidence begins again, and so do the counts of its answers and
-// its streak of ignores. A pin stays. The evidence of its last 8 wordings is kept apart: one that
-// comes back, with the same condition and action, goes on with its own. With the wording that is in
-// force, all that was learned of it is forgotten. Answers that were shown with another wording
-// count nothing. Actor and reason are for the audit, and may be empty.
+// Restart stores a heuristic whose advice has changed, like [Module.Put], in one commit with an
+// audit entry. Its evidence begins again, and so do the counts of its answers and its streak of
+// ignores. A pin stays. The evidence of its last 8 wordings is kept apart: a wording that comes
+// back, with the same condition and action, goes on with its own evidence. With the wording that is
+// in force, all that was learned of it is forgotten. Signals on answers that were shown with
+// another wording do not count. Actor and reason are for the audit, and may be empty.
 func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic,
 	err error) {
 	defer doing("restart", &err)
@@ -137,8 +136,9 @@ func heuristicOf(kept store.Row[Heuristic]) Heuristic {
 	return kept.Value
 }
 
-// Heuristics yields all heuristics by id. Before the loop begins, one small read tells whether any
-// of them has changed since the last time. If so, it reads all of them. After an error it ends.
+// Heuristics yields all heuristics by id. Before the loop begins, one small read finds out whether
+// any of them has changed since the last time. If one has, it reads all of them. After an error it
+// ends.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
 		all, err := m.HeuristicsIn(store.Reading(ctx, m.cfg.Store))
@@ -159,7 +159,7 @@ func (m *Module) HeuristicsWants() store.Wants {
 	return store.Wants{Refs: []store.Ref{m.kinds.heuristics.Ref("")}}
 }
 
-// HeuristicsIn returns all heuristics by id, as [Module.Heuristics] does, in a step. The slice must
+// HeuristicsIn returns all heuristics by id, like [Module.Heuristics], in a step. The slice must
 // not be changed.
 func (m *Module) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
 	read, err := tx.Get(m.kinds.heuristics.Ref(""))

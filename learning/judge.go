@@ -22,8 +22,8 @@ import (
 // the rules. The answer and the confidence change in one commit. An event that has no answer yet
 // gets a record with the judgement, which counts for the heuristic at once.
 //
-// The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate]. An earlier
-// one that comes late is a [LimitOutdated]. The record of the answer is kept for 30 days by
+// The same judgement again, of the same At, has no effect: it is a [LimitDuplicate]. An earlier
+// judgement that arrives late is a [LimitOutdated]. The record of the answer is kept for 30 days by
 // default; after that a judgement counts in addition to the one before.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the
@@ -88,7 +88,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 		return nil, err
 	}
 	l, f := m.ledger(tx), a.Fire(s.Of)
-	// the observer is not told the new confidence of heuristics that are compared with an answer
+	// the observer does not receive the new confidence of heuristics that are compared with an answer
 	bare := s.Of == "" && m.watch == nil
 	if err := l.readAll(append(concerned(f), s.Of), bare); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (l *ledger) judge(
 		return &Change{Signal: e.signal, Limits: []Limit{LimitFull}}, nil
 	case answer.Holds:
 	}
-	var kept []answer.Credit // if the heuristic learns nothing now, they go on counting
+	var kept []answer.Credit // if the heuristic does not learn now, they go on counting
 	for i := range gone {
 		g := &gone[i]
 		credits := g.Kept
@@ -214,7 +214,7 @@ func (m *Module) judgementID(a *answer.Answer, s *answer.Statement) string {
 	return "click:" + store.IDOf(m.cfg.Name, a.ID, s.Of, s.By, moment, strconv.FormatUint(s.N, 10))
 }
 
-// repeated reports a statement that counts already. It changes nothing.
+// repeated reports a statement that counts already. It has no effect.
 func (l *ledger) repeated(e *entry, of *account, at time.Time) {
 	confidence := 0.
 	if of != nil {

@@ -67,8 +67,8 @@ var (
 		"nada", "ma", "non", "niente", "não", "mas", "でも", "ない", "不", "但", "没")
 )
 
-// isThanks reports whether a text is short, has a word of thanks or praise, and takes nothing of it
-// back. A longer text may thank and ask for something else.
+// isThanks reports whether a text is short, has a word of thanks or praise, and does not take any
+// of it back. A longer text may thank and ask for something else.
 func isThanks(s string) bool {
 	const most = 60 // bytes: about ten words, or twenty characters of Chinese
 	return len(s) <= most && thanked(s) && !but(s) && !strings.ContainsAny(s, "?？")

@@ -79,7 +79,7 @@ func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 		&k.wordings)
 }
 
-// policies says how the cells are kept. Counts do not fade.
+// policies defines how the cells are kept. Counts do not fade.
 func (k *kinds) policies(p evidence.Policy) map[string]evidence.Policy {
 	counts := evidence.Policy{ByOrigin: p.ByOrigin}
 	return map[string]evidence.Policy{

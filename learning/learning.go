@@ -8,18 +8,18 @@ import "time"
 //
 // A Strategy must be safe for concurrent use by multiple goroutines. It must give the same answer
 // to the same request, and must not change a request. The magnitudes of its signals are finite and
-// not negative. A signal names the heuristic that was asked about. When it returns an error, the
-// module counts nothing. Package learningtest tests all of this.
+// not negative. A signal names the heuristic that was asked about. If it returns an error, the
+// module does not count the observation. Package learningtest tests all of this.
 type Strategy interface {
-	// InterpretJudgement interprets what a person said about an answer. It returns an error for a
+	// InterpretJudgement interprets a person's judgement of an answer. It returns an error for a
 	// judgement that is not valid ([Judgement.Validate]), and handles every [Scale]. The module
 	// multiplies the magnitude by the verdict's weight.
 	InterpretJudgement(Judgement) (Signal, error)
 	// InterpretTimeout interprets the silence of an answer, when its silence window ends.
 	InterpretTimeout(Answer) (Signal, error)
 	// InterpretUndo returns a signal for each answer that a message takes back, in the order of the
-	// answers, which has the oldest first. It returns none if the text is no undo. An empty text is
-	// [Module.Undo], a command without words.
+	// answers, which has the oldest first. It returns no signals if the text is not an undo. An empty
+	// text is [Module.Undo], a command without words.
 	InterpretUndo(text string, answers []Answer) ([]Signal, error)
 	// IsUndo reports whether InterpretUndo can return signals for a message. If it can't, no open
 	// answers are read.
@@ -47,12 +47,12 @@ type Windows struct {
 	Silence time.Duration // after it, silence is interpreted; a later undo takes the place of silence
 }
 
-// An Answer is one heuristic on one event, as a [Strategy] is asked about it.
+// An Answer is one heuristic on one event, in the form in which a [Strategy] receives it.
 type Answer struct {
 	HeuristicID, EventID, Domain string        // HeuristicID is empty if the model answered
 	Age                          time.Duration // since it was shown
 	// Consecutive is how many times in a row the heuristic was ignored, this time included. It starts
 	// again after an ignore that counted, praise, a success, or silence that counted.
 	Consecutive int
-	Success     bool // what the outcome says
+	Success     bool // whether the outcome was a success
 }

@@ -54,9 +54,9 @@ type account struct {
 	heuristic store.Row[Heuristic]
 	pin       store.Row[Pin]
 	streak    store.Row[streak]
-	ignores   int             // the streak, as it will be
-	written   int             // the streak, as the step writes it
-	parts     []evidence.Part // of its confidence, as they will be
+	ignores   int             // the streak after the step
+	written   int             // the streak that the step writes
+	parts     []evidence.Part // of its confidence, after the step
 	crowd     *crowd          // of its domain
 	used      bool            // the commit relies on its records
 	// bare: its streak and the parts of its confidence were not read, because only what an answer is
@@ -325,11 +325,11 @@ type entry struct {
 	idle     bool
 	replaces []evidence.Observation // they must be taken back
 	withdraw []evidence.Observation // taken back if that still can be
-	on       *answer.Answer         // that it is about, with its statement; nil: none
-	how      answer.How             // the implicit signal that it is; "": none
+	on       *answer.Answer         // that it is about, with its statement; or nil
+	how      answer.How             // the implicit signal that it is; or ""
 
 	change  Change
-	limits  []Limit                // of the confidence, as it will be
+	limits  []Limit                // of the confidence after the step
 	counted *evidence.Observation  // what it is in the evidence
 	also    []evidence.Observation // what else it adds to the heuristic's confidence
 	evident bool                   // there is something of it in the evidence
@@ -340,8 +340,7 @@ func (a *account) outlived(f *answer.Fire) bool {
 	return f != nil && !f.Shown.IsZero() && f.Edition != a.heuristic.Value.Edition
 }
 
-// blocked returns the limit that keeps a heuristic from learning about an answer, "" if there is
-// none.
+// blocked returns the limit that keeps a heuristic from learning about an answer, or "".
 func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
 	switch {
 	case a.outlived(f):
@@ -406,7 +405,7 @@ func (l *ledger) count(e *entry) error {
 	return nil
 }
 
-// fire returns the fire that an entry is about, nil if there is none.
+// fire returns the fire that an entry is about, or nil.
 func (e *entry) fire() *answer.Fire {
 	if e.on == nil {
 		return nil
@@ -529,7 +528,7 @@ func (l *ledger) changes(from int) (all []*Change) {
 }
 
 // report completes the changes after a commit, and reports them and the strategy's failures to the
-// observer. A run that is repeated reports nothing.
+// observer. A run that is repeated does not report them again.
 func (l *ledger) report(receipt store.Receipt, err error) {
 	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
 		return
@@ -580,7 +579,7 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 }
 
 // FailuresIn returns the errors of the strategy that a step has met, joined: for answers that stay
-// as they were, while the rest of the step counts. It is nil if there are none.
+// as they were, while the rest of the step counts. It is nil without errors.
 func (m *Module) FailuresIn(tx *store.Tx) error { return errors.Join(m.ledger(tx).failures...) }
 
 // valuesOf returns the changes of a call.

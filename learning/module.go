@@ -32,8 +32,8 @@ type Module struct {
 	phrases   []string // of the outcomes of all expectations
 	watch     *watch.Watch
 	known     known
-	// heuristics are by id, as they were read last. One that is not there is taken for one without
-	// a domain, in its first edition.
+	// heuristics are those that were read last, by id. One that is missing counts as a heuristic
+	// without a domain, in its first edition.
 	heuristics sync.Map
 	crowded    atomic.Bool // some heuristic has as many parts as are kept apart
 }
@@ -90,7 +90,7 @@ type Limit string
 // The limits of signals that did not count.
 const (
 	LimitLocked    Limit = "locked"    // the heuristic is locked
-	LimitNeutral   Limit = "neutral"   // the signal says nothing, or is worth nothing
+	LimitNeutral   Limit = "neutral"   // the signal is neutral or has magnitude 0
 	LimitOutdated  Limit = "outdated"  // the person has stated something later about the answer
 	LimitFull      Limit = "full"      // the answer has no room for another statement
 	LimitDuplicate Limit = "duplicate" // it was counted before
@@ -110,7 +110,7 @@ const (
 	limitDisagreement Limit = "disagreement"
 )
 
-// A Change says what a signal did to a confidence. Steps return it before the commit, which
+// A Change is the effect of a signal on a confidence. Steps return it before the commit, which
 // completes its Limits, Weight and Delta.
 type Change struct {
 	Signal Signal
@@ -122,7 +122,7 @@ type Change struct {
 	Limits          []Limit // in the order in which they were applied
 }
 
-// tell reports to the observer what a commit has counted.
+// tell reports to the observer what a commit counted.
 func (m *Module) tell(ctx context.Context, e *entry) {
 	c, now := &e.change, m.cfg.Now()
 	name, subject := m.watch.Name(), c.Signal.HeuristicID

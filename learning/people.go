@@ -37,7 +37,7 @@ func placeOf(person string) string {
 	return strconv.Itoa(int(h.Sum32() % peoplePlaces))
 }
 
-// A crowd is what was read of the people of a domain, as it will be.
+// A crowd is the evidence of the people of a domain, as it will be after the step.
 type crowd struct{ parts []evidence.Part }
 
 // people returns how many there are at a moment.

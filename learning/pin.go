@@ -20,8 +20,8 @@ type Pin struct {
 }
 
 // Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose
-// ends are the same holds the confidence. The same pin again changes nothing. An unknown heuristic
-// is [heed.ErrNotFound], and invalid input a [*heed.InputError].
+// ends are the same holds the confidence. The same pin again has no effect. An unknown heuristic is
+// [heed.ErrNotFound], and invalid input a [*heed.InputError].
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	defer doing("pin", &err)
 	if p.Constraints == (Constraints{}) {
@@ -40,8 +40,8 @@ func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) (
 	return m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason})
 }
 
-// decide stores a pin. A pin that was removed stays as a record that says nothing, so that its
-// revisions go on: the ids of the audit are made of them.
+// decide stores a pin. A pin that was removed stays as an empty record, because its revisions must
+// go on: the ids of the audit are made of them.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	if p.Actor == "" {
 		return errEmpty("Actor")

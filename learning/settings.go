@@ -37,7 +37,7 @@ func component(name string) string { return "learning/" + name }
 //
 // It keeps the module's settings in the store. If evidence is stored there with another half-life,
 // New returns a [*heed.SettingsError]. Leave the field out, call [Rebuild], or reset what was
-// learned. Other settings apply when evidence is read. The audit says when they changed.
+// learned. Other settings apply when evidence is read. The audit records when they changed.
 func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("new", &err)
 	m, err := open(ctx, cfg)
@@ -53,8 +53,8 @@ func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 }
 
 // Open returns the module of cfg.Name with the settings that its host has left in the store, for a
-// tool that runs next to the host. It writes nothing. Of cfg, only Store, Name, Strategy and Now
-// count. Without such a module Open returns [heed.ErrNotFound].
+// tool that runs next to the host. It does not write to the store. Of cfg, only Store, Name,
+// Strategy and Now count. Without such a module Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("open", &err)
 	m, err := build(Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
@@ -79,10 +79,10 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 	return settings.Names(ctx, st, component(""))
 }
 
-// Rebuild opens a module as [New] does, and first makes its evidence again as this configuration
-// keeps it: with another half-life. Under the settings that are stored already, it makes those
-// cells again that have another half-life. Evidence and settings change in one commit. If the store
-// has forgotten some of the history, Rebuild returns [evidence.ErrForgotten] and changes nothing.
+// Rebuild opens a module like [New], and first computes its evidence again with the half-life of
+// this configuration. Under the settings that are stored already, it makes those cells again that
+// have another half-life. Evidence and settings change in one commit. If the store has forgotten
+// some of the history, Rebuild returns [evidence.ErrForgotten] and leaves the store unchanged.
 // Actor and reason are for the audit, and may be empty.
 //
 // Modules of this name that are open elsewhere keep the old settings. Their signals are a

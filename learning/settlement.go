@@ -46,7 +46,7 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 	s.c.Implicit = how
 	s.end()
 	s.agree()
-	if l.m.cfg.DryRun { // nothing of it is in the evidence
+	if l.m.cfg.DryRun { // the evidence does not contain it
 		s.c.Seen, s.c.Of, s.c.Agreed = nil, "", nil
 	}
 	s.f.Counted = s.c
@@ -138,8 +138,8 @@ func (s *settlement) end() {
 	s.evidence(b)
 }
 
-// ended returns the observations of how the answer was received. There are none of an answer of the
-// model that has no prediction.
+// ended returns the observations of how the answer was received. An answer of the model without a
+// prediction has no such observations.
 func (s *settlement) ended(well bool, by string) (all []evidence.Observation) {
 	o := evidence.Observation{
 		ID: s.id("ended"), Source: by, Session: s.e.on.Session, Channel: s.e.signal.Channel,
@@ -160,7 +160,7 @@ func (s *settlement) ended(well bool, by string) (all []evidence.Observation) {
 }
 
 // agree counts what the answer is worth for the heuristics that were compared with it. A heuristic
-// that was deleted earns nothing.
+// that was deleted earns no credit.
 func (s *settlement) agree() {
 	before, cfg := s.c.Agreed, &s.m.cfg
 	s.c.Agreed = nil

@@ -8,21 +8,21 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A SignalType says which way a signal points.
+// A SignalType is the direction of a signal: positive, negative or neutral.
 type SignalType string
 
 // The types of signals.
 const (
 	Positive SignalType = "positive"
 	Negative SignalType = "negative"
-	Neutral  SignalType = "neutral" // says nothing, whatever its magnitude
+	Neutral  SignalType = "neutral" // does not count, whatever its magnitude
 )
 
 // The channels of signals: how something is known. A host or a strategy may use others, such as
 // "user_implicit" for what the host concludes from what a user did.
 const (
-	ChannelExplicit = "user_explicit"    // a user said it
-	ChannelDev      = "dev"              // a developer said it
+	ChannelExplicit = "user_explicit"    // from a user
+	ChannelDev      = "dev"              // from a developer
 	ChannelReported = "outcome"          // a source reported an outcome, such as CI or a payment
 	ChannelTimeout  = "implicit_timeout" // no statement was made
 	ChannelUndo     = "implicit_undo"    // the user took the answer back
@@ -33,17 +33,17 @@ const (
 	ChannelAgreement = "agreement"
 )
 
-// A Signal says which way, and how strongly, something speaks about a heuristic.
+// A Signal is how strongly one observation counts for or against a heuristic.
 type Signal struct {
 	Type        SignalType
 	HeuristicID string
 	EventID     string // "" if several events together make the signal
 	Channel     string // how it is known; the channel of the evidence
 	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0
-	// is nothing.
+	// does not count.
 	Magnitude float64
 	Target    answer.Target     // what of the answer it is about
-	Metadata  map[string]string // for logs; nothing is learned from it
+	Metadata  map[string]string // for logs; not used in learning
 }
 
 // NewSignal returns a signal of magnitude 1.
@@ -75,7 +75,7 @@ func implicit(channel string) bool {
 // worth is the signal's magnitude with its sign.
 func (s *Signal) worth() float64 { return (2*s.reward() - 1) * s.Magnitude }
 
-// neutral reports whether the signal says nothing, by its type or by its magnitude.
+// neutral reports whether the signal has no effect, by its type or by its magnitude.
 func (s *Signal) neutral() bool { return s.Type == Neutral || s.Magnitude == 0 }
 
 // reward is the signal's reward as evidence.

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep does what is due, as [Module.Timeouts] does. It implements [heed.Sweeper].
+// Sweep does what is due, like [Module.Timeouts]. It implements [heed.Sweeper].
 func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 	_, err := m.Timeouts(ctx, now)
 	return err

@@ -34,8 +34,8 @@ func (m *Module) checkUndo(u *Undo) error {
 	return cmp.Or(texts, valid.Time("At", u.At, m.cfg.Now()))
 }
 
-// Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as
-// long as the store keeps the answer, 30 days by default. It returns what it counted: nothing for
+// Undo takes back answers to an event. It always counts, because it is a command. It can come as
+// long as the store keeps the answer, 30 days by default. It returns what it counted, without
 // answers that the same person has taken back before. The record of an answer has the undos of 41
 // people at most. Each of them counts for itself against the heuristic.
 //

@@ -10,16 +10,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A wording is what a heuristic has said before.
+// A wording is an earlier condition and action of a heuristic.
 type wording struct {
 	Hash    string `json:"hash"` // of its condition and action
 	Edition uint64 `json:"edition,omitempty"`
 }
 
-// wordings is the record of what a heuristic has said before, the oldest first.
+// wordings is the record of the earlier wordings of a heuristic, the oldest first.
 type wordings struct {
 	HeuristicID string    `json:"heuristic"`
-	At          time.Time `json:"at"` // when it last said something else
+	At          time.Time `json:"at"` // when it was replaced
 	Past        []wording `json:"past,omitempty"`
 }
 
@@ -56,7 +56,7 @@ func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64)
 	return gone
 }
 
-// editionMark stands between the name of a cell and the edition that the evidence is about.
+// editionMark separates the name of a cell from the edition that the evidence is about.
 const editionMark = "@"
 
 // cell returns a cell of a heuristic's confidence.
@@ -76,7 +76,7 @@ func edited(name string, edition uint64) string {
 	return name + editionMark + strconv.FormatUint(edition, 10)
 }
 
-// plain returns a cell without its edition, as the account of a heuristic has it.
+// plain returns a cell without its edition, which is its form in the account of a heuristic.
 func plain(c evidence.Cell) evidence.Cell {
 	c.Name, _, _ = strings.Cut(c.Name, editionMark)
 	return c

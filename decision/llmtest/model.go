@@ -37,7 +37,7 @@ type Step struct {
 	InputTokens, OutputTokens int
 }
 
-// Say returns steps that give these texts.
+// Say returns steps that reply with these texts.
 func Say(texts ...string) []Step {
 	steps := make([]Step, len(texts))
 	for i, text := range texts {
@@ -82,7 +82,7 @@ func (m *Model) Generate(ctx context.Context, r decision.LLMRequest) (decision.L
 		}
 	}
 	if step.Panic != nil {
-		panic(step.Panic) //nolint:forbidigo // the script says so
+		panic(step.Panic) //nolint:forbidigo // the script asks for it
 	}
 	return decision.LLMResponse{
 		Text: step.Text, Cut: step.Cut, Model: m.Name, InputTokens: step.InputTokens,

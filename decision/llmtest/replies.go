@@ -12,9 +12,9 @@ import (
 type Reply struct {
 	Name string
 	Text string
-	// Success and Confidence say of each number whether it must be read or refused.
+	// Success and Confidence report whether each number must be read or refused.
 	Success, Confidence bool
-	Exact               bool // it is to be passed on as it is, with nothing around it
+	Exact               bool // it is to be passed on unchanged
 }
 
 // wrappers are what models put around their JSON.
@@ -100,7 +100,7 @@ func shapes() (all []Reply) {
 		add(name, readable[name], both, both)
 	}
 
-	// numbers that are none, on either side of a good one
+	// malformed numbers, on either side of a good one
 	for _, bad := range []string{
 		`NaN`, `"NaN"`, `Infinity`, `-Infinity`, `"inf"`, `null`, `true`, `false`, `""`, `"high"`,
 		`"85%"`, `85%`, `85`, `8.5`, `1.0001`, `-0.2`, `-1e-9`, `1e999`, `-1e999`, `"0.9/1"`, `0.9/1`,

@@ -1,29 +1,29 @@
-// Package modeleval lets a model judge which corrections say the same and which contradict each
+// Package modeleval lets a model judge which corrections mean the same and which contradict each
 // other, for [feedback.Config].Evaluator:
 //
 //	cfg.Evaluator = modeleval.New(model)
 //
 // # What it costs
 //
-// One call for each correction that has something to be compared with, and none for the first of
-// an agent. The prompt has at most 100 earlier texts, those that seem to contradict the
-// correction first and then the most alike, each cut at 500 characters, and each text once. With
-// the 200 pairs of feedback/testdata/fresh.tsv said to one agent, a call has 1,478 tokens (a
-// quarter of its bytes), and a model that is always right finds 78 of the 80 paraphrases and all
-// 40 opposites. The answer has at most 400 tokens, thoughts included. A call takes at most 30
-// seconds.
+// It makes one call for each correction, except for the first of an agent, because that one has no
+// other to compare with. The prompt has at most 100 earlier texts, those that seem to contradict
+// the correction first and then the most alike, each cut at 500 characters, and each text once.
+// With the 200 pairs of feedback/testdata/fresh.tsv as corrections of one agent, a call has 1,478
+// tokens (a quarter of its bytes), and a model that is always right finds 78 of the 80 paraphrases
+// and all 40 opposites. The answer has at most 400 tokens, thoughts included. A call takes at most
+// 30 seconds.
 //
 // # What happens if it is wrong
 //
-// An answer that is not exactly what was asked for, or names a text that is not there, is
-// refused. The correction then has no class yet, and heed asks again after a growing pause: see
+// An answer that is not exactly what was asked for, or names a text that is not there, is refused.
+// The correction then has no class yet, and heed asks again after a growing pause: see
 // [feedback.Unanswered]. A model that is wrong or was talked into an answer by a reviewer's text
-// can bring corrections together that say something else, and so bring a proposal about, also at
+// can bring corrections together that mean different things, and so bring a proposal about, also at
 // once. It can't approve one: two people read the sources side by side ([feedback.Rules.Sources])
 // and take out what does not belong ([feedback.Rules.TakeOut], [feedback.Service.Split]). A model
 // that finds contradictions everywhere only makes corrections wait for a person
 // ([feedback.Service.Resolve]). heed itself counts how many people and corrections make a proposal,
-// and nothing that a model writes reaches a prompt.
+// and no text of a model reaches a prompt.
 package modeleval
 
 import (
@@ -149,8 +149,8 @@ type verdict struct {
 	Opposite []int `json:"opposite"`
 }
 
-// parse reads a verdict. Thoughts before it and words or a fence around it are allowed, and nothing
-// else: one object with the two lists, each once.
+// parse reads a verdict. Only thoughts before it and words or a fence around it are allowed: one
+// object with the two lists, each once.
 func parse(reply string) (v verdict, err error) {
 	text, _ := thoughts.Split(reply)
 	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
@@ -211,7 +211,7 @@ func (q *question) assess(
 	}
 	people := map[string]bool{c.Feedback.Reviewer: true}
 	for _, id := range similar {
-		if candidate(id) { // what was archived or approved joins nothing
+		if candidate(id) { // archived and approved feedback joins no cluster
 			a.Similar, people[q.who[id]] = append(a.Similar, id), true
 		}
 	}

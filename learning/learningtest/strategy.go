@@ -3,8 +3,7 @@
 //
 //	func TestStrategy(t *testing.T) { learningtest.RunStrategy(t, mystrategy.New()) }
 //
-// It needs nothing but the standard library. Later versions of the suite may test more of what the
-// contract says.
+// It needs the standard library only. Later versions of the suite may test more of the contract.
 package learningtest
 
 import (

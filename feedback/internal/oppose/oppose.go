@@ -1,5 +1,6 @@
 // Package oppose finds out whether two texts contradict each other, which a measure of similarity
-// can't tell, and whether a text speaks against instructions. Its lists of words are in words.txt.
+// can't find, and whether a text is directed against instructions. Its lists of words are in
+// words.txt.
 package oppose
 
 import (
@@ -13,12 +14,12 @@ import (
 // A Way is one in which two texts may contradict each other.
 type Way string
 
-// The ways that [Find] knows.
+// The ways that [Find] recognises.
 const (
-	Polarity Way = "polarity" // one denies what the other says
+	Polarity Way = "polarity" // one denies the other
 	Numbers  Way = "number"   // they name other numbers
 	Meaning  Way = "antonym"  // one has a word, and the other its opposite
-	Order    Way = "order"    // they say the same of each other's things: "A before B", "B before A"
+	Order    Way = "order"    // they reverse a relation: "A before B", "B before A"
 	Names    Way = "name"     // they name other things: "PostgreSQL", "MySQL"
 	// a few words make them differ, and it may be anything: "in", "out", "only"
 	Words Way = "word"
@@ -28,16 +29,16 @@ const (
 // they may.
 func (w Way) Contradicts() bool { return w == Polarity || w == Meaning || w == Order }
 
-// Find returns how two texts may contradict each other, and "" if nothing hints at it. Ask it
-// before two texts are treated as the same: texts that contradict each other share more words than
-// texts that say the same.
+// Find returns how two texts may contradict each other, and "" without a hint of it. Call it before
+// two texts are treated as the same, because texts that contradict each other share more words than
+// texts that mean the same.
 //
-// It has lists of rules and words, and is cautious. It prefers a false alarm, as between "do not
-// log passwords" and "log everything but passwords", to a missed contradiction. It knows the
-// negations and the commonest opposites of six languages: English, German, French, Spanish, Chinese
-// and Japanese. It does not see a contradiction in meaning alone. A text of more than 250 words, or
-// with very many relations between things, is only the same as itself. Find is symmetric, and no
-// text opposes itself.
+// It has lists of rules and words, and is cautious. It prefers a false alarm, for example between
+// "do not log passwords" and "log everything but passwords", to a missed contradiction. Its lists
+// contain the negations and the commonest opposites of six languages: English, German, French,
+// Spanish, Chinese and Japanese. It does not see a contradiction in meaning alone. A text of more
+// than 250 words, or with very many relations between things, is only the same as itself. Find is
+// symmetric, and no text opposes itself.
 func Find(a, b string) Way { return Read(a).Opposes(Read(b)) }
 
 // Opposes is [Find] for texts that were read.
@@ -153,8 +154,8 @@ func (r *Reading) positions(word string) (all []int) {
 	return all
 }
 
-// swapped reports whether two texts say the same words, in another order that changes what they
-// say.
+// swapped reports whether two texts have the same words, in another order that changes their
+// meaning.
 func swapped(x, y Reading) bool {
 	if slices.Equal(x.stems, y.stems) {
 		return false
@@ -180,8 +181,8 @@ func swapped(x, y Reading) bool {
 	return slices.Equal(x.sorted, y.sorted)
 }
 
-// relatesAs reports whether two texts have the same relations. Else a relation may say what the
-// other text says by its order.
+// relatesAs reports whether two texts have the same relations. Otherwise, a relation may mean the
+// same as the order of words in the other text.
 func (r *Reading) relatesAs(o Reading) bool {
 	all := func(r *Reading) (found []string) {
 		for _, i := range r.related {
@@ -219,8 +220,8 @@ func stems(tokens []token) (all []string) {
 	return all
 }
 
-// reworded reports whether two texts are the same sentence except for some words that no list knows
-// as opposites.
+// reworded reports whether two texts are the same sentence except for some words that no list
+// contains as opposites.
 func reworded(x, y Reading) bool {
 	a, b := x.stems, y.stems
 	if len(a) != len(b) {
@@ -275,9 +276,9 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 }
 
 // SameWords reports whether two texts have the same words, each as often and in any form and order.
-// Only words that say nothing by themselves, and words that stress others, may be more. A word that
-// only one text has may turn its meaning, as in "far from clear" or "non-blocking", and no list has
-// all of those words.
+// In addition, a text may contain words without a meaning of their own, and words that stress
+// others. Any other extra word may turn the meaning, for example "far from clear" or
+// "non-blocking", and no list has all of those words.
 func SameWords(x, y Reading) bool {
 	if tooLong(x, y) {
 		return slices.Equal(x.tokens, y.tokens)
@@ -296,7 +297,8 @@ func SameWords(x, y Reading) bool {
 	return len(left) == 0
 }
 
-// content are the words of a text that say something, without those that only stress others.
+// content returns the words of a text that have a meaning, without the words that only stress
+// others.
 func (r *Reading) content() (all []string) {
 	for _, t := range r.tokens {
 		switch {

@@ -32,7 +32,7 @@ type Reading struct {
 // A token is a word, a character of a script without blanks, or the end of a clause.
 type token struct {
 	word string // in lower case; "" ends a clause
-	stem string // "" of words that say nothing by themselves
+	stem string // "" of words without a meaning of their own
 }
 
 // Read reads a text.
@@ -294,7 +294,7 @@ func stem(word string) string {
 	return word
 }
 
-// Topic returns the words that tell what a text is about. It leaves out negations and words that
+// Topic returns the words that show what a text is about. It leaves out negations and words that
 // have an opposite.
 func (r *Reading) Topic() string {
 	var words []string

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Binds reports whether a text says that something must or must not be.
+// Binds reports whether a text demands or forbids something.
 func (r Reading) Binds() bool {
 	return slices.ContainsFunc(obligations, func(word string) bool { return r.words[word] })
 }
 
-// AgainstInstructions reports whether a text reads like an instruction against what a model was
-// told: it has one of some phrases, or a verb of setting aside, or "not" and a verb of obeying,
-// together with a word for instructions.
+// AgainstInstructions reports whether a text reads like an instruction against a model's
+// instructions: it has one of some phrases, or a verb of setting aside, or "not" and a verb of
+// obeying, together with a word for instructions.
 func AgainstInstructions(text string) bool {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	return takeover.MatchString(text) || setsAside.MatchString(text) && wasTold.MatchString(text)

@@ -33,7 +33,7 @@ func wordsOf(names ...string) (words []string) {
 	return words
 }
 
-// A vocabulary is a set of words, and of beginnings that stand for words with any ending.
+// A vocabulary is a set of words, and of beginnings that match words with any ending.
 type vocabulary struct {
 	whole      map[string]bool
 	beginnings []string
@@ -56,7 +56,7 @@ func (v vocabulary) has(word string) bool {
 		func(b string) bool { return strings.HasPrefix(word, b) })
 }
 
-// The lists of words.txt, which says what each is for.
+// The lists of words.txt, which explains what each is for.
 var (
 	negations      = setOf("negations", "forbidding")
 	forbidding     = setOf("forbidding")

@@ -9,13 +9,13 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A filter finds the languages in which a text may have a command. Most texts have none, and the
-// filter is many times faster than the grammars. It looks at the words of a text, and not at their
-// order: where it leaves a language out, the text has no command in it.
+// A filter finds the languages in which a text may have a command. Most texts have no command, and
+// the filter is many times faster than the grammars. It looks at the words of a text, and not at
+// their order: where it leaves a language out, the text has no command in it.
 //
-// A key is words that follow each other, as a phrase has them. The filter first looks for keys that
-// every command needs. In a language with such a key, it then finds out whether a root has a phrase
-// with all its keys in the text.
+// A key is a sequence of words of a phrase. The filter first looks for keys that every command
+// needs. In a language with such a key, it then finds out whether a root has a phrase with all its
+// keys in the text.
 type filter struct {
 	needed   keyIndex // with the numbers of the languages
 	sketches []*sketch
@@ -146,7 +146,7 @@ type need struct {
 	keys [][]word // the text has one of them; nil for a rule that may hold for any words
 	bits bitSet   // the keys
 	cost int      // how many texts have one of them, by and large
-	rule int      // holds for the text, too; 0 if there is none
+	rule int      // holds for the text, too; 0 for no rule
 }
 
 func newSketch(g *grammar) *sketch {

@@ -36,15 +36,15 @@ type item struct {
 // A word is written with its accents, and without.
 type word struct{ exact, plain string }
 
-// The numbers of the rules that no file has. Nothing follows the rule 0, which stands for those
-// that a language does not have.
+// The numbers of the rules that no file defines. Rule 0 replaces the rules that a language does not
+// have, and has no continuation.
 const (
 	anything = 1 // <any>, one or more words
 	oneWord  = 2 // <word>
 	builtin  = 3 // how many there are
 )
 
-// load reads the rules. grammar.txt says how they are written.
+// load reads the rules. grammar.txt explains how they are written.
 func load(file string) []*grammar {
 	var all []*grammar
 	var g *grammar
@@ -253,7 +253,7 @@ func (r *reader) step(it item, from places) places {
 	return reached
 }
 
-// at reports whether words are at a place, with their accents or with none.
+// at reports whether words are at a place, with or without their accents.
 func (r *reader) at(words []word, at int) bool {
 	if at+len(words) > len(r.words) {
 		return false

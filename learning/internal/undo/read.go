@@ -18,8 +18,7 @@ type clause struct {
 	question bool // a question mark ends it
 }
 
-// foreign is a word that no grammar has. It stands for a quotation, and for what is written like
-// code.
+// foreign is a word that no grammar has. It replaces quotations and code.
 const foreign = "\x00"
 
 // A tokenizer splits a text into clauses.
@@ -119,7 +118,7 @@ func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M) || r == foreignRune
 }
 
-const foreignRune = '\uE000' // stands for a quotation in a text
+const foreignRune = '\uE000' // replaces a quotation in a text
 
 // closers has for each opening quotation mark what may close it.
 var closers = map[rune]string{
@@ -271,7 +270,7 @@ var unaccented = func() map[rune]rune {
 	return all
 }()
 
-// plain returns a word without accents, as many people type it.
+// plain returns a word without accents, because many people type it so.
 func plain(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf {

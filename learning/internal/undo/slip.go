@@ -54,8 +54,8 @@ func (s *speller) add(key []word) {
 }
 
 // meant returns the word of a grammar that was meant by a word in which a letter is left out, one
-// is too many, or two are swapped. The first letter and the last two must be right, as another
-// ending is another word: "ripristino" is no "ripristina".
+// is too many, or two are swapped. The first letter and the last two must be right, because another
+// ending makes another word: "ripristino" is not "ripristina".
 func (s *speller) meant(word string) string {
 	if len(word) < shortestKnown-1 || s.words[word] {
 		return word

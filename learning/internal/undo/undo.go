@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables has the grammars and their filter. They are made when the first text is read, as that
-// takes longer than a program should need to start.
+// tables has the grammars and their filter. They are made when the first text is read, because
+// making them would delay the start of a program.
 var tables = sync.OnceValues(func() ([]*grammar, *filter) {
 	all := load(grammarFile)
 	return all, newFilter(all)
@@ -24,9 +24,10 @@ const (
 // "never mind".
 //
 // A question about undoing is no command, nor is a quotation, a report, a condition, a negation,
-// code, or a task that names its own thing: "How do I undo it?", "don't undo it", "undo it if
-// it rains", "cancel my subscription", "undo the last commit". Command prefers a missed command to
-// a false one. It knows the phrases of grammar.txt and their words. It is safe for concurrent use.
+// code, or a task that names its own thing: "How do I undo it?", "don't undo it", "undo it if it
+// rains", "cancel my subscription", "undo the last commit". Command prefers a missed command to a
+// false one. It recognises the phrases of grammar.txt and their words. It is safe for concurrent
+// use.
 func Command(text string) bool {
 	if len(text) > longest {
 		return false
@@ -62,12 +63,12 @@ func command(normal string, may []int) bool {
 	return slices.Contains(verdicts, accepted) && !slices.Contains(verdicts, refused)
 }
 
-// A verdict is what a clause says in one language.
+// A verdict is what a clause means in one language.
 type verdict int
 
 const (
 	unrelated verdict = iota // no command
-	refused                  // the words of a command, but the text around them says otherwise
+	refused                  // the words of a command, but the text around them refuses it
 	accepted                 // a command
 )
 
@@ -92,7 +93,7 @@ func judge(all []*reader, i int) verdict {
 		switch {
 		case j == i || !spoils(all, i, j):
 		case c.whole("dismissal"):
-			return unrelated // it says no more than a sigh
+			return unrelated // it is no more than a sigh
 		default:
 			return refused
 		}
@@ -121,7 +122,7 @@ func (r *reader) speaksOf() bool {
 	return r.begins("ask") || r.begins("task") || r.has("mention") || r.has("condition")
 }
 
-// spoils reports whether the clause j makes the command i none. A bare command may be an item of a
+// spoils reports whether the clause j makes i not a command. A bare command may be an item of a
 // list, and a dismissal like "never mind" may be about what comes next.
 func spoils(all []*reader, i, j int) bool {
 	c, other := all[i], all[j]
