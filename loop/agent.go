@@ -45,6 +45,8 @@ type Agent struct {
 	lessons store.View[lessonRow]
 	healths store.View[health]
 	freezes store.View[answers.Frozen]
+	planned store.View[planRow]
+	inHands plans
 	models  *availability
 
 	similar  heed.Similarity
@@ -83,8 +85,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a := &Agent{
 		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
 		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), freezes: answers.Freezes(cfg.Name),
-		models: newAvailability(),
-		watch:  watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
+		planned: plansOf(cfg.Name),
+		models:  newAvailability(),
+		watch:   watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
 	}
 	a.lifeline = &lifeline{
 		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
@@ -94,7 +97,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a.cfg = cfg
 	a.similar = a.remembering(cfg.Tuning.Matching.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
-		a.healths.Kind, a.freezes.Kind); err != nil {
+		a.healths.Kind, a.freezes.Kind, a.planned.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

@@ -52,7 +52,7 @@ type Event struct {
 	// answer: then Answer.Text is empty. OnChunk is called before Answer returns, and by one
 	// goroutine at a time. Answer waits for it, so it must return when its context ends, at the
 	// latest after Decision.Timeout. One that does not holds Answer.
-	OnChunk func(ctx context.Context, text string, restart bool)
+	OnChunk func(ctx context.Context, text string, restart bool) `json:"-"`
 	// AskModel has the model answer, and no heuristic, as where the answer must be JSON. The prompt
 	// shows the heuristics that fit, and none is compared with the answer.
 	AskModel bool

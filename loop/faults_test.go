@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -158,6 +159,14 @@ func fallibles() []fallible {
 			}))
 		}},
 		{"Undelivered", "", func(w *workshop) error { return w.Undelivered(ctx, "m") }},
+		{"KeepPlan", "", func(w *workshop) error { return w.KeepPlan(ctx, "kim", w.plan) }},
+		{"KeptPlan", "", func(w *workshop) error {
+			_, err := w.KeptPlan(ctx, "kim", "p")
+			if errors.Is(err, heed.ErrNotFound) {
+				return nil
+			}
+			return err
+		}},
 		{"Freeze", "", func(w *workshop) error { return w.Freeze(ctx, true) }},
 		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"Correct", "", func(w *workshop) error {

@@ -23,7 +23,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Plan is how to answer an event. It is for one answer. Use it in the process that made it.
+// A Plan is how to answer an event. It is for one answer. Use it in the process that made it, or
+// keep it by [Agent.KeepPlan].
 type Plan struct {
 	Event Event // with its ID and At filled in
 	// Ready reports that the answer is there: Text. A heuristic gave it, or the event was answered

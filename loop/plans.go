@@ -1,46 +1,168 @@
 package loop
 
-import "sync"
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
 
-// mostPlans is how many plans wait for their answers. The oldest go first.
-const mostPlans = 1000
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/store"
+)
 
-// Plans keep plans by their ids until [Agent.Answered] is told of them, for servers whose clients
-// ask the model: a plan stays in the process that made it. They keep the latest 1,000, each for the
-// person who asked for it. The zero Plans are ready. They are safe for concurrent use by multiple
-// goroutines.
-type Plans struct {
-	mu    sync.Mutex
-	known map[planKey]Plan
-	order []planKey // the oldest first
+// The plans that the store keeps, and those that a process keeps for outages of the store. The
+// oldest go first.
+const (
+	planFor     = time.Hour
+	mostPlans   = 10_000
+	mostInHands = 1000
+)
+
+// KeepPlan keeps a plan for an hour, for a server whose clients ask the model: any process on the
+// store finds it by [Agent.KeptPlan] when the answer comes. caller is who has asked for the plan,
+// and the only one who gets it. A later plan of the same event replaces it. Texts are kept as
+// Redact leaves them. If the store can't be reached, this process alone has the plan.
+func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
+	limited, cancel := patient(ctx, storeTimeout)
+	defer cancel()
+	row, err := a.planRowOf(caller, p)
+	if err != nil {
+		return wrap("keep plan", err)
+	}
+	id := planID(caller, p.Event.ID)
+	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
+		before, err := a.planned.In(tx, id)
+		if err == nil {
+			a.planned.Put(tx, row, before.Revision)
+		}
+		return err
+	})
+	away := a.down(ctx, limited, err) != nil
+	if err != nil && !away {
+		return wrap("keep plan", err)
+	}
+	p.Event.OnChunk = nil // it belongs to a call that is over
+	a.inHands.put(id, inHand{p, !away})
+	return nil
 }
 
-type planKey struct{ person, id string }
+// KeptPlan returns the plan of an event that was kept for a caller, for [Agent.Answered]. It has
+// what Answered needs, and no Heard and Contents. Without a plan, the error is a
+// [heed.ErrNotFound].
+func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error) {
+	id := planID(caller, event)
+	limited, cancel := patient(ctx, storeTimeout)
+	defer cancel()
+	row, err := a.planned.In(store.Reading(limited, a.cfg.Store), id)
+	away := a.down(ctx, limited, err)
+	if err == nil && row.Revision > 0 && row.Value.By == caller &&
+		a.cfg.Testing.Now().Sub(row.Value.At) < planFor {
+		return a.planOf(&row.Value), nil
+	}
+	if p, ok := a.inHands.get(id); ok && (away != nil || err == nil && !p.stored) {
+		return p.plan, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("no plan of %q: %w", event, heed.ErrNotFound)
+	}
+	return Plan{}, wrap("kept plan", err)
+}
 
-// Put keeps a plan for a person, without its OnChunk, which belongs to a call that is over. It
-// replaces the person's plan of the same id.
-func (p *Plans) Put(person string, plan Plan) {
+// A planRow is a plan as it is kept: what [Agent.Answered] needs.
+type planRow struct {
+	By        string            `json:"by"`
+	At        time.Time         `json:"at"`
+	Plan      Plan              `json:"plan"`
+	Item      string            `json:"item,omitempty"`
+	Ask       decision.Ask      `json:"ask"`
+	Unchecked bool              `json:"unchecked,omitempty"`
+	Frozen    bool              `json:"frozen,omitempty"`
+	Overruled map[string]string `json:"overruled,omitempty"`
+}
+
+func planID(caller, event string) string { return store.IDOf("plan", caller, event) }
+
+// plansOf returns the kind of the plans of an agent. To forget a person removes the plans for
+// them.
+func plansOf(name string) store.View[planRow] {
+	return store.View[planRow]{
+		Kind: store.Kind{
+			Name: name + ".plan", Limits: store.Limits{For: planFor, Most: mostPlans},
+			Caused: []string{"by", "plan.Event.Person"}, Whole: true,
+		},
+		Place: func(r planRow) (string, time.Time, []string) {
+			var keys []string
+			for _, name := range []string{r.By, r.Plan.Event.Person} {
+				if key := store.PersonKey(name); name != "" && !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+			return planID(r.By, r.Plan.Event.ID), r.At, keys
+		},
+	}
+}
+
+// planRowOf returns a plan as it may be stored. The prompt is in Ask.
+func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
+	p.Event.History, p.Event.OnChunk, p.Heard, p.Contents = nil, nil, nil, nil
+	p.Prompt, p.Degraded, p.Arm.Model, p.Arm.Brief = "", nil, nil, nil
+	r := planRow{
+		By: caller, At: a.cfg.Testing.Now(), Item: p.item, Ask: p.ask, Unchecked: p.unchecked,
+		Frozen: p.frozen, Overruled: p.overruled,
+	}
+	err := a.redact(&p.Event.Text, &p.System, &r.Ask.System, &r.Ask.Prompt)
+	r.Plan = p
+	return r, err
+}
+
+// planOf returns the plan that is kept in a row, with the arm as it is configured here.
+func (a *Agent) planOf(r *planRow) Plan {
+	p := r.Plan
+	p.Prompt, p.item, p.ask = r.Ask.Prompt, r.Item, r.Ask
+	p.unchecked, p.frozen, p.overruled = r.Unchecked, r.Frozen, r.Overruled
+	for _, arm := range a.arms() {
+		if arm.ID == p.Arm.ID {
+			p.Arm = arm
+		}
+	}
+	return p
+}
+
+// An inHand is a plan that a process has, and whether the store had it as well.
+type inHand struct {
+	plan   Plan
+	stored bool
+}
+
+// plans are plans by the ids of their records. The zero value is ready. It is safe for concurrent
+// use.
+type plans struct {
+	mu    sync.Mutex
+	known map[string]inHand
+	order []string // the oldest first
+}
+
+func (p *plans) put(id string, plan inHand) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known == nil {
-		p.known = make(map[planKey]Plan)
+		p.known = make(map[string]inHand)
 	}
-	plan.Event.OnChunk = nil
-	k := planKey{person, plan.Event.ID}
-	if _, again := p.known[k]; !again {
-		p.order = append(p.order, k)
+	if _, again := p.known[id]; !again {
+		p.order = append(p.order, id)
 	}
-	p.known[k] = plan
-	if len(p.order) > mostPlans {
+	p.known[id] = plan
+	if len(p.order) > mostInHands {
 		delete(p.known, p.order[0])
 		p.order = p.order[1:]
 	}
 }
 
-// Get returns the plan of an id that was put for a person, and whether there is one.
-func (p *Plans) Get(person, id string) (Plan, bool) {
+func (p *plans) get(id string) (inHand, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	plan, ok := p.known[planKey{person, id}]
+	plan, ok := p.known[id]
 	return plan, ok
 }

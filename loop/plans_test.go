@@ -1,29 +1,104 @@
-package loop
+package loop_test
 
 import (
-	"context"
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
-// The oldest go first, and each is for one person.
-func TestPlans(t *testing.T) {
-	var p Plans
-	for i := range mostPlans + 5 {
-		p.Put("ann", Plan{Event: Event{ID: fmt.Sprint(i),
-			OnChunk: func(context.Context, string, bool) {}}})
+// Whether the process that prepared a plan finishes it or another one, what is learned and kept is
+// the same. A plan is for its caller, for an hour, and without what Redact takes out.
+func TestAnotherProcessFinishesAPlan(t *testing.T) {
+	prepared := func() (*workshop, *loop.Agent, loop.Plan) {
+		w := newWorkshop(t)
+		w.cfg.Redact = func(text string) string { return strings.ReplaceAll(text, "4711", "[pin]") }
+		first, other := w.again(), w.again()
+		p, err := first.Prepare(ctx, loop.Event{ID: "q", Text: "The mail is late, pin 4711", Session: "u",
+			Person: "cid", Domain: "d", Task: "mail", History: []loop.Turn{{Role: "user", Text: "4711"}}})
+		require.NoError(t, err)
+		require.NotEmpty(t, p.Notes)
+		require.NotNil(t, p.Choice)
+		require.NoError(t, first.KeepPlan(ctx, "kim", p))
+		return w, other, p
 	}
-	p.Put("ann", Plan{Event: Event{ID: "7"}, Prompt: "again"})
-	_, oldest := p.Get("ann", "4")
-	_, first := p.Get("ann", "5")
-	_, bobs := p.Get("bob", "5")
-	assert.Equal(t, []bool{false, true, false}, []bool{oldest, first, bobs})
-	last, _ := p.Get("ann", "8")
-	assert.Nil(t, last.Event.OnChunk, "it belongs to a call that is over")
-	again, _ := p.Get("ann", "7")
-	assert.Equal(t, "again", again.Prompt)
-	assert.Len(t, p.known, mostPlans)
-	assert.Len(t, p.order, mostPlans)
+	reload := func(w *workshop) string { // all that the store has is JSON now, as in a database
+		var all bytes.Buffer
+		require.NoError(t, w.kept.Dump(ctx, &all))
+		text := all.String()
+		var err error
+		w.kept, err = memstore.New(memstore.Config{Now: w.clock.Now})
+		require.NoError(t, err)
+		require.NoError(t, w.kept.Load(ctx, &all))
+		w.fails.Store = w.kept
+		return text
+	}
+	finish := func(w *workshop, a *loop.Agent, p loop.Plan) string {
+		answer, err := a.Answered(ctx, p, loop.Reply{Text: "Wait.", Latency: time.Second})
+		require.NoError(t, err)
+		assert.Equal(t, "Wait.", answer.Text)
+		require.NoError(t, a.React(ctx, "q", loop.Reaction{Person: "cid", Value: 1}))
+		return w.state()
+	}
+	w, _, p := prepared()
+	want := finish(w, w.again(), p)
+
+	w, other, p := prepared()
+	text := reload(w)
+	assert.NotContains(t, text, "4711")
+	assert.Contains(t, text, "[pin]")
+	kept, err := other.KeptPlan(ctx, "kim", "q")
+	require.NoError(t, err)
+	assert.Equal(t, p.Arm.ID, kept.Arm.ID)
+	assert.Equal(t, p.Choice.ID, kept.Choice.ID)
+	assert.Equal(t, want, finish(w, other, kept))
+	assert.Equal(t, want, finish(w, other, kept), "the answer came again")
+
+	for _, of := range [][2]string{{"lee", "q"}, {"kim", "none"}, {"", "q"}} {
+		_, err := other.KeptPlan(ctx, of[0], of[1])
+		assert.ErrorIs(t, err, heed.ErrNotFound, of)
+	}
+	w.clock.Advance(time.Hour)
+	_, err = other.KeptPlan(ctx, "kim", "q")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+
+	w, other, _ = prepared()
+	require.NoError(t, store.Run(ctx, w.kept, store.Job{Forget: []string{"cid"}}))
+	_, err = other.KeptPlan(ctx, "kim", "q")
+	assert.ErrorIs(t, err, heed.ErrNotFound, "the person was forgotten")
+}
+
+// While the store is away, the process that prepared a plan has it.
+func TestAPlanDuringAnOutage(t *testing.T) {
+	w := newWorkshop(t)
+	w.cfg.RequireStore = false
+	agent := w.again()
+	_, err := agent.Prepare(ctx, loop.Event{ID: "before", Text: "The mail is late"})
+	require.NoError(t, err)
+	w.fails.SetAway(true)
+	for i := range 1003 {
+		p, err := agent.Prepare(ctx, loop.Event{ID: fmt.Sprint(i), Text: "The mail is late"})
+		require.NoError(t, err)
+		require.NoError(t, agent.KeepPlan(ctx, "kim", p))
+	}
+	_, err = agent.KeptPlan(ctx, "kim", "2")
+	assert.ErrorIs(t, err, heed.ErrUnavailable, "the oldest have gone")
+	p, err := agent.KeptPlan(ctx, "kim", "3")
+	require.NoError(t, err)
+	w.fails.SetAway(false)
+	p, err = agent.KeptPlan(ctx, "kim", p.Event.ID)
+	require.NoError(t, err)
+	answer, err := agent.Answered(ctx, p, loop.Reply{Text: "Wait."})
+	require.NoError(t, err)
+	assert.Nil(t, answer.Degraded.After)
+	require.NoError(t, agent.React(ctx, "3", loop.Reaction{Person: "cid", Value: 1}))
 }

@@ -245,7 +245,8 @@ func TestInstrumentsAreNamedByTheHost(t *testing.T) {
 	}
 }
 
-// A framework asks its own model between two calls. The second one may be sent again.
+// A framework asks its own model between two calls. The second one may be sent again, and to another
+// server.
 func TestPrepareAndAnswered(t *testing.T) {
 	w := newWorld(t)
 	plan := w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`))
@@ -274,7 +275,8 @@ func TestPrepareAndAnswered(t *testing.T) {
 		"No answer of this id is known")
 	assert.Contains(t, w.post("/v1/react", `{"answer":"e1","value":"1"}`).body,
 		"value must be a number that fits into 64 bits, without quotes.")
-	none := w.must(200, w.post("/v1/answered", `{"id":"e2","error":"the model is down"}`))
+	other := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store = w.store, w.store })
+	none := w.must(200, other.post("/v1/answered", `{"id":"e2","error":"the model is down"}`))
 	assert.Equal(t, "llm_error", none.text(t, "reason"))
 }
 

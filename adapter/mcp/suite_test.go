@@ -111,7 +111,7 @@ func (d *desk) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, e
 	if err = errors.Join(failed, err); err != nil {
 		return said, err
 	}
-	if answer["kept"] != true {
+	if answer["text"] == "" {
 		return said, errors.New(answer["reason"].(string))
 	}
 	return d.keep(t, looptest.Said{ID: answer["id"].(string), Text: answer["text"].(string)}), nil

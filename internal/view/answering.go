@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
@@ -170,7 +171,9 @@ func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Prepar
 		return none, err
 	}
 	if !p.Ready {
-		s.plans.Put(c.Person, p)
+		if err := a.KeepPlan(ctx, c.Person, p); err != nil {
+			return none, err
+		}
 	}
 	return Prepared{
 		p.Event.ID, p.Ready, p.Text, p.Result.CreditID, armIn(&p), p.System, p.Prompt, p.Would,
@@ -200,6 +203,9 @@ type Kept struct {
 	Arm        *PlannedArm          `json:"arm,omitempty"`
 	Violations []feedback.Violation `json:"violations"`
 }
+
+// storeAway is the reason why an answer is not kept: it may be sent again.
+const storeAway = "store_unavailable"
 
 // failures are what a caller may say about a model that gave no answer.
 var failures = []llm.Failure{
@@ -233,10 +239,13 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	if err != nil {
 		return none, err
 	}
-	p, ok := s.plans.Get(c.Person, in.ID)
-	if !ok {
-		return none, &Fault{Sort: Unknown, Field: "id", Detail: "This server has no plan of this id " +
-			"for you, or no longer. Prepare the event again, with the same id."}
+	p, err := a.KeptPlan(ctx, c.Person, in.ID)
+	switch {
+	case errors.Is(err, heed.ErrNotFound):
+		return none, &Fault{Sort: Unknown, Field: "id", Detail: "There is no plan of this id for you, " +
+			"or no longer. Prepare the event again, with the same id."}
+	case err != nil:
+		return none, err
 	}
 	got, err := a.Answered(ctx, p, loop.Reply{
 		Text: in.Text, Model: in.Model, Cut: in.Cut, InputTokens: in.InputTokens,
@@ -245,8 +254,12 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	if err != nil {
 		return none, err
 	}
+	reason := string(got.Result.Reason)
+	if !got.Degraded.Recorded() {
+		reason = storeAway
+	}
 	return Kept{
-		got.ID, got.Text, got.Text != "", string(got.Result.Reason), armIn(&got.Plan),
+		got.ID, got.Text, got.Text != "" && reason != storeAway, reason, armIn(&got.Plan),
 		arrayOf(got.Violations),
 	}, nil
 }
@@ -276,8 +289,12 @@ func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (Che
 		ID: in.Call, Name: in.Name, Before: in.Before, Input: in.Input, Text: in.Text,
 		Err: failed(in.Error),
 	}
-	if plan, ok := s.plans.Get(c.Person, in.Answer); ok {
-		r.Task = plan.Event.Task
+	if !in.Before {
+		if plan, err := a.KeptPlan(ctx, c.Person, in.Answer); err == nil {
+			r.Task = plan.Event.Task
+		} else if !errors.Is(err, heed.ErrNotFound) {
+			return Checked{}, err
+		}
 	}
 	found, err := a.Tool(ctx, in.Answer, r)
 	return Checked{arrayOf(found)}, err

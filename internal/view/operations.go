@@ -100,7 +100,6 @@ const AnswerPath = "/v1/answer"
 // A Server carries out operations. It is safe for concurrent use. Make it with [NewServer].
 type Server struct {
 	view  func() *Source
-	plans loop.Plans // that answered may be about
 	lists Memo[Page, List[Segment]]
 }
 

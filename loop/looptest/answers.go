@@ -438,10 +438,10 @@ func receiverPanics(text string) func(*fixture) {
 // notKept has the store fail when the model was asked. The turn goes on.
 func notKept(f *fixture) {
 	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
-		f.store.Fail(1, false)
+		f.store.SetAway(true)
 		return says("Look at the logs.")(ctx, r, emit)
 	})
-	f.wantUnkept(func() {})
+	f.wantUnkept(func() { f.store.SetAway(false) })
 }
 
 // storeAway has the store fail during the whole turn.
