@@ -1,14 +1,14 @@
 // Package heed makes an AI-agent application learn from what happens to it.
 //
 // heed is a library to embed. The host keeps its agent, its model client and its database. heed
-// supplies the parts that decide, remember and improve, and the host wires them together. heed
-// sends nothing anywhere by itself, and nothing runs unless the host calls it.
+// supplies the parts that decide, remember and improve, and the host wires them together. heed does
+// not send data anywhere by itself, and its code runs only if the host calls it.
 //
 // # The idea
 //
-// Everything learned is a sum of evidence. An observation says that a thing earned a reward, with a
-// weight, from a source, at a time, under an id. A belief is a prior plus that sum, read at a
-// moment. Sums commute, so the order of arrival does not matter. An observation that is delivered
+// Everything learned is a sum of evidence. An observation records that a thing earned a reward,
+// with a weight, from a source, at a time, under an id. A belief is a prior plus that sum, read at
+// a moment. Sums commute, so the order of arrival does not matter. An observation that is delivered
 // twice counts once. Many processes can add to one belief. A source can be limited or taken out
 // afterwards. A list of the observations explains the belief.
 //
@@ -76,15 +76,15 @@
 // An event leads to a decision, which takes the confidence of its heuristics from learning, an arm
 // from strategy, and for its prompt the plan of patterns and the rules of feedback. Reactions of
 // people and results of tools go back to each of them as evidence. Each package is of use alone,
-// and none imports another. Plain values go from one to the next, in lines of the host's own or in
-// package loop. The program in lab/agent has all of them in one loop, and the command in cmd/heed
-// shows a store that an application has filled.
+// and does not import the others. Plain values go from one to the next, in lines of the host's own
+// or in package loop. The program in lab/agent has all of them in one loop, and the command in
+// cmd/heed shows a store that an application has filled.
 //
 // This package holds only what the others share, such as the errors, and [Run], which calls their
 // sweeps.
 //
 // # Compatibility
 //
-// heed is v0: a release may change the API, and the changelog then says how. The two latest
+// heed is v0: a release may change the API, and the changelog then explains how. The two latest
 // releases of Go are supported.
 package heed

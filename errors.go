@@ -9,10 +9,10 @@ import (
 // The sentinels that every package of heed and every store of it shares. Compare with [errors.Is]:
 // what a method returns wraps them with what was being done.
 var (
-	// ErrNotFound says that nothing of that name is known.
+	// ErrNotFound reports that there is no record of that name.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict says that what is stored is no longer what the caller took it to be. Read again and
-	// decide again.
+	// ErrConflict reports that the stored value is no longer the one that the caller expected, for
+	// example because another process changed it. Read again and decide again.
 	ErrConflict = errors.New("conflict")
 	// ErrDamaged means that the store holds a row that can't be decoded, because something else than
 	// heed has written it. The error names the row. Restore the store from a copy.
@@ -21,14 +21,14 @@ var (
 	// because the connection broke before the reply. The commit was applied as a whole or not at
 	// all. store.Do reads again and repeats the step.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
-	// ErrUnavailable means that the store could not be reached, as package loop has noticed. Bad
+	// ErrUnavailable means that the store could not be reached, and that package loop noticed it. Bad
 	// input, a conflict, damaged records, and a context of the caller's that has ended are other
 	// errors.
 	ErrUnavailable = errors.New("unavailable")
 )
 
 // A SizeError reports a record or a commit that is larger than stores accept. The call that
-// returned it has changed nothing.
+// returned it had no effect.
 type SizeError struct {
 	What string // what is too large, such as "Records[3].Body"
 	Size int    // in bytes of a body, or changes of a commit
@@ -52,8 +52,8 @@ func (e *ConfigError) Error() string {
 }
 
 // An InputError is one fault of a value that was handed to a method: an observation, a query, an
-// outcome. The call that returned it has changed nothing. The value itself is not kept, as it may
-// be private.
+// outcome. The call that returned it had no effect. The value itself is not kept, because it may be
+// private.
 type InputError struct {
 	Field  string // the field at fault, with its path: "Observations[2].Reward"
 	Reason string // what it may be
@@ -61,14 +61,14 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Field + ": " + e.Reason }
 
-// A SettingsError says that a component is configured otherwise than the store keeps what it has
-// learned. It is an [ErrConflict]. To go on, leave the field out, which keeps the stored setting;
-// or call the package's Rebuild, if the store still has the whole history; or reset what was
-// learned.
+// A SettingsError reports that a setting of a component differs from the setting under which its
+// stored evidence was learned, for example another half-life. It is an [ErrConflict]. To go on,
+// leave the field out, which keeps the stored setting; or call the package's Rebuild, if the store
+// still has the whole history; or reset what was learned.
 type SettingsError struct {
 	Component string // as "strategy/routing"
 	Field     string
-	Stored    string // for people to read, as "1h0m0s", "none" or "true"
+	Stored    string // for people to read, for example "1h0m0s", "none" or "true"
 	Wanted    string // the same
 }
 
@@ -80,9 +80,10 @@ func (e *SettingsError) Error() string {
 
 func (e *SettingsError) Unwrap() error { return ErrConflict }
 
-// A PanicError says that code of the host panicked, or ended its goroutine, while heed called it.
+// A PanicError reports that code of the host panicked, or ended its goroutine, while heed called
+// it.
 type PanicError struct {
-	Who   string // the code that was called, as "the model"
+	Who   string // the code that was called, for example "the model"
 	Value any    // the panic's value; nil where the code ended its goroutine
 	Stack []byte
 }

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// An Observer is told what heed does, as it happens: for metrics, for logs, or for a page that
-// follows live. The Config of each package takes one. nil costs nothing.
+// An Observer receives a notice of what heed does while it happens: for metrics, for logs, or for a
+// page that follows live. The Config of each package takes one. nil switches it off.
 //
 // heed calls it after a change is stored, outside heed's locks, and waits for it at most 100 ms. A
-// panic is contained, and told to the observer as a [Failed]. While eight calls hang, notices are
-// dropped; the next [Failed] says how many. The context has the values of the caller's context and
-// does not end with it. An Observer must be safe for concurrent use by multiple goroutines.
+// panic is contained, and reported to the observer as a [Failed]. While eight calls hang, notices
+// are dropped; the next [Failed] reports how many. The context has the values of the caller's
+// context and does not end with it. An Observer must be safe for concurrent use by multiple
+// goroutines.
 type Observer func(context.Context, Notice)
 
-// A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names
-// a person or quotes anybody, with one exception: the Err of a [Failed] or [Outage] is the error as
-// it came, and the error of a model may quote the prompt.
+// A Notice is what an [Observer] receives: one of the types below, which only heed makes. Notices
+// do not name people or quote texts, with one exception: the Err of a [Failed] or [Outage] is the
+// unchanged error, and the error of a model may quote the prompt.
 //
-// In all of them, Component is who tells, as "strategy/routing": the package, and Config.Name where
-// there is one, which is the package's name again if you set none. At is when, by the component's
-// clock.
+// In all of them, Component is the source, for example "strategy/routing": the package and, if it
+// has one, Config.Name, whose default is the package's name. At is when, by the component's clock.
 type Notice interface{ notice() slog.Level }
 
 type (
-	// Selected tells that a learner chose an arm.
+	// Selected reports that a learner chose an arm.
 	Selected struct {
 		Component               string
 		At                      time.Time
@@ -34,7 +34,7 @@ type (
 		Category, Context, Item string
 		Arm                     string
 	}
-	// Observed tells that an outcome of a choice was counted.
+	// Observed reports that an outcome of a choice was counted.
 	Observed struct {
 		Component               string
 		At                      time.Time
@@ -45,24 +45,25 @@ type (
 		Reward                  float64 // in [0, 1]
 		Confidence              float64 // in (0, 1]
 	}
-	// Duplicate tells that something was delivered that had been counted before. Nothing was changed.
+	// Duplicate reports that something was delivered that had been counted before. It was not counted
+	// again.
 	Duplicate struct {
 		Component string
 		At        time.Time
 		What      string // such as "outcome" or "feedback"
 		ID        string
 	}
-	// Decided tells that an event was answered, or that it was not.
+	// Decided reports that an event was answered, or that it was not.
 	Decided struct {
 		Component string
 		At        time.Time
 		ID        string // of the answer
 		Path      string // how it was answered
-		Reason    string // why not by the path before it; "" if there is none
-		Heuristic string // "" if none answered
+		Reason    string // why not by the path before it, or ""
+		Heuristic string // "" if no heuristic answered
 		Took      time.Duration
 	}
-	// Counted tells that evidence about a heuristic, a pattern or a rule was counted.
+	// Counted reports that evidence about a heuristic, a pattern or a rule was counted.
 	Counted struct {
 		Component string
 		At        time.Time
@@ -70,22 +71,22 @@ type (
 		Channel   string  // how the evidence is known, such as "undo"
 		Reward    float64 // in [0, 1]
 		Weight    float64
-		// Before and After are what was believed, in [0, 1]. Both are 0 where nothing was computed.
+		// Before and After are what was believed, in [0, 1]. Both are 0 if no belief was computed.
 		Before, After float64
 	}
-	// Swept tells that a sweep changed something.
+	// Swept reports that a sweep changed something.
 	Swept struct {
 		Component string
 		At        time.Time
 		Count     int // how many things it changed
 	}
-	// Proposed tells that a new rule or change was proposed.
+	// Proposed reports that a new rule or change was proposed.
 	Proposed struct {
 		Component string
 		At        time.Time
 		Subject   string // the proposal's id
 	}
-	// NeedsApproval tells that a proposal waits for people.
+	// NeedsApproval reports that a proposal waits for people.
 	NeedsApproval struct {
 		Component string
 		At        time.Time
@@ -93,33 +94,33 @@ type (
 		Approvals int    // that it has
 		Quorum    int    // that it needs
 	}
-	// Ambiguous tells that a feedback can't be classified by itself, and waits for a person.
+	// Ambiguous reports that a feedback can't be classified by itself, and waits for a person.
 	Ambiguous struct {
 		Component string
 		At        time.Time
 		Subject   string // the feedback's id
 	}
-	// Activated tells that a rule or a pattern is in use from now on.
+	// Activated reports that a rule or a pattern is in use from now on.
 	Activated struct {
 		Component string
 		At        time.Time
 		Subject   string // its id
 	}
-	// Retired tells that a rule or a pattern is no longer in use.
+	// Retired reports that a rule or a pattern is no longer in use.
 	Retired struct {
 		Component string
 		At        time.Time
 		Subject   string // its id
 		Reason    string
 	}
-	// Harmful tells that something does harm, by the evidence.
+	// Harmful reports that something does harm, by the evidence.
 	Harmful struct {
 		Component string
 		At        time.Time
 		Subject   string // its id
 		Reason    string
 	}
-	// Inverted tells that a belief turned into its opposite: what was recommended is now warned of,
+	// Inverted reports that a belief turned into its opposite: what was recommended is now warned of,
 	// or the best arm changed its rank.
 	Inverted struct {
 		Component string
@@ -127,7 +128,7 @@ type (
 		Subject   string // its id
 		Reason    string
 	}
-	// DeadLettered tells that an event from a stream was given up, as it can't be processed.
+	// DeadLettered reports that an event from a stream was given up because it can't be processed.
 	DeadLettered struct {
 		Component string
 		At        time.Time
@@ -149,8 +150,8 @@ type (
 		What      string    // as in the Outage
 		Since     time.Time // when the outage began
 	}
-	// Failed tells of a failure that no caller is told of, or that an answer hides, as a fallback was
-	// used.
+	// Failed reports a failure that no caller receives, or that an answer hides because a fallback
+	// was used.
 	Failed struct {
 		Component string
 		At        time.Time
@@ -177,11 +178,11 @@ func (Outage) notice() slog.Level        { return slog.LevelError }
 func (Restored) notice() slog.Level      { return slog.LevelInfo }
 func (Failed) notice() slog.Level        { return slog.LevelError }
 
-// LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected",
-// and each field is an attribute of its name. A field that is zero is left out, but not a reward. A
-// [Failed] and an [Outage] are logged as errors; [Harmful], [Inverted] and [DeadLettered] as
-// warnings; [Proposed], [NeedsApproval], [Ambiguous], [Activated], [Retired] and [Restored] for
-// information, and all else for debugging, which [slog.Default] does not show.
+// LogTo returns an [Observer] that logs each notice. The message is its type, for example
+// "heed.Selected", and each field is an attribute of its name. A field that is zero is left out,
+// but not a reward. A [Failed] and an [Outage] are logged as errors; [Harmful], [Inverted] and
+// [DeadLettered] as warnings; [Proposed], [NeedsApproval], [Ambiguous], [Activated], [Retired] and
+// [Restored] for information, and all else for debugging, which [slog.Default] does not show.
 func LogTo(logger *slog.Logger) Observer {
 	return func(ctx context.Context, n Notice) {
 		if !logger.Enabled(ctx, n.notice()) {

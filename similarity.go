@@ -6,13 +6,13 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// Similarity says how alike texts are. Packages decision and feedback take one.
+// Similarity measures how alike texts are. Packages decision and feedback take one.
 //
 // An implementation must be safe for concurrent use by multiple goroutines, and must return when
 // the context is done.
 type Similarity interface {
-	// Similar returns how alike the text is to each of the others, in their order: from 0, nothing in
-	// common, to 1.
+	// Similar returns how alike the text is to each of the others, in their order: from 0, entirely
+	// different, to 1.
 	Similar(ctx context.Context, text string, others []string) ([]float64, error)
 }
 

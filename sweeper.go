@@ -11,7 +11,7 @@ import (
 // Sweeper, and so are strategy.Learner, learning.Module, patterns.Recorder and feedback.Service. An
 // implementation must be safe for concurrent use by multiple goroutines.
 type Sweeper interface {
-	// Sweep does what is due at now. It knows by itself what that is, so it may be called at any
+	// Sweep does what is due at now. It decides by itself what that is, so it may be called at any
 	// rate. The zero time means the sweeper's own clock.
 	Sweep(ctx context.Context, now time.Time) error
 }
@@ -36,8 +36,8 @@ func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
 //
 //	go heed.Run(ctx, time.Minute, st, learner, service)
 //
-// A sweep that fails is tried again at the next interval. A service tells its [Observer] of it; a
-// store can't. To see a store's failures, call [Sweep] in a loop of your own.
+// A sweep that fails is tried again at the next interval. A service reports the failure to its
+// [Observer]; a store can't. To see a store's failures, call [Sweep] in a loop of your own.
 //
 // Run returns the errors of the last sweep if that failed for
 // another reason than the end of the context, and nil otherwise. Each sweeper uses its own clock.
@@ -57,7 +57,7 @@ func Run(ctx context.Context, every time.Duration, sweepers ...Sweeper) error {
 	}
 }
 
-// withoutEnd leaves out of joined errors those that only say that the context ended.
+// withoutEnd leaves out of joined errors those that only report that the context ended.
 func withoutEnd(err, end error) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -70,7 +70,7 @@ type Config struct {
 	Authorize func(ctx context.Context, act Act) error
 	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all.
 	Redact func(text string) string
-	// Observer is called for what happens. nil is free.
+	// Observer is called for what happens. nil switches it off.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time

@@ -32,7 +32,7 @@ type Intake struct {
 	Complete func(f *Feedback)
 	// Taken is called with each decision that is recorded, with its class and its proposal, before
 	// the message is acknowledged. A decision without a class could not be evaluated yet. Taken is
-	// called again if a decision is delivered again. nil is free.
+	// called again if a decision is delivered again. nil switches it off.
 	Taken func(f Feedback)
 }
 

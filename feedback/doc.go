@@ -67,6 +67,6 @@
 // Everything is in a [store.Store], as records of the kinds "feedback.record", "feedback.proposal"
 // and "feedback.rule", and in its audit log. An approval, the rule that it completes and their
 // audit entries are one commit. Several services, in several processes, may share a store. It keeps
-// the latest 100,000 decisions and as many proposals, unless its own configuration says otherwise.
-// A rule is never dropped, and one more than 100,000 is refused.
+// the latest 100,000 decisions and as many proposals, unless its own configuration sets other
+// limits. A rule is never dropped, and one more than 100,000 is refused.
 package feedback

@@ -39,7 +39,7 @@ import (
 // that: they wait for [Service.Flush]. If that fails, the feedback is classified all the same, and
 // [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was, and
 // [Service.Sweep] evaluates it again. If the evaluator gave no answer that can be used, the
-// feedback says so: see [Unanswered].
+// feedback records this: see [Unanswered].
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	mine := false // this call classifies it
@@ -291,7 +291,7 @@ func (s *Service) disputes(said string, m *Match) bool {
 	case m.vouched || m.cleared:
 		return false
 	case way == oppose.Words || way == "" && m.reworded:
-		// A similarity of meanings finds them alike, but does not tell opposites apart.
+		// A similarity of meanings finds them alike, but cannot distinguish opposites.
 		return !wording(s.cfg.Similarity) && m.Score >= s.cfg.Threshold
 	}
 	return way.Contradicts() && s.sameTopic(said, m.said(), m.Score)

@@ -122,7 +122,7 @@ type Match struct {
 	cleared  bool // the evaluator found no contradiction
 }
 
-// Support is how many people and corrections stand behind a claim.
+// Support is how many people and corrections support a claim.
 type Support struct {
 	Occurrences int     // corrections
 	Reviewers   int     // distinct people who made them
@@ -131,8 +131,8 @@ type Support struct {
 
 // Confidence returns 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 without support. Each
 // correction counts by how alike it is, and each reviewer after the first counts like one more
-// correction. It is in [0, 1), and never falls when a correction or a reviewer is added. Three
-// corrections by two reviewers that say the same make 0.89.
+// correction. It is in [0, 1), and never falls when a correction or a reviewer is added. For
+// example, three corrections by two reviewers that mean the same make 0.89.
 func (s Support) Confidence() float64 {
 	return 1 - math.Exp2(-0.8*max(s.Strength+float64(s.Reviewers)-1, 0))
 }

@@ -21,7 +21,7 @@ type Gate struct {
 	// 1. If it is Quorum, reviewers of the evidence may not approve at all.
 	Outsiders int
 	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person
-	// (and of the evaluator, as if it were one), for one agent, and in all. 0 means 10, 20 and 200.
+	// (the evaluator counts as a person), for one agent, and in all. 0 means 10, 20 and 200.
 	PerProposer, PerAgent, Pending int
 }
 

@@ -72,7 +72,7 @@ func among(names []string, who string, key store.PseudonymKey) bool {
 }
 
 // step makes a change under a lock, and then notifies the observer, without the lock. It returns
-// the revision of what was written, 0 if nothing was. A refusal ends the step.
+// the revision of the record that was written, or 0. A refusal ends the step.
 func (s *Service) step(
 	ctx context.Context, l host.Lock, do func(c *change) error,
 ) (revision uint64, err error) {
@@ -102,8 +102,8 @@ func (s *Service) step(
 }
 
 // act does what a person wants: it asks whether they may, makes the change in a step, and writes it
-// into the audit log, with refusals unless the input was not valid. do writes nothing if there is
-// nothing to do. act returns what do returns, with the revision that it has now.
+// into the audit log, with refusals unless the input was not valid. do does not write if the wanted
+// state is already there. act returns what do returns, with the revision that it has now.
 func act[T kept[T]](
 	ctx context.Context, s *Service, a Act, reason string, do func(c *change) (T, error),
 ) (made T, err error) {
@@ -170,7 +170,7 @@ func (s *Service) authorize(ctx context.Context, a Act) error {
 }
 
 // refuse writes a refusal into the audit log, if why is one, and returns why. It leaves out the
-// words of Config.Authorize, which may name people. It writes nothing if the act may have taken
+// words of Config.Authorize, which may name people. It does not write if the act may have taken
 // effect.
 func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error) error {
 	var refused *RefusedError

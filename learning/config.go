@@ -60,7 +60,7 @@ type Config struct {
 	DryRun bool
 
 	// Observer is called for what is counted, for duplicates, sweeps and failures, and when a
-	// heuristic does harm. nil is free.
+	// heuristic does harm. nil switches it off.
 	Observer heed.Observer
 	// Now is the clock of calls that are given no time. nil means time.Now. It must agree with the
 	// store's.

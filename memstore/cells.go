@@ -35,10 +35,10 @@ type tally struct {
 	// lost is when the last observations happened that count here and that the history does not hold:
 	// the last positive, negative and neutral one.
 	lost       [3]evidence.Instant
-	lostSource bool // one of those had a source, which the tally does not tell apart
+	lostSource bool // one of those had a source, which the tally does not distinguish
 }
 
-// An entry is an observation of a history, as a dump has it: smaller than an
+// An entry is an observation of a history in the form of a dump: smaller than an
 // [evidence.Observation]. Its Cell is not set.
 type entry = dump.Observation
 
@@ -70,7 +70,7 @@ func (c *cell) open() bool { return len(c.tallies) > 0 || c.restart > 0 }
 
 func (c *cell) empty() bool { return !c.open() && len(c.history) == 0 }
 
-// parts appends the sums of a cell, or nothing if there is no cell.
+// parts appends the sums of a cell, if there is one.
 func (c *cell) parts(to []evidence.Part) []evidence.Part {
 	if c == nil {
 		return to
@@ -103,7 +103,7 @@ func (c *cell) find(from dump.Origin) (i int, found bool) {
 	})
 }
 
-// tally returns the tally of an origin, a new one if there is none.
+// tally returns the tally of an origin, or a new one.
 func (c *cell) tally(from dump.Origin) *tally {
 	i, found := c.find(from)
 	if !found {
@@ -239,7 +239,7 @@ func (s *state) find(c evidence.Cell) *cell {
 	return nil
 }
 
-// cell returns a cell, a new one if there is none.
+// cell returns a cell, or a new one.
 func (s *state) cell(c evidence.Cell) *cell {
 	in := space{c.Kind, c.Scope}
 	cells := s.spaces[in][c.Item]
@@ -301,8 +301,8 @@ func (s *state) items(in space, sample *store.Sample) []string {
 		return slices.Sorted(maps.Keys(all))
 	}
 	items := make([]string, 0, sample.Most+sample.Most/4)
-	// Each item draws a lot. The lots go by its name and by how many items there are, so that a
-	// store that was told the same gives the same sample, and no name is in all of them.
+	// Each item draws a lot. The lots go by its name and by how many items there are, so that a store
+	// with the same evidence gives the same sample, and no name is in every sample.
 	lots, least := evidence.Key{A: uint64(len(all))}, float64(sample.Most)/float64(len(all))
 	for item := range all {
 		if lot := lots.Rand(0, item); lot.Float64() < least {

@@ -205,13 +205,13 @@ func undeclared(batches, batch, record int) error {
 	return &heed.InputError{Field: field, Reason: "must have been declared"}
 }
 
-// has reports whether a record has a revision, 0 if there is none.
+// has reports whether a record has a revision, 0 without a record.
 func (t *txn) has(ref store.Ref, revision uint64) bool {
 	r := t.row(ref)
 	return r == nil && revision == 0 || r != nil && revision == r.revision
 }
 
-// apply changes the state. Nothing in it can fail.
+// apply changes the state. It cannot fail.
 func (t *txn) apply() {
 	for c, copied := range t.copies {
 		*c = *copied
@@ -276,7 +276,7 @@ func (t *txn) observe(o *sighting, policy evidence.Policy) {
 	} else if c.counts(&e) {
 		c.tally(c.origin(&e)).lose(&e)
 	}
-	t.tidy(c) // if there is no history, an observation of weight 0 leaves nothing
+	t.tidy(c) // without history, an observation of weight 0 leaves no trace
 }
 
 // write writes or removes a record, and reports whether there was anything to do.

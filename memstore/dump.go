@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed/internal/dump"
 )
 
-// Dump writes all that the store holds, as it is at one moment: [Store.Load] reads it, and so do
-// stores in a database. Ids are written as hashes. Sources, keys and bodies are written as they
-// are, so the file is as private as the store.
+// Dump writes the whole content of the store at one moment: [Store.Load] reads it, and so do stores
+// in a database. Ids are written as hashes. Sources, keys and bodies are written as they are, so
+// the file is as private as the store.
 //
 // Commits and reads wait while Dump writes the evidence, so write to a file or to memory, not to a
 // network. Records are written after that.

@@ -14,14 +14,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Load reads what [Store.Dump], or the Dump of another store, has written: all of it, or nothing
-// and an error. The store must be empty except for declared kinds, else Load returns
-// [heed.ErrConflict]. A file that is no dump, that was changed or cut off, or that is of a newer
-// version is a [*heed.InputError], which names the line.
+// Load reads what [Store.Dump], or the Dump of another store, has written. If it returns an error,
+// the store is unchanged. The store must be empty except for declared kinds, else Load returns
+// [heed.ErrConflict]. If the file is not a dump, was changed or cut off, or is of a newer version,
+// the error is a [*heed.InputError], which names the line.
 //
-// The store keeps what its own configuration says: less history, if that is shorter than in the
-// store that was dumped. Others can use the store while Load reads, but what they commit makes Load
-// fail.
+// The store keeps as much as its own configuration allows: for example less history, if that is
+// shorter than in the store that was dumped. Others can use the store while Load reads, but what
+// they commit makes Load fail.
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	err := s.read(ctx, (*state).checkEmpty)
 	var loaded *state

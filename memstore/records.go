@@ -54,7 +54,7 @@ func (s *state) declare(rule store.Kind) {
 	}
 }
 
-// declarations returns the kinds that were declared, as records.
+// declarations returns a record for each declared kind.
 func (s *state) declarations() (all []store.Record, _ error) {
 	for _, k := range s.kinds {
 		all = append(all, store.DeclarationOf(k.Kind))

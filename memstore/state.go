@@ -29,7 +29,7 @@ type id = text.Hash
 
 func hashID(name string) id { return text.HashOfID(name) }
 
-// known is what a store knows of an id that it has seen.
+// known is what a store keeps of an id that it has seen.
 type known struct {
 	recorded  evidence.Instant
 	cells     []*cell // in whose history its observations are, or were
@@ -47,8 +47,8 @@ func (s *state) note(h id, recorded evidence.Instant) *known {
 	return k
 }
 
-// expire drops ids that are past their time, twice in the time for which they are kept. So a store
-// that is never swept does not know all ids for good.
+// expire drops ids that are past their time, twice in the time for which they are kept. So even a
+// store that is never swept drops ids at some time.
 func (s *state) expire(now evidence.Instant) {
 	if s.expired == 0 {
 		s.expired = now

@@ -21,8 +21,8 @@ type Config struct {
 	// Now is the clock: observations too far ahead of it are refused, and ids, history and records
 	// age by it. nil means time.Now.
 	Now func() time.Time
-	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be
-	// expunged only from cells that keep origins apart.
+	// NoHistory keeps no history of observations. No observation can be retracted then, and a source
+	// can be expunged only from cells that keep origins apart.
 	NoHistory bool
 	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
 	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
@@ -43,7 +43,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.declared = c.HistoryPerCell == 0
 	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	stores.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
 	return c
@@ -175,8 +175,8 @@ func (s *Store) Read(
 	})
 }
 
-// Find implements [store.Store]. It notes a few rows first, as the loop may end early, then more,
-// then the rest. A record that moves during the loop is neither missed nor met twice.
+// Find implements [store.Store]. It notes a few rows first, because the loop may end early, then
+// more, then the rest. A record that moves during the loop is neither missed nor met twice.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	if q.Kind == store.Declarations {
 		return listed(ctx, s, (*state).declarations)

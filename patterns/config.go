@@ -22,8 +22,8 @@ type Config struct {
 	// Store keeps patterns, outcomes and errors, and what they earned. Recorders of several processes
 	// may share it.
 	Store store.Store
-	// Name tells recorders apart that share a store. The kinds of their records and cells begin with
-	// it, as "patterns.pattern". "" means "patterns".
+	// Name distinguishes recorders that share a store. The kinds of their records and cells begin
+	// with it, for example "patterns.pattern". "" means "patterns".
 	Name string
 
 	// HalfLife is the time after which an observation of a pattern counts half, at least a minute. 0
@@ -40,7 +40,7 @@ type Config struct {
 	Extract func(ctx context.Context, text string, found []PatternID) ([]PatternID, error)
 	// Similar finds at most limit past tasks like this one, the most similar first. nil means those
 	// of the last 2,000 outcomes whose descriptions share words with it: rare words count more, and
-	// words that join others, such as "the", for nothing.
+	// words that join others, such as "the", do not count.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
 	// Warnings adds a section to plans that warns of deprecated patterns.
 	Warnings bool
@@ -48,7 +48,7 @@ type Config struct {
 	// means HalfLife.
 	StaleAfter time.Duration
 
-	// Observer is told what happens. See [heed.Observer].
+	// Observer is called for what happens. See [heed.Observer].
 	Observer heed.Observer
 	// Now is the clock, which must agree with the store's clock. nil means time.Now.
 	Now func() time.Time
@@ -89,7 +89,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.StaleAfter = cmp.Or(c.StaleAfter, c.HalfLife)
 	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
@@ -117,8 +117,8 @@ func (c *Config) validate() error {
 // componentOf begins the name of a recorder's settings.
 const componentOf = "patterns/"
 
-// component returns the settings that the store keeps. set is the configuration as the host gave
-// it. The half-lives come first, as they are the defaults of other settings.
+// component returns the settings that the store keeps. set is the configuration that the host gave.
+// The half-lives come first, because they are the defaults of other settings.
 func (c *Config) component(set Config) settings.Component {
 	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"),
 		Fields: []settings.Field{
@@ -167,9 +167,9 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 // that cfg leaves open stays as a host has set it. Afterwards [New] takes cfg. A recorder that is
 // open elsewhere has to be opened again. Actor and reason are for the audit and must be set.
 //
-// If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes
-// nothing. Then [Open] the recorder, [Recorder.Reset] its patterns and criteria, and call Rebuild
-// after that.
+// If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and leaves
+// the store unchanged. Then [Open] the recorder, [Recorder.Reset] its patterns and criteria, and
+// call Rebuild after that.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, error) {
 	by := By{actor, reason}
 	if err := by.validate(); err != nil {

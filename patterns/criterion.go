@@ -11,12 +11,12 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// criteria says when a criterion of evaluation is weighed and deprecated. With the faded helpful
-// mass H, the faded harmful mass X and the prior Beta(α, β),
+// criteria computes the weight of a criterion of evaluation, and when it is deprecated. With the
+// faded helpful mass H, the faded harmful mass X and the prior Beta(α, β),
 //
 //	weight = max(0.1, (α + H) / (α + β + H + X))
 //
-// So a weight that nothing confirms fades towards the prior's mean. Below MinFeedback observations
+// So a weight without new evidence fades towards the prior's mean. Below MinFeedback observations
 // the weight is the prior's mean.
 type criteria struct {
 	Prior       evidence.Beta
@@ -50,7 +50,7 @@ type Criterion struct {
 	// Zero: never.
 	LastValidated, LastFeedback time.Time
 	HalfLife                    time.Duration
-	// Reason says in words how the weight was computed, and Conditions what a deprecation takes.
+	// Reason describes in words how the weight was computed, and Conditions what a deprecation takes.
 	Reason     string
 	Conditions []Condition
 }

@@ -13,13 +13,13 @@ import (
 
 // Promote makes a pattern [Proven] until [Recorder.Reset], in spite of any evidence, and brings it
 // back from the archive. If it is deprecated or inverted, the error is a [heed.ErrConflict]: reset
-// it first. If it was promoted before, nothing changes and the transition is the zero one.
+// it first. If it was promoted before, the call has no effect and returns the zero transition.
 func (r *Recorder) Promote(ctx context.Context, id PatternID, by By) (Transition, error) {
 	return r.override(ctx, id, by, "promote", Proven)
 }
 
 // Deprecate makes a pattern [Deprecated] until [Recorder.Reset], in spite of any evidence. If it
-// was deprecated by hand before, nothing changes and the transition is the zero one.
+// was deprecated by hand before, the call has no effect and returns the zero transition.
 func (r *Recorder) Deprecate(ctx context.Context, id PatternID, by By) (Transition, error) {
 	return r.override(ctx, id, by, "deprecate", Deprecated)
 }
@@ -43,7 +43,7 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 }
 
 // decide makes a change that somebody wants, in one commit with its audit entry. If the change
-// returns errDone, it stores nothing.
+// returns errDone, decide does not store it.
 func (r *Recorder) decide(
 	ctx context.Context, id PatternID, by By, action string,
 	change func(*draft, *Pattern, *evidence.Tally) (string, error),
@@ -87,8 +87,8 @@ func (r *Recorder) audit(id string, at time.Time, by By, action, subject string,
 	}.Record()
 }
 
-// A Reset names what a recorder is to forget or to end, and says who wants it and why. Exactly one
-// of Pattern, Criterion and Task must be set.
+// A Reset selects what a recorder is to forget or to end, and records who wants it and why. Exactly
+// one of Pattern, Criterion and Task must be set.
 type Reset struct {
 	Pattern PatternID
 	// KeepEvidence keeps the pattern's evidence and ends only what was decided by hand. Without it,
@@ -103,8 +103,8 @@ type Reset struct {
 
 // Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a
 // candidate again; or, with KeepEvidence, what its evidence makes of it. It also resets criteria
-// and tasks. Outcomes and ratings that were counted do not count again. If there is nothing to end
-// or to forget, nothing changes. The transition is zero if no pattern changed.
+// and tasks. Outcomes and ratings that were counted do not count again. If there is no such state
+// or evidence, the call has no effect. The transition is zero if no pattern changed.
 func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
 	err := firstError(reset.By.validate(), checkText("Criterion", reset.Criterion, maxID),
 		checkText("Task", reset.Task, maxID))

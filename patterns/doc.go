@@ -2,8 +2,9 @@
 // which to avoid.
 //
 // A pattern is a way of doing things that has a name: a strategy of decomposition, a rule of thumb,
-// a habit. When a task is over, its [Outcome] says what was followed and what can be counted: how
-// long it took, errors, retries, success. [Scoring] makes a score in hundredths and a class of it:
+// a habit. When a task is over, its [Outcome] records what was followed and what can be counted:
+// how long it took, errors, retries, success. [Scoring] makes a score in hundredths and a class of
+// it:
 //
 //	score = 0.4·success + 0.2·duration + 0.2·errors + 0.2·retries      helpful from 70 on, harmful up to 40, else neutral
 //
@@ -22,14 +23,14 @@
 // Every change is a [Transition] with its cause.
 //
 // The numbers come from the learning-systems design. That design puts all gates on faded mass, so
-// that a pattern leaves proven within hours without any new evidence. [SpecConfig] has its
-// arithmetic as it stands there.
+// that a pattern leaves proven within hours without any new evidence. [SpecConfig] has the
+// arithmetic of that design.
 //
 // [Recorder.Plan] gathers what the next prompt needs, [Recorder.Rank] scores the patterns that a
-// host could follow, [Recorder.Extract] finds the approaches that a text speaks of,
-// [Recorder.Errors] has the errors of a task for its next attempt, and [Recorder.Strikes] says when
-// attempts should stop. Everything is in one [github.com/heedhq/heed/store.Store], which recorders
-// of many processes may share.
+// host could follow, [Recorder.Extract] finds the approaches that a text mentions,
+// [Recorder.Errors] returns the errors of a task for its next attempt, and [Recorder.Strikes]
+// reports when attempts should stop. Everything is in one [github.com/heedhq/heed/store.Store],
+// which recorders of many processes may share.
 //
 // A host that records something else in the same commit calls [Recorder.RecordIn] and
 // [Recorder.RecordErrorIn] in a step of [github.com/heedhq/heed/store.Do]. [Recorder.PlanIn] and

@@ -16,7 +16,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An ErrorType says what sort of error a task ran into.
+// An ErrorType is the kind of error that a task ran into, for example a timeout.
 type ErrorType string
 
 // The types of errors.
@@ -30,8 +30,8 @@ const (
 
 var errorTypes = []ErrorType{Validation, Timeout, Conflict, ToolFailure, Unclassified}
 
-// Classify tells the type of an error from what it wraps, and never from its text. In this order,
-// it looks at: an error's own method ErrorType() ErrorType; deadlines of contexts, files and the
+// Classify returns the type of an error by what it wraps, and never by its text. In this order, it
+// looks at: an error's own method ErrorType() ErrorType; deadlines of contexts, files and the
 // network; [heed.ErrConflict] and files that exist already; [*heed.InputError], [*heed.ConfigError]
 // and the errors of encoding/json and strconv; the errors of os/exec. Any other error, a cancelled
 // context too, is [Unclassified].
@@ -97,8 +97,8 @@ func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err
 	return id, nil
 }
 
-// RecordErrorIn is [Recorder.RecordError] in a step. It reads nothing. Give the error an ID if the
-// step may run again.
+// RecordErrorIn is [Recorder.RecordError] in a step. It does not read from the store. Give the
+// error an ID if the step may run again.
 func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
 	id, err = r.recordErrorIn(tx, e)
 	return id, failed("record error", err)

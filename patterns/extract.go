@@ -13,11 +13,11 @@ import (
 
 // An Approach is a strategy with the phrases that show it in a text.
 //
-// A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may be
-// several, "split|splitting". A word with a question mark may be missing, "in?". A word with a star
-// is the beginning of a word, "order*". Between two words of a phrase, a text may have up to six
-// articles and one other word. "..." stands for up to six words or commas; a phrase has at most
-// three.
+// A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may have
+// alternatives, for example "split|splitting". A word with a question mark may be missing, for
+// example "in?". A word with a star is the beginning of a word, for example "order*". Between two
+// words of a phrase, a text may have up to six articles and one other word. "..." matches up to six
+// words or commas; a phrase has at most three.
 type Approach struct {
 	Name    string
 	Phrases []string
@@ -55,7 +55,7 @@ type compiled struct {
 }
 
 type word struct {
-	either   []string // a star at the end stands for any rest
+	either   []string // a star at the end matches any rest
 	optional bool
 	wide     bool // a "..." is before it
 }
@@ -138,8 +138,8 @@ func tokens(text string) (all []string) {
 	return all
 }
 
-// plainer leaves out the "in order" of "in order to", which tells of no order, and names the tests
-// where "they" are meant.
+// plainer leaves out the "in order" of "in order to", which does not describe an order, and names
+// the tests where "they" are meant.
 func plainer(text []string) []string {
 	kept, meant := text[:0], ""
 	for i := 0; i < len(text); i++ {
@@ -157,7 +157,7 @@ func plainer(text []string) []string {
 	return kept
 }
 
-// plurals are words for which "they" may stand, persons or things.
+// plurals are words to which "they" may refer, persons or things.
 var plurals = setOf(`tests agents workers subtasks tasks steps commits changes types interfaces layers features files routes endpoints
 	modules components we reviewers engineers developers users colleagues people team`)
 
@@ -197,7 +197,7 @@ type matcher struct {
 }
 
 // match returns the places of the words of the phrase from one on, in the text from a place on.
-// first reports that nothing was matched yet.
+// first reports that no word was matched yet.
 func (m *matcher) match(from, at int, first bool) (places []int, ok bool) {
 	if from == len(m.words) {
 		return nil, true
@@ -261,9 +261,9 @@ type finding struct {
 	followed bool
 }
 
-// within reports whether a phrase of another approach says more exactly what this one says: it is
-// longer and has all words of this one, or it has two of them, the last too, and goes on after it
-// ("subtask per file", "subtask per file type").
+// within reports whether a phrase of another approach means the same more exactly: it is longer and
+// has all words of this one, or it has two of them, the last too, and goes on after it ("subtask
+// per file", "subtask per file type").
 func (f *finding) within(other *finding) bool {
 	shared := 0
 	for _, p := range f.places {
@@ -362,8 +362,8 @@ func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, e
 	return ids, nil
 }
 
-// contentOf returns what a pattern without a definition says: the name of its approach, or else
-// its id.
+// contentOf returns the content of a pattern without a definition: the name of its approach, or
+// else its id.
 func (r *Recorder) contentOf(id PatternID) string {
 	for i := range r.approaches {
 		if r.approaches[i].id == id {
@@ -375,7 +375,7 @@ func (r *Recorder) contentOf(id PatternID) string {
 
 const idPrefix = "pattern-"
 
-// IDOf returns the id of the strategy of this name, as "pattern-split-by-file-type".
+// IDOf returns the id of the strategy of this name, for example "pattern-split-by-file-type".
 func IDOf(name string) PatternID {
 	words := slices.DeleteFunc(tokens(name), func(t string) bool {
 		return !strings.ContainsFunc(t, func(r rune) bool {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// This file tells whether a text follows an approach that it speaks of, or rejects it, judges it,
+// This file decides whether a text follows an approach that it mentions, or rejects it, judges it,
 // or asks about it.
 
 // reach is how many words before or after a phrase may reject it.
@@ -62,7 +62,7 @@ var (
 	// unmet follow "was" where something was only meant.
 	unmet = setOf("planned proposed suggested considered discussed debated intended supposed " +
 		"contemplated plan idea intention proposal suggestion recommendation")
-	// referents go on about what was said, as pronouns do.
+	// referents refer to what came before, like pronouns.
 	referents = setOf("idea approach split strategy attempt experiment decision choice")
 
 	trouble = setOf("trouble problems conflicts chaos rework delays confusion")
@@ -100,8 +100,8 @@ func negates(text []string, i int) bool {
 	}
 }
 
-// negated reports whether the clause before a place rejects what stands there. own are places of
-// the phrase itself.
+// negated reports whether the clause before a place rejects what follows. own are places of the
+// phrase itself.
 func negated(text []string, end int, own map[int]bool) bool {
 	// that the clause has its own subject: "instead of one patch I sent ten"
 	clause := false
@@ -128,7 +128,7 @@ func negated(text []string, end int, own map[int]bool) bool {
 	return false
 }
 
-// judged reports whether the clause that begins here finds fault. linked says that its verb has
+// judged reports whether the clause that begins here finds fault. linked reports that its verb has
 // been read.
 func judged(text []string, i int, linked bool) bool {
 	t := text[i]
@@ -158,7 +158,7 @@ func judged(text []string, i int, linked bool) bool {
 	return false
 }
 
-// happened reports whether "was" or "been" stands within the four words before a place.
+// happened reports whether "was" or "been" is among the four words before a place.
 func happened(text []string, i int) bool {
 	return slices.ContainsFunc(text[max(0, i-4):i], setOf("was were been").has)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// This file tells which words of a text speak of something that was not done: an intention, a
+// This file finds the words of a text about something that was not done: an intention, a
 // suggestion, another time, or what was given up for something else. Each of these has a scope,
 // which ends where the text turns to what happened.
 
@@ -48,8 +48,8 @@ var (
 	fillers = setOf("so that it this exactly just precisely too as well")
 )
 
-// unreal tells of each word whether the text says that it was not done. One pass over the text is
-// enough, as each scope lies between two turns of the text.
+// unreal reports for each word whether it describes something that was not done. One pass over the
+// text is enough, because each scope lies between two turns of the text.
 func unreal(text []string) []bool {
 	marked := make([]bool, len(text))
 	for from := 0; from < len(text); {
@@ -111,8 +111,7 @@ func scope(text []string, from, i, to int) (begin, end int, found bool) {
 	return 0, 0, false
 }
 
-// intends reports whether the word at i says that what follows it is only meant, advised or thought
-// of.
+// intends reports whether the word at i makes what follows it only meant, advised or thought of.
 func intends(text []string, from, i int) bool {
 	t, before, after := text[i], at(text, i-1), at(text, i+1)
 	switch {
@@ -161,8 +160,8 @@ func advises(t string) bool {
 	return false
 }
 
-// elsewhen reports whether the words at i speak of another time, as "next sprint" and "in future"
-// do.
+// elsewhen reports whether the words at i refer to another time, for example "next sprint" and "in
+// future".
 func elsewhen(text []string, i int) bool {
 	after := at(text, i+1)
 	switch text[i] {
@@ -221,8 +220,8 @@ func opens(text []string, i int) bool {
 	return false
 }
 
-// confirmed reports whether the clause after a turn says that it was done as was said: "and we
-// did", "that is what we did".
+// confirmed reports whether the clause after a turn confirms that it was done: "and we did", "that
+// is what we did".
 func confirmed(text []string, turn int) bool {
 	for i := turn + 1; i < len(text) && i < turn+6 && !sentenceEnds[text[i]]; i++ {
 		switch {
@@ -239,8 +238,8 @@ func confirmed(text []string, turn int) bool {
 	return false
 }
 
-// denied reports whether the clause after a turn says that it was not done: "but it never was",
-// "only it never happened".
+// denied reports whether the clause after a turn denies that it was done: "but it never was", "only
+// it never happened".
 func denied(text []string, turn int) bool {
 	if t := at(text, turn); sentenceEnds[t] || !turns[t] && t != "yet" &&
 		at(text, turn+1) != "only" && at(text, turn+1) != "yet" {

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// maturity says when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of
+// maturity decides when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of
 // evidence are on counts, which do not fade. Shares are of masses, which fade.
 //
 //	deprecated   at least MinFeedback observations, harmful share > Deprecation
@@ -69,7 +69,7 @@ type Condition struct {
 	Met   bool // a difference by rounding alone does not matter
 }
 
-// rehabilitated stands for the state of a pattern whose inversion has ended.
+// rehabilitated marks a pattern whose inversion has ended.
 const rehabilitated State = "rehabilitated"
 
 // tolerance is how far rounding alone may move a number.
@@ -183,12 +183,11 @@ func share(x float64) string {
 		64) + "%"
 }
 
-// This file has the arithmetic of the learning-systems design as it stands there, which only
-// [SpecConfig] sets.
+// This file has the arithmetic of the learning-systems design, which only [SpecConfig] sets.
 
 const literalSlack = 0.01 // how far the design lets a faded total miss its gate
 
-// literalConditions are all on faded mass. None is on when the pattern last helped.
+// literalConditions all compare faded mass. When the pattern last helped does not matter.
 func literalConditions(m *maturity, t *evidence.Tally, now time.Time) []Condition {
 	s := t.At(evidence.InstantOf(now))
 	total, ratio := s.Mass, 0.
@@ -208,7 +207,7 @@ func literalConditions(m *maturity, t *evidence.Tally, now time.Time) []Conditio
 }
 
 // literalWeight is helpful/(helpful+harmful) and never less than the floor. Without evidence it is
-// 1, as there is no prior.
+// 1, because there is no prior.
 func literalWeight(s evidence.Sums) float64 {
 	if s.Mass <= 0 {
 		return 1
@@ -216,7 +215,7 @@ func literalWeight(s evidence.Sums) float64 {
 	return max(criterionFloor, s.Reward/s.Mass)
 }
 
-// inversion says when a pattern becomes an anti-pattern, and how it gets back.
+// inversion decides when a pattern becomes an anti-pattern, and when it returns from that.
 //
 // A pattern is inverted, once, when it has at least MinObservations observations and at least
 // FailureRatio of them are failures. These are counts, which do not fade, since it was last
@@ -246,7 +245,7 @@ func (v *inversion) inverts(c Observations) bool {
 		float64(c.Failures) >= v.FailureRatio*float64(c.total())-tolerance
 }
 
-// reason tells how often a pattern failed.
+// reason describes how often a pattern failed.
 func (c Observations) reason() string {
 	return fmt.Sprintf("Failed %d/%d times (%d%% failure rate)", c.Failures, c.total(),
 		percent(c.Failures, c.total()))
@@ -273,7 +272,7 @@ func warn(anti, of *Pattern, c Observations) {
 	anti.Tags, anti.Examples = of.Tags, of.Examples
 }
 
-// stripPrefixes removes prohibitions from the front of a text, however often they stand there.
+// stripPrefixes removes prohibitions from the front of a text, however often they are repeated.
 func stripPrefixes(text string) string {
 	prefixes := []string{"AVOID:", "DO NOT:", "NEVER:"}
 	for again := true; again; {

@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Outcome says how a task went. No person needs to rate it,
-// because [Outcome.Score] works with what can be counted.
+// An Outcome records how a task went. No person needs to rate it, because [Outcome.Score] works
+// with what can be counted.
 type Outcome struct {
 	// ID names the outcome. An outcome that is recorded again under the same id counts once.
 	ID string `json:"id"`
@@ -35,8 +35,8 @@ type Outcome struct {
 	Success bool `json:"success"`
 	// Files are the paths that were changed.
 	Files []string `json:"files,omitempty"`
-	// FailureMode says in a word how it failed, and FailureDetail at more length. 2,000 runes of it
-	// are kept.
+	// FailureMode names in a word how it failed, and FailureDetail describes it at more length. 2,000
+	// runes of it are kept.
 	FailureMode   string `json:"failure_mode,omitempty"`
 	FailureDetail string `json:"failure_detail,omitempty"`
 	// Source is who caused the outcome: see [github.com/heedhq/heed/evidence.Observation]. May be
@@ -49,7 +49,7 @@ type Outcome struct {
 const maxNames = 1000 // patterns, criteria, files of an outcome
 
 // An Entry is what the store keeps of an outcome: the outcome with the count of errors filled in,
-// and its score. An Entry with a Review is of no outcome. It says that somebody looked into the
+// and its score. An Entry with a Review has no outcome. It records that somebody looked into the
 // task, which ends its strikes.
 type Entry struct {
 	Outcome Outcome `json:"outcome"`
@@ -59,7 +59,7 @@ type Entry struct {
 	RecordedAt time.Time `json:"recorded_at"`
 }
 
-// clone returns a copy that shares nothing with the entry.
+// clone returns an independent copy of the entry.
 func (e Entry) clone() Entry {
 	e.Outcome = e.Outcome.clone()
 	return e
@@ -115,7 +115,7 @@ func (o *Outcome) credited() []PatternID {
 type Strikes struct {
 	Task  string
 	Count int // at most 3
-	// Out tells that the task is struck out: another attempt of the same kind is not worth it.
+	// Out reports that the task is struck out: another attempt of the same kind is not worth it.
 	Out bool
 	// Failures are the last of them, at most 10, the oldest first.
 	Failures []Outcome

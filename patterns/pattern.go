@@ -20,7 +20,7 @@ type PatternID string
 // follows.
 const antiPrefix = "anti-"
 
-// A State is where a pattern stands in its life. Unknown states survive.
+// A State is the state of a pattern in its life, for example Proven. Unknown states survive.
 type State string
 
 // The states of a pattern.
@@ -37,7 +37,7 @@ const (
 type Pattern struct {
 	ID      PatternID `json:"id"`
 	Anti    bool      `json:"anti,omitempty"` // true: avoid it; false: follow it
-	Content string    `json:"content"`        // what it says, in at most 4,096 bytes
+	Content string    `json:"content"`        // its advice, in at most 4,096 bytes
 	Tags    []string  `json:"tags,omitempty"` // at most 100
 	// Examples are the tasks that were credited to it last, at most 10. The newest is the last.
 	Examples []string `json:"examples,omitempty"`
@@ -70,7 +70,7 @@ type Pattern struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// The limits of texts and lists, in bytes unless it says otherwise.
+// The limits of texts and lists, in bytes unless noted.
 const (
 	maxID       = 512
 	maxContent  = 4096
@@ -86,20 +86,20 @@ type Observations struct {
 
 func (c Observations) total() uint64 { return c.Successes + c.Failures }
 
-// minus returns the counts that came after earlier ones. It returns none if evidence was taken back
-// since.
+// minus returns the counts that came after earlier ones. It returns zero counts if evidence was
+// taken back since.
 func (c Observations) minus(earlier Observations) Observations {
 	return Observations{c.Successes - min(c.Successes, earlier.Successes),
 		c.Failures - min(c.Failures, earlier.Failures)}
 }
 
-// A By says who wants a change, and why. Neither may be empty. The store's audit keeps both.
+// A By is who wants a change, and why. Neither may be empty. The store's audit keeps both.
 type By struct {
 	Actor  string `json:"actor"`
 	Reason string `json:"reason"`
 }
 
-// A Transition says what became of a pattern.
+// A Transition is a change of a pattern's state.
 type Transition struct {
 	ID      string    `json:"id"` // counts once
 	Pattern PatternID `json:"pattern"`
@@ -111,7 +111,7 @@ type Transition struct {
 	Cause string    `json:"cause"`
 }
 
-// clone returns a copy that shares nothing with the pattern.
+// clone returns an independent copy of the pattern.
 func (p Pattern) clone() Pattern {
 	p.Tags, p.Examples = slices.Clone(p.Tags), slices.Clone(p.Examples)
 	return p

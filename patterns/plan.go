@@ -26,7 +26,7 @@ type Precedent struct {
 }
 
 // A Plan is what the prompt of a planner needs to know of the past. Its lists are written in their
-// order, and have at most 100 elements. It must not be used concurrently while it is changed.
+// order and contain at most 100 elements. It must not be used concurrently while it is changed.
 type Plan struct {
 	Similar      []Precedent // the most similar first
 	Patterns     []Standing  // proven and established ones, the best first
@@ -83,8 +83,8 @@ func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 // mostPlanned is how many patterns each list of a plan has at most.
 const mostPlanned = 100
 
-// A rank is what orders the patterns of a plan. It costs less than a Standing, as there may be many
-// patterns.
+// A rank is what orders the patterns of a plan. It costs less than a Standing, because there may be
+// many patterns.
 type rank struct {
 	id    PatternID
 	from  *reading
@@ -167,7 +167,7 @@ func (r *Recorder) similar(tx *store.Tx, task string, current edition) (found []
 const scanned = 2000 // outcomes that are compared with a task
 
 // Prompt writes the plan as sections of a prompt, with a blank line between them. The text is empty
-// if nothing is known. Prompt also returns which patterns the text recommends, and which it warns
+// if the plan is empty. Prompt also returns which patterns the text recommends, and which it warns
 // of, in their order in the text.
 func (p *Plan) Prompt() (text string, recommended, warned []PatternID) {
 	size := p.Size.or(planSize)
@@ -217,16 +217,16 @@ const (
 	timeLayout = "2006-01-02 15:04:05 UTC"
 )
 
-// take takes room for an item, and reports whether there was any. Once there was none, nothing
-// later has room.
+// take takes room for an item, and reports whether there was any. After the first item without
+// room, no later item gets any.
 func (s *SectionSize) take(text string) bool {
 	s.Items--
 	s.Chars -= utf8.RuneCountInString(text)
 	return s.Items >= 0 && s.Chars >= 0
 }
 
-// list writes a list of patterns with what goes before it, as far as there is room. It returns the
-// patterns that it has written.
+// list writes a list of patterns with what goes before it, until the room is used up. It returns
+// the patterns that it has written.
 func list(before string, size *SectionSize, all []*Standing, write func(*Standing) string) (string,
 	[]*Standing) {
 	var b strings.Builder
@@ -241,8 +241,8 @@ func list(before string, size *SectionSize, all []*Standing, write func(*Standin
 	return b.String(), all
 }
 
-// maturitySections writes patterns, a section for each state, each with a label that says how much
-// is known.
+// maturitySections writes patterns, a section for each state, each with a label for how much is
+// known.
 func maturitySections(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	for _, section := range []struct {
 		state  State
@@ -283,8 +283,8 @@ func antiPatternSection(patterns []Standing, size SectionSize) (text string, sho
 
 func line(text string) string { return prompt.Line(text, lineRunes) }
 
-// label says in brackets how much is known of the pattern: its state and its counts, which do not
-// fade.
+// label returns in brackets how much is known of the pattern: its state and its counts, which do
+// not fade.
 func (s *Standing) label() string {
 	n := s.Counts.total()
 	helpful, harmful := percent(s.Counts.Successes, n), percent(s.Counts.Failures, n)

@@ -9,9 +9,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A past is what plans are made of, as a recorder has read it: the patterns, and the tasks that are
-// compared with a new one. Each has the version of its kind, so that one small read tells whether
-// it is stale. The zero value is ready to use.
+// A past is what a recorder has read to make plans: the patterns, and the tasks that are compared
+// with a new one. Each has the version of its kind, so that one small read shows whether it is
+// stale. The zero value is ready to use.
 type past struct {
 	patterns atomic.Pointer[pastPatterns]
 	tasks    atomic.Pointer[pastTasks]
@@ -85,7 +85,7 @@ type pastTasks struct {
 	posts   map[string][]int32 // in which of them a word is
 }
 
-// A told is an outcome or a review, as it is compared with a new task.
+// A told is an outcome or a review that is compared with a new task.
 type told struct {
 	at     time.Time // when it was recorded
 	review bool

@@ -16,7 +16,7 @@ type ownWrites struct {
 	last         [][]string // the ids that the last of these wrote
 }
 
-// An edition says what was current when a kind was read.
+// An edition records what was current when a kind was read.
 type edition struct {
 	version uint64
 	done    uint64 // own commits that the version counts
@@ -30,8 +30,8 @@ func (e edition) exactly() edition {
 	return e
 }
 
-// begin tells that a commit begins. The function that it returns tells the end of it, with the ids
-// that it has changed for certain.
+// begin marks the begin of a commit. The function that it returns marks its end, with the ids that
+// the commit has certainly changed.
 func (w *ownWrites) begin() (end func(ids []string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

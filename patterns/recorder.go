@@ -15,8 +15,8 @@ import (
 )
 
 // A Recorder learns from outcomes which patterns to follow and which to avoid. Make one with [New].
-// All that it knows is in its store, so another recorder over the same store goes on where it
-// stopped. It starts no goroutine and needs no closing. It is a [heed.Sweeper], and safe for
+// All of its state is in its store, so another recorder over the same store goes on where it
+// stopped. It does not start goroutines or need to be closed. It is a [heed.Sweeper], and safe for
 // concurrent use by multiple goroutines.
 type Recorder struct {
 	cfg        Config
@@ -42,8 +42,8 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 }
 
 // Open returns the recorder of cfg.Name with the settings that its host has left in the store, for
-// a tool next to the host. It writes nothing. Of cfg, only Store, Name, the clock and the functions
-// count. Without such a recorder Open returns [heed.ErrNotFound].
+// a tool next to the host. It does not write to the store. Of cfg, only Store, Name, the clock and
+// the functions count. Without such a recorder Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 	r, err := open(ctx, cfg, (*Config).follow)
 	return r, failed("open", err)
@@ -85,16 +85,16 @@ func (r *Recorder) Config() Config { return r.cfg }
 
 // Recorded is what came of an outcome or a rating.
 type Recorded struct {
-	// Score is the outcome's score. A rating has none.
+	// Score is the outcome's score. 0 for a rating.
 	Score Score
-	// Duplicate tells that the id was known, and nothing was counted. The score is then the score of
-	// the first delivery.
+	// Duplicate reports that the id was recorded before, and was not counted again. The score is then
+	// the score of the first delivery.
 	Duplicate bool
 	// Transitions are what became of the patterns that were credited, in the order in which they were
 	// named.
 	Transitions []Transition
-	// Inversions are the anti-patterns of the patterns that were inverted. Reason says why, and Twin
-	// is the pattern.
+	// Inversions are the anti-patterns of the patterns that were inverted. Reason is why, and Twin is
+	// the pattern.
 	Inversions []Pattern
 	// Strikes are the failures in a row that the task of the outcome has now.
 	Strikes Strikes
@@ -127,11 +127,11 @@ func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 // Record takes an outcome and does everything that follows from it, in one commit. It scores and
 // keeps the outcome. Each criterion that the outcome names gets evidence, as strong as the outcome
 // was clear. Each pattern that it names gets an observation: a success if the outcome was helpful,
-// a failure if it was harmful or the task failed, none if the task succeeded with a neutral score.
-// Then each of those patterns gets the state that its evidence calls for.
+// a failure if it was harmful or the task failed, no observation if the task succeeded with a
+// neutral score. Then each of these patterns gets the state that follows from its evidence.
 //
-// An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again
-// after an error.
+// An outcome counts once, by its id. If it is recorded again, the call has no effect, so record it
+// again after an error.
 //
 // If the store refuses another pattern, patterns that are not known are left out. A pattern that
 // would be inverted is deprecated instead, because there is no room for its anti-pattern: see
@@ -411,15 +411,15 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 	return p, p.validate()
 }
 
-// A Rating says that a criterion or a pattern was helpful or harmful, without an outcome: a person
-// said so, or a check elsewhere.
+// A Rating reports that a criterion or a pattern was helpful or harmful, without an outcome: it
+// comes from a person, or from a check elsewhere.
 type Rating struct {
 	// ID names the rating. A rating that is delivered again under the same id counts once.
 	ID string
 	// Criterion or Pattern is rated: one of them.
 	Criterion string
 	Pattern   PatternID
-	// Class is what it says. A neutral rating is remembered by its id and is no evidence.
+	// Class is the judgement. A neutral rating is remembered by its id and is no evidence.
 	Class Class
 	// Strength is how much evidence it is, in (0, 1]. 1 is one full observation.
 	Strength float64

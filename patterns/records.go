@@ -27,7 +27,7 @@ type kinds struct {
 
 const (
 	mostKept    = 100_000 // transitions, entries and errors: the newest
-	maxPatterns = 100_000 // None is ever dropped. One more is refused with [evidence.ErrFull]
+	maxPatterns = 100_000 // Patterns are never dropped. One more is refused with [evidence.ErrFull]
 )
 
 func kindsOf(recorder string) kinds {
@@ -304,7 +304,7 @@ func (r *Recorder) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	return refs, nil
 }
 
-// failed says what an error happened to.
+// failed adds to an error what it happened to.
 func failed(action string, err error) error {
 	if err == nil {
 		return nil

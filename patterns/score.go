@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// A Class is what an outcome, or somebody's rating, says of what was followed.
+// A Class is the judgement of an outcome, or of somebody's rating, on what was followed.
 type Class string
 
 // The classes.
 const (
 	Helpful Class = "helpful"
-	Neutral Class = "neutral" // it says nothing
+	Neutral Class = "neutral" // it is no evidence
 	Harmful Class = "harmful"
 )
 
-// A Score says how good an outcome was. Integers alone make it, so it is the same on every machine.
+// A Score says how good an outcome was. It is the same on every machine, because it is computed
+// with integers.
 type Score struct {
 	Value  int    `json:"value"` // in hundredths, 0 to 100
 	Class  Class  `json:"class"`
@@ -33,7 +34,7 @@ const (
 	helpfulFrom, harmfulTo  = 70, 40
 )
 
-// unknownLevel stands for the level of a duration that is not known.
+// unknownLevel is the level of a duration that is not known.
 const unknownLevel = -1
 
 // scoreOf returns the score of some levels, rounded half up.

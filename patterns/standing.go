@@ -33,13 +33,13 @@ type Standing struct {
 	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence.
 	// Zero: never.
 	LastValidated, LastFeedback time.Time
-	// Conditions say what each state takes, and what the pattern has. The conditions of an
-	// anti-pattern are of the pattern that it was made of; one that was not made of a pattern has
-	// none.
+	// Conditions lists what each state requires and what the pattern has. The conditions of an
+	// anti-pattern are taken from the pattern that it was made of. If it was not made of a pattern,
+	// it has no conditions.
 	Conditions []Condition
 }
 
-// Standing returns a pattern as it stands now, or [heed.ErrNotFound].
+// Standing returns the present standing of a pattern, or [heed.ErrNotFound].
 func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error) {
 	if err := checkIDs(field{"ID", string(id)}); err != nil {
 		return Standing{}, failed("standing", err)
@@ -89,7 +89,7 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 	return all, nil
 }
 
-// stand computes where a pattern stands. A pattern that was not found is the candidate that it
+// stand computes the standing of a pattern. A pattern that was not found is the candidate that it
 // would be.
 func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 	p := Pattern{ID: id, Content: r.contentOf(id), State: Candidate}
@@ -180,9 +180,9 @@ func compareStandings(a, b Standing) int {
 }
 
 // Rank scores patterns that a host could follow, the best first. base says how well each suits the
-// task by the host's own measure; it is finite and not negative. The score is that times the
+// task by the host's own measure; it is finite and not negative. The score is base times the
 // multiplier of the state. Of equal scores the greater rate wins. Deprecated and inverted patterns
-// are returned as warnings. A pattern that is not known ranks as a candidate.
+// are returned as warnings. An unknown pattern ranks like a candidate.
 func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked,
 	warnings []Standing, err error) {
 	ids := slices.Sorted(maps.Keys(base))

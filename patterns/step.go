@@ -21,7 +21,7 @@ type draft struct {
 	now   time.Time
 	full  bool // the store refuses another pattern
 
-	what, id    string                 // the evidence: "outcome" and its id; empty if there is none
+	what, id    string                 // the evidence: "outcome" and its id; empty without evidence
 	duplicate   bool                   // that evidence had been counted
 	puts        int                    // how often a pattern was written
 	adds        bool                   // a pattern is new
@@ -119,7 +119,7 @@ func (d *draft) put(p Pattern) Pattern {
 }
 
 // observe adds evidence on a pattern. It writes the pattern's record, too, so that the revision
-// tells of the new evidence.
+// changes with the evidence.
 func (d *draft) observe(id PatternID, o evidence.Observation) {
 	o.Cell = d.r.patternCell(id)
 	d.add(o)
@@ -134,7 +134,7 @@ func (d *draft) observe(id PatternID, o evidence.Observation) {
 }
 
 // An edit changes a pattern by its evidence. It returns a cause if the change is a transition by
-// itself, and errDone if nothing needs to change.
+// itself, and errDone if no change is needed.
 type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
 
 var errDone = errors.New("done")
@@ -201,8 +201,8 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 	return anti
 }
 
-// change runs a step about some patterns, and returns what became of it. If do returns errDone,
-// nothing is stored. If the store refuses another pattern, the step runs once more without new
+// change runs a step about some patterns, and returns what became of it. If do returns errDone, the
+// step does not write. If the store refuses another pattern, the step runs once more without new
 // ones.
 func (r *Recorder) change(ctx context.Context, ids []PatternID, do func(d *draft) error) (d *draft,
 	err error) {

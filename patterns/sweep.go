@@ -63,7 +63,7 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 		trial := &draft{step: &step{reading: *all}, r: r, tx: store.Reading(ctx, r.cfg.Store),
 			now: now}
 		if all.patterns[id].Value.Anti || settle(trial) != nil || trial.puts == 0 {
-			continue // nothing would change
+			continue // no change
 		}
 		if _, err := r.change(ctx, []PatternID{id}, settle); err != nil {
 			return changed, err

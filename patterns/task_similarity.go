@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// functionWords join other words, and say nothing of what a task is about: articles, prepositions,
+// functionWords join other words, and do not show what a task is about: articles, prepositions,
 // pronouns and the like of six languages.
 var functionWords = func() map[string]bool {
 	all := make(map[string]bool)
@@ -29,7 +29,7 @@ var functionWords = func() map[string]bool {
 	return all
 }()
 
-// wordSet returns the words of a task that say what it is about, sorted, each once. Marks, single
+// wordSet returns the words of a task that show what it is about, sorted, each once. Marks, single
 // letters and numbers are left out.
 func wordSet(task string) []string {
 	return text.Distinct(slices.DeleteFunc(tokens(task), func(t string) bool {
@@ -37,7 +37,7 @@ func wordSet(task string) []string {
 	}))
 }
 
-// weight is how much a shared word tells: the fewer of the tasks have it, the more (inverse
+// weight is how much a shared word counts: the fewer of the tasks have it, the more (inverse
 // document frequency, Spärck Jones 1972).
 func (p *pastTasks) weight(word string) float64 {
 	return math.Log1p(float64(len(p.all)) / float64(max(len(p.posts[word]), 1)))
@@ -88,7 +88,8 @@ func (p *pastTasks) like(task string, limit int) (found []Precedent) {
 	return found
 }
 
-// plainly says how an outcome went, for a prompt: what its score says, without the number.
+// plainly describes how an outcome went, for a prompt: the meaning of its score, without the
+// number.
 func plainly(s Score) string {
 	_, bands, _ := strings.Cut(s.Reason, ": ")
 	bands = strings.Replace(bands, ", duration unknown", "", 1)

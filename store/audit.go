@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// An AuditEntry says who did what to what, when and why. It is its own record kind, written
-// with what was done.
+// An AuditEntry records who did what to what, when and why. It is a record kind, written in the
+// same commit as the change.
 type AuditEntry struct {
 	ID      string            `json:"id"` // counts once
 	At      time.Time         `json:"at"`

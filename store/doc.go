@@ -1,14 +1,14 @@
 // Package store has the interface to the place where heed keeps what it learns.
 //
-// A store keeps two things. Evidence is sums of observations, as package evidence defines them. It
-// is changed by deltas, so that writers in any number never overwrite each other. Records are
+// A store keeps two things. Evidence is sums of observations, defined by package evidence. It is
+// changed by deltas, so that writers in any number never overwrite each other. Records are
 // everything else: answers, heuristics, patterns, rules, audit entries, events that wait to be
 // sent. A record is JSON with an id, a few keys to find it by, and a revision, so that a writer
 // notices if another writer was quicker.
 //
 // [Store.Commit] takes both at once. Things that belong together are one commit, such as an outcome
-// and the record of its answer, or an approval, its rule and its audit entry. All of it is stored,
-// or none of it.
+// and the record of its answer, or an approval, its rule and its audit entry. Either the whole
+// commit is stored or no part of it.
 //
 // # Steps
 //
@@ -34,11 +34,11 @@
 //     exception is a Read that names cells alone: of commits of other handles, it may return
 //     evidence that is at most one second old. To be sure, name a record as well.
 //   - A commit is seen as a whole. Revisions, versions, known ids and the order of first writing
-//     are the same for all handles, and none of them may come from the clock of a handle.
+//     are the same for all handles, and they must not depend on the clock of a handle.
 //   - Declarations are kept in the store. A handle that declared nothing sweeps and forgets people
-//     as the other handles have declared.
+//     by the declarations of the other handles.
 //   - There is one clock: the engine's, or else the one that the host gives to every handle. Commit
-//     refuses observations by it, and a Sweep of the zero time goes by it. No other method tells
+//     refuses observations by it, and a Sweep of the zero time uses it. No other method depends on
 //     it. The clocks of handles may differ by up to [evidence.MaxSkew]. A handle whose clock is
 //     ahead by more drops ids, history and records too early, by as much as it is ahead.
 //
@@ -46,24 +46,25 @@
 //
 // A key has at most [MaxKey] bytes, a record [MaxKeys] keys and a body of [MaxBody] bytes, and a
 // call of Commit [MaxChanges] changes. An engine with lower limits returns a [*heed.SizeError] and
-// applies nothing. A cell that a batch takes evidence from is changed with its sums and history.
+// does not apply the call. A cell that a batch takes evidence from is changed with its sums and
+// history.
 //
 // # Jobs
 //
 // What may be too large for one commit is a [Job]: to forget people, to expunge sources, to reset
 // segments, to rebuild kinds of cells. A job works with the methods of [Store] alone, so a store
-// need not know how to forget people. Each of its commits changes at most [MaxStep] keys. Between
-// them, readers see each record and each cell as it was before the job, or as it is after it. If
-// the program ends, the next Sweep of any handle finishes the job.
+// need not implement forgetting people. Each of its commits changes at most [MaxStep] keys. Between
+// them, readers see each record and each cell as it was before the job, or after it. If the program
+// ends, the next Sweep of any handle finishes the job.
 //
 // # Repeating
 //
 // Every method can be repeated after an error, [heed.ErrOutcomeUnknown] among them. A batch with an
 // ID counts once: if it took effect, its repetition is a Duplicate. Without an ID, observations
 // count once by their ids, and records written [Once] stay as they are. A revision that the first
-// try used up is [heed.ErrConflict]: read again. To retract, withdraw or expunge again changes
-// nothing, and neither does a [Job] that forgets again. A Reset also takes away what others have
-// added since, so give its batch an ID. Ids must be known for longer than anybody repeats.
+// try used up is [heed.ErrConflict]: read again. Retracting, withdrawing or expunging again has no
+// effect, and neither has a [Job] that forgets again. A Reset also takes away what others have
+// added since, so give its batch an ID. Keep ids for longer than any writer repeats a call.
 //
 // # Another store
 //

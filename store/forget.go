@@ -22,9 +22,9 @@ func (k PseudonymKey) persons(names []string) []person {
 	return all
 }
 
-// Without returns the JSON of a record of this kind without some people, as a [Job] that forgets
-// them leaves it. A store that keeps copies of records elsewhere, such as in a queue, calls it for
-// [Batch].Forgotten. No JSON means that the record goes as a whole.
+// Without returns the JSON of a record of this kind without some people, in the form in which a
+// [Job] that forgets them leaves it. A store that keeps copies of records elsewhere, such as in a
+// queue, calls it for [Batch].Forgotten. No JSON means that the record goes as a whole.
 func (k Kind) Without(text []byte, key PseudonymKey, names ...string) ([]byte, error) {
 	after, err := k.takeOut(text, nil, key.persons(names))
 	return after.text, err
@@ -38,9 +38,9 @@ type withoutPeople struct {
 	gone    bool // the record goes as a whole, and the rest is not set
 }
 
-// takeOut takes people out of a record of this kind, as the kind was declared. It changes neither
-// text nor keys. It edits the JSON as text: it replaces the names and leaves every other byte as it
-// is. A name that is removed leaves "" behind, or takes its element of an array with it.
+// takeOut takes people out of a record of this kind, by the declaration of the kind. It changes
+// neither text nor keys. It edits the JSON as text: it replaces the names and leaves every other
+// byte as it is. A name that is removed leaves "" behind, or takes its element of an array with it.
 //
 // A person's key is removed, or becomes the key of the pseudonym if the person decided something in
 // the record. It stays if a path still has the name in another case, because that is somebody else.

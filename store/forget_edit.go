@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// A path is the rest of the way to a name, from where the editor stands.
+// A path is the rest of the way to a name, from the editor's position.
 type path struct {
 	rest    []string
 	decided bool // else caused
@@ -25,7 +25,7 @@ func paths(kind Kind) (all []path) {
 	return all
 }
 
-// An editor finds names in JSON and says what changes.
+// An editor finds names in JSON and collects the changes.
 type editor struct {
 	people  []person
 	decided []bool // by person: a pseudonym took the place of the name
@@ -41,7 +41,7 @@ type edit struct {
 
 var errDamaged = fmt.Errorf("%w: it is no JSON", heed.ErrDamaged)
 
-// edit returns the JSON without the people, and nil where nothing changes.
+// edit returns the JSON without the people, or nil if the JSON does not change.
 func (e *editor) edit(text []byte, paths []path) ([]byte, error) {
 	if !json.Valid(text) {
 		return nil, errDamaged

@@ -29,9 +29,10 @@ const MaxStep = 500
 // is either as it was before the job or as the job leaves it. What is committed while a job runs
 // may be taken, too.
 //
-// Nothing has changed after an error, unless the error says that the job has begun. If the history
-// that is needed is no longer kept, the error is [evidence.ErrForgotten]. If a record that names a
-// person can't be decoded, it is [heed.ErrDamaged]: repair or remove the record, and forget again.
+// After an error the store is unchanged, unless the error reports that the job has begun. If the
+// history that is needed is no longer kept, the error is [evidence.ErrForgotten]. If a record that
+// names a person can't be decoded, it is [heed.ErrDamaged]: repair or remove the record, and forget
+// again.
 type Job struct {
 	// Rebuild makes all cells of these kinds again from their whole history, under these policies.
 	Rebuild map[string]evidence.Policy `json:",omitempty"`
@@ -39,13 +40,13 @@ type Job struct {
 	Reset []Selection `json:",omitempty"`
 	// Expunge takes back, and erases from the history, all observations of these sources.
 	Expunge []string `json:",omitempty"`
-	// Forget takes people out of evidence and records: out of evidence as Expunge, and out of
-	// records as their [Kind] says. A person's decisions stay, under the pseudonym that the store's
-	// [PseudonymKey] gives the name. The first job that forgets somebody writes the key. Names are
-	// compared exactly. After Forget has returned, the store has no byte that names the person,
-	// except in texts, in the names of cells that others gave evidence to, and in what was committed
-	// while the job ran: evidence is looked through twice, before records and after them, but a
-	// commit may come later. If the person was active then, forget again.
+	// Forget takes people out of evidence and records: out of evidence like Expunge, and out of
+	// records by the paths of their [Kind]. A person's decisions stay, under the pseudonym that the
+	// store's [PseudonymKey] gives the name. The first job that forgets somebody writes the key.
+	// Names are compared exactly. After Forget has returned, the store has no byte that names the
+	// person, except in texts, in the names of cells that others gave evidence to, and in what was
+	// committed while the job ran: evidence is looked through twice, before records and after them,
+	// but a commit may come later. If the person was active then, forget again.
 	Forget []string `json:",omitempty"`
 	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
 	At time.Time
@@ -237,8 +238,8 @@ func finish(ctx context.Context, st Store, id string) error {
 	}
 }
 
-// A runner runs a job from where its record says. Each step writes the record, so a second runner
-// of the job has a conflict.
+// A runner continues a job from the position in its record. Each step writes the record, so a
+// second runner of the job has a conflict.
 type runner struct {
 	ctx      context.Context //nolint:containedctx // of the one call that it is for
 	store    Store
@@ -361,7 +362,7 @@ func filtered(all iter.Seq2[evidence.Part, error],
 	}
 }
 
-// cells does one part of the job, from the cell on where the job stands.
+// cells does one part of the job, from the cell on that the job has reached.
 func (r *runner) cells(p *part) error {
 	var b Batch
 	next, size := r.task, keysOfStep
@@ -407,8 +408,8 @@ func (r *runner) cells(p *part) error {
 	return r.step(b, next)
 }
 
-// rounds is how often a job looks for records that name a person. A round that changes nothing is
-// the last one. More than two are needed if the person is busy.
+// rounds is how often a job looks for records that name a person. A round without changes is the
+// last one. More than two are needed if the person is busy.
 const rounds = 8
 
 // people takes people out of records.

@@ -12,24 +12,25 @@ import (
 
 // A Ref names a record.
 type Ref struct {
-	Kind string // what sort of record, as "strategy.answer"
+	Kind string // what sort of record, for example "strategy.answer"
 	ID   string
 }
 
-// Once is a Revision that writes a record only if there is none of its id. An existing record stays
-// as it is, without an error.
+// Once is a Revision that writes a record only if its id is new. An existing record stays as it is,
+// without an error.
 const Once uint64 = math.MaxUint64
 
 // A Record is a value with a revision.
 type Record struct {
 	Ref
-	// Revision is the one that was read, which must be current when the record is written. 0: there
-	// must be none. The new revision is greater than any that a record of this id ever had.
+	// Revision is the revision that was read, which must be current when the record is written. 0
+	// means that the record must not exist. The new revision is greater than any that a record of
+	// this id ever had.
 	Revision uint64
 	// At orders records and starts their retention. For a record that waits, it is when it is due.
 	// Microseconds are kept.
 	At time.Time
-	// Keys are texts to find the record by, as [Key] makes them. At most [MaxKeys].
+	// Keys are texts to find the record by, made by [Key]: at most [MaxKeys].
 	Keys []string
 	// Body is the value, of at most [MaxBody] bytes as JSON. The zero Body removes the record.
 	Body Body
@@ -113,7 +114,7 @@ func (s *Sample) Share() float64 {
 	return float64(s.Given) / float64(s.All)
 }
 
-// Declarations is the kind of the records that tell what kinds were declared: see [Store].Find.
+// Declarations is the kind of the records that list the declared kinds: see [Store].Find.
 const Declarations = "heed.kinds"
 
 // DeclarationOf returns a declared kind as a record.
@@ -173,11 +174,11 @@ func Decode[T any](b Body) (T, error) {
 	return value, nil
 }
 
-// A Kind says how records are kept, and where they name people.
+// A Kind declares how records are kept, and where they name people.
 //
-// A path is the JSON names on the way to a text, joined by dots: "approvals.*.actor". A star stands
-// for each element of an array, or each value of an object. A tilde enters a text that is base64 of
-// JSON, as a payload: "payload.~.reviewer". A path may end at an array of texts.
+// A path is the JSON names on the way to a text, joined by dots: "approvals.*.actor". A star
+// matches each element of an array, or each value of an object. A tilde enters a text that is
+// base64 of JSON, as a payload: "payload.~.reviewer". A path may end at an array of texts.
 //
 // Forgetting compares names exactly: a name in another case is the name of somebody else. A record
 // is found by its [PersonKey], so it must have the key of each name at these paths.
@@ -185,14 +186,14 @@ type Kind struct {
 	Name   string
 	Limits Limits
 	// History is how many observations to keep of each cell of a kind of this name, for what is
-	// retracted or replaced later. A store that was opened with another number keeps that, and
-	// every store keeps its default at least. 0 says nothing.
+	// retracted or replaced later. A store that was opened with another number keeps that, and every
+	// store keeps its default at least. 0 leaves it to the other declarations.
 	History int `json:",omitempty"`
-	// Versioned gives the kind a version, so that one small [Store.Read] tells whether a copy of
-	// its records is stale. Each call of Commit or Sweep that changes records of the kind raises it
-	// by at least one, also if a store makes several calls in one transaction. Each commit that
-	// takes evidence away by anything but Retract and Withdraw raises all versions. Commits that
-	// raise a version may wait for each other: it is for kinds that rarely change.
+	// Versioned gives the kind a version, so that one small [Store.Read] shows whether a copy of its
+	// records is stale. Each call of Commit or Sweep that changes records of the kind raises it by at
+	// least one, also if a store makes several calls in one transaction. Each commit that takes
+	// evidence away by anything but Retract and Withdraw raises all versions. Commits that raise a
+	// version may wait for each other: it is for kinds that rarely change.
 	Versioned bool `json:",omitempty"`
 
 	// Caused are the paths to names of those who caused something: the name is taken out, of an
@@ -206,7 +207,7 @@ type Kind struct {
 	Whole bool
 }
 
-// Limits says how long records of a kind are kept. The zero value keeps all of them for good.
+// Limits sets how long records of a kind are kept. The zero value keeps all of them for good.
 type Limits struct {
 	For  time.Duration // from At; 0: for good
 	Most int           // at most this number; 0: no limit

@@ -11,17 +11,17 @@ import (
 // Store keeps evidence and records.
 //
 // An implementation must be safe for concurrent use by multiple goroutines. Every method honours
-// its context: a context that has ended on entry gives its error and changes nothing. Slices that
-// go in or come out are copied. The value in a [Body] is not copied, and must not be changed.
-// Package storetest has the suite that judges an implementation.
+// its context: a context that has ended on entry gives its error and has no effect. Slices that go
+// in or come out are copied. The value in a [Body] is not copied, and must not be changed. Package
+// storetest has the suite that judges an implementation.
 //
 // A store may rely on what [Validate] checks: a commit has at most [MaxChanges] changes, a record
 // at most [MaxKeys] keys of at most [MaxKey] bytes, and each record is written once. It may rely on
 // [MaxBody] if it calls [CheckBody]. Callers repeat commits: see [Do].
 type Store interface {
-	// Commit applies the batches in order: all of them, or none and an error. A method that begins
-	// after Commit has returned sees what it applied, on any handle, with one exception: see the
-	// package comment. There is one receipt for each batch.
+	// Commit applies the batches in order: either all of them, or it returns an error and has no
+	// effect. A method that begins after Commit has returned sees what it applied, on any handle,
+	// with one exception: see the package comment. There is one receipt for each batch.
 	//
 	// A batch whose ID is known is left out, whatever its revisions, and its receipt has Duplicate
 	// set; the other batches are applied.
@@ -44,11 +44,11 @@ type Store interface {
 	// After any other error, the error of the context among them, the batches are not applied.
 	Commit(ctx context.Context, batches ...Batch) ([]Receipt, error)
 
-	// Declare says how kinds of records are kept. Every kind must be declared before a record of it
+	// Declare sets how kinds of records are kept. Every kind must be declared before a record of it
 	// is committed, by each program that uses the store. The store keeps declarations, and all
-	// handles sweep and forget by them. Paths of several declarations of one kind
-	// add up. Limits that the store was opened with win over declared ones. A later declaration
-	// wins over an earlier one, but its zero Limits change nothing.
+	// handles sweep and forget by them. Paths of several declarations of one kind add up. Limits that
+	// the store was opened with win over declared ones. A later declaration wins over an earlier one,
+	// but zero Limits in it have no effect.
 	Declare(ctx context.Context, kinds ...Kind) error
 
 	// Read appends to the snapshot: first the records that refs name, in that order, then the parts
@@ -68,7 +68,7 @@ type Store interface {
 	// or not. The loop may call the store, and may end early. After an error it ends.
 	//
 	// The records of the kind [Declarations] are made by the store: one for each kind that a handle
-	// has declared, as a [DeclarationOf] it, in any order.
+	// has declared, in the form of [DeclarationOf], in any order.
 	Find(ctx context.Context, q Query) iter.Seq2[Record, error]
 
 	// List yields the parts of the cells that a query selects, by cell, channel and source. The
@@ -90,14 +90,14 @@ type Store interface {
 	Sweep(ctx context.Context, now time.Time) error
 }
 
-// A Batch stands or falls as a whole. Its parts are applied in the order of the fields. A batch is
-// immutable while a store has it.
+// A Batch is applied as a whole or not at all. Its parts are applied in the order of the fields. A
+// batch is immutable while a store has it.
 type Batch struct {
-	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID
-	// was stored before, the batch changes nothing.
+	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID was
+	// stored before, the batch has no effect.
 	ID string
 
-	// Policies says how the cells of a kind are kept. A kind that is not named has the zero policy.
+	// Policies sets how the cells of a kind are kept. A kind that is not named has the zero policy.
 	Policies map[string]evidence.Policy
 
 	// Reset forgets cells with their history. The ids of their observations stay known. A [Job]
@@ -108,8 +108,8 @@ type Batch struct {
 	Rebuild []evidence.Cell
 	// Restart leaves out of cells what happened before a moment.
 	Restart []Restart
-	// Retract takes back all observations of these ids. The ids stay known. To retract an id again
-	// changes nothing.
+	// Retract takes back all observations of these ids. The ids stay known. Retracting an id again
+	// has no effect.
 	Retract []string
 	// Withdraw retracts the ids for which that is possible. The receipt names the others in Kept.
 	Withdraw []string
@@ -137,7 +137,8 @@ type Batch struct {
 	PartsOf []evidence.Cell
 }
 
-// A Precondition says which revision of a record the writer has seen. Revision 0: there was none.
+// A Precondition is the revision of a record that the writer has seen. Revision 0 means that there
+// was no record.
 type Precondition struct {
 	Ref
 	Revision uint64
@@ -178,14 +179,14 @@ func (b *Batch) TakesAway() bool {
 		b.Expunge) > 0
 }
 
-// A Receipt says what a batch did.
+// A Receipt reports what a batch did.
 type Receipt struct {
-	// the batch's ID was known: nothing was applied, and all else here is empty
+	// the batch's ID was known: it was not applied, and all else here is empty
 	Duplicate  bool
 	Duplicates []string // the ids of observations that were known, each once
 	Kept       []string // the ids of Withdraw that could not be taken back
 	Left       []Ref    // records written [Once] that were there already
-	// of every record that the batch wrote; 0: it wrote none. Removals do not count
+	// of every record that the batch wrote; 0 without writes. Removals do not count
 	Revision uint64
 	Parts    []evidence.Part // of the cells in Batch.PartsOf, in their order
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // A Tx is one run of a step: it remembers what was read, and collects one batch. [Do] makes it, and
-// it must not be used after Do has returned: it reads nothing more then, and what is added to it is
+// it must not be used after Do has returned: it no longer reads then, and what is added to it is
 // lost. It must not be used concurrently.
 //
 // Slices in what a Tx returns must not be changed: a later call may return them again.
@@ -254,7 +254,7 @@ var errOver = invalid("tx", "must not be used after its step has ended")
 // pending is the revision of a record that the step adds. No stored record has it.
 const pending = Once - 1
 
-// current returns a revision as the store knows it.
+// current returns the store's revision of a record.
 func current(revision uint64) uint64 {
 	if revision == pending {
 		return 0 // the step has removed the record since that it added
@@ -298,7 +298,7 @@ func (tx *Tx) Writes(ref Ref) bool { return tx.written.find(ref) >= 0 }
 
 // Put adds a record to write or, with the zero Body, to remove. A later Put of the same record
 // replaces it, and keeps its revision, but one with the Revision [Once] leaves it alone. If the
-// step removes a record that it has added, it writes nothing.
+// step removes a record that it has added, it does not write it.
 func (tx *Tx) Put(r Record) {
 	i := tx.written.find(r.Ref)
 	if i < 0 {
@@ -309,7 +309,7 @@ func (tx *Tx) Put(r Record) {
 		return
 	}
 	before := &tx.batch.Records[i]
-	blind := r.Revision == Once // the step need not know whether there is such a record
+	blind := r.Revision == Once // whether there is such a record does not matter
 	switch {
 	case r.Revision == Once && !before.Body.IsZero():
 		return
@@ -396,9 +396,9 @@ func (tx *Tx) fail(err error) {
 }
 
 // Add adds the parts of a batch to the step's batch. An ID of the batch makes the whole step count
-// once: if a batch or an observation of that ID is known, the step changes nothing. So a step has
-// one ID: two different ones are a [*heed.InputError] of Do, and so are two policies for one kind
-// of cell.
+// once: if a batch or an observation of that ID is known, the step has no effect. So a step has one
+// ID: two different ones are a [*heed.InputError] of Do, and so are two policies for one kind of
+// cell.
 //
 // The rules of [Batch] hold for all that a step adds. For example, a step can't take back what it
 // adds.

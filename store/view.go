@@ -12,7 +12,7 @@ import (
 )
 
 // A View is a typed view of one kind of record: its bodies are values of type T. Packages and hosts
-// declare one View for each kind that they keep, as a package variable or a field. A View is
+// declare one View for each kind that they keep, in a package variable or a field. A View is
 // immutable after it is declared, and safe for concurrent use by multiple goroutines.
 type View[T any] struct {
 	Kind

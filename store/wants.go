@@ -6,8 +6,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// Wants names what a step is going to read, so that it can be read in one round trip. The zero
-// value names nothing. A name may be in it several times. It must not be used concurrently.
+// Wants lists what a step is going to read, so that it can be read in one round trip. The zero
+// value is empty. A name may be in it several times. It must not be used concurrently.
 type Wants struct {
 	Cells   []evidence.Cell
 	Refs    []Ref

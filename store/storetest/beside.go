@@ -63,8 +63,8 @@ func (p *pair) History(ctx context.Context, c evidence.Cell) iter.Seq2[observati
 
 func (p *pair) Sweep(ctx context.Context, now time.Time) error { return p.reader().Sweep(ctx, now) }
 
-// bare returns a handle that has declared nothing, with a clock that is ahead of the store's. If
-// there can be one handle only, it is the store.
+// bare returns a handle without declarations, with a clock that is ahead of the store's. If there
+// can be one handle only, it is the store.
 func (f *fixture) bare(ahead time.Duration) store.Store {
 	if f.subject.Beside == nil {
 		return f.store
@@ -84,7 +84,7 @@ func (f *fixture) first() store.Store {
 	return f.store
 }
 
-// handleDeclaredNothing forgets a person and sweeps through a handle that declared nothing.
+// handleDeclaredNothing forgets a person and sweeps through a handle without declarations.
 func handleDeclaredNothing(f *fixture) {
 	f.write(people()...)
 	f.write(record(wholes, "of ann", value{Of: "ann"}, annKey), record(brief, "old", value{}))

@@ -149,7 +149,7 @@ func anyOrder(f *fixture) {
 	for range 3 {
 		f = f.fresh()
 		seen := some(rng, 150)
-		seen[0].At = start.Add(-300 * halfLife) // which is next to nothing by now
+		seen[0].At = start.Add(-300 * halfLife) // which has nearly faded by now
 		delivered := slices.Concat(seen, seen[:50])
 		rng.Shuffle(len(delivered), func(i, j int) {
 			delivered[i], delivered[j] = delivered[j], delivered[i]

@@ -16,11 +16,11 @@ var ErrFailed = errors.New("the store failed")
 
 // A Failing is a store that fails one call, for tests of what becomes of a program then. It passes
 // calls on to another store and counts them. The call number At fails with [ErrFailed]: before its
-// effect, or after it, as with a cut connection. It is safe for concurrent use; its fields are set
+// effect, or after it, like a cut connection. It is safe for concurrent use; its fields are set
 // before its first call, or by [Failing.Fail].
 type Failing struct {
 	store.Store
-	At    int  // the number of the call that fails, from 1; 0: none does
+	At    int  // the number of the call that fails, from 1; 0: no call fails
 	After bool // the call has its effect first; an iterator yields everything first
 
 	mu     sync.Mutex
@@ -53,7 +53,8 @@ func (s *Failing) Failed() bool {
 	return s.failed
 }
 
-// Calls returns how many calls of the methods were counted, or of all methods where none is named.
+// Calls returns how many calls of the methods were counted, or of all methods if no method is
+// named.
 func (s *Failing) Calls(methods ...string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 var (
 	ctx = context.Background()
-	// start is the time at which the suite's clock stands first.
+	// start is the first time of the suite's clock.
 	start = time.Date(2026, 3, 14, 15, 9, 26, 535897000, time.UTC)
 )
 

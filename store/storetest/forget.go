@@ -206,7 +206,7 @@ func forgetRevisions(f *fixture) {
 	f.both(within(start.Add(time.Second), time.Time{}, by(cases)), "lists")
 }
 
-// forgetRefused forgets a person when sums hold more sources than a bounded history can tell.
+// forgetRefused forgets a person when sums hold more sources than a bounded history can name.
 func forgetRefused(f *fixture) {
 	f.write(people()...)
 	all := crowd("bob", plainCell, 0)

@@ -36,7 +36,7 @@ func jobNeeds(f *fixture) {
 	f.add(before)
 	f.expect(observations{before}, plainCell)
 
-	// What names a source: a history, a sum, and a cell that has nothing else.
+	// What names a source: a history, a sum, and a cell with the source alone.
 	nothing := from("ann", seen("nothing", fadingCell, 1))
 	nothing.Weight = 0
 	named := evidence.Cell{Kind: fading, Scope: "scope", Item: "ann"}

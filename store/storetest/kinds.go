@@ -203,7 +203,7 @@ func versionRaised(f *fixture) {
 	f.finds(by(rare)) // a version is no record
 }
 
-// versionConsistent keeps what was read by its version, as a cache does, while commits change it.
+// versionConsistent keeps what was read by its version, like a cache, while commits change it.
 func versionConsistent(f *fixture) {
 	var mu sync.Mutex
 	kept := make(map[uint64]int64) // by version, the least number that was read with it
@@ -251,7 +251,7 @@ func versionDeclared(f *fixture) {
 		f.Check(faultOf(err) != "" && len(read.Records) == 0,
 			"the version of kind %q is %+v, and the error %v", kind, read.Records, err)
 	}
-	f.declare(store.Kind{Name: rare}) // which says nothing of a version
+	f.declare(store.Kind{Name: rare}) // which leaves the version out
 	before := f.version()
 	f.write(record(rare, "a", value{}))
 	f.Check(f.version() > before, "a later declaration takes the version away")

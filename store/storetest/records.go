@@ -364,7 +364,7 @@ func tooLarge(f *fixture) {
 		err := f.refused(batch)
 		f.Check(errors.As(err, &size) && size.Size == size.Most+1, "too many %s: %v", what, err)
 	}
-	// A store that keeps values as they are need not know how long they are as JSON.
+	// A store that keeps values as they are need not compute their length in JSON.
 	whole := value{Text: strings.Repeat("x", store.MaxBody)}
 	if _, err := f.store.Commit(ctx, large(store.Of(whole))); err == nil {
 		f.has(notes, "large", whole)

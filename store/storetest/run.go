@@ -9,8 +9,7 @@
 //		})
 //	}
 //
-// It needs nothing but the standard library. Later versions of the suite may test more of what the
-// contract says.
+// It needs the standard library only. Later versions of the suite may test more of the contract.
 //
 // The contract is a list of rules, a sentence each. A rule is a function that acts on a store and
 // checks what the store returns. The fixture has the verbs for it.
@@ -30,11 +29,12 @@ type Subject struct {
 	// New returns a fresh, empty store. It keeps ids and history for at least an hour, and at least
 	// 100 observations of a cell.
 	New func(Options) (store.Store, error)
-	// Reopen closes a store and opens again what it has kept. nil means that the store keeps nothing.
+	// Reopen closes a store and opens again what it has kept. nil means that the store lives in
+	// memory only.
 	Reopen func(store.Store, Options) (store.Store, error)
-	// Beside opens a second handle on the same store, as another process would: it shares nothing
-	// with the first handle that another process could not share. Both are used from then on. Every
-	// rule then runs a second time over the two. nil means that a store has one handle.
+	// Beside opens a second handle on the same store, like another process: it shares with the first
+	// handle only what two processes could share. Both are used from then on. Every rule then runs a
+	// second time over the two. nil means that a store has one handle.
 	Beside func(store.Store, Options) (store.Store, error)
 
 	paired bool // each fixture's store is a pair
