@@ -1,5 +1,5 @@
-// Package llm names the ways in which a language model fails, so that heed can tell a model that is
-// unavailable from an arm that answers badly.
+// Package llm names the ways in which a language model fails, so that heed can distinguish a model
+// that is unavailable from an arm that answers badly.
 //
 // The client of package llm/openaicompat returns errors with a [Failure]. A client of your own
 // wraps its errors: fmt.Errorf("%w: %w", llm.RateLimited, err), or an [Error] if the provider asked
@@ -31,7 +31,7 @@ const (
 	RateLimited Failure = "rate_limited" // too many requests: status 429
 	ServerError Failure = "server_error" // the endpoint failed: status 5xx
 	TimedOut    Failure = "timed_out"    // it took longer than its time; status 408
-	// Cancelled means that the caller gave up, so nothing is known about the model.
+	// Cancelled means that the caller gave up, so the state of the model is unknown.
 	Cancelled Failure = "cancelled"
 	// Unusable means that the model answered, and that the answer cannot be used: it refused, was
 	// cut off before the first word, or was malformed.

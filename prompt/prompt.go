@@ -4,8 +4,8 @@
 //
 // [Line] makes one line of a text, for a place behind a heading or a list marker. [Quote] makes a
 // JSON string literal, for a line with several texts. [Code] puts a text of several lines into a
-// fence and keeps its characters. [Check] says whether Line would change a text. Use it for texts
-// that people approve: refuse those instead of changing them.
+// fence and keeps its characters. [Check] reports whether Line would change a text. Use it for
+// texts that people approve: refuse those instead of changing them.
 //
 // # What is changed
 //
@@ -13,8 +13,8 @@
 // zero-width characters, tags), surrogates, private and unassigned code points, variation selectors
 // and fillers. Joiners that a script or an emoji needs stay: between emoji, after a virama, and
 // between Arabic letters. So does the emoji selector after a character that can be an emoji. A
-// letter keeps at most four combining marks. Line breaks and tabs become spaces, and at most two
-// spaces stand together. Invalid UTF-8 becomes U+FFFD. Package [unicode] says which code points are
+// letter keeps at most four combining marks. Line breaks and tabs become spaces, and runs of spaces
+// are cut to two. Invalid UTF-8 becomes U+FFFD. Package [unicode] defines which code points are
 // assigned.
 //
 // Line also disarms tags and chat markers ("<b", "<|", "[INST]", "[THINK]", "<0x0A>": the bracket
@@ -74,8 +74,8 @@ func Quote(text string, max int) string {
 // Code returns the text as a fenced block of Markdown, to be put at the beginning of a line. The
 // fence is longer than any run of backticks in the text, so the text can't end it. The text keeps
 // its lines, blanks, tabs, brackets and signs. Only invisible characters are dropped, and chat
-// markers disarmed, as a fence does not hold those. A text of more than max characters (runes) is
-// cut and ends with "…". A max of 0 or less means [DefaultMax].
+// markers disarmed, because a fence does not hold those. A text of more than max characters (runes)
+// is cut and ends with "…". A max of 0 or less means [DefaultMax].
 func Code(text string, max int) string {
 	max = orDefault(max)
 	text = strings.Trim(cut(block(text, max+slack), max), "\n")
@@ -158,7 +158,7 @@ func Check(text string) error {
 	return nil
 }
 
-// fault says why a character would not stay.
+// fault returns why a character would not stay.
 func fault(r rune, bad bool) string {
 	switch {
 	case bad:
@@ -189,7 +189,7 @@ func orDefault(max int) int {
 // follows, and where a chat marker ends.
 const slack = 20
 
-// cut cuts a text to max runes, and leaves nothing dangling before the "…".
+// cut cuts a text to max runes, and leaves no loose sign before the "…".
 func cut(text string, max int) string {
 	if len(text) <= max || utf8.RuneCountInString(text) <= max {
 		return text
@@ -335,7 +335,7 @@ func (c *cleaner) joins(r, next rune) bool {
 	return unicode.Is(viramas, c.last) && unicode.IsLetter(next) && !unicode.Is(unseen, next)
 }
 
-// pictographic reports whether a character can be an emoji. It says so of every symbol.
+// pictographic reports whether a character can be an emoji. It reports true for every symbol.
 func pictographic(r rune) bool {
 	switch r {
 	case '\u203c', '\u2049', '\u2139', '\u3030':
@@ -363,7 +363,7 @@ func disarm(text string) string {
 	}
 	var b strings.Builder
 	b.Grow(len(text) + 4)
-	ticks := 0 // how many backticks stand together
+	ticks := 0 // length of the run of backticks
 	for i, r := range text {
 		if i == marker {
 			b.WriteByte('\\')
@@ -401,7 +401,7 @@ func opensChatMarker(rest string) bool {
 }
 
 // blockMarker returns the place for a backslash that keeps the line from being a block of Markdown.
-// It returns -1 if it is none.
+// It returns -1 if the line is not a block.
 func blockMarker(line string) int {
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 	switch rest := line[digits:]; {

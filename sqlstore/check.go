@@ -15,14 +15,14 @@ var madeTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 
 const restoreIt = ": restore the store from a copy"
 
-// Check looks at a database without opening a store in it, and changes nothing. It returns what is
+// Check reads a database without opening a store in it, and does not change it. It returns what is
 // wrong and what to do about it, a sentence each: what the engine reports about its pages, and
 // tables that are missing. A database without heed's tables is [heed.ErrNotFound], and tables of
 // another version are a [*SchemaError].
 //
 // A deep check takes longer. SQLite compares the indexes of the file with the tables
 // (integrity_check). PostgreSQL does so if the database has the extension amcheck. Then the rows of
-// each table are compared with the rows that they belong to. Warnings say what could not be
+// each table are compared with the rows that they belong to. Warnings list what could not be
 // checked, for example because the server keeps no checksums of its pages. There may be one Config,
 // of which only Schema is used.
 func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool, configs ...Config) (

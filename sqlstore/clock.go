@@ -8,8 +8,9 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A clock tells the time of PostgreSQL's server. Each commit learns it again. In between, it goes
-// on as the machine counts, so that it does not matter how this machine's clock is set.
+// A clock returns the time of PostgreSQL's server. Each commit reads the server's time again. In
+// between, the clock adds the time that has passed on this machine, so that it does not matter how
+// this machine's clock is set.
 type clock struct {
 	mu   sync.RWMutex
 	told time.Time // by the server
@@ -29,7 +30,7 @@ func (c *clock) now() time.Time {
 	return c.told.Add(machineNow().Sub(c.at))
 }
 
-func machineNow() time.Time { return time.Now() } //nolint:forbidigo // the clock of a host that gives none
+func machineNow() time.Time { return time.Now() } //nolint:forbidigo // the clock of a host that sets no clock
 
 // now returns the moment by the store's clock.
 func (s *Store) now() time.Time {

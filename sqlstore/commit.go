@@ -12,8 +12,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A change is a commit on its way into the database, in one transaction. Commits that only add go
-// through side by side, as all they do to a cell is to add to its sums, and each record has its own
+// A change is a commit on its way into the database, in one transaction. Commits that only add run
+// concurrently, because all they do to a cell is to add to its sums, and each record has its own
 // row. A commit that takes evidence away has the store alone.
 type change struct {
 	store   *Store
@@ -32,7 +32,7 @@ type change struct {
 	now      evidence.Instant
 	revision uint64
 	fresh    map[string]bool // the hashes of ids that were not known before this commit
-	blamed   int             // the batch that has a conflict; -1: none is known to have one
+	blamed   int             // the batch that has a conflict; -1 if unknown
 	receipts []store.Receipt
 	parts    map[string][]evidence.Part // by cell, where all of them are known
 
@@ -40,7 +40,7 @@ type change struct {
 	additions []addition
 	writes    []writing
 	left      map[string]bool            // the hashes of the refs of records that were there already
-	asked     map[string]evidence.Cell   // whose parts to tell of
+	asked     map[string]evidence.Cell   // whose parts to report
 	told      map[string]evidence.Policy // of those whose tallies come as they change
 }
 
@@ -107,8 +107,8 @@ func (c *change) result(err error) ([]store.Receipt, error) {
 	return c.receipts, nil
 }
 
-// forgetCounts has the kinds counted again that this has counted, as what was counted was taken
-// back, or may be.
+// forgetCounts has the kinds counted again that this has counted, because what was counted was, or
+// may be, taken back.
 func (c *change) forgetCounts() {
 	for _, kind := range c.counted {
 		kind.counting.Lock()
@@ -118,9 +118,9 @@ func (c *change) forgetCounts() {
 }
 
 // The first statement of a transaction that writes. In SQLite it makes it the one writer. In
-// PostgreSQL, transactions that add share a lock, and those that take away have it alone. It tells
-// where the version of the tables is not this program's. While the tables are brought up to date,
-// PostgreSQL refuses to begin it.
+// PostgreSQL, transactions that add share a lock, and those that take away have it alone. It
+// reports whether the version of the tables is not this program's. While the tables are brought up
+// to date, PostgreSQL refuses to begin it.
 var (
 	enterShared = entrance(`pg_advisory_xact_lock_shared`)
 	enterAlone  = entrance(`pg_advisory_xact_lock`)

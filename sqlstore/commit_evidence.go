@@ -89,7 +89,7 @@ type addition struct {
 	counts  bool // as a part of the sums of that origin
 }
 
-// pending returns the observations whose ids are new, none twice, and fills in the receipts. An id
+// pending returns the observations whose ids are new, each once, and fills in the receipts. An id
 // belongs to the batch that has it first.
 func (c *change) pending() (all []addition) {
 	type once struct{ id, key string }
@@ -426,7 +426,7 @@ func restated(t evidence.Tally, halfLife time.Duration) evidence.Tally {
 	return t
 }
 
-// readParts gives the receipts the cells that the batches ask for, as they are now.
+// readParts gives the receipts the cells that the batches ask for, in their present state.
 func (c *change) readParts(all []addition) error {
 	var missing []evidence.Cell
 	seen := make(map[evidence.Cell]bool)

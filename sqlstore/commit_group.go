@@ -19,10 +19,10 @@ import (
 // A caller that has waited for longer than patience leads next to those who do, if there may be
 // more.
 //
-// Each call stands for itself. If the context of one ends, the transaction is taken back and made
-// again without it. If one has a conflict, it is made alone, and the others again. If the
+// Calls do not depend on each other. If the context of one ends, the transaction is taken back and
+// made again without it. If one has a conflict, it is made alone, and the others again. If the
 // transaction fails for another reason, each is made alone. Only an error at the very end is one
-// for all, as it leaves open whether they were applied.
+// for all, because it leaves open whether they were applied.
 type queue struct {
 	line[*member]
 	store *Store
@@ -210,8 +210,7 @@ func changesOf(batches []store.Batch) (n int) {
 // touched are the records that a transaction writes, true, or relies on.
 type touched map[store.Ref]bool
 
-// take adds the records of a call, if it writes none that are there and relies on none that is
-// written.
+// take adds the records of a call, if it does not overwrite a record of the group or rely on one.
 func (t touched) take(batches []store.Batch) bool {
 	for i := range batches {
 		for k := range batches[i].Records {
@@ -334,8 +333,8 @@ func (j *joint) commit(q *queue) error {
 	return err
 }
 
-// enter is the first statement. There is no other try once the transaction was about to end, as
-// members may have left since.
+// enter is the first statement. There is no other try once the transaction was about to end,
+// because members may have left since.
 func (j *joint) enter(t *tx) error {
 	if j.closing {
 		return errEnded

@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT.
-// The function changes nothing where something is not as usual: then the commit is made in steps,
-// which find out what it is.
+// PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT. In
+// an unusual case, for example a conflict, the function makes no change. Then the commit is made in
+// steps, which find out the case.
 var callCommit = either(``,
 	`SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4,
 		n1, n2, n3, last1, last2, last3
@@ -47,8 +47,8 @@ type callDoc struct {
 var errSteps = errors.New("this is done in steps")
 
 // call tries to commit in one statement. It reports false where the commit has to be made in steps.
-// Then nothing was changed. ending, if there is one, is called before the transaction ends, and may
-// refuse.
+// Then the database is unchanged. ending, if it is set, is called before the transaction ends, and
+// may refuse.
 func (s *Store) call(ctx context.Context, c *change, ending func() error) (done bool, err error) {
 	if s.db.dialect.embedded() || c.alone || len(c.batches) == 0 {
 		return false, nil
@@ -199,7 +199,7 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 	return true, nil
 }
 
-// callParts lists the cells to tell of. Those with one tally that the commit adds to are told of
+// callParts lists the cells to report. Cells with one tally that the commit adds to are reported
 // anyway.
 func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas) {
 	c.told = make(map[string]evidence.Policy)

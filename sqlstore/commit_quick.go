@@ -13,9 +13,9 @@ import (
 )
 
 // A quick commit is one in SQLite that only adds, on three conditions: no id was known, each cell
-// is as the observations want it, and all tallies are stated at the landmark of today. The
-// statements tell if a condition does not hold. Then all is taken back, and the commit is made with
-// care, which asks first.
+// has the policy of the observations, and all tallies are stated at the landmark of today. The
+// statements report a condition that does not hold. Then all is taken back, and the commit is made
+// with care, which asks first.
 
 // errCareful is why a quick commit is taken back.
 var errCareful = errors.New("this commit has to be made with care")

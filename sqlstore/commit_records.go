@@ -245,7 +245,7 @@ var (
 	dropKeys    = inserting(`DELETE FROM heed_key WHERE (hash, at, seq) IN (`, `tii`, `)`)
 )
 
-func init() { // PostgreSQL looks each key up by itself, whatever it knows of the table
+func init() { // PostgreSQL looks each key up by itself, whatever its statistics of the table
 	dropKeys.json.texts[Postgres] = `DELETE FROM heed_key WHERE ctid = ANY (ARRAY(
 		SELECT k.ctid FROM jsonb_array_elements($1) AS gone CROSS JOIN LATERAL (
 			SELECT ctid FROM heed_key WHERE hash = gone->>0

@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// Dialect says what sort of database it is, and what is promised there. [Open] finds out by itself
-// where it is 0: then it is SQLite or Postgres.
+// Dialect is the kind of database, and the guarantees there. If it is 0, [Open] finds it out by
+// itself: then it is SQLite or Postgres.
 type Dialect int
 
 // The dialects.
@@ -61,7 +61,7 @@ func (d Dialect) validate() error {
 // dialectOf asks a database what it is.
 func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 	var version string
-	// which SQLite does not know
+	// which SQLite does not have
 	err := handle.QueryRowContext(ctx, "SELECT version()").Scan(&version)
 	switch {
 	case err == nil && strings.HasPrefix(version, "PostgreSQL"):
@@ -82,9 +82,9 @@ type database struct {
 	schema  string   // of the tables; empty: the schema that search_path finds
 	texts   []string // by number of the query, if there is a schema
 	setUp   string   // what a connection of SQLite needs before it writes
-	// by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
+	// by number of the query; SQLite alone, because drivers for PostgreSQL keep their own
 	stmts []atomic.Pointer[sql.Stmt]
-	turn  host.Lock // of the writers of this process, as SQLite has one at a time
+	turn  host.Lock // of the writers of this process, because SQLite has one at a time
 
 	mu    sync.Mutex
 	wakes map[string]chan struct{} // by stream; closed, and made again, when there is news
@@ -118,7 +118,7 @@ func (db *database) text(q *query) string {
 	return q.texts[db.dialect]
 }
 
-// because lets an error tell that the context was done, where that is why. It explains the errors
+// because adds to an error that the context was done, if that is the reason. It explains the errors
 // of statements that were prepared in another session.
 func because(ctx context.Context, err error) error {
 	if pooled(err) {
@@ -130,7 +130,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// wrap says what failed, if it did.
+// wrap adds to an error what failed.
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -138,8 +138,8 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("sqlstore: %s: %w", what, err)
 }
 
-// How a connection of SQLite is set up, each time that heed writes, as the host's pool may have it
-// from anywhere.
+// How a connection of SQLite is set up, each time that heed writes, because the host's pool may
+// have opened it elsewhere.
 const (
 	waiting   = `PRAGMA busy_timeout = 10000`
 	noWaiting = `PRAGMA busy_timeout = 0`
@@ -175,7 +175,7 @@ func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 // wait by itself for others that write: see patiently.
 func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn) error) error {
 	var conn *sql.Conn
-	err := patiently(ctx, func() (err error) { // while the last connection closes, none can be opened
+	err := patiently(ctx, func() (err error) { // while the last connection closes, opening another one fails
 		conn, err = db.handle.Conn(ctx)
 		return err
 	})
@@ -343,7 +343,7 @@ func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock,
 	if err != nil {
 		return nil, because(ctx, err)
 	}
-	defer sqlTx.Rollback() //nolint:errcheck // of no account after Commit; before it, the error to tell is another
+	defer sqlTx.Rollback() //nolint:errcheck // no effect after Commit; before it, another error is returned
 	t := db.in(ctx, sqlTx)
 	if lock != nil {
 		if err := lock(t); err != nil {
@@ -369,7 +369,7 @@ func (db *database) commit(ctx context.Context, sqlTx *sql.Tx) error {
 	return fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, because(ctx, err))
 }
 
-// notApplied reports whether an error of COMMIT says that the transaction was not applied.
+// notApplied reports whether an error of COMMIT means that the transaction was not applied.
 func (db *database) notApplied(err error) bool {
 	if errors.Is(err, sql.ErrTxDone) { // the context ended before
 		return true
@@ -377,7 +377,7 @@ func (db *database) notApplied(err error) bool {
 	if db.dialect.embedded() {
 		return strings.Contains(err.Error(), "is full")
 	}
-	// pgx may say "conn closed", and that it is safe to try again, of a COMMIT that was sent.
+	// For a COMMIT that was sent, pgx may return "conn closed", and that it is safe to try again.
 	switch state := stateOf(err); {
 	case state == "", state == "40003": // statement_completion_unknown
 		return false
@@ -449,7 +449,7 @@ func (t *tx) execRows(q *query, rows [][]any, before ...any) error {
 }
 
 // insert runs a bulk with rows of values, and calls a function with every row that it returns. A
-// bulk that returns nothing needs none.
+// bulk that returns no rows does not need the function.
 func (t *tx) insert(b *bulk, rows [][]any, row func(scan func(...any) error) error) error {
 	run := func(q *query, args []any) error {
 		if row != nil {
@@ -476,8 +476,8 @@ func (t *tx) insert(b *bulk, rows [][]any, row func(scan func(...any) error) err
 }
 
 // each calls a function with every row that a query finds. Outside of a transaction, a database of
-// SQLite that is locked for a moment, as when its last user closes it, is waited for until there is
-// a row.
+// SQLite that is locked for a moment, for example while its last user closes it, is waited for
+// until there is a row.
 func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) error {
 	if t.sql != nil || !t.db.dialect.embedded() {
 		return t.query(q, args, row)
@@ -507,7 +507,7 @@ func (t *tx) query(q *query, args []any, row func(scan func(...any) error) error
 	if err != nil {
 		return because(t.ctx, err)
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
+	defer rows.Close() //nolint:errcheck // rows.Err reports it
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
 			return err

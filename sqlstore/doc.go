@@ -2,7 +2,7 @@
 // PostgreSQL where many share.
 //
 // [Store] is a [store.Store] on [database/sql]. The package has no driver: the host brings its own,
-// as two drivers of one name in a program panic when it starts.
+// because two drivers of one name make a program panic when it starts.
 //
 //	import _ "modernc.org/sqlite" // the driver "sqlite"
 //
@@ -28,9 +28,9 @@
 //
 // # Housekeeping
 //
-// Nothing runs by itself. The host calls [Store.Sweep], or has heed.Run do so; whatever is past its
-// time stays until then. [Store.Dump] and [Store.Load] bring everything to another store of
-// whatever kind. Tables and dumps of an earlier layout are refused.
+// The store does not start goroutines. The host calls [Store.Sweep], or has heed.Run do so;
+// whatever is past its time stays until then. [Store.Dump] and [Store.Load] bring everything to
+// another store of whatever kind. Tables and dumps of an earlier layout are refused.
 //
 // The file docs/stores.md of the module has all of this with the tests that show it.
 package sqlstore

@@ -35,9 +35,9 @@ var (
 		ORDER BY seq`)
 )
 
-// Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits
-// in inboxes. Every store can [Store.Load] it. The host's own tables are not in it. Commits go on
-// in the meantime.
+// Dump writes the whole content of the store at one moment as lines of JSON, and all that waits in
+// inboxes. Every store can [Store.Load] it. The host's own tables are not in it. Commits go on in
+// the meantime.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
 		// the first statement, so that the snapshot is no newer than the revision
@@ -195,10 +195,10 @@ var (
 		`ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key, heed_inbox`)
 )
 
-// Load reads what a store has dumped into this one: all of it, or nothing and an error. A store
-// that has something is [heed.ErrConflict]; kinds may be declared. Lines that are not lines of a
-// dump, or of a newer one, or of one that was cut off or changed, are a [*heed.InputError]. Other
-// writers wait until Load has returned.
+// Load reads what a store has dumped into this one: all of it, or it returns an error and leaves
+// the store as it was. If the store is not empty, the error is [heed.ErrConflict]; kinds may be
+// declared. Lines that are not lines of a dump, or of a newer one, or of one that was cut off or
+// changed, are a [*heed.InputError]. Other writers wait until Load has returned.
 //
 // [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
@@ -409,7 +409,7 @@ func (l *loading) flush() error {
 	return l.t.insert(l.bulk, rows, nil)
 }
 
-// insert writes ids, or records with their keys. None of them may be there yet.
+// insert writes ids, or records with their keys. They must not exist yet.
 func (l *loading) insert(rows [][]any, lines []int, records map[string]dump.Record) error {
 	var keys [][]any
 	added := make(map[string]bool)

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// statFile returns the path of a database file of SQLite and what is known of it, or nil if it is
-// none that this program can see, such as one in a file system of the driver's own.
+// statFile returns the path of a database file of SQLite and its state, or nil if this program
+// cannot see the file, such as one in a file system of the driver's own.
 func statFile(ctx context.Context, conn *sql.Conn) (string, os.FileInfo, error) {
 	var path sql.NullString
 	err := conn.QueryRowContext(ctx,
@@ -22,8 +22,7 @@ func statFile(ctx context.Context, conn *sql.Conn) (string, os.FileInfo, error) 
 	return path.String, info, nil
 }
 
-// private lets only its owner read and write a database file that is new, as long as nothing
-// is in it.
+// private lets only its owner read and write a database file that is new, while it is empty.
 func private(ctx context.Context, conn *sql.Conn) error {
 	path, info, err := statFile(ctx, conn)
 	if err != nil || info == nil || info.Size() > 0 || !info.Mode().IsRegular() {
@@ -48,7 +47,7 @@ func alignFiles(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rewriteFile has SQLite make its file again, of nothing but what is stored.
+// rewriteFile makes SQLite write its file again, with what is stored and no remains.
 func rewriteFile(ctx context.Context, conn *sql.Conn) error {
 	return patiently(ctx, func() error { _, err := conn.ExecContext(ctx, "VACUUM"); return err })
 }

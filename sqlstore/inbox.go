@@ -36,8 +36,8 @@ const inboxRoom = 1_000_000
 
 // Inbox is a queue of events in the database of a store, for applications without a broker. It
 // delivers events in the order in which they were published, to any number of receivers in any
-// number of processes. Its time is the database's. It needs no sweep, as an acknowledged event is
-// deleted. It is safe for concurrent use.
+// number of processes. Its time is the database's. It needs no sweep, because an acknowledged event
+// is deleted. It is safe for concurrent use.
 type Inbox struct {
 	store  *Store
 	cfg    InboxConfig
@@ -219,7 +219,7 @@ func (s *Inbox) next(ctx context.Context) (stream.Delivery, error) {
 	case err != nil:
 		return nil, err
 	}
-	// If this is no time, the event has none, and the consumer decides.
+	// If this is not a time, the event has no time, and the consumer decides.
 	d.event.At, _ = time.Parse(time.RFC3339Nano, happened)
 	return d, nil
 }

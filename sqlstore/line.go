@@ -60,7 +60,7 @@ func (l *line[M]) goAhead(m M) bool {
 }
 
 // pass makes the first that waits the leader in the place of the caller, unless there is another
-// leader. lead tells it.
+// leader. lead informs the leader.
 func (l *line[M]) pass(lead func(M)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -123,7 +123,7 @@ func (t *tx) naming(source string) (parts []evidence.Part, err error) {
 	return parts, err
 }
 
-// declarations yields the kinds that any program has declared, as records.
+// declarations yields a record for each kind that any program has declared.
 func (s *Store) declarations(ctx context.Context) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		var all []store.Record

@@ -7,7 +7,7 @@ import (
 )
 
 // A query is a statement, in the words of each dialect that has it. Every text is constant, and its
-// placeholders first appear in ascending order, as there are drivers that bind them by their first
+// placeholders first appear in ascending order, because some drivers bind them by their first
 // appearance.
 type query struct {
 	number int
@@ -49,7 +49,7 @@ var columnTypes = map[rune]string{
 	't': `value->>%d`, 'i': `CAST(value->>%d AS BIGINT)`, 'f': `CAST(value->>%d AS DOUBLE PRECISION)`,
 }
 
-// inserting registers a bulk. The rows stand between into and after. types has a letter for each
+// inserting registers a bulk. The rows are put between into and after. types has a letter for each
 // column: a text, a whole number or a fraction.
 func inserting(into, types, after string) *bulk {
 	b := &bulk{}
@@ -79,7 +79,7 @@ func few(text string) (f fewOf) {
 	return f
 }
 
-// of returns the statement for keys. The last key may stand there several times.
+// of returns the statement for keys. The last key may be repeated.
 func (f *fewOf) of(keys []string) (q *query, args []any) {
 	i := 0
 	for len(keys) > fewSizes[i] {

@@ -198,7 +198,7 @@ func recordOf(ref store.Ref, at evidence.Instant, revision int64, keys, body str
 	return r, err
 }
 
-// keysOf returns the keys of a record, as textOfKeys has written them.
+// keysOf returns the keys of a record, from the text that textOfKeys has written.
 func keysOf(ref store.Ref, text string) (keys []string, err error) {
 	if json.Unmarshal([]byte(text), &keys) != nil {
 		return nil, damaged("the keys of record %q of kind %q", ref.ID, ref.Kind)
@@ -221,8 +221,8 @@ const (
 			SELECT 1 FROM heed_key o WHERE o.hash = other.value->>0 AND o.at = k.at AND o.seq = k.seq)) `
 )
 
-// finds are the queries by the number of keys, none, one and more, and by the order, the newest and
-// the oldest first.
+// finds are the queries by the number of keys (0, 1 and more) and by the order, the newest and the
+// oldest first.
 var finds = [3][2]*query{
 	{both(ofKind + `ORDER BY r.at DESC, r.seq DESC LIMIT $6`), both(ofKind + `ORDER BY r.at, r.seq LIMIT $6`)},
 	{both(ofKey + `ORDER BY k.at DESC, k.seq DESC LIMIT $6`), both(ofKey + `ORDER BY k.at, k.seq LIMIT $6`)},

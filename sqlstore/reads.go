@@ -9,8 +9,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Readers make reads of concurrent callers together, as a queue does with commits: a leader reads
-// for all that wait, in one statement that begins after they came. So few connections are busy, and
+// Readers make reads of concurrent callers together, like a queue of commits: a leader reads for
+// all that wait, in one statement that begins after they came. So few connections are busy, and
 // each has the statement prepared.
 //
 // If a read for several fails, each reads by itself.

@@ -21,8 +21,8 @@ func lotOf(item string) int64 {
 
 func lot(bytes []byte) int64 { return int64(binary.BigEndian.Uint64(bytes) >> 1) }
 
-// The lots of a scope are read in order. PostgreSQL looks up the sums of each cell by itself, as in
-// Read.
+// The lots of a scope are read in order. PostgreSQL looks up the sums of each cell by itself, like
+// in Read.
 var (
 	someLots = both(`SELECT count(*), coalesce(max(l.lot), 0) FROM (
 			SELECT DISTINCT lot FROM heed_cell WHERE kind = $1 AND scope = $2 AND lot >= $3 ORDER BY lot LIMIT $4
@@ -43,7 +43,7 @@ const sampled = 4
 
 // sample reads a quarter as many items of a scope as are wanted, those whose lots follow a random
 // one. After the greatest lot comes the least. Names of items cannot be chosen so that they are
-// read more often than others. If there are no more items than are wanted, it reads nothing.
+// read more often than others. If there are no more items than are wanted, it does not read.
 func (t *tx) sample(kind, scope string, sample *store.Sample) (parts []evidence.Part, err error) {
 	var all, found, rest int
 	var last, least int64

@@ -8,7 +8,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Status says what a database holds, for tools.
+// Status describes what a database contains, for tools.
 type Status struct {
 	// the kinds of cells that have evidence, sorted: all that [Store.List] can list
 	Cells []string
@@ -20,9 +20,9 @@ type Status struct {
 		Events     int // that are not acknowledged
 		Deliveries int // the most that one of them has had
 	}
-	// Erased says that the files of the database hold no trace of forgotten people. It is false while
-	// somebody reads from SQLite's log; the next [Store.Sweep] tries again. It is always true of
-	// PostgreSQL, which manages its own files: see docs/stores.md.
+	// Erased reports that the files of the database hold no trace of forgotten people. It is false
+	// while somebody reads from SQLite's log; the next [Store.Sweep] tries again. It is always true
+	// of PostgreSQL, which manages its own files: see docs/stores.md.
 	Erased bool
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Config says what a [Store] keeps and for how long, and how fresh its reads are. The zero value
+// Config sets what a [Store] keeps and for how long, and how fresh its reads are. The zero value
 // means the defaults. Rows past their time, or over HistoryPerCell, stay until the next
 // [Store.Sweep].
 type Config struct {
@@ -24,8 +24,8 @@ type Config struct {
 	// age by it. nil means the clock of the database: of PostgreSQL's server, and with SQLite of this
 	// machine.
 	Now func() time.Time
-	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be
-	// expunged only from cells that keep origins apart.
+	// NoHistory keeps no history of observations. No observation can be retracted then, and a source
+	// can be expunged only from cells that keep origins apart.
 	NoHistory bool
 	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
 	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
@@ -37,7 +37,7 @@ type Config struct {
 	// HistoryFor, nor than the longest time after which an event can be delivered again. 0 means 30
 	// days, or HistoryFor where that is longer.
 	IDsFor time.Duration
-	// Limits says by kind how long records are kept. It wins over what [Store.Declare] is given.
+	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given.
 	Limits map[string]store.Limits
 
 	// NoCache reads the sums of cells from the database every time. Otherwise a cell that was read is
@@ -76,7 +76,7 @@ type Store struct {
 	db    *database
 	cfg   Config
 	clock clock
-	cache *cache // nil: none
+	cache *cache // nil without one
 	kinds kinds
 
 	commits queue
@@ -86,19 +86,18 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open returns the store in a database. It makes heed's tables where there are none. Tables of a
-// newer heed, or of an earlier layout, are a [*SchemaError]. Any number of processes may open one
-// database at once.
+// Open returns the store in a database. It creates heed's tables if the database has none. Tables
+// of a newer heed, or of an earlier layout, are a [*SchemaError]. Any number of processes may open
+// one database at once.
 //
 // There may be one Config. The handle stays the caller's, who closes it after the last use of the
 // store, and may use it for other things in the meantime.
 //
-// A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has
-// its own there. Only its owner can read a file that is new. One that had something in it
-// keeps its permissions. The files of the log next to it get the permissions of the file, from the
-// driver or else from Open and Sweep. A driver that leaves it to heed makes them again with the
-// umask of the process after all its connections were closed, so put the file into a directory of
-// its own.
+// A file of SQLite is put into WAL mode. A database in memory is refused, because each connection
+// has its own there. Only its owner can read a file that is new. A file that was not empty keeps
+// its permissions. The files of the log next to it get the permissions of the file, from the driver
+// or else from Open and Sweep. A driver that leaves it to heed makes them again with the umask of
+// the process after all its connections were closed, so put the file into a directory of its own.
 func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Config) (*Store, error) {
 	var cfg Config
 	if len(configs) > 0 {
@@ -179,7 +178,7 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 		return nil, fmt.Errorf("sqlstore: commit: %w", err)
 	}
 	if len(names) > 0 {
-		_ = s.erase(ctx) // the commit stands, and the next Sweep goes on
+		_ = s.erase(ctx) // the commit is done, and the next Sweep goes on
 	}
 	return receipts, nil
 }
@@ -197,15 +196,15 @@ func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, er
 }
 
 // CommitTx commits batches inside of a transaction that the host has begun on the handle of this
-// store, so that they stand or fall with what else the host does there. Batches that are refused
-// leave the transaction as it was.
+// store, so that they are committed or rolled back with the host's other statements. Batches that
+// are refused leave the transaction as it was.
 //
 // A transaction of PostgreSQL must be READ COMMITTED, and one of SQLite must wait for the disk as
-// the [Dialect] says. Any other is a [*heed.InputError]. One of SQLite has to begin with BEGIN
+// described at [Dialect]. Any other is a [*heed.InputError]. One of SQLite has to begin with BEGIN
 // IMMEDIATE, too: SQLite refuses to let a transaction write that has read what another has changed
-// since. In database/sql the data source name says so: see docs/stores.md. In PostgreSQL, other
+// since. In database/sql the data source name sets this: see docs/stores.md. In PostgreSQL, other
 // commits may have to wait for the end of the transaction. A batch that takes away should be its
-// first, as it waits for those that add.
+// first, because it waits for batches that add.
 //
 // After an error of the database (it is locked, or found a deadlock) or of the context the whole
 // transaction has to be done again. Cached reads of this store see the batches within a second of
@@ -265,7 +264,7 @@ func (s *Store) forget(batches []store.Batch) {
 	}
 }
 
-// hashOf names texts so that they fit into any index and tell nothing.
+// hashOf names texts so that they fit into any index and reveal no name.
 func hashOf(texts ...string) string { return text.HashOf(texts...).String() }
 
 func hashOfID(id string) string         { return text.HashOfID(id).String() }

@@ -84,7 +84,7 @@ type sweep struct {
 
 // Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the
 // history for itself for a moment; those for records leave others alone. If a row can't be read, or
-// a job can't be finished, the error says so after all else was done.
+// a job can't be finished, Sweep does all else first and then returns the error.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (w *sweep) files() error {
 	return err
 }
 
-// step calls a function in transactions until there is nothing left to do.
+// step calls a function in transactions until no work is left.
 func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 	w.alone = alone
 	for again := true; again; {

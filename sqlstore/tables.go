@@ -55,7 +55,7 @@ func (e *SchemaError) Error() string {
 		"for them", e.Found, e.Known)
 }
 
-// prepareTables makes the store's tables if there are none.
+// prepareTables makes the store's tables if they are missing.
 func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing bool) error {
 	var version int
 	err := patiently(ctx, func() (err error) {
@@ -158,7 +158,7 @@ func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (
 	return n > 0, err
 }
 
-// tablesVersion returns the version of the tables, and 0 if there are none. Any other version than
+// tablesVersion returns the version of the tables, and 0 without tables. Any other version than
 // this program's is a [*SchemaError].
 func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
 	if has, err := db.hasTable(ctx, conn, "heed_store"); err != nil || !has {

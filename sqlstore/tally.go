@@ -94,7 +94,7 @@ const (
 		lost_positive, lost_negative, lost_neutral, lost_source`
 
 	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark
-	// than others are scaled by one for each step between, and are nothing beyond three of them, or
+	// than others are scaled by one for each step between, and become 0 beyond three of them, or
 	// below 1e-70, where some engines refuse to go on towards 0.
 	step = `(CAST(1 AS DOUBLE PRECISION)/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296)`
 )

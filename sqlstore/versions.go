@@ -26,8 +26,8 @@ func (c *change) raise() error {
 	return c.raiseOf(c.raised())
 }
 
-// raises say by how much the versions of kinds rise. It is by the number of calls that change the
-// kind, as several may be in one transaction.
+// raises contains by how much the versions of kinds rise: the number of calls that change the kind,
+// because several may be in one transaction.
 type raises map[string]int
 
 // raised returns the versions that a commit raises that only adds.

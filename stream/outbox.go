@@ -77,7 +77,7 @@ const relayBatch = 100
 
 // Relay publishes the events in the outbox of a store, in order, takes them out, and returns how
 // many it took out. If it fails in between, some are published again. Several relays over one store
-// may publish an event twice, and lose none.
+// may publish an event twice, but lose no event.
 func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) {
 	var published []store.Record
 	remove := func() error {

@@ -41,8 +41,8 @@ type Runner struct {
 	Strict bool
 	// Timeout bounds an attempt. 0: it has no bound.
 	Timeout time.Duration
-	// Observer is told of dead letters and hidden failures of the component Name. Now is the clock;
-	// nil means time.Now.
+	// Observer is called for dead letters and hidden failures of the component Name. Now is the
+	// clock; nil means time.Now.
 	Observer heed.Observer
 	Name     string
 	Now      func() time.Time
@@ -59,7 +59,7 @@ const (
 	drain   = 10 * time.Second
 )
 
-// RunnerCounts says what a [Runner] has done since it was made.
+// RunnerCounts counts what a [Runner] has done since it was made.
 type RunnerCounts struct {
 	Received uint64 // events
 	Applied  uint64 // events that were applied
@@ -68,16 +68,16 @@ type RunnerCounts struct {
 	NotAcked uint64 // events that could be neither acknowledged nor given back; they come again
 }
 
-// A DeadLetter is an event that could not be applied, as the JSON payload of an event of the same
-// id. To try once more, publish its Event to the stream again.
+// A DeadLetter is an event that could not be applied, stored as the JSON payload of an event of the
+// same id. To try once more, publish its Event to the stream again.
 type DeadLetter struct {
 	Event    Event  `json:"event"`
 	Reason   string `json:"reason"`
 	Attempts int    `json:"attempts"`
 }
 
-// Refuse returns an error that makes an event dead at once. The observer is told of what: it must
-// not quote what may be private, as the error may.
+// Refuse returns an error that makes an event dead at once. The observer receives what: unlike the
+// error, it must not quote what may be private.
 func Refuse(err error, what string) error { return &refusal{err, what} }
 
 type refusal struct {
@@ -87,7 +87,7 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// final reports whether another attempt would fail as well, and what the observer is told.
+// final reports whether another attempt would fail as well, and what the observer receives.
 func final(err error) (what string, is bool) {
 	var refused *refusal
 	var fault *heed.InputError
@@ -174,7 +174,7 @@ func (r *Runner) Run(ctx context.Context) error {
 
 func (r *Runner) now() time.Time {
 	if r.Now == nil {
-		return time.Now() //nolint:forbidigo // the default clock of a host that gives none
+		return time.Now() //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	return r.Now()
 }
@@ -251,7 +251,7 @@ func (r *Runner) timed(
 // neither could be done.
 func (r *Runner) deal(receiving, working context.Context, d Delivery, e Event) error {
 	var after func(context.Context)
-	defer func() { // when the event is out of hand, as it may take long
+	defer func() { // when the event is out of hand, because it may take long
 		if after != nil {
 			after(working)
 		}
@@ -304,7 +304,7 @@ func (r *Runner) giveBack(working context.Context, d Delivery) {
 // bury publishes the dead letter of an event.
 func (r *Runner) bury(ctx context.Context, e Event, reason error, attempts int) error {
 	if _, err := e.At.MarshalJSON(); err != nil {
-		e.At = time.Time{} // a year that JSON does not know may be why the event is dead
+		e.At = time.Time{} // a year that JSON cannot express may be why the event is dead
 	}
 	payload, err := json.Marshal(DeadLetter{e, reason.Error(), attempts})
 	if err != nil {
@@ -321,7 +321,7 @@ func (r *Runner) bury(ctx context.Context, e Event, reason error, attempts int) 
 	}
 	if r.watch != nil {
 		told, is := final(reason)
-		if !is { // a host's error or panic may say what is private
+		if !is { // a host's error or panic may contain what is private
 			told = fmt.Sprintf("failed in %d attempts", attempts)
 		}
 		r.watch.Tell(ctx, heed.DeadLettered{

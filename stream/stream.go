@@ -4,8 +4,8 @@
 // package that reads or publishes. sqlstore has an Inbox, for hosts without a broker. Package
 // streamtest has the suite that judges an implementation, and a stream in memory for tests.
 //
-// A package that has something to tell puts an [Event] into the outbox of its store, in the same
-// commit as what happened: see [Outbox]. [Relay] publishes what waits there.
+// To publish a change, a package puts an [Event] into the outbox of its store, in the same commit
+// as the change: see [Outbox]. [Relay] publishes what waits there.
 package stream
 
 import (
@@ -22,7 +22,7 @@ type Event struct {
 	Payload []byte    `json:"payload,omitempty"`
 }
 
-// ErrClosed says that a [Source] has nothing more to deliver and never will.
+// ErrClosed reports that a [Source] has no more events to deliver and never will.
 var ErrClosed = errors.New("closed")
 
 // A Source delivers events, each at least once. An implementation must be safe for concurrent use
@@ -30,8 +30,8 @@ var ErrClosed = errors.New("closed")
 type Source interface {
 	// Receive waits for the next event. A delivered event is held back from others until it is
 	// acknowledged or rejected, or until its lease ends, which is the source's to choose. Receive
-	// returns the context's error when the context ends first, and [ErrClosed] when there is nothing
-	// more to come.
+	// returns the context's error when the context ends first, and [ErrClosed] if no more events will
+	// come.
 	Receive(ctx context.Context) (Delivery, error)
 }
 
@@ -39,7 +39,7 @@ type Source interface {
 type Delivery interface {
 	// Event returns the event.
 	Event() Event
-	// Ack says that the event is dealt with and must not come again. A second Ack changes nothing.
+	// Ack reports that the event was handled and must not come again. A second Ack has no effect.
 	Ack(ctx context.Context) error
 	// Reject gives the event back, to be delivered again after the delay.
 	Reject(ctx context.Context, delay time.Duration) error

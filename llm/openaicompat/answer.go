@@ -28,7 +28,7 @@ type choice struct {
 	Error        maybe[failure] `json:"error"`
 }
 
-// A message is what the model said, or a piece of it.
+// A message is the model's reply, or a piece of it.
 type message struct {
 	Content maybe[string] `json:"content"`
 	Refusal maybe[string] `json:"refusal"`
@@ -42,7 +42,7 @@ type usage struct {
 	Completion maybe[int] `json:"completion_tokens"`
 }
 
-// A maybe is a value, or nothing for null and values of another type. Endpoints differ in the
+// A maybe is a value, or no value for null and values of another type. Endpoints differ in the
 // details around an answer, and the answer must not be lost over them.
 type maybe[T any] struct {
 	value T
@@ -86,8 +86,8 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	return out, err
 }
 
-// conclude puts into an answer what the model said and thought, and returns why it can't be used:
-// err, if there is one.
+// conclude writes the model's text and thoughts into an answer, and returns why the answer can't be
+// used: err, if it is set.
 func conclude(out *decision.LLMResponse, content, told, finish string, refused bool,
 	err error) error {
 	text, inside := thoughts.Split(content)
@@ -116,13 +116,13 @@ func (c *Config) object(res *http.Response, most int, into any) ([]byte, error) 
 	return body, nil
 }
 
-// noObject says that a response is no JSON object.
+// noObject reports that a response is not a JSON object.
 func (c *Config) noObject(res *http.Response) error {
 	mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	return &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
 }
 
-// finished says whether an answer that has ended can be used.
+// finished reports whether an answer that has ended can be used.
 func finished(finish string, refused bool, text string) error {
 	switch {
 	case refused, finish == "content_filter":
@@ -135,21 +135,21 @@ func finished(finish string, refused bool, text string) error {
 	return nil
 }
 
-// An AnswerError says that an endpoint answered with something that is no usable answer. Its text
-// may go into a log.
+// An AnswerError reports that an endpoint's answer is not usable. Its text may go into a log.
 type AnswerError struct {
-	// Fault is [Refused], "cut off" (before the first word of the answer, as where thoughts took all
-	// of the request's MaxTokens), "no JSON object", "too large" (more than Config.MaxResponse), "no
-	// choice" (the list of choices is missing, empty or malformed) or "no text" (it is missing, null,
-	// blank or of another type). Of embeddings it is "not one vector for each text" or "bad vector".
+	// Fault is [Refused], "cut off" (before the first word of the answer, for example because
+	// thoughts took all of the request's MaxTokens), "no JSON object", "too large" (more than
+	// Config.MaxResponse), "no choice" (the list of choices is missing, empty or malformed) or "no
+	// text" (it is missing, null, blank or of another type). Of embeddings it is "not one vector for
+	// each text" or "bad vector".
 	Fault string
 	// ContentType is the media type of an answer that is no JSON object. "text/html" hints at a
 	// proxy.
 	ContentType string
 }
 
-// Refused says that the model did not want to answer, or a filter of the provider. A host may want
-// to handle it.
+// Refused means that the model, or a filter of the provider, refused to answer. A host may want to
+// handle it.
 const Refused = "refused"
 
 // Unwrap returns [llm.Unusable] if the model gave the answer. It returns [llm.ServerError] if the

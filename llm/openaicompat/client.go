@@ -21,14 +21,14 @@ import (
 // A Client asks one model at one endpoint. Make one with [New]. It is safe for concurrent use by
 // multiple goroutines.
 type Client struct {
-	config     func() *Config // a function, as package fmt would print the key in an unexported field
+	config     func() *Config // a function, because package fmt would print the key in an unexported field
 	endpoint   string
 	embeddings string
 	http       *http.Client
 }
 
-// New returns a client. It connects to nothing. It returns all faults of the configuration, joined.
-// Each is a [*heed.ConfigError].
+// New returns a client. It does not connect yet. It returns all faults of the configuration,
+// joined. Each is a [*heed.ConfigError].
 func New(cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -174,7 +174,7 @@ func (c *Client) wait(ctx context.Context, attempt int, err error) bool {
 const maxRetryAfter = 365 * 24 * time.Hour // more than any call lasts
 
 // retryAfter reads how long an endpoint asks to wait: a number of seconds, or a date, which is
-// compared with the endpoint's own date, as clocks may differ (RFC 9110, section 10.2.3).
+// compared with the endpoint's own date, because clocks may differ (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {

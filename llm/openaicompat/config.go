@@ -16,18 +16,18 @@ import (
 type Config struct {
 	// BaseURL is the address before "/chat/completions" and "/embeddings", of http or https. The
 	// package comment has the URLs of common endpoints. Its query is sent with each request. Do not
-	// put a key into it, as errors and logs may show URLs.
+	// put a key into it, because errors and logs may show URLs.
 	BaseURL string
-	// Model is the model to ask for. "" names none, for endpoints that have only one.
+	// Model is the model to ask for. "" leaves it out, for endpoints that have only one.
 	Model string
-	// APIKey is sent to the host of BaseURL and to no other. "": none is sent. If BaseURL says http,
-	// it is sent in plain text.
+	// APIKey is sent to the host of BaseURL and to no other. "" sends no key. If BaseURL begins with
+	// http:, the key is sent in plain text.
 	APIKey APIKey
-	// KeyHeader is the header for the key alone, as "api-key". "" means "Authorization: Bearer
-	// <key>".
+	// KeyHeader is the header for the key alone, for example "api-key". "" means "Authorization:
+	// Bearer <key>".
 	KeyHeader string
 
-	// JSON says how to ask for an answer in JSON: by the response_format "json_object" or
+	// JSON selects how to ask for an answer in JSON: by the response_format "json_object" or
 	// "json_schema" (of any object), or by the "prompt" alone. The prompt must ask for JSON in any
 	// case. "" means "json_object".
 	JSON string

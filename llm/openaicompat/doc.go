@@ -1,6 +1,6 @@
 // Package openaicompat asks a language model through a chat-completions endpoint, the HTTP
-// interface that OpenAI began and that most providers and local servers offer. It needs nothing but
-// the standard library.
+// interface that OpenAI began and that most providers and local servers offer. It needs the
+// standard library only.
 //
 // A [Client] is a [decision.LLM]: give it to decision.Config.LLM. A call is one POST to BaseURL +
 // "/chat/completions". Generate waits for the whole answer. Stream gives it in pieces, so that a
@@ -21,18 +21,18 @@
 // Entra ID adds them in the Transport of its HTTPClient.) LM Studio refuses the usual request for
 // JSON: set JSON to "json_schema". OpenAI's reasoning models refuse max_tokens: set
 // MaxCompletionTokens, and leave the temperature to them. OpenAI and Azure take a request for JSON
-// only if the prompt has the word JSON in it, as the prompts of package decision have.
+// only if the prompt has the word JSON in it, which the prompts of package decision do.
 //
 // A call asks again after the status 408, 429, 500, 502, 503 or 504, and after a connection that
 // failed before the whole answer came, which may cost its tokens twice. If the wait would not end
 // before the call must, the error is returned at once. Any other answer is final.
 //
 // A reasoning model's thoughts are in LLMResponse.Thoughts and never in Text: those that the
-// endpoint tells apart, as reasoning_content or reasoning, and those in tags such as <think> within
-// the text.
+// endpoint returns separately, in reasoning_content or reasoning, and those in tags such as <think>
+// within the text.
 //
 // The key is sent to the host of BaseURL only. Redirects are not followed, not even on that host:
 // they are a [StatusError]. Errors have neither the prompt nor the key in their text, even if the
-// endpoint repeats them. A [Config] and a [Client] can be printed without showing the key. Nothing
-// is logged.
+// endpoint repeats them. A [Config] and a [Client] can be printed without showing the key. The
+// package does not log.
 package openaicompat

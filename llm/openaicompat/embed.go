@@ -22,8 +22,8 @@ const (
 // are sent at most 64 at a time. Config.Timeout and MaxAttempts hold for each of these requests.
 //
 // The errors are the same as those [Client.Generate] returns. A text that makes a request of more
-// than 1 MiB is a [*heed.InputError]. An [*AnswerError] says that the vectors are not one for each
-// text, not all of one length, or not of numbers, not all of them 0, that a float32 can hold.
+// than 1 MiB is a [*heed.InputError]. An [*AnswerError] reports that the vectors are not one for
+// each text, not all of one length, or not of numbers, not all of them 0, that a float32 can hold.
 func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {

@@ -20,8 +20,8 @@ type StatusError struct {
 	// Status is the status of HTTP. If the endpoint failed after a status of success, it is the one
 	// that the body names, or 502.
 	Status int
-	// Code is the endpoint's name for the failure, as "context_length_exceeded": at most 64 ASCII
-	// letters, digits, and "_-./+". "": it has none.
+	// Code is the endpoint's name for the failure, for example "context_length_exceeded": at most 64
+	// ASCII letters, digits, and "_-./+". "" if it has no name.
 	Code string
 	// Excerpt is the beginning of the body as one line, without the key. It may repeat the prompt,
 	// so it is not in the error's text.
@@ -87,7 +87,7 @@ type failure struct {
 
 func (f failure) name() string { return cmp.Or(f.Code.name, f.Type.value) }
 
-// A codeOrStatus is a name or a status, as endpoints differ.
+// A codeOrStatus is a name or a status, because endpoints differ.
 type codeOrStatus struct {
 	name   string
 	number int
@@ -102,8 +102,8 @@ func (c *codeOrStatus) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// excerpt returns the beginning of a body as a clean line, without the key. cut says that the body
-// goes on, so that a part of the key may be at the end.
+// excerpt returns the beginning of a body as a clean line, without the key. cut reports that the
+// body goes on, so that a part of the key may be at the end.
 func (k APIKey) excerpt(body []byte, cut bool) string {
 	clean := prompt.Line(k.redact(string(body), cut), maxErrorBody)
 	return prompt.Line(k.redact(clean, cut), maxExcerpt)

@@ -20,9 +20,9 @@ import (
 // Stream asks as Generate does, and gives the text to piece as it comes, on the caller's goroutine.
 // It returns the whole answer. Stream makes a Client a Streamer of package loop.
 //
-// Pieces have no thoughts that the endpoint tells apart. They have thoughts in tags, as the model
-// wrote them. The answer's text has neither. An endpoint that does not stream gives its text as one
-// piece. Stream asks again as Generate does, but never after a piece.
+// Pieces do not contain thoughts that the endpoint returns separately. They contain thoughts in
+// tags unchanged. The answer's text contains neither. An endpoint that does not stream gives its
+// text as one piece. Stream asks again as Generate does, but never after a piece.
 //
 // The errors are the same as in Generate. A stream that breaks off is a connection that failed. An
 // error after a piece comes with the text so far.
@@ -71,7 +71,7 @@ type delta struct {
 	Error        maybe[failure] `json:"error"`
 }
 
-// A told is an answer as it comes.
+// A told is an answer while it arrives.
 type told struct {
 	cfg      *Config
 	piece    func(string)
@@ -189,7 +189,7 @@ func newEvents(body io.Reader, most int) *events {
 var errEvent = &AnswerError{Fault: "too large"}
 
 // next returns the data of the next event that has some, or [io.EOF]. The last one need not be
-// ended by an empty line, as some endpoints leave that out.
+// ended by an empty line, because some endpoints leave that out.
 func (e *events) next() ([]byte, error) {
 	var data []byte
 	has := false

@@ -1,5 +1,5 @@
-// Package prompttest says whether a prompt keeps its form whatever stands in its fields. Run it
-// from a test of your prompt:
+// Package prompttest tests that a prompt keeps its form whatever its fields contain. Run it from a
+// test of your prompt:
 //
 //	err := prompttest.Neutral(2, func(field int, value string) string {
 //		fields := []string{"a benign event", "a benign goal"}
@@ -7,7 +7,7 @@
 //		return myPrompt(fields[0], fields[1])
 //	})
 //
-// It needs nothing but the standard library. Later versions may try more.
+// It needs the standard library only. Later versions may try more.
 package prompttest
 
 import (
@@ -32,7 +32,7 @@ const maxFailures = 10
 // and behind it. A rendered field may hold no line break, no invisible character, and no tag, fence
 // or chat marker. A field in quotes must be a JSON string. If text follows a field, the field may
 // not hold the first sign of that text. A field at the start of a line may not look like a heading,
-// a list item or a quotation. A field may stand in several places.
+// a list item or a quotation. A field may be in several places.
 func Neutral(fields int, render func(field int, value string) string) error {
 	var failures []error
 	for field := range fields {

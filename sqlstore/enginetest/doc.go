@@ -1,4 +1,4 @@
 // Package enginetest runs the stores of package sqlstore on the engines and drivers that heed is
-// tested with. It is its own module, with nothing in it but tests, so that no program that
-// imports heed has a driver to compile.
+// tested with. It is its own module, with tests only, so that no program that imports heed has a
+// driver to compile.
 package enginetest

@@ -8,8 +8,7 @@
 //		})
 //	}
 //
-// It needs nothing but the standard library. Later versions of the suite may test more of what the
-// contract says.
+// It needs the standard library only. Later versions of the suite may test more of the contract.
 package streamtest
 
 import (
@@ -29,7 +28,7 @@ type Harness struct {
 	Source stream.Source
 	// Sink is where the suite publishes what the source is to deliver.
 	Sink stream.Sink
-	// Reopen, where it is set, opens the source once more, as after a crash: what was in hand is
+	// Reopen, where it is set, opens the source once more, like after a crash: what was in hand is
 	// delivered again.
 	Reopen func() (stream.Source, error)
 	// Close, where it is set, has the source end once all is delivered and acknowledged.

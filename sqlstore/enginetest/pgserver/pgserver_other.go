@@ -16,7 +16,7 @@ func New(string) (*Server, error) { return nil, ErrNone }
 // Standby returns ErrNone.
 func (*Server) Standby() (*Server, error) { return nil, ErrNone }
 
-// Promote does nothing.
+// Promote has no effect.
 func (*Server) Promote() error { return nil }
 
 // Port returns 0.
@@ -31,5 +31,5 @@ func (*Server) Start() error { return ErrNone }
 // Stop returns ErrNone.
 func (*Server) Stop(string) error { return ErrNone }
 
-// Close does nothing.
+// Close has no effect.
 func (*Server) Close() error { return nil }
