@@ -19,7 +19,7 @@ const places = 1024
 // A place is one person. So f(k) holds for k people who share places with others, who count for as
 // little as they do. Such an observation does not name its source: it can be taken back by its ID,
 // but not expunged.
-func (t *Trust) Apart(parts []Part, source string) string {
+func (t Trust) Apart(parts []Part, source string) string {
 	if len(parts) < MostParts || source == "" || slices.Contains(t.Instruments, source) ||
 		slices.ContainsFunc(parts, func(p Part) bool { return p.Source == source }) {
 		return source

@@ -224,6 +224,9 @@ func (a *Agent) open(ctx context.Context) error {
 					})
 			}
 		}
+		if p.Instruments == nil {
+			p.Instruments = cfg.Instruments
+		}
 		share(cfg, &p.Store, &p.Now, &p.Observer)
 		if a.patterns, err = patterns.New(ctx, p); err != nil {
 			return err

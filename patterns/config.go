@@ -48,6 +48,11 @@ type Config struct {
 	// means HalfLife.
 	StaleAfter time.Duration
 
+	// Instruments are sources of outcomes and ratings that are believed as they are, such as CI. Of
+	// more than two people each counts for at most twice a fair share of what a pattern or a
+	// criterion has: see [evidence.Trust]. nil means none.
+	Instruments []string
+
 	// Observer is called for what happens. See [heed.Observer].
 	Observer heed.Observer
 	// Now is the clock, which must agree with the store's clock. nil means time.Now.
@@ -88,6 +93,7 @@ func (c Config) withDefaults() Config {
 		c.Approaches = Approaches()
 	}
 	c.StaleAfter = cmp.Or(c.StaleAfter, c.HalfLife)
+	c.Instruments = slices.Clone(c.Instruments)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
@@ -107,6 +113,7 @@ func (c *Config) validate() error {
 	faded := evidence.Policy{HalfLife: c.CriteriaHalfLife}.Validate() == nil
 	found.Check(faded, "CriteriaHalfLife", c.CriteriaHalfLife,
 		"must be whole microseconds between a minute and a hundred years")
+	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	for i, a := range c.Approaches {
 		found.Add(fmt.Sprintf("Approaches[%d]", i), a.validate())
 	}
@@ -126,6 +133,7 @@ func (c *Config) component(set Config) settings.Component {
 			{Name: "criteria.half_life", Value: &c.CriteriaHalfLife, Set: set.CriteriaHalfLife != 0,
 				Fixed: true},
 			{Name: "stale_after", Value: &c.StaleAfter, Set: set.StaleAfter != 0},
+			{Name: "instruments", Value: &c.Instruments, Set: set.Instruments != nil},
 			{Name: "literal", Value: &c.tuning.Literal, Set: set.tuning.Literal},
 		}}
 }

@@ -61,11 +61,16 @@ type Criterion struct {
 func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criterion, err error) {
 	now := r.cfg.Now()
 	if len(names) == 0 {
+		var parts []evidence.Part
 		for part, err := range r.cfg.Store.List(ctx, store.CellQuery{Kind: r.kinds.criterionCells}) {
 			if err != nil {
 				return nil, failed("criteria", err)
 			}
-			all = append(all, r.readCriterion(part.Cell.Item, &part.Tally, now))
+			parts = append(parts, part)
+		}
+		for of := range cellsOf(parts) {
+			t := r.cfg.sum(of)
+			all = append(all, r.readCriterion(of[0].Cell.Item, &t, now))
 		}
 		return all, nil
 	}
@@ -82,7 +87,10 @@ func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criteri
 	if err := r.cfg.Store.Read(ctx, &s, cells, nil); err != nil {
 		return nil, failed("criteria", err)
 	}
-	tallies := talliesOf[string](s.Parts)
+	tallies := make(map[string]evidence.Tally, len(names))
+	for of := range cellsOf(s.Parts) {
+		tallies[of[0].Cell.Item] = r.cfg.sum(of)
+	}
 	for _, name := range names {
 		t := tallies[name]
 		all = append(all, r.readCriterion(name, &t, now))

@@ -75,7 +75,8 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), watch: watch.New(cfg.Observer,
 			componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
-			k.patternCells: {HalfLife: cfg.HalfLife}, k.criterionCells: {HalfLife: cfg.CriteriaHalfLife},
+			k.patternCells:   {HalfLife: cfg.HalfLife, ByOrigin: true},
+			k.criterionCells: {HalfLife: cfg.CriteriaHalfLife, ByOrigin: true},
 		},
 	}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -82,8 +82,9 @@ func person(keys []string, name string) []string {
 // changed them.
 type reading struct {
 	patterns map[PatternID]store.Row[Pattern]
-	order    []PatternID                  // in which they were defined, if all were read
-	tallies  map[PatternID]evidence.Tally // by the root of a pattern
+	order    []PatternID                   // in which they were defined, if all were read
+	parts    map[PatternID][]evidence.Part // by the root of a pattern
+	tallies  map[PatternID]evidence.Tally  // what the parts count for
 	// that were looked up by their ids, whether they are known or not
 	looked map[PatternID]bool
 }
@@ -91,6 +92,7 @@ type reading struct {
 func newReading() *reading {
 	return &reading{
 		patterns: make(map[PatternID]store.Row[Pattern]),
+		parts:    make(map[PatternID][]evidence.Part),
 		tallies:  make(map[PatternID]evidence.Tally), looked: make(map[PatternID]bool),
 	}
 }
@@ -124,7 +126,7 @@ func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	if err := tx.Read(&s, w.Cells, w.Refs); err != nil {
 		return err
 	}
-	maps.Copy(found.tallies, talliesOf[PatternID](s.Parts))
+	r.earned(found, s.Parts)
 	for i, ref := range w.Refs {
 		row, err := r.kinds.patterns.Of(s.Records[i])
 		if err != nil {
@@ -145,17 +147,60 @@ func (r *Recorder) read(ctx context.Context, ids []PatternID) (*reading, error) 
 	return found, r.look(store.Reading(ctx, r.cfg.Store), found, ids)
 }
 
-// talliesOf returns what the items of cells have earned. An item without evidence is not in the
-// map.
-func talliesOf[ID ~string](parts []evidence.Part) map[ID]evidence.Tally {
-	tallies := make(map[ID]evidence.Tally, len(parts))
-	for i := range parts {
-		id := ID(parts[i].Cell.Item)
-		t := tallies[id]
-		t.Merge(parts[i].Tally)
-		tallies[id] = t
+// earned adds what patterns have earned to a reading. A pattern without evidence is not added.
+func (r *Recorder) earned(found *reading, parts []evidence.Part) {
+	for of := range cellsOf(parts) {
+		id := PatternID(of[0].Cell.Item)
+		found.parts[id], found.tallies[id] = of, r.cfg.sum(of)
 	}
-	return tallies
+}
+
+// cellsOf yields the parts of each cell, which stand one after the other.
+func cellsOf(parts []evidence.Part) iter.Seq[[]evidence.Part] {
+	return func(yield func([]evidence.Part) bool) {
+		for from, to := 0, 0; from < len(parts); from = to {
+			for ; to < len(parts) && parts[to].Cell == parts[from].Cell; to++ {
+			}
+			if !yield(parts[from:to:to]) {
+				return
+			}
+		}
+	}
+}
+
+// sum adds up the parts of a cell, with what each person may say of it at most: see
+// [evidence.Trust]. The limit is on masses and, because counts do not fade, on counts as well. Both
+// are as of the last observation, so that time alone changes no share.
+func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
+	if len(parts) == 1 {
+		return parts[0].Tally
+	}
+	var last evidence.Instant
+	counts := make([]evidence.Part, len(parts))
+	for i := range parts {
+		t := &parts[i].Tally
+		last = max(last, t.Last())
+		counts[i] = evidence.Part{Source: parts[i].Source, Tally: evidence.Tally{Mass: float64(t.N())}}
+	}
+	trust := evidence.Trust{Instruments: c.Instruments}
+	mass, count := trust.Kept([][]evidence.Part{parts}, 0, last), trust.Kept(
+		[][]evidence.Part{counts}, 0, last)
+	for i := range parts {
+		t, source := parts[i].Tally, parts[i].Source
+		if count != nil && !c.tuning.Literal {
+			by := count(source)
+			for _, n := range []*evidence.Count{&t.Positive, &t.Negative, &t.Neutral} {
+				n.N = uint64(math.Round(by * float64(n.N)))
+			}
+		}
+		if mass != nil && !c.tuning.Literal {
+			by := mass(source)
+			t.Mass, t.Squares, t.Reward = by*t.Mass, by*t.Squares, by*t.Reward
+			t.RewardSquares *= by
+		}
+		all.Merge(t)
+	}
+	return all
 }
 
 // all selects all patterns, in the order in which they were defined.
@@ -197,7 +242,7 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
 		}
 	}
 	err := tx.Read(&s, cells, nil)
-	found.tallies = talliesOf[PatternID](s.Parts)
+	r.earned(found, s.Parts)
 	return found, err
 }
 

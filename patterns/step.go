@@ -121,14 +121,17 @@ func (d *draft) put(p Pattern) Pattern {
 // observe adds evidence on a pattern. It writes the pattern's record, too, so that the revision
 // changes with the evidence.
 func (d *draft) observe(id PatternID, o evidence.Observation) {
-	o.Cell = d.r.patternCell(id)
+	parts, trust := slices.Clone(d.parts[id]), evidence.Trust{Instruments: d.r.cfg.Instruments}
+	o.Cell, o.Source = d.r.patternCell(id), trust.Apart(parts, o.Source)
 	d.add(o)
-	t := d.tallies[id]
-	if t.N() == 0 {
-		t = evidence.Tally{HalfLife: d.r.policies[d.r.kinds.patternCells].HalfLife}
+	i := slices.IndexFunc(parts, func(p evidence.Part) bool { return p.Source == o.Source })
+	if i < 0 {
+		i = len(parts)
+		parts = append(parts, evidence.Part{Cell: o.Cell, Source: o.Source,
+			Tally: evidence.Tally{HalfLife: d.r.policies[d.r.kinds.patternCells].HalfLife}})
 	}
-	t.Add(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
-	d.tallies[id] = t
+	parts[i].Tally.Add(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
+	d.parts[id], d.tallies[id] = parts, d.r.cfg.sum(parts)
 	p, _ := d.pattern(id)
 	d.put(p)
 }
