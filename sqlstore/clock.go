@@ -30,7 +30,7 @@ func (c *clock) now() time.Time {
 	return c.told.Add(machineNow().Sub(c.at))
 }
 
-func machineNow() time.Time { return time.Now() } //nolint:forbidigo // the clock of a host that sets no clock
+func machineNow() time.Time { return time.Now() } //nolint:forbidigo // the default clock
 
 // now returns the moment by the store's clock.
 func (s *Store) now() time.Time {

@@ -175,7 +175,7 @@ func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 // wait by itself for others that write: see patiently.
 func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn) error) error {
 	var conn *sql.Conn
-	err := patiently(ctx, func() (err error) { // while the last connection closes, opening another one fails
+	err := patiently(ctx, func() (err error) { // fails while the last connection closes
 		conn, err = db.handle.Conn(ctx)
 		return err
 	})
@@ -343,7 +343,7 @@ func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock,
 	if err != nil {
 		return nil, because(ctx, err)
 	}
-	defer sqlTx.Rollback() //nolint:errcheck // no effect after Commit; before it, another error is returned
+	defer sqlTx.Rollback() //nolint:errcheck // another error is returned
 	t := db.in(ctx, sqlTx)
 	if lock != nil {
 		if err := lock(t); err != nil {

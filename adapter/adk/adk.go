@@ -4,9 +4,9 @@
 //	root, err := llmagent.New(llmagent.Config{Name: "ops", Model: heeding.Model(gemini, nil)})
 //	r, err := runner.New(runner.Config{Agent: root, PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{heeding.Plugin()}}})
 //
-// The plugin has a run of the runner answered by a heuristic that is trusted, or else tells the
-// model what was learned, and tells heed what the model said and what the tools gave. [ID] gives
-// the id of an answer, for [loop.Agent.React] and the others.
+// If a trusted heuristic applies, the plugin answers a run of the runner with it. Otherwise it adds
+// what was learned to the model's request. It reports the model's answer and the results of tools
+// to heed. [ID] returns the id of an answer, for [loop.Agent.React] and the others.
 package adk
 
 import (
@@ -32,7 +32,8 @@ type Config struct {
 	// several agents give a final answer, the first one of these counts.
 	Agents []string
 	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each
-	// turn, also in one without words, or one that goes on after a pause. The model is told the rule.
+	// turn, also in one without words, or one that goes on after a pause. The model receives the rule
+	// instead of a result.
 	Enforce bool
 }
 
@@ -74,16 +75,16 @@ func (a *Adapter) Plugin() *plugin.Plugin { return a.plugin }
 
 type eventKey struct{}
 
-// WithEvent returns a context for Run of the runner. The fields of e that are set say what heed is
-// told of the message, in the place of the message's text, the id of the invocation, and the ids of
-// the session and the user. Set the ID to the message's id, so that a message that is delivered
-// again gets the same answer.
+// WithEvent returns a context for Run of the runner. The fields of e that are set describe the
+// message to heed, in place of the message's text, the id of the invocation, and the ids of the
+// session and the user. Set the ID to the message's id, so that a message that is delivered again
+// gets the same answer.
 func WithEvent(ctx context.Context, e loop.Event) context.Context {
 	return context.WithValue(ctx, eventKey{}, e)
 }
 
-// ID returns the id of the answer that an event of ADK's is, or "" if it is none that heed knows.
-// The id is in the event's CustomMetadata, which the session keeps.
+// ID returns the id of the answer that an event of ADK's is, or "" if heed has no answer of that
+// id. The id is in the event's CustomMetadata, which the session keeps.
 func ID(e *session.Event) string {
 	if e == nil {
 		return ""
@@ -91,8 +92,8 @@ func ID(e *session.Event) string {
 	return turn.ID(e.CustomMetadata)
 }
 
-// eventOf returns what heed is told of a run, and the person's message. A run that goes on after a
-// pause has the message that it began with.
+// eventOf returns the event that heed gets for a run, and the person's message. A run that goes on
+// after a pause has the message that it began with.
 func eventOf(ctx agent.InvocationContext) (e loop.Event, said string, resumed bool) {
 	e, _ = ctx.Value(eventKey{}).(loop.Event)
 	if said = textOf(ctx.UserContent()); said == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// brief has a request say what the plan says. said is the person's message.
+// brief adds the plan to a request. said is the person's message.
 func brief(r *model.LLMRequest, said string, p *loop.Plan) {
 	config := genai.GenerateContentConfig{}
 	if r.Config != nil {
@@ -85,7 +85,7 @@ func withText(c *genai.Content, text string) *genai.Content {
 }
 
 // Model returns a model for an agent of ADK's. It asks the one of the models that the arm names,
-// and main where the arm names none. It takes thoughts in tags, such as <think>, out of a stream.
+// and main if the arm names no model. It takes thoughts in tags, such as <think>, out of a stream.
 func (a *Adapter) Model(main model.LLM, models map[string]model.LLM) model.LLM {
 	return &router{adapter: a, main: main, models: maps.Clone(models)}
 }

@@ -33,7 +33,7 @@ func (a *Adapter) afterTool(ctx agent.Context, called tool.Tool, args, result ma
 	return nil, nil
 }
 
-// tool tells heed what a tool gave.
+// tool reports a tool's result to heed.
 func (a *Adapter) tool(ctx agent.Context, called tool.Tool, args, result map[string]any,
 	failure error) {
 	if t := a.turn(ctx.InvocationID(), ctx.AgentName()); t != nil {

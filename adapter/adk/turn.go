@@ -46,8 +46,8 @@ func (a *Adapter) beforeRun(ctx agent.InvocationContext) (*genai.Content, error)
 	return nil, nil
 }
 
-// afterRun forgets the turn. The failure of a model is told here, as another plugin may have
-// answered in its place.
+// afterRun forgets the turn. The failure of a model is reported here, because another plugin may
+// have answered in its place.
 func (a *Adapter) afterRun(ctx agent.InvocationContext) {
 	t := a.turn(ctx.InvocationID(), "")
 	if t == nil {
@@ -87,7 +87,7 @@ func (a *Adapter) beforeModel(ctx agent.Context, r *model.LLMRequest) (*model.LL
 		return nil, err
 	}
 	if t.Plan.Ready && t.resumed {
-		// the run has its answer, and ADK goes on with what was said to a tool
+		// the run has its answer, and ADK goes on with the reply to a tool
 		return nil, nil
 	}
 	if t.Plan.Ready {
@@ -136,8 +136,8 @@ func (a *Adapter) onModelError(ctx agent.Context, r *model.LLMRequest,
 	return nil, nil
 }
 
-// onEvent sees each event before the session keeps it and the person sees it. It tells heed the
-// answer.
+// onEvent sees each event before the session keeps it and the person sees it. It reports the answer
+// to heed.
 func (a *Adapter) onEvent(ctx agent.InvocationContext, e *session.Event) (*session.Event, error) {
 	t := a.turn(ctx.InvocationID(), e.Author)
 	if t == nil || e.Partial || !e.IsFinalResponse() || len(e.LongRunningToolIDs) > 0 {

@@ -4,10 +4,10 @@
 //	ops, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{Model: model, Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()}})
 //	for event, err := range heeding.Run(ctx, runner, loop.Event{ID: "m1", Session: "s1", Person: "ann"}, messages) { … }
 //
-// The middleware has a run answered by a heuristic that is trusted, or else tells the model what
-// was learned, and tells heed what the tools gave. [Adapter.Run] runs Eino's runner, and tells heed
-// the answer once the host has all of it. [ID] gives the answer's id, for [loop.Agent.React] and
-// the others.
+// If a trusted heuristic applies, the middleware answers a run with it. Otherwise it adds what was
+// learned to the model's request. It reports the results of tools to heed. [Adapter.Run] runs
+// Eino's runner, and reports the answer to heed once the host has all of it. [ID] returns the
+// answer's id, for [loop.Agent.React] and the others.
 package eino
 
 import (
@@ -38,7 +38,8 @@ type Config struct {
 	// Models are the models that arms name.
 	Models map[string]model.BaseChatModel
 	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each
-	// turn, also in one without words, or one that goes on after a pause. The model is told the rule.
+	// turn, also in one without words, or one that goes on after a pause. The model receives the rule
+	// instead of a result.
 	Enforce bool
 	// Now is the clock, for the time that a model takes. nil means time.Now.
 	Now func() time.Time
@@ -61,7 +62,7 @@ func New(cfg Config) (*Adapter, error) {
 }
 
 // Middleware returns the middleware for the Handlers of an agent. Without [Adapter.Run] or
-// [Adapter.Resume] it does nothing but what [Config].Enforce says.
+// [Adapter.Resume] it only enforces rules, if [Config].Enforce is set.
 func (a *Adapter) Middleware() adk.ChatModelAgentMiddleware { return &middleware{adapter: a} }
 
 // Run runs the runner, and yields its events. Of e, the ID is the message's id: a message that
@@ -79,7 +80,7 @@ func (a *Adapter) Run(
 	})
 }
 
-// Resume goes on with a run after an interrupt, as ResumeWithParams of the runner does. Give it the
+// Resume goes on with a run after an interrupt, like ResumeWithParams of the runner. Give it the
 // event that [Adapter.Run] had.
 func (a *Adapter) Resume(
 	ctx context.Context, r *adk.Runner, e loop.Event, checkpoint string, params *adk.ResumeParams,
@@ -90,7 +91,7 @@ func (a *Adapter) Resume(
 	})
 }
 
-// ID returns the id of the answer that a message is, or "" if it is none that heed knows. Of a
+// ID returns the id of the answer that a message is, or "" if heed has no answer of that id. Of a
 // stream, the last piece has it. So does the whole message that schema.ConcatMessages makes of the
 // pieces.
 func ID(m *schema.Message) string {

@@ -136,7 +136,7 @@ func person(input []*schema.Message) int {
 	return -1
 }
 
-// brief returns a request that says what the plan says. The agent's state keeps the messages.
+// brief returns a request with the plan added. The agent's state keeps the messages.
 func (t *run) brief(input []*schema.Message) []*schema.Message {
 	input = slices.Clone(input)
 	for i, m := range slices.Backward(input) {

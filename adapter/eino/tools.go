@@ -13,12 +13,13 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// refusal says why a call of a tool is not made, or "".
+// refusal returns why a call of a tool is not made, or "".
 func (t *run) refusal(ctx context.Context, called *adk.ToolContext, input string) string {
 	return t.Refusal(ctx, called.CallID, called.Name, input)
 }
 
-// tool tells heed what a tool gave. A tool that interrupts the run to ask a person has no result.
+// tool reports a tool's result to heed. A tool that interrupts the run to ask a person has no
+// result.
 func (t *run) tool(
 	ctx context.Context, called *adk.ToolContext, input, text string, failure error,
 ) {
@@ -35,7 +36,7 @@ func (m *middleware) runFor(ctx context.Context) *run {
 	return m.adapter.newRun(loop.Event{})
 }
 
-// WrapInvokableToolCall tells heed what the tool gave.
+// WrapInvokableToolCall reports the tool's result to heed.
 func (m *middleware) WrapInvokableToolCall(
 	ctx context.Context, next adk.InvokableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.InvokableToolCallEndpoint, error) {
@@ -50,7 +51,7 @@ func (m *middleware) WrapInvokableToolCall(
 	}, nil
 }
 
-// WrapStreamableToolCall tells heed what the tool gave, when its stream has ended.
+// WrapStreamableToolCall reports the tool's result to heed when its stream has ended.
 func (m *middleware) WrapStreamableToolCall(
 	ctx context.Context, next adk.StreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.StreamableToolCallEndpoint, error) {
@@ -65,7 +66,7 @@ func (m *middleware) WrapStreamableToolCall(
 	}, nil
 }
 
-// WrapEnhancedInvokableToolCall tells heed what the tool gave.
+// WrapEnhancedInvokableToolCall reports the tool's result to heed.
 func (m *middleware) WrapEnhancedInvokableToolCall(
 	ctx context.Context, next adk.EnhancedInvokableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedInvokableToolCallEndpoint, error) {
@@ -81,7 +82,7 @@ func (m *middleware) WrapEnhancedInvokableToolCall(
 	}, nil
 }
 
-// WrapEnhancedStreamableToolCall tells heed what the tool gave, when its stream has ended.
+// WrapEnhancedStreamableToolCall reports the tool's result to heed when its stream has ended.
 func (m *middleware) WrapEnhancedStreamableToolCall(
 	ctx context.Context, next adk.EnhancedStreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedStreamableToolCallEndpoint, error) {
@@ -110,7 +111,7 @@ func resultText(r *schema.ToolResult) (text string) {
 	return text
 }
 
-// followed returns a tool's stream, of whose end heed is told.
+// followed returns a tool's stream, whose end is reported to heed.
 func followed[T any](
 	ctx context.Context, t *run, called *adk.ToolContext, input string,
 	stream *schema.StreamReader[T], err error, text func(T) string,

@@ -75,7 +75,7 @@ func (t *run) breaks() {
 	t.broken = true
 }
 
-// end tells heed that the model failed, or that a tool ended the run.
+// end reports to heed that the model failed, or that a tool ended the run.
 func (t *run) end(ctx context.Context) {
 	t.Lock()
 	defer t.Unlock()
@@ -126,8 +126,8 @@ func (t *run) learns(agent string) bool {
 	return named && t.Open()
 }
 
-// streamed returns a stream as the host reads it: without thoughts in tags. At its end, heed is
-// told the answer.
+// streamed returns a stream for the host, without thoughts in tags. At its end, the answer is
+// reported to heed.
 func (t *run) streamed(
 	ctx context.Context, pieces *schema.StreamReader[*schema.Message],
 ) *schema.StreamReader[*schema.Message] {
@@ -167,7 +167,7 @@ func (t *run) streamed(
 	}))
 }
 
-// bare reports whether a piece has nothing but its content.
+// bare reports whether a piece has only its content.
 func bare(m *schema.Message) bool {
 	return len(m.ToolCalls) == 0 && m.ReasoningContent == "" && m.ResponseMeta == nil &&
 		len(m.Extra) == 0 && len(m.AssistantGenMultiContent) == 0

@@ -11,12 +11,12 @@ import (
 )
 
 // Evaluator returns a function for genkit.DefineEvaluator, whose scores become outcomes of answers:
-// see [loop.Agent.Outcome]. An example's TestCaseId is the id of the answer. Examples that are no
-// answers of heed's are evaluated, too, and change nothing. name says who evaluates. A later
+// see [loop.Agent.Outcome]. An example's TestCaseId is the id of the answer. Examples that are not
+// answers of heed's are evaluated, too, but have no effect on heed. name is the evaluator. A later
 // evaluation of an answer by one name replaces the earlier one.
 //
-// reward says how good a score is, in [-1, 1], and false if it says nothing. nil means [Reward]. Of
-// several scores, the mean counts.
+// reward returns how good a score is, in [-1, 1], or false if the score does not count. nil means
+// [Reward]. Of several scores, the mean counts.
 func (a *Adapter) Evaluator(name string, evaluate ai.EvaluatorFunc,
 	reward func(ai.Score) (float64, bool)) ai.EvaluatorFunc {
 	if reward == nil {
@@ -47,9 +47,9 @@ func (a *Adapter) Evaluator(name string, evaluate ai.EvaluatorFunc,
 	}
 }
 
-// Reward says how good a score is: a number from 0 to 1 goes from -1 to 1, and true or PASS is 1,
-// false or FAIL -1. A score with an error says nothing, nor does a number beyond that or another
-// value.
+// Reward returns how good a score is: a number from 0 to 1 goes from -1 to 1, and true or PASS is
+// 1, false or FAIL -1. A score with an error does not count, nor does a number outside of [0, 1] or
+// another value.
 func Reward(s ai.Score) (reward float64, ok bool) {
 	if s.Error != "" {
 		return 0, false

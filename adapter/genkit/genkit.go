@@ -4,9 +4,9 @@
 //	response, err := sdk.Generate(ctx, g, ai.WithPrompt(text), ai.WithUse(heeding.For(loop.Event{ID: "m1", Session: "s1", Person: "ann"})))
 //	err = agent.React(ctx, genkit.ID(response), loop.Reaction{Person: "ann", Value: 1})
 //
-// The middleware has a call of Generate answered by a heuristic that is trusted, or else tells the
-// model what was learned, and tells heed what the model said and what the tools gave.
-// [Adapter.Evaluator] makes outcomes of an evaluator's scores.
+// If a trusted heuristic applies, the middleware answers a call of Generate with it. Otherwise it
+// adds what was learned to the model's request. It reports the model's answer and the results of
+// tools to heed. [Adapter.Evaluator] makes outcomes of an evaluator's scores.
 package genkit
 
 import (
@@ -31,7 +31,8 @@ type Config struct {
 	// Models are the models that arms name.
 	Models map[string]ai.Model
 	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each
-	// turn, also in one without words, or one that goes on after a pause. The model is told the rule.
+	// turn, also in one without words, or one that goes on after a pause. The model receives the rule
+	// instead of a result.
 	Enforce bool
 	// Now is the clock, for the time that a model takes. nil means time.Now.
 	Now func() time.Time
@@ -65,8 +66,8 @@ func (a *Adapter) For(e loop.Event) ai.Middleware {
 	})
 }
 
-// ID returns the id of the answer that a response is, or "" if it is none that heed knows. The id
-// is in the message's Metadata.
+// ID returns the id of the answer that a response is, or "" if heed has no answer of that id. The
+// id is in the message's Metadata.
 func ID(r *ai.ModelResponse) string {
 	if r == nil || r.Message == nil {
 		return ""
@@ -110,8 +111,9 @@ func withText(m *ai.Message, text string) *ai.Message {
 }
 
 // LLM returns a model of Genkit's as one of heed's, for Config.Model and Config.Models of package
-// loop. configure makes the configuration of the model's provider, such as one with the request's
-// MaxTokens. nil makes none. The result is as safe for concurrent use as m.
+// loop. configure makes the configuration of the model's provider, for example one with the
+// request's MaxTokens. nil leaves the configuration out. The result is as safe for concurrent use
+// as m.
 func LLM(m ai.Model, configure func(decision.LLMRequest) any) decision.LLM {
 	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 		error) {

@@ -83,8 +83,8 @@ func (t *call) ready(ctx context.Context, p *ai.GenerateParams) (*ai.ModelRespon
 		nil
 }
 
-// answered tells heed the answer. A response that asks for tools, or that waits for a person, is
-// none.
+// answered reports the answer to heed. A response that asks for tools, or that waits for a person,
+// is not an answer.
 func (t *call) answered(ctx context.Context, r *ai.ModelResponse) (*ai.ModelResponse, error) {
 	if t.Lost != nil {
 		return nil, t.Lost
@@ -161,7 +161,7 @@ func (t *call) model(
 	return &changed, nil
 }
 
-// brief returns a request that says what the plan says.
+// brief returns a request with the plan added.
 func (t *call) brief(r *ai.ModelRequest) *ai.ModelRequest {
 	changed := *r
 	changed.Messages = slices.Clone(r.Messages)

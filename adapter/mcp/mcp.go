@@ -6,8 +6,8 @@
 //	err = server.Run(ctx, &sdk.StdioTransport{})
 //
 // The tools prepare and answered are around each answer of the client's model. The tools outcome,
-// react, undo and correct take what became of an answer, tool_result what a tool gave. The tool
-// explain says why an answer was given. All of them speak of an answer by its id.
+// react, undo and correct report how an answer turned out, and tool_result reports a tool's result.
+// The tool explain returns why an answer was given. All of them name an answer by its id.
 //
 // The tool propose proposes a rule. The tool review asks the person for a decision about a
 // proposal, in a form that the client shows (elicitation). The model that calls review sees the
@@ -16,7 +16,7 @@
 // The resources heed://rules, heed://proposals, heed://warnings and heed://learned are JSON. All
 // texts in results and resources are strings in JSON, and so they stay data.
 //
-// Protocol versions from 2024-11-05 to 2026-07-28 are served, as far as the SDK has them.
+// Protocol versions from 2024-11-05 to 2026-07-28 are served, if the SDK supports them.
 package mcp
 
 import (
@@ -37,15 +37,15 @@ type Config struct {
 	// Agent is what the server speaks for. It must be set.
 	Agent *loop.Agent
 	// Person is who speaks through sessions without a bearer token, such as those over stdio. ""
-	// means that the person is unknown. Then correcting, proposing and reviewing are refused. The
-	// bearer token of a session over HTTP says who speaks there: see [Handler].
+	// means that the person is unknown. Then correcting, proposing and reviewing are refused. In a
+	// session over HTTP, the bearer token identifies the person: see [Handler].
 	Person string
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 }
 
-// Instructions tell the client's model how to use the tools. The server of [New] gives them to each
-// client.
+// Instructions explain to the client's model how to use the tools. The server of [New] gives them
+// to each client.
 const Instructions = `heed learns from what becomes of your answers. For each message of the user:
 1. Call prepare with the user's own words. If ready is true, give the user the text as it is, and go on with 4.
 2. Otherwise follow system, and answer prompt in place of the user's message.
@@ -81,8 +81,8 @@ func New(cfg Config) (*sdk.Server, error) {
 }
 
 // Add adds heed's tools and resources to a server that has others. They replace tools and resources
-// of their names. Give [Instructions] to the server's clients. A fault of the configuration is a
-// [*heed.ConfigError], and adds nothing.
+// of their names. Give [Instructions] to the server's clients. If the configuration is invalid, Add
+// returns a [*heed.ConfigError] and adds no tool.
 func Add(to *sdk.Server, cfg Config) error {
 	if cfg.Agent == nil {
 		return &heed.ConfigError{Field: "Agent", Reason: "must be set"}

@@ -144,7 +144,7 @@ func hasForms(session *sdk.ServerSession) bool {
 	return can.Form != nil || can.URL == nil
 }
 
-// describe says what the person is to decide about. All texts of others are in quotes.
+// describe describes to the person what to decide about. All texts of others are in quotes.
 func describe(r *view.Report, why string) string {
 	p, quoted := r.Proposal, func(text string) string { return prompt.Quote(text, mostRunes) }
 	whole := func(text string) string { return prompt.Quote(text, 1100) }
@@ -260,7 +260,7 @@ func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked,
 func (s *server) sealed(about asked) string {
 	body, err := json.Marshal(about)
 	if err != nil {
-		return "" // it never fails for these fields, and nothing opens an empty state
+		return "" // it never fails for these fields, and no key opens an empty state
 	}
 	return base64.RawURLEncoding.EncodeToString(append(s.sign(body), body...))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/heedhq/heed/internal/view"
 )
 
-// addTools adds the operations of the HTTP API that models have, too. A model leaves out what it
-// must not say: for whom it speaks, and how much that counts.
+// addTools adds the operations of the HTTP API that models have, too. A model must not set the
+// person it acts for, nor how much a statement counts.
 func (s *server) addTools(to *sdk.Server) {
 	for _, o := range view.Operations() {
 		if o.Tool == "" {
@@ -60,7 +60,7 @@ func (s *server) call(
 	return json.Marshal(out)
 }
 
-// annotated returns a tool that adds to what heed knows, and asks heed alone.
+// annotated returns a tool that adds to heed's records, and reads from heed alone.
 func annotated(name, title, description string) *sdk.Tool {
 	no := false
 	return &sdk.Tool{Name: name, Description: description, Annotations: &sdk.ToolAnnotations{
@@ -68,7 +68,7 @@ func annotated(name, title, description string) *sdk.Tool {
 	}}
 }
 
-// rules returns the agent's rules, or an error if it has none.
+// rules returns the agent's rules, or an error if the agent has no rules.
 func (s *server) rules() (*feedback.Rules, error) {
 	if s.agent.Feedback() == nil {
 		return nil, view.Lacks("rules")

@@ -57,8 +57,8 @@ func Handler(server *sdk.Server, who func(token string) (person string, ok bool)
 // A speaker is who calls a tool.
 type speaker struct {
 	person  string // "" if the person is unknown
-	session string // of the transport; "" if it has none
-	token   bool   // a token says who it is, so others may speak to this server as well
+	session string // of the transport; "" without one
+	token   bool   // a token identifies the person, so others may use this server as well
 }
 
 func (s *server) speaker(session *sdk.ServerSession, extra *sdk.RequestExtra) speaker {

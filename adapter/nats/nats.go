@@ -29,7 +29,7 @@ var (
 	_ stream.Sink   = (*Sink)(nil)
 )
 
-// The headers of a message. An id is escaped as in a URL, as a header can't hold each text.
+// The headers of a message. An id is escaped like in a URL, because a header can't hold each text.
 const (
 	headerID = "Heed-Id"
 	headerAt = "Heed-At" // RFC 3339
@@ -108,7 +108,7 @@ func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 	consumer, err := cfg.JetStream.CreateOrUpdateConsumer(ctx, cfg.Stream, jetstream.ConsumerConfig{
 		Durable: cfg.Consumer, FilterSubject: cfg.Subject, AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait:    cmp.Or(cfg.Lease, time.Minute),
-		MaxDeliver: -1, MaxAckPending: -1, // what is rejected with a long delay stops nothing
+		MaxDeliver: -1, MaxAckPending: -1, // an event with a long delay does not stop others
 	})
 	if err != nil {
 		return nil, fmt.Errorf("nats: consumer %q of stream %q: %w", cfg.Consumer, cfg.Stream, err)
@@ -121,7 +121,7 @@ const pause = 200 * time.Millisecond
 
 // Receive implements [stream.Source]. While the server is away it waits for it. It returns an error
 // when the connection is closed, or the stream or its consumer was deleted. It never returns
-// [stream.ErrClosed], as others may publish at any time.
+// [stream.ErrClosed], because others may publish at any time.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 	return broker.Poll(ctx, pause, s.fetch, s.gone)
 }
@@ -138,7 +138,7 @@ func (s *Source) gone(ctx context.Context, _ error) error {
 	return nil
 }
 
-// fetch returns a message, or nil where none comes for a while.
+// fetch returns a message, or nil if no message comes for a while.
 func (s *Source) fetch(ctx context.Context) (stream.Delivery, error) {
 	// Without a deadline, which nats.go would turn into its own error.
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -155,7 +155,8 @@ func (s *Source) fetch(ctx context.Context) (stream.Delivery, error) {
 	return nil, batch.Error()
 }
 
-// eventOf returns the event in a message. A header of another's that can't be read counts as none.
+// eventOf returns the event in a message. A header of another publisher that can't be read counts
+// as missing.
 func eventOf(m jetstream.Msg) stream.Event {
 	e := stream.Event{Topic: m.Subject(), Payload: m.Data()}
 	meta, metaErr := m.Metadata()

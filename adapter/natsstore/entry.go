@@ -26,7 +26,7 @@ type entry struct {
 	Format  int      `json:"v"`
 	Session string   `json:"by"`           // of the handle
 	Number  uint64   `json:"n"`            // rises with each entry of the handle
-	Actions []action `json:"do,omitempty"` // none: to know where the log ends
+	Actions []action `json:"do,omitempty"` // empty: to find where the log ends
 	Move    *kept    `json:"move,omitempty"`
 	// Move ends the log: it goes on in the next generation, under this configuration.
 }
@@ -51,7 +51,7 @@ type batch struct {
 
 type record struct {
 	store.Record
-	Body json.RawMessage `json:",omitempty"` // none: the record is removed
+	Body json.RawMessage `json:",omitempty"` // empty: the record is removed
 }
 
 func encode(batches []store.Batch) ([]batch, error) {
@@ -104,14 +104,14 @@ func (k kept) equal(o kept) bool {
 	return sameLimits && reflect.DeepEqual(k, o)
 }
 
-// A session is what the log knows of a handle.
+// A session is the log's state of a handle.
 type session struct {
 	Number uint64 // of its last entry
 	Idle   int    `json:",omitempty"` // the generations since then
 }
 
-// mostIdle is for how many generations a handle is known that is silent. An entry that is on its
-// way reaches the generation for which it was meant, or none.
+// mostIdle is for how many generations a silent handle is kept. An entry that is on its way reaches
+// the generation for which it was meant, or it is lost.
 const mostIdle = 16
 
 // A state is what a handle has applied of the log.

@@ -19,11 +19,11 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// A place says which stream has the log. It is the one message of a stream that is changed only by
-// who has read it, so two handles can't both go on.
+// A place names the stream that has the log. It is the one message of a stream that is changed only
+// by who has read it, so two handles can't both go on.
 type place struct {
 	Generation uint64
-	ID         string // random, as no name of a stream is used twice
+	ID         string // random, because no name of a stream is used twice
 	revision   uint64 // of the message
 }
 
@@ -31,7 +31,7 @@ func (s *Store) stream(of place) string {
 	return fmt.Sprintf("%s_%d_%s", s.cfg.Name, of.Generation, of.ID)
 }
 
-// subject returns the subject of a stream of the store. "*" stands for all.
+// subject returns the subject of a stream of the store. "*" matches all.
 func (s *Store) subject(stream string) string { return "heed." + s.cfg.Name + "." + stream }
 
 func (s *Store) placeStream() string { return s.cfg.Name + "_place" }
@@ -75,7 +75,8 @@ func (s *Store) place(ctx context.Context) (at place, err error) {
 	return at, err
 }
 
-// find has the handle know the log: as it begins, and in the next generation if it has ended.
+// find finds the log for the handle: when it begins, and in the next generation if the log has
+// ended.
 func (s *Store) find(ctx context.Context) error {
 	if s.state != nil && s.state.moved == nil && !s.lost {
 		return nil
@@ -259,8 +260,8 @@ func (s *Store) partSize() int {
 
 const headerMore = "Heed-More" // of a message that does not end its text
 
-// publish appends a text to a stream: as one message, or as several of which all are stored or
-// none. It returns the sequence of the last one, and whether it may be stored if there is an error.
+// publish appends a text to a stream: as one message, or as several that are stored all or not at
+// all. It returns the sequence of the last one, and whether it may be stored if there is an error.
 func (s *Store) publish(ctx context.Context, stream string, text []byte) (uint64, bool, error) {
 	parts := slices.Collect(slices.Chunk(text, s.partSize()))
 	if len(parts) > maxParts {
@@ -363,8 +364,8 @@ type message struct {
 	sequence uint64
 }
 
-// fetch reads the next messages of a stream, from any server that has it. There may be none, if the
-// server is behind.
+// fetch reads the next messages of a stream, from any server that has it. If the server is behind,
+// there may be no messages.
 func (s *Store) fetch(ctx context.Context, stream string, from uint64) (all []message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()

@@ -47,8 +47,8 @@ type Config struct {
 	// Timeout is how long a call waits for the servers before it fails. 0 means 20 s: to replace a
 	// server that was lost takes them up to 10 s. A context with an earlier deadline wins.
 	Timeout time.Duration
-	// Kept sets what the store keeps, and for how long, as for a store in memory. It is the same for
-	// all handles: if it differs from what the store was opened with before, it replaces that.
+	// Kept sets what the store keeps, and for how long, like for a store in memory. It is the same
+	// for all handles: if it differs from what the store was opened with before, it replaces that.
 	Kept memstore.Config
 }
 
@@ -63,7 +63,7 @@ type Store struct {
 	session string // of this handle in the log
 	clock   func() time.Time
 	tick    func() time.Time // real time, for how old the state is
-	at      atomic.Int64     // the moment of the entry that is applied, in microseconds; 0: none
+	at      atomic.Int64     // the moment of the applied entry, in microseconds, or 0
 	fresh   atomic.Int64     // when the newest entry that was applied was asked for, in real time
 
 	queue   sync.Mutex
@@ -84,7 +84,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens a store, and creates it if there is none. It returns all faults of the configuration,
+// Open opens a store, and creates it if it is missing. It returns all faults of the configuration,
 // each a [*heed.ConfigError], or [heed.ErrUnavailable] if the servers can't be reached.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, error) {
 	var faults []error
@@ -106,7 +106,7 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		long: longLog}
 	s.tick = time.Now //nolint:forbidigo // how long a call waits is real time
 	if s.clock == nil {
-		s.clock = time.Now //nolint:forbidigo // the default clock of a host that gives none
+		s.clock = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	s.cfg.Kept.Now = nil
 	if err := s.sync(ctx); err != nil {

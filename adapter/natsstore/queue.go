@@ -19,7 +19,7 @@ type call struct {
 	done   chan result
 }
 
-// A rotation says why a call may begin another generation.
+// A rotation is the reason why a call may begin another generation.
 type rotation int
 
 const (

@@ -4,7 +4,7 @@
 //	telemetry, err := otel.New(otel.Config{Meters: meters, Logs: logs})
 //	agent, err := loop.New(ctx, loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
 //
-// A [Telemetry] tells of what heed does. [Results] takes the log records called
+// A [Telemetry] reports what heed does. [Results] takes the log records called
 // "gen_ai.evaluation.result", as a processor of logs or by OTLP over HTTP.
 package otel
 
@@ -31,17 +31,17 @@ import (
 // scope names the instrumentation.
 const scope = "github.com/heedhq/heed/adapter/otel"
 
-// Config configures a [Telemetry]. The zero Config sends nothing.
+// Config configures a [Telemetry]. The zero Config sends no data.
 type Config struct {
-	Meters metric.MeterProvider // for the metrics. nil: there are none
-	Logs   log.LoggerProvider   // for the events. nil: there are none
+	Meters metric.MeterProvider // for the metrics. nil: no metrics
+	Logs   log.LoggerProvider   // for the events. nil: no events
 	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. Later
 	// values are counted under "other". 0 means
 	// 100.
 	MaxValues int
 }
 
-// Telemetry tells OpenTelemetry what heed does. It is safe for concurrent use by multiple
+// Telemetry reports to OpenTelemetry what heed does. It is safe for concurrent use by multiple
 // goroutines.
 type Telemetry struct {
 	logs  log.Logger
@@ -161,8 +161,8 @@ const (
 
 // Observe is a [heed.Observer]. It counts a notice. Of a few it also emits an event: a reward as
 // "gen_ai.evaluation.result", and changes of rules, patterns and beliefs and failures as
-// "heed.<notice>". Metrics have no ids except names of arms. The text of an error is left out, as
-// it may quote people.
+// "heed.<notice>". Metrics have no ids except names of arms. The text of an error is left out,
+// because it may quote people.
 func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	switch n := n.(type) {
 	case heed.Selected:
@@ -203,7 +203,7 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	}
 }
 
-// change tells of a change of a rule, a pattern or a belief.
+// change reports a change of a rule, a pattern or a belief.
 func (t *Telemetry) change(ctx context.Context, n heed.Notice) {
 	tell := func(severity log.Severity, name, component, subject string, at time.Time,
 		more ...attribute.KeyValue) {
@@ -291,8 +291,8 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 }
 
 // Watch makes the gauge "heed.rules.active" of the rules that are active for an agent. Whenever
-// metrics are read, it reads the rules from the store. An agent without package feedback has none.
-// Unregister ends it.
+// metrics are read, it reads the rules from the store. An agent without package feedback has no
+// rules. Unregister ends it.
 func (t *Telemetry) Watch(agent *loop.Agent) (metric.Registration, error) {
 	active, err := t.meter.Int64ObservableGauge("heed.rules.active", metric.WithUnit("{rule}"),
 		metric.WithDescription("Rules that are active for the agent."))

@@ -64,7 +64,7 @@ func (r *Results) Handler(token string) (http.Handler, error) {
 	}), nil
 }
 
-// errTooLong says that a body is too long.
+// errTooLong reports that a body is too long.
 var errTooLong = fmt.Errorf("the body has more than %d bytes", maxBody)
 
 func (r *Results) serve(w http.ResponseWriter, q *http.Request, form string) {
@@ -161,8 +161,8 @@ func attributeOf(field string) string {
 	return field
 }
 
-// read reads a record. asJSON says that it came as JSON, in which ids are hexadecimal and not
-// base64, as package protojson reads them.
+// read reads a record. asJSON reports that it came as JSON, in which ids are hexadecimal, whereas
+// package protojson reads base64.
 func read(record *logspb.LogRecord, scope string, asJSON bool) *reading {
 	of := &reading{name: record.GetEventName(), scope: scope,
 		trace: hex.EncodeToString(record.GetTraceId())}

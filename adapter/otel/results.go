@@ -19,22 +19,22 @@ const resultName = "gen_ai.evaluation.result"
 
 // ResultsConfig configures [Results].
 type ResultsConfig struct {
-	// must be set. Its Meanings say which evaluations count, by "gen_ai.evaluation.name"
+	// must be set. Its Meanings select which evaluations count, by "gen_ai.evaluation.name"
 	Taker *scores.Taker
-	// Answer returns the id of the answer that a result is about, or "" for none, by the attributes
-	// of the record that are strings. nil means the attribute "heed.answer.id"; without one,
+	// Answer returns the id of the answer that a result is about, or "", by the attributes of the
+	// record that are strings. nil means the attribute "heed.answer.id"; without one,
 	// "gen_ai.response.id" or else the id of the trace, whichever is the id of an answer.
 	Answer func(attributes map[string]string) string
-	// Observer is told of a result that the processor could not take, in a [heed.Failed]. A panic of
-	// it is dropped. nil: dropped results are not reported.
+	// Observer receives a [heed.Failed] for a result that the processor could not take. A panic of it
+	// is dropped. nil: dropped results are not reported.
 	Observer heed.Observer
-	// Now is the clock, for what the Observer is told. nil means time.Now.
+	// Now is the clock, for the times that the Observer receives. nil means time.Now.
 	Now func() time.Time
 }
 
 // Results takes results of evaluations: log records with the event name "gen_ai.evaluation.result".
 // The latest result of each name of an answer counts, once: see [scores.Taker]. A result with an
-// "error.type" is none, and is ignored, and so are the events of a [Telemetry].
+// "error.type" is ignored, and so are the events of a [Telemetry].
 //
 // It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the
 // results, and ends when there are no more. Results that are to come by OTLP go to
@@ -48,7 +48,7 @@ type Results struct {
 
 	mu      sync.Mutex
 	waiting []result
-	idle    chan struct{} // closed when nothing is left to take; nil: nothing is
+	idle    chan struct{} // closed when all results are taken; nil without results
 	closed  bool
 }
 
@@ -80,7 +80,7 @@ type result struct {
 	grade   scores.Grade
 }
 
-// A reading is what a log record says, in whatever form it came.
+// A reading is the content of a log record, in whatever form it came.
 type reading struct {
 	name, scope, trace string
 	at                 time.Time
@@ -101,7 +101,7 @@ func (r *reading) read(key, text string, number *float64) {
 	}
 }
 
-// result returns the result of an evaluation, or false if the record has none.
+// result returns the result of an evaluation, or false if the record contains no result.
 func (r *Results) result(of *reading) (result, bool) {
 	name := of.texts["gen_ai.evaluation.name"]
 	if of.name != resultName || of.scope == scope || of.texts["error.type"] != "" || name == "" {
@@ -140,7 +140,7 @@ func (r *Results) Enabled(_ context.Context, p sdklog.EnabledParameters) bool {
 	return (p.EventName == "" || p.EventName == resultName) && p.InstrumentationScope.Name != scope
 }
 
-// errFull says that results come faster than they are taken.
+// errFull reports that results come faster than they are taken.
 var errFull = fmt.Errorf("heed: %d results of evaluations wait already, so this one is lost",
 	mostWaiting)
 
@@ -167,7 +167,7 @@ func (r *Results) OnEmit(_ context.Context, record *sdklog.Record) error {
 		case attribute.INT64:
 			value := float64(a.Value.AsInt64())
 			of.read(string(a.Key), "", &value)
-		default: // nothing that a result has
+		default: // a result does not have it
 		}
 		return true
 	})
@@ -191,7 +191,7 @@ func (r *Results) OnEmit(_ context.Context, record *sdklog.Record) error {
 	return nil
 }
 
-// work takes what waits, until there is nothing left.
+// work takes what waits, until no result is left.
 func (r *Results) work(idle chan struct{}) {
 	defer close(idle)
 	for {
@@ -210,7 +210,7 @@ func (r *Results) work(idle chan struct{}) {
 	}
 }
 
-// tell tells the observer of a failure. The observer's panic ends here, and not the process.
+// tell reports a failure to the observer. The observer's panic ends here, and not the process.
 func (r *Results) tell(err error) {
 	defer func() { _ = recover() }()
 	r.cfg.Observer(r.ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation",

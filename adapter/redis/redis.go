@@ -4,7 +4,7 @@
 //	sink, err := redis.NewSink(client)
 //
 // How much survives a crash of the server is up to its configuration: with appendonly and
-// appendfsync always, nothing is lost.
+// appendfsync always, no event is lost.
 package redis
 
 import (
@@ -174,8 +174,8 @@ const (
 )
 
 // Receive implements [stream.Source]. While the server is away it waits for it. It returns an error
-// when the client is closed, and when Redis refuses. It never returns [stream.ErrClosed], as others
-// may publish at any time.
+// when the client is closed, and when Redis refuses. It never returns [stream.ErrClosed], because
+// others may publish at any time.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 	return broker.Poll(ctx, pause, s.next, s.gone)
 }
@@ -203,7 +203,7 @@ func passes(err error) bool {
 	})
 }
 
-// next returns an entry whose lease has ended, or else a new one, or nil where there is none for a
+// next returns an entry whose lease has ended, or else a new one, or nil if no entry comes for a
 // while.
 func (s *Source) next(ctx context.Context) (stream.Delivery, error) {
 	if m, err := s.claim(ctx); m != nil || err != nil {
@@ -244,8 +244,8 @@ func (s *Source) claim(ctx context.Context) (*goredis.XMessage, error) {
 	return &found[0], nil
 }
 
-// eventOf returns the event in an entry. A field of another's that can't be read counts as none:
-// the time is then the entry's time.
+// eventOf returns the event in an entry. A field of another publisher that can't be read counts as
+// missing: the time is then the entry's time.
 func (s *Source) eventOf(m *goredis.XMessage) stream.Event {
 	text := func(field string) string {
 		value, _ := m.Values[field].(string)

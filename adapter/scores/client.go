@@ -28,7 +28,7 @@ type Anchor struct {
 	Metadata map[string]any // of the score. It must not be changed
 }
 
-// Polled says what a poll has brought.
+// Polled reports what a poll has brought.
 type Polled struct {
 	Learned, Repeated, Unknown, Ignored int
 	// Faults are of scores that could not be taken, each a [*heed.InputError] that names the field as
@@ -63,8 +63,8 @@ type ServiceConfig struct {
 	// Key is the secret key of Langfuse, or the API key of LangSmith. It must be set.
 	Key       string
 	PublicKey string // of a project in Langfuse, which needs it
-	// Answer returns the id of the answer that a score is about, or "" for none. nil means that the
-	// trace, or the root run, has the id of the answer.
+	// Answer returns the id of the answer that a score is about, or "". nil means that the trace, or
+	// the root run, has the id of the answer.
 	Answer func(Anchor) string
 	// Trace is the reverse of Answer, for Send. nil means the id of the answer.
 	Trace func(answer string) string
@@ -232,7 +232,7 @@ func (s *service) read(ctx context.Context, latest time.Time) error {
 // swept returns what a sweep returns of a poll.
 func swept(p Polled, err error) error { return errors.Join(append([]error{err}, p.Faults...)...) }
 
-// sent is what became of an answer, as a score to send.
+// sent is the score to send for an answer.
 func sent(a *loop.Account) (worth float64, comment string) {
 	return math.Round(a.Worth*1e6) / 1e6, "heed: " + cmp.Or(a.Channel, "several")
 }

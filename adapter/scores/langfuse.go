@@ -99,7 +99,7 @@ func (s *langfuseScore) grade(answer string) (Grade, error) {
 		} else {
 			r.Label = text
 		}
-	case "TEXT": // nothing that could count
+	case "TEXT": // a text is not a number
 	default:
 		return r, &heed.InputError{Field: "dataType",
 			Reason: fmt.Sprintf("%q is not known", s.DataType)}
@@ -108,8 +108,8 @@ func (s *langfuseScore) grade(answer string) (Grade, error) {
 }
 
 // Poll reads the scores that are new since the last poll of any process, and takes them. If it
-// fails, nothing is missed: the next poll reads the same again. A score that is changed after the
-// Overlap is not seen.
+// fails, no score is missed, because the next poll reads the same again. A score that is changed
+// after the Overlap is not seen.
 func (l *Langfuse) Poll(ctx context.Context) (p Polled, err error) {
 	from, err := l.from(ctx)
 	if err != nil {
@@ -169,7 +169,8 @@ func (l *Langfuse) take(ctx context.Context, p *Polled, i int, raw json.RawMessa
 func (l *Langfuse) Sweep(ctx context.Context, _ time.Time) error { return swept(l.Poll(ctx)) }
 
 // Send sends what became of an answer as a score of its trace, between -1 and 1. A later Send of
-// the same answer replaces the score. If nothing is known of the answer, nothing is sent.
+// the same answer replaces the score. If heed has no statement about the answer, Send does not send
+// a score.
 func (l *Langfuse) Send(ctx context.Context, a loop.Account) error {
 	if !a.Known {
 		return nil

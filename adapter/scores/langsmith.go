@@ -119,8 +119,8 @@ func badJSON(err error) error {
 }
 
 // Poll reads the feedback that is new since the last poll of any process, and takes it. If it
-// fails, nothing is missed: the next poll reads the same again. A feedback that is changed after
-// the Overlap is not seen, unless a webhook tells of it: see [LangSmith.Handler].
+// fails, no feedback is missed, because the next poll reads the same again. A feedback that is
+// changed after the Overlap is not seen, unless a webhook reports it: see [LangSmith.Handler].
 func (l *LangSmith) Poll(ctx context.Context) (p Polled, err error) {
 	from, err := l.from(ctx)
 	if err != nil {
@@ -268,7 +268,8 @@ func hooked(body []byte) (runs []string, err error) {
 }
 
 // Send sends what became of an answer as a feedback to its run, between -1 and 1. A later Send of
-// the same answer replaces the feedback. If nothing is known of the answer, nothing is sent.
+// the same answer replaces the feedback. If heed has no statement about the answer, Send does not
+// send a feedback.
 func (l *LangSmith) Send(ctx context.Context, a loop.Account) error {
 	if !a.Known {
 		return nil

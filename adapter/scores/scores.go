@@ -34,22 +34,22 @@ import (
 type Grade struct {
 	// of the grade, in its service. A later grade of the same ID takes its place. "" means Name
 	ID     string
-	Answer string // the id of the answer; "" for something that heed knows nothing of
+	Answer string // the id of the answer; "" for something other than an answer of heed's
 	Name   string // what was rated, such as "helpful": see [Config].Meanings
 	Value  *float64
 	Label  string // such as "pass", where the range has Labels
-	// Correction says in words what the answer should have been, and Comment why. Reviewer is who
-	// says so.
+	// Correction is the text that the answer should have been, and Comment why. Reviewer is the
+	// author of both.
 	Correction, Comment, Reviewer string
 	// when it was made, or changed last. The zero time means now
 	At time.Time
 }
 
-// A Meaning says what the values of a score are worth. The zero Meaning belongs to a score from 0
-// to 1 whose best value is 1.
+// A Meaning maps the values of a score to what they are worth. The zero Meaning belongs to a score
+// from 0 to 1 whose best value is 1.
 type Meaning struct {
 	// Worst and Best are the values that are worth -1 and 1. Those between are worth what lies
-	// between. Worst may be the greater one, as of a score for toxicity. Both 0 mean 0 and 1.
+	// between. Worst may be the greater one, for example for toxicity. Both 0 mean 0 and 1.
 	Worst, Best float64
 	// Labels are what labels are worth, in [-1, 1].
 	Labels map[string]float64
@@ -61,23 +61,23 @@ type Meaning struct {
 // Config configures a [Taker].
 type Config struct {
 	Agent *loop.Agent // must be set
-	// Meanings are the scores that count, by name. Others are ignored, because heed cannot know which
-	// of their values are good. With no Meanings, only corrections are taken.
+	// Meanings are the scores that count, by name. Others are ignored, because heed cannot decide
+	// which of their values are good. With no Meanings, only corrections are taken.
 	Meanings map[string]Meaning
-	// Source is who says how an answer turned out: see [loop.Outcome]. "" means "scores". Takers of
-	// one source and store share what they know.
+	// Source is who states how an answer turned out: see [loop.Outcome]. "" means "scores". Takers of
+	// one source and store share their records.
 	Source string
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 }
 
-// Taken says what became of a grade.
+// Taken is what became of a grade.
 type Taken int
 
 // These are the fates of a grade.
 const (
 	Ignored  Taken = iota // its name is not in Meanings, and it has no correction
-	Unknown               // no answer has its id, or none any more
+	Unknown               // no answer has its id, or the answer is no longer kept
 	Repeated              // it counted before
 	Learned               // it counts
 )
@@ -110,7 +110,7 @@ const (
 	// maxGrades is how many grades of an answer count. The oldest goes first.
 	maxGrades  = 100
 	maxSummary = 500   // characters of a reviewer's sentence
-	maxComment = 2_000 // characters of what else was said
+	maxComment = 2_000 // characters of the comment
 )
 
 var ratedAnswers = store.View[rated]{
@@ -157,8 +157,8 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 }
 
 // Take takes a grade. The grades of an answer are one [loop.Outcome]: the mean of what they are
-// worth, by their weights. A grade that was taken before, of the same ID and of no later time,
-// changes nothing. A correction becomes a [loop.Correction], and its first wording counts. An agent
+// worth, by their weights. A grade that was taken before, of the same ID and of no later time, has
+// no effect. A correction becomes a [loop.Correction], and its first wording counts. An agent
 // without package feedback takes no corrections.
 //
 // Bad input is a [*heed.InputError] that names the field. If the store's history no longer has the
@@ -301,8 +301,8 @@ func (r *rated) mean() float64 {
 	return min(max(sum/weights, -1), 1)
 }
 
-// correct tells the agent a correction. The comment, if there is one, is the reviewer's sentence,
-// and then the corrected text stands next to it.
+// correct reports a correction to the agent. The comment, if there is one, is the reviewer's
+// sentence, and then the corrected text is added to it.
 func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	c := loop.Correction{
 		ID:       "scores:" + store.IDOf(t.cfg.Source, r.Answer, cmp.Or(r.ID, r.Name)),
@@ -328,8 +328,8 @@ func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	return Learned, nil
 }
 
-// ofGrade returns an error about a correction as one about the field of the grade. summed says that
-// the sentence is the comment.
+// ofGrade returns an error about a correction as one about the field of the grade. summed reports
+// that the sentence is the comment.
 func ofGrade(err error, summed bool) error {
 	var input *heed.InputError
 	if !errors.As(err, &input) {

@@ -111,8 +111,8 @@ type delivery struct {
 	settled bool
 }
 
-// Event returns the event. Its time is zero if the metadata has none, as in messages of other
-// publishers.
+// Event returns the event. Its time is zero if the metadata contains no time, for example in
+// messages of other publishers.
 func (d *delivery) Event() stream.Event {
 	return stream.Event{
 		ID: d.message.UUID, Topic: d.topic, Payload: slices.Clone(d.message.Payload),
@@ -120,7 +120,7 @@ func (d *delivery) Event() stream.Event {
 	}
 }
 
-// errRejected says that an event was given back before.
+// errRejected reports that an event was given back before.
 var errRejected = errors.New("watermill: the event has been rejected")
 
 func (d *delivery) Ack(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package answers says how answers are kept as records: under which id, how long, and by which keys
-// they are found; and in which cells package strategy keeps the evidence that they are.
+// Package answers defines how answers are kept as records: under which id, how long, and by which
+// keys they are found; and in which cells package strategy keeps the evidence that they are.
 package answers
 
 import (
@@ -54,7 +54,7 @@ func waiting(a *answer.Answer, until time.Time) string {
 // still to be counted, and those that a late message can still change. The records are ordered by
 // the answers, and an answer is found once it is as old as the least time of its class. So the
 // queries leave out those in the first half of their time, and with the usual windows all that
-// still have to wait. Due reads the store once, and returns no query that finds nothing.
+// still have to wait. Due reads the store once, and leaves out queries without a result.
 func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]store.Query, error) {
 	var all []store.Query
 	for class, least := range waits {
@@ -105,7 +105,7 @@ func Item(item string) string { return store.Key("item", item) }
 // Tenant finds the answers of a tenant.
 func Tenant(tenant string) string { return store.Key("tenant", tenant) }
 
-// Pending finds the choices of a learner that is used alone, as long as they have no outcome.
+// Pending finds the choices of a learner that is used alone, while they have no outcome.
 func Pending(learner string) string { return store.Key("pending", learner) }
 
 // OpenSession finds the open answers of a session that can be taken back, OpenTo those that were

@@ -24,7 +24,7 @@ func ResetsCell(learner, scope, item string) evidence.Cell {
 // ResetsKind returns the kind of the cells of [ResetsCell].
 func ResetsKind(learner string) string { return learner + ".resets" }
 
-// Scope writes category and context as one text from which both can be told.
+// Scope writes category and context as one text from which both can be read back.
 func Scope(category, context string) string {
 	if strings.ContainsAny(category, `/"`) || category == "" && context == "" {
 		category = strconv.Quote(category)
@@ -32,7 +32,7 @@ func Scope(category, context string) string {
 	return category + "/" + context
 }
 
-// ParseScope tells the category and the context of what [Scope] has written.
+// ParseScope returns the category and the context that [Scope] has written.
 func ParseScope(scope string) (category, context string, ok bool) {
 	quoted, err := strconv.QuotedPrefix(scope)
 	if err != nil {

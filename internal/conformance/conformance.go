@@ -1,4 +1,4 @@
-// Package conformance runs the suites that say whether an implementation keeps an interface's
+// Package conformance runs the suites that test whether an implementation keeps an interface's
 // contract.
 package conformance
 
@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// A Rule is one thing that a contract says, with the check of it. S is what is checked, or makes
-// it.
+// A Rule is one demand of a contract, with its check. S is what is checked, or makes it.
 type Rule[S any] struct {
 	Name  string
 	Check func(TB, S)
@@ -50,7 +49,7 @@ func Check[S any](rules []Rule[S], subject S) error {
 	return errors.Join(failures...)
 }
 
-// recorder is a TB outside of a test. It is safe for concurrent use, as a test's is.
+// recorder is a TB outside of a test. It is safe for concurrent use, like a test's.
 type recorder struct {
 	mu       sync.Mutex
 	failures []string

@@ -31,7 +31,7 @@ var bends = [...]float64{-16, -7, -2.5, 0, 2.5, 7, 16}
 // than 1e12 scaled down to it. AppendCuts sets its ends.
 func Of(alpha, beta float64) Curve {
 	const least, most = 1e-6, 1e12
-	// halves, as the sum may be too large for a float64
+	// halves, because the sum may be too large for a float64
 	if total := alpha/2 + beta/2; total > most/2 {
 		alpha, beta = alpha/total*(most/2), beta/total*(most/2)
 	}
@@ -87,7 +87,7 @@ func (c *Curve) AppendCuts(cuts []float64) []float64 {
 
 // descend finds where the log density has fallen by drop, on the side that step points to. It walks
 // out in growing steps until it is past that place; from there Newton's method comes back without
-// overshooting, as the function is concave.
+// overshooting, because the function is concave.
 func (c *Curve) descend(t, step, drop float64) float64 {
 	fall := func(t float64) float64 { return c.peak - c.logDensity(Logs(t)) - drop }
 	for fall(t) < 0 {

@@ -25,7 +25,7 @@ func NewLoader(from io.Reader) (*Reader, error) {
 // CellOf returns how a cell is kept that [NewLoader] has let in.
 func (r *Reader) CellOf(hash text.Hash) *Cell { return r.check.cells[hash] }
 
-// A checker knows of the rows before what others must fit to.
+// A checker keeps what later rows must fit to.
 type checker struct {
 	kinds map[string]bool
 	cells map[text.Hash]*Cell // without their texts

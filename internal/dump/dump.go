@@ -1,12 +1,13 @@
 // Package dump has the format in which a store is written to a file and read again. Every store
 // reads the files of every other.
 //
-// A dump is lines of JSON. The first says of what version the format is. Each other one is a row:
-// an object with one member, which says what the row is. Kinds come first, then cells, then what
-// belongs to cells, then ids, then records in the order of first writing. The last line has the
-// number of rows and the SHA-256 of all lines before it.
+// A dump is lines of JSON. The first has the version of the format. Each other line is a row: an
+// object with one member, whose name is the kind of the row. Kinds come first, then cells, then
+// what belongs to cells, then ids, then records in the order of first writing. The last line has
+// the number of rows and the SHA-256 of all lines before it.
 //
-// Moments are microseconds since 1970-01-01 UTC, and 0 is none. Ids and cells go by an [text.Hash].
+// Moments are microseconds since 1970-01-01 UTC, and 0 is no moment. Ids and cells are written as a
+// [text.Hash].
 package dump
 
 import (
@@ -44,7 +45,7 @@ type Row struct {
 	Record      *Record      `json:"record,omitempty"`
 }
 
-// A Cell says how a cell is kept.
+// A Cell records how a cell is kept.
 type Cell struct {
 	Hash     text.Hash        `json:"hash"`
 	Kind     string           `json:"kind"`
@@ -69,7 +70,7 @@ type Tally struct {
 	Positive      Count            `json:"positive,omitzero"`
 	Negative      Count            `json:"negative,omitzero"`
 	Neutral       Count            `json:"neutral,omitzero"`
-	// something lost had a source that the tally does not tell
+	// something lost had a source that the tally does not distinguish
 	LostSource bool `json:"lostSource,omitempty"`
 }
 
@@ -96,7 +97,7 @@ type Observation struct {
 	Recorded evidence.Instant `json:"recorded"`
 }
 
-// A Lost says that an observation of an id counts in a cell but is not in the history.
+// A Lost records that an observation of an id counts in a cell but is not in the history.
 type Lost struct {
 	ID       text.Hash        `json:"id"`
 	Cell     text.Hash        `json:"cell"`
@@ -106,7 +107,7 @@ type Lost struct {
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// An Origin tells the tallies of a cell apart. Both are empty where the cell has one.
+// An Origin distinguishes the tallies of a cell. Both are empty where the cell has one.
 type Origin struct {
 	Channel string `json:"channel,omitempty"`
 	Source  string `json:"source,omitempty"`

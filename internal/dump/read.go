@@ -38,7 +38,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 	}
 	var first firstLine
 	if err := decode(text, &first); err != nil {
-		// A newer version may have more to say.
+		// A newer version may have more members.
 		if json.Unmarshal(text, &first) != nil || first.Header.Version <= Version {
 			return nil, r.fault("is not the first line of a dump")
 		}
@@ -126,8 +126,8 @@ func (r *Reader) fault(reason string) error { return FaultAt(r.lines, errors.New
 // Line returns the number of the line of the last Next.
 func (r *Reader) Line() int { return r.lines }
 
-// Fault says that the row of the last Next can't be taken. It is a [*heed.InputError] that names
-// the line.
+// Fault returns the error that the row of the last Next can't be taken: a [*heed.InputError] that
+// names the line.
 func (r *Reader) Fault(err error) error { return FaultAt(r.lines, err) }
 
 // FaultAt is [Reader.Fault] for the row of another line.
@@ -135,7 +135,7 @@ func FaultAt(line int, err error) error {
 	return &heed.InputError{Field: fmt.Sprintf("line %d", line), Reason: err.Error()}
 }
 
-// decode reads JSON and refuses members that it does not know.
+// decode reads JSON and refuses unknown members.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -24,16 +24,16 @@ func Call(who string, f func() error) (err error) {
 }
 
 var (
-	// ErrBusy means that nothing was called, because too many calls that were given up have not
+	// ErrBusy means that no call was made, because too many calls that were given up have not
 	// returned.
 	ErrBusy = errors.New("calls that were given up have not returned")
-	// ErrWaited means that nothing was called, because no place became free before the context
-	// ended. It comes with the context's error.
+	// ErrWaited means that no call was made, because no place became free before the context ended.
+	// It comes with the context's error.
 	ErrWaited = errors.New("no call returned in time")
 )
 
 // A Gate lets a number of calls through at a time. A call that was given up keeps its place until
-// it returns. While such calls hold all places, nothing else is called. A Gate is safe for
+// it returns. While such calls hold all places, no other call is made. A Gate is safe for
 // concurrent use.
 type Gate struct {
 	places  chan struct{} // nil: no limit

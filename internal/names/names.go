@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A script has letters and marks that stand together in a word.
+// A script has letters and marks that occur together in a word.
 type script struct {
 	name   string
 	ranges [][2]rune
@@ -59,8 +59,8 @@ var scripts = []script{
 	}},
 }
 
-// swappable are marks that stand below or above the character before them, so that their order says
-// nothing: the sign for no vowel, dots, tones and vowels.
+// swappable are marks below or above the character before them, whose order has no meaning: the
+// sign for no vowel, dots, tones and vowels.
 var swappable = []rune{
 	0x93c, 0x94d, 0x9bc, 0x9cd, 0xa3c, 0xa4d, 0xabc, 0xacd, 0xb3c, 0xb4d, 0xbcd, 0xc3c, 0xc4d, 0xc56,
 	0xcbc, 0xccd, 0xd4d, 0xdca,
@@ -112,7 +112,7 @@ func fold(name string) (string, error) {
 	return strings.ReplaceAll(string(letters), "ß", "ss"), nil
 }
 
-// ordered sorts marks whose order says nothing.
+// ordered sorts marks whose order has no meaning.
 func ordered(letters []rune) []rune {
 	for i := 0; i < len(letters); {
 		end := i

@@ -23,12 +23,12 @@ type Field struct {
 	// Value points to the setting in the configuration in force, with defaults applied. JSON must
 	// keep it exactly.
 	Value any
-	// Set tells that the host has set the field. A field that is not set is stored as not set.
+	// Set reports that the host has set the field. A field that is not set is stored as not set.
 	Set bool
-	// Fixed tells that the setting changes what is stored. A host that sets another value than the
-	// stored one is refused; a host that does not set it gets the stored one, whatever the default
-	// is by now. A field that is not fixed applies when evidence is read: the host's is taken over,
-	// and the change is audited.
+	// Fixed reports that the setting changes what is stored. A host that sets another value than the
+	// stored one is refused; a host that does not set it gets the stored one, whatever the default is
+	// by now. A field that is not fixed applies when evidence is read: the host's is taken over, and
+	// the change is audited.
 	Fixed bool
 }
 
@@ -95,7 +95,8 @@ func Open(ctx context.Context, st store.Store, now time.Time, c Component) error
 	})
 }
 
-// reconcile returns the row to store and the fields that change. changes is nil if nothing does.
+// reconcile returns the row to store and the fields that change. changes is nil if no field
+// changes.
 func (c *Component) reconcile(stored row) (next row, changes map[string]string, err error) {
 	next = row{Component: c.Name, Fields: make(map[string]Value, len(c.Fields))}
 	changed := stored.Fields == nil
@@ -146,7 +147,7 @@ func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time
 	return kind.Record(next, kept.Revision), err
 }
 
-// Adopt sets each field to the value in the store, and changes nothing there. It is for a tool
+// Adopt sets each field to the value in the store, and leaves the store unchanged. It is for a tool
 // other than the application whose settings these are. A component without settings in the store is
 // [heed.ErrNotFound].
 func Adopt(ctx context.Context, st store.Store, c Component) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Position is where a record stands: by its moment, and of one moment by the number that the
-// store gave it when it was first written, from 1 on.
+// A Position is the place of a record in the order of its kind: by its moment, and of one moment by
+// the number that the store gave it when it was first written, from 1 on.
 type Position struct {
 	At  evidence.Instant
 	Seq int64

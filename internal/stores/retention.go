@@ -40,8 +40,8 @@ func Check(found *valid.Faults, historyPerCell int, historyFor, idsFor time.Dura
 	}
 }
 
-// Join returns the kind that two declarations make: the paths of both, and else the later one where
-// it says something.
+// Join returns the kind that two declarations make: the paths of both, and otherwise the fields
+// that the later one sets.
 func Join(before, after store.Kind) store.Kind {
 	if after.Limits == (store.Limits{}) {
 		after.Limits = before.Limits

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ChannelWords says how something is known, by the name of its channel. Names of the host's own
-// stay as they are.
+// ChannelWords describes how something is known, by the name of its channel. Names of the host's
+// own stay as they are.
 func ChannelWords(name string) string {
 	switch name { // the channels of package learning, which explains them
 	case "user_explicit":
@@ -29,8 +29,8 @@ func ChannelWords(name string) string {
 	return name
 }
 
-// StatementWords says how something is known and from whom: a person or an instrument by name, a
-// user who is not known, or silence. kind is an answer.SourceKind, or "" if it is not known.
+// StatementWords describes how something is known and from whom: a person or an instrument by name,
+// a user who is not known, or silence. kind is an answer.SourceKind, or "" if it is not known.
 func StatementWords(channel, kind, source string) string {
 	words := ChannelWords(channel)
 	who := cmp.Or(source, "an unknown user")

@@ -8,9 +8,9 @@ import (
 )
 
 // Fold returns a text as it looks and not as it is spelled: in small letters without accents, of
-// one width, without invisible characters, and with one letter for those that look alike,
-// such as a Cyrillic and a Latin one. Folding it again changes nothing. The result is for
-// comparisons only, and is found in time linear in the text.
+// one width, without invisible characters, and with one letter for those that look alike, such as a
+// Cyrillic and a Latin one. Folding it again has no effect. The result is for comparisons only, and
+// is found in time linear in the text.
 func Fold(written string) string {
 	var b strings.Builder
 	b.Grow(len(written))
@@ -25,7 +25,7 @@ func Fold(written string) string {
 	return b.String()
 }
 
-// folded returns what a character is folded to: 0 for nothing.
+// folded returns what a character is folded to: 0 to drop it.
 func folded(r rune) rune {
 	if r < utf8.RuneSelf {
 		return alike(unicode.ToLower(r))
@@ -60,8 +60,7 @@ func alike(r rune) rune {
 	return r
 }
 
-// Latin returns the small Latin letter that a small letter of another script looks like, and 0 if
-// there is none.
+// Latin returns the small Latin letter that a small letter of another script looks like, or 0.
 func Latin(r rune) rune { return smallAlike[r] }
 
 // The letters that look like Latin ones, and those whose capitals do.
@@ -93,7 +92,7 @@ func Width(r rune) rune {
 	return r
 }
 
-// halfWidth has the letters that the half-width ones stand for, from U+FF65 on.
+// halfWidth contains the letters that correspond to the half-width ones, from U+FF65 on.
 var halfWidth = []rune("・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309A")
 
 // styled returns the plain letter or digit of one in a circle, or of one in bold, italics, script

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A Hash is the first half of a SHA-256. Stores know the ids of observations and batches, cells and
-// records by it, and packages name records by it that must not tell a person's name. As text it is
-// base64 for URLs, without padding.
+// A Hash is the first half of a SHA-256. Stores identify observations and batches, cells and
+// records by it, and packages use it as the name of records that must not reveal a person's name.
+// As text it is base64 for URLs, without padding.
 type Hash [16]byte
 
 // HashOf returns the hash of a list of texts. Each text counts with its length, so that no two
-// lists have the same hash by being joined alike. A hash tells nothing of its texts, unless they
-// can be guessed.
+// lists have the same hash by being joined alike. A hash does not reveal its texts, unless they can
+// be guessed.
 func HashOf(texts ...string) Hash {
 	buffer := make([]byte, 0, 512) // on the stack
 	for _, text := range texts {

@@ -14,7 +14,7 @@ import (
 // letters are the characters that words are made of.
 var letters = []*unicode.RangeTable{unicode.L, unicode.N, unicode.M}
 
-// Comparable reports whether a text has a letter or a digit. Other texts have nothing to compare.
+// Comparable reports whether a text has a letter or a digit. Other texts cannot be compared.
 func Comparable(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, letters...) })
 }
@@ -26,9 +26,9 @@ func Dense(r rune) bool {
 }
 
 // Trigrams returns the letter trigrams of a text's words in lower case, sorted, each once. Each
-// word has two blanks before it and one behind, as in PostgreSQL's pg_trgm. In a script without
+// word has two blanks before it and one behind, like in PostgreSQL's pg_trgm. In a script without
 // blanks between words, single characters and pairs of them take the place of trigrams. A trigram
-// is packed into a number, as a character has 21 bits.
+// is packed into a number, because a character has 21 bits.
 func Trigrams(text string) []uint64 {
 	all := make([]uint64, 0, len(text)+8)
 	var last [2]rune // 0 before a word
@@ -90,7 +90,7 @@ func Jaccard[T cmp.Ordered](a, b []T) float64 {
 	return float64(common) / float64(all-common)
 }
 
-// Distinct returns the texts sorted, each once, in its own slice. Of none it returns nil.
+// Distinct returns the texts sorted, each once, in its own slice. Without texts it returns nil.
 func Distinct(texts []string) []string {
 	if len(texts) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func Distinct(texts []string) []string {
 // Max is how many bytes a name may have that a store keeps.
 const Max = 1024
 
-// Fault says why some store could not keep a name, and is empty where every store can.
+// Fault returns why some store could not keep a name, and is empty where every store can.
 func Fault(name string) string {
 	switch {
 	case len(name) > Max:

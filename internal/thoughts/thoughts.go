@@ -1,10 +1,10 @@
 // Package thoughts takes what a reasoning model writes to itself out of its answers.
 //
-// Thoughts stand in tags: think, thinking, thought, reasoning, reflection, scratchpad or
-// seed:think, in any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not
-// closed runs to the end of the text. A closing tag without an opening one ends thoughts that began
-// with the text, because some servers drop the opening tag. Tags in code stay: in a fenced block,
-// and in a span of backticks within a line.
+// Thoughts are in tags: think, thinking, thought, reasoning, reflection, scratchpad or seed:think,
+// in any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not closed runs to the
+// end of the text. A closing tag without an opening one ends thoughts that began with the text,
+// because some servers drop the opening tag. Tags in code stay: in a fenced block, and in a span of
+// backticks within a line.
 //
 // In the raw harmony format, messages on every channel except the final one are thoughts:
 //
@@ -33,7 +33,7 @@ var forms = [...]form{
 }
 
 const (
-	longestTag    = 16   // bytes, as "</scratchpad  >"
+	longestTag    = 16   // bytes, for example "</scratchpad  >"
 	longestSpan   = 1024 // bytes of a code span
 	longestHeader = 256  // bytes before a message in the harmony format
 )
@@ -74,7 +74,7 @@ type Reader struct {
 	open     []string // the names of the tags that are open, the outermost first
 
 	fence   string // the characters that opened the code block, or ""
-	inLine  bool   // something but blanks stands before on the line
+	inLine  bool   // the line has more than blanks before
 	harmony bool   // a message of the harmony format has begun
 }
 
@@ -91,7 +91,7 @@ func (r *Reader) Close() (text string, restart bool) { return r.read(true) }
 // Thoughts returns the thoughts so far, without blanks around them.
 func (r *Reader) Thoughts() string { return strings.TrimSpace(r.thoughts.String()) }
 
-// read reads what is held back, as far as it can be decided.
+// read reads what is held back, if it can be decided.
 func (r *Reader) read(final bool) (text string, restart bool) {
 	begin := r.said.Len()
 	for r.held != "" {
@@ -124,7 +124,7 @@ func (r *Reader) step(final bool) (n int, thought bool) {
 		return r.tag(&forms[2], final)
 	case r.fence == "" && c == '`', !r.inLine && (c == '`' || c == '~'):
 		return r.code(final), false
-	case c == ' ' || c == '\t' || c == '>' && !r.inLine: // what may stand before a fence
+	case c == ' ' || c == '\t' || c == '>' && !r.inLine: // what may precede a fence
 		return r.take(1), false
 	default:
 		r.inLine = true

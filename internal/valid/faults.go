@@ -34,7 +34,7 @@ func (l *Faults) Join(err error) {
 	}
 }
 
-// Err returns the faults joined, each a [*heed.ConfigError], or nil where there are none.
+// Err returns the faults joined, each a [*heed.ConfigError], or nil without faults.
 func (l *Faults) Err() error {
 	if len(l.all) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (l *Faults) Err() error {
 	return joined(l.all)
 }
 
-// joined prints on one line, so that what is said before it is said of all faults.
+// joined prints on one line, so that a prefix applies to all faults.
 type joined []error
 
 func (j joined) Error() string {

@@ -19,7 +19,7 @@ const (
 	MaxHalfLife = 100 * 365 * 24 * time.Hour
 )
 
-// Time reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to
+// Time returns a [*heed.InputError] of this field for the zero time, a year outside of 1970 to
 // 9999, and a time more than [MaxSkew] ahead of the clock.
 func Time(field string, t, now time.Time) error {
 	switch {
@@ -34,7 +34,7 @@ func Time(field string, t, now time.Time) error {
 	return nil
 }
 
-// HalfLife returns a half-life for people to read: "none" if nothing fades.
+// HalfLife returns a half-life for people to read: "none" without fading.
 func HalfLife(d time.Duration) string {
 	if d == 0 {
 		return "none"

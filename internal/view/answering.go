@@ -52,7 +52,7 @@ type Event struct {
 	AskModel bool        `json:"ask_model,omitempty"`
 }
 
-// event returns the agent and the event for it. Without a text there is nothing to answer.
+// event returns the agent and the event for it. An event without a text is refused.
 func (s *Server) event(c *Caller, in *Event) (*loop.Agent, loop.Event, error) {
 	e := loop.Event{
 		ID: cmp.Or(in.ID, c.Event), Text: in.Text, Session: in.Session, Person: c.user(in.Person),
@@ -101,7 +101,7 @@ type PlannedArm struct {
 	Tools  []string `json:"tools,omitempty"`
 }
 
-// armIn returns the arm of a plan, or nil if none was chosen.
+// armIn returns the arm of a plan, or nil if no arm was chosen.
 func armIn(p *loop.Plan) *PlannedArm {
 	if p.Arm.ID == "" {
 		return nil
@@ -207,7 +207,7 @@ type Kept struct {
 // storeAway is the reason why an answer is not kept: it may be sent again.
 const storeAway = "store_unavailable"
 
-// failures are what a caller may say about a model that gave no answer.
+// failures are the reasons that a caller may give for a model without an answer.
 var failures = []llm.Failure{
 	llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut, llm.Cancelled, llm.Unusable,
 }
@@ -387,7 +387,7 @@ type Corrected struct {
 	Proposal string `json:"proposal,omitempty"`
 }
 
-// named refuses what no person stands for.
+// named refuses a call without a person.
 func (c *Caller) named() error {
 	if c.Person == "" {
 		return badField("person",

@@ -102,7 +102,7 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 	return nil
 }
 
-// An Explanation says why an answer was given, and what became of it.
+// An Explanation describes why an answer was given, and what became of it.
 type Explanation struct {
 	ID        string            `json:"id"`
 	Question  string            `json:"question,omitempty"` // as long as its trace is kept

@@ -29,7 +29,7 @@ type Arm struct {
 }
 
 // A Segment is what is believed in one category and context. The arms have the beliefs about an
-// item without outcomes. If the segment has only one item, as in a host without items, they have
+// item without outcomes. If the segment has only one item, like in a host without items, they have
 // the beliefs about that item.
 type Segment struct {
 	Category string         `json:"category"`
@@ -62,7 +62,7 @@ func (s Segment) Clear() bool { return s.Best >= 0.5 }
 type SegmentDetail struct {
 	Segment
 	Parameters []strategy.ParameterReport `json:"parameters,omitempty"`
-	// SpecializesAt is the number of sessions at which an item takes a copy; 0: items take none.
+	// SpecializesAt is the number of sessions at which an item takes a copy; 0: items take no copy.
 	SpecializesAt int `json:"specializes_at,omitempty"`
 	// Standings are the items, the most independent first.
 	Standings []strategy.Standing     `json:"standings"`
@@ -371,7 +371,7 @@ func (s *Source) SegmentNames(ctx context.Context) (all []SegmentName, err error
 		if err != nil {
 			return nil, err
 		}
-		if category, context, ok := answers.ParseScope(scope); ok { // another package's scope is none
+		if category, context, ok := answers.ParseScope(scope); ok { // ignore another package's scope
 			all = append(all, SegmentName{category, context})
 		}
 	}
@@ -394,7 +394,7 @@ func (s *Source) Items(ctx context.Context, item string, in []SegmentName) (all 
 	return all, nil
 }
 
-// A Status says how a learner is doing.
+// A Status describes how a learner is doing.
 type Status struct {
 	Learner     string        `json:"learner"`
 	Enabled     bool          `json:"enabled"`
@@ -403,7 +403,7 @@ type Status struct {
 	Specialized int           `json:"specialized"`       // items
 	Outcomes    uint64        `json:"outcomes"`          // that count
 	Leading     []Segment     `json:"leading,omitempty"` // the five with the greatest means
-	Choices     *ChoiceCounts `json:"choices,omitempty"` // nil if none are recorded
+	Choices     *ChoiceCounts `json:"choices,omitempty"` // nil without recorded choices
 }
 
 // ChoiceCounts count the latest recorded choices.

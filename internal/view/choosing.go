@@ -21,7 +21,7 @@ type Selection struct {
 	Arms     []strategy.ArmID `json:"arms,omitempty"`
 }
 
-// A Selected is an arm, with the choice that outcomes are told of.
+// A Selected is an arm, with the choice that outcomes refer to.
 type Selected struct {
 	Choice     string            `json:"choice"`
 	Arm        string            `json:"arm"`
@@ -29,7 +29,7 @@ type Selected struct {
 	At         time.Time         `json:"at"`
 }
 
-// learner returns what chooses arms, or a fault if there is none.
+// learner returns what chooses arms, or a fault without one.
 func (s *Server) learner() (*strategy.Learner, error) {
 	if l := s.view().Strategy; l != nil {
 		return l, nil
@@ -54,7 +54,7 @@ func (s *Server) choose(ctx context.Context, _ *Caller, in *Selection) (none Sel
 	}, err
 }
 
-// An Observation says how a choice turned out.
+// An Observation reports how a choice turned out.
 type Observation struct {
 	Choice     string    `json:"choice"`
 	ID         string    `json:"id,omitempty"`
@@ -69,7 +69,7 @@ type Observation struct {
 	Tokens     int       `json:"tokens,omitempty"`
 }
 
-// An Observed says what was made of an observation.
+// An Observed reports what was made of an observation.
 type Observed struct {
 	Disposition string `json:"disposition"`
 }

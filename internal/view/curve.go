@@ -9,8 +9,7 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// The cells of agreement, and the channel that stands for disagreement, as package learning names
-// them.
+// The cells of agreement, and the channel for disagreement, under their names in package learning.
 const (
 	agreedCell          = "agreed"
 	disagreedCell       = "disagreed"

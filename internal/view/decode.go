@@ -19,7 +19,7 @@ import (
 type Field struct {
 	Name     string // in JSON
 	Required bool
-	Hidden   bool // from models, which can't say it
+	Hidden   bool // from models, which can't set it
 	Of       reflect.Type
 	in       []string // what heed's errors call it
 	index    []int
@@ -108,7 +108,7 @@ func begins(d *json.Decoder, with json.Delim, at, what string) error {
 	return err
 }
 
-// values say what a value of a kind is.
+// values describes what a value of a kind is.
 var values = map[reflect.Kind]string{
 	reflect.String: "a string", reflect.Bool: "true or false",
 	reflect.Float64: "a number that fits into 64 bits, without quotes",

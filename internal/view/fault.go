@@ -29,10 +29,10 @@ const (
 	Failure     = "failure"
 )
 
-// A Fault says why an operation has failed, to its caller.
+// A Fault is the reason, for the caller, why an operation has failed.
 type Fault struct {
 	Sort, Detail string
-	Field        string // that is wrong, as the input calls it; "" if none is
+	Field        string // that is wrong, by its name in the input; "" if no field is
 	// After is when to try again; 0: at any time.
 	After time.Duration
 	Cause error // of a failure inside, for the observer alone
@@ -120,7 +120,7 @@ func nameIn(in reflect.Type, name string) string {
 	return strings.ToLower(name)
 }
 
-// nextFor says how a server comes by a part.
+// nextFor explains how a server comes by a part.
 var nextFor = map[string]string{
 	"agent": "Start heed serve with --run, or set Agent in Go's web.Config.",
 	"arms": "Start heed serve with --run and --lessons FILE, where FILE has \"arms\", or set Arms " +
@@ -130,7 +130,7 @@ var nextFor = map[string]string{
 	"ways of working": "The application has to be an agent that learns ways of working.",
 }
 
-// Lacks says that an agent or a server is without a part, and how it comes by it.
+// Lacks returns the fault that an agent or a server is without a part, and how it comes by it.
 func Lacks(part string) *Fault {
 	return &Fault{Sort: MissingPart, Detail: "The server has no " + part + ". " + nextFor[part]}
 }

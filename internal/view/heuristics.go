@@ -27,7 +27,7 @@ type Heuristic struct {
 	Failures   uint64  `json:"failures"`
 	Pinned     bool    `json:"pinned"`
 	Held       Held    `json:"held"`
-	// Limits say what holds the confidence now: see [learning.Explanation].
+	// Limits lists what holds the confidence now: see [learning.Explanation].
 	Limits []learning.Limit `json:"limits"`
 }
 
@@ -39,7 +39,8 @@ type Held struct {
 	Weight  float64 `json:"feedback_weight"` // multiplies signals
 }
 
-// By says in words what holds a confidence: a pin, a limit or a cap. "" means that nothing does.
+// By describes in words what holds a confidence: a pin, a limit or a cap. "" means that no limit
+// holds it.
 func (h *Heuristic) By() string {
 	fixed := h.Held.Floor == h.Held.Ceiling && h.Held.Ceiling > 0
 	switch {
@@ -63,7 +64,7 @@ func (h *Heuristic) By() string {
 	return ""
 }
 
-// Known says how something is known, by the name of its channel.
+// Known describes how something is known, by the name of its channel.
 func Known(channel string) string {
 	if channel == DisagreementChannel {
 		return "the model said something else"
@@ -71,7 +72,7 @@ func Known(channel string) string {
 	return text.ChannelWords(channel)
 }
 
-// KnownBy says how a share of the evidence is known.
+// KnownBy describes how a share of the evidence is known.
 func KnownBy(s learning.Share) string {
 	switch {
 	case s.Channel != "" && s.Channel != DisagreementChannel:

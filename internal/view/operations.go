@@ -19,10 +19,10 @@ var OpenAPI []byte
 
 // An Operation is what a program asks of an agent by the HTTP API, or a model by MCP.
 type Operation struct {
-	Method  string // in the API; GET changes nothing
+	Method  string // in the API; GET only reads
 	Path    string
 	Tool    string       // its name in MCP; "" if MCP does not have it
-	In, Out reflect.Type // Out is [Nothing] if there is nothing to tell
+	In, Out reflect.Type // Out is [Nothing] without a result
 	Faults  []string     // the sorts that it may end in, in addition to what all operations may
 	do      func(context.Context, *Server, *Caller, any) (any, error)
 }
@@ -33,11 +33,11 @@ type Nothing struct{}
 // A Caller is who calls an operation, and what comes with the call in addition to its input.
 type Caller struct {
 	Person string // "" if it is not known
-	// Event is the id of an event whose input has none. "" means a new one.
+	// Event is the id of an event whose input has no id. "" means a new one.
 	Event string
-	// Pieces is told the parts of an answer as they come. nil: they are not wanted.
+	// Pieces is called with the parts of an answer while they arrive. nil: they are not wanted.
 	Pieces func(ctx context.Context, text string, restart bool)
-	// Model says that a model calls, for the person. It can't name another one, nor set how much
+	// Model reports that a model calls, for the person. It can't name another one, nor set how much
 	// something counts. Names returns what heed calls an event and a session of the client's.
 	Model bool
 	Names func(event, session string) (string, string)
@@ -108,7 +108,7 @@ func NewServer(view func() *Source) *Server {
 	return &Server{view: view, lists: NewMemo[Page, List[Segment]]()}
 }
 
-// agent returns the agent, or a fault if there is none.
+// agent returns the agent, or a fault.
 func (s *Server) agent() (*loop.Agent, error) {
 	if a := s.view().Agent; a != nil {
 		return a, nil
@@ -134,7 +134,7 @@ func (s *Server) Query(ctx context.Context, o *Operation, c *Caller, query strin
 	return s.Do(ctx, o, c, given)
 }
 
-// A described is what the document says of an operation.
+// A described is the description of an operation in the document.
 type described struct {
 	Summary    string
 	Tool       string `json:"x-tool"` // when a model calls it

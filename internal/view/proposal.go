@@ -13,8 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Report is a proposal with the rule that it became, and all that a person needs to know to
-// decide about it. A rule that was imported has no proposal.
+// A Report is a proposal with the rule that it became, and all that a person needs to decide about
+// it. A rule that was imported has no proposal.
 type Report struct {
 	Proposal *feedback.Proposal  `json:"proposal,omitempty"`
 	Rule     *feedback.Rule      `json:"rule,omitempty"`
@@ -63,7 +63,7 @@ func (s *Source) against(ctx context.Context, c feedback.Conflict) (a Against, e
 	return a, err
 }
 
-// Said returns the words of a correction.
+// Said returns the text of a correction.
 func Said(c *feedback.Feedback) string { return strings.TrimSpace(c.Summary + " " + c.Comment) }
 
 // Report reads all about a proposal or a rule, or returns [heed.ErrNotFound].
@@ -210,7 +210,7 @@ func Parts(d *feedback.Draft, show func(string) string) []Part {
 	}
 }
 
-// Join joins texts with commas. If there are none, it returns none.
+// Join joins texts with commas. Without texts it returns "none".
 func Join(all []string, none string, show func(string) string) string {
 	if len(all) == 0 {
 		return none
@@ -218,7 +218,7 @@ func Join(all []string, none string, show func(string) string) string {
 	return show(strings.Join(all, ", "))
 }
 
-// CheckWords says what a check looks for.
+// CheckWords describes what a check looks for.
 func CheckWords(c feedback.Check, show func(string) string) string {
 	where := "answers"
 	switch c.Tool {

@@ -23,7 +23,7 @@ type Rule struct {
 	Check     feedback.Check `json:"check"`
 	Approvals int            `json:"approvals"`        // of its present words
 	Quorum    int            `json:"quorum,omitempty"` // that a pending proposal needs
-	// Missing says who still has to approve a pending proposal.
+	// Missing lists who still has to approve a pending proposal.
 	Missing  string    `json:"missing,omitempty"`
 	Since    time.Time `json:"since"`
 	Effect   string    `json:"effect"`      // of a rule; see [feedback.Effect]
@@ -157,7 +157,8 @@ type Disputed struct {
 	Other Rival
 }
 
-// A Rival is the correction that heed says another one may contradict. Without an ID there is none.
+// A Rival is the correction that another one may contradict, as heed found. Without an ID there is
+// no such correction.
 type Rival struct {
 	ID, Text string
 	Kind     feedback.Opposition
@@ -193,8 +194,8 @@ func (s *Source) disputes(ctx context.Context, most int) (all []Disputed, total 
 const mostWaiting = 1000
 
 // Waiting returns the corrections that are in no proposal, the newest first: too few people have
-// said the same, they are ambiguous and wait to be resolved, or the evaluator has given no answer
-// that can be used. At most 1,000 of each class are read.
+// given the same correction, they are ambiguous and wait to be resolved, or the evaluator has given
+// no answer that can be used. At most 1,000 of each class are read.
 func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feedback, err error) {
 	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: agent}, 0)
 	if err != nil {
@@ -224,13 +225,13 @@ func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feed
 	return all, nil
 }
 
-// Similar is a correction with others that may say the same, to be read next to each other.
+// Similar is a correction with others that may mean the same, to be read next to each other.
 type Similar struct {
 	feedback.Feedback
 	Others []feedback.Feedback
 }
 
-// Similar returns the corrections among these for which another correction may say the same, at
+// Similar returns the corrections among these for which another correction may mean the same, at
 // most a number of them.
 func (s *Source) Similar(
 	ctx context.Context, waiting []feedback.Feedback, most int,
@@ -247,8 +248,8 @@ func (s *Source) Similar(
 	return all, nil
 }
 
-// Near returns the corrections that one may be joined with: those that heed kept apart because it
-// cannot tell.
+// Near returns the corrections that one may be joined with: corrections that heed kept apart
+// because it cannot decide.
 func (s *Source) Near(
 	ctx context.Context, c *feedback.Feedback,
 ) (all []feedback.Feedback, _ error) {

@@ -51,12 +51,12 @@ type Page struct {
 // A List is a part of a list.
 type List[T any] struct {
 	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"` // selects the next part by Page.After; empty: there is none
+	Next  string `json:"next,omitempty"` // selects the next part by Page.After; empty at the end
 	From  int    `json:"-"`              // the number of the first element, from 1
 	Total int    `json:"-"`              // how many elements there are in all parts
 }
 
-// none is the list of a part that the agent does not have.
+// none returns the list of a part that the agent does not have.
 func none[T any]() List[T] { return List[T]{Items: []T{}} }
 
 // listed returns the part of a list that a page selects. The list may be of names alone, of which

@@ -1,5 +1,4 @@
-// Package watch tells a host's observer what happens, so that its panic or its hanging does no
-// harm.
+// Package watch calls a host's observer, so that its panic or its hanging does no harm.
 package watch
 
 import (
@@ -18,7 +17,7 @@ const (
 	places   = 8                      // calls of the observer at a time
 )
 
-// A Watch tells an observer. It is safe for concurrent use. nil is a Watch without an observer;
+// A Watch calls an observer. It is safe for concurrent use. nil is a Watch without an observer;
 // check for it before a notice is made, so that it costs nothing:
 //
 //	if l.watch != nil {
@@ -29,7 +28,7 @@ type Watch struct {
 	name     string
 	now      func() time.Time
 	gate     *host.Gate
-	dropped  atomic.Int64 // notices that the observer was not told, and not told of either
+	dropped  atomic.Int64 // notices that the observer missed, and that were not yet reported to it
 }
 
 // New returns a Watch for a component, or nil where there is no observer. now is the component's
@@ -44,7 +43,8 @@ func New(observer heed.Observer, name string, now func() time.Time) *Watch {
 // Name returns the component's name, for a notice.
 func (w *Watch) Name() string { return w.name }
 
-// Tell tells the observer. It returns when the observer does, or when it takes too long.
+// Tell calls the observer with a notice. It returns when the observer does, or when it takes too
+// long.
 func (w *Watch) Tell(ctx context.Context, n heed.Notice) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -59,15 +59,15 @@ func (w *Watch) Tell(ctx context.Context, n heed.Notice) {
 	}
 }
 
-// Failed tells of a failure. It is a short form of Tell, and does nothing where there is no failure
-// or no observer.
+// Failed reports a failure. It is a short form of Tell, and has no effect without a failure or an
+// observer.
 func (w *Watch) Failed(ctx context.Context, what string, err error) {
 	if w != nil && err != nil {
 		w.Tell(ctx, heed.Failed{Component: w.name, At: w.now(), What: what, Err: err})
 	}
 }
 
-// confess tells the observer how many notices were dropped.
+// confess reports to the observer how many notices were dropped.
 func (w *Watch) confess(ctx context.Context) {
 	dropped := w.dropped.Swap(0)
 	if dropped > 0 && notCalled(w.fail(ctx, fmt.Errorf("it was too slow, and %d notices were dropped",

@@ -39,7 +39,7 @@ func (r Record) most() float64 {
 
 // loglik is the logarithm of the likelihood of the rewards for a mean of p.
 func (r Record) loglik(p float64) (sum float64) {
-	p = min(max(p, 1e-300), 1-1e-16) // at the ends the likelihood of almost nothing is no zero
+	p = min(max(p, 1e-300), 1-1e-16) // at the ends, the likelihood of a tiny record is not 0
 	if r.Reward > 0 {
 		sum += r.Reward * math.Log(p)
 	}
@@ -71,9 +71,9 @@ func lbeta(a, b float64) float64 {
 // of other", at the two means that fit best.
 //
 // The evidence against a pair of means is the product of what most and loglik give of both. If the
-// pair is right, it is above 1/δ at any time with a probability of at most δ, however the tries
-// are shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for
-// others in [0, 1] and for weights below 1, as t ↦ a^t is convex and x ↦ x^w concave.
+// pair is right, it is above 1/δ at any time with a probability of at most δ, however the tries are
+// shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for others
+// in [0, 1] and for weights below 1, because t ↦ a^t is convex and x ↦ x^w concave.
 func Against(r, other Record, gap float64) float64 {
 	low, high := max(0, gap), min(1, 1+gap) // of the mean of r
 	if !(low < high) {
@@ -115,7 +115,7 @@ func bound(r, other Record, middle, end, wanted float64) float64 {
 }
 
 // Stop returns the way that is surely the best, or at most by indifference worse than the best. -1:
-// there is none yet. Over all times at which it is asked, it is wrong with a probability of at most
+// not yet decided. Over all times at which it is asked, it is wrong with a probability of at most
 // miss.
 func Stop(records []Record, miss, indifference float64) int {
 	best, wanted := 0, enough(len(records), miss)
@@ -166,7 +166,7 @@ func Shares(records []Record) []float64 {
 	return shares
 }
 
-// certain is the probability below which the other ways are told apart by the evidence against
+// certain is the probability below which the other ways are distinguished by the evidence against
 // them.
 const certain = 1e-9
 
@@ -202,7 +202,7 @@ type Seen struct {
 	Sums     []Record
 }
 
-// Due reports whether another look may tell more: outcomes have grown by a fiftieth, or some were
+// Due reports whether another look may show more: outcomes have grown by a fiftieth, or some were
 // taken back.
 func (s Seen) Due(now Seen) bool {
 	return now.Outcomes >= s.Outcomes*1.02 || now.Outcomes < s.Outcomes || Lost(s.Sums, now.Sums)

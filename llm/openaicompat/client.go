@@ -21,7 +21,7 @@ import (
 // A Client asks one model at one endpoint. Make one with [New]. It is safe for concurrent use by
 // multiple goroutines.
 type Client struct {
-	config     func() *Config // a function, because package fmt would print the key in an unexported field
+	config     func() *Config // a function, because fmt would print a field
 	endpoint   string
 	embeddings string
 	http       *http.Client

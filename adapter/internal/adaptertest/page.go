@@ -27,7 +27,7 @@ var (
 type block struct {
 	code   string
 	wiring bool
-	output string // what the page says that it prints
+	output string // its output according to the page
 }
 
 // Page checks the Go code of a page, such as README.md. The working directory is the
@@ -36,10 +36,10 @@ type block struct {
 //   - All code is as gofmt has it.
 //   - A block that begins with "package main" is a program. It is built with the adapter's module
 //     and run, and has to print the block of text behind it. There is at least one.
-//   - Any other block stands in a program, or in a test file of the working directory, which is
+//   - Any other block is part of a program, or of a test file of the working directory, which is
 //     compiled: its lines in their order, one behind the other, without regard to indentation.
-//   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, and stands in a
-//     program. There is one.
+//   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, and is part of a
+//     program. A page must have one.
 func Page(t *testing.T, page string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -81,8 +81,8 @@ func (b *block) program() bool { return strings.HasPrefix(b.code, "package main\
 // flat is the code without indentation.
 func flat(code string) string { return blanks.ReplaceAllString(code, "") }
 
-// faults returns what is wrong with the blocks as they stand. tests is the flat code of the tests
-// in the working directory.
+// faults returns what is wrong with the blocks. tests is the flat code of the tests in the working
+// directory.
 func faults(all []block, tests string) (found []string) {
 	programs, wirings := "", 0
 	for i := range all {

@@ -14,7 +14,7 @@ import (
 // Faults collects the faults of a configuration.
 type Faults = valid.Faults
 
-// Wrap says where an error is from, if it is one.
+// Wrap adds to an error where it is from.
 func Wrap(where string, err error) error {
 	if err == nil {
 		return nil
@@ -34,7 +34,7 @@ func TimeText(e *stream.Event) (string, error) {
 	return string(at), nil
 }
 
-// ParseTime returns the time of a text by RFC 3339, or another time if it is none.
+// ParseTime returns the time of a text by RFC 3339, or another time if the text is not a time.
 func ParseTime(text string, other time.Time) time.Time {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return at

@@ -32,7 +32,7 @@ type Turn struct {
 	Plan     loop.Plan
 	Reply    loop.Reply
 	Failed   error // of a tool, since the model's last call
-	Lost     error // why heed could not be told of a tool
+	Lost     error // why a tool's result could not be reported to heed
 	Told     bool  // of the answer
 }
 
@@ -59,7 +59,7 @@ func (t *Turn) Count(in, out int, took time.Duration, cut bool, err error) {
 	t.Reply.Cut, t.Reply.Err = cut, err
 }
 
-// Answered tells heed the answer.
+// Answered reports the answer to heed.
 func (t *Turn) Answered(ctx context.Context, text string) (loop.Answer, error) {
 	if t.Lost != nil {
 		return loop.Answer{}, t.Lost
@@ -76,7 +76,7 @@ func (t *Turn) Answered(ctx context.Context, text string) (loop.Answer, error) {
 	return answer, nil
 }
 
-// Fail tells heed that the model failed, unless the context has ended.
+// Fail reports to heed that the model failed, unless the context has ended.
 func (t *Turn) Fail(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the model did not fail, but the caller left
@@ -86,8 +86,8 @@ func (t *Turn) Fail(ctx context.Context) error {
 	return err
 }
 
-// ToolFailed has the failure of a tool be the reason why there is no answer, if the model did not
-// fail. It says nothing about the model, whatever the tool's error is.
+// ToolFailed makes the failure of a tool the reason for the missing answer, if the model did not
+// fail. It does not count against the model, whatever the tool's error is.
 func (t *Turn) ToolFailed() {
 	if t.Reply.Err == nil && t.Failed != nil {
 		t.Reply.Err = &llm.Error{Failure: llm.Unrecognised, Err: t.Failed}
@@ -100,8 +100,8 @@ const (
 	unasked = "The call is not made, as the rules can't be asked."
 )
 
-// Refusal says why a call of a tool is not made, or "". Rules hold in each turn, whether heed has
-// prepared it or not.
+// Refusal returns why a call of a tool is not made, or "". Rules hold in each turn, whether heed
+// has prepared it or not.
 func (t *Turn) Refusal(ctx context.Context, id, name string, input any) string {
 	t.Lock()
 	defer t.Unlock()
@@ -131,8 +131,8 @@ func (t *Turn) Refusal(ctx context.Context, id, name string, input any) string {
 	return strings.Join(reasons, "\n")
 }
 
-// Tool tells heed what a tool gave, if there is something to learn. The id of the call has it count
-// once.
+// Tool reports a tool's result to heed, if heed can learn from it. Because of the call's id, the
+// result counts once.
 func (t *Turn) Tool(ctx context.Context, id, name string, input, result any, failure error) {
 	t.Lock()
 	defer t.Unlock()
@@ -141,7 +141,7 @@ func (t *Turn) Tool(ctx context.Context, id, name string, input, result any, fai
 	}
 	t.Failed = cmp.Or(t.Failed, failure)
 	given := loop.ToolResult{ID: id, Name: name, Err: failure, Task: t.Plan.Event.Task}
-	given.Input, _ = encode(input) // what JSON can't say is left out
+	given.Input, _ = encode(input) // what JSON can't express is left out
 	given.Text, _ = encode(result)
 	if _, err := t.Agent.Tool(ctx, t.Plan.Event.ID, given); err != nil {
 		t.Lost = errors.Join(t.Lost, fmt.Errorf("heed was not told of the tool %s: %w", name, err))
@@ -160,7 +160,7 @@ func encode(v any) (string, error) {
 	return string(text), nil
 }
 
-// ModelOf returns the model that an arm names, or main if it names none.
+// ModelOf returns the model that an arm names, or main if the arm names no model.
 func ModelOf[M comparable](models map[string]M, main M, arm *loop.Arm) (M, error) {
 	var none M
 	if arm.ModelName == "" {
