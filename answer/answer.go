@@ -126,6 +126,17 @@ type Reply struct {
 	Reinforced string   `json:"reinforced,omitempty"`
 	Followed   []string `json:"followed,omitempty"` // the ways of working that the answer follows
 	Spent      Spent    `json:"spent,omitzero"`
+	Side       *Side    `json:"side,omitempty"`
+}
+
+// A Side is how an answer counts in the comparison with and without learning of package loop.
+type Side struct {
+	Control bool     `json:"control,omitempty"` // it was answered as without learning
+	Share   float64  `json:"share,omitempty"`   // of such answers then; 0: there was no comparison
+	Group   int      `json:"group,omitempty"`   // that its session was drawn into
+	Arm     string   `json:"arm,omitempty"`     // of a control answer
+	Counted *float64 `json:"counted,omitempty"` // its success in [0, 1], nil while it is not known
+	Changes int      `json:"changes,omitempty"` // of Counted
 }
 
 // A Prompt is what the model was shown, and what was withheld from it.

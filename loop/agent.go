@@ -53,6 +53,7 @@ type Agent struct {
 	shelf    shelf
 	own      store.Store // the host's, or the one that New has opened
 	lifeline *lifeline   // to it
+	trialKey []byte      // by which the control group is drawn
 	watch    *watch.Watch
 	gates    sync.Map // of models and of other code of the host's, by name
 	strategy struct {
@@ -176,7 +177,7 @@ func (c *Config) lessons() (Lessons, error) {
 }
 
 // seeds draws the seeds of the parts, or none where the host gave none.
-func (c *Config) seeds() (of [2]rand.Source) {
+func (c *Config) seeds() (of [3]rand.Source) {
 	if c.Testing.Seed != nil {
 		for i := range of {
 			of[i] = rand.NewPCG(c.Testing.Seed.Uint64(), c.Testing.Seed.Uint64())
@@ -199,10 +200,10 @@ func (a *Agent) open(ctx context.Context) error {
 	if s := seeds[0]; s != nil {
 		a.strategy.seed = [2]uint64{s.Uint64(), s.Uint64()}
 	}
-	if err := a.openDecision(ctx, seeds); err != nil {
+	err := cmp.Or(a.openTrial(ctx, seeds[2]), a.openDecision(ctx, seeds[1]))
+	if err != nil {
 		return err
 	}
-	var err error
 	if cfg.has(Learning) {
 		l := cfg.Tuning.Learning
 		l.Name, l.Answers = cfg.part(l.Name, "learning"), cfg.kind()
@@ -275,7 +276,7 @@ func share(c *Config, st *store.Store, now *func() time.Time, observer *heed.Obs
 	}
 }
 
-func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err error) {
+func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) {
 	cfg := &a.cfg
 	d := cfg.Tuning.Decision
 	share(cfg, &d.Store, &d.Now, &d.Observer)
@@ -289,7 +290,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [2]rand.Source) (err err
 		d.Similarity = cfg.Tuning.Matching.Similarity
 	}
 	if d.Seed == nil {
-		d.Seed = seeds[1]
+		d.Seed = seed
 	}
 	if a.decider, err = decision.New(ctx, d); err != nil {
 		return err

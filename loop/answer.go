@@ -319,7 +319,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 			Unheard:  p.undelivered || p.unkept(),
 		})
 	case p.undelivered || p.unkept():
-	case r.Choice != nil && !r.Reply.Spare && !a.cfg.Choosing.ArmsIgnoreSilence:
+	case (r.Choice != nil || p.trial.Control) && !r.Reply.Spare && !a.cfg.Choosing.ArmsIgnoreSilence:
 		end := r.At.Add(silenceWindow)
 		r.Fires = []answer.Fire{{Shown: r.At, Silence: end, Due: end, Path: r.Reply.Path}}
 	}
@@ -331,6 +331,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 			return err
 		}
 	}
+	a.countTaken(tx, &r, p.spentOn(res))
 	a.answers.Put(tx, r, 0)
 	return nil
 }
@@ -362,6 +363,11 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	if res.Path == decision.Heuristic {
 		reply.Believed = res.Prediction.Confidence
 	}
+	trial := p.trial
+	if trial.Control {
+		trial.Arm = p.Arm.ID
+	}
+	reply.Side = &trial
 	if reply.Spare = p.spare && r.Choice != nil; reply.Spare {
 		reply.Unusable = p.blamed
 		reply.Spent.Cost, reply.Spent.Tokens = 0, 0 // they are the fallback's
@@ -457,7 +463,7 @@ func (a *Agent) request(p *Plan) decision.Request {
 // asking returns what the decider is asked after no heuristic has answered.
 func (a *Agent) asking(p *Plan) decision.Request {
 	r := a.request(p)
-	if a.cfg.Trial.Shadow || len(p.Undone) > 0 { // the model is asked as if there were no heed
+	if a.cfg.Trial.Shadow || p.trial.Control || len(p.Undone) > 0 { // as if there were no heed
 		r.AskModel, r.ShowNone = true, true
 	}
 	return r

@@ -130,6 +130,12 @@ type Trial struct {
 	// heuristic answers, and Plan.Would says which one would have. If Tuning.Strategy.Default names
 	// an arm, that one answers, and its worth is learned.
 	Shadow bool
+	// Control is the fraction of sessions, in [0, 0.5], that are answered as without learning: by
+	// the default arm of Tuning.Strategy, without heuristics, ways of working and earlier errors.
+	// Rules that people approved hold. Without a session, a person's events are drawn together. The
+	// arm is not credited with these answers, because the others' prompts have more. Set it, for
+	// example to 0.05, to know what learning gains: see [Gain]. 0: all answers use what was learned.
+	Control float64
 }
 
 // Matching sets which heuristics and notes fit an event.
@@ -332,6 +338,10 @@ func (c *Config) validate() error {
 	domains := c.Tuning.Extract
 	found.Check(len(domains) == 0 || c.Model != nil, "Tuning.Extract", domains,
 		"needs Model, which writes the heuristics")
+	found.Check(c.Trial.Control >= 0 && c.Trial.Control <= 0.5, "Trial.Control", c.Trial.Control,
+		"must be in [0, 0.5]")
+	found.Check(c.Trial.Control == 0 || !c.Trial.Shadow, "Trial.Control", c.Trial.Control,
+		"must not be set beside Shadow, with which all is answered as without learning")
 	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without",
 		c.Trial.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {

@@ -36,7 +36,9 @@ type Account struct {
 	Choice    *strategy.Choice      // of the arm
 	// Undelivered reports that the person has not seen the answer, so silence counts nothing.
 	Undelivered bool
-	Spare       bool // a fallback answered, and not the arm's model
+	// Control is nil, or how the answer counts in the control group: it was given without learning.
+	Control *answer.Side
+	Spare   bool // a fallback answered, and not the arm's model
 	// the arm's model answered first, and its answer was of no use
 	Unusable bool
 	// the answers that the event's text took back. If there are any, this answer earns nothing
@@ -100,6 +102,9 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	}
 	for _, id := range r.Reply.Followed {
 		account.Followed = append(account.Followed, patterns.PatternID(id))
+	}
+	if t := r.Reply.Side; t != nil && t.Control {
+		account.Control = t
 	}
 	if p := r.Prompt; p != nil {
 		account.Notes, account.Ways, account.Warnings = p.Notes, p.Ways, p.Warnings
@@ -323,6 +328,9 @@ func (a Account) Tree() Branch {
 		root.On = append(root.On, a.trust())
 	} else {
 		root.add("the model answered")
+	}
+	if a.Control != nil {
+		root.add("it is of the control group, so nothing that was learned was used")
 	}
 	if a.Choice != nil {
 		root.On = append(root.On, a.arm())

@@ -181,6 +181,7 @@ func fallibles() []fallible {
 		}},
 		{"Explain", "heuristic", func(w *workshop) error { return second(w.Explain(ctx, "h")) }},
 		{"Explain", "model", func(w *workshop) error { return second(w.Explain(ctx, "m")) }},
+		{"Gain", "", func(w *workshop) error { return second(w.Gain(ctx)) }},
 		{"Teach", "", func(w *workshop) error {
 			return second(w.Teach(ctx, loop.Lessons{
 				Heuristics: []learning.Heuristic{{ID: "new", Condition: "c", Action: "a"}},

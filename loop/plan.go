@@ -76,6 +76,7 @@ type Plan struct {
 	room      int
 	unchecked bool              // no rule has a check
 	frozen    bool              // see Agent.Freeze
+	trial     answer.Side       // the side of the comparison that the answer is on
 	overruled map[string]string // heuristics, each with the rule that it would break, and how
 
 	repeated    bool // the event was answered before
@@ -162,7 +163,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	limited, cancel := patient(ctx, a.cfg.Budget.Time+storeTimeout)
 	defer cancel()
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
-		p = Plan{Event: e, room: a.cfg.Budget.Runes}
+		p = Plan{Event: e, room: a.cfg.Budget.Runes, trial: a.trial(&e)}
 		a.want(tx, &p, &f, h)
 		row, err := a.answers.In(tx, answers.ID(e.ID))
 		if err != nil {
@@ -216,7 +217,7 @@ func (a *Agent) recalled(
 	}
 	p = Plan{
 		Event: *e, room: a.cfg.Budget.Runes, Command: h != nil && h.Command() && !frozen,
-		Degraded: &Degraded{Before: down}, frozen: frozen,
+		Degraded: &Degraded{Before: down}, frozen: frozen, trial: a.trial(e),
 	}
 	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {
 		return p, false, err
@@ -248,11 +249,12 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	if a.feedback != nil && !a.cfg.Trial.Shadow {
 		w.Add(a.feedback.Rules().Wants(a.cfg.Name))
 	}
-	if a.patterns != nil && !a.cfg.Trial.Shadow && e.Task != "" {
+	if a.patterns != nil && !a.cfg.Trial.Shadow && !p.trial.Control && e.Task != "" {
 		w.Add(a.patterns.PlanWants(tx), a.patterns.ErrorsWants(errorsOf(e)))
 	}
 	p.item = f.item
-	if c := a.stepChooser(); c != nil && (!aboutNotes(a.arms()) || len(f.notes) > 0) {
+	matters := !p.trial.Control && (!aboutNotes(a.arms()) || len(f.notes) > 0)
+	if c := a.stepChooser(); c != nil && matters {
 		q := p.query(f.noted())
 		q.Arms = a.available()
 		w.Add(c.Wants(q))
@@ -339,7 +341,7 @@ func (p *Plan) unread(what string) {
 // byHeuristic lets a heuristic answer that is trusted, unless a rule is against it. Its answer is a
 // part of the step.
 func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
-	for len(p.Candidates) > 0 && len(p.Undone) == 0 && !p.Event.AskModel {
+	for len(p.Candidates) > 0 && len(p.Undone) == 0 && !p.Event.AskModel && !p.trial.Control {
 		res, trusted := a.decider.Trusted(a.request(p))
 		if !trusted {
 			return nil
@@ -420,27 +422,36 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 	if err := p.late(ctx, a.addRules(tx, p), "rules"); err != nil {
 		return err
 	}
-	if err := p.late(ctx, a.addPatterns(tx, p), "patterns"); err != nil {
-		return err
-	}
-	if err := p.late(ctx, a.addErrors(tx, p), "errors"); err != nil {
+	if err := a.addLearned(ctx, tx, p); err != nil {
 		return err
 	}
 	if err := p.late(ctx, f.late[1], "notes"); err != nil {
 		return err
 	}
 	notes := f.noted()
-	chosen := a.choose(tx, p, notes)
-	if err := p.late(ctx, chosen, "arm"); err != nil {
-		return err
-	}
-	if chosen != nil {
+	if p.trial.Control {
+		p.Arm = a.always(notes)
+	} else if chosen := a.choose(tx, p, notes); chosen != nil {
+		if err := p.late(ctx, chosen, "arm"); err != nil {
+			return err
+		}
 		p.Arm = a.unchosen()
 	}
 	if p.Arm.System != "" {
 		p.add("arm", p.Arm.System)
 	}
 	return p.late(ctx, a.addNotes(tx.Context(), p, notes), "notes")
+}
+
+// addLearned adds the ways of working and the errors of earlier attempts.
+func (a *Agent) addLearned(ctx context.Context, tx *store.Tx, p *Plan) error {
+	if p.trial.Control {
+		return nil
+	}
+	if err := p.late(ctx, a.addPatterns(tx, p), "patterns"); err != nil {
+		return err
+	}
+	return p.late(ctx, a.addErrors(tx, p), "errors")
 }
 
 // add adds a text to the system prompt, if there is room for it.

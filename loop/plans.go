@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/store"
 )
@@ -79,6 +80,7 @@ type planRow struct {
 	Ask       decision.Ask      `json:"ask"`
 	Unchecked bool              `json:"unchecked,omitempty"`
 	Frozen    bool              `json:"frozen,omitempty"`
+	Side      answer.Side       `json:"side,omitzero"`
 	Overruled map[string]string `json:"overruled,omitempty"`
 }
 
@@ -110,7 +112,7 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	p.Prompt, p.Degraded, p.Arm.Model, p.Arm.Brief = "", nil, nil, nil
 	r := planRow{
 		By: caller, At: a.cfg.Testing.Now(), Item: p.item, Ask: p.ask, Unchecked: p.unchecked,
-		Frozen: p.frozen, Overruled: p.overruled,
+		Frozen: p.frozen, Side: p.trial, Overruled: p.overruled,
 	}
 	err := a.redact(&p.Event.Text, &p.System, &r.Ask.System, &r.Ask.Prompt)
 	r.Plan = p
@@ -122,6 +124,7 @@ func (a *Agent) planOf(r *planRow) Plan {
 	p := r.Plan
 	p.Prompt, p.item, p.ask = r.Ask.Prompt, r.Item, r.Ask
 	p.unchecked, p.frozen, p.overruled = r.Unchecked, r.Frozen, r.Overruled
+	p.trial = r.Side
 	for _, arm := range a.arms() {
 		if arm.ID == p.Arm.ID {
 			p.Arm = arm

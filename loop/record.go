@@ -124,6 +124,7 @@ func (a *Agent) settle(
 	if err := a.credit(tx, &row.Value, before, stands); err != nil {
 		return err
 	}
+	a.countGain(tx, &row.Value)
 	a.answers.Put(tx, row.Value, row.Revision)
 	return nil
 }

@@ -1,0 +1,198 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/store"
+)
+
+// The sums of a [Gain] are cells of one kind. A success is in three of them, and without a control
+// group in that of its day alone:
+//
+//	scope   item            name   channel
+//	pairs   share           side   group of the session
+//	days                    side   day of the answer
+//	parts   domain          side   arm
+//
+// The name of a success that was taken back ends in minus, so that all sums only grow and nothing
+// has to be looked up in the history. The cells of days also count answers and what they took.
+const (
+	pairs = "pairs"
+	days  = "days"
+	parts = "parts"
+	minus = "-"
+
+	ofAnswers, ofCost, ofSeconds = " answers", " cost", " seconds"
+)
+
+// The sides of the comparison.
+const (
+	alone   = "alone" // there was no control group
+	learned = "learned"
+	control = "control"
+)
+
+// groups is into how many groups sessions are drawn. Their sums show how much answers of one
+// session have in common.
+const groups = 64
+
+func gainKind(agent string) string { return agent + ".gain" }
+
+var gainPolicy = evidence.Policy{ByOrigin: true}
+
+// openTrial reads the key by which sessions are drawn. The first agent of the name stores it.
+func (a *Agent) openTrial(ctx context.Context, source rand.Source) error {
+	if a.cfg.Trial.Control == 0 {
+		return nil
+	}
+	if source == nil {
+		source = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // no Seed was given
+	}
+	a.trialKey = binary.BigEndian.AppendUint64(
+		binary.BigEndian.AppendUint64(nil, source.Uint64()), source.Uint64())
+	return settings.Open(ctx, a.cfg.Store, a.cfg.Testing.Now(), settings.Component{
+		Name:   "loop/" + a.cfg.Name + "/control",
+		Fields: []settings.Field{{Name: "Key", Value: &a.trialKey, Fixed: true}},
+	})
+}
+
+// trial draws whether an event is answered as without learning. All events of a session are, or
+// none; without a session, all events of a person.
+func (a *Agent) trial(e *Event) answer.Side {
+	t := answer.Side{Share: a.cfg.Trial.Control}
+	if t.Share == 0 {
+		return t
+	}
+	mac := hmac.New(sha256.New, a.trialKey)
+	_, _ = fmt.Fprintf(mac, "%q %q", e.Tenant, cmp.Or(e.Session, e.Person, e.ID))
+	sum := mac.Sum(nil)
+	t.Control = float64(binary.BigEndian.Uint64(sum)>>11)/(1<<53) < t.Share
+	t.Group = int(sum[8]) % groups
+	return t
+}
+
+// always returns the arm that answers without learning.
+func (a *Agent) always(notes []Note) Arm {
+	if learner := a.Strategy(); learner != nil && (len(notes) > 0 || !aboutNotes(a.arms())) {
+		for _, arm := range a.arms() {
+			if arm.ID == string(learner.Config().Default) {
+				return arm
+			}
+		}
+	}
+	return Arm{}
+}
+
+func side(t *answer.Side) string {
+	switch {
+	case t.Share == 0:
+		return alone
+	case t.Control:
+		return control
+	default:
+		return learned
+	}
+}
+
+// gained is one observation of the comparison.
+func (a *Agent) gained(scope, item, name, channel string) evidence.Observation {
+	return evidence.Observation{
+		Cell:    evidence.Cell{Kind: gainKind(a.cfg.Name), Scope: scope, Item: item, Name: name},
+		Channel: channel, Weight: 1, At: a.cfg.Testing.Now(),
+	}
+}
+
+// countTaken counts an answer and what it took, if there is something to compare that with.
+func (a *Agent) countTaken(tx *store.Tx, r *answer.Answer, spent answer.Spent) {
+	if r.Reply.Side.Share == 0 {
+		return
+	}
+	day, name := r.At.UTC().Format(time.DateOnly), side(r.Reply.Side)
+	one := a.gained(days, "", name+ofAnswers, day)
+	if r.Reply.Path == string(decision.Model) {
+		one.Reward = 1
+	}
+	all := []evidence.Observation{one}
+	for _, of := range [...]struct {
+		name   string
+		amount float64
+	}{{ofCost, spent.Cost}, {ofSeconds, spent.Latency.Seconds()}} {
+		if of.amount > 0 {
+			one := a.gained(days, "", name+of.name, day)
+			one.Weight = min(of.amount, evidence.MaxWeight)
+			all = append(all, one)
+		}
+	}
+	a.putGained(tx, r, all...)
+}
+
+// countGain counts what an answer was worth, in place of what was counted of it before.
+func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
+	if r.Reply.Side == nil {
+		return
+	}
+	t := *r.Reply.Side
+	worth, channel, known := r.Worth()
+	if channel == string(answer.Silence) && a.cfg.Choosing.ArmsIgnoreSilence {
+		known = false // for heuristics' answers as well: both sides are measured alike
+	}
+	before, now := t.Counted, (worth+1)/2
+	if known == (before != nil) && (!known || *before == now) {
+		return
+	}
+	if t.Counted = nil; known {
+		t.Counted = &now
+	}
+	t.Changes++
+	own(r).Side = &t
+	arm := t.Arm
+	if r.Choice != nil {
+		arm = string(r.Choice.Arm)
+	}
+	var all []evidence.Observation
+	add := func(success *float64, sign string) {
+		if success == nil {
+			return
+		}
+		name := side(&t) + sign
+		of := []evidence.Observation{
+			a.gained(days, "", name, r.At.UTC().Format(time.DateOnly)),
+		}
+		if t.Share > 0 {
+			of = append(of, a.gained(parts, r.Domain, name, arm),
+				a.gained(pairs, shareText(t.Share), name, strconv.Itoa(t.Group)))
+		}
+		for i := range of {
+			of[i].Reward = *success
+		}
+		all = append(all, of...)
+	}
+	add(before, minus)
+	add(t.Counted, "")
+	a.putGained(tx, r, all...)
+}
+
+func shareText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// putGained adds observations about an answer to a step.
+func (a *Agent) putGained(tx *store.Tx, r *answer.Answer, all ...evidence.Observation) {
+	id := store.IDOf("gain", a.cfg.Name, r.ID, strconv.Itoa(r.Reply.Side.Changes))
+	for i := range all {
+		all[i].ID = id
+	}
+	tx.Add(store.Batch{
+		Policies: map[string]evidence.Policy{gainKind(a.cfg.Name): gainPolicy}, Observations: all,
+	})
+}

@@ -1,0 +1,230 @@
+package loop_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// records returns the records of all answers.
+func (w *world) records() (all []answer.Answer) {
+	w.t.Helper()
+	view := answers.View(w.Name() + ".answer")
+	for row, err := range view.Find(ctx, w.store, store.Query{}) {
+		require.NoError(w.t, err)
+		all = append(all, row.Value)
+	}
+	return all
+}
+
+// sessions answers an event in each of some sessions, and returns those of the control group.
+func (w *world) sessions(n int) (control, learned []string) {
+	for i := range n {
+		id := fmt.Sprint("s", i)
+		w.answer(loop.Event{ID: id, Session: id, Text: full, Person: "ann"})
+	}
+	for _, r := range w.records() {
+		if r.Reply.Side.Control {
+			control = append(control, r.ID)
+		} else {
+			learned = append(learned, r.ID)
+		}
+	}
+	return control, learned
+}
+
+func TestTheControlGroupIsAnsweredWithoutLearning(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Trial:   loop.Trial{Control: 0.2},
+		Arms:    []loop.Arm{{ID: "plain", System: "PLAIN"}, {ID: "other", System: "OTHER"}},
+		Tuning:  loop.Tuning{Strategy: strategy.Config{Default: "plain"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	})
+	_, err := w.Patterns().Record(ctx, patterns.Outcome{ID: "o", Task: "t", Description: full,
+		Patterns: []patterns.PatternID{"split"}, Success: true})
+	require.NoError(t, err)
+	control, learned := w.sessions(300)
+	assert.InDelta(t, 60, len(control), 25)
+	require.Equal(t, len(control), w.model.calls(), "the heuristic answers all others")
+	system, prompt := w.model.last()
+	assert.Contains(t, system, "PLAIN")
+	assert.NotContains(t, system+prompt, rotate)
+
+	for _, other := range []*loop.Agent{w.Agent, w.again()} { // also in another process
+		p, err := other.Prepare(ctx, loop.Event{Session: control[0], Text: full, Task: "t"})
+		require.NoError(t, err)
+		assert.False(t, p.Ready)
+		assert.Equal(t, "plain", p.Arm.ID)
+		assert.Nil(t, p.Choice, "the arm is not credited")
+		assert.Empty(t, p.Ways)
+		require.NoError(t, other.KeepPlan(ctx, "kim", p))
+		kept, err := w.again().KeptPlan(ctx, "kim", p.Event.ID)
+		require.NoError(t, err)
+		_, err = w.again().Answered(ctx, kept, loop.Reply{Text: "Wait."})
+		require.NoError(t, err)
+		p, err = other.Prepare(ctx, loop.Event{Session: learned[0], Text: full})
+		require.NoError(t, err)
+		assert.True(t, p.Ready)
+	}
+
+	require.NoError(t, w.React(ctx, control[0], loop.Reaction{Person: "ann", Value: 1}))
+	assert.Zero(t, distribution(t, w.Strategy(), "").Outcomes)
+	g, err := w.Gain(ctx)
+	require.NoError(t, err)
+	assert.InDelta(t, 1, g.Control.Outcomes, 1e-9)
+	assert.InDelta(t, len(control)+2, g.Control.Answers, 1e-9)
+	assert.InDelta(t, 1, g.Control.Calls, 1e-9)
+	assert.InDelta(t, 0, g.Learned.Calls, 1e-9)
+	calls, _, _ := g.Saved()
+	assert.InDelta(t, len(learned)+2, calls, 1e-9) // with the two that were prepared
+	_, calls = g.Price()
+	assert.InDelta(t, len(control)+2, calls, 1e-9)
+}
+
+// TestAGainCountsWhatIsKnownNow compares the sums with the records after reactions that were
+// changed, withdrawn and undone.
+func TestAGainCountsWhatIsKnownNow(t *testing.T) {
+	w := newWorld(t, loop.Config{Trial: loop.Trial{Control: 0.4}})
+	control, learned := w.sessions(60)
+	all := slices.Concat(control, learned)
+	rng := rand.New(rand.NewPCG(3, 4))
+	yes := true
+	for range 400 {
+		id := all[rng.IntN(len(all))]
+		w.clock.Advance(time.Second)
+		switch rng.IntN(4) {
+		case 0:
+			require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: "ci"}))
+		case 1:
+			require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Withdraw: true, Source: "ci"}))
+		case 2:
+			require.NoError(t, w.React(ctx, id, loop.Reaction{
+				Person: fmt.Sprint(rng.IntN(3)), Value: float64(rng.IntN(3) - 1),
+			}))
+		case 3:
+			if rng.IntN(10) == 0 {
+				require.NoError(t, w.Undo(ctx, id, "ann"))
+			}
+		}
+		if rng.IntN(40) == 0 {
+			require.NoError(t, w.Sweep(ctx, w.clock.Now()))
+		}
+	}
+	var n, success [2]float64
+	for _, r := range w.records() {
+		if worth, _, known := r.Worth(); known {
+			side := 0
+			if r.Reply.Side.Control {
+				side = 1
+			}
+			n[side], success[side] = n[side]+1, success[side]+(worth+1)/2
+		}
+	}
+	g, err := loop.ReadGain(ctx, w.store, "loop")
+	require.NoError(t, err)
+	assert.InDelta(t, n[0], g.Learned.Outcomes, 1e-6)
+	assert.InDelta(t, n[1], g.Control.Outcomes, 1e-6)
+	assert.InDelta(t, success[0]/n[0], g.Learned.Success, 1e-6)
+	assert.InDelta(t, success[1]/n[1], g.Control.Success, 1e-6)
+	assert.Less(t, g.Low, g.Learned.Success-g.Control.Success)
+	assert.Greater(t, g.High, g.Learned.Success-g.Control.Success)
+	require.Len(t, g.Days, 1)
+	assert.Equal(t, "2026-01-05", g.Days[0].Name)
+	assert.InDelta(t, g.Learned.Success, g.Days[0].Learned.Success, 1e-6)
+	require.Len(t, g.Domains, 1)
+	assert.InDelta(t, g.Low, g.Domains[0].Low, 1e-6)
+	assert.True(t, g.Since.Equal(start.Truncate(24*time.Hour)))
+}
+
+// judged has each answer of sessions judged, and returns the gain.
+func judged(t *testing.T, perSession int, good func(control bool, n int) bool) loop.Gain {
+	w := newWorld(t, loop.Config{Trial: loop.Trial{Control: 0.3}})
+	n := 0
+	for i := range 400 / perSession {
+		var all []loop.Answer
+		for k := range perSession {
+			session := fmt.Sprint("s", i)
+			all = append(all, w.answer(loop.Event{ID: fmt.Sprint(session, "/", k), Session: session}))
+		}
+		view := answers.View("loop.answer")
+		row, err := view.Get(ctx, w.store, answers.ID(all[0].ID))
+		require.NoError(t, err)
+		for _, a := range all {
+			r := loop.Reaction{Person: "ann", Value: -1}
+			if good(row.Value.Reply.Side.Control, n) {
+				r.Value = 1
+			}
+			require.NoError(t, w.React(ctx, a.ID, r))
+		}
+		n++
+	}
+	g, err := w.Gain(ctx)
+	require.NoError(t, err)
+	return g
+}
+
+func TestVerdicts(t *testing.T) {
+	g := judged(t, 1, func(control bool, n int) bool { return !control || n%3 == 0 })
+	assert.Equal(t, loop.Helps, g.Verdict())
+	g = judged(t, 1, func(control bool, n int) bool { return control || n%3 == 0 })
+	assert.Equal(t, loop.Harms, g.Verdict())
+	g = judged(t, 1, func(_ bool, n int) bool { return n%2 == 0 })
+	assert.Equal(t, loop.Undecided, g.Verdict())
+
+	w := newWorld(t, loop.Config{})
+	a := w.answer(loop.Event{Text: full})
+	require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Value: 1}))
+	g, err := w.Gain(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, loop.Unmeasured, g.Verdict())
+	assert.InDelta(t, 1, g.Days[0].Alone.Success, 1e-9)
+}
+
+// Answers of one session that are all good or all bad are about one answer.
+func TestAnswersOfASessionCountTogether(t *testing.T) {
+	alike := func(control bool, n int) bool { return n%10 < 7 }
+	one, many := judged(t, 1, alike), judged(t, 20, alike)
+	assert.Greater(t, many.High-many.Low, 2*(one.High-one.Low))
+}
+
+// Both sides are measured alike: where silence is no approval of arms, it is none of heuristics.
+func TestSilenceIsCountedOnBothSidesOrNone(t *testing.T) {
+	for _, ignore := range []bool{false, true} {
+		w := newWorld(t, loop.Config{
+			Trial: loop.Trial{Control: 0.3}, Choosing: loop.Choosing{ArmsIgnoreSilence: ignore},
+			Arms:    []loop.Arm{{ID: "a"}, {ID: "b"}},
+			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		})
+		control, learned := w.sessions(40)
+		w.clock.Advance(time.Hour)
+		require.NoError(t, w.Sweep(ctx, w.clock.Now()))
+		g, err := w.Gain(ctx)
+		require.NoError(t, err)
+		want := [2]int{len(learned), len(control)}
+		if ignore {
+			want = [2]int{}
+		}
+		assert.InDelta(t, want[0], g.Learned.Outcomes, 1e-9)
+		assert.InDelta(t, want[1], g.Control.Outcomes, 1e-9)
+	}
+}
+
+func TestAControlGroupIsAtMostHalf(t *testing.T) {
+	_, err := loop.New(ctx, loop.Config{Trial: loop.Trial{Control: 0.6}})
+	assert.ErrorContains(t, err, "Trial.Control")
+	_, err = loop.New(ctx, loop.Config{Trial: loop.Trial{Control: 0.1, Shadow: true}})
+	assert.ErrorContains(t, err, "Trial.Control")
+}
