@@ -34,10 +34,10 @@ type Agent struct {
 	cfg       Config
 	learning  *learning.Module
 	decider   *decision.Decider
-	extractor *decision.Extractor // nil: there is none
+	extractor *decision.Extractor // nil without one
 	patterns  *patterns.Recorder
 	feedback  *feedback.Service
-	partition *partition.Partition // nil: there is none
+	partition *partition.Partition // nil without one
 	taught    Taught               // by New
 
 	answers store.View[answer.Answer]
@@ -113,7 +113,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 // Name returns [Config].Name, or its default.
 func (a *Agent) Name() string { return a.cfg.Name }
 
-// openStore opens the store where the host gave none. clock is the host's, or nil.
+// openStore opens the store if the host gave no store. clock is the host's, or nil.
 func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 	switch {
 	case c.DB != nil:
@@ -145,7 +145,7 @@ func (c *Config) kept() map[string]store.Limits {
 // kind returns the kind of the records of answers.
 func (c *Config) kind() string { return c.Name + ".answer" }
 
-// knows reports whether there is a model of a name.
+// knows reports whether a model of this name is configured.
 func (c *Config) knows(model string) bool { return c.Models[model] != nil }
 
 // lessons returns the lessons that New teaches.
@@ -176,7 +176,7 @@ func (c *Config) lessons() (Lessons, error) {
 	}, nil
 }
 
-// seeds draws the seeds of the parts, or none where the host gave none.
+// seeds draws the seeds of the parts, or no seeds if the host gave none.
 func (c *Config) seeds() (of [3]rand.Source) {
 	if c.Testing.Seed != nil {
 		for i := range of {
@@ -246,7 +246,7 @@ func (a *Agent) open(ctx context.Context) error {
 	return a.arm(ctx, cfg.Arms)
 }
 
-// openPartition makes what says which cell an event belongs to.
+// openPartition makes the partition, which assigns an event to a cell.
 func (a *Agent) openPartition(ctx context.Context) (err error) {
 	if a.cfg.Choosing.Partition == nil {
 		return nil
@@ -263,7 +263,7 @@ func (a *Agent) openPartition(ctx context.Context) (err error) {
 	return err
 }
 
-// share sets what all parts share, where a part's own configuration has nothing else.
+// share sets what all parts share, unless a part's own configuration sets it.
 func share(c *Config, st *store.Store, now *func() time.Time, observer *heed.Observer) {
 	if *st == nil {
 		*st = c.Store
@@ -304,7 +304,7 @@ func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) 
 	return err
 }
 
-// Learning returns the part that knows how far heuristics are trusted, or nil without it.
+// Learning returns the part that computes how far heuristics are trusted, or nil without it.
 func (a *Agent) Learning() *learning.Module { return a.learning }
 
 // Decision returns the part that decides.
@@ -317,10 +317,11 @@ func (a *Agent) Strategy() *strategy.Learner {
 	return a.strategy.learner
 }
 
-// Partition returns what says which cell an event belongs to, or nil without Config.Partition.
+// Partition returns the partition, which assigns an event to a cell, or nil without
+// Config.Partition.
 func (a *Agent) Partition() *partition.Partition { return a.partition }
 
-// Patterns returns the part that knows which ways of working go well, or nil without it.
+// Patterns returns the part that learns which ways of working go well, or nil without it.
 func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 
 // Feedback returns the part that makes rules of corrections, or nil without it.
@@ -330,7 +331,7 @@ func (a *Agent) Feedback() *feedback.Service { return a.feedback }
 // has opened.
 func (a *Agent) Store() store.Store { return a.own }
 
-// Taught says what became of the lessons that [New] taught.
+// Taught returns what became of the lessons that [New] taught.
 func (a *Agent) Taught() Taught {
 	t := a.taught
 	t.Restarted, t.Missing, t.Removed = slices.Clone(t.Restarted), slices.Clone(t.Missing),

@@ -26,8 +26,8 @@ type Reply struct {
 	Text  string // the whole answer, also of one that was streamed
 	Model string // its name
 	Err   error  // why there is no answer; nil if there is one
-	Cut   bool   // Text ends too early, as at the most tokens that were asked for
-	// Tokens as the provider counts them. 0 where it does not tell.
+	Cut   bool   // Text ends too early, for example at the request's most tokens
+	// Tokens as the provider counts them. 0 if it does not report them.
 	InputTokens, OutputTokens int
 	Latency                   time.Duration // how long the model took. 0 where that is not known
 }
@@ -111,9 +111,10 @@ func (a *Agent) call(p *Plan, m chain) *call {
 //
 // If the store can't be reached, there is no error: Degraded.After is set in what it returns. Keep
 // that Answer, and call Answered with its Plan when the store is back, which [heed.Restored]
-// reports. So it is with what [Agent.Answer] and [Agent.Prepare] returned. The Reply is not used
-// then. Silence about an answer that is recorded so late counts nothing, because reactions could
-// not be recorded either. A plan can't be kept after the process ends, and its answer is lost then.
+// reports. The same applies to the results of [Agent.Answer] and [Agent.Prepare]. The Reply is not
+// used then. Silence about an answer that is recorded so late does not count, because reactions
+// could not be recorded either. A plan can't be kept after the process ends, and its answer is lost
+// then.
 func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	switch {
 	case p.Event.ID == "":
@@ -198,7 +199,7 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 	return given, cmp.Or(err, failed)
 }
 
-// ways returns the ways of working that the answer to a task follows, as far as its text tells.
+// ways returns the ways of working that the answer to a task follows, judged by its text.
 func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
 	if a.patterns == nil || p.Event.Task == "" {
 		return nil
@@ -382,8 +383,8 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	return r, nil
 }
 
-// promptOf returns what the model was shown and what was withheld from it, nil if there is nothing
-// to say.
+// promptOf returns what the model was shown and what was withheld from it, or nil if both are
+// empty.
 func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
 	shown := &answer.Prompt{
 		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared),
@@ -416,7 +417,7 @@ func (a *Agent) redact(texts ...*string) error {
 	})
 }
 
-// failed credits the arm with an answer that is of no use. Nothing is learned of other failures.
+// failed credits the arm with an answer that is of no use. Other failures do not count.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	learner := a.Strategy()
 	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || p.frozen || !p.blamed {

@@ -23,8 +23,8 @@ import (
 const (
 	// leftOut failures in a row make a model unavailable: arms that use it are left out.
 	leftOut = 3
-	// refused failures in a row have an event refused at once if nothing else can answer it. Of a
-	// model that fails half of the calls, one run in a thousand is as long.
+	// After refused failures in a row, an event is refused at once if no other model or heuristic can
+	// answer it. If a model fails half of its calls, one run in a thousand is as long.
 	refused = 10
 	// A model that is unavailable is asked again after about firstProbe, and then after twice the
 	// time before, up to lastProbe, or after the time that the provider asked for, up to longestWait.
@@ -59,8 +59,8 @@ type health struct {
 	passed int  // how many events others have answered since it was asked last
 }
 
-// fade forgets failures that are too old to say something about now. So it does with failures of
-// later, after a clock was put back.
+// fade forgets failures that are too old to be evidence about the present. It also forgets failures
+// in the future, after a clock was put back.
 func (h *health) fade(now time.Time) {
 	if now.Sub(h.At).Abs() > fading {
 		*h = health{Model: h.Model, At: now}
@@ -83,7 +83,7 @@ func (h *health) spared(now time.Time) bool {
 	return h.left(now) || h.down(now) && h.passed < mostPassed
 }
 
-// fail counts a failure. It reports whether others have to know.
+// fail counts a failure. It reports whether other processes need the news.
 func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (tell bool) {
 	h.fade(now)
 	h.At, h.Failure, h.Answers = now, f, 0
@@ -118,7 +118,7 @@ func (h *health) apart(wait time.Duration) time.Duration {
 	return wait/2 + time.Duration(part*float64(wait)/2)
 }
 
-// answer counts an answer. It reports whether others have to know.
+// answer counts an answer. It reports whether other processes need the news.
 func (h *health) answer(now time.Time) (tell bool) {
 	h.fade(now)
 	h.Failures = 0
@@ -190,14 +190,14 @@ func (e *UnavailableError) Unwrap() []error {
 	return all
 }
 
-// An availability is what a process knows about the availability of models. It is safe for
+// An availability is what a process has seen of the availability of models. It is safe for
 // concurrent use by multiple goroutines. A model that never failed has no place in it.
 type availability struct {
 	mu       sync.Mutex
 	of       map[string]*health
 	read     map[string]uint64 // the revisions of the records that were taken over
 	told     map[string]time.Time
-	incident time.Time // when several models had become unavailable; zero: there is none
+	incident time.Time // when several models had become unavailable; zero without an outage
 }
 
 func newAvailability() *availability {
@@ -208,7 +208,7 @@ func newAvailability() *availability {
 }
 
 // spared reports whether a model is not to be asked now if there is another one, and left whether
-// it is not to be asked even if there is none.
+// it is not to be asked even if it is the only one.
 func (v *availability) spared(name string, now time.Time) (spared, left bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -263,7 +263,7 @@ func (v *availability) dead(names []string, now time.Time) error {
 	return e
 }
 
-// note counts what became of asking a model. It returns what others have to know, if anything.
+// note counts what became of asking a model. It returns the news for other processes, if any.
 func (v *availability) note(name string, t *attempt, now time.Time) (h health, tell bool) {
 	failed := t.whose() == aModel
 	v.mu.Lock()
@@ -303,7 +303,7 @@ func (v *availability) stored(name string, revision uint64) {
 	v.read[name] = max(v.read[name], revision)
 }
 
-// A notice is what an observer is told about a model, or about several, when an outage begins or
+// A notice is what an observer receives about a model, or about several, when an outage begins or
 // ends.
 type notice struct {
 	what    string
@@ -354,7 +354,7 @@ func (v *availability) changes(used []string, now time.Time) (all []notice) {
 	return all
 }
 
-// incident is what an observer is told of if several models are unavailable, or each that is used.
+// incident is the notice for an observer if several models are unavailable, or each that is used.
 const incident = "models"
 
 // healthOf returns the kind of the records of models.
@@ -375,7 +375,7 @@ func (a *Agent) wantHealth(w *store.Wants) {
 	}
 }
 
-// takeHealth takes over what other processes know about the models.
+// takeHealth takes over what other processes recorded about the models.
 func (a *Agent) takeHealth(tx *store.Tx) error {
 	_, all := a.modelNames()
 	for _, name := range all {
@@ -390,8 +390,8 @@ func (a *Agent) takeHealth(tx *store.Tx) error {
 	return nil
 }
 
-// tell stores what was found about a model, if other processes have to know, and tells the observer
-// of an error that heed does not recognise.
+// tell stores what was found about a model, if other processes need it, and reports an error that
+// heed does not recognise to the observer.
 func (a *Agent) tell(ctx context.Context, f *found) {
 	if f.attempt.unrecognised() {
 		a.watch.Failed(ctx, f.name, fmt.Errorf("heed does not recognise this error, so it counts "+
@@ -444,8 +444,8 @@ func (a *Agent) tellOutages(ctx context.Context) {
 	}
 }
 
-// available returns the arms whose models may be asked now. nil means all of them: also if none
-// is left, because then the choice goes on by what is known.
+// available returns the arms whose models may be asked now. nil means all of them: also if none is
+// left, because then the choice goes on by past outcomes.
 func (a *Agent) available() (arms []strategy.ArmID) {
 	now, left := a.cfg.Testing.Now(), false
 	all := a.arms()
@@ -469,7 +469,7 @@ const defaultModel = "model"
 func (a *Agent) nameOf(arm *Arm) string { return cmp.Or(arm.asks, defaultModel) }
 
 // name finds the name of a model. If the same model is given in several places, it has the name of
-// the first one. own is its name if there is none before it.
+// the first one. own is its name if it is the first.
 func (a *Agent) name(m decision.LLM, own string, arms []Arm, fallbacks int) string {
 	if m == nil || !reflect.ValueOf(m).Comparable() {
 		return own

@@ -11,8 +11,9 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Chooser chooses arms in the place of a learner's draws. A *best.Race and a *money.Frugal are
-// such. A choice that comes with an error is used, and the observer is told of the error.
+// A Chooser chooses arms in the place of a learner's draws. For example, *best.Race and
+// *money.Frugal are Choosers. A choice that comes with an error is used, and the error is reported
+// to the observer.
 type Chooser interface {
 	Select(ctx context.Context, q strategy.Query) (strategy.Choice, error)
 }

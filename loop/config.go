@@ -26,28 +26,29 @@ import (
 
 // Config configures an [Agent]. Every field has a default.
 type Config struct {
-	// DB is a database of SQLite or PostgreSQL in which [New] keeps everything, as [sqlstore.Open]
-	// does. The handle stays the caller's, who closes it after the last use of the agent.
+	// DB is a database of SQLite or PostgreSQL in which [New] keeps everything, through
+	// [sqlstore.Open]. The handle stays the caller's, who closes it after the last use of the agent.
 	DB *sql.DB
-	// Keep is how long an answer can be spoken of. 0 means 30 days. A Store of yours needs a
-	// HistoryFor that is as long, or else what an arm was told can't be replaced after that: see
+	// Keep is how long statements about an answer are accepted. 0 means 30 days. A Store of yours
+	// needs a HistoryFor that is as long, or else an arm's credit can't be replaced after that: see
 	// [Agent.React]. Limits that it was opened with win over Keep.
 	Keep time.Duration
 	// Store keeps everything in the place of DB. Without both, it is a store in memory, whose content
 	// ends with the process.
 	Store store.Store
-	// RequireStore has Answer, Prepare and Answered return an error if the store can't be reached.
+	// RequireStore makes Answer, Prepare and Answered return an error if the store can't be reached.
 	// By default they answer by what this process has read last: see [Degraded]. Set it if an answer
-	// that is not recorded is worse than none.
+	// that is not recorded is worse than no answer.
 	RequireStore bool
-	// Name tells agents apart that share a store, and names the agent to reviewers. Agents of one
+	// Name distinguishes agents that share a store, and names the agent to reviewers. Agents of one
 	// name share all that they learn. "" means "loop".
 	Name string
-	// Instruments names the sources that are no people: CI, a test suite, payments. Each is believed
-	// as it is. All other sources are people, of whom none decides alone where there are several, and
-	// all that has no source is one person: see [evidence.Trust]. Name a source here if it reports
-	// outcomes that are checked, for example "ci", and choose names that no user can take. Reactions,
-	// undos and corrections come from people, so one in the name of an instrument is an error.
+	// Instruments names the sources that are no people: CI, a test suite, payments. Their evidence
+	// counts in full. All other sources are people. If there are several people, a single one does
+	// not decide alone, and all statements without a source count as one person's: see
+	// [evidence.Trust]. Name a source here if it reports outcomes that are checked, for example "ci",
+	// and choose names that no user can take. Reactions, undos and corrections come from people, so
+	// one in the name of an instrument is an error.
 	Instruments []string
 
 	// Model answers where no heuristic does and the arm has no model. nil: then Fallbacks
@@ -59,17 +60,16 @@ type Config struct {
 	Fallbacks []decision.LLM
 	// Models are further models by name, for all arms: see [Arm].ModelName.
 	Models map[string]decision.LLM
-	// System is what the model is told in every case: who it is, and how it answers. heed adds what
-	// it has learned, and nothing else. "" means decision's default where neither the arm nor
-	// Decision has its own text.
+	// System is the system prompt of every request: who the model is, and how it answers. heed adds
+	// only what it has learned. "" means decision's default, unless the arm or Decision sets a text.
 	System string
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using
-	// notes. Without arms, nothing is chosen.
+	// notes. Without arms, the loop does not choose.
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
-	// Lessons are taught by [New], as by [Agent.Teach], and with them the lessons of LessonsFile: a
-	// file that [ReadLessons] reads. "" means none. [Agent.Taught] says what became of them.
+	// Lessons are taught by [New] through [Agent.Teach], together with the lessons of LessonsFile, a
+	// file that [ReadLessons] reads. "" means no file. [Agent.Taught] returns what became of them.
 	Lessons     Lessons
 	LessonsFile string
 
@@ -87,7 +87,7 @@ type Config struct {
 	// event that is delivered again gets its answer as it was stored. It must be safe for concurrent
 	// use. nil means Decision.Redact.
 	Redact func(string) string
-	// Observer is told what happens in all parts. nil costs nothing.
+	// Observer is called for what happens in all parts. nil costs nothing.
 	Observer heed.Observer
 	// Testing makes an agent deterministic.
 	Testing Testing
@@ -117,17 +117,17 @@ type Choosing struct {
 	// reaction for 30 seconds, or Learning's window if that is longer, is an outcome of +0.8 with
 	// confidence 0.3 for its arm, until something else becomes known. Compared with thumbs, that is a
 	// quarter of a thumb. If there are no other reactions, each silence counts as one outcome: see
-	// [strategy.Outcome].Confidence. If silence counts nothing for Learning.Strategy, for example
-	// because of [learning.BayesianConfig].Weights, it counts nothing for arms either.
+	// [strategy.Outcome].Confidence. If silence does not count for Learning.Strategy, for example
+	// because of [learning.BayesianConfig].Weights, it does not count for arms either.
 	ArmsIgnoreSilence bool
 }
 
-// A Trial compares an application with heed and without. The zero value leaves nothing out.
+// A Trial compares an application with heed and without. The zero value means no comparison.
 type Trial struct {
 	// Without are parts that are left out.
 	Without Parts
-	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no
-	// heuristic answers, and Plan.Would says which one would have. If Tuning.Strategy.Default names
+	// Shadow learns without changing answers: the model is asked as if there were no heed, heuristics
+	// do not answer, and Plan.Would names the one that would have. If Tuning.Strategy.Default names
 	// an arm, that one answers, and its worth is learned.
 	Shadow bool
 	// Control is the fraction of sessions, in [0, 0.5], that are answered as without learning: by
@@ -156,9 +156,9 @@ type Tuning struct {
 	// Matching sets which heuristics and notes fit an event.
 	Matching Matching
 	// Extract are the domains in which the model writes a heuristic from its own answer that was
-	// praised, which costs one more call of the model. "*" means all domains, and nil none. Leave out
-	// domains in which an answer must follow rules that may change, because a heuristic keeps its
-	// text whatever the rules are by then. It needs [Config].Model.
+	// praised, which costs one more call of the model. "*" means all domains, and nil means no
+	// domain. Leave out domains in which an answer must follow rules that may change, because a
+	// heuristic keeps its text whatever the rules are by then. It needs [Config].Model.
 	Extract []string
 
 	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its
@@ -184,7 +184,7 @@ type Testing struct {
 	Now func() time.Time
 	// Seed gives the keys of all that is drawn. It is used once, by [New]. nil means random keys.
 	Seed rand.Source
-	// NewID makes the ids of events that have none, and must be safe for concurrent use. nil means
+	// NewID makes the ids of events without an ID, and must be safe for concurrent use. nil means
 	// random UUIDs.
 	NewID func() string
 }
@@ -223,11 +223,10 @@ type Arm struct {
 	ModelName string       `json:"model"`
 	// System is added to the system prompt.
 	System string
-	// Tools are the names of the tools that may be used, for the framework. nil says nothing about
-	// tools.
+	// Tools are the names of the tools that may be used, for the framework. nil does not limit tools.
 	Tools []string
-	// Brief writes what the prompt says of the notes that fit. nil lists them. An arm that wants none
-	// returns "".
+	// Brief writes the notes that fit into the prompt. nil lists them. An arm without notes returns
+	// "".
 	Brief func(ctx context.Context, e Event, notes []Note) (string, error) `json:"-"`
 	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an
 	// event that a note fits.

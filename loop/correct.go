@@ -20,10 +20,10 @@ type Correction struct {
 	// ID names the correction, which counts once. If empty, the answer, the reviewer and the text
 	// name it.
 	ID string
-	// Reviewer is the person, as [Reaction].Person names people. The complaint about the answer has
-	// the name as it is given here, because the loop compares names exactly. Package feedback keeps
-	// the correction under the name that [feedback.Config].Canonical returns for it, by default in
-	// lower case. To forget a reviewer "Ann", forget "Ann" and "ann".
+	// Reviewer is the person, like [Reaction].Person. The complaint about the answer keeps the name
+	// unchanged, because the loop compares names exactly. Package feedback keeps the correction under
+	// the name that [feedback.Config].Canonical returns for it, by default in lower case. To forget a
+	// reviewer "Ann", forget "Ann" and "ann".
 	Reviewer string
 	// Decision is what the reviewer decided. If empty, it is [feedback.ApprovedWithChanges] if
 	// there is a text, and else [feedback.Approved].

@@ -43,7 +43,7 @@ func (a *Agent) delivered(ctx context.Context, p *Plan, fault error) {
 	a.watch.Failed(ctx, "record that "+p.Event.ID+" was not delivered", err)
 }
 
-// unheard has silence count nothing if the store was away before it was over, because reactions
+// unheard keeps silence from counting if the store was away before it was over, because reactions
 // could not be recorded.
 func (a *Agent) unheard(r *answer.Answer) {
 	ignore(r, func(f *answer.Fire) bool { return a.lifeline.away(f.Shown, f.Silence) })

@@ -5,9 +5,9 @@
 //	err = agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1})
 //	go agent.Run(ctx)
 //
-// An event is answered by a heuristic that is trusted, or else by the model. The model is told the
-// rules that people approved, the ways of working that went well or badly, and the notes that fit.
-// Where there are several [Arm]s, the loop learns which of them works.
+// An event is answered by a heuristic that is trusted, or else by the model. The model's prompt
+// then contains the rules that people approved, the ways of working that went well or badly, and
+// the notes that fit. Where there are several [Arm]s, the loop learns which of them works.
 //
 //	what becomes of an answer           what it changes
 //	[Agent.React]: a thumb, a score     trust in the heuristic, the arm, and new heuristics from praise
@@ -25,7 +25,7 @@
 //
 // # What is stored
 //
-// All that an agent knows is in its store. So a reaction may come in another process than the
+// All of an agent's state is in its store. So a reaction may come in another process than the
 // answer, or after a crash. Each answer is one record of the kind "loop.answer", an answer.Answer:
 // how the event was answered, what was chosen and shown, and every statement about it since. The
 // agent keeps only copies in memory of what is stored.

@@ -15,8 +15,8 @@ import (
 
 // ConfigFromEnv returns a configuration from the variables of the Learning Strategy Interface and
 // Decision Strategy Interface designs, for operators who configure those. environ lists the
-// environment, as [os.Environ] does. The variables set fields of Learning and Decision, and the
-// caller sets everything else. These are the variables with their defaults:
+// environment in the form of [os.Environ]. The variables set fields of Learning and Decision, and
+// the caller sets everything else. These are the variables with their defaults:
 //
 //	LEARNING_STRATEGY              bayesian, the only one. Code sets others in Learning.Strategy
 //	LEARNING_UNDO_WINDOW_SEC       600, and 30 for silence. If set, it holds for both

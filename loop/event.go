@@ -24,8 +24,8 @@ type Event struct {
 	// is longer than 60.
 	ID string
 	// Text is what happened or was asked. The model gets it with its lines, up to Decision.MaxText,
-	// which is 32,000 characters by default. Plan.LeftOut says so if it was longer. Its first 8 KiB
-	// say which heuristics, notes and tasks are like it.
+	// which is 32,000 characters by default. Plan.LeftOut reports a longer text. Its first 8 KiB are
+	// compared with heuristics, notes and tasks.
 	Text string
 	// Tenant separates organisations that share a store. It may be empty.
 	Tenant string
@@ -34,9 +34,9 @@ type Event struct {
 	Session, Person, Stream string
 	// Domain is what the event is about. Heuristics and notes of other domains are not looked at.
 	Domain string
-	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The answer is then
-	// told what went well and badly in tasks like it, and which errors tools gave in this one. ""
-	// means that there is none. It has at most 512 bytes.
+	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The prompt then
+	// lists what went well and badly in tasks like it, and which errors tools gave in this one. ""
+	// means no task. It has at most 512 bytes.
 	Task string
 	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the text's
 	// cell where [Config].Partition has cells, and else the note that fits best. Context is the kind
@@ -53,8 +53,8 @@ type Event struct {
 	// goroutine at a time. Answer waits for it, so it must return when its context ends, at the
 	// latest after Decision.Timeout. One that does not holds Answer.
 	OnChunk func(ctx context.Context, text string, restart bool) `json:"-"`
-	// AskModel has the model answer, and no heuristic, as where the answer must be JSON. The prompt
-	// shows the heuristics that fit, and none is compared with the answer.
+	// AskModel lets the model answer, and no heuristic, for example because the answer must be JSON.
+	// The prompt shows the heuristics that fit, and does not compare them with the answer.
 	AskModel bool
 	// At is when it happened. The zero time means now.
 	At time.Time
@@ -68,16 +68,17 @@ type Turn struct {
 
 // An Answer is what the agent answered.
 type Answer struct {
-	// of the event; what becomes of an answer with a text is told under it. Else it is [ErrNoAnswer]
+	// of the event; statements name an answer with a text by it; otherwise [ErrNoAnswer]
 	ID   string
-	Text string // empty if there is none: see Result.Reason
+	Text string // empty without an answer: see Result.Reason
 	Plan Plan
 	// Violations are the rules that the answer breaks, or that could not be checked: see
 	// [feedback.Check]. The answer is kept all the same. The caller decides whether to show it.
 	Violations []feedback.Violation
-	// Result says how the decision came about.
+	// Result describes how the decision came about.
 	Result decision.Result
-	// Degraded is what the answer lacks because the store could not be reached. nil: nothing.
+	// Degraded is what the answer lacks because the store could not be reached. nil if it lacks no
+	// part.
 	Degraded *Degraded
 }
 
@@ -96,12 +97,12 @@ type Reaction struct {
 
 // A ToolResult is a tool's call, or its result, while an event was answered.
 type ToolResult struct {
-	// of the call. A result that is told again under one id counts once. "" means that its content
-	// names it
+	// of the call. A result that is reported again under one id counts once. "" derives the id from
+	// the content
 	ID   string
 	Name string // of the tool
-	// Before says that the tool was not called yet: rules are asked about Name and Input, and nothing
-	// else counts.
+	// Before reports that the tool was not called yet: Name and Input are checked against the rules,
+	// and the other fields do not count.
 	Before bool
 	Input  string // the arguments, for rules that check them
 	Text   string // what it gave
@@ -112,18 +113,18 @@ type ToolResult struct {
 	At   time.Time
 }
 
-// An Outcome is what came of an answer, as far as it can be counted. For arms the latest one of an
-// answer holds, and for trust the latest one of each source.
+// An Outcome is how an answer turned out, in numbers. For arms the latest one of an answer holds,
+// and for trust the latest one of each source.
 type Outcome struct {
-	// Success says whether it worked, and Reward how good it was, in [-1, 1]. One of them must be
+	// Success reports whether it worked, and Reward how good it was, in [-1, 1]. One of them must be
 	// set, or Withdraw. A Reward of nil means 1 for a success and -1 for a failure.
 	Success *bool
 	Reward  *float64
-	// Withdraw takes back the outcome that this Source told before, as where a ticket is opened
-	// again. Success, Reward and Cost must not be set then. Ways of working keep it. An outcome that
-	// is older by At does not come back.
+	// Withdraw takes back the outcome that this Source reported before, for example because a ticket
+	// is opened again. Success, Reward and Cost must not be set then. Ways of working keep it. An
+	// outcome that is older by At does not come back.
 	Withdraw bool
-	// Errors and Retries are how many there were, and Duration how long it took. Failure says in a
+	// Errors and Retries are how many there were, and Duration how long it took. Failure names in a
 	// word how it failed.
 	Errors, Retries int
 	Duration        time.Duration
@@ -140,7 +141,7 @@ type Outcome struct {
 	Source string
 	// Confidence is how sure the value is, in (0, 1]. 0 means 1. An outcome of less counts less.
 	Confidence float64
-	At         time.Time // the zero time means now, as in [Reaction].At
+	At         time.Time // the zero time means now, like in [Reaction].At
 }
 
 // value returns how good it was, and whether that is known.
@@ -201,12 +202,12 @@ func (e *Event) validate() error {
 }
 
 const (
-	maxTask    = 512 // bytes of a task, as package patterns has it
+	maxTask    = 512 // bytes of a task, the limit of package patterns
 	maxEventID = 900 // bytes of an event's id
 )
 
-// checkLength reports an id that is too long for what the arm is told under it, next to the
-// learner's name and the choice's id.
+// checkLength reports an id that is too long for the ids of the arm's observations, which also
+// contain the learner's name and the choice's id.
 func (a *Agent) checkLength(id string) error {
 	most := maxEventID
 	if learner := a.Strategy(); learner != nil {
@@ -219,7 +220,7 @@ func (a *Agent) checkLength(id string) error {
 	return nil
 }
 
-// complete gives an event an ID and a time, if it has none, and a copy of its history.
+// complete gives an event an ID and a time, if they are missing, and a copy of its history.
 func (a *Agent) complete(e *Event) error {
 	e.ID = cmp.Or(e.ID, a.cfg.Testing.NewID())
 	if err := a.checkLength(e.ID); err != nil {

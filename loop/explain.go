@@ -22,7 +22,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// An Account says why an answer was given, and what became of it. It is immutable.
+// An Account describes why an answer was given, and what became of it. It is immutable.
 type Account struct {
 	ID        string
 	Path      decision.Path
@@ -32,16 +32,16 @@ type Account struct {
 	Heuristic string                // that answered; "" if the model did
 	Needed    float64               // the confidence that it took to answer
 	Believed  float64               // the confidence that the heuristic had then
-	Trust     *learning.Explanation // of the heuristic, as of now
+	Trust     *learning.Explanation // of the heuristic, at present
 	Choice    *strategy.Choice      // of the arm
-	// Undelivered reports that the person has not seen the answer, so silence counts nothing.
+	// Undelivered reports that the person has not seen the answer, so silence does not count.
 	Undelivered bool
 	// Control is nil, or how the answer counts in the control group: it was given without learning.
 	Control *answer.Side
 	Spare   bool // a fallback answered, and not the arm's model
 	// the arm's model answered first, and its answer was of no use
 	Unusable bool
-	// the answers that the event's text took back. If there are any, this answer earns nothing
+	// the answers that the event's text took back. If there are any, this answer earns no credit
 	Undid []string
 	// what is believed of the arms now; nil before the first outcome
 	Item     *strategy.ItemReport
@@ -51,11 +51,11 @@ type Account struct {
 	Ways     []string                // the ways of working that the prompt recommended
 	Warnings []string                // the ways of working that it warned of
 	Followed []patterns.PatternID    // the ways of working that the answer followed
-	// what those ways of working say, by their ids, as far as they are still known
+	// the texts of those ways of working that are still kept, by id
 	Contents map[string]string
 	Shown    []string            // the heuristics that the prompt had
 	Compared []answer.Comparison // the heuristics that the prompt withheld
-	// the heuristics that the prompt withheld, but that it or the conversation says all the same
+	// the heuristics that the prompt withheld, but that it or the conversation contains all the same
 	Told []string
 	// trusted heuristics that did not answer, each with the id of the active rule that its answer
 	// would have broken, a colon, and how
@@ -83,7 +83,7 @@ type Statement struct {
 	Confidence float64
 }
 
-// Explain says why an answer was given. An unknown answer is [ErrNoAnswer].
+// Explain returns why an answer was given. An unknown answer is [ErrNoAnswer].
 func (a *Agent) Explain(ctx context.Context, id string) (Account, error) {
 	account, err := a.explain(ctx, id)
 	return account, wrap("explain", err)
@@ -205,7 +205,7 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 	return all
 }
 
-// credited returns the share that the arm has learned of a statement, 0 if it has learned nothing.
+// credited returns the share that the arm has learned of a statement, or 0.
 func credited(r *answer.Answer, p *answer.ArmPart) float64 {
 	for _, c := range r.Choice.Credits {
 		if c.Of == p.Of {
@@ -240,7 +240,7 @@ func setAside(r *answer.Answer) (all []Statement) {
 	return all
 }
 
-// contents returns what the ways of working of an answer say.
+// contents returns the texts of the ways of working of an answer.
 func (a *Agent) contents(ctx context.Context, r *Account) (map[string]string, error) {
 	contents := make(map[string]string)
 	ids := slices.Concat(r.Ways, r.Warnings)
@@ -262,7 +262,7 @@ func (a *Agent) contents(ctx context.Context, r *Account) (map[string]string, er
 	return contents, nil
 }
 
-// way names a way of working with what it says.
+// way names a way of working with its text.
 func (a *Account) way(id string) string {
 	if content := a.Contents[id]; content != "" {
 		return id + ": " + prompt.Line(content, shown)
@@ -314,7 +314,7 @@ const (
 	shown  = 100 // runes of a text in a tree
 )
 
-// Tree says what the answer rests on, down to the latest observations.
+// Tree lists the evidence for the answer, down to the latest observations.
 func (a Account) Tree() Branch {
 	root := Branch{Text: fmt.Sprintf("answer %s of %s: %s", a.ID, a.At.UTC().Format(day),
 		prompt.Line(a.Text, shown))}
@@ -374,7 +374,7 @@ func (a Account) Tree() Branch {
 	return root
 }
 
-// became says what became of the answer.
+// became describes what became of the answer.
 func (a *Account) became() Branch {
 	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth,
 		text.ChannelsWords(a.Channel))}
@@ -400,7 +400,7 @@ func (a *Account) became() Branch {
 	return b
 }
 
-// fromWhom says how something is known, and from which source.
+// fromWhom describes how something is known, and from which source.
 func fromWhom(channel string, kind answer.SourceKind, source string) string {
 	if source != "" {
 		source = prompt.Line(source, shown)
@@ -408,7 +408,7 @@ func fromWhom(channel string, kind answer.SourceKind, source string) string {
 	return text.StatementWords(channel, string(kind), source)
 }
 
-// trust says why the heuristic was trusted.
+// trust describes why the heuristic was trusted.
 func (a *Account) trust() Branch {
 	b := Branch{Text: fmt.Sprintf(
 		"the heuristic %s answered, with a confidence of %.2f where %.2f was needed", a.Heuristic,
@@ -448,7 +448,7 @@ func (a *Account) trust() Branch {
 	return b
 }
 
-// arm says why the arm was chosen.
+// arm describes why the arm was chosen.
 func (a *Account) arm() Branch {
 	c := a.Choice
 	what := cmp.Or(c.Item, "all items of "+cmp.Or(c.Category, "its kind"))

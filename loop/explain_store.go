@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// Explain says why an agent gave an answer, for a tool outside of its host. It reads what the host
-// has left in the store, and writes nothing. Of cfg, only Store, Name and Now count. An unknown
-// answer is [ErrNoAnswer].
+// Explain returns why an agent gave an answer, for a tool outside of its host. It reads what the
+// host has left in the store, and does not write. Of cfg, only Store, Name and Now count. An
+// unknown answer is [ErrNoAnswer].
 func Explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	account, err := explain(ctx,
 		Config{Store: cfg.Store, Name: cfg.Name, Testing: Testing{Now: cfg.Testing.Now}}.withDefaults(),

@@ -14,7 +14,7 @@ import (
 type subject string
 
 const (
-	nothing subject = ""      // nothing is learned
+	nothing subject = ""      // not learned
 	someArm subject = "arm"   // the arm that was chosen: its model answered, and badly
 	aModel  subject = "model" // the availability of the model, for all arms that use it
 )
@@ -56,12 +56,12 @@ func (a *attempt) answered() bool {
 
 // whose returns what a failure is evidence about, by what happened:
 //
-//	the model was not called, because no place became free or the caller left    nothing
-//	the host's code failed while it received the answer                          nothing
-//	the model answered with nothing, or its answer cannot be used                the arm
+//	the model was not called, because no place became free or the caller left    neither
+//	the host's code failed while it received the answer                          neither
+//	the model answered with no text, or its answer cannot be used                the arm
 //	it cannot be reached, limits the rate, failed, or took all of its time       the model
-//	the caller stopped the call, or left the model too little time               nothing
-//	an error that heed does not recognise                                        nothing
+//	the caller stopped the call, or left the model too little time               neither
+//	an error that heed does not recognise                                        neither
 //
 // What a fallback answers is no evidence about the arm that was chosen. If the store cannot be
 // reached, that is no failure of a model.

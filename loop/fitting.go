@@ -29,7 +29,7 @@ func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time/2)
 	defer cancel()
 	f := a.fit(limited, a.shelf.get(), e)
-	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
+	began := time.Now() //nolint:forbidigo // the budget is of real time
 	f.item, f.late[2] = a.itemOf(limited, e)
 	f.took += time.Since(began) //nolint:forbidigo // it is of real time, too
 	return f
@@ -40,7 +40,7 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 	if f.books = b; b == nil {
 		return f
 	}
-	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
+	began := time.Now() //nolint:forbidigo // the budget is of real time
 	if a.learning != nil {
 		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text),
 			a.cfg.Tuning.Matching.Fit,
@@ -99,7 +99,7 @@ func (a *Agent) embeds(e heed.Embedder) heed.Embedder {
 	}
 }
 
-// inDomain returns what is like a text among the things of a domain and the things of none.
+// inDomain returns what is like a text among the things of a domain and the things without one.
 func inDomain[T any](
 	ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64,
 	most int,

@@ -8,9 +8,9 @@ import (
 )
 
 // Freeze stops learning, or begins it again, for all agents of this name on the store, in every
-// process. A frozen agent answers by what was learned before, and reactions, outcomes and
-// corrections change nothing. What people decide about rules still holds. Each call that begins
-// after Freeze has returned obeys it, and so do agents that are made later. If the store can't be
+// process. A frozen agent answers by what was learned before, and does not learn from reactions,
+// outcomes and corrections. What people decide about rules still holds. Each call that begins after
+// Freeze has returned obeys it, and so do agents that are made later. If the store can't be
 // reached, agents go on with what they have read last.
 func (a *Agent) Freeze(ctx context.Context, frozen bool) error {
 	now := answers.Frozen{Frozen: frozen, At: a.cfg.Testing.Now()}
@@ -23,8 +23,7 @@ func (a *Agent) wantFrozen(tx *store.Tx) {
 	tx.Want(store.Wants{Refs: []store.Ref{a.freezes.Ref(answers.FrozenID)}})
 }
 
-// isFrozen reports whether learning is stopped, as a step sees it. It also reads what the step
-// wants.
+// isFrozen reports to a step whether learning is stopped. It also reads what the step wants.
 func (a *Agent) isFrozen(tx *store.Tx) (bool, error) {
 	row, err := a.freezes.In(tx, answers.FrozenID)
 	return row.Value.Frozen, err

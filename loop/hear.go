@@ -15,7 +15,7 @@ import (
 // back, show how it turned out, or pass it over. [Agent.Answer] and [Agent.Prepare] do so with
 // their own event. The message's session, person and stream select the answers that it can be
 // about. Hear returns what it changed. If the store has forgotten what an arm was credited with,
-// Hear returns that and an error as [Agent.React] does.
+// Hear returns that and an error like [Agent.React].
 func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
 	if a.learning == nil {
 		return nil, nil
@@ -82,7 +82,7 @@ func changesOf(all []*learning.Change) (changes []learning.Change) {
 	return changes
 }
 
-// hearing returns how an event's own text is interpreted, nil if it can change nothing.
+// hearing returns how an event's own text is interpreted, or nil if it cannot change an answer.
 func (a *Agent) hearing(e *Event) (*learning.Hearing, error) {
 	if a.learning == nil {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // A shelf keeps copies of the heuristics and notes, so that an event is compared with them without
-// reading them all. One small read tells whether they changed.
+// reading them all. One small read shows whether they changed.
 type shelf struct {
 	mu   sync.Mutex
 	held *books
@@ -102,7 +102,7 @@ func (x *index[T]) similar(
 	return similarities, overdue(ctx, err)
 }
 
-// byTrigrams returns what [heed.Trigrams] does, without comparing texts that have nothing in
+// byTrigrams returns what [heed.Trigrams] does, without comparing texts that have no trigram in
 // common.
 func (x *index[T]) byTrigrams(one string) []float64 {
 	mine := text.Trigrams(one)
@@ -219,9 +219,9 @@ func (a *Agent) closeness() float64 {
 	return closeByMeaning
 }
 
-// candidatesIn returns the heuristics that fit an event, the best first, each with its trust of
-// now. A heuristic that has lost half of its first trust is no candidate, as the model might
-// believe it. Before that, its agreement may still speak for it.
+// candidatesIn returns the heuristics that fit an event, the best first, each with its present
+// trust. A heuristic that has lost half of its first trust is not a candidate, because the model
+// might believe it. Before that, it may still earn trust by agreement.
 func (a *Agent) candidatesIn(
 	tx *store.Tx, found []match[learning.Heuristic],
 ) ([]decision.Candidate, error) {

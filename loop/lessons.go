@@ -17,7 +17,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Note is something that the model may be told where it fits an event.
+// A Note is a text that is added to the prompt if it fits an event.
 type Note struct {
 	ID     string `json:"id"`
 	Domain string `json:"domain,omitempty"` // "" means every domain
@@ -33,29 +33,30 @@ type Lessons struct {
 	Heuristics []learning.Heuristic
 	Notes      []Note
 	Arms       []Arm
-	// Only says that these are all lessons: heuristics and notes that were taught before and are not
+	// Only means that these are all lessons: heuristics and notes that were taught before and are not
 	// among them are taken out. Heuristics that were learned from praise, or that the host put into
 	// [Agent.Learning], stay.
 	Only bool
 }
 
-// Taught says what became of lessons.
+// Taught is what became of lessons.
 type Taught struct {
 	New, Changed int
-	// Restarted are the ids of the changed heuristics that begin without evidence, as their condition
-	// and action are new. A former wording that comes back has its own evidence again.
+	// Restarted are the ids of the changed heuristics that begin without evidence, because their
+	// condition and action are new. A former wording that comes back has its own evidence again.
 	Restarted []string
-	// Missing names what was taught before and is not among the lessons, as "heuristic rotate" or
-	// "note db-1". It still counts. Removed names what [Lessons].Only took out.
+	// Missing names what was taught before and is not among the lessons, for example "heuristic
+	// rotate" or "note db-1". It still counts. Removed names what [Lessons].Only took out.
 	Missing, Removed []string
 }
 
-// Teach takes lessons. To teach the same again changes nothing. A heuristic with another condition
+// Teach stores lessons. Teaching the same again has no effect. A heuristic with another condition
 // or action begins without evidence, because its evidence is about the old text. If the old text
 // comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With another
 // domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only for what
 // is no longer among the lessons. Faults are returned together, each a [*heed.InputError] that
-// names the lesson, and nothing is kept. If storing a lesson fails, the lessons before it are kept.
+// names the lesson, and no lesson is kept. If storing a lesson fails, the lessons before it are
+// kept.
 //
 // Arms are not stored: teach them whenever the agent is made.
 func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
@@ -120,8 +121,8 @@ func named(lesson string, err error) error {
 	return fmt.Errorf("%s: %w", lesson, err)
 }
 
-// faults returns all faults, each a [*heed.InputError]. knows reports whether there is a model of a
-// name; nil: any may be.
+// faults returns all faults, each a [*heed.InputError]. knows reports whether a model of this name
+// is configured; nil accepts any name.
 func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	seen := make(map[string]bool)
 	check := func(list string, i int, id string, needs ...[2]string) {
@@ -196,8 +197,8 @@ func (a *Agent) put(ctx context.Context, h learning.Heuristic,
 	return isNew, changed, restarted, err
 }
 
-// putOver stores a heuristic in the place of the one before, if there is one. Restarted says that
-// it has none of its evidence.
+// putOver stores a heuristic in the place of the one before, if there is one. restarted reports
+// that it does not keep its evidence.
 func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bool) (isNew, changed,
 	restarted bool, err error) {
 	if is {
@@ -229,8 +230,8 @@ func (m *missing) name() string {
 	return "heuristic " + m.heuristic.ID
 }
 
-// known returns all heuristics, and what was taught and is not among the lessons. Arms alone say
-// nothing of the rest.
+// known returns all heuristics, and what was taught and is not among the lessons. If only arms are
+// given, the rest is left alone.
 func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learning.Heuristic,
 	gone []missing, err error) {
 	known = make(map[string]learning.Heuristic)
@@ -303,8 +304,8 @@ func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, onl
 	return nil
 }
 
-// takeOut removes a note, or what a heuristic says. The heuristic itself stays, for what is told
-// later of its answers. If another process is quicker, it looks again at what is stored.
+// takeOut removes a note, or the text of a heuristic. The heuristic itself stays, for later
+// statements about its answers. If another process is quicker, it looks again at what is stored.
 func (a *Agent) takeOut(ctx context.Context, m missing) error {
 	first := true
 	return store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {

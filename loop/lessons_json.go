@@ -60,7 +60,7 @@ func ReadLessons(r io.Reader) (Lessons, error) {
 	return l, nil
 }
 
-// readLessons reads lessons of a file, or returns all their faults. knows is as for
+// readLessons reads lessons of a file, or returns all their faults. knows is the same as in
 // [Lessons.faults].
 func readLessons(
 	r io.Reader, name string, knows func(model string) bool,

@@ -15,12 +15,12 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// A call is the model of one answer: a chain of models, which are told the conversation so far and
-// may give the answer in pieces.
+// A call is the model of one answer: a chain of models, which get the conversation so far and may
+// give the answer in pieces.
 type call struct {
 	models  chain
 	history []Turn
-	most    int         // how many characters of a turn the model is told
+	most    int         // how many characters of a turn the model gets
 	pipe    *pipe       // nil: pieces are not wanted
 	spare   atomic.Bool // a fallback answered, and not the model of the arm
 	tries   tries
@@ -41,7 +41,7 @@ var errNotAsked = errors.New("the model is asked elsewhere")
 
 const historyHeading = "The conversation so far:"
 
-// withHistory puts the conversation so far before a prompt. A turn of several lines stands in a
+// withHistory puts the conversation so far before a prompt. A turn of several lines is put in a
 // fence.
 func withHistory(history []Turn, text string, most int) string {
 	if len(history) == 0 {
@@ -143,7 +143,7 @@ func (c chain) names() (names []string) {
 }
 
 // Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of
-// thoughts alone, counts as none.
+// thoughts alone, counts as no answer.
 func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	reply, _, err := c.ask(ctx, r, nil, nil)
 	return reply, err
@@ -188,7 +188,7 @@ type tries struct {
 	found  []found
 }
 
-// A found is what became of an attempt, as far as others have to know.
+// A found is the result of an attempt that other processes need.
 type found struct {
 	name    string
 	attempt attempt
@@ -225,8 +225,8 @@ func (t *tries) end(got *attempt) {
 	t.found = append(t.found, f)
 }
 
-// close ends an attempt that was given up, and lets others know what was found. err is why there is
-// no answer. It reports whether the arm is to blame.
+// close ends an attempt that was given up, and shares the result with other processes. err is why
+// there is no answer. It reports whether the arm is to blame.
 func (t *tries) close(ctx context.Context, err error) (blamed bool) {
 	ended := context.DeadlineExceeded
 	if errors.Is(err, context.Canceled) {
@@ -242,7 +242,7 @@ func (t *tries) close(ctx context.Context, err error) (blamed bool) {
 	return t.blamed
 }
 
-// errSlow says that a model took the time that it had.
+// errSlow reports that a model used up its time.
 var errSlow = fmt.Errorf("the model gave no answer in its time: %w", context.DeadlineExceeded)
 
 // try asks the i-th model. If there is one after it, it has a limited time to answer, or to begin
@@ -270,7 +270,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 		return reply, cmp.Or(p.fault(), err)
 	}
 	var slow atomic.Bool
-	//nolint:forbidigo // the deadline is of real time, as context has it
+	//nolint:forbidigo // the deadline is of real time
 	timer := time.AfterFunc(time.Until(end)/2, func() {
 		if p.giveUp(&slow) {
 			cancel()

@@ -20,11 +20,11 @@ import (
 type Degraded struct {
 	// Before is why the step before the answer failed, nil if it did not. That step reads what was
 	// learned. It also commits what the event's text changes about earlier answers, and a session's
-	// arm: none of that was counted, and [Agent.Hear] can count the text later.
+	// arm: no part of that was counted, and [Agent.Hear] can count the text later.
 	Before error
 	// After is why the answer is not recorded, nil if it is. Statements about the answer are
-	// [ErrNoAnswer] then. Once the store is back, [Agent.Answered] with the answer's Plan records
-	// it; without that call, heed learns nothing of the answer.
+	// [ErrNoAnswer] then. Once the store is back, [Agent.Answered] with the answer's Plan records it;
+	// without that call, heed does not learn from the answer.
 	After error
 	// Unread are the parts that could not be taken from memory either, such as "rules": see
 	// [LeftOut].What. Without "rules" in it, the rules are those which were read last.
@@ -90,7 +90,7 @@ func patient(ctx context.Context, most time.Duration) (context.Context, context.
 }
 
 // A lifeline is the store of the host. It notices outages, remembers what was read, and keeps
-// answers for as long as [Config].Keep says.
+// answers for [Config].Keep.
 type lifeline struct {
 	store.Store
 	limits map[string]store.Limits // by kind

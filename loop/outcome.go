@@ -30,12 +30,12 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	}))
 }
 
-// OutcomeIn does what [Agent.Outcome] does as a part of the caller's step. If the store has
-// forgotten what is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
-// [evidence.ErrForgotten], and nothing is committed. If it has forgotten what the arm was credited
-// with, that goes on counting, and all else of the step is committed. Then stands points to the
-// error that Outcome would return, an [evidence.ErrForgotten], when store.Do has returned; it
-// points to nil otherwise.
+// OutcomeIn does what [Agent.Outcome] does within the caller's step. If the store has forgotten
+// what is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
+// [evidence.ErrForgotten], and the step is not committed. If it has forgotten what the arm was
+// credited with, that goes on counting, and all else of the step is committed. Then stands points
+// to the error that Outcome would return, an [evidence.ErrForgotten], when store.Do has returned;
+// it points to nil otherwise.
 func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) (stands *error, err error) {
 	stands = standsIn(tx, "outcome")
 	now := a.cfg.Testing.Now()
@@ -151,7 +151,7 @@ func (a *Agent) EndSession(ctx context.Context, session string) error {
 var _ attribution.Answers = (*Agent)(nil)
 
 // followed credits the ways of working that the answer to a task follows, with the first outcome
-// that says whether it succeeded.
+// that reports whether it succeeded.
 func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	if a.patterns == nil || r.Task() == "" || o.Success == nil {
 		return nil

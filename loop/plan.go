@@ -49,26 +49,26 @@ type Plan struct {
 	Contents   map[string]string    // the texts of those ways of working, by their ids
 	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
 	Heard      []learning.Change    // what the event's text changed about earlier answers
-	// the answers that the event's text took back. If there are any, this answer earns nothing
+	// the answers that the event's text took back. If there are any, this answer earns no credit
 	Undone []string
-	// Command reports that the event's text asks to undo an earlier answer. If Undone is empty,
-	// nothing was undone: the answer had been undone already, it was older than the undo window, or
+	// Command reports that the event's text asks to undo an earlier answer. If Undone is empty, no
+	// answer was undone: the answer had been undone already, it was older than the undo window, or
 	// the event has no session and no person. Without Learning, or while the agent is frozen, it is
 	// false.
 	Command bool
-	// Violations are the rules that an answer breaks which is ready, as in [Answer].Violations. A
-	// heuristic does not answer if it would break one, so these are of an answer that was given
-	// before.
+	// Violations lists the rules that a finished answer breaks, like [Answer].Violations. A heuristic
+	// does not answer if it would break one, so these belong to an answer that was given before.
 	Violations []feedback.Violation
 	Would      string // with [Config].Shadow: the heuristic that would have answered, or ""
-	// Degraded is what the plan lacks because the store could not be reached. nil: nothing.
+	// Degraded is what the plan lacks because the store could not be reached. nil if it lacks no
+	// part.
 	Degraded *Degraded
 
 	item      string        // the cell of the event's text; see query
 	ask       decision.Ask  // what the model is asked
 	followed  []string      // the ways of working that the model's answer follows
 	began     time.Time     // when the model was asked; zero: the framework asked it
-	took      time.Duration // of the framework's model, as it reported
+	took      time.Duration // of the framework's model, by its report
 	spare     bool          // a fallback answered, and not the arm's model
 	blamed    bool          // the arm's model gave an answer that is of no use
 	spared    bool          // the arm's model is unavailable, and another one is to be asked
@@ -97,10 +97,10 @@ type LeftOut struct {
 	Why string `json:"why"`
 }
 
-// Prepare returns how to answer an event. It first interprets the event's text as [Agent.Hear]
-// does. A trusted heuristic answers at once, and its answer is stored, unless an active rule is
-// against it. Otherwise the plan has what to ask the model, and [Agent.Answered] records the
-// model's answer.
+// Prepare returns how to answer an event. It first interprets the event's text, like [Agent.Hear].
+// A trusted heuristic answers at once, and its answer is stored, unless an active rule is against
+// it. Otherwise the plan has what to ask the model, and [Agent.Answered] records the model's
+// answer.
 //
 // Bad input is a [*heed.InputError]. An [*UnavailableError] comes with a plan: the model of its arm
 // has failed at least ten times in a row, and so have the models of all other arms, so it is likely
@@ -205,8 +205,8 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 }
 
 // recalled makes the plan of an event by what this process has read before the store was away. It
-// commits nothing but the answer of a heuristic, if the store is back by then. done reports that
-// the event was answered before.
+// commits only the answer of a heuristic, if the store is back by then. done reports that the event
+// was answered before.
 func (a *Agent) recalled(
 	ctx context.Context, e *Event, f *fitting, h *learning.Hearing, down error,
 ) (p Plan, done bool, err error) {
@@ -262,7 +262,7 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	tx.Want(w)
 }
 
-// planIn has a trusted heuristic answer, or puts together what the model is told.
+// planIn lets a trusted heuristic answer, or assembles the prompt for the model.
 func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	ctx := tx.Context()
 	if p.Degraded == nil {
@@ -409,7 +409,7 @@ func shortened(text string) bool {
 	return len(text) > prompt.DefaultMax && prompt.Line(text, 0) != prompt.Line(text, len(text))
 }
 
-// brief puts together what the model is told: rules, what went well and badly, and notes, in the
+// brief assembles what heed adds to the prompt: rules, what went well and badly, and notes, in the
 // way that an arm uses them. ctx is the caller's; the step's reads are bounded by the budget.
 func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) error {
 	p.item = f.item
@@ -588,8 +588,8 @@ func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choi
 	})
 }
 
-// unchosen returns the arm that answers where no choice came in time: Strategy.Default, or the
-// first one if there is no other model than the arms'. Nothing is learned of it.
+// unchosen returns the arm that answers if no choice came in time: Strategy.Default, or the first
+// one if there is no other model than the arms'. heed does not learn from it.
 func (a *Agent) unchosen() Arm {
 	arms := a.arms()
 	for _, arm := range arms {
@@ -647,7 +647,7 @@ func (p *Plan) query(notes []Note) strategy.Query {
 	return q
 }
 
-// notesHeading is the heading under which notes stand in a prompt.
+// notesHeading is the heading of the notes in a prompt.
 const notesHeading = "## Notes"
 
 func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {

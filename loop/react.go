@@ -85,8 +85,7 @@ func optionalTime(at, now time.Time) error {
 	return valid.Time("At", at, now)
 }
 
-// reactIn puts a reaction on the record, and backs the heuristic that says the same as the model
-// did.
+// reactIn puts a reaction on the record, and backs the heuristic with the same advice as the model.
 func (a *Agent) reactIn(
 	tx *store.Tx, r *answer.Answer, s answer.Statement, now time.Time,
 ) (answer.Disposition, error) {
@@ -107,8 +106,8 @@ func (a *Agent) reactIn(
 	return effect, nil
 }
 
-// back gives the praise of the model's answer to the heuristic that says the same. If the reaction
-// is no praise any more, that is withdrawn.
+// back gives the praise of the model's answer to the heuristic with the same advice. If the
+// reaction is no praise any more, that is withdrawn.
 func (a *Agent) back(tx *store.Tx, r *answer.Answer, heuristic string, s answer.Statement) error {
 	s.Of, s.Value = heuristic, max(s.Value, 0)
 	if a.learning == nil {

@@ -68,8 +68,8 @@ func (a *Agent) in(tx *store.Tx, id string) (store.Row[answer.Answer], error) {
 	return row, err
 }
 
-// change runs a step that changes the record of an answer, and credits the arm with what the record
-// then has. If the agent is frozen, it changes nothing and does not call edit.
+// change runs a step that changes the record of an answer, and credits the arm with the statements
+// on the changed record. If the agent is frozen, it does not change the record or call edit.
 func (a *Agent) change(
 	ctx context.Context, id string, edit func(*store.Tx, *answer.Answer) error,
 ) error {
@@ -117,7 +117,7 @@ func (a *Agent) wantArm(tx *store.Tx, r *answer.Answer) {
 
 // settle credits the arm of an answer and puts its record. If something can't be replaced in the
 // arm's evidence, it goes on counting: when the step has been committed, stands is set to an error
-// that names it, and the observer is told.
+// that names it, and the observer receives it.
 func (a *Agent) settle(
 	tx *store.Tx, row store.Row[answer.Answer], before []answer.ArmPart, stands *error,
 ) error {
@@ -162,7 +162,8 @@ func (a *Agent) credit(
 // errStands reports that an arm keeps an outcome, because it can't be replaced.
 var errStands = errors.New("what the arm was credited with before goes on counting")
 
-// standsIn returns where a step of the caller's finds what stands, as the error of a method.
+// standsIn returns where a step of the caller's finds what could not be replaced, in the form of a
+// method's error.
 func standsIn(tx *store.Tx, method string) *error {
 	stands := new(error)
 	tx.Then(func(store.Receipt, error) { *stands = wrap(method, *stands) })
@@ -185,7 +186,7 @@ func (a *Agent) say(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
 			return err
 		}
 	}
-	r.Say(s) // the heuristic was deleted, or none is learned about
+	r.Say(s) // the heuristic was deleted, or learning is off
 	return nil
 }
 

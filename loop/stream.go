@@ -19,7 +19,7 @@ type Streamer interface {
 }
 
 // A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was
-// given up can't write any more. A nil pipe brings nothing.
+// given up can't write any more. A nil pipe drops the pieces.
 type pipe struct {
 	to func(ctx context.Context, text string, restart bool)
 
@@ -57,8 +57,8 @@ func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 	}
 }
 
-// giveUp stops the model that writes, and says so in slow, unless it has given the host something
-// already.
+// giveUp stops the model that writes, and reports it in slow, unless it has given the host
+// something already.
 func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	if p == nil {
 		slow.Store(true)
@@ -97,7 +97,7 @@ func (p *pipe) end(ctx context.Context) error {
 	return p.failed
 }
 
-// close has nothing reach the host any more, and returns the host's panic.
+// close stops delivery to the host, and returns the host's panic.
 func (p *pipe) close() error {
 	if p == nil {
 		return nil

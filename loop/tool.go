@@ -19,8 +19,8 @@ import (
 // Otherwise it records the result of a tool that was called while an event was answered. An error
 // counts once for its task: the prompt of the next event of that task has the newest 20, and the
 // task's score falls. Output of a tool is never taken for a person's words, and is not kept. If the
-// store can't be reached, nothing is recorded, which is a [heed.ErrUnavailable]: call Tool again
-// with the same result, which counts once.
+// store can't be reached, the result is not recorded and Tool returns a [heed.ErrUnavailable]: call
+// Tool again with the same result, which counts once.
 //
 // The id is the event's, which need not have its answer yet. Then r.Task names the task that an
 // error belongs to.

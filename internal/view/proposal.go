@@ -210,7 +210,7 @@ func Parts(d *feedback.Draft, show func(string) string) []Part {
 	}
 }
 
-// Join joins texts with commas. Without texts it returns "none".
+// Join joins texts with commas. Without texts it returns its second argument.
 func Join(all []string, none string, show func(string) string) string {
 	if len(all) == 0 {
 		return none

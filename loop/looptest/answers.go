@@ -14,7 +14,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// saying has the model say something, of which the person must see a text, and heed have it.
+// saying makes the model answer with pieces, of which the person must see a text, and heed must get
+// it.
 func saying(want string, say script) func(*fixture) {
 	return func(f *fixture) {
 		f.model.will(say)
@@ -94,7 +95,7 @@ func deliveredAgain(f *fixture) {
 }
 
 // deliveredTwice has one turn delivered twice at once. A framework may run one after the other, and
-// may refuse one. The model says something else each time, and both deliveries get the same answer.
+// may refuse one. The model gives another text each time, and both deliveries get the same answer.
 func deliveredTwice(f *fixture) {
 	met := meet(f.patience() / 10)
 	var calls atomic.Int64
@@ -241,7 +242,7 @@ func toolsAtOnce(f *fixture) {
 	}
 }
 
-// toolWorks has a tool give twice what would take an answer back if a person said it.
+// toolWorks makes a tool give twice a text that would take an answer back if it came from a person.
 func toolWorks(f *fixture) {
 	first := f.ask(trustedText)
 	f.tools[lookUp] = func(context.Context) (string, error) { return bait, nil }
@@ -261,7 +262,7 @@ func toolWorks(f *fixture) {
 	f.wantBait(h)
 }
 
-// wantBait checks that the suite's bait is one: that heed believes it if a person says it.
+// wantBait checks that the suite's bait works: that heed believes it if it comes from a person.
 func (f *fixture) wantBait(h heard) {
 	t := h.turn
 	said := learning.Message{Session: t.Session, Person: t.Person, Text: bait}
@@ -291,8 +292,7 @@ func toolFails(f *fixture) {
 	f.wantNothingSaid(h)
 }
 
-// wantNoneKept checks that nothing is left of a turn that came to nothing, now and when silence
-// would count.
+// wantNoneKept checks that no trace is left of a failed turn, now and when silence would count.
 func (f *fixture) wantNoneKept(h heard) {
 	f.Equal("the id of an answer that the host is given", h.ID, "")
 	f.wantAnswers(0)
@@ -302,7 +302,7 @@ func (f *fixture) wantNoneKept(h heard) {
 	}
 }
 
-// wantWhole has the same turn delivered again, now that nothing is in its way.
+// wantWhole has the same turn delivered again, without the obstacle.
 func (f *fixture) wantWhole(t Turn) {
 	f.model.will(says("Look at ", "the logs."))
 	h := f.again(t)
@@ -311,7 +311,7 @@ func (f *fixture) wantWhole(t Turn) {
 	f.praise(h, 1)
 }
 
-// wantFailure runs a turn that must fail and leave nothing, and has it delivered again.
+// wantFailure runs a turn that must fail without a trace, and has it delivered again.
 func (f *fixture) wantFailure(ctx context.Context) {
 	h := f.run(ctx, f.turn(plainText))
 	f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
@@ -319,7 +319,7 @@ func (f *fixture) wantFailure(ctx context.Context) {
 	f.wantWhole(h.turn)
 }
 
-// saysNothing has the model say nothing but blanks, and then only think. A framework may take that
+// saysNothing makes the model return only blanks, and then only thoughts. A framework may take that
 // for an empty answer.
 func saysNothing(f *fixture) {
 	turn := f.turn(plainText)
@@ -369,7 +369,7 @@ func endsInTool(f *fixture) {
 	f.wantFailure(ctx)
 }
 
-// endsWithAnswer ends the context when the model has said all. The person has the answer then, and
+// endsWithAnswer ends the context when the model has finished. The person has the answer then, and
 // it may be kept.
 func endsWithAnswer(f *fixture) {
 	ctx, cancel := context.WithCancel(background)

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/llm"
 )
 
-// notices are what the observer was told about failures.
+// notices are the failures that the observer received.
 type notices struct {
 	mu       sync.Mutex
 	outages  []heed.Outage
@@ -32,7 +32,7 @@ func (n *notices) observe(_ context.Context, notice heed.Notice) {
 	}
 }
 
-// of returns what the observer was told since the last call.
+// of returns what the observer received since the last call.
 func (n *notices) of() (outages, restored []string, failed []heed.Failed) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,7 +68,7 @@ func failing(texts ...string) func(*fixture) {
 	}
 }
 
-// wantPraise checks that an arm was told of one reaction, and of nothing else.
+// wantPraise checks that an arm was credited with exactly one reaction.
 func (f *fixture) wantPraise() {
 	outcomes := f.outcomes()
 	f.Check(len(outcomes) == 1 && outcomes[0].Value == 1,

@@ -26,8 +26,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// The lessons of the suite's agent, and the questions of people. Each text of the first group can
-// be told from all others.
+// The lessons of the suite's agent, and the questions of people. Each text of the first group
+// differs from all others.
 const (
 	hostPrompt  = "You are the assistant of the suite's host."
 	armPrompt   = "Answer in one short sentence."
@@ -265,7 +265,7 @@ func (f *fixture) praise(h heard, value float64) {
 	f.Equal("the worth of an answer after a reaction", f.account(h).Worth, value)
 }
 
-// account returns what heed knows of an answer. It ends the rule if heed knows nothing.
+// account returns heed's account of an answer. It ends the rule if there is none.
 func (f *fixture) account(h heard) loop.Account {
 	account, err := f.agent.Explain(background, h.ID)
 	f.Must(fmt.Sprintf("Explain the answer %q to %q", h.ID, h.turn.Text), err)
@@ -305,7 +305,7 @@ func (f *fixture) toolErrors() []patterns.TaskError {
 	return report.Errors
 }
 
-// standing returns where a heuristic stands.
+// standing returns the standing of a heuristic.
 func (f *fixture) standing(agent *loop.Agent, id string) learning.Standing {
 	s, err := agent.Learning().Standing(background, id)
 	f.Must("Standing", err)
@@ -341,12 +341,12 @@ func (f *fixture) wantAnswers(want int) {
 	f.Equal("the answers that heed has", len(f.traces()), want)
 }
 
-// wantOutcomes checks how many outcomes of answers the arms were told of.
+// wantOutcomes checks how many outcomes of answers the arms were credited with.
 func (f *fixture) wantOutcomes(want int) {
 	f.Equal("the outcomes that the arms were told of", len(f.outcomes()), want)
 }
 
-// wantNothingSaid checks that heed takes nothing for a person's judgement of an answer.
+// wantNothingSaid checks that heed took no text for a person's judgement of an answer.
 func (f *fixture) wantNothingSaid(h heard) {
 	f.Check(!f.account(h).Known, "heed has a judgement of the answer to %q", h.turn.Text)
 	_, total, err := f.agent.Feedback().List(background, feedback.Listing{})

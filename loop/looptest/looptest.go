@@ -15,11 +15,11 @@
 //	}
 //
 // The suite plays the model, the tools and the people. It looks at what the people saw, at what the
-// model was sent, and at what the agent learned. It does not look into the adapter. It needs
-// nothing but the standard library.
+// model was sent, and at what the agent learned. It does not look into the adapter. It needs the
+// standard library only.
 //
 // It checks that an adapter has an arm's model answer, lets it call the arm's tools alone, and
-// makes no call that breaks a rule, only if [Subject] says so. Later versions may test more.
+// makes no call that breaks a rule, only if [Subject] sets these. Later versions may test more.
 package looptest
 
 import (
@@ -37,17 +37,17 @@ import (
 type Subject struct {
 	// New makes an agent of the framework, with the adapter over agent.
 	New func(agent *loop.Agent, s Script) (Driver, error)
-	// Configure changes the configuration of the [loop.Agent] before it is made. nil changes nothing.
-	// Leave the store, the clock, the arms and the lessons as they are.
+	// Configure changes the configuration of the [loop.Agent] before it is made. nil leaves it
+	// unchanged. Leave the store, the clock, the arms and the lessons as they are.
 	Configure func(c *loop.Config, s Script)
 	// Patience is how long the suite waits for the end of a turn. 0 means 10 seconds.
 	Patience time.Duration
-	// Models says that the adapter has the model answer that the plan's Arm.ModelName names: see
-	// [Script].Models. Tools says that a model can call none but the tools of the plan's Arm.Tools,
-	// where there are any. The suite checks what is set.
+	// Models reports that the adapter asks the model that the plan's Arm.ModelName names: see
+	// [Script].Models. Tools reports that a model can call only the tools of the plan's Arm.Tools, if
+	// it lists any. The suite checks what is set.
 	Models, Tools bool
-	// Enforce says that a call of a tool that breaks a rule is not made. The suite checks that, if it
-	// is set.
+	// Enforce reports that a call of a tool that breaks a rule is not made. The suite checks that, if
+	// it is set.
 	Enforce bool
 
 	arms []loop.Arm // of a rule, in place of the suite's
@@ -76,7 +76,7 @@ type Driver struct {
 	Close func()
 }
 
-// A Turn is what a person says.
+// A Turn is a person's message.
 type Turn struct {
 	ID              string // of the message. One that is delivered again has the same id
 	Session, Person string
@@ -86,9 +86,10 @@ type Turn struct {
 	Stream func(piece string)
 }
 
-// Said is what the agent said to the person.
+// Said is the agent's reply to the person.
 type Said struct {
-	// of the answer, as the adapter hands it to the host: for [loop.Agent.React] and the others
+	// of the answer, in the form that the host gets from the adapter: for [loop.Agent.React] and the
+	// others
 	ID   string
 	Text string // the whole answer
 }

@@ -30,7 +30,7 @@ type Line struct {
 	Text string
 }
 
-// A Piece is a piece of what the model says, or all of it.
+// A Piece is a piece of the model's reply, or all of it.
 type Piece struct {
 	Text    string
 	Thought string // what it thinks, which is not for the user: a thought part, reasoning content
@@ -54,7 +54,7 @@ type Model struct {
 // A script answers a request in place of a model. It stops if emit returns false.
 type script func(ctx context.Context, r Request, emit func(Piece) bool) error
 
-// Generate returns what the model says, in one piece.
+// Generate returns the model's reply in one piece.
 func (m *Model) Generate(ctx context.Context, r Request) (Piece, error) {
 	var all Piece
 	for piece, err := range m.Stream(ctx, r) {
@@ -68,7 +68,7 @@ func (m *Model) Generate(ctx context.Context, r Request) (Piece, error) {
 	return all, nil
 }
 
-// Stream yields what the model says piece by piece. After an error it ends.
+// Stream yields the model's reply piece by piece. After an error it ends.
 func (m *Model) Stream(ctx context.Context, r Request) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		m.mu.Lock()
@@ -98,7 +98,7 @@ func asLLM(m *Model) decision.LLM {
 	})
 }
 
-// will sets what the model says from now on, and forgets what it was sent.
+// will sets the model's replies from now on, and forgets what it was sent.
 func (m *Model) will(s script) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +112,7 @@ func (m *Model) requests() []Request {
 	return slices.Clone(m.sent)
 }
 
-// emits is the script of a model that says pieces.
+// emits is the script of a model that returns pieces.
 func emits(pieces ...Piece) script {
 	return func(_ context.Context, _ Request, emit func(Piece) bool) error {
 		for _, piece := range pieces {
@@ -124,7 +124,7 @@ func emits(pieces ...Piece) script {
 	}
 }
 
-// says is the script of a model that says texts, each in a piece.
+// says is the script of a model that returns texts, each in a piece.
 func says(texts ...string) script {
 	var pieces []Piece
 	for _, text := range texts {
@@ -136,7 +136,7 @@ func says(texts ...string) script {
 const databaseHost = `{"host":"db-1"}` // what the model gives to tools
 
 // calls is the script of a model that calls a tool as often, one call after the other, and then
-// says a text.
+// returns a text.
 func calls(tool, input string, times int64, text string) script {
 	var made atomic.Int64
 	return func(ctx context.Context, r Request, emit func(Piece) bool) error {

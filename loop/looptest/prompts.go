@@ -116,8 +116,8 @@ func onlyApproved(f *fixture) {
 	turn(later, ruleText)
 }
 
-// echo has the model say what heed added to its prompt: a note whose text would take an answer back
-// if a person said it, a rule, and a heuristic.
+// echo makes the model repeat what heed added to its prompt: a note whose text would take an answer
+// back if it came from a person, a rule, and a heuristic.
 func echo(f *fixture) {
 	f.approve(forAll(ruleText))
 	echoes := []heard{f.ask(trustedText)}

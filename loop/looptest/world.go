@@ -29,12 +29,12 @@ type World struct {
 }
 
 // New returns an agent for a host's own tests, and its world: a store in memory, a clock that
-// begins on 5 January 2026 at 9:00 UTC and stands still, a seed, ids that count from "event-1", and
-// a model that says each text in turn, and the last one again and again.
+// begins on 5 January 2026 at 9:00 UTC and does not advance by itself, a seed, ids that count from
+// "event-1", and a model that returns each text in turn, and the last one again and again.
 //
-// With texts, the scripted model takes the place of all models in cfg. Without texts, it says "ok"
-// if cfg has no model. The store, the seed and the ids of cfg stay if it has them. The clock of cfg
-// is replaced.
+// With texts, the scripted model takes the place of all models in cfg. Without texts, it returns
+// "ok" if cfg has no model. The store, the seed and the ids of cfg stay if it has them. The clock
+// of cfg is replaced.
 func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
 	t.Helper()
 	w := &World{t: t, clock: &clock{}, Model: &llmtest.Model{Answers: llmtest.Say(says...)}}
