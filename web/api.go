@@ -129,7 +129,10 @@ func (a *api) carryOut(
 		return *before, nil
 	}
 	c.Event = claim.event()
+	stop := claim.hold(ctx, a.cfg.Now)
+	defer stop() // if the call panics
 	got, err := replyOf(a.server.Do(ctx, call, c, given))
+	stop()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	if err != nil {

@@ -32,7 +32,11 @@ const (
 	keyFor   = 24 * time.Hour
 	mostKeys = 100_000
 	maxKey   = 255 // bytes
-	keySpare = 10 * time.Second
+	// keyLease is how long a call is left to the process that carries it out, which renews that every
+	// keyBeat. So a call whose process has died is taken over after six seconds, and one whose
+	// process is alive is not, if clocks differ by less than four.
+	keyLease = 6 * time.Second
+	keyBeat  = 2 * time.Second
 )
 
 var keyedCalls = store.View[keyed]{
@@ -62,7 +66,7 @@ func (a *api) claimKey(ctx context.Context, person, key string, what, body []byt
 	if err := c.derive(person, key, what, body); err != nil {
 		return nil, nil, err
 	}
-	answer, err := c.begin(ctx, a.cfg.Now(), a.cfg.AnswerTimeout+keySpare)
+	answer, err := c.begin(ctx, a.cfg.Now())
 	if err != nil || answer != nil || c.revision > 0 {
 		return c, answer, err
 	}
@@ -94,7 +98,7 @@ func (c *claim) derive(person, key string, what, body []byte) error {
 func (c *claim) event() string { return "key-" + store.IDOf(c.call.ID, string(c.call.Proof)) }
 
 // begin looks for the call, and takes it if it is free.
-func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) (*reply, error) {
+func (c *claim) begin(ctx context.Context, now time.Time) (*reply, error) {
 	var s store.Snapshot
 	if err := c.st.Read(ctx, &s, nil, []store.Ref{keyedCalls.Ref(c.call.ID)}); err != nil {
 		return nil, err
@@ -113,7 +117,7 @@ func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) 
 	case known && now.Before(before.Value.Until): // somebody carries it out
 		return nil, nil
 	}
-	c.call.At, c.call.Until = now, now.Add(within)
+	c.call.At, c.call.Until = now, now.Add(keyLease)
 	receipts, err := c.st.Commit(ctx, store.Batch{
 		Records: []store.Record{keyedCalls.Record(c.call, before.Revision)}})
 	if errors.Is(err, heed.ErrConflict) { // somebody else was quicker
@@ -123,6 +127,46 @@ func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) 
 		c.revision = receipts[0].Revision
 	}
 	return nil, err
+}
+
+// hold renews the lease of a call until stop is called.
+func (c *claim) hold(ctx context.Context, now func() time.Time) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		beat := time.NewTicker(keyBeat)
+		defer beat.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-beat.C:
+				c.renew(context.WithoutCancel(ctx), now())
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// renew writes a later end of the lease. If that fails, the next try or the next process goes on.
+func (c *claim) renew(ctx context.Context, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, keyBeat)
+	defer cancel()
+	c.call.Until = now.Add(keyLease)
+	receipts, err := c.st.Commit(ctx, store.Batch{
+		Records: []store.Record{keyedCalls.Record(c.call, c.revision)}})
+	if err == nil {
+		c.revision = receipts[0].Revision
+		return
+	}
+	row, err := keyedCalls.Get(ctx, c.st, c.call.ID)
+	if err == nil && row.Value.At.Equal(c.call.At) && row.Value.Until.Equal(c.call.Until) {
+		c.revision = row.Revision // the commit was made, and its reply lost
+	}
 }
 
 // keep keeps the answer for those who ask again. It tries until the context ends, as another answer

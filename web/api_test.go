@@ -27,6 +27,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -653,7 +654,7 @@ func TestAnAnswerThatIsNotKept(t *testing.T) {
 				st.fails.Store(c.fails)
 				first := w.must(c.want, w.post("/v1/select", `{}`, "Idempotency-Key", "k"))
 				st.fails.Store(0)
-				time.Sleep(2 * keySpare)
+				time.Sleep(2 * keyLease)
 				again := w.must(200, w.post("/v1/select", `{}`, "Idempotency-Key", "k"))
 				if c.want == 200 {
 					assert.Equal(t, first.body, again.body)
@@ -700,12 +701,50 @@ func TestAbandonedKey(t *testing.T) {
 		got := w.post("/v1/answer", body, "Idempotency-Key", "k")
 		assert.Equal(t, view.Conflicting, got.sort(), "it may still be alive")
 		assert.NotEmpty(t, got.header.Get("Retry-After"))
-		time.Sleep(3*time.Second + keySpare)
+		time.Sleep(keyLease)
 		assert.Equal(t, claim.event(), w.must(200,
 			w.post("/v1/answer", body, "Idempotency-Key", "k")).text(t, "id"))
 		assert.EqualValues(t, 1, w.asked.Load())
 		time.Sleep(keyFor)
 		w.must(200, w.post("/v1/answer", `{"text":"another"}`, "Idempotency-Key", "k"))
+	})
+}
+
+// A call is left to its process as long as that renews its lease. If the process dies, another one
+// answers a retry within ten seconds, and what the first one does later changes nothing.
+func TestACallOutlivesItsProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := newWorld(t)
+		dies := &storetest.Failing{Store: other.store}
+		w := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store = dies, dies })
+		w.model = func(context.Context, decision.LLMRequest) (string, error) {
+			time.Sleep(25 * time.Second)
+			return "Too late.", nil
+		}
+		post := func(w *world) reception {
+			return w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k")
+		}
+		var wg sync.WaitGroup
+		var late reception
+		wg.Go(func() { late = post(w) })
+		for range 15 {
+			time.Sleep(time.Second)
+			assert.Equal(t, view.Conflicting, post(other).sort(), "the first one is at work")
+		}
+		dies.SetAway(true)
+		died, got := time.Now(), post(other)
+		for got.status != 200 {
+			require.Equal(t, "1", got.header.Get("Retry-After"), got.body)
+			time.Sleep(time.Second)
+			got = post(other)
+		}
+		assert.LessOrEqual(t, time.Since(died), 10*time.Second)
+		dies.SetAway(false) // it was not dead, but cut off
+		wg.Wait()
+		assert.Equal(t, 500, late.status, late.body)
+		assert.Equal(t, got.body, post(w).body)
+		assert.Equal(t, got.body, post(other).body)
+		assert.EqualValues(t, 1, other.asked.Load())
 	})
 }
 

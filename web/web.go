@@ -9,7 +9,8 @@
 // The host says who is there: see [Config].Identify. Without a person nothing is shown but a page
 // that says so.
 //
-// Below /v1/ the same handler has an API in JSON for programs.
+// Below /v1/ the same handler has an API in JSON for programs. Load balancers may ask /healthz,
+// whether the process serves, and /readyz, whether its store answers.
 package web
 
 import (
@@ -73,7 +74,8 @@ type Config struct {
 	// AnswerTimeout does so for /v1/answer, which may ask a model. 0 means a minute.
 	Timeout, AnswerTimeout time.Duration
 	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0
-	// means 500.
+	// means 500. Each process counts for itself, so behind a load balancer n processes allow n times
+	// as many. Limit the rate in the balancer if the sum matters.
 	Rate float64
 	// Observer is told of failures that a page only calls a failure. nil costs nothing.
 	Observer heed.Observer
@@ -90,6 +92,8 @@ type Handler struct {
 	watch *watch.Watch
 	// states are what the store was like when it was last read.
 	states view.Memo[struct{}, string]
+	// reachable is whether the store could be read.
+	reachable view.Memo[struct{}, struct{}]
 }
 
 const (
@@ -109,6 +113,7 @@ func New(cfg Config) (*Handler, error) {
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 		watch: watch.New(cfg.Observer, "web", cfg.Now), states: view.NewMemo[struct{}, string](),
+		reachable: view.NewMemo[struct{}, struct{}](),
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()
@@ -182,7 +187,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // inside serves a request whose path has no prefix.
 func (h *Handler) inside(w http.ResponseWriter, r *http.Request) {
-	if asset(w, r) {
+	if asset(w, r) || h.probe(w, r) {
 		return
 	}
 	person, ok := h.admit(w, r)

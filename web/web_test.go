@@ -8,14 +8,19 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/web"
 )
 
@@ -86,6 +91,54 @@ func TestNobody(t *testing.T) {
 	for _, path := range []string{"/style.css", "/app.js", "/icon.svg"} {
 		assert.Equal(t, http.StatusOK, ask{"GET", path, "nobody", nil, nil}.of(h).Code, path)
 	}
+}
+
+// Load balancers need no person. A server is ready while its store answers, and alive in any case.
+func TestProbes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &storetest.Failing{Store: &memstore.Store{}}
+		hangs := make(chan struct{})
+		slow := &hanging{Store: st, until: hangs}
+		h := handler(t, func(c *web.Config) { c.Store, c.Prefix = slow, "/heed" })
+		probe := func(path string) int {
+			time.Sleep(time.Second) // until what was read last is too old
+			return ask{"GET", "/heed" + path, "nobody", nil, nil}.of(h).Code
+		}
+		assert.Equal(t, []int{200, 200}, []int{probe("/healthz"), probe("/readyz")})
+		for range 10 {
+			ask{"GET", "/heed/readyz", "nobody", nil, nil}.of(h)
+		}
+		assert.Equal(t, 1, st.Calls("Read"))
+		st.SetAway(true)
+		assert.Equal(t, []int{200, 503}, []int{probe("/healthz"), probe("/readyz")})
+		st.SetAway(false)
+		assert.Equal(t, 200, probe("/readyz"))
+		slow.hangs.Store(true)
+		began := time.Now()
+		assert.Equal(t, []int{200, 503}, []int{probe("/healthz"), probe("/readyz")})
+		assert.Equal(t, 4*time.Second, time.Since(began))
+		assert.Equal(t, 401, ask{"POST", "/heed/readyz", "nobody", nil, nil}.of(h).Code)
+		close(hangs)
+	})
+}
+
+// A hanging store does not answer reads.
+type hanging struct {
+	store.Store
+	until chan struct{}
+	hangs atomic.Bool
+}
+
+func (s *hanging) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
+	if s.hangs.Load() {
+		select {
+		case <-s.until:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s.Store.Read(ctx, into, cells, refs, finds...)
 }
 
 func TestHeaders(t *testing.T) {

@@ -206,10 +206,13 @@ func tellFailure(ctx context.Context, n heed.Notice) {
 }
 
 const (
-	headerTime   = 10 * time.Second
-	idleTime     = 2 * time.Minute
-	shutdownTime = 10 * time.Second
-	headerBytes  = 64 << 10
+	headerTime  = 10 * time.Second
+	idleTime    = 2 * time.Minute
+	headerBytes = 64 << 10
+	// When a signal has come, requests that run have stopTime. Then they are cancelled, and have
+	// lastTime to record what they had and to say so.
+	stopTime = 10 * time.Second
+	lastTime = 6 * time.Second
 )
 
 // pages serves the pages and the API where check permits it, and says where, until the session's
@@ -232,8 +235,11 @@ func (l *listening) pages(s *session, cfg web.Config, what string) error {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
 	mux.HandleFunc("GET "+signInPath, door.signIn)
+	requests, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+	defer cancel()
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		BaseContext: func(net.Listener) context.Context { return requests },
+		Handler:     mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: headerBytes, ErrorLog: log.New(io.Discard, "", 0), // clients that go away
 	}
 	if err := s.answer(door.greeting(what), "serving"); err != nil {
@@ -252,14 +258,22 @@ func (l *listening) pages(s *session, cfg web.Config, what string) error {
 		return err
 	case <-s.ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownTime)
-	defer cancel()
-	err = server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // the clients that still wait have had their time
-	}
+	err = stopServer(server, cancel)
 	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// stopServer stops a server gracefully. cancel cancels its requests.
+func stopServer(server *http.Server, cancel func()) error {
+	late := time.AfterFunc(stopTime, cancel)
+	defer late.Stop()
+	ctx, stop := context.WithTimeout(context.Background(), stopTime+lastTime)
+	defer stop()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // the clients that still wait have had their time
 	}
 	return err
 }
