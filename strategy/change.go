@@ -17,14 +17,14 @@ import (
 // ChangeTest tests whether an arm's rewards for an item have changed. It uses the outcomes in the
 // store's history; without history, no change is ever found. After a change, outcomes from before
 // it no longer count for any arm of the item, so all arms are tried again. The store's audit log
-// says so.
+// records the change.
 //
 // For each place at which the outcomes can be cut in two, the test compares their probability with
 // one rate and with two. It is the generalised likelihood ratio for Bernoulli rewards with the
-// threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard and Seznec 2022), which also
-// bounds other rewards in [0, 1]. Where more than two people have spoken of the item, what each
-// said counts within the limits of Config.Trust, and a change must show without each person, so
-// that no one person can make one up. The test finds changes of arms that are in use. Only a learner whose
+// threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard and Seznec 2022), which also bounds
+// other rewards in [0, 1]. If more than two people gave evidence on the item, the evidence of each
+// counts within the limits of Config.Trust, and a change must show without each person, so that no
+// one person can make one up. The test finds changes of arms that are in use. Only a learner whose
 // evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
 type ChangeTest struct {
 	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never

@@ -21,8 +21,8 @@ import (
 // ChoiceID names a choice. It is a UUID.
 type ChoiceID = uuid.UUID
 
-// newChoiceID returns a random UUID (version 4). It reads its bytes itself, as uuid.New would put
-// them on the heap.
+// newChoiceID returns a random UUID (version 4). It reads its bytes itself, because uuid.New would
+// put them on the heap.
 func newChoiceID() (id ChoiceID) {
 	_, _ = rand.Read(id[:]) // never fails
 	id[6] = id[6]&0x0f | 0x40
@@ -33,8 +33,8 @@ func newChoiceID() (id ChoiceID) {
 // A Query asks for an arm.
 type Query struct {
 	// Session is where the arm will be used. Within it an item keeps the arm that was chosen for it
-	// first, even if another query has another category or context. An empty session remembers
-	// nothing: every query is a new session.
+	// first, even if another query has another category or context. If it is empty, every query is a
+	// new session.
 	Session string
 	// Key keys the randomness of the draws if Session is empty, for example with the id of an
 	// event. Queries of one key and item then draw the same as long as the beliefs stay the same,
@@ -47,8 +47,8 @@ type Query struct {
 	// Category and Context make the segment. Its items learn from each other. Both may be empty.
 	Category string
 	Context  string
-	// Tenant is recorded with the choice, so that the records of one tenant can be found. It
-	// changes nothing else.
+	// Tenant is recorded with the choice, so that the records of one tenant can be found. It has no
+	// other effect.
 	Tenant string
 	// Arms are permitted now, each once. Empty: all are.
 	Arms []ArmID
@@ -56,8 +56,8 @@ type Query struct {
 	// or of [Config].Arms if Arms is empty, in place of the beliefs. They sum to 1.
 	// [Choice].Propensity returns the share.
 	Shares []float64
-	// Frozen chooses by what is known and changes nothing: the choice is neither recorded nor
-	// remembered, and no race ends. Set it while learning is suspended.
+	// Frozen chooses by what was learned and leaves the store as it is: the choice is neither
+	// recorded nor remembered, and no race ends. Set it while learning is suspended.
 	Frozen bool
 }
 
@@ -141,7 +141,7 @@ func (c *Choice) facts() *answer.Choice {
 	return &c.details.made
 }
 
-// Record returns the choice as a part of an answer's record, as it was when the arm was chosen.
+// Record returns the choice for an answer's record, unchanged since the arm was chosen.
 func (c Choice) Record() *answer.Choice {
 	f := c.facts()
 	return &answer.Choice{
@@ -187,7 +187,7 @@ func (c Choice) Parameters() iter.Seq2[string, string] {
 // Draws returns what was drawn, in the order of the arms. A fallback has no draws.
 func (c Choice) Draws() iter.Seq[Draw] { return slices.Values(c.facts().Draws) }
 
-// Fallback reports whether the arm is the default, or the first that was permitted, as nothing
+// Fallback reports whether the arm is the default, or the first that was permitted, because no arm
 // could be drawn.
 func (c Choice) Fallback() bool { return c.facts().Fallback }
 
@@ -201,12 +201,12 @@ const (
 	propensityWork  = 64 * propensityDraws
 )
 
-// Propensity returns the probability with which the arm was chosen, given what was believed, as
-// off-policy evaluation needs it. Plain beliefs without a bonus have the one of
-// [evidence.ProbBest], and so has an item without its own evidence. All others are integrated, and
-// are never 0: over all arms the integrals sum to 1 within 1e-6. A fallback has 1. A choice of
-// [Learner.Record] has what the host has told, and NaN if that was nothing. A choice without its
-// draws, as later events have it, has NaN. Package offpolicy refuses NaN.
+// Propensity returns the probability with which the arm was chosen, given what was believed, for
+// off-policy evaluation. Plain beliefs without a bonus have the one of [evidence.ProbBest], and so
+// has an item without its own evidence. All others are integrated, and are never 0: over all arms
+// the integrals sum to 1 within 1e-6. A fallback has 1. A choice of [Learner.Record] has the
+// probability that the host gave, or NaN. A choice without its draws, for example in later events,
+// has NaN. Package offpolicy refuses NaN.
 //
 // A propensity is counted over draws like the choice's own, always the same ones, if the Level of
 // an arm has a shape below 0.01 or above 1e6, or an Alpha below ¼ with successes, or if Strength

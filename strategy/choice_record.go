@@ -32,7 +32,7 @@ type Stage string
 const (
 	Pending  Stage = "pending"  // its outcome may still come
 	Observed Stage = "observed" // an outcome came
-	Expired  Stage = "expired"  // none came in time; one that comes late makes it Observed
+	Expired  Stage = "expired"  // no outcome in time; a late outcome makes it Observed
 )
 
 // A Result is what came of a choice: an [Outcome] without the choice.
@@ -142,7 +142,7 @@ func (l *Learner) query(f *ChoiceFilter) store.Query {
 // answersKind returns the kind in which a learner keeps its choices by default.
 func answersKind(learner string) string { return learner + ".answer" }
 
-// A keptChoice is the record of a choice, as it was read or written.
+// A keptChoice is the record of a choice that was read or written.
 type keptChoice struct {
 	*answer.Answer
 	revision uint64 // 0: there is no record
@@ -155,8 +155,8 @@ func (l *Learner) write(k *keptChoice) store.Record {
 	return l.answers.Record(*k.Answer, k.revision)
 }
 
-// kept returns a record that was read. Its revision is 0 if there is none, or if it is no choice of
-// this package alone.
+// kept returns a record that was read. Its revision is 0 without a record, or if the record is not
+// a choice of this package alone.
 func (l *Learner) kept(r store.Record) (keptChoice, error) {
 	row, err := l.answers.Of(r) // on the heap
 	if err != nil || row.Revision == 0 || !answers.Alone(&row.Value) {
@@ -221,7 +221,8 @@ func (l *Learner) record(a *answer.Answer) ChoiceRecord {
 	return r
 }
 
-// results returns what counts for the arm of an answer with more than a choice, as outcomes.
+// results returns what counts for the arm of an answer with more than a choice, in the form of
+// outcomes.
 func (l *Learner) results(a *answer.Answer) (results []Result) {
 	for _, p := range a.ForArm() {
 		if l.drops(p.Trust) {
@@ -241,13 +242,14 @@ func (l *Learner) results(a *answer.Answer) (results []Result) {
 // back.
 const maxOutcomes = 16
 
-// knows reports whether a record has an outcome of this id, or has it no more.
+// knows reports whether a record has, or had, an outcome of this id.
 func knows(a *answer.Answer, id string) bool {
 	return slices.Contains(a.Choice.Taken, id) ||
 		slices.ContainsFunc(a.Statements, func(s answer.Statement) bool { return s.ID == id })
 }
 
-// settled returns the record with an outcome. A record that knows the outcome stays as it is.
+// settled returns the record with an outcome. A record that has, or had, the outcome stays as it
+// is.
 func settled(a *answer.Answer, result Result) *answer.Answer {
 	if knows(a, result.ID) {
 		return a

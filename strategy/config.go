@@ -21,22 +21,22 @@ type Config struct {
 	// Arms are what is chosen among, in the order in which they are drawn. Of equal draws the
 	// earlier arm wins.
 	Arms []Arm
-	// Name tells learners apart that share a store. The kinds of their cells begin with it:
+	// Name distinguishes learners that share a store. The kinds of their cells begin with it:
 	// "strategy.arm". "" means "strategy".
 	Name string
-	// Answers is the kind of the records that have the learner's choices, as a [answer.Answer]
-	// each. Package loop sets it to the kind of the agent's answers. "" means Name with ".answer".
+	// Answers is the kind of the records that have the learner's choices, an [answer.Answer] each.
+	// Package loop sets it to the kind of the agent's answers. "" means Name with ".answer".
 	Answers string
-	// Pooling says how much the items of a segment share. nil means TwoLevel{}.
+	// Pooling sets how much the items of a segment share. nil means TwoLevel{}.
 	Pooling Pooling
 	// Prior is the belief about an arm of average weight before any evidence: see [Arm]. Shares of
 	// first choices are exactly the weights if Prior.Beta is 1. Both shapes are in [1e-3, 1e6]. The
 	// zero Prior means Beta(1, 1).
 	Prior evidence.Beta
-	// Exploration adds to the draws of arms with few outcomes. The zero value adds nothing.
+	// Exploration adds to the draws of arms with few outcomes. The zero value means no bonus.
 	Exploration Exploration
-	// HalfLife is the time after which an outcome counts half. 0 keeps the stored half-life; in a
-	// new store nothing fades. A value that differs from the stored one is a [*heed.SettingsError]
+	// HalfLife is the time after which an outcome counts half. 0 keeps the stored half-life; in a new
+	// store outcomes do not fade. A value that differs from the stored one is a [*heed.SettingsError]
 	// of [New]: see [Rebuild].
 	HalfLife time.Duration
 	// Trust limits how much each source counts: see [evidence.Trust]. By default no source is an
@@ -46,16 +46,14 @@ type Config struct {
 	Trust evidence.Trust
 	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
 	MinConfidence float64
-	// Reward makes of an outcome the value that is learned, in [-1, 1]: of its Value, Cost and
-	// Latency, say. Records keep the Value. nil means the Value. It must be safe for concurrent
+	// Reward makes of an outcome the value that is learned, in [-1, 1]: for example from its Value,
+	// Cost and Latency. Records keep the Value. nil means the Value. It must be safe for concurrent
 	// use. Package money has one with prices.
 	Reward func(Outcome) float64
-	// Disabled makes every choice one of the default arm, and learns nothing: outcomes are
-	// [Dropped].
+	// Disabled chooses the default arm always, and does not learn: outcomes are [Dropped].
 	Disabled bool
-	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or
-	// the learner is disabled. "" means the arm with the greatest weight, and of equals the
-	// earliest.
+	// Default is the arm that is chosen if no arm can be drawn, because the store can't be read or
+	// the learner is disabled. "" means the arm with the greatest weight, and of equals the earliest.
 	Default ArmID
 	// Cache is how choices are remembered within a session.
 	Cache Cache
@@ -66,14 +64,13 @@ type Config struct {
 	// choice, and about a kilobyte for 30 days, unless the store is configured otherwise for the
 	// kind Answers.
 	Unrecorded bool
-	// Silence says what becomes of choices whose outcome never comes. It needs records, and calls
-	// of [Learner.Sweep].
+	// Silence sets what becomes of choices whose outcome never comes. It needs records, and calls of
+	// [Learner.Sweep].
 	Silence Silence
 	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
 	Change ChangeTest
-	// Topic, if it is not empty, has every [LearnerEvent] put into the store's outbox under this
-	// topic, in the same commit as what it tells of. "heed.strategy" is a good one. [stream.Relay]
-	// sends them.
+	// Topic, if it is not empty, puts every [LearnerEvent] into the store's outbox under this topic,
+	// in the same commit as the change. "heed.strategy" is a good topic. [stream.Relay] sends them.
 	Topic string
 	// Refresh is after how long a segment in memory is read again from the store. Until then
 	// outcomes, resets and ends of sessions in other processes may not be seen. An item's own
@@ -82,7 +79,7 @@ type Config struct {
 	// again after a tenth of this.
 	Refresh time.Duration
 
-	// Observer is told of choices, outcomes, sweeps, restarts and hidden failures.
+	// Observer is called for choices, outcomes, sweeps, restarts and hidden failures.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now. The store's clock must agree with it: a store refuses
 	// outcomes that lie ahead of the store's clock.
@@ -112,13 +109,13 @@ type Cache struct {
 	Size int           // in choices. 0 means 10,000
 }
 
-// Silence says what becomes of choices whose outcome never comes. By default they expire after a
-// day and count as nothing. As evidence against the arm and its parameters' values, silence keeps
-// an arm that never earns an outcome from looking as good as on its first day. A late outcome takes
+// Silence sets what becomes of choices whose outcome never comes. By default they expire after a
+// day and do not count. As evidence against the arm and its parameters' values, silence keeps an
+// arm that never earns an outcome from looking as good as on its first day. A late outcome takes
 // the place of the silence, as long as the store's history still has the silence.
 type Silence struct {
 	After time.Duration // after which a pending choice expires. 0 means 24 hours
-	// of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it counts as nothing
+	// of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it does not count
 	Confidence float64
 	Value      float64 // of silence as an outcome, in [-1, 0). 0 means -1
 }
@@ -170,7 +167,7 @@ func (c Config) withDefaults() Config {
 	c.Change = c.Change.withDefaults()
 	c.Refresh = cmp.Or(c.Refresh, c.refresh())
 	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	if c.NewID == nil {
 		c.NewID = newChoiceID

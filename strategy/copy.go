@@ -12,11 +12,11 @@ import (
 // its own way. Weights count as they are.
 //
 // The item goes its own way while the confidence in its own evidence, √n/(1+√n) for n effective
-// outcomes, is at least MinConfidence. Where others have shown nothing by then, it goes its own way
-// without a copy, for good. If its evidence fades, it returns to the segment. A copy has no source:
-// expunging a source from the store does not undo it, but [Learner.Reset] does. Where items differ,
-// Copy learns late, as thousands of copied observations outweigh an item's own. [TwoLevel] is the
-// default.
+// outcomes, is at least MinConfidence. If the segment has no evidence by then, the item goes its
+// own way without a copy, for good. If its evidence fades, it returns to the segment. A copy has no
+// source: expunging a source from the store does not undo it, but [Learner.Reset] does. Where items
+// differ, Copy learns late, because thousands of copied observations outweigh an item's own.
+// [TwoLevel] is the default.
 //
 // The zero Copy is ready to use. It is immutable.
 type Copy struct {
@@ -97,8 +97,8 @@ func (m *copied) specialized(item Item) bool {
 	return item.Given != nil && m.confidence(item) >= m.minConfidence
 }
 
-// Independence implements [Model]. It is 0 or 1, as nothing that the segment learns reaches an item
-// with a copy.
+// Independence implements [Model]. It is 0 or 1, because an item with a copy learns no more from
+// its segment.
 func (m *copied) Independence(item Item) float64 {
 	if m.specialized(item) {
 		return 1
@@ -115,8 +115,8 @@ func (m *copied) Give(item Item, given []evidence.Sums) {
 	}
 }
 
-// rounding bounds what rounding leaves of a sum from which all its parts were taken, as a part of
-// it.
+// rounding bounds the remainder that rounding leaves of a sum from which all its parts were taken,
+// in proportion to the sum.
 const rounding = 1e-9
 
 // confidence is the confidence in an item's own evidence, in [0, 1): one minus an uncertainty of

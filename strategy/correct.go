@@ -18,9 +18,9 @@ import (
 // the session still counts for the item. The actor and the reason are for the audit, and
 // may be empty.
 //
-// The ids stay known: the outcomes do not count if they are delivered again. To retract them again
-// changes nothing. An outcome that was never counted is [heed.ErrNotFound]. If the store's history
-// no longer has one, the error is [evidence.ErrForgotten]. Both change nothing.
+// The ids stay known: the outcomes do not count if they are delivered again. Retracting them again
+// has no effect. An outcome that was never counted is [heed.ErrNotFound]. If the store's history no
+// longer has one, the error is [evidence.ErrForgotten]. In both cases the store is unchanged.
 func (l *Learner) Retract(
 	ctx context.Context, c Choice, ids []string, actor, reason string,
 ) (err error) {
@@ -38,8 +38,8 @@ func (l *Learner) Retract(
 // commit: a ticket that was resolved is open again. The rules of [Learner.Observe] hold for the new
 // outcomes, whose ids must be others, and the rules of [Learner.Retract] for the old ones. If all
 // new ones are [Dropped], the old ones are taken back all the same. If the first one that counts is
-// a [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the
-// outcomes are observed.
+// a [Duplicate], the call has no effect. The actor is for the audit, and may be empty. Without ids
+// the outcomes are observed.
 func (l *Learner) Revise(
 	ctx context.Context, ids []string, outcomes []Outcome, actor string,
 ) (did []Disposition, err error) {

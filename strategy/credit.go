@@ -18,11 +18,11 @@ type credit struct {
 	*Outcome
 	segment *segment
 	did     *Disposition
-	quiet   bool // the observer is not told of it
+	quiet   bool // not reported to the observer
 	follows bool // a copy or the test of a change may follow
 
-	// The first is on the arm. All have the id of the outcome or one of their own. None are made for
-	// an outcome that was known before the commit.
+	// The first is on the arm. All have the id of the outcome or one of their own. Empty for an
+	// outcome that was counted before the commit.
 	made     []evidence.Observation
 	withdraw []string        // the silence to take back
 	before   []evidence.Part // of the arm's cell, where known
@@ -37,7 +37,7 @@ func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item
 type crediting struct {
 	now     time.Time
 	credits []*credit
-	records map[ChoiceID]*keptChoice // of choices, as the step leaves them
+	records map[ChoiceID]*keptChoice // of choices, after the step
 	choices []*Choice                // that have such records
 	plans   []*creditPlan            // of answers
 	failed  []error                  // why arms can't be credited
@@ -96,7 +96,7 @@ func (c *crediting) withdraws(id ChoiceID) bool {
 
 // observe lets no load of the segments end until the caller has left those that it returns.
 func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
-	if len(all) > 1 { // in one order, as loads wait as well
+	if len(all) > 1 { // in one order, because loads wait as well
 		slices.SortFunc(all, func(a, b *segment) int {
 			return strings.Compare(a.space.scope, b.space.scope)
 		})
@@ -139,8 +139,8 @@ func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
 	return w
 }
 
-// needsRecord reports whether the record of a choice must be read, as the choice does not know it,
-// or silence was counted that has to be taken back with it.
+// needsRecord reports whether the record of a choice must be read, because the choice does not have
+// it, or silence was counted that has to be taken back with it.
 func (l *Learner) needsRecord(c *Choice) bool {
 	if l.cfg.Unrecorded || c.Fallback() {
 		return false
@@ -149,7 +149,7 @@ func (l *Learner) needsRecord(c *Choice) bool {
 	return kept == nil || kept.Choice.Silent
 }
 
-// recordIn returns the record of a choice as the step sees it. Revision 0: there is none.
+// recordIn returns the record of a choice for a step. Revision 0 means that there is no record.
 func (l *Learner) recordIn(tx *store.Tx, step *crediting, c *Choice) (*keptChoice, error) {
 	step.choices = append(step.choices, c)
 	if known := step.records[c.ID]; known != nil {
@@ -189,8 +189,8 @@ func (l *Learner) readRecord(tx *store.Tx, c *Choice) (kept keptChoice, err erro
 	return kept, nil
 }
 
-// observeIn counts an outcome, which is valid, as a part of a step. With alone, the outcome is all
-// that the step has, and the step counts once.
+// observeIn counts an outcome, which is valid, within a step. With alone, the outcome is all that
+// the step has, and the step counts once.
 func (l *Learner) observeIn(
 	tx *store.Tx, o *Outcome, now time.Time, alone bool,
 ) (*Disposition, error) {
@@ -308,7 +308,7 @@ func (c *crediting) update(l *Learner, r store.Receipt, err error) {
 	}
 }
 
-// refused reports whether an error says that a store has not taken what it was given.
+// refused reports whether an error means that a store has not taken what it was given.
 func refused(err error) bool {
 	for _, of := range []error{
 		heed.ErrConflict, heed.ErrNotFound, evidence.ErrFull, evidence.ErrForgotten,
@@ -320,7 +320,7 @@ func refused(err error) bool {
 	return isInputError(err)
 }
 
-// remember has the choices know their records after a commit. After an error they have to be read
+// remember gives the choices their records after a commit. After an error they have to be read
 // again.
 func (c *crediting) remember(r store.Receipt, err error) {
 	for _, choice := range c.choices {
@@ -442,7 +442,7 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 		was, ok = s.shareWithout(arm, after, of.made, at)
 	}
 	loaded := s.loaded
-	// the model is made again if an observation from before a restart changed nothing, or the model
+	// the model is made again if an observation from before a restart had no effect, or the model
 	// panics or drifts
 	s.loaded = time.Time{}
 	if !ok {

@@ -25,17 +25,17 @@ func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	return w
 }
 
-// CreditIn brings the evidence on an answer's arm in line with [answer.Answer.ForArm], as a part of
-// a step. Each part is an outcome, with all that the answer took. CreditIn compares the parts with
-// a.Choice.Credits, observes those that are new, takes back those that no longer hold, with an
-// entry in the audit, and updates a.Choice. The caller puts the answer's record.
+// CreditIn brings the evidence on an answer's arm in line with [answer.Answer.ForArm], within a
+// step. Each part is an outcome, with the cost and latency of the whole answer. CreditIn compares
+// the parts with a.Choice.Credits, observes those that are new, takes back those that no longer
+// hold, with an entry in the audit, and updates a.Choice. The caller puts the answer's record.
 //
-// An answer of another learner stays as it is. An arm that is no longer configured is credited with
-// nothing new. If what was credited before can't be taken back, because the store's history no
-// longer has it, or a part can't be observed, for example because [Config].Reward has failed,
-// nothing changes for the arm and all else of the step is committed. Then stands points to the
-// reason, an [evidence.ErrForgotten] in the first case, when [store.Do] has returned; it points to
-// nil otherwise.
+// An answer of another learner stays as it is. An arm that is no longer configured gets no new
+// credit. If what was credited before can't be taken back, because the store's history no longer
+// has it, or a part can't be observed, for example because [Config].Reward has failed, the arm
+// keeps its credit and all else of the step is committed. Then stands points to the reason, an
+// [evidence.ErrForgotten] in the first case, when [store.Do] has returned; it points to nil
+// otherwise.
 func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err error) {
 	defer because(&err, "credit")
 	stands = new(error)
@@ -50,7 +50,7 @@ func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err e
 	step := l.stepOf(tx, l.cfg.Now())
 	i := slices.IndexFunc(step.plans, func(p *creditPlan) bool { return p.answer == a.ID })
 	if i >= 0 {
-		// The step has credited the answer already, and nothing of that is committed.
+		// The step has credited the answer already, and that is not committed yet.
 		p = l.plan(a, step.plans[i].had)
 	}
 	if a.Choice.Learner != l.cfg.Name || !l.isArm(a.Choice.Arm) && len(p.next) > 0 {
@@ -191,7 +191,7 @@ func (l *Learner) outcomeOf(a *answer.Answer, p *answer.ArmPart) Outcome {
 	return o
 }
 
-// reportedCost returns what the reported outcome that counts says that the answer cost.
+// reportedCost returns the cost of the answer in the reported outcome that counts.
 func reportedCost(a *answer.Answer) float64 {
 	if s := a.Outcome(); s != nil && s.Spent != nil {
 		return s.Spent.Cost

@@ -6,8 +6,8 @@
 // draw. So an arm is chosen more often the likelier it is to be the best. [Learner.Observe] credits
 // the choice with its outcome: a value in [-1, 1], which becomes a reward in [0, 1] and is weighed
 // by its confidence. Without evidence, arms are chosen in the shares of their weights. The values
-// of an arm's parameters are learned in the same way. Rewards between 0 and 1 that vary little tell
-// more than a yes or no, and count for more than one outcome.
+// of an arm's parameters are learned in the same way. Rewards between 0 and 1 that vary little are
+// more evidence than a yes or no, and count for more than one outcome.
 //
 // A segment is a category and a context (elsewhere called the context of a bandit), such as the
 // kind of a task and the kind of a session. Within a segment there are items, and a [Pooling] says

@@ -20,14 +20,14 @@ const (
 	wasReset    = "reset"
 )
 
-// A LearnerEvent tells what happened to a learner, and has all that [Learner.Replay] needs to let
+// A LearnerEvent records what happened to a learner, and has all that [Learner.Replay] needs to let
 // it happen again. In a store's outbox it is the JSON payload of a [stream.Event] of the same id.
 type LearnerEvent struct {
 	ID string `json:"id"`
-	// Type says what happened. selected: a choice was made. observed: an outcome was counted.
-	// retracted: one was taken back. expired: no outcome came in time. specialized: an item took
-	// its copy of the segment's evidence. restarted: a change was found, and the evidence from
-	// before it no longer counts. reset: somebody had something forgotten.
+	// Type is what happened. selected: a choice was made. observed: an outcome was counted.
+	// retracted: one was taken back. expired: no outcome came in time. specialized: an item took its
+	// copy of the segment's evidence. restarted: a change was found, and the evidence from before it
+	// no longer counts. reset: somebody had something forgotten.
 	Type     string    `json:"type"`
 	Learner  string    `json:"learner"`
 	Category string    `json:"category,omitempty"`

@@ -142,10 +142,10 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 
 // Find returns the choice that an attribution is about: the last one made for an item in a session,
 // at the given time or before. If there is none, it is the first one made at most
-// [evidence.MaxSkew] later, as clocks differ. So the same question finds the same choice, even if
-// heed has chosen again since. The zero time finds the last choice of all. Give the time at which
-// the event happened, and not the time of its delivery: otherwise a second delivery may find
-// another choice. The item may be empty, as in a [Query]. Without such a choice, and with
+// [evidence.MaxSkew] later, because clocks differ. So the same question finds the same choice, even
+// if heed has chosen again since. The zero time finds the last choice of all. Give the time at
+// which the event happened, and not the time of its delivery: otherwise a second delivery may find
+// another choice. The item may be empty, like in a [Query]. Without such a choice, and with
 // Config.Unrecorded, the error is [heed.ErrNotFound].
 func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord,
 	err error) {
@@ -210,7 +210,7 @@ func (l *Learner) FindSession(ctx context.Context, session string,
 	return found, nil
 }
 
-// A finding is the choice of a name in a session that a moment is about, as far as it was met.
+// A finding is the choice of a name in a session that a moment is about, if it was found.
 type finding struct {
 	keptChoice
 	done bool
@@ -226,7 +226,7 @@ func (f *finding) meet(kept keptChoice, at time.Time) bool {
 	return f.done
 }
 
-// found returns the record that was found. A choice of this package alone then knows its record.
+// found returns the record that was found. A choice of this package alone then has its record.
 func (l *Learner) found(f *finding) ChoiceRecord {
 	r := l.record(f.Answer)
 	if answers.Alone(f.Answer) {

@@ -20,9 +20,9 @@ import (
 )
 
 // A Learner chooses among arms by Thompson sampling and learns from the outcomes. Make one with
-// [New]. All that it knows is in the store, so another learner over the same store goes on where it
-// stopped. It starts no goroutine and needs no closing. It is safe for concurrent use by multiple
-// goroutines.
+// [New]. All of its state is in the store, so another learner over the same store goes on where it
+// stopped. It does not start goroutines or need to be closed. It is safe for concurrent use by
+// multiple goroutines.
 type Learner struct {
 	cfg      Config
 	priors   []evidence.Beta
@@ -58,8 +58,8 @@ type remembered struct {
 
 // New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 // It keeps its settings in the store, by its name. If the host sets another half-life than the
-// stored one, the error is a [*heed.SettingsError]: see [Rebuild]. If it sets none, it gets the
-// stored one. Other settings replace the stored ones, with an entry in the audit.
+// stored one, the error is a [*heed.SettingsError]: see [Rebuild]. If the host sets none, the
+// stored half-life is used. Other settings replace the stored ones, with an entry in the audit.
 func New(ctx context.Context, cfg Config) (*Learner, error) {
 	l, err := build(cfg)
 	if err == nil {
@@ -110,8 +110,8 @@ func build(cfg Config) (*Learner, error) {
 func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 
 // EndSession forgets the choices of a session. Later queries of the session choose again, which
-// gives the same arm if nothing was learned since. Records of choices stay. Another learner
-// over the same store that remembers a choice of the session keeps it for at most Config.Refresh.
+// gives the same arm if no outcome was learned since. Records of choices stay. Another learner over
+// the same store that remembers a choice of the session keeps it for at most Config.Refresh.
 func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
 	defer l.sessions.Drop(session)
 	if l.cfg.Unrecorded || session == "" {

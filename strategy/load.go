@@ -63,7 +63,7 @@ func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 
 // sampleItems is about how many items of a segment are read where a store can draw a sample of
 // them, and the pooling learns from each only how its items spread. The first load asks for half as
-// many, as a choice waits for it, and its model lasts a tenth as long.
+// many, because a choice waits for it, and its model lasts a tenth as long.
 const (
 	sampleItems = 10_000
 	firstPart   = 2
@@ -136,7 +136,7 @@ func (s *segment) recent() []string {
 	return slices.Collect(maps.Keys(s.own))
 }
 
-// notes keeps what a load must know of an outcome. The caller holds the lock.
+// notes keeps what a load needs of an outcome. The caller holds the lock.
 func (s *segment) notes(item string, arm, most int) {
 	if s.touched != nil {
 		s.touched[touched{item, arm}] = true
@@ -189,7 +189,7 @@ func (s *segment) behind() int {
 	return len(s.touched)
 }
 
-// catchUp reads the touched cells again, and tells the model if there is one.
+// catchUp reads the touched cells again, and updates the model if there is one.
 func (l *Learner) catchUp(ctx context.Context, s *segment, f *found) error {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.touched))
@@ -226,7 +226,7 @@ func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 	had, has := f.counts[at][arm], countOf(parts)
 	f.counts[at][arm] = has
 	f.samples[arm] += has - had
-	if !f.settled { // the cell is none of those that were listed
+	if !f.settled { // the cell was not listed
 		f.voices[at][arm] = f.crowd.Hear(nil, arm, parts, f.now)
 		return
 	}
@@ -283,7 +283,7 @@ type found struct {
 	space   space
 	now     evidence.Instant
 	total   evidence.Sums // of all items and arms
-	first   bool          // whether nothing was known of the segment before
+	first   bool          // whether the segment was new
 	sampled bool          // whether the items are a sample
 	all     int           // how many items there are, if they are a sample
 	arms    []Arm         // for reports
@@ -291,8 +291,8 @@ type found struct {
 	drifted bool          // whether the model has
 }
 
-// loadItems reads what was said about the items of a segment, or about a sample of them, in the
-// order of the store.
+// loadItems reads the evidence on the items of a segment, or about a sample of them, in the order
+// of the store.
 func (l *Learner) loadItems(
 	ctx context.Context, space space, now evidence.Instant, sample *store.Sample,
 ) (f found, err error) {
@@ -334,7 +334,7 @@ func (l *Learner) loadItems(
 	return f, nil
 }
 
-// at returns the place of an item, which it makes if there is none.
+// at returns the place of an item, which it makes if it is missing.
 func (f *found) at(item string) int {
 	n := len(f.items) - len(f.late)
 	if i, ok := slices.BinarySearch(f.names[:n], item); ok {

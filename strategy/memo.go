@@ -101,8 +101,7 @@ func (c *memo[V]) Do(ctx context.Context, group, name string, now time.Time,
 	}
 }
 
-// Get returns the value of a name in a group if it is kept and not past its time. It waits for
-// nothing.
+// Get returns the value of a name in a group if it is kept and not past its time. It does not wait.
 func (c *memo[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
 	s := c.shard(group)
 	s.mu.Lock()
@@ -115,8 +114,8 @@ func (c *memo[V]) Get(group, name string, now time.Time) (value *V, ok bool) {
 	return &e.value, true
 }
 
-// Put keeps a value that was made elsewhere, and replaces the value of the same name. It does
-// nothing if [memo.Do] is making a value of this name.
+// Put keeps a value that was made elsewhere, and replaces the value of the same name. It has no
+// effect if [memo.Do] is making a value of this name.
 func (c *memo[V]) Put(group, name string, now time.Time, value V) {
 	s, k := c.shard(group), key{group, name}
 	s.mu.Lock()
@@ -191,8 +190,8 @@ func (s *shard[V]) add(e *entry[V]) {
 	s.link(e)
 }
 
-// evict removes the entry that was not used longest. One that is being made stays, as others wait
-// for it.
+// evict removes the entry that was not used longest. One that is being made stays, because others
+// wait for it.
 func (s *shard[V]) evict() {
 	for e := s.recent.newer; e != &s.recent; e = e.newer {
 		if e.made {

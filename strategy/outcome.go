@@ -15,11 +15,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Outcome says how a choice turned out.
+// An Outcome reports how a choice turned out.
 type Outcome struct {
-	// Choice is the one that is credited, as it was made in this process or read back from JSON.
+	// Choice is the choice to credit, made in this process or read back from JSON.
 	Choice Choice
-	// ID tells the outcomes of one choice apart. Each counts once. Leave it "" if a choice has only
+	// ID distinguishes the outcomes of one choice. Each counts once. Leave it "" if a choice has only
 	// one outcome. It must not begin with "heed:".
 	ID string
 	// Value is how good it was, from -1 (as bad as can be) to 1. 0 is neither good nor bad.
@@ -29,12 +29,12 @@ type Outcome struct {
 	// as one each, and an unsure outcome counts less than the sure ones of the segment. Under
 	// [Copy], it counts by its confidence alone.
 	Confidence float64
-	// Share is the part that this outcome has in what a choice was worth, in (0, 1], where several
-	// people say how one choice turned out: the outcomes of a choice whose shares add up to 1 count
-	// as one outcome. 0 means 1, all of it.
+	// Share is the part that this outcome has in what a choice was worth, in (0, 1], if several
+	// people report how one choice turned out: the outcomes of a choice whose shares add up to 1
+	// count as one outcome. 0 means 1, all of it.
 	Share float64
-	// Channel and Source say how the outcome is known, and who caused it: see
-	// [evidence.Observation]. Both may be empty.
+	// Channel and Source are how the outcome is known, and who caused it: see [evidence.Observation].
+	// Both may be empty.
 	Channel string
 	Source  string
 	// At is when it came about: no earlier than the choice less [evidence.MaxSkew]. The zero
@@ -50,7 +50,7 @@ type Outcome struct {
 	worth float64 // the value that is learned
 }
 
-// A Disposition says what became of an outcome.
+// A Disposition is what became of an outcome.
 type Disposition string
 
 // Dispositions of outcomes that are not refused.
@@ -64,7 +64,7 @@ const (
 // Observe credits the arm and the parameters of a choice with its outcome. Its value becomes a
 // reward, (value+1)/2, once, here. Observe returns when the store has it, in one commit with the
 // choice's record. After an error other than a [*heed.InputError] the same outcome may be observed
-// again. It counts once. Bad input is a [*heed.InputError] and changes nothing. A host that commits
+// again. It counts once. Bad input is a [*heed.InputError] and is not stored. A host that commits
 // its own records in the same commit uses [Learner.ObserveIn].
 func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	did, err := l.observeAll(ctx, []Outcome{o}, "", "")
@@ -74,9 +74,9 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	return did[0], nil
 }
 
-// ObserveAll credits several outcomes in one commit, as [Learner.Observe] does each. If ended is
-// not empty it ends that session with them, once for the id, which must not be empty then. If one
-// outcome is not valid, none is counted.
+// ObserveAll credits several outcomes in one commit, each like [Learner.Observe]. If ended is not
+// empty it ends that session with them, once for the id, which must not be empty then. If one
+// outcome is not valid, no outcome is counted.
 func (l *Learner) ObserveAll(
 	ctx context.Context, outcomes []Outcome, id, ended string,
 ) ([]Disposition, error) {
@@ -245,15 +245,15 @@ func (o *Outcome) validateTexts() error {
 // reserved begins the ids of outcomes that the learner makes itself.
 const reserved = "heed:"
 
-// evidenceID names an outcome among all that the store knows.
+// evidenceID names an outcome among all ids in the store.
 func (l *Learner) evidenceID(o *Outcome) string {
 	choice, _ := o.Choice.ID.MarshalText() // never fails
 	return l.cfg.Name + ":" + string(choice) + ":" + o.ID
 }
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and, if items
-// specialise after a number of sessions, on how many the item was seen in. A silent session is none
-// of them. Cells that may have very many sources are read for that: see [evidence.Trust.Apart].
+// specialise after a number of sessions, on how many the item was seen in. A silent session does
+// not count. Cells that may have very many sources are read for that: see [evidence.Trust.Apart].
 func (l *Learner) batch(
 	tx *store.Tx, s *segment, o *Outcome, event string,
 ) (b store.Batch, err error) {
@@ -375,8 +375,8 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	})
 }
 
-// givenNothing is the weight of the mark that an item has specialised, where there was nothing to
-// give. It changes no belief.
+// givenNothing is the weight of the mark that an item has specialised, if there was no evidence to
+// copy. It changes no belief.
 const givenNothing = 1e-9
 
 // give asks the model, which may be a host's, and panic. It gives what is left of the segment

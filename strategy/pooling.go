@@ -4,7 +4,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Pooling says how much items share. It works out the beliefs about an item's arms from the
+// A Pooling defines how much items share. It works out the beliefs about an item's arms from the
 // evidence of the item and of the other items of its segment. [TwoLevel], [Copy] and [Alone] come
 // with the package. Package strategytest has the suite for others. A Pooling must be safe for
 // concurrent use by multiple goroutines, and is best a plain value.
@@ -14,7 +14,7 @@ type Pooling interface {
 	Model(segment Segment, items []Item) Model
 }
 
-// A Segment is what a model knows of its arms before any evidence. A model must not change it.
+// A Segment describes a model's arms before any evidence. A model must not change it.
 type Segment struct {
 	Priors []evidence.Beta // the cold start of each arm
 	// LeastWeight is the least weight of an outcome that the learner accepts. The scale of the
@@ -45,14 +45,14 @@ func (i Item) seen() bool {
 // time, and never while another method is running. Many goroutines may call the other methods at
 // the same time.
 type Model interface {
-	// Update tells that an item's evidence on an arm changed. It should cost the same however many
-	// items there are. It reports whether the model has drifted from what it would be if it were
-	// computed from all evidence. The learner then does that.
+	// Update reports to the model that an item's evidence on an arm changed. It should cost the same
+	// however many items there are. It reports whether the model has drifted from what it would be if
+	// it were computed from all evidence. The learner then does that.
 	Update(arm int, before, after evidence.Sums) (drifted bool)
 	// Believe sets the belief about each arm of an item. The slice has one element for each arm.
 	Believe(item Item, beliefs []Belief)
-	// Independence says how far an item goes its own way, in [0, 1]. At 0 the beliefs about it come
-	// from its segment, and at 1 from its own evidence. From ½ on it is called specialised.
+	// Independence returns how far an item goes its own way, in [0, 1]. At 0 the beliefs about it
+	// come from its segment, and at 1 from its own evidence. From ½ on it is called specialised.
 	Independence(item Item) float64
 }
 
@@ -79,8 +79,8 @@ type Belief = evidence.Belief
 // counts are effective numbers of successes and failures.
 type counts struct{ successes, failures float64 }
 
-// countsOf returns the numbers of outcomes, each counted by its weight on this scale, and as many
-// times as it tells more than a yes or no.
+// countsOf returns the numbers of outcomes, each counted by its weight on this scale, and by how
+// much more evidence it is than a yes or no.
 func countsOf(s evidence.Sums, scale, dispersion float64) counts {
 	n, mean := max(s.Mass, 0)/scale*dispersion, s.Mean()
 	return counts{n * mean, n * (1 - mean)}
@@ -114,7 +114,7 @@ func (c counts) posterior(prior evidence.Beta) evidence.Beta {
 }
 
 // Alone is the [Pooling] in which each item learns on its own, from the cold start. Only the
-// measure of how much a reward tells is shared. It is right for bandits without items. It is
+// measure of how much evidence a reward is, is shared. It is right for bandits without items. It is
 // immutable.
 type Alone struct{}
 

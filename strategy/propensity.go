@@ -11,8 +11,8 @@ import (
 )
 
 // bestOf returns the probability that the sample of one of the draws is the greatest: the integral
-// of its density times the distribution functions of the others. It reports false where it can't
-// tell, and the draws must be counted.
+// of its density times the distribution functions of the others. It reports false if it can't
+// compute it, and the draws must be counted.
 func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 	all := make([]sampled, len(draws))
 	for i := range draws {
@@ -369,7 +369,7 @@ func (s *sampled) without(log, more float64) float64 {
 	return math.Log(max(math.Exp(log)*s.total-more, 0) / s.strength)
 }
 
-// cuts appends the logits of the ends of the panels, as the bonuses shift them to another arm.
+// cuts appends the logits of the ends of the panels, shifted to another arm by the bonuses.
 func (s *sampled) cuts(to *sampled, cuts []float64) []float64 {
 	for i := range s.panels {
 		cuts = append(cuts, at(s.panels[i].start).plus(s.bonus-to.bonus).logit)

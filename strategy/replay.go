@@ -21,13 +21,13 @@ type effect struct {
 	ID           string                 `json:"id"` // of the batch
 	Reset        []store.Selection      `json:"reset,omitempty"`
 	Restart      []store.Restart        `json:"restart,omitempty"`
-	Withdraw     []string               `json:"withdraw,omitempty"` // silence, as an outcome came after all; an outcome that was wrong
+	Withdraw     []string               `json:"withdraw,omitempty"` // silence that an outcome replaced; a wrong outcome
 	Expunge      []string               `json:"expunge,omitempty"`  // sources, in the whole store
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }
 
 // Replay commits the events of this learner once more. From its log, in an empty store, it rebuilds
-// the same beliefs and the records of choices. Events that the store knows change nothing, so a log
+// the same beliefs and the records of choices. Events that the store has have no effect, so a log
 // may be replayed in part, or again. Events of other learners are passed over, unless a source was
 // expunged. Replay returns how many events changed the evidence.
 //
@@ -156,8 +156,8 @@ func (l *Learner) effects(
 	return []store.Batch{b}, job
 }
 
-// replayedRecord returns the record of a choice as an event has left it, or nil if there is nothing
-// to write. A record that is gone stays so.
+// replayedRecord returns the record of a choice as an event has left it, or nil without a change. A
+// record that is gone stays so.
 func (l *Learner) replayedRecord(tx *store.Tx, e *LearnerEvent) (*store.Record, error) {
 	if l.cfg.Unrecorded || e.Choice == nil {
 		return nil, nil

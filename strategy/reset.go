@@ -19,8 +19,8 @@ type Reset struct {
 	// parameters.
 	Item string
 	// Source, if it is not empty, names a source to forget in place of a segment: all evidence that
-	// it caused, in the whole store, as by store.Job.Expunge. Category, Context and Item must
-	// then be empty. The log of events has the reset: see [Learner.Replay].
+	// it caused, in the whole store, like store.Job.Expunge. Category, Context and Item must then be
+	// empty. The log of events has the reset: see [Learner.Replay].
 	Source string
 	// Actor is who wants it, and Reason why. The reason must not be empty. Both are in the store's
 	// audit log.
@@ -31,8 +31,8 @@ type Reset struct {
 // Reset forgets what was learned of a segment, or of one of its items, and writes that into the
 // store's audit log. A segment begins again from the cold start, and an item from its segment.
 // Outcomes that had been counted do not count again if they are delivered again. Choices that
-// running sessions remember stay as they are. If there is nothing to forget, Reset returns
-// [heed.ErrNotFound] and changes nothing, as the name of the category may be mistyped.
+// running sessions remember stay as they are. If there is no evidence to forget, Reset returns
+// [heed.ErrNotFound] and has no effect, because the name of the category may be mistyped.
 func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	defer because(&err, "reset")
 	if err := r.validate(); err != nil {

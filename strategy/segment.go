@@ -30,12 +30,12 @@ type segment struct {
 	loaded     time.Time
 	parameters []evidence.Sampler // what is believed of the learner's values
 	samples    []uint64           // outcomes of each arm
-	crowd      *evidence.Crowd    // who has spoken of the arms
+	crowd      *evidence.Crowd    // the people with evidence on the arms
 	total      evidence.Sums      // of all items and arms, within the limits on people
 	scale      float64            // of the outcomes' weights, when it was loaded
-	resets     map[string]resets  // of items that were reset, as far as they were read
+	resets     map[string]resets  // of items that were reset, if they were read
 	expired    uint64             // how often it was expired
-	touched    map[touched]bool   // by outcomes since a load began; nil while there is none
+	touched    map[touched]bool   // by outcomes since a load began; nil without a load
 	// items that outcomes came for of late; nil unless the model is of a sample
 	own map[string]bool
 
@@ -47,8 +47,8 @@ type segment struct {
 	sources sources
 }
 
-// sources is whether a cell of a segment has as many sources as it keeps apart by their names, as
-// far as a process has seen.
+// sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
+// process has seen it.
 type sources struct{ seen atomic.Uint32 }
 
 const (
@@ -139,7 +139,7 @@ func (s *segment) wasReset(item string, n resets) {
 	s.resets[""] = resets{n[0]}.atLeast(s.resets[""])
 }
 
-// resetsOf returns how often an item was reset, as far as is known.
+// resetsOf returns how often an item was reset, if it was read.
 func (s *segment) resetsOf(c *Choice) (n resets) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -158,7 +158,7 @@ func countOf(parts []evidence.Part) (n uint64) {
 	return n
 }
 
-// partsOf returns the parts of a cell, which stand one after the other.
+// partsOf returns the parts of a cell, which follow each other.
 func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
 	first := 0
 	for first < len(parts) && parts[first].Cell != cell {

@@ -27,17 +27,17 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	return l.choice(ctx, nil, &q)
 }
 
-// SelectIn chooses an arm as a part of a step, for a host that keeps the choice in a record of an
-// answer: see [Learner.CreditIn]. It draws as [Learner.Select] does, and the rules for errors are
-// the same. It writes no answer. If a session chooses for an item for the first time, it writes a
-// small record, by which all processes give the session one arm. Without a session it writes
-// nothing. With [Config].Topic it adds the choice's event.
+// SelectIn chooses an arm within a step, for a host that keeps the choice in a record of an answer:
+// see [Learner.CreditIn]. It draws like [Learner.Select], and the rules for errors are the same. It
+// does not write the answer. If a session chooses for an item for the first time, it writes a small
+// record, by which all processes give the session one arm. Without a session it does not write that
+// record. With [Config].Topic it adds the choice's event.
 func (l *Learner) SelectIn(tx *store.Tx, q Query) (Choice, error) {
 	return l.choice(tx.Context(), tx, &q)
 }
 
-// Wants names what [Learner.SelectIn] reads for a query, so that a step reads it together with what
-// else it needs. It names nothing if this process remembers the session's choice.
+// Wants lists what [Learner.SelectIn] reads for a query, so that a step reads it together with what
+// else it needs. The list is empty if this process remembers the session's choice.
 func (l *Learner) Wants(q Query) (w store.Wants) {
 	if l.cfg.Disabled || l.validateQuery(&q) != nil {
 		return w
@@ -54,7 +54,7 @@ func (l *Learner) Wants(q Query) (w store.Wants) {
 	return w
 }
 
-// choice chooses an arm, as a part of a step if there is one.
+// choice chooses an arm, within a step if there is one.
 func (l *Learner) choice(ctx context.Context, tx *store.Tx, q *Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
@@ -161,9 +161,9 @@ type making struct {
 	Query
 	now    time.Time
 	id     ChoiceID
-	number uint64     // of the choices that the randomness tells apart
+	number uint64     // of the choices that differ in their randomness
 	own    *ownChoice // the arm that the host chose by itself, or nil
-	alone  bool       // the choice gets a record, as no host keeps it in an answer
+	alone  bool       // the choice gets a record, because no host keeps it in an answer
 }
 
 // make makes a choice, and records it. Goroutines that ask for one item of a session wait for one
@@ -218,8 +218,8 @@ func (l *Learner) makeIn(
 	return r.choice(), nil
 }
 
-// number returns the number of a choice whose session remembers nothing. Choices of one Query.Key
-// have the same one.
+// number returns the number of a choice without a session. Choices of one Query.Key have the same
+// one.
 func (l *Learner) number(q *Query) uint64 {
 	if q.Session != "" || q.Key != "" {
 		return 0
@@ -454,7 +454,7 @@ func (l *Learner) bonus(s *segment, arm int) float64 {
 	return 0
 }
 
-// drawParameters chooses a value for each parameter of an arm, as arms are chosen.
+// drawParameters chooses a value for each parameter of an arm, in the same way as an arm.
 func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (settings []Setting) {
 	at := slices.IndexFunc(l.values, func(v parameterValue) bool { return v.arm == arm })
 	parameters := l.cfg.Arms[l.index[arm]].Parameters

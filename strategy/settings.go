@@ -71,7 +71,7 @@ func (s *storedPooling) pooling() (Pooling, error) {
 // long as it is among them.
 const history = 10_000
 
-// declare says how what a learner writes is kept.
+// declare declares how the records of a learner are kept.
 func (l *Learner) declare(ctx context.Context) error {
 	kinds := []store.Kind{store.Audit, {Name: l.kinds.arm, History: history},
 		{Name: l.kinds.parameter, History: history}}
@@ -84,7 +84,7 @@ func (l *Learner) declare(ctx context.Context) error {
 	return l.cfg.Store.Declare(ctx, kinds...)
 }
 
-// open reconciles the learner's settings with the stored ones. refresh tells that Config.Refresh
+// open reconciles the learner's settings with the stored ones. refresh reports that Config.Refresh
 // follows the half-life.
 func (l *Learner) open(ctx context.Context, refresh bool) error {
 	if err := l.declare(ctx); err != nil {
@@ -104,9 +104,9 @@ func (l *Learner) settle(refresh bool) {
 }
 
 // Rebuild makes all sums of the learner of this name again from their history, under another
-// half-life. It stores the settings of this configuration, writes an entry in
-// the audit, and returns the learner. Call it after a [*heed.SettingsError] of [New]. If the store
-// no longer has the whole history, the error is [evidence.ErrForgotten] and nothing changes. Then
+// half-life. It stores the settings of this configuration, writes an entry in the audit, and
+// returns the learner. Call it after a [*heed.SettingsError] of [New]. If the store no longer has
+// the whole history, the error is [evidence.ErrForgotten] and the store is unchanged. Then
 // [Learner.Reset] the segments under the stored settings, and call Rebuild again. Other processes
 // that use the old settings get a [*heed.SettingsError] from then on.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Learner, err error) {
@@ -148,8 +148,8 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 }
 
 // Open returns the learner of cfg.Name with the settings that its host has left in the store, for a
-// tool other than the host. It writes nothing, and the settings of cfg give way to the stored ones.
-// A pooling that the host has made is not in the store, so cfg.Pooling is used. Without such a
+// tool other than the host. It does not write, and the stored settings override those in cfg. A
+// pooling that the host has made is not in the store, so cfg.Pooling is used. Without such a
 // learner Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Learner, err error) {
 	defer because(&err, "open")

@@ -19,8 +19,8 @@ const silenceChannel = "silence"
 const silenceID = reserved + silenceChannel
 
 // silentParameter names the evidence of silence on one parameter of an arm. It has an id of its
-// own, as many items share the parameter, and the store may have forgotten it there while it still
-// knows it on the arm.
+// own, because many items share the parameter, and the store may have forgotten it there but not on
+// the arm.
 func silentParameter(silence string, n int) string { return fmt.Sprintf("%s:%d", silence, n) }
 
 // silences returns the ids of the evidence that silence on a choice makes.
@@ -33,11 +33,11 @@ func (l *Learner) silences(c *Choice) []string {
 }
 
 // Sweep does what is due at now, or by the learner's clock if that is earlier or now is zero.
-// Pending choices of this learner that are older than Config.Silence says expire, and segments in
-// memory that are older than Config.Refresh are read again. The host calls it now and then, as
-// [heed.Run] does. Several sweeps may run at the same time. The next sweep does what a failed one
-// could not do. A choice whose silence can't be counted, as the store has other policies, does not
-// hold up others.
+// Pending choices of this learner that are older than Config.Silence allows expire, and segments in
+// memory that are older than Config.Refresh are read again. The host calls it now and then, for
+// example through [heed.Run]. Several sweeps may run at the same time. The next sweep does what a
+// failed one could not do. A choice whose silence can't be counted, because the store has other
+// policies, does not hold up others.
 func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	defer because(&err, "sweep")
 	if own := l.cfg.Now(); now.IsZero() || now.After(own) {

@@ -34,8 +34,8 @@ func (s spread) minus(o spread) spread {
 // maxDispersion bounds [spread.dispersion].
 const maxDispersion = 100
 
-// dispersion returns how much more each reward tells than a toss of a coin: 1 for rewards of 0 and
-// 1, more for graded ones, and at most [maxDispersion]. Four tosses are added, so that a few
+// dispersion returns how much more evidence each reward is than a toss of a coin: 1 for rewards of
+// 0 and 1, more for graded ones, and at most [maxDispersion]. Four tosses are added, so that a few
 // rewards that happen to agree are not certainty.
 func (s spread) dispersion() float64 {
 	const tosses = 4 * 0.25 // each with the variance of a fair coin

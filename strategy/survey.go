@@ -36,17 +36,17 @@ type Distribution struct {
 	Updated  time.Time `json:"updated"`  // when the last of them came about
 	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
 	Specialized []string `json:"specialized,omitempty"`
-	// SpecializesAt is the number of sessions at which the pooling gives an item a copy. 0: it gives
-	// none.
+	// SpecializesAt is the number of sessions at which the pooling gives an item a copy. 0: no
+	// copies.
 	SpecializesAt int `json:"specializes_at,omitempty"`
-	// Standings say in short how each item stands, by the items' names. [Distribution.Item] says
-	// more of one.
+	// Standings summarises each item, by the items' names. [Distribution.Item] returns more about
+	// one.
 	Standings []Standing `json:"-"`
 
 	found *found // nil if it was read from JSON
 }
 
-// A Standing says in short how an item of a segment stands.
+// A Standing summarises an item of a segment.
 type Standing struct {
 	Item    string  `json:"item"`
 	Leading ArmID   `json:"leading"` // the arm with the greatest mean; of equals the first
@@ -103,9 +103,9 @@ func (f *found) reports(item Item, counts []uint64) (all []ArmReport, best ArmID
 }
 
 // Distributions yields what is believed in each segment that has outcomes, in the order of their
-// names in the store. With queries, it yields what is believed in their segments, as far as these
-// have outcomes, and of their items also if a sample of the segment lacks them. The loop may end
-// early. After an error it ends.
+// names in the store. With queries, it yields what is believed in their segments, if these have
+// outcomes, and of their items also if a sample of the segment lacks them. The loop may end early.
+// After an error it ends.
 func (l *Learner) Distributions(ctx context.Context, of ...Query) iter.Seq2[Distribution, error] {
 	return func(yield func(Distribution, error) bool) {
 		for q, err := range l.surveyed(ctx, of) {
@@ -199,7 +199,7 @@ func (l *Learner) surveyItem(ctx context.Context, f *found, item string) error {
 	return nil
 }
 
-// standing says in short how an item stands.
+// standing summarises an item.
 func (f *found) standing(name string, i int) Standing {
 	s := Standing{Item: name, Independence: f.model.Independence(f.items[i])}
 	s.Specialized = s.Independence >= 0.5
@@ -214,8 +214,8 @@ func (f *found) standing(name string, i int) Standing {
 	return s
 }
 
-// Item returns what is believed of one item, or false if it has no outcomes. Of a sampled segment
-// it knows the items of the sample, and the item of the query.
+// Item returns what is believed of one item, or false if it has no outcomes. For a sampled segment
+// it has the items of the sample, and the item of the query.
 func (d *Distribution) Item(item string) (r ItemReport, ok bool) {
 	f := d.found
 	if f == nil {
@@ -261,8 +261,8 @@ func (l *Learner) countSessions(ctx context.Context, d *Distribution) error {
 // store can draw one.
 const surveyItems = 4000
 
-// survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if
-// that is nothing.
+// survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound]
+// without outcomes.
 func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 	now := evidence.InstantOf(l.cfg.Now())
 	f, err = l.loadSample(ctx, space{l.kinds, answers.Scope(q.Category, q.Context)}, now, surveyItems)

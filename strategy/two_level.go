@@ -105,7 +105,7 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before,
 		m.segment.LeastWeight))
-	if m.total.Mass <= 0 { // nothing was counted on the scale yet
+	if m.total.Mass <= 0 { // no outcome was counted on the scale yet
 		m.scale = scaleOf(after, m.segment.LeastWeight)
 	}
 	m.total = sumsWithout(m.total.Plus(after), before)
@@ -134,7 +134,7 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	if !item.seen() {
 		return
 	}
-	// The more a reward tells, the less it needs sharpening.
+	// The more evidence a reward is, the less it needs sharpening.
 	sharpness := max(m.sharpness*(1+m.novelty(item))/m.dispersion, 1)
 	for i, arm := range item.Arms {
 		b := &beliefs[i]
@@ -145,7 +145,7 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 }
 
 // novelty is how many times more an item's evidence counts in draws of its rates because the item
-// is new. Other items explore in its place, so it goes by their share of the segment's evidence.
+// is new. Other items explore in its place, so it depends on their share of the segment's evidence.
 func (m *twoLevel) novelty(item Item) float64 {
 	mass, n := 0., 0.
 	for _, arm := range item.Arms {
@@ -239,8 +239,8 @@ func (m *twoLevel) standpoints() [][len(strengths)]standpoint {
 }
 
 // judge weighs the candidates by the probability of all outcomes of an item on an arm, in any
-// order: the Beta-binomial likelihood at the segment's level. predicted comes to the same if the
-// level is known beforehand.
+// order: the Beta-binomial likelihood at the segment's level. predicted gives the same result if
+// the level is known beforehand.
 //
 // Where a limit on people leaves a part kept of each outcome, the item's mean is as precise as the
 // mean of 1/kept times as many whole outcomes. They count by that part. If they were taken for
@@ -294,10 +294,10 @@ func (m *twoLevel) weighOwn(arm int) {
 	m.own[arm] = weigh(&logs)
 }
 
-// refresh works out how well each arm's strength is known, and its level. Either all arms have one
+// refresh computes how certain each arm's strength is, and its level. Either all arms have one
 // strength, or each has its own: items may differ in how well a small model does, while a large one
 // does well on all. One strength is the likelier of the two beforehand: see apartOdds. The outcomes
-// say how probable each is now, and so how much it counts.
+// determine how probable each is now, and so how much it counts.
 func (m *twoLevel) refresh() {
 	var logs [len(strengths)]float64
 	for j := range m.candidates {

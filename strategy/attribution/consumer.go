@@ -32,15 +32,15 @@ type Config struct {
 	DeadLetters stream.Sink
 	// Router makes outcomes of reports.
 	Router Router
-	// Hook is told of outcomes and of the ends of sessions.
+	// Hook is called for outcomes and for the ends of sessions.
 	Hook Hook
 	// HookTimeout is how long the consumer waits for a call of the hook. 0 means a second.
 	HookTimeout time.Duration
 	// Workers and Attempts are settings of the [stream.Runner].
 	Workers  int
 	Attempts int
-	// Observer is told of dead letters and hidden failures. The learner has an observer too, for what
-	// it counts.
+	// Observer is called for dead letters and hidden failures. The learner has an observer too, for
+	// what it counts.
 	Observer heed.Observer
 }
 
@@ -56,21 +56,20 @@ type Answers interface {
 	EndSession(ctx context.Context, session string) error
 }
 
-// A Hook is told what a [Consumer] has learned. It is the place for the detection of novelty.
-// Either function may be nil. They are called outside of every lock, after the event is
-// acknowledged. An error, a panic or a hang is counted and stops nothing. They must be safe for
+// A Hook is called with what a [Consumer] has learned, for example to detect novelty. Either
+// function may be nil. They are called outside of every lock, after the event is acknowledged. An
+// error, a panic or a hang is counted and does not stop the consumer. They must be safe for
 // concurrent use by multiple goroutines.
 type Hook struct {
 	// Outcome is called at most once for each outcome, after it was counted. It is not called if
 	// the process ends in between, or if the store counted the outcome and its answer was lost: the
 	// next attempt then finds a duplicate.
 	Outcome func(context.Context, strategy.Outcome) error
-	// SessionEnd is called after a report said that a session has ended, for each delivery of that
-	// report.
+	// SessionEnd is called after a report of the end of a session, for each delivery of that report.
 	SessionEnd func(ctx context.Context, session string) error
 }
 
-// Counts says what a [Consumer] has done since it was made. Events that were handled by
+// Counts counts what a [Consumer] has done since it was made. Events that were handled by
 // [Consumer.Handle] are Received, and Applied if they were.
 type Counts struct {
 	stream.RunnerCounts
@@ -83,8 +82,8 @@ type Counts struct {
 }
 
 // A Consumer reads reports and lets a learner learn from them. Each event has its effect exactly
-// once, however often it is delivered, as its outcomes are counted by its id. A report that no
-// attempt can make right, such as a payload that is not JSON, is dead at once. The rules of
+// once, however often it is delivered, because its outcomes are counted by its id. A report that
+// can never be applied, such as a payload that is not JSON, is dead at once. The rules of
 // [stream.Runner] hold for the rest.
 //
 // A Consumer is safe for concurrent use by multiple goroutines.
@@ -155,10 +154,10 @@ func (c *Consumer) count(what func(*Counts)) {
 	what(&c.counts)
 }
 
-// Run reads and applies events, as a [stream.Runner] does.
+// Run reads and applies events like a [stream.Runner].
 func (c *Consumer) Run(ctx context.Context) error { return wrap(c.runner.Run(ctx)) }
 
-// Handle applies one event and tells the hook, as Run does for each. It is for hosts that have a
+// Handle applies one event and calls the hook, like Run for each event. It is for hosts that have a
 // loop of their own. After a [*heed.InputError] or an [*heed.SettingsError] the event can't be
 // applied. After any other error it may be handled again.
 func (c *Consumer) Handle(ctx context.Context, e stream.Event) error {
@@ -178,7 +177,7 @@ func wrap(err error) error {
 	return fmt.Errorf("attribution: %w", err)
 }
 
-// apply applies an event. It returns what tells the hook.
+// apply applies an event. It returns the function that calls the hook.
 func (c *Consumer) apply(ctx context.Context, e stream.Event) (func(context.Context), error) {
 	n := &news{}
 	report, err := decode(e)
@@ -287,10 +286,10 @@ func (c *Consumer) did(did strategy.Disposition, o strategy.Outcome, n *news) {
 	}
 }
 
-// news is what the hook is told of an event.
+// news is what the hook receives for an event.
 type news struct {
 	outcomes []strategy.Outcome
-	ended    string // the session that ended; empty: none
+	ended    string // the session that ended; or empty
 }
 
 func (c *Consumer) tell(ctx context.Context, n *news) {

@@ -19,7 +19,7 @@ const (
 	DeadTopic = "heed.attribution.dead" // of dead letters
 )
 
-// A Report tells what a session was worth: values that were attributed to items, and signals that
+// A Report states what a session was worth: values that were attributed to items, and signals that
 // were seen. It is the JSON payload of an event that a [Consumer] reads. The event's id counts
 // once.
 type Report struct {
@@ -30,12 +30,12 @@ type Report struct {
 	Signals []DirectSignal `json:"signals,omitempty"`
 	// Source is who caused it all, an opaque name: see [evidence.Observation].
 	Source string `json:"source,omitempty"`
-	// Ended tells that the session is over. The learner then lets go of its choices, and the hook is
-	// told.
+	// Ended reports that the session is over. The learner then forgets its choices, and the hook is
+	// called.
 	Ended bool `json:"session_ended,omitempty"`
 }
 
-// A Worth tells what one item was worth in a session. The choice that was made for the item in the
+// A Worth is what one item was worth in a session. The choice that was made for the item in the
 // session is credited.
 type Worth struct {
 	Item    string `json:"item"`

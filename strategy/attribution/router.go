@@ -79,7 +79,7 @@ const (
 	BuildStatus = "build_status"
 )
 
-// A DirectSignal is something that was seen in a session and tells how it went.
+// A DirectSignal is an observation in a session that shows how it went.
 type DirectSignal struct {
 	Session    string  `json:"session,omitempty"`
 	Kind       string  `json:"kind"`
@@ -89,9 +89,9 @@ type DirectSignal struct {
 
 // Route combines what is known of a session into an outcome with a value, a confidence and a
 // channel: "attribution", "direct" or "both". It ignores signals of other sessions. It reports
-// false where there is no outcome: nothing is known, or the confidence is below the least. A number
-// out of its range and an unknown kind of signal are a [*heed.InputError]. A router that is not
-// valid returns all its faults, joined: each is a [*heed.ConfigError].
+// false if there is no outcome: there is no evidence, or the confidence is below the least. A
+// number out of its range and an unknown kind of signal are a [*heed.InputError]. A router that is
+// not valid returns all its faults, joined: each is a [*heed.ConfigError].
 func (r Router) Route(session string, worth *Worth, signals []DirectSignal) (strategy.Outcome, bool,
 	error) {
 	r, err := r.ready()

@@ -30,8 +30,9 @@ type Config struct {
 	// Indifference is the difference of mean rewards, in [0, 1], that does not matter. Without it,
 	// a race of two equally good arms never ends. 0 means 0.01.
 	Indifference float64
-	// Explore is the share of choices after the end, in [0, ½], that goes to the other arms, each
-	// as often. A change for the better of an arm that is never chosen goes unnoticed. 0: none.
+	// Explore is the share of choices after the end, in [0, ½], that goes to the other arms, each as
+	// often. A change for the better of an arm that is never chosen goes unnoticed. 0 means no
+	// exploration.
 	Explore float64
 }
 
@@ -102,7 +103,7 @@ type ending struct {
 	Also []verdict `json:"also,omitempty"` // of processes with other settings
 }
 
-// A verdict says by which settings a race has ended, when, and after how many outcomes.
+// A verdict records by which settings a race has ended, when, and after how many outcomes.
 type verdict struct {
 	Error        float64   `json:"error"`
 	Indifference float64   `json:"indifference"`
@@ -166,7 +167,7 @@ func (r *Race) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error)
 	return c, errors.Join(failed, err)
 }
 
-// A state is how a race stands in the store.
+// A state is the stored state of a race.
 type state struct {
 	id       string
 	query    strategy.Query
@@ -179,7 +180,7 @@ type state struct {
 	over     bool // the race has ended, also by the settings of this process
 }
 
-// stands returns how the race of a query stands, and ends it if there is enough.
+// stands returns the state of the race of a query, and ends the race if there is enough evidence.
 func (r *Race) stands(ctx context.Context, q strategy.Query) (s state, err error) {
 	err = store.Do(ctx, r.learner.Store, func(tx *store.Tx) (err error) {
 		s, err = r.standsIn(tx, q)
@@ -218,7 +219,7 @@ func (r *Race) wants(q *strategy.Query) (w store.Wants) {
 	return w
 }
 
-// read reads how the race of a query stands.
+// read reads the state of the race of a query.
 func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 	l, w := &r.learner, r.wants(&q)
 	s = state{
@@ -254,8 +255,8 @@ func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 	return s, nil
 }
 
-// settle ends the race if there is enough, and opens it again if its end no longer holds. A frozen
-// query changes nothing.
+// settle ends the race if there is enough evidence, and opens it again if its end no longer holds.
+// For a frozen query it leaves the race as it is.
 func (r *Race) settle(tx *store.Tx, s *state) {
 	ended, holds := s.ended.Revision > 0, r.judge(s)
 	if s.over {
@@ -279,8 +280,8 @@ func (r *Race) judge(s *state) (holds bool) {
 	return false
 }
 
-// holds reports whether the end of a race still stands: for the same arms, on outcomes that were
-// neither taken back nor reset, and where it is not sure by now that another arm is better.
+// holds reports whether the end of a race is still valid: for the same arms, on outcomes that were
+// neither taken back nor reset, unless another arm is surely better by now.
 func (r *Race) holds(s *state) bool {
 	e := &s.ended.Value
 	if e.Resets != s.resets || len(e.Arms) != len(s.records) || winner.Lost(e.Sums, s.seen.Sums) {

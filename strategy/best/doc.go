@@ -3,8 +3,8 @@
 //
 // A Race chooses among a [strategy.Learner]'s arms by top-two sampling: half of the choices go to
 // the arm that seems best, and the other half to the one that may yet be better. It stops as soon
-// as every other arm is surely worse, or at most by an indifference better. The rule holds at all
-// times together: to look after each outcome costs nothing. Outcomes go to the learner as always.
-// They may come late or never, and from several processes. All that a Race knows is in the
+// as every other arm is surely worse, or at most by an indifference better. The stated error holds
+// at all times together, so you may look after each outcome. Outcomes go to the learner as always.
+// They may come late or never, and from several processes. All of a Race's state is in the
 // learner's store.
 package best

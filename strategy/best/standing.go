@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Standing says how a race stands.
+// A Standing is the state of a race.
 type Standing struct {
 	Category string         `json:"category,omitempty"`
 	Context  string         `json:"context,omitempty"`
@@ -38,8 +38,8 @@ type Contestant struct {
 	High float64 `json:"high"`
 }
 
-// Standing says how the race of a query's category, context and item stands. It ends the race if
-// there is enough.
+// Standing returns the state of the race of a query's category, context and item. It ends the race
+// if there is enough evidence.
 func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error) {
 	s, err := r.stands(ctx, q)
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *Race) standing(s *state) Standing {
 	return standing
 }
 
-// Winners returns how the races of a learner stand that have ended, the last first. It changes
-// nothing, and needs no settings: each has those that its race ended with.
+// Winners returns the standings of a learner's races that have ended, the last first. It only reads
+// and needs no settings: each standing contains the settings with which its race ended.
 func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, err error) {
 	cfg := learner.Config()
 	if err := cfg.Store.Declare(ctx, endings.Kind); err != nil {
@@ -111,8 +111,8 @@ func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, er
 	return all, nil
 }
 
-// String says it in words: "b is best, with an error of at most 5 %, after 412 outcomes; a is worse
-// by 0.02 to 0.11".
+// String describes the standing in words: "b is best, with an error of at most 5 %, after 412
+// outcomes; a is worse by 0.02 to 0.11".
 func (r Standing) String() string {
 	var b strings.Builder
 	switch {

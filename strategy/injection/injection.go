@@ -73,7 +73,7 @@ type Weights struct {
 	MainContext, Subagent, BackgroundSubagent, Deferred float64
 }
 
-// Config says which values the parameters of the catalogue may have. An empty list means the
+// Config sets which values the parameters of the catalogue may have. An empty list means the
 // default.
 type Config struct {
 	Weights Weights
@@ -91,7 +91,7 @@ type Config struct {
 	MaxWaits        []time.Duration // in whole milliseconds; 0 waits for ever. Default 0
 }
 
-// The values that a parameter may have, where the catalogue says so.
+// The values that a parameter may have, if the catalogue lists them.
 var (
 	positions = []string{Prefix, Suffix, Contextual}
 	formats   = []string{Plain, Tagged, SystemInstruction}
@@ -142,8 +142,8 @@ func values[T any](given, standard []T, text func(T) string) []string {
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// A Strategy is an arm of the catalogue with its parameters, as a host acts on it. The fields of
-// the arm have a meaning. The others are zero.
+// A Strategy is an arm of the catalogue with its parameters, in the form for a host. The fields
+// that belong to the arm are set. The others are zero.
 type Strategy struct {
 	Arm strategy.ArmID
 

@@ -36,7 +36,7 @@ type Config struct {
 }
 
 // A Frugal chooses the cheapest arm that is good enough for a category, context and item. It draws
-// the quality of each arm from the learner's beliefs, as Thompson sampling does, and takes the
+// the quality of each arm from the learner's beliefs, like Thompson sampling, and takes the
 // cheapest of those with enough of the best draw. Make one with [New].
 //
 // It is safe for concurrent use by multiple goroutines.
@@ -50,7 +50,7 @@ type Frugal struct {
 	asked int // how often, since then
 }
 
-// A place is a category and context. anywhere stands for all of them.
+// A place is a category and context. anywhere means all of them.
 type place struct {
 	category, context string
 	anywhere          bool
@@ -62,7 +62,7 @@ type tally struct{ sum, n float64 }
 // An expense is what an arm is taken to cost.
 type expense struct {
 	cost    float64
-	unknown bool // no outcome told it
+	unknown bool // no outcome reported it
 }
 
 // New returns a Frugal, or all faults of its configuration, joined; each is a [*heed.ConfigError].
@@ -100,7 +100,7 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	return f, nil
 }
 
-// recent is how many outcomes tell what an arm costs, and how many are read again. With fewer than
+// recent is how many outcomes show what an arm costs, and how many are read again. With fewer than
 // few, what was known before is not replaced. Soon is how many choices are made before they are
 // read again for an arm whose cost is unknown.
 const (

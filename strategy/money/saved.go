@@ -38,7 +38,7 @@ type Savings struct {
 // the probability of the level, if the arm's costs and qualities did not change in the meantime.
 type Instead struct {
 	Arm strategy.ArmID `json:"arm"`
-	// how often it was. 0: nothing is known of it, and Saved and Gained are empty
+	// how often it was. 0: it is unknown, and Saved and Gained are empty
 	Chosen int `json:"chosen"`
 	// Saved is how much less all choices cost than with this arm alone; less than 0: they cost more.
 	// If each of at least ten choices of the arm cost the same, always choosing it costs exactly
@@ -46,8 +46,8 @@ type Instead struct {
 	Saved Bounds `json:"saved"`
 	// Gained is how much greater the mean reward was, in [-1, 1].
 	Gained Bounds `json:"gained"`
-	// Unsteady says that the arm's costs or qualities changed in the meantime, so that an interval
-	// says nothing: see [offpolicy.Estimate].
+	// Unsteady reports that the arm's costs or qualities changed in the meantime, so that an interval
+	// would be wrong: see [offpolicy.Estimate].
 	Unsteady bool `json:"unsteady,omitempty"`
 }
 
@@ -92,8 +92,8 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 // fewestPrices is how many equal costs are a price.
 const fewestPrices = 10
 
-// Compare does what [Saved] does, for a log in the order of the choices. A log of less than two
-// choices compares nothing. A bad log or level is a [*heed.InputError].
+// Compare does what [Saved] does, for a log in the order of the choices. For a log of less than two
+// choices the result is empty. A bad log or level is a [*heed.InputError].
 func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error) {
 	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
 	if !(s.Level > 0 && s.Level < 1) {
@@ -164,7 +164,7 @@ func always(log []Charge, arm strategy.ArmID, level float64,
 	return offpolicy.SelfNormalized(logged, level)
 }
 
-// String says it in words, a line for each arm.
+// String describes it in words, a line for each arm.
 func (s Savings) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d choices cost %s, with a mean reward of %.2f", s.Choices, amount(s.Cost),

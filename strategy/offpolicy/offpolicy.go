@@ -13,7 +13,7 @@ import (
 // its reward, and ask the other policy how probable the same arm would have been.
 type Logged struct {
 	// Propensity is the probability with which the arm was chosen, in (0, 1], and no less than 1e-100
-	// of Target. NaN, as choices have whose propensity is unknown, is refused: leave them out.
+	// of Target. NaN is refused: leave out choices whose propensity is unknown.
 	Propensity float64
 	Target     float64 // with which the other policy would have chosen it, in [0, 1]
 	Reward     float64 // what it earned, in [0, 1]
@@ -33,7 +33,7 @@ type Estimate struct {
 	// the order in which the choices were made, and a mean reward that stays as it is. It is the same
 	// for all estimators, and wide for an arm that was given up: between 0 and 1 at worst.
 	Low, High float64
-	// Unsteady says that parts of the log contradict each other: the mean reward changed in the
+	// Unsteady reports that parts of the log contradict each other: the mean reward changed in the
 	// meantime, or the log is not in the order of the choices. Then the interval goes from 0 to 1,
 	// and Value is a mean over that time.
 	Unsteady bool
@@ -60,7 +60,7 @@ func SelfNormalized(log []Logged, level float64) (Estimate, error) {
 		}
 	}
 	if weights == 0 {
-		weights = 1 // the policy would have chosen none of the logged arms: there is nothing to divide
+		weights = 1 // the policy would have chosen no logged arm: avoid 0/0
 	}
 	value := rewards / weights
 	return estimate(log, level, func(*Logged, float64) float64 { return value })
@@ -152,7 +152,7 @@ func bounds(gained, lost []float64, miss float64) (low, high float64) {
 		many += (gained[i] + lost[i]) / float64(len(gained))
 	}
 	if many > 1 {
-		// The policy's arms came more often than the propensities say, and both bounds lie too far
+		// The policy's arms came more often than by the propensities, and both bounds lie too far
 		// inside. They are moved outwards, never inwards.
 		gained, lost = slices.Clone(gained), slices.Clone(lost)
 		for i := range gained {
@@ -181,8 +181,8 @@ func contradicts(gained, lost []float64, low, high, miss float64) bool {
 }
 
 // lowest returns a lower bound of the mean of terms that are at least 0, which is wrong with a
-// probability of at most miss. Each term may depend on those before it, as long as its expectation
-// given these is the mean.
+// probability of at most miss. Each term may depend on those before it, if its expectation given
+// these is the mean.
 //
 // For a mean of v one bets on each term, with stakes that only the terms before decide, so that one
 // can't gain on average if v is right. A capital of 1/miss at any time speaks against v: by Ville's
@@ -209,7 +209,7 @@ func stakesOf(terms []float64, miss float64) []float64 {
 	for i, x := range terms {
 		stakes[i] = math.Sqrt(best / (squares / n))
 		n++
-		delta := x - mean // Welford's update (1962), as terms may differ by much
+		delta := x - mean // Welford's update (1962), because terms may differ by much
 		mean += delta / n
 		squares += delta * (x - mean)
 	}

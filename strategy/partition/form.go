@@ -25,9 +25,9 @@ const gramsWeight = 3
 
 // Form is an embedder without a model. A vector has the form of the text, which is its length, its
 // lines, its scripts, and how much of it is digits, capitals, code and the like; and the text's
-// n-grams of three to five characters within words, hashed (Weinberger and others 2009). It tells
-// kinds of texts apart that are written in other words or in another way, and knows nothing of
-// their meaning. It takes the first 8,192 characters, and returns no error but the context's.
+// n-grams of three to five characters within words, hashed (Weinberger and others 2009). It
+// distinguishes kinds of texts by their words and their form, and not by their meaning. It takes
+// the first 8,192 characters, and returns no error but the context's.
 func Form(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -154,7 +154,7 @@ func (r *reading) endWord() {
 	if n <= 7 && negations[string(r.word[:n])] {
 		r.negations++
 	}
-	if n <= 3 && r.word[0] < 0x0250 { // short words say the least of what a text is about
+	if n <= 3 && r.word[0] < 0x0250 { // short words show the least of what a text is about
 		return
 	}
 	const from, to = 3, 5
@@ -198,7 +198,7 @@ func (r *reading) vector() []float32 {
 	}
 	scale(v, 1)
 	v = append(v, r.grams[:]...)
-	for i, x := range v[formed:] { // what is said often counts little more than what is said once
+	for i, x := range v[formed:] { // frequent n-grams count little more than rare ones
 		v[formed+i] = float32(math.Copysign(math.Sqrt(math.Abs(float64(x))), float64(x)))
 	}
 	scale(v[formed:], gramsWeight)

@@ -71,8 +71,8 @@ func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 	return at, cosine
 }
 
-// makeCells makes cells of unit vectors from nothing. They have no ids yet. Where the vectors are
-// all alike there are fewer than k.
+// makeCells makes the first cells of unit vectors. They have no ids yet. Where the vectors are all
+// alike there are fewer than k.
 func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) ([]cell, error) {
 	if most := maxSample * k; len(points) > most {
 		points = slices.Clone(points)
@@ -196,7 +196,7 @@ func (s sum) add(vector []float32, times float64) {
 	}
 }
 
-// cell returns the cell at the middle. If there is none it stays where it is, without mass.
+// cell returns the cell at the middle. Without a middle, it stays where it is, without mass.
 func (s sum) cell(c cell) cell {
 	var squares float64
 	for _, x := range s {
@@ -214,8 +214,8 @@ func (s sum) cell(c cell) cell {
 	return c
 }
 
-// refill puts each cell that has lost all its points, and was nothing before, at the point that is
-// farthest from its own cell.
+// refill puts each cell that has lost all its points, and had no centre before, at the point that
+// is farthest from its own cell.
 func refill(points [][]float32, cells []cell, of []int) {
 	var byDistance []int
 	for i := range cells {

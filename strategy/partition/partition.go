@@ -24,7 +24,7 @@ type Config struct {
 	// Store keeps the cells, for other processes and after a restart. nil: they end with the
 	// process.
 	Store store.Store
-	// Name tells partitions apart that share a store, and begins the names of items. "" means
+	// Name distinguishes partitions that share a store, and begins the names of items. "" means
 	// "partition".
 	Name string
 	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Vectors
@@ -89,8 +89,8 @@ func contained(embed heed.Embedder) heed.Embedder {
 	}
 }
 
-// A Partition says to which cell a text or a vector belongs. Make one with [New]. It starts no
-// goroutine and needs no closing. It is safe for concurrent use by multiple goroutines.
+// A Partition assigns a text or a vector to a cell. Make one with [New]. It does not start
+// goroutines or need to be closed. It is safe for concurrent use by multiple goroutines.
 type Partition struct {
 	cfg   Config
 	key   [2]uint64
@@ -125,8 +125,8 @@ func New(ctx context.Context, cfg Config) (*Partition, error) {
 // Version returns the number of the version of the cells: 0 before there are any.
 func (p *Partition) Version() uint64 { return p.state.Load().version }
 
-// Item returns the item of a text: the name of its cell, as "partition:7". It is "" before there
-// are cells, so that all texts are one item. It does not read the store.
+// Item returns the item of a text: the name of its cell, for example "partition:7". It is "" before
+// there are cells, so that all texts are one item. It does not read the store.
 //
 // An error is the embedder's. Vectors that are zero, not finite, or of another length than the
 // vectors of the cells are one, too.
@@ -188,7 +188,7 @@ func (p *Partition) Fit(ctx context.Context, texts []string) error {
 //
 // A new cell takes the name of an old one if more than half of the vectors that are in either are
 // in both. Its item then keeps its evidence. All other cells have new names, and their items begin
-// with what the learner's pooling says of items without evidence.
+// with the beliefs that the learner's pooling gives to items without evidence.
 //
 // Vectors that are too few, not finite, zero or of different lengths are a [*heed.InputError].
 func (p *Partition) FitVectors(ctx context.Context, vectors [][]float32) error {
@@ -335,7 +335,7 @@ func (p *Partition) take(s *state) {
 }
 
 // change makes a new version of the cells from the current one. If another process was quicker, it
-// starts again. If to returns nil, nothing changes.
+// starts again. If to returns nil, the cells stay as they are.
 func (p *Partition) change(ctx context.Context, at time.Time,
 	to func(now *state) (*state, error)) error {
 	p.changing.Lock()
@@ -371,7 +371,7 @@ func (p *Partition) change(ctx context.Context, at time.Time,
 	})
 }
 
-// next returns the version that follows the current one, or nil if nothing changes.
+// next returns the version that follows the current one, or nil without a change.
 func (p *Partition) next(to func(now *state) (*state, error)) (*state, error) {
 	now := p.state.Load()
 	next, err := to(now)

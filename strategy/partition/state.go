@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A state is a version of the cells. It is immutable. The zero state has none.
+// A state is a version of the cells. It is immutable. The zero state has no cells.
 type state struct {
 	version uint64
 	origin  string // names the first version, from which all others come
@@ -46,7 +46,8 @@ type file struct {
 type fileCell struct {
 	ID   uint64  `json:"id"`
 	Mass float64 `json:"mass"`
-	// Vector has four bytes for each number, as IEEE 754 has it, the least first; in JSON as base64.
+	// Vector has four bytes for each number, in the format of IEEE 754, the least first; in JSON as
+	// base64.
 	Vector []byte `json:"vector"`
 }
 
@@ -155,9 +156,9 @@ func (p *Partition) MarshalJSON() ([]byte, error) {
 }
 
 // Import takes over cells that [Partition.MarshalJSON] wrote, into a partition without cells or as
-// a newer version. Cells that come from others are a [heed.ErrConflict], and so is
-// another version that is not newer. The same version changes nothing. Text that is no such JSON is
-// a [*heed.InputError].
+// a newer version. Cells that come from others are a [heed.ErrConflict], and so is another version
+// that is not newer. The same version has no effect. Text that is no such JSON is a
+// [*heed.InputError].
 func (p *Partition) Import(ctx context.Context, text []byte) error {
 	var f file
 	err := json.Unmarshal(text, &f)

@@ -10,8 +10,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Crowd is forty people who speak of each of three items, and two liars who want them to be
-// overheard. Each person says once of each item that the arm "bad" failed, with an exception, and
+// A Crowd is forty people who report on each of three items, and two liars who want to outweigh
+// them. Each person reports once for each item that the arm "bad" failed, with an exception, and
 // that the arm "good" did well.
 type Crowd struct {
 	// Config is the learner's. The crowd sets its arms, store, clock and seed.
@@ -19,7 +19,7 @@ type Crowd struct {
 	// Item returns the name of an item: the people speak of 0, 1 and 2, and the liars may make
 	// up any. nil: each number is an item.
 	Item func(n int) string
-	// Unnamed leaves out who speaks, as a control: then the liars must win, for an item of the
+	// Unnamed leaves out the sources, for a control: then the liars must win, for an item of the
 	// people's.
 	Unnamed bool
 }
@@ -31,7 +31,7 @@ const (
 	crowdMost   = 0.15 // 2·2/42 + 2/40
 )
 
-// A lie is what a liar says, and how often.
+// A lie is a false outcome, and how often it is reported.
 type lie struct {
 	liar, item, times int
 	arm               strategy.ArmID
@@ -41,10 +41,10 @@ type lie struct {
 	channel           string
 }
 
-// Climb searches for the lies that raise the belief in the bad arm most: it begins with none, and
-// keeps each change that raises the belief. It fails the test if that is more than the rule allows:
-// see [evidence.Trust]. That is f(2) + 2/40, less than 0.15, for an item of the people's and for an
-// item that no one has spoken of, also before the learner has read its segment again.
+// Climb searches for the lies that raise the belief in the bad arm most: it begins without lies,
+// and keeps each change that raises the belief. It fails the test if that is more than the rule
+// allows: see [evidence.Trust]. That is f(2) + 2/40, less than 0.15, for an item of the people's
+// and for an item without other evidence, also before the learner has read its segment again.
 //
 // [evidence.Trust]: https://pkg.go.dev/github.com/heedhq/heed/evidence#Trust
 func (c Crowd) Climb(t testing.TB) {
@@ -92,8 +92,8 @@ func anyLie(rng *rand.Rand) lie {
 	}
 }
 
-// believe returns what a learner expects of the bad arm, after the people and the liars have
-// spoken.
+// believe returns what a learner expects of the bad arm, after the reports of the people and the
+// liars.
 func (c Crowd) believe(t testing.TB, lies []lie, item string) float64 {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

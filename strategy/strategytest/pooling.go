@@ -3,8 +3,7 @@
 //
 //	func TestPooling(t *testing.T) { strategytest.RunPooling(t, mypooling.Pooling{}) }
 //
-// It needs nothing but the standard library. Later versions of the suites may test more of what the
-// contracts say.
+// It needs the standard library only. Later versions of the suites may test more of the contracts.
 package strategytest
 
 import (
