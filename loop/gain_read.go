@@ -35,8 +35,8 @@ type Gain struct {
 }
 
 // A GainPart is a day, a domain or an arm of a [Gain]. Low and High bound the difference in a
-// domain, each with an error of 10 %. They are -1 and 1 for days and arms, and from the 21st domain
-// on. An arm is chosen where it works, so its answers can't be compared with others.
+// domain, each with an error of 10 %. They are -1 and 1 for days and arms: an arm is chosen where it
+// works, so its answers can't be compared with others.
 type GainPart struct {
 	Name                    string // a day is written as 2006-01-02
 	Learned, Control, Alone Measured
@@ -136,16 +136,13 @@ func ReadGain(ctx context.Context, st store.Store, agent string) (Gain, error) {
 	if i := slices.IndexFunc(g.Days, is); i >= 0 {
 		g.Since, _ = time.Parse(time.DateOnly, g.Days[i].Name)
 	}
-	for i := range g.Domains[:min(len(g.Domains), mostBounded)] {
+	for i := range g.Domains {
 		part := &g.Domains[i]
 		of := domains[part.Name]
 		part.Low, part.High = gap(of[0].success, of[1].success, wide, 1)
 	}
 	return g, nil
 }
-
-// mostBounded is for how many domains the bounds are computed: that takes half a millisecond each.
-const mostBounded = 20
 
 // gainError is the probability that the interval of a Gain is ever wrong.
 const gainError = 0.1
@@ -220,10 +217,7 @@ func whole(strata map[string]*stratum, sides *[3]sums) (g Gain, wide float64) {
 
 // gap returns the bounds of a difference of means. The bounds of several hold together.
 func gap(l, c evidence.Sums, wide float64, several int) (low, high float64) {
-	of := func(s evidence.Sums) winner.Record {
-		return winner.Of(evidence.Sums{Mass: s.Mass / wide, Reward: s.Reward / wide})
-	}
-	return winner.Gap(of(l), of(c), 2, gainError/float64(several))
+	return winner.Difference(l, c, wide, gainError/float64(several))
 }
 
 // sums are what is summed up of one side.

@@ -6,9 +6,11 @@
 // package world all that is true. This package brings them together and keeps the score, for the
 // same events without learning and with the best answer to everything as well.
 //
-//	go run ./lab agent [-seed S] [-events N] [-db DATABASE] [-picture FILE]
+//	go run ./lab agent [-seed S] [-events N] [-db DATABASE] [-picture FILE] [-gain LIVES]
 //
 // With -picture it draws how often answers were good over time, with and without learning, as SVG.
+// With -gain it lets assistants live that answer 5 % of the events as without learning, and compares
+// the gain that heed shows with the true one.
 // With -db the one that learns keeps what it learns in a new file of SQLite, or in PostgreSQL if
 // DATABASE begins with postgres://.
 package agent
@@ -31,11 +33,15 @@ func Run(ctx context.Context, call *kit.Call) error {
 	call.IntVar(&in.events, "events", 2000, "how many events come in, about every twelve minutes")
 	call.StringVar(&in.database, "db", "", "keep what is learned in "+database.Usage)
 	drawing := call.String("picture", "", "draw how often answers were good into this file, as SVG")
+	comparing := call.Int("gain", 0, "compare the gain that is shown with the true one in so many lives")
 	if err := call.Parse(); err != nil {
 		return err
 	}
 	if in.events < 20 {
 		return call.Usage("-events %d must be at least 20", in.events)
+	}
+	if *comparing > 0 {
+		return gains(ctx, call, in.seed, *comparing, in.events)
 	}
 	fmt.Fprintf(call.Out, "`%s`: %d events, seed %d: the same events with the same luck\n\n",
 		call.Command(), in.events, in.seed)

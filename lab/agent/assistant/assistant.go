@@ -63,6 +63,9 @@ type Config struct {
 	Now     func() time.Time
 	Seed    uint64
 	Off     bool // it learns nothing: it answers with what it began with
+	Control float64
+	// Instruments report outcomes.
+	Instruments []string
 }
 
 // An Assistant answers events. It is safe for concurrent use.
@@ -85,8 +88,10 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt,
 		Lessons: cfg.Lessons,
 		// the world is simulated, and a busy machine must not cost a plan its rules
-		Budget:  loop.Budget{Notes: 1, Time: time.Minute},
-		Testing: loop.Testing{Now: cfg.Now, Seed: rand.NewPCG(cfg.Seed, 0)},
+		Budget:      loop.Budget{Notes: 1, Time: time.Minute},
+		Trial:       loop.Trial{Control: cfg.Control},
+		Instruments: cfg.Instruments,
+		Testing:     loop.Testing{Now: cfg.Now, Seed: rand.NewPCG(cfg.Seed, 0)},
 		Arms: []loop.Arm{
 			{ID: string(injection.MainContext), ForNotes: true},
 			{ID: string(injection.Subagent), ForNotes: true, Brief: a.subagent},
@@ -107,6 +112,14 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		err = a.Freeze(ctx, cfg.Off)
 	}
 	return a, err
+}
+
+// Ask asks the model by a plan that is not ready, and records nothing.
+func (a *Assistant) Ask(ctx context.Context, p loop.Plan) (string, error) {
+	reply, err := a.model.Generate(ctx, decision.LLMRequest{
+		System: systemPrompt + "\n\n" + p.System, Prompt: p.Prompt,
+	})
+	return reply.Text, err
 }
 
 // numbered makes ids in order, by which rules of one moment are ordered.
