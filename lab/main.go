@@ -1,4 +1,4 @@
-// Lab has what measures heed and proves its promises. Nothing imports it.
+// Lab measures heed and proves its promises. No other package imports it.
 //
 //	go run ./lab              lists the programs
 //	go run ./lab NAME         runs one in its short form, in about a minute

@@ -147,7 +147,7 @@ func (a *api) carryOut(
 	return got, nil
 }
 
-// failed tells the observer of what the client is not told.
+// failed reports to the observer what the client does not see.
 func (a *api) failed(ctx context.Context, what string, err error) {
 	if err != nil {
 		a.tell(ctx, what, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A keyed is a call with an idempotency key. Nothing in it can be read without the key and the
-// body, which the store never has.
+// A keyed is a call with an idempotency key. It can only be read with the key and the body, which
+// the store never has.
 type keyed struct {
 	ID     string    `json:"id"`     // derived from the caller and the key
 	Proof  []byte    `json:"proof"`  // of the call and its body, made with the key
@@ -93,7 +93,7 @@ func (c *claim) derive(person, key string, what, body []byte) error {
 	return err
 }
 
-// event returns the id of the event that the call is about, if its body has none. So code that
+// event returns the id of the event that the call is about, if its body has no id. So code that
 // takes the call over, after a crash, gets the answer that is there already.
 func (c *claim) event() string { return "key-" + store.IDOf(c.call.ID, string(c.call.Proof)) }
 
@@ -169,8 +169,8 @@ func (c *claim) renew(ctx context.Context, now time.Time) {
 	}
 }
 
-// keep keeps the answer for those who ask again. It tries until the context ends, as another answer
-// under the same key would be worse than none.
+// keep keeps the answer for those who ask again. It tries until the context ends, because another
+// answer under the same key would be worse than no answer.
 func (c *claim) keep(ctx context.Context, got reply) error {
 	c.call.Done, c.call.Status, c.call.Answer = true, got.status,
 		c.seal.Seal(nil, nil, got.text, []byte(c.call.ID))
@@ -203,7 +203,7 @@ func (c *claim) kept(ctx context.Context) error {
 	return err
 }
 
-// release gives the key back, as the call has come to nothing.
+// release gives the key back, because the call has failed.
 func (c *claim) release(ctx context.Context) error {
 	_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Removal(c.call.ID,
 		c.revision)}})

@@ -19,7 +19,7 @@ type rate struct {
 // mostUsers is from how many people on those who have not called of late are left out.
 const mostUsers = 10_000
 
-// take counts a call of a person, or says how long to wait with it.
+// take counts a call of a person, or returns how long to wait with it.
 func (r *rate) take(person string) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// pieces sends an answer as it comes, as server-sent events: "piece", and at the end "answer" or
-// "problem". It is used by one goroutine at a time. nil sends nothing.
+// pieces sends an answer while it arrives, in server-sent events: "piece", and at the end "answer"
+// or "problem". It is used by one goroutine at a time. nil drops them.
 type pieces struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController

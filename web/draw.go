@@ -35,7 +35,7 @@ type bar struct {
 	Color          int
 }
 
-// Marked reports whether a bar is said to lead.
+// Marked reports whether a bar is marked as the leading one.
 func (b bar) Marked() bool { return b.Leads && b.Best >= 0.5 }
 
 // newBar returns a bar.
@@ -56,7 +56,7 @@ func bars(arms []view.Arm, leading strategy.ArmID) (all []bar) {
 	return all
 }
 
-// A column says how often each arm was chosen in a span of time. Parts are from the bottom up.
+// A column shows how often each arm was chosen in a span of time. Parts are from the bottom up.
 type column struct {
 	Since    time.Time
 	Of       int
@@ -111,7 +111,7 @@ func curve(points []view.Point) string {
 // depth is where the confidence that a heuristic needs is in a chart.
 func depth(needed float64) float64 { return chartHeight * (1 - needed) }
 
-// alone says whether a heuristic answers by itself.
+// alone describes whether a heuristic answers by itself.
 func alone(h view.Heuristic) string {
 	if h.Confidence >= h.Needed {
 		return "yes, as its confidence is at least " + three(h.Needed)
@@ -119,7 +119,7 @@ func alone(h view.Heuristic) string {
 	return "no, from " + three(h.Needed) + " on"
 }
 
-// held says what holds a confidence; "" if nothing does.
+// held describes what holds a confidence, or returns "".
 func held(h view.Heuristic) string {
 	switch {
 	case h.Held.Locked:
@@ -132,7 +132,7 @@ func held(h view.Heuristic) string {
 	return ""
 }
 
-// holding says what limits do to a confidence.
+// holding describes what limits do to a confidence.
 func holding(limits []learning.Limit) string {
 	all := make([]string, 0, len(limits))
 	for _, limit := range limits {

@@ -32,7 +32,7 @@ type sent struct {
 
 var common = []string{"id", "hash", "reason"}
 
-// errStale says that a person decided about something that is another one by now.
+// errStale reports that a person decided about something that has changed since.
 var errStale = &feedback.RefusedError{
 	Reason: "This is no longer as you saw it. Nothing was done. Look at it again",
 	Err:    heed.ErrConflict}
@@ -67,7 +67,7 @@ func doneMark(person, to string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// notice says what was done, on the page that an action led to.
+// notice describes what was done, on the page that an action led to.
 func (h *Handler) notice(r *http.Request) string {
 	mark, err := r.Cookie(doneCookie)
 	if err != nil || mark.Value != doneMark(personOf(r), h.cfg.Prefix+r.URL.Path+"?"+r.URL.RawQuery) {
@@ -139,7 +139,7 @@ func refusal(why *feedback.RefusedError) (status int, text string) {
 	return http.StatusForbidden, text
 }
 
-// nextOf says what to do with a proposal or a rule in a state that an action does not fit.
+// nextOf explains what to do with a proposal or a rule in a state that an action does not fit.
 var nextOf = map[string]string{
 	"SUPERSEDED": "It was edited, or another rule took its place: see below.",
 	"APPROVED":   "It is a rule now.",

@@ -19,7 +19,7 @@ type listing[T any] struct {
 	Rows            []T
 	From, To, Total int // of the rows, from 1
 	Pages           int
-	Prev, Next      address // "" there is none
+	Prev, Next      address // "" without one
 	Search          string
 }
 
@@ -65,7 +65,7 @@ func turn(r *http.Request, page int) address {
 	return address("?" + query.Encode())
 }
 
-// byID reads what a request names. An empty id names nothing.
+// byID reads what a request names. An empty id is not found.
 func byID[T any](
 	r *http.Request, read func(context.Context, string) (T, error),
 ) (one T, err error) {

@@ -23,14 +23,14 @@ type Live struct{ changes atomic.Uint64 }
 func (l *Live) Observe(_ context.Context, n heed.Notice) {
 	switch n.(type) {
 	case heed.Selected, heed.Duplicate, heed.Failed, heed.Outage, heed.Restored:
-		// They change nothing that a page shows.
+		// They do not change what a page shows.
 	default:
 		l.changes.Add(1)
 	}
 }
 
 // version names the state of the store and of this process. It changes with decisions, corrections
-// and answers of any process, and with all that [Live] is told.
+// and answers of any process, and with all that [Live] receives.
 func (h *Handler) version(ctx context.Context) (string, error) {
 	changes := strconv.FormatUint(h.cfg.Live.changes.Load(), 10)
 	state, err := h.states.Of(ctx, struct{}{}, func() (string, error) {

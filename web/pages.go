@@ -67,7 +67,7 @@ type frame struct {
 	Assets  string // the edition of the files
 	Version string // of what the page shows, for it to follow what happens; "" it does not
 	Notice  string // what was just done
-	// Problem says why what was sent is refused, and Typed is what it was.
+	// Problem is why an input is refused, and Typed is that input.
 	Problem string
 	Typed   url.Values
 	Data    any
@@ -160,7 +160,7 @@ func (h *Handler) pages() {
 		}
 		h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			version := ""
-			if !p.slow { // before the page is read: what changes after that is told
+			if !p.slow { // before the page is read: later changes are reported
 				version, _ = h.version(r.Context())
 			}
 			f, err := p.frame(r, h.view())
@@ -181,7 +181,7 @@ func (h *Handler) pages() {
 	})
 }
 
-// notices say what was done, by the word in the address.
+// notices describe what was done, by the word in the address.
 var notices = map[string]string{
 	"approved": "Your approval counts. It becomes a rule when enough people have approved it.",
 	"active":   "Approved. It is a rule now, and in the next prompts.",
@@ -230,7 +230,7 @@ func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, nam
 	_, _ = w.Write(page.Bytes())
 }
 
-// failed shows a page that says what is wrong.
+// failed shows a page with what is wrong.
 func (h *Handler) failed(w http.ResponseWriter, r *http.Request, status int, text string) {
 	h.render(w, r, status, "error", frame{Title: http.StatusText(status), Data: text})
 }
@@ -244,7 +244,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, what string, err 
 	h.failed(w, r, status, text)
 }
 
-// statusOf returns the status of an error, and what a person may be told of it.
+// statusOf returns the status of an error, and what a person may read about it.
 func statusOf(err error) (status int, text string) {
 	var input *heed.InputError
 	var long *http.MaxBytesError
@@ -269,8 +269,8 @@ func statusOf(err error) (status int, text string) {
 	}
 }
 
-// link returns the path of a page with a query, as pairs of a name and a value. Pairs without a
-// value are left out.
+// link returns the path of a page with a query, given in pairs of a name and a value. Pairs without
+// a value are left out.
 func (h *Handler) link(path string, pairs ...string) string {
 	query := make(url.Values)
 	for i := 0; i+1 < len(pairs); i += 2 {

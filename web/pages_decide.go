@@ -126,14 +126,15 @@ func (h *Handler) onSeen(
 	}
 }
 
-// join has a correction say the same as another one. The page shows both, and one click is enough.
+// join records that a correction means the same as another one. The page shows both, and one click
+// is enough.
 func (h *Handler) join(ctx context.Context, d sent) (string, error) {
 	_, err := h.cfg.Feedback.Join(ctx, feedback.Order{ID: d.id, Actor: d.person,
 		Reason: "read side by side, they say the same"}, d.form.Get("with"))
 	return h.link("/correction", "id", d.id, "done", "joined"), err
 }
 
-// split has a correction stand alone.
+// split puts a correction alone into a cluster.
 func (h *Handler) split(ctx context.Context, d sent) (string, error) {
 	_, err := h.cfg.Feedback.Split(ctx,
 		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason})

@@ -21,7 +21,7 @@ type inboxData struct {
 	Ambiguous []view.Disputed
 	Unsettled int // ambiguous corrections in all
 	Unfit     []feedback.Rule
-	Similar   []view.Similar      // corrections that others may say the same as
+	Similar   []view.Similar      // corrections that may mean the same as others
 	Mute      []feedback.Feedback // corrections that the evaluator gave no usable answer to
 }
 
@@ -54,7 +54,7 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	return d, err
 }
 
-// yours says why a person's approval does not count, or "" if it would.
+// yours returns why a person's approval does not count, or "" if it would.
 func yours(v *view.Source, p *feedback.Proposal, person string) string {
 	me, err := v.Feedback.Config().Canonical(person)
 	switch q := p.Quorum; {
@@ -169,7 +169,7 @@ type correctionData struct {
 	Open  bool   // it waits for a person
 	Other view.Rival
 	About view.Answer // the answer that it is about, if its agent is the one of the pages
-	// Together say the same, by heed or by a person. Near are the others that may.
+	// Together mean the same, by heed or by a person. Near are the others that may.
 	Together []feedback.Feedback
 	Near     []near
 }
@@ -206,7 +206,7 @@ func correction(r *http.Request, v *view.Source) (any, error) {
 	return d, err
 }
 
-// nearTo returns the corrections that may say the same as one or the opposite, which are not
+// nearTo returns the corrections that may mean the same as one or the opposite, which are not
 // together with it.
 func nearTo(ctx context.Context, v *view.Source, c *feedback.Feedback) (all []near, _ error) {
 	similar, err := v.Feedback.Similar(ctx, *c, 0)

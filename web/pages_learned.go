@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/strategy/money"
 )
 
-// A homeData says in short what waits and what was learned.
+// A homeData summarises what waits and what was learned.
 type homeData struct {
 	Rules, Arms, Heuristics, Ways bool // which of them there are
 
@@ -51,7 +51,7 @@ func home(r *http.Request, v *view.Source) (any, error) {
 	return d, nil
 }
 
-// withArms refuses a page about arms where none are chosen. They may come with lessons.
+// withArms refuses a page about arms if the agent has none. They may come with lessons.
 func withArms(read reader) reader {
 	return func(r *http.Request, v *view.Source) (any, error) {
 		if v.Strategy == nil {
@@ -116,7 +116,7 @@ func segment(r *http.Request, v *view.Source) (any, error) {
 	return d, err
 }
 
-// A savedData says what the choices of a segment have saved.
+// A savedData is what the choices of a segment have saved.
 type savedData struct {
 	money.Savings
 	Category, Context string

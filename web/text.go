@@ -100,8 +100,8 @@ func words(value any) string {
 	return strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(say(fmt.Sprint(value))))
 }
 
-// deed writes the action of an audit entry, to stand after a name: "feedback.approve" is
-// "approved", and "learning.pin" is "pinned (learning)".
+// deed writes the action of an audit entry, to follow a name: "feedback.approve" is "approved", and
+// "learning.pin" is "pinned (learning)".
 func deed(action string) string {
 	action, refused := strings.CutSuffix(action, ".refused")
 	dot := strings.LastIndexByte(action, '.')
@@ -125,7 +125,7 @@ var irregular = map[string]string{
 	"activate": "made a rule of it", "modify": "edited",
 }
 
-// opposed says how two texts contradict each other.
+// opposed describes how two texts contradict each other.
 func opposed(kind feedback.Opposition) string {
 	switch kind {
 	case feedback.OpposedPolarity:
@@ -146,7 +146,7 @@ func opposed(kind feedback.Opposition) string {
 	return say(string(kind))
 }
 
-// known says how something is known, by the name of its channel.
+// known describes how something is known, by the name of its channel.
 func known(name string) string { return say(view.Known(name)) }
 
 // seenBy is [known] for an observation.
@@ -158,7 +158,7 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// because returns the reason of an entry, if it says something to people: the reason of heed's own
+// because returns the reason of an entry, if people can understand it: the reason of heed's own
 // proposals is the id of a cluster.
 func because(e store.AuditEntry) string {
 	if e.Actor == "" && strings.HasPrefix(e.Reason, "cluster ") {

@@ -6,8 +6,8 @@
 //	pages, err := web.New(web.Config{Agent: agent, Live: live, Identify: whoIsThere})
 //	mux.Handle("/", pages)
 //
-// The host says who is there: see [Config].Identify. Without a person nothing is shown but a page
-// that says so.
+// The host identifies the person: see [Config].Identify. Without a person, the only page is one
+// that explains this.
 //
 // Below /v1/ the same handler has an API in JSON for programs. Load balancers may ask /healthz,
 // whether the process serves, and /readyz, whether its store answers.
@@ -42,12 +42,12 @@ import (
 type Config struct {
 	// Store has the audit log and the answers. nil means the agent's.
 	Store store.Store
-	// Identify says who sent a request. The person is the actor of all that the request decides: no
-	// form and no body can name another one. Without a person, or with an error, the answer is 401,
-	// and nothing of the error is shown. It is called before the body is read, which it must leave
+	// Identify returns who sent a request. The person is the actor of all that the request decides:
+	// no form and no body can name another one. Without a person, or with an error, the answer is
+	// 401, and the error is not shown. It is called before the body is read, which it must leave
 	// alone, and by many goroutines at the same time.
 	Identify func(*http.Request) (person string, err error)
-	// Program reports whether a request comes from a program, as one with a bearer token does.
+	// Program reports whether a request comes from a program, for example one with a bearer token.
 	// Programs have the API alone: pages, and with them decisions about rules, are 403. nil means
 	// that no request does, so everybody whom Identify names decides.
 	Program func(*http.Request) bool
@@ -63,10 +63,10 @@ type Config struct {
 	Strategy *strategy.Learner
 	Patterns *patterns.Recorder
 
-	// Prefix is the path that the handler is mounted at, as "/heed". "" is the root. The handler
-	// takes it off by itself.
+	// Prefix is the path that the handler is mounted at, for example "/heed". "" is the root. The
+	// handler takes it off by itself.
 	Prefix string
-	// Live is told by the parts when something happens. nil: pages follow the store alone.
+	// Live is notified by the parts when something happens. nil: pages follow the store alone.
 	Live *Live
 	// MaxBody bounds the body of a request, in bytes. 0 means 1,048,576.
 	MaxBody int64
@@ -77,7 +77,7 @@ type Config struct {
 	// means 500. Each process counts for itself, so behind a load balancer n processes allow n times
 	// as many. Limit the rate in the balancer if the sum matters.
 	Rate float64
-	// Observer is told of failures that a page only calls a failure. nil costs nothing.
+	// Observer is called for failures that a page only calls a failure. nil costs nothing.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -224,7 +224,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (person string, 
 	return person, true
 }
 
-// stranger says to somebody who is not known what to do.
+// stranger explains to an unknown visitor what to do.
 func stranger(r *http.Request) string {
 	if isCall(r) {
 		return "A program sends the header Authorization, with Bearer and a token that the server " +
@@ -248,12 +248,13 @@ func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, status int, t
 
 // leaveBody ends the wait for the rest of a body.
 func leaveBody(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // tests' writers have none
+	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // tests' writers can't
 	w.Header().Set("Connection", "close")
 }
 
-// readBody reads the whole body of a request within its time, so that nothing waits for it later.
-// It reports whether it could, and answers if not. It then does not wait for the rest of the body.
+// readBody reads the whole body of a request within its time, so that no handler waits for it
+// later. It reports whether it could, and answers if not. It then does not wait for the rest of the
+// body.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
@@ -289,8 +290,8 @@ func personOf(r *http.Request) string {
 	return person
 }
 
-// policy is the content security policy: nothing but files of this handler, no script or style
-// within a page, and no frames.
+// policy is the content security policy: only files of this handler, no script or style within a
+// page, and no frames.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -107,7 +107,7 @@ func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
 	})
 }
 
-// decided says what holds a heuristic after a change.
+// decided describes what holds a heuristic after a change.
 func decided(s *session, v *view.Source, id string, err error) error {
 	if err != nil {
 		return err

@@ -146,7 +146,7 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	return nil
 }
 
-// frozen tells which agents learn nothing.
+// frozen lists which agents do not learn.
 func (d *diagnosis) frozen(s *session) error {
 	names, err := agents.names(s.ctx, s.at.store)
 	for _, name := range names {
@@ -167,7 +167,7 @@ func (d *diagnosis) frozen(s *session) error {
 func (d *diagnosis) evidence(s *session, kind string) error {
 	size, ahead := kindSize{Kind: kind}, 0
 	halfLives, wrong := map[time.Duration]bool{}, map[evidence.Cell]bool{}
-	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now says
+	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
 	for scope, err := range s.at.store.Scopes(s.ctx, kind) {
 		if err != nil {
 			return err

@@ -104,7 +104,7 @@ type mentions struct {
 	rows   []namedRows // in the order of an export
 	people map[string]bool
 	kinds  map[ids.Hash]string
-	lost   map[string]bool // the kinds of sums that do not tell their sources
+	lost   map[string]bool // the kinds of sums that do not name their sources
 }
 
 // in returns the rows of a table.

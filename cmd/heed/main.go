@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string) error {
 	return parsed.Run(&session{&c, ctx, parser, command, os.Stdin, out, nil})
 }
 
-// hint says which help to read.
+// hint names the help to read.
 func hint(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil {
@@ -120,8 +120,7 @@ func hint(err error) error {
 	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))
 }
 
-// version says which heed this is: the version of its module, which has the commit if the build
-// knows it.
+// version returns the version of heed's module, which contains the commit if the build recorded it.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil || info.Main.Version == "" {
@@ -130,10 +129,10 @@ func version() string {
 	return "heed " + info.Main.Version
 }
 
-// errInterrupted says that a signal has ended the command.
+// errInterrupted reports that a signal has ended the command.
 var errInterrupted = errors.New("interrupted")
 
-// A usageError says that a command was not called properly.
+// A usageError reports that a command was not called properly.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }

@@ -34,7 +34,7 @@ type place struct {
 
 var keyword = regexp.MustCompile(`^\s*(host|hostaddr|port|dbname|user|service|sslmode|password)\s*=`)
 
-// where tells what --db names.
+// where describes what --db names.
 func (s *session) where() (place, error) {
 	switch name := s.DB; {
 	case name == "":
@@ -157,8 +157,8 @@ func (s *session) within(create bool, do func() error) (err error) {
 	return s.at.explain(do())
 }
 
-// make opens the store of a database. A host's limits hold for the host's own sweeps; nothing here
-// sweeps.
+// make opens the store of a database. A host's limits hold for the host's own sweeps; this command
+// does not sweep.
 func (p place) make(ctx context.Context, handle *sql.DB, cfg sqlstore.Config) (*opened, error) {
 	cfg.NoCache = true
 	st, err := sqlstore.Open(ctx, handle, p.dialect, cfg)
@@ -168,7 +168,7 @@ func (p place) make(ctx context.Context, handle *sql.DB, cfg sqlstore.Config) (*
 	return &opened{p, handle, st}, nil
 }
 
-// tableless says what to do about a database without heed's tables, if that is what an error says.
+// tableless adds what to do to an error about a database without heed's tables.
 func (p place) tableless(err error) error {
 	if !errors.Is(err, heed.ErrNotFound) {
 		return err
@@ -196,7 +196,7 @@ func isFull(err error) bool {
 		errors.As(err, &server) && server.Code == "53100" // disk_full
 }
 
-// full says that the disk of a store is full.
+// full reports that the disk of a store is full.
 func (p place) full(err error) error {
 	room := "see df -h " + filepath.Dir(p.file)
 	if p.dialect == sqlstore.Postgres {
@@ -211,7 +211,7 @@ func (p place) inUse() error {
 		"or stop what holds it", p)
 }
 
-// explain says what an error of the database comes from, and what to do.
+// explain adds to an error of the database where it comes from, and what to do.
 func (p place) explain(err error) error {
 	var schema *sqlstore.SchemaError
 	var lite *sqlite.Error

@@ -19,7 +19,7 @@ type overviewCommand struct{}
 // recent is how far an overview looks back, and mostNotes how many notes of a kind it has.
 const recent, mostNotes = 7 * day, 5
 
-// A summary is what somebody should know who looks at a store.
+// A summary is what is most important about a store.
 type summary struct {
 	Store   string    `json:"store"`
 	Engine  string    `json:"engine"`
@@ -29,13 +29,13 @@ type summary struct {
 	Wrong   []note    `json:"wrong"`
 }
 
-// A note is something to know, with the command that goes on from there.
+// A note is a fact about the store, with the command that goes on from there.
 type note struct {
 	Text    plain  `json:"text"`
 	Command string `json:"command,omitempty"`
 }
 
-// withoutStore says how to get a store.
+// withoutStore explains how to get a store.
 const withoutStore = "heed shows what an agent has learned: name its store with --db FILE, or in " +
 	"HEED_DB.\nTo have an agent that fills one, run: heed --db FILE serve --run\n" +
 	"All commands: heed --help"
@@ -75,7 +75,7 @@ func (overviewCommand) Run(s *session) error {
 	return s.answer(sum, "overview")
 }
 
-// seen tells when something was written.
+// seen describes when a record was written.
 func (sum *summary) seen(at time.Time) {
 	if at.After(sum.Written) {
 		sum.Written = at.UTC().Truncate(time.Second)
@@ -111,7 +111,7 @@ func more(to *[]note, of plain, n int, command ...string) {
 	}
 }
 
-// arms tells which arms lead, in the first segments of a learner.
+// arms lists which arms lead, in the first segments of a learner.
 func (sum *summary) arms(s *session, v *view.Source, words []string) error {
 	all, err := v.Segments(s.ctx, view.Page{Number: 1, Limit: mostNotes})
 	words = append([]string{"strategy"}, words...)
@@ -133,7 +133,7 @@ func (sum *summary) arms(s *session, v *view.Source, words []string) error {
 	return err
 }
 
-// rules tells what waits for a person.
+// rules lists what waits for a person.
 func (sum *summary) rules(s *session, v *view.Source) error {
 	in, err := v.Inbox(s.ctx, mostNotes)
 	for i := range in.Proposals {
@@ -185,7 +185,7 @@ func (sum *summary) others(s *session) error {
 	return nil
 }
 
-// faults tells what of the doctor's is found without reading the whole store.
+// faults lists what the doctor finds without reading the whole store.
 func (sum *summary) faults(s *session) error {
 	d := &diagnosis{}
 	if err := errors.Join(d.events(s), d.choices(s), d.frozen(s)); err != nil {

@@ -26,7 +26,7 @@ type part struct {
 	open  func(ctx context.Context, v *view.Source, name string) (checked, error) // into v
 }
 
-// A checked tells which of its records are damaged.
+// A checked reports which of its records are damaged.
 type checked interface {
 	Damaged(context.Context) ([]store.Ref, error)
 }
@@ -59,7 +59,7 @@ var (
 // source returns an empty source of the open store.
 func (s *session) source() *view.Source { return &view.Source{Store: s.at.store, Now: s.now} }
 
-// errNone begins the error that says that no host has left anything to look at.
+// errNone begins the error that no host has left records to look at.
 var errNone = errors.New("no host has opened")
 
 // with calls a function with the one of a name, or with the only one.
@@ -178,7 +178,7 @@ func distance(from, to []rune) int {
 	return row[len(to)]
 }
 
-// unknown says that there is no thing of this name, and which there are.
+// unknown reports that there is no thing of this name, and which names exist.
 func unknown(what, name string, names []string, see string) error {
 	if near := nearest(name, names); len(near) > 0 {
 		see = "did you mean " + strings.Join(texts(near, strconv.Quote), " or ") + "?"
@@ -186,7 +186,7 @@ func unknown(what, name string, names []string, see string) error {
 	return fmt.Errorf("there is no %s %q: %s", what, name, see)
 }
 
-// found returns what a read by an id has returned, with errors for people. If nothing has the id,
+// found returns what a read by an id has returned, with errors for people. If no record has the id,
 // it looks for the only one of all whose id begins with it, and reads that one.
 func found[T, N any](
 	what, id, see string, read func(id string) (T, error), all func() ([]N, error),

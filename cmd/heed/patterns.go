@@ -113,7 +113,7 @@ func (cmd *patternsDecide) Run(s *session, c *patternsCommands) error {
 	})
 }
 
-// question says what a decision does, or why it can't be made.
+// question describes what a decision does, or why it can't be made.
 func question(decision string, w *view.WayDetail) (plain, error) {
 	p, id := &w.Standing.Pattern, show(string(w.ID))
 	state := patterns.Proven

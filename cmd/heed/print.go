@@ -40,7 +40,7 @@ type printer struct {
 }
 
 // newPrinter returns a printer to a file. The colours are those that the terminal has and the
-// environment allows: none with NO_COLOR.
+// environment allows: no colours with NO_COLOR.
 func newPrinter(file *os.File, environ []string) *printer {
 	p := &printer{w: file, terminal: term.IsTerminal(file.Fd())}
 	if p.terminal {
@@ -171,7 +171,7 @@ func atLeast(x float64) plain { return say("%v", math.Floor(x*1000+1e-9)/1000) }
 
 func percent(x float64) plain { return plain(fmt.Sprintf("%.0f %%", 100*x)) }
 
-// list writes texts one after the other, or another text if there are none.
+// list writes texts one after the other, or another text for an empty list.
 func list(texts []string, none plain) plain {
 	if len(texts) == 0 {
 		return none

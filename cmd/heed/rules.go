@@ -29,7 +29,7 @@ type rulesCommands struct {
 	Unpin   ruleOrder    `cmd:""`
 }
 
-// withRules calls a function with the rules of the store, and says what to do about a refusal.
+// withRules calls a function with the rules of the store, and explains what to do about a refusal.
 func withRules(s *session, do func(*view.Source) error) error {
 	return services.with(s, "", func(v *view.Source) error {
 		names, err := modules.names(s.ctx, v.Store)
@@ -43,7 +43,7 @@ func withRules(s *session, do func(*view.Source) error) error {
 	})
 }
 
-// refused says why a gate has refused something, and what to do.
+// refused explains why a gate has refused a decision, and what to do.
 func refused(err error) error {
 	why := (*feedback.RefusedError)(nil)
 	switch {
@@ -59,7 +59,7 @@ func refused(err error) error {
 	return err
 }
 
-// nextOf says what to do with a proposal or rule in the wrong state.
+// nextOf explains what to do with a proposal or rule in the wrong state.
 var nextOf = map[string]string{
 	"edge_case":          "it is not ambiguous, and counts by who agrees with it",
 	"generalizable_low":  "it is not ambiguous, and counts by who agrees with it",
@@ -78,7 +78,8 @@ var nextOf = map[string]string{
 	"expired":            "it was not decided in time, and it has to be proposed again",
 }
 
-// stands says why something can't be decided about in its state, before the user is asked.
+// stands explains why a proposal or rule can't be decided about in its state, before the user is
+// asked.
 func stands(what string, now feedback.State, needed ...feedback.State) error {
 	if slices.Contains(needed, now) {
 		return nil

@@ -99,7 +99,7 @@ func (cmd *proposalDecision) decide(
 	})
 }
 
-// reviewed says what came of a review.
+// reviewed describes the result of a review.
 func reviewed(before, after *feedback.Proposal) plain {
 	done := map[feedback.RuleChange]plain{
 		feedback.Restore: "restored", feedback.Pin: "pinned", feedback.Unpin: "no longer pinned",
@@ -153,7 +153,7 @@ type rulesNear struct {
 	Agent string `placeholder:"NAME"`
 }
 
-// Run lists corrections with others that may say the same.
+// Run lists corrections with others that may mean the same.
 func (cmd *rulesNear) Run(s *session) error {
 	const most = 50
 	var all []view.Similar
@@ -183,7 +183,7 @@ type rulesJoin struct {
 	change
 }
 
-// Run has two corrections say the same.
+// Run records that two corrections mean the same.
 func (cmd *rulesJoin) Run(s *session) error {
 	return withRules(s, func(v *view.Source) error {
 		c, err := correction(s, v, cmd.ID)
@@ -212,7 +212,7 @@ type rulesSplit struct {
 	change
 }
 
-// Run has a correction stand alone.
+// Run puts a correction alone into a cluster.
 func (cmd *rulesSplit) Run(s *session) error {
 	return withRules(s, func(v *view.Source) error {
 		c, err := correction(s, v, cmd.ID)
@@ -280,7 +280,7 @@ type ruleOrder struct {
 	change
 }
 
-// ruleOrders say what each command asks, and to what state it brings a rule or what it proposes.
+// ruleOrders lists what each command asks, and to what state it brings a rule or what it proposes.
 var ruleOrders = map[string]struct {
 	asks     string
 	to       feedback.State

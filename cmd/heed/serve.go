@@ -23,7 +23,7 @@ import (
 	"github.com/heedhq/heed/web"
 )
 
-// A listening says where to listen, and who may come in.
+// A listening is where to listen, and who may come in.
 type listening struct {
 	Listen    string   `default:"127.0.0.1:8377" placeholder:"ADDRESS"`
 	As        []string `placeholder:"NAME"`
@@ -145,11 +145,11 @@ func (cmd *serveCommand) look(s *session, cfg *web.Config) error {
 	return nil
 }
 
-// defaultAgent is the name of agents whose hosts give them none.
+// defaultAgent is the name of agents whose hosts set no name.
 const defaultAgent = "loop"
 
-// newAgent opens the agent that was named, or the only one of the store, or another one if it has
-// none. The rules keep the gate that an application has left.
+// newAgent opens the agent that was named, or the only one of the store, or another one if the
+// store has no agent. The rules keep the gate that an application has left.
 func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, error) {
 	v := s.source()
 	if c.Name = named; named == "" {
@@ -188,7 +188,7 @@ func alongside(s *session, run func(context.Context) error, do func(*session) er
 	return errors.Join(err, <-ended)
 }
 
-// observing tells pages what changes, and the operator what fails.
+// observing reports changes to the pages, and failures to the operator.
 func observing(live *web.Live) heed.Observer {
 	return func(ctx context.Context, n heed.Notice) {
 		live.Observe(ctx, n)
@@ -196,8 +196,8 @@ func observing(live *web.Live) heed.Observer {
 	}
 }
 
-// tellFailure tells the operator of a server what it has not told its clients. Work that was given
-// up, at the end of the server or because a client has left, is no failure.
+// tellFailure reports to the operator the failures that the server has not reported to its clients.
+// Work that was given up, at the end of the server or because a client has left, is no failure.
 func tellFailure(ctx context.Context, n heed.Notice) {
 	failed, ok := n.(heed.Failed)
 	if ok && ctx.Err() == nil && !errors.Is(failed.Err, context.Canceled) {
@@ -210,13 +210,13 @@ const (
 	idleTime    = 2 * time.Minute
 	headerBytes = 64 << 10
 	// When a signal has come, requests that run have stopTime. Then they are cancelled, and have
-	// lastTime to record what they had and to say so.
+	// lastTime to record what they had and to reply.
 	stopTime = 10 * time.Second
 	lastTime = 6 * time.Second
 )
 
-// pages serves the pages and the API where check permits it, and says where, until the session's
-// context ends.
+// pages serves the pages and the API where check permits it, and prints the address, until the
+// session's context ends.
 func (l *listening) pages(s *session, cfg web.Config, what string) error {
 	at, err := net.Listen("tcp", l.Listen)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const signInPath = "/sign-in"
 
-// A door knows who may come in. It is immutable once it is open.
+// A door decides who may come in. It is immutable once it is open.
 type door struct {
 	programs []entrant // by tokens
 	people   []entrant // by links
@@ -48,10 +48,11 @@ func whose(secret string, of []entrant) (string, error) {
 	return name, err
 }
 
-// isProgram reports whether a request is one of a program. identify knows it by its token alone.
+// isProgram reports whether a request is one of a program. identify recognises it by its token
+// alone.
 func isProgram(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
 
-// identify says who sent a request: by the token of a program, or by the cookie of a browser.
+// identify returns who sent a request: by the token of a program, or by the cookie of a browser.
 func (d *door) identify(r *http.Request) (string, error) {
 	if isProgram(r) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -89,8 +90,8 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// A greeting says where the server is, and how each person comes in. Secrets that were given to the
-// command are not in it, but the names are: Links and Tokens.
+// A greeting is the address of the server, and how each person comes in. Secrets that were given to
+// the command are not in it, but the names are: Links and Tokens.
 type greeting struct {
 	URL    string    `json:"url"`
 	Store  string    `json:"store"`

@@ -32,8 +32,8 @@ type session struct {
 	at      *opened // the store, once it is open
 }
 
-// An instant is a moment as the command line has it: a time, the beginning of a day in UTC, or
-// nothing.
+// An instant is a moment of the command line: a time, the beginning of a day in UTC, or the zero
+// time.
 type instant struct{ time.Time }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -74,7 +74,7 @@ func (s *session) answer(value any, name string) error {
 	return s.out.err
 }
 
-// told writes a value as JSON, or else a line of text.
+// told writes a value as JSON, or otherwise a line of text.
 func (s *session) told(value any, format string, args ...any) error {
 	if s.JSON {
 		return s.answer(value, "")
@@ -135,7 +135,7 @@ func (n atMost) Validate() error {
 	return nil
 }
 
-// warn tells something that stops nothing.
+// warn prints a warning and goes on.
 func warn(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "heed: "+oneLine(fmt.Errorf(format, args...)))
 }
@@ -166,7 +166,7 @@ type change struct {
 	Yes    bool   `short:"y"`
 }
 
-// confirm tells what is about to happen. It returns no error if the user wants that and gives a
+// confirm prints what is about to happen. It returns no error if the user wants that and gives a
 // reason. It asks only on the terminal.
 func (c *change) confirm(s *session, format string, args ...any) error {
 	about := string(say(format, args...))

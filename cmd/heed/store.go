@@ -129,7 +129,7 @@ func (cmd *backupCommand) Run(s *session) error {
 	})
 }
 
-// copyTo copies a database of SQLite into an empty file, as it is at one moment, and checks the
+// copyTo copies a database of SQLite into an empty file, in its state at one moment, and checks the
 // copy. Others may write at the same time.
 func (o *opened) copyTo(ctx context.Context, file string) error {
 	if _, err := o.handle.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
@@ -161,8 +161,8 @@ func (o *opened) exportTo(ctx context.Context, file string) error {
 const givenUp = time.Hour
 
 // writeNew has a file written that only the user can read. The file gets its name when all of it is
-// on the disk, and no other file is overwritten. If something fails, nothing is left. A process
-// that is killed leaves a hidden file, .NAME.unfinished, which a call an hour later removes.
+// on the disk, and no other file is overwritten. After a failure no file is left. A process that is
+// killed leaves a hidden file, .NAME.unfinished, which a call an hour later removes.
 func writeNew(
 	ctx context.Context, file string, fill func(context.Context, string) error,
 ) (err error) {
@@ -273,7 +273,7 @@ func (cmd *importCommand) Run(s *session) (err error) {
 	})
 }
 
-// rows yields all rows of the store as a dump has them, as they are at one moment.
+// rows yields all rows of the store in the form of a dump, in their state at one moment.
 func (o *opened) rows(ctx context.Context) iter.Seq2[dump.Row, error] {
 	return func(yield func(dump.Row, error) bool) {
 		lines, to := io.Pipe()

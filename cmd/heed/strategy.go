@@ -58,7 +58,7 @@ func segments(s *session, v *view.Source, category string, context *string) (
 		"them, and heed strategy learning shows an item of that name")
 }
 
-// An itemFilter says where an item is looked for.
+// An itemFilter selects where an item is looked for.
 type itemFilter struct {
 	Category *string `placeholder:"NAME"`
 	Context  *string `placeholder:"NAME"`
@@ -126,7 +126,7 @@ type strategyShow struct {
 // lateChoices is how many choices are read for the shares of the arms.
 const lateChoices = 200
 
-// Run shows a category: the only one, or a list of all, if none is named.
+// Run shows a category: the only one, or without a name a list of all.
 func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 	var all []view.SegmentDetail
 	several := false
@@ -162,7 +162,7 @@ func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 	return s.answer(all, "show")
 }
 
-// specialised says whether an item is specialised, and how near it is.
+// specialised describes whether an item is specialised, and how near it is.
 func specialised(is bool, sessions uint64, at int) plain {
 	switch missing := at - int(min(sessions, uint64(at))); {
 	case is:

@@ -27,7 +27,7 @@ type listing struct {
 	columns   []column
 	rows      [][]string
 	intervals []interval
-	leading   int // the row that stands out, counted from 1; 0: none
+	leading   int // the row to highlight, counted from 1; 0: no row
 }
 
 // newTable returns an empty listing. A column is its title behind marks: > numbers, ~ prose, ?
@@ -85,7 +85,7 @@ func (l *listing) text(width int) string {
 	return drawn
 }
 
-// widths returns the columns that have a value, and how wide each column is if nothing is broken.
+// widths returns the columns that have a value, and how wide each column is without line breaks.
 func (l *listing) widths() (all, widths []int) {
 	for i, c := range l.columns {
 		wide, empty := ansi.StringWidth(c.title), c.extra

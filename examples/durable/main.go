@@ -24,7 +24,7 @@ import (
 
 var (
 	arms = []strategy.Arm{{ID: "small"}, {ID: "medium"}, {ID: "large"}}
-	// which the learner does not know
+	// which the learner does not see
 	right = map[strategy.ArmID]float64{"small": 0.3, "medium": 0.6, "large": 0.9}
 	items = []string{"invoices", "logins", "refunds"}
 )
@@ -126,8 +126,8 @@ func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Write
 	return believed(ctx, learner, out, fmt.Sprintf("At the end, after %d tasks:", first+tasks))
 }
 
-// catchUp delivers the outcomes that the run before did not wait for. They know of a choice its
-// session and its item.
+// catchUp delivers the outcomes that the run before did not wait for. Each names the session and
+// the item of its choice.
 func catchUp(ctx context.Context, learner *strategy.Learner, first int, out io.Writer) error {
 	delivered := 0
 	for task := max(first-late, 0); task < first; task++ {

@@ -1,8 +1,8 @@
 // Owndecision brings a strategy of one's own to package decision: one that keeps to a budget of
 // model calls.
 //
-// It stands before another strategy, as most do, and changes only what that one is asked. So it
-// works with each of them, and in an experiment next to them.
+// It wraps another strategy, like most do, and changes only the request to it. So it works with
+// each of them, and in an experiment next to them.
 package main
 
 import (

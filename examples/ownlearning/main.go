@@ -16,8 +16,8 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// LastOnly is a [learning.Strategy]: by embedding what [learning.NewBayesian] returns, it has to
-// say only what differs.
+// LastOnly is a [learning.Strategy]: by embedding what [learning.NewBayesian] returns, it
+// implements only what differs.
 type LastOnly struct{ learning.Strategy }
 
 // InterpretUndo implements [learning.Strategy].

@@ -1,4 +1,4 @@
-// Ownstore keeps all that heed learns in one file: a store of one's own, and the suite that says
+// Ownstore keeps all that heed learns in one file: a store of one's own, and the suite that tests
 // whether it keeps the contract.
 //
 // It holds the store in memory, and writes all of it again after each change. That is for a program

@@ -1,8 +1,8 @@
 // Quickstart is the smallest program that closes a loop: thumbs in, better answers out.
 //
 // Ann asks an assistant about her servers. She wants the bare command when something is on fire,
-// and numbered steps when she wants to learn. The assistant has three ways to answer and knows
-// nothing of her. After each answer she gives a thumb, or says nothing.
+// and numbered steps when she wants to learn. The assistant has three ways to answer, and at first
+// no information about her. After each answer she gives a thumb, or does not react.
 //
 // Usage:
 //

@@ -126,7 +126,7 @@ func play(ctx context.Context, agent *loop.Agent, o options, out io.Writer) erro
 	return nil
 }
 
-// thumb is what Ann makes of an answer: 1, -1, or 0 where she says nothing.
+// thumb is what Ann makes of an answer: 1, -1, or 0 if she does not react.
 func thumb(ann *rand.Rand, wanted bool) float64 {
 	switch says := ann.Float64() < 0.8; {
 	case !says:
@@ -158,7 +158,7 @@ func count(all []bool) (n int) {
 	return n
 }
 
-// converse reads questions from a person, and a thumb for each answer: + or -, or nothing.
+// converse reads questions from a person, and a thumb for each answer: + or -, or neither.
 func converse(ctx context.Context, agent *loop.Agent, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	ask := func(prompt string) (string, bool) {

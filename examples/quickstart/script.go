@@ -16,7 +16,7 @@ const (
 // A question has the answers that the scripted model gives, by arm.
 type question struct {
 	text, kind string
-	// the arm that answers as Ann wants it, which the agent does not know
+	// the arm that answers as Ann wants it, which the agent does not see
 	wants   string
 	answers map[string]string // by arm
 }
@@ -76,7 +76,7 @@ func script(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, err
 	return reply, nil
 }
 
-// kind tells what sort of question a person asks.
+// kind returns what sort of question a person asks.
 func kind(text string) string {
 	if strings.HasPrefix(strings.ToLower(text), "how") {
 		return learn

@@ -1,11 +1,11 @@
 // Review plays a reviewers' round: people correct what an agent writes, their corrections become a
 // rule, others approve it, and the agent's next prompt has it.
 //
-// The agent's model gets its rules from a wrapper around it, so that nothing else of the agent
-// knows of them.
+// The agent's model gets its rules from a wrapper around it, so that no other part of the agent
+// depends on them.
 //
 // If OPENAI_MODEL names a model, at OPENAI_BASE_URL with the key OPENAI_API_KEY, it judges which
-// corrections say the same. Otherwise heed compares their words.
+// corrections mean the same. Otherwise heed compares their words.
 package main
 
 import (
@@ -38,7 +38,7 @@ func withRules(rules *feedback.Rules, agent string, llm decision.LLM) decision.L
 	})
 }
 
-// writer is a model that does as it is told, and prescribes a database otherwise.
+// writer is a model that follows its rules, and prescribes a database without one.
 func writer(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	if strings.Contains(r.System, "must not prescribe a database") {
 		return decision.LLMResponse{Text: "Orders are kept for ten years."}, nil
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// An evaluator judges what corrections say. nil: heed counts those with the same words.
+// An evaluator judges what corrections mean. nil: heed counts those with the same words.
 type evaluator func(context.Context, feedback.Case) (feedback.Assessment, error)
 
 // judge returns an evaluator with the model that the environment names.
@@ -111,7 +111,7 @@ func write(ctx context.Context, agent decision.LLM) error {
 	return err
 }
 
-// correct records what reviewers correct. Corrections that say the same become a proposal.
+// correct records what reviewers correct. Corrections that mean the same become a proposal.
 func correct(ctx context.Context, service *feedback.Service, at time.Time) error {
 	for i, said := range []struct{ reviewer, summary string }{
 		{"ann", "A PRD must not prescribe a database"},
@@ -133,7 +133,7 @@ func correct(ctx context.Context, service *feedback.Service, at time.Time) error
 			return err
 		}
 	}
-	// without a model, only words were compared, so that nothing is proposed before
+	// without a model, only words were compared, so there is no proposal before
 	return service.Sweep(ctx, time.Time{})
 }
 

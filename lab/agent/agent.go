@@ -1,8 +1,8 @@
 // Package agent runs an operations assistant that learns: all packages of heed in one loop.
 //
 // It lives in a simulated world of alerts, requests and tasks, with a scripted model that makes
-// mistakes, users who mostly say nothing, reviewers and two leads. The truth of that world is in
-// world/truth.go, and the assistant can't know it. Package assistant has all that learns, and
+// mistakes, users who mostly do not react, reviewers and two leads. The truth of that world is in
+// world/truth.go, and the assistant can't see it. Package assistant has all that learns, and
 // package world all that is true. This package brings them together and keeps the score, for the
 // same events without learning and with the best answer to everything as well.
 //

@@ -23,7 +23,7 @@ type way string
 
 const (
 	learns way = "learning"
-	off    way = "no learning" // the same assistant: the model answers, and is told the notes
+	off    way = "no learning" // the same assistant: the model answers, and gets the notes
 	oracle way = "oracle"      // the best answer to everything
 )
 

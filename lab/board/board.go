@@ -1,10 +1,10 @@
 // Package board plays online routers against each other, on recorded answers and in worlds whose
 // truth is known.
 //
-// For each request a policy chooses an arm, which stands for a model. It learns from the outcome of
-// that arm alone: right or wrong, and what it cost. Outcomes come late, never, repeatedly, or from
-// liars. The arms change, and processes restart with nothing but the state that they saved. All
-// policies have the same requests and the same luck.
+// For each request a policy chooses an arm, for example a model. It learns from the outcome of that
+// arm alone: right or wrong, and what it cost. Outcomes come late, never, repeatedly, or from
+// liars. The arms change, and processes restart with only the state that they saved. All policies
+// have the same requests and the same luck.
 //
 //	go run ./lab board [SET] [-long] [-data FILE] [-forms FILE] [-price P] [-runs N]
 //	                   [-requests N] [-seed S] [-world NAME] [-under NAME] [-topics N]
@@ -24,8 +24,8 @@
 // not the best.
 //
 // -data is a CSV file with a header: the item, the question's id, and for each arm whether it was
-// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others nothing.
-// -forms is one with the item, the question's id, and numbers about its text.
+// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others 0. -forms is
+// one with the item, the question's id, and numbers about its text.
 package board
 
 import (
@@ -45,7 +45,7 @@ type set struct {
 	troubles       []string // nil: all
 }
 
-// An order says how worlds are made.
+// An order sets how worlds are made.
 type order struct {
 	data, forms  string
 	price, noise float64

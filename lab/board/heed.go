@@ -83,7 +83,7 @@ func heeding(name string, o option) policy {
 	}}
 }
 
-// named names each request by a function that needs nothing else.
+// named names each request by a function of the request alone.
 func named(item func(r *request) string) naming {
 	return func(*trial, *memstore.Store, func() time.Time) (func(*request) (string, error), error) {
 		return func(r *request) (string, error) { return item(r), nil }, nil
@@ -155,7 +155,7 @@ var (
 	trueTopic = heeding("true topic", option{item: named(func(r *request) string { return r.topic })})
 )
 
-// contexts are policies that know more or less of what a request is about.
+// contexts are policies with more or less information on what a request is about.
 func contexts(*world) []policy {
 	return []policy{
 		noItem, trueTopic, heeding("cells", option{item: cells(0, false)}), heeding("cells, online",
@@ -177,7 +177,7 @@ func numbersOfCells(*world) []policy {
 			false)}))
 }
 
-// forms take the subject of a recorded question, its form, both or nothing for the item.
+// forms take the subject of a recorded question, its form, both or neither for the item.
 func forms(*world) []policy {
 	return []policy{
 		heeding("subject", option{}), noItem, heeding("form", option{item: cells(0, false)}),

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fixed is a router that learns nothing.
+// fixed is a router that does not learn.
 type fixed func(r *request) int
 
 func (f fixed) choose(r *request) (int, any, error) { return f(r), nil, nil }
@@ -18,7 +18,7 @@ func draws(t *trial, now func() time.Time) *rand.Rand {
 	return rand.New(rand.NewPCG(t.seed, uint64(now().Unix())))
 }
 
-// yardsticks returns the policies that learn nothing: the oracle, which knows the rates; each arm
+// yardsticks returns the policies that do not learn: the oracle, which has the rates; each arm
 // always; and chance.
 func yardsticks(w *world) []policy {
 	all := []policy{

@@ -11,17 +11,17 @@ import (
 type policy struct {
 	name string
 	kind kind
-	// begin starts a process. A state is what the process before it saved; nil: there was none.
+	// begin starts a process. A state is what the process before it saved; nil for the first process.
 	begin func(t *trial, now func() time.Time, state []byte) (router, error)
 }
 
-// A kind says whose a policy is.
+// A kind is whose a policy is.
 type kind int
 
 const (
 	heeds     kind = iota
 	rule           // another that learns
-	yardstick      // it learns nothing
+	yardstick      // it does not learn
 )
 
 // A router is a policy in one process.
@@ -45,7 +45,7 @@ type outcome struct {
 	reward  float64 // of these at the world's price, in [0, 1]
 }
 
-// A played run is what a policy came to. Liars' requests count in none of these.
+// A played run is what a policy came to. Liars' requests do not count.
 type played struct {
 	regret  float64 // to the best arm of each request, in rewards
 	quality float64 // the mean rate of right answers
@@ -135,7 +135,7 @@ func (g *game) count(r *request, arm int) {
 	g.played.cost += g.world.costs[arm]
 }
 
-// outcome is what is said of a choice.
+// outcome is a report on a choice.
 func (g *game) outcome(r *request, arm int, ticket any) *outcome {
 	o := &outcome{request: r, arm: arm, ticket: ticket, cost: g.world.costs[arm]}
 	said := r.right[arm]

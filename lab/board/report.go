@@ -65,7 +65,7 @@ func reportWorld(w io.Writer, under [][]*cell) error {
 	return table.Flush()
 }
 
-// notBest says where another policy had less regret than heed's default, beyond the interval: one
+// notBest lists where another policy had less regret than heed's default, beyond the interval: one
 // that learns, and one arm for all requests, which is known only afterwards.
 func notBest(w io.Writer, cells []*cell) error {
 	var rules, arms []string

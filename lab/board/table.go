@@ -16,11 +16,11 @@ import (
 type row struct {
 	item, question string
 	right          []bool
-	form           []float32 // a vector of numbers about its text; nil: nothing is known
+	form           []float32 // a vector of numbers about its text; nil: unknown
 }
 
-// readCSV calls add with each line of a file behind its header, and with a function that says where
-// a fault is.
+// readCSV calls add with each line of a file behind its header, and with a function that adds to an
+// error where it is.
 func readCSV(name string, columns int, add func(record []string,
 	fault func(column int) error) error) error {
 	file, err := os.Open(name)
@@ -53,8 +53,8 @@ func readCSV(name string, columns int, add func(record []string,
 }
 
 // readTable makes a world of a CSV file with a header: the item, the question's id, and for each
-// arm 0 or 1. The last arm costs 1, and the others nothing. forms is a file with the item, the
-// question's id and numbers, of which the requests' vectors are made; "": they say nothing.
+// arm 0 or 1. The last arm costs 1, and the others 0. forms is a file with the item, the question's
+// id and numbers, of which the requests' vectors are made; "": no vectors.
 func readTable(name, forms string, price float64) (w world, err error) {
 	var rows []row
 	err = readCSV(name, 4, func(record []string, fault func(int) error) error {
@@ -116,8 +116,8 @@ func readForms(name string, rows []row) error {
 const steps = 4
 
 // vectors makes a vector of each row. A number from 0 to 1 is a place. The logarithm of any other
-// lies between two of four places, which stand for equal parts of what most rows have. So rows are
-// alike whose numbers are.
+// lies between two of four places, which are equal parts of what most rows have. So rows are alike
+// whose numbers are.
 func vectors(rows [][]float64) [][]float32 {
 	all := make([][]float32, len(rows))
 	for column := range rows[0] {

@@ -24,8 +24,8 @@ type tables struct {
 	credit func(arms []tally, arm int, reward float64)
 }
 
-// ofTables returns the classic rules, each with one table, and with a table for each item. They
-// don't know the ids of outcomes, nor who says them, as the papers have it.
+// ofTables returns the classic rules, each with one table, and with a table for each item. Like in
+// the papers, they don't see the ids of outcomes, nor their sources.
 func ofTables() (all []policy) {
 	for _, r := range []struct {
 		name   string

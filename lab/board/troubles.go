@@ -54,8 +54,7 @@ func missing(rng *rand.Rand, requests []request) {
 	}
 }
 
-// repeated delivers each tenth outcome thirty times in a row, as a sender does that gets no
-// receipt.
+// repeated delivers each tenth outcome thirty times in a row, like a sender without a receipt.
 func repeated(rng *rand.Rand, requests []request) {
 	for i := range requests {
 		if rng.Float64() >= 0.1 {

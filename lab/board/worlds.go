@@ -9,20 +9,20 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// numbers is the length of a vector where the world does not say another.
+// numbers is the length of a vector unless the world sets another.
 const numbers = 16
 
 // A request is what an arm is chosen for.
 type request struct {
 	id     int
-	item   string    // its subject or route; "": nothing names it
+	item   string    // its subject or route; "": without a name
 	vector []float32 // its embedding
-	topic  string    // what it is about in truth, which a host seldom knows
-	source string    // who asks, and says how it went
+	topic  string    // what it is about in truth, which a host seldom sees
+	source string    // who asks, and reports how it went
 	liar   bool      // who praises the worst arm, and blames all others
 	at     time.Time
 
-	rates   []float64 // how often each arm is right, which no policy knows
+	rates   []float64 // how often each arm is right, which no policy sees
 	right   []bool    // whether each arm is right this time: all policies have the same luck
 	arrives []int     // after which requests its outcome is delivered
 }
@@ -44,7 +44,7 @@ func (w *world) reward(quality, cost float64) float64 {
 	return (quality + w.price*(1-cost)) / (1 + w.price)
 }
 
-// free is what four arms cost that cost nothing.
+// free is what four arms cost that are free.
 func free() []float64 { return make([]float64, 4) }
 
 // wide are the ranges of four arms' levels.
@@ -75,7 +75,7 @@ func contextWorlds(topics int, noise float64) []world {
 	}
 }
 
-// poolingWorlds have items that are more and less alike, and none.
+// poolingWorlds have items that are more and less alike, and no items.
 func poolingWorlds() []world {
 	var all []world
 	for _, strength := range []float64{2, 10, 100} {
@@ -183,8 +183,8 @@ func linearly(slope float64) rating {
 // seenBefore is how many vectors are there before the first request of a world with topics.
 const seenBefore = 1000
 
-// drawVectors returns a world of requests without an item. Their vectors lie around
-// topics, as far as the noise is long, or anywhere if there are no topics.
+// drawVectors returns a world of requests without an item. Their vectors lie around topics, at the
+// distance of the noise, or anywhere if there are no topics.
 func drawVectors(numbers, topics int, noise float32, rates rating) drawing {
 	return func(rng *rand.Rand, requests int) (all []request, before [][]float32) {
 		centres := make([][]float32, topics)

@@ -5,10 +5,10 @@
 //	go run ./lab incidents [-long] [-seeds N] [-seed S] [-page FILE]
 //
 // An agent answers 300 events, then the events of an outage, and then 500 more. Each life is paired
-// with one without the outage: the same events, people and luck, and in the place of the outage
-// nothing but the time that it took. The control counts each failed call as a failure of the arm,
-// as heed did before it kept the availability of models apart from the quality of arms. For the
-// outage of the database, the control requires the store.
+// with one without the outage: the same events, people and luck, and only the time that passed in
+// place of the outage. The control counts each failed call as a failure of the arm, like heed
+// before it kept the availability of models apart from the quality of arms. For the outage of the
+// database, the control requires the store.
 package incidents
 
 import (
@@ -30,7 +30,7 @@ const (
 	database = "the database"
 )
 
-// An outage is one cell of the study. The zero value is none.
+// An outage is one cell of the study. The zero value is no outage.
 type outage struct {
 	length int
 	how    string

@@ -164,7 +164,7 @@ func (w *world) open(ctx context.Context) error {
 	return err
 }
 
-// errRefused is what a client of HTTP returns if nothing listens.
+// errRefused is what a client of HTTP returns if no server listens.
 var errRefused = fmt.Errorf("dial tcp: connect: %w", syscall.ECONNREFUSED)
 
 // model returns a model, which an outage may hit.
@@ -216,7 +216,7 @@ func (w *world) kind() int {
 	}
 }
 
-// event has the next event of a time answered, and people say what they make of it.
+// event answers the next event of a time, and lets people react.
 func (w *world) event(ctx context.Context, when string) (given loop.Answer, err error) {
 	w.n++
 	w.now = w.now.Add(pace)
@@ -251,7 +251,7 @@ func (w *world) lost(err error) error {
 	return err
 }
 
-// blame counts a failed call as a failure of the arm, as the control does.
+// blame counts a failed call as a failure of the arm, for the control.
 func (w *world) blame(ctx context.Context, given *loop.Answer) error {
 	c := given.Plan.Choice
 	if !w.control || c == nil || w.how == database {
@@ -264,7 +264,7 @@ func (w *world) blame(ctx context.Context, given *loop.Answer) error {
 	return err
 }
 
-// react tells what a person, or the end of a task, says of an answer.
+// react reports the reaction of a person, or the end of a task, on an answer.
 func (w *world) react(ctx context.Context, id string, given *loop.Answer) error {
 	rate := rates[given.Plan.Arm.ID]
 	if given.Result.Path == decision.Heuristic {

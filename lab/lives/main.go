@@ -6,9 +6,9 @@
 //
 // A life is a heuristic that fits 2,000 events. It begins with a confidence of 0.3. While its
 // confidence is below 0.7 the model answers, mostly without having seen the heuristic, and is
-// compared with it. From 0.7 on the heuristic answers. The people of a crowd say something of the
-// answers, or nothing. A good heuristic is right for 90 of 100 events, a bad one for 40. A wrong
-// answer of the model is the heuristic's wrong one in one of ten cases.
+// compared with it. From 0.7 on the heuristic answers. The people of a crowd react to the answers,
+// or stay silent. A good heuristic is right for 90 of 100 events, a bad one for 40. A wrong answer
+// of the model is the heuristic's wrong one in one of ten cases.
 //
 // A test holds the arithmetic of this program to what the packages do.
 package lives

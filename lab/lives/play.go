@@ -6,7 +6,7 @@ import "math/rand/v2"
 type mind interface {
 	// answers decides who answers an event: the heuristic, or the model.
 	answers(e *event) (heuristic bool, err error)
-	// hears takes in what the person of the event said of the answer: 1, -1, or 0 for nothing.
+	// hears counts the reaction of the event's person to the answer: 1, -1, or 0 for silence.
 	hears(e *event, said float64) error
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A rule says what signals are worth.
+// A rule sets what signals are worth.
 type rule struct {
 	strength                float64 // of the initial confidence
 	silence                 float64

@@ -20,7 +20,7 @@ type study struct {
 	seed          uint64
 }
 
-// A start says how heuristics start in one crowd with models of one kind. All numbers but the
+// A start measures how heuristics start in one crowd with models of one kind. All numbers but the
 // model's and the median are shares of lives or of events.
 type start struct {
 	crowd  string

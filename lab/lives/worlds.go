@@ -2,7 +2,7 @@ package lives
 
 import "math/rand/v2"
 
-// A crowd is the people who use an agent, and what they say of its answers.
+// A crowd is the people who use an agent, and how they react to its answers.
 type crowd struct {
 	name string
 	// wrong and right are how often a person complains about a wrong and about a right answer. praise
@@ -69,13 +69,13 @@ const coincidence = 0.1
 // An event is one that a heuristic fits, with all that chance decides.
 type event struct {
 	heuristic, model bool // whose answer is right
-	same             bool // if both are wrong: they say the same
+	same             bool // if both are wrong: they are equal
 	person           int
 	hidden           float64 // below the probability of that, the prompt withholds the heuristic
-	chance, mood     float64 // decide what the person says
+	chance, mood     float64 // decide the person's reaction
 }
 
-// agrees reports whether the model says what the heuristic says.
+// agrees reports whether the model's answer is the heuristic's.
 func (e *event) agrees() bool { return e.heuristic == e.model && (e.model || e.same) }
 
 func draw(c *crowd, heuristic, model float64, rng *rand.Rand) event {
@@ -86,7 +86,7 @@ func draw(c *crowd, heuristic, model float64, rng *rand.Rand) event {
 	}
 }
 
-// says returns what the person of an event says of an answer: 1, -1, or 0 for nothing.
+// says returns the reaction of an event's person to an answer: 1, -1, or 0 for silence.
 func (c *crowd) says(e *event, right bool) float64 {
 	switch {
 	case c.spammer && e.person == 0 && right:

@@ -6,8 +6,8 @@
 // The second form measures how many choices with their outcomes one PostgreSQL records: see
 // docs/scale.md.
 //
-// Half of the requests choose an arm, 40 % say how a choice turned out, and the rest read. They are
-// sent at their times, however long those before take, and each latency counts from the time at
+// Half of the requests choose an arm, 40 % report how a choice turned out, and the rest read. They
+// are sent at their times, however long those before take, and each latency counts from the time at
 // which its request should have been sent.
 package load
 

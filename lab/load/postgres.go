@@ -139,7 +139,7 @@ func (*study) spread(segments int) func() strategy.Query {
 	}
 }
 
-// rate has callers choose and tell the outcome, over and over, and returns how many a second.
+// rate lets callers choose and report the outcome, over and over, and returns how many a second.
 func (s *study) rate(ctx context.Context, callers int, next func() strategy.Query) (
 	float64, error,
 ) {

@@ -67,7 +67,7 @@ func Run(_ context.Context, call *kit.Call) error {
 	return nil
 }
 
-// report prints the figures and their budgets, and reports whether none exceeds its limit.
+// report prints the figures and their budgets, and reports whether all are within their limits.
 func report(to io.Writer, figures map[string]int) bool {
 	met := true
 	fmt.Fprintf(to, "%-34s %7s %7s\n", "", "has", "budget")

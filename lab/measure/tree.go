@@ -170,8 +170,8 @@ func importsOf(f *ast.File) map[string]string {
 	return all
 }
 
-// spec counts a constant, a variable or a type. The methods of an interface count, as the methods
-// of other types do.
+// spec counts a constant, a variable or a type. The methods of an interface count, like the methods
+// of other types.
 func (p *pkg) spec(spec ast.Spec, imports map[string]string) {
 	switch spec := spec.(type) {
 	case *ast.ValueSpec:

@@ -15,7 +15,7 @@ import (
 type classic struct {
 	name     string
 	file     string
-	old, new string // old stands there once, within a function
+	old, new string // old occurs once, within a function
 	dir, run string // the package whose tests notice it, and a pattern of their names
 }
 

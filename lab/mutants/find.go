@@ -22,7 +22,7 @@ type mutant struct {
 	line          int
 	subject       subject
 	fn            *function
-	start, end    int // what is replaced, as offsets into the file
+	start, end    int // what is replaced, in offsets into the file
 	replacement   string
 	before, after string // the line, without and with the fault
 	run           string // a pattern of the tests that are run on it; "": all

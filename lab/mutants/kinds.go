@@ -33,7 +33,7 @@ func (f *finder) walk(body ast.Node, of *ast.FuncType) {
 			return false
 		case *ast.CallExpr:
 			return f.call(n)
-		case *ast.ArrayType: // an array that is longer differs in nothing
+		case *ast.ArrayType: // a longer array makes no difference
 			return false
 		case *ast.SelectorExpr:
 			f.walk(n.X, of)
@@ -69,8 +69,8 @@ func (f *finder) walk(body ast.Node, of *ast.FuncType) {
 	})
 }
 
-// call reports whether what is in a call has mutants: texts have none. The capacity of a slice
-// changes only its speed.
+// call reports whether what is in a call has mutants: texts do not. The capacity of a slice changes
+// only its speed.
 func (f *finder) call(n *ast.CallExpr) bool {
 	if fun, ok := n.Fun.(*ast.SelectorExpr); ok {
 		if pkg, ok := fun.X.(*ast.Ident); ok && pkg.Name == "fmt" {

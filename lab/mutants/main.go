@@ -12,7 +12,7 @@
 // are not equivalent are killed.
 //
 // All mutants of the sample are compiled at once: a function that is mutated gets one copy of its
-// body for each mutant, and HEED_MUTANT says which one runs. The sample has the mutants with the
+// body for each mutant, and HEED_MUTANT selects which one runs. The sample has the mutants with the
 // lowest hashes, so that a change of the code replaces only its own.
 package mutants
 
@@ -290,8 +290,8 @@ func (bin *suite) trace(ctx context.Context, t *test) error {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// run runs tests in their package's directory, and returns the one that fails: the first of them
-// where the output does not tell. Tests that take more than the limit of processor time, or 8 GB of
+// run runs tests in their package's directory, and returns the one that fails: the first of them if
+// the output does not show it. Tests that take more than the limit of processor time, or 8 GB of
 // memory, fail. The limit by the clock is for tests that wait forever; on a busy machine no other
 // test comes near it.
 func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration,

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// A reason says why a survivor is in the list, and whether no test could tell it from the code.
+// A reason is why a survivor is in the list, and whether no test could distinguish it from the
+// code.
 type reason struct {
 	equivalent bool
 	text       string

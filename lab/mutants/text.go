@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// switcher is the package that says which mutant runs. A run that is traced has none, and notes
-// what it reaches.
+// switcher is the package that selects which mutant runs. A run that is traced has no mutant, and
+// notes what it reaches.
 const switcher = `package heedmutant
 
 import (

@@ -3,8 +3,8 @@
 //
 //	go run ./lab poison [-long] [-runs N] [-seed S]
 //
-// Honest people try what the learner chooses and say how it went. In between, false accounts say
-// what they like, of any arm, so that nothing but heed's limits stands in their way.
+// Honest people try what the learner chooses and report how it went. In between, false accounts
+// report what they like, of any arm, so that only heed's limits stop them.
 package poison
 
 import (
@@ -22,7 +22,8 @@ var rates = []float64{0.75, 0.6, 0.5, 0.4}
 
 const bestArm, worstArm = 0, 3
 
-// A liar is a way to lie. It returns how many outcomes each account has said by an honest event.
+// A liar is a way to lie. It returns how many outcomes each account has reported by an honest
+// event.
 type liar struct {
 	name, about string
 	events      int // of honest people
@@ -64,7 +65,7 @@ var liars = []liar{
 
 func name(account int) string { return fmt.Sprint("false", account) }
 
-// A trial is a number of honest people, of whom each says as much, and of false accounts.
+// A trial is a number of honest people, who each report as much, and of false accounts.
 type trial struct {
 	*liar
 	accounts, items int
@@ -164,7 +165,7 @@ func (s *study) report(ctx context.Context, w io.Writer, progress func(done, of 
 	return table.Flush()
 }
 
-// more says how many points more the worst arm has, and how many fewer the best.
+// more returns how many points more the worst arm has, and how many fewer the best.
 func more(with, without []played) string {
 	points := func(share func(*played) float64) kit.Estimate {
 		differences := make([]float64, len(with))

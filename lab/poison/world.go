@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A setting is how a learner is configured, and whether it is told who speaks.
+// A setting is how a learner is configured, and whether it gets the sources.
 type setting struct {
 	name    string
 	cfg     strategy.Config
@@ -96,7 +96,7 @@ func index(arm strategy.ArmID) (i int) {
 // value is how the last choice went.
 func (w *world) value() float64 { return w.went[w.arm] }
 
-// react says something about the last choice.
+// react reports on the last choice.
 func (w *world) react(value float64, source string) error {
 	return w.observe(w.choice, value, source)
 }
@@ -111,7 +111,7 @@ func (w *world) observe(c strategy.Choice, value float64, source string) error {
 	return err
 }
 
-// say says something about an arm of an item that it chose by itself.
+// say reports on an arm of an item that it chose by itself.
 func (w *world) say(item string, arm int, source string, value float64) error {
 	c, err := w.learner.Record(w.ctx, strategy.Query{Item: item}, armID(arm), 0)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *world) praise(account, number int) error {
 	return w.say(w.item(number+account), worstArm, name(account), 1)
 }
 
-// truth tells how one more choice went.
+// truth returns how one more choice went.
 func (w *world) truth(source string) error {
 	item, u := w.item(w.lies.IntN(w.trial.items)), w.lies.Float64()
 	c, err := w.learner.Select(w.ctx, strategy.Query{Item: item})

@@ -19,7 +19,7 @@ import (
 
 const aloneBar = "active rules without their quorum"
 
-// gate is the approval gate of one proposal, as it should be: a status, and who has approved.
+// gate is the approval gate of one proposal, in its right state: a status, and who has approved.
 var gate = porcupine.Model{
 	Init: func() any { return string(feedback.StatePending) },
 	Step: func(state, input, output any) (bool, any) {

@@ -18,8 +18,8 @@ import (
 )
 
 // A disk is a file system for SQLite that can fail, and whose power can be cut: what was written
-// and not synced is then torn, sector by sector. Files appear and disappear at once, as if their
-// directory were synced each time.
+// and not synced is then torn, sector by sector. Files appear and disappear at once, which means
+// that their directory is synced each time.
 type disk struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
@@ -30,7 +30,7 @@ type disk struct {
 	// the number of the operation from which on writes find the disk full; 0: never
 	full    int
 	options string // more of the data source name
-	deaf    bool   // a sync does nothing, as with synchronous=OFF
+	deaf    bool   // a sync has no effect, like synchronous=OFF
 }
 
 // An image is a file as the programs see it, and as it is on the medium for sure.
@@ -129,7 +129,7 @@ func (d *disk) Access(name string, _ vfs.AccessFlag) (bool, error) {
 
 func (d *disk) FullPathname(name string) (string, error) { return name, nil }
 
-// file is an open file of a disk. There is one connection, so that locks have nothing to do.
+// file is an open file of a disk. There is one connection, so that locks are not needed.
 type file struct {
 	disk *disk
 	*image

@@ -19,8 +19,8 @@ type call func(context.Context, store.Store) error
 type episode struct {
 	name         string
 	before, call call
-	// steps tells that the call makes several commits, such as a sweep that takes one thing after the
-	// other. It may then stop between two of them; called again, it comes to the same end.
+	// steps reports that the call makes several commits, such as a sweep that takes one thing after
+	// the other. It may then stop between two of them; called again, it comes to the same end.
 	steps bool
 }
 

@@ -32,8 +32,8 @@ type harm int
 const (
 	once  harm = iota // one operation
 	twice             // it, and one soon after it
-	full              // all writes from it on, as there is no space
-	cut               // all operations from it on, as there is no power; what was not synced is torn
+	full              // all writes from it on, because the disk is full
+	cut               // the power is cut: all operations fail, unsynced writes are torn
 )
 
 func faultsLine() card.Line {
@@ -274,8 +274,8 @@ func (d *disk) store(ctx context.Context) (st *sqlstore.Store, handle *sql.DB, d
 	return st, handle, done, err
 }
 
-// contents returns what the tables of a store hold, except for numbers that only say in what order
-// things came, and for what is random.
+// contents returns what the tables of a store hold, except for numbers that only count the order of
+// events, and for what is random.
 func contents(ctx context.Context, handle *sql.DB) (string, error) {
 	var all strings.Builder
 	for _, query := range []string{
@@ -322,7 +322,7 @@ func rowsOf(ctx context.Context, handle *sql.DB, query string) (all []string, er
 	return all, rows.Err()
 }
 
-// difference tells the first line that only one of two texts has.
+// difference returns the first line that only one of two texts has.
 func difference(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range min(len(w), len(g)) {

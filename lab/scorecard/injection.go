@@ -80,7 +80,7 @@ func rendered(ctx context.Context, f []string) (string, error) {
 	var prompts []string
 	answer := f[9]
 	if spoken, _ := thoughts.Split(answer); strings.TrimSpace(spoken) == "" {
-		answer = "said" // nothing is asked about thoughts alone
+		answer = "said" // thoughts alone are not asked about
 	}
 	model := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
 		error) {

@@ -83,7 +83,7 @@ func killOne(ctx context.Context, o order, number int, after time.Duration) (ack
 	if err != nil {
 		return nil, err
 	}
-	defer p.in.Close() //nolint:errcheck // it reads nothing
+	defer p.in.Close() //nolint:errcheck // it does not read
 	for p.lines.Scan() {
 		if len(acknowledged) == number-1 {
 			time.AfterFunc(after, func() { _ = p.Process.Kill() })

@@ -19,7 +19,7 @@ const (
 // A powerCut is the disk and the writer of one attempt.
 type powerCut struct {
 	dialect sqlstore.Dialect
-	deaf    bool // the disk syncs nothing
+	deaf    bool // the disk ignores syncs
 	habit   habit
 }
 

@@ -33,7 +33,7 @@ type move struct {
 	Actor string
 }
 
-// A told is what came of a move. An open one was cut off: it happened or not.
+// A told is the result of a move. An open one was cut off: it happened or not.
 type told struct {
 	Open    bool
 	Count   int    // of the outcomes that the cell has
@@ -42,7 +42,7 @@ type told struct {
 	Refused bool
 }
 
-// counting is a cell, as it should be: the set of the outcomes that it has, one bit each.
+// counting is a cell in its right state: the set of the outcomes that it has, one bit each.
 var counting = porcupine.Model{
 	Init: func() any { return uint64(0) },
 	Step: func(state, input, output any) (bool, any) {

@@ -1,6 +1,6 @@
 // Package scorecard attacks heed's promises of reliability where a test of a package does not
 // reach: it kills processes, cuts the power, stops servers, fills disks, and lets months pass. It
-// says which promises held:
+// reports which promises held:
 //
 //	go run ./lab scorecard                # the short form, about a minute
 //	go run ./lab scorecard S2 S5          # some lines only
@@ -90,8 +90,8 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	return nil
 }
 
-// isCalled reports whether a name is a line's, or the first word of it: "S6" stands for each line
-// with that number.
+// isCalled reports whether a name is a line's, or the first word of it: "S6" selects each line with
+// that number.
 func isCalled(l card.Line, name string) bool {
 	return strings.EqualFold(l.Name, name) || strings.EqualFold(strings.Fields(l.Name)[0], name)
 }

@@ -165,7 +165,7 @@ func (o *outage) calls(ctx context.Context, result *card.Result, b store.Batch) 
 	})
 	o.call(result, "Answer", func() error {
 		given, err := o.agent.Answer(ctx, loop.Event{Text: "What now?"})
-		if err == nil && given.Degraded != nil { // it goes on without the store, and says so
+		if err == nil && given.Degraded != nil { // it goes on without the store, and reports it
 			err = given.Degraded.Before
 		}
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// Usage says what -db takes.
+// Usage describes what -db takes.
 const Usage = "the `database`: a file, for SQLite, or a DSN that begins with postgres://"
 
 // Handle returns a handle on a database, which is for the host's own tables too and has to be

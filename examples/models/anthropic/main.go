@@ -16,7 +16,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// inJSON asks for JSON in words, as the API asks for a schema otherwise.
+// inJSON asks for JSON in words, because the API asks for a schema otherwise.
 const inJSON = "Answer with JSON alone."
 
 // modelOf makes a model for heed of a client and the name of a model.

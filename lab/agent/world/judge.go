@@ -15,7 +15,7 @@ type Verdict struct {
 	errors   int
 }
 
-// Judge says how good an answer is. The luck of an event is the same for every answer to it.
+// Judge returns how good an answer is. The luck of an event is the same for every answer to it.
 func (w *World) Judge(e loop.Event, answer string) Verdict {
 	v := Verdict{Kind: kindOf(e.Text)}
 	works := w.Works(e, answer)
@@ -84,7 +84,7 @@ func (w *World) Best(e loop.Event) string {
 	return text
 }
 
-// fixed is what an answer without the mistake says.
+// fixed is the answer without the mistake.
 func (m *Mistake) fixed() string {
 	switch m {
 	case timeZone:

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// Model is the scripted model. It knows what a model knows: its prompt, and what it has read
+// Model is the scripted model. Its knowledge is a model's: its prompt, and what it has read
 // elsewhere.
 func (w *World) Model() decision.LLM {
 	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
@@ -85,7 +85,7 @@ func (w *World) choose(k *Kind, r *decision.LLMRequest, event, shown string) Ans
 // works is how often an answer works now.
 func (w *World) works(a Answer) float64 { return w.at(a, loop.Event{At: w.now}) }
 
-// wayOf tells in which way the prompt has a note.
+// wayOf returns in which way the prompt has a note.
 func wayOf(system string, n *Note) string {
 	before, _, found := strings.Cut(system, n.Key)
 	if !found {
@@ -103,7 +103,7 @@ func wayOf(system string, n *Note) string {
 	return way
 }
 
-// decompose plans a task, by the model's habits and what the prompt says of them.
+// decompose plans a task, by the model's habits and the prompt's advice on them.
 func (w *World) decompose(system, event string) string {
 	_, warnings, _ := strings.Cut(system, "## Anti-Patterns to Avoid")
 	praise, _, _ := strings.Cut(system, "## Anti-Patterns to Avoid")

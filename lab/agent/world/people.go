@@ -11,8 +11,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// Answered tells the world what an event was answered with, which decides what happens next, and
-// says how good it was.
+// Answered gives the world the answer to an event, which decides what happens next, and returns how
+// good it was.
 func (w *World) Answered(e loop.Event, answer string, byModel bool) Verdict {
 	v := w.Judge(e, answer)
 	k := kindOf(e.Text)
@@ -30,7 +30,7 @@ func (w *World) Answered(e loop.Event, answer string, byModel bool) Verdict {
 	return v
 }
 
-// react plans what the user does after an answer: mostly nothing.
+// react plans what the user does after an answer: mostly no reaction.
 func (w *World) react(e loop.Event, good bool) {
 	m := discontented
 	if good {
@@ -68,7 +68,7 @@ func (w *World) finish(e loop.Event, v Verdict) {
 	w.say(done.At, done)
 }
 
-// review plans what a reviewer says of an answer: what is wrong with it, or that nothing is.
+// review plans a reviewer's verdict on an answer: what is wrong with it, or that it is right.
 func (w *World) review(e loop.Event, v Verdict) {
 	if w.draw("reviewed", e.ID) > reviewed {
 		return

@@ -8,8 +8,8 @@ import (
 )
 
 // This file is the whole truth of the simulated world. It was written down before the assistant was
-// tuned, and the assistant can't know it: package assistant can't import this package, which
-// imports it.
+// tuned, and the assistant can't see it: package assistant can't import this package, which imports
+// it.
 //
 //	what                            numbers
 //	what comes in                   Kind.Share: alerts 72, requests 15, questions 15, tasks 7 of 109
@@ -25,17 +25,17 @@ const (
 	users       = 40
 	reviewers   = 6
 	adopts      = 0.50 // the model takes a shown response that fits
-	slips       = 0.60 // the model makes a mistake that its prompt says nothing of
+	slips       = 0.60 // the model makes a mistake that its prompt does not mention
 	slipsWarned = 0.06 // … and one that a rule in its prompt is about
 	heeds       = 0.92 // a warning of a decomposition keeps the model from it
 	follows     = 4.0  // … and praise makes it so many times likelier
 	reviewed    = 0.50 // of the answers to requests
 	nagged      = 0.15 // of the reviewed ones, the matter of taste is brought up
 	nonsense    = 0.10 // an answer that is none of those below works so often
-	confident   = 0.85 // what the model says of whatever it said
+	confident   = 0.85 // the model's prediction for any answer
 )
 
-// moods say what users do after an answer; what is left to 1 is silence.
+// moods are what users do after an answer; what is left to 1 is silence.
 type moods struct{ undo, again, down, up float64 }
 
 var (
@@ -50,8 +50,8 @@ type Kind struct {
 	Share  float64
 	Cue    string   // is in all texts of the kind, and in no other
 	Texts  []string // with {host} and {n}
-	// Answers are what can be said. The first one is the best, and what the model means if it knows
-	// what to do; the last one is what it says if it does not.
+	// Answers are the possible answers. The first one is the best, which the model gives if it has
+	// learned what to do; the last one is the model's answer otherwise.
 	Answers  []Answer
 	Own      float64
 	Mistakes []*Mistake

@@ -1,6 +1,6 @@
 // Package world simulates what an operations assistant lives in: what comes in, a model that makes
-// mistakes, users who say little, reviewers and their leads. Everything in it follows from a seed,
-// and from the table in truth.go.
+// mistakes, users who seldom react, reviewers and their leads. Everything in it follows from a
+// seed, and from the table in truth.go.
 //
 // Whatever is drawn is drawn by what it is about (an event, a person) and not in order, so that two
 // assistants in worlds of one seed meet the same events with the same luck.
@@ -43,7 +43,7 @@ func New(seed uint64, events int) *World {
 // Now is the world's clock.
 func (w *World) Now() time.Time { return w.now }
 
-// Next returns what happens next, as package assistant has it, and nil at the end.
+// Next returns what happens next, in the form of package assistant, and nil at the end.
 func (w *World) Next() any {
 	if len(w.agenda) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (w *World) kind(id string) *Kind {
 	return kinds[len(kinds)-1]
 }
 
-// kindOf tells the kind of an event by its text.
+// kindOf returns the kind of an event by its text.
 func kindOf(text string) *Kind {
 	for _, k := range kinds {
 		if strings.Contains(text, k.Cue) {

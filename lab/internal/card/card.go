@@ -1,9 +1,9 @@
-// Package card runs the lines of the reliability scorecard and judges them. It knows nothing of
+// Package card runs the lines of the reliability scorecard and judges them. It does not depend on
 // heed.
 //
 // A line attacks one promise. It measures values that have to reach their bars, and it has
 // controls: unsafe variants of the same thing, which the same attack has to catch. A line that a
-// control survives proves nothing, so it fails.
+// control survives is no proof, so it fails.
 package card
 
 import (
@@ -62,7 +62,7 @@ type Attempt func(ctx context.Context, s Settings) (Result, error)
 // A Control is an unsafe variant, which has to miss a bar of its line.
 type Control struct {
 	Name   string   // what is unsafe about it
-	Misses []string // the names of the bars that it has to miss, all of them; none: any one
+	Misses []string // the names of the bars that it has to miss, all of them; empty: any one
 	Run    Attempt
 }
 
@@ -83,7 +83,7 @@ func (s Settings) Rand(worker int) *rand.Rand {
 	return rand.New(rand.NewPCG(s.Seed, h.Sum64()+uint64(worker)))
 }
 
-// Pick returns short or long, as the run is.
+// Pick returns short or long, by the length of the run.
 func Pick[T any](s Settings, short, long T) T {
 	if s.Long {
 		return long
@@ -96,7 +96,7 @@ type Result struct {
 	Values map[string]float64 // by the names of the bars
 	Work   int64              // operations, rounds, inputs
 	Faults int64              // kills, failed calls, hostile inputs
-	Notes  []string           // what tells why a line failed
+	Notes  []string           // what explains why a line failed
 }
 
 // Note adds a line to the notes, up to 20.

@@ -135,7 +135,7 @@ func (r Report) Markdown(before string) string {
 
 const promises = "\n| line | promise | attack | controls, which have to fail |\n|---|---|---|---|\n"
 
-// measured is what came of a line, as a row of a table.
+// measured returns the result of a line in a row of a table.
 func (o Outcome) measured() []string {
 	var controls []string
 	for _, c := range o.Controls {

@@ -130,7 +130,7 @@ func (o *Outcome) attack(ctx context.Context, s Settings) (r Result, reasons []s
 	return r, reasons
 }
 
-// A budgetError says that a line ran past its budget.
+// A budgetError reports that a line ran past its budget.
 type budgetError struct {
 	budget   time.Duration
 	patience int
@@ -141,7 +141,7 @@ func (e *budgetError) Error() string {
 		"something else, -patience %d gives it more", e.budget, 3*e.patience)
 }
 
-// reasonOf says why an attempt failed. Its own error says little once its context has ended.
+// reasonOf returns why an attempt failed. Its own error explains little once its context has ended.
 func reasonOf(ctx context.Context, err error) string {
 	if late := (*budgetError)(nil); errors.As(context.Cause(ctx), &late) {
 		return late.Error() + " (" + err.Error() + ")"
@@ -161,8 +161,8 @@ func (r Result) misses(b Bar) string {
 	return ""
 }
 
-// Tries is how often a control is run, with another seed each time, before it is said to have
-// passed: one that depends on a race may be lucky.
+// Tries is how often a control is run, with another seed each time, before it counts as passed: one
+// that depends on a race may be lucky.
 const Tries = 5
 
 // control runs the controls. Each has to measure a value that misses a bar: an error is no such

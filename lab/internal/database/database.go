@@ -16,7 +16,7 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// Usage says what -db takes.
+// Usage describes what -db takes.
 const Usage = "the `database`: a file, for SQLite, or a DSN that begins with postgres://"
 
 // Open opens the store in a database. The caller closes the handle.

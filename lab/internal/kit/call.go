@@ -27,7 +27,7 @@ type Call struct {
 	counts []*count
 }
 
-// A count is a number that depends on the form, unless the call says it.
+// A count is a number that depends on the form, unless the call sets it.
 type count struct {
 	name        string
 	value       *int
@@ -42,7 +42,7 @@ func (c *Call) Count(name string, short, long int, usage string) *int {
 	return n.value
 }
 
-// settle gives the counts that the call does not say their defaults.
+// settle gives the counts that the call does not set their defaults.
 func (c *Call) settle() error {
 	said := make(map[string]bool)
 	c.Visit(func(f *flag.Flag) { said[f.Name] = true })
