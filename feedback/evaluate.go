@@ -204,14 +204,14 @@ func (s *Service) classifyCorrection(
 	if why != "" {
 		r.Evaluation = Evaluation{
 			Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Near: r.Near,
-			Contradicts: against, Dispute: dispute,
+			Contradicts: against[:min(len(against), maxList)], Dispute: dispute,
 		}
 		return nil, nil
 	}
 	if len(against) > 0 {
 		s.release(r, matches)
 	}
-	r.Contradicts = against
+	r.Contradicts = against[:min(len(against), maxList)]
 	if !asked {
 		v, err = s.assess(tx, r, matches, nil, key)
 	}
@@ -269,8 +269,8 @@ func (s *Service) contradiction(
 		if why == "" && !s.decided(r, m, matches) {
 			dispute = cmp.Or(m.Opposed, OpposedWord)
 			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, dispute)
-			against = slices.Insert(against[:min(len(against), maxList-1)], 0, m.ID)
-		} else if len(against) < maxList {
+			against = slices.Insert(against, 0, m.ID)
+		} else {
 			against = append(against, m.ID)
 		}
 	}

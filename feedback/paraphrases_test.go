@@ -280,3 +280,21 @@ func inHours(all []time.Duration) []time.Duration {
 	}
 	return all
 }
+
+// All that seems to contradict a correction reaches the evaluator, and a record names a hundred.
+func TestAllContradictionsReachTheEvaluator(t *testing.T) {
+	var opposing int
+	w := newWorld(t, feedback.Config{
+		Evaluator: func(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
+			opposing = len(c.Opposing)
+			return feedback.Counting(ctx, c)
+		},
+	})
+	for range 130 {
+		w.says("ann", "Never put the full report into the first answer")
+	}
+	f := w.says("bob", "Always put the full report into the first answer")
+	assert.Equal(t, 130, opposing)
+	assert.Equal(t, feedback.Ambiguous, f.Class)
+	assert.Len(t, f.Contradicts, 100)
+}

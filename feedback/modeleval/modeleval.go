@@ -7,7 +7,8 @@
 //
 // It makes one call for each correction, except for the first of an agent, because that one has no
 // other to compare with. The prompt has at most 100 earlier texts, those that seem to contradict
-// the correction first and then the most alike, each cut at 500 characters, and each text once.
+// the correction first and then the most alike, each cut at 500 characters, and each text once. If
+// 100 or more texts seem to contradict the correction, each further 100 take another call.
 // With the 200 pairs of feedback/testdata/fresh.tsv as corrections of one agent, a call has 1,478
 // tokens (a quarter of its bytes), and a model that is always right finds 78 of the 80 paraphrases
 // and all 40 opposites. The answer has at most 400 tokens, thoughts included. A call takes at most
@@ -66,38 +67,49 @@ func New(
 	gate := host.NewGate(abandoned)
 	return func(ctx context.Context, c feedback.Case) (feedback.Assessment, error) {
 		q := questionOf(&c)
-		if len(q.texts) == 0 {
-			return q.assess(&c, verdict{})
+		for from := 0; from < len(q.texts); from += most {
+			v, err := ask(ctx, gate, model, q.prompt(&c, from))
+			if err == nil {
+				err = q.take(v, from)
+			}
+			if err != nil {
+				return feedback.Assessment{}, fmt.Errorf("modeleval: %w", err)
+			}
 		}
-		limited, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		reply, err := host.Pass(limited, gate, "the model",
-			func(ctx context.Context) (decision.LLMResponse, error) {
-				return model.Generate(ctx, decision.LLMRequest{
-					System: system, Prompt: q.prompt(&c), JSON: true, MaxTokens: maxTokens,
-				})
-			})
-		if err == nil && reply.Cut {
-			err = errors.New("the answer was cut off")
-		}
-		if err != nil {
-			return feedback.Assessment{}, fmt.Errorf("modeleval: %w", err)
-		}
-		v, err := parse(reply.Text)
-		if err != nil {
-			return feedback.Assessment{}, fmt.Errorf("modeleval: the model's answer: %w", err)
-		}
-		return q.assess(&c, v)
+		return q.assess(&c), nil
 	}
+}
+
+// ask asks the model once.
+func ask(ctx context.Context, gate *host.Gate, model decision.LLM, text string) (verdict, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reply, err := host.Pass(limited, gate, "the model",
+		func(ctx context.Context) (decision.LLMResponse, error) {
+			return model.Generate(ctx, decision.LLMRequest{
+				System: system, Prompt: text, JSON: true, MaxTokens: maxTokens,
+			})
+		})
+	if err == nil && reply.Cut {
+		err = errors.New("the answer was cut off")
+	}
+	if err != nil {
+		return verdict{}, err
+	}
+	v, err := parse(reply.Text)
+	if err != nil {
+		return v, fmt.Errorf("the model's answer: %w", err)
+	}
+	return v, nil
 }
 
 // A question has the texts that a correction is compared with, each with the ids that have it.
 type question struct {
 	texts []string
 	ids   [][]string
-	// unseen are the ids of what seems to contradict the correction and was not asked about.
-	unseen []string
-	who    map[string]string // the reviewers of the candidates, by their ids
+	who   map[string]string // the reviewers of the candidates, by their ids
+
+	same, opposite []string // the ids of what the model has named
 }
 
 func said(f *feedback.Feedback) string {
@@ -106,7 +118,7 @@ func said(f *feedback.Feedback) string {
 
 func questionOf(c *feedback.Case) *question {
 	q := &question{who: map[string]string{}}
-	asked := map[string]bool{}
+	asked, room := map[string]bool{}, most
 	for i, m := range slices.Concat(c.Opposing, c.Candidates) {
 		text := said(&m.Feedback)
 		at := slices.Index(q.texts, text)
@@ -114,13 +126,13 @@ func questionOf(c *feedback.Case) *question {
 		case asked[m.ID] || strings.TrimSpace(text) == "":
 			continue
 		case at >= 0:
-		case len(q.texts) == most:
-			if i < len(c.Opposing) {
-				q.unseen = append(q.unseen, m.ID)
-			}
+		case len(q.texts) == room && i >= len(c.Opposing):
 			continue
 		default:
 			at, q.texts, q.ids = len(q.texts), append(q.texts, text), append(q.ids, nil)
+			if i < len(c.Opposing) {
+				room = (len(q.texts)/most + 1) * most
+			}
 		}
 		asked[m.ID], q.who[m.ID] = true, m.Reviewer
 		q.ids[at] = append(q.ids[at], m.ID)
@@ -128,10 +140,11 @@ func questionOf(c *feedback.Case) *question {
 	return q
 }
 
-func (q *question) prompt(c *feedback.Case) string {
+// prompt asks about the texts from one on.
+func (q *question) prompt(c *feedback.Case, from int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The new text: %s\n\nThe numbered texts:\n", quote(said(&c.Feedback)))
-	for i, text := range q.texts {
+	for i, text := range q.texts[from:min(from+most, len(q.texts))] {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, quote(text))
 	}
 	return b.String()
@@ -180,37 +193,38 @@ func parse(reply string) (v verdict, err error) {
 	return v, nil
 }
 
-// assess makes the assessment of a verdict, or returns what is wrong with it.
-func (q *question) assess(
-	c *feedback.Case, v verdict,
-) (a feedback.Assessment, err error) {
+// take notes a verdict about the texts from one on, or returns what is wrong with it.
+func (q *question) take(v verdict, from int) (err error) {
 	numbered := map[int]bool{}
 	ids := func(numbers []int) (found []string) {
 		for _, n := range numbers {
-			if n < 1 || n > len(q.texts) || numbered[n] {
+			if n < 1 || n > min(most, len(q.texts)-from) || numbered[n] {
 				err = cmp.Or(err, fmt.Errorf(
-					"modeleval: the model's answer: %d must be the number of a text, and there once", n))
+					"the model's answer: %d must be the number of a text, and there once", n))
 				continue
 			}
 			numbered[n] = true
-			found = append(found, q.ids[n-1]...)
+			found = append(found, q.ids[from+n-1]...)
 		}
 		return found
 	}
-	similar, contradicts := ids(v.Same), ids(v.Opposite)
-	if err != nil {
-		return a, err
-	}
+	q.same = append(q.same, ids(v.Same)...)
+	q.opposite = append(q.opposite, ids(v.Opposite)...)
+	return err
+}
+
+// assess makes the assessment of what the model has named.
+func (q *question) assess(c *feedback.Case) feedback.Assessment {
 	candidate := func(id string) bool {
 		return slices.ContainsFunc(c.Candidates, func(m feedback.Match) bool { return m.ID == id })
 	}
-	a = feedback.Assessment{
+	a := feedback.Assessment{
 		Class: feedback.EdgeCase, Similar: []string{},
-		Contradicts: append(slices.Concat([]string{}, contradicts), q.unseen...),
+		Contradicts: slices.Concat([]string{}, q.opposite),
 		Rationale:   fmt.Sprintf("a model compared it with %d texts", len(q.texts)),
 	}
 	people := map[string]bool{c.Feedback.Reviewer: true}
-	for _, id := range similar {
+	for _, id := range q.same {
 		if candidate(id) { // archived and approved feedback joins no cluster
 			a.Similar, people[q.who[id]] = append(a.Similar, id), true
 		}
@@ -221,5 +235,5 @@ func (q *question) assess(
 	}
 	a.Confidence = feedback.Support{Occurrences: n, Reviewers: len(people),
 		Strength: float64(n)}.Confidence()
-	return a, nil
+	return a
 }

@@ -194,6 +194,32 @@ func TestPromptsHoldTexts(t *testing.T) {
 	}
 }
 
+// What seems to contradict a correction is asked about to the last, and room is left for what may
+// mean the same.
+func TestManySeemToContradict(t *testing.T) {
+	match := func(id, text string) (m feedback.Match) {
+		m.ID, m.Summary, m.Reviewer = id, text, "ann"
+		return m
+	}
+	c := feedback.Case{Feedback: match("new", shorter).Feedback}
+	for i := range 230 {
+		c.Opposing = append(c.Opposing, match(fmt.Sprint("o", i), fmt.Sprint("Write more of ", i)))
+	}
+	c.Candidates = append(c.Candidates, match("c", brief))
+	const none = `{"same": [], "opposite": []}`
+	model := replies(none, none, `{"same": [31], "opposite": [30]}`)
+	v, err := modeleval.New(model)(ctx, c)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"c"}, v.Similar)
+	assert.Equal(t, []string{"o229"}, v.Contradicts)
+	asked := model.Requests()
+	require.Len(t, asked, 3)
+	assert.Contains(t, asked[1].Prompt, `1. "Write more of 100"`)
+
+	_, err = modeleval.New(replies(none, none, `{"same": [32], "opposite": []}`))(ctx, c)
+	require.ErrorContains(t, err, "32 must be the number of a text")
+}
+
 // An oracle answers as the pairs of a corpus say.
 type oracle struct {
 	same, opposite map[string]string
