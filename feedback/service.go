@@ -369,7 +369,8 @@ type nearness struct {
 	same  bool // it is the same text
 }
 
-// Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not
+// Erase deletes the content of a feedback, for privacy, and a store erases its copies: see
+// [store.Batch].Forgotten. Its id stays known, so that it does not
 // come back when it is delivered again. Proposals still name it and keep their counts, and
 // approvals of those that are pending are void. A rule that was made of it stays: revoke the rule
 // if its text has to go. Erasing a feedback again has no effect.
@@ -387,6 +388,7 @@ func (s *Service) Erase(ctx context.Context, o Order) error {
 			}
 			c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: c.now,
 				Revision: r.Revision}))
+			c.Add(store.Batch{Forgotten: []string{o.ID}})
 			pending, err := s.proposals(c.Tx, q)
 			for i := range pending {
 				if p := &pending[i]; slices.Contains(p.Evidence, o.ID) {

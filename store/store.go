@@ -118,9 +118,9 @@ type Batch struct {
 	// [evidence.ErrForgotten]. If the cell then has neither evidence nor history, and the source is
 	// its Scope, Item or Name, the cell goes as well. A [Job] expunges a source from all cells.
 	Expunge []SourceOf
-	// Forgotten are people whom a [Job] has taken out of evidence and records. A store that has
-	// copies elsewhere, such as in free pages of a file, erases them before it returns or, if that
-	// fails, in the next Sweep.
+	// Forgotten are people whom a [Job] has taken out of evidence and records, or ids of records
+	// whose content was deleted for good. A store that has copies elsewhere, such as in free pages of
+	// a file, erases them before it returns or, if that fails, in the next Sweep.
 	Forgotten []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt

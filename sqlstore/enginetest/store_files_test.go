@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
@@ -155,6 +156,35 @@ func TestForgottenInFiles(t *testing.T) {
 				n++
 			}
 			assert.Equal(t, 200, n)
+		})
+	}
+}
+
+// After a correction was erased, no file of the database has a trace of its text.
+func TestErasedInFiles(t *testing.T) {
+	skipRaced(t)
+	for _, b := range files() {
+		t.Run(b.name, func(t *testing.T) {
+			at := b.place(t)
+			service, err := feedback.New(ctx, feedback.Config{Store: at.store(t, sqlstore.Config{})})
+			require.NoError(t, err)
+			for i := range 40 {
+				id, text := fmt.Sprint("d", i), fmt.Sprint("Say how many of the ", i, " tests have failed")
+				if i == 20 {
+					text = "My number is 0170-5550123, call me"
+				}
+				_, err := service.Record(ctx, feedback.Feedback{
+					ID: id, Gate: "review", Agent: "coder", Decision: feedback.Rejected, Reviewer: "ann",
+					Summary: text, At: time.Now(),
+				})
+				require.NoError(t, err)
+				_, err = service.Evaluate(ctx, id)
+				require.NoError(t, err)
+			}
+			require.NotZero(t, at.traces(t, "0170-5550123"), "this test does not see texts")
+			order := feedback.Order{ID: "d20", Actor: "ops", Reason: "personal"}
+			require.NoError(t, service.Erase(ctx, order))
+			assert.Zero(t, at.traces(t, "0170-5550123"))
 		})
 	}
 }
