@@ -21,13 +21,11 @@ import (
 )
 
 // programs are the programs of a page, each with what it prints.
-var programs = regexp.MustCompile("(?s)```(bash|python|ts)\n(.*?)```\n\n```text\n(.*?)```")
+var programs = regexp.MustCompile("(?s)```(bash|python)\n(.*?)```\n\n```text\n(.*?)```")
 
-// interpreters run the programs. Node takes this TypeScript as it is, as it has no types in it but
-// those that can be inferred.
+// interpreters run the programs. Module web/webtest runs the program in TypeScript.
 var interpreters = map[string]struct{ command, file string }{
 	"bash": {"bash", "program.sh"}, "python": {"python3", "program.py"},
-	"ts": {"node", "program.mjs"},
 }
 
 var (

@@ -175,6 +175,11 @@ func TestDocumentOfAPI(t *testing.T) {
 	}
 	assert.Empty(t, d.faultOf(d.Components.Schemas["Problem"], reflect.TypeFor[trouble](), "problem"))
 	assert.Empty(t, d.faultOf(d.Components.Schemas["Piece"], reflect.TypeFor[piece](), "piece"))
+	for name, data := range map[string]string{
+		"PieceEvent": "Piece", "WholeEvent": "Answer", "ProblemEvent": "Problem",
+	} {
+		assert.Equal(t, "#/components/schemas/"+data, d.Components.Schemas[name].Properties["data"].Ref)
+	}
 }
 
 func compareQuery(t *testing.T, op *operation, call *view.Operation) {

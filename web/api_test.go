@@ -21,6 +21,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
@@ -808,6 +809,52 @@ func TestTimeAndCancellation(t *testing.T) {
 		w.model = nil
 		w.must(200, w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k"))
 	})
+}
+
+// A program asks the rules before it calls a tool, and reports what a tool gave: the next prompt of
+// the task has the error.
+func TestToolsAreCheckedAndReported(t *testing.T) {
+	w := newWorld(t)
+	rules := w.agent.Feedback().Rules()
+	p, err := rules.Propose(t.Context(), feedback.Submission{
+		Draft: feedback.Draft{
+			Text: "Delete nothing", AllAgents: true, Check: feedback.Check{Tool: "*", Forbid: "rm -r"},
+		}, Actor: "kim", Reason: "it bills",
+	})
+	require.NoError(t, err)
+	for _, lead := range []string{"ann", "bob"} {
+		_, err = rules.Review(t.Context(), feedback.Review{
+			Proposal: p.ID, Decision: feedback.Approved, Actor: lead, Reason: "x", Hash: p.Hash(),
+		})
+		require.NoError(t, err)
+	}
+	const event = `{"id":"e1","text":"The disk is full.","task":"disk"}`
+	w.must(200, w.post("/v1/prepare", event))
+	tool := func(rest string) string {
+		return w.must(200, w.post("/v1/tool_result", `{"answer":"e1","name":"sh",`+rest+`}`)).body
+	}
+	assert.Contains(t, tool(`"input":"rm -r /","before":true`), "Delete nothing")
+	assert.JSONEq(t, `{"violations":[]}`, tool(`"input":"df","before":true`))
+	tool(`"input":"df","error":"exit status 3"`)
+	again := w.must(200, w.post("/v1/prepare", strings.Replace(event, "e1", "e2", 1)))
+	assert.Contains(t, again.text(t, "system")+again.text(t, "prompt"), "exit status 3")
+}
+
+// A later message without an answer takes an answer back, once.
+func TestHear(t *testing.T) {
+	w := newWorld(t)
+	w.must(200, w.post("/v1/answer",
+		`{"id":"e1","text":"The disk is full.","session":"s","person":"ann"}`))
+	hear := func(text string, headers ...string) string {
+		body := fmt.Sprintf(`{"id":%q,"text":%q,"session":"s","person":"ann"}`, text, text)
+		return w.must(200, w.post("/v1/hear", body, headers...)).body
+	}
+	const none = `{"changes":[]}`
+	assert.JSONEq(t, none, hear("The disk of db-2 is full as well."))
+	assert.Contains(t, hear("Undo that."),
+		`"answer":"e1","signal":"negative","channel":"implicit_undo"`)
+	assert.JSONEq(t, none, hear("Undo that."))
+	assert.Equal(t, view.BadField, w.post("/v1/hear", `{"session":"s"}`).sort())
 }
 
 // TestAPISaysWhoIsMissing for an approval, as the page does.

@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
@@ -334,6 +335,49 @@ func (s *Server) undo(ctx context.Context, c *Caller, in *Undo) (n Nothing, _ er
 		return n, err
 	}
 	return n, a.Undo(ctx, in.Answer, c.user(in.Person))
+}
+
+// A Message is a later message of a session that is not to be answered.
+type Message struct {
+	ID      string    `json:"id,omitempty"`
+	Text    string    `json:"text"`
+	Session string    `json:"session,omitempty"`
+	Person  string    `json:"person,omitempty"`
+	Stream  string    `json:"stream,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+}
+
+// A Heard lists what a message changed.
+type Heard struct {
+	Changes []Change `json:"changes"`
+}
+
+// A Change is what a message counts for an answer.
+type Change struct {
+	Answer    string  `json:"answer"`
+	Heuristic string  `json:"heuristic,omitempty"`
+	Signal    string  `json:"signal"`
+	Channel   string  `json:"channel"`
+	Weight    float64 `json:"weight"`
+}
+
+func (s *Server) hear(ctx context.Context, c *Caller, in *Message) (none Heard, _ error) {
+	a, err := s.agent()
+	if err != nil {
+		return none, err
+	}
+	found, err := a.Hear(ctx, learning.Message{
+		ID: cmp.Or(in.ID, c.Event), Text: in.Text, Session: in.Session, Person: in.Person,
+		Stream: in.Stream, At: in.At,
+	})
+	out := Heard{Changes: make([]Change, len(found))}
+	for i := range found {
+		of := &found[i].Signal
+		out.Changes[i] = Change{
+			of.EventID, of.HeuristicID, string(of.Type), of.Channel, found[i].Weight,
+		}
+	}
+	return out, err
 }
 
 // An Outcome is what came of an answer.

@@ -83,6 +83,7 @@ func Operations() []Operation {
 		tool("outcome", operation("POST /v1/outcome", (*Server).outcome, ofAnswers...)),
 		tool("react", operation("POST /v1/react", (*Server).react, ofAnswers...)),
 		tool("undo", operation("POST /v1/undo", (*Server).undo, ofAnswers...)),
+		operation("POST /v1/hear", (*Server).hear, Forgotten, MissingPart),
 		tool("correct", operation("POST /v1/correct", (*Server).correct, Unknown, MissingPart)),
 		tool("propose", operation("POST /v1/propose", (*Server).propose, MissingPart)),
 		tool("explain", operation("GET /v1/explanation", (*Server).explain, Unknown)),
