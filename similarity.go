@@ -29,8 +29,8 @@ func (e Embedder) Similar(ctx context.Context, one string, others []string) ([]f
 
 // Trigrams is a [Similarity] without a model: the share of letter trigrams that two texts have in
 // common (the Jaccard index, with the trigrams of PostgreSQL's pg_trgm). It compares words and not
-// meaning: "turn it on" and "turn it off" are much alike. A text without a letter or a digit has
-// nothing in common with any.
+// meaning: "turn it on" and "turn it off" are much alike. A text without a letter or a digit is
+// like no other.
 type Trigrams struct{}
 
 // Similar implements [Similarity].

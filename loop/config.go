@@ -87,7 +87,7 @@ type Config struct {
 	// event that is delivered again gets its answer as it was stored. It must be safe for concurrent
 	// use. nil means Decision.Redact.
 	Redact func(string) string
-	// Observer is called for what happens in all parts. nil costs nothing.
+	// Observer is called for what happens in all parts. nil switches it off.
 	Observer heed.Observer
 	// Testing makes an agent deterministic.
 	Testing Testing
@@ -228,7 +228,7 @@ type Arm struct {
 	// Brief writes the notes that fit into the prompt. nil lists them. An arm without notes returns
 	// "".
 	Brief func(ctx context.Context, e Event, notes []Note) (string, error) `json:"-"`
-	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an
+	// ForNotes means that the arm is about notes alone. If all arms are, one is chosen only for an
 	// event that a note fits.
 	ForNotes bool
 	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of

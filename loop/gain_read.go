@@ -53,7 +53,7 @@ type Measured struct {
 	Calls, Cost, Seconds float64
 }
 
-// A Verdict says what a [Gain] shows.
+// A Verdict is what a [Gain] shows.
 type Verdict string
 
 // The verdicts.

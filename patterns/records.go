@@ -168,9 +168,9 @@ func cellsOf(parts []evidence.Part) iter.Seq[[]evidence.Part] {
 	}
 }
 
-// sum adds up the parts of a cell, with what each person may say of it at most: see
-// [evidence.Trust]. The limit is on masses and, because counts do not fade, on counts as well. Both
-// are as of the last observation, so that time alone changes no share.
+// sum adds up the parts of a cell, with each person's evidence limited: see [evidence.Trust]. The
+// limit is on masses and, because counts do not fade, on counts as well. Both are as of the last
+// observation, so that time alone changes no share.
 func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 	if len(parts) == 1 {
 		return parts[0].Tally

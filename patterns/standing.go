@@ -179,7 +179,7 @@ func compareStandings(a, b Standing) int {
 		strings.Compare(string(a.Pattern.ID), string(b.Pattern.ID)))
 }
 
-// Rank scores patterns that a host could follow, the best first. base says how well each suits the
+// Rank scores patterns that a host could follow, the best first. base is how well each suits the
 // task by the host's own measure; it is finite and not negative. The score is base times the
 // multiplier of the state. Of equal scores the greater rate wins. Deprecated and inverted patterns
 // are returned as warnings. An unknown pattern ranks like a candidate.

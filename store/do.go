@@ -12,11 +12,11 @@ import (
 
 // Do runs one step: it calls step, commits what the step has added, and returns. A step reads
 // through its [Tx], decides by what it has read, and adds records and evidence. All of it becomes
-// one [Store.Commit], or no commit if the step added nothing. Several packages can take part in one
-// step, and so can the host: see the package's example.
+// one [Store.Commit], or no commit if the step added no changes. Several packages can take part in
+// one step, and so can the host: see the package's example.
 //
 // If the commit returns [heed.ErrConflict], another writer was quicker. If it returns
-// [heed.ErrOutcomeUnknown], the store cannot tell whether it applied the commit. In both cases Do
+// [heed.ErrOutcomeUnknown], it is unknown whether the store applied the commit. In both cases Do
 // waits for a short random time and calls step again with a new Tx, which reads everything again.
 // Steps of one process that run again on one store do so one after the other. Do calls step at most
 // tries times. A step that itself returns one of these errors runs again as well, for example
@@ -29,9 +29,9 @@ import (
 // that it has counted already.
 //
 // Any other error ends Do at once unless a package can do without what failed ([Tx.Again]), a
-// [*heed.SettingsError] and a [*heed.SizeError] among them. Nothing was committed then, unless the
-// error also wraps [heed.ErrOutcomeUnknown]: an earlier run of the step may have taken effect in
-// that case.
+// [*heed.SettingsError] and a [*heed.SizeError] among them. The step was not committed then, unless
+// the error also wraps [heed.ErrOutcomeUnknown]: an earlier run of the step may have taken effect
+// in that case.
 func Do(ctx context.Context, st Store, step func(tx *Tx) error) error {
 	var unknown error // of an earlier run, which may have taken effect
 	var drawn []string

@@ -35,7 +35,7 @@
 //     evidence that is at most one second old. To be sure, name a record as well.
 //   - A commit is seen as a whole. Revisions, versions, known ids and the order of first writing
 //     are the same for all handles, and they must not depend on the clock of a handle.
-//   - Declarations are kept in the store. A handle that declared nothing sweeps and forgets people
+//   - Declarations are kept in the store. A handle without declarations sweeps and forgets people
 //     by the declarations of the other handles.
 //   - There is one clock: the engine's, or else the one that the host gives to every handle. Commit
 //     refuses observations by it, and a Sweep of the zero time uses it. No other method depends on

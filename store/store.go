@@ -35,7 +35,7 @@ type Store interface {
 	//   - [heed.ErrNotFound] if an id to retract was never seen;
 	//   - [evidence.ErrForgotten] if the history that is needed is no longer kept;
 	//   - [evidence.ErrFull] if a kind that refuses more is full;
-	//   - [heed.ErrOutcomeUnknown] if the store cannot tell whether it applied the batches. A store
+	//   - [heed.ErrOutcomeUnknown] if it is unknown whether the store applied the batches. A store
 	//     must return it, with the cause, if the connection broke or the context ended after the
 	//     store had sent the command to commit and before it had the reply. The batches are applied
 	//     as a whole or not at all, perhaps after Commit has returned. The caller may read, decide

@@ -10,7 +10,7 @@
 // more evidence than a yes or no, and count for more than one outcome.
 //
 // A segment is a category and a context (elsewhere called the context of a bandit), such as the
-// kind of a task and the kind of a session. Within a segment there are items, and a [Pooling] says
+// kind of a task and the kind of a session. Within a segment there are items, and a [Pooling] sets
 // how much they share.
 //
 // Within a session an item keeps the arm that was chosen first. A [Choice] has all that is needed

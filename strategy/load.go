@@ -21,7 +21,7 @@ type touched struct {
 //
 // Outcomes are counted during that: each updates the old model, and leaves a note of its cell. The
 // cells with a note are read again. Only for the last of them does load keep new outcomes waiting,
-// so that the new model misses none.
+// so that the new model contains all of them.
 func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 	ctx, expired := tx.Context(), s.beginLoad()
 	defer s.endLoad()

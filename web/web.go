@@ -77,7 +77,7 @@ type Config struct {
 	// means 500. Each process counts for itself, so behind a load balancer n processes allow n times
 	// as many. Limit the rate in the balancer if the sum matters.
 	Rate float64
-	// Observer is called for failures that a page only calls a failure. nil costs nothing.
+	// Observer is called for failures that a page only calls a failure. nil switches it off.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -318,7 +318,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, tex
 	h.failed(w, r, status, text)
 }
 
-// tell tells the observer of a failure that the page does not show.
+// tell reports to the observer a failure that the page does not show.
 func (h *Handler) tell(ctx context.Context, what string, err error) {
 	if h.watch != nil {
 		h.watch.Tell(ctx, heed.Failed{Component: h.watch.Name(), At: h.cfg.Now(), What: what, Err: err})

@@ -66,8 +66,8 @@ func repeated(rng *rand.Rand, requests []request) {
 	}
 }
 
-// poisoned lets three accounts write a fifth of the outcomes. They say that the arm with the lowest
-// rate was right, and that all others were wrong.
+// poisoned lets three accounts write a fifth of the outcomes. They report that the arm with the
+// lowest rate was right, and that all others were wrong.
 func poisoned(rng *rand.Rand, requests []request) {
 	for i := range requests {
 		if rng.Float64() < 0.2 {

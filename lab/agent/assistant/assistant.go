@@ -1,6 +1,6 @@
-// Package assistant is an operations assistant that learns, by package loop. It says what is its
-// own: which ways there are of using a note, and who it is. It knows of the world what a host
-// knows, and nothing else: texts, clicks and reviews.
+// Package assistant is an operations assistant that learns, by package loop. It defines which ways
+// there are of using a note, and its persona. Of the world it sees only what a host sees: texts,
+// clicks and reviews.
 package assistant
 
 import (
@@ -39,12 +39,12 @@ type (
 		Event string
 		loop.Reaction
 	}
-	// Done says that a task came to an end.
+	// Done reports that a task came to an end.
 	Done struct {
 		Event string
 		loop.Outcome
 	}
-	// A Review is what somebody said who looked at an answer.
+	// A Review is a reviewer's verdict on an answer.
 	Review struct {
 		Event string
 		loop.Correction
@@ -62,7 +62,7 @@ type Config struct {
 	Lessons loop.Lessons // the runbook and the notes
 	Now     func() time.Time
 	Seed    uint64
-	Off     bool // it learns nothing: it answers with what it began with
+	Off     bool // it does not learn: it answers with what it began with
 	Control float64
 	// Instruments report outcomes.
 	Instruments []string
@@ -100,9 +100,9 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 				Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
 		Tuning: loop.Tuning{Extract: []string{Alerts}, Decision: decision.Config{
-			// from there on, the model said what a heuristic says
+			// from there on, the model's answer counts as the heuristic's
 			SimilarityThreshold: 0.6,
-			// the model is told who reports an event
+			// the prompt names who reports an event
 			Prompts: decision.Prompts{Event: "Event"},
 		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
 			Feedback: feedback.Config{Window: 200, NewID: numbered(),
@@ -114,7 +114,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	return a, err
 }
 
-// Ask asks the model by a plan that is not ready, and records nothing.
+// Ask asks the model by a plan that is not ready, and does not record the answer.
 func (a *Assistant) Ask(ctx context.Context, p loop.Plan) (string, error) {
 	reply, err := a.model.Generate(ctx, decision.LLMRequest{
 		System: systemPrompt + "\n\n" + p.System, Prompt: p.Prompt,
@@ -128,7 +128,7 @@ func numbered() func() string {
 	return func() string { return fmt.Sprintf("rule-%03d", n.Add(1)) }
 }
 
-// The headings under which notes stand in a prompt, and what a subagent is told.
+// The headings of notes in a prompt, and the instructions of a subagent.
 const (
 	NotesHeading   = "## Notes"
 	AdviceHeading  = "## Advice of a subagent"

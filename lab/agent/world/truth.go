@@ -31,7 +31,7 @@ const (
 	follows     = 4.0  // … and praise makes it so many times likelier
 	reviewed    = 0.50 // of the answers to requests
 	nagged      = 0.15 // of the reviewed ones, the matter of taste is brought up
-	nonsense    = 0.10 // an answer that is none of those below works so often
+	nonsense    = 0.10 // any other answer works so often
 	confident   = 0.85 // the model's prediction for any answer
 )
 
