@@ -136,7 +136,7 @@ type rulesList struct {
 // Run lists proposals and rules, or corrections that are in no proposal.
 func (cmd *rulesList) Run(s *session) error {
 	var all []view.Rule
-	open := 0 // ambiguous corrections
+	waiting := map[string]int{} // corrections without a proposal, by status
 	what, name := "rules or proposals", "rules"
 	if cmd.Status == unproposed || cmd.Status == unanswered || cmd.Status == ambiguous {
 		what, name = "corrections", "corrections"
@@ -147,8 +147,11 @@ func (cmd *rulesList) Run(s *session) error {
 			all, err = cmd.corrections(s, v)
 			return err
 		case "":
-			_, open, err = v.Feedback.List(s.ctx,
-				feedback.Listing{Agent: cmd.Agent, Class: feedback.Ambiguous, Limit: 1})
+			var corrections []view.Rule
+			corrections, err = cmd.corrections(s, v)
+			for i := range corrections {
+				waiting[corrections[i].Status]++
+			}
 		}
 		if err == nil {
 			all, err = cmd.read(s, v)
@@ -162,11 +165,36 @@ func (cmd *rulesList) Run(s *session) error {
 	case cmd.Status == ambiguous && len(all) > 0:
 		s.out.line("\nTo decide about one that is ambiguous: heed rules resolve ID --as archived " +
 			"(or edge_case, generalizable_low)")
-	case open > 0:
-		s.out.line("\n%v another, and a person decides: heed rules list --status ambiguous",
-			plural(open, "correction may contradict", "corrections may contradict"))
+	case cmd.Status == "":
+		s.waits(all, waiting)
 	}
 	return err
+}
+
+// waits prints what waits, and for whom.
+func (s *session) waits(all []view.Rule, corrections map[string]int) {
+	began := false
+	tell := func(format string, args ...any) {
+		if !began {
+			began, format = true, "\n"+format
+		}
+		s.out.line(format, args...)
+	}
+	for i := range all {
+		if r := &all[i]; r.Missing != "" {
+			tell("%v waits for approval: %v", r.ID, r.Missing)
+		}
+	}
+	for _, of := range [...][2]string{
+		{ambiguous, "for a person, because of what may be a contradiction"},
+		{unanswered, "for an answer of the evaluator that can be used"},
+		{unproposed, "for others that say the same"},
+	} {
+		if n := corrections[of[0]]; n > 0 {
+			tell("%v %v: heed rules list --status %v",
+				plural(n, "correction waits", "corrections wait"), plain(of[1]), plain(of[0]))
+		}
+	}
 }
 
 // corrections returns the corrections that are in no proposal, the newest first.

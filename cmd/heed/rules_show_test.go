@@ -48,6 +48,9 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"},
 		[]string{waits[0].Status, waits[0].Decider, waits[0].Text})
 
+	assert.Contains(t, call{args: of("list")}.run(t).out,
+		"\n1 correction waits for others that say the same: heed rules list --status waiting\n")
+
 	pending := func() feedback.Proposal {
 		_, _, err := service.Flush(ctx)
 		require.NoError(t, err)
