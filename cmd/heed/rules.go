@@ -208,7 +208,7 @@ func (cmd *rulesList) corrections(s *session, v *view.Source) (all []view.Rule, 
 		} else if c.Class == "" {
 			status, reason = unanswered, c.Unanswered.Reason
 		}
-		if cmd.Status == unproposed || cmd.Status == status {
+		if cmd.Status == "" || cmd.Status == unproposed || cmd.Status == status {
 			all = append(all, view.Rule{
 				ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: view.Said(c),
 				Decider: c.Reviewer, Reason: reason,
