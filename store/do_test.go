@@ -39,6 +39,7 @@ type scripted struct {
 	store.Store
 	script  map[int]func(commit func() error) error
 	commits int
+	last    store.Batch // that was given to Commit
 	reads   int
 }
 
@@ -52,6 +53,7 @@ func (s *scripted) Commit(
 	ctx context.Context, batches ...store.Batch,
 ) (receipts []store.Receipt, err error) {
 	s.commits++
+	s.last = batches[0]
 	commit := func() error {
 		receipts, err = s.Store.Commit(ctx, batches...)
 		return err

@@ -172,13 +172,26 @@ func naming(ctx context.Context, st Store, names []string) (ids []string, err er
 	return ids, nil
 }
 
-// finishJobs finishes the jobs that the commit of the step has begun, and those before them.
+// finishJobs finishes the jobs that the commit of the step has begun, and those before them. If
+// another runner has committed the end of a job, its store may not have erased the copies yet. So
+// this store does it as well.
 func (tx *Tx) finishJobs(ids []string) error {
-	for _, id := range ids {
-		if err := finish(tx.ctx, tx.store, id); err != nil {
-			return Final(fmt.Errorf(
-				"store: the job has begun, and the next sweep goes on with it: %w", err))
-		}
+	ended, names := true, []string(nil)
+	for i := range tx.jobs {
+		names = append(names, tx.jobs[i].Forget...)
+	}
+	var err error
+	for i := 0; i < len(ids) && err == nil; i++ {
+		var here bool
+		here, err = finish(tx.ctx, tx.store, ids[i])
+		ended = ended && here
+	}
+	if err == nil && !ended && len(names) > 0 {
+		_, err = tx.store.Commit(tx.ctx, Batch{Forgotten: names})
+	}
+	if err != nil {
+		return Final(fmt.Errorf(
+			"store: the job has begun, and the next sweep goes on with it: %w", err))
 	}
 	return nil
 }
@@ -194,7 +207,8 @@ func Resume(ctx context.Context, st Store) error {
 		if err != nil {
 			return err
 		}
-		failed = errors.Join(failed, finish(ctx, st, row.ID))
+		_, err = finish(ctx, st, row.ID)
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }
@@ -214,13 +228,14 @@ func declareAll(ctx context.Context, st Store) (kinds []Kind, err error) {
 	return kinds, st.Declare(ctx, append(slices.Clip(kinds), tasks.Kind, Pseudonyms.Kind)...)
 }
 
-// finish does all that is left of a job. Several callers may do so at the same time.
-func finish(ctx context.Context, st Store, id string) error {
+// finish does all that is left of a job. Several callers may do so at the same time. It reports
+// whether the job ended here.
+func finish(ctx context.Context, st Store, id string) (here bool, err error) {
 	last := uint64(0)
 	for try := 1; ; try++ {
 		row, err := tasks.Get(ctx, st, id)
 		if errors.Is(err, heed.ErrNotFound) {
-			return nil
+			return false, nil
 		}
 		if row.Revision != last {
 			last, try = row.Revision, 1
@@ -230,10 +245,10 @@ func finish(ctx context.Context, st Store, id string) error {
 			err = r.run()
 		}
 		if err == nil || !repeats(err) || try == tries {
-			return err
+			return err == nil, err
 		}
 		if ended := pause(ctx, try); ended != nil {
-			return fmt.Errorf("%w: %w", ended, err)
+			return false, fmt.Errorf("%w: %w", ended, err)
 		}
 	}
 }

@@ -85,3 +85,20 @@ func TestForgetWhatComesBetween(t *testing.T) {
 		}
 	}
 }
+
+// TestForgetThatAnotherEnds returns when this handle's store has erased its copies: the other's may
+// be about to.
+func TestForgetThatAnotherEnds(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, st.Declare(ctx, signed))
+	_, err := st.Store.Commit(ctx, signedBy("ann"))
+	require.NoError(t, err)
+	st.script[1] = func(commit func() error) error {
+		if err := commit(); err != nil {
+			return err
+		}
+		return store.Resume(ctx, st.Store)
+	}
+	require.NoError(t, store.Run(ctx, st, forget("ann")))
+	assert.Equal(t, []string{"ann"}, st.last.Forgotten)
+}
