@@ -1,6 +1,7 @@
 package enginetest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,11 +12,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/store"
@@ -108,6 +112,80 @@ func TestConnectionsAreCut(t *testing.T) {
 	w.end()
 	assert.Positive(t, cut)
 	assert.Positive(t, w.failed.Load())
+}
+
+// A commit that the server's statement_timeout or lock_timeout cuts is not applied, and the error
+// does not leave that open. An agent returns heed.ErrUnavailable, and the call again counts once.
+func TestTimeoutsOfTheServer(t *testing.T) {
+	for setting, code := range map[string]string{
+		"statement_timeout": "57014", "lock_timeout": "55P03",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			at := postgresSchema(t)
+			st := at.with(setting, "100").store(t, sqlstore.Config{NoCache: true})
+			free, err := at.open()
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, free.Close()) })
+			hold := func() (release func()) {
+				tx, err := free.Begin()
+				require.NoError(t, err)
+				_, err = tx.Exec("LOCK TABLE heed_tally, heed_record IN EXCLUSIVE MODE")
+				require.NoError(t, err)
+				return func() { require.NoError(t, tx.Rollback()) }
+			}
+			b := onlyObserve("once")
+			release := hold()
+			_, err = st.Commit(ctx, b)
+			var cut *pgconn.PgError
+			require.ErrorAs(t, err, &cut)
+			assert.Equal(t, code, cut.Code)
+			require.NotErrorIs(t, err, heed.ErrOutcomeUnknown)
+			release()
+			receipts, err := st.Commit(ctx, b)
+			require.NoError(t, err)
+			assert.Empty(t, receipts[0].Duplicates, "it was not applied before")
+
+			w := write(t, st, 8)
+			w.acknowledged.Add(1) // the one above
+			for i := 0; i < rounds(3, 30) || i < 1000 && w.failed.Load() == 0; i++ {
+				release := hold()
+				time.Sleep(120 * time.Millisecond)
+				release()
+				w.more(5)
+			}
+			w.end()
+			assert.Positive(t, w.failed.Load())
+			anAgentUnderATimeout(t, st, hold)
+		})
+	}
+}
+
+// anAgentUnderATimeout has the store cut what an agent commits.
+func anAgentUnderATimeout(t *testing.T, st store.Store, hold func() (release func())) {
+	agent, err := loop.New(ctx, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}},
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: "Yes."}, nil
+		})})
+	require.NoError(t, err)
+	_, err = agent.Answer(ctx, loop.Event{ID: "kept", Text: "Is it so?"})
+	require.NoError(t, err)
+	release := hold()
+	worked := true
+	outcome := func() error { return agent.Outcome(ctx, "kept", loop.Outcome{Success: &worked}) }
+	require.ErrorIs(t, outcome(), heed.ErrUnavailable)
+	given, err := agent.Answer(ctx, loop.Event{ID: "late", Text: "And this?"})
+	require.NoError(t, err)
+	assert.Equal(t, "Yes.", given.Text)
+	require.ErrorIs(t, given.Degraded.After, heed.ErrUnavailable)
+	release()
+	require.Eventually(t, func() bool { return outcome() == nil }, time.Minute, 10*time.Millisecond)
+	require.NoError(t, outcome())
+	_, err = agent.Answered(ctx, given.Plan, loop.Reply{})
+	require.NoError(t, err)
+	for d, err := range agent.Strategy().Distributions(ctx, strategy.Query{}) {
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, d.Outcomes)
+	}
 }
 
 // A server that is starting, or that can't be reached, does not have the host look at the dialect.
