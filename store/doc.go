@@ -40,7 +40,8 @@
 //   - There is one clock: the engine's, or else the one that the host gives to every handle. Commit
 //     refuses observations by it, and a Sweep of the zero time uses it. No other method depends on
 //     it. The clocks of handles may differ by up to [evidence.MaxSkew]. A handle whose clock is
-//     ahead by more drops ids, history and records too early, by as much as it is ahead.
+//     ahead by more drops ids, history and records too early, by as much as it is ahead. A store
+//     whose engine has a clock uses that one, or returns a [*heed.ConfigError] in that case.
 //
 // # Sizes
 //

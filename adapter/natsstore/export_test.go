@@ -5,6 +5,9 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/heedhq/heed/store"
 )
 
 // SetLongLog sets how many bytes a log may have, of handles that are opened then. It returns what
@@ -41,4 +44,27 @@ func (s *Store) Dumped() ([]string, error) {
 	return slices.DeleteFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, `{"end"`)
 	}), err
+}
+
+// SetClock sets the machine's clock of a handle.
+func (s *Store) SetClock(now func() time.Time) { s.clock = now }
+
+// DieAt does of a commit that forgets what a program does that is killed on its way: before the
+// log ends (0), before it goes on in the next generation (1), and before the streams of before are
+// deleted (2).
+func (s *Store) DieAt(step int, batches ...store.Batch) error {
+	c := &call{action: &action{At: s.moment()}}
+	var err error
+	if c.action.Batches, err = encode(batches); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if err = s.do(ctx, c).err; err == nil && step > 0 {
+		kept := s.state.Kept
+		_, err = s.append(ctx, nil, &kept)
+	}
+	if err == nil && step > 1 {
+		err = s.find(ctx)
+	}
+	return err
 }

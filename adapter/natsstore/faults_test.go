@@ -200,6 +200,68 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
+// TestKilledWhileForgetting ends a program between the last commit of a Forget and each step by
+// which the log loses the name. The next sweep of any handle does the rest.
+func TestKilledWhileForgetting(t *testing.T) {
+	c := startCluster(t)
+	for step := range 3 {
+		name, person := fmt.Sprint("killed", step), fmt.Sprint("Wilhelmine the ", step, ".")
+		st := open(t, c.connect(t, []int{0}), natsstore.Config{Name: name})
+		_, err := st.Commit(ctx, store.Batch{
+			Records: []store.Record{notes.Record(note{ID: "1", Author: person}, 0)},
+		})
+		require.NoError(t, err)
+		found := func() (servers int) {
+			for _, dir := range c.dirs {
+				if holds(t, dir, person) {
+					servers++
+				}
+			}
+			return servers
+		}
+		require.Eventually(t, func() bool { return found() == 3 }, 20*time.Second, 50*time.Millisecond)
+		row, err := notes.Get(ctx, st, "1")
+		require.NoError(t, err)
+		require.NoError(t, st.DieAt(step, store.Batch{
+			Records:   []store.Record{notes.Record(note{ID: "1", Text: "kept"}, row.Revision)},
+			Forgotten: []string{person},
+		}))
+		require.Equal(t, 3, found(), "killed at step %d, the name is still there", step)
+		next := open(t, c.connect(t, []int{1}), natsstore.Config{Name: name})
+		require.NoError(t, next.Sweep(ctx, time.Time{}))
+		require.Eventually(t, func() bool { return found() == 0 }, 20*time.Second, 50*time.Millisecond,
+			"killed at step %d", step)
+		row, err = notes.Get(ctx, next, "1")
+		require.NoError(t, err)
+		require.Equal(t, "kept", row.Value.Text)
+	}
+}
+
+// TestClockAhead refuses what a handle would do whose clock is more than five minutes ahead.
+func TestClockAhead(t *testing.T) {
+	c := startCluster(t)
+	st := open(t, c.connect(t, []int{0}), natsstore.Config{Name: "clock"})
+	require.NoError(t, count(ctx, st, "1"))
+	for ahead, refused := range map[time.Duration]bool{
+		-time.Hour: false, 4 * time.Minute: false, 6 * time.Minute: true, 24 * time.Hour: true,
+	} {
+		st.SetClock(func() time.Time { return time.Now().Add(ahead) })
+		_, err := st.Commit(ctx, store.Batch{
+			Records: []store.Record{notes.Record(note{ID: ahead.String()}, 0)},
+		})
+		for _, err := range []error{err, st.Sweep(ctx, time.Time{})} {
+			if !refused {
+				require.NoError(t, err, ahead)
+				continue
+			}
+			fault := (*heed.ConfigError)(nil)
+			require.ErrorAs(t, err, &fault)
+			require.Equal(t, "Kept.Now", fault.Field)
+			require.InDelta(t, ahead, fault.Value, float64(5*time.Second))
+		}
+	}
+}
+
 // holds reports whether a file below a directory has a text.
 func holds(t *testing.T, dir, text string) (found bool) {
 	t.Helper()

@@ -63,6 +63,8 @@ type Store struct {
 	session string // of this handle in the log
 	clock   func() time.Time
 	tick    func() time.Time // real time, for how old the state is
+	told    time.Time        // by the servers when the handle was opened; zero if the host has a clock
+	asked   time.Time        // when that was, in real time
 	at      atomic.Int64     // the moment of the applied entry, in microseconds, or 0
 	fresh   atomic.Int64     // when the newest entry that was applied was asked for, in real time
 
@@ -109,7 +111,11 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		s.clock = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	s.cfg.Kept.Now = nil
-	if err := s.sync(ctx); err != nil {
+	err = s.sync(ctx)
+	if err == nil && cfg.Kept.Now == nil {
+		err = s.askTime(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("natsstore: open: %w", err)
 	}
 	s.mu.RLock()
@@ -137,7 +143,10 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 		return nil, err
 	}
 	c := &call{action: &action{At: s.moment()}}
-	err := store.Validate(c.action.time(), batches...)
+	err := s.checkClock()
+	if err == nil {
+		err = store.Validate(c.action.time(), batches...)
+	}
 	if err == nil {
 		c.action.Batches, err = encode(batches)
 	}
@@ -254,6 +263,9 @@ func listed[T any](
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	err := ctx.Err()
 	if err == nil {
+		err = s.checkClock()
+	}
+	if err == nil {
 		err = store.Resume(ctx, s)
 	}
 	if err == nil {
@@ -265,6 +277,32 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("natsstore: sweep: %w", err)
 	}
 	return nil
+}
+
+// askTime asks the servers for their time.
+func (s *Store) askTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	stream, err := s.js.Stream(ctx, s.placeStream())
+	if err != nil {
+		return fmt.Errorf("%w: %w", heed.ErrUnavailable, err)
+	}
+	s.told, s.asked = stream.CachedInfo().TimeStamp, s.tick()
+	return s.checkClock()
+}
+
+// checkClock refuses what a handle would do whose clock is ahead of the servers' clock by more than
+// the clocks of handles may differ: it would drop ids, history and records too early, for all.
+func (s *Store) checkClock() error {
+	if s.told.IsZero() {
+		return nil
+	}
+	ahead := s.clock().Sub(s.told.Add(s.tick().Sub(s.asked))).Round(time.Second)
+	if ahead <= evidence.MaxSkew {
+		return nil
+	}
+	return &heed.ConfigError{Field: "Kept.Now", Value: ahead,
+		Reason: "is how far this machine's clock is ahead of the servers' clock: set the clock"}
 }
 
 func (s *Store) moment() int64 { return microseconds(s.clock()) }
