@@ -204,7 +204,7 @@ func parse(reply string) (*Extracted, error) {
 	}
 	kind, err := text(action.object, "type")
 	if err == nil && !slices.Contains(actionTypes, kind) {
-		err = fmt.Errorf("type is none of %s", strings.Join(actionTypes, ", "))
+		err = fmt.Errorf("type is not one of %s", strings.Join(actionTypes, ", "))
 	}
 	condition, err2 := sentence(found[0], "condition")
 	message, err3 := sentence(action.object, "message")

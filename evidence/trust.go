@@ -50,7 +50,7 @@ func (t Trust) Validate() error {
 	var found valid.Faults
 	for _, name := range t.Instruments {
 		found.Check(name != "" && CheckText("", name) == nil, "Instruments", name,
-			"must be text that a store can keep, and not empty, as that stands for no source")
+			"must be text that a store can keep, and not empty, because that means no source")
 	}
 	found.Check(t.SilenceMass >= 0 && t.SilenceMass <= MaxWeight, "SilenceMass", t.SilenceMass,
 		"must be in [0, 1e6]")

@@ -297,7 +297,7 @@ func (c *Check) validate(a Action) error {
 	case (c.Forbid == "") == (c.Require == ""):
 		return invalid("Check", "must have one of Forbid and Require")
 	case a != CreateRule:
-		return invalid("Check", "must be empty, as the action makes no rule for prompts")
+		return invalid("Check", "must be empty, because the action makes no rule for prompts")
 	}
 	return evidence.CheckText("Check.Tool", c.Tool)
 }

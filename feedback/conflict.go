@@ -127,14 +127,14 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 			}
 			text := s.read(m.said()).plain
 			if at, known := texts[text]; known {
-				found[at].Explanation = fmt.Sprintf("several reviews say the opposite (%s)",
+				found[at].Explanation = fmt.Sprintf("several reviews demand the opposite (%s)",
 					m.Opposed)
 				return
 			}
 			texts[text] = len(found)
 			found = append(found, Conflict{
 				Kind: Contradiction, ID: m.ID, Correction: true, Score: m.Score,
-				Explanation: fmt.Sprintf("a review says the opposite (%s)", m.Opposed),
+				Explanation: fmt.Sprintf("a review demands the opposite (%s)", m.Opposed),
 			})
 		})
 	return found, err
@@ -200,7 +200,7 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2 &&
 		(!wording(s.cfg.Similarity) || s.sameText(text, other)):
-		c.Kind, c.Explanation = Duplicate, "the texts say the same"
+		c.Kind, c.Explanation = Duplicate, "the texts mean the same"
 	default:
 		c.Kind, c.Explanation = Overlap, "the texts are alike"
 	}

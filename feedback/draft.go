@@ -125,9 +125,9 @@ func (d *Draft) normal() Draft {
 func (s *Service) validateDraft(d *Draft) error {
 	switch n := utf8.RuneCountInString(d.Text); {
 	case !d.Action.valid():
-		return invalid("Action", "is none of the actions")
+		return invalid("Action", "is not one of the actions")
 	case labels[d.Type] == "":
-		return invalid("Type", "is none of the types")
+		return invalid("Type", "is not one of the types")
 	case strings.TrimSpace(d.Text) == "":
 		return invalid("Text", "must not be empty")
 	case n > maxText:
@@ -154,7 +154,7 @@ func (s *Service) validateDraft(d *Draft) error {
 	}
 	for i, agent := range d.Agents {
 		if len(s.cfg.Agents) > 0 && !slices.Contains(s.cfg.Agents, agent) {
-			return invalid(fmt.Sprintf("Agents[%d]", i), "is none of Config.Agents")
+			return invalid(fmt.Sprintf("Agents[%d]", i), "is not one of Config.Agents")
 		}
 	}
 	return nil
@@ -164,17 +164,17 @@ func (d *Draft) validateChange() error {
 	switch d.Change {
 	case "":
 		if d.Of != "" {
-			return invalid("Of", "must be empty, as there is no Change")
+			return invalid("Of", "must be empty, because there is no Change")
 		}
 	case Restore, Pin, Unpin:
 		if d.Action == DocumentOnly {
-			return invalid("Change", "must be empty, as the draft makes no rule")
+			return invalid("Change", "must be empty, because the draft makes no rule")
 		}
 		if d.Of != "" || d.Change != Pin {
 			return checkName("Of", d.Of)
 		}
 	default:
-		return invalid("Change", "is none of the changes")
+		return invalid("Change", "is not one of the changes")
 	}
 	return nil
 }

@@ -713,7 +713,7 @@ func (s *Service) resolve(
 	}
 	if !text.Comparable(r.said()) {
 		if as.generalizable() {
-			return nil, invalid("as", "must not be generalizable, as there is no text")
+			return nil, invalid("as", "must not be generalizable, because there is no text")
 		}
 		return nil, nil
 	}

@@ -165,7 +165,7 @@ func (v *Assessment) validate(c *Case) error {
 	case !(v.Confidence >= 0 && v.Confidence <= 1):
 		return invalid("Assessment.Confidence", "must be in [0, 1]")
 	case v.Action != "" && !v.Action.valid():
-		return invalid("Assessment.Action", "is none of the actions")
+		return invalid("Assessment.Action", "is not one of the actions")
 	}
 	for _, list := range []struct {
 		field string

@@ -161,7 +161,7 @@ func ExampleRules_Propose() {
 	})
 	fmt.Println(err)
 	// Output:
-	// feedback: approve: nobody approves what they proposed or edited
+	// feedback: approve: people cannot approve what they proposed or edited
 	// feedback: approve: the proposal is SUPERSEDED
 }
 

@@ -130,7 +130,7 @@ func (f *Feedback) validate(now time.Time) error {
 	case f.Duration < 0:
 		return invalid("Duration", "must not be negative")
 	case f.Decision == Rejected && f.ApprovedSHA != "":
-		return invalid("ApprovedSHA", "must be empty, as the output was rejected")
+		return invalid("ApprovedSHA", "must be empty, because the output was rejected")
 	case f.Decision == Approved && f.changed():
 		return invalid("Decision", "is APPROVED, but what was approved is not what the agent made")
 	}

@@ -180,7 +180,7 @@ func (s *Service) expire(ctx context.Context, id string, now time.Time) (done bo
 }
 
 func (p *Proposal) expired(c *change) {
-	p.closeAs(c, StateExpired, "nobody decided in time")
+	p.closeAs(c, StateExpired, "no decision in time")
 	c.tell("expire", p.ID, p.Reason, nil)
 }
 
@@ -206,7 +206,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	case among(p.Writers, c.who, key):
 		return ineligible(ownWords)
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && among(p.Authors, c.who, key):
-		return ineligible("nobody approves what their own feedback led to")
+		return ineligible("people cannot approve what their own feedback led to")
 	}
 	if len(review.Withhold) > 0 && (p.Draft.Action != CreateRule || !p.Draft.speaks()) {
 		return &heed.InputError{Field: "Withhold",
@@ -339,7 +339,7 @@ func either(names []string) string {
 }
 
 // ownWords returns why the approval of a proposer or an editor is refused.
-const ownWords = "nobody approves what they proposed or edited"
+const ownWords = "people cannot approve what they proposed or edited"
 
 // activate makes a proposal a rule, or makes the change of a rule.
 func activate(c *change, p *Proposal, reason string) error {

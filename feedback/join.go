@@ -117,7 +117,7 @@ func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
 			}
 			others = slices.DeleteFunc(others, func(f Feedback) bool { return f.ID == r.ID })
 			if r.Cluster == "" || len(others) == 0 {
-				return r, ineligible("it stands alone already")
+				return r, ineligible("it is already in a cluster of its own")
 			}
 			if err := c.raise(r.Agent); err != nil {
 				return r, err

@@ -96,7 +96,7 @@ func TestAPersonSplits(t *testing.T) {
 	assert.Equal(t, []string{"d1"}, r.Apart)
 	assert.Equal(t, []string{"evaluate:", "split:cleo"}, w.audit("d2"))
 	_, err = w.Split(ctx, by("cleo", "d2"))
-	assert.Equal(t, "ineligible", feedback.Refusal(err), "it stands alone already")
+	assert.Equal(t, "ineligible", feedback.Refusal(err), "it is already in a cluster of its own")
 
 	r, err = w.Join(ctx, by("dan", "d2"), "d1")
 	require.NoError(t, err)

@@ -190,7 +190,7 @@ const (
 	warnVerbatim    = "the text is that of a reviewer, word for word"
 	warnInstruction = "the text or its evidence reads like an instruction against other instructions"
 	warnSingle      = "a single reviewer is behind it"
-	warnWords       = "its sources have other words: read whether each of them says the same"
+	warnWords       = "its sources have other words: check that each of them means the same"
 )
 
 // warnings returns what approvers should notice in a draft.

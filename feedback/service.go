@@ -192,7 +192,7 @@ func (s *Service) received(f Feedback, now time.Time) (_ Feedback, err error) {
 		return f, err
 	}
 	if len(s.cfg.Agents) > 0 && !slices.Contains(s.cfg.Agents, f.Agent) {
-		return f, invalid("Agent", "is none of Config.Agents")
+		return f, invalid("Agent", "is not one of Config.Agents")
 	}
 	return f, f.validate(now)
 }

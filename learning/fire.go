@@ -69,7 +69,7 @@ func (f *Fire) validate() error {
 func (f *Fire) validateCompared() error {
 	switch n := len(f.Compared); {
 	case n > 0 && f.HeuristicID != "":
-		return &heed.InputError{Field: "Compared", Reason: "must be empty, as a heuristic answered"}
+		return &heed.InputError{Field: "Compared", Reason: "must be empty if a heuristic answered"}
 	case n > maxCompared:
 		reason := fmt.Sprintf("has %d heuristics, may have %d", n, maxCompared)
 		return &heed.InputError{Field: "Compared", Reason: reason}

@@ -25,7 +25,7 @@ type Pin struct {
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	defer doing("pin", &err)
 	if p.Constraints == (Constraints{}) {
-		return &heed.InputError{Field: "Constraints", Reason: "must say something"}
+		return &heed.InputError{Field: "Constraints", Reason: "must set a limit"}
 	}
 	if err := p.Constraints.validateInput(); err != nil {
 		return err

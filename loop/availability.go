@@ -394,8 +394,8 @@ func (a *Agent) takeHealth(tx *store.Tx) error {
 // heed does not recognise to the observer.
 func (a *Agent) tell(ctx context.Context, f *found) {
 	if f.attempt.unrecognised() {
-		a.watch.Failed(ctx, f.name, fmt.Errorf("heed does not recognise this error, so it counts "+
-			"for nothing: wrap it with an llm.Failure, or look for a fault in the host's code: %w",
+		a.watch.Failed(ctx, f.name, fmt.Errorf("heed does not recognise this error, so it does "+
+			"not count: wrap it with an llm.Failure, or look for a fault in the host's code: %w",
 			f.attempt.err))
 	}
 	if f.tell {

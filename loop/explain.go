@@ -322,7 +322,7 @@ func (a Account) Tree() Branch {
 		root.add("the model's text was cut off, so it was compared with no heuristic")
 	}
 	if a.Undelivered {
-		root.add("it was not delivered, so silence about it counts nothing")
+		root.add("it was not delivered, so silence about it does not count")
 	}
 	if a.Heuristic != "" {
 		root.On = append(root.On, a.trust())
@@ -330,7 +330,7 @@ func (a Account) Tree() Branch {
 		root.add("the model answered")
 	}
 	if a.Control != nil {
-		root.add("it is of the control group, so nothing that was learned was used")
+		root.add("it is of the control group, so it did not use what was learned")
 	}
 	if a.Choice != nil {
 		root.On = append(root.On, a.arm())
@@ -380,9 +380,9 @@ func (a *Account) became() Branch {
 		text.ChannelsWords(a.Channel))}
 	switch {
 	case len(a.Undid) > 0:
-		b.Text = "it earns nothing: it took back " + prompt.Line(strings.Join(a.Undid, ", "), shown)
+		b.Text = "it earns no credit: it took back " + prompt.Line(strings.Join(a.Undid, ", "), shown)
 	case !a.Known:
-		b.Text = "nothing is known yet of what it was worth"
+		b.Text = "what it was worth is not known yet"
 	}
 	for _, h := range a.Statements {
 		counts := fmt.Sprintf("counts %.2f", h.Confidence)
@@ -423,7 +423,7 @@ func (a *Account) trust() Branch {
 		bar(t.Standing.Confidence), counted(t.Standing.Fires, "answer"), t.Standing.Successes,
 		t.Standing.Failures)}
 	if t.Standing.Heuristic.Since.After(a.At) {
-		now.add("it says something else since, or has done so: the confidence is that of its " +
+		now.add("its text has changed since: the confidence is that of its " +
 			"wording now")
 	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
@@ -457,7 +457,7 @@ func (a *Account) arm() Branch {
 		b.add("its model gave no usable answer, which counts against it")
 	}
 	if a.Spare {
-		b.add("a fallback answered in place of its model, so the arm earns nothing by the answer")
+		b.add("a fallback answered in place of its model, so the answer does not count for the arm")
 	}
 	if a.At.Sub(c.At) >= time.Second {
 		b.add(fmt.Sprintf("the session %s has had it since %s, when the arms drew",

@@ -47,7 +47,7 @@ func TestTheAccountHasSilence(t *testing.T) {
 		id := w.answer(loop.Event{Text: text, Session: name, Person: "ann"}).ID
 		account, err := w.Explain(ctx, id)
 		require.NoError(t, err)
-		assert.Contains(t, account.String(), "nothing is known yet", name)
+		assert.Contains(t, account.String(), "what it was worth is not known yet", name)
 		w.clock.Advance(time.Hour)
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
 		account, err = w.Explain(ctx, id)

@@ -77,7 +77,7 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 	}
 	if a.learning == nil && len(l.Heuristics) > 0 {
 		return taught, &heed.InputError{Field: "Heuristics",
-			Reason: "must be none, as the agent is without Learning"}
+			Reason: "must be none, because the agent is without Learning"}
 	}
 	known, missing, err := a.known(ctx, &l)
 	if err == nil {
@@ -209,7 +209,7 @@ func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bo
 		}
 	}
 	if is && (h.Action != before.Action || h.Condition != before.Condition) {
-		h, err = a.learning.Restart(ctx, h, a.cfg.Name, "the lesson says something else")
+		h, err = a.learning.Restart(ctx, h, a.cfg.Name, "the lesson has changed")
 		isNew = before.Action == "" // it was taken out
 		return isNew, !isNew, !isNew && err == nil && h.Edition == before.Revision, err
 	}

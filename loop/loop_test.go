@@ -566,7 +566,7 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loop.Taught{Changed: 1, Missing: []string{"note n"}}, taught)
 	assert.InDelta(t, trust, w.confidence("rotate"), 1e-9, "it says the same")
-	assert.NotContains(t, account.String(), "it says something else")
+	assert.NotContains(t, account.String(), "its text has changed")
 	w.clock.Advance(time.Second)
 	lessons.Heuristics[0].Domain, lessons.Heuristics[0].Action = "", "Run rm -rf on the whole tree."
 	taught, err = w.Teach(ctx, lessons)
@@ -576,7 +576,7 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
 	account, err = w.Explain(ctx, answer.ID)
 	require.NoError(t, err)
-	assert.Contains(t, account.String(), "it says something else since")
+	assert.Contains(t, account.String(), "its text has changed since")
 	w.clock.Advance(time.Second)
 	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9, "a thumb for the old text")

@@ -582,7 +582,7 @@ func TestAnAnswerThatUndidEarnsNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, account.Known)
 	assert.Equal(t, []string{first}, account.Undid)
-	assert.Contains(t, account.String(), "it earns nothing: it took back "+first)
+	assert.Contains(t, account.String(), "it earns no credit: it took back "+first)
 	assert.NotContains(t, account.String(), "worth -1")
 }
 

@@ -570,7 +570,7 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 	known := func(arm Arm) bool { return arm.ID == string(choice.Arm) }
 	if choice.Learner() != learner.Config().Name || !slices.ContainsFunc(arms, known) {
 		return errors.Join(err, &heed.ConfigError{
-			Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is none of the learner's",
+			Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is not the learner's",
 		})
 	}
 	a.watch.Failed(tx.Context(), "choose an arm", err) // there is one all the same

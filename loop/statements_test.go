@@ -330,7 +330,7 @@ func TestCorrectionsEndTheSilence(t *testing.T) {
 				assert.EqualValues(t, -1, account.Worth)
 				assert.True(t, account.Known)
 				text := account.String()
-				assert.NotContains(t, text, "nothing is known")
+				assert.NotContains(t, text, "not known yet")
 				if !late {
 					assert.NotContains(t, text, "nobody said anything")
 				}

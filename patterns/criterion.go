@@ -118,7 +118,7 @@ func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) 
 			criterionFloor)
 	case n < uint64(cfg.MinFeedback):
 		c.Weight = max(criterionFloor, cfg.Prior.Mean())
-		c.Reason = fmt.Sprintf("the prior's, as there are fewer than %d observations", cfg.MinFeedback)
+		c.Reason = fmt.Sprintf("the prior's: there are fewer than %d observations", cfg.MinFeedback)
 	default:
 		c.Weight = max(criterionFloor, s.Posterior(cfg.Prior).Mean())
 		c.Reason = fmt.Sprintf("(%g+helpful)/(%g+helpful+harmful), and never below the floor of %g",

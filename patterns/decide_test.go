@@ -177,8 +177,8 @@ func TestSweep(t *testing.T) {
 	assert.Empty(t, sweep())
 	w.clock.Advance(day)
 	assert.Equal(t, []string{
-		"unused candidate candidate: archived, as nothing was heard of it since 2026-01-01",
-		"proven proven established: archived, as nothing was heard of it since 2026-01-01; 5 " +
+		"unused candidate candidate: archived, because its last evidence is of 2026-01-01",
+		"proven proven established: archived, because its last evidence is of 2026-01-01; 5 " +
 			"helpful, 0 harmful, a harmful share of 0%",
 	}, sweep())
 	assert.Empty(t, sweep(), "once")
@@ -194,7 +194,7 @@ func TestSweep(t *testing.T) {
 	assert.Empty(t, w.record(old).Transitions, "and what is old is stale when it comes")
 	back := w.record(good("unused"))
 	require.Len(t, back.Transitions, 1)
-	assert.Equal(t, "back from the archive, as something was heard of it", back.Transitions[0].Cause)
+	assert.Equal(t, "back from the archive, because it has new evidence", back.Transitions[0].Cause)
 	assert.Zero(t, w.pattern("unused").ArchivedAt)
 
 	_, err = w.Deprecate(ctx, "proven", by)

@@ -162,7 +162,7 @@ func TestObserverIsToldOfSweeps(t *testing.T) {
 	now := start.Add(100 * day)
 	assert.Equal(t, []heed.Notice{
 		heed.Retired{Component: component, At: now, Subject: "p",
-			Reason: "archived, as nothing was heard of it since 2026-01-01"},
+			Reason: "archived, because its last evidence is of 2026-01-01"},
 		heed.Swept{Component: component, At: now, Count: 2},
 	}, told.since())
 	w.feedPattern("p", patterns.Helpful, 1, 0)

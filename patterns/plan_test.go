@@ -189,7 +189,7 @@ func TestCriterionIsExplained(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	c := w.criterion("type_safe")
 	assert.Equal(t, 0.5, c.Effective)
-	assert.Equal(t, "the prior's, as there are fewer than 3 observations", c.Reason)
+	assert.Equal(t, "the prior's: there are fewer than 3 observations", c.Reason)
 	for range 12 {
 		w.feed(patterns.Rating{Criterion: "type_safe", Class: patterns.Helpful}, 0)
 	}

@@ -80,7 +80,7 @@ func (r *Recorder) archive(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 		return "", nil
 	}
 	p.ArchivedAt = stored(now)
-	return "archived, as nothing was heard of it since " + heard.UTC().Format(time.DateOnly), nil
+	return "archived, because its last evidence is of " + heard.UTC().Format(time.DateOnly), nil
 }
 
 // unarchive is an edit.
@@ -89,7 +89,7 @@ func (r *Recorder) unarchive(p *Pattern, t *evidence.Tally) (cause string, err e
 		return "", nil
 	}
 	p.ArchivedAt = time.Time{}
-	return "back from the archive, as something was heard of it", nil
+	return "back from the archive, because it has new evidence", nil
 }
 
 // stale returns the time of the last evidence on a pattern, and whether that is too long ago.

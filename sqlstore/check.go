@@ -147,11 +147,11 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 		return nil
 	}
 	if kept != "on" {
-		c.warn("the server keeps no checksums of its pages, so it can't tell what a disk " +
+		c.warn("the server keeps no checksums of its pages, so it can't find what a disk " +
 			"has changed: see pg_checksums --enable")
 	}
 	if !installed {
-		c.warn("indexes were not compared with their tables, as the database has no " +
+		c.warn("indexes were not compared with their tables, because the database has no " +
 			"extension amcheck: run CREATE EXTENSION amcheck, and check again")
 		return nil
 	}
@@ -160,7 +160,7 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	case strings.HasPrefix(state, "XX"): // an internal error, such as index_corrupted
 		c.fault("%v", err)
 	case state == "42501": // insufficient_privilege
-		c.warn("indexes were not compared with their tables, as this role may not run amcheck: " +
+		c.warn("indexes were not compared with their tables, because this role may not run amcheck: " +
 			"GRANT EXECUTE ON FUNCTION bt_index_check(regclass, boolean) to it")
 	default:
 		return err

@@ -51,7 +51,7 @@ func (e *SchemaError) Error() string {
 		return fmt.Sprintf("the store was made by an earlier layout, version %d, and is not opened: "+
 			"this program works with version %d, so give it a new database", e.Found, e.Known)
 	}
-	return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old "+
+	return fmt.Sprintf("the tables are of version %d, and this program reads %d: it is too old "+
 		"for them", e.Found, e.Known)
 }
 

@@ -110,5 +110,5 @@ func ExampleLearner_Select_permitted() {
 	_, err = learner.Select(ctx, strategy.Query{Category: "law",
 		Arms: []strategy.ArmID{"tiny-model"}})
 	fmt.Println(err)
-	// Output: strategy: select: Arms: has "tiny-model", which is none of the learner's arms
+	// Output: strategy: select: Arms: has "tiny-model", which is not one of the learner's arms
 }

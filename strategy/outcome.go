@@ -178,7 +178,7 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	}
 	if _, ok := l.index[o.Choice.Arm]; !ok {
 		return &heed.InputError{Field: "Choice.Arm",
-			Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
+			Reason: fmt.Sprintf("is %q, which is not one of the learner's arms", o.Choice.Arm)}
 	}
 	if err := l.validateID(o.ID); err != nil {
 		return err

@@ -87,7 +87,7 @@ func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered [
 	at, ok := l.index[own.arm]
 	if !ok {
 		return nil, &heed.InputError{Field: "Arm",
-			Reason: fmt.Sprintf("is %q, which is none of the learner's arms", own.arm)}
+			Reason: fmt.Sprintf("is %q, which is not one of the learner's arms", own.arm)}
 	}
 	if !(own.propensity >= 0 && own.propensity <= 1) {
 		return nil, &heed.InputError{Field: "Propensity",

@@ -67,7 +67,7 @@ func (r *Reset) validate() error {
 		return &heed.InputError{Field: "Reason", Reason: "must not be empty"}
 	case r.Source != "" && (r.Category != "" || r.Context != "" || r.Item != ""):
 		return &heed.InputError{Field: "Source",
-			Reason: "must stand alone, as it is forgotten in the whole store"}
+			Reason: "must be the only field, because it is forgotten in the whole store"}
 	}
 	return checkTexts("Item", r.Item, "Category", r.Category, "Context", r.Context, "Source",
 		r.Source)

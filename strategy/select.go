@@ -83,7 +83,7 @@ func (l *Learner) validateQuery(q *Query) error {
 	}
 	for i, arm := range q.Arms {
 		if _, ok := l.index[arm]; !ok {
-			reason := fmt.Sprintf("has %q, which is none of the learner's arms", arm)
+			reason := fmt.Sprintf("has %q, which is not one of the learner's arms", arm)
 			return &heed.InputError{Field: "Arms", Reason: reason}
 		}
 		if slices.Contains(q.Arms[:i], arm) {

@@ -114,7 +114,7 @@ func depth(needed float64) float64 { return chartHeight * (1 - needed) }
 // alone describes whether a heuristic answers by itself.
 func alone(h view.Heuristic) string {
 	if h.Confidence >= h.Needed {
-		return "yes, as its confidence is at least " + three(h.Needed)
+		return "yes, because its confidence is at least " + three(h.Needed)
 	}
 	return "no, from " + three(h.Needed) + " on"
 }

@@ -88,7 +88,7 @@ func decided(r *http.Request, known []string) (d sent, err error) {
 	for name, values := range r.PostForm {
 		if !slices.Contains(known, name) {
 			return d, &heed.InputError{Field: "form",
-				Reason: "has a field that is not known. heed knows who you are, and no form can say so"}
+				Reason: "has an unknown field. A form cannot set who you are"}
 		}
 		if len(values) > 1 && name != "override" && name != "withhold" {
 			return d, &heed.InputError{Field: name, Reason: "is there twice"}

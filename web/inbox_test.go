@@ -291,7 +291,7 @@ func TestResolve(t *testing.T) {
 	assert.Contains(t, hs.get("kim", "/inbox"), "Never show the price")
 	page := hs.get("kim", "/correction", "id", "c2")
 	assert.Contains(t, page,
-		"It may contradict this one, compared word by word: one says it, the other denies it")
+		"It may contradict this one, compared word by word: one demands it, the other denies it")
 	hash := regexp.MustCompile(`name="hash" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
 	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", "00", "as", "edge_case",
 		"reason", "One customer")
@@ -409,7 +409,7 @@ func TestJoinAndSplit(t *testing.T) {
 	c := hs.corrects("c2", "bob", "Be brief please, people stop reading after two paragraphs.")
 	require.Equal(t, []string{"c1"}, c.Near)
 	inbox := hs.get("kim", "/inbox")
-	assert.Contains(t, plain(inbox), "Corrections that may say the same")
+	assert.Contains(t, plain(inbox), "Corrections that may mean the same")
 	assert.Contains(t, inbox, `action="/correction/join"`)
 	page := hs.get("kim", "/correction", "id", "c2")
 	assert.Contains(t, page, `name="with" value="c1"`)
@@ -441,7 +441,7 @@ func TestJoinAndSplit(t *testing.T) {
 	_, page = hs.post("zoe", "/correction/split", "id", "c2", "hash", hash, "reason", " ")
 	assert.Contains(t, page, "must not be empty")
 	_, page = hs.post("zoe", "/correction/split", "id", "c2", "hash", hash, "reason", "of mails")
-	assert.Contains(t, plain(page), "Split. It stands alone from now on.")
+	assert.Contains(t, plain(page), "Split. It is in its own cluster now.")
 	assert.NotContains(t, page, "/correction/split")
 	assert.Contains(t, plain(page), "a person took it out of its cluster")
 	assert.NotContains(t, hs.get("kim", "/inbox"), "/correction/join", "nobody is asked again")

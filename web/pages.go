@@ -188,12 +188,12 @@ var notices = map[string]string{
 	"changed":  "Approved. The change of the rule holds from now on.",
 	"rejected": "Rejected.",
 	"edited":   "Edited. This is the new version, and others have to approve it.",
-	"out":      "Taken out. It stands alone from now on. The proposal has no approvals any more.",
+	"out":      "Taken out. It is in its own cluster now. The proposal has no approvals any more.",
 	"retired":  "Retired. It is in no prompt that is built from now on.",
 	"revoked":  "Revoked. It is in no prompt that is built from now on.",
 	"proposed": "Proposed. Others have to approve it.", "resolved": "Resolved.",
 	"joined": "Joined. The two count as one correction by their reviewers.",
-	"split":  "Split. It stands alone from now on.",
+	"split":  "Split. It is in its own cluster now.",
 }
 
 func (h *Handler) menu() []entry {

@@ -130,7 +130,7 @@ func (h *Handler) onSeen(
 // is enough.
 func (h *Handler) join(ctx context.Context, d sent) (string, error) {
 	_, err := h.cfg.Feedback.Join(ctx, feedback.Order{ID: d.id, Actor: d.person,
-		Reason: "read side by side, they say the same"}, d.form.Get("with"))
+		Reason: "read side by side, they mean the same"}, d.form.Get("with"))
 	return h.link("/correction", "id", d.id, "done", "joined"), err
 }
 

@@ -129,7 +129,7 @@ var irregular = map[string]string{
 func opposed(kind feedback.Opposition) string {
 	switch kind {
 	case feedback.OpposedPolarity:
-		return "one says it, the other denies it"
+		return "one demands it, the other denies it"
 	case feedback.OpposedNumber:
 		return "they have other numbers"
 	case feedback.OpposedAntonym:
@@ -141,7 +141,7 @@ func opposed(kind feedback.Opposition) string {
 	case feedback.OpposedWord:
 		return "one word is another"
 	case feedback.OpposedByEvaluator:
-		return "the evaluator of the host says so"
+		return "found by the host's evaluator"
 	}
 	return say(string(kind))
 }

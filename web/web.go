@@ -227,8 +227,8 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (person string, 
 // stranger explains to an unknown visitor what to do.
 func stranger(r *http.Request) string {
 	if isCall(r) {
-		return "A program sends the header Authorization, with Bearer and a token that the server " +
-			"knows. A person signs in first: heed serve prints a link."
+		return "A program sends the header Authorization, with Bearer and a token of this " +
+			"server. A person signs in first: heed serve prints a link."
 	}
 	return "heed does not know who you are. Sign in first: if heed serve runs this, open the link " +
 		"that it printed for you."

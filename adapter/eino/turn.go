@@ -157,7 +157,7 @@ func (t *run) streamed(
 			// thoughts may come before it that lack their opening tag
 			if !strings.HasSuffix(strings.TrimSpace(shown.String()), answer.Text) {
 				return nil, errors.New(
-					"the message was answered meanwhile, as it was delivered twice: deliver it again")
+					"the message was answered already, because it was delivered twice: deliver it again")
 			}
 			last.Extra = turn.Metadata(nil, answer.ID, answer.Violations)
 		} else if last.Content == "" {

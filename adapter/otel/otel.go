@@ -84,7 +84,7 @@ func New(cfg Config) (*Telemetry, error) {
 			"Deliveries of something that had been counted before."},
 		{&t.changes, "heed.changes", "{change}", "Changes of rules, patterns and beliefs."},
 		{&t.failures, "heed.errors", "{error}",
-			"Failures that no caller is told of, and events that were given up."},
+			"Failures that no caller receives, and events that were given up."},
 		{&t.commits, "heed.commits", "{commit}", "Commits of the store, by result."},
 	} {
 		var err error

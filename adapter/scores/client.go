@@ -114,7 +114,7 @@ func newService(
 	if cfg.Taker != nil {
 		_, ours := cfg.Taker.cfg.Meanings[cfg.Name]
 		found.Check(!ours, "Name", cfg.Name,
-			"must not be among the Meanings, as what heed sends would come back")
+			"must not be among the Meanings, because what heed sends would come back")
 	}
 	if cfg.Answer == nil {
 		cfg.Answer = func(o Anchor) string { return o.Trace }

@@ -209,7 +209,7 @@ func (of *Meaning) worth(r *Grade) (float64, error) {
 	}
 	if r.Value == nil {
 		return 0, &heed.InputError{Field: "Label",
-			Reason: fmt.Sprintf("%q is none of the Labels of %q", r.Label, r.Name)}
+			Reason: fmt.Sprintf("%q is not one of the Labels of %q", r.Label, r.Name)}
 	}
 	low, high := min(of.Worst, of.Best), max(of.Worst, of.Best)
 	if !(*r.Value >= low && *r.Value <= high) {

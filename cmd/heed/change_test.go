@@ -113,7 +113,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 		assertFails(t, r, failed, says)
 	}
 	statement(t, db, stillOpen)
-	assertRefused("wendy", "nobody approves what they proposed")
+	assertRefused("wendy", "people cannot approve what they proposed")
 
 	r := call{args: of("approve", "7d0c2b13"), env: []string{"HEED_ACTOR=nils"},
 		input: "y\nI saw it too\n"}.onTerminal(t, 150)
@@ -147,7 +147,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 	shown := call{args: of("show", "7d0c2b13")}.run(t).out
 	assert.Contains(t, shown, "rule: retired")
 	assert.Regexp(t, `(?m)^retire, by nils on .*: nobody does that any more$`, shown)
-	assert.Regexp(t, `(?m)^refused to approve, by wendy on .*: nobody approves what they proposed`,
+	assert.Regexp(t, `(?m)^refused to approve, by wendy on .*: people cannot approve`,
 		shown)
 	assert.Regexp(t, `(?m)^closed by nils on .*: the bot does it$`,
 		call{args: of("show", "7d0c2b11")}.run(t).out)
@@ -194,7 +194,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 			seen := read[view.Report](t, "--db", db, "rules", "show", id).Hash
 			for _, who := range []string{"nils", "wendy"} {
 				assertFails(t, call{args: of(who, "approve", id, "--hash", seen)}.run(t), failed,
-					"nobody approves what they proposed")
+					"people cannot approve what they proposed")
 			}
 			assert.Contains(t, call{args: of("maria", "approve", id, "--hash", seen)}.run(t).out,
 				"Approved by maria. Approvals: 1 of 2; one more person must approve, "+
@@ -363,13 +363,13 @@ func TestFreeze(t *testing.T) {
 		require.Equal(t, 1, fires("before"))
 		freeze := []string{"--db", db, "store", "freeze", "--yes", "--reason", "a test", "--actor",
 			"kim"}
-		assert.Equal(t, "The agent loop learns nothing now, and goes on answering.\n",
+		assert.Equal(t, "The agent loop no longer learns, and goes on answering.\n",
 			call{args: freeze}.run(t).out)
 		assertFails(t, call{args: freeze}.run(t), failed, "loop is frozen already")
 		assert.Equal(t, 1, fires("frozen"))
 		assert.Contains(t, call{args: []string{"--db", db, "doctor"}}.run(t).out,
-			"the agent loop learns nothing since")
-		assert.Contains(t, call{args: []string{"--db", db}}.run(t).out, "learns nothing since")
+			"the agent loop has not learned since")
+		assert.Contains(t, call{args: []string{"--db", db}}.run(t).out, "has not learned since")
 		freeze[3] = "unfreeze"
 		assert.Equal(t, "The agent loop learns again.\n", call{args: freeze}.run(t).out)
 		assertFails(t, call{args: freeze}.run(t), failed, "loop is not frozen")

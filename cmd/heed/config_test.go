@@ -91,7 +91,7 @@ func TestTheGateIsTheApplications(t *testing.T) {
 		{"two authors are not enough", "bob", feedback.Gate{},
 			"2 of 2; one more person must approve"},
 		{"no author is enough", "bob", feedback.Gate{Outsiders: 2},
-			"nobody approves what their own feedback led to"},
+			"people cannot approve what their own feedback led to"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			approve := append(reviewed(t, test.gate), "--actor", test.actor)

@@ -155,7 +155,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	// likewise
 	for _, asked := range []struct{ actor, command, says string }{
 		{"olive", "rules reject 7d0c2b13", "the proposal is approved: it is a rule now"},
-		{"wendy", "rules approve 7d0c2b11", "nobody approves what they proposed or edited"},
+		{"wendy", "rules approve 7d0c2b11", "people cannot approve what they proposed or edited"},
 		{"olive", "rules retire 7d0c2b13", "the rule is revoked: "},
 		{"olive", "rules pin 7d0c2b13", "the rule is revoked: "},
 	} {

@@ -156,7 +156,7 @@ func (d *diagnosis) frozen(s *session) error {
 			return err
 		}
 		if row.Value.Frozen {
-			d.warning("the agent %s learns nothing since %s: see heed store unfreeze", show(name),
+			d.warning("the agent %s has not learned since %s: see heed store unfreeze", show(name),
 				row.Value.At.UTC().Format(time.DateTime))
 		}
 	}
@@ -271,7 +271,7 @@ func (d *diagnosis) values(s *session) error {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 	})
 	for _, ref := range slices.Compact(damaged) { // learners share their records
-		d.fault("record %s of %s is damaged, as heed has not written what is in there: restore it "+
+		d.fault("record %s of %s is damaged, because heed has not written its content: restore it "+
 			"from a copy", show(ref.ID), show(ref.Kind))
 	}
 	return nil

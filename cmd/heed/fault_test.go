@@ -60,7 +60,7 @@ func TestFaults(t *testing.T) {
 			[]string{"there is no file", "nowhere.db", "check --db"}},
 		{"a directory", of(dir, status...), failed, []string{"is a directory"}},
 		{"a text", of(text, status...), failed, []string{"is no database of SQLite"}},
-		{"another's database", of(foreign, status...), failed, []string{"none of heed's tables",
+		{"another's database", of(foreign, status...), failed, []string{"does not have heed's tables",
 			"heed store migrate"}},
 		{"an empty file", of(empty, status...), failed, []string{"empty.db is empty",
 			"restore it from a copy"}},
@@ -272,7 +272,7 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 		require.NoError(t, rows.Err())
 	})
 	require.Greater(t, len(kinds), 8)
-	told := regexp.MustCompile(`^record \S+ of (\S+) is damaged, as heed has not written`)
+	told := regexp.MustCompile(`^record \S+ of (\S+) is damaged, because heed has not written`)
 	for _, body := range []string{"x", "[7]"} {
 		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE kind NOT LIKE 'heed.%'")
 		var named []string

@@ -91,7 +91,7 @@ func (cmd *forgetCommand) forget(s *session, f *mentions) error {
 	})
 	if errors.Is(err, evidence.ErrForgotten) {
 		kinds := strings.Join(slices.Sorted(maps.Keys(f.lost)), ", ")
-		return fmt.Errorf("%s is not forgotten, as the history no longer tells who is in sums of %s: "+
+		return fmt.Errorf("%s is not forgotten, because sums of %s do not name their sources: "+
 			"reset those (heed strategy reset, heed patterns reset, or in the host), and have the host "+
 			"keep sources apart from then on", show(cmd.Person), kinds)
 	}

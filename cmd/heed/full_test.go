@@ -59,9 +59,9 @@ func TestAFullDisk(t *testing.T) {
 		{"store forget ann --yes --reason x", 40960,
 			"the disk of STORE is full, so this was not written: make room"},
 		{"store backup DIR/backup.db", 40960,
-			"DIR/backup.db was not written, as its disk is full: see df -h DIR"},
+			"DIR/backup.db was not written: its disk is full: see df -h DIR"},
 		{"store export DIR/export.jsonl", 40960,
-			"DIR/export.jsonl was not written, as its disk is full: see df -h DIR"},
+			"DIR/export.jsonl was not written: its disk is full: see df -h DIR"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			source := sqliteFile(t)

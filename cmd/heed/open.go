@@ -177,7 +177,7 @@ func (p place) tableless(err error) error {
 		return fmt.Errorf("%s is empty: check --db or HEED_DB, or restore it from a copy "+
 			"(heed store migrate begins a new store there)", p)
 	}
-	return fmt.Errorf("%s has none of heed's tables: check --db, or make them with "+
+	return fmt.Errorf("%s does not have heed's tables: check --db, or make them with "+
 		"heed store migrate", p)
 }
 
@@ -230,7 +230,7 @@ func (p place) explain(err error) error {
 	case errors.As(err, &schema) && schema.Found < schema.Known:
 		return fmt.Errorf("%s: %w", p, schema)
 	case errors.As(err, &schema):
-		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p,
+		return fmt.Errorf("%s has tables of version %d, and this heed reads %d: use a newer heed", p,
 			schema.Found, schema.Known)
 	case errors.As(err, &lite):
 		switch lite.Code() & 0xff {

@@ -133,7 +133,7 @@ func question(decision string, w *view.WayDetail) (plain, error) {
 	case decision == "restore" && w.Archived:
 		return say("This brings %v back from the archive", w.ID), nil
 	case decision == "restore":
-		return "", fmt.Errorf("nobody has decided about %s by hand, and it is not archived: "+
+		return "", fmt.Errorf("no person has decided about %s, and it is not archived: "+
 			"there is nothing to restore", id)
 	case p.Override == state:
 		return "", fmt.Errorf("%s is %s by hand already: %s wanted it, %q", id, state,

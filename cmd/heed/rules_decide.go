@@ -31,12 +31,12 @@ func (cmd *rulesApprove) Run(s *session) error {
 		hash := p.Draft.Hash()
 		switch {
 		case !cmd.Yes && slices.Contains(p.Writers, actor(cmd.Actor)):
-			err = errors.New("nobody approves what they proposed or edited: have somebody else " +
+			err = errors.New("people cannot approve what they proposed or edited: have somebody else " +
 				"approve it")
 		case cmd.Hash != "" && (len(cmd.Hash) < 8 || !strings.HasPrefix(hash, cmd.Hash)):
 			err = fmt.Errorf("the words are not those of hash %s: see heed rules show %s", cmd.Hash, p.ID)
 		case cmd.Hash == "" && cmd.Yes:
-			err = &usageError{"nobody has been shown the words: give their --hash, which heed rules " +
+			err = &usageError{"the words were not shown: give their --hash, which heed rules " +
 				"show prints"}
 		}
 		return feedback.Review{Decision: feedback.Approved, Hash: hash, Override: cmd.Override,
@@ -144,7 +144,7 @@ func (cmd *rulesTakeOut) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.told(after, "Taken out. It stands alone from now on. The proposal has %v left, and "+
+		return s.told(after, "Taken out. It is in its own cluster now. The proposal has %v left, and "+
 			"no approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
 	})
 }
@@ -164,7 +164,7 @@ func (cmd *rulesNear) Run(s *session) error {
 		}
 		return err
 	})
-	return answerList(s, all, err, "corrections that may say the same as another", "near", "agent",
+	return answerList(s, all, err, "corrections that may mean the same as another", "near", "agent",
 		cmd.Agent)
 }
 
@@ -194,7 +194,7 @@ func (cmd *rulesJoin) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		if err := cmd.confirm(s, "This joins %q with %q: both say the same", show(view.Said(&c)),
+		if err := cmd.confirm(s, "This joins %q with %q: both mean the same", show(view.Said(&c)),
 			show(view.Said(&other))); err != nil {
 			return err
 		}
@@ -224,8 +224,8 @@ func (cmd *rulesSplit) Run(s *session) error {
 			return err
 		}
 		if err := cmd.confirm(s, "This takes %q away from %v", show(view.Said(&c)),
-			plural(len(others), "correction that says the same",
-				"corrections that say the same")); err != nil {
+			plural(len(others), "correction that means the same",
+				"corrections that mean the same")); err != nil {
 			return err
 		}
 		after, err := v.Feedback.Split(s.ctx,
@@ -233,7 +233,7 @@ func (cmd *rulesSplit) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.told(after, "Split. It stands alone from now on.")
+		return s.told(after, "Split. It is in its own cluster now.")
 	})
 }
 

@@ -168,11 +168,11 @@ func TestRulesJoin(t *testing.T) {
 		"there is no correction c-9")
 	assert.Equal(t, "Joined. Both count for their reviewers, and are generalizable_high.\n",
 		call{args: join}.run(t).out)
-	assert.Equal(t, "There are no corrections that may say the same as another here with --agent "+
+	assert.Equal(t, "There are no corrections that may mean the same as another here with --agent "+
 		"joiner.\n", call{args: of("near", "--agent", "joiner")}.run(t).out)
 	split := append(of("split", "c-2"), why...)
-	assert.Equal(t, "Split. It stands alone from now on.\n", call{args: split}.run(t).out)
-	assertFails(t, call{args: split}.run(t), failed, "it stands alone already")
+	assert.Equal(t, "Split. It is in its own cluster now.\n", call{args: split}.run(t).out)
+	assertFails(t, call{args: split}.run(t), failed, "it is already in a cluster of its own")
 
 	mute = true
 	says("c-3", "cleo", "Name the owner")

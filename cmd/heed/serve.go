@@ -333,8 +333,8 @@ func (d *door) admit(l *listening) (err error) {
 	seen := make(map[string]bool)
 	for _, one := range slices.Concat(d.programs, d.people) {
 		if seen[one.secret] {
-			return &usageError{"no two of HEED_TOKENS and HEED_LINKS may have the same token: it says " +
-				"who somebody is"}
+			return &usageError{"two of HEED_TOKENS and HEED_LINKS have the same token: a token " +
+				"identifies one person"}
 		}
 		seen[one.secret] = true
 	}
@@ -376,7 +376,7 @@ func checkName(where, name string) error {
 	err := evidence.CheckText("name", name)
 	switch {
 	case name == "":
-		return &usageError{where + " must not name nobody"}
+		return &usageError{where + " must name a person"}
 	case err == nil && strings.TrimSpace(name) != name:
 		err = errors.New("must not begin or end with a blank")
 	case err == nil:

@@ -304,7 +304,7 @@ func TestServeRefuses(t *testing.T) {
 		"--model http://localhost":                "are for --run",
 		"--run --model-name m":                    "are for --model",
 		"--run --keep 0s":                         "--keep must be above 0",
-		"--listen 127.0.0.1:0 --as=kim,,lee":      "must not name nobody",
+		"--listen 127.0.0.1:0 --as=kim,,lee":      "must name a person",
 		"--listen 127.0.0.1:0 --tokens kim=short": "HEED_TOKENS must be as",
 		"--listen 127.0.0.1:0 --links kim=short":  "HEED_LINKS must be as",
 		"--links kim=0123456789abcdef --tokens shop=0123456789abcdef": "the same token",

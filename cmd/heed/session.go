@@ -192,7 +192,7 @@ func (c *change) confirm(s *session, format string, args ...any) error {
 	if c.Reason == "" {
 		var err error
 		if c.Reason, err = ask(s.ctx, answers, "Why? "); c.Reason == "" {
-			return cmp.Or(err, errors.New("nothing was changed, as the audit needs a reason"))
+			return cmp.Or(err, errors.New("nothing was changed, because the audit needs a reason"))
 		}
 	}
 	return nil

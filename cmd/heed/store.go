@@ -43,8 +43,8 @@ func (cmd *freezeCommand) Run(s *session) error {
 	return agents.with(s, cmd.Agent, func(v *view.Source) error {
 		about, state := "This has the agent %v learn again, in every process", "learns again"
 		if freeze {
-			about, state = "This has the agent %v learn nothing more, in any process",
-				"learns nothing now, and goes on answering"
+			about, state = "This stops the learning of the agent %v, in every process",
+				"no longer learns, and goes on answering"
 		}
 		if err := cmd.confirm(s, about, v.Name); err != nil {
 			return err
@@ -195,7 +195,7 @@ func writeNew(
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	if err := errors.Join(fill(ctx, draft), out.Sync(), out.Close()); isFull(err) {
-		return fmt.Errorf("%s was not written, as its disk is full: see df -h %s, and make room or "+
+		return fmt.Errorf("%s was not written: its disk is full: see df -h %s, and make room or "+
 			"name a file on another disk", file, dir)
 	} else if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (cmd *importCommand) Run(s *session) (err error) {
 		case errors.Is(err, heed.ErrConflict):
 			return fmt.Errorf("%s is not empty: name a new store, or remove the old one", s.at)
 		case errors.As(err, &wrong):
-			return fmt.Errorf("nothing was imported, as this is not what heed store export writes: %w",
+			return fmt.Errorf("nothing was imported: this is not what heed store export writes: %w",
 				wrong)
 		case err != nil:
 			return fmt.Errorf("nothing was imported: %w", s.at.explain(err))

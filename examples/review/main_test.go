@@ -15,7 +15,7 @@ func Example() {
 	// to approve: "A PRD must not prescribe a database"
 	//   decisions: 3, reviewers: 2, gates: 1, from 2026-01-05 to 2026-01-05
 	//   would have applied to 3 of 5 corrections
-	//   note: its sources have other words: read whether each of them says the same
+	//   note: its sources have other words: check that each of them means the same
 	//   note: the text is that of a reviewer, word for word
 	//   ann said: A PRD must not prescribe a database
 	//   bob said: The PRD must not prescribe the database
@@ -24,7 +24,7 @@ func Example() {
 	//   bob approves: PENDING
 	//   cleo approves: APPROVED
 	// the agent writes: Orders are kept for ten years.
-	// mallory approves: feedback: approve: nobody approves what they proposed or edited
+	// mallory approves: feedback: approve: people cannot approve what they proposed or edited
 	// cleo decides: REJECTED
 	// the agent writes: Orders are kept for ten years.
 }
@@ -52,7 +52,7 @@ func Example_model() {
 	//   bob approves: PENDING
 	//   cleo approves: APPROVED
 	// the agent writes: Orders are kept for ten years.
-	// mallory approves: feedback: approve: nobody approves what they proposed or edited
+	// mallory approves: feedback: approve: people cannot approve what they proposed or edited
 	// cleo decides: REJECTED
 	// the agent writes: Orders are kept for ten years.
 	// calls of the model: 4

@@ -141,7 +141,7 @@ func check(letters []rune) error {
 			return refused(r)
 		case unicode.IsMark(r) && (now == "" || i == 0 ||
 			!unicode.In(letters[i-1], unicode.L, unicode.M)):
-			return fmt.Errorf("has the mark %U, which stands on no letter", r)
+			return fmt.Errorf("has the mark %U, which follows no letter", r)
 		case slices.Contains(dots, r) && !unicode.IsLetter(letters[i-1]):
 			return fmt.Errorf("has the mark %U, which belongs behind a letter", r)
 		case now != "" && name != now:

@@ -104,7 +104,7 @@ func checkURL(base string) (shown, reason string) {
 		reason = "must be without a fragment"
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"),
 		strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/embeddings"):
-		reason = "must be what stands before /chat/completions or /embeddings"
+		reason = "must be the address before /chat/completions or /embeddings"
 	}
 	return shown, reason
 }

@@ -102,7 +102,7 @@ func TestTheWinnerIsUsed(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.3, "b": 0.8})
 	r := b.race(best.Config{}, strategy.Config{})
 	open := b.report(r)
-	assert.Equal(t, "nothing is known after 0 outcomes, as an arm has fewer than 5", open.String())
+	assert.Equal(t, "undecided after 0 outcomes, because an arm has fewer than 5", open.String())
 	assert.Equal(t, []best.Contestant{{Arm: "a"}, {Arm: "b"}}, zeroMeans(open.Arms))
 	for least := uint64(0); least < 5; {
 		open = b.report(r)

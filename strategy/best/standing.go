@@ -120,7 +120,7 @@ func (r Standing) String() string {
 		fmt.Fprintf(&b, "%s is best, with an error of at most %.3g %%, after %d outcomes", r.Leader,
 			100*r.Error, r.Needed)
 	case r.Leader == "":
-		return fmt.Sprintf("nothing is known after %d outcomes, as an arm has fewer than %d", r.Needed,
+		return fmt.Sprintf("undecided after %d outcomes, because an arm has fewer than %d", r.Needed,
 			fewest)
 	default:
 		fmt.Fprintf(&b, "no winner after %d outcomes; %s leads", r.Needed, r.Leader)

@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 		f.learner = cfg.Learner.Config()
 		bonus := f.learner.Exploration.Bonus
 		found.Check(bonus == 0, "Learner.Exploration", bonus,
-			"must be none, as Explore takes its place")
+			"must be none, because Explore takes its place")
 		known := 0
 		for id, cost := range cfg.Costs {
 			is := slices.ContainsFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == id })

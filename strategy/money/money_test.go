@@ -186,7 +186,7 @@ func TestAnArmThatWasNeverChosen(t *testing.T) {
 	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
 	require.NoError(t, err)
 	assert.Equal(t, money.Instead{Arm: "b"}, s.Arms[1])
-	assert.Contains(t, s.String(), "\nalways b: not known, as it was never chosen")
+	assert.Contains(t, s.String(), "\nalways b: not known, because it was never chosen")
 }
 
 // TestAConstantPriceNeedsNoInterval holds from ten equal costs on.

@@ -174,7 +174,7 @@ func (s Savings) String() string {
 	}
 	for _, in := range s.Arms {
 		if in.Chosen == 0 {
-			fmt.Fprintf(&b, "\nalways %s: not known, as it was never chosen", in.Arm)
+			fmt.Fprintf(&b, "\nalways %s: not known, because it was never chosen", in.Arm)
 			continue
 		}
 		fmt.Fprintf(&b, "\nalways %s: saved %s (%s to %s), reward %+.2f (%+.2f to %+.2f)", in.Arm,

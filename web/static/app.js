@@ -23,7 +23,7 @@
 
   if (!status || !status.dataset.live || !window.fetch || !window.DOMParser) return;
 
-  // news says what the page says otherwise now: its facts, and what to read first.
+  // news returns what has changed on the page: its facts, and what to read first.
   const news = (was, is) => {
     const read = (main) => {
       const all = new Map();
@@ -35,7 +35,7 @@
     return [...read(is)].filter(([name, value]) => before.get(name) !== value).map(([name, value]) => value ? name + " is now: " + value : name);
   };
 
-  // offer says beside the form that the page has changed, and leaves what was typed.
+  // offer shows next to the form that the page has changed, and keeps the input.
   const offer = (main) => {
     let note = document.getElementById("changed-note");
     if (!note) {
@@ -73,7 +73,7 @@
       const open = [...old.querySelectorAll("details")].map((d) => d.open);
       [...main.querySelectorAll("details")].forEach((d, i) => { d.open = Boolean(open[i]); });
       const focus = document.activeElement && old.contains(document.activeElement) ? document.activeElement.id : "";
-      const said = old.querySelector(".notice"); // what was just done is told until somebody goes on
+      const said = old.querySelector(".notice"); // a notice stays until the person goes on
       main.querySelectorAll(".notice").forEach((n) => { if (said) n.replaceWith(said); else n.remove(); });
       old.replaceWith(main);
       const back = focus && document.getElementById(focus);
@@ -93,7 +93,7 @@
     }
   };
 
-  // follow asks once in a second whether the page would be another one by now. A page that nobody sees does not ask.
+  // follow asks every second whether the page has changed. A hidden page does not ask.
   let asking = false;
   let lost = true;
   const follow = async () => {

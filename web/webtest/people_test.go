@@ -209,7 +209,7 @@ func TestFromCorrectionsToARule(t *testing.T) {
 	zoe, kim, lou := s.open(t, "zoe"), s.open(t, "kim"), s.open(t, "lou")
 	zoe.visit(at("/inbox"))
 	zoe.says("Does it contradict")
-	zoe.says("Corrections that may say the same")
+	zoe.says("Corrections that may mean the same")
 	id, with := s.world.correction(t, "mail-2"), s.world.correction(t, "mail-1")
 	require.Contains(t, id.Near, with.ID)
 	const form = `form:has(input[name="id"][value=%q]):has(input[name="with"][value=%q]) button`

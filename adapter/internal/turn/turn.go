@@ -97,7 +97,7 @@ func (t *Turn) ToolFailed() {
 // The replies to the model if its arm does not list the tool, and if a call could not be checked.
 const (
 	refused = "This tool is not available."
-	unasked = "The call is not made, as the rules can't be asked."
+	unasked = "The call is not made, because the rules can't be checked."
 )
 
 // Refusal returns why a call of a tool is not made, or "". Rules hold in each turn, whether heed
@@ -144,7 +144,8 @@ func (t *Turn) Tool(ctx context.Context, id, name string, input, result any, fai
 	given.Input, _ = encode(input) // what JSON can't express is left out
 	given.Text, _ = encode(result)
 	if _, err := t.Agent.Tool(ctx, t.Plan.Event.ID, given); err != nil {
-		t.Lost = errors.Join(t.Lost, fmt.Errorf("heed was not told of the tool %s: %w", name, err))
+		t.Lost = errors.Join(t.Lost,
+			fmt.Errorf("heed did not get the result of tool %s: %w", name, err))
 	}
 }
 
