@@ -82,21 +82,21 @@ func (p *written) embeds(_, _ string) (float64, error) {
 type score struct{ together, ambiguous, shown int }
 
 // TestParaphrases lets two reviewers say each pair of three corpora, which people wrote who had not
-// seen the lists of words. The rule for embedders was fitted to later.tsv, so unseen.tsv and
-// fresh.tsv have its score on pairs that it was not fitted to.
+// seen the lists of words. The rule for embedders was fitted to unseen.tsv and later.tsv. fresh.tsv
+// had been looked at when the rule was chosen, so its score is no test of the rule.
 func TestParaphrases(t *testing.T) {
 	for file, want := range map[string]map[string]map[string]score{
 		unseen: {
 			"words":         {"same": {0, 1, 48}, "opposite": {0, 48, 36}},
 			"evaluator":     {"same": {84, 0, 0}, "opposite": {0, 48, 36}},
 			"names opposed": {"same": {84, 0, 0}, "opposite": {0, 84, 0}},
-			"embedder":      {"same": {81, 3, 0}, "opposite": {0, 80, 4}},
+			"embedder":      {"same": {61, 21, 2}, "opposite": {0, 80, 4}},
 		},
 		"testdata/later.tsv": {
 			"words":         {"same": {1, 0, 34}, "opposite": {0, 38, 25}},
 			"evaluator":     {"same": {63, 0, 0}, "opposite": {0, 38, 25}},
 			"names opposed": {"same": {63, 0, 0}, "opposite": {0, 63, 0}},
-			"embedder":      {"same": {58, 5, 0}, "opposite": {1, 55, 7}},
+			"embedder":      {"same": {53, 9, 1}, "opposite": {0, 56, 7}},
 		},
 		"testdata/fresh.tsv": {
 			"words": {"same": {0, 0, 34}, "opposite": {0, 4, 35}, "narrower": {0, 0, 37},
@@ -105,7 +105,7 @@ func TestParaphrases(t *testing.T) {
 				"other": {0, 0, 40}},
 			"names opposed": {"same": {80, 0, 0}, "opposite": {0, 40, 0}, "narrower": {0, 0, 37},
 				"other": {0, 0, 40}},
-			"embedder": {"same": {80, 0, 0}, "opposite": {25, 15, 0}, "narrower": {32, 8, 0},
+			"embedder": {"same": {78, 2, 0}, "opposite": {17, 23, 0}, "narrower": {14, 23, 3},
 				"other": {}},
 		},
 	} {

@@ -205,8 +205,8 @@ func (words) Similar(_ context.Context, text string, others []string) ([]float64
 // does after the first edit.
 func TestASecondEditBringsNoEvidenceBack(t *testing.T) {
 	w := newWorld(t, feedback.Config{Similarity: words{}})
-	w.says("ann", "alpha beta")
-	w.says("bob", "beta gamma")
+	w.says("ann", "alpha beta hexagonal")
+	w.says("bob", "beta gamma pyramids")
 	require.Empty(t, w.proposals(""), "a similarity of meanings never expedites other words")
 	w.flush()
 	p := w.pending()
@@ -220,7 +220,7 @@ func TestASecondEditBringsNoEvidenceBack(t *testing.T) {
 		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve",
 			Reason: "x"})
 		require.NoError(t, err)
-		w.says("cleo", "beta gamma")
+		w.says("cleo", "beta gamma pyramids")
 		w.flush()
 		p = w.pending()
 		require.Equal(t, first, *p.Was)
