@@ -120,6 +120,14 @@ type (
 		Subject   string // its id
 		Reason    string
 	}
+	// Compared reports at each sweep of an agent with a control group how often answers succeed
+	// with and without learning, and the bounds of the difference: see loop.Gain.
+	Compared struct {
+		Component        string
+		At               time.Time
+		Learned, Control float64 // in [0, 1]
+		Low, High        float64
+	}
 	// Inverted reports that a belief turned into its opposite: what was recommended is now warned of,
 	// or the best arm changed its rank.
 	Inverted struct {
@@ -166,6 +174,7 @@ func (Duplicate) notice() slog.Level     { return slog.LevelDebug }
 func (Decided) notice() slog.Level       { return slog.LevelDebug }
 func (Counted) notice() slog.Level       { return slog.LevelDebug }
 func (Swept) notice() slog.Level         { return slog.LevelDebug }
+func (Compared) notice() slog.Level      { return slog.LevelDebug }
 func (Proposed) notice() slog.Level      { return slog.LevelInfo }
 func (NeedsApproval) notice() slog.Level { return slog.LevelInfo }
 func (Ambiguous) notice() slog.Level     { return slog.LevelInfo }

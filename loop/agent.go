@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -54,6 +55,7 @@ type Agent struct {
 	own      store.Store // the host's, or the one that New has opened
 	lifeline *lifeline   // to it
 	trialKey []byte      // by which the control group is drawn
+	harms    atomic.Bool // learning does, and the observer was told
 	watch    *watch.Watch
 	gates    sync.Map // of models and of other code of the host's, by name
 	strategy struct {

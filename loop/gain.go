@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
@@ -19,7 +20,7 @@ import (
 )
 
 // The sums of a [Gain] are cells of one kind. A success is in three of them, and without a control
-// group in that of its day alone:
+// group only in the cell of its day:
 //
 //	scope   item            name   channel
 //	pairs   share           side   group of the session
@@ -185,6 +186,29 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 }
 
 func shareText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// tellGain tells the observer what learning gains, and once that it harms.
+func (a *Agent) tellGain(ctx context.Context) error {
+	if a.watch == nil || a.cfg.Trial.Control == 0 {
+		return nil
+	}
+	g, err := a.Gain(ctx)
+	if err != nil || g.Control.Outcomes < 0.5 || g.Learned.Outcomes < 0.5 {
+		return err
+	}
+	now := a.cfg.Testing.Now()
+	a.watch.Tell(ctx, heed.Compared{
+		Component: a.watch.Name(), At: now, Learned: g.Learned.Success, Control: g.Control.Success,
+		Low: g.Low, High: g.High,
+	})
+	if harms := g.Verdict() == Harms; a.harms.Swap(harms) != harms && harms {
+		a.watch.Tell(ctx, heed.Harmful{
+			Component: a.watch.Name(), At: now, Subject: "learning", Reason: fmt.Sprintf(
+				"answers with learning succeed less often, by %.3f to %.3f", -g.High, -g.Low),
+		})
+	}
+	return nil
+}
 
 // putGained adds observations about an answer to a step.
 func (a *Agent) putGained(tx *store.Tx, r *answer.Answer, all ...evidence.Observation) {

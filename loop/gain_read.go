@@ -23,34 +23,43 @@ import (
 //
 // It is immutable.
 type Gain struct {
-	Since            time.Time // the day of the first answer without learning; zero: there is none
-	Learned, Control Measured
-	Low, High        float64
+	// Since is the day of the first answer without learning. Zero: there is none.
+	Since   time.Time `json:"since,omitzero"`
+	Learned Measured  `json:"learned"`
+	Control Measured  `json:"control"`
+	Low     float64   `json:"low"`
+	High    float64   `json:"high"`
 	// Alone are the answers that were given while Control was 0.
-	Alone Measured
-	Days  []GainPart // by day, the oldest first
+	Alone Measured   `json:"alone"`
+	Days  []GainPart `json:"days"` // the oldest first
 	// Domains and Arms are ordered by their numbers of outcomes, the greatest first. Answers of
 	// heuristics have no arm.
-	Domains, Arms []GainPart
+	Domains []GainPart `json:"domains"`
+	Arms    []GainPart `json:"arms"`
 }
 
 // A GainPart is a day, a domain or an arm of a [Gain]. Low and High bound the difference in a
-// domain, each with an error of 10 %. They are -1 and 1 for days and arms: an arm is chosen where it
-// works, so its answers can't be compared with others.
+// domain, each with an error of 10 %. They are -1 and 1 for days, and for arms
+// because an arm is chosen where it works, so that its answers can't be compared.
 type GainPart struct {
-	Name                    string // a day is written as 2006-01-02
-	Learned, Control, Alone Measured
-	Low, High               float64
+	Name    string   `json:"name"` // a day is written as 2006-01-02
+	Learned Measured `json:"learned"`
+	Control Measured `json:"control"`
+	Alone   Measured `json:"alone"`
+	Low     float64  `json:"low"`
+	High    float64  `json:"high"`
 }
 
 // Measured sums up answers.
 type Measured struct {
-	Outcomes float64 // the answers whose success is known
-	Success  float64 // their mean success, in [0, 1]
-	Answers  float64 // all answers. Domains and arms have no count
+	Outcomes float64 `json:"outcomes"` // the answers whose success is known
+	Success  float64 `json:"success"`  // their mean success, in [0, 1]
+	Answers  float64 `json:"answers"`  // all answers. Domains and arms have no count
 	// Calls, Cost and Seconds are means of an answer: of calls of the model, of the cost by the arms'
 	// prices, and of the time that the model took.
-	Calls, Cost, Seconds float64
+	Calls   float64 `json:"calls"`
+	Cost    float64 `json:"cost"`
+	Seconds float64 `json:"seconds"`
 }
 
 // A Verdict is what a [Gain] shows.
@@ -171,9 +180,9 @@ func plus(to evidence.Sums, p *evidence.Part, taken bool) evidence.Sums {
 	return to.Plus(from)
 }
 
-// measured returns the sums of the sides, and by how much their variance is greater than that of
-// independent answers: the greater of the two sides'. It is estimated by the differences between
-// the groups.
+// measured returns the sums of the sides, and by which factor their variance exceeds the variance
+// of independent answers: the greater factor of the two sides. It is estimated by the differences
+// between the groups.
 func (s *stratum) measured() (of [2]evidence.Sums, wide float64) {
 	wide = 1
 	for side := range s {
@@ -267,7 +276,8 @@ func (t table) add(name string, p *evidence.Part) {
 }
 
 // parts returns the rows, those with the most outcomes first.
-func (t table) parts() (all []GainPart) {
+func (t table) parts() []GainPart {
+	all := []GainPart{} // null in JSON otherwise
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		of := t[name]
 		all = append(all, GainPart{name, of[0].measured(), of[1].measured(), of[2].measured(), -1, 1})

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
@@ -191,6 +193,36 @@ func TestVerdicts(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loop.Unmeasured, g.Verdict())
 	assert.InDelta(t, 1, g.Days[0].Alone.Success, 1e-9)
+}
+
+// An observer is told once that learning does harm, and the figures at each sweep.
+func TestASweepTellsWhatLearningGains(t *testing.T) {
+	var told []heed.Notice
+	w := newWorld(t, loop.Config{
+		Trial: loop.Trial{Control: 0.3}, Observer: func(_ context.Context, n heed.Notice) {
+			switch n.(type) {
+			case heed.Compared, heed.Harmful:
+				told = append(told, n)
+			}
+		},
+	})
+	control, learned := w.sessions(200)
+	for i, all := range [][]string{control, learned} {
+		for _, id := range all {
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Value: float64(1 - 2*i)}))
+		}
+	}
+	for range 2 {
+		require.NoError(t, w.Sweep(ctx, w.clock.Now()))
+	}
+	require.Len(t, told, 3)
+	figures, _ := told[0].(heed.Compared)
+	assert.InDelta(t, 1, figures.Control, 1e-9)
+	assert.InDelta(t, 0, figures.Learned, 1e-9)
+	assert.Less(t, figures.High, 0.)
+	harm, _ := told[1].(heed.Harmful)
+	assert.Equal(t, "learning", harm.Subject)
+	assert.Contains(t, harm.Reason, "less often")
 }
 
 // Answers of one session that are all good or all bad are about one answer.

@@ -36,6 +36,7 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 			errs = append(errs, a.partition.Sweep(ctx, now))
 		}
 	}
+	errs = append(errs, a.tellGain(ctx))
 	return wrap("sweep", errors.Join(append(errs, a.cfg.Store.Sweep(ctx, now))...))
 }
 

@@ -22,7 +22,7 @@ type Live struct{ changes atomic.Uint64 }
 // Observe implements [heed.Observer].
 func (l *Live) Observe(_ context.Context, n heed.Notice) {
 	switch n.(type) {
-	case heed.Selected, heed.Duplicate, heed.Failed, heed.Outage, heed.Restored:
+	case heed.Selected, heed.Compared, heed.Duplicate, heed.Failed, heed.Outage, heed.Restored:
 		// They do not change what a page shows.
 	default:
 		l.changes.Add(1)

@@ -120,6 +120,7 @@ func (h *Handler) all() []page {
 		{"/segment", "/arms", "Segment", withArms(segment), false},
 		{"/saved", "/arms", "What it saved", withArms(saved), true},
 		{"/item", "/arms", "Item", withArms(item), false},
+		{"/gain", "/", "What learning gains", gain, false},
 		{"/answers", "/answers", "Answers", listAnswers, false},
 		{"/answer", "/answers", "Answer", explained, false},
 	}

@@ -21,6 +21,7 @@ type homeData struct {
 	Waiting, Unsettled int // proposals, corrections to resolve
 	Segments           int
 	Leaders            []view.Segment
+	Gain               gainData
 }
 
 const mostLeaders = 3
@@ -30,6 +31,10 @@ func home(r *http.Request, v *view.Source) (any, error) {
 	ctx, d := r.Context(), homeData{
 		Rules: v.Feedback != nil, Arms: v.Strategy != nil, Heuristics: v.Learning != nil,
 		Ways: v.Patterns != nil,
+	}
+	var err error
+	if d.Gain, err = gainOf(r, v); err != nil {
+		return nil, err
 	}
 	if d.Rules {
 		in, err := v.Inbox(ctx, 1)

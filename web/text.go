@@ -19,7 +19,8 @@ import (
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when,
+	"points": func(x float64) float64 { return 100 * x },
+	"say":    func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when,
 	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed,
 	"because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
 	"known": known, "seenby": seenBy,

@@ -49,6 +49,7 @@ type Telemetry struct {
 
 	choices, answers, evidence, duplicates, changes, failures, commits metric.Int64Counter
 	rewards, confidence, answering, committing                         metric.Float64Histogram
+	success, bounds                                                    metric.Float64Gauge
 
 	most   int
 	mu     sync.Mutex
@@ -110,10 +111,26 @@ func New(cfg Config) (*Telemetry, error) {
 			metric.WithDescription(h.what), metric.WithExplicitBucketBoundaries(h.bounds...))
 		failed = errors.Join(failed, err)
 	}
-	if failed != nil {
+	if failed = errors.Join(failed, t.gauges()); failed != nil {
 		return nil, fmt.Errorf("otel: %w", failed)
 	}
 	return t, nil
+}
+
+// gauges makes the gauges of what learning gains.
+func (t *Telemetry) gauges() (failed error) {
+	for _, g := range []struct {
+		to         *metric.Float64Gauge
+		name, what string
+	}{
+		{&t.success, "heed.success", "Mean success of answers with learning and without, from 0 to 1."},
+		{&t.bounds, "heed.gain", "The lower and the upper bound of the difference of success."},
+	} {
+		var err error
+		*g.to, err = t.meter.Float64Gauge(g.name, metric.WithUnit("1"), metric.WithDescription(g.what))
+		failed = errors.Join(failed, err)
+	}
+	return failed
 }
 
 // pair is an attribute of a metric: a name and a value.
@@ -181,6 +198,8 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 		if n.Before != 0 || n.After != 0 {
 			t.confidence.Record(ctx, n.After, by)
 		}
+	case heed.Compared:
+		t.compared(ctx, &n)
 	case heed.Duplicate:
 		t.duplicates.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
 	case heed.DeadLettered:
@@ -201,6 +220,17 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	default:
 		t.change(ctx, n)
 	}
+}
+
+// compared records what learning gains.
+func (t *Telemetry) compared(ctx context.Context, n *heed.Compared) {
+	record := func(g metric.Float64Gauge, x float64, what string) {
+		g.Record(ctx, x, t.with(pair{byComponent, n.Component}, pair{byWhat, what}))
+	}
+	record(t.success, n.Learned, "learned")
+	record(t.success, n.Control, "control")
+	record(t.bounds, n.Low, "low")
+	record(t.bounds, n.High, "high")
 }
 
 // change reports a change of a rule, a pattern or a belief.

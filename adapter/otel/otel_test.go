@@ -86,6 +86,10 @@ func measured(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 				for _, p := range data.DataPoints {
 					points[name(m, p.Attributes)] = float64(p.Value)
 				}
+			case metricdata.Gauge[float64]:
+				for _, p := range data.DataPoints {
+					points[name(m, p.Attributes)] = p.Value
+				}
 			case metricdata.Histogram[float64]:
 				for _, p := range data.DataPoints {
 					points[name(m, p.Attributes)] = p.Sum
@@ -127,6 +131,15 @@ func TestNotices(t *testing.T) {
 		},
 		"nothing computed": {heed.Counted{Component: "c", Channel: "undo"},
 			map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1}, ""},
+		"compared": {
+			heed.Compared{Component: "c", Learned: 0.75, Control: 0.5, Low: 0.125, High: 0.375},
+			map[string]float64{
+				"heed.success heed.component=c,heed.what=learned": 0.75,
+				"heed.success heed.component=c,heed.what=control": 0.5,
+				"heed.gain heed.component=c,heed.what=low":        0.125,
+				"heed.gain heed.component=c,heed.what=high":       0.375,
+			}, "",
+		},
 		"duplicate": {heed.Duplicate{Component: "c", What: "outcome", ID: item},
 			map[string]float64{"heed.duplicates heed.component=c,heed.what=outcome": 1}, ""},
 		"failed": {

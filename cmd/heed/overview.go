@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
 
@@ -24,6 +25,7 @@ type summary struct {
 	Store   string    `json:"store"`
 	Engine  string    `json:"engine"`
 	Written time.Time `json:"written,omitzero"` // the newest that was seen
+	Gain    []gained  `json:"gain"`             // of each agent
 	Leading []note    `json:"leading"`
 	Waiting []note    `json:"waiting"` // for a person
 	Wrong   []note    `json:"wrong"`
@@ -34,6 +36,16 @@ type note struct {
 	Text    plain  `json:"text"`
 	Command string `json:"command,omitempty"`
 }
+
+// A gained is what learning gains an agent.
+type gained struct {
+	Agent string `json:"agent"`
+	view.Gain
+	Weeks []loop.GainPart `json:"weeks"`
+}
+
+// mostWeeks is how many weeks of the gain an overview has.
+const mostWeeks = 8
 
 // withoutStore explains how to get a store.
 const withoutStore = "heed shows what an agent has learned: name its store with --db FILE, or in " +
@@ -50,9 +62,17 @@ func (overviewCommand) Run(s *session) error {
 	err := s.with(func() error {
 		sum = summary{
 			Store: s.at.String(), Engine: s.at.dialect.String(),
-			Leading: []note{}, Waiting: []note{}, Wrong: []note{},
+			Gain: []gained{}, Leading: []note{}, Waiting: []note{}, Wrong: []note{},
 		}
-		err := learners.each(s, func(_ checked, v *view.Source, words []string) error {
+		err := agents.each(s, func(_ checked, v *view.Source, _ []string) error {
+			g, err := v.Gain(s.ctx)
+			sum.Gain = append(sum.Gain, gained{v.Name, g, g.Course(view.ByWeek, mostWeeks)})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = learners.each(s, func(_ checked, v *view.Source, words []string) error {
 			return sum.arms(s, v, words)
 		})
 		if err != nil {

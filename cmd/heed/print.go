@@ -227,6 +227,22 @@ func (p *printer) table(columns ...string) string {
 	return ""
 }
 
+// success writes the success of answers, if any is known.
+func success(m loop.Measured) plain {
+	if m.Outcomes < 0.5 {
+		return "-"
+	}
+	return percent(m.Success)
+}
+
+// amount writes of how many answers the success is known.
+func amount(m loop.Measured) plain {
+	if m.Outcomes < 0.5 {
+		return "-"
+	}
+	return plain(fmt.Sprintf("%.0f", m.Outcomes))
+}
+
 // funcs are what templates call.
 func (p *printer) funcs() template.FuncMap {
 	return template.FuncMap{
@@ -268,6 +284,7 @@ func (p *printer) funcs() template.FuncMap {
 		},
 		"none": func() plain { return "-" }, "ready": func(s string) plain { return plain(s) },
 		"say": say, "alt": alt, "list": list, "plural": plural, "percent": percent, "lower": lower,
+		"success": success, "amount": amount,
 		"signed": func(x float64) plain { return plain(fmt.Sprintf("%+.2f", x)) },
 		"change": func(x float64) plain { return plain(fmt.Sprintf("%+.0f %%", 100*x)) },
 		"sum":    func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,

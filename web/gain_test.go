@@ -1,0 +1,82 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/web"
+)
+
+// compared returns pages over an agent whose answers with learning are good, and others one in
+// three.
+func compared(t *testing.T, control float64) *web.Handler {
+	t.Helper()
+	now := start
+	clock := func() time.Time { return now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	agent, err := loop.New(t.Context(), loop.Config{
+		Store: st, Name: "desk", Model: parrot{"Rotate the logs."}, Trial: loop.Trial{Control: control},
+		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
+	})
+	require.NoError(t, err)
+	for i := range 300 {
+		now = now.Add(2 * time.Hour)
+		id := fmt.Sprint("e", i)
+		_, err := agent.Answer(t.Context(), loop.Event{ID: id, Session: id, Text: "?", Domain: "disks"})
+		require.NoError(t, err)
+		account, err := agent.Explain(t.Context(), id)
+		require.NoError(t, err)
+		r := loop.Reaction{Person: "ann", Value: 1}
+		if account.Control != nil && i%3 > 0 {
+			r.Value = -1
+		}
+		require.NoError(t, agent.React(t.Context(), id, r))
+	}
+	h, err := web.New(web.Config{Agent: agent, Identify: byHeader, Now: clock})
+	require.NoError(t, err)
+	return h
+}
+
+func (w *world) shown(h http.Handler, path string) string {
+	got := ask{path: path, person: "ann"}.of(h)
+	require.Equal(w, http.StatusOK, got.Code, path)
+	return got.Body.String()
+}
+
+func TestTheFirstPageShowsWhatLearningGains(t *testing.T) {
+	h := compared(t, 0.2)
+	w := &world{T: t}
+	page := w.shown(h, "/")
+	for _, part := range []string{"Learning helps", "at every look", "without learning cost",
+		"polyline", start.Format("2006-01-")} {
+		assert.Contains(t, page, part)
+	}
+	page = w.shown(h, "/gain?by=week")
+	assert.Contains(t, page, "Week from")
+	assert.Contains(t, page, "disks")
+
+	var g view.Gain
+	require.NoError(t, json.Unmarshal([]byte(w.shown(h, "/v1/gain")), &g))
+	assert.Equal(t, loop.Helps, g.Verdict)
+	assert.InDelta(t, 1, g.Learned.Success, 1e-9)
+	var n float64
+	for _, week := range g.Course(view.ByWeek, 100) {
+		n += week.Learned.Outcomes + week.Control.Outcomes
+	}
+	assert.InDelta(t, 300, n, 1e-6)
+
+	page = w.shown(compared(t, 0), "/")
+	assert.Contains(t, page, "can&#39;t tell the cause")
+	assert.Equal(t, http.StatusBadRequest, ask{path: "/gain?by=hour", person: "ann"}.of(h).Code)
+}
