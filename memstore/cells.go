@@ -338,9 +338,14 @@ func (c *cell) selected(q *store.CellQuery, oldest evidence.Instant, to []eviden
 }
 
 // naming returns the cells that name a source, in order.
-func (s *state) naming(source string, now evidence.Instant) (all []*cell, err error) {
+func (s *state) naming(
+	source, tenant string, now evidence.Instant,
+) (all []*cell, err error) {
 	oldest := s.oldestHistory(now)
 	for c := range s.cells() {
+		if _, of := store.KindOf(c.Kind); of != tenant {
+			continue
+		}
 		lost := func(t tally) bool { return t.lostSource }
 		// What is past its time is about to be lost.
 		losing := func(e entry) bool { return e.Recorded < oldest && e.Source != "" && c.counts(&e) }
@@ -381,7 +386,8 @@ func (s *state) scopes(kind string) (scopes []string) {
 
 // mostHistory returns how many observations are kept of a cell of a kind.
 func (s *state) mostHistory(name string) int {
-	if kind := s.kinds[name]; kind != nil && s.cfg.declared {
+	base, _ := store.KindOf(name)
+	if kind := s.kinds[base]; kind != nil && s.cfg.declared {
 		return max(s.cfg.HistoryPerCell, kind.History)
 	}
 	return s.cfg.HistoryPerCell

@@ -161,7 +161,7 @@ func (t *txn) checkRecords() error {
 	for i := range t.batches {
 		for k := range t.batches[i].Records {
 			r := &t.batches[i].Records[k]
-			if t.kinds[r.Kind] == nil {
+			if t.declared(r.Kind) == nil {
 				return undeclared(len(t.batches), i, k)
 			}
 		}

@@ -69,8 +69,10 @@ func (d *dumper) write(row dump.Row) error {
 func (d *dumper) state(s *state) error {
 	for _, name := range slices.Sorted(maps.Keys(s.kinds)) {
 		k := s.kinds[name]
-		if err := d.write(dump.Row{Kind: &k.Kind}); err != nil {
-			return err
+		if name == k.Name {
+			if err := d.write(dump.Row{Kind: &k.Kind}); err != nil {
+				return err
+			}
 		}
 		for _, r := range k.all {
 			d.records = append(d.records, recordRow{*r, name})

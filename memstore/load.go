@@ -35,7 +35,7 @@ func (s *Store) Load(ctx context.Context, from io.Reader) error {
 			}
 			for name, k := range held.kinds {
 				loaded.declare(k.Kind)
-				loaded.kinds[name].version = k.version + 1 // copies of no records are stale
+				loaded.declared(name).version = k.version + 1 // copies of no records are stale
 			}
 			s.state = loaded
 			return nil
@@ -182,7 +182,7 @@ func (l *loader) lost(d *dump.Lost) {
 }
 
 func (l *loader) load(d *dump.Record) error {
-	k := l.kinds[d.Kind]
+	k := l.declared(d.Kind)
 	if k.rows[d.ID] != nil {
 		return errors.New("the record comes twice")
 	}

@@ -40,11 +40,11 @@ func (r *row) record(kind string) store.Record {
 	}
 }
 
-// declare makes a kind known, or changes how it is kept.
+// declare makes a kind known, or changes how it is kept, also for tenants.
 func (s *state) declare(rule store.Kind) {
 	k := s.kinds[rule.Name]
 	if k == nil {
-		k = &kind{rows: make(map[string]*row), keyed: make(map[string]rows)}
+		k = newKind()
 		s.kinds[rule.Name] = k
 	}
 	k.Kind = stores.Join(k.Kind, rule)
@@ -52,24 +52,53 @@ func (s *state) declare(rule store.Kind) {
 	if limits, ok := s.cfg.Limits[rule.Name]; ok {
 		k.limits = limits
 	}
+	for name, of := range s.kinds {
+		if base, tenant := store.KindOf(name); base == rule.Name && tenant != "" {
+			of.Kind, of.limits = k.Kind, k.limits
+		}
+	}
+}
+
+func newKind() *kind { return &kind{rows: make(map[string]*row), keyed: make(map[string]rows)} }
+
+// declared returns a kind, also of a tenant, or nil if the kind was not declared.
+func (s *state) declared(name string) *kind {
+	if k := s.kinds[name]; k != nil {
+		return k
+	}
+	base, tenant := store.KindOf(name)
+	of := s.kinds[base]
+	if of == nil || tenant == "" {
+		return nil
+	}
+	k := newKind()
+	k.Kind, k.limits = of.Kind, of.limits
+	s.kinds[name] = k
+	return k
 }
 
 // declarations returns a record for each declared kind.
 func (s *state) declarations() (all []store.Record, _ error) {
-	for _, k := range s.kinds {
-		all = append(all, store.DeclarationOf(k.Kind))
+	for name, k := range s.kinds {
+		if name == k.Name {
+			all = append(all, store.DeclarationOf(k.Kind))
+		}
 	}
 	return all, nil
 }
 
 // record returns the record that a reference names, or the version of a kind.
 func (s *state) record(ref store.Ref) (store.Record, error) {
-	k := s.kinds[ref.Kind]
+	base, _ := store.KindOf(ref.Kind)
+	k := s.kinds[base]
 	switch {
 	case ref.ID == "" && (k == nil || !k.Versioned):
 		return store.Record{}, &heed.InputError{Field: "Refs", Reason: fmt.Sprintf(
 			"asks for the version of %q, which is not declared with one", ref.Kind)}
 	case ref.ID == "":
+		if k = s.kinds[ref.Kind]; k == nil {
+			return store.Record{Ref: ref}, nil
+		}
 		return store.Record{Ref: ref, Revision: k.version}, nil
 	}
 	if r := s.row(ref); r != nil {

@@ -230,6 +230,17 @@ func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 	if q.Naming != "" {
 		return s.naming(ctx, &q, now)
 	}
+	if base, tenant := store.KindOf(q.Kind); base == "" && tenant != "" {
+		return listed(ctx, s, func(held *state) (parts []evidence.Part, _ error) {
+			for c := range held.cells() {
+				if _, of := store.KindOf(c.Kind); of == tenant {
+					parts = append(parts, evidence.Part{Cell: c.Cell})
+				}
+			}
+			slices.SortFunc(parts, func(a, b evidence.Part) int { return a.Cell.Compare(b.Cell) })
+			return parts, nil
+		})
+	}
 	return func(yield func(evidence.Part, error) bool) {
 		in := space{q.Kind, q.Scope}
 		var items []string
@@ -261,7 +272,8 @@ func (s *Store) naming(
 	ctx context.Context, q *store.CellQuery, now evidence.Instant,
 ) iter.Seq2[evidence.Part, error] {
 	return listed(ctx, s, func(held *state) (parts []evidence.Part, err error) {
-		cells, err := held.naming(q.Naming, now)
+		_, tenant := store.KindOf(q.Kind)
+		cells, err := held.naming(q.Naming, tenant, now)
 		for _, c := range cells {
 			parts = c.selected(q, 0, parts)
 		}

@@ -227,7 +227,7 @@ func (c *change) load(from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l := &loading{change: c, in: in}
+	l := &loading{change: c, in: in, tenants: map[string]bool{"": true}}
 	for {
 		row, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -246,7 +246,7 @@ func (c *change) load(from io.Reader) error {
 	if err := c.learnLoaded(); err != nil {
 		return err
 	}
-	if err := c.raiseAll(); err != nil {
+	if err := c.raiseAll(l.tenants); err != nil {
 		return err
 	}
 	_, err = c.t.exec(raiseRevision, int64(in.Revision))
@@ -283,6 +283,7 @@ type loading struct {
 	lines   []int                  // of the rows
 	records map[string]dump.Record // the same, without their bodies
 	size    int                    // of their bodies
+	tenants map[string]bool        // who has records
 }
 
 // take takes a row, which fits to those before it.
@@ -364,6 +365,8 @@ func (l *loading) record(d *dump.Record) error {
 	if _, twice := l.records[ref]; twice {
 		return l.in.Fault(errTwice)
 	}
+	_, tenant := store.KindOf(d.Kind)
+	l.tenants[tenant] = true
 	l.records[ref] = dump.Record{Kind: d.Kind, At: d.At, Keys: slices.Clone(d.Keys)}
 	l.size += len(d.Body)
 	return l.add(insertRecords, ref, d.Kind, d.ID, int64(d.At), string(text), string(d.Body),

@@ -16,7 +16,12 @@ type kinds struct {
 	limits map[string]store.Limits // of the configuration
 	mu     sync.RWMutex
 	known  map[string]*keptKind
+	of     map[string]*keptKind // of tenants, as far as they are remembered
 }
+
+// mostOfTenants is how many kinds of tenants are remembered. If there are more, all are forgotten,
+// and their records are counted again.
+const mostOfTenants = 10_000
 
 // A keptKind is a kind, with an estimate of the number of its records. It counts them now and then.
 type keptKind struct {
@@ -27,11 +32,34 @@ type keptKind struct {
 	seq      int64
 }
 
-// get returns a kind that was declared, or nil.
+// get returns a kind that was declared, also of a tenant, or nil.
 func (k *kinds) get(name string) *keptKind {
 	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.known[name]
+	found := k.known[name]
+	if found == nil {
+		found = k.of[name]
+	}
+	k.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	base, tenant := store.KindOf(name)
+	if tenant == "" {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	declared := k.known[base]
+	if declared == nil || k.of[name] != nil {
+		return k.of[name]
+	}
+	if k.of == nil || len(k.of) >= mostOfTenants {
+		k.of = make(map[string]*keptKind)
+	}
+	found = &keptKind{Kind: declared.Kind}
+	found.Name = name
+	k.of[name] = found
+	return found
 }
 
 // limitsOf returns the limits that hold for a kind that was declared.
@@ -47,6 +75,7 @@ func (k *kinds) set(kind store.Kind) {
 	defer k.mu.Unlock()
 	kind.Limits = k.limitsOf(kind)
 	k.known[kind.Name] = &keptKind{Kind: kind}
+	k.of = nil // they are kept otherwise now
 }
 
 func same(a, b store.Kind) bool {
@@ -123,8 +152,9 @@ func keepDeclared(t *tx, kind store.Kind) error {
 	return err
 }
 
-// declared returns a kind as the database has it.
+// declared returns a kind as the database has it, also for the kind of a tenant.
 func (s *Store) declared(t *tx, name string) (kind store.Kind, found bool, err error) {
+	name, _ = store.KindOf(name)
 	kind.Name = name
 	err = t.each(readDeclared, []any{name}, func(scan func(...any) error) (err error) {
 		found = true

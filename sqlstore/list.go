@@ -2,13 +2,12 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
@@ -32,7 +31,8 @@ var (
 			UNION SELECT cell FROM heed_tally WHERE source <> '' AND source = $1
 			UNION SELECT cell FROM heed_lost WHERE source <> '' AND source = $1)`)
 	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell
-		WHERE t.lost_source = 1 LIMIT 1`)
+		WHERE t.lost_source = 1`)
+	listTenant = both(`SELECT kind, scope, item, name FROM heed_cell WHERE kind LIKE $1`)
 )
 
 // List implements [store.Store]. It reads all parts before the loop begins, or the parts of a
@@ -43,7 +43,11 @@ func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 		err := s.db.read(ctx, func(t *tx) (err error) {
 			switch {
 			case q.Naming != "":
-				parts, err = t.naming(q.Naming)
+				_, tenant := store.KindOf(q.Kind)
+				parts, err = t.naming(q.Naming, tenant)
+				return err
+			case strings.HasPrefix(q.Kind, "@"):
+				parts, err = t.tenant(q.Kind)
 				return err
 			case q.Lost:
 				parts, err = t.list(listLost, q.Kind, q.Scope)
@@ -91,17 +95,39 @@ func (t *tx) withEmpty(parts []evidence.Part, kind, scope string) ([]evidence.Pa
 	return parts, err
 }
 
-// naming reads the cells that name a source.
-func (t *tx) naming(source string) (parts []evidence.Part, err error) {
-	var kind, scope string
-	switch err := t.one(sourceLost, nil, &kind, &scope); {
-	case err == nil:
-		return nil, fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope,
-			evidence.ErrForgotten)
-	case !errors.Is(err, heed.ErrNotFound):
+// tenant reads the cells of a tenant, without their sums.
+func (t *tx) tenant(kind string) (parts []evidence.Part, err error) {
+	like := strings.NewReplacer(`%`, `_`, `\`, `_`).Replace(kind) // finds what it should, and more
+	_, tenant := store.KindOf(kind)
+	cells, err := collect(t, listTenant, []any{"%" + like}, scanNames)
+	slices.SortFunc(cells, evidence.Cell.Compare)
+	for _, c := range cells {
+		if _, of := store.KindOf(c.Kind); of == tenant {
+			parts = append(parts, evidence.Part{Cell: c})
+		}
+	}
+	return parts, err
+}
+
+// naming reads the cells of a tenant, or of none, that name a source.
+func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
+	err = t.each(sourceLost, nil, func(scan func(...any) error) error {
+		var kind, scope string
+		err := scan(&kind, &scope)
+		if _, of := store.KindOf(kind); err == nil && of == tenant {
+			err = fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope,
+				evidence.ErrForgotten)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	cells, err := collect(t, listNaming, []any{source}, scanNames)
+	cells = slices.DeleteFunc(cells, func(c evidence.Cell) bool {
+		_, of := store.KindOf(c.Kind)
+		return of != tenant
+	})
 	slices.SortFunc(cells, evidence.Cell.Compare)
 	for page := range slices.Chunk(cells, pageSize) {
 		found := make(map[string][]evidence.Part, len(page))

@@ -71,6 +71,7 @@ type swept struct {
 	history evidence.Instant // when the history of all cells was within its limits; 0: never
 	limits  map[string]int   // the limits that were then declared, by kind
 	cell    string           // the last cell that was looked at
+	kind    string           // the last kind of records that was looked for tenants
 }
 
 // A sweep does its work in small transactions.
@@ -182,6 +183,7 @@ func (w *sweep) full() (map[string]int, error) {
 			var cell, kind string
 			var n int
 			err := scan(&cell, &kind, &n)
+			kind, _ = store.KindOf(kind)
 			if most := max(cfg.HistoryPerCell, declared[kind]); n > most {
 				full[cell] = most
 			}
@@ -263,6 +265,9 @@ func (w *sweep) records() error {
 	if err != nil {
 		return err
 	}
+	if kinds, err = w.withTenants(kinds); err != nil {
+		return err
+	}
 	for _, kind := range kinds {
 		if kind.Limits.For > 0 {
 			err := w.step(false, func() (bool, error) {
@@ -290,6 +295,42 @@ func (w *sweep) records() error {
 		}
 	}
 	return nil
+}
+
+// nextKind is the kind of the records behind those of a kind.
+var nextKind = both(`SELECT kind FROM heed_record WHERE kind > $1 ORDER BY kind LIMIT 1`)
+
+// withTenants returns declared kinds, and the kinds of the next tenants that have records. After
+// the last tenant comes the first one.
+func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error) {
+	const most = 1000 // kinds; each takes a lookup in an index
+	done := &w.store.swept
+	done.mu.Lock()
+	defer done.mu.Unlock()
+	byName := make(map[string]store.Kind, len(declared))
+	for _, k := range declared {
+		byName[k.Name] = k
+	}
+	all = declared
+	err = w.store.db.read(w.ctx, func(t *tx) error {
+		for range most {
+			var name string
+			err := t.one(nextKind, []any{done.kind}, &name)
+			if done.kind = name; errors.Is(err, heed.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			base, tenant := store.KindOf(name)
+			if k, ok := byName[base]; ok && tenant != "" {
+				k.Name = name
+				all = append(all, k)
+			}
+		}
+		return nil
+	})
+	return all, err
 }
 
 // lose removes a page of a query's finds from the history, and leaves it in the sums. It reports

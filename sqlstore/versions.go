@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
@@ -21,7 +22,7 @@ var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, 
 // raise raises the versions of the kinds that the commit has changed.
 func (c *change) raise() error {
 	if c.alone && len(c.batches) > 0 && !c.known[0] && stores.TakesMuch(&c.batches[0]) {
-		return c.raiseAll()
+		return c.raiseAll(tenantsOf(&c.batches[0]))
 	}
 	return c.raiseOf(c.raised())
 }
@@ -54,24 +55,46 @@ func (c *change) raised() raises {
 // order.
 func (all raises) rows() (rows [][]any) {
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
-		rows = append(rows, []any{hashOfRef(store.Ref{Kind: kind}), kind, all[kind]})
+		name, _ := store.KindOf(kind) // a tenant's name must not stay when the tenant leaves
+		rows = append(rows, []any{hashOfRef(store.Ref{Kind: kind}), name, all[kind]})
 	}
 	return rows
 }
 
-// raiseAll raises the versions of all kinds that any program has declared.
-func (c *change) raiseAll() error {
+// raiseAll raises the versions of all kinds that any program has declared, for tenants.
+func (c *change) raiseAll(tenants map[string]bool) error {
 	all, err := c.store.allDeclared(c.t)
 	if err != nil {
 		return err
 	}
 	kinds := make(raises)
-	for i := range all {
-		if all[i].Versioned {
-			kinds[all[i].Name] = 1
+	for tenant := range tenants {
+		for i := range all {
+			if all[i].Versioned {
+				kinds[store.KindIn(all[i].Name, tenant)] = 1
+			}
 		}
 	}
 	return c.raiseOf(kinds)
+}
+
+// tenantsOf returns the tenants whose cells a batch changes, and "" for cells without a tenant.
+func tenantsOf(b *store.Batch) map[string]bool {
+	all := make(map[string]bool)
+	add := func(c evidence.Cell) {
+		_, tenant := store.KindOf(c.Kind)
+		all[tenant] = true
+	}
+	for _, c := range slices.Concat(b.Reset, b.Rebuild) {
+		add(c)
+	}
+	for _, r := range b.Restart {
+		add(r.Cell)
+	}
+	for _, e := range b.Expunge {
+		add(e.Cell)
+	}
+	return all
 }
 
 func (c *change) raiseOf(kinds raises) error { return c.t.execRows(raiseVersions, kinds.rows()) }

@@ -50,6 +50,14 @@
 // does not apply the call. A cell that a batch takes evidence from is changed with its sums and
 // history.
 //
+// # Tenants
+//
+// Several organisations may share a store. [Tenant] returns a view of a store that has the records
+// and the evidence of one organisation, for everything that takes a Store. What is written through
+// one view can be neither read nor changed through another one. An engine keeps a tenant's records
+// and cells under a kind such as "loop.answer@acme", which [KindOf] splits: how they are kept
+// follows from the part before @. [CellQuery] has what else an engine is asked for.
+//
 // # Jobs
 //
 // What may be too large for one commit is a [Job]: to forget people, to expunge sources, to reset

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -48,6 +49,11 @@ type Job struct {
 	// committed while the job ran: evidence is looked through twice, before records and after them,
 	// but a commit may come later. If the person was active then, forget again.
 	Forget []string `json:",omitempty"`
+	// Leave takes out everything that a tenant has, and its part in what tenants share. From the
+	// first commit on, a call for the tenant returns [evidence.ErrForgotten]. When the job is
+	// finished, no byte is left, and the tenant can begin again without a past. The job must run on
+	// the store itself, not on the tenant's view. See [Tenant].
+	Leave string `json:",omitempty"`
 	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
 	At time.Time
 }
@@ -96,7 +102,7 @@ func (tx *Tx) Start(job Job) {
 }
 
 func (j *Job) empty() bool {
-	return len(j.Rebuild)+len(j.Reset)+len(j.Expunge)+len(j.Forget) == 0
+	return len(j.Rebuild)+len(j.Reset)+len(j.Expunge)+len(j.Forget)+len(j.Leave) == 0
 }
 
 func (j *Job) validate() error {
@@ -107,6 +113,9 @@ func (j *Job) validate() error {
 		if err := policy.Validate(); err != nil {
 			return err
 		}
+	}
+	if err := checkTenant("Leave", j.Leave); err != nil {
+		return err
 	}
 	for i, s := range j.Reset {
 		if s.Kind == "" {
@@ -132,6 +141,9 @@ func (j *Job) validate() error {
 func (tx *Tx) addJobs() (ids []string, err error) {
 	for i := range tx.jobs {
 		job := &tx.jobs[i]
+		if _, view := tx.store.(*tenantView); view && job.Leave != "" {
+			return nil, invalid("Leave", "must run on the store itself, not on the view of a tenant")
+		}
 		kinds, err := declareAll(tx.ctx, tx.store)
 		if err == nil {
 			err = job.check(tx.ctx, tx.store, kinds)
@@ -150,6 +162,9 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 		}
 		ids = append(ids, id)
 		tx.Put(tasks.Record(task{ID: id, Job: *job}, Once))
+		if job.Leave != "" {
+			tx.Put(leavers.Record(leaver{job.Leave}, Once))
+		}
 		if len(job.Forget) > 0 {
 			tx.Put(Pseudonyms.Record(NewPseudonymKey(orEpoch(job.At)), Once))
 		}
@@ -165,6 +180,9 @@ func naming(ctx context.Context, st Store, names []string) (ids []string, err er
 			return nil, err
 		}
 		named := func(name string) bool { return slices.Contains(names, name) }
+		if _, other := st.(*tenantView); !other && strings.Contains(row.ID, idMark) {
+			continue // a job of a tenant
+		}
 		if slices.ContainsFunc(row.Value.Job.sources(), named) {
 			ids = append(ids, row.ID)
 		}
@@ -178,7 +196,7 @@ func naming(ctx context.Context, st Store, names []string) (ids []string, err er
 func (tx *Tx) finishJobs(ids []string) error {
 	ended, names := true, []string(nil)
 	for i := range tx.jobs {
-		names = append(names, tx.jobs[i].Forget...)
+		names = append(names, tx.jobs[i].forgotten()...)
 	}
 	var err error
 	for i := 0; i < len(ids) && err == nil; i++ {
@@ -207,7 +225,11 @@ func Resume(ctx context.Context, st Store) error {
 		if err != nil {
 			return err
 		}
-		_, err = finish(ctx, st, row.ID)
+		of, id := st, row.ID
+		if tenant, own, ok := strings.Cut(id, idMark); ok {
+			of, id = &tenantView{st, tenant}, own
+		}
+		_, err = finish(ctx, of, id)
 		failed = errors.Join(failed, err)
 	}
 	return failed
@@ -225,7 +247,8 @@ func declareAll(ctx context.Context, st Store) (kinds []Kind, err error) {
 		}
 		kinds = append(kinds, kind)
 	}
-	return kinds, st.Declare(ctx, append(slices.Clip(kinds), tasks.Kind, Pseudonyms.Kind)...)
+	return kinds, st.Declare(ctx,
+		append(slices.Clip(kinds), tasks.Kind, Pseudonyms.Kind, leavers.Kind)...)
 }
 
 // finish does all that is left of a job. Several callers may do so at the same time. It reports
@@ -282,10 +305,56 @@ func (r *runner) run() error {
 			return err
 		}
 	}
-	_, err := r.store.Commit(r.ctx, Batch{
-		Forgotten: r.task.Job.Forget, Records: []Record{tasks.Removal(r.task.ID, r.revision)},
-	})
+	last := Batch{
+		Forgotten: r.task.Job.forgotten(),
+		Records:   []Record{tasks.Removal(r.task.ID, r.revision)},
+	}
+	if tenant := r.task.Job.Leave; tenant != "" {
+		left, err := r.left(tenant)
+		if err != nil {
+			return err
+		}
+		last.Records = append(last.Records, left)
+	}
+	_, err := r.store.Commit(r.ctx, last)
 	return err
+}
+
+// left removes the records of a tenant, and returns the removal of the record that keeps the tenant
+// away until then.
+func (r *runner) left(tenant string) (Record, error) {
+	kinds, err := declareAll(r.ctx, r.store)
+	if err != nil {
+		return Record{}, err
+	}
+	queries := []Query{{Kind: tasks.Name, Keys: []string{Key("tenant", tenant)}}}
+	for _, kind := range kinds {
+		queries = append(queries, Query{Kind: KindIn(kind.Name, tenant)})
+	}
+	var b Batch
+	size := keysOfStep
+	for _, q := range queries {
+		for rec, err := range r.store.Find(r.ctx, q) {
+			if err != nil {
+				return Record{}, err
+			}
+			if n := 1 + len(rec.Keys); size > keysOfStep && size+n > MaxStep {
+				if err := r.step(b, r.task); err != nil {
+					return Record{}, err
+				}
+				b, size = Batch{}, keysOfStep
+			}
+			b.Records = append(b.Records, Record{Ref: rec.Ref, Revision: rec.Revision, At: rec.At})
+			size += 1 + len(rec.Keys)
+		}
+	}
+	if len(b.Records) > 0 {
+		if err := r.step(b, r.task); err != nil {
+			return Record{}, err
+		}
+	}
+	row, err := leavers.Get(r.ctx, r.store, tenant)
+	return leavers.Removal(tenant, row.Revision), err
 }
 
 // keysOfStep are the keys that a step changes in any case: the record of the job, and versions.
@@ -332,6 +401,9 @@ func (j *Job) parts() (all []part) {
 			sums,
 		})
 	}
+	if j.Leave != "" {
+		all = append(all, leave(j.Leave))
+	}
 	for _, source := range j.sources() {
 		all = append(all, part{
 			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
@@ -344,8 +416,21 @@ func (j *Job) parts() (all []part) {
 	return all
 }
 
-// sources returns the sources whose observations go.
-func (j *Job) sources() []string { return slices.Concat(j.Expunge, j.Forget) }
+// forgotten returns the names that [Batch].Forgotten has at the end of the job.
+func (j *Job) forgotten() []string {
+	if j.Leave == "" {
+		return j.Forget
+	}
+	return append(slices.Clip(j.Forget), KindIn("", j.Leave))
+}
+
+// sources returns the sources whose observations go. Those of Forget are the last.
+func (j *Job) sources() []string {
+	if j.Leave != "" {
+		return slices.Concat([]string{KindIn("", j.Leave)}, j.Expunge, j.Forget)
+	}
+	return slices.Concat(j.Expunge, j.Forget)
+}
 
 // listKind lists the cells of all scopes of a kind.
 func listKind(ctx context.Context, st Store, q CellQuery) iter.Seq2[evidence.Part, error] {

@@ -60,9 +60,9 @@ func TestForgetAPseudonym(t *testing.T) {
 	assert.Equal(t, 2, st.commits, "the job begins and ends")
 }
 
-// TestForgetWhatComesBetween takes out evidence of the person that others commit while the job takes
-// the person out of records. The job of this test has three commits: it begins, changes the record,
-// and ends.
+// TestForgetWhatComesBetween takes out evidence of the person that others commit while the job
+// takes the person out of records. The job of this test has three commits: it begins, changes the
+// record, and ends.
 func TestForgetWhatComesBetween(t *testing.T) {
 	for at := 1; at <= 2; at++ {
 		st := newScripted(t)

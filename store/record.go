@@ -78,16 +78,19 @@ type Query struct {
 
 // A CellQuery selects cells: all of a kind and scope, or those that name a source.
 type CellQuery struct {
+	// Kind and Scope select cells. A Kind of a tenant alone, such as "@acme", selects all cells of
+	// the tenant, and yields a part without sums for each.
 	Kind, Scope string
 	// Empty also yields a part without sums for each cell that has no evidence, such as one that was
 	// restarted.
 	Empty bool
 	// Lost yields only sums that hold observations which the history no longer has.
 	Lost bool
-	// Naming, in place of Kind and Scope, selects the cells that have a source in their sums or their
-	// history, or as their Scope, Item or Name. It yields their parts that may hold the source, or
-	// else a part without sums. If the sums of any cell may hold a source that its history no longer
-	// has, the loop ends at once with [evidence.ErrForgotten].
+	// Naming, in place of Scope, selects the cells of the tenant in Kind, or of no tenant, that have
+	// a source in their sums or their history, or as their Scope, Item or Name. It yields their
+	// parts that may hold the source, or else a part without sums. If the sums of any of these cells
+	// may hold a source that its history no longer has, the loop ends at once with
+	// [evidence.ErrForgotten].
 	Naming string
 	// Sample, if it is set, allows the store to list only some of the items.
 	Sample *Sample

@@ -306,6 +306,9 @@ func (k Kind) Validate() error {
 	if err := evidence.CheckText("Name", k.Name); err != nil {
 		return err
 	}
+	if strings.Contains(k.Name, tenantMark) {
+		return invalid("Name", "must not contain @, which precedes the name of a tenant")
+	}
 	if k.Limits.For < 0 {
 		return invalid("Limits.For", "must not be negative")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/store"
 )
 
 // NewLoader is [NewReader] for a store that takes the rows. It also refuses a row that does not fit
@@ -68,7 +69,7 @@ func (c *checker) row(r *Row) error {
 		return c.observation(r.Observation)
 	case r.Lost != nil && c.cells[r.Lost.Cell] == nil:
 		return errNoCell
-	case r.Record != nil && !c.kinds[r.Record.Kind]:
+	case r.Record != nil && !c.declares(r.Record.Kind):
 		return errors.New("the kind did not come before")
 	}
 	return nil
@@ -118,4 +119,10 @@ func (c *checker) observation(o *Observation) error {
 	}
 	of.n[sign]--
 	return nil
+}
+
+// declares reports whether a kind, or the kind of which a tenant has records, has come.
+func (c *checker) declares(name string) bool {
+	kind, _ := store.KindOf(name)
+	return c.kinds[kind]
 }

@@ -1803,6 +1803,28 @@ var brokenKeeping = []fault{
 		},
 		"forgetting takes all or nothing",
 	},
+	{"to forget is to forget everywhere", func(b *broken) {
+		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
+			if q.Naming == "" {
+				return b.reference.List(ctx, q)
+			}
+			var all []evidence.Part
+			for _, tenant := range []string{"", "@acme", "@ann"} {
+				q.Kind = tenant
+				all = append(all, collect(b.reference.List(ctx, q))...)
+			}
+			return yielding(all)
+		}
+	}, "a tenant sees and changes what is its own"},
+	{"the cells of a tenant are some", func(b *broken) {
+		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
+			all := collect(b.reference.List(ctx, q))
+			if strings.HasPrefix(q.Kind, "@") && q.Naming == "" && len(all) > 0 {
+				all = all[1:]
+			}
+			return yielding(all)
+		}
+	}, "a tenant that leaves leaves nothing"},
 	{"a list has no cells without evidence", func(b *broken) {
 		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
 			q.Empty = false

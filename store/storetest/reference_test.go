@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -157,13 +158,23 @@ func (r *reference) checkRoom(before *state) error {
 		}
 		return n
 	}
-	for name, k := range r.kinds {
-		n := count(&r.file.state, name)
+	names := make(map[string]bool)
+	for ref := range r.file.records {
+		names[ref.Kind] = true
+	}
+	for name := range names {
+		k, n := r.kept(name), count(&r.file.state, name)
 		if k.Limits.Refuse && k.Limits.Most > 0 && n > k.Limits.Most && n > count(before, name) {
 			return evidence.ErrFull
 		}
 	}
 	return nil
+}
+
+// kept returns how records of a kind are kept, also of a tenant.
+func (r *reference) kept(name string) store.Kind {
+	kind, _ := store.KindOf(name)
+	return r.kinds[kind]
 }
 
 func (r *reference) apply(s *state, b *store.Batch, receipt *store.Receipt) error {
@@ -191,6 +202,9 @@ func (r *reference) apply(s *state, b *store.Batch, receipt *store.Receipt) erro
 func (r *reference) takeAway(s *state, b *store.Batch, receipt *store.Receipt) error {
 	if len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge) > 0 {
 		for kind := range r.kinds {
+			s.versions[kind]++
+		}
+		for kind := range s.versions {
 			s.versions[kind]++
 		}
 	}
@@ -316,7 +330,7 @@ func (r *reference) write(s *state, b *store.Batch, receipt *store.Receipt) erro
 	revision := s.revision + 1
 	for _, next := range b.Records {
 		before, there := s.records[next.Ref]
-		if _, ok := r.kinds[next.Kind]; !ok {
+		if r.kept(next.Kind).Name == "" {
 			return &heed.InputError{Field: "Records", Reason: "are of a kind that is not declared"}
 		}
 		switch {
@@ -424,7 +438,7 @@ func (r *reference) read(into *store.Snapshot, cells []evidence.Cell, refs []sto
 	r.file.mu.Lock()
 	defer r.file.mu.Unlock()
 	for _, ref := range refs {
-		if ref.ID == "" && !r.kinds[ref.Kind].Versioned {
+		if ref.ID == "" && !r.kept(ref.Kind).Versioned {
 			return &heed.InputError{Field: "Refs", Reason: "asks for a version that there is not"}
 		}
 	}
@@ -515,8 +529,13 @@ func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, er
 
 func (r *reference) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return listed(ctx, r, func(s *state) (all []evidence.Part, _ error) {
+		wanted, tenant := store.KindOf(q.Kind)
+		others := func(c evidence.Cell) bool {
+			_, of := store.KindOf(c.Kind)
+			return of != tenant
+		}
 		if q.Naming != "" && s.lost(func(o *seen) bool {
-			return o.Source != "" && !s.cells[o.Cell].ByOrigin
+			return o.Source != "" && !s.cells[o.Cell].ByOrigin && !others(o.Cell)
 		}) {
 			return nil, evidence.ErrForgotten
 		}
@@ -528,7 +547,7 @@ func (r *reference) List(ctx context.Context, q store.CellQuery) iter.Seq2[evide
 			cells[c] = true
 		}
 		for _, c := range slices.SortedFunc(maps.Keys(cells), evidence.Cell.Compare) {
-			if q.Naming == "" && (c.Kind != q.Kind || c.Scope != q.Scope) {
+			if others(c) || wanted != "" && (c.Kind != q.Kind || c.Scope != q.Scope) {
 				continue
 			}
 			all = append(all, s.selected(q, c)...)
@@ -554,6 +573,8 @@ func (s *state) selected(q store.CellQuery, c evidence.Cell) []evidence.Part {
 		parts = slices.DeleteFunc(parts, func(p evidence.Part) bool {
 			return s.cells[c].ByOrigin && p.Source != q.Naming
 		})
+	case strings.HasPrefix(q.Kind, "@"):
+		parts = nil
 	case !q.Empty:
 		return parts
 	}
@@ -606,9 +627,17 @@ func (r *reference) Sweep(ctx context.Context, now time.Time) error {
 	if err := store.Resume(ctx, r); err != nil {
 		return err
 	}
-	for _, k := range r.kinds {
+	names := slices.Collect(maps.Keys(r.kinds))
+	r.file.mu.Lock()
+	for ref := range r.file.records {
+		names = append(names, ref.Kind)
+	}
+	r.file.mu.Unlock()
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		k := r.kept(name)
 		var all []store.Record
-		for found, err := range r.Find(ctx, store.Query{Kind: k.Name}) {
+		for found, err := range r.Find(ctx, store.Query{Kind: name}) {
 			if err != nil {
 				return err
 			}
@@ -619,7 +648,7 @@ func (r *reference) Sweep(ctx context.Context, now time.Time) error {
 			late := k.Limits.For > 0 && found.At.Before(now.Add(-k.Limits.For))
 			if late || k.Limits.Most > 0 && !k.Limits.Refuse && i >= k.Limits.Most {
 				delete(r.file.records, found.Ref)
-				r.file.versions[k.Name]++
+				r.file.versions[name]++
 			}
 		}
 		r.file.mu.Unlock()

@@ -128,6 +128,10 @@ var rules = []rule{
 	{"a list has what a job needs", jobNeeds},
 	{"a job that is cut off is finished by a sweep", jobCutOff},
 
+	// Tenants
+	{"a tenant sees and changes what is its own", tenantsApart},
+	{"a tenant that leaves leaves nothing", tenantLeaves},
+
 	// Records
 	{"a record is read back as it was written", recordReadBack},
 	{"records are read in the order asked, and before parts", readInOrder},
