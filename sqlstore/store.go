@@ -97,7 +97,7 @@ var _ store.Store = (*Store)(nil)
 // has its own there. Only its owner can read a file that is new. A file that was not empty keeps
 // its permissions. The files of the log next to it get the permissions of the file, from the driver
 // or else from Open and Sweep. A driver that leaves it to heed makes them again with the umask of
-// the process after all its connections were closed, so put the file into a directory of its own.
+// the process after all its connections were closed, so put the file into a separate directory.
 func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Config) (*Store, error) {
 	var cfg Config
 	if len(configs) > 0 {

@@ -424,7 +424,7 @@ func (j *Job) forgotten() []string {
 	return append(slices.Clip(j.Forget), KindIn("", j.Leave))
 }
 
-// sources returns the sources whose observations go. Those of Forget are the last.
+// sources returns the sources whose observations go. The sources of Forget come last.
 func (j *Job) sources() []string {
 	if j.Leave != "" {
 		return slices.Concat([]string{KindIn("", j.Leave)}, j.Expunge, j.Forget)

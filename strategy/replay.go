@@ -21,7 +21,7 @@ type effect struct {
 	ID           string                 `json:"id"` // of the batch
 	Reset        []store.Selection      `json:"reset,omitempty"`
 	Restart      []store.Restart        `json:"restart,omitempty"`
-	Withdraw     []string               `json:"withdraw,omitempty"` // silence that an outcome replaced; a wrong outcome
+	Withdraw     []string               `json:"withdraw,omitempty"` // silence or a wrong outcome
 	Expunge      []string               `json:"expunge,omitempty"`  // sources, in the whole store
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }

@@ -247,8 +247,8 @@ func TestInstrumentsAreNamedByTheHost(t *testing.T) {
 	}
 }
 
-// A framework asks its own model between two calls. The second one may be sent again, and to another
-// server.
+// A framework asks its own model between two calls. The second one may be sent again, and to
+// another server.
 func TestPrepareAndAnswered(t *testing.T) {
 	w := newWorld(t)
 	plan := w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`))

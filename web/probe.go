@@ -18,8 +18,8 @@ const (
 // readyTimeout bounds how long the store may take.
 const readyTimeout = 2 * time.Second
 
-// probe answers a load balancer, and reports whether the request is one of it. However many ask, the
-// store is read once a second.
+// probe answers a load balancer, and reports whether the request is one of it. However many ask,
+// the store is read once a second.
 func (h *Handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -32,7 +32,8 @@ func (h *Handler) probe(w http.ResponseWriter, r *http.Request) bool {
 		defer cancel()
 		_, err := h.reachable.Of(ctx, struct{}{}, func() (none struct{}, _ error) {
 			var s store.Snapshot
-			return none, h.cfg.Store.Read(ctx, &s, nil, []store.Ref{{Kind: store.Audit.Name, ID: "ready"}})
+			ref := store.Ref{Kind: store.Audit.Name, ID: "ready"}
+		return none, h.cfg.Store.Read(ctx, &s, nil, []store.Ref{ref})
 		})
 		if err != nil {
 			status, text = http.StatusServiceUnavailable, "the store does not answer\n"

@@ -63,9 +63,9 @@ type Store struct {
 	session string // of this handle in the log
 	clock   func() time.Time
 	tick    func() time.Time // real time, for how old the state is
-	told    time.Time        // by the servers when the handle was opened; zero if the host has a clock
+	told    time.Time        // the servers' at Open; zero if the host has a clock
 	asked   time.Time        // when that was, in real time
-	at      atomic.Int64     // the moment of the applied entry, in microseconds, or 0
+	at      atomic.Int64     // the moment of the applied entry in µs, or 0
 	fresh   atomic.Int64     // when the newest entry that was applied was asked for, in real time
 
 	queue   sync.Mutex

@@ -146,8 +146,8 @@ func (b *balancer) send(url, key, body string) (status int, text string, err err
 	return got.StatusCode, string(read), errors.Join(err, got.Body.Close())
 }
 
-// turn has an event answered, by the server's model or by one of the client's, and reports what came
-// of it.
+// turn has an event answered, by the server's model or by one of the client's, and reports what
+// came of it.
 func (b *balancer) turn(id string, asks bool) {
 	if asks {
 		b.do("/v1/answer", id+"-a", fmt.Sprintf(`{"id":%q,"text":"The disk is full","item":"disk"}`, id))

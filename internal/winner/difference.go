@@ -14,7 +14,8 @@ const tunedFor = 50
 // ever leave the difference out is about miss. They are by the mixture of Robbins (1970) for sums
 // of the estimated variance (Waudby-Smith et al. 2024), so that means may change over time. Each
 // side has two more successes and two more failures in its variance, because a few equal rewards
-// would have none. wide is how many times greater the variance is than of independent rewards.
+// would have no variance. wide is how many times greater the variance is than of independent
+// rewards.
 //
 // [Gap] holds for any number of rewards, and needs twice as many for the same width.
 func Difference(a, b evidence.Sums, wide, miss float64) (low, high float64) {

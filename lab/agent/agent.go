@@ -9,10 +9,9 @@
 //	go run ./lab agent [-seed S] [-events N] [-db DATABASE] [-picture FILE] [-gain LIVES]
 //
 // With -picture it draws how often answers were good over time, with and without learning, as SVG.
-// With -gain it lets assistants live that answer 5 % of the events as without learning, and compares
-// the gain that heed shows with the true one.
-// With -db the one that learns keeps what it learns in a new file of SQLite, or in PostgreSQL if
-// DATABASE begins with postgres://.
+// With -gain it lets assistants live that answer 5 % of the events as without learning, and
+// compares the gain that heed shows with the true one. With -db the one that learns keeps what it
+// learns in a new file of SQLite, or in PostgreSQL if DATABASE begins with postgres://.
 package agent
 
 import (
@@ -33,7 +32,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	call.IntVar(&in.events, "events", 2000, "how many events come in, about every twelve minutes")
 	call.StringVar(&in.database, "db", "", "keep what is learned in "+database.Usage)
 	drawing := call.String("picture", "", "draw how often answers were good into this file, as SVG")
-	comparing := call.Int("gain", 0, "compare the gain that is shown with the true one in so many lives")
+	comparing := call.Int("gain", 0, "compare the shown gain with the true one in so many lives")
 	if err := call.Parse(); err != nil {
 		return err
 	}

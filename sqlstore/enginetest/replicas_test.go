@@ -18,9 +18,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// What is decided or noticed in one replica holds in another one from its next call on: an approval,
-// a revocation, a pinned confidence, a note, that learning is stopped, that a person is forgotten,
-// and that a model is down.
+// What is decided or noticed in one replica holds in another one from its next call on: an
+// approval, a revocation, a pinned confidence, a note, that learning is stopped, that a person is
+// forgotten, and that a model is down.
 func TestReplicasAgree(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		var down atomic.Bool

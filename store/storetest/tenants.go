@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// tenants are those of the rules. The first is no tenant.
+// tenants are the tenants in the rules. The first is no tenant.
 var tenants = []string{"", "acme", "acme@b_%", "ann"}
 
 // A view is the store as the tenant of a number sees it.
@@ -109,7 +109,7 @@ func tenantsApart(f *fixture) {
 	f.through(others, func(int) { f.Equal("what is past its limit", len(f.find(by(brief))), 0) })
 	f.through(views[:1], func(int) {
 		f.Equal("the kinds", len(all(f, f.store.Find(ctx, store.Query{Kind: store.Declarations}))),
-			len(kinds)+3) // those of jobs
+			len(kinds)+3) // three kinds of jobs
 	})
 }
 

@@ -8,8 +8,8 @@
 // Without a browser the tests are skipped. With HEED_BROWSER=require they fail. HEED_LONG=1 runs
 // their long forms: those need npm, for axe-core.
 //
-// It also tests the API: kin-openapi and Redocly validate openapi.json, and a TypeScript client that
-// is generated from it runs against a server. Without npm that test is skipped.
+// It also tests the API: kin-openapi and Redocly validate openapi.json, and a TypeScript client
+// that is generated from it runs against a server. Without npm that test is skipped.
 //
 //	GOWORK=off go test . -run Screenshots -update   # makes the pictures of docs/
 //	GOWORK=off go test . -run Pages -shots DIR      # leaves a picture of each page in DIR, to look at
