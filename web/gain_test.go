@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -79,4 +80,51 @@ func TestTheFirstPageShowsWhatLearningGains(t *testing.T) {
 	page = w.shown(compared(t, 0), "/")
 	assert.Contains(t, page, "can&#39;t tell the cause")
 	assert.Equal(t, http.StatusBadRequest, ask{path: "/gain?by=hour", person: "ann"}.of(h).Code)
+}
+
+// The list of answers finds the bad ones of a time, and a person corrects one and takes it back.
+func TestAnswersAreFoundAndCorrected(t *testing.T) {
+	h := compared(t, 0.2)
+	w := &world{T: t}
+	list := func(query string) (l view.List[view.Answer]) {
+		require.NoError(t, json.Unmarshal([]byte(w.shown(h, "/v1/answers?"+query)), &l))
+		return l
+	}
+	bad := list("sort=worst&limit=200").Items
+	require.NotEmpty(t, bad)
+	for _, a := range bad {
+		assert.True(t, a.Known && a.Worth < 0 && a.Control, a.ID)
+	}
+	assert.Len(t, list("outcome=bad&limit=200").Items, len(bad))
+	assert.Len(t, list("outcome=good&limit=200").Items, 200)
+	assert.NotEmpty(t, list("outcome=good&limit=200").Next)
+	assert.Empty(t, list("outcome=unknown").Items)
+	assert.Empty(t, list("person=bob").Items)
+	assert.Empty(t, list("arm=none").Items)
+	day := start.AddDate(0, 0, 3).Format(time.DateOnly)
+	assert.Len(t, list("since="+day+"&until="+day).Items, 12)
+	for _, fault := range []string{"since=yesterday", "outcome=fine", "sort=best"} {
+		assert.Equal(t, http.StatusUnprocessableEntity,
+			ask{path: "/v1/answers?" + fault, person: "ann"}.of(h).Code, fault)
+		assert.Equal(t, http.StatusBadRequest,
+			ask{path: "/answers?" + fault, person: "ann"}.of(h).Code, fault)
+	}
+	page := w.shown(h, "/answers?sort=worst")
+	assert.Contains(t, page, "without learning")
+	assert.Contains(t, page, bad[0].ID)
+
+	good := list("outcome=good&limit=1").Items[0].ID
+	post := func(path string, form url.Values) int {
+		form.Set("id", good)
+		return ask{method: http.MethodPost, path: path, person: "kim", form: form}.of(h).Code
+	}
+	assert.Equal(t, http.StatusBadRequest, post("/answer/correct", url.Values{}))
+	assert.Equal(t, http.StatusSeeOther, post("/answer/correct",
+		url.Values{"text": {"Name the server."}}))
+	page = w.shown(h, "/answer?id="+good)
+	assert.Contains(t, page, "kim")
+	assert.Contains(t, page, "0.00, from") // ann was content, and kim was not
+	assert.Equal(t, http.StatusSeeOther, post("/answer/undo", url.Values{}))
+	assert.Contains(t, w.shown(h, "/answer?id="+good), "-1.00")
+	assert.Len(t, list("sort=worst&limit=200").Items, len(bad)+1)
 }

@@ -110,6 +110,7 @@ var (
 	proposalPage   = page{"/proposal", "/inbox", "Proposal", proposal, false}
 	correctionPage = page{"/correction", "/inbox", "Correction", correction, false}
 	rulePage       = page{"/rule", "/rules", "Rule", rule, false}
+	answerPage     = page{"/answer", "/answers", "Answer", explained, false}
 )
 
 // all returns the pages of the parts that there are.
@@ -122,7 +123,7 @@ func (h *Handler) all() []page {
 		{"/item", "/arms", "Item", withArms(item), false},
 		{"/gain", "/", "What learning gains", gain, false},
 		{"/answers", "/answers", "Answers", listAnswers, false},
-		{"/answer", "/answers", "Answer", explained, false},
+		answerPage,
 	}
 	if h.cfg.Feedback != nil {
 		all = append(all, page{"/inbox", "/inbox", "Inbox", inbox, false}, proposalPage,
@@ -173,6 +174,8 @@ func (h *Handler) pages() {
 			h.render(w, r, http.StatusOK, p.name(), f)
 		})
 	}
+	h.act(action{"/answer/correct", []string{"text", "comment"}, answerPage, h.correct})
+	h.act(action{"/answer/undo", nil, answerPage, h.undo})
 	if h.cfg.Feedback != nil {
 		h.decisions()
 	}
@@ -184,15 +187,17 @@ func (h *Handler) pages() {
 
 // notices describe what was done, by the word in the address.
 var notices = map[string]string{
-	"approved": "Your approval counts. It becomes a rule when enough people have approved it.",
-	"active":   "Approved. It is a rule now, and in the next prompts.",
-	"changed":  "Approved. The change of the rule holds from now on.",
-	"rejected": "Rejected.",
-	"edited":   "Edited. This is the new version, and others have to approve it.",
-	"out":      "Taken out. It is in its own cluster now. The proposal has no approvals any more.",
-	"retired":  "Retired. It is in no prompt that is built from now on.",
-	"revoked":  "Revoked. It is in no prompt that is built from now on.",
-	"proposed": "Proposed. Others have to approve it.", "resolved": "Resolved.",
+	"approved":  "Your approval counts. It becomes a rule when enough people have approved it.",
+	"active":    "Approved. It is a rule now, and in the next prompts.",
+	"changed":   "Approved. The change of the rule holds from now on.",
+	"rejected":  "Rejected.",
+	"edited":    "Edited. This is the new version, and others have to approve it.",
+	"out":       "Taken out. It is in its own cluster now. The proposal has no approvals any more.",
+	"retired":   "Retired. It is in no prompt that is built from now on.",
+	"revoked":   "Revoked. It is in no prompt that is built from now on.",
+	"corrected": "Recorded. It counts against the answer, and becomes a proposal if others say the same.",
+	"undone":    "Taken back. The answer counts as a failure.",
+	"proposed":  "Proposed. Others have to approve it.", "resolved": "Resolved.",
 	"joined": "Joined. The two count as one correction by their reviewers.",
 	"split":  "Split. It is in its own cluster now.",
 }

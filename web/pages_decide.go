@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/loop"
 )
 
 // decisions registers what people decide about proposals, corrections and rules.
@@ -35,6 +36,35 @@ func (h *Handler) decisions() {
 	onRule("pin", h.propose(feedback.Pin))
 	onRule("unpin", h.propose(feedback.Unpin))
 }
+
+// correct records a correction of an answer.
+func (h *Handler) correct(ctx context.Context, d sent) (string, error) {
+	a := h.view().Agent
+	if a == nil {
+		return "", errNoAgent
+	}
+	text := strings.TrimSpace(d.form.Get("text"))
+	if text == "" {
+		return "", &heed.InputError{Field: "text", Reason: "must not be empty"}
+	}
+	_, err := a.Correct(ctx, d.id, loop.Correction{
+		Reviewer: d.person, Text: text, Comment: strings.TrimSpace(d.form.Get("comment")),
+	})
+	return h.link("/answer", "id", d.id, "done", "corrected"), err
+}
+
+// undo takes an answer back.
+func (h *Handler) undo(ctx context.Context, d sent) (string, error) {
+	a := h.view().Agent
+	if a == nil {
+		return "", errNoAgent
+	}
+	return h.link("/answer", "id", d.id, "done", "undone"), a.Undo(ctx, d.id, d.person)
+}
+
+// errNoAgent reports that these pages are over a store, and the agent runs elsewhere.
+var errNoAgent = &heed.InputError{Field: "agent", Reason: "does not run here, so its answers can " +
+	"be changed only in its own program"}
 
 // seen returns a proposal if it still has the words that the person has seen.
 func (h *Handler) seen(ctx context.Context, d sent) (feedback.Proposal, error) {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -218,19 +218,38 @@ func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }
 
 // An answersData is a page of answers.
 type answersData struct {
-	Rows []view.Answer
-	Next address
-	Late bool // it is not the first page
+	Rows      []view.Answer
+	Next      address
+	Late      bool // it is not the first page
+	Query     view.AnswerQuery
+	Any       bool // the query leaves something out
+	Yesterday string
 }
 
 func listAnswers(r *http.Request, v *view.Source) (any, error) {
-	after := r.URL.Query().Get("after")
-	rows, next, err := v.Answers(r.Context(), after, perPage)
-	d := answersData{Rows: rows, Late: after != ""}
-	if next != "" {
-		d.Next = address("?" + url.Values{"after": {next}}.Encode())
+	given := r.URL.Query()
+	after := given.Get("after")
+	d := answersData{Late: after != "", Query: view.AnswerQuery{
+		Since: given.Get("since"), Until: given.Get("until"), Outcome: given.Get("outcome"),
+		Person: given.Get("person"), Arm: given.Get("arm"), Sort: given.Get("sort"),
+	}}
+	d.Any, d.Yesterday = d.Query != view.AnswerQuery{}, v.Now().UTC().AddDate(0, 0, -1).
+		Format(time.DateOnly)
+	rows, next, err := v.Answers(r.Context(), d.Query, after, perPage)
+	if d.Rows = rows; next != "" {
+		given.Set("after", next)
+		d.Next = address("?" + given.Encode())
 	}
 	return d, err
 }
 
-func explained(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Explain) }
+// An answerData is an answer with what a person can do about it.
+type answerData struct {
+	view.Explanation
+	Corrects, Undoes bool
+}
+
+func explained(r *http.Request, v *view.Source) (any, error) {
+	e, err := byID(r, v.Explain)
+	return answerData{e, v.Agent != nil && v.Feedback != nil, v.Agent != nil}, err
+}

@@ -17,10 +17,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// outcomes name how answers turned out.
+var outcomes = map[string]string{
+	"": "in any way", view.Good: "well", view.Bad: "badly", view.Open: "not known yet",
+}
+
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"points": func(x float64) float64 { return 100 * x },
-	"say":    func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when,
+	"points":   func(x float64) float64 { return 100 * x },
+	"outcomes": func() map[string]string { return outcomes },
+	"say":      func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when,
 	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed,
 	"because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
 	"known": known, "seenby": seenBy,

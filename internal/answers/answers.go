@@ -124,6 +124,9 @@ func OpenPhrase(phrase string) string { return store.Key("open-phrase", store.ID
 // UndoneBy finds the answers that a message took back.
 func UndoneBy(message string) string { return store.Key("undone", store.IDOf(message)) }
 
+// Bad finds the answers that were worth less than nothing.
+const Bad = "bad"
+
 // ID returns the id of the record of an event's answer.
 func ID(event string) string { return store.IDOf(event) }
 
@@ -188,6 +191,9 @@ func Keys(a *answer.Answer) (keys []string) {
 	}
 	for _, name := range a.People() {
 		add(store.PersonKey(name))
+	}
+	if worth, _, known := a.Worth(); known && worth < 0 && a.Reply != nil {
+		add(Bad)
 	}
 	for i := range a.Statements {
 		if s := &a.Statements[i]; s.Message != "" {

@@ -1,9 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -15,38 +17,141 @@ import (
 
 // An Answer is an answer in a list.
 type Answer struct {
-	ID        string
-	Question  string // "" if no trace of it is kept
-	Text      string
-	Response  string // the name of its trace
-	Person    string
-	Heuristic string // that answered; "" if the model did
-	Arm       string // "" if no arm was chosen
-	At        time.Time
+	ID        string    `json:"id"`
+	Question  string    `json:"question,omitempty"` // "" if no trace of it is kept
+	Text      string    `json:"text"`
+	Response  string    `json:"-"` // the name of its trace
+	Person    string    `json:"person,omitempty"`
+	Heuristic string    `json:"heuristic,omitempty"` // that answered; "" if the model did
+	Arm       string    `json:"arm,omitempty"`       // "" if no arm was chosen
+	Control   bool      `json:"control"`             // nothing that was learned was used
+	At        time.Time `json:"at"`
+	Known     bool      `json:"known"` // what it was worth
+	Worth     float64   `json:"worth"` // in [-1, 1]
+	Channel   string    `json:"channel,omitempty"`
 }
 
-// Answers returns the latest answers behind a place, the newest first, and the place of the next
-// ones. "" means that there are no more.
-func (s *Source) Answers(ctx context.Context, after string, most int) (
+// An AnswerQuery selects answers. A time is a day in UTC, or a moment as in RFC 3339.
+type AnswerQuery struct {
+	Since   string `json:"since,omitempty"`
+	Until   string `json:"until,omitempty"`   // a day is included, a moment is not
+	Outcome string `json:"outcome,omitempty"` // good, bad or unknown. "" means all
+	Person  string `json:"person,omitempty"`  // who asked
+	Arm     string `json:"arm,omitempty"`
+	Sort    string `json:"sort,omitempty"` // "worst" has the bad ones alone, the worst first
+}
+
+// The outcomes, and the order, that an AnswerQuery may have.
+const (
+	Good, Bad, Open = "good", "bad", "unknown"
+	Worst           = "worst"
+)
+
+// mostScanned is how many answers are read for a part of a list.
+const mostScanned = 5000
+
+// query returns how the store finds what may match.
+func (q *AnswerQuery) query(after string) (found store.Query, err error) {
+	found.After = after
+	if found.Since, err = moment("Since", q.Since, 0); err != nil {
+		return found, err
+	}
+	if found.Until, err = moment("Until", q.Until, 24*time.Hour); err != nil {
+		return found, err
+	}
+	if q.Outcome != "" && !slices.Contains([]string{Good, Bad, Open}, q.Outcome) {
+		return found, &heed.InputError{Field: "Outcome", Reason: "must be good, bad or unknown"}
+	}
+	if q.Sort != "" && q.Sort != Worst {
+		return found, &heed.InputError{Field: "Sort", Reason: "must be worst, or left out"}
+	}
+	if q.Outcome == Bad || q.Sort == Worst {
+		found.Keys = append(found.Keys, answers.Bad)
+	}
+	if q.Person != "" {
+		found.Keys = append(found.Keys, store.PersonKey(q.Person))
+	}
+	return found, nil
+}
+
+// moment reads a time. A day is its beginning, and later by a span.
+func moment(field, text string, later time.Duration) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.DateOnly, text); err == nil {
+		return at.Add(later), nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
+		return at, &heed.InputError{Field: field, Reason: "must be a day such as 2026-01-31, or " +
+			"a time such as 2026-01-31T15:04:05Z"}
+	}
+	return at, nil
+}
+
+// selects reports whether an answer is one of those that the query wants.
+func (q *AnswerQuery) selects(a *Answer) bool {
+	switch {
+	case q.Person != "" && a.Person != q.Person, q.Arm != "" && a.Arm != q.Arm,
+		q.Sort == Worst && !(a.Known && a.Worth < 0):
+		return false
+	case q.Outcome == Open:
+		return !a.Known
+	case q.Outcome == "":
+		return true
+	default:
+		return a.Known && (a.Worth < 0) == (q.Outcome == Bad)
+	}
+}
+
+// Answers returns the answers behind a place that a query selects, the newest first, and the place
+// of the next ones. "" means that there are no more. It looks at 5,000 answers at most, so there
+// may be fewer than wanted although there are more.
+func (s *Source) Answers(ctx context.Context, q AnswerQuery, after string, most int) (
 	all []Answer, next string, err error,
 ) {
-	last := ""
+	found, err := q.query(after)
+	if err != nil {
+		return nil, "", err
+	}
+	last, scanned := "", 0
 	view := answers.View(s.Name + ".answer")
-	for kept, err := range view.Find(ctx, s.Store, store.Query{After: after}) {
+	for kept, err := range view.Find(ctx, s.Store, found) {
 		if err != nil {
 			return nil, "", err
 		}
-		if kept.Value.Reply == nil { // package learning or strategy was used without the agent
-			continue
-		}
-		if len(all) == most {
+		if scanned == mostScanned || len(all) == most && q.Sort != Worst {
 			next = last
 			break
 		}
+		scanned++
 		last = kept.Place
-		all = append(all, answerOf(&kept.Value))
+		if kept.Value.Reply == nil { // package learning or strategy was used without the agent
+			continue
+		}
+		if one := answerOf(&kept.Value); q.selects(&one) {
+			all = append(all, one)
+		}
+	}
+	if q.Sort == Worst {
+		slices.SortStableFunc(all, func(a, b Answer) int { return cmp.Compare(a.Worth, b.Worth) })
+		all, next = all[:min(len(all), most)], ""
 	}
 	return all, next, s.readQuestions(ctx, all)
+}
+
+// An AnswerRange asks for answers.
+type AnswerRange struct {
+	AnswerQuery
+	Range
+}
+
+func (s *Server) answers(ctx context.Context, _ *Caller, in *AnswerRange) (List[Answer], error) {
+	return part(true, "", in.Range, func(p Page) (l List[Answer], err error) {
+		l.Items, l.Next, err = s.view().Answers(ctx, in.AnswerQuery, p.After, p.Limit)
+		l.Items = arrayOf(l.Items)
+		return l, err
+	})
 }
 
 // Answer reads an answer, or returns [heed.ErrNotFound].
@@ -69,8 +174,11 @@ func answerOf(a *answer.Answer) Answer {
 		ID: a.ID, Text: a.Reply.Text, Response: a.Reply.Response, Person: a.Person,
 		Heuristic: a.Heuristic(), At: a.At,
 	}
+	one.Worth, one.Channel, one.Known = a.Worth()
 	if a.Choice != nil {
 		one.Arm = string(a.Choice.Arm)
+	} else if t := a.Reply.Side; t != nil {
+		one.Arm, one.Control = t.Arm, t.Control
 	}
 	return one
 }
@@ -124,6 +232,7 @@ type Explanation struct {
 	Channel   string            `json:"channel,omitempty"`
 	Tree      loop.Branch       `json:"tree"`
 	Account   loop.Account      `json:"-"`
+	Person    string            `json:"-"` // who asked
 }
 
 // A ChosenArm is the arm that was chosen for an answer.
@@ -166,6 +275,6 @@ func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err err
 	if errors.Is(err, heed.ErrNotFound) { // it was swept since
 		err = nil
 	}
-	e.Question = asked.Question
+	e.Question, e.Person = asked.Question, asked.Person
 	return e, err
 }
