@@ -33,7 +33,7 @@ func (h *Handler) probe(w http.ResponseWriter, r *http.Request) bool {
 		_, err := h.reachable.Of(ctx, struct{}{}, func() (none struct{}, _ error) {
 			var s store.Snapshot
 			ref := store.Ref{Kind: store.Audit.Name, ID: "ready"}
-		return none, h.cfg.Store.Read(ctx, &s, nil, []store.Ref{ref})
+			return none, h.cfg.Store.Read(ctx, &s, nil, []store.Ref{ref})
 		})
 		if err != nil {
 			status, text = http.StatusServiceUnavailable, "the store does not answer\n"
