@@ -81,9 +81,8 @@ type Answer struct {
 	// At is when the event happened, or when the arm was chosen.
 	At time.Time `json:"at"`
 
-	// Tenant separates organisations that share a store. Person asked, in Session, about something
-	// in Domain. Stream is where the next message shows whether the answer was passed over.
-	Tenant  string `json:"tenant,omitempty"`
+	// Person asked, in Session, about something in Domain. Stream is where the next message shows
+	// whether the answer was passed over.
 	Person  string `json:"person,omitempty"`
 	Session string `json:"session,omitempty"`
 	Domain  string `json:"domain,omitempty"`

@@ -25,7 +25,7 @@ func crowded(t testing.TB) *answer.Answer {
 		Strength: 8.7654321098765432, Successes: 4.3210987654321098, Failures: 1.2345678901234567,
 	}
 	a := &answer.Answer{
-		ID: "evt_01HZX3J8Q9R7T6V5W4Y2A1B0CD", At: start, Tenant: "acme-support-eu",
+		ID: "evt_01HZX3J8Q9R7T6V5W4Y2A1B0CD", At: start,
 		Person:  "maria.gonzalez@example.com",
 		Session: "ticket-4711-maria", Domain: "customer-support", Stream: "ticket-4711-maria",
 		Reply: &answer.Reply{

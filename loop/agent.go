@@ -57,7 +57,10 @@ type Agent struct {
 	trialKey []byte      // by which the control group is drawn
 	harms    atomic.Bool // learning does, and the observer was told
 	watch    *watch.Watch
-	gates    sync.Map // of models and of other code of the host's, by name
+	gates    *sync.Map  // of models and of other code of the host's, by name
+	tenant   string     // "" if the agent has the store itself
+	root     *Agent     // of all tenants; nil for the agent that [New] has made
+	tenants  tenantPool // of the agent that [New] has made
 	strategy struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
@@ -84,12 +87,17 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
+	return build(ctx, cfg, lessons, &Agent{models: newAvailability(), gates: new(sync.Map)})
+}
+
+// build makes an agent of a configuration that is complete and valid.
+func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *Agent, err error) {
 	own := cfg.Store
 	a := &Agent{
+		models: shared.models, gates: shared.gates, tenant: shared.tenant, root: shared.root,
 		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
 		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), freezes: answers.Freezes(cfg.Name),
 		planned: plansOf(cfg.Name),
-		models:  newAvailability(),
 		watch:   watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
 	}
 	a.lifeline = &lifeline{
@@ -100,7 +108,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a.cfg = cfg
 	a.similar = a.remembering(cfg.Tuning.Matching.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
-		a.healths.Kind, a.freezes.Kind, a.planned.Kind); err != nil {
+		a.healths.Kind, a.freezes.Kind, a.planned.Kind, tenantsOf(cfg.Name).Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

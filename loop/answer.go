@@ -352,7 +352,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 		Threshold: res.Threshold, Task: e.Task, Undelivered: p.undelivered,
 	}
 	r = answer.Answer{
-		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Tenant: e.Tenant, Person: e.Person,
+		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Person: e.Person,
 		Session: e.Session, Domain: e.Domain,
 		Stream: e.Stream, Reply: reply, Prompt: promptOf(p, res), Undoes: slices.Clone(p.Undone),
 	}

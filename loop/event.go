@@ -27,8 +27,6 @@ type Event struct {
 	// which is 32,000 characters by default. Plan.LeftOut reports a longer text. Its first 8 KiB are
 	// compared with heuristics, notes and tasks.
 	Text string
-	// Tenant separates organisations that share a store. It may be empty.
-	Tenant string
 	// Session is the conversation, Person who is answered, and Stream the place where the next
 	// message shows whether the answer was passed over. All may be empty.
 	Session, Person, Stream string
@@ -188,7 +186,7 @@ func (e *Event) validate() error {
 	for _, t := range [...]struct{ field, value string }{
 		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream},
 		{"Domain", e.Domain}, {"Task", e.Task},
-		{"Item", e.Item}, {"Context", e.Context}, {"Tenant", e.Tenant},
+		{"Item", e.Item}, {"Context", e.Context},
 	} {
 		if err := evidence.CheckText(t.field, t.value); err != nil {
 			return err

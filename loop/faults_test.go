@@ -197,7 +197,7 @@ func fallibles() []fallible {
 
 // untried are the methods that touch no store, or do so through others.
 var untried = []string{"Decision", "Feedback", "Hear", "Learning", "Name", "Partition",
-	"Patterns", "Run", "Store", "Strategy", "Taught"}
+	"Patterns", "Run", "Store", "Strategy", "Taught", "Tenant"}
 
 // Every store call of every method fails, before its effect or after it. The method then says so,
 // and once it is called again, all is as if nothing had failed.

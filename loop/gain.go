@@ -77,7 +77,7 @@ func (a *Agent) trial(e *Event) answer.Side {
 		return t
 	}
 	mac := hmac.New(sha256.New, a.trialKey)
-	_, _ = fmt.Fprintf(mac, "%q %q", e.Tenant, cmp.Or(e.Session, e.Person, e.ID))
+	_, _ = fmt.Fprintf(mac, "%q %q", a.tenant, cmp.Or(e.Session, e.Person, e.ID))
 	sum := mac.Sum(nil)
 	t.Control = float64(binary.BigEndian.Uint64(sum)>>11)/(1<<53) < t.Share
 	t.Group = int(sum[8]) % groups

@@ -638,7 +638,7 @@ func (a *Agent) asAlways(tx *store.Tx, p *Plan) error {
 func (p *Plan) query(notes []Note) strategy.Query {
 	e := &p.Event
 	q := strategy.Query{
-		Session: e.Session, Key: e.ID, Tenant: e.Tenant, Item: cmp.Or(e.Item, p.item),
+		Session: e.Session, Key: e.ID, Item: cmp.Or(e.Item, p.item),
 		Category: e.Domain, Context: e.Context,
 	}
 	if q.Item == "" && len(notes) > 0 {

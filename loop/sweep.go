@@ -12,13 +12,19 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep does what is due at now: it counts silence, and sweeps the parts and the store. It
-// implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns the
+// Sweep does what is due at now: it counts silence, and sweeps the parts, the tenants and the store.
+// It implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns the
 // errors, joined.
 func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 	if clock := a.cfg.Testing.Now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
+	return wrap("sweep", errors.Join(a.sweepParts(ctx, now), a.sweepTenants(ctx, now),
+		a.cfg.Store.Sweep(ctx, now)))
+}
+
+// sweepParts does what is due, but for the store.
+func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 	frozen, err := a.isFrozen(store.Reading(ctx, a.cfg.Store))
 	errs := []error{err}
 	if err == nil && !frozen {
@@ -37,7 +43,7 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 		}
 	}
 	errs = append(errs, a.tellGain(ctx))
-	return wrap("sweep", errors.Join(append(errs, a.cfg.Store.Sweep(ctx, now))...))
+	return errors.Join(errs...)
 }
 
 // sweepStep is how many answers one step of a sweep reads.

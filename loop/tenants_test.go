@@ -1,12 +1,15 @@
 package loop_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -14,23 +17,27 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Agents of two names share a store, and the ids, sessions and people of both are the same. News
-// for one agent changes nothing that the other one believes, says or asks. SECURITY.md lists the
-// things that names do not keep apart, and the end of this test shows them.
+// Two tenants share a store, and the ids, sessions and people of both are the same. News for one
+// changes nothing that the other one believes, says or asks.
 func TestTenants(t *testing.T) {
 	clock := &clock{now: start}
 	st, err := memstore.New(memstore.Config{Now: clock.Now})
 	require.NoError(t, err)
 	model := &mouth{says: "Look at the logs."}
+	cfg := loop.Config{
+		Store: st, Model: model, Testing: loop.Testing{Now: clock.Now},
+		System: "You help.", Arms: []loop.Arm{{ID: "a"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	}
+	root, err := loop.New(ctx, cfg)
+	require.NoError(t, err)
 	tenant := func(name string) *world {
-		cfg := loop.Config{
-			Store: st, Name: name, Model: model, Testing: loop.Testing{Now: clock.Now},
-			System: "You help.", Arms: []loop.Arm{{ID: "a"}},
-			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
-		}
-		agent, err := loop.New(ctx, cfg)
+		agent, err := root.Tenant(ctx, name)
 		require.NoError(t, err)
-		return &world{t: t, clock: clock, store: st, model: model, cfg: cfg, Agent: agent}
+		again, err := agent.Tenant(ctx, name)
+		require.NoError(t, err)
+		assert.Same(t, agent, again)
+		return &world{t: t, clock: clock, store: agent.Store(), model: model, cfg: cfg, Agent: agent}
 	}
 	acme, umbrella := tenant("acme"), tenant("umbrella")
 	event := loop.Event{Text: "Why is the build slow?", Session: "s", Person: "ann"}
@@ -65,7 +72,7 @@ func TestTenants(t *testing.T) {
 		loop.ErrNoAnswer)
 	assert.ErrorIs(t, umbrella.Undo(ctx, "e1", "ann"), loop.ErrNoAnswer)
 
-	approve(t, acme, feedback.Draft{Text: "Name the ticket always", Agents: []string{"acme"}})
+	approve(t, acme, feedback.Draft{Text: "Name the ticket always", Agents: []string{"loop"}})
 	ask(acme, "later")
 	system, _ := model.last()
 	assert.Contains(t, system, "Name the ticket always")
@@ -76,11 +83,87 @@ func TestTenants(t *testing.T) {
 	approve(t, acme, feedback.Draft{Text: "Answer in one sentence", AllAgents: true})
 	ask(umbrella, "at last")
 	system, _ = model.last()
-	assert.Contains(t, system, "Answer in one sentence", "a rule of all agents is one of all tenants")
-	err = store.Run(ctx, st, store.Job{Forget: []string{"ann"}})
-	require.NoError(t, err)
+	assert.NotContains(t, system, "Answer in one sentence", "all agents are those of the tenant")
+	require.NoError(t, store.Run(ctx, acme.Store(), store.Job{Forget: []string{"ann"}, At: start}))
 	require.NoError(t, umbrella.Strategy().Refresh(ctx))
-	assert.Less(t, umbrella.mean("", "a"), before, "a person is forgotten in all tenants")
+	assert.InDelta(t, before, umbrella.mean("", "a"), 1e-12, "ann is forgotten by acme alone")
+	explained, err := umbrella.Explain(ctx, "ann")
+	require.NoError(t, err)
+	assert.True(t, explained.Known, "her thumb still counts")
+
+	require.NoError(t, store.Run(ctx, st, store.Job{Leave: "acme", At: start}))
+	_, err = acme.Explain(ctx, "e1")
+	require.ErrorIs(t, err, loop.ErrNoAnswer)
+	var all bytes.Buffer
+	require.NoError(t, st.Dump(ctx, &all))
+	assert.NotContains(t, all.String(), "acme")
+	assert.Contains(t, all.String(), "umbrella")
+}
+
+// TestTenantsAreSwept by the agent of all tenants, also by one that never saw them.
+func TestTenantsAreSwept(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	_, err = acme.Answer(ctx, loop.Event{ID: "e", Text: full, Person: "ann"})
+	require.NoError(t, err)
+	w.clock.now = w.clock.now.Add(48 * time.Hour)
+	other := w.again()
+	require.NoError(t, other.Sweep(ctx, time.Time{}))
+	account, err := acme.Explain(ctx, "e")
+	require.NoError(t, err)
+	assert.True(t, account.Known, "silence was counted")
+	require.NoError(t, other.Sweep(ctx, time.Time{}), "and the tenant is not due again")
+}
+
+// TestFreezeHoldsForTenants, and one tenant's for itself.
+func TestFreezeHoldsForTenants(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}}})
+	frozen := func(a *loop.Agent) bool {
+		answer, err := a.Answer(ctx, loop.Event{Text: "Why?"})
+		require.NoError(t, err)
+		require.NoError(t, a.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))
+		account, err := a.Explain(ctx, answer.ID)
+		require.NoError(t, err)
+		return !account.Known
+	}
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	bravo, err := w.Tenant(ctx, "bravo")
+	require.NoError(t, err)
+	require.NoError(t, acme.Freeze(ctx, true))
+	assert.Equal(t, []bool{true, false, false},
+		[]bool{frozen(acme), frozen(bravo), frozen(w.Agent)})
+	require.NoError(t, w.Freeze(ctx, true))
+	w.clock.now = w.clock.now.Add(time.Second)
+	assert.True(t, frozen(bravo))
+	require.NoError(t, w.Freeze(ctx, false))
+	require.NoError(t, acme.Freeze(ctx, false))
+	w.clock.now = w.clock.now.Add(time.Second)
+	assert.False(t, frozen(acme))
+}
+
+// TestManyTenants has more tenants than a process keeps.
+func TestManyTenants(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	first, err := w.Tenant(ctx, "tenant 0")
+	require.NoError(t, err)
+	for i := range 1001 {
+		_, err := w.Tenant(ctx, fmt.Sprint("tenant ", i))
+		require.NoError(t, err)
+	}
+	again, err := w.Tenant(ctx, "tenant 0")
+	require.NoError(t, err)
+	assert.NotSame(t, first, again)
+	_, err = w.Tenant(ctx, "a\nb")
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Tenant", fault.Field)
+	root, err := first.Tenant(ctx, "")
+	require.NoError(t, err)
+	assert.Same(t, w.Agent, root)
 }
 
 // approve makes a rule.

@@ -165,7 +165,7 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 		if job.Leave != "" {
 			tx.Put(leavers.Record(leaver{job.Leave}, Once))
 		}
-		if len(job.Forget) > 0 {
+		if len(job.forgotten()) > 0 {
 			tx.Put(Pseudonyms.Record(NewPseudonymKey(orEpoch(job.At)), Once))
 		}
 	}
@@ -295,7 +295,7 @@ func (r *runner) run() error {
 			return err
 		}
 	}
-	if forgets > 0 {
+	if len(r.task.Job.forgotten()) > 0 {
 		if err := r.people(); err != nil {
 			return err
 		}
@@ -416,7 +416,8 @@ func (j *Job) parts() (all []part) {
 	return all
 }
 
-// forgotten returns the names that [Batch].Forgotten has at the end of the job.
+// forgotten returns the names that go from records, and that [Batch].Forgotten has at the end. The
+// name of a tenant in records of the store itself begins with @.
 func (j *Job) forgotten() []string {
 	if j.Leave == "" {
 		return j.Forget
@@ -527,7 +528,7 @@ func (r *runner) people() error {
 			b, size, changed = Batch{}, keysOfStep, true
 			return err
 		}
-		for w, err := range withoutNames(r.ctx, r.store, kinds, r.task.Job.Forget) {
+		for w, err := range withoutNames(r.ctx, r.store, kinds, r.task.Job.forgotten()) {
 			if err != nil {
 				return err
 			}
@@ -638,7 +639,7 @@ func (j *Job) check(ctx context.Context, st Store, kinds []Kind) error {
 			}
 		}
 	}
-	for _, err := range withoutNames(ctx, st, kinds, j.Forget) {
+	for _, err := range withoutNames(ctx, st, kinds, j.forgotten()) {
 		if err != nil {
 			return err
 		}

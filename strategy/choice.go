@@ -47,9 +47,6 @@ type Query struct {
 	// Category and Context make the segment. Its items learn from each other. Both may be empty.
 	Category string
 	Context  string
-	// Tenant is recorded with the choice, so that the records of one tenant can be found. It has no
-	// other effect.
-	Tenant string
 	// Arms are permitted now, each once. Empty: all are.
 	Arms []ArmID
 	// Shares, if there are any, are the probabilities with which a new choice takes each of Arms,
@@ -66,7 +63,7 @@ func (q *Query) name() string { return answers.InSession(q.Item, q.Category, q.C
 
 func (q *Query) validate() error {
 	return checkTexts("Session", q.Session, "Key", q.Key, "Item", q.Item, "Category", q.Category,
-		"Context", q.Context, "Tenant", q.Tenant)
+		"Context", q.Context)
 }
 
 // checkTexts returns the fault of the first text that a store can't keep, of pairs of a field and a

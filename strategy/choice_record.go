@@ -102,7 +102,6 @@ type ChoiceFilter struct {
 	Item     string
 	Category string
 	Context  string
-	Tenant   string
 	Stage    Stage
 	Since    time.Time // made then or later
 	Until    time.Time // made before
@@ -116,8 +115,7 @@ func (f *ChoiceFilter) passes(a *answer.Answer) bool {
 	return (f.Session == "" || f.Session == c.Session) &&
 		(f.Item == "" || f.Item == c.Item) &&
 		(f.Category == "" || f.Category == c.Category) &&
-		(f.Context == "" || f.Context == c.Context) &&
-		(f.Tenant == "" || f.Tenant == a.Tenant)
+		(f.Context == "" || f.Context == c.Context)
 }
 
 // query returns the query that finds what the filter lets pass, and more.
@@ -128,9 +126,6 @@ func (l *Learner) query(f *ChoiceFilter) store.Query {
 	}
 	if f.Item != "" {
 		q.Keys = append(q.Keys, answers.Item(f.Item))
-	}
-	if f.Tenant != "" {
-		q.Keys = append(q.Keys, answers.Tenant(f.Tenant))
 	}
 	if f.Stage == Pending && l.cfg.Answers == answersKind(l.cfg.Name) {
 		// Answers of package loop have no such key.

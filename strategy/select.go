@@ -344,7 +344,7 @@ func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) 
 		sessions.Put(tx, row, last.revision)
 	default:
 		row := &answer.Answer{
-			ID: m.id.String(), At: r.made.At, Tenant: m.Tenant, Session: m.Session, Choice: &r.made,
+			ID: m.id.String(), At: r.made.At, Session: m.Session, Choice: &r.made,
 		}
 		kept := l.answers.Record(*row, last.revision)
 		tx.Put(kept)

@@ -168,7 +168,7 @@ func TestStepsRefuseBadQueries(t *testing.T) {
 	for field, q := range map[string]strategy.Query{
 		"Arms":    {Arms: []strategy.ArmID{"a", "b", "a"}, Shares: []float64{0.4, 0.2, 0.4}},
 		"Session": {Session: "\xff"},
-		"Key":     {Key: "\xff"}, "Tenant": {Tenant: "\xff"}, "Shares": {Shares: []float64{1}},
+		"Key":     {Key: "\xff"}, "Shares": {Shares: []float64{1}},
 	} {
 		_, err := l.Select(ctx, q)
 		assertInputError(t, err, field)
@@ -177,21 +177,4 @@ func TestStepsRefuseBadQueries(t *testing.T) {
 		assertInputError(t, err, field)
 		assert.Empty(t, l.Wants(q))
 	}
-}
-
-// The choices of a tenant can be found.
-func TestChoicesOfATenant(t *testing.T) {
-	l := newLearner(t, strategy.Config{})
-	for n := range 6 {
-		choose(t, l, strategy.Query{
-			Item: "i", Tenant: fmt.Sprint("tenant ", n%3), Session: fmt.Sprint(n),
-		})
-	}
-	n := 0
-	for r, err := range l.History(ctx, strategy.ChoiceFilter{Tenant: "tenant 1"}) {
-		require.NoError(t, err)
-		assert.Contains(t, []string{"1", "4"}, r.Choice.Session)
-		n++
-	}
-	assert.Equal(t, 2, n)
 }

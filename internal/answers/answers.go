@@ -102,9 +102,6 @@ func Session(id string) string { return store.Key("session", id) }
 // Item finds the answers whose arm was chosen for an item.
 func Item(item string) string { return store.Key("item", item) }
 
-// Tenant finds the answers of a tenant.
-func Tenant(tenant string) string { return store.Key("tenant", tenant) }
-
 // Pending finds the choices of a learner that is used alone, while they have no outcome.
 func Pending(learner string) string { return store.Key("pending", learner) }
 
@@ -168,9 +165,6 @@ func Keys(a *answer.Answer) (keys []string) {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
-	}
-	if a.Tenant != "" {
-		add(Tenant(a.Tenant))
 	}
 	if a.Session != "" {
 		add(Session(a.Session))

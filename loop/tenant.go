@@ -1,0 +1,253 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
+)
+
+// mostTenants is how many agents of tenants a process keeps. The one that was asked for the longest
+// ago makes room. It goes on for whoever has it.
+const mostTenants = 1000
+
+// noticed is how long a process waits before it notes again that a tenant is active. A tenant is
+// swept every minute for a day after that, and then once a day.
+const noticed = 5 * time.Minute
+
+// Tenant returns the agent of a tenant, which shares with a its configuration, its models and its
+// store, and nothing that is learned or recorded: see [store.Tenant]. Each tenant begins with the
+// lessons of [Config]. The tenant "" is the agent that [New] has made.
+//
+// Call Tenant for each event, with the organisation whose request it is: the agents of the latest
+// 1,000 tenants are kept in memory, and making one takes a few reads. [Agent.Run] and [Agent.Sweep]
+// of the agent that New has made serve all tenants. Pages, services and commands for a tenant are
+// made with the tenant's agent, or with the view that its Store returns. To take a tenant out with
+// all that it has, run a [store.Job] with Leave on the store itself; calls of the tenant's agents
+// then fail with [evidence.ErrForgotten].
+//
+// A name that store.Tenant refuses is a [*heed.InputError]. It is safe for concurrent use.
+func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
+	root := a
+	if a.root != nil {
+		root = a.root
+	}
+	if tenant == "" {
+		return root, nil
+	}
+	of, err := root.tenants.get(tenant, func() (*Agent, error) { return root.make(ctx, tenant) })
+	return of, wrap("tenant", err)
+}
+
+// make makes the agent of a tenant.
+func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
+	view, err := store.Tenant(a.own, tenant)
+	if err != nil {
+		return nil, err
+	}
+	cfg := a.cfg
+	if cfg.Testing.Seed != nil { // a source of its own, so that tenants are alike whatever the order
+		draws := evidence.Key{A: a.strategy.seed[0], B: a.strategy.seed[1]}.Rand(0, tenant)
+		cfg.Testing.Seed = rand.NewPCG(draws.Uint64(), draws.Uint64())
+	}
+	lessons, err := cfg.lessons()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Store, cfg.DB = &active{Store: view, root: a, tenant: tenant}, nil
+	return build(ctx, cfg, lessons, &Agent{
+		models: a.models, gates: a.gates, tenant: tenant, root: a,
+	})
+}
+
+// A tenantPool has the agents of tenants.
+type tenantPool struct {
+	mu     sync.Mutex
+	agents map[string]*pooled
+	uses   int
+
+	frozen bool // whether the agent of all tenants is, as of looked
+	looked time.Time
+}
+
+// pooled is an agent that is made by the first call, while others wait.
+type pooled struct {
+	once  sync.Once
+	agent *Agent
+	err   error
+	used  int
+}
+
+func (p *tenantPool) get(tenant string, make func() (*Agent, error)) (*Agent, error) {
+	of := p.entry(tenant)
+	of.once.Do(func() { of.agent, of.err = make() })
+	if of.err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.agents[tenant] == of {
+			delete(p.agents, tenant)
+		}
+	}
+	return of.agent, of.err
+}
+
+func (p *tenantPool) entry(tenant string) *pooled {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.uses++
+	of := p.agents[tenant]
+	if of == nil {
+		if p.agents == nil {
+			p.agents = make(map[string]*pooled)
+		}
+		if len(p.agents) >= mostTenants {
+			p.evict()
+		}
+		of = &pooled{}
+		p.agents[tenant] = of
+	}
+	of.used = p.uses
+	return of
+}
+
+// evict removes the tenant that was asked for the longest ago.
+func (p *tenantPool) evict() {
+	oldest, used := "", p.uses
+	for tenant, of := range p.agents {
+		if of.used < used {
+			oldest, used = tenant, of.used
+		}
+	}
+	delete(p.agents, oldest)
+}
+
+// isFrozen reports whether the agent of all tenants was frozen, as of a second ago at the most.
+func (p *tenantPool) isFrozen(ctx context.Context, root *Agent) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := root.cfg.Testing.Now()
+	if since := now.Sub(p.looked); since >= 0 && since < time.Second {
+		return p.frozen, nil
+	}
+	row, err := root.freezes.In(store.Reading(ctx, root.cfg.Store), answers.FrozenID)
+	if err == nil {
+		p.frozen, p.looked = row.Value.Frozen, now
+	}
+	return p.frozen, err
+}
+
+// A tenantRow notes when the parts of a tenant are to be swept next.
+type tenantRow struct {
+	Tenant string // as [store.KindIn] writes it, so that it is no person's name
+	Active time.Time
+	Due    time.Time
+}
+
+// tenantsOf returns the kind of the rows of an agent's tenants. A tenant that leaves takes its row
+// along.
+func tenantsOf(agent string) store.View[tenantRow] {
+	return store.View[tenantRow]{
+		Kind: store.Kind{Name: agent + ".tenant", Caused: []string{"Tenant"}, Whole: true},
+		Place: func(r tenantRow) (string, time.Time, []string) {
+			return store.IDOf(r.Tenant), r.Due, []string{store.PersonKey(r.Tenant)}
+		},
+	}
+}
+
+// active is the store of a tenant's agent. It notes that the tenant is active.
+type active struct {
+	store.Store
+	root   *Agent
+	tenant string
+	mu     sync.Mutex
+	last   time.Time
+}
+
+// Commit implements [store.Store].
+func (s *active) Commit(
+	ctx context.Context, batches ...store.Batch,
+) ([]store.Receipt, error) {
+	receipts, err := s.Store.Commit(ctx, batches...)
+	if err == nil {
+		s.note(ctx)
+	}
+	return receipts, err
+}
+
+// note has the tenant swept soon. If that fails, the next commit tries again. It comes after the
+// commit, because a tenant that is leaving must not be noted.
+func (s *active) note(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.root.cfg.Testing.Now()
+	if !s.last.IsZero() && now.Sub(s.last) < noticed {
+		return
+	}
+	tenants := tenantsOf(s.root.cfg.Name)
+	row := tenantRow{Tenant: store.KindIn("", s.tenant), Active: now, Due: now}
+	err := store.Do(ctx, s.root.own, func(tx *store.Tx) error {
+		found, err := tenants.In(tx, store.IDOf(row.Tenant))
+		if err == nil {
+			tenants.Put(tx, row, found.Revision)
+		}
+		return err
+	})
+	if err == nil {
+		s.last = now
+	}
+}
+
+// tenantsOfSweep is how many tenants one sweep looks at.
+const tenantsOfSweep = 200
+
+// sweepTenants sweeps the tenants that are due. Tenants without activity cost one sweep a day.
+func (a *Agent) sweepTenants(ctx context.Context, now time.Time) error {
+	if a.root != nil {
+		return nil
+	}
+	tenants := tenantsOf(a.cfg.Name)
+	var due []store.Row[tenantRow]
+	for row, err := range tenants.Find(ctx, a.cfg.Store, store.Query{
+		Until: now.Add(time.Microsecond), Oldest: true, Limit: tenantsOfSweep,
+	}) {
+		if err != nil {
+			return err
+		}
+		due = append(due, row)
+	}
+	var errs []error
+	for _, row := range due {
+		errs = append(errs, a.sweepTenant(ctx, &tenants, row, now))
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Agent) sweepTenant(
+	ctx context.Context, tenants *store.View[tenantRow], row store.Row[tenantRow], now time.Time,
+) error {
+	_, name := store.KindOf(row.Value.Tenant)
+	of, err := a.Tenant(ctx, name)
+	if err == nil {
+		err = of.sweepParts(ctx, now)
+	}
+	if errors.Is(err, evidence.ErrForgotten) { // it is leaving
+		return nil
+	}
+	next := row.Value
+	if next.Due = now.Add(time.Minute); now.Sub(next.Active) > 24*time.Hour {
+		next.Due = now.Add(24 * time.Hour)
+	}
+	_, moved := a.cfg.Store.Commit(ctx, store.Batch{
+		Records: []store.Record{tenants.Record(next, row.Revision)},
+	})
+	if errors.Is(moved, heed.ErrConflict) { // it is active, or another process has swept it
+		moved = nil
+	}
+	return errors.Join(err, moved)
+}
