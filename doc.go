@@ -14,57 +14,36 @@
 //
 // # The packages
 //
-// - [github.com/heedhq/heed/evidence] is the arithmetic of belief that all others share:
-// observations, tallies that
-//
-//	fade, Beta posteriors with an exact sampler, and limits on single sources.
-//
-// - [github.com/heedhq/heed/store] is the one interface to the place where everything is kept,
-// evidence and records.
-//
-//		[github.com/heedhq/heed/store/storetest] tests a store of your own against its contract.
-//	  - [github.com/heedhq/heed/stream] has the interfaces to the sources and the sinks of events, with
-//	    [github.com/heedhq/heed/stream/streamtest] for your own.
-//	  - [github.com/heedhq/heed/loop] closes the whole loop of an agent with the packages below: begin
-//
-// here.
-// - [github.com/heedhq/heed/strategy] learns by Thompson sampling which of several ways works:
-// models, prompts, tools,
-//
-//	  or ways of bringing a learning into a session.
-//	- [github.com/heedhq/heed/strategy/strategytest] has the contract of a pooling, for your own.
-//
-// - [github.com/heedhq/heed/learning] turns what users do into the confidence of a heuristic: an
-// undo, a click, silence.
-// - [github.com/heedhq/heed/learning/learningtest] is the contract of its strategies, for your own.
-// - [github.com/heedhq/heed/decision] answers an event with a heuristic that is trusted, else with
-// the model, else not at
-//
-//	all, and says who earns what people make of the answer.
-//
-// - [github.com/heedhq/heed/prompt] brings untrusted text into a prompt without letting it look
-// like a part of it.
-// - [github.com/heedhq/heed/patterns] learns from unrated outcomes which ways of working
-// to follow, and which
-//
-//	to avoid.
-//
-// - [github.com/heedhq/heed/feedback] turns what reviewers decide into rules that other people
-// approve before an agent
-//
-//	sees them.
-//
-// - [github.com/heedhq/heed/memstore] is the store in memory, and [github.com/heedhq/heed/sqlstore]
-// the one in SQLite and
-//
-//	PostgreSQL.
-//
-// - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint, for
-// decisions.
-// - [github.com/heedhq/heed/web] serves pages on which people see what was learned and decide about
-// rules, and an API in
-//
-//	JSON for programs in other languages.
+//   - [github.com/heedhq/heed/evidence] is the arithmetic of belief that all others share:
+//     observations, tallies that fade, Beta posteriors with an exact sampler, and limits on single
+//     sources.
+//   - [github.com/heedhq/heed/store] is the one interface to the place where everything is kept,
+//     evidence and records. [github.com/heedhq/heed/store/storetest] tests a store of your own
+//     against its contract.
+//   - [github.com/heedhq/heed/stream] has the interfaces to the sources and the sinks of events,
+//     with [github.com/heedhq/heed/stream/streamtest] for your own.
+//   - [github.com/heedhq/heed/loop] closes the whole loop of an agent with the packages below:
+//     begin here.
+//   - [github.com/heedhq/heed/strategy] learns by Thompson sampling which of several ways works:
+//     models, prompts, tools, or ways of bringing a learning into a session.
+//     [github.com/heedhq/heed/strategy/strategytest] tests a pooling of your own.
+//   - [github.com/heedhq/heed/learning] turns what users do into the confidence of a heuristic: an
+//     undo, a click, silence. [github.com/heedhq/heed/learning/learningtest] tests a strategy of
+//     your own.
+//   - [github.com/heedhq/heed/decision] answers an event with a trusted heuristic, otherwise with
+//     the model, otherwise not at all, and records who earns the credit.
+//   - [github.com/heedhq/heed/prompt] brings untrusted text into a prompt without letting it look
+//     like a part of it.
+//   - [github.com/heedhq/heed/patterns] learns from unrated outcomes which ways of working to
+//     follow, and which to avoid.
+//   - [github.com/heedhq/heed/feedback] turns what reviewers decide into rules that other people
+//     approve before an agent sees them.
+//   - [github.com/heedhq/heed/memstore] is the store in memory, and
+//     [github.com/heedhq/heed/sqlstore] the one in SQLite and PostgreSQL.
+//   - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint,
+//     for decisions.
+//   - [github.com/heedhq/heed/web] serves pages on which people see what was learned and decide
+//     about rules, and an API in JSON for programs in other languages.
 //
 // Adapters for agent frameworks and brokers are modules of their own, below adapter/.
 //

@@ -221,8 +221,8 @@ type Credit struct {
 // Forgotten reports whether the source was forgotten since. The observation is gone then.
 func (c Credit) Forgotten() bool { return c.Named && c.Source == "" }
 
-// Fire returns the fire of a heuristic, or of the model for "", and nil if there is none. The
-// caller may change what it points to after [Answer.OwnFires].
+// Fire returns the fire of a heuristic, or of the model for "", or nil. The caller may change what
+// it points to after [Answer.OwnFires].
 func (a *Answer) Fire(heuristic string) *Fire {
 	for i := range a.Fires {
 		if a.Fires[i].Heuristic == heuristic {

@@ -14,7 +14,7 @@ const places = 1024
 
 // Apart returns the source under which a cell with these parts keeps the evidence of a source: its
 // name, or, if the cell has [MostParts] and none of this source, one of 1,024 places, by a hash of
-// the name. So reading a cell costs a bounded time, however many people speak of it.
+// the name. So reading a cell costs a bounded time, for any number of people.
 //
 // A place is one person. So f(k) holds for k people who share places with others, who count for as
 // little as they do. Such an observation does not name its source: it can be taken back by its ID,

@@ -208,8 +208,8 @@ func (s *Service) breaks(d *Draft, check *checker, answer string) (reason string
 	return reason
 }
 
-// contradicts reports whether two texts that speak of the same contradict each other, by their
-// words alone.
+// contradicts reports whether two texts about the same topic contradict each other, by their words
+// alone.
 func (s *Service) contradicts(a, b string) bool {
 	return !tooLong(a, b) && s.opposed(a, b).Contradicts() && s.sameTopic(a, b, 0)
 }

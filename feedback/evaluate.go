@@ -19,20 +19,16 @@ import (
 // The first that holds counts:
 //
 //  1. A Private feedback is [Archived], and an approval [Positive].
-//
-// 2. A rejection without a text that can be compared is an [EdgeCase], and another correction
-// without one [Ambiguous].
+//  2. A rejection without a text that can be compared is an [EdgeCase], and another correction
+//     without one [Ambiguous].
 //  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It
 //     is also ambiguous if it contradicts an earlier text there, until another reviewer gives the
 //     same correction, or until a person has resolved one of the same two texts. From then on all
 //     corrections with its text count, and [Rules.Conflicts] shows what they contradict. Words seem
 //     to contradict each other more often than people do: if there is a Config.Evaluator, it is
 //     asked first, and its verdict counts.
-//
-// 4. Any other correction joins the most similar cluster without a member that it contradicts, and
-// [Config].Evaluator decides.
-//
-//	Earlier members of the cluster are promoted with it.
+//  4. Any other correction joins the most similar cluster without a member that it contradicts, and
+//     [Config].Evaluator decides. Earlier members of the cluster are promoted with it.
 //
 // A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a
 // rule. Corrections that were brought together in other words ([Evaluation].Worded) don't count for
@@ -282,7 +278,7 @@ func (s *Service) contradiction(
 	return against, why, dispute
 }
 
-// disputes reports whether a match contradicts a text, and speaks of the same.
+// disputes reports whether a match contradicts a text on the same topic.
 func (s *Service) disputes(said string, m *Match) bool {
 	way := oppose.Way(m.Opposed)
 	switch {
@@ -369,7 +365,7 @@ func withReleased(promoted []Feedback, matches []Match) []Feedback {
 	return promoted
 }
 
-// sameTopic reports whether two opposed texts speak of the same, by their score or by the words
+// sameTopic reports whether two opposed texts have the same topic, by their score or by the words
 // that do not oppose each other.
 func (s *Service) sameTopic(a, b string, score float64) bool {
 	return score >= s.cfg.Threshold || text.Jaccard(s.read(a).topic, s.read(b).topic) >= 0.4

@@ -53,8 +53,8 @@ type Review struct {
 //
 // A refusal is a [*RefusedError] and changes only the audit log. These are refused:
 //
-// - a review of a proposal that is not pending, and an approval of another draft; both are a
-// [heed.ErrConflict];
+//   - a review of a proposal that is not pending, and an approval of another draft; both are a
+//     [heed.ErrConflict];
 //   - an approval by a proposer or an editor, also of a rule that the draft changes or supersedes;
 //   - if the gate demands it, an approval by a reviewer of the evidence;
 //   - an approval that does not override a rule that the draft contradicts;

@@ -316,7 +316,7 @@ func (s *Service) matches(tx *store.Tx, f *Feedback) ([]Match, error) {
 // with the same text come first, and then the newest. A text that is too long to compare is only
 // alike to the same text.
 //
-// Match.Opposed is set where the texts speak of the same, and of every match if all is set.
+// Match.Opposed is set if the texts have the same topic, and of every match if all is set.
 func (s *Service) compare(
 	ctx context.Context, one string, records []Feedback, all bool,
 ) (matches []Match, err error) {

@@ -30,14 +30,11 @@ const (
 //
 //   - Each time it closes expired proposals.
 //   - Every hour it calls [Service.EvaluateAll] and [Service.Flush].
+//   - Every day it measures the active rules and stores their [Effect]. Harmful rules get
+//     [Rule].RetireProposed first, then ineffective ones by their improvement, at most three; or
+//     they are retired, if [Measuring].Retire is set. [RuleQuery].Unfit finds them.
 //
-// - Every day it measures the active rules and stores their [Effect]. Harmful rules get
-// [Rule].RetireProposed first, then
-//
-//	ineffective ones by their improvement, at most three; or they are retired, if
-//	[Measuring].Retire is set. [RuleQuery].Unfit finds them.
-//
-// It goes on where a part fails, and returns the errors, joined. The part is due again at the next
+// If a part fails, it goes on with the others, and returns the errors, joined. The part is due again at the next
 // call. If it fails again, it pauses for a minute, and for twice as long after each further
 // failure, up to its period.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {

@@ -75,7 +75,7 @@ type tuning struct {
 	// Strength is how many full observations the initial confidence is worth. The default of 2 was
 	// measured.
 	Strength float64
-	// Bounds hold every confidence that is reported, whatever constraints say, so that no heuristic
+	// Bounds hold every confidence that is reported, whatever the constraints, so that no heuristic
 	// becomes certain: 0.05 to 0.95. The design does not bound confidences.
 	Bounds Range
 	// NoAgreement switches agreement off, because the design does not have it.

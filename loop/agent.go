@@ -144,7 +144,7 @@ func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 	return nil
 }
 
-// kept returns the limits of what it takes to speak of an answer for as long as the host wants.
+// kept returns the limits that keep answers for as long as the host wants.
 func (c *Config) kept() map[string]store.Limits {
 	if c.Keep == 0 {
 		return nil

@@ -128,8 +128,7 @@ type Outcome struct {
 	Duration        time.Duration
 	Failure         string
 	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the
-	// answer's text speaks of, and the tasks of an outcome before. They count if the event has a
-	// Task.
+	// answer's text mentions, and the tasks of an outcome before. They count if the event has a Task.
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's. The Reward of [Config].Strategy may
 	// weigh it.

@@ -321,7 +321,7 @@ func mayBegin(words []word, token string) bool {
 	return false
 }
 
-// Extract returns the patterns of the approaches that a text speaks of, each once, in the order of
+// Extract returns the patterns of the approaches that a text mentions, each once, in the order of
 // Config.Approaches. Approaches that the text rejects ("don't split by layer", "splitting by layer
 // was a mistake") or asks about are not among them. Config.Extract has the last word. Put the
 // result into [Outcome].Patterns if the text is what the agent did.

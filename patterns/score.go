@@ -15,8 +15,8 @@ const (
 	Harmful Class = "harmful"
 )
 
-// A Score says how good an outcome was. It is the same on every machine, because it is computed
-// with integers.
+// A Score is how good an outcome was. It is the same on every machine, because it is computed with
+// integers.
 type Score struct {
 	Value  int    `json:"value"` // in hundredths, 0 to 100
 	Class  Class  `json:"class"`

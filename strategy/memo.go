@@ -69,9 +69,9 @@ func (c *memo[V]) shard(group string) *shard[V] {
 }
 
 // Do returns the value of a name in a group, and whether it was there. If it is not, or is past its
-// time, or usable says that it will not do, make makes it, given how many values the key has had
-// before; other callers wait for that, or until their context is done. A value that could not be
-// made is not kept.
+// time, or usable refuses it, make makes it, given how many values the key has had before; other
+// callers wait for that, or until their context is done. A value that could not be made is not
+// kept.
 func (c *memo[V]) Do(ctx context.Context, group, name string, now time.Time,
 	usable func(*V) bool, fill func(v *V, number uint64) error,
 ) (value *V, hit bool, err error) {

@@ -31,7 +31,7 @@ func (s *Server) gain(ctx context.Context, _ *Caller, _ *struct{}) (Gain, error)
 	return s.view().Gain(ctx)
 }
 
-// compared says how answers with learning compare with those without.
+// compared describes how answers with learning compare with answers without it.
 func (g *Gain) compared() []string {
 	l, c := &g.Learned, &g.Control
 	begin := map[loop.Verdict]string{
@@ -59,7 +59,7 @@ func (g *Gain) compared() []string {
 		"successes and %.0f calls.", c.Answers, missed, more))
 }
 
-// course says how success was of late and before, where nothing is compared.
+// course describes success recently and before, without a comparison.
 func (g *Gain) course(now time.Time) []string {
 	week := now.UTC().AddDate(0, 0, -7).Format(time.DateOnly)
 	var late, before loop.Measured

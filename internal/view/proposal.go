@@ -240,7 +240,7 @@ func CheckWords(c feedback.Check, show func(string) string) string {
 // ProposedFor returns the reason that the proposer gave, or "" if heed made the proposal.
 func (s *Source) ProposedFor(ctx context.Context, p *feedback.Proposal) (string, error) {
 	subject, action := p.ID, "feedback.propose"
-	if p.Was != nil { // an edit speaks of what it replaces
+	if p.Was != nil { // an edit describes what it replaces
 		subject, action = p.Previous, "feedback.modify"
 	}
 	all, err := s.history(ctx, subject)

@@ -18,7 +18,7 @@ const (
 )
 
 // A Watch calls an observer. It is safe for concurrent use. nil is a Watch without an observer;
-// check for it before a notice is made, so that it costs nothing:
+// check for it before a notice is made, so that it is free:
 //
 //	if l.watch != nil {
 //		l.watch.Tell(ctx, heed.Selected{…})

@@ -265,7 +265,7 @@ func (f *fixture) praise(h heard, value float64) {
 	f.Equal("the worth of an answer after a reaction", f.account(h).Worth, value)
 }
 
-// account returns heed's account of an answer. It ends the rule if there is none.
+// account returns heed's account of an answer. Without an account it ends the rule.
 func (f *fixture) account(h heard) loop.Account {
 	account, err := f.agent.Explain(background, h.ID)
 	f.Must(fmt.Sprintf("Explain the answer %q to %q", h.ID, h.turn.Text), err)

@@ -16,8 +16,8 @@ import (
 type Crowd struct {
 	// Config is the learner's. The crowd sets its arms, store, clock and seed.
 	Config strategy.Config
-	// Item returns the name of an item: the people speak of 0, 1 and 2, and the liars may make
-	// up any. nil: each number is an item.
+	// Item returns the name of an item: the people report on 0, 1 and 2, and the liars may make up
+	// any. nil: each number is an item.
 	Item func(n int) string
 	// Unnamed leaves out the sources, for a control: then the liars must win, for an item of the
 	// people's.
