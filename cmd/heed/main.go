@@ -39,6 +39,7 @@ type commands struct {
 	Confidence confidenceCommands `cmd:""`
 	Patterns   patternsCommands   `cmd:""`
 	Rules      rulesCommands      `cmd:""`
+	Answers    answersCommand     `cmd:""`
 	Explain    explainCommand     `cmd:""`
 	MCP        mcpCommand         `cmd:"" name:"mcp"`
 	Serve      serveCommand       `cmd:""`
