@@ -99,6 +99,6 @@ func TestAPlanDuringAnOutage(t *testing.T) {
 	require.NoError(t, err)
 	answer, err := agent.Answered(ctx, p, loop.Reply{Text: "Wait."})
 	require.NoError(t, err)
-	assert.Nil(t, answer.Degraded.After)
+	require.NoError(t, answer.Degraded.After)
 	require.NoError(t, agent.React(ctx, "3", loop.Reaction{Person: "cid", Value: 1}))
 }
