@@ -148,10 +148,10 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 
 // frozen lists which agents do not learn.
 func (d *diagnosis) frozen(s *session) error {
-	names, err := agents.names(s.ctx, s.at.store)
+	names, err := agents.names(s.ctx, s.at.view)
 	for _, name := range names {
 		v := answers.Freezes(name)
-		row, err := v.Get(s.ctx, s.at.store, answers.FrozenID)
+		row, err := v.Get(s.ctx, s.at.view, answers.FrozenID)
 		if err != nil && !errors.Is(err, heed.ErrNotFound) {
 			return err
 		}
@@ -168,13 +168,13 @@ func (d *diagnosis) evidence(s *session, kind string) error {
 	size, ahead := kindSize{Kind: kind}, 0
 	halfLives, wrong := map[time.Duration]bool{}, map[evidence.Cell]bool{}
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
-	for scope, err := range s.at.store.Scopes(s.ctx, kind) {
+	for scope, err := range s.at.view.Scopes(s.ctx, kind) {
 		if err != nil {
 			return err
 		}
 		size.Scopes++
 		var last evidence.Cell
-		for part, err := range s.at.store.List(s.ctx, store.CellQuery{Kind: kind, Scope: scope}) {
+		for part, err := range s.at.view.List(s.ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 			if err != nil {
 				return err
 			}
@@ -220,7 +220,7 @@ func sound(t *evidence.Tally) bool {
 // records reads every record of a kind that is kept for a time.
 func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
 	size, overdue := recordSize{Kind: kind}, 0
-	for r, err := range s.at.store.Find(s.ctx, store.Query{Kind: kind}) {
+	for r, err := range s.at.view.Find(s.ctx, store.Query{Kind: kind}) {
 		if errors.Is(err, heed.ErrDamaged) {
 			d.fault("%v: restore the store from a copy", err)
 			break
@@ -253,7 +253,7 @@ func (d *diagnosis) values(s *session) error {
 		damaged = append(damaged, refs...)
 		return err
 	}
-	decider, err := decision.New(s.ctx, decision.Config{Store: s.at.store})
+	decider, err := decision.New(s.ctx, decision.Config{Store: s.at.view})
 	if err == nil {
 		err = add(decider, nil, nil)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -13,7 +14,6 @@ import (
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
 
@@ -35,13 +35,16 @@ const (
 // agents are the agents of a store. What opens one is its name.
 var agents = part{"agent",
 	func(ctx context.Context, st store.Store) (names []string, err error) {
-		status, err := st.(*sqlstore.Store).Status(ctx)
-		for _, kind := range status.Kinds {
-			if name, ok := strings.CutSuffix(kind.Name, lessonKind); ok {
+		for kind, err := range st.Find(ctx, store.Query{Kind: store.Declarations}) {
+			if err != nil {
+				return nil, err
+			}
+			if name, ok := strings.CutSuffix(kind.ID, lessonKind); ok {
 				names = append(names, name)
 			}
 		}
-		return names, err
+		slices.Sort(names)
+		return names, nil
 	},
 	func(_ context.Context, v *view.Source, name string) (checked, error) {
 		v.Name = name
@@ -72,7 +75,7 @@ type explained struct {
 func (cmd *explainCommand) Run(s *session) error {
 	var all []traceReport
 	err := s.with(func() error {
-		d, err := decision.New(s.ctx, decision.Config{Store: s.at.store})
+		d, err := decision.New(s.ctx, decision.Config{Store: s.at.view})
 		if err != nil {
 			return err
 		}

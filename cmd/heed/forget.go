@@ -20,7 +20,8 @@ import (
 )
 
 type forgetCommand struct {
-	Person string `arg:""`
+	Person     string `arg:"" optional:""`
+	Everything bool
 	change
 }
 
@@ -33,7 +34,12 @@ type namedRows struct {
 
 // Run forgets a person.
 func (cmd *forgetCommand) Run(s *session) error {
-	if cmd.Person == "" {
+	switch {
+	case cmd.Everything && (s.Tenant == "" || cmd.Person != ""):
+		return &usageError{"--everything takes out all that a --tenant has, and no person"}
+	case cmd.Everything:
+		return s.with(func() error { return cmd.leave(s) })
+	case cmd.Person == "":
 		return &usageError{"whom? Name the person"}
 	}
 	return s.with(func() error {
@@ -71,20 +77,35 @@ func (cmd *forgetCommand) Run(s *session) error {
 	})
 }
 
+// leave takes a tenant out.
+func (cmd *forgetCommand) leave(s *session) error {
+	err := cmd.confirm(s, "This takes the tenant %v out of the store with all that it has, for good",
+		s.Tenant)
+	if err != nil {
+		return err
+	}
+	if err := store.Run(s.ctx, s.at.store, store.Job{At: time.Now(), Leave: s.Tenant}); err != nil {
+		return err
+	}
+	return s.answer(struct {
+		Tenant string `json:"tenant"`
+	}{s.Tenant}, "left")
+}
+
 func (cmd *forgetCommand) forget(s *session, f *mentions) error {
 	word := regexp.MustCompile(`(?i)(^|[^\pL\pN])` + regexp.QuoteMeta(cmd.Person) + `($|[^\pL\pN])`)
 	if word.MatchString(cmd.Reason) || strings.EqualFold(cmd.Actor, cmd.Person) {
 		return &usageError{"the audit would go on naming the person: give a --reason that does not, " +
 			"and another --actor than the person"}
 	}
-	if err := s.at.store.Declare(s.ctx, store.Audit); err != nil {
+	if err := s.at.view.Declare(s.ctx, store.Audit); err != nil {
 		return err
 	}
 	entry := store.AuditEntry{
 		ID: rand.Text(), At: time.Now(), Actor: cmd.Actor, Action: "forget", Subject: "a person",
 		Reason: cmd.Reason,
 	}
-	err := store.Do(s.ctx, s.at.store, func(tx *store.Tx) error {
+	err := store.Do(s.ctx, s.at.view, func(tx *store.Tx) error {
 		tx.Put(entry.Record())
 		tx.Start(store.Job{At: entry.At, Forget: []string{cmd.Person}})
 		return nil
@@ -103,7 +124,8 @@ type mentions struct {
 	person string
 	rows   []namedRows // in the order of an export
 	people map[string]bool
-	kinds  map[ids.Hash]string
+	tenant string
+	kinds  map[ids.Hash]string // of the tenant's cells
 	lost   map[string]bool // the kinds of sums that do not name their sources
 }
 
@@ -130,7 +152,7 @@ func (f *mentions) words() plain {
 // search looks for a person in all that a dump of the store has.
 func search(ctx context.Context, in *opened, person string) (*mentions, error) {
 	f := &mentions{
-		person: person, people: map[string]bool{}, kinds: map[ids.Hash]string{},
+		person: person, tenant: in.tenant, people: map[string]bool{}, kinds: map[ids.Hash]string{},
 		lost: map[string]bool{},
 	}
 	for r, err := range in.rows(ctx) {
@@ -148,14 +170,27 @@ func (f *mentions) look(r dump.Row) error {
 	table := fmt.Sprintf("%T", r)
 	switch {
 	case r.Record != nil:
-		table = r.Record.Kind
+		var tenant string
+		if table, tenant = store.KindOf(r.Record.Kind); tenant != f.tenant {
+			return nil
+		}
 	case r.Observation != nil:
+		if _, ours := f.kinds[r.Observation.Cell]; !ours {
+			return nil
+		}
 		table = "observations"
 		f.people[r.Observation.Source] = true
 	case r.Cell != nil:
 		table = "evidence"
-		f.kinds[r.Cell.Hash] = r.Cell.Kind
+		kind, tenant := store.KindOf(r.Cell.Kind)
+		if tenant != f.tenant {
+			return nil
+		}
+		f.kinds[r.Cell.Hash] = kind
 	case r.Tally != nil:
+		if _, ours := f.kinds[r.Tally.Cell]; !ours {
+			return nil
+		}
 		if table = "evidence"; r.Tally.LostSource {
 			f.lost[f.kinds[r.Tally.Cell]] = true
 		}

@@ -30,6 +30,7 @@ const (
 
 type commands struct {
 	DB      string  `name:"db" env:"HEED_DB" placeholder:"FILE|DSN"`
+	Tenant  string  `env:"HEED_TENANT" placeholder:"NAME"`
 	JSON    bool    `name:"json"`
 	Now     instant `env:"HEED_NOW" placeholder:"TIME"`
 	Version kong.VersionFlag

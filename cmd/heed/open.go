@@ -23,6 +23,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 // A place is where a store is.
@@ -127,6 +128,8 @@ type opened struct {
 	place
 	handle *sql.DB
 	store  *sqlstore.Store
+	view   store.Store // the tenant's, or store
+	tenant string
 }
 
 // open opens the store that --db names. If create is set, it makes what is missing of it.
@@ -154,7 +157,19 @@ func (s *session) within(create bool, do func() error) (err error) {
 		return err
 	}
 	defer s.at.handle.Close()
+	s.at.tenant = s.Tenant
+	if s.at.view, err = store.Tenant(s.at.store, s.Tenant); err != nil {
+		return err
+	}
 	return s.at.explain(do())
+}
+
+// whole refuses a tenant where a command is for all tenants.
+func (s *session) whole() error {
+	if s.Tenant != "" {
+		return &usageError{"the command is for the whole store, and not for a --tenant"}
+	}
+	return nil
 }
 
 // make opens the store of a database. A host's limits hold for the host's own sweeps; this command
@@ -165,7 +180,7 @@ func (p place) make(ctx context.Context, handle *sql.DB, cfg sqlstore.Config) (*
 	if err != nil {
 		return nil, p.tableless(err)
 	}
-	return &opened{p, handle, st}, nil
+	return &opened{place: p, handle: handle, store: st, view: st}, nil
 }
 
 // tableless adds what to do to an error about a database without heed's tables.

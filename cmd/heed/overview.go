@@ -185,13 +185,13 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 
 // others sees what else was written last.
 func (sum *summary) others(s *session) error {
-	for e, err := range store.AuditEntries(s.ctx, s.at.store, store.AuditQuery{Limit: 1}) {
+	for e, err := range store.AuditEntries(s.ctx, s.at.view, store.AuditQuery{Limit: 1}) {
 		if err != nil {
 			return err
 		}
 		sum.seen(e.At)
 	}
-	d, err := decision.New(s.ctx, decision.Config{Store: s.at.store})
+	d, err := decision.New(s.ctx, decision.Config{Store: s.at.view})
 	if err != nil {
 		return err
 	}

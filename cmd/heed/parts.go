@@ -57,7 +57,7 @@ var (
 )
 
 // source returns an empty source of the open store.
-func (s *session) source() *view.Source { return &view.Source{Store: s.at.store, Now: s.now} }
+func (s *session) source() *view.Source { return &view.Source{Store: s.at.view, Now: s.now} }
 
 // errNone begins the error that no host has left records to look at.
 var errNone = errors.New("no host has opened")
@@ -106,7 +106,7 @@ func (t part) article() string {
 // each opens all that hosts have opened, one after the other, and calls a function with each and
 // the words that choose it on the command line.
 func (t part) each(s *session, do func(one checked, v *view.Source, words []string) error) error {
-	names, err := t.names(s.ctx, s.at.store)
+	names, err := t.names(s.ctx, s.at.view)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (cmd *serveCommand) Run(s *session) error {
 	}
 	return s.within(cmd.Run_, func() (err error) {
 		live := &web.Live{}
-		cfg := web.Config{Store: s.at.store, Live: live, Now: s.now, Observer: tellFailure}
+		cfg := web.Config{Store: s.at.view, Live: live, Now: s.now, Observer: tellFailure}
 		if !cmd.Run_ {
 			if err := cmd.look(s, &cfg); err != nil {
 				return err
@@ -166,7 +166,11 @@ func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, er
 		return nil, err
 	}
 	c.DB = s.at.handle
-	return loop.New(s.ctx, c)
+	a, err := loop.New(s.ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return a.Tenant(s.ctx, s.Tenant)
 }
 
 // alongside calls a function while another one runs in the background. The end of one ends both.

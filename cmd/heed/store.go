@@ -89,7 +89,7 @@ type auditCommand struct {
 func (cmd *auditCommand) Run(s *session) error {
 	var entries []store.AuditEntry
 	err := s.with(func() error {
-		for e, err := range store.AuditEntries(s.ctx, s.at.store, store.AuditQuery{}) {
+		for e, err := range store.AuditEntries(s.ctx, s.at.view, store.AuditQuery{}) {
 			if err != nil || len(entries) == int(cmd.Limit) {
 				return err
 			}
@@ -110,6 +110,9 @@ type backupCommand struct {
 
 // Run copies a store that may be in use.
 func (cmd *backupCommand) Run(s *session) error {
+	if err := s.whole(); err != nil {
+		return err
+	}
 	return s.with(func() error {
 		how := "It is a database of SQLite, with the tables of the host: open it with --db."
 		fill := s.at.copyTo
@@ -221,6 +224,9 @@ type exportCommand struct {
 
 // Run writes a store.
 func (cmd *exportCommand) Run(s *session) error {
+	if err := s.whole(); err != nil {
+		return err
+	}
 	return s.with(func() error {
 		if cmd.File == "" || cmd.File == "-" {
 			if s.out.terminal {
@@ -250,6 +256,9 @@ func openFile(name string) (*os.File, error) {
 
 // Run fills a store.
 func (cmd *importCommand) Run(s *session) (err error) {
+	if err := s.whole(); err != nil {
+		return err
+	}
 	in := s.in
 	if cmd.File != "" && cmd.File != "-" {
 		if in, err = openFile(cmd.File); err != nil {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
+)
+
+// TestTenant shows and changes what one organisation has.
+func TestTenant(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.db")
+	db, err := sql.Open("sqlite", file)
+	require.NoError(t, err)
+	root, err := loop.New(t.Context(), loop.Config{
+		DB: db, Arms: []loop.Arm{{ID: "short"}},
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
+			return decision.LLMResponse{Text: "It is."}, nil
+		}),
+	})
+	require.NoError(t, err)
+	for _, tenant := range []string{"acme", "bravo"} {
+		agent, err := root.Tenant(t.Context(), tenant)
+		require.NoError(t, err)
+		_, err = agent.Answer(t.Context(), loop.Event{ID: tenant, Text: "Why?", Person: "ann"})
+		require.NoError(t, err)
+		require.NoError(t, agent.React(t.Context(), tenant, loop.Reaction{Person: "ann", Value: 1}))
+	}
+	require.NoError(t, db.Close())
+
+	of := func(args ...string) result {
+		return call{args: append([]string{"--db", file}, args...)}.run(t)
+	}
+	assert.Equal(t, 0, of("--tenant", "acme", "explain", "acme").code)
+	assert.Equal(t, 1, of("--tenant", "acme", "explain", "bravo").code)
+	assert.Equal(t, 1, of("explain", "acme").code, "it belongs to a tenant")
+	assert.Equal(t, 2, of("--tenant", "acme", "store", "export", "-").code)
+
+	forget := []string{"--actor", "kim", "--reason", "they asked", "--yes"}
+	r := of(append([]string{"--tenant", "acme", "store", "forget", "ann"}, forget...)...)
+	require.Equal(t, 0, r.code, r.err)
+	assert.Equal(t, 1, of(append([]string{"--tenant", "acme", "store", "forget", "ann"},
+		forget...)...).code, "she is forgotten")
+	r = of(append([]string{"--tenant", "bravo", "store", "forget", "--everything"}, forget...)...)
+	require.Equal(t, 0, r.code, r.err)
+	assert.Contains(t, r.out, "bravo")
+	assert.Equal(t, 2, of(append([]string{"store", "forget", "--everything"}, forget...)...).code)
+	r = of("store", "export", filepath.Join(t.TempDir(), "all.jsonl"))
+	require.Equal(t, 0, r.code, r.err)
+}
