@@ -126,7 +126,7 @@ type mentions struct {
 	people map[string]bool
 	tenant string
 	kinds  map[ids.Hash]string // of the tenant's cells
-	lost   map[string]bool // the kinds of sums that do not name their sources
+	lost   map[string]bool     // the kinds of sums that do not name their sources
 }
 
 // in returns the rows of a table.
