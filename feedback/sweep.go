@@ -34,9 +34,9 @@ const (
 //     [Rule].RetireProposed first, then ineffective ones by their improvement, at most three; or
 //     they are retired, if [Measuring].Retire is set. [RuleQuery].Unfit finds them.
 //
-// If a part fails, it goes on with the others, and returns the errors, joined. The part is due again at the next
-// call. If it fails again, it pauses for a minute, and for twice as long after each further
-// failure, up to its period.
+// If a part fails, it goes on with the others, and returns the errors, joined. The part is due
+// again at the next call. If it fails again, it pauses for a minute, and for twice as long after
+// each further failure, up to its period.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	at := s.now()
 	if !now.IsZero() && now.Before(at) {
