@@ -27,8 +27,8 @@ import (
 //	days                    side   day of the answer
 //	parts   domain          side   arm
 //
-// The name of a success that was taken back ends in minus, so that all sums only grow and nothing
-// has to be looked up in the history. The cells of days also count answers and what they took.
+// The name of a success that was taken back ends in minus, so that all sums only grow and the
+// history need not be read. The cells of days also count answers and what they took.
 const (
 	pairs = "pairs"
 	days  = "days"
@@ -69,8 +69,8 @@ func (a *Agent) openTrial(ctx context.Context, source rand.Source) error {
 	})
 }
 
-// trial draws whether an event is answered as without learning. All events of a session are, or
-// none; without a session, all events of a person.
+// trial draws whether an event is answered without learning. All events of a session are drawn
+// together; without a session, all events of a person.
 func (a *Agent) trial(e *Event) answer.Side {
 	t := answer.Side{Share: a.cfg.Trial.Control}
 	if t.Share == 0 {
@@ -187,7 +187,7 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 
 func shareText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// tellGain tells the observer what learning gains, and once that it harms.
+// tellGain reports to the observer what learning gains, and once that it harms.
 func (a *Agent) tellGain(ctx context.Context) error {
 	if a.watch == nil || a.cfg.Trial.Control == 0 {
 		return nil

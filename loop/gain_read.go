@@ -23,7 +23,7 @@ import (
 //
 // It is immutable.
 type Gain struct {
-	// Since is the day of the first answer without learning. Zero: there is none.
+	// Since is the day of the first answer without learning. Zero without such an answer.
 	Since   time.Time `json:"since,omitzero"`
 	Learned Measured  `json:"learned"`
 	Control Measured  `json:"control"`

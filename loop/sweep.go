@@ -23,7 +23,7 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 		a.cfg.Store.Sweep(ctx, now)))
 }
 
-// sweepParts does what is due, but for the store.
+// sweepParts does what is due, except for the store.
 func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 	frozen, err := a.isFrozen(store.Reading(ctx, a.cfg.Store))
 	errs := []error{err}

@@ -13,8 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// mostTenants is how many agents of tenants a process keeps. The one that was asked for the longest
-// ago makes room. It goes on for whoever has it.
+// mostTenants is how many agents of tenants a process keeps. The agent that was asked for the
+// longest ago makes room. Callers who still have it can go on using it.
 const mostTenants = 1000
 
 // noticed is how long a process waits before it notes again that a tenant is active. A tenant is
@@ -52,7 +52,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 		return nil, err
 	}
 	cfg := a.cfg
-	if cfg.Testing.Seed != nil { // a source of its own, so that tenants are alike whatever the order
+	if cfg.Testing.Seed != nil { // independent of the order of tenants
 		draws := evidence.Key{A: a.strategy.seed[0], B: a.strategy.seed[1]}.Rand(0, tenant)
 		cfg.Testing.Seed = rand.NewPCG(draws.Uint64(), draws.Uint64())
 	}

@@ -121,7 +121,7 @@ func OpenPhrase(phrase string) string { return store.Key("open-phrase", store.ID
 // UndoneBy finds the answers that a message took back.
 func UndoneBy(message string) string { return store.Key("undone", store.IDOf(message)) }
 
-// Bad finds the answers that were worth less than nothing.
+// Bad finds the answers with a negative worth.
 const Bad = "bad"
 
 // ID returns the id of the record of an event's answer.

@@ -24,7 +24,7 @@ type Answer struct {
 	Person    string    `json:"person,omitempty"`
 	Heuristic string    `json:"heuristic,omitempty"` // that answered; "" if the model did
 	Arm       string    `json:"arm,omitempty"`       // "" if no arm was chosen
-	Control   bool      `json:"control"`             // nothing that was learned was used
+	Control   bool      `json:"control"`             // answered without learning
 	At        time.Time `json:"at"`
 	Known     bool      `json:"known"` // what it was worth
 	Worth     float64   `json:"worth"` // in [-1, 1]
