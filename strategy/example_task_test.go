@@ -83,7 +83,7 @@ func ExampleChangeTest() {
 		}
 		fmt.Printf("%s %s: %s\n", entry.At.Format("15:04"), entry.Subject, entry.Reason)
 	}
-	// Output: 02:38 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
+	// Output: 02:37 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
 }
 
 // A learner's events wait in its store, in the same commit as their evidence, until a relay sends

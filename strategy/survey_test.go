@@ -146,7 +146,7 @@ func TestSurveyOfTwoLevels(t *testing.T) {
 	assert.Equal(t, 0.5, d.Arms[1].Mean)
 	assert.Empty(t, d.Specialized)
 	r := itemOf(t, l, q)
-	assert.InDelta(t, (strength*2/3+1)/(strength+1), r.Arms[0].Mean, 1e-9)
+	assert.InDelta(t, 2./3, r.Arms[0].Mean, 1e-9, "the item has all evidence of the segment")
 	assert.InDelta(t, 1/(strength+1), r.Independence, 1e-12)
 	assert.False(t, r.Specialized)
 	assert.Zero(t, d.SpecializesAt)

@@ -23,12 +23,18 @@ const leastShape = 1e-9
 // items share the cost. The item mostly uses what is known. An item without evidence draws
 // only the levels.
 //
+// If an item has all evidence of its segment, because the host names no items, no other item
+// explores for it. Its rate is then drawn from the prior and its evidence, as plain Thompson
+// sampling does, and is at least the mean. All rates of items are drawn more sharply if there are
+// many arms, because the greatest of many draws is mostly luck: with k arms, evidence counts
+// 1+log₂(k/2)/2 times as often.
+//
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
 	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100.
 	// 0 means 2. It counts up to three times as often while the item is new and others explore:
 	// Sharpness·(1 + 2q/(1+n/10)²) after n outcomes of the item, if a share q of the segment's
-	// outcomes is other items'.
+	// outcomes is other items'. It has no effect on an item that is all of its segment.
 	Sharpness float64
 }
 
@@ -134,8 +140,13 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	if !item.seen() {
 		return
 	}
+	novelty, alone := m.novelty(item)
+	if alone {
+		m.believeAlone(item, beliefs)
+		return
+	}
 	// The more evidence a reward is, the less it needs sharpening.
-	sharpness := max(m.sharpness*(1+m.novelty(item))/m.dispersion, 1)
+	sharpness := max(m.sharpness*m.crowded()*(1+novelty)/m.dispersion, 1)
 	for i, arm := range item.Arms {
 		b := &beliefs[i]
 		b.Sharpness = sharpness
@@ -144,19 +155,48 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	}
 }
 
+// believeAlone sets the beliefs about an item that has all evidence of its segment. The level is
+// as good as fixed at the prior, so the own rate is all that is drawn.
+func (m *twoLevel) believeAlone(item Item, beliefs []Belief) {
+	most := max(m.crowded()/m.dispersion, 1)
+	for i, prior := range m.segment.Priors {
+		own, total := m.countsOf(item.Arms[i]), prior.Alpha+prior.Beta
+		n, known := own.total(), fixedLevel/total
+		beliefs[i] = Belief{
+			Level:    evidence.Beta{Alpha: prior.Alpha * known, Beta: prior.Beta * known},
+			Strength: total, Successes: own.successes, Failures: own.failures,
+			Sharpness: 1 + (most-1)*n/(n+sharpFrom),
+		}
+	}
+}
+
+// fixedLevel is the sum of the shapes of a level that is as good as fixed. After sharpFrom outcomes
+// of an arm, its draws are half as sharp as they become, so that a few failures don't end the
+// trials of an arm.
+const (
+	fixedLevel = 1e5
+	sharpFrom  = 30
+)
+
+// crowded is how many times more evidence counts in draws because there are many arms.
+func (m *twoLevel) crowded() float64 {
+	return 1 + max(math.Log2(float64(len(m.segment.Priors))/2), 0)/2
+}
+
 // novelty is how many times more an item's evidence counts in draws of its rates because the item
 // is new. Other items explore in its place, so it depends on their share of the segment's evidence.
-func (m *twoLevel) novelty(item Item) float64 {
+// novelty also reports whether there are no other items.
+func (m *twoLevel) novelty(item Item) (times float64, alone bool) {
 	mass, n := 0., 0.
 	for _, arm := range item.Arms {
 		mass += arm.Mass
 		n += m.countsOf(arm).total()
 	}
-	if mass >= m.total.Mass {
-		return 0
+	if mass >= m.total.Mass*(1-1e-9) { // sums in another order differ by rounding
+		return 0, true
 	}
 	old := 1 + n/novelFor
-	return mostNovelty * (1 - mass/m.total.Mass) / (old * old)
+	return mostNovelty * (1 - mass/m.total.Mass) / (old * old), false
 }
 
 // mostNovelty is the novelty of an item without outcomes. novelFor outcomes leave a quarter of it.

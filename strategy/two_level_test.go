@@ -244,15 +244,15 @@ func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
 	}
 	try(t, l, q, "c", 1)
 	for i, b := range beliefs(t, l, q) {
-		assert.InDelta(t, 2*(1+2*(10./11)/(1.1*1.1)), b.Sharpness, 1e-9,
-			"ten of eleven outcomes are other items'")
+		assert.InDelta(t, 2*1.5*(1+2*(10./11)/(1.1*1.1)), b.Sharpness, 1e-9,
+			"there are four arms, and ten of eleven outcomes are other items'")
 		assert.Equal(t, []float64{0, 0, 1, 0}[i], b.Successes)
 		assert.Zero(t, b.Failures)
 	}
 }
 
 // TestTwoLevelIsSharperForANewItem, the more so the more of the evidence others have. An item that
-// is alone is its segment, and explores.
+// has all evidence explores as plain Thompson sampling does.
 func TestTwoLevelIsSharperForANewItem(t *testing.T) {
 	sharpness := func(own, others float64) float64 {
 		item := strategy.Item{Arms: []evidence.Sums{coins(int(own), 0), {}}}
@@ -266,10 +266,38 @@ func TestTwoLevelIsSharperForANewItem(t *testing.T) {
 		return b[0].Sharpness
 	}
 	for _, test := range []struct{ own, others, times float64 }{
-		{1, 0, 1}, {1000, 0, 1}, {10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4},
+		{1, 0, 0.5}, {1000, 0, 0.5}, {10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4},
 		{90, 910, 1 + 2*0.91/100}, {1, 999_999, 1 + 2/(1.1*1.1)},
 	} {
 		assert.InDelta(t, 2*test.times, sharpness(test.own, test.others), 1e-4, test)
+	}
+}
+
+// TestTwoLevelOfOneItemIsThompsonSampling: its draws follow from the prior and the outcomes, and
+// are sharper if there are many arms, but not of an arm with few outcomes.
+func TestTwoLevelOfOneItemIsThompsonSampling(t *testing.T) {
+	for _, arms := range []int{2, 8, 32} {
+		item := strategy.Item{Arms: make([]evidence.Sums, arms)}
+		item.Arms[0], item.Arms[1] = coins(60, 30), coins(1, 0)
+		b := make([]strategy.Belief, arms)
+		strategy.TwoLevel{}.Model(evenSegment(arms), []strategy.Item{item}).Believe(item, b)
+		for i, posterior := range []evidence.Beta{{Alpha: 61, Beta: 31}, {Alpha: 2, Beta: 1}} {
+			assert.InDelta(t, posterior.Mean(), b[i].Mean(), 1e-9)
+			low, high := posterior.Interval(0.9)
+			gotLow, gotHigh := b[i].Interval(0.9)
+			assert.InDelta(t, low, gotLow, 0.02)
+			assert.InDelta(t, high, gotHigh, 0.02)
+		}
+		more := math.Log2(float64(arms)/2) / 2
+		for i, part := range []float64{90. / 120, 1. / 31, 0} {
+			if i < arms {
+				assert.InDelta(t, 1+more*part, b[i].Sharpness, 1e-9)
+			}
+		}
+		rng := evidence.Rand{State: 1}
+		for range 100 {
+			assert.GreaterOrEqual(t, b[0].Draw(&rng), b[0].Mean()-1e-3)
+		}
 	}
 }
 

@@ -17,6 +17,8 @@
 //	cells     how many cells a partition of such vectors should have
 //	forms     the subject and the form of recorded questions; needs -data and -forms
 //	pooling   heed's poolings and ways of forgetting
+//	arms      heed and plain Thompson sampling with 2 to 40 arms and no items
+//	requests  recorded scores of models for requests with a text; needs -answers
 //
 // The tables have the regret, in rewards: a right answer, and the price that was saved, over all
 // that can be earned. They have what it is more than the first policy's, and its ratio to that; the
@@ -25,7 +27,8 @@
 //
 // -data is a CSV file with a header: the item, the question's id, and for each arm whether it was
 // right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others 0. -forms is
-// one with the item, the question's id, and numbers about its text.
+// one with the item, the question's id, and numbers about its text. -answers is a file with a JSON
+// object in each line: {"task", "question", "scores": {model: 0 to 1}}.
 package board
 
 import (
@@ -48,6 +51,8 @@ type set struct {
 // An order sets how worlds are made.
 type order struct {
 	data, forms  string
+	answers      string
+	last         bool
 	price, noise float64
 	topics       int
 }
@@ -69,6 +74,13 @@ var sets = []set{
 	{"pooling", [2]int{1, 100}, [2]int{1000, 6000}, poolings, func(*order) ([]world, error) {
 		return poolingWorlds(), nil
 	}, []string{"plain", "drift"}},
+	{"arms", [2]int{1, 2000}, [2]int{100, 1000}, manyArms, func(*order) ([]world, error) {
+		return armWorlds(), nil
+	}, []string{"plain"}},
+	{"requests", [2]int{1, 40}, [2]int{1000, 6108}, answered, func(o *order) ([]world, error) {
+		w, err := readAnswers(o.answers, o.last)
+		return []world{w}, err
+	}, []string{"plain"}},
 }
 
 func near(o *order) ([]world, error) { return contextWorlds(o.topics, o.noise), nil }
@@ -78,6 +90,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 	var o order
 	call.StringVar(&o.data, "data", "", "the `file` with a table of recorded answers")
 	call.StringVar(&o.forms, "forms", "", "the `file` with the forms of its questions")
+	call.StringVar(&o.answers, "answers", "", "the `file` with recorded scores of models, as JSON")
+	call.BoolVar(&o.last, "last", false, "play the half of its requests that is kept for a last look")
 	call.Float64Var(&o.price, "price", 0.10, "what the last arm of the table costs, in right answers")
 	call.IntVar(&o.topics, "topics", 30, "how many topics requests with vectors have")
 	call.Float64Var(&o.noise, "noise", 0.5,
@@ -93,7 +107,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	name := cmp.Or(append(call.Names, "routers")...)
 	i := slices.IndexFunc(sets, func(s set) bool { return s.name == name })
 	if i < 0 || len(call.Names) > 1 {
-		return call.Usage("name one set: routers, context, cells, forms or pooling")
+		return call.Usage("name one set: routers, context, cells, forms, pooling, arms or requests")
 	}
 	of := sets[i]
 	s := study{
@@ -110,6 +124,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 			o.price, o.noise, o.topics)
 	case name == "forms" && (o.data == "" || o.forms == ""):
 		return call.Usage("the set forms needs -data and -forms")
+	case name == "requests" && o.answers == "":
+		return call.Usage("the set requests needs -answers")
 	}
 	worlds, err := of.worlds(&o)
 	if err != nil {

@@ -18,6 +18,9 @@ func draws(t *trial, now func() time.Time) *rand.Rand {
 	return rand.New(rand.NewPCG(t.seed, uint64(now().Unix())))
 }
 
+// mostFixed is how many arms a world has at most whose arms are played each by itself.
+const mostFixed = 9
+
 // yardsticks returns the policies that do not learn: the oracle, which has the rates; each arm
 // always; and chance.
 func yardsticks(w *world) []policy {
@@ -32,6 +35,9 @@ func yardsticks(w *world) []policy {
 			rng := draws(t, now)
 			return fixed(func(r *request) int { return rng.IntN(len(r.rates)) }), nil
 		}},
+	}
+	if len(w.costs) > mostFixed {
+		return all
 	}
 	for arm := range w.costs {
 		name := fmt.Sprint("always arm ", arm+1)

@@ -142,7 +142,10 @@ func (g *game) outcome(r *request, arm int, ticket any) *outcome {
 	if r.liar {
 		said = arm == worst(r.rates)
 	}
-	if said {
+	switch {
+	case r.grades != nil && !r.liar:
+		o.quality = r.grades[arm]
+	case said:
 		o.quality = 1
 	}
 	o.reward = g.world.reward(o.quality, o.cost)

@@ -23,6 +23,7 @@ type request struct {
 	at     time.Time
 
 	rates   []float64 // how often each arm is right, which no policy sees
+	grades  []float64 // what each arm's outcome is this time, if outcomes are graded
 	right   []bool    // whether each arm is right this time: all policies have the same luck
 	arrives []int     // after which requests its outcome is delivered
 }

@@ -1,0 +1,181 @@
+package board
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy/partition"
+)
+
+// armWorlds have no items, and from two to forty arms: far apart or close, with outcomes of yes and
+// no or graded ones.
+func armWorlds() (all []world) {
+	for _, graded := range []bool{false, true} {
+		for _, arms := range []int{2, 3, 5, 10, 20, 40} {
+			for _, spread := range []float64{0.4, 0.05} {
+				name := fmt.Sprintf("%d arms, ±%v", arms, spread)
+				if graded {
+					name += ", graded"
+				}
+				all = append(all, world{name, 0, make([]float64, arms), drawArms(arms, spread, graded)})
+			}
+		}
+	}
+	return all
+}
+
+// drawArms returns a world whose arms have rates of a half, more or less.
+func drawArms(arms int, spread float64, graded bool) drawing {
+	return func(rng *rand.Rand, requests int) ([]request, [][]float32) {
+		rates := make([]float64, arms)
+		for arm := range rates {
+			rates[arm] = 0.5 + spread*(2*rng.Float64()-1)
+		}
+		all := make([]request, requests)
+		for i := range all {
+			all[i].rates = rates
+			if !graded {
+				continue
+			}
+			luck := 0.2*rng.Float64() - 0.1
+			for _, rate := range rates {
+				all[i].grades = append(all[i].grades, min(max(rate+luck, 0), 1))
+			}
+		}
+		return all, nil
+	}
+}
+
+func manyArms(*world) []policy { return []policy{thompson, heeding("heed", option{})} }
+
+// thompson is Thompson sampling with a Beta(1, 1) of each arm (Chapelle and Li 2011).
+var thompson = policy{"plain Thompson", rule, func(t *trial, now func() time.Time,
+	state []byte) (router, error) {
+	p := &posteriors{Arms: make([]evidence.Beta, len(t.world.costs)),
+		rng: evidence.Rand{State: draws(t, now).Uint64()}}
+	for arm := range p.Arms {
+		p.Arms[arm] = evidence.Beta{Alpha: 1, Beta: 1}
+	}
+	if state == nil {
+		return p, nil
+	}
+	return p, gob.NewDecoder(bytes.NewReader(state)).Decode(&p.Arms)
+}}
+
+type posteriors struct {
+	Arms []evidence.Beta
+	rng  evidence.Rand
+}
+
+func (p *posteriors) choose(*request) (best int, _ any, _ error) {
+	most := math.Inf(-1)
+	for arm := range p.Arms {
+		sampler := p.Arms[arm].Sampler()
+		if x := sampler.Draw(&p.rng); x > most {
+			best, most = arm, x
+		}
+	}
+	return best, nil, nil
+}
+
+func (p *posteriors) learn(o *outcome) error {
+	p.Arms[o.arm].Alpha += o.reward
+	p.Arms[o.arm].Beta += 1 - o.reward
+	return nil
+}
+
+func (p *posteriors) save() ([]byte, error) { return encode(p.Arms) }
+
+// answered are policies for recorded requests with a text. They know nothing of a request, its text
+// or its task.
+func answered(*world) []policy {
+	return []policy{
+		thompson, noItem, heeding("cells of the text", option{item: cellsOnline}), trueTopic,
+	}
+}
+
+// cellsOnline names requests by the cells of their vectors alone.
+func cellsOnline(t *trial, st *memstore.Store, now func() time.Time) (func(*request) (string,
+	error), error) {
+	of, err := online(t, st, now)
+	return func(r *request) (string, error) {
+		unnamed := *r
+		unnamed.item = ""
+		return of(&unnamed)
+	}, err
+}
+
+// isLast reports whether a question is in the half for a last look.
+func isLast(question string) bool {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(question)) // a hash never fails
+	return h.Sum64()>>7&1 == 1
+}
+
+// readAnswers makes a world of a file with a JSON object in each line: the task, the question, and
+// the score of each model in [0, 1]. Of the two halves, by a hash of the question, one is for
+// tuning. The other is for a last look.
+func readAnswers(name string, last bool) (w world, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return w, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	var all []request
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		var line struct {
+			Task, Question string
+			Scores         map[string]float64
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return w, fmt.Errorf("%s: line %d: %w", name, n, err)
+		}
+		if isLast(line.Question) != last {
+			continue
+		}
+		r := request{topic: line.Task}
+		for _, model := range slices.Sorted(maps.Keys(line.Scores)) {
+			r.rates = append(r.rates, line.Scores[model])
+		}
+		if len(r.rates) < 2 || len(all) > 0 && len(r.rates) != len(all[0].rates) {
+			return w, fmt.Errorf("%s: line %d: has scores of %d models", name, n, len(r.rates))
+		}
+		r.grades = r.rates
+		vectors, err := partition.Form(context.Background(), []string{line.Question})
+		if err != nil {
+			return w, err
+		}
+		r.vector = vectors[0]
+		all = append(all, r)
+	}
+	if err := lines.Err(); err != nil {
+		return w, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(all) == 0 {
+		return w, fmt.Errorf("%s: has no requests", name)
+	}
+	return world{"requests", 0, make([]float64, len(all[0].rates)), func(rng *rand.Rand,
+		requests int) (drawn []request, _ [][]float32) {
+		for len(drawn) < requests {
+			for _, i := range rng.Perm(len(all)) {
+				drawn = append(drawn, all[i])
+			}
+		}
+		return drawn[:requests], nil
+	}}, nil
+}
