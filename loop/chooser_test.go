@@ -173,7 +173,13 @@ func TestAChooserInTrouble(t *testing.T) {
 
 // TestAFrozenAgentEndsNoRace, though there is enough.
 func TestAFrozenAgentEndsNoRace(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{ArmsIgnoreSilence: true}})
+	w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{ArmsIgnoreSilence: true,
+		Choose: func(_ context.Context, l *strategy.Learner) (loop.Chooser, error) {
+			return chooses(func(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
+				q.Shares = []float64{0.5, 0.5}
+				return l.Select(ctx, q)
+			}), nil
+		}}})
 	for range 60 {
 		w.clock.Advance(time.Minute)
 		a := w.answer(loop.Event{Text: "x", Person: "ann"})
