@@ -270,6 +270,34 @@ func ExampleConfig_race() {
 	// Output: brief
 }
 
+// Each organisation has an agent that learns from its own people alone.
+func ExampleAgent_Tenant() {
+	ctx := context.Background()
+	agent, err := loop.New(ctx, loop.Config{
+		Model: &llmtest.Model{Answers: llmtest.Say("Restart it.")},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, organisation := range []string{"acme", "bravo"} { // of who sends the request
+		tenant, err := agent.Tenant(ctx, organisation)
+		if err != nil {
+			panic(err)
+		}
+		answer, err := tenant.Answer(ctx, loop.Event{ID: "42", Text: "The build hangs"})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(organisation, answer.ID, answer.Text)
+	}
+	_, err = agent.Explain(ctx, "42")
+	fmt.Println(errors.Is(err, loop.ErrNoAnswer))
+	// Output:
+	// acme 42 Restart it.
+	// bravo 42 Restart it.
+	// true
+}
+
 // While an agent is frozen, answers go on and nothing is learned.
 func ExampleAgent_Freeze() {
 	ctx := context.Background()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/loop"
@@ -91,4 +92,63 @@ func ExampleHandler() {
 	// 200
 	// 204
 	// 422 true
+}
+
+// Pages of many organisations: the host decides by the request whose pages they are.
+func ExampleNew_tenants() {
+	ctx := context.Background()
+	agent, err := loop.New(ctx, loop.Config{
+		Model: &llmtest.Model{Answers: llmtest.Say("Rotate its logs.")},
+	})
+	if err != nil {
+		panic(err)
+	}
+	var handlers sync.Map // by organisation
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		organisation := r.Header.Get("X-Org")
+		tenant, err := agent.Tenant(r.Context(), organisation)
+		if err != nil {
+			http.Error(w, "bad organisation", http.StatusBadRequest)
+			return
+		}
+		pages, ok := handlers.Load(organisation)
+		if !ok {
+			made, err := web.New(web.Config{
+				Agent:    tenant,
+				Identify: func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil },
+			})
+			if err != nil {
+				http.Error(w, "no pages", http.StatusInternalServerError)
+				return
+			}
+			pages, _ = handlers.LoadOrStore(organisation, made)
+		}
+		pages.(http.Handler).ServeHTTP(w, r)
+	}))
+	defer server.Close()
+
+	acme, err := agent.Tenant(ctx, "acme")
+	if err == nil {
+		_, err = acme.Answer(ctx, loop.Event{ID: "e1", Text: "The disk is full"})
+	}
+	if err != nil {
+		panic(err)
+	}
+	for _, organisation := range []string{"acme", "bravo"} {
+		r, err := http.NewRequest(http.MethodGet, server.URL+"/v1/explanation?answer=e1", nil)
+		if err != nil {
+			panic(err)
+		}
+		r.Header.Set("X-Org", organisation)
+		r.Header.Set("X-User", "ann")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			panic(err)
+		}
+		response.Body.Close() //nolint:errcheck,gosec // nothing is read
+		fmt.Println(organisation, response.StatusCode)
+	}
+	// Output:
+	// acme 200
+	// bravo 404
 }
