@@ -361,6 +361,9 @@ func TestLists(t *testing.T) {
 	}
 	found := hs.get("kim", "/inbox", "q", "SUBJECT7 rule")
 	assert.Equal(t, 1, strings.Count(found, "<h3>"))
+	mine := hs.get("p1", "/inbox") // p1 proposed the newest ten, and decides about the others
+	require.Contains(t, mine, "Rule 0 ")
+	assert.Less(t, strings.Index(mine, "Rule 0 "), strings.Index(mine, "Rule 19 "))
 }
 
 // A refused edit changes nothing, and keeps all that was typed. One without a field is refused, and

@@ -29,7 +29,13 @@ const mostUnsettled, mostWaiting = 50, 10
 
 func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	ctx, d := r.Context(), inboxData{Yours: make(map[string]string)}
-	if d.Proposals, err = list(r, v.Pending); err != nil {
+	mine := func(p *feedback.Proposal) bool { return yours(v, p, personOf(r)) == "" }
+	d.Proposals, err = list(r, func(ctx context.Context, p view.Page) (
+		view.List[feedback.Proposal], error,
+	) {
+		return v.Pending(ctx, p, mine)
+	})
+	if err != nil {
 		return nil, err
 	}
 	for i := range d.Proposals.Rows {

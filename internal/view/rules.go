@@ -116,13 +116,20 @@ func (s *Source) Proposals(ctx context.Context, q RuleQuery, p Page) (l List[Rul
 	return listed(p, all, ruleID, ruleTexts, themselves)
 }
 
-// Pending lists the proposals that wait for people, the newest first, with their whole content.
-func (s *Source) Pending(ctx context.Context, p Page) (l List[feedback.Proposal], err error) {
+// Pending lists the proposals that wait for people, with their whole content: those first that are
+// for the reader, and of these the newest first.
+func (s *Source) Pending(
+	ctx context.Context, p Page, mine func(*feedback.Proposal) bool,
+) (l List[feedback.Proposal], err error) {
 	found, _, err := s.Feedback.Rules().Proposals(ctx,
 		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	if err != nil {
 		return l, err
 	}
+	first := func(p feedback.Proposal) bool { return mine(&p) }
+	found = slices.Concat(slices.DeleteFunc(slices.Clone(found), func(p feedback.Proposal) bool {
+		return !first(p)
+	}), slices.DeleteFunc(found, first))
 	key := func(p feedback.Proposal) string { return p.ID }
 	texts := func(p feedback.Proposal) []string { return append([]string{p.Text, p.ID}, p.Agents...) }
 	return listed(p, found, key, texts, themselves)
