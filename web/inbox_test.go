@@ -351,7 +351,7 @@ func TestLists(t *testing.T) {
 	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/audit?page=2",
 		person: "kim"}.of(hs.h).Code)
 	for path, want := range map[string]int{
-		"/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400,
+		"/audit?since=2020-01-01&until=2020-01-02": 200, "/audit?since=x": 400, "/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400,
 		"/inbox?page=2": 404, "/rules?page=2": 404, "/rules?state=no": 400,
 		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
 		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
@@ -359,6 +359,9 @@ func TestLists(t *testing.T) {
 		w := ask{method: "GET", path: path, person: "kim"}.of(hs.h)
 		assert.Equal(t, want, w.Code, path+plain(w.Body.String()))
 	}
+	today := hs.now.UTC().Format(time.DateOnly)
+	assert.Contains(t, hs.get("kim", "/audit", "since", today, "until", today), "<tbody>")
+	assert.NotContains(t, hs.get("kim", "/audit", "until", "2020-01-02"), "<tbody>")
 	found := hs.get("kim", "/inbox", "q", "SUBJECT7 rule")
 	assert.Equal(t, 1, strings.Count(found, "<h3>"))
 	mine := hs.get("p1", "/inbox") // p1 proposed the newest ten, and decides about the others

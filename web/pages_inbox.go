@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
@@ -282,9 +283,10 @@ func rule(r *http.Request, v *view.Source) (any, error) {
 
 // An auditData is a page of the audit log.
 type auditData struct {
-	Rows       []store.AuditEntry
-	Name       string
-	Prev, Next address
+	Rows         []store.AuditEntry
+	Name         string
+	Since, Until string // days
+	Prev, Next   address
 }
 
 const mostAudited = 400 // pages
@@ -295,8 +297,17 @@ func audit(r *http.Request, v *view.Source) (any, error) {
 	if err != nil || n > mostAudited {
 		return nil, cmp.Or(err, heed.ErrNotFound)
 	}
-	d, skip := auditData{Name: p.Search, Prev: turn(r, n-1)}, (n-1)*perPage
+	given := r.URL.Query()
+	d, skip := auditData{
+		Name: p.Search, Since: given.Get("since"), Until: given.Get("until"), Prev: turn(r, n-1),
+	}, (n-1)*perPage
 	q := store.AuditQuery{Name: d.Name, Limit: skip + perPage + 1}
+	if q.Since, err = view.Moment("Since", d.Since, 0); err != nil {
+		return nil, err
+	}
+	if q.Until, err = view.Moment("Until", d.Until, 24*time.Hour); err != nil {
+		return nil, err
+	}
 	for entry, err := range store.AuditEntries(r.Context(), v.Store, q) {
 		if err != nil {
 			return nil, err

@@ -53,10 +53,10 @@ const mostScanned = 5000
 // query returns how the store finds what may match.
 func (q *AnswerQuery) query(after string) (found store.Query, err error) {
 	found.After = after
-	if found.Since, err = moment("Since", q.Since, 0); err != nil {
+	if found.Since, err = Moment("Since", q.Since, 0); err != nil {
 		return found, err
 	}
-	if found.Until, err = moment("Until", q.Until, 24*time.Hour); err != nil {
+	if found.Until, err = Moment("Until", q.Until, 24*time.Hour); err != nil {
 		return found, err
 	}
 	if q.Outcome != "" && !slices.Contains([]string{Good, Bad, Open}, q.Outcome) {
@@ -74,8 +74,8 @@ func (q *AnswerQuery) query(after string) (found store.Query, err error) {
 	return found, nil
 }
 
-// moment reads a time. A day is its beginning, and later by a span.
-func moment(field, text string, later time.Duration) (at time.Time, err error) {
+// Moment reads a time. A day is its beginning, and later by a span.
+func Moment(field, text string, later time.Duration) (at time.Time, err error) {
 	if text == "" {
 		return at, nil
 	}
