@@ -1,0 +1,188 @@
+// Package anthropic makes models of Anthropic's official SDK,
+// github.com/anthropics/anthropic-sdk-go, learn. A [Model] is the model of a [loop.Agent]: give it
+// to loop.Config.Model. [Model.Answer] also lets it call your tools, which heed checks against the
+// rules and learns from.
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/heedhq/heed/adapter/internal/turn"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Model asks a model through the messages of the SDK. It is a [loop.Streamer], and safe for
+// concurrent use while its fields stay as they are. Its errors have an llm.Failure.
+type Model struct {
+	Client sdk.Client
+	Name   string // of the model, which must be set
+	// System is the system prompt of [Model.Answer]. heed's text follows it.
+	System string
+	// Tools are what the model may call in [Model.Answer].
+	Tools []Tool
+	// Now is the clock that [Model.Answer] measures the model with. nil means time.Now.
+	Now func() time.Time
+}
+
+// A Tool is a function that a model may call.
+type Tool = turn.Tool
+
+// mostTokens bounds each reply in [Model.Answer].
+const mostTokens = 16_384
+
+// inJSON asks for JSON in words, because the API asks for a schema otherwise.
+const inJSON = "Answer with JSON alone."
+
+// Generate implements [decision.LLM].
+func (m *Model) Generate(
+	ctx context.Context, r decision.LLMRequest,
+) (decision.LLMResponse, error) {
+	return m.Stream(ctx, r, nil)
+}
+
+// Stream implements [loop.Streamer]. If piece is nil, the reply comes as a whole.
+func (m *Model) Stream(
+	ctx context.Context, r decision.LLMRequest, piece func(text string),
+) (decision.LLMResponse, error) {
+	ask := m.request(m.Name, r.System, []loop.Turn{{Text: r.Prompt}}, r.MaxTokens)
+	if r.JSON {
+		ask.System = append(ask.System, sdk.TextBlockParam{Text: inJSON})
+	}
+	if r.Temperature != nil {
+		ask.Temperature = sdk.Float(*r.Temperature)
+	}
+	got, err := m.send(ctx, ask, piece)
+	if err != nil {
+		return decision.LLMResponse{}, err
+	}
+	said, err := read(got)
+	return said.LLMResponse, err
+}
+
+// Answer answers an event as [loop.Agent.Answer] does, with this model and its Tools. A call that a
+// rule forbids, or that the chosen arm does not list, is not made, and the model is told why. Other
+// calls are made one after the other, and heed learns from their results. An arm's ModelName is the
+// name of another model of the same Client.
+func (m *Model) Answer(
+	ctx context.Context, agent *loop.Agent, e loop.Event,
+) (loop.Answer, error) {
+	t := &turn.Turn{Agent: agent, Enforce: true, Event: e}
+	now := m.Now
+	if now == nil {
+		now = time.Now //nolint:forbidigo // the default clock
+	}
+	return t.Run(ctx, m.Tools, func() turn.Asker {
+		system, messages := t.Messages(m.System)
+		ask := m.request(cmp.Or(t.Plan.Arm.ModelName, m.Name), system, messages, mostTokens)
+		for _, tool := range t.Offered(m.Tools) {
+			schema := sdk.ToolInputSchemaParam{ExtraFields: tool.Schema}
+			offered := sdk.ToolUnionParamOfTool(schema, tool.Name)
+			offered.OfTool.Description = sdk.String(tool.Description)
+			ask.Tools = append(ask.Tools, offered)
+		}
+		return func(
+			ctx context.Context, results []turn.Result, piece func(string),
+		) (turn.Said, error) {
+			var answers []sdk.ContentBlockParamUnion
+			for _, r := range results {
+				answers = append(answers, sdk.NewToolResultBlock(r.ID, r.Text, r.Failed))
+			}
+			if len(answers) > 0 {
+				ask.Messages = append(ask.Messages, sdk.NewUserMessage(answers...))
+			}
+			got, err := m.send(ctx, ask, piece)
+			if err != nil {
+				return turn.Said{}, err
+			}
+			ask.Messages = append(ask.Messages, got.ToParam())
+			return read(got)
+		}
+	}, now)
+}
+
+func (m *Model) request(
+	name, system string, messages []loop.Turn, most int,
+) sdk.MessageNewParams {
+	ask := sdk.MessageNewParams{Model: name, MaxTokens: int64(most)}
+	if system != "" {
+		ask.System = []sdk.TextBlockParam{{Text: system}}
+	}
+	for _, said := range messages {
+		block := sdk.NewTextBlock(said.Text)
+		if said.Role == "assistant" {
+			ask.Messages = append(ask.Messages, sdk.NewAssistantMessage(block))
+		} else {
+			ask.Messages = append(ask.Messages, sdk.NewUserMessage(block))
+		}
+	}
+	return ask
+}
+
+func (m *Model) send(
+	ctx context.Context, ask sdk.MessageNewParams, piece func(string),
+) (*sdk.Message, error) {
+	if piece == nil {
+		got, err := m.Client.Messages.New(ctx, ask)
+		return got, failed(err, false)
+	}
+	stream := m.Client.Messages.NewStreaming(ctx, ask)
+	defer stream.Close() //nolint:errcheck // what was read is what counts
+	whole := &sdk.Message{}
+	for stream.Next() {
+		event := stream.Current()
+		if err := whole.Accumulate(event); err != nil {
+			return nil, failed(err, true)
+		}
+		if event.Delta.Type == "text_delta" && event.Delta.Text != "" {
+			piece(event.Delta.Text)
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, failed(err, true)
+	}
+	if whole.StopReason == "" {
+		return nil, turn.ErrBroken
+	}
+	return whole, nil
+}
+
+// read returns what a message says.
+func read(got *sdk.Message) (said turn.Said, _ error) {
+	said.LLMResponse = decision.LLMResponse{
+		Model: got.Model, Cut: got.StopReason == sdk.StopReasonMaxTokens,
+		InputTokens: int(got.Usage.InputTokens), OutputTokens: int(got.Usage.OutputTokens),
+	}
+	for i := range got.Content {
+		switch block := &got.Content[i]; block.Type {
+		case "text":
+			said.Text += block.Text
+		case "thinking":
+			said.Thoughts += block.Thinking
+		case "tool_use":
+			said.Calls = append(said.Calls,
+				turn.Call{ID: block.ID, Tool: block.Name, Input: string(block.Input)})
+		}
+	}
+	switch {
+	case got.StopReason == sdk.StopReasonRefusal:
+		return said, turn.Unusable("it refused")
+	case said.Text == "" && len(said.Calls) == 0:
+		return said, turn.Unusable("no text") // thoughts may have taken all tokens
+	}
+	return said, nil
+}
+
+// failed classifies an error of the SDK.
+func failed(err error, streams bool) error {
+	var e *sdk.Error
+	if errors.As(err, &e) {
+		return turn.Failed(err, e.StatusCode, e.Response, streams)
+	}
+	return turn.Failed(err, 0, nil, streams)
+}

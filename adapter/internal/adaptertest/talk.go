@@ -1,0 +1,59 @@
+package adaptertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/heedhq/heed/adapter/internal/turn"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/loop/looptest"
+)
+
+// Talk drives a model that keeps no conversation: each event has the turns before it.
+func Talk(
+	agent *loop.Agent, answer func(context.Context, *loop.Agent, loop.Event) (loop.Answer, error),
+) looptest.Driver {
+	var mu sync.Mutex
+	sessions := make(map[string][]loop.Turn)
+	return looptest.Driver{Turn: func(
+		ctx context.Context, t looptest.Turn,
+	) (said looptest.Said, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				said, err = looptest.Said{}, fmt.Errorf("panic: %v", value)
+			}
+		}()
+		e := loop.Event{ID: t.ID, Session: t.Session, Person: t.Person, Text: t.Text}
+		if t.Stream != nil {
+			e.OnChunk = func(_ context.Context, text string, _ bool) { t.Stream(text) }
+		}
+		mu.Lock()
+		e.History = slices.Clone(sessions[t.Session])
+		mu.Unlock()
+		got, err := answer(ctx, agent, e)
+		if err != nil {
+			return looptest.Said{}, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		sessions[t.Session] = append(e.History, loop.Turn{Role: "user", Text: t.Text},
+			loop.Turn{Role: "assistant", Text: got.Text})
+		return looptest.Said{ID: got.ID, Text: got.Text}, nil
+	}}
+}
+
+// Tools returns the suite's tools as those of a model.
+func Tools(s looptest.Script) (tools []turn.Tool) {
+	for _, played := range s.Tools {
+		tools = append(tools, turn.Tool{
+			Name: played.Name, Description: played.Description, Run: played.Run,
+			Schema: map[string]any{
+				"type": "object", "required": []string{"host"},
+				"properties": map[string]any{"host": map[string]any{"type": "string"}},
+			},
+		})
+	}
+	return tools
+}

@@ -1,0 +1,190 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/llm"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Tool is a function that a model may call.
+type Tool struct {
+	Name, Description string
+	// Schema is the JSON schema of the input, an object. nil means that the tool has no input.
+	Schema map[string]any
+	// Run is called with the input in JSON. The model gets an error's text as the result.
+	Run func(ctx context.Context, input string) (string, error)
+}
+
+// A Call is a call of a tool that a model asks for.
+type Call struct{ ID, Tool, Input string }
+
+// A Result answers a call.
+type Result struct {
+	ID, Text string
+	Failed   bool
+}
+
+// A Said is what a model replied: an answer, or calls of tools.
+type Said struct {
+	decision.LLMResponse
+
+	Calls []Call
+}
+
+// An Asker asks a model with the results of the calls before. piece gets each piece of the reply,
+// and is nil if no pieces are wanted.
+type Asker func(ctx context.Context, results []Result, piece func(string)) (Said, error)
+
+// mostRounds bounds how often a model asks for tools in one turn.
+const mostRounds = 32
+
+// Run answers the turn's event: by what heed has ready, or by the model that open returns, which
+// may call the tools. Open is called once the plan is there. Pieces go to the event's OnChunk.
+func (t *Turn) Run(
+	ctx context.Context, tools []Tool, open func() Asker, now func() time.Time,
+) (none loop.Answer, _ error) {
+	if err := t.Prepare(ctx); err != nil {
+		return none, err
+	}
+	out := &pieces{ctx: ctx, to: t.Event.OnChunk}
+	if t.Plan.Ready {
+		if out.to != nil {
+			out.to(ctx, t.Plan.Text, false)
+		}
+		return loop.Answer{
+			ID: t.Plan.Event.ID, Text: t.Plan.Text, Plan: t.Plan, Result: t.Plan.Result,
+			Violations: t.Plan.Violations, Degraded: t.Plan.Degraded,
+		}, nil
+	}
+	ask, results := open(), []Result(nil)
+	for range mostRounds {
+		began := now()
+		said, err := ask(ctx, results, out.round())
+		t.Count(said.InputTokens, said.OutputTokens, now().Sub(began), said.Cut, err)
+		if err != nil {
+			return none, errors.Join(err, t.Fail(ctx))
+		}
+		out.end()
+		if len(said.Calls) == 0 {
+			t.Reply.Model = said.Model
+			return t.Answered(ctx, said.Text)
+		}
+		results = results[:0:0]
+		for _, call := range said.Calls {
+			results = append(results, t.call(ctx, tools, call))
+		}
+		if ctx.Err() != nil {
+			return none, ctx.Err()
+		}
+	}
+	t.Reply.Err = fmt.Errorf("%w: it asked for tools %d times", llm.Unusable, mostRounds)
+	return none, errors.Join(t.Reply.Err, t.Fail(ctx))
+}
+
+// call carries out a call, unless a rule or the arm is against it.
+func (t *Turn) call(ctx context.Context, tools []Tool, c Call) Result {
+	if why := t.Refusal(ctx, c.ID, c.Tool, c.Input); why != "" {
+		return Result{c.ID, why, true}
+	}
+	i := slices.IndexFunc(tools, func(tool Tool) bool { return tool.Name == c.Tool })
+	if i < 0 {
+		return Result{c.ID, refused, true}
+	}
+	text, err := tools[i].Run(ctx, c.Input)
+	t.Tool(ctx, c.ID, c.Tool, c.Input, text, err)
+	if err != nil {
+		return Result{c.ID, err.Error(), true}
+	}
+	return Result{c.ID, text, false}
+}
+
+// Offered returns the tools that the plan's arm has the model call.
+func (t *Turn) Offered(tools []Tool) []Tool {
+	if t.Plan.Arm.Tools == nil {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(tool Tool) bool {
+		return !slices.Contains(t.Plan.Arm.Tools, tool.Name)
+	})
+}
+
+// Pieces pass on what a model streams, without thoughts in tags. The text before a call of a tool
+// is no part of the answer, so the round after it begins with a restart.
+type pieces struct {
+	Speech
+
+	ctx  context.Context //nolint:containedctx // of the turn
+	to   func(ctx context.Context, text string, restart bool)
+	said bool // in the rounds before
+	now  bool // in this round
+}
+
+// round returns what takes the pieces of the next reply, or nil.
+func (p *pieces) round() func(string) {
+	if p.to == nil {
+		return nil
+	}
+	p.said, p.now = p.said || p.now, false
+	return func(text string) { p.pass(p.Say(text)) }
+}
+
+func (p *pieces) end() { p.pass(p.Rest()) }
+
+func (p *pieces) pass(text string) {
+	if text == "" {
+		return
+	}
+	restart := p.said && !p.now
+	if p.now = true; restart {
+		p.said = false
+	}
+	p.to(p.ctx, text, restart)
+}
+
+// ErrBroken is the error of a stream that ended before the answer did.
+var ErrBroken = &llm.Error{
+	Failure: llm.Unreachable, Err: fmt.Errorf("the stream broke off: %w", io.ErrUnexpectedEOF),
+}
+
+// Failed classifies an error of a provider's SDK. status and response are of its error, if it has
+// one. Other errors in a stream are failures of the provider, because the response had begun.
+func Failed(err error, status int, response *http.Response, streams bool) error {
+	switch {
+	case err == nil:
+		return nil
+	case status >= 300:
+		var wait time.Duration
+		if response != nil {
+			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date is no number
+			wait = time.Duration(max(0, min(seconds, 1<<20))) * time.Second
+		}
+		return llm.FromStatus(status, wait, err)
+	case streams && llm.FailureOf(err) == llm.Unrecognised:
+		return &llm.Error{Failure: llm.ServerError, Err: err}
+	}
+	return err
+}
+
+// Unusable is the error of a reply that is no answer.
+func Unusable(why string) error {
+	return &llm.Error{Failure: llm.Unusable, Err: errors.New("the model gave no answer: " + why)}
+}
+
+// Messages returns the system prompt of the turn, and its messages: the conversation before the
+// event, and the plan's prompt.
+func (t *Turn) Messages(system string) (string, []loop.Turn) {
+	if system != "" && t.Plan.System != "" {
+		system += "\n\n"
+	}
+	return system + t.Plan.System,
+		append(slices.Clone(t.Event.History), loop.Turn{Role: "user", Text: t.Plan.Prompt})
+}
