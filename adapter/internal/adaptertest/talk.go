@@ -44,7 +44,7 @@ func Talk(
 	}}
 }
 
-// Tools returns the suite's tools as those of a model.
+// Tools returns the suite's tools in the form that a model takes.
 func Tools(s looptest.Script) (tools []turn.Tool) {
 	for _, played := range s.Tools {
 		tools = append(tools, turn.Tool{
