@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep does what is due at now: it counts silence, and sweeps the parts, the tenants and the store.
-// It implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns the
-// errors, joined.
+// Sweep does what is due at now: it counts silence, and sweeps the parts, the tenants and the
+// store. It implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns
+// the errors, joined.
 func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 	if clock := a.cfg.Testing.Now(); now.IsZero() || now.After(clock) {
 		now = clock

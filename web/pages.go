@@ -195,7 +195,7 @@ var notices = map[string]string{
 	"out":       "Taken out. It is in its own cluster now. The proposal has no approvals any more.",
 	"retired":   "Retired. It is in no prompt that is built from now on.",
 	"revoked":   "Revoked. It is in no prompt that is built from now on.",
-	"corrected": "Recorded. It counts against the answer, and becomes a proposal if others say the same.",
+	"corrected": "Recorded. It counts against the answer, and becomes a proposal if others agree.",
 	"undone":    "Taken back. The answer counts as a failure.",
 	"proposed":  "Proposed. Others have to approve it.", "resolved": "Resolved.",
 	"joined": "Joined. The two count as one correction by their reviewers.",

@@ -26,7 +26,8 @@ var outcomes = map[string]string{
 var funcs = template.FuncMap{
 	"points":   func(x float64) float64 { return 100 * x },
 	"outcomes": func() map[string]string { return outcomes },
-	"say":      func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when,
+	"say":      func(value any) string { return say(fmt.Sprint(value)) },
+	"short":    short, "when": when,
 	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed,
 	"because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
 	"known": known, "seenby": seenBy,

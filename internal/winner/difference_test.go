@@ -24,9 +24,11 @@ func TestTheDifferenceIsInItsBoundsAtEveryLook(t *testing.T) {
 		share float64
 		means func(at float64) (a, b float64) // at goes from 0 to 1
 	}{
-		"equal":        {0.05, func(float64) (a, b float64) { return 0.6, 0.6 }},
-		"rising":       {0.05, func(at float64) (a, b float64) { return 0.6 + 0.35*at, 0.6 }},
-		"falling":      {0.05, func(at float64) (a, b float64) { return 0.9 - 0.5*at, 0.9 - 0.7*at*at }},
+		"equal":  {0.05, func(float64) (a, b float64) { return 0.6, 0.6 }},
+		"rising": {0.05, func(at float64) (a, b float64) { return 0.6 + 0.35*at, 0.6 }},
+		"falling": {0.05, func(at float64) (a, b float64) {
+			return 0.9 - 0.5*at, 0.9 - 0.7*at*at
+		}},
 		"rare success": {0.05, func(float64) (a, b float64) { return 0.03, 0.02 }},
 		"rare failure": {0.05, func(float64) (a, b float64) { return 0.99, 0.97 }},
 		"half":         {0.5, func(float64) (a, b float64) { return 0.7, 0.5 }},
