@@ -66,7 +66,7 @@ func (m *Model) Stream(
 }
 
 // Answer answers an event as [loop.Agent.Answer] does, with this model and its Tools. A call that a
-// rule forbids, or that the chosen arm does not list, is not made, and the model is told why. Other
+// rule forbids, or that the chosen arm does not list, is not made, and the model gets the reason. Other
 // calls are made one after the other, and heed learns from their results. An arm's ModelName is the
 // name of another model of the same Client.
 func (m *Model) Answer(
