@@ -351,7 +351,8 @@ func TestLists(t *testing.T) {
 	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/audit?page=2",
 		person: "kim"}.of(hs.h).Code)
 	for path, want := range map[string]int{
-		"/audit?since=2020-01-01&until=2020-01-02": 200, "/audit?since=x": 400, "/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400,
+		"/audit?since=2020-01-01&until=2020-01-02": 200, "/audit?since=x": 400,
+		"/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400,
 		"/inbox?page=2": 404, "/rules?page=2": 404, "/rules?state=no": 400,
 		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
 		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,

@@ -43,8 +43,10 @@ type AnswerQuery struct {
 
 // The outcomes, and the order, that an AnswerQuery may have.
 const (
-	Good, Bad, Open = "good", "bad", "unknown"
-	Worst           = "worst"
+	Good  = "good"
+	Bad   = "bad"
+	Open  = "unknown"
+	Worst = "worst"
 )
 
 // mostScanned is how many answers are read for a part of a list.
