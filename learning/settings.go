@@ -3,9 +3,9 @@ package learning
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -135,7 +135,7 @@ func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error 
 	}
 	tx.Put(row)
 	tx.Put(store.AuditEntry{
-		ID: store.IDOf("rebuild", c.Name, fmt.Sprint(row.Revision)), At: job.At, Actor: actor,
+		ID: tx.ID(rand.Text), At: job.At, Actor: actor,
 		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason,
 		Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
 	}.Record())

@@ -244,7 +244,7 @@ func (r *Recorder) rebuild(tx *store.Tx, component settings.Component, by By) er
 		return err
 	}
 	tx.Put(changed)
-	tx.Put(r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name,
+	tx.Put(r.audit(tx.ID(r.cfg.NewID), now, by, "rebuild", r.cfg.Name,
 		map[string]string{
 			"maturity.half_life": r.cfg.HalfLife.String(),
 			"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
