@@ -3,6 +3,7 @@ package evidence
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -39,6 +40,7 @@ var ErrFull = errors.New("full")
 // Conflict returns the error of a store that keeps cells of a kind under policy p and is given
 // another one: a [*heed.SettingsError], which is a [heed.ErrConflict].
 func (p Policy) Conflict(kind string, wanted Policy) error {
+	kind, _, _ = strings.Cut(kind, "@") // without the name of a tenant: see store.KindOf
 	e := &heed.SettingsError{
 		Component: "cells of kind " + kind, Field: "HalfLife", Stored: valid.HalfLife(p.HalfLife),
 		Wanted: valid.HalfLife(wanted.HalfLife),

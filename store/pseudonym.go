@@ -30,6 +30,8 @@ var Pseudonyms = View[PseudonymKey]{
 
 const pseudonymKeyID = "key"
 
+var errPseudonyms = invalid("Kind", "has one record, which is written once")
+
 // NewPseudonymKey returns a random key.
 func NewPseudonymKey(at time.Time) PseudonymKey {
 	k := PseudonymKey{Secret: make([]byte, sha256.Size), Since: at.UTC().Truncate(time.Microsecond)}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,7 +92,7 @@ type tenantView struct {
 const idMark = "\x1f"
 
 func (v *tenantView) in(kind string) string {
-	if kind == tasks.Name {
+	if kind == "" || kind == tasks.Name {
 		return kind // the sweep of the store itself finds all jobs
 	}
 	return KindIn(kind, v.tenant)
@@ -210,6 +211,57 @@ func (v *tenantView) batch(b Batch) Batch {
 	}
 }
 
+// check returns an error if a kind that was translated is of another tenant, because its name had
+// the name of a tenant already.
+func (v *tenantView) check(kinds iter.Seq[string]) error {
+	for kind := range kinds {
+		if _, of := KindOf(kind); of != v.tenant && v.in(kind) != kind && kind != Declarations {
+			return invalid("Kind", "must not contain @, which precedes the name of a tenant")
+		}
+	}
+	return nil
+}
+
+// kinds yields the kinds of all records and cells that the batch names.
+func (b *Batch) kinds(yield func(string) bool) {
+	w := Wants{Cells: slices.Concat(b.Reset, b.Rebuild)}
+	for i := range b.Observations {
+		w.Cells = append(w.Cells, b.Observations[i].Cell)
+	}
+	for i := range b.Restart {
+		w.Cells = append(w.Cells, b.Restart[i].Cell)
+	}
+	for i := range b.Expunge {
+		w.Cells = append(w.Cells, b.Expunge[i].Cell)
+	}
+	for i := range b.Expect {
+		w.Refs = append(w.Refs, b.Expect[i].Ref)
+	}
+	for i := range b.Records {
+		w.Refs = append(w.Refs, b.Records[i].Ref)
+	}
+	w.kinds(yield)
+}
+
+// kinds yields the kinds of all that is wanted.
+func (w *Wants) kinds(yield func(string) bool) {
+	for i := range w.Cells {
+		if !yield(w.Cells[i].Kind) {
+			return
+		}
+	}
+	for i := range w.Refs {
+		if !yield(w.Refs[i].Kind) {
+			return
+		}
+	}
+	for i := range w.Queries {
+		if !yield(w.Queries[i].Kind) {
+			return
+		}
+	}
+}
+
 // errLeft is the error of a tenant that is leaving.
 func (v *tenantView) errLeft() error {
 	return fmt.Errorf("store: tenant %q is leaving: %w", v.tenant, evidence.ErrForgotten)
@@ -233,7 +285,18 @@ func (v *tenantView) Commit(ctx context.Context, batches ...Batch) ([]Receipt, e
 		return v.Store.Commit(ctx)
 	}
 	own := mapped(batches, v.batch)
-	own[0].Expect = append(own[0].Expect, Precondition{Ref: leavers.Ref(v.tenant)})
+	for i := range own { // a store leaves out a batch that it knows, with what the batch expects
+		err := v.check(own[i].kinds)
+		for k, r := range batches[i].Records { // which only a job may remove
+			if err == nil && r.Kind == Pseudonyms.Name && r.Body.IsZero() {
+				err = inside("Records", k, errPseudonyms)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		own[i].Expect = append(own[i].Expect, Precondition{Ref: leavers.Ref(v.tenant)})
+	}
 	receipts, err := v.Store.Commit(ctx, own...)
 	if errors.Is(err, heed.ErrConflict) {
 		if left := v.present(ctx); left != nil {
@@ -252,9 +315,13 @@ func (v *tenantView) Commit(ctx context.Context, batches ...Batch) ([]Receipt, e
 func (v *tenantView) Read(
 	ctx context.Context, into *Snapshot, cells []evidence.Cell, refs []Ref, finds ...Query,
 ) error {
+	wants := Wants{mapped(cells, v.cell), mapped(refs, v.ref), mapped(finds, v.query)}
+	if err := v.check(wants.kinds); err != nil {
+		return err
+	}
 	records, parts, found := len(into.Records), len(into.Parts), len(into.Found)
-	own := append(mapped(refs, v.ref), leavers.Ref(v.tenant))
-	err := v.Store.Read(ctx, into, mapped(cells, v.cell), own, mapped(finds, v.query)...)
+	own := append(wants.Refs, leavers.Ref(v.tenant))
+	err := v.Store.Read(ctx, into, wants.Cells, own, wants.Queries...)
 	last := len(into.Records) - 1
 	if err == nil && into.Records[last].Revision > 0 {
 		err = v.errLeft()
@@ -281,10 +348,14 @@ func (v *tenantView) Read(
 
 // yielded yields what the store has for a tenant that is not leaving.
 func yielded[T any](
-	ctx context.Context, v *tenantView, all iter.Seq2[T, error], bare func(T) T,
+	ctx context.Context, v *tenantView, kind string, all iter.Seq2[T, error], bare func(T) T,
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		if err := v.present(ctx); err != nil {
+		err := v.check(slices.Values([]string{kind}))
+		if err == nil {
+			err = v.present(ctx)
+		}
+		if err != nil {
 			var none T
 			yield(none, err)
 			return
@@ -302,19 +373,23 @@ func yielded[T any](
 
 // Find implements [Store].
 func (v *tenantView) Find(ctx context.Context, q Query) iter.Seq2[Record, error] {
-	return yielded(ctx, v, v.Store.Find(ctx, v.query(q)), v.bareRecord)
+	q = v.query(q)
+	return yielded(ctx, v, q.Kind, v.Store.Find(ctx, q), v.bareRecord)
 }
 
 // List implements [Store].
 func (v *tenantView) List(ctx context.Context, q CellQuery) iter.Seq2[evidence.Part, error] {
-	q.Kind = v.in(q.Kind)
-	return yielded(ctx, v, v.Store.List(ctx, q), v.part)
+	if q.Kind = v.in(q.Kind); q.Naming != "" {
+		q.Kind = KindIn("", v.tenant)
+	}
+	return yielded(ctx, v, q.Kind, v.Store.List(ctx, q), v.part)
 }
 
 // Scopes implements [Store].
 func (v *tenantView) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
 	same := func(s string) string { return s }
-	return yielded(ctx, v, v.Store.Scopes(ctx, v.in(kind)), same)
+	kind = v.in(kind)
+	return yielded(ctx, v, kind, v.Store.Scopes(ctx, kind), same)
 }
 
 // History implements [Store].
@@ -325,7 +400,8 @@ func (v *tenantView) History(
 		o.ID, o.Cell.Kind = v.bare(o.ID), v.out(o.Cell.Kind)
 		return o
 	}
-	return yielded(ctx, v, v.Store.History(ctx, v.cell(c)), bare)
+	c = v.cell(c)
+	return yielded(ctx, v, c.Kind, v.Store.History(ctx, c), bare)
 }
 
 // Declare implements [Store].

@@ -64,3 +64,72 @@ func TestTenantsInADump(t *testing.T) {
 	assert.Empty(t, got.Parts)
 	assert.Zero(t, got.Records[0].Revision)
 }
+
+// TestTenantsCross names kinds as a store keeps them for other tenants, in the view of a tenant.
+func TestTenantsCross(t *testing.T) {
+	st := &memstore.Store{}
+	require.NoError(t, st.Declare(ctx, signed))
+	of := func(tenant string) store.Store {
+		view, err := store.Tenant(st, tenant)
+		require.NoError(t, err)
+		return view
+	}
+	a, other := of("a"), of("b@a") // so that "signed@b" in a would be "signed" in b@a
+	_, err := other.Commit(ctx, signedBy("ann"))
+	require.NoError(t, err)
+	record := signedBy("bob").Records[0]
+	record.Kind, record.ID = "signed@b", "2"
+	cell := evidence.Cell{Kind: "arm@b", Item: "i"}
+	seen := evidence.Observation{ID: "o", Cell: cell, Reward: 1, Weight: 1, At: start}
+	for name, b := range map[string]store.Batch{
+		"a record":       {Records: []store.Record{record}},
+		"an observation": {Observations: []evidence.Observation{seen}},
+		"an expectation": {Expect: []store.Precondition{{Ref: record.Ref}}},
+		"a reset":        {Reset: []evidence.Cell{cell}},
+		"an expunge":     {Expunge: []store.SourceOf{{Cell: cell, Source: "s"}}},
+		"a restart":      {Restart: []store.Restart{{Cell: cell, At: start}}},
+	} {
+		_, err := a.Commit(ctx, b)
+		require.ErrorAs(t, err, new(*heed.InputError), name)
+	}
+	var s store.Snapshot
+	q := store.Query{Kind: record.Kind}
+	require.ErrorAs(t, a.Read(ctx, &s, []evidence.Cell{cell}, nil), new(*heed.InputError))
+	require.ErrorAs(t, a.Read(ctx, &s, nil, []store.Ref{record.Ref}), new(*heed.InputError))
+	require.ErrorAs(t, a.Read(ctx, &s, nil, nil, q), new(*heed.InputError))
+	n := 0
+	refused := func(err error) {
+		n++
+		require.ErrorAs(t, err, new(*heed.InputError))
+	}
+	for _, err := range a.Find(ctx, q) {
+		refused(err)
+	}
+	for _, err := range a.List(ctx, store.CellQuery{Kind: cell.Kind}) {
+		refused(err)
+	}
+	for _, err := range a.Scopes(ctx, cell.Kind) {
+		refused(err)
+	}
+	for _, err := range a.History(ctx, cell) {
+		refused(err)
+	}
+	assert.Equal(t, 4, n)
+}
+
+// TestLeavingHoldsForEachBatch of a commit, also behind a batch that is known and so left out.
+func TestLeavingHoldsForEachBatch(t *testing.T) {
+	st := &memstore.Store{}
+	require.NoError(t, st.Declare(ctx, signed))
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	known := store.Batch{ID: "known"}
+	_, err = acme.Commit(ctx, known)
+	require.NoError(t, err)
+	broken := newScripted(t)
+	broken.Store = st
+	broken.script[2] = func(func() error) error { return heed.ErrUnavailable }
+	require.ErrorIs(t, store.Run(ctx, broken, store.Job{Leave: "acme"}), heed.ErrUnavailable)
+	_, err = acme.Commit(ctx, known, signedBy("ann"))
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+}

@@ -60,7 +60,11 @@ func Validate(now time.Time, batches ...Batch) error {
 
 // Changes counts what [MaxChanges] bounds.
 func (b *Batch) Changes() int {
-	return len(b.Observations) + len(b.Records) + len(b.Expect) + len(b.Retract) + len(b.Withdraw) +
+	expect := len(b.Expect)
+	if expect > 0 && b.Expect[expect-1].Kind == leavers.Name {
+		expect-- // the view of a tenant added it
+	}
+	return len(b.Observations) + len(b.Records) + expect + len(b.Retract) + len(b.Withdraw) +
 		len(b.Reset) + len(b.Rebuild) + len(b.Restart) + len(b.Expunge)
 }
 
@@ -246,11 +250,13 @@ func (r *Record) validate() error {
 	if err := r.Ref.validate(); err != nil {
 		return err
 	}
+	name, tenant := KindOf(r.Kind)
+	leaves := tenant != "" && r.Body.IsZero() // a job removes what a tenant has
 	switch {
 	case r.Kind == Declarations:
 		return invalid("Kind", "is what the store makes of declarations")
-	case r.Kind == Pseudonyms.Name && (r.Revision != Once || r.ID != pseudonymKeyID):
-		return invalid("Kind", "has one record, which is written once")
+	case name == Pseudonyms.Name && !leaves && (r.Revision != Once || r.ID != pseudonymKeyID):
+		return errPseudonyms
 	}
 	if r.Body.IsZero() {
 		if r.Revision == 0 || r.Revision == Once {

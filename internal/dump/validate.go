@@ -179,7 +179,8 @@ func (r *Record) validate() error {
 		}
 	}
 	of := r.Of()
-	if of.Ref == store.PseudonymKeyRef() { // which no commit may write
+	kind, _ := store.KindOf(of.Kind)
+	if (store.Ref{Kind: kind, ID: of.ID}) == store.PseudonymKeyRef() { // which no commit may write
 		row, err := store.Pseudonyms.Of(of)
 		if err == nil && len(row.Value.Secret) < 16 {
 			err = errors.New("the key of pseudonyms must have 16 bytes or more")

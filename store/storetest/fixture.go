@@ -37,9 +37,13 @@ type fixture struct {
 func newFixture(t conformance.TB, s Subject, limits map[string]store.Limits) *fixture {
 	f := &fixture{Checker: conformance.Checker{TB: t}, subject: s}
 	f.options = Options{Now: f.time, Limits: limits}
+	if s.tenant {
+		f.where = "in a tenant: "
+		f.Prefix = f.where
+	}
 	f.store = f.opened(s.New(f.options))
 	if s.paired {
-		f.where = "over two handles: "
+		f.where += "over two handles: "
 		f.Prefix = f.where
 		f.store = &pair{handles: [2]store.Store(f.handles())}
 	}
@@ -50,6 +54,14 @@ func newFixture(t conformance.TB, s Subject, limits map[string]store.Limits) *fi
 func (f *fixture) opened(st store.Store, err error) store.Store {
 	f.Must("open the store", err)
 	f.Must("Declare", st.Declare(ctx, kinds...))
+	return f.view(st)
+}
+
+// view returns a handle, or the view of a tenant if the suite runs in one.
+func (f *fixture) view(st store.Store) store.Store {
+	if _, done := st.(*neighbour); f.subject.tenant && !done {
+		return f.neighbour(st)
+	}
 	return st
 }
 
@@ -66,7 +78,7 @@ func (f *fixture) handles() []store.Store {
 	if f.subject.Beside == nil {
 		return []store.Store{f.store}
 	}
-	return []store.Store{f.store, f.opened(f.subject.Beside(f.store, f.options))}
+	return []store.Store{f.store, f.opened(f.subject.Beside(f.first(), f.options))}
 }
 
 func (f *fixture) time() time.Time { return start.Add(time.Duration(f.since.Load())) }

@@ -38,6 +38,7 @@ type Subject struct {
 	Beside func(store.Store, Options) (store.Store, error)
 
 	paired bool // each fixture's store is a pair
+	tenant bool // each handle is the view of a tenant
 }
 
 // Options are what a store is opened with.
@@ -73,6 +74,8 @@ func rulesFor(s Subject) (all []conformance.Rule[Subject]) {
 				if s.paired = s.Beside != nil; s.paired {
 					r.check(newFixture(t, s, nil))
 				}
+				s.paired, s.tenant = false, true
+				r.check(newFixture(t, s, nil))
 			},
 		})
 	}
