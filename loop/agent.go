@@ -47,6 +47,7 @@ type Agent struct {
 	healths store.View[health]
 	freezes store.View[answers.Frozen]
 	planned store.View[planRow]
+	imports store.View[importedRow]
 	inHands plans
 	models  *availability
 
@@ -97,8 +98,8 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 		models: shared.models, gates: shared.gates, tenant: shared.tenant, root: shared.root,
 		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
 		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), freezes: answers.Freezes(cfg.Name),
-		planned: plansOf(cfg.Name),
-		watch:   watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
+		planned: plansOf(cfg.Name), imports: importsOf(cfg.Name),
+		watch: watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
 	}
 	a.lifeline = &lifeline{
 		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
@@ -108,7 +109,8 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 	a.cfg = cfg
 	a.similar = a.remembering(cfg.Tuning.Matching.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
-		a.healths.Kind, a.freezes.Kind, a.planned.Kind, tenantsOf(cfg.Name).Kind); err != nil {
+		a.healths.Kind, a.freezes.Kind, a.planned.Kind, a.imports.Kind,
+		tenantsOf(cfg.Name).Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

@@ -44,7 +44,12 @@ type crediting struct {
 	expires []*segment               // what was taken back has no parts in the receipt
 	gone    []string                 // the ids that are taken back, which may be forgotten
 	held    []*segment               // that no load may end for
+	bulk    bool                     // it has so many answers that the segments are read again
 }
+
+// bulk is how many answers a step has at least to be credited in bulk: it then reads no cell after
+// the commit, and what follows from outcomes happens with the next one of the item.
+const bulk = 128
 
 type stepKey struct{ *Learner }
 
@@ -54,6 +59,7 @@ func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 	return tx.State(stepKey{l}, func() any {
 		c := &crediting{now: now, records: make(map[ChoiceID]*keptChoice)}
 		tx.Before(func() (err error) {
+			c.bulk = len(c.plans) >= bulk
 			for _, p := range c.plans {
 				if err := l.recredit(tx, c, p); err != nil {
 					return err
@@ -279,7 +285,7 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 		l.watch.Failed(ctx, "credit", err)
 	}
 	for _, one := range c.credits {
-		if !one.follows || *one.did != Applied {
+		if !one.follows || *one.did != Applied || c.bulk {
 			continue
 		}
 		if err := l.followUp(ctx, one, r.Parts, c.now); err != nil {
@@ -392,6 +398,10 @@ func (c *crediting) learned(l *Learner, r store.Receipt) {
 	}
 	for _, one := range c.credits {
 		if *one.did != Applied {
+			continue
+		}
+		if c.bulk {
+			one.segment.expire()
 			continue
 		}
 		one.sampled++

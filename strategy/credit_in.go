@@ -231,7 +231,9 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 		if err := l.emitObserved(&own, o); err != nil {
 			return err
 		}
-		own.ID = ""
+		if own.ID = ""; step.bulk {
+			own.PartsOf = nil
+		}
 		tx.Add(own)
 	}
 	return nil

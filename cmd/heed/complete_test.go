@@ -37,7 +37,8 @@ func TestCompletion(t *testing.T) {
 		{"store forget ", ""},
 		{"completion ", "bash zsh fish"},
 		{"nonsense nonsense ",
-			"overview strategy confidence patterns rules answers explain mcp serve doctor store completion"},
+			"overview strategy confidence patterns rules answers explain import backtest " +
+				"mcp serve doctor store completion"},
 	} {
 		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...),
 			env: []string{"HEED_DB=/nowhere"}}.run(t)

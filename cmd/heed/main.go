@@ -42,6 +42,8 @@ type commands struct {
 	Rules      rulesCommands      `cmd:""`
 	Answers    answersCommand     `cmd:""`
 	Explain    explainCommand     `cmd:""`
+	Import     pastCommand        `cmd:""`
+	Backtest   backtestCommand    `cmd:""`
 	MCP        mcpCommand         `cmd:"" name:"mcp"`
 	Serve      serveCommand       `cmd:""`
 	Doctor     doctorCommand      `cmd:""`

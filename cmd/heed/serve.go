@@ -151,18 +151,8 @@ const defaultAgent = "loop"
 // newAgent opens the agent that was named, or the only one of the store, or another one if the
 // store has no agent. The rules keep the gate that an application has left.
 func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, error) {
-	v := s.source()
-	if c.Name = named; named == "" {
-		if _, err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
-			return nil, err
-		}
-		c.Name = cmp.Or(v.Name, another)
-	}
-	_, err := services.one(s, v, "")
-	if err == nil {
-		c.Tuning.Feedback = v.Feedback.Config()
-		c.Tuning.Feedback.Store = nil // the agent's own, of the same database
-	} else if !errors.Is(err, errNone) {
+	c, err := agentConfig(s, c, named, another)
+	if err != nil {
 		return nil, err
 	}
 	c.DB = s.at.handle
@@ -171,6 +161,25 @@ func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, er
 		return nil, err
 	}
 	return a.Tenant(s.ctx, s.Tenant)
+}
+
+// agentConfig returns the configuration of that agent, without its store.
+func agentConfig(s *session, c loop.Config, named, another string) (loop.Config, error) {
+	v := s.source()
+	if c.Name = named; named == "" {
+		if _, err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
+			return c, err
+		}
+		c.Name = cmp.Or(v.Name, another)
+	}
+	_, err := services.one(s, v, "")
+	if err == nil {
+		c.Tuning.Feedback = v.Feedback.Config()
+		c.Tuning.Feedback.Store = nil // the agent's own, of the same database
+	} else if errors.Is(err, errNone) {
+		err = nil
+	}
+	return c, err
 }
 
 // alongside calls a function while another one runs in the background. The end of one ends both.

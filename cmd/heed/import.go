@@ -1,0 +1,524 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/cmd/heed/internal/past"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A pastFile names a log and says how it is read.
+type pastFile struct {
+	File  string `arg:"" optional:""`
+	Map   string `placeholder:"FILE"`
+	Query string `placeholder:"SQL"`
+	From  string `env:"HEED_FROM" placeholder:"DSN"`
+	Skip  bool
+}
+
+// A log is a past file that was opened: a file that can be read again from its beginning.
+type pastLog struct {
+	*os.File
+	past.Mapping
+	remove bool
+}
+
+func (l *pastLog) close() error {
+	err := l.Close()
+	if l.remove {
+		err = errors.Join(err, os.Remove(l.Name()))
+	}
+	return err
+}
+
+// open opens the log, with its mapping. What comes from standard input or PostgreSQL is first
+// written to a file that only the user can read, because a log is read twice.
+func (p *pastFile) open(s *session) (l *pastLog, err error) {
+	switch {
+	case (p.Query == "") != (p.From == ""):
+		return nil, &usageError{"--query and --from belong together"}
+	case p.Query != "" && p.File != "":
+		return nil, &usageError{"name a file or a --query, not both"}
+	case p.Query == "" && p.File == "" && s.in != nil && term.IsTerminal(s.in.Fd()):
+		return nil, &usageError{"which log? Name a file, or - for standard input, or a --query"}
+	}
+	l = &pastLog{}
+	if p.File != "" && p.File != "-" {
+		l.File, err = openFile(p.File)
+	} else {
+		l.remove = true
+		if l.File, err = os.CreateTemp("", "heed-past-*"); err == nil {
+			err = p.fill(s, l.File)
+		}
+	}
+	if err == nil {
+		err = p.mapping(l)
+	}
+	if err != nil && l.File != nil {
+		err = errors.Join(err, l.close())
+	}
+	return l, err
+}
+
+// fill writes what comes from standard input or a query.
+func (p *pastFile) fill(s *session, to io.Writer) error {
+	if p.Query == "" {
+		_, err := io.Copy(to, s.in)
+		return err
+	}
+	conn, err := pgx.Connect(s.ctx, p.From)
+	if err != nil {
+		return place{dsn: p.From}.explain(err)
+	}
+	defer conn.Close(context.WithoutCancel(s.ctx)) //nolint:errcheck // it was only read
+	if _, err := conn.Exec(s.ctx, "SET default_transaction_read_only = on"); err != nil {
+		return err
+	}
+	query := strings.TrimRight(strings.TrimSpace(p.Query), ";")
+	_, err = conn.PgConn().CopyTo(s.ctx, to, "COPY ("+query+") TO STDOUT WITH (FORMAT csv, HEADER)")
+	if err != nil {
+		return fmt.Errorf("the query: %w", err)
+	}
+	return nil
+}
+
+func (p *pastFile) mapping(l *pastLog) (err error) {
+	if p.Map == "" {
+		if err = l.rewind(); err == nil {
+			l.Mapping, err = past.Propose(l.File)
+		}
+		return err
+	}
+	file, err := openFile(p.Map)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	l.Mapping, err = past.ReadMapping(file)
+	return err
+}
+
+func (l *pastLog) rewind() error {
+	_, err := l.Seek(0, io.SeekStart)
+	return err
+}
+
+// rows yields the rows of the log from its beginning.
+func (l *pastLog) rows(ctx context.Context) iter.Seq2[past.Row, error] {
+	return func(yield func(past.Row, error) bool) {
+		if err := l.rewind(); err != nil {
+			yield(past.Row{}, err)
+			return
+		}
+		for row, err := range past.Read(l.File, l.Mapping) {
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			if !yield(row, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+// maxFaults is how many rows at fault are named.
+const maxFaults = 20
+
+// A survey is what the first reading of a log has found.
+type survey struct {
+	Rows    int            `json:"rows"` // without faults
+	Faults  []string       `json:"faults,omitempty"`
+	Bad     int            `json:"bad"` // rows at fault
+	Arms    map[string]int `json:"arms,omitempty"`
+	People  int            `json:"people"`
+	From    time.Time      `json:"from,omitzero"`
+	Until   time.Time      `json:"until,omitzero"`
+	praises praises
+}
+
+// look reads the whole log once. own returns what else is wrong with an answer.
+func (l *pastLog) look(ctx context.Context, own func(*loop.Past) error) (survey, error) {
+	found := survey{Arms: make(map[string]int), praises: make(praises)}
+	seed := maphash.MakeSeed()
+	people := make(map[uint64]struct{})
+	for row, err := range l.rows(ctx) {
+		if err == nil {
+			err = l.check(&row, own)
+		}
+		if fault := (*past.Fault)(nil); errors.As(err, &fault) {
+			if found.Bad++; len(found.Faults) < maxFaults {
+				found.Faults = append(found.Faults, fault.Error())
+			}
+			continue
+		} else if err != nil {
+			return found, err
+		}
+		found.Rows++
+		for p := range row.Each() {
+			if p.Arm != "" {
+				found.Arms[p.Arm]++
+			}
+			found.praises.add(seed, &p)
+			for _, name := range peopleIn(&p) {
+				people[maphash.String(seed, name)] = struct{}{}
+			}
+			if at := p.Event.At; !at.IsZero() {
+				if found.From.IsZero() || at.Before(found.From) {
+					found.From = at
+				}
+				if at.After(found.Until) {
+					found.Until = at
+				}
+			}
+		}
+	}
+	found.People = len(people)
+	return found, nil
+}
+
+// check returns what is wrong with a row beyond its form.
+func (l *pastLog) check(row *past.Row, own func(*loop.Past) error) error {
+	for p := range row.Each() {
+		err := own(&p)
+		if input := (*heed.InputError)(nil); errors.As(err, &input) {
+			return &past.Fault{Line: row.Line, Column: input.Field, Reason: input.Reason}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peopleIn returns the names of people in an answer. Sources of outcomes may be instruments.
+func peopleIn(p *loop.Past) (all []string) {
+	if p.Event.Person != "" {
+		all = append(all, p.Event.Person)
+	}
+	for i := range p.Reactions {
+		all = append(all, p.Reactions[i].Person)
+	}
+	for i := range p.Corrections {
+		all = append(all, p.Corrections[i].Reviewer)
+	}
+	return all
+}
+
+// faults reports the rows at fault, unless they are to be skipped.
+func (p *pastFile) faults(found *survey) error {
+	if found.Bad == 0 || p.Skip && found.Rows > 0 {
+		return nil
+	}
+	for _, fault := range found.Faults {
+		warn("%s", fault)
+	}
+	if found.Bad > len(found.Faults) {
+		warn("and %d more", found.Bad-len(found.Faults))
+	}
+	return fmt.Errorf("%d of %d rows can't be read, so nothing was used: mend them, or change the "+
+		"mapping (--propose, --map), or leave them out with --skip", found.Bad, found.Bad+found.Rows)
+}
+
+type pastCommand struct {
+	pastFile    `embed:""`
+	Propose     bool
+	Agent       string   `placeholder:"NAME"`
+	Instruments []string `placeholder:"NAME"`
+	Suggest     string   `placeholder:"FILE"`
+}
+
+// A pastReport is what an import has found and done.
+type pastReport struct {
+	survey
+	Imported  loop.Imported `json:"imported"`
+	Suggested int           `json:"suggested"`
+	File      string        `json:"file,omitempty"` // of the suggested heuristics
+	Mapping   string        `json:"-"`
+}
+
+// Run imports a log.
+func (cmd *pastCommand) Run(s *session) (err error) {
+	if !s.Now.IsZero() {
+		return &usageError{"--now is for looking"}
+	}
+	l, err := cmd.open(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if cmd.Propose {
+		written, err := json.MarshalIndent(l.Mapping, "", "  ")
+		if err == nil {
+			s.out.write(escaped(string(written)) + "\n")
+		}
+		return cmp.Or(err, s.out.err)
+	}
+	return s.within(true, func() error { return cmd.run(s, l) })
+}
+
+func (cmd *pastCommand) run(s *session, l *pastLog) error {
+	known, c, err := cmd.settings(s)
+	if err != nil {
+		return err
+	}
+	report := pastReport{Mapping: l.String()}
+	report.survey, err = l.look(s.ctx, func(p *loop.Past) error { return cmd.own(p, known) })
+	if err == nil {
+		err = cmd.faults(&report.survey)
+	}
+	if err != nil {
+		return err
+	}
+	if len(known) == 0 {
+		for _, arm := range slices.Sorted(maps.Keys(report.Arms)) {
+			c.Arms = append(c.Arms, loop.Arm{ID: arm})
+		}
+	}
+	agent, err := loop.New(s.ctx, c)
+	if err != nil {
+		return err
+	}
+	report.Imported, err = agent.Import(s.ctx, cmd.answers(s, l, known, &report))
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w after %d of %d rows: the same command goes on there", errInterrupted,
+			report.Imported.Rows, report.Rows)
+	}
+	if err != nil {
+		return err
+	}
+	if err := cmd.suggest(s.ctx, &report); err != nil {
+		return err
+	}
+	return s.answer(report, "import")
+}
+
+// settings returns the arms that a host has left in the store, and the configuration of an agent
+// with the host's settings.
+func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, error) {
+	c, err := agentConfig(s, loop.Config{Instruments: cmd.Instruments}, cmd.Agent, defaultAgent)
+	if c.Store = s.at.view; err != nil {
+		return nil, c, err
+	}
+	part := func(own string) string {
+		if c.Name == defaultAgent {
+			return own
+		}
+		return c.Name + "." + own
+	}
+	known, t := make(map[string]bool), &c.Tuning
+	module, err := learning.Open(s.ctx, learning.Config{Store: c.Store, Name: part("learning")})
+	if err == nil {
+		t.Learning = module.Config()
+		t.Learning.Store, t.Learning.Now = nil, nil
+	} else if !errors.Is(err, heed.ErrNotFound) {
+		return nil, c, err
+	}
+	recorder, err := patterns.Open(s.ctx, patterns.Config{Store: c.Store, Name: part("patterns")})
+	if err == nil {
+		t.Patterns = recorder.Config()
+		t.Patterns.Store, t.Patterns.Now = nil, nil
+	} else if !errors.Is(err, heed.ErrNotFound) {
+		return nil, c, err
+	}
+	learner, err := strategy.Open(s.ctx, strategy.Config{Store: c.Store, Name: part("strategy")})
+	if errors.Is(err, heed.ErrNotFound) {
+		return known, c, nil
+	} else if err != nil {
+		return nil, c, err
+	}
+	t.Strategy = learner.Config()
+	t.Strategy.Store, t.Strategy.Now = nil, nil
+	if c.Instruments == nil {
+		c.Instruments = t.Strategy.Trust.Instruments
+	}
+	for _, arm := range t.Strategy.Arms {
+		known[string(arm.ID)] = true
+		c.Arms = append(c.Arms, loop.Arm{ID: string(arm.ID), Weight: arm.Weight})
+	}
+	return known, c, nil
+}
+
+// own reports what this store does not take.
+func (cmd *pastCommand) own(p *loop.Past, known map[string]bool) error {
+	if p.Arm != "" && len(known) > 0 && !known[p.Arm] {
+		return &heed.InputError{Field: "arm", Reason: fmt.Sprintf(
+			"is %.40q, and the agent's arms are %s", p.Arm,
+			strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
+	}
+	for _, name := range peopleIn(p) {
+		if slices.Contains(cmd.Instruments, name) {
+			return &heed.InputError{Field: "person", Reason: fmt.Sprintf(
+				"is %.40q, which is an instrument", name)}
+		}
+	}
+	if p.Event.At.After(time.Now().Add(5 * time.Minute)) {
+		return &heed.InputError{Field: "at", Reason: "is in the future"}
+	}
+	return nil
+}
+
+// answers yields the answers of a log, without the rows at fault, and shows how far it is.
+func (cmd *pastCommand) answers(
+	s *session, l *pastLog, known map[string]bool, report *pastReport,
+) iter.Seq2[loop.Past, error] {
+	return func(yield func(loop.Past, error) bool) {
+		bar := newProgress(report.Rows)
+		defer bar.end()
+		for row, err := range l.rows(s.ctx) {
+			if err == nil {
+				err = l.check(&row, func(p *loop.Past) error { return cmd.own(p, known) })
+			}
+			if fault := (*past.Fault)(nil); errors.As(err, &fault) {
+				continue
+			}
+			if bar.step(); err != nil {
+				yield(loop.Past{}, err)
+				return
+			}
+			for p := range row.Each() {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A progress shows on standard error how far something is, if that is a terminal.
+type progress struct {
+	of, n int
+	shown time.Time
+	on    bool
+}
+
+func newProgress(of int) *progress {
+	return &progress{of: of, shown: time.Now(), on: term.IsTerminal(os.Stderr.Fd())}
+}
+
+func (p *progress) step() {
+	if p.n++; p.on && p.n%256 == 0 && time.Since(p.shown) > 200*time.Millisecond {
+		p.shown = time.Now()
+		share := 20 * p.n / max(p.of, p.n)
+		fmt.Fprintf(os.Stderr, "\r[%s%s] %d of %d rows", strings.Repeat("=", share),
+			strings.Repeat(" ", 20-share), p.n, p.of)
+	}
+}
+
+func (p *progress) end() {
+	if p.on {
+		fmt.Fprintf(os.Stderr, "\r%60s\r", "")
+	}
+}
+
+// praises counts, by question and answer, who praised it and who did not.
+type praises map[uint64]*praised
+
+type praised struct {
+	domain, text, answer string
+	people               [2]uint64 // the first two who praised it
+	up, down             int
+}
+
+// maxPraised bounds the answers that are compared for suggestions.
+const maxPraised = 50_000
+
+func (all praises) add(seed maphash.Seed, p *loop.Past) {
+	if p.Event.Text == "" || p.Text == "" || len(p.Text) > 4096 || len(p.Event.Text) > 512 {
+		return
+	}
+	for i := range p.Reactions {
+		r := &p.Reactions[i]
+		key := maphash.String(seed, strings.Join([]string{
+			p.Event.Domain, strings.ToLower(strings.TrimSpace(p.Event.Text)), p.Text,
+		}, "\x00"))
+		one := all[key]
+		if one == nil {
+			if r.Value <= 0 || len(all) == maxPraised {
+				continue
+			}
+			one = &praised{domain: p.Event.Domain, text: p.Event.Text, answer: p.Text}
+			all[key] = one
+		}
+		if r.Value <= 0 {
+			one.down++
+			continue
+		}
+		one.up++
+		who := maphash.String(seed, r.Person)
+		if one.people[0] == 0 {
+			one.people[0] = who
+		} else if one.people[1] == 0 && who != one.people[0] {
+			one.people[1] = who
+		}
+	}
+}
+
+// heuristics returns the answers that at least two people praised and no person rejected.
+func (all praises) heuristics() (found []learning.Heuristic) {
+	for key, one := range all {
+		if one.people[1] != 0 && one.down == 0 {
+			found = append(found, learning.Heuristic{
+				ID: fmt.Sprintf("past-%016x", key), Domain: one.domain, Condition: one.text,
+				Action: one.answer,
+			})
+		}
+	}
+	slices.SortFunc(found, func(a, b learning.Heuristic) int {
+		return cmp.Or(strings.Compare(a.Condition, b.Condition), strings.Compare(a.Action, b.Action))
+	})
+	for i := range found {
+		found[i].ID = fmt.Sprintf("past-%d", i+1)
+	}
+	return found
+}
+
+// suggest writes the heuristics that praised answers suggest as lessons, which people read before
+// an agent is taught them.
+func (cmd *pastCommand) suggest(ctx context.Context, report *pastReport) error {
+	found := report.praises.heuristics()
+	if report.Suggested = len(found); cmd.Suggest == "" || len(found) == 0 {
+		return nil
+	}
+	type lesson struct {
+		ID        string `json:"id"`
+		Domain    string `json:"domain,omitempty"`
+		Condition string `json:"condition"`
+		Action    string `json:"action"`
+	}
+	var lessons struct {
+		Heuristics []lesson `json:"heuristics"`
+	}
+	for _, h := range found {
+		lessons.Heuristics = append(lessons.Heuristics, lesson{h.ID, h.Domain, h.Condition, h.Action})
+	}
+	report.File = cmd.Suggest
+	return writeNew(ctx, cmd.Suggest, func(_ context.Context, file string) error {
+		out, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		to := bufio.NewWriter(out)
+		encoder := json.NewEncoder(to)
+		encoder.SetIndent("", "  ")
+		return errors.Join(encoder.Encode(lessons), to.Flush(), out.Close())
+	})
+}

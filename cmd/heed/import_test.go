@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/loop"
+)
+
+// pastLogFile writes a log of 40 answers, the last of which has a bad thumb unless it is sound.
+func pastLogFile(t *testing.T, sound bool) string {
+	var b strings.Builder
+	b.WriteString("id,timestamp,question,answer,user_id,model,propensity,thumb\n")
+	for i := range 40 {
+		arm, thumb := "small", "down"
+		if i%2 == 0 {
+			arm, thumb = "large", "up"
+		}
+		if !sound && i == 39 {
+			thumb = "perhaps"
+		}
+		fmt.Fprintf(&b, "e%d,2026-01-08T10:%02d:00Z,It is full,Rotate the %s logs,p%d,%s,0.5,%s\n",
+			i, i, arm, i%7, arm, thumb)
+	}
+	file := filepath.Join(t.TempDir(), "log.csv")
+	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
+	return file
+}
+
+func imported(t *testing.T, args ...string) (r pastReport) {
+	t.Helper()
+	got := call{args: append([]string{"--json"}, args...)}.run(t)
+	require.Zero(t, got.code, got.err)
+	require.NoError(t, json.Unmarshal([]byte(got.out), &r), got.out)
+	return r
+}
+
+// A log fills a new store, counts once, and is read with a mapping that was written down.
+func TestALogIsImported(t *testing.T) {
+	log, dir := pastLogFile(t, true), t.TempDir()
+	db, lessons := filepath.Join(dir, "a.db"), filepath.Join(dir, "lessons.json")
+	proposed := call{args: []string{"import", log, "--propose"}}.run(t)
+	require.Zero(t, proposed.code, proposed.err)
+	mapping := filepath.Join(dir, "map.json")
+	require.NoError(t, os.WriteFile(mapping, []byte(proposed.out), 0o600))
+
+	r := imported(t, "--db", db, "import", log, "--map", mapping, "--suggest", lessons)
+	assert.Equal(t, 40, r.Imported.Answers)
+	assert.Equal(t, map[string]int{"large": 20, "small": 20}, r.Imported.Arms)
+	assert.Equal(t, 7, r.People)
+	assert.Equal(t, 1, r.Suggested)
+	file, err := os.Open(lessons)
+	require.NoError(t, err)
+	defer file.Close()
+	taught, err := loop.ReadLessons(file)
+	require.NoError(t, err)
+	assert.Equal(t, "Rotate the large logs", taught.Heuristics[0].Action)
+
+	r = imported(t, "--db", db, "import", log)
+	assert.Equal(t, 40, r.Imported.Known)
+	assert.Zero(t, r.Imported.Answers)
+	shown := call{args: []string{"--db", db, "strategy"}}.run(t)
+	assert.Contains(t, shown.out, "large")
+	assert.Contains(t, call{args: []string{"--db", db, "import", log}}.run(t).out, "40 known")
+}
+
+// Rows at fault are named, and nothing is kept of the log unless they are skipped.
+func TestALogWithARowAtFault(t *testing.T) {
+	log, db := pastLogFile(t, false), filepath.Join(t.TempDir(), "a.db")
+	got := call{args: []string{"--db", db, "import", log}}.run(t)
+	assert.Equal(t, failed, got.code)
+	assert.Contains(t, got.err, `line 41, thumb: is "perhaps"`)
+	assert.Contains(t, got.err, "1 of 40 rows")
+	r := imported(t, "--db", db, "import", log, "--skip")
+	assert.Equal(t, 39, r.Imported.Answers)
+	assert.Equal(t, 1, r.Bad)
+}
+
+// In a store in use, the host's arms and settings stay, and other arms are at fault.
+func TestALogIntoAStoreInUse(t *testing.T) {
+	log, db := pastLogFile(t, true), filepath.Join(t.TempDir(), "a.db")
+	imported(t, "--db", db, "import", log)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	other := filepath.Join(t.TempDir(), "other.csv")
+	changed := strings.ReplaceAll(string(text), ",small,", ",tiny,")
+	require.NoError(t, os.WriteFile(other, []byte(changed), 0o600))
+	got := call{args: []string{"--db", db, "import", other}}.run(t)
+	assert.Equal(t, failed, got.code)
+	assert.Contains(t, got.err, `line 3, arm: is "tiny", and the agent's arms are large, small`)
+	assert.Equal(t, 40, imported(t, "--db", db, "import", other, "--tenant", "acme").Imported.Answers)
+	assert.Equal(t, 40, imported(t, "--db", db, "import", other, "--tenant", "acme").Imported.Known)
+	got = call{args: []string{"--db", db, "store", "audit"}}.run(t)
+	assert.NotContains(t, got.out, "settings")
+}
+
+func TestAnImportIsCalledWrongly(t *testing.T) {
+	for _, args := range [][]string{
+		{"import", "x.csv", "--query", "SELECT 1"}, {"import", "--query", "SELECT 1"},
+		{"import", "x.csv", "--query", "SELECT 1", "--from", "postgres://nowhere"},
+	} {
+		assert.Equal(t, misuse, call{args: args}.run(t).code, args)
+	}
+	got := call{args: []string{"--db", "a.db", "import", "none.csv"}}.run(t)
+	assert.Equal(t, failed, got.code)
+	assert.Contains(t, got.err, "there is no file none.csv")
+}
+
+// A backtest needs no store, and says why it can't tell.
+func TestALogIsTested(t *testing.T) {
+	log := pastLogFile(t, true)
+	got := call{args: []string{"backtest", log}}.run(t)
+	assert.Zero(t, got.code, got.err)
+	assert.Contains(t, got.out, "40 rows are too few: 100 are needed")
+	var b strings.Builder
+	b.WriteString("prompt,small,large\n")
+	for i := range 120 {
+		fmt.Fprintf(&b, "p%d,%v,%v\n", i, i%3 == 0, i%4 > 0)
+	}
+	got = call{args: []string{"backtest", "-"}, input: b.String()}.run(t)
+	assert.Zero(t, got.code, got.err)
+	assert.Contains(t, got.out, "Replay of 120 rows")
+	assert.Contains(t, got.out, "heed less large")
+}

@@ -1,0 +1,367 @@
+package past
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Backtest is what heed would have chosen in a log, and what that would have been worth.
+type Backtest struct {
+	Rows int `json:"rows"` // that say how an answer turned out
+	Left int `json:"left"` // rows that were left out, because they do not
+	// Method is Replay or OffPolicy, or "" if nothing can be said. Then Unknown has the reason.
+	Method  string `json:"method,omitempty"`
+	Unknown string `json:"unknown,omitempty"`
+	// Heed is the mean worth, in [0, 1], of what heed would have chosen, Log of what was chosen, and
+	// Gain the difference. A replay has no Log: it compares with the best single arm.
+	Heed  Worth            `json:"heed"`
+	Log   Worth            `json:"log,omitzero"`
+	Gain  Worth            `json:"gain"`
+	Best  string           `json:"best,omitempty"` // the arm that Gain is relative to, of a replay
+	Arms  map[string]Worth `json:"arms"`           // of always choosing one arm
+	Share map[string]Share `json:"shares"`
+}
+
+// The methods.
+const (
+	Replay    = "replay"     // every row says what all arms were worth
+	OffPolicy = "off-policy" // doubly robust, by the probabilities with which arms were chosen
+)
+
+// A Share is how often an arm was chosen.
+type Share struct {
+	Log  float64 `json:"log"`
+	Heed float64 `json:"heed"`
+}
+
+// A Worth is a mean with its 90 % interval.
+type Worth struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Unknown says why nothing can be said. Then the interval is the whole range.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+const (
+	quantile     = 1.6448536269514722 // of the normal distribution, for 90 %
+	minRows      = 100                // with fewer, nothing is said
+	minEffective = 50                 // rows that the weights are worth
+	maxArms      = 100
+)
+
+// A mean adds up terms, and the squares of the weights that they had.
+type mean struct{ n, mean, squares, weights, weightSquares, most float64 }
+
+func (m *mean) add(x, weight float64) {
+	m.n++
+	delta := x - m.mean // Welford's update (1962)
+	m.mean += delta / m.n
+	m.squares += delta * (x - m.mean)
+	m.weights += weight
+	m.weightSquares += weight * weight
+	m.most = max(m.most, weight*weight)
+}
+
+// worth returns the mean with its interval. Each term has an expectation given the rows before it,
+// so the central limit theorem of martingales holds for the sum, also of a policy that learns. It
+// needs terms of which none has much of the variance.
+func (m *mean) worth(low, high float64) Worth {
+	w := Worth{Mean: m.mean, Low: low, High: high}
+	switch {
+	case m.n < minRows:
+		w.Unknown = fmt.Sprintf("%.0f rows are too few: %d are needed", m.n, minRows)
+	case m.weightSquares == 0:
+		w.Unknown = "the log has no such choice"
+	case m.weights*m.weights/m.weightSquares < minEffective || m.most > 0.1*m.weightSquares:
+		w.Unknown = fmt.Sprintf("the log is worth only %.0f rows about this, and %d are needed",
+			m.weights*m.weights/m.weightSquares, minEffective)
+	default:
+		half := quantile * math.Sqrt(m.squares/(m.n-1)/m.n)
+		w.Low, w.High = max(low, m.mean-half), min(high, m.mean+half)
+	}
+	w.Mean = min(max(w.Mean, w.Low), w.High)
+	return w
+}
+
+// A trial is a learner on its way through a log.
+type trial struct {
+	*strategy.Learner
+	now  time.Time
+	arms []string
+
+	heed, log, gain mean
+	always          map[string]*mean
+	ahead           map[string]*mean // of a replay: heed less the arm
+	chosen, logged  map[string]float64
+	p               map[string]float64 // with which the arms would be chosen for the last row
+}
+
+// Test runs a learner with heed's defaults through a log. read yields the log, and is called twice.
+// The randomness is drawn from the seed. Rows are taken in the order of the log, which should be
+// the order of their times.
+func Test(
+	ctx context.Context, seed uint64, read func() iter.Seq2[Row, error],
+) (Backtest, error) {
+	b, arms, err := plan(read())
+	if err != nil || b.Unknown != "" {
+		return b, err
+	}
+	t, err := open(ctx, seed, arms)
+	if err != nil {
+		return b, err
+	}
+	n := 0
+	for row, err := range read() {
+		if fault := (*Fault)(nil); errors.As(err, &fault) {
+			continue
+		} else if err != nil {
+			return b, err
+		}
+		n++
+		if b.Method == Replay && len(row.Values) > 0 {
+			err = t.replay(ctx, &row, n)
+		} else if x, ok := worthOf(&row); b.Method == OffPolicy && ok && row.Arm != "" &&
+			row.Propensity > 0 {
+			err = t.weigh(ctx, &row, x, n)
+		}
+		if err != nil {
+			return b, fmt.Errorf("line %d: %w", row.Line, err)
+		}
+	}
+	t.report(&b)
+	return b, nil
+}
+
+// plan looks which method the log permits.
+func plan(rows iter.Seq2[Row, error]) (b Backtest, arms []string, err error) {
+	single, every := make(map[string]int), make(map[string]int)
+	var known, drawn, whole, all int
+	for row, err := range rows {
+		if fault := (*Fault)(nil); errors.As(err, &fault) {
+			continue
+		} else if err != nil {
+			return b, nil, err
+		}
+		all++
+		if len(row.Values) > 0 {
+			whole++
+			for arm := range row.Values {
+				every[arm]++
+			}
+		} else if _, ok := worthOf(&row); ok && row.Arm != "" {
+			known++
+			if row.Propensity > 0 {
+				drawn++
+				single[row.Arm]++
+			}
+		}
+	}
+	incomplete := slices.ContainsFunc(slices.Collect(maps.Values(every)), func(n int) bool {
+		return n < whole
+	})
+	used := drawn
+	switch {
+	case whole > known && !incomplete:
+		b.Method, used, single = Replay, whole, every
+	case whole > known:
+		b.Unknown = "some rows lack what one of the arms was worth, so heed's choice can't be looked up"
+	case known == 0:
+		b.Unknown = "no row says which arm answered and how that turned out"
+	case drawn == 0:
+		b.Unknown = "no row has the probability with which its arm was chosen, and what the other " +
+			"arms would have been worth is not in the log: choose at random for a while, and log the " +
+			"probability as propensity"
+	default:
+		b.Method = OffPolicy
+	}
+	arms = slices.Sorted(maps.Keys(single))
+	if b.Rows, b.Left = used, all-used; b.Unknown == "" {
+		switch {
+		case len(arms) < 2:
+			b.Unknown = "the log has one arm alone"
+		case len(arms) > maxArms:
+			b.Unknown = fmt.Sprintf("the log has %d arms, and at most %d can be tested",
+				len(arms), maxArms)
+		case used < minRows:
+			b.Unknown = fmt.Sprintf("%d rows are too few: %d are needed", used, minRows)
+		}
+	}
+	if b.Unknown != "" {
+		b.Method = ""
+	}
+	return b, arms, nil
+}
+
+// worthOf returns how an answer turned out, in [0, 1], as it would count for its arm.
+func worthOf(row *Row) (float64, bool) {
+	a := answer.Answer{At: row.Event.At}
+	for _, r := range row.Reactions {
+		a.Say(answer.Statement{By: r.Person, Channel: "user_explicit", Value: r.Value})
+	}
+	for _, o := range row.Outcomes {
+		a.Say(answer.Statement{
+			How: answer.Outcome, By: o.Source, Channel: "reported", Value: *o.Reward,
+		})
+	}
+	x, _, known := a.Worth()
+	return (x + 1) / 2, known
+}
+
+func open(ctx context.Context, seed uint64, names []string) (t *trial, err error) {
+	t = &trial{
+		arms: names, now: time.Unix(0, 0), always: make(map[string]*mean),
+		ahead: make(map[string]*mean), chosen: make(map[string]float64),
+		logged: make(map[string]float64),
+	}
+	now := func() time.Time { return t.now }
+	st, err := memstore.New(memstore.Config{Now: now, HistoryPerCell: 1})
+	if err != nil {
+		return nil, err
+	}
+	var arms []strategy.Arm
+	for _, arm := range t.arms {
+		arms = append(arms, strategy.Arm{ID: strategy.ArmID(arm)})
+		t.always[arm], t.ahead[arm] = &mean{}, &mean{}
+	}
+	t.Learner, err = strategy.New(ctx, strategy.Config{
+		Store: st, Arms: arms, Now: now, Seed: rand.NewPCG(seed, 1), Unrecorded: true,
+	})
+	return t, err
+}
+
+// ask returns the arm that the learner chooses for a row, how probable each arm is, and what it
+// expects each to be worth.
+func (t *trial) ask(
+	ctx context.Context, row *Row, n int,
+) (q strategy.Query, arm string, p, expected map[string]float64, err error) {
+	if at := row.Event.At; at.After(t.now) {
+		t.now = at
+	}
+	q = strategy.Query{
+		Key: fmt.Sprint(n), Item: row.Event.Item, Category: row.Event.Domain,
+		Context: row.Event.Context, Frozen: true,
+	}
+	choice, err := t.Select(ctx, q)
+	if err != nil {
+		return q, "", nil, nil, err
+	}
+	expected = make(map[string]float64, len(t.arms))
+	for _, d := range choice.Record().Draws {
+		expected[string(d.Arm)] = d.Belief.Mean()
+	}
+	if p, err = t.probabilities(ctx, q, choice.Arm); err != nil {
+		return q, "", nil, nil, err
+	}
+	for a := range p {
+		t.chosen[a] += p[a]
+	}
+	t.p, q.Frozen = p, false
+	return q, string(choice.Arm), p, expected, nil
+}
+
+// draws is how many choices are drawn for a row. Their shares have the mean of the probabilities
+// with which heed would choose, and take less time than those.
+const draws = 8
+
+// probabilities returns the share of each arm among several choices, of which one was made.
+func (t *trial) probabilities(
+	ctx context.Context, q strategy.Query, first strategy.ArmID,
+) (map[string]float64, error) {
+	p, key := map[string]float64{string(first): 1. / draws}, q.Key
+	for i := 1; i < draws; i++ {
+		q.Key = fmt.Sprint(key, "/", i)
+		another, err := t.Select(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		p[string(another.Arm)] += 1. / draws
+	}
+	return p, nil
+}
+
+// learn credits an arm with what it was worth.
+func (t *trial) learn(
+	ctx context.Context, q strategy.Query, row *Row, arm string, propensity, x float64,
+) error {
+	choice, err := t.Record(ctx, q, strategy.ArmID(arm), propensity)
+	if err != nil {
+		return err
+	}
+	_, err = t.Observe(ctx, strategy.Outcome{
+		Choice: choice, Value: 2*x - 1, Confidence: 1, Source: row.Event.Person, At: t.now,
+	})
+	return err
+}
+
+// replay has the learner choose where the worth of all arms is known.
+func (t *trial) replay(ctx context.Context, row *Row, n int) error {
+	q, arm, p, _, err := t.ask(ctx, row, n)
+	if err != nil {
+		return err
+	}
+	heed := 0.
+	for a, x := range row.Values {
+		heed += p[a] * (x + 1) / 2
+	}
+	t.heed.add(heed, 1)
+	for a, x := range row.Values {
+		t.always[a].add((x+1)/2, 1)
+		t.ahead[a].add(heed-(x+1)/2, 1)
+	}
+	return t.learn(ctx, q, row, arm, p[arm], (row.Values[arm]+1)/2)
+}
+
+// weigh estimates what the learner's choice would have been worth from what another choice was
+// worth: what the learner expects, corrected by the weighed error of that (Dudík, Langford and Li
+// 2011). Then the learner learns from the row.
+func (t *trial) weigh(ctx context.Context, row *Row, x float64, n int) error {
+	q, _, p, expected, err := t.ask(ctx, row, n)
+	if err != nil {
+		return err
+	}
+	miss := (x - expected[row.Arm]) / row.Propensity
+	heed, weight := p[row.Arm]*miss, p[row.Arm]/row.Propensity
+	for a := range p {
+		heed += p[a] * expected[a]
+	}
+	t.heed.add(heed, weight)
+	t.log.add(x, 1)
+	t.gain.add(heed-x, weight)
+	t.logged[row.Arm]++
+	for _, a := range t.arms {
+		if a == row.Arm {
+			t.always[a].add(expected[a]+miss, 1/row.Propensity)
+		} else {
+			t.always[a].add(expected[a], 0)
+		}
+	}
+	return t.learn(ctx, q, row, row.Arm, row.Propensity, x)
+}
+
+func (t *trial) report(b *Backtest) {
+	b.Heed, b.Log, b.Gain = t.heed.worth(0, 1), t.log.worth(0, 1), t.gain.worth(-1, 1)
+	b.Arms, b.Share = make(map[string]Worth), make(map[string]Share)
+	best := math.Inf(-1)
+	for _, a := range t.arms {
+		b.Arms[a] = t.always[a].worth(0, 1)
+		b.Share[a] = Share{t.logged[a] / float64(b.Rows), t.chosen[a] / float64(b.Rows)}
+		if b.Method == Replay && t.always[a].mean > best {
+			best, b.Best, b.Gain = t.always[a].mean, a, t.ahead[a].worth(-1, 1)
+		}
+	}
+	if b.Method == Replay {
+		b.Log = Worth{}
+	}
+}

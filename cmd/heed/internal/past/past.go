@@ -1,0 +1,311 @@
+// Package past reads logs of answers that other programs have written: CSV, JSON lines and JSON
+// arrays. A [Mapping] says which column is what. [Propose] makes one by looking at the log.
+package past
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Mapping says where the fields of a past answer are in a log. As JSON, people can change it.
+type Mapping struct {
+	// Fields has the column, or the path of a JSON value, of each field in [Fields]. A text that
+	// begins with "=" is the value itself, for example "=ci" as the source.
+	Fields map[string]string `json:"fields"`
+	// Scale has the worst and the best of value and outcome. If both are 0, they are -1 and 1.
+	Scale [2]float64 `json:"scale,omitzero"`
+	// Values says what words are worth, in [-1, 1], in addition to usual ones such as up.
+	Values map[string]float64 `json:"values,omitempty"`
+	// Seconds is how many seconds one unit of latency has. 0 means 1.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Arms has the column of the value of each arm, for a log of what all arms answered.
+	Arms map[string]string `json:"arms,omitempty"`
+	// Only has columns with the text that they must have. Other rows are passed over.
+	Only map[string]string `json:"only,omitempty"`
+	// Comma separates the columns of CSV. "" means ",".
+	Comma string `json:"comma,omitempty"`
+}
+
+// Fields are what a row may have, with what each is.
+var Fields = []struct{ Name, About string }{
+	{"id", "names the answer; rows of one id add up"},
+	{"at", "when it was asked"},
+	{"text", "what was asked"},
+	{"answer", "what was answered"},
+	{"person", "who asked"},
+	{"session", "the conversation"},
+	{"domain", "what it is about: the category of the arms"},
+	{"item", "what the arm was chosen for"},
+	{"context", "the kind of situation"},
+	{"task", "the task that it belongs to"},
+	{"arm", "the model, prompt or tool that answered"},
+	{"propensity", "the probability with which the arm was chosen"},
+	{"value", "what a person made of it: a thumb or a score"},
+	{"rater", "who that person is; by default the one who asked"},
+	{"outcome", "what came of it"},
+	{"source", "who reports the outcome: an instrument or a person"},
+	{"correction", "what a reviewer says was wrong"},
+	{"reviewer", "who that is"},
+	{"cost", "what the answer cost"},
+	{"latency", "how long it took"},
+	{"end", "when it was there, in place of a latency"},
+	{"tokens", "how many tokens it took"},
+}
+
+// A Fault is a row that can't be read.
+type Fault struct {
+	Line           int
+	Column, Reason string
+}
+
+func (f *Fault) Error() string {
+	if f.Column == "" {
+		return fmt.Sprintf("line %d: %s", f.Line, f.Reason)
+	}
+	return fmt.Sprintf("line %d, %s: %s", f.Line, f.Column, f.Reason)
+}
+
+// ReadMapping reads a mapping that people have written down.
+func ReadMapping(r io.Reader) (Mapping, error) {
+	var m Mapping
+	decoder := json.NewDecoder(r)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&m); err != nil {
+		return m, fmt.Errorf("the mapping: %w", err)
+	}
+	return m, m.validate()
+}
+
+func (m *Mapping) validate() error {
+	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
+		if !slices.ContainsFunc(Fields, func(f struct{ Name, About string }) bool {
+			return f.Name == name
+		}) {
+			return fmt.Errorf("the mapping: fields.%s is no field: see heed import --help", name)
+		}
+	}
+	for word, x := range m.Values {
+		if !(x >= -1 && x <= 1) {
+			return fmt.Errorf("the mapping: values.%s must be in [-1, 1]", word)
+		}
+	}
+	switch {
+	case len(m.Fields)+len(m.Arms) == 0:
+		return errors.New("the mapping: it has no fields")
+	case m.Scale[0] > m.Scale[1]:
+		return errors.New("the mapping: scale must have the worst first")
+	case m.Seconds < 0:
+		return errors.New("the mapping: seconds must not be negative")
+	case len([]rune(m.Comma)) > 1 || strings.ContainsAny(m.Comma, "\"\r\n\ufffd"):
+		return errors.New("the mapping: comma must be one character that is no quote")
+	}
+	return nil
+}
+
+func (m *Mapping) comma() rune {
+	for _, r := range m.Comma {
+		return r
+	}
+	return 0
+}
+
+// A Row is a past answer with its line. A row of what all arms answered has Values, what each was
+// worth, in place of an arm and what became of it.
+type Row struct {
+	loop.Past
+	Line   int
+	Values map[string]float64
+}
+
+// Each yields the answers of a row: one for each of Values, or the row's own.
+func (r *Row) Each() iter.Seq[loop.Past] {
+	return func(yield func(loop.Past) bool) {
+		if len(r.Values) == 0 {
+			yield(r.Past)
+			return
+		}
+		for _, arm := range slices.Sorted(maps.Keys(r.Values)) {
+			p, x := r.Past, r.Values[arm]
+			if p.Arm = arm; p.Event.ID != "" {
+				p.Event.ID += "/" + arm
+			}
+			if p.Outcomes = []loop.Outcome{{Reward: &x}}; !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// Read yields the rows of a log. A row at fault comes with a [*Fault], and the next ones follow.
+// Any other error ends the log.
+func Read(r io.Reader, m Mapping) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for rec, err := range records(r, m.comma()) {
+			var row Row
+			if err == nil && !m.wants(&rec) {
+				continue
+			}
+			if err == nil {
+				row, err = m.row(&rec)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// wants reports whether a record is among those that are read.
+func (m *Mapping) wants(r *record) bool {
+	for path, is := range m.Only {
+		if text(r.get(path), "") != is {
+			return false
+		}
+	}
+	return true
+}
+
+// A reading reads the fields of a record, and keeps the first fault.
+type reading struct {
+	*Mapping
+	*record
+	fault *Fault
+}
+
+// raw returns the value of a field, nil if there is none.
+func (r *reading) raw(field string) any {
+	path := r.Fields[field]
+	if constant, ok := strings.CutPrefix(path, "="); ok {
+		return constant
+	}
+	if path == "" {
+		return nil
+	}
+	return r.get(path)
+}
+
+func (r *reading) blame(column string, err error) {
+	if err != nil && r.fault == nil {
+		r.fault = &Fault{Line: r.line, Column: column, Reason: err.Error()}
+	}
+}
+
+func (r *reading) text(field, role string) string {
+	s := text(r.raw(field), role)
+	if strings.Contains(s, "\x00") {
+		s = strings.ReplaceAll(s, "\x00", "")
+	}
+	return strings.ToValidUTF8(s, "\ufffd")
+}
+
+func (r *reading) number(field string, most float64) float64 {
+	v := r.raw(field)
+	if v == nil {
+		return 0
+	}
+	x, err := number(v)
+	if err == nil && (x < 0 || x > most) {
+		err = fmt.Errorf("is %v, must be in [0, %v]", x, most)
+	}
+	r.blame(r.Fields[field], err)
+	return x
+}
+
+func (r *reading) moment(field string) (at time.Time) {
+	if v := r.raw(field); v != nil {
+		var err error
+		at, err = moment(v)
+		r.blame(r.Fields[field], err)
+	}
+	return at
+}
+
+// worth returns how good something was, and whether the record says so.
+func (r *reading) worth(path string, v any) (float64, bool) {
+	if v == nil || text(v, "") == "" {
+		return 0, false
+	}
+	x, err := r.value(v)
+	r.blame(path, err)
+	return x, true
+}
+
+// row returns a record as a past answer.
+func (m *Mapping) row(rec *record) (Row, error) {
+	r := &reading{Mapping: m, record: rec}
+	row := Row{Line: rec.line, Past: loop.Past{
+		Event: loop.Event{
+			ID: r.text("id", ""), Text: r.text("text", "user"),
+			Session: r.text("session", ""), Person: r.text("person", ""), Domain: r.text("domain", ""),
+			Task: r.text("task", ""), Item: r.text("item", ""), Context: r.text("context", ""),
+			At: r.moment("at"),
+		},
+		Text: r.text("answer", "assistant"), Arm: r.text("arm", ""),
+		Propensity: r.number("propensity", 1),
+		Spent: answer.Spent{Cost: r.number("cost", 1e6), Latency: r.latency(),
+			Tokens: int(r.number("tokens", 1e12))},
+	}}
+	r.judged(&row)
+	for _, arm := range slices.Sorted(maps.Keys(m.Arms)) {
+		if x, ok := r.worth(m.Arms[arm], r.get(m.Arms[arm])); ok {
+			if row.Values == nil {
+				row.Values = make(map[string]float64, len(m.Arms))
+			}
+			row.Values[arm] = x
+		}
+	}
+	if r.fault != nil {
+		return Row{}, r.fault
+	}
+	return row, nil
+}
+
+// latency returns how long the answer took.
+func (r *reading) latency() time.Duration {
+	if r.raw("latency") == nil {
+		if began, ended := r.moment("at"), r.moment("end"); !ended.IsZero() && ended.After(began) {
+			return ended.Sub(began)
+		}
+		return 0
+	}
+	unit := r.Seconds
+	if unit == 0 {
+		unit = 1
+	}
+	const century = 100 * 365 * 24 * 3600
+	return time.Duration(r.number("latency", century/unit) * unit * float64(time.Second))
+}
+
+// judged reads what became of the answer.
+func (r *reading) judged(row *Row) {
+	if x, ok := r.worth(r.Fields["value"], r.raw("value")); ok {
+		who := r.text("rater", "")
+		if who == "" {
+			who = row.Event.Person
+		}
+		row.Reactions = []loop.Reaction{{Person: who, Value: x}}
+	}
+	if x, ok := r.worth(r.Fields["outcome"], r.raw("outcome")); ok {
+		row.Outcomes = []loop.Outcome{{Reward: &x, Source: r.text("source", "")}}
+	}
+	if c := strings.TrimSpace(r.text("correction", "")); c != "" {
+		who := r.text("reviewer", "")
+		if who == "" {
+			who = row.Event.Person
+		}
+		if who == "" {
+			r.blame(r.Fields["correction"], errors.New("needs a reviewer, or a person who asked"))
+		}
+		row.Corrections = []loop.Correction{{Reviewer: who, Text: c}}
+	}
+}

@@ -1,0 +1,338 @@
+package past
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// sampled is how many records [Propose] looks at.
+const sampled = 1000
+
+// aliases are names of columns, without case and signs, by the field that they are. The first that
+// a log has counts.
+var aliases = []struct {
+	field string
+	names []string
+}{
+	{"id", []string{"answerid", "responseid", "traceid", "customid", "requestid", "messageid",
+		"runid", "generationid", "interactionid", "id"}},
+	{"at", []string{"at", "timestamp", "time", "createdat", "starttime", "askedat", "requesttime",
+		"date", "datetime", "created"}},
+	{"end", []string{"endtime", "endedat", "completedat"}},
+	{"answer", []string{"answer", "response", "output", "outputs", "completion", "botresponse",
+		"reply", "generation", "responsepreview", "outputsummary", "choices"}},
+	{"text", []string{"question", "userquestion", "query", "prompt", "input", "inputs", "text",
+		"request", "usermessage", "requestpreview", "messages", "instruction"}},
+	{"person", []string{"userid", "user", "person", "username", "customer", "customerid", "enduser"}},
+	{"session", []string{"sessionid", "session", "conversationid", "threadid", "chatid"}},
+	{"domain", []string{"domain", "category", "topic", "segment"}},
+	{"item", []string{"item", "kind", "tasktype", "intent", "route", "tracename"}},
+	{"context", []string{"context", "situation"}},
+	{"arm", []string{"arm", "variant", "modelname", "providedmodelname", "lsmodelname", "model",
+		"promptversion", "version", "action", "itemid"}},
+	{"propensity", []string{"propensity", "propensityscore", "actionprob", "probability", "pscore"}},
+	{"value", []string{"thumb", "thumbs", "rating", "feedback", "feedbacktype", "feedbackstate",
+		"userfeedback", "userscore", "score", "value", "vote", "helpful", "liked", "reaction"}},
+	{"rater", []string{"rater", "ratedby", "authoruserid", "annotator"}},
+	{"outcome", []string{"outcome", "reward", "success", "resolved", "click", "clicked", "converted",
+		"correct", "solved", "passed"}},
+	{"source", []string{"outcomesource", "reportedby"}},
+	{"correction", []string{"correction", "correctedanswer", "reviewcomment", "improvement"}},
+	{"reviewer", []string{"reviewer", "reviewedby", "correctedby"}},
+	{"cost", []string{"totalcost", "cost", "costusd", "price"}},
+	{"latency", []string{"latency", "latencyms", "duration", "durationms", "latencyseconds",
+		"executiondurationms", "responsetime", "responsetimems", "elapsed"}},
+	{"tokens", []string{"totaltokens", "tokens", "totalusage"}},
+}
+
+// deep are aliases of values inside of JSON, by the end of their path.
+var deep = []struct{ field, end string }{
+	{"answer", "responsebodychoices0messagecontent"}, {"answer", "responsechoices0messagecontent"},
+	{"answer", "choices0messagecontent"}, {"text", "requestbodymessages"},
+	{"text", "requestmessages"}, {"text", "bodymessages"}, {"text", "messages"},
+	{"arm", "extrametadatalsmodelname"}, {"arm", "requestbodymodel"}, {"arm", "requestmodel"},
+	{"arm", "responsebodymodel"}, {"arm", "responsemodel"}, {"arm", "bodymodel"},
+	{"person", "extrametadatauserid"}, {"person", "metadatauserid"}, {"person", "requestuser"},
+	{"session", "extrametadatasessionid"}, {"session", "extrametadatathreadid"},
+	{"tokens", "usagetotaltokens"}, {"at", "responsebodycreated"}, {"at", "responsecreated"},
+	{"id", "responsebodyid"}, {"id", "responseid"}, {"value", "scores0value"},
+	{"value", "feedbackstatsuserscoreavg"}, {"value", "feedbackstatsthumbsavg"},
+	{"cost", "costdetailstotal"},
+}
+
+// A column is what a sample shows of a column or path.
+type column struct {
+	path   string
+	values []any // up to 1,000 that are not empty
+	nested bool  // it has a list or an object
+}
+
+// Propose makes a mapping by looking at the beginning of a log.
+func Propose(r io.Reader) (Mapping, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	head, _ := in.Peek(4096)
+	m := Mapping{Fields: make(map[string]string)}
+	if comma := commaOf(head); comma != ',' {
+		m.Comma = string(comma)
+	}
+	var all []*column
+	n := 0
+	for rec, err := range records(in, m.comma()) {
+		if fault := (*Fault)(nil); errors.As(err, &fault) {
+			continue
+		} else if err != nil {
+			return m, err
+		}
+		all = observe(all, &rec)
+		if n++; n == sampled {
+			break
+		}
+	}
+	if n == 0 {
+		return m, errors.New("the log has no row that can be read")
+	}
+	m.choose(all)
+	if m.Fields["arm"] == "" {
+		m.armsOf(all, n)
+	}
+	m.scale(all)
+	if len(m.Arms) == 0 && m.Fields["text"]+m.Fields["answer"]+m.Fields["arm"]+m.Fields["value"]+
+		m.Fields["outcome"] == "" {
+		return m, errors.New("no column looks like a question, an answer, an arm, a thumb or an " +
+			"outcome: write a mapping, and name it with --map")
+	}
+	return m, nil
+}
+
+// commaOf returns what separates the columns in the first line of CSV.
+func commaOf(head []byte) rune {
+	if first := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(first) > 0 &&
+		(first[0] == '{' || first[0] == '[') {
+		return ','
+	}
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	best, most := ',', 0
+	for _, comma := range ",;\t|" {
+		r := csv.NewReader(bytes.NewReader(line))
+		r.Comma = comma
+		if cells, err := r.Read(); err == nil && len(cells) > most {
+			best, most = comma, len(cells)
+		}
+	}
+	return best
+}
+
+// observe adds the values of a record to the columns.
+func observe(all []*column, rec *record) []*column {
+	add := func(path string, v any) {
+		i := slices.IndexFunc(all, func(c *column) bool { return c.path == path })
+		if i < 0 {
+			if len(all) == 500 {
+				return
+			}
+			i, all = len(all), append(all, &column{path: path})
+		}
+		if v != nil && v != "" {
+			all[i].values = append(all[i].values, v)
+		}
+		switch v.(type) {
+		case map[string]any, []any:
+			all[i].nested = true
+		}
+	}
+	if rec.tree == nil {
+		for name, i := range rec.names {
+			add(name, strings.Clone(rec.cells[i]))
+		}
+		slices.SortFunc(all, func(a, b *column) int { // as the columns stand in the log
+			return cmp.Compare(rec.names[a.path], rec.names[b.path])
+		})
+		return all
+	}
+	var descend func(prefix string, v any, depth int)
+	descend = func(prefix string, v any, depth int) {
+		switch t := v.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(t)) {
+				add(prefix+name, t[name])
+				if depth > 0 {
+					descend(prefix+name+".", t[name], depth-1)
+				}
+			}
+		case []any:
+			if len(t) > 0 && depth > 0 {
+				descend(prefix+"0.", t[0], depth-1)
+			}
+		}
+	}
+	descend("", rec.tree, 6)
+	return all
+}
+
+// choose finds the columns of the fields.
+func (m *Mapping) choose(all []*column) {
+	taken := make(map[string]bool)
+	take := func(field string, c *column) {
+		if m.Fields[field] == "" && !taken[c.path] && len(c.values) > 0 {
+			m.Fields[field], taken[c.path] = c.path, true
+		}
+	}
+	for _, d := range deep {
+		for _, c := range all {
+			if strings.Contains(c.path, ".") && strings.HasSuffix(normal(c.path), d.end) {
+				take(d.field, c)
+			}
+		}
+	}
+	for _, a := range aliases {
+		for _, name := range a.names {
+			for _, c := range all {
+				if normal(c.path) == name && m.fits(a.field, c) {
+					take(a.field, c)
+				}
+			}
+		}
+	}
+	if unit := normal(m.Fields["latency"]); strings.HasSuffix(unit, "ms") {
+		m.Seconds = 0.001
+	}
+	m.rows(all)
+}
+
+// rows chooses which rows are answers, of logs that also have the steps of each answer.
+func (m *Mapping) rows(all []*column) {
+	find := func(path string) *column {
+		if i := slices.IndexFunc(all, func(c *column) bool { return c.path == path }); i >= 0 {
+			return all[i]
+		}
+		return nil
+	}
+	only := func(path, is string) {
+		if c := find(path); c != nil && slices.Contains(c.values, any(is)) {
+			m.Only = map[string]string{path: is}
+		}
+	}
+	switch {
+	case find("run_type") != nil && find("parent_run_id") != nil: // LangSmith: the root of each trace
+		m.Only = map[string]string{"parent_run_id": ""}
+	case find("trace_id") != nil && find("type") != nil: // Langfuse
+		only("type", "GENERATION")
+	}
+}
+
+// fits reports whether a column can be a field, by its values.
+func (m *Mapping) fits(field string, c *column) bool {
+	switch field {
+	case "at", "end":
+		return most(c.values, func(v any) bool { _, err := moment(v); return err == nil })
+	case "propensity", "cost", "latency", "tokens":
+		return most(c.values, func(v any) bool { _, err := number(v); return err == nil })
+	case "value", "outcome":
+		return most(c.values, worthy)
+	case "text", "answer":
+		return true
+	default:
+		return !c.nested
+	}
+}
+
+// most reports whether at least nine of ten values are so: the others are rows at fault.
+func most(values []any, is func(any) bool) bool {
+	n := 0
+	for _, v := range values {
+		if is(v) {
+			n++
+		}
+	}
+	return 10*n >= 9*len(values)
+}
+
+// worthy reports whether a value can say how good something was.
+func worthy(v any) bool {
+	if s, ok := v.(string); ok {
+		if _, known := words[normal(s)]; known {
+			return true
+		}
+	}
+	_, err := number(v)
+	return err == nil
+}
+
+// armsOf finds the columns of a log that has, in each row, what every arm was worth.
+func (m *Mapping) armsOf(columns []*column, rows int) {
+	found := make(map[string]string)
+	for _, c := range columns {
+		is := func(v any) bool {
+			x, err := (&Mapping{}).value(v)
+			return err == nil && (x == -1 || x == 0 || x == 1)
+		}
+		if !c.nested && len(c.values) == rows && most(c.values, is) {
+			found[c.path] = c.path
+		}
+	}
+	if m.Fields["value"] == "" && m.Fields["outcome"] == "" && len(found) > 1 {
+		m.Arms = found
+		for field, path := range m.Fields {
+			if found[path] != "" {
+				delete(m.Fields, field)
+			}
+		}
+	}
+}
+
+// scale finds the scale of what answers were worth.
+func (m *Mapping) scale(columns []*column) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range columns {
+		is := c.path != "" &&
+			(c.path == m.Fields["value"] || c.path == m.Fields["outcome"] || m.Arms[c.path] != "")
+		for _, v := range c.values {
+			if x, err := number(v); is && err == nil {
+				low, high = min(low, x), max(high, x)
+			}
+		}
+	}
+	switch {
+	case low > high || low < 0: // words alone, or between -1 and 1
+	case high <= 1:
+		m.Scale = [2]float64{0, 1}
+	case high <= 5:
+		m.Scale = [2]float64{min(1, math.Floor(low)), 5}
+	case high <= 10:
+		m.Scale = [2]float64{min(1, math.Floor(low)), 10}
+	default:
+		m.Scale = [2]float64{0, max(100, math.Ceil(high))}
+	}
+	if low < -1 {
+		m.Scale = [2]float64{-max(-low, high), max(-low, high)}
+	}
+}
+
+// String lists the mapping for people.
+func (m *Mapping) String() string {
+	var b strings.Builder
+	for _, f := range Fields {
+		if path := m.Fields[f.Name]; path != "" {
+			fmt.Fprintf(&b, "  %-11s %s\n", f.Name, path)
+		}
+	}
+	for _, arm := range slices.Sorted(maps.Keys(m.Arms)) {
+		fmt.Fprintf(&b, "  %-11s %s\n", "of an arm", arm)
+	}
+	if m.Scale != [2]float64{} {
+		fmt.Fprintf(&b, "  %-11s %v to %v\n", "scale", m.Scale[0], m.Scale[1])
+	}
+	for _, path := range slices.Sorted(maps.Keys(m.Only)) {
+		fmt.Fprintf(&b, "  %-11s %s is %q\n", "rows where", path, m.Only[path])
+	}
+	return b.String()
+}

@@ -1,0 +1,232 @@
+package past
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+)
+
+// A record is one row of a log as it was written: columns of CSV, or a JSON object.
+type record struct {
+	line  int
+	cells []string       // of CSV
+	names map[string]int // the columns of CSV
+	tree  map[string]any // of JSON
+}
+
+// get returns the value at a column or path, such as "response.choices.0.message.content". A column
+// may have dots in its name. It returns nil if there is none.
+func (r *record) get(path string) any {
+	if r.tree == nil {
+		if i, ok := r.names[path]; ok && r.cells[i] != "" {
+			return r.cells[i]
+		}
+		return nil
+	}
+	return walk(r.tree, path)
+}
+
+// walk follows a path. Of a list of messages, the whole list is a value, too.
+func walk(v any, path string) any {
+	for path != "" {
+		switch t := v.(type) {
+		case map[string]any:
+			if whole, ok := t[path]; ok {
+				return whole
+			}
+			var step string
+			step, path, _ = strings.Cut(path, ".")
+			v = t[step]
+		case []any:
+			var step string
+			step, path, _ = strings.Cut(path, ".")
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(t) {
+				return nil
+			}
+			v = t[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// maxLine bounds a line of JSON.
+const maxLine = 16 << 20
+
+// records yields the records of a log. A record that can't be read comes with a [*Fault], and the
+// next ones follow. Any other error ends the log.
+func records(r io.Reader, comma rune) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+			_, _ = in.Discard(3)
+		}
+		switch first, line := begins(in); first {
+		case 0:
+		case '{':
+			lines(in, line, yield)
+		case '[':
+			list(in, line, yield)
+		default:
+			table(in, comma, line, yield)
+		}
+	}
+}
+
+// begins returns the first character that is no space, which stays unread, and its line.
+func begins(in *bufio.Reader) (first byte, line int) {
+	for line = 1; ; {
+		c, err := in.ReadByte()
+		switch {
+		case err != nil:
+			return 0, line
+		case c == '\n':
+			line++
+		case c != ' ' && c != '\t' && c != '\r':
+			_ = in.UnreadByte()
+			return c, line
+		}
+	}
+}
+
+// lines yields the objects of JSON lines.
+func lines(in *bufio.Reader, line int, yield func(record, error) bool) {
+	var text []byte
+	for ; ; line++ {
+		text = text[:0]
+		var err error
+		for more := true; more; {
+			var piece []byte
+			piece, err = in.ReadSlice('\n')
+			more = errors.Is(err, bufio.ErrBufferFull)
+			if text = append(text, piece...); len(text) > maxLine {
+				yield(record{}, &Fault{Line: line, Reason: "is longer than 16 MiB"})
+				return
+			}
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			yield(record{}, err)
+			return
+		}
+		if len(bytes.TrimSpace(text)) > 0 && !yield(object(text, line)) || err != nil {
+			return
+		}
+	}
+}
+
+func object(text []byte, line int) (record, error) {
+	var tree map[string]any
+	err := json.Unmarshal(text, &tree)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return record{}, &Fault{Line: line, Column: fmt.Sprint("byte ", syntax.Offset),
+			Reason: syntax.Error()}
+	}
+	if err != nil || tree == nil {
+		return record{}, &Fault{Line: line, Reason: "must be a JSON object"}
+	}
+	return record{line: line, tree: tree}, nil
+}
+
+// list yields the objects of a JSON array.
+func list(in io.Reader, line int, yield func(record, error) bool) {
+	count := &lineCounter{Reader: in, line: line}
+	decoder := json.NewDecoder(count)
+	_, err := decoder.Token() // the bracket
+	for err == nil && decoder.More() {
+		var tree map[string]any
+		err = decoder.Decode(&tree)
+		at := count.at(decoder.InputOffset())
+		if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) || err == nil && tree == nil {
+			if err = nil; !yield(record{}, &Fault{Line: at, Reason: "must be a JSON object"}) {
+				return
+			}
+		} else if err == nil && !yield(record{line: at, tree: tree}, nil) {
+			return
+		}
+	}
+	if err == nil {
+		_, err = decoder.Token()
+	}
+	if err != nil {
+		yield(record{}, fmt.Errorf("line %d: %w", count.at(decoder.InputOffset()), err))
+	}
+}
+
+// A lineCounter knows the line of an offset. Offsets are asked in order.
+type lineCounter struct {
+	io.Reader
+	line   int
+	read   int64
+	breaks []int64 // the offsets after line breaks, from the line on
+}
+
+func (c *lineCounter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	for i, b := range p[:n] {
+		if b == '\n' {
+			c.breaks = append(c.breaks, c.read+int64(i)+1)
+		}
+	}
+	c.read += int64(n)
+	return n, err
+}
+
+func (c *lineCounter) at(offset int64) int {
+	n := 0
+	for n < len(c.breaks) && c.breaks[n] <= offset {
+		n++
+	}
+	c.line += n
+	c.breaks = append(c.breaks[:0], c.breaks[n:]...)
+	return c.line
+}
+
+// table yields the rows of CSV, whose first line has the names of the columns.
+func table(in *bufio.Reader, comma rune, skipped int, yield func(record, error) bool) {
+	rows := csv.NewReader(in)
+	if rows.ReuseRecord = true; comma != 0 {
+		rows.Comma = comma
+	}
+	head, err := rows.Read()
+	if err != nil {
+		yield(record{}, fmt.Errorf("the line with the names of the columns: %w", err))
+		return
+	}
+	names := make(map[string]int, len(head))
+	for i, name := range head {
+		names[strings.TrimSpace(name)] = i
+	}
+	for {
+		cells, err := rows.Read()
+		var parse *csv.ParseError
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case errors.As(err, &parse):
+			fault := &Fault{Line: parse.StartLine + skipped - 1, Reason: parse.Err.Error()}
+			if parse.Column > 0 {
+				fault.Column = fmt.Sprint("byte ", parse.Column)
+			}
+			if !yield(record{}, fault) {
+				return
+			}
+			continue
+		case err != nil:
+			yield(record{}, err)
+			return
+		}
+		line, _ := rows.FieldPos(0)
+		if !yield(record{line: line + skipped - 1, cells: cells, names: names}, nil) {
+			return
+		}
+	}
+}

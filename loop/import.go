@@ -1,0 +1,352 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
+	"github.com/heedhq/heed/store"
+)
+
+// A Past is an answer that was given without heed, with what became of it. Several of one event may
+// follow each other, for example one for each thumb.
+type Past struct {
+	// Event is what was asked. Its ID names the answer; if empty, the content names it. Without a
+	// time, [Agent.Import] uses the current time. History, OnChunk and AskModel have no effect.
+	Event Event
+	Text  string // what was answered
+	// Arm is the ID of the [Arm] that answered. If empty, no arm is credited. Propensity is the
+	// probability with which the arm was chosen, in (0, 1]; 0 means unknown.
+	Arm        string
+	Propensity float64
+	Spent      answer.Spent // what the answer took
+	// Reactions, Outcomes and Corrections are what became of it. Without a time of their own they get
+	// the time of the event.
+	Reactions   []Reaction
+	Outcomes    []Outcome
+	Corrections []Correction
+}
+
+// Imported counts what [Agent.Import] has read.
+type Imported struct {
+	Rows  int // that were read
+	Known int // that were imported before, and changed nothing
+	// Answers, Reactions, Outcomes and Corrections are those that were new.
+	Answers, Reactions, Outcomes, Corrections int
+	Arms                                      map[string]int // new answers by arm
+	// Proposals are the ids of the pending proposals that new corrections support.
+	Proposals []string
+}
+
+// importStep is how many rows one commit of [Agent.Import] has.
+const importStep = 2000
+
+// Import learns from past answers, which need not be in the order of their times. The limits on
+// sources hold as for the agent's own answers. Silence about a past answer counts nothing.
+//
+// Each commit has 2,000 rows. A row counts once: rows that were imported before are recognised by
+// their content as long as they come in the same order, and by the id of their event for as long as
+// answers are kept. So an import that was interrupted goes on if it is called with the same rows
+// again. After an error, the commits before it remain. An error names the row, counted from 1, and
+// is a [*heed.InputError] if the row is at fault.
+//
+// Corrections are evaluated after the last row, so that they may become proposals: see
+// [Agent.Correct].
+func (a *Agent) Import(
+	ctx context.Context, past iter.Seq2[Past, error],
+) (done Imported, err error) {
+	done.Arms = make(map[string]int)
+	rows := make([]Past, 0, importStep)
+	for row, failed := range past {
+		if failed != nil {
+			return done, wrap("import", failed)
+		}
+		if rows = append(rows, row); len(rows) == importStep {
+			if err := a.importRows(ctx, &done, rows); err != nil {
+				return done, wrap("import", err)
+			}
+			rows = rows[:0]
+		}
+	}
+	if err := a.importRows(ctx, &done, rows); err != nil {
+		return done, wrap("import", err)
+	}
+	return done, wrap("import", a.evaluateImported(ctx, &done))
+}
+
+// evaluateImported evaluates imported corrections.
+func (a *Agent) evaluateImported(ctx context.Context, done *Imported) error {
+	if done.Corrections == 0 || a.feedback == nil {
+		return nil
+	}
+	evaluated, err := a.feedback.EvaluateAll(ctx)
+	for i := range evaluated {
+		if p := evaluated[i].Proposal; p != "" && !slices.Contains(done.Proposals, p) {
+			done.Proposals = append(done.Proposals, p)
+		}
+	}
+	return err
+}
+
+// An importedRow marks rows that were imported in one commit.
+type importedRow struct {
+	ID   string    `json:"id"` // the hash of their content
+	At   time.Time `json:"at"`
+	Rows int       `json:"rows"`
+}
+
+func importsOf(name string) store.View[importedRow] {
+	return store.View[importedRow]{
+		Kind:  store.Kind{Name: name + ".import"},
+		Place: func(r importedRow) (string, time.Time, []string) { return r.ID, r.At, nil },
+	}
+}
+
+// errFrozen refuses an import that would be lost.
+var errFrozen = &heed.ConfigError{Field: "Freeze", Value: true,
+	Reason: "must be off while past answers are imported"}
+
+// importRows imports rows in one commit.
+func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	now := a.cfg.Testing.Now()
+	all := sha256.New()
+	items := make([]string, len(rows))
+	for i := range rows {
+		err := a.completePast(&rows[i], now, func(hash []byte) { all.Write(hash) })
+		if err == nil {
+			items[i], err = a.itemOf(ctx, &rows[i].Event)
+		}
+		if err != nil {
+			return atRow(done.Rows+i+1, err)
+		}
+	}
+	mark := importedRow{ID: hex.EncodeToString(all.Sum(nil)), At: now, Rows: len(rows)}
+	var made Imported
+	err := store.Do(ctx, a.own, func(tx *store.Tx) error {
+		made = Imported{Arms: make(map[string]int)}
+		marked, err := a.imports.In(tx, mark.ID)
+		if err != nil || marked.Revision > 0 {
+			made.Known = len(rows)
+			return err
+		}
+		w := store.Wants{}
+		for i := range rows {
+			w.Refs = append(w.Refs, a.answers.Ref(answers.ID(rows[i].Event.ID)))
+		}
+		tx.Want(w)
+		a.wantFrozen(tx)
+		if frozen, err := a.isFrozen(tx); err != nil || frozen {
+			return cmp.Or[error](err, errFrozen)
+		}
+		for i := range rows {
+			if err := a.importRow(tx, &made, &rows[i], items[i], now); err != nil {
+				return atRow(done.Rows+i+1, err)
+			}
+		}
+		a.imports.Put(tx, mark, 0)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	done.add(&made)
+	done.Rows += len(rows)
+	return nil
+}
+
+func atRow(n int, err error) error { return fmt.Errorf("row %d: %w", n, err) }
+
+func (i *Imported) add(o *Imported) {
+	i.Known += o.Known
+	i.Answers += o.Answers
+	i.Reactions += o.Reactions
+	i.Outcomes += o.Outcomes
+	i.Corrections += o.Corrections
+	for arm, n := range o.Arms {
+		i.Arms[arm] += n
+	}
+}
+
+// completePast checks a row, and gives it an id and times. It hands over the hash of its content.
+func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error {
+	e := &p.Event
+	e.History, e.OnChunk = nil, nil
+	content, err := json.Marshal(struct {
+		Past
+		OnChunk any `json:"Event"` // in place of the event, which has a function
+		Fields  []string
+		At      time.Time
+	}{*p, nil, []string{e.ID, e.Text, e.Session, e.Person, e.Stream, e.Domain, e.Task,
+		e.Item, e.Context}, e.At})
+	if err != nil { // of a number that is none
+		return &heed.InputError{Field: "Past", Reason: err.Error()}
+	}
+	hash := sha256.Sum256(content)
+	hashed(hash[:])
+	e.ID = cmp.Or(e.ID, "past-"+hex.EncodeToString(hash[:12]))
+	if e.At.IsZero() {
+		e.At = now
+	}
+	p.Reactions, p.Outcomes = slices.Clone(p.Reactions), slices.Clone(p.Outcomes)
+	p.Corrections = slices.Clone(p.Corrections)
+	if err := cmp.Or(e.validate(), valid.Time("Event.At", e.At, now), a.checkLength(e.ID),
+		a.cfg.person("Event.Person", e.Person), a.validatePast(p)); err != nil {
+		return err
+	}
+	for i := range p.Outcomes {
+		o := &p.Outcomes[i]
+		o.At = later(o.At, e.At)
+		if err := a.completeOutcome(o, now); err != nil {
+			return err
+		}
+	}
+	for i := range p.Corrections {
+		c := &p.Corrections[i]
+		c.At = later(c.At, e.At)
+		if err := cmp.Or(a.cfg.person("Reviewer", c.Reviewer), optionalTime(c.At, now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// later returns when something about an event happened, which is not before the event.
+func later(at, event time.Time) time.Time {
+	if at.Before(event) {
+		return event
+	}
+	return at
+}
+
+// validatePast checks what only a past answer has.
+func (a *Agent) validatePast(p *Past) error {
+	known := func(arm Arm) bool { return arm.ID == p.Arm }
+	input := func(field, reason string) error {
+		return &heed.InputError{Field: field, Reason: reason}
+	}
+	switch {
+	case p.Arm != "" && !slices.ContainsFunc(a.arms(), known):
+		return input("Arm", fmt.Sprintf("is %q, which is none of the agent's arms", p.Arm))
+	case !(p.Propensity >= 0 && p.Propensity <= 1):
+		return input("Propensity", "must be in (0, 1], or 0 if it is unknown")
+	case !(p.Spent.Cost >= 0 && p.Spent.Cost <= evidence.MaxWeight):
+		return input("Spent.Cost", "must be in [0, 1e6]")
+	case p.Spent.Latency < 0 || p.Spent.Tokens < 0:
+		return input("Spent", "must not be negative")
+	case len(p.Corrections) > 0 && a.feedback == nil:
+		return input("Corrections", "must be none, as the agent is without Feedback")
+	}
+	return nil
+}
+
+// importRow adds a row to a step.
+func (a *Agent) importRow(
+	tx *store.Tx, made *Imported, p *Past, item string, now time.Time,
+) error {
+	row, err := a.answers.In(tx, answers.ID(p.Event.ID))
+	if err != nil {
+		return err
+	}
+	isNew := row.Value.Reply == nil
+	if isNew {
+		if row.Value, err = a.recordPast(tx.Context(), p, item); err != nil {
+			return err
+		}
+		if made.Answers++; p.Arm != "" {
+			made.Arms[p.Arm]++
+		}
+	}
+	a.wantArm(tx, &row.Value)
+	r, before := &row.Value, row.Value.ForArm()
+	numbers, corrected := r.Numbers, made.Corrections
+	if err := a.importStatements(tx, made, p, r, now); err != nil {
+		return err
+	}
+	if !isNew && r.Numbers == numbers && made.Corrections == corrected {
+		made.Known++
+		return nil
+	}
+	return a.settle(tx, row, before, new(error))
+}
+
+// importStatements adds to a step what became of a past answer.
+func (a *Agent) importStatements(
+	tx *store.Tx, made *Imported, p *Past, r *answer.Answer, now time.Time,
+) error {
+	for _, reaction := range p.Reactions {
+		reaction.At = later(reaction.At, p.Event.At)
+		s, err := a.reaction(r.ID, reaction, now)
+		if err != nil {
+			return err
+		}
+		n := r.Numbers
+		if _, err := a.reactIn(tx, r, s, now); err != nil {
+			return err
+		}
+		made.Reactions += int(r.Numbers - n) //nolint:gosec // 0 or 1
+	}
+	for _, o := range p.Outcomes {
+		n := r.Numbers
+		if err := a.outcomeIn(tx, r, o, now); err != nil {
+			return err
+		}
+		made.Outcomes += int(r.Numbers - n) //nolint:gosec // 0 or 1
+	}
+	for _, c := range p.Corrections {
+		f := a.feedbackOf(r, c)
+		known, err := a.feedback.RecordIn(tx, f)
+		if err == nil && !known {
+			made.Corrections++
+			err = a.complain(tx, r, &f, c, now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordPast returns the record of a past answer.
+func (a *Agent) recordPast(ctx context.Context, p *Past, item string) (answer.Answer, error) {
+	e := &p.Event
+	reply := &answer.Reply{
+		Path: string(decision.Model), Task: e.Task, Text: p.Text, About: e.Text, Spent: p.Spent,
+	}
+	if err := a.redact(&reply.Text, &reply.About); err != nil {
+		return answer.Answer{}, err
+	}
+	reply.About = beginning(reply.About)
+	plan := Plan{Event: *e, Text: p.Text, item: item}
+	reply.Followed = a.ways(ctx, &plan)
+	r := answer.Answer{
+		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Person: e.Person,
+		Session: e.Session, Domain: e.Domain, Stream: e.Stream, Reply: reply,
+	}
+	if learner := a.Strategy(); learner != nil && p.Arm != "" {
+		q := plan.query(nil)
+		r.Choice = &answer.Choice{
+			ID:      uuid.NewSHA1(uuid.NameSpaceOID, []byte(store.IDOf(a.cfg.Name, e.ID))),
+			Learner: learner.Config().Name, Arm: answer.ArmID(p.Arm), Session: q.Session, Item: q.Item,
+			Category: q.Category, Context: q.Context, At: r.At, Propensity: p.Propensity,
+			IgnoreSilence: true,
+		}
+	}
+	return r, nil
+}

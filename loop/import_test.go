@@ -1,0 +1,216 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// importer returns an agent with the arms a and b, in whose past the instrument ci reported.
+func importer(t *testing.T) *loop.Agent {
+	now := func() time.Time { return start }
+	st, err := memstore.New(memstore.Config{Now: now})
+	require.NoError(t, err)
+	a, err := loop.New(ctx, loop.Config{
+		Store: st, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}, Instruments: []string{"ci"},
+		Testing: loop.Testing{Now: now},
+	})
+	require.NoError(t, err)
+	return a
+}
+
+// past yields rows of the item "i" in the domain "d": a thumb of each of some people, up for the
+// arm a and down for b.
+func past(n int, person func(i int) string) []loop.Past {
+	var rows []loop.Past
+	for i := range n {
+		p := loop.Past{
+			Event: loop.Event{
+				ID: fmt.Sprint("e", i), Text: "The disk is full!", Item: "i", Domain: "d",
+				Person: person(i), At: start.Add(time.Duration(i-n) * time.Minute),
+			},
+			Text: "Rotate the logs.", Arm: "a", Spent: answer.Spent{Cost: 2},
+			Reactions: []loop.Reaction{{Person: person(i), Value: 1}},
+		}
+		if i%2 == 1 {
+			p.Arm, p.Reactions[0].Value = "b", -1
+		}
+		rows = append(rows, p)
+	}
+	return rows
+}
+
+func each(rows []loop.Past) iter.Seq2[loop.Past, error] {
+	return func(yield func(loop.Past, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+func many(i int) string { return fmt.Sprint("p", i%40) }
+
+func numbers(t *testing.T, a *loop.Agent) map[strategy.ArmID]uint64 {
+	d := distribution(t, a.Strategy(), "d")
+	of := make(map[strategy.ArmID]uint64)
+	for _, arm := range d.Arms {
+		of[arm.Arm] = arm.Outcomes
+	}
+	return of
+}
+
+// What is imported counts once: whole, in part, in another order, and after an interruption.
+func TestAPastIsImportedOnce(t *testing.T) {
+	rows := past(4500, many)
+	a := importer(t)
+	done, err := a.Import(ctx, each(rows))
+	require.NoError(t, err)
+	assert.Equal(t, loop.Imported{Rows: 4500, Answers: 4500, Reactions: 4500,
+		Arms: map[string]int{"a": 2250, "b": 2250}}, done)
+	whole := numbers(t, a)
+	assert.Equal(t, map[strategy.ArmID]uint64{"a": 2250, "b": 2250}, whole)
+	for name, again := range map[string][]loop.Past{
+		"the same": rows, "a part": rows[37:3801], "with one more": append(rows[1:], rows[0]),
+	} {
+		done, err := a.Import(ctx, each(again))
+		require.NoError(t, err, name)
+		assert.Equal(t, len(again), done.Known, name)
+		assert.Equal(t, whole, numbers(t, a), name)
+	}
+
+	b := importer(t)
+	stopped, stop := context.WithCancel(ctx)
+	_, err = b.Import(stopped, func(yield func(loop.Past, error) bool) {
+		for i, row := range rows {
+			if i == 2700 {
+				stop()
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, map[strategy.ArmID]uint64{"a": 1000, "b": 1000}, numbers(t, b))
+	done, err = b.Import(ctx, each(rows))
+	require.NoError(t, err)
+	assert.Equal(t, 2000, done.Known)
+	assert.Equal(t, whole, numbers(t, b))
+}
+
+// Import teaches arms what the same answers teach that are reacted to one by one.
+func TestAPastTeachesWhatItWouldHaveTaught(t *testing.T) {
+	rows := past(300, func(i int) string {
+		if i%3 > 0 {
+			return "mallory" // who is limited
+		}
+		return many(i)
+	})
+	outcome := true
+	for i := 0; i < len(rows); i += 5 {
+		rows[i].Outcomes = []loop.Outcome{{Success: &outcome, Source: "ci"}}
+	}
+	imported, lived := importer(t), importer(t)
+	_, err := imported.Import(ctx, each(rows))
+	require.NoError(t, err)
+	for _, row := range rows {
+		alone := row
+		alone.Reactions, alone.Outcomes = nil, nil
+		_, err := lived.Import(ctx, each([]loop.Past{alone}))
+		require.NoError(t, err)
+		for _, r := range row.Reactions {
+			r.At = row.Event.At
+			require.NoError(t, lived.React(ctx, row.Event.ID, r))
+		}
+		for _, o := range row.Outcomes {
+			o.At = row.Event.At
+			require.NoError(t, lived.Outcome(ctx, row.Event.ID, o))
+		}
+	}
+	one, two := distribution(t, imported.Strategy(), "d"), distribution(t, lived.Strategy(), "d")
+	for i := range one.Arms {
+		assert.InDelta(t, two.Arms[i].Mean, one.Arms[i].Mean, 1e-9)
+		assert.Equal(t, two.Arms[i].Outcomes, one.Arms[i].Outcomes)
+	}
+	assert.Greater(t, one.Arms[0].Mean, one.Arms[1].Mean)
+}
+
+// Rows of one event add up, also in one commit, and corrections become a proposal.
+func TestAPastOfSeveralRows(t *testing.T) {
+	a := importer(t)
+	row := past(1, many)[0]
+	thumb := loop.Past{Event: loop.Event{ID: "e0", At: row.Event.At},
+		Reactions: []loop.Reaction{{Person: "bob", Value: -1}}}
+	rows := []loop.Past{row, thumb}
+	for i, who := range []string{"kim", "lee", "kim"} {
+		rows = append(rows, loop.Past{
+			Event: loop.Event{ID: fmt.Sprint("c", i), Text: "hm", At: row.Event.At}, Text: "sure",
+			Corrections: []loop.Correction{{Reviewer: who, Text: "Name the server in every answer"}},
+		})
+	}
+	done, err := a.Import(ctx, each(rows))
+	require.NoError(t, err)
+	assert.Equal(t, 4, done.Answers)
+	assert.Equal(t, 2, done.Reactions)
+	assert.Equal(t, 3, done.Corrections)
+	assert.Len(t, done.Proposals, 1)
+	account, err := a.Explain(ctx, "e0")
+	require.NoError(t, err)
+	assert.Len(t, account.Statements, 2)
+	assert.Equal(t, "Rotate the logs.", account.Text)
+}
+
+// A row at fault is named, and nothing of its commit is kept.
+func TestARowAtFault(t *testing.T) {
+	for field, spoil := range map[string]func(*loop.Past){
+		"Arm":          func(p *loop.Past) { p.Arm = "c" },
+		"Propensity":   func(p *loop.Past) { p.Propensity = 2 },
+		"Spent.Cost":   func(p *loop.Past) { p.Spent.Cost = -1 },
+		"Value":        func(p *loop.Past) { p.Reactions[0].Value = 3 },
+		"Person":       func(p *loop.Past) { p.Reactions[0].Person = "ci" },
+		"Event.Person": func(p *loop.Past) { p.Event.Person = "ci" },
+		"Event.At":     func(p *loop.Past) { p.Event.At = start.Add(time.Hour) },
+		"Success":      func(p *loop.Past) { p.Outcomes = []loop.Outcome{{}} },
+	} {
+		a, rows := importer(t), past(3, many)
+		spoil(&rows[1])
+		done, err := a.Import(ctx, each(rows))
+		var input *heed.InputError
+		require.ErrorAs(t, err, &input, field)
+		assert.Equal(t, field, input.Field)
+		assert.ErrorContains(t, err, "row 2: ")
+		assert.Zero(t, done.Answers)
+		_, err = a.Explain(ctx, "e0")
+		assert.ErrorIs(t, err, loop.ErrNoAnswer)
+	}
+}
+
+// An import that would be lost is refused, and one whose rows end in an error returns it.
+func TestAnImportThatFails(t *testing.T) {
+	a := importer(t)
+	broken := errors.New("broken")
+	_, err := a.Import(ctx, func(yield func(loop.Past, error) bool) { yield(loop.Past{}, broken) })
+	require.ErrorIs(t, err, broken)
+	require.NoError(t, a.Freeze(ctx, true))
+	_, err = a.Import(ctx, each(past(2, many)))
+	var config *heed.ConfigError
+	require.ErrorAs(t, err, &config)
+	require.NoError(t, a.Freeze(ctx, false))
+	done, err := a.Import(ctx, each(past(2, many)))
+	require.NoError(t, err)
+	assert.Equal(t, 2, done.Answers)
+}
