@@ -51,8 +51,9 @@ type Job struct {
 	Forget []string `json:",omitempty"`
 	// Leave takes out everything that a tenant has, and its part in what tenants share. From the
 	// first commit on, a call for the tenant returns [evidence.ErrForgotten]. When the job is
-	// finished, no byte is left, and the tenant can begin again without a past. The job must run on
-	// the store itself, not on the tenant's view. See [Tenant].
+	// finished, only hashes of ids are left, so an id that the tenant has used does not count again
+	// as long as the store knows ids. The tenant's name can be used again. The job must run on the
+	// store itself, not on the tenant's view. See [Tenant].
 	Leave string `json:",omitempty"`
 	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
 	At time.Time

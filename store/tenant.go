@@ -320,8 +320,8 @@ func (v *tenantView) Read(
 		return err
 	}
 	records, parts, found := len(into.Records), len(into.Parts), len(into.Found)
-	own := append(wants.Refs, leavers.Ref(v.tenant))
-	err := v.Store.Read(ctx, into, wants.Cells, own, wants.Queries...)
+	wants.Refs = append(wants.Refs, leavers.Ref(v.tenant))
+	err := v.Store.Read(ctx, into, wants.Cells, wants.Refs, wants.Queries...)
 	last := len(into.Records) - 1
 	if err == nil && into.Records[last].Revision > 0 {
 		err = v.errLeft()
