@@ -35,8 +35,8 @@ func KindOf(name string) (kind, tenant string) {
 	return kind, tenant
 }
 
-// leaver is the record of a tenant that is leaving. While there is one, nothing of the tenant can
-// be read or written.
+// leaver is the record of a tenant that is leaving. While it exists, the tenant's data can
+// be neither read nor written.
 type leaver struct{ Tenant string }
 
 var leavers = View[leaver]{

@@ -152,7 +152,7 @@ func (m *Model) send(
 	return whole, nil
 }
 
-// read returns what a message says.
+// read returns the text and the tool calls of a message.
 func read(got *sdk.Message) (said turn.Said, _ error) {
 	said.LLMResponse = decision.LLMResponse{
 		Model: got.Model, Cut: got.StopReason == sdk.StopReasonMaxTokens,

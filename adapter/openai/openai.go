@@ -150,7 +150,7 @@ func (m *Model) send(
 	return &whole.ChatCompletion, nil
 }
 
-// read returns what a completion says.
+// read returns the text and the tool calls of a completion.
 func read(got *sdk.ChatCompletion) (said turn.Said, _ error) {
 	first := &got.Choices[0]
 	said.LLMResponse = decision.LLMResponse{

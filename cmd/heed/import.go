@@ -27,7 +27,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A pastFile names a log and says how it is read.
+// A pastFile names a log and how it is read.
 type pastFile struct {
 	File  string `arg:"" optional:""`
 	Map   string `placeholder:"FILE"`

@@ -18,9 +18,9 @@ import (
 
 // A Backtest is what heed would have chosen in a log, and what that would have been worth.
 type Backtest struct {
-	Rows int `json:"rows"` // that say how an answer turned out
+	Rows int `json:"rows"` // that show how an answer turned out
 	Left int `json:"left"` // rows that were left out, because they do not
-	// Method is Replay or OffPolicy, or "" if nothing can be said. Then Unknown has the reason.
+	// Method is Replay or OffPolicy, or "" if the log shows no result. Then Unknown has the reason.
 	Method  string `json:"method,omitempty"`
 	Unknown string `json:"unknown,omitempty"`
 	// Heed is the mean worth, in [0, 1], of what heed would have chosen, Log of what was chosen, and
@@ -35,7 +35,7 @@ type Backtest struct {
 
 // The methods.
 const (
-	Replay    = "replay"     // every row says what all arms were worth
+	Replay    = "replay"     // every row has the worth of all arms
 	OffPolicy = "off-policy" // doubly robust, by the probabilities with which arms were chosen
 )
 
@@ -50,13 +50,13 @@ type Worth struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Unknown says why nothing can be said. Then the interval is the whole range.
+	// Unknown is why the log shows no result. Then the interval is the whole range.
 	Unknown string `json:"unknown,omitempty"`
 }
 
 const (
 	quantile     = 1.6448536269514722 // of the normal distribution, for 90 %
-	minRows      = 100                // with fewer, nothing is said
+	minRows      = 100                // with fewer, there is no result
 	minEffective = 50                 // rows that the weights are worth
 	maxArms      = 100
 )
@@ -76,7 +76,7 @@ func (m *mean) add(x, weight float64) {
 
 // worth returns the mean with its interval. Each term has an expectation given the rows before it,
 // so the central limit theorem of martingales holds for the sum, also of a policy that learns. It
-// needs terms of which none has much of the variance.
+// needs terms of which each has little of the variance.
 func (m *mean) worth(low, high float64) Worth {
 	w := Worth{Mean: m.mean, Low: low, High: high}
 	switch {

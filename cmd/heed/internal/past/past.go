@@ -1,5 +1,5 @@
 // Package past reads logs of answers that other programs have written: CSV, JSON lines and JSON
-// arrays. A [Mapping] says which column is what. [Propose] makes one by looking at the log.
+// arrays. A [Mapping] names the column of each field. [Propose] makes one by looking at the log.
 package past
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A Mapping says where the fields of a past answer are in a log. As JSON, people can change it.
+// A Mapping names the places of the fields of a past answer in a log. As JSON, people can change it.
 type Mapping struct {
 	// Fields has the column, or the path of a JSON value, of each field in [Fields]. A text that
 	// begins with "=" is the value itself, for example "=ci" as the source.
 	Fields map[string]string `json:"fields"`
 	// Scale has the worst and the best of value and outcome. If both are 0, they are -1 and 1.
 	Scale [2]float64 `json:"scale,omitzero"`
-	// Values says what words are worth, in [-1, 1], in addition to usual ones such as up.
+	// Values is what words are worth, in [-1, 1], in addition to usual ones such as up.
 	Values map[string]float64 `json:"values,omitempty"`
 	// Seconds is how many seconds one unit of latency has. 0 means 1.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -182,7 +182,7 @@ type reading struct {
 	fault *Fault
 }
 
-// raw returns the value of a field, nil if there is none.
+// raw returns the value of a field, nil if it is missing.
 func (r *reading) raw(field string) any {
 	path := r.Fields[field]
 	if constant, ok := strings.CutPrefix(path, "="); ok {
@@ -230,7 +230,7 @@ func (r *reading) moment(field string) (at time.Time) {
 	return at
 }
 
-// worth returns how good something was, and whether the record says so.
+// worth returns how good something was, and whether the record has it.
 func (r *reading) worth(path string, v any) (float64, bool) {
 	if v == nil || text(v, "") == "" {
 		return 0, false

@@ -256,7 +256,7 @@ func most(values []any, is func(any) bool) bool {
 	return 10*n >= 9*len(values)
 }
 
-// worthy reports whether a value can say how good something was.
+// worthy reports whether a value can be how good something was.
 func worthy(v any) bool {
 	if s, ok := v.(string); ok {
 		if _, known := words[normal(s)]; known {

@@ -22,7 +22,7 @@ type record struct {
 }
 
 // get returns the value at a column or path, such as "response.choices.0.message.content". A column
-// may have dots in its name. It returns nil if there is none.
+// may have dots in its name. It returns nil if it is missing.
 func (r *record) get(path string) any {
 	if r.tree == nil {
 		if i, ok := r.names[path]; ok && r.cells[i] != "" {
