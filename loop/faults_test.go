@@ -188,6 +188,14 @@ func fallibles() []fallible {
 				Notes:      []loop.Note{{ID: "new", Text: "t"}}, Arms: []loop.Arm{{ID: "only"}},
 			}))
 		}},
+		{"Import", "", func(w *workshop) error {
+			return second(w.Import(ctx, func(yield func(loop.Past, error) bool) {
+				yield(loop.Past{
+					Event: loop.Event{ID: "past", Text: "t", At: start}, Text: "x",
+					Reactions: []loop.Reaction{{Person: "ann", Value: 1}},
+				}, nil)
+			}))
+		}},
 		{"Sweep", "", func(w *workshop) error {
 			w.clock.Advance(time.Minute)
 			return w.Sweep(ctx, time.Time{})

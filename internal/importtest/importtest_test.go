@@ -36,10 +36,11 @@ var table = map[string]row{
 	},
 	// What adapters share, and what their tests do.
 	"adapter/internal/broker": {nothing, shared, ". stream internal/valid"},
-	"adapter/internal/turn":   {nothing, shared, "feedback llm loop"},
+	"adapter/internal/turn":   {nothing, shared, "decision feedback llm loop"},
 	"adapter/internal/adaptertest": {
 		nothing, silent,
-		"feedback loop stream strategy strategy/attribution memstore stream/streamtest",
+		"decision feedback loop loop/looptest stream strategy strategy/attribution memstore " +
+			"stream/streamtest",
 	},
 
 	"evidence": {library, shared, ". internal/..."},

@@ -34,7 +34,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 // An outage of the best arm's model is not learned of the arm. Its events go to the other arms, but
 // for those that ask whether it is back: one in three at this pace. The control unlearns the arm.
 func TestTheBestModelIsDown(t *testing.T) {
-	s := played(t, 4, outage{length: 100, how: dead})
+	s := played(t, 6, outage{length: 100, how: dead})
 	got := worst(s.heed[0], s.without[100], figures[0].of)
 	assert.LessOrEqual(t, got.Mean, mostWorse)
 	assert.Greater(t, worst(s.control[0], s.without[100], figures[0].of).Mean, 5*mostWorse)

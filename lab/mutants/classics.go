@@ -63,10 +63,10 @@ var classics = []classic{
 	},
 	{
 		"an outcome counts at two levels", "strategy/outcome.go",
-		"b.Observations = append(b.Observations, observation)\n\tfor name",
-		"b.Observations = append(b.Observations, observation)\nobservation.Cell = " +
+		"b.Observations = append(b.Observations, apart(observation))\n\tfor name",
+		"b.Observations = append(b.Observations, apart(observation))\nobservation.Cell = " +
 			"s.space.arm(\"all\", c.Arm)\n" +
-			"b.Observations = append(b.Observations, observation)\nfor name", "strategy/attribution",
+			"b.Observations = append(b.Observations, apart(observation))\nfor name", "strategy/attribution",
 		"TestConsumerCountsOnce",
 	},
 	{
