@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/heedhq/heed"
@@ -47,7 +48,10 @@ func (s *state) declare(rule store.Kind) {
 		k = newKind()
 		s.kinds[rule.Name] = k
 	}
-	k.Kind = stores.Join(k.Kind, rule)
+	before := k.Kind
+	if k.Kind = stores.Join(k.Kind, rule); reflect.DeepEqual(before, k.Kind) {
+		return
+	}
 	k.limits = k.Limits
 	if limits, ok := s.cfg.Limits[rule.Name]; ok {
 		k.limits = limits
