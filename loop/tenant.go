@@ -15,7 +15,7 @@ import (
 
 // mostTenants is how many agents of tenants a process keeps. The agent that was asked for the
 // longest ago makes room. Callers who still have it can go on using it.
-const mostTenants = 1000
+const mostTenants = 256
 
 // noticed is how long a process waits before it notes again that a tenant is active. A tenant is
 // swept every minute for a day after that, and then once a day.
@@ -26,7 +26,7 @@ const noticed = 5 * time.Minute
 // lessons of [Config]. The tenant "" is the agent that [New] has made.
 //
 // Call Tenant for each event, with the organisation whose request it is: the agents of the latest
-// 1,000 tenants are kept in memory, and making one takes a few reads. [Agent.Run] and [Agent.Sweep]
+// 256 tenants are kept in memory, each of about 110 kB, and making one takes a few reads. [Agent.Run] and [Agent.Sweep]
 // of the agent that New has made serve all tenants. Pages, services and commands for a tenant are
 // made with the tenant's agent, or with the view that its Store returns. To take a tenant out with
 // all that it has, run a [store.Job] with Leave on the store itself; calls of the tenant's agents

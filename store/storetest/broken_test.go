@@ -318,6 +318,9 @@ type fault struct {
 
 // TestSuiteBites runs the suite against stores that each break one rule, and expects it to say so.
 func TestSuiteBites(t *testing.T) {
+	if raced {
+		t.Skip("takes minutes with the race detector, which looks at the suite in other tests")
+	}
 	for _, test := range slices.Concat(
 		brokenEvidence, brokenRecords, brokenQueries, brokenKeeping, brokenSteps,
 	) {
@@ -358,6 +361,8 @@ func (test fault) check() error {
 		},
 	}, test.caughtBy)
 }
+
+var raced bool // whether the race detector runs
 
 // TestEveryRuleBites expects a broken store for each rule.
 func TestEveryRuleBites(t *testing.T) {
