@@ -13,7 +13,7 @@ import (
 func TestReference(t *testing.T) {
 	subject := func(perCell int) storetest.Subject {
 		return storetest.Subject{
-			Tenants: true,
+			Tenants: !raced,
 			New: func(o storetest.Options) (store.Store, error) {
 				return newReference(o, perCell),
 					nil
