@@ -26,11 +26,11 @@ const noticed = 5 * time.Minute
 // lessons of [Config]. The tenant "" is the agent that [New] has made.
 //
 // Call Tenant for each event, with the organisation whose request it is: the agents of the latest
-// 256 tenants are kept in memory, each of about 110 kB, and making one takes a few reads. [Agent.Run] and [Agent.Sweep]
-// of the agent that New has made serve all tenants. Pages, services and commands for a tenant are
-// made with the tenant's agent, or with the view that its Store returns. To take a tenant out with
-// all that it has, run a [store.Job] with Leave on the store itself; calls of the tenant's agents
-// then fail with [evidence.ErrForgotten].
+// 256 tenants are kept in memory, each of about 110 kB, and making one takes a few reads.
+// [Agent.Run] and [Agent.Sweep] of the agent that New has made serve all tenants. Pages, services
+// and commands for a tenant are made with the tenant's agent, or with the view that its Store
+// returns. To take a tenant out with all that it has, run a [store.Job] with Leave on the store
+// itself; calls of the tenant's agents then fail with [evidence.ErrForgotten].
 //
 // A name that store.Tenant refuses is a [*heed.InputError]. It is safe for concurrent use.
 func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {

@@ -66,7 +66,8 @@ var classics = []classic{
 		"b.Observations = append(b.Observations, apart(observation))\n\tfor name",
 		"b.Observations = append(b.Observations, apart(observation))\nobservation.Cell = " +
 			"s.space.arm(\"all\", c.Arm)\n" +
-			"b.Observations = append(b.Observations, apart(observation))\nfor name", "strategy/attribution",
+			"b.Observations = append(b.Observations, apart(observation))\nfor name",
+		"strategy/attribution",
 		"TestConsumerCountsOnce",
 	},
 	{
