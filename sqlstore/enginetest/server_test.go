@@ -149,7 +149,8 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 			w.acknowledged.Add(1) // the one above
 			for i := 0; i < rounds(3, 30) || i < 1000 && w.failed.Load() == 0; i++ {
 				release := hold()
-				time.Sleep(120 * time.Millisecond)
+				// A call that was made with others is tried again by itself, for as long again.
+				time.Sleep(350 * time.Millisecond)
 				release()
 				w.more(5)
 			}
