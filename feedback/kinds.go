@@ -82,7 +82,7 @@ var (
 	}
 )
 
-// A mark is a record of which only the revision or the time matters.
+// A mark is a record without content: only its revision or its time matters.
 type mark struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`

@@ -32,7 +32,7 @@ func (w *world) records() (all []answer.Answer) {
 	return all
 }
 
-// sessions answers an event in each of some sessions, and returns those of the control group.
+// sessions answers an event in each of n sessions, and returns the sessions of each side.
 func (w *world) sessions(n int) (control, learned []string) {
 	for i := range n {
 		id := fmt.Sprint("s", i)
@@ -195,7 +195,7 @@ func TestVerdicts(t *testing.T) {
 	assert.InDelta(t, 1, g.Days[0].Alone.Success, 1e-9)
 }
 
-// An observer is told once that learning does harm, and the figures at each sweep.
+// The observer receives one alert that learning does harm, and the figures at each sweep.
 func TestASweepTellsWhatLearningGains(t *testing.T) {
 	var told []heed.Notice
 	w := newWorld(t, loop.Config{

@@ -18,7 +18,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// importer returns an agent with the arms a and b, in whose past the instrument ci reported.
+// importer returns an agent with the arms a and b and the instrument ci.
 func importer(t *testing.T) *loop.Agent {
 	now := func() time.Time { return start }
 	st, err := memstore.New(memstore.Config{Now: now})
@@ -199,7 +199,7 @@ func TestARowAtFault(t *testing.T) {
 	}
 }
 
-// An import that would be lost is refused, and one whose rows end in an error returns it.
+// An import that would be lost is refused. If the rows end in an error, Import returns it.
 func TestAnImportThatFails(t *testing.T) {
 	a := importer(t)
 	broken := errors.New("broken")

@@ -25,7 +25,7 @@ const noticed = 5 * time.Minute
 // store, and nothing that is learned or recorded: see [store.Tenant]. Each tenant begins with the
 // lessons of [Config]. The tenant "" is the agent that [New] has made.
 //
-// Call Tenant for each event, with the organisation whose request it is: the agents of the latest
+// Call Tenant for each event, with the organisation of the request: the agents of the latest
 // 256 tenants are kept in memory, each of about 110 kB, and making one takes a few reads.
 // [Agent.Run] and [Agent.Sweep] of the agent that New has made serve all tenants. Pages, services
 // and commands for a tenant are made with the tenant's agent, or with the view that its Store

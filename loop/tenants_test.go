@@ -18,7 +18,7 @@ import (
 )
 
 // Two tenants share a store, and the ids, sessions and people of both are the same. News for one
-// changes nothing that the other one believes, says or asks.
+// changes neither the beliefs nor the prompts nor the answers of the other.
 func TestTenants(t *testing.T) {
 	clock := &clock{now: start}
 	st, err := memstore.New(memstore.Config{Now: clock.Now})

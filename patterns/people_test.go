@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// A rater is what one person says of a way of working, and how often.
+// A rater is how one person rates a way of working, and how often.
 type rater struct {
 	who   string
 	class Class

@@ -297,7 +297,7 @@ func (w *sweep) records() error {
 	return nil
 }
 
-// nextKind is the kind whose records follow the records of a kind.
+// nextKind is the next kind that has records, in the order of names.
 var nextKind = both(`SELECT kind FROM heed_record WHERE kind > $1 ORDER BY kind LIMIT 1`)
 
 // withTenants returns declared kinds, and the kinds of the next tenants that have records. After

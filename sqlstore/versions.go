@@ -78,7 +78,7 @@ func (c *change) raiseAll(tenants map[string]bool) error {
 	return c.raiseOf(kinds)
 }
 
-// tenantsOf returns the tenants whose cells a batch changes, and "" for cells without a tenant.
+// tenantsOf returns the tenants of the cells that a batch changes, and "" for cells without one.
 func tenantsOf(b *store.Batch) map[string]bool {
 	all := make(map[string]bool)
 	add := func(c evidence.Cell) {

@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// speak commits what people have said of an arm of the item "i", past the learner.
+// speak commits judgements of people on an arm of the item "i", without the learner.
 func speak(t testing.TB, st store.Store, arm strategy.ArmID, people int, reward float64) {
 	b := store.Batch{Policies: map[string]evidence.Policy{"strategy.arm": {ByOrigin: true}}}
 	cell := strategy.Choice{Item: "i", Arm: arm}.Cells()[0]

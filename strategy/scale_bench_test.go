@@ -209,8 +209,8 @@ func BenchmarkModel(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveWhileRead observes outcomes while their segment is read again, and says how long
-// the longest took.
+// BenchmarkObserveWhileRead observes outcomes while their segment is read again, and reports how
+// long the longest took.
 func BenchmarkObserveWhileRead(b *testing.B) {
 	for _, items := range []int{1000, 100_000} {
 		st := newStore(b, time.Now)

@@ -32,9 +32,9 @@ const (
 	keyFor   = 24 * time.Hour
 	mostKeys = 100_000
 	maxKey   = 255 // bytes
-	// keyLease is how long a call is left to the process that carries it out, which renews that every
-	// keyBeat. So a call whose process has died is taken over after six seconds, and one whose
-	// process is alive is not, if clocks differ by less than four.
+	// keyLease is how long a call is left to the process that carries it out. The process renews the
+	// lease every keyBeat. If it has died, another process takes the call over after six seconds. If
+	// it is alive, the call stays with it, as long as clocks differ by less than four seconds.
 	keyLease = 6 * time.Second
 	keyBeat  = 2 * time.Second
 )

@@ -94,7 +94,7 @@ func ExampleHandler() {
 	// 422 true
 }
 
-// Pages of many organisations: the host decides by the request whose pages they are.
+// Pages of many organisations: the host takes the organisation from the request.
 func ExampleNew_tenants() {
 	ctx := context.Background()
 	agent, err := loop.New(ctx, loop.Config{

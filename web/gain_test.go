@@ -18,7 +18,7 @@ import (
 	"github.com/heedhq/heed/web"
 )
 
-// compared returns pages over an agent whose answers with learning are good, and others one in
+// compared returns pages over an agent with good answers after learning, and without it one in
 // three.
 func compared(t *testing.T, control float64) *web.Handler {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// brief adds the plan to a request. said is the person's message.
+// brief adds the plan to a request. said is the message of the person.
 func brief(r *model.LLMRequest, said string, p *loop.Plan) {
 	config := genai.GenerateContentConfig{}
 	if r.Config != nil {

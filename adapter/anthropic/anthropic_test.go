@@ -61,7 +61,7 @@ func TestSuite(t *testing.T) {
 		}})
 }
 
-// TestFailures are told apart, whether the answer comes whole or in pieces.
+// TestFailures classifies failures, of whole answers and of answers in pieces.
 func TestFailures(t *testing.T) {
 	ask := decision.LLMRequest{Prompt: "p", MaxTokens: 10}
 	for name, tt := range map[string]struct {

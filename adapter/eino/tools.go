@@ -111,7 +111,7 @@ func resultText(r *schema.ToolResult) (text string) {
 	return text
 }
 
-// followed returns a tool's stream, whose end is reported to heed.
+// followed returns a tool's stream, and reports the end of the stream to heed.
 func followed[T any](
 	ctx context.Context, t *run, called *adk.ToolContext, input string,
 	stream *schema.StreamReader[T], err error, text func(T) string,

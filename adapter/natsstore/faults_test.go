@@ -237,7 +237,7 @@ func TestKilledWhileForgetting(t *testing.T) {
 	}
 }
 
-// TestClockAhead refuses what a handle would do whose clock is more than five minutes ahead.
+// TestClockAhead expects refusals if the clock of a handle is more than five minutes ahead.
 func TestClockAhead(t *testing.T) {
 	c := startCluster(t)
 	st := open(t, c.connect(t, []int{0}), natsstore.Config{Name: "clock"})

@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// pastLogFile writes a log of 40 answers, the last of which has a bad thumb unless it is sound.
+// pastLogFile writes a log of 40 answers. Unless the log is sound, its last answer has a bad thumb.
 func pastLogFile(t *testing.T, sound bool) string {
 	var b strings.Builder
 	b.WriteString("id,timestamp,question,answer,user_id,model,propensity,thumb\n")
@@ -113,7 +113,7 @@ func TestAnImportIsCalledWrongly(t *testing.T) {
 	assert.Contains(t, got.err, "there is no file none.csv")
 }
 
-// A backtest needs no store, and says why it can't tell.
+// A backtest needs no store, and returns the reason if it has no result.
 func TestALogIsTested(t *testing.T) {
 	log := pastLogFile(t, true)
 	got := call{args: []string{"backtest", log}}.run(t)

@@ -30,7 +30,7 @@ import (
 
 const shopToken = "a-token-of-the-shop"
 
-// A chatModel is a server of a model, whose answers take a while.
+// A chatModel is a slow server of a model.
 func chatModel(t *testing.T, takes time.Duration) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // else nothing notices that the client has gone

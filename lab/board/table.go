@@ -54,7 +54,7 @@ func readCSV(name string, columns int, add func(record []string,
 
 // readTable makes a world of a CSV file with a header: the item, the question's id, and for each
 // arm 0 or 1. The last arm costs 1, and the others 0. forms is a file with the item, the question's
-// id and numbers, of which the requests' vectors are made; "": no vectors.
+// id and numbers: the vectors of the requests; "": no vectors.
 func readTable(name, forms string, price float64) (w world, err error) {
 	var rows []row
 	err = readCSV(name, 4, func(record []string, fault func(int) error) error {

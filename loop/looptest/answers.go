@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// saying makes the model answer with pieces, of which the person must see a text, and heed must get
+// saying makes the model answer with pieces. The person must see a text of them, and heed must get
 // it.
 func saying(want string, say script) func(*fixture) {
 	return func(f *fixture) {

@@ -24,7 +24,7 @@ import (
 func TestReplicasAgree(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		var down atomic.Bool
-		var outages atomic.Int64 // of models, as observers are told
+		var outages atomic.Int64 // of models, from the notices of observers
 		told := func(_ context.Context, n heed.Notice) {
 			if o, ok := n.(heed.Outage); ok && o.What == "model" {
 				outages.Add(1)

@@ -75,7 +75,7 @@ func (f *fixture) through(views []view, check func(n int)) {
 	}
 }
 
-// fillTenant gives each tenant the same ids, and numbers by which they can be told apart.
+// fillTenant gives each tenant the same ids, and values that differ.
 func fillTenant(f *fixture, n int) {
 	weighted := from("ann", seen("id", plainCell, 1))
 	weighted.Weight = float64(n + 1)

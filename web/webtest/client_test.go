@@ -39,7 +39,7 @@ func (s streamed) Stream(
 	return decision.LLMResponse{Text: text}, nil
 }
 
-// newAPI returns the handler of an agent whose rules forbid a tool to delete.
+// newAPI returns the handler of an agent with a rule that forbids a tool to delete.
 func newAPI(t *testing.T) http.Handler {
 	t.Helper()
 	agent, err := loop.New(t.Context(), loop.Config{

@@ -76,7 +76,7 @@ func (m *mean) add(x, weight float64) {
 
 // worth returns the mean with its interval. Each term has an expectation given the rows before it,
 // so the central limit theorem of martingales holds for the sum, also of a policy that learns. It
-// needs terms of which each has little of the variance.
+// needs many terms, each with little of the variance.
 func (m *mean) worth(low, high float64) Worth {
 	w := Worth{Mean: m.mean, Low: low, High: high}
 	switch {
@@ -275,7 +275,7 @@ func (t *trial) ask(
 // with which heed would choose, and take less time than those.
 const draws = 8
 
-// probabilities returns the share of each arm among several choices, of which one was made.
+// probabilities returns the share of each arm among several choices for one request.
 func (t *trial) probabilities(
 	ctx context.Context, q strategy.Query, first strategy.ArmID,
 ) (map[string]float64, error) {

@@ -143,7 +143,7 @@ func TestRowsAtFault(t *testing.T) {
 	}
 }
 
-// A mapping goes to a file and back, and one at fault says where.
+// A mapping goes to a file and back, and the error of a wrong mapping names the field.
 func TestAMappingIsWrittenDown(t *testing.T) {
 	m, _, _ := read(t, "id;at;question;thumb;latency_ms\nt1;2026-01-31;why?;1;3\n")
 	text, err := json.Marshal(m)

@@ -190,7 +190,7 @@ func (c *lineCounter) at(offset int64) int {
 	return c.line
 }
 
-// table yields the rows of CSV, whose first line has the names of the columns.
+// table yields the rows of CSV. The first line has the names of the columns.
 func table(in *bufio.Reader, comma rune, skipped int, yield func(record, error) bool) {
 	rows := csv.NewReader(in)
 	if rows.ReuseRecord = true; comma != 0 {
