@@ -23,8 +23,9 @@ const (
 
 // KeepPlan keeps a plan for an hour. Call it in a server if the server's clients ask the model: any
 // process on the store finds the plan by [Agent.KeptPlan] when the answer comes. caller is the
-// person who asked for the plan, and only this person gets it. A later plan of the same event replaces it. Texts are kept as
-// Redact leaves them. If the store can't be reached, this process alone has the plan.
+// person who asked for the plan, and only this person gets it. A later plan of the same event
+// replaces it. Texts are kept as Redact leaves them. If the store can't be reached, this process
+// alone has the plan.
 func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
