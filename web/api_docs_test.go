@@ -20,13 +20,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// programs are the programs of a page, each with what it prints.
-var programs = regexp.MustCompile("(?s)```(bash|python)\n(.*?)```\n\n```text\n(.*?)```")
-
-// interpreters run the programs. Module web/webtest runs the program in TypeScript.
-var interpreters = map[string]struct{ command, file string }{
-	"bash": {"bash", "program.sh"}, "python": {"python3", "program.py"},
-}
+// interpreters run the programs of web/clients. Module web/webtest runs the program in TypeScript.
+var interpreters = map[string]string{"answer.sh": "bash", "choose.py": "python3"}
 
 var (
 	sections = regexp.MustCompile(`(?m)^### ([a-z-]+)\n\n(\d+)\. ((?:.+\n)+)`)
@@ -49,25 +44,26 @@ func TestThePythonProgramTriesAgain(t *testing.T) {
 		}
 	}
 	slices.Sort(again)
-	assert.Equal(t, retried.FindStringSubmatch(string(page))[1],
+	program, err := os.ReadFile("clients/choose.py")
+	require.NoError(t, err)
+	assert.Equal(t, retried.FindStringSubmatch(string(program))[1],
 		strings.Join(slices.Compact(again), ", "))
 	assert.NotContains(t, again, strconv.Itoa(sorts[view.MissingPart].Status))
 }
 
-// The programs of web/README.md print what stands below them.
-func TestProgramsOfThePage(t *testing.T) {
-	page, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	found := programs.FindAllStringSubmatch(string(page), -1)
-	require.Len(t, found, len(interpreters))
-	for _, program := range found {
-		language, text, want := program[1], program[2], program[3]
-		t.Run(language, func(t *testing.T) {
+// Each program prints what its comment shows below "Output:".
+func TestClients(t *testing.T) {
+	for file, interpreter := range interpreters {
+		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			with := interpreters[language]
-			command, err := exec.LookPath(with.command)
+			file := filepath.Join("clients", file)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			_, want, found := strings.Cut(string(text), "\n# Output:\n")
+			require.True(t, found)
+			command, err := exec.LookPath(interpreter)
 			if err != nil {
-				t.Skip("there is no " + with.command)
+				t.Skip("there is no " + interpreter)
 			}
 			w := newWorld(t, func(c *loop.Config, cfg *Config) {
 				c.Arms = []loop.Arm{{ID: "brief"}}
@@ -81,14 +77,12 @@ func TestProgramsOfThePage(t *testing.T) {
 			w.name = "llama3.2"
 			server := httptest.NewServer(w.handler)
 			t.Cleanup(server.Close)
-			file := filepath.Join(t.TempDir(), with.file)
-			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 			var out, errOut bytes.Buffer
 			run := exec.CommandContext(t.Context(), command, file)
 			run.Env = append(os.Environ(), "HEED_URL="+server.URL, "HEED_TOKEN=the-token", "no_proxy=*")
 			run.Stdout, run.Stderr = &out, &errOut
 			require.NoError(t, run.Run(), errOut.String())
-			assert.Equal(t, want, out.String())
+			assert.Equal(t, strings.ReplaceAll("\n"+want, "\n# ", "\n"), "\n"+out.String())
 			assert.Empty(t, errOut.String())
 		})
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -155,16 +154,13 @@ func TestTheDocumentIsCompared(t *testing.T) {
 	require.NoError(t, c.compare(r, got))
 }
 
-var (
-	inTypeScript = regexp.MustCompile("(?s)```ts\n(.*?)```\n\n```text\n(.*?)```")
-	packages     = []string{
-		"@redocly/cli@2.77.0", "openapi-typescript@7.13.0", "openapi-fetch@0.17.0",
-		"typescript@5.9.3", "@types/node@20.19.0",
-	}
-)
+var packages = []string{
+	"@redocly/cli@2.77.0", "openapi-typescript@7.13.0", "openapi-fetch@0.17.0",
+	"typescript@5.9.3", "@types/node@20.19.0",
+}
 
 // TestTypeScriptClient has Redocly validate the API's document, generates a client's types from it,
-// compiles the program of web/README.md with them, and runs it against a server.
+// compiles web/clients/agent.mts with them, and runs it against a server.
 func TestTypeScriptClient(t *testing.T) {
 	dir := t.TempDir()
 	run := func(name string, args ...string) ([]byte, error) {
@@ -179,12 +175,12 @@ func TestTypeScriptClient(t *testing.T) {
 	}
 	handler := newAPI(t)
 	document, router := described(t, handler)
-	page, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("../clients/agent.mts")
 	require.NoError(t, err)
-	found := inTypeScript.FindAllStringSubmatch(string(page), -1)
-	require.Len(t, found, 1)
+	_, want, found := strings.Cut(string(text), "\n// Output:\n")
+	require.True(t, found)
 	for name, text := range map[string][]byte{
-		"openapi.json": document, "program.mts": []byte(found[0][1]),
+		"openapi.json": document, "agent.mts": text,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
@@ -192,7 +188,7 @@ func TestTypeScriptClient(t *testing.T) {
 		{"redocly", "lint", "openapi.json"},
 		{"openapi-typescript", "openapi.json", "-o", "heed.d.ts"},
 		{"tsc", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck",
-			"program.mts"},
+			"agent.mts"},
 	} {
 		out, err := run(filepath.Join("node_modules", ".bin", args[0]), args[1:]...)
 		require.NoError(t, err, "%s: %s", args[0], out)
@@ -200,14 +196,14 @@ func TestTypeScriptClient(t *testing.T) {
 	c := &checked{Handler: handler, t: t, router: router, calls: map[string]int{}}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
-	program := exec.CommandContext(t.Context(), "node", "program.mjs")
+	program := exec.CommandContext(t.Context(), "node", "agent.mjs")
 	program.Dir = dir
 	program.Env = append(os.Environ(), "HEED_URL="+server.URL, "HEED_TOKEN=the-token", "no_proxy=*")
 	var failure bytes.Buffer
 	program.Stderr = &failure
 	out, err = program.Output()
 	require.NoError(t, err, failure.String())
-	assert.Equal(t, found[0][2], string(out))
+	assert.Equal(t, strings.ReplaceAll("\n"+want, "\n// ", "\n"), "\n"+string(out))
 	assert.Equal(t, map[string]int{
 		"/v1/prepare": 1, "/v1/tool_result": 3, "/v1/answered": 1, "/v1/hear": 1, "/v1/answer": 1,
 	}, c.calls)
