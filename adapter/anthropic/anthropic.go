@@ -5,9 +5,8 @@
 package anthropic
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"net/http"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -33,9 +32,6 @@ type Model struct {
 // A Tool is a function that a model may call.
 type Tool = turn.Tool
 
-// mostTokens bounds each reply in [Model.Answer].
-const mostTokens = 16_384
-
 // inJSON asks for JSON in words, because the API asks for a schema otherwise.
 const inJSON = "Answer with JSON alone."
 
@@ -43,77 +39,42 @@ const inJSON = "Answer with JSON alone."
 func (m *Model) Generate(
 	ctx context.Context, r decision.LLMRequest,
 ) (decision.LLMResponse, error) {
-	return m.Stream(ctx, r, nil)
+	return m.chat().Stream(ctx, r, nil)
 }
 
 // Stream implements [loop.Streamer]. If piece is nil, the reply comes as a whole.
 func (m *Model) Stream(
 	ctx context.Context, r decision.LLMRequest, piece func(text string),
 ) (decision.LLMResponse, error) {
-	ask := m.request(m.Name, r.System, []loop.Turn{{Text: r.Prompt}}, r.MaxTokens)
+	return m.chat().Stream(ctx, r, piece)
+}
+
+// Answer answers an event as [loop.Agent.Answer] does, with this model and its Tools. A call that a
+// rule forbids, or that the chosen arm does not list, is not made, and the model gets the reason.
+// Other calls are made one after the other, and heed learns from their results. An arm's ModelName
+// is the name of another model of the same Client.
+func (m *Model) Answer(
+	ctx context.Context, agent *loop.Agent, e loop.Event,
+) (loop.Answer, error) {
+	return m.chat().Answer(ctx, agent, e)
+}
+
+func (m *Model) chat() turn.Chat {
+	return turn.Chat{Name: m.Name, System: m.System, Tools: m.Tools, Now: m.Now, Open: m.open}
+}
+
+func (m *Model) open(r turn.Request) turn.Asker {
+	ask := sdk.MessageNewParams{Model: r.Model, MaxTokens: int64(r.MaxTokens)}
+	if r.System != "" {
+		ask.System = []sdk.TextBlockParam{{Text: r.System}}
+	}
 	if r.JSON {
 		ask.System = append(ask.System, sdk.TextBlockParam{Text: inJSON})
 	}
 	if r.Temperature != nil {
 		ask.Temperature = sdk.Float(*r.Temperature)
 	}
-	got, err := m.send(ctx, ask, piece)
-	if err != nil {
-		return decision.LLMResponse{}, err
-	}
-	said, err := read(got)
-	return said.LLMResponse, err
-}
-
-// Answer answers an event as [loop.Agent.Answer] does, with this model and its Tools. A call that a
-// rule forbids, or that the chosen arm does not list, is not made, and the model gets the reason. Other
-// calls are made one after the other, and heed learns from their results. An arm's ModelName is the
-// name of another model of the same Client.
-func (m *Model) Answer(
-	ctx context.Context, agent *loop.Agent, e loop.Event,
-) (loop.Answer, error) {
-	t := &turn.Turn{Agent: agent, Enforce: true, Event: e}
-	now := m.Now
-	if now == nil {
-		now = time.Now //nolint:forbidigo // the default clock
-	}
-	return t.Run(ctx, m.Tools, func() turn.Asker {
-		system, messages := t.Messages(m.System)
-		ask := m.request(cmp.Or(t.Plan.Arm.ModelName, m.Name), system, messages, mostTokens)
-		for _, tool := range t.Offered(m.Tools) {
-			schema := sdk.ToolInputSchemaParam{ExtraFields: tool.Schema}
-			offered := sdk.ToolUnionParamOfTool(schema, tool.Name)
-			offered.OfTool.Description = sdk.String(tool.Description)
-			ask.Tools = append(ask.Tools, offered)
-		}
-		return func(
-			ctx context.Context, results []turn.Result, piece func(string),
-		) (turn.Said, error) {
-			var answers []sdk.ContentBlockParamUnion
-			for _, r := range results {
-				answers = append(answers, sdk.NewToolResultBlock(r.ID, r.Text, r.Failed))
-			}
-			if len(answers) > 0 {
-				ask.Messages = append(ask.Messages, sdk.NewUserMessage(answers...))
-			}
-			got, err := m.send(ctx, ask, piece)
-			if err != nil {
-				return turn.Said{}, err
-			}
-			ask.Messages = append(ask.Messages, got.ToParam())
-			return read(got)
-		}
-	}, now)
-}
-
-func (m *Model) request(
-	name, system string, messages []loop.Turn, most int,
-) sdk.MessageNewParams {
-	ask := sdk.MessageNewParams{Model: name, MaxTokens: int64(most)}
-	if system != "" {
-		ask.System = []sdk.TextBlockParam{{Text: system}}
-	}
-	for _, said := range messages {
+	for _, said := range r.Messages {
 		block := sdk.NewTextBlock(said.Text)
 		if said.Role == "assistant" {
 			ask.Messages = append(ask.Messages, sdk.NewAssistantMessage(block))
@@ -121,35 +82,53 @@ func (m *Model) request(
 			ask.Messages = append(ask.Messages, sdk.NewUserMessage(block))
 		}
 	}
-	return ask
+	for _, tool := range r.Tools {
+		schema := sdk.ToolInputSchemaParam{ExtraFields: tool.Schema}
+		offered := sdk.ToolUnionParamOfTool(schema, tool.Name)
+		offered.OfTool.Description = sdk.String(tool.Description)
+		ask.Tools = append(ask.Tools, offered)
+	}
+	return func(
+		ctx context.Context, results []turn.Result, piece func(string),
+	) (said turn.Said, _ error) {
+		var answers []sdk.ContentBlockParamUnion
+		for _, r := range results {
+			answers = append(answers, sdk.NewToolResultBlock(r.ID, r.Text, r.Failed))
+		}
+		if len(answers) > 0 {
+			ask.Messages = append(ask.Messages, sdk.NewUserMessage(answers...))
+		}
+		got, err := m.send(ctx, ask, piece)
+		if err != nil {
+			return said, turn.Failed(err, piece != nil,
+				func(e *sdk.Error) *http.Response { return e.Response })
+		}
+		ask.Messages = append(ask.Messages, got.ToParam())
+		return read(got)
+	}
 }
 
 func (m *Model) send(
 	ctx context.Context, ask sdk.MessageNewParams, piece func(string),
 ) (*sdk.Message, error) {
 	if piece == nil {
-		got, err := m.Client.Messages.New(ctx, ask)
-		return got, failed(err, false)
+		return m.Client.Messages.New(ctx, ask)
 	}
-	stream := m.Client.Messages.NewStreaming(ctx, ask)
-	defer stream.Close() //nolint:errcheck // what was read is what counts
 	whole := &sdk.Message{}
-	for stream.Next() {
-		event := stream.Current()
-		if err := whole.Accumulate(event); err != nil {
-			return nil, failed(err, true)
-		}
-		if event.Delta.Type == "text_delta" && event.Delta.Text != "" {
-			piece(event.Delta.Text)
-		}
+	err := turn.Each(m.Client.Messages.NewStreaming(ctx, ask),
+		func(event sdk.MessageStreamEventUnion) error {
+			if err := whole.Accumulate(event); err != nil {
+				return err
+			}
+			if event.Delta.Type == "text_delta" && event.Delta.Text != "" {
+				piece(event.Delta.Text)
+			}
+			return nil
+		})
+	if err == nil && whole.StopReason == "" {
+		err = turn.ErrBroken
 	}
-	if err := stream.Err(); err != nil {
-		return nil, failed(err, true)
-	}
-	if whole.StopReason == "" {
-		return nil, turn.ErrBroken
-	}
-	return whole, nil
+	return whole, err
 }
 
 // read returns the text and the tool calls of a message.
@@ -169,20 +148,5 @@ func read(got *sdk.Message) (said turn.Said, _ error) {
 				turn.Call{ID: block.ID, Tool: block.Name, Input: string(block.Input)})
 		}
 	}
-	switch {
-	case got.StopReason == sdk.StopReasonRefusal:
-		return said, turn.Unusable("it refused")
-	case said.Text == "" && len(said.Calls) == 0:
-		return said, turn.Unusable("no text") // thoughts may have taken all tokens
-	}
-	return said, nil
-}
-
-// failed classifies an error of the SDK.
-func failed(err error, streams bool) error {
-	var e *sdk.Error
-	if errors.As(err, &e) {
-		return turn.Failed(err, e.StatusCode, e.Response, streams)
-	}
-	return turn.Failed(err, 0, nil, streams)
+	return turn.Usable(said, got.StopReason == sdk.StopReasonRefusal)
 }

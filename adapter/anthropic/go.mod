@@ -5,7 +5,6 @@ go 1.25.0
 require (
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/heedhq/heed v0.0.0
-	github.com/stretchr/testify v1.12.1
 )
 
 require (
@@ -25,7 +24,6 @@ require (
 	go.opentelemetry.io/otel v1.33.0 // indirect
 	go.opentelemetry.io/otel/metric v1.33.0 // indirect
 	go.opentelemetry.io/otel/trace v1.33.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/sync v0.16.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect

@@ -4,9 +4,8 @@
 package openai
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"net/http"
 	"time"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -33,86 +32,73 @@ type Model struct {
 // A Tool is a function that a model may call.
 type Tool = turn.Tool
 
-// mostTokens bounds each reply in [Model.Answer].
-const mostTokens = 16_384
-
 // Generate implements [decision.LLM].
 func (m *Model) Generate(
 	ctx context.Context, r decision.LLMRequest,
 ) (decision.LLMResponse, error) {
-	return m.Stream(ctx, r, nil)
+	return m.chat().Stream(ctx, r, nil)
 }
 
 // Stream implements [loop.Streamer]. If piece is nil, the reply comes as a whole.
 func (m *Model) Stream(
 	ctx context.Context, r decision.LLMRequest, piece func(text string),
 ) (decision.LLMResponse, error) {
-	ask := m.request(m.Name, r.System, []loop.Turn{{Text: r.Prompt}}, r.MaxTokens)
+	return m.chat().Stream(ctx, r, piece)
+}
+
+// Answer answers an event as [loop.Agent.Answer] does, with this model and its Tools. A call that a
+// rule forbids, or that the chosen arm does not list, is not made, and the model gets the reason.
+// Other calls are made one after the other, and heed learns from their results. An arm's ModelName
+// is the name of another model of the same Client.
+func (m *Model) Answer(
+	ctx context.Context, agent *loop.Agent, e loop.Event,
+) (loop.Answer, error) {
+	return m.chat().Answer(ctx, agent, e)
+}
+
+func (m *Model) chat() turn.Chat {
+	return turn.Chat{Name: m.Name, System: m.System, Tools: m.Tools, Now: m.Now, Open: m.open}
+}
+
+func (m *Model) open(r turn.Request) turn.Asker {
+	ask := sdk.ChatCompletionNewParams{
+		Model: r.Model, MaxCompletionTokens: sdk.Int(int64(r.MaxTokens)),
+	}
 	if r.Temperature != nil {
 		ask.Temperature = sdk.Float(*r.Temperature)
 	}
 	if r.JSON {
 		ask.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
 	}
-	got, err := m.send(ctx, ask, piece)
-	if err != nil {
-		return decision.LLMResponse{}, err
+	if r.System != "" {
+		ask.Messages = append(ask.Messages, sdk.SystemMessage(r.System))
 	}
-	said, err := read(got)
-	return said.LLMResponse, err
-}
-
-// Answer answers an event as [loop.Agent.Answer] does, with this model and its Tools. A call that a
-// rule forbids, or that the chosen arm does not list, is not made, and the model gets the reason. Other
-// calls are made one after the other, and heed learns from their results. An arm's ModelName is the
-// name of another model of the same Client.
-func (m *Model) Answer(
-	ctx context.Context, agent *loop.Agent, e loop.Event,
-) (loop.Answer, error) {
-	t := &turn.Turn{Agent: agent, Enforce: true, Event: e}
-	now := m.Now
-	if now == nil {
-		now = time.Now //nolint:forbidigo // the default clock
-	}
-	return t.Run(ctx, m.Tools, func() turn.Asker {
-		system, messages := t.Messages(m.System)
-		ask := m.request(cmp.Or(t.Plan.Arm.ModelName, m.Name), system, messages, mostTokens)
-		for _, tool := range t.Offered(m.Tools) {
-			ask.Tools = append(ask.Tools, sdk.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-				Name: tool.Name, Description: sdk.String(tool.Description), Parameters: tool.Schema,
-			}))
-		}
-		return func(
-			ctx context.Context, results []turn.Result, piece func(string),
-		) (turn.Said, error) {
-			for _, r := range results {
-				ask.Messages = append(ask.Messages, sdk.ToolMessage(r.Text, r.ID))
-			}
-			got, err := m.send(ctx, ask, piece)
-			if err != nil {
-				return turn.Said{}, err
-			}
-			ask.Messages = append(ask.Messages, got.Choices[0].Message.ToParam())
-			return read(got)
-		}
-	}, now)
-}
-
-func (m *Model) request(
-	name, system string, messages []loop.Turn, most int,
-) sdk.ChatCompletionNewParams {
-	ask := sdk.ChatCompletionNewParams{Model: name, MaxCompletionTokens: sdk.Int(int64(most))}
-	if system != "" {
-		ask.Messages = append(ask.Messages, sdk.SystemMessage(system))
-	}
-	for _, said := range messages {
+	for _, said := range r.Messages {
 		if said.Role == "assistant" {
 			ask.Messages = append(ask.Messages, sdk.AssistantMessage(said.Text))
 		} else {
 			ask.Messages = append(ask.Messages, sdk.UserMessage(said.Text))
 		}
 	}
-	return ask
+	for _, tool := range r.Tools {
+		ask.Tools = append(ask.Tools, sdk.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+			Name: tool.Name, Description: sdk.String(tool.Description), Parameters: tool.Schema,
+		}))
+	}
+	return func(
+		ctx context.Context, results []turn.Result, piece func(string),
+	) (said turn.Said, _ error) {
+		for _, r := range results {
+			ask.Messages = append(ask.Messages, sdk.ToolMessage(r.Text, r.ID))
+		}
+		got, err := m.send(ctx, ask, piece)
+		if err != nil {
+			return said, turn.Failed(err, piece != nil,
+				func(e *sdk.Error) *http.Response { return e.Response })
+		}
+		ask.Messages = append(ask.Messages, got.Choices[0].Message.ToParam())
+		return read(got)
+	}
 }
 
 // send returns a completion, which has a choice.
@@ -124,30 +110,26 @@ func (m *Model) send(
 		if err == nil && len(got.Choices) == 0 {
 			err = turn.Unusable("no choice")
 		}
-		return got, failed(err, false)
+		return got, err
 	}
 	ask.StreamOptions.IncludeUsage = sdk.Bool(true)
-	stream := m.Client.Chat.Completions.NewStreaming(ctx, ask)
-	defer stream.Close() //nolint:errcheck // what was read is what counts
 	var whole sdk.ChatCompletionAccumulator
-	for stream.Next() {
-		chunk := stream.Current()
-		if !whole.AddChunk(chunk) {
-			return nil, turn.Unusable("its pieces do not fit together")
-		}
-		for _, choice := range chunk.Choices {
-			if choice.Index == 0 && choice.Delta.Content != "" {
-				piece(choice.Delta.Content)
+	err := turn.Each(m.Client.Chat.Completions.NewStreaming(ctx, ask),
+		func(chunk sdk.ChatCompletionChunk) error {
+			if !whole.AddChunk(chunk) {
+				return turn.Unusable("its pieces do not fit together")
 			}
-		}
+			for _, choice := range chunk.Choices {
+				if choice.Index == 0 && choice.Delta.Content != "" {
+					piece(choice.Delta.Content)
+				}
+			}
+			return nil
+		})
+	if err == nil && (len(whole.Choices) == 0 || whole.Choices[0].FinishReason == "") {
+		err = turn.ErrBroken
 	}
-	if err := stream.Err(); err != nil {
-		return nil, failed(err, true)
-	}
-	if len(whole.Choices) == 0 || whole.Choices[0].FinishReason == "" {
-		return nil, turn.ErrBroken
-	}
-	return &whole.ChatCompletion, nil
+	return &whole.ChatCompletion, err
 }
 
 // read returns the text and the tool calls of a completion.
@@ -161,20 +143,6 @@ func read(got *sdk.ChatCompletion) (said turn.Said, _ error) {
 		said.Calls = append(said.Calls,
 			turn.Call{ID: call.ID, Tool: call.Function.Name, Input: call.Function.Arguments})
 	}
-	switch {
-	case first.Message.Refusal != "", first.FinishReason == "content_filter":
-		return said, turn.Unusable("it refused")
-	case said.Text == "" && len(said.Calls) == 0:
-		return said, turn.Unusable("no text") // thoughts may have taken all tokens
-	}
-	return said, nil
-}
-
-// failed classifies an error of the SDK.
-func failed(err error, streams bool) error {
-	var e *sdk.Error
-	if errors.As(err, &e) {
-		return turn.Failed(err, e.StatusCode, e.Response, streams)
-	}
-	return turn.Failed(err, 0, nil, streams)
+	return turn.Usable(said,
+		first.Message.Refusal != "" || first.FinishReason == "content_filter")
 }

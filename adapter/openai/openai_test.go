@@ -1,180 +1,132 @@
 package openai_test
 
 import (
-	"context"
-	"fmt"
-	"iter"
-	"net/http"
+	"encoding/json"
+	"errors"
+	"io"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/adapter/openai"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/decision/llmtest"
-	"github.com/heedhq/heed/llm"
-	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// TestModel has the suite of models judge Generate and Stream through the SDK.
-func TestModel(t *testing.T) {
-	llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) {
-		client := serve(t, func(w http.ResponseWriter, r *http.Request, in *request) {
-			ask := decision.LLMRequest{MaxTokens: in.MaxCompletionTokens, Temperature: in.Temperature,
-				JSON: in.ResponseFormat != nil}
-			for _, m := range in.Messages {
-				if m.Role == "system" {
-					ask.System = m.Content
-				} else {
-					ask.Prompt = m.Content
-				}
-			}
-			got, err := provider.Generate(r.Context(), ask)
-			if err != nil {
-				fails(w, http.StatusInternalServerError)
-				return
-			}
-			say(w, got, nil)
-		})
-		return &openai.Model{Client: client, Name: "m"}, nil
-	})
+// provider is the API of chat completions.
+var provider = adaptertest.Provider{
+	Name: "OPENAI", Base: "/v1", Path: "/chat/completions",
+	Header: "Authorization", Key: "Bearer key",
+	New: func(name, system string, tools []openai.Tool) adaptertest.Model {
+		client := sdk.NewClient(option.WithMaxRetries(0))
+		return &openai.Model{Client: client, Name: name, System: system, Tools: tools}
+	},
+	Read: read, Say: say, Stream: stream,
+	Failure: `{"error": {"message": "internal", "type": "server_error"}}`,
+	Broken:  "data: {\"error\": {\"message\": \"overloaded\"}}\n\n",
+	Half:    "data: {\"id\":\"c\"\n\n",
+	Done:    "data: [DONE]\n\n",
+	Unusable: map[string]string{
+		"a refusal": `{"choices": [{"message": {"refusal": "No."}}]}`,
+		"no choice": `{"choices": []}`,
+	},
 }
 
-// TestSuite has the suite of adapters judge Answer, whole and in pieces.
-func TestSuite(t *testing.T) {
-	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true,
-		New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
-			client := serve(t, plays(func(name string) script {
-				if m := s.Models[name]; m != nil {
-					return m
-				}
-				return s.Model
-			}))
-			model := &openai.Model{
-				Client: client, Name: "main", System: s.System, Tools: adaptertest.Tools(s),
-			}
-			return adaptertest.Talk(agent, model.Answer), nil
+func TestOpenAI(t *testing.T) { provider.Test(t) }
+
+func read(body io.Reader) (r adaptertest.Request, _ error) {
+	var in struct {
+		Model    string
+		Messages []struct {
+			Role, Content string
+			Calls         []struct{ ID string } `json:"tool_calls"`
+			Call          string                `json:"tool_call_id"`
+		}
+		MaxCompletionTokens int `json:"max_completion_tokens"`
+		Temperature         *float64
+		ResponseFormat      *struct{ Type string } `json:"response_format"`
+		Stream              bool
+	}
+	if err := json.NewDecoder(body).Decode(&in); err != nil {
+		return r, err
+	}
+	r.Model, r.Streams, r.JSON = in.Model, in.Stream, in.ResponseFormat != nil
+	r.MaxTokens, r.Temperature = in.MaxCompletionTokens, in.Temperature
+	open := map[string]bool{} // calls without a result
+	for _, m := range in.Messages {
+		for _, call := range m.Calls {
+			open[call.ID] = true
+		}
+		if m.Role == "tool" && !open[m.Call] {
+			return r, errors.New("a result without a call")
+		}
+		delete(open, m.Call)
+		if m.Content != "" {
+			r.Lines = append(r.Lines, looptest.Line{Role: m.Role, Text: m.Content})
+		}
+	}
+	if len(open) > 0 {
+		return r, errors.New("a call without a result")
+	}
+	return r, nil
+}
+
+func stream(
+	send adaptertest.Send, model string,
+) (piece func(looptest.Piece), end func()) {
+	chunk := func(data map[string]any) {
+		data["id"], data["object"], data["model"] = "c1", "chat.completion.chunk", model
+		send("", data)
+	}
+	choice := func(delta map[string]any, finish any) {
+		chunk(map[string]any{"choices": []any{
+			map[string]any{"index": 0, "delta": delta, "finish_reason": finish},
 		}})
-}
-
-// TestFailures classifies failures, of whole answers and of answers in pieces.
-func TestFailures(t *testing.T) {
-	ask := decision.LLMRequest{Prompt: "p", MaxTokens: 10}
-	for name, tt := range map[string]struct {
-		handle http.HandlerFunc
-		want   llm.Failure
-		wait   time.Duration
-	}{
-		"too many": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "30")
-			fails(w, http.StatusTooManyRequests)
-		}, llm.RateLimited, 30 * time.Second},
-		"a server that fails": {func(w http.ResponseWriter, _ *http.Request) {
-			fails(w, http.StatusServiceUnavailable)
-		}, llm.ServerError, 0},
-		"no such key": {func(w http.ResponseWriter, _ *http.Request) {
-			fails(w, http.StatusUnauthorized)
-		}, llm.Unreachable, 0},
-		"a connection that breaks": {func(http.ResponseWriter, *http.Request) {
-			panic(http.ErrAbortHandler)
-		}, llm.Unreachable, 0},
-		"no text": {func(w http.ResponseWriter, _ *http.Request) {
-			say(w, decision.LLMResponse{}, nil)
-		}, llm.Unusable, 0},
-		"a refusal": {func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = fmt.Fprint(w, `{"choices": [{"message": {"refusal": "No."}}]}`)
-		}, llm.Unusable, 0},
-		"no choice": {func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = fmt.Fprint(w, `{"choices": []}`)
-		}, llm.Unusable, 0},
-	} {
-		model := &openai.Model{Name: "m", Client: serve(t,
-			func(w http.ResponseWriter, r *http.Request, _ *request) { tt.handle(w, r) })}
-		_, err := model.Generate(t.Context(), ask)
-		assert.Equal(t, tt.want, llm.FailureOf(err), "%s: %v", name, err)
-		assert.Equal(t, tt.wait, llm.RetryAfter(err), name)
 	}
-}
-
-// TestStreamsThatFail give the pieces that came, and the failure.
-func TestStreamsThatFail(t *testing.T) {
-	const begun = `data: {"id":"c","choices":[{"index":0,"delta":{"content":"Rotate"}}]}` + "\n\n"
-	for _, tt := range []struct {
-		rest string
-		want llm.Failure
-	}{
-		{"", llm.Unreachable},
-		{"data: {\"error\": {\"message\": \"overloaded\"}}\n\n", llm.ServerError},
-		{"data: {\"id\":\"c\"\n\n", llm.ServerError},
-	} {
-		model := &openai.Model{Name: "m", Client: serve(t,
-			func(w http.ResponseWriter, _ *http.Request, in *request) {
-				assert.True(t, in.Stream)
-				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = fmt.Fprint(w, begun+tt.rest)
-			})}
-		var got string
-		_, err := model.Stream(t.Context(), decision.LLMRequest{Prompt: "p", MaxTokens: 10},
-			func(text string) { got += text })
-		assert.Equal(t, tt.want, llm.FailureOf(err), "%q: %v", tt.rest, err)
-		assert.Equal(t, "Rotate", got)
+	call := func(index int, fields map[string]any) {
+		fields["index"] = index
+		choice(map[string]any{"tool_calls": []any{fields}}, nil)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	model := &openai.Model{Name: "m", Client: serve(t, nil)}
-	_, err := model.Stream(ctx, decision.LLMRequest{Prompt: "p", MaxTokens: 10}, func(string) {})
-	assert.Equal(t, llm.Cancelled, llm.FailureOf(err))
+	choice(map[string]any{"role": "assistant", "content": ""}, nil)
+	finish, calls := "stop", 0
+	return func(p looptest.Piece) {
+			if p.Text != "" {
+				choice(map[string]any{"content": p.Text}, nil)
+			}
+			for _, c := range p.Calls {
+				half := len(c.Input) / 2
+				call(calls, map[string]any{"id": c.ID, "type": "function",
+					"function": map[string]any{"name": c.Tool, "arguments": c.Input[:half]}})
+				call(calls, map[string]any{
+					"function": map[string]any{"arguments": c.Input[half:]}})
+				finish, calls = "tool_calls", calls+1
+			}
+		}, func() {
+			choice(map[string]any{}, finish)
+			chunk(map[string]any{"choices": []any{}, "usage": map[string]any{
+				"prompt_tokens": 57, "completion_tokens": 6, "total_tokens": 63,
+			}})
+		}
 }
 
-// A busy model calls a tool, with a word before, and then answers with what the tool gave.
-type busy struct{}
-
-func (busy) reply(r looptest.Request) looptest.Piece {
-	if last := r[len(r)-1]; last.Role == looptest.ToolRole {
-		return looptest.Piece{Text: "Rotate its logs: " + last.Text}
+func say(w io.Writer, got decision.LLMResponse, calls []looptest.Call) {
+	message := map[string]any{"role": "assistant", "content": got.Text}
+	finish := "stop"
+	var asked []any
+	for _, call := range calls {
+		finish = "tool_calls"
+		asked = append(asked, map[string]any{"id": call.ID, "type": "function",
+			"function": map[string]any{"name": call.Tool, "arguments": call.Input}})
 	}
-	return looptest.Piece{Text: "Let me look.", Calls: []looptest.Call{
-		{ID: "call-1", Tool: "df", Input: `{}`},
-	}}
-}
-
-func (b busy) Generate(_ context.Context, r looptest.Request) (looptest.Piece, error) {
-	return b.reply(r), nil
-}
-
-func (b busy) Stream(
-	_ context.Context, r looptest.Request,
-) iter.Seq2[looptest.Piece, error] {
-	return func(yield func(looptest.Piece, error) bool) { yield(b.reply(r), nil) }
-}
-
-// TestPiecesRestart after a call of a tool, because the text before is no part of the answer.
-func TestPiecesRestart(t *testing.T) {
-	model := &openai.Model{
-		Client: serve(t, plays(func(string) script { return busy{} })), Name: "m",
-		Tools: []openai.Tool{{Name: "df", Run: func(context.Context, string) (string, error) {
-			return "97%", nil
-		}}},
+	if asked != nil {
+		message["tool_calls"] = asked
 	}
-	agent, _ := looptest.New(t, loop.Config{})
-	var pieces []string
-	answer, err := model.Answer(t.Context(), agent, loop.Event{
-		ID: "m1", Text: "The disk is full.",
-		OnChunk: func(_ context.Context, text string, restart bool) {
-			pieces = append(pieces, fmt.Sprint(text, " ", restart))
-		},
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "c1", "object": "chat.completion", "model": got.Model,
+		"choices": []any{map[string]any{"index": 0, "finish_reason": finish, "message": message}},
+		"usage": map[string]any{"prompt_tokens": got.InputTokens,
+			"completion_tokens": got.OutputTokens},
 	})
-	require.NoError(t, err)
-	assert.Equal(t, "Rotate its logs: 97%", answer.Text)
-	assert.Equal(t, []string{"Let me look. false", "Rotate its logs: 97% true"}, pieces)
-}
-
-// TestDocs runs the program of the page against a server.
-func TestDocs(t *testing.T) {
-	serve(t, plays(func(string) script { return busy{} }))
-	adaptertest.Page(t, "README.md")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// Talk drives a model that keeps no conversation: each event has the turns before it.
-func Talk(
+// talk drives a model that keeps no conversation: each event has the turns before it.
+func talk(
 	agent *loop.Agent, answer func(context.Context, *loop.Agent, loop.Event) (loop.Answer, error),
 ) looptest.Driver {
 	var mu sync.Mutex
@@ -44,8 +44,8 @@ func Talk(
 	}}
 }
 
-// Tools returns the suite's tools in the form that a model takes.
-func Tools(s looptest.Script) (tools []turn.Tool) {
+// toolsOf returns the suite's tools in the form that a model takes.
+func toolsOf(s looptest.Script) (tools []turn.Tool) {
 	for _, played := range s.Tools {
 		tools = append(tools, turn.Tool{
 			Name: played.Name, Description: played.Description, Run: played.Run,

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,12 +45,63 @@ type Said struct {
 // and is nil if no pieces are wanted.
 type Asker func(ctx context.Context, results []Result, piece func(string)) (Said, error)
 
+// A Request begins a conversation with a model. Messages end with the prompt.
+type Request struct {
+	decision.LLMRequest
+
+	Model    string
+	Messages []loop.Turn
+	Tools    []Tool
+}
+
+// A Chat is a model of a provider's SDK. Open begins a conversation.
+type Chat struct {
+	Name, System string
+	Tools        []Tool
+	Now          func() time.Time
+	Open         func(Request) Asker
+}
+
+// mostTokens bounds each reply in [Chat.Answer].
+const mostTokens = 16_384
+
+// Stream asks the model once. If piece is nil, the reply comes as a whole.
+func (c Chat) Stream(
+	ctx context.Context, r decision.LLMRequest, piece func(text string),
+) (decision.LLMResponse, error) {
+	ask := c.Open(Request{LLMRequest: r, Model: c.Name, Messages: []loop.Turn{{Text: r.Prompt}}})
+	said, err := ask(ctx, nil, piece)
+	return said.LLMResponse, err
+}
+
+// Answer answers an event: by what heed has ready, or by the model, which may call the tools.
+func (c Chat) Answer(
+	ctx context.Context, agent *loop.Agent, e loop.Event,
+) (loop.Answer, error) {
+	t := &Turn{Agent: agent, Enforce: true, Event: e}
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock
+	}
+	return t.run(ctx, c.Tools, func() Asker {
+		r := Request{
+			Model: cmp.Or(t.Plan.Arm.ModelName, c.Name), Tools: t.offered(c.Tools),
+			Messages: append(slices.Clone(e.History), loop.Turn{Text: t.Plan.Prompt}),
+		}
+		r.System, r.MaxTokens = c.System, mostTokens
+		if r.System != "" && t.Plan.System != "" {
+			r.System += "\n\n"
+		}
+		r.System += t.Plan.System
+		return c.Open(r)
+	}, c.Now)
+}
+
 // mostRounds bounds how often a model asks for tools in one turn.
 const mostRounds = 32
 
-// Run answers the turn's event: by what heed has ready, or by the model that open returns, which
-// may call the tools. Open is called once the plan is there. Pieces go to the event's OnChunk.
-func (t *Turn) Run(
+// run answers the turn's event. Open is called once the plan is there. Pieces go to the event's
+// OnChunk.
+func (t *Turn) run(
 	ctx context.Context, tools []Tool, open func() Asker, now func() time.Time,
 ) (none loop.Answer, _ error) {
 	if err := t.Prepare(ctx); err != nil {
@@ -107,8 +159,8 @@ func (t *Turn) call(ctx context.Context, tools []Tool, c Call) Result {
 	return Result{c.ID, text, false}
 }
 
-// Offered returns the tools that the plan's arm has the model call.
-func (t *Turn) Offered(tools []Tool) []Tool {
+// offered returns the tools that the plan's arm has the model call.
+func (t *Turn) offered(tools []Tool) []Tool {
 	if t.Plan.Arm.Tools == nil {
 		return tools
 	}
@@ -155,23 +207,39 @@ var ErrBroken = &llm.Error{
 	Failure: llm.Unreachable, Err: fmt.Errorf("the stream broke off: %w", io.ErrUnexpectedEOF),
 }
 
-// Failed classifies an error of a provider's SDK. status and response are of its error, if it has
-// one. Other errors in a stream are failures of the provider, because the response had begun.
-func Failed(err error, status int, response *http.Response, streams bool) error {
-	switch {
-	case err == nil:
-		return nil
-	case status >= 300:
-		var wait time.Duration
-		if response != nil {
-			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date is no number
-			wait = time.Duration(max(0, min(seconds, 1<<20))) * time.Second
+// Failed classifies an error of a provider's SDK. If E is in the error, response returns what the
+// provider sent. Other errors in a stream are failures of the provider, because the response had
+// begun.
+func Failed[E error](err error, streams bool, response func(E) *http.Response) error {
+	var e E
+	if errors.As(err, &e) {
+		got := response(e) //nolint:bodyclose // the SDK has read and closed it
+		if got != nil && got.StatusCode >= 300 {
+			seconds, _ := strconv.Atoi(got.Header.Get("Retry-After")) // a date is no number
+			wait := time.Duration(max(0, min(seconds, 1<<20))) * time.Second
+			return llm.FromStatus(got.StatusCode, wait, err)
 		}
-		return llm.FromStatus(status, wait, err)
-	case streams && llm.FailureOf(err) == llm.Unrecognised:
+	}
+	if streams && llm.FailureOf(err) == llm.Unrecognised {
 		return &llm.Error{Failure: llm.ServerError, Err: err}
 	}
 	return err
+}
+
+// Each reads the stream of an SDK to its end, and closes it.
+func Each[P any](stream interface {
+	Next() bool
+	Current() P
+	Err() error
+	Close() error
+}, take func(P) error) error {
+	defer stream.Close() //nolint:errcheck // what was read is what counts
+	for stream.Next() {
+		if err := take(stream.Current()); err != nil {
+			return err
+		}
+	}
+	return stream.Err()
 }
 
 // Unusable is the error of a reply that is no answer.
@@ -179,12 +247,13 @@ func Unusable(why string) error {
 	return &llm.Error{Failure: llm.Unusable, Err: errors.New("the model gave no answer: " + why)}
 }
 
-// Messages returns the system prompt of the turn, and its messages: the conversation before the
-// event, and the plan's prompt.
-func (t *Turn) Messages(system string) (string, []loop.Turn) {
-	if system != "" && t.Plan.System != "" {
-		system += "\n\n"
+// Usable returns what a model replied, or the error of a reply that is no answer.
+func Usable(said Said, refused bool) (Said, error) {
+	switch {
+	case refused:
+		return said, Unusable("it refused")
+	case said.Text == "" && len(said.Calls) == 0:
+		return said, Unusable("no text") // thoughts may have taken all tokens
 	}
-	return system + t.Plan.System,
-		append(slices.Clone(t.Event.History), loop.Turn{Role: "user", Text: t.Plan.Prompt})
+	return said, nil
 }
