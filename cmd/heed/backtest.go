@@ -9,24 +9,14 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-type backtestCommand struct {
-	pastFile `embed:""`
-	Seed     uint64 `default:"1"`
-}
-
 // A backtestReport is a backtest with the mapping of its log.
 type backtestReport struct {
 	past.Backtest
 	Mapping string `json:"-"`
 }
 
-// Run tests what heed would have chosen in a log.
-func (cmd *backtestCommand) Run(s *session) (err error) {
-	l, err := cmd.open(s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.close()) }()
+// backtest tests what heed would have chosen in a log, without a store.
+func (cmd *pastCommand) backtest(s *session, l *pastLog) error {
 	found, err := l.look(s.ctx, func(*loop.Past) error { return nil })
 	if err == nil {
 		err = cmd.faults(&found)

@@ -334,10 +334,10 @@ func TestMigrate(t *testing.T) {
 		"no host has opened a learner")
 	assert.Equal(t, "There are no choices here.\n",
 		call{args: []string{"--db", db, "strategy", "history", "law"}}.run(t).out)
-	assert.Contains(t, call{args: []string{"--db", db, "explain", "x"}}.run(t).err,
+	assert.Contains(t, call{args: []string{"--db", db, "answers", "x"}}.run(t).err,
 		`there is no answer "x"`)
 	for _, args := range [][]string{{"strategy", "status"}, {"strategy", "distributions"},
-		{"confidence"}, {"patterns"}, {"rules", "list"}, {"explain"}, {"store", "audit"}} {
+		{"confidence"}, {"patterns"}, {"rules", "list"}, {"answers"}, {"store", "audit"}} {
 		assert.Equal(t, "[]\n", call{args: append([]string{"--db", db, "--json"}, args...)}.run(t).out,
 			args)
 		assert.Zero(t, call{args: append([]string{"--db", db}, args...)}.run(t).code, args)

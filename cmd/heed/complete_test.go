@@ -37,7 +37,7 @@ func TestCompletion(t *testing.T) {
 		{"store forget ", ""},
 		{"completion ", "bash zsh fish"},
 		{"nonsense nonsense ",
-			"overview strategy confidence patterns rules answers explain import backtest " +
+			"overview strategy confidence patterns rules answers import " +
 				"mcp serve doctor store completion"},
 	} {
 		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...),

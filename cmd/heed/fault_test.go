@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 			[]string{`did you mean "split-by-feature" or `}},
 		{"no pattern", of(db, "patterns", "promote", "", "--yes", "--reason", "x"), misuse,
 			[]string{"which pattern?"}},
-		{"no such trace", of(db, "explain", "response-2"), failed,
+		{"no such trace", of(db, "answers", "response-2"), failed,
 			[]string{`did you mean "response-0" or "response-1"?`}},
 		{"no such module", of(db, "confidence", "--module", "learing"), failed,
 			[]string{`there is no module "learing": did you mean "learning"?`}},
@@ -119,6 +119,10 @@ func TestFaults(t *testing.T) {
 			[]string{"--yes", "This forgets 53 reports"}},
 		{"no reason", of(db, append(strategy, "reset", "correction", "--yes")...), misuse,
 			[]string{"--reason"}},
+		{"an old name", of(db, "explain", "response-1"), misuse,
+			[]string{"heed explain is heed answers ID now"}},
+		{"no time of an answer", of(db, "answers", "--since", "yesterday"), misuse,
+			[]string{"--since", "must be a day such as 2026-01-31"}},
 		{"no moment", of(db, "--now", "yesterday", "store", "audit"), misuse,
 			[]string{"--now",
 				`"yesterday" must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31`}},
@@ -299,7 +303,7 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 			"patterns tests-first":                          "pattern tests-first",
 			"rules show 7d0c2b13-rule":                      "proposal 7d0c2b13-rule",
 			"rules reject 7d0c2b13-rule --yes --reason x":   "proposal 7d0c2b13-rule",
-			"explain response-1":                            "answer response-1",
+			"answers response-1":                            "answer response-1",
 		} {
 			r := call{args: append([]string{"--db", db}, strings.Fields(command)...)}.run(t)
 			assert.Equal(t, failed, r.code, command)

@@ -241,6 +241,8 @@ func (p *pastFile) faults(found *survey) error {
 type pastCommand struct {
 	pastFile    `embed:""`
 	Propose     bool
+	Backtest    bool
+	Seed        uint64   `default:"1"`
 	Agent       string   `placeholder:"NAME"`
 	Instruments []string `placeholder:"NAME"`
 	Suggest     string   `placeholder:"FILE"`
@@ -271,6 +273,9 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 			s.out.write(escaped(string(written)) + "\n")
 		}
 		return cmp.Or(err, s.out.err)
+	}
+	if cmd.Backtest {
+		return cmd.backtest(s, l)
 	}
 	return s.within(true, func() error { return cmd.run(s, l) })
 }

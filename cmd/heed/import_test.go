@@ -116,7 +116,7 @@ func TestAnImportIsCalledWrongly(t *testing.T) {
 // A backtest needs no store, and returns the reason if it has no result.
 func TestALogIsTested(t *testing.T) {
 	log := pastLogFile(t, true)
-	got := call{args: []string{"backtest", log}}.run(t)
+	got := call{args: []string{"import", "--backtest", log}}.run(t)
 	assert.Zero(t, got.code, got.err)
 	assert.Contains(t, got.out, "40 rows are too few: 100 are needed")
 	var b strings.Builder
@@ -124,7 +124,7 @@ func TestALogIsTested(t *testing.T) {
 	for i := range 120 {
 		fmt.Fprintf(&b, "p%d,%v,%v\n", i, i%3 == 0, i%4 > 0)
 	}
-	got = call{args: []string{"backtest", "-"}, input: b.String()}.run(t)
+	got = call{args: []string{"import", "--backtest", "-"}, input: b.String()}.run(t)
 	assert.Zero(t, got.code, got.err)
 	assert.Contains(t, got.out, "Replay of 120 rows")
 	assert.Contains(t, got.out, "heed less large")

@@ -68,7 +68,7 @@ func TestMCP(t *testing.T) {
 	require.NoError(t, second.process.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, second.Close(), "a signal ends it well")
 
-	r := call{args: []string{"--db", db, "explain", id, "--agent", "mcp"}}.run(t)
+	r := call{args: []string{"--db", db, "answers", id, "--agent", "mcp"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Contains(t, r.out, "Rotate its logs.")
 	kept, err := feedback.Open(ctx, feedback.Config{Store: host(t, db).store})

@@ -128,9 +128,9 @@ var listings = map[string][]string{
 	"patterns-one":       {"patterns", "split-by-file"},
 	"rules":              {"rules", "list"},
 	"rules-show":         {"rules", "show", "7d0c2b13"},
-	"traces":             {"explain"},
-	"traces-one":         {"explain", "response-1"},
-	"traces-model":       {"explain", "response-0"},
+	"traces":             {"answers"},
+	"traces-one":         {"answers", "response-1"},
+	"traces-model":       {"answers", "response-0"},
 	"audit":              {"store", "audit"},
 	"doctor":             {"doctor"},
 }
@@ -212,7 +212,7 @@ func TestListingsOfTheAgent(t *testing.T) {
 		"strategy history note-report": "observed", "confidence": "runbook-queue",
 		"confidence runbook-queue": "It began with",
 		"patterns":                 "pattern-split-by-layer", "rules list": "rule-013",
-		"explain event-00599 --prompt": "answer: ", "store audit": "feedback.propose",
+		"answers event-00599 --prompt": "answer: ", "store audit": "feedback.propose",
 		"doctor": "Nothing is wrong.",
 	} {
 		assert.Contains(t, of(strings.Fields(command)...), part, command)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/charmbracelet/x/term"
+
+	"github.com/heedhq/heed/internal/view"
 )
 
 // A session is one run of the command: what was asked for, and where the answer goes. It must not
@@ -48,6 +50,15 @@ func (i *instant) UnmarshalText(text []byte) (err error) {
 	}
 	return fmt.Errorf("%q must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31",
 		text)
+}
+
+// A when is a day in UTC, or a time.
+type when string
+
+// Validate implements the check of package kong.
+func (w when) Validate() error {
+	_, err := view.Moment("the time", string(w), 0)
+	return err
 }
 
 // now is the moment as at which the store is read.

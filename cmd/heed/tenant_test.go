@@ -38,9 +38,9 @@ func TestTenant(t *testing.T) {
 	of := func(args ...string) result {
 		return call{args: append([]string{"--db", file}, args...)}.run(t)
 	}
-	assert.Equal(t, 0, of("--tenant", "acme", "explain", "acme").code)
-	assert.Equal(t, 1, of("--tenant", "acme", "explain", "bravo").code)
-	assert.Equal(t, 1, of("explain", "acme").code, "it belongs to a tenant")
+	assert.Equal(t, 0, of("--tenant", "acme", "answers", "acme").code)
+	assert.Equal(t, 1, of("--tenant", "acme", "answers", "bravo").code)
+	assert.Equal(t, 1, of("answers", "acme").code, "it belongs to a tenant")
 	assert.Equal(t, 2, of("--tenant", "acme", "store", "export", "-").code)
 
 	forget := []string{"--actor", "kim", "--reason", "they asked", "--yes"}

@@ -61,7 +61,7 @@ func TestExplain(t *testing.T) {
 			t.Parallel()
 			file := explainable(t, name)
 			args := func(more ...string) []string {
-				all := append([]string{"--db", file, "--now", asOf, "explain"}, more...)
+				all := append([]string{"--db", file, "--now", asOf, "answers"}, more...)
 				return all
 			}
 			by := call{args: args("disk")}.run(t)
@@ -69,14 +69,15 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, by.out, "answer disk")
 			assert.Contains(t, by.out, "rotate")
 			assert.Contains(t, by.out, "└─ ")
-			listed := read[[]struct {
-				ResponseID string `json:"response_id"`
-			}](t, "--db", file, "--now", asOf, "explain", "--path",
-				"heuristic")
+			listed := read[[]view.Answer](t, args("--worst", "--limit", "1")...)
 			require.Len(t, listed, 1)
-			response := listed[0].ResponseID
+			response := read[struct {
+				Trace struct {
+					ResponseID string `json:"response_id"`
+				} `json:"trace"`
+			}](t, args("disk", "--prompt")...).Trace.ResponseID
 			assert.Equal(t, by.out, call{args: args(response[:8])}.run(t).out,
-				"by the start of the response that heed explain prints")
+				"by the start of the response")
 			if name != "" {
 				return
 			}
@@ -92,12 +93,12 @@ func TestExplain(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(asJSON.out), &explanation))
 			assert.NotEmpty(t, explanation.Tree.On)
 
-			trace := call{args: []string{"--db", file, "--now", asOf, "explain", "disk",
+			trace := call{args: []string{"--db", file, "--now", asOf, "answers", "disk",
 				"--prompt"}}.run(t)
 			require.Zero(t, trace.code, trace.err)
 			assert.Contains(t, trace.out, "Rotate its logs.", "by the event's id")
 			for _, given := range []string{response, response[:8]} {
-				assert.Equal(t, trace.out, call{args: []string{"--db", file, "--now", asOf, "explain",
+				assert.Equal(t, trace.out, call{args: []string{"--db", file, "--now", asOf, "answers",
 					given, "--prompt"}}.run(t).out)
 			}
 			assertFits(t, call{args: args("disk"), env: []string{"NO_COLOR=1"}}.onTerminal(t, 40).out, 40)
@@ -152,7 +153,7 @@ func TestAgentsStore(t *testing.T) {
 func TestAnswersOfNoAgent(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	r := call{args: []string{"--db", db, "explain", "event-0"}}.run(t)
+	r := call{args: []string{"--db", db, "answers", "event-0"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Contains(t, r.out, "event: hello", "only its trace is there")
 }
@@ -181,7 +182,7 @@ func TestExplainAsksWhichAgent(t *testing.T) {
 		require.NoError(t, err)
 	}
 	of := func(args ...string) call {
-		return call{args: append([]string{"--db", file, "explain"},
+		return call{args: append([]string{"--db", file, "answers"},
 			args...)}
 	}
 	which := of("disk").run(t)
