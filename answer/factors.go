@@ -19,7 +19,7 @@ type Factors struct {
 	// path, "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
 	Channels, Paths map[string]float64
 	// HalfLife is the time between answer and judgement after which the weight halves. 0: the time
-	// does not matter.
+	// does not matter. Set it if late judgements are less reliable.
 	HalfLife time.Duration
 	// Calibration makes a person's rare judgements weigh more than the common ones, because a
 	// person who always complains, or never, reveals little by it. It is how many judgements a

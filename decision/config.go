@@ -28,7 +28,8 @@ type Config struct {
 	// answer. "" means [HeuristicFirst].
 	Strategy string
 
-	// LLM answers where no heuristic does. nil: there is no model.
+	// LLM answers where no heuristic does. nil: there is no model. Set it unless heuristics alone are
+	// to answer.
 	LLM LLM
 	// Store keeps a [Trace] of each answer, in a record of the kind "decision.trace". The default
 	// limits of the kind are a day and 100,000 answers. nil: no traces, so [Decider.Feedback] finds
@@ -40,34 +41,40 @@ type Config struct {
 	Redact func(string) string
 
 	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and
-	// urgency. 0 means 0.7. The threshold in force is always in [0.30, 0.95].
+	// urgency. 0 means 0.7. The threshold in force is always in [0.30, 0.95]. Raise it if a wrong
+	// answer is expensive, lower it to call the model less.
 	Threshold float64
-	// Urgency is how the urgency of an event changes a decision.
+	// Urgency is how the urgency of an event changes a decision. The zero value has no effect. Set it
+	// if urgent events may get a less certain answer.
 	Urgency Urgency
 
 	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before
-	// its own. Goals of a request replace them.
+	// its own. Goals of a request replace them. nil: no goals. Set them if an answer can be right and
+	// still not help.
 	Goals map[string][]string
 	// Persona describes the model to itself, in a sentence or more, at the start of the system
 	// prompt. "" means "You are an assistant.", or no persona if Prompts.System is set.
 	Persona string
-	// Prompts are the texts around what is shown to the model.
+	// Prompts are the texts around what is shown to the model. Set those that your users' language or
+	// your model needs.
 	Prompts Prompts
 	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means
-	// 2,000. Other texts are cut at [prompt.DefaultMax].
+	// 2,000. Other texts are cut at [prompt.DefaultMax]. Raise it for long events, lower it to save
+	// tokens.
 	MaxText int
 
 	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0,
 	// 1]. It is drawn for each event, from Seed and the EventID. The model's answer is then compared
 	// with them: see [Result].Compared. This is how a heuristic earns its first trust. nil means 1.
-	// At 0, all candidates are shown and their agreement is not measured.
+	// At 0, all candidates are shown and their agreement is not measured. Lower it if the model needs
+	// the candidates to answer well.
 	Withhold *float64
 
 	// Prediction selects how the model is asked for the probability that its answer succeeds. The
-	// default is not to ask.
+	// default is not to ask. Set it to compare what the model expects with what happens.
 	Prediction PredictionMode
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
-	// Waiting for a place of MaxInFlight does not count.
+	// Waiting for a place of MaxInFlight does not count. Lower it if users do not wait that long.
 	Timeout time.Duration
 	// MaxInFlight is how many calls of the model run at a time. Set it if the provider allows only
 	// so many. Further calls wait, each for at most Timeout, and then fail with [ErrBusy]. 0 means
@@ -88,15 +95,16 @@ type Config struct {
 	// means 0.75. The right value depends on Similarity.
 	SimilarityThreshold float64
 
-	// Now is the clock. nil means time.Now.
+	// Now is the clock. nil means time.Now. Set it in tests.
 	Now func() time.Time
 	// Seed gives the key of the order of candidates and of the draws of [Soon]. It is used once, by
-	// [New]. With the same key a request is always decided alike. nil means a random key.
+	// [New]. With the same key a request is always decided alike. nil means a random key. Set it in
+	// tests.
 	Seed rand.Source
 	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
 	// Observer is called for each decision ([heed.Decided]) and each failure of a model or a
-	// similarity ([heed.Failed]).
+	// similarity ([heed.Failed]). nil switches it off.
 	Observer heed.Observer
 
 	tuning tuning
@@ -146,17 +154,22 @@ func (m PredictionMode) known() bool {
 //	<Question>
 type Prompts struct {
 	// Bare leaves Event and Question out where they are empty. Without an Event, the prompt begins
-	// with what happened, and does not name the source. Its lines stay: in a fence if the prompt
-	// has other parts, or if what happened reads like one of them.
+	// with what happened, and does not name the source. Its lines stay: in a fence if the prompt has
+	// other parts, or if what happened reads like one of them. Set it if the event is a whole prompt.
+	// The default is false.
 	Bare bool
 	// System is what the model has to do. It follows [Config].Persona in the system prompt. The
 	// briefing and the goals follow.
-	System   string
+	System string
+	// Event is the word before what happened. "" means "Event". Question ends the prompt. "" means
+	// "How should I respond?".
 	Event    string
 	Question string
 	// Prediction asks how probable it is that an answer succeeds. It must have {situation} and
 	// {response}, which JSON strings replace. Goals follow it, under SuccessHeading.
-	Prediction     string
+	Prediction string
+	// SuccessHeading precedes the goals where a prompt asks for the probability. "" means "Success
+	// means to reach these goals:".
 	SuccessHeading string
 }
 

@@ -49,13 +49,13 @@ type ExtractorConfig struct {
 	// whatever confidence, and their similarity in [0, 1]. An empty id means that no heuristic is
 	// similar. A heuristic with the same condition and contrary advice must not count as similar,
 	// because it would earn the praise of its opposite. Nearest must be safe for concurrent use. nil:
-	// no heuristic is a duplicate.
+	// no heuristic is a duplicate. Set it, or praise for similar answers makes several heuristics.
 	Nearest func(ctx context.Context, condition, message string) (heuristicID string,
 		similarity float64, err error)
 	// Now is the clock for the times that Observer receives. nil means time.Now.
 	Now func() time.Time
 	// Observer is called for each failure of the model ([heed.Failed]), which the extraction returns
-	// as a refusal.
+	// as a refusal. nil switches it off.
 	Observer heed.Observer
 }
 

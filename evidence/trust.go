@@ -40,7 +40,7 @@ type Trust struct {
 	// Silence names the channels of silence: "implicit_timeout". Their positive evidence counts for
 	// at most SilenceMass plus the positive evidence of all other channels. So a complaint never
 	// makes silence louder. From an even prior, with a SilenceMass of 1, silence alone brings a
-	// belief to 2/3 at most. Empty means no limit.
+	// belief to 2/3 at most. Empty means no limit. Set it if most answers get no reaction at all.
 	Silence     []string
 	SilenceMass float64
 }

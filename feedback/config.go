@@ -32,6 +32,7 @@ type Config struct {
 	Similarity heed.Similarity
 	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for
 	// [heed.Trigrams] and 0.8 for others. It belongs to Similarity, so the store does not keep it.
+	// Raise it if corrections with different meanings are joined, lower it if repetitions are missed.
 	Threshold float64
 	// Evaluator classifies a feedback, for example by asking a model: see package modeleval. It is
 	// asked about corrections whose text can be compared. It is not asked about approvals, which are
@@ -50,11 +51,16 @@ type Config struct {
 	Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
+	// Raise it for an agent with many decisions a day.
 	Window int
-	// Agents are all agents that there are. Empty: any name is an agent.
+	// Agents are all agents that there are. Empty: any name is an agent. Set it to refuse misspelt
+	// names.
 	Agents []string
 
-	Gate      Gate
+	// Gate sets who must approve a rule. The zero value needs two people, one of whom gave no
+	// evidence for it.
+	Gate Gate
+	// Measuring sets how the effect of rules is measured.
 	Measuring Measuring
 
 	// Canonical brings a person's id into the one form in which it is compared, so that two spellings
@@ -66,9 +72,11 @@ type Config struct {
 	Canonical func(id string) (string, error)
 	// Authorize returns nil if a person may do something, and otherwise an error with the reason. It
 	// is called outside of locks, by many goroutines at the same time, and must return when the
-	// context is done. A panic is a refusal. nil permits everything.
+	// context is done. A panic is a refusal. nil permits everything. Set it if not everybody may
+	// decide.
 	Authorize func(ctx context.Context, act Act) error
-	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all.
+	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all. Set it
+	// if comments may have what must not be stored.
 	Redact func(text string) string
 	// Observer is called for what happens. nil switches it off.
 	Observer heed.Observer
@@ -98,10 +106,17 @@ type tuning struct {
 
 // Measuring sets how the effect of rules is measured.
 type Measuring struct {
-	Before    time.Duration // how long the period before the rule is. 0 means 30 days
-	Stabilise time.Duration // how long after it no decision is counted. 0 means 7 days
-	Review    time.Duration // after how long a rule without an effect is ineffective. 0 means 30 days
-	// Retire lets a sweep retire the rules whose retirement it would otherwise propose.
+	// Before is how long the period before a rule is, with which the time after it is compared. 0
+	// means 30 days. Raise it for an agent with few decisions.
+	Before time.Duration
+	// Stabilise is how long after the start of a rule no decision counts. 0 means 7 days. Raise it if
+	// work that began earlier is reviewed later than that.
+	Stabilise time.Duration
+	// Review is after how long a rule without an effect is ineffective. 0 means 30 days. Raise it for
+	// an agent with few decisions.
+	Review time.Duration
+	// Retire lets a sweep retire the rules whose retirement it would otherwise propose. Set it if no
+	// person decides about such proposals. The default is false.
 	Retire bool
 }
 

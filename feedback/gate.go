@@ -15,13 +15,16 @@ import (
 // Gate sets what a proposal needs to become a rule.
 type Gate struct {
 	// Quorum is how many distinct people must approve, from 1 to 10. People who proposed or edited it
-	// can't approve. 0 means 2.
+	// can't approve. 0 means 2. Raise it if a bad rule is expensive. With 1, a single person can
+	// change prompts.
 	Quorum int
 	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means
-	// 1. If it is Quorum, reviewers of the evidence may not approve at all.
+	// 1. If it is Quorum, reviewers of the evidence may not approve at all. Raise it if reviewers of
+	// one team should not decide among themselves.
 	Outsiders int
 	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person
-	// (the evaluator counts as a person), for one agent, and in all. 0 means 10, 20 and 200.
+	// (the evaluator counts as a person), for one agent, and in all. 0 means 10, 20 and 200. Raise
+	// them if more proposals than that are reviewed at a time.
 	PerProposer, PerAgent, Pending int
 }
 

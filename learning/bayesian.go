@@ -16,38 +16,42 @@ import (
 
 // BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults.
 type BayesianConfig struct {
-	// UndoWindow is how long a message can take an answer back. 0 means 10 minutes.
+	// UndoWindow is how long a message can take an answer back. 0 means 10 minutes. Raise it if
+	// people notice later that an answer was wrong.
 	UndoWindow time.Duration
 	// SilenceWindow is the time after which silence is approval. 0 means 30 s. An answer can be
-	// ignored until either window ends.
+	// ignored until either window ends. Raise it to the time within which your users would complain.
 	SilenceWindow time.Duration
-	// IgnoreThreshold is the number of ignores in a row that is a negative signal. 0 means 3.
+	// IgnoreThreshold is the number of ignores in a row that is a negative signal. 0 means 3. Raise
+	// it if users often continue without looking at an answer.
 	IgnoreThreshold int
 	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's
 	// reader, which recognises such commands in eight languages and distinguishes them from
 	// questions, quotations and tasks about undoing. [Keywords] makes one of words. It may be asked
-	// several times about one message.
+	// several times about one message. Set it for other languages.
 	IsUndo func(text string) bool
 	// UndoAll makes a text take back all open answers of its session. By default it takes back those
-	// to the newest event.
+	// to the newest event. Set it if the answers of a session are one piece of work.
 	UndoAll bool
 	// IsThanks reports whether a text is thanks or praise for an answer. nil means a short text with
-	// such a word, in eight languages.
+	// such a word, in eight languages. Set it for other languages.
 	IsThanks func(text string) bool
 	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is the
 	// magnitude of an undo and of an outcome; 0 means 1: by default, what a user does is worth more
 	// than what a user states. Silence is weak evidence, because the user may not have looked; 0
-	// means 0.4, half a click. So is an ignore; 0 means 0.4.
+	// means 0.4, half a click. So is an ignore; 0 means 0.4. Raise Explicit if your users' judgements
+	// are well considered. Set Silence lower if few users look at answers.
 	Explicit, Implicit, Silence, Ignore float64
 	// Weights are magnitudes by channel, where one differs. 0 switches the channel off: set
 	// [ChannelTimeout] to 0 if silence is no approval.
 	Weights map[string]float64
 	// UserScores and DevScores are what scores are worth, the lowest score first. A positive score
 	// raises the confidence, a negative one lowers it, and 0 is neutral. The zero values mean -0.4,
-	// 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4.
+	// 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4. Set them if your scale has another neutral point.
 	UserScores [3]float64
 	DevScores  [5]float64
-	// Domains are the windows of some domains.
+	// Domains are the windows of some domains. nil: no domain differs. Set one if the effects of its
+	// answers show much later, for example in an hour.
 	Domains map[string]Domain
 }
 

@@ -21,7 +21,8 @@ type Config struct {
 	// the store holds the heuristic's history back to it, and the record of the answer. The store's
 	// configuration sets how long that is.
 	Store store.Store
-	// Strategy interprets observations. nil means [NewBayesian] with its defaults.
+	// Strategy interprets observations. nil means [NewBayesian] with its defaults. Set one if
+	// reactions mean something else in your application.
 	Strategy Strategy
 	// Name distinguishes modules that share a store. The kinds of their cells and records begin with
 	// it: "learning.heuristic" holds what confidences are made of. "" means "learning".
@@ -32,17 +33,20 @@ type Config struct {
 	Answers string
 
 	// Initial is the confidence of a heuristic that does not set its own, in (0, 1). 0 means 0.3.
+	// Raise it for heuristics that people have reviewed.
 	Initial float64
 	// Packs are the constraints of the heuristics of a pack. A heuristic's own constraints override
-	// its pack's. Both override the constraints of the pack "", which apply to every heuristic.
+	// its pack's. Both override the constraints of the pack "", which apply to every heuristic. nil:
+	// no constraints. Set them to lock or bound what a pack brings.
 	Packs map[string]Constraints
 	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged
 	// the same way n times before, by thumbs of value and weight 1. Smaller judgements count in
-	// proportion, and so does what has faded. With 0, every judgement counts alike.
+	// proportion, and so does what has faded. With 0, every judgement counts alike. Set it if the
+	// same judgement is repeated often without new information.
 	Diminish float64
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new
 	// store evidence does not fade. A value that differs from the stored one is a
-	// [*heed.SettingsError] of [New]: see [Rebuild].
+	// [*heed.SettingsError] of [New]: see [Rebuild]. Set it if right answers become wrong over time.
 	HalfLife time.Duration
 	// Trust limits how much each source counts: see [evidence.Trust.Counted]. The people are those
 	// who have stated something about heuristics of the same domain. While there are at most two,
@@ -53,10 +57,12 @@ type Config struct {
 	Trust evidence.Trust
 
 	// Expectations describe the messages that show how answers turned out. The first one that matches
-	// counts.
+	// counts. nil: no expectations. Set them if your events show results, for example that an alarm
+	// has ended.
 	Expectations []Expectation
 	// DryRun interprets signals and reports what they would change, but does not count them. Its open
-	// answers are apart from the answers of a module that counts.
+	// answers are apart from the answers of a module that counts. Set it to try a strategy on real
+	// events. The default is false.
 	DryRun bool
 
 	// Observer is called for what is counted, for duplicates, sweeps and failures, and when a

@@ -13,10 +13,13 @@ import (
 // the heuristic's own, these override its pack's, and these [Config].System. If a field is zero,
 // the next layer decides.
 type Constraints struct {
-	Lock  Lock
-	Range Range // a floor and a ceiling for the confidence, within [Config].Bounds
+	// Lock sets whether signals count. Lock a heuristic whose text is mandatory.
+	Lock Lock
+	// Range is a floor and a ceiling for the confidence. Set a ceiling below the threshold of
+	// decisions for a heuristic that must never answer by itself.
+	Range Range
 	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. It is 1 if no layer sets
-	// it.
+	// it. Lower it for a heuristic that people judge for other reasons than its advice.
 	FeedbackWeight float64
 }
 

@@ -42,9 +42,12 @@ type Strategy interface {
 // Windows are the clocks of an answer, all from the moment at which it was shown. The end of a
 // window belongs to it. 0 or less means that there is no such window.
 type Windows struct {
-	Undo    time.Duration // for an undo by a message
-	Ignore  time.Duration // for being ignored, which ends with the silence window, too
-	Silence time.Duration // after it, silence is interpreted; a later undo takes the place of silence
+	// Undo is the window for an undo by a message.
+	Undo time.Duration
+	// Ignore is the window for being ignored. It ends with the silence window, too.
+	Ignore time.Duration
+	// Silence is the time after which silence is interpreted. A later undo takes its place.
+	Silence time.Duration
 }
 
 // An Answer is one heuristic on one event, in the form in which a [Strategy] receives it.

@@ -31,7 +31,7 @@ type Config struct {
 	DB *sql.DB
 	// Keep is how long statements about an answer are accepted. 0 means 30 days. A Store of yours
 	// needs a HistoryFor that is as long, or else an arm's credit can't be replaced after that: see
-	// [Agent.React]. Limits that it was opened with win over Keep.
+	// [Agent.React]. Limits that it was opened with win over Keep. Raise it if outcomes arrive later.
 	Keep time.Duration
 	// Store keeps everything in the place of DB. Without both, it is a store in memory, whose content
 	// ends with the process.
@@ -58,7 +58,8 @@ type Config struct {
 	// of what is left of Decision.Timeout: until its answer, or until the first piece of a streamed
 	// answer. Of 30 seconds, 15 stay for the fallbacks.
 	Fallbacks []decision.LLM
-	// Models are further models by name, for all arms: see [Arm].ModelName.
+	// Models are further models by name, for all arms: see [Arm].ModelName. Set them if [Lessons]
+	// have arms, because a file can only name a model.
 	Models map[string]decision.LLM
 	// System is the system prompt of every request: who the model is, and how it answers. heed adds
 	// only what it has learned. "" means decision's default, unless the arm or Decision sets a text.
@@ -73,7 +74,7 @@ type Config struct {
 	Lessons     Lessons
 	LessonsFile string
 
-	// Trial tries heed without its effects, or without parts of it.
+	// Trial tries heed without its effects, or without parts of it. The zero value keeps all parts.
 	Trial Trial
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
 	Budget Budget
@@ -124,11 +125,12 @@ type Choosing struct {
 
 // A Trial compares an application with heed and without. The zero value means no comparison.
 type Trial struct {
-	// Without are parts that are left out.
+	// Without are parts that are left out. Set it to see what a part contributes. 0 keeps all parts.
 	Without Parts
 	// Shadow learns without changing answers: the model is asked as if there were no heed, heuristics
 	// do not answer, and Plan.Would names the one that would have. If Tuning.Strategy.Default names
-	// an arm, that one answers, and its worth is learned.
+	// an arm, that one answers, and its worth is learned. Set it before production. The default is
+	// false.
 	Shadow bool
 	// Control is the fraction of sessions, in [0, 0.5], that are answered as without learning: by
 	// the default arm of Tuning.Strategy, without heuristics, ways of working and earlier errors.
@@ -147,7 +149,8 @@ type Matching struct {
 	Similarity heed.Similarity
 	Fit        float64
 	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model
-	// is shown a trusted one that is less similar. 0 means Fit.
+	// is shown a trusted one that is less similar. 0 means Fit. Raise it if a wrong answer is
+	// expensive.
 	AnswerFit float64
 }
 
@@ -180,9 +183,10 @@ type Tuning struct {
 
 // Testing makes an [Agent] deterministic. The zero value is for production.
 type Testing struct {
-	// Now is the clock. nil means time.Now.
+	// Now is the clock. nil means time.Now. Set it in tests.
 	Now func() time.Time
-	// Seed gives the keys of all that is drawn. It is used once, by [New]. nil means random keys.
+	// Seed gives the keys of all that is drawn. It is used once, by [New]. nil means random keys. Set
+	// it to get the same choices in each run.
 	Seed rand.Source
 	// NewID makes the ids of events without an ID, and must be safe for concurrent use. nil means
 	// random UUIDs.
@@ -205,14 +209,20 @@ func (c *Config) has(part Parts) bool { return c.Trial.Without&part == 0 }
 
 // A Budget bounds what [Agent.Prepare] does. The zero value of each field means its default.
 type Budget struct {
-	// until the plan is there. A part that is not ready is left out. 0 means a second
-	Time  time.Duration
-	Runes int // of the text that is added to the system prompt. 0 means 12,000
-	Notes int // in a prompt. 0 means 3
+	// Time is how long [Agent.Prepare] waits for the parts. A part that is not ready is left out. 0
+	// means a second. Raise it if a Similarity asks a service.
+	Time time.Duration
+	// Runes is how many characters are added to the system prompt. 0 means 12,000. Lower it for a
+	// model with a small context.
+	Runes int
+	// Notes is how many notes a prompt shows. 0 means 3. Raise it if notes are short.
+	Notes int
 }
 
 // An Arm is one way of answering. [Config].Strategy learns which one works.
 type Arm struct {
+	// ID names the arm in the store and in reports. Evidence belongs to it, so an arm that means
+	// something else needs another ID.
 	ID string
 	// Weight is its share before anything is learned, relative to the other arms'. All 0 mean equal
 	// shares.
@@ -221,7 +231,7 @@ type Arm struct {
 	// that is empty.
 	Model     decision.LLM `json:"-"`
 	ModelName string       `json:"model"`
-	// System is added to the system prompt.
+	// System is added to the system prompt. It may be "".
 	System string
 	// Tools are the names of the tools that may be used, for the framework. nil does not limit tools.
 	Tools []string
@@ -229,11 +239,11 @@ type Arm struct {
 	// "".
 	Brief func(ctx context.Context, e Event, notes []Note) (string, error) `json:"-"`
 	// ForNotes means that the arm is about notes alone. If all arms are, one is chosen only for an
-	// event that a note fits.
+	// event that a note fits. The default is false.
 	ForNotes bool
 	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of
 	// [Outcome].Cost. The arm's outcomes keep an answer's cost, time and tokens: see package
-	// strategy/money.
+	// strategy/money. Set them if choices should weigh cost. 0: no cost is recorded.
 	InputPrice, OutputPrice float64
 
 	asks string // the name of its model: see Agent.nameModels

@@ -22,19 +22,23 @@ type Config struct {
 	// age by it. nil means time.Now.
 	Now func() time.Time
 	// NoHistory keeps no history of observations. No observation can be retracted then, and a source
-	// can be expunged only from cells that keep origins apart.
+	// can be expunged only from cells that keep origins apart. Set it if memory is short and outcomes
+	// are final.
 	NoHistory bool
 	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
 	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
-	// that is more.
+	// that is more. Raise it if a busy cell gets more than that within HistoryFor, and corrections
+	// come late.
 	HistoryPerCell int
-	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
+	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days. Raise it
+	// if corrections come later.
 	HistoryFor time.Duration
 	// IDsFor is how long an id is known at the least after it was recorded. It may be known for half
 	// as long again. It must not be shorter than HistoryFor, nor than the longest time after which an
 	// event can be delivered again. 0 means 30 days, or HistoryFor where that is longer.
 	IDsFor time.Duration
-	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given.
+	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given. Set
+	// it to keep traces or answers longer, or less of them.
 	Limits map[string]store.Limits
 
 	declared bool // HistoryPerCell is the default, so kinds may ask for more

@@ -32,20 +32,21 @@ type Config struct {
 	// see [Rebuild]. CriteriaHalfLife is the same for the evidence on criteria.
 	HalfLife, CriteriaHalfLife time.Duration
 
-	// Approaches are found in texts by [Recorder.Extract]. nil means [Approaches].
+	// Approaches are found in texts by [Recorder.Extract]. nil means [Approaches]. Set them for work
+	// other than programming.
 	Approaches []Approach
 	// Extract, if set, has the last word in [Recorder.Extract], for instance with a model. found are
 	// the patterns that the phrases of Approaches have found. It returns the patterns that the text
-	// follows: those, fewer, or others.
+	// follows: those, fewer, or others. Set it if texts are free. nil: the phrases alone decide.
 	Extract func(ctx context.Context, text string, found []PatternID) ([]PatternID, error)
 	// Similar finds at most limit past tasks like this one, the most similar first. nil means those
 	// of the last 2,000 outcomes whose descriptions share words with it: rare words count more, and
-	// words that join others, such as "the", do not count.
+	// words that join others, such as "the", do not count. Set it to search by meaning.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
-	// Warnings adds a section to plans that warns of deprecated patterns.
+	// Warnings adds a section to plans that warns of deprecated patterns. The default is false.
 	Warnings bool
 	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it. 0
-	// means HalfLife.
+	// means HalfLife. Raise it for ways that come back, for example once a year.
 	StaleAfter time.Duration
 
 	// Instruments are sources of outcomes and ratings that are believed as they are, such as CI. Of

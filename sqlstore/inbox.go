@@ -20,10 +20,10 @@ type InboxConfig struct {
 	Name string
 	// Holder names this receiver among the receivers of the inbox. Events that the same holder had in
 	// hand before it was opened again are delivered at once, and not only after their lease. "" waits
-	// for the lease.
+	// for the lease. Set it to a name that the process keeps, for example its pod's.
 	Holder string
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0
-	// means a minute.
+	// means a minute. Raise it if an event takes longer.
 	Lease time.Duration
 }
 

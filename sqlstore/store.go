@@ -25,32 +25,36 @@ type Config struct {
 	// machine.
 	Now func() time.Time
 	// NoHistory keeps no history of observations. No observation can be retracted then, and a source
-	// can be expunged only from cells that keep origins apart.
+	// can be expunged only from cells that keep origins apart. Set it if the disk is small and
+	// outcomes are final.
 	NoHistory bool
 	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
 	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
-	// that is more.
+	// that is more. Raise it if a busy cell gets more than that within HistoryFor, and corrections
+	// come late.
 	HistoryPerCell int
-	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
+	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days. Raise it
+	// if corrections come later.
 	HistoryFor time.Duration
 	// IDsFor is how long an id is known after it was recorded. It must not be shorter than
 	// HistoryFor, nor than the longest time after which an event can be delivered again. 0 means 30
 	// days, or HistoryFor where that is longer.
 	IDsFor time.Duration
-	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given.
+	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given. Set
+	// it to keep traces or answers longer, or less of them.
 	Limits map[string]store.Limits
 
 	// NoCache reads the sums of cells from the database every time. Otherwise a cell that was read is
 	// read from memory for a second, and commits of other stores, in other processes or on other
 	// handles, are seen no later than that. This store sees its own commits at once, and a Read of
-	// records too is always fresh.
+	// records too is always fresh. Set it if a second is too long. The default is false.
 	NoCache bool
 	// Schema is the schema of PostgreSQL that has the store's tables, whatever the search_path of a
 	// connection is: letters, digits, "_" and "-", at most 63 of them. [Open] makes it if it is
 	// missing. Empty means the first schema of the search_path. Give each tenant its own.
 	Schema string
 	// Existing is for tools next to a host: [Open] makes no tables, and a database without heed's
-	// tables is [heed.ErrNotFound].
+	// tables is [heed.ErrNotFound]. The default is false.
 	Existing bool
 
 	declared bool // HistoryPerCell is the default, so kinds may ask for more

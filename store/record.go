@@ -212,9 +212,13 @@ type Kind struct {
 
 // Limits sets how long records of a kind are kept. The zero value keeps all of them for good.
 type Limits struct {
-	For  time.Duration // from At; 0: for good
-	Most int           // at most this number; 0: no limit
+	// For is how long a record is kept, counted from its At. 0: for good.
+	For time.Duration
+	// Most is how many records of the kind are kept. 0: no limit. Set it to bound the size of the
+	// store.
+	Most int
 	// Refuse refuses a commit over Most with [evidence.ErrFull]; else the oldest by At are dropped.
-	// Commits that run at the same moment may each take the last room.
+	// Commits that run at the same moment may each take the last room. Set it if losing an old record
+	// is worse than an error.
 	Refuse bool
 }

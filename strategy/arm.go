@@ -15,9 +15,12 @@ type ArmID = answer.ArmID
 
 // An Arm is one of the ways that a [Learner] chooses among: a model, a prompt, a tool.
 type Arm struct {
+	// ID names the arm in the store. Evidence belongs to it, so an arm that means something else
+	// needs another ID.
 	ID ArmID
 	// Weight is the arm's share of the choices before any evidence, relative to the other arms'
-	// weights, from 1e-9 to 1e9. Either all arms have one, or all have 0 and equal shares.
+	// weights, from 1e-9 to 1e9. Either all arms have one, or all have 0 and equal shares. Set
+	// weights if you know before the start which arm is better or cheaper.
 	Weight float64
 	// Parameters are settings of the arm that are learned along with it.
 	Parameters []Parameter
@@ -26,8 +29,11 @@ type Arm struct {
 // A Parameter is a setting of an arm with the values that it may have. Each value has evidence of
 // its own in a segment, from the outcomes of the choices that had it. A single value is simply set.
 type Parameter struct {
-	Name   string
-	Values []string // each with the name at most 1,023 bytes: let a longer text go by a name
+	// Name is the parameter's name, unique within its arm.
+	Name string
+	// Values are the values to learn about, each with the name at most 1,023 bytes: use a short name
+	// for a longer text. Each value needs outcomes, so list few.
+	Values []string
 }
 
 // maxArms bounds the draws of a choice, which a learner also reads from outside.

@@ -28,7 +28,8 @@ import (
 // evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
 type ChangeTest struct {
 	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never
-	// changes, in (0, 0.5]. 0.001 is a good value. 0: no test.
+	// changes, in (0, 0.5]. 0.001 is a good value. 0: no test. Set it if arms may change at once, for
+	// example when a provider replaces a model.
 	FalseAlarms float64
 	// every is how many outcomes of an item's arm lie between two tests. Tests set another than 5.
 	every int

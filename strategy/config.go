@@ -27,45 +27,50 @@ type Config struct {
 	// Answers is the kind of the records that have the learner's choices, an [answer.Answer] each.
 	// Package loop sets it to the kind of the agent's answers. "" means Name with ".answer".
 	Answers string
-	// Pooling sets how much the items of a segment share. nil means TwoLevel{}.
+	// Pooling sets how much the items of a segment share. nil means TwoLevel{}. Set Alone{} if items
+	// have little in common.
 	Pooling Pooling
 	// Prior is the belief about an arm of average weight before any evidence: see [Arm]. Shares of
 	// first choices are exactly the weights if Prior.Beta is 1. Both shapes are in [1e-3, 1e6]. The
-	// zero Prior means Beta(1, 1).
+	// zero Prior means Beta(1, 1). Set a pessimistic one if false accounts are likely.
 	Prior evidence.Beta
-	// Exploration adds to the draws of arms with few outcomes. The zero value means no bonus.
+	// Exploration adds to the draws of arms with few outcomes. The zero value means no bonus. Set it
+	// if early outcomes may be false.
 	Exploration Exploration
 	// HalfLife is the time after which an outcome counts half. 0 keeps the stored half-life; in a new
 	// store outcomes do not fade. A value that differs from the stored one is a [*heed.SettingsError]
-	// of [New]: see [Rebuild].
+	// of [New]: see [Rebuild]. Set it if arms become better or worse slowly.
 	HalfLife time.Duration
 	// Trust limits how much each source counts: see [evidence.Trust]. By default no source is an
 	// instrument, and no person decides where others speak. The store keeps sources apart, so that
 	// each can be expunged at any time. If the pooling is a [Specializer], the sessions of an item
 	// are counted without a source, and so they stay.
 	Trust evidence.Trust
-	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
+	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3. Lower
+	// it to count weaker signals.
 	MinConfidence float64
 	// Reward makes of an outcome the value that is learned, in [-1, 1]: for example from its Value,
 	// Cost and Latency. Records keep the Value. nil means the Value. It must be safe for concurrent
 	// use. Package money has one with prices.
 	Reward func(Outcome) float64
-	// Disabled chooses the default arm always, and does not learn: outcomes are [Dropped].
+	// Disabled chooses the default arm always, and does not learn: outcomes are [Dropped]. Set it to
+	// compare with no learning. The default is false.
 	Disabled bool
 	// Default is the arm that is chosen if no arm can be drawn, because the store can't be read or
 	// the learner is disabled. "" means the arm with the greatest weight, and of equals the earliest.
+	// Set it to the arm that is safe.
 	Default ArmID
 	// Cache is how choices are remembered within a session.
 	Cache Cache
-	// Unrecorded keeps no records of choices. By default each choice is recorded. Then an outcome
-	// in another process or after a restart finds it ([Learner.Find]), a session's choice holds
-	// across restarts and processes, and choices are listed with what came of them
-	// ([Learner.History]). A record costs a commit at each [Learner.Select] that makes a new
-	// choice, and about a kilobyte for 30 days, unless the store is configured otherwise for the
-	// kind Answers.
+	// Unrecorded keeps no records of choices. By default each choice is recorded. Then an outcome in
+	// another process or after a restart finds it ([Learner.Find]), a session's choice holds across
+	// restarts and processes, and choices are listed with what came of them ([Learner.History]). A
+	// record costs a commit at each [Learner.Select] that makes a new choice, and about a kilobyte
+	// for 30 days, unless the store is configured otherwise for the kind Answers. Set it if outcomes
+	// come at once and a commit for each choice is too slow.
 	Unrecorded bool
 	// Silence sets what becomes of choices whose outcome never comes. It needs records, and calls of
-	// [Learner.Sweep].
+	// [Learner.Sweep]. Set it if most outcomes never come.
 	Silence Silence
 	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
 	Change ChangeTest
@@ -76,17 +81,19 @@ type Config struct {
 	// outcomes, resets and ends of sessions in other processes may not be seen. An item's own
 	// outcomes are always seen at once. 0 means 10 minutes, or a sixteenth of the half-life if that
 	// is less. The first choice of a large segment reads a small sample of its items, which is read
-	// again after a tenth of this.
+	// again after a tenth of this. Lower it if processes have to see each other's outcomes sooner.
+	// Each reading of a segment costs a query.
 	Refresh time.Duration
 
-	// Observer is called for choices, outcomes, sweeps, restarts and hidden failures.
+	// Observer is called for choices, outcomes, sweeps, restarts and hidden failures. nil switches it
+	// off.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now. The store's clock must agree with it: a store refuses
-	// outcomes that lie ahead of the store's clock.
+	// outcomes that lie ahead of the store's clock. Set it in tests.
 	Now func() time.Time
 	// Seed gives the key for the randomness of choices. Only New uses it. With the same key, a
-	// session's choice for an item is the same whatever else was chosen before, on any goroutine.
-	// nil means a random key.
+	// session's choice for an item is the same whatever else was chosen before, on any goroutine. nil
+	// means a random key. Set it in tests.
 	Seed rand.Source
 	// NewID makes the ids of choices. nil means random UUIDs. Many goroutines call it at the same
 	// time.
@@ -96,17 +103,22 @@ type Config struct {
 // Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, so the
 // default is none.
 type Exploration struct {
-	Bonus float64 // is added to the draw of an arm, in [0, 1]
-	// while the arm has fewer outcomes in its segment that count within Config.Trust. 0 means 5 if
-	// there is a bonus
+	// Bonus is added to the draw of an arm with few outcomes, in [0, 1]. The default is 0. Set it if
+	// early outcomes may be false.
+	Bonus float64
+	// MinSamples is how many outcomes, within Config.Trust, end the bonus of an arm in its segment. 0
+	// means 5 if there is a bonus.
 	MinSamples int
 }
 
 // Cache bounds the memory of choices. A choice is remembered until its session ends, its time is
 // over, or the cache is full of choices that were used since.
 type Cache struct {
-	TTL  time.Duration // 0 means an hour
-	Size int           // in choices. 0 means 10,000
+	// TTL is how long a session keeps its choice. 0 means an hour. Raise it for longer conversations.
+	TTL time.Duration
+	// Size is how many choices are kept. 0 means 10,000. Raise it if more sessions are open at a
+	// time.
+	Size int
 }
 
 // Silence sets what becomes of choices whose outcome never comes. By default they expire after a
@@ -114,10 +126,14 @@ type Cache struct {
 // arm that never earns an outcome from looking as good as on its first day. A late outcome takes
 // the place of the silence, as long as the store's history still has the silence.
 type Silence struct {
-	After time.Duration // after which a pending choice expires. 0 means 24 hours
-	// of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it does not count
+	// After is how long a choice waits for its outcome before it expires. 0 means 24 hours. Set it
+	// above the usual delay.
+	After time.Duration
+	// Confidence is the confidence of silence as an outcome, in (0, 1]. It may be below
+	// MinConfidence. 0: silence does not count.
 	Confidence float64
-	Value      float64 // of silence as an outcome, in [-1, 0). 0 means -1
+	// Value is the value of silence as an outcome, in [-1, 0). 0 means -1.
+	Value float64
 }
 
 // SpecConfig returns the defaults of the Adaptive Strategies design where heed's differ: its

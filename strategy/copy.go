@@ -20,8 +20,11 @@ import (
 //
 // The zero Copy is ready to use. It is immutable.
 type Copy struct {
-	Sessions      int     // distinct sessions before an item specialises. 0 means 20
-	MinConfidence float64 // in [0, 1), to use what is its own. 0 means 0.6
+	// Sessions is how many distinct sessions an item needs before it specialises. 0 means 20.
+	Sessions int
+	// MinConfidence is the least confidence in the item's own evidence for using it, in [0, 1). 0
+	// means 0.6.
+	MinConfidence float64
 }
 
 // Validate reports all faults, joined.

@@ -31,10 +31,11 @@ const leastShape = 1e-9
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
-	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100.
-	// 0 means 2. It counts up to three times as often while the item is new and others explore:
+	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100. 0
+	// means 2. It counts up to three times as often while the item is new and others explore:
 	// Sharpness·(1 + 2q/(1+n/10)²) after n outcomes of the item, if a share q of the segment's
-	// outcomes is other items'. It has no effect on an item that is all of its segment.
+	// outcomes is other items'. It has no effect on an item that is all of its segment. Raise it to
+	// explore less.
 	Sharpness float64
 }
 

@@ -49,7 +49,8 @@ type Config struct {
 	Identify func(*http.Request) (person string, err error)
 	// Program reports whether a request comes from a program, for example one with a bearer token.
 	// Programs have the API alone: pages, and with them decisions about rules, are 403. nil means
-	// that no request does, so everybody whom Identify names decides.
+	// that no request does, so everybody whom Identify names decides. Set it if programs have tokens,
+	// so that they can't decide about rules.
 	Program func(*http.Request) bool
 
 	// Agent has the parts that are not set below. nil, for a tool in another process: the parts below
@@ -68,14 +69,16 @@ type Config struct {
 	Prefix string
 	// Live is notified by the parts when something happens. nil: pages follow the store alone.
 	Live *Live
-	// MaxBody bounds the body of a request, in bytes. 0 means 1,048,576.
+	// MaxBody bounds the body of a request, in bytes. 0 means 1,048,576. Raise it for long events.
 	MaxBody int64
 	// Timeout bounds the time of a request, from its header to its answer. 0 means 10 seconds.
-	// AnswerTimeout does so for /v1/answer, which may ask a model. 0 means a minute.
+	// AnswerTimeout does so for /v1/answer, which may ask a model. 0 means a minute. Raise them if
+	// the store or the model needs longer.
 	Timeout, AnswerTimeout time.Duration
 	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0
 	// means 500. Each process counts for itself, so behind a load balancer n processes allow n times
-	// as many. Limit the rate in the balancer if the sum matters.
+	// as many. Limit the rate in the balancer if the sum matters. Raise it for a person that is a
+	// service.
 	Rate float64
 	// Observer is called for failures that a page only calls a failure. nil switches it off.
 	Observer heed.Observer

@@ -81,7 +81,7 @@ type SourceConfig struct {
 	Consumer string
 	Subject  string // which subjects of the stream are read, with wildcards. "" means all
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0
-	// means a minute.
+	// means a minute. Raise it if an event takes longer.
 	Lease time.Duration
 }
 

@@ -42,7 +42,7 @@ type Config struct {
 	// use the same store. Its streams are called Name_1, Name_2 and so on.
 	Name string
 	// Replicas is the number of servers that keep the store, 1 to 5. 0 means 3, which survives the
-	// loss of one server.
+	// loss of one server. Set 1 for a single server.
 	Replicas int
 	// Timeout is how long a call waits for the servers before it fails. 0 means 20 s: to replace a
 	// server that was lost takes them up to 10 s. A context with an earlier deadline wins.

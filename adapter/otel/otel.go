@@ -36,8 +36,7 @@ type Config struct {
 	Meters metric.MeterProvider // for the metrics. nil: no metrics
 	Logs   log.LoggerProvider   // for the events. nil: no events
 	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. Later
-	// values are counted under "other". 0 means
-	// 100.
+	// values are counted under "other". 0 means 100. Raise it if there are more arms or reasons.
 	MaxValues int
 }
 

@@ -72,7 +72,7 @@ type SourceConfig struct {
 	// [NewSource] gives back what a process of the name had in hand.
 	Consumer string
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0
-	// means a minute.
+	// means a minute. Raise it if an event takes longer.
 	Lease time.Duration
 	// Delete deletes events that are acknowledged, so that the stream does not grow. No other group
 	// may read it.

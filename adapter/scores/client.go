@@ -71,10 +71,11 @@ type ServiceConfig struct {
 	// Name is what a score is called that Send sends. "" means "heed". It must not be among the
 	// Meanings of the Taker.
 	Name string
-	// Since is from when on the first poll reads. The zero time means a day ago.
+	// Since is from when on the first poll reads. The zero time means a day ago. Set it to read older
+	// scores at the first start.
 	Since time.Time
 	// Overlap is how far back each poll reads again, for scores that arrived late or were changed. 0
-	// means an hour.
+	// means an hour. Raise it if scores arrive or change later.
 	Overlap time.Duration
 	// HTTPClient sends the requests. nil means a client with a timeout of 30 s. Redirects are not
 	// followed.

@@ -32,27 +32,30 @@ type Config struct {
 	// case. "" means "json_object".
 	JSON string
 	// MaxCompletionTokens sends the limit of an answer as max_completion_tokens, which OpenAI's
-	// reasoning models want. They count their thoughts in it. Otherwise it is sent as max_tokens.
+	// reasoning models want. They count their thoughts in it. Otherwise it is sent as max_tokens. The
+	// default is false.
 	MaxCompletionTokens bool
 	// NoStreamUsage leaves out the request to count the tokens of a streamed answer (stream_options),
-	// for endpoints that refuse it.
+	// for endpoints that refuse it. The default is false.
 	NoStreamUsage bool
 
 	// Timeout bounds a whole call, with its attempts and the waits between them. 0 means a minute.
+	// Raise it for models that think for long.
 	Timeout time.Duration
-	// MaxAttempts is how often a call asks at most. 0 means 3.
+	// MaxAttempts is how often a call asks at most. 0 means 3. Set 1 if the caller tries again or has
+	// fallbacks.
 	MaxAttempts int
 	// Backoff is the wait before the second attempt, at random between half of it and all of it. It
 	// doubles with each attempt, up to sixteen-fold, and is at least as long as the endpoint asks
-	// for. 0 means half a second.
+	// for. 0 means half a second. Raise it for an endpoint that limits you by the minute.
 	Backoff time.Duration
 	// MaxResponse bounds the body of a response in bytes, after decompression. Of a streamed answer
 	// it bounds each event, and text and thoughts together, and of embeddings the part of each text.
-	// 0 means 1 MiB.
+	// 0 means 1 MiB. Raise it if answers are longer.
 	MaxResponse int
 
 	// HTTPClient sends the requests. nil means a client with http.DefaultTransport. Its CheckRedirect
-	// is not used.
+	// is not used. Set it for a proxy or a certificate of your own.
 	HTTPClient *http.Client
 }
 

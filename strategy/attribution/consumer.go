@@ -30,17 +30,22 @@ type Config struct {
 	Stream stream.Source
 	// DeadLetters takes the events that can't be applied, each as a [stream.DeadLetter].
 	DeadLetters stream.Sink
-	// Router makes outcomes of reports.
+	// Router makes outcomes of reports. The zero value has the design's weights.
 	Router Router
-	// Hook is called for outcomes and for the ends of sessions.
+	// Hook is called for outcomes and for the ends of sessions. nil: no hook. Set it to notice new
+	// situations.
 	Hook Hook
-	// HookTimeout is how long the consumer waits for a call of the hook. 0 means a second.
+	// HookTimeout is how long the consumer waits for a call of the hook. 0 means a second. Raise it
+	// if the hook calls a service.
 	HookTimeout time.Duration
-	// Workers and Attempts are settings of the [stream.Runner].
-	Workers  int
+	// Workers is how many events are worked on at a time. 0 means 1, which keeps the stream's order.
+	// Raise it if events come faster than one is done.
+	Workers int
+	// Attempts is how often anything that fails is tried, before an event is dead. 0 means 5. Raise
+	// it if the store is away more often.
 	Attempts int
 	// Observer is called for dead letters and hidden failures. The learner has an observer too, for
-	// what it counts.
+	// what it counts. nil switches it off.
 	Observer heed.Observer
 }
 

@@ -22,7 +22,8 @@ type Router struct {
 	// what they were made of, in (0, 1]. If all are 0 they mean 0.9, 0.8 and 0.5.
 	ConfidenceBoth, ConfidenceAttribution, ConfidenceDirect float64
 	// MinConfidence is the least confidence of an outcome, in (0, 1]. Below it there is no outcome. 0
-	// means 0.3, and in a [Consumer] the least confidence of its learner.
+	// means 0.3, and in a [Consumer] the least confidence of its learner. Raise it to ignore weak
+	// signals.
 	MinConfidence float64
 	// ToolFailure, Correction, Retry and BuildStatus are the weights of such signals, in (0, 1]. 0
 	// means 0.5, 0.7, 0.3 and
@@ -30,7 +31,7 @@ type Router struct {
 	ToolFailure, Correction, Retry, BuildStatus float64
 	// FullMass is the weight that the signals of a session must have together to count in full, in
 	// (0, 1]. Below it the direct value counts for less in proportion. 0 means 0.3: the least default
-	// weight.
+	// weight. Raise it if single signals mislead.
 	FullMass float64
 }
 

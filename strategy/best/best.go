@@ -23,16 +23,16 @@ type Config struct {
 	// must be 0. With its Change, a change of an arm in use opens the race again. Its Exploration
 	// must have a Bonus of 0, or of 1: a race then gives each arm MinSamples outcomes first.
 	Learner *strategy.Learner
-	// Error is the probability with which a race may ever end with an arm that is worse than
-	// another by more than Indifference, in (0, ½). It holds for each time that the race is opened.
-	// 0 means 0.05.
+	// Error is the probability with which a race may ever end with an arm that is worse than another
+	// by more than Indifference, in (0, ½). It holds for each time that the race is opened. 0 means
+	// 0.05. Lower it if a wrong winner is expensive. The race then needs more outcomes.
 	Error float64
-	// Indifference is the difference of mean rewards, in [0, 1], that does not matter. Without it,
-	// a race of two equally good arms never ends. 0 means 0.01.
+	// Indifference is the difference of mean rewards, in [0, 1], that does not matter. Without it, a
+	// race of two equally good arms never ends. 0 means 0.01. Raise it to end races sooner.
 	Indifference float64
 	// Explore is the share of choices after the end, in [0, ½], that goes to the other arms, each as
 	// often. A change for the better of an arm that is never chosen goes unnoticed. 0 means no
-	// exploration.
+	// exploration. Set it if arms may become better.
 	Explore float64
 }
 

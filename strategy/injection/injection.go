@@ -76,6 +76,7 @@ type Weights struct {
 // Config sets which values the parameters of the catalogue may have. An empty list means the
 // default.
 type Config struct {
+	// Weights are the starting weights of the four arms. All 0 means the design's.
 	Weights Weights
 
 	Positions  []string // default prefix, suffix, contextual

@@ -22,16 +22,17 @@ type Config struct {
 	// Learner has the arms. It learns quality alone: its Reward takes off no cost.
 	Learner *strategy.Learner
 	// Quality is the share of the best arm's mean reward that is good enough, in (0, 1]. 0 means
-	// 0.95.
+	// 0.95. Lower it to save more.
 	Quality float64
 	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of
 	// its last outcomes in the category and context, or else of its last outcomes anywhere. Until
-	// there is one, it counts as the dearest of those whose cost is known. Then the learner must
-	// keep records, and [New] reads them all.
+	// there is one, it counts as the dearest of those whose cost is known. Then the learner must keep
+	// records, and [New] reads them all. Set them if costs are known before the first outcome.
 	Costs map[strategy.ArmID]float64
-	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the
-	// one that is chosen most, or whose cost is not known, each as often. Without it, a cheap arm
-	// whose first outcomes were bad is hardly chosen again. 0 means 0.02.
+	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the one
+	// that is chosen most, or whose cost is not known, each as often. Without it, a cheap arm whose
+	// first outcomes were bad is hardly chosen again. 0 means 0.02. Raise it to find good cheap arms
+	// sooner, at some cost in quality.
 	Explore float64
 }
 

@@ -28,12 +28,15 @@ type Config struct {
 	// "partition".
 	Name string
 	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Vectors
-	// of another model need a new partition, or [Partition.Fit].
+	// of another model need a new partition, or [Partition.Fit]. Set it if requests differ in what
+	// they are about.
 	Embed heed.Embedder
 	// Clusters is how many cells there are at most, from 1 to 10,000. There is one for every ten
-	// vectors until then. 0 means 30. If there are more already, they stay until Fit.
+	// vectors until then. 0 means 30. If there are more already, they stay until Fit. Raise it if
+	// topics and outcomes are many, because each cell needs outcomes.
 	Clusters int
-	// Frozen keeps [Partition.Sweep] from learning. Only Fit and Import then change the cells.
+	// Frozen keeps [Partition.Sweep] from learning. Only Fit and Import then change the cells. Set it
+	// if Fit made the cells from texts that you chose. The default is false.
 	Frozen bool
 
 	// Now is the clock. nil means time.Now.
