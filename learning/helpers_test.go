@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,8 +133,9 @@ var errDown = errors.New("the store is down")
 type fixture struct {
 	testing.TB
 	*learning.Module
-	clock *clock
-	store *faulty
+	clock      *clock
+	store      *faulty
+	duplicates *atomic.Int64 // the notices of what was counted before, in a test of faults
 }
 
 // newFixture makes a module over a fresh store, with these heuristics, whose initial confidence is

@@ -266,7 +266,8 @@ var repeated = map[string]string{
 }
 
 // TestRecordingAgainMendsWhatFailed lets each call of the store fail once in each method, before
-// its effect and after it. The method returns that error; the store is as it was before, or as
+// its effect and after it. The method returns that error, or its result after a commit that took
+// effect; the store is as it was before, or as
 // after the method; and the method, called again, ends as if nothing had failed.
 func TestRecordingAgainMendsWhatFailed(t *testing.T) {
 	for _, table := range []map[string]call{recorderCalls, functionCalls} {
@@ -292,10 +293,15 @@ func sweepFaults(t *testing.T, name string, call call) {
 			return false
 		}
 		runs++
-		require.ErrorIs(t, err, storetest.ErrFailed, "call %d, with its effect: %t, answered %v", at,
-			effect, got)
 		s.failing.Fail(0, false)
 		state := s.state()
+		if effect && err == nil { // a commit, whose result the caller gets
+			require.Equal(t, after, state, "call %d", at)
+			require.Equal(t, written(t, want), written(t, got), "call %d", at)
+			return true
+		}
+		require.ErrorIs(t, err, storetest.ErrFailed, "call %d, with its effect: %t, answered %v", at,
+			effect, got)
 		if inSteps[name] == "" && !slices.Equal(state, before) {
 			require.Equal(t, after, state, "call %d, with its effect: %t", at, effect)
 		}

@@ -16,7 +16,8 @@ import (
 // one step, and so can the host: see the package's example.
 //
 // If the commit returns [heed.ErrConflict], another writer was quicker. If it returns
-// [heed.ErrOutcomeUnknown], it is unknown whether the store applied the commit. In both cases Do
+// [heed.ErrOutcomeUnknown], the store's reply was lost. Do then reads what the step has written: if
+// the store shows that the commit took effect, the step ends as if the reply had come. Otherwise Do
 // waits for a short random time and calls step again with a new Tx, which reads everything again.
 // Steps of one process that run again on one store do so one after the other. Do calls step at most
 // tries times. A step that itself returns one of these errors runs again as well, for example

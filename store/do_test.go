@@ -133,17 +133,28 @@ func TestDoRunsAStepAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		first func(t *testing.T, st *scripted, commit func() error) error
 		want  int // the number in the end
+		runs  int
+		reads int
 	}{
 		"another writer is quicker": {func(t *testing.T, st *scripted, commit func() error) error {
 			put(t, st.Store, number{"a", 10})
 			return commit()
-		}, 11},
+		}, 11, 2, 2},
 		"the outcome is unknown, before": {func(_ *testing.T, _ *scripted, commit func() error) error {
 			return before(commit)
-		}, 2},
+		}, 2, 2, 3},
 		"the outcome is unknown, after": {func(_ *testing.T, _ *scripted, commit func() error) error {
 			return after(commit)
-		}, 2},
+		}, 2, 1, 2},
+		"and another writer comes next": {func(t *testing.T, st *scripted, commit func() error) error {
+			err := after(commit)
+			put(t, st.Store, number{"a", 10})
+			return err
+		}, 10, 2, 3},
+		"another writer writes the same": {func(t *testing.T, st *scripted, commit func() error) error {
+			put(t, st.Store, number{"a", 2})
+			return before(commit)
+		}, 3, 2, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := newScripted(t)
@@ -155,13 +166,15 @@ func TestDoRunsAStepAgain(t *testing.T) {
 				tx.Then(func(_ store.Receipt, err error) { ends = append(ends, err) })
 				return count(tx)
 			}))
-			assert.Equal(t, 2, runs)
-			assert.Equal(t, 2, st.reads, "each run reads")
+			assert.Equal(t, test.runs, runs)
+			assert.Equal(t, test.reads, st.reads, "each run reads, and after a lost reply")
 			assert.Equal(t, test.want, value(t, st, "a"))
 			assert.EqualValues(t, 1, observations(t, st))
-			require.Len(t, ends, 2)
-			require.Error(t, ends[0])
-			require.NoError(t, ends[1])
+			require.Len(t, ends, test.runs)
+			for _, err := range ends[:test.runs-1] {
+				require.Error(t, err)
+			}
+			require.NoError(t, ends[test.runs-1])
 		})
 	}
 }
@@ -216,7 +229,11 @@ func TestDoEndsAtOnce(t *testing.T) {
 // effect.
 func TestDoKeepsWhatIsUnknown(t *testing.T) {
 	st := newScripted(t)
-	st.script[1] = after
+	st.script[1] = func(commit func() error) error {
+		err := after(commit)
+		put(t, st.Store, number{"a", 10})
+		return err
+	}
 	runs := 0
 	err := store.Do(ctx, st, func(tx *store.Tx) error {
 		if runs++; runs == 2 {
@@ -228,7 +245,7 @@ func TestDoKeepsWhatIsUnknown(t *testing.T) {
 	require.ErrorIs(t, err, errBroken)
 	require.ErrorContains(t, err, "refused")
 	assert.Equal(t, 2, runs)
-	assert.Equal(t, 1, value(t, st, "a"))
+	assert.Equal(t, 10, value(t, st, "a"))
 
 	st = newScripted(t)
 	st.script[1] = before

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -526,9 +527,15 @@ func (tx *Tx) commit() error {
 		return nil
 	}
 	receipts, err := tx.store.Commit(tx.ctx, *b)
-	if err != nil {
+	switch took := false; {
+	case errors.Is(err, heed.ErrOutcomeUnknown):
+		if tx.receipt, took = tx.resolve(); !took {
+			return err
+		}
+	case err != nil:
 		return err
+	default:
+		tx.receipt = receipts[0]
 	}
-	tx.receipt = receipts[0]
 	return tx.finishJobs(jobs)
 }

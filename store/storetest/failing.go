@@ -3,10 +3,12 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
@@ -16,8 +18,10 @@ var ErrFailed = errors.New("the store failed")
 
 // A Failing is a store that fails one call, for tests of what becomes of a program then. It passes
 // calls on to another store and counts them. The call number At fails with [ErrFailed]: before its
-// effect, or after it, like a cut connection. It is safe for concurrent use; its fields are set
-// before its first call, or by [Failing.Fail].
+// effect, or after it, like a cut connection. A commit that fails after its effect also returns
+// [heed.ErrOutcomeUnknown], because [store.Store] demands it; [store.Do] then finds out that the
+// commit took effect. A Failing is safe for concurrent use; its fields are set before its first
+// call, or by [Failing.Fail].
 type Failing struct {
 	store.Store
 	At    int  // the number of the call that fails, from 1; 0: no call fails
@@ -102,6 +106,9 @@ func (s *Failing) do(method string, call func() error) error {
 	}
 	if err := call(); err != nil || !after {
 		return err
+	}
+	if method == "Commit" {
+		return fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, ErrFailed)
 	}
 	return ErrFailed
 }
