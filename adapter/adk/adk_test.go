@@ -21,7 +21,6 @@ import (
 	"google.golang.org/adk/v2/tool/functiontool"
 	"google.golang.org/genai"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/adk"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
@@ -29,8 +28,6 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/strategy"
 )
 
 // A said is a model that answers with a response after the other, or an error.
@@ -122,9 +119,7 @@ func ops(m model.LLM, tools ...tool.Tool) func(*adk.Adapter) (sdkagent.Agent, er
 
 func TestNewNeedsAnAgent(t *testing.T) {
 	_, err := adk.New(adk.Config{})
-	var fault *heed.ConfigError
-	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "Agent", fault.Field)
+	adaptertest.Faults(t, err, "Agent")
 }
 
 // TestRunWithoutEvent gives the answer the invocation's id, and tells heed of the session and the
@@ -140,15 +135,8 @@ func TestRunWithoutEvent(t *testing.T) {
 	assert.Equal(t, event.InvocationID, adk.ID(event))
 	works := true
 	require.NoError(t, r.learner.Outcome(t.Context(), adk.ID(event), loop.Outcome{Success: &works}))
-	choices := 0
-	for record, err := range r.learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
-		choices++
-		require.NoError(t, err)
-		assert.Equal(t, "s1", record.Choice.Session)
-		require.NotNil(t, record.Result)
-		assert.Equal(t, 12, record.Result.Tokens)
-	}
-	assert.Equal(t, 1, choices)
+	result := adaptertest.Outcome(t, r.learner)
+	assert.Equal(t, 12, result.Tokens)
 }
 
 // TestMessageWithoutText is left alone.
@@ -290,10 +278,9 @@ func TestUnknownTool(t *testing.T) {
 		ops(&said{responses: []*model.LLMResponse{call("c1", "fly"), text("I can't fly.")}}))
 	event, err := r.ask("Fly!")
 	require.NoError(t, err)
-	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-	require.NoError(t, err)
-	require.Len(t, report.Errors, 1)
-	assert.Equal(t, adk.ID(event), report.Errors[0].Task)
+	failed := adaptertest.ToolErrors(t, r.learner)
+	require.Len(t, failed, 1)
+	assert.Equal(t, adk.ID(event), failed[0].Task)
 }
 
 // TestModelThatOnlyThinks ends the run, as ADK would ask it for ever.
@@ -337,12 +324,7 @@ func TestNoContent(t *testing.T) {
 		event, err := r.ask("What now?")
 		require.NoError(t, err)
 		assert.Empty(t, adk.ID(event))
-		told := 0
-		for d, err := range r.learner.Strategy().Distributions(t.Context()) {
-			require.NoError(t, err)
-			told += int(d.Outcomes)
-		}
-		assert.Equal(t, 1, told)
+		assert.Equal(t, 1, adaptertest.Outcomes(t, r.learner))
 	}
 }
 
@@ -420,9 +402,7 @@ func TestEnforce(t *testing.T) {
 		assert.Equal(t, enforce, runs == 0)
 		told := linesOf(m.requests[1])
 		assert.Equal(t, enforce, strings.Contains(told[len(told)-1].Text, words))
-		report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-		require.NoError(t, err)
-		assert.Empty(t, report.Errors, "a refusal is no error of the tool")
+		assert.Empty(t, adaptertest.ToolErrors(t, r.learner), "a refusal is no error of the tool")
 	}
 }
 

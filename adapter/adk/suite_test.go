@@ -20,6 +20,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/heedhq/heed/adapter/adk"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 )
@@ -30,10 +31,10 @@ func TestSuite(t *testing.T) {
 	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true,
 		New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 			r, err := runnerOf(agent, s, session.InMemoryService())
-			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said,
-				error) {
-				return turn(ctx, r, t)
-			}}, err
+			return looptest.Driver{Turn: adaptertest.Guarded(
+				func(ctx context.Context, t looptest.Turn) (looptest.Said, error) {
+					return turn(ctx, r, t)
+				})}, err
 		}})
 }
 
@@ -82,11 +83,6 @@ func runnerOf(agent *loop.Agent, s looptest.Script, sessions session.Service,
 
 // turn runs a turn as a host does: it shows the pieces, and the whole answer where there were none.
 func turn(ctx context.Context, r *runner.Runner, t looptest.Turn) (said looptest.Said, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			said, err = looptest.Said{}, fmt.Errorf("panic: %v", value)
-		}
-	}()
 	user, conversation := t.Person, t.Session
 	if user == "" {
 		user = "somebody" // ADK wants a user

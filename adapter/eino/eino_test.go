@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/eino"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
@@ -26,8 +25,6 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/strategy"
 )
 
 // A said is a model that answers with a message after the other, or an error.
@@ -139,9 +136,7 @@ func toolOf[T any](t *testing.T, name string,
 
 func TestNewNeedsAnAgent(t *testing.T) {
 	_, err := eino.New(eino.Config{})
-	var fault *heed.ConfigError
-	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "Agent", fault.Field)
+	adaptertest.Faults(t, err, "Agent")
 }
 
 // TestWithoutRun leaves the agent as it is without heed.
@@ -183,16 +178,9 @@ func TestTokensAndTime(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, eino.ID(answer))
 		require.NoError(t, r.learner.React(t.Context(), eino.ID(answer), loop.Reaction{Value: 1}))
-		choices := 0
-		for record, err := range r.learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
-			choices++
-			require.NoError(t, err)
-			assert.Equal(t, "s1", record.Choice.Session)
-			require.NotNil(t, record.Result)
-			assert.Equal(t, 20, record.Result.Tokens)
-			assert.Equal(t, 2*time.Second, record.Result.Latency)
-		}
-		assert.Equal(t, 1, choices)
+		result := adaptertest.Outcome(t, r.learner)
+		assert.Equal(t, 20, result.Tokens)
+		assert.Equal(t, 2*time.Second, result.Latency)
 	}
 }
 
@@ -333,9 +321,7 @@ func TestToolKinds(t *testing.T) {
 				assert.Equal(t, want, toolText(m.requests[1][len(m.requests[1])-1]), name)
 				assert.Equal(t, allowed, len(m.options[0].Tools) == 1, name)
 			}
-			report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-			require.NoError(t, err)
-			assert.Len(t, report.Errors, tt.errors, name)
+			assert.Len(t, adaptertest.ToolErrors(t, r.learner), tt.errors, name)
 		}
 	}
 }
@@ -373,16 +359,14 @@ func TestInterrupt(t *testing.T) {
 	}
 	assert.Equal(t, "m1", eino.ID(last))
 	assert.Equal(t, "It is approved.", last.Content)
-	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-	require.NoError(t, err)
-	assert.Empty(t, report.Errors)
+	assert.Empty(t, adaptertest.ToolErrors(t, r.learner))
 	for _, err := range r.adapter.Resume(t.Context(), r.runner, loop.Event{}, "none",
 		&adk.ResumeParams{}) {
 		require.Error(t, err)
 	}
 }
 
-// TestToolThatEndsTheRun counts against the arm.
+// TestToolThatEndsTheRun is no evidence about the arm. The error of the tool counts.
 func TestToolThatEndsTheRun(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
@@ -393,10 +377,8 @@ func TestToolThatEndsTheRun(t *testing.T) {
 			}))
 		_, err := r.ask(loop.Event{ID: "m1"}, schema.UserMessage("What now?"))
 		require.ErrorContains(t, err, "the host is locked")
-		for d, err := range r.learner.Strategy().Distributions(t.Context()) {
-			require.NoError(t, err)
-			assert.InDelta(t, 1, d.Outcomes, 1e-9)
-		}
+		assert.Zero(t, adaptertest.Outcomes(t, r.learner))
+		assert.Len(t, adaptertest.ToolErrors(t, r.learner), 1)
 	}
 }
 
@@ -499,8 +481,6 @@ func TestEnforce(t *testing.T) {
 		assert.Equal(t, "m1", eino.ID(answer))
 		assert.Equal(t, enforce, runs == 0)
 		assert.Equal(t, enforce, strings.Contains(m.requests[1][len(m.requests[1])-1].Content, words))
-		report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-		require.NoError(t, err)
-		assert.Empty(t, report.Errors, "a refusal is no error of the tool")
+		assert.Empty(t, adaptertest.ToolErrors(t, r.learner), "a refusal is no error of the tool")
 	}
 }

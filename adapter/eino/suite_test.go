@@ -18,6 +18,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/heedhq/heed/adapter/eino"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 )
@@ -31,7 +32,7 @@ func TestSuite(t *testing.T) {
 			if err != nil {
 				return looptest.Driver{}, err
 			}
-			return looptest.Driver{Turn: h.turn}, nil
+			return looptest.Driver{Turn: adaptertest.Guarded(h.turn)}, nil
 		}})
 }
 
@@ -79,11 +80,6 @@ func newHost(agent *loop.Agent, s looptest.Script) (*host, error) {
 }
 
 func (h *host) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			said, err = looptest.Said{}, fmt.Errorf("panic: %v", value)
-		}
-	}()
 	h.mu.Lock()
 	messages := append(slices.Clone(h.said[t.Session]), schema.UserMessage(t.Text))
 	h.mu.Unlock()

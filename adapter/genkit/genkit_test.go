@@ -21,8 +21,6 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/strategy"
 )
 
 // A said is a model that answers with a response after the other, or an error. Without responses,
@@ -93,20 +91,9 @@ func (r *rig) ask(e loop.Event, opts ...ai.GenerateOption) (*ai.ModelResponse, e
 		ai.WithUse(r.adapter.For(e)))...)
 }
 
-func (r *rig) outcomes() (n int) {
-	r.Helper()
-	for d, err := range r.learner.Strategy().Distributions(r.Context()) {
-		require.NoError(r, err)
-		n += int(d.Outcomes)
-	}
-	return n
-}
-
 func TestNewNeedsAnAgent(t *testing.T) {
 	_, err := genkit.New(genkit.Config{})
-	var fault *heed.ConfigError
-	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "Agent", fault.Field)
+	adaptertest.Faults(t, err, "Agent")
 }
 
 // TestTokensAndTime reach the arm, of all calls of the model. Without an ID, the answer has one all
@@ -125,16 +112,9 @@ func TestTokensAndTime(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, genkit.ID(response))
 	require.NoError(t, r.learner.React(t.Context(), genkit.ID(response), loop.Reaction{Value: 1}))
-	choices := 0
-	for record, err := range r.learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
-		choices++
-		require.NoError(t, err)
-		assert.Equal(t, "s1", record.Choice.Session)
-		require.NotNil(t, record.Result)
-		assert.Equal(t, 20, record.Result.Tokens)
-		assert.Equal(t, 2*time.Second, record.Result.Latency)
-	}
-	assert.Equal(t, 1, choices)
+	result := adaptertest.Outcome(t, r.learner)
+	assert.Equal(t, 20, result.Tokens)
+	assert.Equal(t, 2*time.Second, result.Latency)
 }
 
 // TestCut has an answer that ends at its most tokens.
@@ -232,9 +212,7 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "m1", genkit.ID(response))
 	assert.Equal(t, "It is approved.", response.Text())
-	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-	require.NoError(t, err)
-	assert.Empty(t, report.Errors)
+	assert.Empty(t, adaptertest.ToolErrors(t, r.learner))
 }
 
 // TestReceiverThatFails is no failure of the model's.
@@ -244,7 +222,7 @@ func TestReceiverThatFails(t *testing.T) {
 	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"),
 		ai.WithStreaming(func(context.Context, *ai.ModelResponseChunk) error { return gone }))
 	require.ErrorIs(t, err, gone)
-	assert.Zero(t, r.outcomes())
+	assert.Zero(t, adaptertest.Outcomes(t, r.learner))
 	for range r.learner.Decision().Traces(t.Context()) {
 		t.Error("an answer was kept that nobody saw")
 	}
@@ -258,10 +236,8 @@ func TestToolThatFails(t *testing.T) {
 		func(*ai.ToolContext, struct{}) (string, error) { return "", errors.New("the host is locked") })
 	_, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("What now?"), ai.WithTools(look))
 	require.Error(t, err)
-	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-	require.NoError(t, err)
-	assert.Len(t, report.Errors, 1)
-	assert.Zero(t, r.outcomes(), "a tool is no evidence about the arm")
+	assert.Len(t, adaptertest.ToolErrors(t, r.learner), 1)
+	assert.Zero(t, adaptertest.Outcomes(t, r.learner), "a tool is no evidence about the arm")
 }
 
 // TestToolThatFailsOnce is told to the model by a middleware of the host's. The turn goes on, and
@@ -276,10 +252,8 @@ func TestToolThatFailsOnce(t *testing.T) {
 		ai.WithUse(toldErrors(), r.adapter.For(loop.Event{ID: "m1"})))
 	require.NoError(t, err)
 	assert.Equal(t, "m1", genkit.ID(response))
-	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-	require.NoError(t, err)
-	assert.Len(t, report.Errors, 1)
-	assert.Zero(t, r.outcomes())
+	assert.Len(t, adaptertest.ToolErrors(t, r.learner), 1)
+	assert.Zero(t, adaptertest.Outcomes(t, r.learner))
 }
 
 // TestAggregatedChunks have all pieces before them. Thoughts are left out of each.
@@ -364,13 +338,13 @@ func TestEvaluatorOfItsOwn(t *testing.T) {
 	require.ErrorIs(t, err, overloaded)
 	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), nil)(t.Context(), request)
 	require.NoError(t, err)
-	assert.Zero(t, r.outcomes(), "an evaluation that failed, and one without a reward, say nothing")
+	assert.Zero(t, adaptertest.Outcomes(t, r.learner), "an evaluation that failed, and one without a reward, say nothing")
 	// from 1 to 5
 	stars := func(s ai.Score) (float64, bool) { return s.Score.(float64)/2 - 1.5, true }
 	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), stars)(t.Context(),
 		request)
 	require.NoError(t, err)
-	assert.Equal(t, 1, r.outcomes())
+	assert.Equal(t, 1, adaptertest.Outcomes(t, r.learner))
 	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 9.}), stars)(t.Context(),
 		request)
 	var fault *heed.InputError
@@ -416,8 +390,6 @@ func TestEnforce(t *testing.T) {
 		assert.Equal(t, enforce, runs == 0)
 		told := linesOf(m.requests[1])
 		assert.Equal(t, enforce, strings.Contains(told[len(told)-1].Text, words))
-		report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-		require.NoError(t, err)
-		assert.Empty(t, report.Errors, "a refusal is no error of the tool")
+		assert.Empty(t, adaptertest.ToolErrors(t, r.learner), "a refusal is no error of the tool")
 	}
 }

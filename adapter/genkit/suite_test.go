@@ -13,6 +13,7 @@ import (
 	sdk "github.com/firebase/genkit/go/genkit"
 
 	"github.com/heedhq/heed/adapter/genkit"
+	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 )
@@ -26,7 +27,7 @@ func TestSuite(t *testing.T) {
 			if err != nil {
 				return looptest.Driver{}, err
 			}
-			return looptest.Driver{Turn: h.turn, Close: h.stop}, nil
+			return looptest.Driver{Turn: adaptertest.Guarded(h.turn), Close: h.stop}, nil
 		}})
 }
 
@@ -79,11 +80,6 @@ func define(g *sdk.Genkit, name string, run ai.ModelFunc) ai.Model {
 }
 
 func (h *host) turn(ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			said, err = looptest.Said{}, fmt.Errorf("panic: %v", value)
-		}
-	}()
 	h.mu.Lock()
 	messages := append(slices.Clone(h.said[t.Session]), ai.NewUserTextMessage(t.Text))
 	h.mu.Unlock()

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/adapter/nats"
 	"github.com/heedhq/heed/stream"
@@ -105,12 +104,11 @@ func TestSuite(t *testing.T) {
 			return nats.NewSource(ctx, nats.SourceConfig{JetStream: js, Stream: name, Consumer: "suite",
 				Lease: 2 * time.Second})
 		}
-		source, err := open()
+		sink, err := nats.NewSink(js)
 		if err != nil {
 			return streamtest.Harness{}, err
 		}
-		sink, err := nats.NewSink(js)
-		return streamtest.Harness{Source: source, Sink: sink, Reopen: open}, err
+		return adaptertest.Harness(open, sink)
 	})
 }
 
@@ -137,11 +135,9 @@ func TestKilledServer(t *testing.T) {
 	require.NoError(t, err)
 	sink, err := nats.NewSink(js)
 	require.NoError(t, err)
-	adaptertest.EachCounts(t, source, sink, 100, func(publication int) {
-		if publication == 120 || publication == 40 && os.Getenv("HEED_LONG") != "" {
-			kill()
-			kill = startServer(t, dir, port)
-		}
+	adaptertest.EachCounts(t, source, sink, func() {
+		kill()
+		kill = startServer(t, dir, port)
 	})
 }
 
@@ -183,19 +179,10 @@ func TestDeadLetterAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 4, info.CachedInfo().State.Msgs)
 	for range 2 {
-		d := receive(t, source)
+		d := adaptertest.Receive(t, source)
 		assert.Equal(t, "heed.reports", d.Event().Topic)
 		require.NoError(t, d.Ack(t.Context()))
 	}
-}
-
-func receive(t *testing.T, source stream.Source) stream.Delivery {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	d, err := source.Receive(ctx)
-	require.NoError(t, err)
-	return d
 }
 
 // TestEvents has ids that no header can hold, and messages of other publishers.
@@ -211,7 +198,7 @@ func TestEvents(t *testing.T) {
 	at := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	for _, id := range []string{"", " a\r\nb ", "50%+é\xff"} {
 		require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: id, Topic: "heed.x", At: at}))
-		d := receive(t, source)
+		d := adaptertest.Receive(t, source)
 		assert.Equal(t, id, d.Event().ID)
 		assert.True(t, at.Equal(d.Event().At))
 		require.NoError(t, d.Ack(t.Context()))
@@ -227,7 +214,7 @@ func TestEvents(t *testing.T) {
 		_, err := js.PublishMsg(t.Context(), &natsgo.Msg{Subject: "heed.x", Data: []byte("{}"),
 			Header: tt.header})
 		require.NoError(t, err)
-		d := receive(t, source)
+		d := adaptertest.Receive(t, source)
 		assert.Equal(t, tt.id, d.Event().ID)
 		assert.WithinDuration(t, time.Now(), d.Event().At, time.Minute)
 		require.NoError(t, d.Ack(t.Context()))
@@ -237,13 +224,9 @@ func TestEvents(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	_, err := nats.NewSource(t.Context(), nats.SourceConfig{Lease: -1})
-	var fault *heed.ConfigError
-	require.ErrorAs(t, err, &fault)
-	for _, field := range []string{"JetStream", "Stream", "Consumer", "Lease"} {
-		assert.ErrorContains(t, err, field)
-	}
+	adaptertest.Faults(t, err, "JetStream", "Stream", "Consumer", "Lease")
 	_, err = nats.NewSink(nil)
-	require.ErrorAs(t, err, &fault)
+	adaptertest.Faults(t, err, "JetStream")
 
 	js := embedded(t)
 	_, err = nats.NewSource(t.Context(), nats.SourceConfig{JetStream: js, Stream: "NONE",
@@ -251,14 +234,7 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 	sink, err := nats.NewSink(js)
 	require.NoError(t, err)
-	for _, topic := range []string{"", "a b", "a.*", ">", "a..b", ".a", "a\n"} {
-		var bad *heed.InputError
-		require.ErrorAs(t, sink.Publish(t.Context(), stream.Event{Topic: topic}), &bad, topic)
-		assert.Equal(t, "Topic", bad.Field)
-	}
-	var bad *heed.InputError
-	require.ErrorAs(t, sink.Publish(t.Context(),
-		stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
+	adaptertest.Refuses(t, sink, "a b", "a.*", ">", "a..b", ".a", "a\n")
 	require.Error(t, sink.Publish(t.Context(), stream.Event{Topic: "nobody.reads"}),
 		"no stream has the subject")
 }

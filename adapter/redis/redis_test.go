@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/adapter/redis"
 	"github.com/heedhq/heed/stream"
@@ -83,12 +82,11 @@ func TestSuite(t *testing.T) {
 			return redis.NewSource(ctx, redis.SourceConfig{Client: client, Stream: "suite", Group: "g",
 				Consumer: "c", Delete: true})
 		}
-		source, err := open()
+		sink, err := redis.NewSink(client)
 		if err != nil {
 			return streamtest.Harness{}, err
 		}
-		sink, err := redis.NewSink(client)
-		return streamtest.Harness{Source: source, Sink: sink, Reopen: open}, err
+		return adaptertest.Harness(open, sink)
 	})
 }
 
@@ -104,21 +102,7 @@ func TestKilledServer(t *testing.T) {
 	require.NoError(t, err)
 	sink, err := redis.NewSink(client)
 	require.NoError(t, err)
-	adaptertest.EachCounts(t, source, sink, 100, func(publication int) {
-		if publication == 120 || publication == 40 && os.Getenv("HEED_LONG") != "" {
-			b.kill()
-			b.start()
-		}
-	})
-}
-
-func receive(t *testing.T, source stream.Source) stream.Delivery {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	d, err := source.Receive(ctx)
-	require.NoError(t, err)
-	return d
+	adaptertest.EachCounts(t, source, sink, func() { b.kill(); b.start() })
 }
 
 // A process ends with an event in hand. Another process takes the event when the lease is over.
@@ -138,18 +122,18 @@ func TestLeases(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 15 { // more than Redis looks at at a time
 		require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: fmt.Sprint(i), Topic: "s"}))
-		receive(t, one)
+		adaptertest.Receive(t, one)
 	}
 	seen := make(map[string]bool)
 	for range 15 {
-		d := receive(t, two)
+		d := adaptertest.Receive(t, two)
 		seen[d.Event().ID] = true
 		require.NoError(t, d.Ack(t.Context()))
 	}
 	assert.Len(t, seen, 15)
 	require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: "x", Topic: "s"}))
-	require.NoError(t, receive(t, two).Reject(t.Context(), 0))
-	assert.Equal(t, "x", receive(t, one).Event().ID)
+	require.NoError(t, adaptertest.Receive(t, two).Reject(t.Context(), 0))
+	assert.Equal(t, "x", adaptertest.Receive(t, one).Event().ID)
 }
 
 // TestEvents has ids of all kinds, and entries of other programs.
@@ -163,39 +147,32 @@ func TestEvents(t *testing.T) {
 	require.NoError(t, err)
 	for _, id := range []string{"", " a\r\nb ", "50%+é\xff"} {
 		require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: id, Topic: "s"}))
-		d := receive(t, source)
+		d := adaptertest.Receive(t, source)
 		assert.Equal(t, id, d.Event().ID)
 		assert.True(t, d.Event().At.IsZero())
 	}
 	entry, err := client.XAdd(t.Context(), &goredis.XAddArgs{Stream: "s",
 		Values: []any{"payload", "{}", "at", "noon"}}).Result()
 	require.NoError(t, err)
-	e := receive(t, source).Event()
+	e := adaptertest.Receive(t, source).Event()
 	assert.Equal(t, entry, e.ID)
 	assert.Equal(t, "{}", string(e.Payload))
 	assert.WithinDuration(t, time.Now(), e.At, time.Minute)
 
 	require.NoError(t, client.Del(t.Context(), "s").Err())
 	require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: "after", Topic: "s"}))
-	assert.Equal(t, "after", receive(t, source).Event().ID, "the group is made again")
+	assert.Equal(t, "after", adaptertest.Receive(t, source).Event().ID, "the group is made again")
 }
 
 func TestBadInput(t *testing.T) {
-	var fault *heed.ConfigError
 	_, err := redis.NewSource(t.Context(), redis.SourceConfig{Lease: 1})
-	require.ErrorAs(t, err, &fault)
-	for _, field := range []string{"Client", "Stream", "Group", "Consumer", "Lease"} {
-		assert.ErrorContains(t, err, field)
-	}
+	adaptertest.Faults(t, err, "Client", "Stream", "Group", "Consumer", "Lease")
 	_, err = redis.NewSink(nil)
-	require.ErrorAs(t, err, &fault)
+	adaptertest.Faults(t, err, "Client")
 	client := newBroker(t).client()
 	sink, err := redis.NewSink(client)
 	require.NoError(t, err)
-	var bad *heed.InputError
-	require.ErrorAs(t, sink.Publish(t.Context(), stream.Event{}), &bad)
-	require.ErrorAs(t, sink.Publish(t.Context(),
-		stream.Event{Topic: "a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), &bad)
+	adaptertest.Refuses(t, sink)
 
 	require.NoError(t, client.Set(t.Context(), "text", "x", 0).Err())
 	cfg := redis.SourceConfig{Client: client, Stream: "text", Group: "g", Consumer: "c"}

@@ -2,10 +2,13 @@ package adaptertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
@@ -16,14 +19,13 @@ import (
 // patience is how long EachCounts waits for anything.
 const patience = 30 * time.Second
 
+// reports is how many reports EachCounts publishes.
+const reports = 100
+
 // EachCounts publishes reports, each twice, while four workers of an [attribution.Consumer] read
-// them, and checks that each counts exactly once. before is called with the number of the
-// publication that comes next, and may stop the broker and start it again. A publication that fails
-// is tried again.
-func EachCounts(
-	t *testing.T, source stream.Source, sink stream.Sink, reports int,
-	before func(publication int),
-) {
+// them, and checks that each counts exactly once. fail is called between: it may stop the broker and
+// start it again. A publication that fails is tried again.
+func EachCounts(t *testing.T, source stream.Source, sink stream.Sink, fail func()) {
 	t.Helper()
 	learner, err := strategy.New(t.Context(), strategy.Config{
 		Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}},
@@ -43,7 +45,9 @@ func EachCounts(
 	defer stop()
 
 	for i := range 2 * reports {
-		before(i)
+		if i == 120 || i == 40 && os.Getenv("HEED_LONG") != "" {
+			fail()
+		}
 		session := fmt.Sprint("session ", i%reports)
 		if i < reports {
 			_, err := learner.Select(ctx, strategy.Query{Session: session, Item: "reply"})
@@ -54,7 +58,7 @@ func EachCounts(
 		publish(t, sink, session)
 	}
 	settled := func(c attribution.Counts) bool {
-		return c.Outcomes == uint64(reports) && c.Duplicates >= uint64(reports)
+		return c.Outcomes == reports && c.Duplicates >= reports
 	}
 	waited := time.NewTimer(patience) // a broker has its own clock
 	defer waited.Stop()
@@ -96,6 +100,41 @@ func publish(t *testing.T, sink stream.Sink, session string) {
 		case <-ctx.Done():
 			t.Fatalf("nothing can be published: %v", err)
 		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Harness returns a broker for [streamtest.Run], which opens its source again.
+func Harness(open func() (stream.Source, error), sink stream.Sink) (streamtest.Harness, error) {
+	source, err := open()
+	return streamtest.Harness{Source: source, Sink: sink, Reopen: open}, err
+}
+
+// Receive returns the next delivery, which must come within seconds.
+func Receive(t *testing.T, source stream.Source) stream.Delivery {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	d, err := source.Receive(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Refuses checks that a sink refuses events without a topic, with each of these topics, and with a
+// time that has no text.
+func Refuses(t *testing.T, sink stream.Sink, topics ...string) {
+	t.Helper()
+	late := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	events := map[*stream.Event]string{{}: "Topic", {Topic: "a", At: late}: "At"}
+	for _, topic := range topics {
+		events[&stream.Event{Topic: topic}] = "Topic"
+	}
+	for e, field := range events {
+		var fault *heed.InputError
+		if err := sink.Publish(t.Context(), *e); !errors.As(err, &fault) || fault.Field != field {
+			t.Errorf("%+v: not a fault of %s: %v", *e, field, err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -17,14 +16,9 @@ func talk(
 ) looptest.Driver {
 	var mu sync.Mutex
 	sessions := make(map[string][]loop.Turn)
-	return looptest.Driver{Turn: func(
+	return looptest.Driver{Turn: Guarded(func(
 		ctx context.Context, t looptest.Turn,
-	) (said looptest.Said, err error) {
-		defer func() {
-			if value := recover(); value != nil {
-				said, err = looptest.Said{}, fmt.Errorf("panic: %v", value)
-			}
-		}()
+	) (looptest.Said, error) {
 		e := loop.Event{ID: t.ID, Session: t.Session, Person: t.Person, Text: t.Text}
 		if t.Stream != nil {
 			e.OnChunk = func(_ context.Context, text string, _ bool) { t.Stream(text) }
@@ -41,7 +35,7 @@ func talk(
 		sessions[t.Session] = append(e.History, loop.Turn{Role: "user", Text: t.Text},
 			loop.Turn{Role: "assistant", Text: got.Text})
 		return looptest.Said{ID: got.ID, Text: got.Text}, nil
-	}}
+	})}
 }
 
 // toolsOf returns the suite's tools in the form that a model takes.
