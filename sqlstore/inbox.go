@@ -14,18 +14,8 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// InboxConfig configures an [Inbox]. Name must be set; every other field has a default.
-type InboxConfig struct {
-	// Name names the inbox. All inboxes of one name share its events, also in other processes.
-	Name string
-	// Holder names this receiver among the receivers of the inbox. Events that the same holder had in
-	// hand before it was opened again are delivered at once, and not only after their lease. "" waits
-	// for the lease. Set it to a name that the process keeps, for example its pod's.
-	Holder string
-	// Lease is how long a delivery is held back from others before the event is delivered again. 0
-	// means a minute. Raise it if an event takes longer.
-	Lease time.Duration
-}
+// How long a delivery is held back from others before the event is delivered again.
+const inboxLease = time.Minute
 
 // How often an inbox looks for events of other processes. Events of its Store are received at once.
 const inboxPoll = 100 * time.Millisecond
@@ -40,7 +30,8 @@ const inboxRoom = 1_000_000
 // is deleted. It is safe for concurrent use.
 type Inbox struct {
 	store  *Store
-	cfg    InboxConfig
+	name   string
+	holder string
 	closed atomic.Bool
 }
 
@@ -49,23 +40,24 @@ var (
 	_ stream.Sink   = (*Inbox)(nil)
 )
 
-// NewInbox returns an inbox in the database of a store.
-func NewInbox(ctx context.Context, st *Store, cfg InboxConfig) (*Inbox, error) {
-	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
+// NewInbox returns an inbox in the database of a store. All inboxes of one name share its events,
+// also in other processes. The holder names this receiver among them: events that the same holder
+// had in hand before it was opened again are delivered at once. Without a holder they are delivered
+// again a minute after they were received.
+func NewInbox(ctx context.Context, st *Store, name, holder string) (*Inbox, error) {
 	var found valid.Faults
-	found.Check(cfg.Name != "" && evidence.CheckText("", cfg.Name) == nil, "Name", cfg.Name,
+	found.Check(name != "" && evidence.CheckText("", name) == nil, "name", name,
 		"must be set, and be a text that can be stored")
-	found.Check(evidence.CheckText("", cfg.Holder) == nil, "Holder", cfg.Holder,
+	found.Check(evidence.CheckText("", holder) == nil, "holder", holder,
 		"must be a text that can be stored")
-	found.Check(cfg.Lease > 0, "Lease", cfg.Lease, "must not be negative")
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
-	s := &Inbox{store: st, cfg: cfg}
-	if cfg.Holder == "" {
+	s := &Inbox{store: st, name: name, holder: holder}
+	if holder == "" {
 		return s, nil
 	}
-	return s, s.exec(ctx, "open stream", false, inboxGiveBack, cfg.Name, cfg.Holder)
+	return s, s.exec(ctx, "open stream", false, inboxGiveBack, name, holder)
 }
 
 func (s *Inbox) write(ctx context.Context, what string, do func(*tx) error) error {
@@ -84,7 +76,7 @@ func (s *Inbox) exec(ctx context.Context, what string, wakes bool, q *query, arg
 		return err
 	})
 	if err == nil && wakes {
-		s.store.db.wake(s.cfg.Name)
+		s.store.db.wake(s.name)
 	}
 	return err
 }
@@ -131,14 +123,14 @@ func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
 	}
 	err := s.write(ctx, "publish", func(t *tx) error {
 		at := e.At.UTC().Format(time.RFC3339Nano)
-		n, err := t.exec(inboxPublish, s.cfg.Name, e.ID, e.Topic, at, e.Payload)
+		n, err := t.exec(inboxPublish, s.name, e.ID, e.Topic, at, e.Payload)
 		if err != nil || n == 0 {
 			return err
 		}
 		return s.checkRoom(t)
 	})
 	if err == nil {
-		s.store.db.wake(s.cfg.Name)
+		s.store.db.wake(s.name)
 	}
 	return err
 }
@@ -149,7 +141,7 @@ func (s *Inbox) checkRoom(t *tx) error {
 	var held int64
 	err := t.one(inboxStreamSpan, nil, &held)
 	if err == nil && held > inboxRoom {
-		err = t.one(inboxStreamSize, []any{s.cfg.Name}, &held)
+		err = t.one(inboxStreamSize, []any{s.name}, &held)
 	}
 	if err == nil && held > inboxRoom {
 		err = evidence.ErrFull
@@ -161,13 +153,13 @@ func (s *Inbox) checkRoom(t *tx) error {
 // Receive returns [stream.ErrClosed]. Other inboxes of its name go on.
 func (s *Inbox) Close() {
 	s.closed.Store(true)
-	s.store.db.wake(s.cfg.Name)
+	s.store.db.wake(s.name)
 }
 
 // Receive implements [stream.Source].
 func (s *Inbox) Receive(ctx context.Context) (stream.Delivery, error) {
 	for {
-		news := s.store.db.news(s.cfg.Name)
+		news := s.store.db.news(s.name)
 		wait, err := s.wait(ctx)
 		switch {
 		case errors.Is(err, heed.ErrNotFound) && s.closed.Load():
@@ -198,7 +190,7 @@ func (s *Inbox) Receive(ctx context.Context) (stream.Delivery, error) {
 func (s *Inbox) wait(ctx context.Context) (wait time.Duration, err error) {
 	err = s.store.db.read(ctx, func(t *tx) error {
 		var micros int64
-		err := t.one(inboxNextDue, []any{s.cfg.Name}, &micros)
+		err := t.one(inboxNextDue, []any{s.name}, &micros)
 		wait = time.Duration(micros) * time.Microsecond
 		return err
 	})
@@ -210,7 +202,7 @@ func (s *Inbox) next(ctx context.Context) (stream.Delivery, error) {
 	d := &inboxDelivery{stream: s}
 	var happened string
 	err := s.write(ctx, "receive", func(t *tx) error {
-		return t.one(inboxReceive, []any{s.cfg.Holder, s.cfg.Lease.Microseconds(), s.cfg.Name},
+		return t.one(inboxReceive, []any{s.holder, inboxLease.Microseconds(), s.name},
 			&d.seq, &d.number, &d.event.ID, &d.event.Topic, &happened, &d.event.Payload)
 	})
 	switch {

@@ -22,7 +22,10 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 		}
 		return arms
 	}
-	catalogue := injection.Arms(injection.Config{})
+	catalogue, reweighted := injection.Arms(), injection.Arms()
+	for i, weight := range []float64{5, 2, 2, 1} {
+		reweighted[i].Weight = weight
+	}
 	for _, test := range []struct {
 		name    string
 		arms    []strategy.Arm
@@ -37,8 +40,7 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 			[]float64{0.3, 0.2, 0.1, 0.4}},
 		{
 			"injection with other weights",
-			injection.Arms(injection.Config{Weights: injection.Weights{MainContext: 5, Subagent: 2,
-				BackgroundSubagent: 2, Deferred: 1}}),
+			reweighted,
 			nil, long(3_000, 20_000), []float64{0.5, 0.2, 0.2, 0.1},
 		},
 		{"lopsided", weighted(100, 1, 9), nil, long(3_000, 20_000),
@@ -70,7 +72,7 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 
 func TestColdStartSharesOfPermittedArmsAreTheirWeights(t *testing.T) {
 	n := long(4000, 20_000)
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms()})
 	share := shares(t, l, strategy.Query{Arms: []strategy.ArmID{injection.Deferred,
 		injection.BackgroundSubagent}}, n)
 	assertShare(t, 0.8, share[injection.Deferred], n, 4.5)
@@ -78,7 +80,7 @@ func TestColdStartSharesOfPermittedArmsAreTheirWeights(t *testing.T) {
 }
 
 func TestColdStartIsWorthTwoOutcomesOfTheAverageArm(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}),
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(),
 		Pooling: strategy.Alone{}})
 	for i, want := range []float64{1.2, 0.8, 0.4, 1.6} {
 		level := beliefs(t, l, strategy.Query{})[i].Level

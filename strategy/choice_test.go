@@ -143,7 +143,7 @@ func TestPropensityOfWhatWasNotDrawn(t *testing.T) {
 func TestAChoiceGoesThroughJSON(t *testing.T) {
 	for _, pooling := range poolings {
 		for _, arms := range [][]strategy.Arm{plain("a", "b", "c", "d"),
-			injection.Arms(injection.Config{})} {
+			injection.Arms()} {
 			l := newLearner(t, strategy.Config{Arms: arms, Pooling: pooling,
 				Exploration: strategy.Exploration{Bonus: 0.1}, Now: func() time.Time {
 					return start.Add(123456789)
@@ -197,7 +197,7 @@ func TestAChoiceThatIsNotJSONIsAnError(t *testing.T) {
 }
 
 func TestCellsAreThoseOfTheArmAndItsParameters(t *testing.T) {
-	l := newLearner(t, strategy.Config{Name: "n", Arms: injection.Arms(injection.Config{})})
+	l := newLearner(t, strategy.Config{Name: "n", Arms: injection.Arms()})
 	c := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x",
 		Arms: []strategy.ArmID{injection.MainContext}})
 	assert.Equal(t, []evidence.Cell{

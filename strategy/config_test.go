@@ -17,7 +17,7 @@ import (
 
 func TestDefaults(t *testing.T) {
 	l, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{},
-		Arms: injection.Arms(injection.Config{})})
+		Arms: injection.Arms()})
 	require.NoError(t, err)
 	cfg := l.Config()
 	assert.Equal(t, "strategy", cfg.Name)
@@ -66,7 +66,7 @@ func TestDefaultsThatFollowFromOthers(t *testing.T) {
 
 func TestSpecConfigHasTheDesignsDefaults(t *testing.T) {
 	cfg := strategy.SpecConfig()
-	cfg.Arms = injection.Arms(injection.Config{})
+	cfg.Arms = injection.Arms()
 	cfg = newLearner(t, cfg).Config()
 	assert.Equal(t, strategy.Copy{Sessions: 20, MinConfidence: 0.6}, cfg.Pooling)
 	assert.Equal(t, strategy.Exploration{Bonus: 0.1, MinSamples: 5}, cfg.Exploration)

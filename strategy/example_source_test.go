@@ -18,7 +18,7 @@ func ExampleConfig_source() {
 	for range 2 {
 		learner, err := strategy.New(context.Background(), strategy.Config{
 			Store: &memstore.Store{},
-			Arms:  injection.Arms(injection.Config{}),
+			Arms:  injection.Arms(),
 			Seed:  exprand.NewSource(42),
 		})
 		if err != nil {

@@ -20,7 +20,7 @@ var errStore = errors.New("the disk is on fire")
 // newFaulty returns a learner of the catalogue over a store that can be made to fail.
 func newFaulty(t *testing.T) (*strategy.Learner, *faulty) {
 	st := &faulty{Store: newStore(t, (&clock{}).Now)}
-	return newLearner(t, strategy.Config{Store: st, Arms: injection.Arms(injection.Config{})}), st
+	return newLearner(t, strategy.Config{Store: st, Arms: injection.Arms()}), st
 }
 
 // Select returns the default arm with the store's error, and does not remember the choice.
@@ -198,7 +198,7 @@ func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
 func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
 	st := &memstore.Store{}
 	l := newLearner(t, strategy.Config{Store: st, Disabled: true,
-		Arms: injection.Arms(injection.Config{})})
+		Arms: injection.Arms()})
 	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 	require.NoError(t, err)
 	assert.Equal(t, injection.Deferred, c.Arm)

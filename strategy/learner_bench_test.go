@@ -27,7 +27,7 @@ func BenchmarkSelect(b *testing.B) {
 		{"arms=plain/pooling=two-level", plain, strategy.TwoLevel{}},
 		{"arms=plain/pooling=copy", plain, strategy.Copy{}},
 		{"arms=plain/pooling=alone", plain, strategy.Alone{}},
-		{"arms=injection/pooling=two-level", injection.Arms(injection.Config{}), strategy.TwoLevel{}},
+		{"arms=injection/pooling=two-level", injection.Arms(), strategy.TwoLevel{}},
 	} {
 		learner, err := strategy.New(ctx, strategy.Config{
 			Store: &memstore.Store{}, Arms: bench.arms, Pooling: bench.pooling, Seed: rand.NewPCG(1, 2),

@@ -252,7 +252,7 @@ func TestChoicesDependOnSeedSessionAndItemAlone(t *testing.T) {
 			Category: "preference"}
 	}
 	with := func(source rand.Source) *strategy.Learner {
-		return newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}), Seed: source})
+		return newLearner(t, strategy.Config{Arms: injection.Arms(), Seed: source})
 	}
 	var keys []key
 	want := make(map[key]string)

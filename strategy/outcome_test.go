@@ -26,7 +26,7 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 		{-1, 1, 0}, {-0.3, 0.8, 0.35}, {0, 0.5, 0.5}, {0.5, 0.7, 0.75}, {1, 0.3, 1},
 	} {
 		st := newStore(t, (&clock{}).Now)
-		l := newLearner(t, strategy.Config{Store: st, Arms: injection.Arms(injection.Config{})})
+		l := newLearner(t, strategy.Config{Store: st, Arms: injection.Arms()})
 		q := strategy.Query{Session: "s", Item: "i", Category: "solution", Context: "batch"}
 		c := choose(t, l, q)
 		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: test.value,
@@ -83,7 +83,7 @@ func TestOutcomesAddUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			arms := plain("", "b")
 			if arms[0].ID = "a"; test.arm != "" {
-				arms = injection.Arms(injection.Config{})
+				arms = injection.Arms()
 			}
 			arm := cmp.Or(test.arm, "a")
 			l := newLearner(t, strategy.Config{Arms: arms, Pooling: strategy.Alone{}})
@@ -108,7 +108,7 @@ func TestAnOutcomeCreditsTheArmAlone(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
 			l := newLearner(t, strategy.Config{Pooling: pooling,
-				Arms: injection.Arms(injection.Config{})})
+				Arms: injection.Arms()})
 			q := strategy.Query{Item: "i"}
 			before := means(t, l, q)
 			try(t, l, q, injection.Subagent, 1)
@@ -278,7 +278,7 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 			c := &clock{}
 			st := newStore(t, c.Now)
 			cfg := strategy.Config{Now: c.Now, Store: st, Pooling: pooling,
-				Arms: injection.Arms(injection.Config{})}
+				Arms: injection.Arms()}
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i"}
 			o := strategy.Outcome{Choice: choose(t, l, q), ID: "build 7", Value: 1, Confidence: 0.5}

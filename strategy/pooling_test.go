@@ -209,7 +209,7 @@ func TestOutcomesFade(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			c := &clock{}
 			l := newLearner(t, strategy.Config{Now: c.Now, Pooling: pooling, HalfLife: time.Hour,
-				Arms: injection.Arms(injection.Config{})})
+				Arms: injection.Arms()})
 			q := strategy.Query{Item: "i", Category: "c"}
 			prior := beliefs(t, l, q)
 			for n := range 30 {

@@ -50,7 +50,7 @@ func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
 			cfg, c := recording(t, strategy.Config{Pooling: pooling,
-				Arms: injection.Arms(injection.Config{})})
+				Arms: injection.Arms()})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "monday", Item: "i", Category: "a/b", Context: `"x"`, Arms: []strategy.ArmID{injection.MainContext}}
 			made := choose(t, l, q)
@@ -138,7 +138,7 @@ func TestASessionsChoiceHoldsAcrossLearners(t *testing.T) {
 		{Session: "s", Item: "i", Category: "c", Context: "x"},
 		{Session: "s", Category: "c", Context: "x"},
 	} {
-		cfg, c := recording(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
+		cfg, c := recording(t, strategy.Config{Arms: injection.Arms()})
 		next := func(seed uint64) *strategy.Learner {
 			cfg.Seed = rand.NewPCG(seed, 0) // which another process has another of
 			return newLearner(t, cfg)

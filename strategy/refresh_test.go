@@ -244,7 +244,7 @@ func TestConcurrentUse(t *testing.T) {
 			const goroutines, items = 16, 5
 			outcomes := long(60, 120)
 			cfg := withFixtures(t, strategy.Config{Pooling: pooling,
-				Arms: injection.Arms(injection.Config{}), Cache: strategy.Cache{Size: 50}})
+				Arms: injection.Arms(), Cache: strategy.Cache{Size: 50}})
 			l := newLearner(t, cfg)
 			var wait sync.WaitGroup
 			for g := range goroutines {

@@ -77,7 +77,7 @@ func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 
 func TestASegmentThatWasResetStartsCold(t *testing.T) {
 	st := &memstore.Store{}
-	arms := injection.Arms(injection.Config{})
+	arms := injection.Arms()
 	l := newLearner(t, strategy.Config{Store: st, Arms: arms})
 	cold, err := l.Beliefs(ctx, strategy.Query{Item: "item", Category: "preference"})
 	require.NoError(t, err)

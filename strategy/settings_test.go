@@ -67,7 +67,7 @@ func TestRebuild(t *testing.T) {
 				c := &clock{}
 				cfg := withFixtures(t, strategy.Config{
 					Now: c.Now, Pooling: pooling, HalfLife: halfLife,
-					Arms: injection.Arms(injection.Config{}),
+					Arms: injection.Arms(),
 				})
 				l := newLearner(t, cfg)
 				for n := range 8 {
@@ -132,7 +132,7 @@ func TestOpen(t *testing.T) {
 			Now: c.Now, Name: "models", Answers: "desk.answer", Pooling: pooling,
 			Prior: evidence.Beta{Alpha: 2, Beta: 1}, Trust: evidence.Trust{Instruments: []string{"ci"}},
 			MinConfidence: 0.2, HalfLife: time.Hour, Exploration: strategy.Exploration{Bonus: 0.1},
-			Arms: injection.Arms(injection.Config{}),
+			Arms: injection.Arms(),
 		})
 		host := newLearner(t, cfg)
 		q := strategy.Query{Item: "i", Category: "c"}

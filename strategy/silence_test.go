@@ -78,7 +78,7 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 	} {
 		for _, pooling := range poolings {
 			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling,
-				Arms: injection.Arms(injection.Config{})})
+				Arms: injection.Arms()})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i", Category: "c"}
 			before := means(t, l, q)
@@ -146,7 +146,7 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 					cfg, c := recording(t, strategy.Config{
 						Silence: silence, Pooling: pooling, HalfLife: halfLife,
 						Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 3},
-						Arms:        injection.Arms(injection.Config{}), Refresh: 1000 * time.Hour,
+						Arms:        injection.Arms(), Refresh: 1000 * time.Hour,
 					})
 					l = newLearner(t, cfg)
 					q = strategy.Query{Item: "i", Category: "c",
@@ -294,7 +294,7 @@ func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 // its outcome, or else for its silence, and once.
 func TestSweepsAndOutcomesRace(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25},
-		Pooling: strategy.Copy{Sessions: 1000}, Arms: injection.Arms(injection.Config{})})
+		Pooling: strategy.Copy{Sessions: 1000}, Arms: injection.Arms()})
 	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
 	const choices, goroutines = 200, 8
 	made := make([]strategy.Choice, choices)

@@ -32,7 +32,7 @@ func TestRoundTrips(t *testing.T) {
 			st := &storetest.Failing{Store: newStore(t, c.Now)}
 			cfg := strategy.Config{
 				Now: c.Now, Store: st, Pooling: pooling, Unrecorded: unrecorded, Topic: "heed.strategy",
-				Arms: injection.Arms(injection.Config{}),
+				Arms: injection.Arms(),
 			}
 			l := newLearner(t, cfg)
 			trips := func(list, read, find, commit int, do func()) {

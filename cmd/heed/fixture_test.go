@@ -133,7 +133,8 @@ func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.T
 func (w *world) injections() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(1, 2),
-		Arms:    injection.Arms(injection.Config{Callbacks: []string{injection.Poll}}),
+		Arms:    injection.Arms(strategy.Parameter{
+			Name: "callback", Values: []string{injection.Poll}}),
 		Pooling: strategy.Copy{Sessions: 12, MinConfidence: 0.6},
 	})
 	require.NoError(w.t, err)

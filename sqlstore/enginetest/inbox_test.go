@@ -20,9 +20,9 @@ func TestInbox(t *testing.T) {
 		n := 0
 		streamtest.Run(t, func() (streamtest.Harness, error) {
 			n++
-			cfg := sqlstore.InboxConfig{Name: fmt.Sprint("inbox", n), Holder: "h"}
-			inbox, err := sqlstore.NewInbox(ctx, st, cfg)
-			reopen := func() (stream.Source, error) { return sqlstore.NewInbox(ctx, st, cfg) }
+			name := fmt.Sprint("inbox", n)
+			inbox, err := sqlstore.NewInbox(ctx, st, name, "h")
+			reopen := func() (stream.Source, error) { return sqlstore.NewInbox(ctx, st, name, "h") }
 			return streamtest.Harness{Source: inbox, Sink: inbox, Reopen: reopen, Close: inbox.Close}, err
 		})
 	})
@@ -35,7 +35,7 @@ func TestInboxRejectsOnce(t *testing.T) {
 		defer cancel()
 		st := at.store(t, sqlstore.Config{})
 		open := func() *sqlstore.Inbox {
-			s, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "s", Holder: "h"})
+			s, err := sqlstore.NewInbox(ctx, st, "s", "h")
 			require.NoError(t, err)
 			return s
 		}

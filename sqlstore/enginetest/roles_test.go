@@ -207,7 +207,7 @@ func work(st *sqlstore.Store) error {
 		Keys: []string{"k"}, Body: store.Of(1)}
 	batch := onlyObserve(fmt.Sprint("rights ", runs))
 	batch.Records = []store.Record{record}
-	inbox, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: fmt.Sprint("rights ", runs)})
+	inbox, err := sqlstore.NewInbox(ctx, st, fmt.Sprint("rights ", runs), "")
 	if err != nil {
 		return err
 	}

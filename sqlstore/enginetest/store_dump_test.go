@@ -70,7 +70,7 @@ func eventful(t testing.TB, st *sqlstore.Store) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
-	inbox, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "dumped"})
+	inbox, err := sqlstore.NewInbox(ctx, st, "dumped", "")
 	require.NoError(t, err)
 	require.NoError(t, inbox.Publish(ctx, stream.Event{ID: "e", Topic: "t", At: at,
 		Payload: []byte("\x00not JSON\xff")}))
@@ -121,7 +121,7 @@ func TestDump(t *testing.T) {
 				}
 				assert.Equal(t, 1, n, name)
 				if st, ok := other.(*sqlstore.Store); ok {
-					inbox, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "dumped"})
+					inbox, err := sqlstore.NewInbox(ctx, st, "dumped", "")
 					require.NoError(t, err)
 					delivery, err := inbox.Receive(ctx)
 					require.NoError(t, err)

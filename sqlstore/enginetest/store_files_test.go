@@ -89,7 +89,7 @@ func personal(t testing.TB, st *sqlstore.Store, changes int) {
 	outbox := stream.Outbox
 	outbox.Decided = []string{"payload.~.by"}
 	require.NoError(t, st.Declare(ctx, outbox))
-	inbox, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "inbox", Holder: "h"})
+	inbox, err := sqlstore.NewInbox(ctx, st, "inbox", "h")
 	require.NoError(t, err)
 	type note struct {
 		Of, Text string

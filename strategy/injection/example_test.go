@@ -15,8 +15,8 @@ import (
 func ExampleOf() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: &memstore.Store{},
-		Arms: injection.Arms(injection.Config{
-			Triggers: []string{injection.Explicit, injection.MessageCount(20)},
+		Arms: injection.Arms(strategy.Parameter{
+			Name: "trigger", Values: []string{injection.Explicit, injection.MessageCount(20)},
 		}),
 		Seed: rand.NewPCG(1, 2),
 	})

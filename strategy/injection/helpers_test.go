@@ -66,3 +66,8 @@ func assertInputError(t testing.TB, err error, field string) {
 		assert.Equal(t, field, fault.Field)
 	}
 }
+
+// one returns a parameter.
+func one(name string, values ...string) strategy.Parameter {
+	return strategy.Parameter{Name: name, Values: values}
+}

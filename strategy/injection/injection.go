@@ -1,7 +1,6 @@
 package injection
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -66,32 +65,6 @@ const (
 	Planning    = "planning"
 )
 
-// Weights are the shares of the four arms in first choices, relative to each other. The zero value
-// means 0.3, 0.2, 0.1 and
-// 0.4. That is cautious: an unknown learning is best left for later.
-type Weights struct {
-	MainContext, Subagent, BackgroundSubagent, Deferred float64
-}
-
-// Config sets which values the parameters of the catalogue may have. An empty list means the
-// default.
-type Config struct {
-	// Weights are the starting weights of the four arms. All 0 means the design's.
-	Weights Weights
-
-	Positions  []string // default prefix, suffix, contextual
-	Formats    []string // default plain, tagged, system_instruction
-	AgentTypes []string // default general, explorer, planner
-	Blocking   []bool   // default true, false
-	// default "", the host's own prompt. Short texts, or names of longer ones: see
-	// [strategy.Parameter]
-	PromptTemplates []string
-	Callbacks       []string        // default poll, wait, event
-	Timeouts        []time.Duration // in whole milliseconds. Default 30 s
-	Triggers        []string        // default explicit
-	MaxWaits        []time.Duration // in whole milliseconds; 0 waits for ever. Default 0
-}
-
 // The values that a parameter may have, if the catalogue lists them.
 var (
 	positions = []string{Prefix, Suffix, Contextual}
@@ -100,45 +73,52 @@ var (
 	triggers  = []string{Explicit, TopicMatch, ErrorMatch}
 )
 
-// Arms returns the arms of the catalogue. Every parameter with more than one value is learned. [Of]
-// refuses values that are not of the catalogue.
-func Arms(cfg Config) []strategy.Arm {
-	w := cmp.Or(cfg.Weights, Weights{MainContext: 0.3, Subagent: 0.2, BackgroundSubagent: 0.1,
-		Deferred: 0.4})
-	text := func(s string) string { return s }
-	agents := strategy.Parameter{Name: "agent_type",
-		Values: values(cfg.AgentTypes, []string{General, Explorer, Planner}, text)}
-	return []strategy.Arm{
-		{ID: MainContext, Weight: w.MainContext, Parameters: []strategy.Parameter{
-			{Name: "position", Values: values(cfg.Positions, positions, text)},
-			{Name: "format", Values: values(cfg.Formats, formats, text)},
+// Arms returns the arms of the catalogue. Their weights are 0.3, 0.2, 0.1 and 0.4, which is
+// cautious: an unknown learning is best left for later. Every parameter with more than one value is
+// learned.
+//
+// Each of others replaces the values of the parameters with its name, for example
+// {"trigger", {Explicit, MessageCount(20)}}. Durations are in whole milliseconds. [Of] refuses
+// names and values that are not of the catalogue.
+func Arms(others ...strategy.Parameter) []strategy.Arm {
+	agents := strategy.Parameter{Name: "agent_type", Values: []string{General, Explorer, Planner}}
+	arms := []strategy.Arm{
+		{ID: MainContext, Weight: 0.3, Parameters: []strategy.Parameter{
+			{Name: "position", Values: positions},
+			{Name: "format", Values: formats},
 		}},
-		{ID: Subagent, Weight: w.Subagent, Parameters: []strategy.Parameter{
+		{ID: Subagent, Weight: 0.2, Parameters: []strategy.Parameter{
 			agents,
-			{Name: "blocking", Values: values(cfg.Blocking, []bool{true, false}, strconv.FormatBool)},
-			{Name: "prompt_template", Values: values(cfg.PromptTemplates, []string{""}, text)},
+			{Name: "blocking", Values: []string{"true", "false"}},
+			// the host's own prompt. Other values are short texts, or names of longer ones
+			{Name: "prompt_template", Values: []string{""}},
 		}},
-		{ID: BackgroundSubagent, Weight: w.BackgroundSubagent, Parameters: []strategy.Parameter{
+		{ID: BackgroundSubagent, Weight: 0.1, Parameters: []strategy.Parameter{
 			agents,
-			{Name: "callback", Values: values(cfg.Callbacks, callbacks, text)},
-			{Name: "timeout_ms", Values: values(cfg.Timeouts, []time.Duration{30 * time.Second}, millis)},
+			{Name: "callback", Values: callbacks},
+			{Name: "timeout_ms", Values: []string{"30000"}},
 		}},
-		{ID: Deferred, Weight: w.Deferred, Parameters: []strategy.Parameter{
-			{Name: "trigger", Values: values(cfg.Triggers, []string{Explicit}, text)},
-			{Name: "max_wait_ms", Values: values(cfg.MaxWaits, []time.Duration{0}, millis)},
+		{ID: Deferred, Weight: 0.4, Parameters: []strategy.Parameter{
+			{Name: "trigger", Values: []string{Explicit}},
+			{Name: "max_wait_ms", Values: []string{"0"}}, // for ever
 		}},
 	}
-}
-
-func values[T any](given, standard []T, text func(T) string) []string {
-	if len(given) == 0 {
-		given = standard
+	for _, other := range others {
+		known := false
+		for _, arm := range arms {
+			for i, p := range arm.Parameters {
+				if p.Name == other.Name {
+					arm.Parameters[i], known = other, true
+				}
+			}
+		}
+		for i := range arms {
+			if !known { // Of refuses it
+				arms[i].Parameters = append(arms[i].Parameters, other)
+			}
+		}
 	}
-	texts := make([]string, len(given))
-	for i, v := range given {
-		texts[i] = text(v)
-	}
-	return texts
+	return arms
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

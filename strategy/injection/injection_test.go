@@ -49,7 +49,7 @@ func TestTheCatalogueHasItsFourArms(t *testing.T) {
 		{ID: "deferred", Weight: 0.4, Parameters: []strategy.Parameter{
 			{Name: "trigger", Values: []string{"explicit"}}, {Name: "max_wait_ms", Values: []string{"0"}},
 		}},
-	}, injection.Arms(injection.Config{}))
+	}, injection.Arms())
 }
 
 var (
@@ -211,17 +211,16 @@ func FuzzParseInjection(f *testing.F) {
 // TestInjectionOfReadsChoices reads choices of the catalogue with values that the host adds. Each
 // value is chosen at least once.
 func TestInjectionOfReadsChoices(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{
-		Weights: injection.Weights{MainContext: 1, Subagent: 1, BackgroundSubagent: 1,
-			Deferred: 1},
-		Positions:       []string{injection.Suffix},
-		AgentTypes:      []string{injection.Planner, "a reviewer", ", ("},
-		Blocking:        []bool{true},
-		PromptTemplates: []string{"", "Mind:\n{learning} (really), a=\"b\""},
-		Timeouts:        []time.Duration{time.Second, time.Minute},
-		Triggers:        []string{injection.Explicit, injection.MessageCount(20)},
-		MaxWaits:        []time.Duration{0, time.Hour},
-	})})
+	arms := injection.Arms(one("position", injection.Suffix),
+		one("agent_type", injection.Planner, "a reviewer", ", ("), one("blocking", "true"),
+		one("prompt_template", "", "Mind:\n{learning} (really), a=\"b\""),
+		one("timeout_ms", "1000", "60000"),
+		one("trigger", injection.Explicit, injection.MessageCount(20)),
+		one("max_wait_ms", "0", "3600000"))
+	for i := range arms {
+		arms[i].Weight = 1
+	}
+	l := newLearner(t, strategy.Config{Arms: arms})
 	seen := make(map[injection.Strategy]int)
 	for i := range 1000 {
 		c := choose(t, l, strategy.Query{Session: fmt.Sprint(i), Item: "i"})
@@ -254,7 +253,8 @@ func TestInjectionOfRefusesWhatIsNotOfTheCatalogue(t *testing.T) {
 		"position": {{ID: injection.MainContext}},
 		"temperature": {{ID: injection.MainContext,
 			Parameters: []strategy.Parameter{{Name: "temperature", Values: []string{"0.7"}}}}},
-		"format": injection.Arms(injection.Config{Formats: []string{"loud"}}),
+		"format": injection.Arms(one("format", "loud")),
+		"tone":   injection.Arms(one("tone", "loud")),
 		"timeout_ms": {{ID: injection.BackgroundSubagent,
 			Parameters: []strategy.Parameter{{Name: "timeout_ms", Values: []string{"soon"}}}}},
 	} {
@@ -268,7 +268,7 @@ func TestInjectionOfRefusesWhatIsNotOfTheCatalogue(t *testing.T) {
 
 // Where all else is alike, the place in the context that works is chosen ever more often.
 func TestABetterPositionIsFound(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms()})
 	q := strategy.Query{Category: "preference", Context: "planning",
 		Arms: []strategy.ArmID{injection.MainContext}}
 	const rounds, window = 600, 100
@@ -296,7 +296,7 @@ func TestABetterPositionIsFound(t *testing.T) {
 // At first each value of a parameter is as likely as the others, whatever the other
 // parameters' values, and what has one value has it.
 func TestTheCataloguesValuesStartAlike(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms()})
 	const n = 6000
 	for arm, combinations := range map[strategy.ArmID]int{
 		injection.MainContext: 9, injection.Subagent: 6, injection.BackgroundSubagent: 9,
@@ -340,15 +340,11 @@ func TestABetterValueOfEachParameterIsFound(t *testing.T) {
 		{injection.Deferred, "max_wait_ms", "3600000"},
 	} {
 		t.Run(string(test.arm)+" "+test.name, func(t *testing.T) {
-			l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{
-				AgentTypes: []string{injection.General, injection.Explorer, injection.Planner,
-					"reviewer"},
-				PromptTemplates: []string{"", "brief"},
-				Timeouts:        []time.Duration{10 * time.Second, time.Minute},
-				Triggers: []string{injection.Explicit, injection.TopicMatch,
-					injection.MessageCount(20)},
-				MaxWaits: []time.Duration{0, time.Hour},
-			})})
+			l := newLearner(t, strategy.Config{Arms: injection.Arms(
+				one("agent_type", injection.General, injection.Explorer, injection.Planner, "reviewer"),
+				one("prompt_template", "", "brief"), one("timeout_ms", "10000", "60000"),
+				one("trigger", injection.Explicit, injection.TopicMatch, injection.MessageCount(20)),
+				one("max_wait_ms", "0", "3600000"))})
 			const rounds, last = 400, 100
 			share := 0.
 			for i := range rounds {
