@@ -37,7 +37,7 @@ type Config struct {
 	Store store.Store
 	// Redact changes each text of a trace before it is stored, to leave out what must not be kept. It
 	// must be safe for concurrent use. nil leaves texts as they are. What the model is sent and the
-	// result stay unchanged. An [Extractor] works with the changed texts.
+	// result stay unchanged. [Decider.Extract] works with the changed texts.
 	Redact func(string) string
 
 	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and

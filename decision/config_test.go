@@ -81,16 +81,12 @@ func TestAllFaultsAreReported(t *testing.T) {
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
-	_, err = decision.NewExtractor(ctx, decision.ExtractorConfig{})
-	assert.Equal(t, []string{"LLM", "Store"}, fieldsOf(err))
-	_, err = decision.NewExperiment(decision.ExperimentConfig{
-		Variants: []decision.Variant{{Name: "a", Share: -1}},
-	})
+	_, err = decision.NewExperiment("", nil, decision.Variant{Name: "a", Share: -1})
 	assert.Equal(t, []string{"Variants", "Variants[0].Strategy", "Variants[0].Share"}, fieldsOf(err))
-	_, err = decision.NewExperiment(decision.ExperimentConfig{Variants: []decision.Variant{
-		{Name: "a", Strategy: says("a", decision.Model)}, {Strategy: says("b", decision.Model)},
-		{Name: "a", Strategy: says("c", decision.Model)},
-	}})
+	_, err = decision.NewExperiment("", nil,
+		decision.Variant{Name: "a", Strategy: says("a", decision.Model)},
+		decision.Variant{Strategy: says("b", decision.Model)},
+		decision.Variant{Name: "a", Strategy: says("c", decision.Model)})
 	assert.Equal(t, []string{"Variants[1].Name", "Variants[2].Name"}, fieldsOf(err))
 }
 

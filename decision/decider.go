@@ -21,12 +21,13 @@ import (
 // [Config].Strategy. Make one with [New]. A Decider is safe for concurrent use by multiple
 // goroutines.
 type Decider struct {
-	cfg      Config
-	key      evidence.Key
-	models   *host.Gate
-	similar  *host.Gate
-	watch    *watch.Watch
-	nameless atomic.Uint64 // requests without an EventID
+	cfg        Config
+	key        evidence.Key
+	models     *host.Gate
+	similar    *host.Gate
+	extracting *host.Gate
+	watch      *watch.Watch
+	nameless   atomic.Uint64 // requests without an EventID
 }
 
 var _ Strategy = (*Decider)(nil)
@@ -49,7 +50,8 @@ func New(ctx context.Context, cfg Config) (*Decider, error) {
 	return &Decider{
 		cfg: cfg, key: evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		models: host.NewGate(cfg.MaxInFlight), similar: host.NewGate(cfg.MaxInFlight),
-		watch: watch.New(cfg.Observer, "decision", cfg.Now),
+		extracting: host.NewGate(extractions),
+		watch:      watch.New(cfg.Observer, "decision", cfg.Now),
 	}, nil
 }
 

@@ -48,7 +48,7 @@
 //
 //   - [Decider.Feedback] returns the heuristic that earns a reaction, and the reaction as a
 //     statement. Package learning counts it, and [answer.Factors] weigh it.
-//   - [Extractor.Extract] has the model write a new heuristic from an answer that was praised.
+//   - [Decider.Extract] has the model write a new heuristic from an answer that was praised.
 //   - [Result].Compared lists which withheld candidates the model agreed with. Pass them on in
 //     learning.Fire.
 //   - A request without candidates asks the model about a heuristic's situation without showing the

@@ -127,7 +127,7 @@ func ExampleDecider_Reply() {
 }
 
 // An answer of the model that was praised may become a heuristic.
-func ExampleExtractor_Extract() {
+func ExampleDecider_Extract() {
 	ctx := context.Background()
 	st := &memstore.Store{}
 	model := &llmtest.Model{
@@ -140,16 +140,12 @@ func ExampleExtractor_Extract() {
 	if err != nil {
 		panic(err)
 	}
-	extractor, err := decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: model, Store: st})
-	if err != nil {
-		panic(err)
-	}
 	result, err := strategy.Decide(ctx, decision.Request{EventID: "e1",
 		Text: "The oven is on, and nobody is in."})
 	if err != nil {
 		panic(err)
 	}
-	extraction, err := extractor.Extract(ctx, result.ResponseID)
+	extraction, err := strategy.Extract(ctx, result.ResponseID, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -170,12 +166,9 @@ func ExampleExperiment() {
 	if err != nil {
 		panic(err)
 	}
-	experiment, err := decision.NewExperiment(decision.ExperimentConfig{
-		Name: "do we need the model",
-		Variants: []decision.Variant{
-			{Name: "heuristics first", Strategy: first}, {Name: "always the model", Strategy: always},
-		},
-	})
+	experiment, err := decision.NewExperiment("do we need the model", nil,
+		decision.Variant{Name: "heuristics first", Strategy: first},
+		decision.Variant{Name: "always the model", Strategy: always})
 	if err != nil {
 		panic(err)
 	}
@@ -217,9 +210,9 @@ func ExampleExperiment_Shadow() {
 	if err != nil {
 		panic(err)
 	}
-	experiment, err := decision.NewExperiment(decision.ExperimentConfig{Variants: []decision.Variant{
-		{Name: "current", Strategy: current, Share: 1}, {Name: "bolder", Strategy: bolder},
-	}})
+	experiment, err := decision.NewExperiment("is bolder better", nil,
+		decision.Variant{Name: "current", Strategy: current, Share: 1},
+		decision.Variant{Name: "bolder", Strategy: bolder})
 	if err != nil {
 		panic(err)
 	}

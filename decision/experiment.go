@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,46 +22,6 @@ type Variant struct {
 	Share float64
 }
 
-// ExperimentConfig configures an [Experiment].
-type ExperimentConfig struct {
-	// Name sets how requests are split: a key's variant in one experiment is independent of its
-	// variant in an experiment of another name.
-	Name string
-	// Variants are at least two, each with a different name.
-	Variants []Variant
-	// Key splits requests: requests of one key go to one variant. nil means by EventID. Return the
-	// user or the session if one person must not meet several variants.
-	Key func(Request) string
-}
-
-func (c ExperimentConfig) withDefaults() ExperimentConfig {
-	c.Variants = slices.Clone(c.Variants)
-	if !slices.ContainsFunc(c.Variants, func(v Variant) bool { return v.Share != 0 }) {
-		for i := range c.Variants {
-			c.Variants[i].Share = 1
-		}
-	}
-	if c.Key == nil {
-		c.Key = func(r Request) string { return r.EventID }
-	}
-	return c
-}
-
-func (c ExperimentConfig) validate() error {
-	var found valid.Faults
-	found.Check(len(c.Variants) >= 2, "Variants", len(c.Variants), "must be two or more")
-	seen := make(map[string]bool)
-	for i, v := range c.Variants {
-		field := fmt.Sprintf("Variants[%d]", i)
-		named := v.Name != "" && evidence.CheckText("", v.Name) == nil && !seen[v.Name]
-		found.Check(named, field+".Name", v.Name, "must be a text, and another one for each variant")
-		found.Check(v.Strategy != nil, field+".Strategy", nil, "must be set")
-		found.Check(v.Share >= 0 && v.Share <= 1e6, field+".Share", v.Share, "must be in [0, 1e6]")
-		seen[v.Name] = true
-	}
-	return found.Err()
-}
-
 // An Experiment is a [Strategy] that runs strategies side by side on the same traffic. Decide
 // splits requests among them, and Shadow has them decide about requests that another one has
 // answered. [Result].Variant names the variant that decided, and the [Credit] of a reaction
@@ -69,8 +30,10 @@ func (c ExperimentConfig) validate() error {
 //
 // An Experiment is safe for concurrent use by multiple goroutines.
 type Experiment struct {
-	cfg   ExperimentConfig
-	total float64 // of the shares
+	name     string
+	key      func(Request) string
+	variants []Variant
+	total    float64 // of the shares
 }
 
 var _ Strategy = (*Experiment)(nil)
@@ -78,16 +41,37 @@ var _ Strategy = (*Experiment)(nil)
 // splitKey never changes, so that a key has the same variant in every process and version.
 var splitKey = evidence.Key{A: 0x9e3779b97f4a7c15, B: 0xbf58476d1ce4e5b9}
 
-// NewExperiment returns an experiment, or all faults of its configuration, joined; each is a
-// [*heed.ConfigError].
-func NewExperiment(cfg ExperimentConfig) (*Experiment, error) {
-	e := &Experiment{cfg: cfg.withDefaults()}
-	if err := e.cfg.validate(); err != nil {
-		return nil, fmt.Errorf("decision: %w", err)
+// NewExperiment returns an experiment of at least two variants, each with a different name. The name
+// sets how requests are split: a key's variant in one experiment is independent of its variant in
+// an experiment of another name. Requests of one key go to one variant. A nil key means EventID.
+// Return the user or the session if one person must not meet several variants. The error is all
+// faults, joined; each is a [*heed.ConfigError].
+func NewExperiment(name string, key func(Request) string, variants ...Variant) (*Experiment, error) {
+	if key == nil {
+		key = func(r Request) string { return r.EventID }
 	}
-	for _, v := range e.cfg.Variants {
+	e := &Experiment{name: name, key: key, variants: slices.Clone(variants)}
+	var found valid.Faults
+	found.Check(len(variants) >= 2, "Variants", len(variants), "must be two or more")
+	seen := make(map[string]bool)
+	for i, v := range variants {
+		field := fmt.Sprintf("Variants[%d]", i)
+		named := v.Name != "" && evidence.CheckText("", v.Name) == nil && !seen[v.Name]
+		found.Check(named, field+".Name", v.Name, "must be a text, and another one for each variant")
+		found.Check(v.Strategy != nil, field+".Strategy", nil, "must be set")
+		found.Check(v.Share >= 0 && v.Share <= 1e6, field+".Share", v.Share, "must be in [0, 1e6]")
+		seen[v.Name] = true
 		e.total += v.Share
 	}
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("decision: %w", err)
+	}
+	for i := range e.variants {
+		if e.total == 0 {
+			e.variants[i].Share = 1
+		}
+	}
+	e.total = cmp.Or(e.total, float64(len(variants)))
 	return e, nil
 }
 
@@ -111,17 +95,17 @@ func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
 // variant returns the variant of a request, by a hash of its key.
 func (e *Experiment) variant(r Request) (v *Variant, err error) {
 	var key string
-	if err := host.Call("Key", func() error { key = e.cfg.Key(r); return nil }); err != nil {
+	if err := host.Call("Key", func() error { key = e.key(r); return nil }); err != nil {
 		return nil, err
 	}
-	rng := splitKey.Rand(0, e.cfg.Name, key)
+	rng := splitKey.Rand(0, e.name, key)
 	left := rng.Float64() * e.total
-	for i := range e.cfg.Variants {
-		share := e.cfg.Variants[i].Share
+	for i := range e.variants {
+		share := e.variants[i].Share
 		if share == 0 {
 			continue
 		}
-		v = &e.cfg.Variants[i]
+		v = &e.variants[i]
 		if key == "" && share < e.total {
 			return nil, &heed.InputError{
 				Field: "Key", Reason: "must not be empty (without a Key, EventID): it splits requests",
@@ -157,8 +141,8 @@ type ShadowResult struct {
 // traces would be of answers that no person has seen.
 func (e *Experiment) Shadow(ctx context.Context, r Request, answered Result) []ShadowResult {
 	var all []ShadowResult
-	for i := range e.cfg.Variants {
-		if v := &e.cfg.Variants[i]; v.Name != answered.Variant {
+	for i := range e.variants {
+		if v := &e.variants[i]; v.Name != answered.Variant {
 			res, err := v.decide(ctx, r)
 			all = append(all, ShadowResult{res, err})
 		}

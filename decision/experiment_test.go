@@ -20,15 +20,16 @@ func says(text string, path decision.Path) decision.Strategy {
 	})
 }
 
-func experiment(t testing.TB, cfg decision.ExperimentConfig) *decision.Experiment {
+func experiment(t testing.TB, name string, key func(decision.Request) string,
+	variants ...decision.Variant) *decision.Experiment {
 	t.Helper()
-	if cfg.Variants == nil {
-		cfg.Variants = []decision.Variant{
+	if variants == nil {
+		variants = []decision.Variant{
 			{Name: "a", Strategy: says("a", decision.Heuristic)},
 			{Name: "b", Strategy: says("b", decision.Model)},
 		}
 	}
-	e, err := decision.NewExperiment(cfg)
+	e, err := decision.NewExperiment(name, key, variants...)
 	require.NoError(t, err)
 	return e
 }
@@ -50,8 +51,8 @@ func TestSplit(t *testing.T) {
 		{Name: "none", Strategy: says("none", decision.Model)},
 		{Name: "c", Strategy: says("c", decision.Model), Share: 1},
 	}
-	e := experiment(t, decision.ExperimentConfig{Name: "first", Variants: variants})
-	other := experiment(t, decision.ExperimentConfig{Name: "second", Variants: variants})
+	e := experiment(t, "first", nil, variants...)
+	other := experiment(t, "second", nil, variants...)
 	counts, both := make(map[string]float64), 0
 	for i := range 10_000 {
 		r := decision.Request{EventID: fmt.Sprint("event ", i)}
@@ -77,7 +78,7 @@ func TestSplit(t *testing.T) {
 
 func TestSplitByKey(t *testing.T) {
 	bySource := func(r decision.Request) string { return r.Source }
-	e := experiment(t, decision.ExperimentConfig{Key: bySource})
+	e := experiment(t, "", bySource)
 	seen := make(map[string]string)
 	for i := range 200 {
 		r := decision.Request{EventID: fmt.Sprint(i), Source: fmt.Sprint("person ", i%10)}
@@ -94,12 +95,12 @@ func TestSplitByKey(t *testing.T) {
 // Requests that nothing tells apart would all meet one variant.
 func TestARequestWithoutAKeyIsRefused(t *testing.T) {
 	var fault *heed.InputError
-	_, err := experiment(t, decision.ExperimentConfig{}).Decide(ctx, decision.Request{Text: "hot"})
+	_, err := experiment(t, "", nil).Decide(ctx, decision.Request{Text: "hot"})
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Key", fault.Field)
 
 	bySource := func(r decision.Request) string { return r.Source }
-	e := experiment(t, decision.ExperimentConfig{Key: bySource})
+	e := experiment(t, "", bySource)
 	_, err = e.Decide(ctx, decision.Request{EventID: "e"})
 	require.ErrorAs(t, err, &fault)
 	seen := make(map[string]bool)
@@ -108,18 +109,16 @@ func TestARequestWithoutAKeyIsRefused(t *testing.T) {
 	}
 	assert.Len(t, seen, 2, "a key of the host's needs no EventID")
 
-	alone := experiment(t, decision.ExperimentConfig{Variants: []decision.Variant{
-		{Name: "a", Strategy: says("a", decision.Model), Share: 0.1},
-		{Name: "b", Strategy: says("b", decision.Model)},
-	}})
+	alone := experiment(t, "", nil,
+		decision.Variant{Name: "a", Strategy: says("a", decision.Model), Share: 0.1},
+		decision.Variant{Name: "b", Strategy: says("b", decision.Model)})
 	assert.Equal(t, "a", variantOf(t, alone, decision.Request{}), "there is nothing to split")
 }
 
 func TestVariantIsInTheTrace(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{})
-	e := experiment(t, decision.ExperimentConfig{Variants: []decision.Variant{
-		{Name: "a", Strategy: h}, {Name: "b", Strategy: h},
-	}})
+	e := experiment(t, "", nil, decision.Variant{Name: "a", Strategy: h},
+		decision.Variant{Name: "b", Strategy: h})
 	seen := make(map[string]bool)
 	for i := range 20 {
 		r := decision.Request{EventID: fmt.Sprint(i), Candidates: candidates(0.9)}
@@ -137,11 +136,10 @@ func TestShadow(t *testing.T) {
 	panics := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
 		panic("boom")
 	})
-	e := experiment(t, decision.ExperimentConfig{Variants: []decision.Variant{
-		{Name: "control", Strategy: says("a", decision.Heuristic), Share: 1},
-		{Name: "broken", Strategy: panics},
-		{Name: "other", Strategy: says("b", decision.Model)},
-	}})
+	e := experiment(t, "", nil,
+		decision.Variant{Name: "control", Strategy: says("a", decision.Heuristic), Share: 1},
+		decision.Variant{Name: "broken", Strategy: panics},
+		decision.Variant{Name: "other", Strategy: says("b", decision.Model)})
 	for i := range 20 {
 		r := decision.Request{EventID: fmt.Sprint(i), Candidates: candidates(0.5)}
 		res, err := e.Decide(ctx, r)
@@ -164,13 +162,12 @@ func TestExperimentSurvivesPanics(t *testing.T) {
 		panic("boom")
 	})
 	var panicked *heed.PanicError
-	for name, cfg := range map[string]decision.ExperimentConfig{
-		"a variant": {Variants: []decision.Variant{
-			{Name: "a", Strategy: panics}, {Name: "b", Strategy: panics},
-		}},
-		"the key": {Key: func(decision.Request) string { panic("boom") }},
+	for name, e := range map[string]*decision.Experiment{
+		"a variant": experiment(t, "", nil, decision.Variant{Name: "a", Strategy: panics},
+			decision.Variant{Name: "b", Strategy: panics}),
+		"the key": experiment(t, "", func(decision.Request) string { panic("boom") }),
 	} {
-		_, err := experiment(t, cfg).Decide(ctx, decision.Request{EventID: "e"})
+		_, err := e.Decide(ctx, decision.Request{EventID: "e"})
 		assert.ErrorAs(t, err, &panicked, name)
 	}
 }

@@ -7,14 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/valid"
-	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/prompt"
-	"github.com/heedhq/heed/store"
 )
 
 const (
@@ -39,66 +34,9 @@ var extraction = fmt.Sprintf("A user was content with this response.\n\n"+
 	`{"condition": "...", "action": {"type": "%[3]s", "message": "..."}}`,
 	minWords, maxWords, strings.Join(actionTypes, " | "))
 
-// ExtractorConfig configures an [Extractor].
-type ExtractorConfig struct {
-	// LLM writes the heuristics. It must be set.
-	LLM LLM
-	// Store has the traces of the strategies. It must be set.
-	Store store.Store
-	// Nearest returns the heuristic that is most like one with this condition and message, of
-	// whatever confidence, and their similarity in [0, 1]. An empty id means that no heuristic is
-	// similar. A heuristic with the same condition and contrary advice must not count as similar,
-	// because it would earn the praise of its opposite. Nearest must be safe for concurrent use. nil:
-	// no heuristic is a duplicate. Set it, or praise for similar answers makes several heuristics.
-	Nearest func(ctx context.Context, condition, message string) (heuristicID string,
-		similarity float64, err error)
-	// Now is the clock for the times that Observer receives. nil means time.Now.
-	Now func() time.Time
-	// Observer is called for each failure of the model ([heed.Failed]), which the extraction returns
-	// as a refusal. nil switches it off.
-	Observer heed.Observer
-}
-
-func (c ExtractorConfig) withDefaults() ExtractorConfig {
-	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock
-	}
-	return c
-}
-
-func (c *ExtractorConfig) validate() error {
-	var found valid.Faults
-	found.Check(c.LLM != nil, "LLM", nil, "must be set")
-	found.Check(c.Store != nil, "Store", nil, "must be set")
-	return found.Err()
-}
-
-// An Extractor makes heuristics of answers that were praised. It reads an answer by its trace. An
-// Extractor is safe for concurrent use by multiple goroutines.
-type Extractor struct {
-	cfg    ExtractorConfig
-	models *host.Gate
-	watch  *watch.Watch
-}
-
-// extractions is how many calls of the model an extractor makes at a time. No person waits for
+// extractions is how many extractions ask the model, or the host, at a time. No person waits for
 // them.
 const extractions = 4
-
-// NewExtractor returns an extractor, or all faults of its configuration, joined; each is a
-// [*heed.ConfigError].
-func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) {
-	cfg = cfg.withDefaults()
-	err := cfg.validate()
-	if err == nil {
-		err = declare(ctx, cfg.Store)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decision: %w", err)
-	}
-	observed := watch.New(cfg.Observer, "decision/extractor", cfg.Now)
-	return &Extractor{cfg, host.NewGate(extractions), observed}, nil
-}
 
 // An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and
 // Refused is set.
@@ -131,21 +69,40 @@ type Extracted struct {
 // failing model is a refusal and no error. Extract asks again when it is called again for the same
 // answer; the host recognises the repetition by [Extracted].ResponseID. An answer without a trace
 // is [heed.ErrNotFound].
-func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
-	kept, err := getTrace(ctx, e.cfg.Store, responseID)
+//
+// nearest returns the heuristic that is most like one with this condition and message, of whatever
+// confidence, and their similarity in [0, 1]. An empty id means that no heuristic is similar. A
+// heuristic with the same condition and contrary advice must not count as similar, because it would
+// earn the praise of its opposite. nearest must be safe for concurrent use. If it is nil, no
+// heuristic is a duplicate.
+func (d *Decider) Extract(ctx context.Context, responseID string,
+	nearest func(ctx context.Context, condition, message string) (heuristicID string,
+		similarity float64, err error)) (Extraction, error) {
+	kept, err := getTrace(ctx, d.cfg.Store, responseID)
 	t := kept.Value
-	if err != nil {
+	switch {
+	case err != nil:
 		return Extraction{}, fmt.Errorf("decision: extract: %w", err)
-	}
-	if t.Cut {
+	case t.Cut:
 		return Extraction{Refused: errCut.Error()}, nil
+	case d.cfg.LLM == nil:
+		return Extraction{Refused: "there is no model"}, nil
 	}
-	x, err := e.write(ctx, &t)
+	x, err := d.write(ctx, &t)
 	if err != nil {
-		e.watch.Failed(ctx, "model", err)
+		d.watch.Failed(ctx, "model", err)
 		return Extraction{Refused: err.Error()}, nil
 	}
-	same, err := e.nearest(ctx, x)
+	if nearest == nil {
+		return Extraction{New: x}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
+	defer cancel()
+	same, err := host.Pass(ctx, d.extracting, "nearest",
+		func(ctx context.Context) (same Extraction, err error) {
+			same.ReinforcedID, same.Similarity, err = nearest(ctx, x.Condition, x.Message)
+			return same, err
+		})
 	switch {
 	case err != nil:
 		return Extraction{}, fmt.Errorf("decision: extract: nearest: %w", err)
@@ -156,29 +113,16 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	}
 }
 
-// nearest asks the host for the heuristic that is most like a new one.
-func (e *Extractor) nearest(ctx context.Context, written *Extracted) (Extraction, error) {
-	if e.cfg.Nearest == nil {
-		return Extraction{}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
-	defer cancel()
-	return host.Pass(ctx, e.models, "Nearest", func(ctx context.Context) (x Extraction, err error) {
-		x.ReinforcedID, x.Similarity, err = e.cfg.Nearest(ctx, written.Condition, written.Message)
-		return x, err
-	})
-}
-
 // write has the model write a heuristic.
-func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
+func (d *Decider) write(ctx context.Context, t *Trace) (*Extracted, error) {
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
 	request := LLMRequest{
 		Prompt: fill(extraction, t.Text, t.Response, 2*prompt.DefaultMax),
 		JSON:   true, MaxTokens: defaultTokens,
 	}
-	reply, err := host.Pass(ctx, e.models, "the model",
-		func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
+	reply, err := host.Pass(ctx, d.extracting, "the model",
+		func(ctx context.Context) (LLMResponse, error) { return d.cfg.LLM.Generate(ctx, request) })
 	if err = cmp.Or(err, wholeReply(request, reply)); err != nil {
 		return nil, fmt.Errorf("the model did not answer: %w", err)
 	}

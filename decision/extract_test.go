@@ -44,8 +44,8 @@ func (c conditions) nearest(_ context.Context, condition, message string) (strin
 	return c.id, c.similarity, c.err
 }
 
-func extractor(t testing.TB, cfg decision.ExtractorConfig, reply string,
-	traces ...decision.Trace) *decision.Extractor {
+func extractor(t testing.TB, cfg decision.Config, reply string,
+	traces ...decision.Trace) *decision.Decider {
 	t.Helper()
 	if cfg.LLM == nil {
 		cfg.LLM = &llmtest.Model{Predictions: llmtest.Say(reply)}
@@ -55,7 +55,7 @@ func extractor(t testing.TB, cfg decision.ExtractorConfig, reply string,
 		trace.At = time.Now()
 		require.NoError(t, decision.PutTrace(ctx, cfg.Store, trace))
 	}
-	e, err := decision.NewExtractor(ctx, cfg)
+	e, err := decision.New(ctx, cfg)
 	require.NoError(t, err)
 	return e
 }
@@ -108,7 +108,7 @@ func TestExtract(t *testing.T) {
 			"condition is not one text"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, err := extractor(t, decision.ExtractorConfig{}, tt.reply, praised).Extract(ctx, "r")
+			x, err := extractor(t, decision.Config{}, tt.reply, praised).Extract(ctx, "r", nil)
 			require.NoError(t, err)
 			assert.Equal(t, tt.refused, x.Refused)
 			assert.Equal(t, tt.refused == "", x.New != nil)
@@ -121,9 +121,8 @@ func TestExtracted(t *testing.T) {
 	message := "Turn the oven off and tell whoever is at home that it had been left on."
 	m := &llmtest.Model{Predictions: llmtest.Say(written(condition, "warn", message))}
 	var asked [2]string
-	e := extractor(t, decision.ExtractorConfig{LLM: m,
-		Nearest: conditions{id: "h9", similarity: 0.74, asked: &asked}.nearest}, "", praised)
-	x, err := e.Extract(ctx, "r")
+	x, err := extractor(t, decision.Config{LLM: m}, "", praised).Extract(ctx, "r",
+		conditions{id: "h9", similarity: 0.74, asked: &asked}.nearest)
 	require.NoError(t, err)
 	assert.Equal(t, decision.Extraction{New: &decision.Extracted{
 		Name: "Learned: the oven or the stove is on and there has been no…", Condition: condition,
@@ -152,29 +151,28 @@ func TestExtractDuplicates(t *testing.T) {
 		"no number":         {conditions{id: "h9", similarity: nan()}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := extractor(t, decision.ExtractorConfig{Nearest: tt.nearest.nearest}, good, praised)
-			x, err := e.Extract(ctx, "r")
+			x, err := extractor(t, decision.Config{}, good, praised).Extract(ctx, "r", tt.nearest.nearest)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, x.ReinforcedID)
 			assert.Equal(t, tt.want == "", x.New != nil, "one that is there already is not stored again")
 		})
 	}
 	broken := errors.New("broken")
-	_, err := extractor(t, decision.ExtractorConfig{Nearest: conditions{err: broken}.nearest}, good,
-		praised).Extract(ctx, "r")
+	_, err := extractor(t, decision.Config{}, good, praised).Extract(ctx, "r",
+		conditions{err: broken}.nearest)
 	assert.ErrorIs(t, err, broken)
 }
 
 func TestExtractFails(t *testing.T) {
-	_, err := extractor(t, decision.ExtractorConfig{}, "{}").Extract(ctx, "r")
+	_, err := extractor(t, decision.Config{}, "{}").Extract(ctx, "r", nil)
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	for name, step := range map[string]llmtest.Step{
 		"error": {Err: errors.New("out of order")}, "panic": {Panic: "x"}, "hang": {Hang: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := &llmtest.Model{Predictions: []llmtest.Step{step}}
-			e, began := extractor(t, decision.ExtractorConfig{LLM: m}, "", praised), time.Now()
-			x, err := e.Extract(context.Background(), "r")
+			e, began := extractor(t, decision.Config{LLM: m}, "", praised), time.Now()
+			x, err := e.Extract(context.Background(), "r", nil)
 			assert.NoError(t, err, name)
 			assert.Contains(t, x.Refused, "the model did not answer", name)
 			assert.Equal(t, name == "hang", time.Since(began) == 30*time.Second)

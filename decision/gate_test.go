@@ -259,12 +259,12 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 func TestExtractionsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &llmtest.Model{Predictions: []llmtest.Step{{Text: "{}", Delay: time.Second}}}
-		e := extractor(t, decision.ExtractorConfig{LLM: m}, "", praised)
+		e := extractor(t, decision.Config{LLM: m}, "", praised)
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				_, err := e.Extract(context.Background(), "r")
+				_, err := e.Extract(context.Background(), "r", nil)
 				assert.NoError(t, err)
 			})
 		}

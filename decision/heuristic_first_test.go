@@ -37,10 +37,8 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 	})
 	t.Run("Experiment", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.NewExperiment(decision.ExperimentConfig{
-				Variants: bothStrategies(llm),
-				Key:      func(r decision.Request) string { return "key " + r.EventID },
-			})
+			key := func(r decision.Request) string { return "key " + r.EventID }
+			return decision.NewExperiment("", key, bothStrategies(llm)...)
 		})
 	})
 }

@@ -123,17 +123,17 @@ func TestObserverOfExtractions(t *testing.T) {
 	boom := errors.New("boom")
 	m := &llmtest.Model{Predictions: []llmtest.Step{{Err: boom},
 		{Text: written(words(12), "warn", words(12))}}}
-	e := extractor(t, decision.ExtractorConfig{LLM: m, Observer: l.observe, Now: (&clock{}).Now}, "",
+	e := extractor(t, decision.Config{LLM: m, Observer: l.observe, Now: (&clock{}).Now}, "",
 		praised)
-	_, err := e.Extract(ctx, "r")
+	_, err := e.Extract(ctx, "r", nil)
 	require.NoError(t, err)
 	told := l.take()
 	require.Len(t, told, 1)
 	failed := told[0].(heed.Failed)
 	assert.ErrorIs(t, failed.Err, boom)
 	failed.Err = nil
-	assert.Equal(t, heed.Failed{Component: "decision/extractor", At: start, What: "model"}, failed)
-	_, err = e.Extract(ctx, "r")
+	assert.Equal(t, heed.Failed{Component: "decision", At: start, What: "model"}, failed)
+	_, err = e.Extract(ctx, "r", nil)
 	require.NoError(t, err)
 	assert.Empty(t, l.take())
 }

@@ -84,7 +84,7 @@ func FuzzExtraction(f *testing.F) {
 	f.Add(written(words(10), "warn", words(10)))
 	f.Add(`{"condition": {"condition": "x"}, "action": {"type": "warn", "message": ["y"]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		x, err := extractor(t, decision.ExtractorConfig{}, text, praised).Extract(ctx, "r")
+		x, err := extractor(t, decision.Config{}, text, praised).Extract(ctx, "r", nil)
 		require.NoError(t, err)
 		require.Equal(t, x.New == nil, x.Refused != "")
 		if x.New != nil {

@@ -16,7 +16,6 @@ var (
 		Config() decision.Config
 		Tier(r decision.Request) decision.Tier
 	} = (*decision.Decider)(nil)
-	_ interface {
-		Extract(ctx context.Context, responseID string) (decision.Extraction, error)
-	} = (*decision.Extractor)(nil)
+	_ func(*decision.Decider, context.Context, string, func(context.Context, string, string) (string,
+		float64, error)) (decision.Extraction, error) = (*decision.Decider).Extract
 )

@@ -113,10 +113,6 @@ var uses = []use{
 	{"New", func(_ *testing.T, w *world) func() error {
 		return func() error { _, err := decision.New(ctx, w.config()); return err }
 	}},
-	{"NewExtractor", func(_ *testing.T, w *world) func() error {
-		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{}, Store: w.st}
-		return func() error { _, err := decision.NewExtractor(ctx, cfg); return err }
-	}},
 
 	{"Decider.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)})},
 	{"Decider.Decide", deciding(decision.Request{EventID: "e3"})},
@@ -157,14 +153,14 @@ var uses = []use{
 		}
 	}},
 
-	{"Extractor.Extract", func(t *testing.T, w *world) func() error {
+	{"Decider.Extract", func(t *testing.T, w *world) func() error {
 		text := written(words(12), "warn", words(12))
-		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{Predictions: llmtest.Say(text)},
-			Store: w.st}
-		e, err := decision.NewExtractor(ctx, cfg)
+		cfg := w.config()
+		cfg.LLM = &llmtest.Model{Predictions: llmtest.Say(text)}
+		d, err := decision.New(ctx, cfg)
 		require.NoError(t, err)
 		return func() error {
-			x, err := e.Extract(ctx, "r2")
+			x, err := d.Extract(ctx, "r2", nil)
 			assert.Equal(t, err == nil, x.New != nil, "an error is no refusal")
 			return err
 		}
@@ -262,7 +258,7 @@ func TestEveryMethodIsUsed(t *testing.T) {
 		used[u.method] = true
 	}
 	for _, service := range []any{
-		&decision.Decider{}, &decision.Experiment{}, &decision.Extractor{},
+		&decision.Decider{}, &decision.Experiment{},
 	} {
 		of := reflect.TypeOf(service)
 		for i := range of.NumMethod() {

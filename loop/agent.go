@@ -35,7 +35,6 @@ type Agent struct {
 	cfg       Config
 	learning  *learning.Module
 	decider   *decision.Decider
-	extractor *decision.Extractor // nil without one
 	patterns  *patterns.Recorder
 	feedback  *feedback.Service
 	partition *partition.Partition // nil without one
@@ -304,15 +303,10 @@ func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) 
 	if d.Seed == nil {
 		d.Seed = seed
 	}
-	if a.decider, err = decision.New(ctx, d); err != nil {
-		return err
-	}
 	if len(cfg.Tuning.Extract) > 0 {
-		a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
-			LLM: a.chain("model", cfg.Model), Store: d.Store, Nearest: a.nearest,
-			Now: cfg.Testing.Now, Observer: cfg.Observer,
-		})
+		d.LLM = a.chain("model", cfg.Model)
 	}
+	a.decider, err = decision.New(ctx, d)
 	return err
 }
 

@@ -124,7 +124,7 @@ func (a *Agent) back(tx *store.Tx, r *answer.Answer, heuristic string, s answer.
 func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Statement) error {
 	domains := a.cfg.Tuning.Extract
 	wanted := slices.Contains(domains, r.Domain) || slices.Contains(domains, "*")
-	if a.extractor == nil || len(r.Undoes) > 0 || a.learning == nil || !wanted {
+	if len(r.Undoes) > 0 || a.learning == nil || !wanted {
 		return nil
 	}
 	id := "learned-" + store.IDOf(a.cfg.Name, r.ID)
@@ -132,7 +132,7 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 	if err != nil || len(known) > 0 {
 		return err
 	}
-	grown, err := a.extractor.Extract(ctx, r.Reply.Response)
+	grown, err := a.decider.Extract(ctx, r.Reply.Response, a.nearest)
 	compared := func(c answer.Comparison) bool { return c.HeuristicID == grown.ReinforcedID }
 	switch {
 	case errors.Is(err, heed.ErrNotFound): // the trace is gone

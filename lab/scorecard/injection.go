@@ -102,11 +102,7 @@ func rendered(ctx context.Context, f []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, err := decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: model, Store: st})
-	if err != nil {
-		return "", err
-	}
-	if _, err := e.Extract(ctx, res.ResponseID); err != nil {
+	if _, err := d.Extract(ctx, res.ResponseID, nil); err != nil {
 		return "", err
 	}
 	plan := patterns.Plan{
