@@ -41,12 +41,14 @@ var _ Strategy = (*Experiment)(nil)
 // splitKey never changes, so that a key has the same variant in every process and version.
 var splitKey = evidence.Key{A: 0x9e3779b97f4a7c15, B: 0xbf58476d1ce4e5b9}
 
-// NewExperiment returns an experiment of at least two variants, each with a different name. The name
-// sets how requests are split: a key's variant in one experiment is independent of its variant in
-// an experiment of another name. Requests of one key go to one variant. A nil key means EventID.
-// Return the user or the session if one person must not meet several variants. The error is all
-// faults, joined; each is a [*heed.ConfigError].
-func NewExperiment(name string, key func(Request) string, variants ...Variant) (*Experiment, error) {
+// NewExperiment returns an experiment of at least two variants, each with a different name. The
+// experiment's name sets how requests are split: a key's variant in one experiment is independent
+// of its variant in an experiment of another name. Requests of one key go to one variant. A nil key
+// means EventID. Return the user or the session if one person must not meet several variants. The
+// error is all faults, joined; each is a [*heed.ConfigError].
+func NewExperiment(
+	name string, key func(Request) string, variants ...Variant,
+) (*Experiment, error) {
 	if key == nil {
 		key = func(r Request) string { return r.EventID }
 	}
