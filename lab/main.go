@@ -26,6 +26,7 @@ import (
 	"github.com/heedhq/heed/lab/mutants"
 	"github.com/heedhq/heed/lab/poison"
 	"github.com/heedhq/heed/lab/scorecard"
+	"github.com/heedhq/heed/lab/tenants"
 	"github.com/heedhq/heed/lab/winners"
 )
 
@@ -38,6 +39,7 @@ var programs = []struct {
 	{"winners", "measures races for the best arm", winners.Run},
 	{"lives", "measures how soon learned confidences are right", lives.Run},
 	{"poison", "measures what false accounts do", poison.Run},
+	{"tenants", "measures what a new tenant gains by shared arms", tenants.Run},
 	{"incidents", "measures what outages of models and of the database cost", incidents.Run},
 	{"agent", "runs an assistant with all packages in a simulated world", agent.Run},
 	{"load", "measures the API of package web under load, and one PostgreSQL", load.Run},

@@ -102,7 +102,10 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 	}
 	a.lifeline = &lifeline{
 		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
-		watch: a.watch, now: cfg.Testing.Now,
+		watch: a.watch, now: cfg.Testing.Now, tenant: a.tenant,
+	}
+	if a.root != nil {
+		a.lifeline.root = a.root.cfg.Store
 	}
 	cfg.Store = a.lifeline
 	a.cfg = cfg

@@ -97,6 +97,8 @@ type lifeline struct {
 	memory *memory
 	watch  *watch.Watch
 	now    func() time.Time
+	root   store.Store // of all tenants, for what they share; nil if this is the one
+	tenant string
 
 	mu      sync.Mutex
 	failing [2]bool // whether reads fail, and commits
@@ -122,6 +124,14 @@ const mostOutages = 16
 
 // slow is how long a failing try takes at least that is not repeated at once.
 const slow = 100 * time.Millisecond
+
+// Root returns the store of all tenants, and the tenant: see [strategy.Config].Shared.
+func (l *lifeline) Root() (store.Store, string) {
+	if l.root == nil {
+		return l, ""
+	}
+	return l.root, l.tenant
+}
 
 // Declare implements [store.Store].
 func (l *lifeline) Declare(ctx context.Context, kinds ...store.Kind) error {

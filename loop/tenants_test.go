@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
 )
 
 // Two tenants share a store, and the ids, sessions and people of both are the same. News for one
@@ -98,6 +99,37 @@ func TestTenants(t *testing.T) {
 	require.NoError(t, st.Dump(ctx, &all))
 	assert.NotContains(t, all.String(), "acme")
 	assert.Contains(t, all.String(), "umbrella")
+}
+
+// TestTenantsShareArms if the host says so: a sixth tenant begins with what five have learned.
+func TestTenantsShareArms(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		w := newWorld(t, loop.Config{
+			Arms: []loop.Arm{{ID: "a"}}, Tuning: loop.Tuning{Strategy: strategy.Config{Shared: shared}},
+		})
+		mean := func(tenant string, thumbs int) float64 {
+			agent, err := w.Tenant(ctx, tenant)
+			require.NoError(t, err)
+			for i := range thumbs {
+				answer, err := agent.Answer(ctx, loop.Event{Text: "Why?"})
+				require.NoError(t, err)
+				require.NoError(t, agent.React(ctx, answer.ID,
+					loop.Reaction{Person: fmt.Sprint(i), Value: 1}))
+			}
+			require.NoError(t, agent.Strategy().Refresh(ctx))
+			beliefs, err := agent.Strategy().Beliefs(ctx, strategy.Query{})
+			require.NoError(t, err)
+			return beliefs[0].Mean()
+		}
+		for i := range 5 {
+			mean(fmt.Sprint("tenant ", i), 10)
+		}
+		if got := mean("new", 0); shared {
+			assert.Greater(t, got, 0.75)
+		} else {
+			assert.InDelta(t, 0.5, got, 1e-12)
+		}
+	}
 }
 
 // TestTenantsAreSwept by the agent of all tenants, also by one that never saw them.

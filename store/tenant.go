@@ -88,6 +88,10 @@ type tenantView struct {
 	tenant string
 }
 
+// Root returns the store of all tenants, and the tenant. Package strategy finds there what tenants
+// share.
+func (v *tenantView) Root() (Store, string) { return v.Store, v.tenant }
+
 // idMark ends the tenant in ids of observations, of batches and of jobs.
 const idMark = "\x1f"
 

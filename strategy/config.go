@@ -72,6 +72,12 @@ type Config struct {
 	// Silence sets what becomes of choices whose outcome never comes. It needs records, and calls of
 	// [Learner.Sweep]. Set it if most outcomes never come.
 	Silence Silence
+	// Shared has the learners of all tenants of a store begin a segment with what its arms have shown
+	// for the other tenants, as soon as five have evidence of an arm. How far a tenant goes its own
+	// way is learned. A tenant adds the sums of its arms, and no text: see [store.Tenant]. Set it if
+	// tenants have similar tasks and may learn from each other's sums. A Store that wraps the view of
+	// a tenant needs the view's method Root() (store.Store, string).
+	Shared bool
 	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
 	Change ChangeTest
 	// Topic, if it is not empty, puts every [LearnerEvent] into the store's outbox under this topic,

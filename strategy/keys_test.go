@@ -213,6 +213,13 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 				found, err := l.Find(ctx, "s", "", time.Time{})
 				return err == nil && found.Choice.ID == c.ID
 			}, without: true, with: false},
+		"Shared": {set: func(c *cfg) { c.Shared = true },
+			observe: func(l *strategy.Learner, _ *clock) any {
+				try(t, l, item, "a", 1)
+				require.NoError(t, l.Refresh(ctx))
+				rows := (&town{T: t, store: l.Config().Store}).rows()
+				return len(rows)
+			}, without: 0, with: 1},
 		"Silence.After": {set: func(c *cfg) { c.Silence.After = time.Hour },
 			observe: func(l *strategy.Learner, c *clock) any {
 				choose(t, l, item)
@@ -374,7 +381,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		named[test.field] = true
 	}
 	neverWrong := []string{"Reward", "Disabled", "Unrecorded", "Trust.Silence", "Observer", "Now",
-		"Seed", "NewID"}
+		"Seed", "Shared", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)

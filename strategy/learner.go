@@ -37,6 +37,7 @@ type Learner struct {
 	sessions *memo[*remembered]
 	doubts   doubts
 	watch    *watch.Watch
+	shared   *sharing // nil: nothing is
 
 	sampleItems int
 
@@ -92,6 +93,7 @@ func build(cfg Config) (*Learner, error) {
 		sessions: newMemo[*remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),
+		shared:   cfg.sharing(),
 
 		sampleItems: sampleItems,
 	}

@@ -32,7 +32,11 @@ func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 	if err := l.catchUp(ctx, s, &found); err != nil {
 		return err
 	}
-	found.model = l.model(found.items)
+	priors, err := l.start(ctx, &found, l.shared.writing())
+	if err != nil {
+		return err
+	}
+	found.model = l.model(priors, found.items)
 	for n := 0; n < catchUps && s.behind() > fewTouched; n++ {
 		if err := l.catchUp(ctx, s, &found); err != nil {
 			return err

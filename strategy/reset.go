@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -58,7 +59,8 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	}
 	_, err = l.forget(ctx, s, b, job, LearnerEvent{Type: wasReset, Item: r.Item, At: at,
 		Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
-	return err
+	of := store.IDOf(s.space.scope)
+	return cmp.Or(err, l.unshare(ctx, func(segment string) bool { return segment == of }))
 }
 
 func (r *Reset) validate() error {
@@ -88,7 +90,7 @@ func (l *Learner) expunge(ctx context.Context, r Reset) error {
 	}
 	_, err := l.run(ctx, b, job)
 	l.expireAll() // the next use reads them again
-	return err
+	return cmp.Or(err, l.unshare(ctx, func(string) bool { return true }))
 }
 
 // expunged ends the action of an audit entry whose subject is a source that was expunged.

@@ -147,8 +147,8 @@ func (s *segment) resetsOf(c *Choice) (n resets) {
 	return n.atLeast(resets{s.resets[""][0]})
 }
 
-func (l *Learner) model(items []Item) Model {
-	return l.cfg.Pooling.Model(Segment{Priors: l.priors, LeastWeight: l.cfg.MinConfidence}, items)
+func (l *Learner) model(priors []evidence.Beta, items []Item) Model {
+	return l.cfg.Pooling.Model(Segment{Priors: priors, LeastWeight: l.cfg.MinConfidence}, items)
 }
 
 func countOf(parts []evidence.Part) (n uint64) {

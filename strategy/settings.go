@@ -32,6 +32,7 @@ func (l *Learner) settings(pooling *storedPooling) settings.Component {
 		{Name: "MinConfidence", Value: &c.MinConfidence, Set: true},
 		{Name: "Disabled", Value: &c.Disabled, Set: true},
 		{Name: "Unrecorded", Value: &c.Unrecorded, Set: true},
+		{Name: "Shared", Value: &c.Shared, Set: true},
 	}}
 }
 
@@ -81,6 +82,9 @@ func (l *Learner) declare(ctx context.Context) error {
 	if l.cfg.Topic != "" {
 		kinds = append(kinds, outbox)
 	}
+	if l.shared != nil {
+		kinds = append(kinds, l.shared.rows.Kind)
+	}
 	return l.cfg.Store.Declare(ctx, kinds...)
 }
 
@@ -92,6 +96,9 @@ func (l *Learner) open(ctx context.Context, refresh bool) error {
 	}
 	err := settings.Open(ctx, l.cfg.Store, l.cfg.Now(), l.settings(storePooling(l.cfg.Pooling)))
 	l.settle(refresh)
+	if l.shared != nil {
+		l.shared.writes = true
+	}
 	return err
 }
 

@@ -47,7 +47,7 @@ func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	if n > 0 && l.watch != nil {
 		l.watch.Tell(ctx, heed.Swept{Component: l.watch.Name(), At: now, Count: n})
 	}
-	err = errors.Join(err, l.refreshAll(ctx, now, l.cfg.Refresh))
+	err = errors.Join(err, l.refreshAll(ctx, now, l.cfg.Refresh), l.reshare(ctx, now))
 	l.watch.Failed(ctx, "sweep", err)
 	return err
 }

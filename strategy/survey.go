@@ -272,9 +272,12 @@ func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 	if len(f.items) == 0 {
 		return f, heed.ErrNotFound
 	}
-	err = l.loadGiven(ctx, &f)
+	if err = l.loadGiven(ctx, &f); err != nil {
+		return f, err
+	}
 	f.settle()
-	f.arms, f.model = l.cfg.Arms, l.model(f.items)
+	priors, err := l.start(ctx, &f, false)
+	f.arms, f.model = l.cfg.Arms, l.model(priors, f.items)
 	for i := range f.items { // the model does not keep them
 		f.items[i].Arms = l.cfg.Trust.PoolVoices(f.voices[i])
 	}

@@ -1,0 +1,236 @@
+// Package tenants measures what a new tenant gains by beginning with what the arms have shown for
+// other tenants: see strategy.Config.Shared.
+//
+//	go run ./lab tenants [-long] [-runs N] [-seed S]
+//
+// In each run, other tenants learn first. Then a new one makes 100 choices twice in the same world,
+// sharing and alone.
+package tenants
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/lab/internal/kit"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+const (
+	arms    = 4
+	choices = 100 // of the new tenant
+	busy    = 60  // of each other tenant
+)
+
+// A world is how tenants differ.
+type world struct {
+	name   string
+	others int
+	// the rate of a tenant is drawn from Beta(strength·m, strength·(1-m)) around the mean m of an arm
+	// in all tenants. Infinite: all are alike. 0: each tenant has rates of its own
+	strength float64
+	odd      bool // the new tenant has rates of its own, and the others are alike
+	liars    int  // other tenants that praise the worst arm and blame the others, 1,000 times each
+	rush     bool // all choices of the new tenant fall into one minute, before it is read again
+}
+
+var worlds = []world{
+	{name: "alike", others: 10, strength: math.Inf(1)},
+	{name: "alike, 5 others", others: 5, strength: math.Inf(1)},
+	{name: "alike, in one minute", others: 10, strength: math.Inf(1), rush: true},
+	{name: "nearly alike", others: 10, strength: 50},
+	{name: "not alike", others: 10},
+	{name: "not alike, in one minute", others: 10, rush: true},
+	{name: "others alike, the new one not", others: 10, strength: math.Inf(1), odd: true},
+	{name: "alike, 1 of 10 lies", others: 10, strength: math.Inf(1), liars: 1},
+	{name: "alike, 3 of 10 lie", others: 10, strength: math.Inf(1), liars: 3},
+}
+
+// Run runs the study: 100 runs of each world, and in the long form 1,000.
+func Run(ctx context.Context, call *kit.Call) error {
+	runs := call.Count("runs", 100, 1000, "how often each world is played")
+	seed := call.Uint64("seed", 2026, "the seed of the worlds and choices")
+	if err := call.Parse(); err != nil {
+		return err
+	}
+	results := make([][2]float64, len(worlds)**runs)
+	err := kit.Parallel(ctx, len(results), call.Progress, func(job int) (err error) {
+		w := worlds[job / *runs]
+		results[job], err = play(ctx, &w, *seed+uint64(job%*runs)) //nolint:gosec // not negative
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(call.Out, "`%s`: regret of a new tenant in its first %d choices among %d arms, in good outcomes. "+
+		"Each other tenant made %d choices before. %d paired runs, ± half of a 95 %% interval.\n\n",
+		call.Command(), choices, arms, busy, *runs)
+	table := kit.NewTable(call.Out)
+	fmt.Fprintln(table, "| tenants | alone | shared | part |\n|---|---|---|---|")
+	for i, w := range worlds {
+		of := results[i**runs : (i+1)**runs]
+		alone := kit.MeanOf(of, func(r *[2]float64) float64 { return r[0] })
+		shared := kit.MeanOf(of, func(r *[2]float64) float64 { return r[1] })
+		fmt.Fprintf(table, "| %s | %s | %s | %.0f %% |\n", w.name, alone, shared,
+			100*shared.Mean/alone.Mean)
+	}
+	return table.Flush()
+}
+
+// A game is a store with its tenants.
+type game struct {
+	ctx   context.Context //nolint:containedctx // of the one run that it is for
+	world *world
+	store store.Store
+	now   time.Time
+	means [arms]float64
+	luck  *rand.Rand
+	seed  uint64
+}
+
+// play returns the regrets of the new tenant alone and with what others share.
+func play(ctx context.Context, w *world, seed uint64) (regrets [2]float64, err error) {
+	g := &game{ctx: ctx, world: w, luck: rand.New(rand.NewPCG(seed, 1)), seed: seed,
+		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	g.store, err = memstore.New(memstore.Config{Now: func() time.Time { return g.now }})
+	if err != nil {
+		return regrets, err
+	}
+	g.means = g.own()
+	for i := range w.others {
+		if err := g.learn(fmt.Sprint("tenant ", i), i < w.liars); err != nil {
+			return regrets, err
+		}
+	}
+	rates := g.rates()
+	if w.odd {
+		rates = g.own()
+	}
+	for i, shared := range []bool{false, true} {
+		luck := rand.New(rand.NewPCG(seed, 2))
+		l, err := g.learner(fmt.Sprint("new ", i), shared)
+		if err != nil {
+			return regrets, err
+		}
+		for range choices {
+			arm, err := g.choose(l, rates, luck)
+			if err != nil {
+				return regrets, err
+			}
+			regrets[i] += best(rates) - rates[arm]
+		}
+	}
+	return regrets, nil
+}
+
+// own draws rates that have nothing to do with those of other tenants.
+func (g *game) own() (rates [arms]float64) {
+	for i := range rates {
+		rates[i] = 0.2 + 0.6*g.luck.Float64()
+	}
+	return rates
+}
+
+// rates draws the rates of one more tenant.
+func (g *game) rates() (rates [arms]float64) {
+	switch s := g.world.strength; {
+	case s == 0:
+		return g.own()
+	case math.IsInf(s, 1):
+		return g.means
+	default:
+		rng := evidence.Key{A: g.luck.Uint64()}.Rand(0)
+		for i, m := range g.means {
+			rates[i] = draw(s*m, s*(1-m), &rng)
+		}
+		return rates
+	}
+}
+
+func draw(alpha, beta float64, rng *evidence.Rand) float64 {
+	sampler := evidence.Beta{Alpha: alpha, Beta: beta}.Sampler()
+	return sampler.Draw(rng)
+}
+
+func best(rates [arms]float64) float64 { return max(rates[0], rates[1], rates[2], rates[3]) }
+
+func (g *game) learner(tenant string, shared bool) (*strategy.Learner, error) {
+	view, err := store.Tenant(g.store, tenant)
+	if err != nil {
+		return nil, err
+	}
+	cfg := strategy.Config{
+		Store: view, Now: func() time.Time { return g.now }, Seed: rand.NewPCG(g.seed, 3),
+		Unrecorded: true, Shared: shared,
+	}
+	for arm := range arms {
+		cfg.Arms = append(cfg.Arms, strategy.Arm{ID: id(arm)})
+	}
+	return strategy.New(g.ctx, cfg)
+}
+
+func id(arm int) strategy.ArmID { return strategy.ArmID(fmt.Sprint("arm ", arm)) }
+
+// learn has another tenant choose, or lie.
+func (g *game) learn(tenant string, lies bool) error {
+	l, err := g.learner(tenant, true)
+	if err != nil {
+		return err
+	}
+	rates := g.rates()
+	if lies {
+		worst := min(rates[0], rates[1], rates[2], rates[3])
+		for i := range rates {
+			if rates[i] = 0; g.means[i] == worst {
+				rates[i] = 1
+			}
+		}
+		for i := range 1000 {
+			if err := g.report(l, i%arms, 2*rates[i%arms]-1); err != nil {
+				return err
+			}
+		}
+	} else {
+		for range busy {
+			if _, err := g.choose(l, rates, g.luck); err != nil {
+				return err
+			}
+		}
+	}
+	return l.Refresh(g.ctx)
+}
+
+// choose makes a choice, and observes how it went.
+func (g *game) choose(l *strategy.Learner, rates [arms]float64, luck *rand.Rand) (int, error) {
+	if !g.world.rush {
+		g.now = g.now.Add(time.Minute)
+	}
+	c, err := l.Select(g.ctx, strategy.Query{})
+	if err != nil {
+		return 0, err
+	}
+	u, value := luck.Float64(), -1.
+	for arm := range arms {
+		if c.Arm == id(arm) {
+			if u < rates[arm] {
+				value = 1
+			}
+			_, err = l.Observe(g.ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
+			return arm, err
+		}
+	}
+	return 0, fmt.Errorf("%q was never an arm", c.Arm)
+}
+
+func (g *game) report(l *strategy.Learner, arm int, value float64) error {
+	c, err := l.Record(g.ctx, strategy.Query{}, id(arm), 0)
+	if err == nil {
+		_, err = l.Observe(g.ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
+	}
+	return err
+}

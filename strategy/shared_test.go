@@ -1,0 +1,207 @@
+package strategy_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A town has the tenants of one store.
+type town struct {
+	*testing.T
+	*clock
+	store store.Store
+}
+
+func newTown(t *testing.T) *town {
+	c := &clock{}
+	return &town{t, c, newStore(t, c.Now)}
+}
+
+func (t *town) view(tenant string) store.Store {
+	view, err := store.Tenant(t.store, tenant)
+	require.NoError(t, err)
+	return view
+}
+
+func (t *town) learner(tenant string) *strategy.Learner {
+	return newLearner(t, strategy.Config{
+		Store: t.view(tenant), Now: t.Now, Shared: true, Arms: plain("a", "b"),
+	})
+}
+
+// learns has a tenant learn that an arm works, by the outcomes of as many people.
+func (t *town) learns(tenant string, arm strategy.ArmID, n int, value float64) *strategy.Learner {
+	l := t.learner(tenant)
+	for i := range n {
+		c := choose(t, l, strategy.Query{Session: fmt.Sprint(i), Arms: []strategy.ArmID{arm}})
+		_, err := l.Observe(ctx, strategy.Outcome{
+			Choice: c, Value: value, Confidence: 1, Source: fmt.Sprint(tenant, "'s ", i),
+		})
+		require.NoError(t, err)
+	}
+	require.NoError(t, l.Refresh(ctx))
+	return l
+}
+
+// rows returns what tenants share, as JSON.
+func (t *town) rows() (rows []string) {
+	for r, err := range t.store.Find(ctx, store.Query{Kind: "strategy.shared"}) {
+		require.NoError(t, err)
+		text, err := r.Body.JSON()
+		require.NoError(t, err)
+		rows = append(rows, string(text))
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// start returns what a new tenant believes of an arm.
+func (t *town) start() []float64 { return means(t, t.learner("new"), strategy.Query{}) }
+
+// TestSharedArms begins with what five other tenants have shown, and not with fewer. The root of
+// the store is a tenant like the others.
+func TestSharedArms(t *testing.T) {
+	town := newTown(t)
+	for _, tenant := range []string{"", "one", "two", "three"} {
+		town.learns(tenant, "a", 20, 1)
+	}
+	assert.Equal(t, []float64{0.5, 0.5}, town.start(), "four tenants")
+	town.learns("four", "a", 1, 1)
+	assert.Equal(t, []float64{0.5, 0.5}, town.start(), "one outcome is not enough")
+	last := town.learns("four", "a", 19, 1)
+	got := town.start()
+	assert.Greater(t, got[0], 0.85)
+	assert.Equal(t, 0.5, got[1], "nobody tried it") //nolint:testifylint // exactly the prior
+
+	off := newLearner(t, strategy.Config{
+		Store: town.view("off"), Now: town.Now, Arms: plain("a", "b"),
+	})
+	assert.Equal(t, []float64{0.5, 0.5}, means(t, off, strategy.Query{}))
+	assert.Equal(t, 0.5, means(t, last, strategy.Query{Category: "another"})[0])
+	assert.InDelta(t, 0.95, means(t, last, strategy.Query{})[0], 0.03,
+		"with four others, a tenant learns from its own outcomes alone")
+}
+
+// TestSharedRowsHaveSumsOnly and go as if they had never been there when a tenant leaves.
+func TestSharedRowsHaveSumsOnly(t *testing.T) {
+	before, after := newTown(t), newTown(t)
+	for i, town := range []*town{before, after} {
+		for _, tenant := range []string{"one", "two", "three", "four", "five"} {
+			town.learns(tenant, "a", 7, 1)
+		}
+		if i == 0 {
+			continue
+		}
+		town.learns("loud", "a", 40, -1)
+		assert.Len(t, town.rows(), 6)
+		assert.NotEqual(t, before.start(), town.start())
+		require.NoError(t, store.Run(ctx, town.store, store.Job{Leave: "loud", At: start}))
+	}
+	assert.Equal(t, before.rows(), after.rows())
+	assert.Equal(t, before.start(), after.start())
+	for _, row := range after.rows() {
+		assert.NotContains(t, row, "'s ", "no person")
+	}
+}
+
+// TestSharedEvidenceIsTakenBack by whatever takes it out of the tenant.
+func TestSharedEvidenceIsTakenBack(t *testing.T) {
+	for name, take := range map[string]func(*town, *strategy.Learner) error{
+		"reset": func(_ *town, l *strategy.Learner) error {
+			return l.Reset(ctx, strategy.Reset{Actor: "kim", Reason: "r"})
+		},
+		"source": func(_ *town, l *strategy.Learner) error {
+			return l.Reset(ctx, strategy.Reset{Source: "one's 0", Actor: "kim", Reason: "r"})
+		},
+		"person": func(town *town, _ *strategy.Learner) error {
+			err := store.Run(ctx, town.view("one"), store.Job{Forget: []string{"one's 0"}, At: start})
+			town.Advance(24 * time.Hour)
+			return cmp.Or(err, town.learner("one").Sweep(ctx, town.Now()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			town := newTown(t)
+			one := town.learns("one", "a", 1, 1)
+			require.Len(t, town.rows(), 1)
+			require.NoError(t, take(town, one))
+			assert.Empty(t, town.rows())
+			require.NoError(t, one.Refresh(ctx))
+			assert.Empty(t, town.rows())
+		})
+	}
+}
+
+// TestLoudTenant has at most two fifths of what counts among six, whatever it claims.
+func TestLoudTenant(t *testing.T) {
+	town := newTown(t)
+	for _, tenant := range []string{"one", "two", "three", "four", "five"} {
+		town.learns(tenant, "a", 30, 1)
+	}
+	before := town.start()[0]
+	loud := town.learner("loud")
+	for i := range 5000 {
+		c, err := loud.Record(ctx, strategy.Query{Session: fmt.Sprint(i)}, "a", 0)
+		require.NoError(t, err)
+		credit(t, loud, c, -1)
+	}
+	require.NoError(t, loud.Refresh(ctx))
+	assert.InDelta(t, before, town.start()[0], 2./5)
+	assert.Less(t, town.start()[0], before)
+}
+
+// TestATenantGoesItsOwnWay if its outcomes are not those of the others.
+func TestATenantGoesItsOwnWay(t *testing.T) {
+	town := newTown(t)
+	for i := range 10 {
+		town.learns(fmt.Sprint(i), "a", 100, 1)
+	}
+	own := town.learns("own", "a", 20, -1)
+	assert.Less(t, means(t, own, strategy.Query{})[0], 0.15)
+}
+
+// TestToolsShareNothing when they look at a tenant, though they show what it learned from others.
+func TestToolsShareNothing(t *testing.T) {
+	town := newTown(t)
+	for _, tenant := range []string{"one", "two", "three", "four", "five"} {
+		town.learns(tenant, "a", 20, 1)
+	}
+	l := town.learner("new")
+	credit(t, l, choose(t, l, strategy.Query{}), 1)
+	rows := town.rows()
+	tool, err := strategy.Open(ctx, strategy.Config{Store: town.view("new"), Now: town.Now})
+	require.NoError(t, err)
+	assert.Greater(t, means(t, tool, strategy.Query{})[0], 0.85)
+	for of, err := range tool.Distributions(ctx, strategy.Query{}) {
+		require.NoError(t, err)
+		assert.NotEmpty(t, of.Arms)
+	}
+	assert.Equal(t, rows, town.rows())
+}
+
+// TestSharedEvidenceFades by the half-life, and a row is written anew only if it changed.
+func TestSharedEvidenceFades(t *testing.T) {
+	town := newTown(t)
+	cfg := strategy.Config{
+		Store: town.view("one"), Now: town.Now, Shared: true, HalfLife: time.Hour,
+	}
+	l := newLearner(t, cfg)
+	try(t, l, strategy.Query{}, "a", 1)
+	require.NoError(t, l.Refresh(ctx))
+	rows := town.rows()
+	require.Len(t, rows, 1)
+	town.Advance(time.Hour)
+	require.NoError(t, l.Refresh(ctx))
+	assert.Equal(t, rows, town.rows(), "it fades when it is read")
+	try(t, l, strategy.Query{}, "a", 1)
+	require.NoError(t, l.Refresh(ctx))
+	assert.NotEqual(t, rows, town.rows())
+}
