@@ -55,6 +55,7 @@ type Agent struct {
 	own      store.Store // the host's, or the one that New has opened
 	lifeline *lifeline   // to it
 	trialKey []byte      // by which the control group is drawn
+	changed  changes
 	harms    atomic.Bool // learning does harm, which the observer has received
 	watch    *watch.Watch
 	gates    *sync.Map  // of models and of other code of the host's, by name

@@ -425,11 +425,16 @@ func (a *Agent) storeHealth(ctx context.Context, h health) {
 	a.watch.Failed(ctx, "store the availability of "+h.Model, err)
 }
 
-// tellOutages notifies the observer of models that became unavailable or came back.
+// tellOutages notes, and notifies the observer of, models that became unavailable or came back.
 func (a *Agent) tellOutages(ctx context.Context) {
 	now := a.cfg.Testing.Now()
 	used, _ := a.modelNames()
 	for _, o := range a.models.changes(used, now) {
+		action := restored
+		if o.since.IsZero() {
+			action = outages
+		}
+		a.changed.incident(outageEntry(a.cfg.Name, action, o.what, now))
 		switch {
 		case a.watch == nil:
 		case o.since.IsZero():

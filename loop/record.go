@@ -125,6 +125,7 @@ func (a *Agent) settle(
 		return err
 	}
 	a.countGain(tx, &row.Value)
+	a.changed.touch(&row.Value)
 	a.answers.Put(tx, row.Value, row.Revision)
 	return nil
 }

@@ -41,6 +41,7 @@ func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 		if a.partition != nil {
 			errs = append(errs, a.partition.Sweep(ctx, now))
 		}
+		errs = append(errs, a.recordChanges(ctx, now))
 	}
 	errs = append(errs, a.tellGain(ctx))
 	return errors.Join(errs...)

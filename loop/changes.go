@@ -1,0 +1,201 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// What an audit entry of an agent records, behind the agent's name and a dot.
+const (
+	leads    = "leads"   // an arm leads in a segment, the entry's subject
+	begins   = "answers" // a heuristic reaches the confidence from which it answers by itself
+	stops    = "stops"   // its confidence has fallen below that
+	outages  = "outage"  // the subject, a model or the store, can't be reached
+	restored = "restore" // it can be reached again
+)
+
+const (
+	mostTouched = 4096 // segments and heuristics that wait for a sweep
+	mostTurned  = 64   // of them, that one sweep looks at
+	mostLooked  = 64   // audit entries among which the latest of a subject is looked for
+)
+
+// changes has what sweeps look at to record what learning has changed.
+type changes struct {
+	mu         sync.Mutex
+	segments   map[string]struct{} // that got evidence, by their scopes
+	heuristics map[string]struct{}
+	incidents  []store.AuditEntry
+	told       time.Time // outages of the store that ended until then are recorded
+}
+
+// touch notes that an answer counts for something else now.
+func (c *changes) touch(r *answer.Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.segments == nil {
+		c.segments, c.heuristics = make(map[string]struct{}), make(map[string]struct{})
+	}
+	if r.Choice != nil && len(c.segments) < mostTouched {
+		c.segments[answers.Scope(r.Choice.Category, r.Choice.Context)] = struct{}{}
+	}
+	for i := range r.Fires {
+		if len(c.heuristics) < mostTouched {
+			c.heuristics[r.Fires[i].Heuristic] = struct{}{}
+		}
+	}
+}
+
+// incident keeps entries until a sweep stores them.
+func (c *changes) incident(all ...store.AuditEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.incidents = append(c.incidents, all[:min(len(all), mostTouched-len(c.incidents))]...)
+}
+
+// take returns what one sweep looks at.
+func (c *changes) take() (segments, heuristics []string, incidents []store.AuditEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	some := func(of map[string]struct{}) []string {
+		all := slices.Sorted(maps.Keys(of))
+		all = all[:min(len(all), mostTurned)]
+		for _, one := range all {
+			delete(of, one)
+		}
+		return all
+	}
+	incidents, c.incidents = c.incidents, nil
+	return some(c.segments), some(c.heuristics), incidents
+}
+
+// recordChanges adds to the audit log which arms took over, which heuristics began or stopped to
+// answer, and which outages there were.
+func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
+	segments, heuristics, incidents := a.changed.take()
+	incidents = append(incidents, a.lifeline.over(&a.changed.told, a.cfg.Name)...)
+	errs := []error{a.putEntries(ctx, incidents...)}
+	if errs[0] != nil {
+		a.changed.incident(incidents...)
+	}
+	if learner := a.Strategy(); learner != nil {
+		for _, scope := range segments {
+			errs = append(errs, a.leader(ctx, learner, scope, now))
+		}
+	}
+	if a.learning == nil || len(heuristics) == 0 {
+		return errors.Join(errs...)
+	}
+	standings, err := a.learning.Standings(ctx, heuristics...)
+	for _, id := range slices.Sorted(maps.Keys(standings)) {
+		action := stops
+		if standings[id].Confidence >= a.decider.Config().Threshold {
+			action = begins
+		}
+		errs = append(errs, a.turn(ctx, store.AuditEntry{
+			At: now, Action: action, Subject: id,
+			Details: map[string]string{"domain": standings[id].Heuristic.Domain},
+		}))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// leader records which arm leads in a segment, if it does so clearly: the interval of 90 % of its
+// reward lies above the means of all others.
+func (a *Agent) leader(
+	ctx context.Context, learner *strategy.Learner, scope string, now time.Time,
+) error {
+	category, in, _ := answers.ParseScope(scope)
+	beliefs, err := learner.Beliefs(ctx, strategy.Query{Category: category, Context: in})
+	if err != nil || len(beliefs) < 2 {
+		return err
+	}
+	best, second := 0, -1.
+	for i := 1; i < len(beliefs); i++ {
+		if beliefs[i].Mean() > beliefs[best].Mean() {
+			best = i
+		}
+	}
+	for i := range beliefs {
+		if i != best {
+			second = max(second, beliefs[i].Mean())
+		}
+	}
+	if low, _ := beliefs[best].Interval(0.9); low <= second {
+		return nil
+	}
+	return a.turn(ctx, store.AuditEntry{
+		At: now, Action: leads, Subject: scope,
+		Details: map[string]string{"arm": string(learner.Config().Arms[best].ID), "domain": category},
+	})
+}
+
+// turn records an entry, unless the latest one of its subject records the same. The subject's first
+// entry is no news if it says that a heuristic does not answer.
+func (a *Agent) turn(ctx context.Context, e store.AuditEntry) error {
+	e.Action = a.cfg.Name + "." + e.Action
+	var last store.AuditEntry
+	own := []string{a.cfg.Name + "." + leads, a.cfg.Name + "." + begins, a.cfg.Name + "." + stops}
+	for one, err := range store.AuditEntries(ctx, a.cfg.Store,
+		store.AuditQuery{Name: e.Subject, Limit: mostLooked}) {
+		if err != nil {
+			return err
+		}
+		if one.Subject == e.Subject && slices.Contains(own, one.Action) {
+			last = one
+			break
+		}
+	}
+	same := last.Action == e.Action && last.Details["arm"] == e.Details["arm"]
+	if same || last.ID == "" && e.Action == own[2] {
+		return nil
+	}
+	if before := last.Details["arm"]; before != "" {
+		e.Details["before"] = before
+	}
+	e.ID = store.IDOf("turn", e.Action, e.Subject, last.ID)
+	return a.putEntries(ctx, e)
+}
+
+func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		for i := range all {
+			tx.Put(all[i].Record())
+		}
+		return nil
+	})
+}
+
+// over returns entries about the outages that have ended since the last call.
+func (l *lifeline) over(told *time.Time, agent string) (all []store.AuditEntry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.outages {
+		if o.until.After(*told) {
+			all = append(all, outageEntry(agent, outages, "store", o.since),
+				outageEntry(agent, restored, "store", o.until))
+			*told = o.until
+		}
+	}
+	return all
+}
+
+// outageEntry returns an entry about an outage, or its end.
+func outageEntry(agent, action, what string, at time.Time) store.AuditEntry {
+	return store.AuditEntry{
+		ID: store.IDOf("incident", agent, action, what, at.UTC().Format(time.RFC3339Nano)), At: at,
+		Action: agent + "." + action, Subject: what,
+	}
+}

@@ -1,0 +1,97 @@
+package loop_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/store"
+)
+
+// audit returns what the agent has recorded of its own, the oldest first.
+func (w *world) audit() (all []string) {
+	w.t.Helper()
+	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
+		require.NoError(w.t, err)
+		if !strings.HasPrefix(e.Action, "loop.") {
+			continue
+		}
+		assert.Empty(w.t, e.Actor)
+		all = append(all, fmt.Sprintf("%s %s %s<%s", e.Action, e.Subject, e.Details["arm"],
+			e.Details["before"]))
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// A sweep records which arm leads once that is clear, and when another one takes over; also an agent
+// of another process, which does not record it again.
+func TestASweepRecordsWhichArmTakesOver(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Trial: loop.Trial{Without: loop.Learning | loop.Feedback | loop.Patterns},
+		Arms:  []loop.Arm{{ID: "long"}, {ID: "short"}},
+	})
+	judge := func(good string, n int) {
+		for i := range n {
+			person := fmt.Sprint("p", i)
+			a := w.answer(loop.Event{Text: "The mail is late", Domain: "mail", Person: person})
+			thumb := loop.Reaction{Person: person, Value: -1}
+			if a.Plan.Arm.ID == good {
+				thumb.Value = 1
+			}
+			require.NoError(t, w.React(ctx, a.ID, thumb))
+			w.clock.Advance(time.Minute)
+		}
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		require.NoError(t, w.again().Sweep(ctx, time.Time{}))
+	}
+	judge("long", 2)
+	assert.Empty(t, w.audit(), "nothing is clear yet")
+	judge("long", 30)
+	judge("long", 10)
+	assert.Equal(t, []string{"loop.leads mail/ long<"}, w.audit())
+	judge("short", 150)
+	assert.Contains(t, w.audit(), "loop.leads mail/ short<long")
+}
+
+// A sweep records when a heuristic begins to answer by itself, and when it stops.
+func TestASweepRecordsWhichHeuristicsAnswer(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}})
+	judge := func(value float64, n int) {
+		for i := range n {
+			a := w.answer(loop.Event{Text: full, Person: fmt.Sprint("p", i)})
+			require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: fmt.Sprint("p", i), Value: value}))
+		}
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+	}
+	judge(1, 1)
+	assert.Equal(t, []string{"loop.answers rotate <"}, w.audit())
+	judge(1, 1)
+	judge(-1, 4)
+	assert.Equal(t, []string{"loop.answers rotate <", "loop.stops rotate <"}, w.audit())
+	require.Less(t, w.confidence("rotate"), 0.7)
+}
+
+// A sweep records an outage of the store, once it is over.
+func TestASweepRecordsOutages(t *testing.T) {
+	w := newIsland(t, loop.Config{})
+	w.answer(loop.Event{Text: "The mail is late"})
+	w.sea.SetAway(true)
+	require.Error(t, w.React(ctx, "none", loop.Reaction{Value: -1}))
+	require.Error(t, w.Sweep(ctx, time.Time{}))
+	w.clock.Advance(time.Minute)
+	w.sea.SetAway(false)
+	for range 3 {
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+	}
+	assert.Equal(t, []string{"loop.outage store <", "loop.restore store <"}, w.audit())
+}
