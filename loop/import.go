@@ -52,13 +52,17 @@ type Imported struct {
 	Proposals []string
 }
 
-// importStep is how many rows one commit of [Agent.Import] has.
-const importStep = 2000
+// importStep is how many rows one commit of [Agent.Import] has, and importBytes how many bytes of
+// text. The commits of the same rows are always the same.
+const (
+	importStep  = 2000
+	importBytes = 4 << 20
+)
 
 // Import learns from past answers, which need not be in the order of their times. The limits on
 // sources hold as for the agent's own answers. Silence about a past answer counts nothing.
 //
-// Each commit has 2,000 rows. A row counts once: rows that were imported before are recognised by
+// Each commit has at most 2,000 rows. A row counts once: rows that were imported before are recognised by
 // their content as long as they come in the same order, and by the id of their event for as long as
 // answers are kept. So an import that was interrupted goes on if it is called with the same rows
 // again. After an error, the commits before it remain. An error names the row, counted from 1, and
@@ -70,16 +74,17 @@ func (a *Agent) Import(
 	ctx context.Context, past iter.Seq2[Past, error],
 ) (done Imported, err error) {
 	done.Arms = make(map[string]int)
-	rows := make([]Past, 0, importStep)
+	rows, size := make([]Past, 0, importStep), 0
 	for row, failed := range past {
 		if failed != nil {
 			return done, wrap("import", failed)
 		}
-		if rows = append(rows, row); len(rows) == importStep {
+		size += len(row.Text) + len(row.Event.Text)
+		if rows = append(rows, row); len(rows) == importStep || size >= importBytes {
 			if err := a.importRows(ctx, &done, rows); err != nil {
 				return done, wrap("import", err)
 			}
-			rows = rows[:0]
+			rows, size = rows[:0], 0
 		}
 	}
 	if err := a.importRows(ctx, &done, rows); err != nil {
@@ -219,7 +224,6 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 	}
 	for i := range p.Corrections {
 		c := &p.Corrections[i]
-		c.At = later(c.At, e.At)
 		if err := cmp.Or(a.cfg.person("Reviewer", c.Reviewer), optionalTime(c.At, now)); err != nil {
 			return err
 		}
@@ -314,6 +318,7 @@ func (a *Agent) importStatements(
 		known, err := a.feedback.RecordIn(tx, f)
 		if err == nil && !known {
 			made.Corrections++
+			c.At = later(c.At, r.At)
 			err = a.complain(tx, r, &f, c, now)
 		}
 		if err != nil {

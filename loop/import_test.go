@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -172,6 +174,61 @@ func TestAPastOfSeveralRows(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, account.Statements, 2)
 	assert.Equal(t, "Rotate the logs.", account.Text)
+}
+
+// A correction that comes again about an answer counts once, whenever its row was written.
+func TestAPastRepeatsACorrection(t *testing.T) {
+	a := importer(t)
+	corrected := func(at time.Time) loop.Past {
+		return loop.Past{
+			Event: loop.Event{ID: "e", Text: "hm", At: at}, Text: "sure", Arm: "a",
+			Corrections: []loop.Correction{{Reviewer: "kim", Text: "Name the server."}},
+		}
+	}
+	done, err := a.Import(ctx, each([]loop.Past{
+		corrected(start.Add(-time.Hour)), corrected(start.Add(-time.Minute)),
+	}))
+	require.NoError(t, err)
+	assert.Equal(t, 1, done.Corrections)
+	done, err = a.Import(ctx, each([]loop.Past{corrected(time.Time{})}))
+	require.NoError(t, err)
+	assert.Equal(t, 1, done.Known)
+	account, err := a.Explain(ctx, "e")
+	require.NoError(t, err)
+	require.Len(t, account.Statements, 1)
+	assert.Equal(t, start.Add(-time.Hour), account.Statements[0].At)
+}
+
+// A batchCounter counts the batches that reach a store.
+type batchCounter struct {
+	store.Store
+	batches int
+}
+
+func (s *batchCounter) Commit(
+	ctx context.Context, batches ...store.Batch,
+) ([]store.Receipt, error) {
+	s.batches += len(batches)
+	return s.Store.Commit(ctx, batches...)
+}
+
+// Long texts come in more commits, so that none of them fills the memory.
+func TestAPastOfLongTexts(t *testing.T) {
+	now := func() time.Time { return start }
+	inner, err := memstore.New(memstore.Config{Now: now})
+	require.NoError(t, err)
+	st := &batchCounter{Store: inner}
+	a, err := loop.New(ctx, loop.Config{Store: st, Testing: loop.Testing{Now: now}})
+	require.NoError(t, err)
+	rows := past(20, many)
+	for i := range rows {
+		rows[i].Arm, rows[i].Text = "", strings.Repeat("x", 1<<20)
+	}
+	before := st.batches
+	done, err := a.Import(ctx, each(rows))
+	require.NoError(t, err)
+	assert.Equal(t, 20, done.Answers)
+	assert.Equal(t, 5, st.batches-before)
 }
 
 // A row at fault is named, and nothing of its commit is kept.

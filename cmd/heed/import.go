@@ -52,7 +52,7 @@ func (l *pastLog) close() error {
 }
 
 // open opens the log, with its mapping. What comes from standard input or PostgreSQL is first
-// written to a file that only the user can read, because a log is read twice.
+// written to a file that only the user can read, because a log is read twice. So are pipes.
 func (p *pastFile) open(s *session) (l *pastLog, err error) {
 	switch {
 	case (p.Query == "") != (p.From == ""):
@@ -63,12 +63,25 @@ func (p *pastFile) open(s *session) (l *pastLog, err error) {
 		return nil, &usageError{"which log? Name a file, or - for standard input, or a --query"}
 	}
 	l = &pastLog{}
+	in := s.in
 	if p.File != "" && p.File != "-" {
-		l.File, err = openFile(p.File)
-	} else {
-		l.remove = true
+		if in, err = openFile(p.File); err != nil {
+			return nil, err
+		}
+		if about, err := in.Stat(); err == nil && about.Mode().IsRegular() {
+			l.File = in
+		} else { // such as a pipe
+			defer in.Close()
+			if err == nil && about.IsDir() {
+				return nil, fmt.Errorf("%s is a directory", p.File)
+			}
+		}
+	}
+	if l.File == nil {
 		if l.File, err = os.CreateTemp("", "heed-past-*"); err == nil {
-			err = p.fill(s, l.File)
+			// An open file needs no name, and then a command that is killed leaves no copy behind.
+			l.remove = os.Remove(l.Name()) != nil
+			err = p.fill(s, l.File, in)
 		}
 	}
 	if err == nil {
@@ -80,11 +93,20 @@ func (p *pastFile) open(s *session) (l *pastLog, err error) {
 	return l, err
 }
 
-// fill writes what comes from standard input or a query.
-func (p *pastFile) fill(s *session, to io.Writer) error {
+// fill writes what comes from a query, or else from a stream.
+func (p *pastFile) fill(s *session, to io.Writer, in io.Reader) error {
 	if p.Query == "" {
-		_, err := io.Copy(to, s.in)
-		return err
+		copied := make(chan error, 1)
+		go func() { // which a signal can't interrupt. It ends with the command
+			_, err := io.Copy(to, in)
+			copied <- err
+		}()
+		select {
+		case err := <-copied:
+			return err
+		case <-s.ctx.Done():
+			return errInterrupted
+		}
 	}
 	conn, err := pgx.Connect(s.ctx, p.From)
 	if err != nil {
@@ -286,6 +308,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 		return err
 	}
 	report := pastReport{Mapping: l.String()}
+	cmd.Instruments = c.Instruments
 	report.survey, err = l.look(s.ctx, func(p *loop.Past) error { return cmd.own(p, known) })
 	if err == nil {
 		err = cmd.faults(&report.survey)
@@ -457,7 +480,7 @@ func (all praises) add(seed maphash.Seed, p *loop.Past) {
 		}, "\x00"))
 		one := all[key]
 		if one == nil {
-			if r.Value <= 0 || len(all) == maxPraised {
+			if len(all) == maxPraised {
 				continue
 			}
 			one = &praised{domain: p.Event.Domain, text: p.Event.Text, answer: p.Text}

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,6 +101,48 @@ func TestALogIntoAStoreInUse(t *testing.T) {
 	assert.Equal(t, 40, imported(t, "--db", db, "import", other, "--tenant", "acme").Imported.Known)
 	got = call{args: []string{"--db", db, "store", "audit"}}.run(t)
 	assert.NotContains(t, got.out, "settings")
+}
+
+// A pipe is a log like a file, and reading it can be interrupted.
+func TestALogFromAPipe(t *testing.T) {
+	t.Parallel()
+	log := pastLogFile(t, true)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	cmd := exec.Command(command, "--json", "--db", filepath.Join(t.TempDir(), "a.db"), "import",
+		"/dev/fd/3")
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	cmd.Env, cmd.ExtraFiles = environ(), []*os.File{in}
+	_, err = out.Write(text)
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+	written, err := cmd.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(written), `"Answers": 40`)
+
+	in, out, err = os.Pipe()
+	require.NoError(t, err)
+	defer out.Close()
+	cmd = exec.Command(command, "--db", filepath.Join(t.TempDir(), "a.db"), "import", "-")
+	cmd.Env, cmd.Stdin = environ("TMPDIR="+t.TempDir()), in
+	require.NoError(t, cmd.Start())
+	_, err = out.Write(make([]byte, 1<<20)) // more than a pipe holds, so the command reads
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	ended := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait() // the code tells
+	ended.Stop()
+	assert.Equal(t, failed, cmd.ProcessState.ExitCode())
+}
+
+// An answer that somebody rejected is no suggestion, also if the praise comes later.
+func TestARejectedAnswerIsNotSuggested(t *testing.T) {
+	t.Parallel()
+	log := "question,answer,user,thumb\nwhy?,so,ann,down\nwhy?,so,bob,up\nwhy?,so,kim,up\n"
+	file := filepath.Join(t.TempDir(), "log.csv")
+	require.NoError(t, os.WriteFile(file, []byte(log), 0o600))
+	assert.Zero(t, imported(t, "--db", filepath.Join(t.TempDir(), "a.db"), "import", file).Suggested)
 }
 
 func TestAnImportIsCalledWrongly(t *testing.T) {

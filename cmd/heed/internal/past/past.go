@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -208,6 +210,33 @@ func (r *reading) text(field, role string) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
+// The limits of package loop and package feedback.
+const (
+	maxID         = 900 // bytes
+	maxTask       = 512
+	maxAnswer     = 512 << 10
+	maxCorrection = 500 // characters
+)
+
+// name returns a text that names something.
+func (r *reading) name(field string) string {
+	s, most := r.text(field, ""), evidence.MaxText
+	switch field {
+	case "id":
+		most = maxID
+	case "task":
+		most = maxTask
+	}
+	r.limit(field, len(s), most, "bytes")
+	return s
+}
+
+func (r *reading) limit(field string, n, most int, of string) {
+	if n > most {
+		r.blame(r.Fields[field], fmt.Errorf("has %d %s, may have %d", n, of, most))
+	}
+}
+
 func (r *reading) number(field string, most float64) float64 {
 	v := r.raw(field)
 	if v == nil {
@@ -245,16 +274,17 @@ func (m *Mapping) row(rec *record) (Row, error) {
 	r := &reading{Mapping: m, record: rec}
 	row := Row{Line: rec.line, Past: loop.Past{
 		Event: loop.Event{
-			ID: r.text("id", ""), Text: r.text("text", "user"),
-			Session: r.text("session", ""), Person: r.text("person", ""), Domain: r.text("domain", ""),
-			Task: r.text("task", ""), Item: r.text("item", ""), Context: r.text("context", ""),
+			ID: r.name("id"), Text: r.text("text", "user"),
+			Session: r.name("session"), Person: r.name("person"), Domain: r.name("domain"),
+			Task: r.name("task"), Item: r.name("item"), Context: r.name("context"),
 			At: r.moment("at"),
 		},
-		Text: r.text("answer", "assistant"), Arm: r.text("arm", ""),
+		Text: r.text("answer", "assistant"), Arm: r.name("arm"),
 		Propensity: r.number("propensity", 1),
 		Spent: answer.Spent{Cost: r.number("cost", 1e6), Latency: r.latency(),
 			Tokens: int(r.number("tokens", 1e12))},
 	}}
+	r.limit("answer", len(row.Text), maxAnswer, "bytes")
 	r.judged(&row)
 	for _, arm := range slices.Sorted(maps.Keys(m.Arms)) {
 		if x, ok := r.worth(m.Arms[arm], r.get(m.Arms[arm])); ok {
@@ -289,17 +319,18 @@ func (r *reading) latency() time.Duration {
 // judged reads what became of the answer.
 func (r *reading) judged(row *Row) {
 	if x, ok := r.worth(r.Fields["value"], r.raw("value")); ok {
-		who := r.text("rater", "")
+		who := r.name("rater")
 		if who == "" {
 			who = row.Event.Person
 		}
 		row.Reactions = []loop.Reaction{{Person: who, Value: x}}
 	}
 	if x, ok := r.worth(r.Fields["outcome"], r.raw("outcome")); ok {
-		row.Outcomes = []loop.Outcome{{Reward: &x, Source: r.text("source", "")}}
+		row.Outcomes = []loop.Outcome{{Reward: &x, Source: r.name("source")}}
 	}
 	if c := strings.TrimSpace(r.text("correction", "")); c != "" {
-		who := r.text("reviewer", "")
+		r.limit("correction", utf8.RuneCountInString(c), maxCorrection, "characters")
+		who := r.name("reviewer")
 		if who == "" {
 			who = row.Event.Person
 		}

@@ -86,6 +86,8 @@ func TestLogsOfOtherPrograms(t *testing.T) {
 		"OpenAI, a batch": {`{"custom_id":"t1","response":{"status_code":200,"body":{` +
 			`"model":"gpt-4o","created":1769871845,"choices":[{"message":{"content":"because"}}]}}}`,
 			loop.Past{Event: loop.Event{ID: "t1", At: at}, Text: "because", Arm: "gpt-4o"}},
+		"CSV of Excel": {"\ufeff\"id\";\"question\"\r\n\"t1\";\"why?\"\r\n",
+			loop.Past{Event: loop.Event{ID: "t1", Text: "why?"}}},
 		"a rating of five": {"question,reply,rating,user\nwhy?,because,5,ann\nhow?,so,1,bob\n",
 			loop.Past{Event: loop.Event{Text: "why?", Person: "ann"}, Text: "because",
 				Reactions: up("ann")}},
@@ -140,6 +142,64 @@ func TestRowsAtFault(t *testing.T) {
 		}
 		assert.Equal(t, want, faults, log)
 		assert.Positive(t, rows, log)
+	}
+}
+
+// What the agent would refuse is a fault of its row, which --skip can leave out.
+func TestLimitsOfRows(t *testing.T) {
+	m := past.Mapping{Fields: make(map[string]string)}
+	for _, f := range past.Fields {
+		m.Fields[f.Name] = f.Name
+	}
+	long := strings.Repeat("x", 1025)
+	for field, value := range map[string]string{
+		"id": long[:901], "person": long, "session": long, "domain": long, "item": long,
+		"context": long, "task": long[:513], "arm": long, "answer": strings.Repeat("x", 512<<10+1),
+		"correction": long, "at": "1890-01-01T00:00:00Z", "cost": "1e400",
+		"rater": long, "source": long, "reviewer": long,
+	} {
+		row := map[string]any{
+			"id": 1, "value": 1, "outcome": 1, "correction": "No.", "person": "ann", field: value,
+		}
+		text, err := json.Marshal(row)
+		require.NoError(t, err)
+		log, n := string(text)+"\n{\"id\":2}", 0
+		for row, err := range past.Read(strings.NewReader(log), m) {
+			fault := (*past.Fault)(nil)
+			if n++; n == 1 {
+				require.ErrorAs(t, err, &fault, field)
+				assert.Equal(t, field, fault.Column)
+				continue
+			}
+			require.NoError(t, err, field)
+			assert.Equal(t, "2", row.Event.ID)
+		}
+		assert.Equal(t, 2, n, field)
+	}
+}
+
+// A line that is too long is one row at fault, and so are the rows that an open quote takes in.
+func TestRowsThatTakeInOthers(t *testing.T) {
+	_, rows, faults := read(t, "{\"text\":\"a\"}\n{\"text\":\""+strings.Repeat("x", 17<<20)+
+		"\"}\n{\"text\":\"b\"}\n")
+	assert.Len(t, rows, 2)
+	assert.Equal(t, []string{"line 2: is longer than 16 MiB"}, faults)
+	_, rows, faults = read(t, "text,thumb\na,up\n\"b,up\nc,up\nd,up\n")
+	assert.Len(t, rows, 1)
+	assert.Equal(t, []string{"line 3: extraneous or missing \" in quoted-field, up to line 5"}, faults)
+}
+
+// Numbers that are ids keep their digits, and other numbers have no needless ones.
+func TestNumbersThatAreIDs(t *testing.T) {
+	for log, want := range map[string]string{
+		`{"id":1234567890123456789,"text":"a"}`:   "1234567890123456789",
+		`[{"id":1234567890123456788,"text":"a"}]`: "1234567890123456788",
+		`{"id":12.0,"text":"a"}`:                  "12",
+	} {
+		_, rows, faults := read(t, log)
+		assert.Empty(t, faults)
+		require.Len(t, rows, 1)
+		assert.Equal(t, want, rows[0].Event.ID)
 	}
 }
 

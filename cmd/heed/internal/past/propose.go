@@ -115,8 +115,8 @@ func Propose(r io.Reader) (Mapping, error) {
 
 // commaOf returns what separates the columns in the first line of CSV.
 func commaOf(head []byte) rune {
-	if first := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(first) > 0 &&
-		(first[0] == '{' || first[0] == '[') {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrder)), " \t\r\n")
+	if len(head) > 0 && (head[0] == '{' || head[0] == '[') {
 		return ','
 	}
 	line, _, _ := bytes.Cut(head, []byte("\n"))

@@ -62,12 +62,15 @@ func walk(v any, path string) any {
 // maxLine bounds a line of JSON.
 const maxLine = 16 << 20
 
+// byteOrder is what Excel writes at the beginning of UTF-8.
+const byteOrder = "\xef\xbb\xbf"
+
 // records yields the records of a log. A record that can't be read comes with a [*Fault], and the
 // next ones follow. Any other error ends the log.
 func records(r io.Reader, comma rune) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
-		if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		if mark, _ := in.Peek(3); string(mark) == byteOrder {
 			_, _ = in.Discard(3)
 		}
 		switch first, line := begins(in); first {
@@ -108,13 +111,19 @@ func lines(in *bufio.Reader, line int, yield func(record, error) bool) {
 			var piece []byte
 			piece, err = in.ReadSlice('\n')
 			more = errors.Is(err, bufio.ErrBufferFull)
-			if text = append(text, piece...); len(text) > maxLine {
-				yield(record{}, &Fault{Line: line, Reason: "is longer than 16 MiB"})
-				return
+			if len(text) <= maxLine {
+				text = append(text, piece...)
 			}
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			yield(record{}, err)
+			return
+		}
+		if len(text) > maxLine {
+			more := yield(record{}, &Fault{Line: line, Reason: "is longer than 16 MiB"})
+			if text = nil; more && err == nil {
+				continue
+			}
 			return
 		}
 		if len(bytes.TrimSpace(text)) > 0 && !yield(object(text, line)) || err != nil {
@@ -125,7 +134,12 @@ func lines(in *bufio.Reader, line int, yield func(record, error) bool) {
 
 func object(text []byte, line int) (record, error) {
 	var tree map[string]any
-	err := json.Unmarshal(text, &tree)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	err := decoder.Decode(&tree)
+	if _, end := decoder.Token(); err != nil || !errors.Is(end, io.EOF) {
+		err = json.Unmarshal(text, &tree) // for its error
+	}
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return record{}, &Fault{Line: line, Column: fmt.Sprint("byte ", syntax.Offset),
 			Reason: syntax.Error()}
@@ -140,6 +154,7 @@ func object(text []byte, line int) (record, error) {
 func list(in io.Reader, line int, yield func(record, error) bool) {
 	count := &lineCounter{Reader: in, line: line}
 	decoder := json.NewDecoder(count)
+	decoder.UseNumber()
 	_, err := decoder.Token() // the bracket
 	for err == nil && decoder.More() {
 		var tree map[string]any
@@ -213,7 +228,10 @@ func table(in *bufio.Reader, comma rune, skipped int, yield func(record, error) 
 			return
 		case errors.As(err, &parse):
 			fault := &Fault{Line: parse.StartLine + skipped - 1, Reason: parse.Err.Error()}
-			if parse.Column > 0 {
+			switch {
+			case parse.Line > parse.StartLine: // the lines between are lost with the row
+				fault.Reason += fmt.Sprintf(", up to line %d", parse.Line+skipped-1)
+			case parse.Column > 0:
 				fault.Column = fmt.Sprint("byte ", parse.Column)
 			}
 			if !yield(record{}, fault) {

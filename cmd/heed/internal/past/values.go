@@ -17,8 +17,12 @@ func text(v any, role string) string {
 		return ""
 	case string:
 		return quoted(t, role)
-	case float64:
-		return strconv.FormatFloat(t, 'f', -1, 64)
+	case json.Number: // an id keeps all its digits
+		x, err := t.Float64()
+		if err != nil || !strings.ContainsAny(t.String(), ".eE") {
+			return t.String()
+		}
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	case bool:
 		return strconv.FormatBool(t)
 	case []any:
@@ -73,8 +77,6 @@ func spoken(list []any, role string) string {
 // number reads a number.
 func number(v any) (float64, error) {
 	switch t := v.(type) {
-	case float64:
-		return t, nil
 	case bool:
 		if t {
 			return 1, nil
@@ -138,6 +140,9 @@ func moment(v any) (time.Time, error) {
 	s := strings.TrimSpace(text(v, ""))
 	for _, layout := range layouts {
 		if at, err := time.Parse(layout, s); err == nil {
+			if at.Unix() < 0 && !at.IsZero() { // some write the zero time for none
+				return at, fmt.Errorf("is %.40q, must be in 1970 or later", s)
+			}
 			return at, nil
 		}
 	}
