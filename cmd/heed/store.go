@@ -157,7 +157,17 @@ func (o *opened) exportTo(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.store.Dump(ctx, out), out.Close())
+	return errors.Join(o.dump(ctx, out), out.Close())
+}
+
+// dump writes the store, or what a tenant has.
+func (o *opened) dump(ctx context.Context, to io.Writer) error {
+	if o.tenant == "" {
+		return o.store.Dump(ctx, to)
+	}
+	from := o.lines(ctx)
+	defer from.Close()
+	return dump.Only(to, from, o.tenant)
 }
 
 // givenUp is the age from which on an unfinished file belongs to a killed process.
@@ -224,15 +234,12 @@ type exportCommand struct {
 
 // Run writes a store.
 func (cmd *exportCommand) Run(s *session) error {
-	if err := s.whole(); err != nil {
-		return err
-	}
 	return s.with(func() error {
 		if cmd.File == "" || cmd.File == "-" {
 			if s.out.terminal {
 				return &usageError{"an export is not for reading: name a file, or send it on to a program"}
 			}
-			return s.at.store.Dump(s.ctx, os.Stdout)
+			return s.at.dump(s.ctx, os.Stdout)
 		}
 		if err := writeNew(s.ctx, cmd.File, s.at.exportTo); err != nil {
 			return err
@@ -282,12 +289,18 @@ func (cmd *importCommand) Run(s *session) (err error) {
 	})
 }
 
+// lines returns a dump of the whole store. It ends if the caller closes it.
+func (o *opened) lines(ctx context.Context) io.ReadCloser {
+	lines, to := io.Pipe()
+	go func() { to.CloseWithError(o.store.Dump(ctx, to)) }()
+	return lines
+}
+
 // rows yields all rows of the store in the form of a dump, in their state at one moment.
 func (o *opened) rows(ctx context.Context) iter.Seq2[dump.Row, error] {
 	return func(yield func(dump.Row, error) bool) {
-		lines, to := io.Pipe()
+		lines := o.lines(ctx)
 		defer lines.Close()
-		go func() { to.CloseWithError(o.store.Dump(ctx, to)) }()
 		reader, err := dump.NewReader(lines)
 		if err != nil {
 			yield(dump.Row{}, err)

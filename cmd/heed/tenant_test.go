@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/strategy"
 )
 
 // TestTenant shows and changes what one organisation has.
@@ -41,10 +43,20 @@ func TestTenant(t *testing.T) {
 	assert.Equal(t, 0, of("--tenant", "acme", "answers", "acme").code)
 	assert.Equal(t, 1, of("--tenant", "acme", "answers", "bravo").code)
 	assert.Equal(t, 1, of("answers", "acme").code, "it belongs to a tenant")
-	assert.Equal(t, 2, of("--tenant", "acme", "store", "export", "-").code)
+	assert.Equal(t, 2, of("--tenant", "acme", "store", "backup", "copy.db").code)
+
+	export := filepath.Join(t.TempDir(), "acme.jsonl")
+	require.Equal(t, 0, of("--tenant", "acme", "store", "export", export).code)
+	text, err := os.ReadFile(export)
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "bravo")
+	restored := filepath.Join(t.TempDir(), "restored.db")
+	r := call{args: []string{"--db", restored, "store", "import", export}}.run(t)
+	require.Equal(t, 0, r.code, r.err)
+	sameTenant(t, file, restored)
 
 	forget := []string{"--actor", "kim", "--reason", "they asked", "--yes"}
-	r := of(append([]string{"--tenant", "acme", "store", "forget", "ann"}, forget...)...)
+	r = of(append([]string{"--tenant", "acme", "store", "forget", "ann"}, forget...)...)
 	require.Equal(t, 0, r.code, r.err)
 	assert.Equal(t, 1, of(append([]string{"--tenant", "acme", "store", "forget", "ann"},
 		forget...)...).code, "she is forgotten")
@@ -54,4 +66,25 @@ func TestTenant(t *testing.T) {
 	assert.Equal(t, 2, of(append([]string{"store", "forget", "--everything"}, forget...)...).code)
 	r = of("store", "export", filepath.Join(t.TempDir(), "all.jsonl"))
 	require.Equal(t, 0, r.code, r.err)
+}
+
+// sameTenant has a tenant go on in the store that its export was restored to: with the same arms,
+// and an outcome that comes again does not count again.
+func sameTenant(t *testing.T, files ...string) {
+	var means []float64
+	for _, file := range files {
+		db, err := sql.Open("sqlite", file)
+		require.NoError(t, err)
+		root, err := loop.New(t.Context(), loop.Config{DB: db, Arms: []loop.Arm{{ID: "short"}}})
+		require.NoError(t, err)
+		agent, err := root.Tenant(t.Context(), "acme")
+		require.NoError(t, err)
+		require.NoError(t, agent.React(t.Context(), "acme", loop.Reaction{Person: "ann", Value: 1}))
+		beliefs, err := agent.Strategy().Beliefs(t.Context(), strategy.Query{})
+		require.NoError(t, err)
+		means = append(means, beliefs[0].Mean())
+		require.NoError(t, db.Close())
+	}
+	assert.Greater(t, means[0], 0.5)
+	assert.InDelta(t, means[0], means[1], 1e-12)
 }

@@ -15,6 +15,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -221,4 +222,57 @@ func (w *Writer) Close() error {
 		return err
 	}
 	return w.out.Flush()
+}
+
+// Only writes the rows of one tenant, which it reads from a dump. Of the ids, which are hashes, it
+// keeps those of observations.
+func Only(to io.Writer, from io.Reader, tenant string) error {
+	in, err := NewReader(from)
+	if err != nil {
+		return err
+	}
+	out, err := NewWriter(to, in.Revision)
+	if err != nil {
+		return err
+	}
+	own := make(map[text.Hash]bool) // cells and ids
+	for {
+		row, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return out.Close()
+		case err == nil && row.of(tenant, own):
+			err = out.Write(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// of reports whether a row is of a tenant. own has the tenant's cells and ids in the rows before.
+func (r *Row) of(tenant string, own map[text.Hash]bool) bool {
+	is := func(kind string) bool {
+		_, of := store.KindOf(kind)
+		return of == tenant
+	}
+	switch {
+	case r.Kind != nil:
+		return true
+	case r.Cell != nil:
+		own[r.Cell.Hash] = is(r.Cell.Kind)
+		return own[r.Cell.Hash]
+	case r.Tally != nil:
+		return own[r.Tally.Cell]
+	case r.Observation != nil:
+		id := text.HashOfID(r.Observation.ID)
+		own[id] = own[id] || own[r.Observation.Cell]
+		return own[r.Observation.Cell]
+	case r.Lost != nil:
+		own[r.Lost.ID] = own[r.Lost.ID] || own[r.Lost.Cell]
+		return own[r.Lost.Cell]
+	case r.ID != nil:
+		return own[r.ID.ID]
+	}
+	return is(r.Record.Kind)
 }
