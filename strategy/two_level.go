@@ -23,11 +23,11 @@ const leastShape = 1e-9
 // items share the cost. The item mostly uses what is known. An item without evidence draws
 // only the levels.
 //
-// If an item has all evidence of its segment, because the host names no items, no other item
-// explores for it. Its rate is then drawn from the prior and its evidence, as plain Thompson
-// sampling does, and is at least the mean. All rates of items are drawn more sharply if there are
-// many arms, because the greatest of many draws is mostly luck: with k arms, evidence counts
-// 1+log₂(k/2)/2 times as often.
+// If an item has all evidence of its segment (90 % or more), because the host names no items, no
+// other item explores for it. Its rate is then drawn from the prior and its evidence, as plain
+// Thompson sampling does, and is at least the mean. All rates of items are drawn more sharply if
+// there are many arms, because the greatest of many draws is mostly luck: with k arms, evidence
+// counts 1+log₂(k/2)/2 times as often.
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
@@ -193,12 +193,16 @@ func (m *twoLevel) novelty(item Item) (times float64, alone bool) {
 		mass += arm.Mass
 		n += m.countsOf(arm).total()
 	}
-	if mass >= m.total.Mass*(1-1e-9) { // sums in another order differ by rounding
+	if mass >= m.total.Mass*allButAll {
 		return 0, true
 	}
 	old := 1 + n/novelFor
 	return mostNovelty * (1 - mass/m.total.Mass) / (old * old), false
 }
+
+// allButAll is the share of its segment's evidence with which an item counts as all of it. Limits
+// on people may leave an item and its segment sums that differ a little.
+const allButAll = 0.9
 
 // mostNovelty is the novelty of an item without outcomes. novelFor outcomes leave a quarter of it.
 const (

@@ -301,6 +301,22 @@ func TestTwoLevelOfOneItemIsThompsonSampling(t *testing.T) {
 	}
 }
 
+// Limits on people leave the only item and its segment sums that differ a little.
+func TestTheOnlyItemIsAloneWithinLimitsOnPeople(t *testing.T) {
+	l := newLearner(t, strategy.Config{Arms: plain("a", "b")})
+	rng := rand.New(rand.NewPCG(4, 4))
+	for i := range 400 {
+		u := rng.Float64()
+		c := choose(t, l, strategy.Query{})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1 - 2*float64(i%2), Confidence: 1,
+			Source: fmt.Sprint("user ", int(100*u*u))})
+		require.NoError(t, err)
+		for _, b := range beliefs(t, l, strategy.Query{}) {
+			require.Greater(t, b.Level.Alpha+b.Level.Beta, 1e4, "outcome %d: the level is not fixed", i)
+		}
+	}
+}
+
 // The sharper, the less an item strays from its mean; never below it.
 func TestTwoLevelSharpnessNarrowsTheItemsOwnDraw(t *testing.T) {
 	spread := func(sharpness float64) (mean float64) {

@@ -21,7 +21,7 @@ const (
 )
 
 // gramsWeight is what the characters weigh next to the form, whose weight is 1.
-const gramsWeight = 3
+const gramsWeight = 0.25
 
 // Form is an embedder without a model. A vector has the form of the text, which is its length, its
 // lines, its scripts, and how much of it is digits, capitals, code and the like; and the text's

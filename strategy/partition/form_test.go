@@ -100,6 +100,21 @@ func TestFormLooksAt(t *testing.T) {
 	}
 }
 
+// TestTheFormCountsMoreThanTheWords, which still count where the form is the same.
+func TestTheFormCountsMoreThanTheWords(t *testing.T) {
+	v, err := partition.Form(ctx, []string{"Why does the printer jam?", "Why does the invoice jam?",
+		"printer, jam: printer=1; jam=1; {printer} {jam} 2 3 4"})
+	require.NoError(t, err)
+	apart := func(i, j int) (squares float64) {
+		for n := range v[i] {
+			squares += float64(v[i][n]-v[j][n]) * float64(v[i][n]-v[j][n])
+		}
+		return squares
+	}
+	assert.Greater(t, apart(0, 1), 0.01)
+	assert.Greater(t, apart(0, 2), 4*apart(0, 1))
+}
+
 // Text behind the first characters costs nothing and changes nothing.
 func TestFormReadsABoundedText(t *testing.T) {
 	long := strings.Repeat("word ", 8192/5+1)
