@@ -21,6 +21,8 @@ type Observer func(context.Context, Notice)
 // do not name people or quote texts, with one exception: the Err of a [Failed] or [Outage] is the
 // unchanged error, and the error of a model may quote the prompt.
 //
+// The context of a call that is about a tenant has the tenant: see [TenantOf].
+//
 // In all of them, Component is the source, for example "strategy/routing": the package and, if it
 // has one, Config.Name, whose default is the package's name. At is when, by the component's clock.
 type Notice interface{ notice() slog.Level }
@@ -187,9 +189,24 @@ func (Outage) notice() slog.Level        { return slog.LevelError }
 func (Restored) notice() slog.Level      { return slog.LevelInfo }
 func (Failed) notice() slog.Level        { return slog.LevelError }
 
+type tenantKey struct{}
+
+// WithTenant returns a context whose notices are about a tenant. Package loop sets it for the agent
+// of a tenant. Set it where packages are used without an agent.
+func WithTenant(ctx context.Context, tenant string) context.Context {
+	return context.WithValue(ctx, tenantKey{}, tenant)
+}
+
+// TenantOf returns the tenant that a notice is about, or "". An [Observer] calls it with its
+// context.
+func TenantOf(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return tenant
+}
+
 // LogTo returns an [Observer] that logs each notice. The message is its type, for example
 // "heed.Selected", and each field is an attribute of its name. A field that is zero is left out,
-// but not a reward. A [Failed] and an [Outage] are logged as errors; [Harmful], [Inverted] and
+// but not a reward. A notice about a tenant has the attribute "Tenant". A [Failed] and an [Outage] are logged as errors; [Harmful], [Inverted] and
 // [DeadLettered] as warnings; [Proposed], [NeedsApproval], [Ambiguous], [Activated], [Retired] and
 // [Restored] for information, and all else for debugging, which [slog.Default] does not show.
 func LogTo(logger *slog.Logger) Observer {
@@ -198,7 +215,10 @@ func LogTo(logger *slog.Logger) Observer {
 			return
 		}
 		v := reflect.ValueOf(n)
-		attrs := make([]slog.Attr, 0, v.NumField())
+		attrs := make([]slog.Attr, 0, v.NumField()+1)
+		if tenant := TenantOf(ctx); tenant != "" {
+			attrs = append(attrs, slog.String("Tenant", tenant))
+		}
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; name == "Reward" || !v.Field(i).IsZero() {
 				attrs = append(attrs, slog.Any(name, v.Field(i).Interface()))

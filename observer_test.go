@@ -56,6 +56,9 @@ func TestLogTo(t *testing.T) {
 		assert.Contains(t, log.String(), want)
 	}
 	log.Reset()
+	observe(heed.WithTenant(context.Background(), "acme"), heed.Swept{Count: 3})
+	assert.Contains(t, log.String(), "msg=heed.Swept Tenant=acme Count=3")
+	log.Reset()
 	heed.LogTo(slog.New(slog.NewTextHandler(&log, nil)))(context.Background(), heed.Selected{})
 	assert.Empty(t, log.String(), "below the logger's level")
 }

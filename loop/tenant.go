@@ -56,6 +56,11 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 		draws := evidence.Key{A: a.strategy.seed[0], B: a.strategy.seed[1]}.Rand(0, tenant)
 		cfg.Testing.Seed = rand.NewPCG(draws.Uint64(), draws.Uint64())
 	}
+	if observer := cfg.Observer; observer != nil {
+		cfg.Observer = func(ctx context.Context, n heed.Notice) {
+			observer(heed.WithTenant(ctx, tenant), n)
+		}
+	}
 	lessons, err := cfg.lessons()
 	if err != nil {
 		return nil, err

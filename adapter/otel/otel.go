@@ -35,8 +35,9 @@ const scope = "github.com/heedhq/heed/adapter/otel"
 type Config struct {
 	Meters metric.MeterProvider // for the metrics. nil: no metrics
 	Logs   log.LoggerProvider   // for the events. nil: no events
-	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. Later
-	// values are counted under "other". 0 means 100. Raise it if there are more arms or reasons.
+	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms or the
+	// names of tenants. Later values are counted under "other". 0 means 100. Raise it if there are
+	// more arms or tenants.
 	MaxValues int
 }
 
@@ -138,9 +139,10 @@ type pair struct {
 	value string
 }
 
-// with returns attributes of a metric. Empty ones are left out, and of too many values the later
-// ones are "other".
-func (t *Telemetry) with(pairs ...pair) metric.MeasurementOption {
+// with returns attributes of a metric, among them the tenant of the context. Empty ones are left
+// out, and of too many values the later ones are "other".
+func (t *Telemetry) with(ctx context.Context, pairs ...pair) metric.MeasurementOption {
+	pairs = append(pairs, pair{byTenant, heed.TenantOf(ctx)})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	attributes := make([]attribute.KeyValue, 0, len(pairs))
@@ -173,6 +175,7 @@ const (
 	byWhat      attribute.Key = "heed.what"
 	byChange    attribute.Key = "heed.change"
 	byResult    attribute.Key = "heed.result"
+	byTenant    attribute.Key = "heed.tenant"
 )
 
 // Observe is a [heed.Observer]. It counts a notice. Of a few it also emits an event: a reward as
@@ -182,17 +185,17 @@ const (
 func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	switch n := n.(type) {
 	case heed.Selected:
-		t.choices.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byArm, n.Arm}))
+		t.choices.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byArm, n.Arm}))
 	case heed.Observed:
-		t.rewards.Record(ctx, n.Reward, t.with(pair{byComponent, n.Component}, pair{byArm, n.Arm},
+		t.rewards.Record(ctx, n.Reward, t.with(ctx, pair{byComponent, n.Component}, pair{byArm, n.Arm},
 			pair{byChannel, n.Channel}))
 		t.reward(ctx, &n)
 	case heed.Decided:
-		by := t.with(pair{byComponent, n.Component}, pair{byPath, n.Path}, pair{byReason, n.Reason})
+		by := t.with(ctx, pair{byComponent, n.Component}, pair{byPath, n.Path}, pair{byReason, n.Reason})
 		t.answers.Add(ctx, 1, by)
 		t.answering.Record(ctx, n.Took.Seconds(), by)
 	case heed.Counted:
-		by := t.with(pair{byComponent, n.Component}, pair{byChannel, n.Channel})
+		by := t.with(ctx, pair{byComponent, n.Component}, pair{byChannel, n.Channel})
 		t.evidence.Add(ctx, 1, by)
 		if n.Before != 0 || n.After != 0 {
 			t.confidence.Record(ctx, n.After, by)
@@ -200,20 +203,20 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	case heed.Compared:
 		t.compared(ctx, &n)
 	case heed.Duplicate:
-		t.duplicates.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
+		t.duplicates.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, n.What}))
 	case heed.DeadLettered:
-		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, "dead letter"}))
+		t.failures.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, "dead letter"}))
 		t.event(ctx, log.SeverityWarn, "heed.dead_lettered", n.Component, n.ID, n.At,
 			attribute.String("heed.reason", n.Reason))
 	case heed.Outage:
-		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, "outage"}))
+		t.failures.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, "outage"}))
 		t.event(ctx, log.SeverityError, "heed.outage", n.Component, "", n.At,
 			attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
 	case heed.Restored:
 		t.event(ctx, log.SeverityInfo, "heed.restored", n.Component, "", n.At,
 			attribute.String("heed.what", n.What))
 	case heed.Failed:
-		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
+		t.failures.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, n.What}))
 		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At,
 			attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
 	default:
@@ -224,7 +227,7 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 // compared records what learning gains.
 func (t *Telemetry) compared(ctx context.Context, n *heed.Compared) {
 	record := func(g metric.Float64Gauge, x float64, what string) {
-		g.Record(ctx, x, t.with(pair{byComponent, n.Component}, pair{byWhat, what}))
+		g.Record(ctx, x, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, what}))
 	}
 	record(t.success, n.Learned, "learned")
 	record(t.success, n.Control, "control")
@@ -236,7 +239,7 @@ func (t *Telemetry) compared(ctx context.Context, n *heed.Compared) {
 func (t *Telemetry) change(ctx context.Context, n heed.Notice) {
 	tell := func(severity log.Severity, name, component, subject string, at time.Time,
 		more ...attribute.KeyValue) {
-		t.changes.Add(ctx, 1, t.with(pair{byComponent, component}, pair{byChange, name}))
+		t.changes.Add(ctx, 1, t.with(ctx, pair{byComponent, component}, pair{byChange, name}))
 		t.event(ctx, severity, "heed."+name, component, subject, at, more...)
 	}
 	why := func(reason string) attribute.KeyValue { return attribute.String("heed.reason", reason) }
@@ -279,6 +282,9 @@ func (t *Telemetry) event(ctx context.Context, severity log.Severity, name, comp
 	r.SetTimestamp(at)
 	r.SetSeverity(severity)
 	r.AddAttributes(attribute.String("heed.component", component))
+	if tenant := heed.TenantOf(ctx); tenant != "" {
+		r.AddAttributes(byTenant.String(tenant))
+	}
 	if subject != "" {
 		r.AddAttributes(attribute.String("heed.subject", subject))
 	}
@@ -313,7 +319,7 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	case err != nil:
 		result = "error"
 	}
-	by := c.to.with(pair{byResult, result})
+	by := c.to.with(ctx, pair{byResult, result})
 	c.to.commits.Add(ctx, 1, by)
 	c.to.committing.Record(ctx, time.Since(began).Seconds(), by) //nolint:forbidigo // the same
 	return receipts, err
@@ -330,13 +336,13 @@ func (t *Telemetry) Watch(agent *loop.Agent) (metric.Registration, error) {
 	}
 	watching, err := t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		if agent.Feedback() == nil {
-			o.ObserveInt64(active, 0, t.with(pair{byComponent, agent.Name()}))
+			o.ObserveInt64(active, 0, t.with(ctx, pair{byComponent, agent.Name()}))
 			return nil
 		}
 		rules, err := agent.Feedback().Rules().List(ctx,
 			feedback.RuleQuery{Status: feedback.StateActive, Agent: agent.Name()})
 		if err == nil {
-			o.ObserveInt64(active, int64(len(rules)), t.with(pair{byComponent, agent.Name()}))
+			o.ObserveInt64(active, int64(len(rules)), t.with(ctx, pair{byComponent, agent.Name()}))
 		}
 		return err
 	}, active)

@@ -266,6 +266,28 @@ func TestAnAgent(t *testing.T) {
 	assert.NotContains(t, metrics(), "heed.rules.active heed.component=loop")
 }
 
+// TestTenants are told apart, and of too many the later ones are counted together.
+func TestTenants(t *testing.T) {
+	telemetry, metrics, logs := told(t, 2)
+	root := newAgent(t, &memstore.Store{}, telemetry.Observe, "one")
+	for _, tenant := range []string{"acme", "bravo", "cargo", "delta"} {
+		agent, err := root.Tenant(t.Context(), tenant)
+		require.NoError(t, err)
+		_, err = agent.Answer(t.Context(), loop.Event{ID: "one", Text: "The disk is full."})
+		require.NoError(t, err)
+		require.NoError(t, agent.React(t.Context(), "one", loop.Reaction{Person: "ann", Value: 1}))
+	}
+	got := metrics()
+	for tenant, n := range map[string]float64{
+		"": 1, ",heed.tenant=acme": 1, ",heed.tenant=bravo": 1, ",heed.tenant=other": 2,
+	} {
+		assert.InDelta(t, n, got["heed.choices heed.arm=brief,heed.component=strategy/strategy"+tenant],
+			0, tenant)
+	}
+	require.Len(t, logs.records, 4)
+	assert.Contains(t, said(&logs.records[3]), "heed.tenant=delta")
+}
+
 func TestCommits(t *testing.T) {
 	telemetry, metrics, _ := told(t, 0)
 	st := telemetry.Store(&memstore.Store{})
