@@ -16,11 +16,11 @@ import (
 
 // What an audit entry of an agent records, behind the agent's name and a dot.
 const (
-	leads    = "leads"   // an arm leads in a segment, the entry's subject
-	begins   = "answers" // a heuristic reaches the confidence from which it answers by itself
-	stops    = "stops"   // its confidence has fallen below that
-	outages  = "outage"  // the subject, a model or the store, can't be reached
-	restored = "restore" // it can be reached again
+	leads    = "leads"    // an arm leads in a segment, the entry's subject
+	begins   = "answers"  // a heuristic reaches the confidence from which it answers by itself
+	stops    = "stops"    // its confidence has fallen below that
+	outages  = "outage"   // the subject, a model or the store, can't be reached
+	restored = "recovery" // it can be reached again
 )
 
 const (
@@ -139,8 +139,8 @@ func (a *Agent) leader(
 	})
 }
 
-// turn records an entry, unless the latest one of its subject records the same. The subject's first
-// entry is no news if it says that a heuristic does not answer.
+// turn records an entry, unless the latest one of its subject records the same, or it would be the
+// first and record that a heuristic does not answer.
 func (a *Agent) turn(ctx context.Context, e store.AuditEntry) error {
 	e.Action = a.cfg.Name + "." + e.Action
 	var last store.AuditEntry

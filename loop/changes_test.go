@@ -31,8 +31,8 @@ func (w *world) audit() (all []string) {
 	return all
 }
 
-// A sweep records which arm leads once that is clear, and when another one takes over; also an agent
-// of another process, which does not record it again.
+// A sweep records which arm leads once that is clear, and when another one takes over. An agent of
+// another process does not record it again.
 func TestASweepRecordsWhichArmTakesOver(t *testing.T) {
 	w := newWorld(t, loop.Config{
 		Trial: loop.Trial{Without: loop.Learning | loop.Feedback | loop.Patterns},
@@ -93,5 +93,5 @@ func TestASweepRecordsOutages(t *testing.T) {
 	for range 3 {
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
 	}
-	assert.Equal(t, []string{"loop.outage store <", "loop.restore store <"}, w.audit())
+	assert.Equal(t, []string{"loop.outage store <", "loop.recovery store <"}, w.audit())
 }

@@ -230,7 +230,7 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 		}
 	}
 	segment := []string{"category", say("servers"), "context", say("night")}
-	return append(paths, "/", "/inbox", "/rules", "/audit", "/arms", address("/segment", segment...),
+	return append(paths, "/", "/inbox", "/rules", "/changes", "/arms", address("/segment", segment...),
 		address("/saved", segment...), address("/item", append(segment, "item", say("ticket"))...),
 		"/heuristics", address("/heuristic", "id", say("rotate")), "/ways", "/ways?warned=1",
 		address("/way", "id", say("tests-first")), "/answers",
@@ -297,12 +297,12 @@ func TestAccessible(t *testing.T) {
 	for _, fault := range []string{
 		`<input id="x" name="x">`, `<h3>x</h3>`, `<p id="main">x</p>`, `<label for="none">x</label>`, `<svg></svg>`, `<section aria-labelledby="none"></section>`, `<h1>x</h1>`,
 	} {
-		page, err := read(strings.Replace(w.get("/audit"), "</h1>", "</h1>"+fault, 1))
+		page, err := read(strings.Replace(w.get("/changes"), "</h1>", "</h1>"+fault, 1))
 		require.NoError(t, err)
 		assert.NotEmpty(t, accessible(page), fault)
 	}
 	for _, fault := range []string{`<script>x</script`, `<img>`, `<a onclick="x">y</a>`, `<a href="javascript:x">y</a>`, `<a href="//evil">y</a>`, `<p>`, `<a href=x>y</a>`, ` > `, `<p class="h4ck"></p>`} {
-		_, err := read(strings.Replace(w.get("/audit"), "</h1>", "</h1>"+fault, 1))
+		_, err := read(strings.Replace(w.get("/changes"), "</h1>", "</h1>"+fault, 1))
 		assert.Error(t, err, fault)
 	}
 }

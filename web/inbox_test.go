@@ -178,7 +178,7 @@ func TestApproval(t *testing.T) {
 	assert.Contains(t, page, "Proposed. Others have to approve it.")
 	_, page = hs.post("zoe", "/rule/revoke", "id", rule.ID, "hash", rule.Hash(), "reason", "Enough")
 	assert.Contains(t, page, "Revoked.")
-	audit := plain(hs.get("kim", "/audit", "q", rule.ID))
+	audit := plain(hs.get("kim", "/changes", "name", rule.ID))
 	for _, want := range []string{"kim approve", "zoe retire", "zoe revoke", "Seen it too"} {
 		assert.Contains(t, audit, want)
 	}
@@ -346,13 +346,14 @@ func TestLists(t *testing.T) {
 		}
 		hs.now = hs.now.Add(time.Second)
 	}
-	w := ask{method: "GET", path: "/audit", person: "kim"}.of(hs.h)
-	assert.Contains(t, w.Body.String(), `href="?page=2"`)
-	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/audit?page=2",
-		person: "kim"}.of(hs.h).Code)
+	w := hs.get("kim", "/changes")
+	older := regexp.MustCompile(`href="\?(after=[^"]*)"`).FindStringSubmatch(w)
+	require.Len(t, older, 2, w)
+	assert.Contains(t, hs.get("kim", "/changes?"+older[1]), "The newest")
 	for path, want := range map[string]int{
-		"/audit?since=2020-01-01&until=2020-01-02": 200, "/audit?since=x": 400,
-		"/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400,
+		"/changes?since=2020-01-01&until=2020-01-02": 200, "/changes?since=x": 400,
+		"/changes?kind=x": 400, "/changes?kind=arm&domain=mail": 200, "/changes?after=x": 400,
+		"/rules?page=4": 404, "/rules?page=99999": 404, "/rules?page=0": 400, "/rules?page=x": 400,
 		"/inbox?page=2": 404, "/rules?page=2": 404, "/rules?state=no": 400,
 		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
 		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
@@ -361,8 +362,8 @@ func TestLists(t *testing.T) {
 		assert.Equal(t, want, w.Code, path+plain(w.Body.String()))
 	}
 	today := hs.now.UTC().Format(time.DateOnly)
-	assert.Contains(t, hs.get("kim", "/audit", "since", today, "until", today), "<tbody>")
-	assert.NotContains(t, hs.get("kim", "/audit", "until", "2020-01-02"), "<tbody>")
+	assert.Contains(t, hs.get("kim", "/changes", "since", today, "until", today), "<tbody>")
+	assert.NotContains(t, hs.get("kim", "/changes", "until", "2020-01-02"), "<tbody>")
 	found := hs.get("kim", "/inbox", "q", "SUBJECT7 rule")
 	assert.Equal(t, 1, strings.Count(found, "<h3>"))
 	mine := hs.get("p1", "/inbox") // p1 proposed the newest ten, and decides about the others

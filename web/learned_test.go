@@ -174,5 +174,5 @@ func TestWithout(t *testing.T) {
 	}
 	page := ask{method: "GET", path: "/", person: "kim"}.of(h).Body.String()
 	assert.NotContains(t, page, "Inbox")
-	assert.Contains(t, page, "Audit")
+	assert.Contains(t, page, "What changed")
 }

@@ -116,7 +116,7 @@ var (
 // all returns the pages of the parts that there are.
 func (h *Handler) all() []page {
 	all := []page{
-		{"/", "/", "Overview", home, false}, {"/audit", "/audit", "Audit", audit, false},
+		{"/", "/", "Overview", home, false}, {"/changes", "/changes", "What changed", changed, false},
 		{"/arms", "/arms", "Arms", withArms(arms), false},
 		{"/segment", "/arms", "Segment", withArms(segment), false},
 		{"/saved", "/arms", "What it saved", withArms(saved), true},
@@ -215,7 +215,7 @@ func (h *Handler) menu() []entry {
 	add(h.cfg.Learning != nil, "/heuristics", "Heuristics")
 	add(h.cfg.Patterns != nil, "/ways", "Ways")
 	add(true, "/answers", "Answers")
-	add(true, "/audit", "Audit")
+	add(true, "/changes", "Changes")
 	return all
 }
 

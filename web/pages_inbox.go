@@ -7,12 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/store"
 )
 
 // An inboxData is what waits for people.
@@ -279,48 +277,4 @@ func rule(r *http.Request, v *view.Source) (any, error) {
 		report, one, one.Status == feedback.StateActive, one.Status == feedback.StateRetired,
 		view.Certainty(&one.Effect),
 	}, nil
-}
-
-// An auditData is a page of the audit log.
-type auditData struct {
-	Rows         []store.AuditEntry
-	Name         string
-	Since, Until string // days
-	Prev, Next   address
-}
-
-const mostAudited = 400 // pages
-
-func audit(r *http.Request, v *view.Source) (any, error) {
-	p, err := partOf(r)
-	n := p.Number
-	if err != nil || n > mostAudited {
-		return nil, cmp.Or(err, heed.ErrNotFound)
-	}
-	given := r.URL.Query()
-	d, skip := auditData{
-		Name: p.Search, Since: given.Get("since"), Until: given.Get("until"), Prev: turn(r, n-1),
-	}, (n-1)*perPage
-	q := store.AuditQuery{Name: d.Name, Limit: skip + perPage + 1}
-	if q.Since, err = view.Moment("Since", d.Since, 0); err != nil {
-		return nil, err
-	}
-	if q.Until, err = view.Moment("Until", d.Until, 24*time.Hour); err != nil {
-		return nil, err
-	}
-	for entry, err := range store.AuditEntries(r.Context(), v.Store, q) {
-		if err != nil {
-			return nil, err
-		}
-		if skip--; skip < 0 {
-			d.Rows = append(d.Rows, entry)
-		}
-	}
-	if len(d.Rows) == 0 && n > 1 {
-		return nil, heed.ErrNotFound
-	}
-	if len(d.Rows) > perPage {
-		d.Rows, d.Next = d.Rows[:perPage], turn(r, n+1)
-	}
-	return d, nil
 }

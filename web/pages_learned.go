@@ -243,6 +243,31 @@ func listAnswers(r *http.Request, v *view.Source) (any, error) {
 	return d, err
 }
 
+// A changesData is a page of what changed.
+type changesData struct {
+	Rows             []view.Changed
+	Next             address
+	Late             bool // it is not the first page
+	Query            view.ChangeQuery
+	Kinds            []string
+	Today, Yesterday string
+}
+
+func changed(r *http.Request, v *view.Source) (any, error) {
+	given := r.URL.Query()
+	after, today := given.Get("after"), v.Now().UTC()
+	d := changesData{Late: after != "", Kinds: view.Kinds, Query: view.ChangeQuery{
+		Since: given.Get("since"), Until: given.Get("until"), Kind: given.Get("kind"),
+		Domain: given.Get("domain"), Name: given.Get("name"),
+	}, Today: today.Format(time.DateOnly), Yesterday: today.AddDate(0, 0, -1).Format(time.DateOnly)}
+	rows, next, err := v.Changes(r.Context(), d.Query, after, perPage)
+	if d.Rows = rows; next != "" {
+		given.Set("after", next)
+		d.Next = address("?" + given.Encode())
+	}
+	return d, err
+}
+
 // An answerData is an answer with what a person can do about it.
 type answerData struct {
 	view.Explanation

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -14,7 +15,6 @@ import (
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/store"
 )
 
 // outcomes name how answers turned out.
@@ -28,7 +28,8 @@ var funcs = template.FuncMap{
 	"outcomes": func() map[string]string { return outcomes },
 	"say":      func(value any) string { return say(fmt.Sprint(value)) },
 	"short":    short, "when": when,
-	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed,
+	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "news": news,
+	"about":   about,
 	"because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
 	"known": known, "seenby": seenBy,
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
@@ -127,6 +128,56 @@ func deed(action string) string {
 	return what
 }
 
+// learned are the actions that heed records by itself.
+var learned = map[string]string{
+	"answers": "it answers by itself", "stops": "it no longer answers by itself",
+	"outage": "it can't be reached", "recovery": "it can be reached again",
+}
+
+// news writes what has changed, to follow a name.
+func news(c view.Changed) string {
+	what := learned[verbOf(c.Action)]
+	if verbOf(c.Action) == "leads" {
+		if what = short(80, c.Details["arm"]) + " leads"; c.Details["before"] != "" {
+			what += " instead of " + short(80, c.Details["before"])
+		}
+	}
+	if what == "" {
+		return deed(c.Action)
+	}
+	return "found that " + what
+}
+
+func verbOf(action string) string { return action[strings.LastIndexByte(action, '.')+1:] }
+
+// about returns the page of what has changed, and what it is called.
+func about(c view.Changed) (to struct{ Path, Name string }) {
+	id := url.Values{"id": {c.Subject}}.Encode()
+	to.Name = c.Subject
+	category, in, segment := c.Segment()
+	switch {
+	case segment:
+		to.Name = segmentName(category, in)
+		to.Path = "/segment?" + url.Values{"category": {category}, "context": {in}}.Encode()
+	case c.Kind == "heuristic":
+		to.Path = "/heuristic?" + id
+	case c.Kind == "way":
+		to.Path = "/way?" + id
+	case c.Kind == "rule":
+		to.Path = cmp.Or(deciding[verbOf(strings.TrimSuffix(c.Action, ".refused"))], "/proposal?") + id
+	case c.Subject != "":
+		to.Path = "/changes?" + url.Values{"name": {c.Subject}}.Encode()
+	}
+	return to
+}
+
+// deciding are the pages of what is decided about, if that is no proposal.
+var deciding = map[string]string{
+	"retire": "/rule?", "revoke": "/rule?", "activate": "/rule?", "supersede": "/rule?",
+	"propose-retirement": "/rule?", "evaluate": "/correction?", "resolve": "/correction?",
+	"join": "/correction?", "split": "/correction?", "erase": "/correction?",
+}
+
 var irregular = map[string]string{
 	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set",
 	"rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
@@ -168,11 +219,11 @@ func sentence(text string) string {
 
 // because returns the reason of an entry, if people can understand it: the reason of heed's own
 // proposals is the id of a cluster.
-func because(e store.AuditEntry) string {
-	if e.Actor == "" && strings.HasPrefix(e.Reason, "cluster ") {
+func because(actor, reason string) string {
+	if actor == "" && strings.HasPrefix(reason, "cluster ") {
 		return ""
 	}
-	return e.Reason
+	return reason
 }
 
 func join(all []string) string { return say(strings.Join(all, ", ")) }

@@ -86,7 +86,7 @@ func TestReset(t *testing.T) {
 		entries[0].Reason, entries[0].Subject})
 	assert.Equal(t, []string{"olive", "the model was exchanged", ""}, []string{entries[1].Actor,
 		entries[1].Reason, entries[1].Subject})
-	assert.Len(t, read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--subject",
+	assert.Len(t, read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--name",
 		"prefer-tabs"), 1)
 	onFile(t, db, func(handle *sql.DB) {
 		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{})

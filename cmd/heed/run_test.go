@@ -358,8 +358,8 @@ func TestEmptyListsNameWhatLeftThingsOut(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for command, says := range map[string]string{
-		"store audit --action foo --subject bar": "There are no audit entries here with --action " +
-			"foo --subject bar.\n",
+		"store audit --action foo --name bar": "There are no audit entries here with --name " +
+			"bar --action foo.\n",
 		"confidence --domain foo": "There are no heuristics here with --domain foo.\n",
 		"patterns --state deprecated": "There are no patterns here with --state " +
 			"deprecated.\n",

@@ -80,28 +80,32 @@ func (migrateCommand) Run(s *session) error {
 }
 
 type auditCommand struct {
-	Limit   atMost `default:"20"`
-	Action  string `placeholder:"TEXT"`
-	Subject string `placeholder:"TEXT"`
+	Limit  atMost `default:"20"`
+	Since  when   `placeholder:"TIME"`
+	Until  when   `placeholder:"TIME"`
+	Kind   string `placeholder:"KIND"`
+	Domain string `placeholder:"NAME"`
+	Name   string `placeholder:"TEXT"`
+	Action string `placeholder:"TEXT"`
 }
 
-// Run lists the audit.
+// Run lists what changed.
 func (cmd *auditCommand) Run(s *session) error {
-	var entries []store.AuditEntry
+	var all []view.Changed
 	err := s.with(func() error {
-		for e, err := range store.AuditEntries(s.ctx, s.at.view, store.AuditQuery{}) {
-			if err != nil || len(entries) == int(cmd.Limit) {
+		for after := ""; ; {
+			part, next, err := s.source().Changes(s.ctx, view.ChangeQuery{
+				Since: string(cmd.Since), Until: string(cmd.Until), Kind: cmd.Kind, Domain: cmd.Domain,
+				Name: cmd.Name, Action: cmd.Action,
+			}, after, int(cmd.Limit)-len(all))
+			all = append(all, part...)
+			if after = next; err != nil || next == "" || len(all) >= int(cmd.Limit) {
 				return err
 			}
-			about := cmd.Subject == "" || e.Subject == cmd.Subject
-			if about && strings.HasPrefix(e.Action, cmd.Action) {
-				entries = append(entries, e)
-			}
 		}
-		return nil
 	})
-	return answerList(s, entries, err, "audit entries", "audit", "action", cmd.Action, "subject",
-		cmd.Subject)
+	return answerList(s, all, err, "audit entries", "audit", "kind", cmd.Kind, "domain", cmd.Domain,
+		"name", cmd.Name, "action", cmd.Action)
 }
 
 type backupCommand struct {

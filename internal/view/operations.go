@@ -88,6 +88,7 @@ func Operations() []Operation {
 		tool("propose", operation("POST /v1/propose", (*Server).propose, MissingPart)),
 		tool("explain", operation("GET /v1/explanation", (*Server).explain, Unknown)),
 		operation("GET /v1/answers", (*Server).answers),
+		operation("GET /v1/changes", (*Server).changes),
 		operation("GET /v1/gain", (*Server).gain),
 		operation("GET /v1/find", (*Server).find, Unknown, MissingPart),
 		operation("GET /v1/segments", (*Server).segments, MissingPart),

@@ -181,7 +181,7 @@ func (w *world) reviews(t *testing.T) {
 func (w *world) pages(t *testing.T) []string {
 	t.Helper()
 	ctx, rules := t.Context(), w.agent.Feedback().Rules()
-	paths := []string{"/", "/inbox", "/rules", "/rules?q=nothing+like+this", "/audit", "/arms",
+	paths := []string{"/", "/inbox", "/rules", "/rules?q=nothing+like+this", "/changes", "/arms",
 		"/heuristics", "/ways", "/ways?warned=1", "/answers", "/answer?id=none", "/none"}
 	paths = append(paths, w.corrections...)
 	all, _, err := rules.Proposals(ctx, feedback.ProposalQuery{}, 0)

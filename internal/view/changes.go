@@ -1,0 +1,138 @@
+package view
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
+)
+
+// A Changed is something that has changed: by a person, or because heed learned.
+type Changed struct {
+	At      time.Time         `json:"at"`
+	Kind    string            `json:"kind"`
+	Action  string            `json:"action"` // of which part, a dot, and what
+	Actor   string            `json:"actor,omitempty"`
+	Subject string            `json:"subject,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+	Details map[string]string `json:"details,omitempty"`
+}
+
+// Kinds are the kinds of changes. Statements are not listed unless they are asked for.
+var Kinds = []string{
+	"arm", "heuristic", "rule", "way", "incident", "setting", "person", "statement",
+}
+
+// kindsOf are the kinds of actions whose names do not depend on who configures them.
+var kindsOf = map[string]string{
+	"leads": "arm", "answers": "heuristic", "stops": "heuristic", "pin": "heuristic",
+	"unpin": "heuristic", "restart": "heuristic", "outage": "incident", "recovery": "incident",
+	"settings": "setting", "rebuild": "setting", "freeze": "setting", "unfreeze": "setting",
+	"forget": "person", "expunge": "person", "retract": "statement", "revise": "statement",
+}
+
+func changeOf(e *store.AuditEntry) Changed {
+	c := Changed{e.At, "way", e.Action, e.Actor, e.Subject, e.Reason, e.Details}
+	action := strings.TrimSuffix(e.Action, ".refused")
+	known := kindsOf[action[strings.LastIndexByte(action, '.')+1:]]
+	switch _, segment := e.Details["category"]; {
+	case strings.HasPrefix(action, "feedback."):
+		c.Kind = "rule"
+	case segment && known != "statement":
+		c.Kind = "arm"
+	case known != "":
+		c.Kind = known
+	}
+	return c
+}
+
+// Segment returns the segment that a change is about, if it is about one.
+func (c *Changed) Segment() (category, context string, ok bool) {
+	if c.Kind != "arm" {
+		return "", "", false
+	}
+	if category, ok = c.Details["category"]; ok {
+		return category, c.Details["context"], true
+	}
+	return answers.ParseScope(c.Subject)
+}
+
+// domain returns the domain that a change is about, or "".
+func (c *Changed) domain() string {
+	if category, _, ok := c.Segment(); ok {
+		return category
+	}
+	return c.Details["domain"]
+}
+
+// A ChangeQuery selects changes. A time is a day in UTC, or a moment as in RFC 3339.
+type ChangeQuery struct {
+	Since  string `json:"since,omitempty"`
+	Until  string `json:"until,omitempty"` // a day is included, a moment is not
+	Kind   string `json:"kind,omitempty"`  // "" means all but statements
+	Domain string `json:"domain,omitempty"`
+	Name   string `json:"name,omitempty"`   // of who did it, or of what it was done to
+	Action string `json:"action,omitempty"` // what its action begins with
+}
+
+func (q *ChangeQuery) selects(c *Changed) bool {
+	return (q.Kind == c.Kind || q.Kind == "" && (c.Kind != "statement" || q.Action != "")) &&
+		(q.Domain == "" || q.Domain == c.domain()) && strings.HasPrefix(c.Action, q.Action)
+}
+
+// Changes returns the changes behind a place that a query selects, the newest first, and the place
+// of the next ones, as [Source.Answers] does.
+func (s *Source) Changes(ctx context.Context, q ChangeQuery, after string, most int) (
+	all []Changed, next string, err error,
+) {
+	found := store.Query{Kind: store.Audit.Name, After: after}
+	if found.Since, err = Moment("Since", q.Since, 0); err != nil {
+		return nil, "", err
+	}
+	if found.Until, err = Moment("Until", q.Until, 24*time.Hour); err != nil {
+		return nil, "", err
+	}
+	if q.Kind != "" && !slices.Contains(Kinds, q.Kind) {
+		return nil, "", &heed.InputError{Field: "Kind", Reason: "must be one of " +
+			strings.Join(Kinds, ", ")}
+	}
+	if q.Name != "" {
+		found.Keys = []string{store.PersonKey(q.Name)}
+	}
+	last, scanned := "", 0
+	for r, err := range s.Store.Find(ctx, found) {
+		if err != nil {
+			return nil, "", err
+		}
+		if scanned == mostScanned || len(all) == most {
+			return all, last, nil
+		}
+		e, err := store.Decode[store.AuditEntry](r.Body)
+		if err != nil {
+			return nil, "", err
+		}
+		scanned, last = scanned+1, r.Place
+		if c := changeOf(&e); q.selects(&c) {
+			all = append(all, c)
+		}
+	}
+	return all, "", nil
+}
+
+// A ChangeRange asks for changes.
+type ChangeRange struct {
+	ChangeQuery
+	Range
+}
+
+func (s *Server) changes(ctx context.Context, _ *Caller, in *ChangeRange) (List[Changed], error) {
+	return part(true, "", in.Range, func(p Page) (l List[Changed], err error) {
+		l.Items, l.Next, err = s.view().Changes(ctx, in.ChangeQuery, p.After, p.Limit)
+		l.Items = arrayOf(l.Items)
+		return l, err
+	})
+}
