@@ -208,7 +208,7 @@ type FireEvidence struct {
 // once it is stored.
 type Credit struct {
 	ID      string    `json:"id"`
-	Cell    string    `json:"cell"`              // the name of the cell, without the edition
+	Cell    string    `json:"cell"`              // the name of the cell, without the version
 	Channel string    `json:"channel,omitempty"` // of the observation
 	Reward  float64   `json:"reward,omitempty"`
 	Weight  float64   `json:"weight,omitempty"`

@@ -169,7 +169,7 @@ func (r *Reception) Fate(independent bool) int {
 // heuristic.
 func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement float64) float64 {
 	how := r.Implicit(independent)
-	fate, sign := r.Fate(independent), r.Sign(how)
+	implied, sign := r.Fate(independent), r.Sign(how)
 	share := 1.
 	if sign <= 0 && r.Praise.N > 0 { // it is accepted by praise alone
 		share = min(r.Praise.Share, 1)
@@ -177,11 +177,11 @@ func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement 
 	switch {
 	case !agrees && (r.Complaint.N > 0 || r.Observed() || sign > 0):
 		return -disagreement
-	case !agrees && fate > 0:
+	case !agrees && implied > 0:
 		return -disagreement * share
-	case agrees && fate > 0:
+	case agrees && implied > 0:
 		return agreement * share
-	case agrees && fate < 0: // the heuristic would have given the same answer
+	case agrees && implied < 0: // the heuristic would have given the same answer
 		worth := r.Complaint.Weight
 		if sign < 0 {
 			worth -= r.Of(how).Worth
@@ -193,12 +193,12 @@ func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement 
 }
 
 // Decider returns the statement that decides [Reception.Fate], the first one that was made if there
-// are several. It is nil if the fate is 0, or if everybody who decided it is forgotten.
+// are several. It is nil if they cancel out, or if everybody who decided it is forgotten.
 func (r *Reception) Decider(independent bool) *Statement {
-	fate, how := r.Fate(independent), r.Implicit(independent)
+	implied, how := r.Fate(independent), r.Implicit(independent)
 	for _, s := range r.inTime() {
 		judges := !independent && s.stated() && s.counts()
-		if fate != 0 && s.sign() == fate && (judges || s == r.Of(how)) && !s.Forgotten() {
+		if implied != 0 && s.sign() == implied && (judges || s == r.Of(how)) && !s.Forgotten() {
 			return s
 		}
 	}

@@ -30,13 +30,13 @@ func (d *Decider) compare(
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	similarities, err := compare(ctx, d.similar, similarity, res.Text, actions(candidates))
-	var told map[string]bool
+	var exposed map[string]bool
 	if err == nil {
 		agree := make(map[string]bool, len(candidates))
 		for i, x := range similarities {
 			agree[candidates[i].HeuristicID] = x >= d.cfg.SimilarityThreshold
 		}
-		told, err = d.told(ctx, r, res, similarity, shown, withheld, agree)
+		exposed, err = d.exposed(ctx, r, res, similarity, shown, withheld, agree)
 	}
 	if err != nil {
 		res.Err = errors.Join(res.Err, err)
@@ -50,7 +50,7 @@ func (d *Decider) compare(
 				Convergence{id, s, slices.Contains(res.ShownIDs, id)})
 		}
 		switch held := indexOf(withheld, id) >= 0; {
-		case held && told[id]:
+		case held && exposed[id]:
 			res.Told = append(res.Told, id)
 		case held:
 			c := answer.Comparison{HeuristicID: id, Similarity: s, Agrees: agrees}

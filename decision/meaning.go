@@ -82,7 +82,7 @@ func (s *sameMeaning) Similar(ctx context.Context, text string, others []string)
 	if err != nil {
 		return nil, err
 	}
-	same, err := parseMeanings(spoken(reply).Text, len(asked))
+	same, err := parseMeanings(withoutThoughts(reply).Text, len(asked))
 	if err != nil {
 		return nil, fmt.Errorf("the model's comparison: %w", err)
 	}

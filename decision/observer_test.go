@@ -17,23 +17,23 @@ import (
 
 // A listener notes what an observer is told.
 type listener struct {
-	mu   sync.Mutex
-	told []heed.Notice
+	mu      sync.Mutex
+	exposed []heed.Notice
 }
 
 func (l *listener) observe(_ context.Context, n heed.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told = append(l.told, n)
+	l.exposed = append(l.exposed, n)
 }
 
 // take returns what was told since the last call.
 func (l *listener) take() []heed.Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	told := l.told
-	l.told = nil
-	return told
+	exposed := l.exposed
+	l.exposed = nil
+	return exposed
 }
 
 func TestObserverOfDecisions(t *testing.T) {
@@ -92,14 +92,14 @@ func TestObserverOfDecisions(t *testing.T) {
 			require.NoError(t, err)
 			_, err = d.Decide(ctx, tt.r)
 			require.NoError(t, err)
-			told := l.take()
-			require.Len(t, told, len(tt.failed)+1)
+			exposed := l.take()
+			require.Len(t, exposed, len(tt.failed)+1)
 			for i, what := range tt.failed {
-				failed := told[i].(heed.Failed)
+				failed := exposed[i].(heed.Failed)
 				assert.Equal(t, [2]string{"decision", what}, [2]string{failed.Component, failed.What})
 				assert.Error(t, failed.Err)
 			}
-			got := told[len(tt.failed)].(heed.Decided)
+			got := exposed[len(tt.failed)].(heed.Decided)
 			assert.Positive(t, got.Took)
 			assert.Equal(t, ticks, got.At)
 			tt.want.Component, tt.want.At, tt.want.Took = "decision", got.At, got.Took
@@ -127,9 +127,9 @@ func TestObserverOfExtractions(t *testing.T) {
 		praised)
 	_, err := e.Extract(ctx, "r", nil)
 	require.NoError(t, err)
-	told := l.take()
-	require.Len(t, told, 1)
-	failed := told[0].(heed.Failed)
+	exposed := l.take()
+	require.Len(t, exposed, 1)
+	failed := exposed[0].(heed.Failed)
 	assert.ErrorIs(t, failed.Err, boom)
 	failed.Err = nil
 	assert.Equal(t, heed.Failed{Component: "decision", At: start, What: "model"}, failed)

@@ -189,11 +189,11 @@ func TestNotify(t *testing.T) {
 	require.Equal(t, decision.LLMError, res.Reason)
 	assert.Empty(t, l.take())
 	h.Notify(ctx, res, start)
-	told := l.take()
-	require.Len(t, told, 2)
-	assert.ErrorIs(t, told[0].(heed.Failed).Err, boom)
+	exposed := l.take()
+	require.Len(t, exposed, 2)
+	assert.ErrorIs(t, exposed[0].(heed.Failed).Err, boom)
 	decided := heed.Decided{Component: "decision", At: start, Path: "fallback", Reason: "llm_error"}
-	assert.Equal(t, decided, told[1])
+	assert.Equal(t, decided, exposed[1])
 
 	res.Reason, decided.Reason = "", "" // something else stopped the model
 	h.Notify(ctx, res, start)
@@ -203,9 +203,9 @@ func TestNotify(t *testing.T) {
 		Answers: llmtest.Say("Do it."), Predictions: []llmtest.Step{{Err: boom}},
 	})
 	h.Notify(ctx, res, start)
-	told = l.take()
-	require.Len(t, told, 2)
-	assert.Equal(t, "prediction", told[0].(heed.Failed).What)
+	exposed = l.take()
+	require.Len(t, exposed, 2)
+	assert.Equal(t, "prediction", exposed[0].(heed.Failed).What)
 	newHeuristicFirst(t, decision.Config{}).Notify(ctx, res, start)
 }
 

@@ -105,7 +105,7 @@ func (d *Decider) generate(
 	}
 	res.InputTokens += max(reply.InputTokens, 0)
 	res.OutputTokens += max(reply.OutputTokens, 0)
-	return spoken(reply), cmp.Or(err, wholeReply(r, reply))
+	return withoutThoughts(reply), cmp.Or(err, wholeReply(r, reply))
 }
 
 // enter waits for a place of the models.
@@ -119,8 +119,8 @@ func (d *Decider) enter(ctx context.Context) error {
 	return err
 }
 
-// spoken takes the thoughts out of a reply's text.
-func spoken(reply LLMResponse) LLMResponse {
+// withoutThoughts takes the thoughts out of a reply's text.
+func withoutThoughts(reply LLMResponse) LLMResponse {
 	text, inside := thoughts.Split(reply.Text)
 	reply.Text = text
 	if inside != "" {

@@ -25,11 +25,11 @@ func TestFewNeverOutweighManyInOnePlace(t *testing.T) {
 		for i := range k {
 			source := trust.Apart(all, fmt.Sprint("m", i))
 			mass := rapid.Float64Range(1e-3, 1e6).Draw(t, "mass")
-			said := part("", source, mass, 0)
+			given := part("", source, mass, 0)
 			if before := at[source]; before != nil {
-				said.Tally.Merge(before.Tally)
+				given.Tally.Merge(before.Tally)
 			}
-			at[source] = &said
+			at[source] = &given
 		}
 		for _, p := range at {
 			all = append(all[:len(all):len(all)], *p)

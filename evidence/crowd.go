@@ -27,7 +27,7 @@ type Crowd struct {
 	limits  []float64 // by arm
 	factors []float64 // of each person, by arm
 	counted []float64 // what people count for, by arm, when the crowd settled
-	said    []float64 // the evidence they had given, by arm
+	given   []float64 // the evidence they had given, by arm
 	items   []float64 // the same by items
 	grown   []float64 // how much they gave since, by arm
 	over    []float64 // by how much people have passed their limits since, by arm
@@ -36,7 +36,7 @@ type Crowd struct {
 // A Voice is the evidence of one source in one cell, read at a moment.
 type Voice struct {
 	person  int32 // or one of the following
-	said    Sums
+	given   Sums
 	silence Sums // in the channels of silence
 }
 
@@ -52,7 +52,7 @@ func (t Trust) Crowd(arms int) *Crowd {
 	c := &Crowd{
 		trust: t, arms: arms, limits: make([]float64, arms), counted: make([]float64, arms),
 		items: make([]float64, arms), grown: make([]float64, arms), over: make([]float64, arms),
-		said: make([]float64, arms),
+		given: make([]float64, arms),
 	}
 	c.known.trust = &c.trust
 	return c
@@ -141,7 +141,7 @@ func (p *people) read(
 		if slices.Contains(p.trust.Silence, part.Channel) {
 			v.silence = sums
 		} else {
-			v.said = sums
+			v.given = sums
 		}
 		if at == nil && i > 0 && parts[i-1].Source >= part.Source { // there are several channels
 			at = make(map[string]int, len(parts))
@@ -150,7 +150,7 @@ func (p *people) read(
 			}
 		}
 		if was, ok := at[part.Source]; ok {
-			voices[was].said = voices[was].said.Plus(v.said)
+			voices[was].given = voices[was].given.Plus(v.given)
 			voices[was].silence = voices[was].silence.Plus(v.silence)
 			continue
 		}
@@ -162,7 +162,7 @@ func (p *people) read(
 	return voices
 }
 
-func (v *Voice) mass() float64 { return max(v.said.Mass+v.silence.Mass, 0) }
+func (v *Voice) mass() float64 { return max(v.given.Mass+v.silence.Mass, 0) }
 
 // Settle works out how many people there are, and the factor by which each person's evidence on an
 // arm counts. Its argument is the evidence on each item, by arm.
@@ -174,9 +174,9 @@ func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 	c.now = c.count
 	clear(c.grown)
 	clear(c.over)
-	clear(c.said)
+	clear(c.given)
 	for i, m := range c.masses {
-		c.said[i%c.arms] += m
+		c.given[i%c.arms] += m
 	}
 	c.factors = make([]float64, len(c.masses))
 	for i := range c.factors {
@@ -223,10 +223,10 @@ func (c *Crowd) restrict(of, limits, counted []float64) {
 // Part returns the part of people's evidence on an arm that counted when the crowd settled, in [0,
 // 1].
 func (c *Crowd) Part(arm int) float64 {
-	if c.said[arm] <= 0 {
+	if c.given[arm] <= 0 {
 		return 1
 	}
-	return c.counted[arm] / c.said[arm]
+	return c.counted[arm] / c.given[arm]
 }
 
 // counts returns for how much a person counts among the people.

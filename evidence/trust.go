@@ -206,7 +206,7 @@ func (t *Trust) addUp(voices []Voice, factor func(*Voice) float64) (all Sums) {
 		if v.person != instrument {
 			by = factor(v)
 		}
-		all, silence = all.Plus(v.said.limit(by)), silence.Plus(v.silence.limit(by))
+		all, silence = all.Plus(v.given.limit(by)), silence.Plus(v.silence.limit(by))
 	}
 	if most := t.SilenceMass + all.Reward; silence.Reward > most {
 		silence = silence.scalePositive(most / silence.Reward)
@@ -236,7 +236,7 @@ func peopleIn(arms [][]Voice) (n float64) {
 	}
 	if int(last) > 2*all { // they are a few of many, whose numbers are far apart
 		of := make(map[int32]float64, all)
-		for person, m := range spoken(arms) {
+		for person, m := range voicesOf(arms) {
 			of[person] += m
 		}
 		for _, m := range of {
@@ -245,7 +245,7 @@ func peopleIn(arms [][]Voice) (n float64) {
 		return n
 	}
 	of := make([]float64, last+1)
-	for person, m := range spoken(arms) {
+	for person, m := range voicesOf(arms) {
 		of[person] += m
 	}
 	for _, m := range of {
@@ -254,8 +254,8 @@ func peopleIn(arms [][]Voice) (n float64) {
 	return n
 }
 
-// spoken yields the people who gave evidence on an item, each with the mass of a voice.
-func spoken(arms [][]Voice) iter.Seq2[int32, float64] {
+// voicesOf yields the people who gave evidence on an item, each with the mass of a voice.
+func voicesOf(arms [][]Voice) iter.Seq2[int32, float64] {
 	return func(yield func(int32, float64) bool) {
 		for _, voices := range arms {
 			for i := range voices {

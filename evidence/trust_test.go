@@ -16,18 +16,18 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A said is what people have said about one arm of some items.
-type said []map[string]evidence.Part
+// A given is what people have said about one arm of some items.
+type given []map[string]evidence.Part
 
 // parts returns what was said about an item, as a store lists it.
-func (s said) parts(item int) (parts []evidence.Part) {
+func (s given) parts(item int) (parts []evidence.Part) {
 	for _, name := range sortedKeys(s[item]) {
 		parts = append(parts, s[item][name])
 	}
 	return parts
 }
 
-func (s said) add(item int, source string, mass, reward float64) {
+func (s given) add(item int, source string, mass, reward float64) {
 	p := s[item][source]
 	p.Source = source
 	p.Tally.Merge(part("", source, mass*reward, mass*(1-reward)).Tally)
@@ -35,7 +35,7 @@ func (s said) add(item int, source string, mass, reward float64) {
 }
 
 // level is the sum over all items, and whoever has spoken.
-func (s said) level(t evidence.Trust) (sums evidence.Sums, crowd *evidence.Crowd) {
+func (s given) level(t evidence.Trust) (sums evidence.Sums, crowd *evidence.Crowd) {
 	crowd = t.Crowd(1)
 	voices := make([][]evidence.Voice, len(s))
 	for i := range s {
@@ -56,7 +56,7 @@ func TestFewNeverOutweighMany(t *testing.T) {
 		rapid.SampledFrom([]float64{1e-3, 1, 2, 1e4, 1e12}))
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.IntRange(1, 6).Draw(t, "items")
-		honest, all, blame := make(said, items), make(said, items), make(said, items)
+		honest, all, blame := make(given, items), make(given, items), make(given, items)
 		for i := range items {
 			honest[i], all[i], blame[i] = map[string]evidence.Part{}, map[string]evidence.Part{},
 				map[string]evidence.Part{}

@@ -43,7 +43,7 @@ func (s *Service) Export(ctx context.Context) (a Archive, err error) {
 }
 
 // exported returns all values of a kind without their revisions, sorted by id.
-func exported[T kept[T]](tx *store.Tx, kind *shelf[T]) ([]T, error) {
+func exported[T kept[T]](tx *store.Tx, kind *kindOf[T]) ([]T, error) {
 	values, err := kind.union(tx, [][]string{nil}, func(*T) bool { return true })
 	slices.SortFunc(values, func(a, b T) int { return cmp.Compare(a.id(), b.id()) })
 	for i, value := range values {
@@ -213,7 +213,7 @@ var errKnown = errors.New("known")
 func checkNew[T interface {
 	kept[T]
 	words() string
-}](tx *store.Tx, kind *shelf[T], p *Proposal) error {
+}](tx *store.Tx, kind *kindOf[T], p *Proposal) error {
 	switch known, err := kind.in(tx, p.ID); {
 	case errors.Is(err, heed.ErrNotFound):
 		return nil

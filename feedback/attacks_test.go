@@ -242,8 +242,8 @@ var attacks = []struct {
 			{"Passwörter werden protokolliert", "Passwörter werden keinesfalls protokolliert"},
 			{"puede usar cualquier idioma", "puede usar cualquier idioma menos inglés"},
 		} {
-			for j, said := range pair {
-				f := v.correction([]string{"ann", "bob"}[j], said)
+			for j, content := range pair {
+				f := v.correction([]string{"ann", "bob"}[j], content)
 				f.Agent = []string{"w", "x", "y", "z"}[i]
 				v.add(f)
 			}

@@ -125,7 +125,7 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 			if !s.disputes(d.Text, m) {
 				return
 			}
-			text := s.read(m.said()).plain
+			text := s.read(m.content()).plain
 			if at, known := texts[text]; known {
 				found[at].Explanation = fmt.Sprintf("several reviews demand the opposite (%s)",
 					m.Opposed)

@@ -130,7 +130,7 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 // rationale stays out of the audit log: it may be a model's, and name people.
 func evaluated(c *change, r Feedback, promoted []Feedback) {
 	c.write(feedbackKind.record(r))
-	c.tell("evaluate", r.ID, "", map[string]string{
+	c.logAudit("evaluate", r.ID, "", map[string]string{
 		"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence),
 		"cluster": r.Cluster,
 	})
@@ -144,14 +144,14 @@ func evaluated(c *change, r Feedback, promoted []Feedback) {
 func promoting(c *change, promoted []Feedback) {
 	for _, p := range promoted {
 		c.write(feedbackKind.record(p))
-		c.tell("promote", p.ID, "stands with "+p.Cluster,
+		c.logAudit("promote", p.ID, "stands with "+p.Cluster,
 			map[string]string{"classification": string(p.Class)})
 	}
 }
 
 // classify fills in the evaluation, and returns the feedback of the cluster that it promotes.
 func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err error) {
-	said := r.said()
+	content := r.content()
 	r.Unanswered = Unanswered{}
 	switch {
 	case r.Private:
@@ -159,7 +159,7 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 		return nil, nil
 	case !r.corrects():
 		return nil, s.classifyPositive(tx, r)
-	case !text.Comparable(said):
+	case !text.Comparable(content):
 		r.Evaluation = Evaluation{Class: Ambiguous,
 			Rationale: "insufficient detail: there is no text to compare"}
 		if r.Decision == Rejected {
@@ -172,7 +172,7 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	if err != nil {
 		return nil, err
 	}
-	matches, err := s.compare(tx.Context(), said, known, !s.counting)
+	matches, err := s.compare(tx.Context(), content, known, !s.counting)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (s *Service) contradiction(
 	}
 	for i := range matches {
 		m := &matches[i]
-		if m.Gate != r.Gate || m.Class == Archived || !s.disputes(r.said(), m) {
+		if m.Gate != r.Gate || m.Class == Archived || !s.disputes(r.content(), m) {
 			continue
 		}
 		if why == "" && !s.decided(r, m, matches) {
@@ -279,7 +279,7 @@ func (s *Service) contradiction(
 }
 
 // disputes reports whether a match contradicts a text on the same topic.
-func (s *Service) disputes(said string, m *Match) bool {
+func (s *Service) disputes(content string, m *Match) bool {
 	way := oppose.Way(m.Opposed)
 	switch {
 	case m.Opposed == OpposedByEvaluator:
@@ -290,7 +290,7 @@ func (s *Service) disputes(said string, m *Match) bool {
 		// A similarity of meanings finds them alike, but cannot distinguish opposites.
 		return !wording(s.cfg.Similarity) && m.Score >= s.cfg.Threshold
 	}
-	return way.Contradicts() && s.sameTopic(said, m.said(), m.Score)
+	return way.Contradicts() && s.sameTopic(content, m.content(), m.Score)
 }
 
 // contested reports whether a feedback is ambiguous only because it contradicts others.
@@ -298,7 +298,7 @@ func (f *Feedback) contested() bool { return f.Class == Ambiguous && len(f.Contr
 
 // agrees reports whether a match is known to mean the same as a correction.
 func (s *Service) agrees(r *Feedback, m *Match) bool {
-	switch same := m.vouched || s.sameText(r.said(), m.said()); {
+	switch same := m.vouched || s.sameText(r.content(), m.content()); {
 	case m.contested():
 		return same
 	case !m.Class.correction():
@@ -311,23 +311,23 @@ func (s *Service) agrees(r *Feedback, m *Match) bool {
 // decided reports whether a person has resolved the contradiction between the texts of a correction
 // and a match, in these or in other corrections.
 func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
-	text := map[string]string{r.ID: r.said()}
+	text := map[string]string{r.ID: r.content()}
 	for i := range matches {
-		text[matches[i].ID] = matches[i].said()
+		text[matches[i].ID] = matches[i].content()
 	}
 	return slices.ContainsFunc(matches, func(k Match) bool {
 		if k.Resolver == "" || len(k.Contradicts) == 0 {
 			return false
 		}
-		other := m.said()
-		if !s.sameText(k.said(), r.said()) {
-			if other = r.said(); !s.sameText(k.said(), m.said()) {
+		other := m.content()
+		if !s.sameText(k.content(), r.content()) {
+			if other = r.content(); !s.sameText(k.content(), m.content()) {
 				return false
 			}
 		}
 		return slices.ContainsFunc(k.Contradicts, func(id string) bool {
-			said, known := text[id]
-			return known && s.sameText(said, other)
+			content, known := text[id]
+			return known && s.sameText(content, other)
 		})
 	})
 }
@@ -337,14 +337,15 @@ func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 func (s *Service) release(r *Feedback, matches []Match) {
 	cluster := ""
 	for i := range matches {
-		if m := &matches[i]; m.Cluster != "" && m.Class.correction() && s.sameText(r.said(), m.said()) {
+		m := &matches[i]
+		if m.Cluster != "" && m.Class.correction() && s.sameText(r.content(), m.content()) {
 			cluster = m.Cluster
 			break
 		}
 	}
 	for i := range matches {
 		m := &matches[i]
-		if !m.contested() || !m.vouched && !s.sameText(r.said(), m.said()) {
+		if !m.contested() || !m.vouched && !s.sameText(r.content(), m.content()) {
 			continue
 		}
 		cluster = cmp.Or(cluster, m.ID)
@@ -604,7 +605,7 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 		differs := func(o Feedback) bool {
 			same := joined || vouched &&
 				slices.ContainsFunc(matches, func(m Match) bool { return m.ID == o.ID })
-			return r.apart(&o) || !same && s.differ(r.said(), o.said())
+			return r.apart(&o) || !same && s.differ(r.content(), o.content())
 		}
 		if slices.ContainsFunc(members, differs) {
 			continue
@@ -613,7 +614,7 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 		r.Worded = !vouched &&
 			!slices.ContainsFunc(members, func(o Feedback) bool {
 				return !o.Worded &&
-					s.sameText(o.said(), r.said())
+					s.sameText(o.content(), r.content())
 			})
 		return members, nil
 	}
@@ -707,7 +708,7 @@ func (s *Service) resolve(
 		r.Action = DocumentOnly
 	default:
 	}
-	if !text.Comparable(r.said()) {
+	if !text.Comparable(r.content()) {
 		if as.generalizable() {
 			return nil, invalid("as", "must not be generalizable, because there is no text")
 		}

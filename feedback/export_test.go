@@ -86,7 +86,7 @@ func Refusal(err error) string {
 }
 
 // Said is the text of a feedback that is compared.
-func Said(f Feedback) string { return f.said() }
+func Said(f Feedback) string { return f.content() }
 
 // Copy returns a value that shares nothing with this one.
 func Copy[T kept[T]](value T) T { return value.at(value.revision()) }

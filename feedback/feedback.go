@@ -92,9 +92,9 @@ const (
 // corrects reports whether the output was not good as it was.
 func (f *Feedback) corrects() bool { return f.Decision != Approved }
 
-// said returns the text that is compared: the summary and the comment, without what they quote of
-// the learned rules.
-func (f *Feedback) said() string {
+// content returns the text that is compared: the summary and the comment, without what they
+// quote of the learned rules.
+func (f *Feedback) content() string {
 	return strings.TrimSpace(unforged(f.Summary) + "\n" + unforged(f.Comment))
 }
 

@@ -130,7 +130,7 @@ func (s *Service) proposeMembers(
 	if last != nil && last.Status == StatePending { // it has expired
 		last.expired(c)
 	}
-	c.tell("propose", p.ID, "cluster "+cluster, nil)
+	c.logAudit("propose", p.ID, "cluster "+cluster, nil)
 	return p, nil
 }
 
@@ -247,7 +247,7 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 		return nil, nil
 	}
 	p.Evidence = text.Distinct(append(p.Evidence, known...)) // with erased ones
-	c.tell("extend", p.ID, p.Summary, nil)
+	c.logAudit("extend", p.ID, p.Summary, nil)
 	c.write(proposalKind.record(*p))
 	return p, nil
 }
@@ -375,7 +375,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		if waits, err := s.consolidating(c.Tx, form.Supersedes, c.now); err != nil || waits {
 			return err
 		}
-		c.tell("propose", p.ID, fmt.Sprintf("consolidates %d rules", len(form.Supersedes)), nil)
+		c.logAudit("propose", p.ID, fmt.Sprintf("consolidates %d rules", len(form.Supersedes)), nil)
 		return s.opened(c, &p)
 	})
 	if err != nil || revision == 0 {

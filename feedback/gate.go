@@ -184,7 +184,7 @@ func (s *Service) expire(ctx context.Context, id string, now time.Time) (done bo
 
 func (p *Proposal) expired(c *change) {
 	p.closeAs(c, StateExpired, "no decision in time")
-	c.tell("expire", p.ID, p.Reason, nil)
+	c.logAudit("expire", p.ID, p.Reason, nil)
 }
 
 func (p *Proposal) closeAs(c *change, status State, reason string) {
@@ -357,7 +357,7 @@ func activate(c *change, p *Proposal, reason string) error {
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
 	}
-	c.tell("activate", p.ID, reason, p.passed())
+	c.logAudit("activate", p.ID, reason, p.passed())
 	c.notice(heed.Activated{Component: component, At: c.now, Subject: rule.ID})
 	for _, id := range p.Supersedes {
 		old, err := ruleKind.in(c.Tx, id)
@@ -370,7 +370,7 @@ func activate(c *change, p *Proposal, reason string) error {
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
 		old.SupersededBy = rule.ID
 		old.leave(c, StateSuperseded, "superseded")
-		c.tell("supersede", id, "by "+rule.ID, nil)
+		c.logAudit("supersede", id, "by "+rule.ID, nil)
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
 	c.write(ruleKind.record(rule))
@@ -397,7 +397,7 @@ func changeRule(c *change, p *Proposal, reason string) error {
 	}
 	details := p.passed()
 	details["proposal"] = p.ID
-	c.tell(strings.ToLower(string(p.Change)), rule.ID, reason, details)
+	c.logAudit(strings.ToLower(string(p.Change)), rule.ID, reason, details)
 	if p.Change == Restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, c.now, Effect{}

@@ -555,11 +555,11 @@ func (s *reviewState) against(p *proposalModel) (all []int) {
 		return nil
 	}
 	for _, r := range s.active() {
-		said := []string{p.text, s.rules[r].text}
-		slices.SortFunc(said, func(a, b string) int {
+		content := []string{p.text, s.rules[r].text}
+		slices.SortFunc(content, func(a, b string) int {
 			return cmp.Compare(slices.Index(modelTexts, a), slices.Index(modelTexts, b))
 		})
-		if slices.Equal(said, modelTexts[:2]) && r != p.of && (p.of >= 0 || r != p.supersedes) {
+		if slices.Equal(content, modelTexts[:2]) && r != p.of && (p.of >= 0 || r != p.supersedes) {
 			all = append(all, r)
 		}
 	}

@@ -135,7 +135,8 @@ func (s *Service) movable(c *change, id string) (Feedback, error) {
 	if err != nil {
 		return r, err
 	}
-	if !r.corrects() || r.Private || !r.Class.correction() && r.Class != Ambiguous || r.said() == "" {
+	if !r.corrects() || r.Private || r.content() == "" ||
+		!r.Class.correction() && r.Class != Ambiguous {
 		return r, notNow("feedback", r.Class)
 	}
 	pending, err := waiting(c.Tx)

@@ -16,7 +16,7 @@ import (
 // The kinds of records that a service keeps. Rules are never dropped for lack of room; an approval
 // is refused instead.
 var (
-	feedbackKind = shelf[Feedback]{store.View[Feedback]{
+	feedbackKind = kindOf[Feedback]{store.View[Feedback]{
 		Kind: store.Kind{
 			Name: "feedback.record", Limits: store.Limits{Most: 100_000},
 			Decided: []string{"reviewer_id", "resolver", "joiner"},
@@ -34,7 +34,7 @@ var (
 			return r.ID, r.At, keys
 		},
 	}}
-	proposalKind = shelf[Proposal]{store.View[Proposal]{
+	proposalKind = kindOf[Proposal]{store.View[Proposal]{
 		Kind: store.Kind{
 			Name: "feedback.proposal", Limits: store.Limits{Most: 100_000},
 			Decided: []string{"authors", "writers", "proposer", "approvals.*.actor", "decided_by"},
@@ -51,7 +51,7 @@ var (
 			return p.ID, p.Created, append(keys, personKeys(p.people()...)...)
 		},
 	}}
-	ruleKind = shelf[Rule]{store.View[Rule]{
+	ruleKind = kindOf[Rule]{store.View[Rule]{
 		Kind: store.Kind{
 			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000,
 				Refuse: true},
@@ -209,8 +209,8 @@ func agentKeys(name, agent string, others []string) [][]string {
 
 func matches[T ~string](wanted, value T) bool { return wanted == "" || wanted == value }
 
-// A shelf has the records of one kind. Values that it returns are copies.
-type shelf[T kept[T]] struct{ store.View[T] }
+// kindOf reads and makes the records of one kind. Values that it returns are copies.
+type kindOf[T kept[T]] struct{ store.View[T] }
 
 // kept is a value with the revision that it was read with.
 type kept[T any] interface {
@@ -220,7 +220,7 @@ type kept[T any] interface {
 }
 
 // in returns a value as a step sees it, or [heed.ErrNotFound].
-func (s *shelf[T]) in(tx *store.Tx, id string) (value T, err error) {
+func (s *kindOf[T]) in(tx *store.Tx, id string) (value T, err error) {
 	row, err := s.In(tx, id)
 	switch {
 	case err != nil:
@@ -231,7 +231,7 @@ func (s *shelf[T]) in(tx *store.Tx, id string) (value T, err error) {
 	return row.Value.at(row.Revision), nil
 }
 
-func (s *shelf[T]) find(ctx context.Context, st store.Store, q store.Query) iter.Seq2[T, error] {
+func (s *kindOf[T]) find(ctx context.Context, st store.Store, q store.Query) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for found, err := range s.Find(ctx, st, q) {
 			var value T
@@ -246,7 +246,7 @@ func (s *shelf[T]) find(ctx context.Context, st store.Store, q store.Query) iter
 }
 
 // queries returns the queries of a union.
-func (s *shelf[T]) queries(sets [][]string) (all []store.Query) {
+func (s *kindOf[T]) queries(sets [][]string) (all []store.Query) {
 	for _, keys := range sets {
 		all = append(all, store.Query{Kind: s.Name, Keys: keys})
 	}
@@ -254,7 +254,7 @@ func (s *shelf[T]) queries(sets [][]string) (all []store.Query) {
 }
 
 // all returns the values of these ids, in their order. One that is not there is missing.
-func (s *shelf[T]) all(tx *store.Tx, ids []string) ([]T, error) {
+func (s *kindOf[T]) all(tx *store.Tx, ids []string) ([]T, error) {
 	var read store.Snapshot
 	if err := tx.Read(&read, nil, s.refs(ids)); err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (s *shelf[T]) all(tx *store.Tx, ids []string) ([]T, error) {
 	return s.merge([][]store.Record{read.Records}, func(*T) bool { return true })
 }
 
-func (s *shelf[T]) refs(ids []string) (refs []store.Ref) {
+func (s *kindOf[T]) refs(ids []string) (refs []store.Ref) {
 	for _, id := range ids {
 		refs = append(refs, s.Ref(id))
 	}
@@ -270,12 +270,12 @@ func (s *shelf[T]) refs(ids []string) (refs []store.Ref) {
 }
 
 // union returns the values that have all keys of one of the sets, each once, and are selected.
-func (s *shelf[T]) union(tx *store.Tx, sets [][]string, selects func(*T) bool) ([]T, error) {
+func (s *kindOf[T]) union(tx *store.Tx, sets [][]string, selects func(*T) bool) ([]T, error) {
 	return s.found(tx, selects, s.queries(sets)...)
 }
 
 // found returns the values that queries find, each once, and that are selected.
-func (s *shelf[T]) found(
+func (s *kindOf[T]) found(
 	tx *store.Tx, selects func(*T) bool, queries ...store.Query,
 ) ([]T, error) {
 	var read store.Snapshot
@@ -286,7 +286,7 @@ func (s *shelf[T]) found(
 }
 
 // merge returns the values of several lists, each once, that are selected.
-func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, error) {
+func (s *kindOf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, error) {
 	all := slices.Concat(lists...)
 	if len(all) == 0 {
 		return nil, nil
@@ -308,7 +308,7 @@ func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, er
 	return values, nil
 }
 
-func (s *shelf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
+func (s *kindOf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
 
 // marks returns the refs of the records whose revisions a change of proposals and rules relies on.
 // They must be read with the rules and proposals, or before them.

@@ -204,7 +204,7 @@ func warnings(d *Draft, evidence []Feedback, key store.PseudonymKey) []string {
 	reviewers := map[string]bool{}
 	warn(oppose.AgainstInstructions(d.Text), warnInstruction)
 	for i := range evidence {
-		text := evidence[i].said()
+		text := evidence[i].content()
 		reviewers[key.Of(evidence[i].Reviewer)] = true
 		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, warnCleaned)
 		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), warnVerbatim)

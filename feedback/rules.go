@@ -242,7 +242,7 @@ func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedb
 	var speaking []Feedback
 	for _, m := range matches {
 		if s.near(&m) {
-			m.Link, m.Worded = m.Score, !s.sameText(p.Text, m.said())
+			m.Link, m.Worded = m.Score, !s.sameText(p.Text, m.content())
 			speaking = append(speaking, m.Feedback)
 		}
 	}

@@ -280,7 +280,7 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 	if err != nil {
 		return nil, wrap("similar", err)
 	}
-	matches, err := s.compare(ctx, f.said(), slices.DeleteFunc(known,
+	matches, err := s.compare(ctx, f.content(), slices.DeleteFunc(known,
 		func(r Feedback) bool { return !r.corrects() }), true)
 	return slices.DeleteFunc(matches, func(m Match) bool { return m.Score < threshold }),
 		wrap("similar", err)
@@ -309,7 +309,7 @@ func (s *Service) matches(tx *store.Tx, f *Feedback) ([]Match, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.compare(tx.Context(), f.said(), known, false)
+	return s.compare(tx.Context(), f.content(), known, false)
 }
 
 // compare scores the records that have a text, the most alike first. Of equally alike ones those
@@ -326,7 +326,7 @@ func (s *Service) compare(
 	var near []nearness
 	var texts []string
 	for i := range records {
-		switch other := records[i].said(); {
+		switch other := records[i].content(); {
 		case tooLong(one, other):
 			if s.sameText(one, other) {
 				matches = append(matches, Match{Feedback: records[i], Score: 1})

@@ -42,8 +42,8 @@ func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) 
 // auditPrefix begins the actions of this package in the audit log.
 const auditPrefix = "feedback."
 
-// tell appends an entry to the audit log. It has the same id if the step runs again.
-func (c *change) tell(action, subject, reason string, details map[string]string) {
+// logAudit appends an entry to the audit log. It has the same id if the step runs again.
+func (c *change) logAudit(action, subject, reason string, details map[string]string) {
 	c.entries = append(c.entries, store.AuditEntry{
 		ID: c.ID(c.draw), At: c.now, Actor: c.who, Action: auditPrefix + action, Subject: subject,
 		Reason: reason, Details: details,

@@ -185,11 +185,11 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		rule.Effect = *e
 		switch {
 		case retire && s.cfg.Measuring.Retire:
-			c.tell("retire", rule.ID, why, nil)
+			c.logAudit("retire", rule.ID, why, nil)
 			rule.leave(c, StateRetired, why)
 		case retire && rule.RetireProposed.IsZero():
 			rule.RetireProposed = now
-			c.tell("propose-retirement", rule.ID, why, nil)
+			c.logAudit("propose-retirement", rule.ID, why, nil)
 		case !e.unfit():
 			rule.RetireProposed = time.Time{}
 		}

@@ -115,13 +115,13 @@ func (m *Module) ApplyIn(tx *store.Tx, a *answer.Answer, s Signal, o Origin) (*C
 		l.repeated(e, of, o.At)
 		return &e.change, nil
 	}
-	said := answer.Statement{
+	statement := answer.Statement{
 		ID: o.ID, By: o.Person, Session: o.Session, Channel: s.Channel, Target: s.Target,
 		Of:    s.HeuristicID,
 		Worth: s.worth(), At: o.At,
 	}
 	if l.blocked(of, f) != "" {
-		said.Worth = 0
+		statement.Worth = 0
 	}
-	return l.judge(e, of, a, said)
+	return l.judge(e, of, a, statement)
 }

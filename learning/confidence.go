@@ -190,7 +190,7 @@ func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]S
 	tx.Want(m.Wants(heuristicIDs...))
 	var cells []evidence.Cell
 	for _, id := range heuristicIDs {
-		cells = m.answerCells(cells, id, m.seen(id).edition)
+		cells = m.answerCells(cells, id, m.seen(id).version)
 	}
 	tx.Want(store.Wants{Cells: cells})
 	if err := l.read(heuristicIDs...); err != nil {
@@ -319,8 +319,8 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 			For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N(),
 			CountsFor: counted[i].Reward, CountsAgainst: counted[i].Mass - counted[i].Reward,
 		}
-		switch name, said := strings.CutPrefix(p.Cell.Name, cellSaid); {
-		case said:
+		switch name, judged := strings.CutPrefix(p.Cell.Name, cellJudged); {
+		case judged:
 			share.Said, share.Target = true, answer.Target(strings.TrimPrefix(name, "."))
 			targets[share.Target] = targets[share.Target].Plus(sums)
 		case p.Cell.Name == cellAgreed:

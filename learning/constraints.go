@@ -71,15 +71,15 @@ func (c Constraints) over(next Constraints) Constraints {
 
 // text writes the constraints for people: "locked, 0.2 to 0.4, weight 0.5".
 func (c Constraints) text() string {
-	var says []string
+	var limits []string
 	if c.Lock != "" {
-		says = append(says, string(c.Lock))
+		limits = append(limits, string(c.Lock))
 	}
 	if c.Range != (Range{}) {
-		says = append(says, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
+		limits = append(limits, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
 	}
 	if c.FeedbackWeight != 0 {
-		says = append(says, fmt.Sprintf("weight %g", c.FeedbackWeight))
+		limits = append(limits, fmt.Sprintf("weight %g", c.FeedbackWeight))
 	}
-	return cmp.Or(strings.Join(says, ", "), "nothing")
+	return cmp.Or(strings.Join(limits, ", "), "nothing")
 }

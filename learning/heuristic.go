@@ -110,8 +110,8 @@ func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string)
 	b := store.Batch{Policies: m.policies}
 	if !m.cfg.DryRun {
 		gone := past.Value.turn(&a.heuristic.Value, &h, a.heuristic.Revision)
-		for _, edition := range gone {
-			b.Reset = append(b.Reset, m.editionCells(h.ID, edition)...)
+		for _, version := range gone {
+			b.Reset = append(b.Reset, m.versionCells(h.ID, version)...)
 		}
 		b.Records = append(b.Records, m.kinds.wordings.Record(past.Value, past.Revision))
 	}

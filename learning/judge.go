@@ -130,7 +130,7 @@ func (m *Module) judged(a *answer.Answer, j *Judgement) (*entry, error) {
 		return nil, err
 	}
 	e := &entry{
-		signal: s, cell: saidCells[s.Target], person: j.Person, at: j.At,
+		signal: s, cell: judgedCells[s.Target], person: j.Person, at: j.At,
 		session:  cmp.Or(j.Session, a.Session),
 		explicit: true, stated: true, on: a,
 	}

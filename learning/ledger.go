@@ -20,19 +20,19 @@ const (
 	cellSilence   = "silence"
 	cellAgreed    = "agreed" // the model's answer agreed, and people accepted or rejected it
 	cellDisagreed = "disagreed"
-	cellSaid      = "said"
+	cellJudged    = "said"
 )
 
-// saidCells are the cells of judgements by their targets.
-var saidCells = map[answer.Target]string{
-	"":                    cellSaid,
-	answer.TargetRule:     cellSaid + ".rule",
-	answer.TargetResponse: cellSaid + ".response",
+// judgedCells are the cells of judgements by their targets.
+var judgedCells = map[answer.Target]string{
+	"":                    cellJudged,
+	answer.TargetRule:     cellJudged + ".rule",
+	answer.TargetResponse: cellJudged + ".response",
 }
 
 var heuristicCells = [...]string{
 	cellSeen, cellSilence, cellAgreed, cellDisagreed,
-	cellSaid, saidCells[answer.TargetRule], saidCells[answer.TargetResponse],
+	cellJudged, judgedCells[answer.TargetRule], judgedCells[answer.TargetResponse],
 }
 
 // A ledger is what one run of a step reads about heuristics, and what it counts for them.
@@ -102,7 +102,7 @@ func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
 		}
 		w.Refs = append(w.Refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
 		seen := m.seen(id)
-		w.Cells = m.confidenceCells(w.Cells, id, seen.edition)
+		w.Cells = m.confidenceCells(w.Cells, id, seen.version)
 		if people := m.peopleCell(seen.domain); !slices.Contains(w.Cells, people) {
 			w.Cells = append(w.Cells, people)
 		}
@@ -111,17 +111,17 @@ func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
 }
 
 // confidenceCells appends the cells of a heuristic's confidence.
-func (m *Module) confidenceCells(to []evidence.Cell, id string, edition uint64) []evidence.Cell {
+func (m *Module) confidenceCells(to []evidence.Cell, id string, version uint64) []evidence.Cell {
 	for _, name := range heuristicCells {
-		to = append(to, m.cell(id, edition, name))
+		to = append(to, m.cell(id, version, name))
 	}
 	return to
 }
 
 // answerCells appends the cells of a heuristic's answers.
-func (m *Module) answerCells(to []evidence.Cell, id string, edition uint64) []evidence.Cell {
+func (m *Module) answerCells(to []evidence.Cell, id string, version uint64) []evidence.Cell {
 	for _, name := range fireCells {
-		to = append(to, m.fireCell(id, edition, name))
+		to = append(to, m.fireCell(id, version, name))
 	}
 	return to
 }
@@ -160,7 +160,7 @@ func (l *ledger) readAll(heuristicIDs []string, bare bool) error {
 	}
 }
 
-// readOnce reports false if a heuristic has another edition or domain than the module knew, because
+// readOnce reports false if a heuristic has another version or domain than the module knew, because
 // the evidence is about another wording then, or about other people.
 func (l *ledger) readOnce(
 	ids []string, bare bool,
@@ -174,7 +174,7 @@ func (l *ledger) readOnce(
 		known[i] = m.seen(id)
 		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id))
 		if !bare {
-			cells = m.confidenceCells(cells, id, known[i].edition)
+			cells = m.confidenceCells(cells, id, known[i].version)
 		}
 		crowds[known[i].domain] = &crowd{}
 	}
@@ -540,7 +540,7 @@ func (l *ledger) report(receipt store.Receipt, err error) {
 		}
 		if l.m.watch != nil {
 			for _, e := range l.entries {
-				l.m.tell(ctx, e)
+				l.m.notify(ctx, e)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ type Module struct {
 	watch     *watch.Watch
 	known     known
 	// heuristics are those that were read last, by id. One that is missing counts as a heuristic
-	// without a domain, in its first edition.
+	// without a domain, in its first version.
 	heuristics sync.Map
 	crowded    atomic.Bool // some heuristic has as many parts as are kept apart
 }
@@ -122,8 +122,8 @@ type Change struct {
 	Limits          []Limit // in the order in which they were applied
 }
 
-// tell reports to the observer what a commit counted.
-func (m *Module) tell(ctx context.Context, e *entry) {
+// notify reports to the observer what a commit counted.
+func (m *Module) notify(ctx context.Context, e *entry) {
 	c, now := &e.change, m.cfg.Now()
 	name, subject := m.watch.Name(), c.Signal.HeuristicID
 	switch {

@@ -73,11 +73,11 @@ func (s *settlement) fill(how answer.How) {
 		e.withdraw = append(e.withdraw, s.m.observation(s.f.Heuristic, c.Seen, c.Seen.Source))
 		c.Seen, c.Of = nil, ""
 	}
-	said := s.r.Of(how)
-	if how == c.Implicit || s.r.Sign(how) == 0 || said.Forgotten() || said.Credit != nil {
+	statement := s.r.Of(how)
+	if how == c.Implicit || s.r.Sign(how) == 0 || statement.Forgotten() || statement.Credit != nil {
 		return
 	}
-	own := &entry{signal: signalOf(said.Worth)}
+	own := &entry{signal: signalOf(statement.Worth)}
 	if how == e.how {
 		own = e
 	}
@@ -86,9 +86,9 @@ func (s *settlement) fill(how answer.How) {
 		cell = cellSilence
 	}
 	o := evidence.Observation{
-		ID: s.id("seen"), Cell: s.m.cell(s.f.Heuristic, s.f.Edition, cell), Channel: said.Channel,
-		Source: said.By, Session: e.on.Session, Reward: own.signal.reward(),
-		Weight: s.m.weigh(own, s.m.believe(s.a).constraints, s.a.parts), At: said.At,
+		ID: s.id("seen"), Cell: s.m.cell(s.f.Heuristic, s.f.Edition, cell), Channel: statement.Channel,
+		Source: statement.By, Session: e.on.Session, Reward: own.signal.reward(),
+		Weight: s.m.weigh(own, s.m.believe(s.a).constraints, s.a.parts), At: statement.At,
 	}
 	c.Seen, c.Of = credit(&o), how
 	c.Seen.Source, c.Seen.Named = o.Source, o.Source != ""
@@ -114,20 +114,20 @@ func signalOf(worth float64) Signal {
 // end counts how the answer was received: for its heuristic's rate of success, and for calibration.
 // It is evidence of the person who decides it.
 func (s *settlement) end() {
-	before, fate := s.c.Ended, s.r.Fate(s.m.cfg.tuning.Independent)
+	before, implied := s.c.Ended, s.r.Fate(s.m.cfg.tuning.Independent)
 	by := s.r.Decider(s.m.cfg.tuning.Independent)
 	stays := by == nil && before == nil ||
 		by != nil && before != nil && before.Source == by.By && !before.Forgotten()
-	if fate == s.c.Fate && stays {
+	if implied == s.c.Fate && stays {
 		return
 	}
 	var b store.Batch
 	if before != nil && !before.Forgotten() {
 		b.Withdraw = append(b.Withdraw, before.ID)
 	}
-	s.c.Fate, s.c.Ended = fate, nil
+	s.c.Fate, s.c.Ended = implied, nil
 	if by != nil {
-		b.Observations = s.ended(fate > 0, by.By)
+		b.Observations = s.ended(implied > 0, by.By)
 	}
 	if len(b.Observations) > 0 {
 		s.e.evident = true

@@ -171,8 +171,8 @@ func knownOf(all []happening) known {
 	return k
 }
 
-// says is the table of docs/trust.md, case by case: the implicit signal of an answer.
-func (l *life) says(k known) (implicit float64) {
+// limits is the table of docs/trust.md, case by case: the implicit signal of an answer.
+func (l *life) limits(k known) (implicit float64) {
 	w := func(channel string) float64 { return l.weights[channel] }
 	onlyPraise := k.praise > 0 && k.blame == 0
 	var against []float64
@@ -198,7 +198,7 @@ func (l *life) says(k known) (implicit float64) {
 
 // agreed is the table of agreement: what an answer of the model is worth.
 func (l *life) agreed(agrees bool, k known) float64 {
-	implicit := l.says(k)
+	implicit := l.limits(k)
 	switch onlySaid := len(k.seen) == 0 && k.blame == 0; {
 	case !agrees && onlySaid && k.praise > 0:
 		return -l.disagreement * min(k.praise, 1)
@@ -238,7 +238,7 @@ func (l *life) expected(all []happening) float64 {
 		of.compared = true
 		add(e.agrees, of.agreed(e.agrees, before))
 	}
-	if implicit := l.says(k); l.compared {
+	if implicit := l.limits(k); l.compared {
 		add(l.agrees, l.agreed(l.agrees, k))
 	} else {
 		alpha, beta = alpha+max(implicit, 0)+k.gain, beta-min(implicit, 0)+k.loss

@@ -37,7 +37,7 @@ func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool
 		return all - reward
 	}
 	for i := range parts {
-		if strings.HasPrefix(parts[i].Cell.Name, cellSaid) {
+		if strings.HasPrefix(parts[i].Cell.Name, cellJudged) {
 			t := &parts[i].Tally
 			sums, good := t.At(now), float64(t.Positive.N)
 			mass, count = mass+of(sums.Mass, sums.Reward), count+of(good+float64(t.Negative.N), good)

@@ -28,8 +28,8 @@ const maxWordings = 8
 
 func wordingOf(h *Heuristic) string { return store.IDOf(h.Condition, h.Action) }
 
-// turn sets the edition of a heuristic's new wording: the edition that the same wording had before,
-// or else the revision that it replaces, which no other edition has. It returns the editions whose
+// turn sets the version of a heuristic's new wording: the version that the same wording had before,
+// or else the revision that it replaces, which no other version has. It returns the versions whose
 // evidence is to go.
 func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64) {
 	old, wanted := wording{wordingOf(before), before.Edition}, wordingOf(now)
@@ -40,7 +40,7 @@ func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64)
 		now.Edition = past[i].Edition
 		past = slices.Delete(past, i, i+1)
 	}
-	// a heuristic that was deleted and put again is in its first edition
+	// a heuristic that was deleted and put again is in its first version
 	past = slices.DeleteFunc(past, func(p wording) bool {
 		return p.Edition == old.Edition || p.Edition == now.Edition
 	})
@@ -56,40 +56,40 @@ func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64)
 	return gone
 }
 
-// editionMark separates the name of a cell from the edition that the evidence is about.
-const editionMark = "@"
+// versionMark separates the name of a cell from the version that the evidence is about.
+const versionMark = "@"
 
 // cell returns a cell of a heuristic's confidence.
-func (m *Module) cell(heuristicID string, edition uint64, name string) evidence.Cell {
-	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: edited(name, edition)}
+func (m *Module) cell(heuristicID string, version uint64, name string) evidence.Cell {
+	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: edited(name, version)}
 }
 
 // fireCell returns a cell of a heuristic's answers.
-func (m *Module) fireCell(heuristicID string, edition uint64, name string) evidence.Cell {
-	return evidence.Cell{Kind: m.kinds.fire, Item: heuristicID, Name: edited(name, edition)}
+func (m *Module) fireCell(heuristicID string, version uint64, name string) evidence.Cell {
+	return evidence.Cell{Kind: m.kinds.fire, Item: heuristicID, Name: edited(name, version)}
 }
 
-func edited(name string, edition uint64) string {
-	if edition == 0 {
+func edited(name string, version uint64) string {
+	if version == 0 {
 		return name
 	}
-	return name + editionMark + strconv.FormatUint(edition, 10)
+	return name + versionMark + strconv.FormatUint(version, 10)
 }
 
-// plain returns a cell without its edition, which is its form in the account of a heuristic.
+// plain returns a cell without its version, which is its form in the account of a heuristic.
 func plain(c evidence.Cell) evidence.Cell {
-	c.Name, _, _ = strings.Cut(c.Name, editionMark)
+	c.Name, _, _ = strings.Cut(c.Name, versionMark)
 	return c
 }
 
-// editionCells returns the cells of an edition.
-func (m *Module) editionCells(heuristicID string, edition uint64) []evidence.Cell {
-	return m.answerCells(m.confidenceCells(nil, heuristicID, edition), heuristicID, edition)
+// versionCells returns the cells of an version.
+func (m *Module) versionCells(heuristicID string, version uint64) []evidence.Cell {
+	return m.answerCells(m.confidenceCells(nil, heuristicID, version), heuristicID, version)
 }
 
 // A seen heuristic is one as the module has read it last, which the store may have changed since.
 type seen struct {
-	edition uint64
+	version uint64
 	domain  string
 }
 

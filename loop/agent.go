@@ -50,19 +50,19 @@ type Agent struct {
 	inHands plans
 	models  *availability
 
-	similar  heed.Similarity
-	shelf    shelf
-	own      store.Store // the host's, or the one that New has opened
-	lifeline *lifeline   // to it
-	trialKey []byte      // by which the control group is drawn
-	changed  changes
-	harms    atomic.Bool // learning does harm, which the observer has received
-	watch    *watch.Watch
-	gates    *sync.Map  // of models and of other code of the host's, by name
-	tenant   string     // "" if the agent has the store itself
-	root     *Agent     // of all tenants; nil for the agent that [New] has made
-	tenants  tenantPool // of the agent that [New] has made
-	strategy struct {
+	similar    heed.Similarity
+	matchCache matchCache
+	own        store.Store // the host's, or the one that New has opened
+	lifeline   *lifeline   // to it
+	trialKey   []byte      // by which the control group is drawn
+	changed    changes
+	harms      atomic.Bool // learning does harm, which the observer has received
+	watch      *watch.Watch
+	gates      *sync.Map  // of models and of other code of the host's, by name
+	tenant     string     // "" if the agent has the store itself
+	root       *Agent     // of all tenants; nil for the agent that [New] has made
+	tenants    tenantPool // of the agent that [New] has made
+	strategy   struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
 		chooser Chooser           // nil: the same

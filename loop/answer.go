@@ -161,9 +161,9 @@ func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 		got.ended = context.DeadlineExceeded // the framework's, which may have been short
 	}
 	f := found{name: a.nameOf(&p.Arm), attempt: got}
-	f.health, f.tell = a.models.note(f.name, &got, a.cfg.Testing.Now())
-	a.tell(ctx, &f)
-	a.tellOutages(ctx)
+	f.health, f.share = a.models.note(f.name, &got, a.cfg.Testing.Now())
+	a.share(ctx, &f)
+	a.reportOutages(ctx)
 	return got.whose() == someArm
 }
 
@@ -261,9 +261,9 @@ func (a *Agent) checked(ctx context.Context, p *Plan) (given Answer, err error) 
 	return given, err
 }
 
-// keep records an answer in one commit: its record, its trace and what waits for its fate. If the
-// event was answered since it was planned, the plan gets that answer, and keep reports true. The
-// caller's context does not end the commit, because the answer is there and should be kept.
+// keep records an answer in one commit: its record, its trace and what waits for its outcome. If
+// the event was answered since it was planned, the plan gets that answer, and keep reports true.
+// The caller's context does not end the commit, because the answer is there and should be kept.
 func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	p.undelivered = ctx.Err() != nil
 	ctx = context.WithoutCancel(ctx)
@@ -299,7 +299,7 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	return before, err
 }
 
-// keepIn adds the record of an answer to a step, with its trace and what waits for its fate.
+// keepIn adds the record of an answer to a step, with its trace and what waits for its outcome.
 func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	if err := a.decider.TraceIn(tx, a.asking(p), res); err != nil {
 		return err
@@ -446,13 +446,13 @@ func maxTime(a, b time.Time) time.Time {
 // request returns what the decider is asked.
 func (a *Agent) request(p *Plan) decision.Request {
 	e := &p.Event
-	told := make([]string, len(e.History))
+	texts := make([]string, len(e.History))
 	for i, turn := range e.History {
-		told[i] = turn.Text
+		texts[i] = turn.Text
 	}
 	r := decision.Request{
 		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
-		Candidates: p.Candidates, Briefing: p.System, Told: told, AskModel: e.AskModel,
+		Candidates: p.Candidates, Briefing: p.System, Told: texts, AskModel: e.AskModel,
 	}
 	d := &a.cfg.Tuning.Decision
 	if p.Arm.System != "" && a.cfg.System == "" && d.Persona == "" && d.Prompts.System == "" {

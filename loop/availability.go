@@ -84,7 +84,7 @@ func (h *health) spared(now time.Time) bool {
 }
 
 // fail counts a failure. It reports whether other processes need the news.
-func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (tell bool) {
+func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (share bool) {
 	h.fade(now)
 	h.At, h.Failure, h.Answers = now, f, 0
 	h.Failures++
@@ -119,7 +119,7 @@ func (h *health) apart(wait time.Duration) time.Duration {
 }
 
 // answer counts an answer. It reports whether other processes need the news.
-func (h *health) answer(now time.Time) (tell bool) {
+func (h *health) answer(now time.Time) (share bool) {
 	h.fade(now)
 	h.Failures = 0
 	if h.Since.IsZero() {
@@ -196,14 +196,14 @@ type availability struct {
 	mu       sync.Mutex
 	of       map[string]*health
 	read     map[string]uint64 // the revisions of the records that were taken over
-	told     map[string]time.Time
+	notified map[string]time.Time
 	incident time.Time // when several models had become unavailable; zero without an outage
 }
 
 func newAvailability() *availability {
 	return &availability{
 		of: make(map[string]*health), read: make(map[string]uint64),
-		told: make(map[string]time.Time),
+		notified: make(map[string]time.Time),
 	}
 }
 
@@ -264,7 +264,7 @@ func (v *availability) dead(names []string, now time.Time) error {
 }
 
 // note counts what became of asking a model. It returns the news for other processes, if any.
-func (v *availability) note(name string, t *attempt, now time.Time) (h health, tell bool) {
+func (v *availability) note(name string, t *attempt, now time.Time) (h health, share bool) {
 	failed := t.whose() == aModel
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -275,13 +275,13 @@ func (v *availability) note(name string, t *attempt, now time.Time) (h health, t
 		v.of[name] = known
 		fallthrough
 	case failed:
-		tell = known.fail(now, t.failure(), llm.RetryAfter(t.err))
+		share = known.fail(now, t.failure(), llm.RetryAfter(t.err))
 	case known == nil:
 		return h, false
 	case t.answered() || t.whose() == someArm: // it works, whatever the answer is worth
-		tell = known.answer(now)
+		share = known.answer(now)
 	}
-	return *known, tell
+	return *known, share
 }
 
 // take takes over what another process has stored about a model.
@@ -323,14 +323,14 @@ func (v *availability) changes(used []string, now time.Time) (all []notice) {
 	var down []string
 	for _, name := range slices.Sorted(maps.Keys(v.of)) {
 		h := v.of[name]
-		since, told := v.told[name]
+		since, notified := v.notified[name]
 		switch is := h.down(now); {
-		case is && !told:
+		case is && !notified:
 			all = append(all, notice{what: name, failure: &llm.Error{Failure: h.Failure}})
-			v.told[name] = h.Since
-		case !is && told:
+			v.notified[name] = h.Since
+		case !is && notified:
 			all = append(all, notice{what: name, since: since})
-			delete(v.told, name)
+			delete(v.notified, name)
 		}
 		if h.down(now) {
 			down = append(down, name)
@@ -390,15 +390,15 @@ func (a *Agent) takeHealth(tx *store.Tx) error {
 	return nil
 }
 
-// tell stores what was found about a model, if other processes need it, and reports an error that
+// share stores what was found about a model, if other processes need it, and reports an error that
 // heed does not recognise to the observer.
-func (a *Agent) tell(ctx context.Context, f *found) {
+func (a *Agent) share(ctx context.Context, f *found) {
 	if f.attempt.unrecognised() {
 		a.watch.Failed(ctx, f.name, fmt.Errorf("heed does not recognise this error, so it does "+
 			"not count: wrap it with an llm.Failure, or look for a fault in the host's code: %w",
 			f.attempt.err))
 	}
-	if f.tell {
+	if f.share {
 		a.storeHealth(ctx, f.health)
 	}
 }
@@ -425,8 +425,8 @@ func (a *Agent) storeHealth(ctx context.Context, h health) {
 	a.watch.Failed(ctx, "store the availability of "+h.Model, err)
 }
 
-// tellOutages notes, and notifies the observer of, models that became unavailable or came back.
-func (a *Agent) tellOutages(ctx context.Context) {
+// reportOutages notes, and notifies the observer of, models that became unavailable or came back.
+func (a *Agent) reportOutages(ctx context.Context) {
 	now := a.cfg.Testing.Now()
 	used, _ := a.modelNames()
 	for _, o := range a.models.changes(used, now) {

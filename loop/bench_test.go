@@ -118,16 +118,16 @@ func BenchmarkPeople(b *testing.B) {
 		cfg := loop.Config{Store: st, Model: &mouth{says: "Yes."}, Arms: []loop.Arm{{ID: "a"}}}
 		a, err := loop.New(ctx, cfg)
 		require.NoError(b, err)
-		say := func(i int) {
+		addStatement := func(i int) {
 			person := fmt.Sprint("person-", i)
 			answer, err := a.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: person})
 			require.NoError(b, err)
 			require.NoError(b, a.React(ctx, answer.ID, loop.Reaction{Person: person, Value: 1}))
 		}
-		say(0)
+		addStatement(0)
 		before, began := inUse(), time.Now()
 		for i := range 1000 {
-			say(i)
+			addStatement(i)
 		}
 		took := time.Since(began)
 		b.ReportMetric(float64(inUse()-before)/1000, "B/person")

@@ -116,7 +116,7 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 	if c.At.IsZero() {
 		at = answers.Arrival(r, now)
 	}
-	return a.say(tx, r, answer.Statement{
+	return a.addStatement(tx, r, answer.Statement{
 		By: c.Reviewer, Kind: a.cfg.kindOf(c.Reviewer), Channel: learning.ChannelExplicit,
 		Of:    r.Heuristic(),
 		Value: -1, At: at,

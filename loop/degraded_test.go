@@ -83,7 +83,7 @@ func TestAnAnswerWithoutTheNthStoreCall(t *testing.T) {
 							require.ErrorIs(t, err, heed.ErrUnavailable, where)
 						}
 					}
-					w.tell(given, test.e)
+					w.share(given, test.e)
 				}
 				require.Equal(t, want, w.learned(), where)
 				return failed
@@ -92,8 +92,8 @@ func TestAnAnswerWithoutTheNthStoreCall(t *testing.T) {
 	}
 }
 
-// tell tells an agent afterwards of what was answered while the store was away.
-func (w *workshop) tell(given loop.Answer, e loop.Event) {
+// share tells an agent afterwards of what was answered while the store was away.
+func (w *workshop) share(given loop.Answer, e loop.Event) {
 	if given.Degraded.After != nil {
 		for range 2 { // counts once
 			again, err := w.Answered(ctx, given.Plan, loop.Reply{})

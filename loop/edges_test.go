@@ -75,7 +75,7 @@ func TestManySpeakOfOneAnswerAtOnce(t *testing.T) {
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 	})
 	yes := true
-	for name, say := range map[string]func(id string, i int) error{
+	for name, addStatement := range map[string]func(id string, i int) error{
 		"undo": func(id string, i int) error { return w.Undo(ctx, id, fmt.Sprint(i)) },
 		"outcome": func(id string, i int) error {
 			return w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: fmt.Sprint(i)})
@@ -89,7 +89,7 @@ func TestManySpeakOfOneAnswerAtOnce(t *testing.T) {
 			id := w.answer(loop.Event{Text: text}).ID
 			var all sync.WaitGroup
 			for i := range 64 {
-				all.Go(func() { assert.NoError(t, say(id, i), name) })
+				all.Go(func() { assert.NoError(t, addStatement(id, i), name) })
 			}
 			all.Wait()
 		}

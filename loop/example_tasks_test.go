@@ -111,11 +111,11 @@ func ExampleAgent_Prepare() {
 func ExampleAgent_Answer_undo() {
 	ctx := context.Background()
 	agent, _ := newDesk(ctx)
-	say := func(id, text string) loop.Answer {
+	addStatement := func(id, text string) loop.Answer {
 		return must(agent.Answer(ctx, loop.Event{ID: id, Text: text, Session: "C-1", Person: "ann"}))
 	}
-	say("e1", "A customer needs a copy of an invoice")
-	fmt.Println(say("e2", "undo that").Plan.Undone)
+	addStatement("e1", "A customer needs a copy of an invoice")
+	fmt.Println(addStatement("e2", "undo that").Plan.Undone)
 	fmt.Println(must(agent.Explain(ctx, "e1")).Channel)
 	// Output:
 	// [e1]

@@ -50,8 +50,8 @@ func (a *attempt) answered() bool {
 	if a.err != nil {
 		return false
 	}
-	said, _ := thoughts.Split(a.text)
-	return strings.TrimSpace(said) != ""
+	visible, _ := thoughts.Split(a.text)
+	return strings.TrimSpace(visible) != ""
 }
 
 // whose returns what a failure is evidence about, by what happened:

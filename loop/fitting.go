@@ -14,7 +14,7 @@ import (
 // A fitting is what fits an event among the heuristics and notes, for text that has to be compared
 // with them only once.
 type fitting struct {
-	books      *books
+	library    *library
 	heuristics []match[learning.Heuristic]
 	notes      []match[Note]
 	item       string        // the cell of the event's text, where arms go by it
@@ -28,7 +28,7 @@ type fitting struct {
 func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time/2)
 	defer cancel()
-	f := a.fit(limited, a.shelf.get(), e)
+	f := a.fit(limited, a.matchCache.get(), e)
 	began := time.Now() //nolint:forbidigo // the budget is of real time
 	f.item, f.late[2] = a.itemOf(limited, e)
 	f.took += time.Since(began) //nolint:forbidigo // it is of real time, too
@@ -36,8 +36,8 @@ func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 }
 
 // fit compares an event with heuristics and notes.
-func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
-	if f.books = b; b == nil {
+func (a *Agent) fit(ctx context.Context, b *library, e *Event) (f fitting) {
+	if f.library = b; b == nil {
 		return f
 	}
 	began := time.Now() //nolint:forbidigo // the budget is of real time
@@ -55,7 +55,7 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 }
 
 // refit compares an event again, because the heuristics or notes have changed.
-func (a *Agent) refit(ctx context.Context, old *fitting, b *books, e *Event) fitting {
+func (a *Agent) refit(ctx context.Context, old *fitting, b *library, e *Event) fitting {
 	f := a.fit(ctx, b, e)
 	f.item, f.late[2] = old.item, old.late[2]
 	return f

@@ -187,8 +187,8 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 
 func shareText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// tellGain reports to the observer what learning gains, and once that it harms.
-func (a *Agent) tellGain(ctx context.Context) error {
+// reportGain reports to the observer what learning gains, and once that it harms.
+func (a *Agent) reportGain(ctx context.Context) error {
 	if a.watch == nil || a.cfg.Trial.Control == 0 {
 		return nil
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A shelf keeps copies of the heuristics and notes, so that an event is compared with them without
-// reading them all. One small read shows whether they changed.
-type shelf struct {
+// A matchCache keeps copies of the heuristics and notes, so that an event is compared with them
+// without reading them all. One small read shows whether they changed.
+type matchCache struct {
 	mu   sync.Mutex
-	held *books
+	held *library
 }
 
 // Books are the heuristics and notes of one moment. They are immutable.
-type books struct {
+type library struct {
 	all        []learning.Heuristic
 	heuristics map[string]*index[learning.Heuristic] // by domain
 	version    uint64                                // of the notes
@@ -134,15 +134,15 @@ func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	}
 }
 
-// booksIn returns the heuristics and notes as the store has them. It reads only what has changed
+// libraryIn returns the heuristics and notes as the store has them. It reads only what has changed
 // since this process read it.
-func (a *Agent) booksIn(tx *store.Tx) (*books, error) {
+func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	version, err := tx.Get(a.notes.Ref(""))
 	if err != nil {
 		return nil, err
 	}
-	held := a.shelf.get()
-	b := &books{version: version.Revision}
+	held := a.matchCache.get()
+	b := &library{version: version.Revision}
 	if a.learning != nil {
 		if b.all, err = a.learning.HeuristicsIn(tx); err != nil {
 			return nil, err
@@ -170,11 +170,11 @@ func (a *Agent) booksIn(tx *store.Tx) (*books, error) {
 	} else if err := a.readNotes(tx.Context(), b, lexical); err != nil {
 		return nil, err
 	}
-	a.shelf.put(b)
+	a.matchCache.put(b)
 	return b, nil
 }
 
-func (a *Agent) readNotes(ctx context.Context, b *books, lexical bool) error {
+func (a *Agent) readNotes(ctx context.Context, b *library, lexical bool) error {
 	b.notes = make(map[string]*index[Note])
 	for n, err := range a.notes.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
 		if err != nil {
@@ -185,13 +185,13 @@ func (a *Agent) readNotes(ctx context.Context, b *books, lexical bool) error {
 	return nil
 }
 
-func (s *shelf) get() *books {
+func (s *matchCache) get() *library {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
 }
 
-func (s *shelf) put(b *books) {
+func (s *matchCache) put(b *library) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held = b
@@ -259,7 +259,7 @@ func (a *Agent) candidatesIn(
 func (a *Agent) nearest(
 	ctx context.Context, condition, message string,
 ) (id string, similarity float64, err error) {
-	b, err := a.booksIn(store.Reading(ctx, a.cfg.Store))
+	b, err := a.libraryIn(store.Reading(ctx, a.cfg.Store))
 	if err != nil {
 		return "", 0, err
 	}

@@ -55,8 +55,8 @@ func TestATrustedHeuristicAnswersWithoutTheModel(t *testing.T) {
 func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
 	yes, no := true, false
 	for name, test := range map[string]struct {
-		tell func(w *world, a *loop.Agent, id string) error
-		up   bool
+		share func(w *world, a *loop.Agent, id string) error
+		up    bool
 	}{
 		"praise": {func(_ *world, a *loop.Agent, id string) error {
 			return a.React(ctx, id, loop.Reaction{Person: "ann", Value: 1})
@@ -94,7 +94,7 @@ func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
 				Heuristics: []learning.Heuristic{trusted(rotating)}}})
 			answer := w.answer(loop.Event{Text: full, Session: "s", Person: "ann"})
 			before := w.confidence("rotate")
-			require.NoError(t, test.tell(w, w.again(), answer.ID))
+			require.NoError(t, test.share(w, w.again(), answer.ID))
 			if after := w.confidence("rotate"); test.up {
 				assert.Greater(t, after, before)
 			} else {
@@ -701,12 +701,12 @@ func TestTheConversationIsInThePrompt(t *testing.T) {
 // An arm knows of each answer what holds at the end, and nothing of what was replaced.
 func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
 	reward := func(x float64) *float64 { return &x }
-	mean := func(tell ...func(w *world, id string) error) float64 {
+	mean := func(share ...func(w *world, id string) error) float64 {
 		w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
 		answer := w.answer(loop.Event{Text: "Why?", Domain: "d", Person: "ann"})
-		for _, tell := range tell {
+		for _, share := range share {
 			w.clock.Advance(time.Minute)
-			require.NoError(t, tell(w, answer.ID))
+			require.NoError(t, share(w, answer.ID))
 		}
 		if d := distribution(t, w.Strategy(), "d"); d.Outcomes > 0 {
 			return d.Arms[0].Mean

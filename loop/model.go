@@ -193,7 +193,7 @@ type found struct {
 	name    string
 	attempt attempt
 	health  health
-	tell    bool
+	share   bool
 }
 
 func (t *tries) begin(name string, first bool) {
@@ -221,7 +221,7 @@ func (t *tries) end(got *attempt) {
 	got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // of a deadline, too
 	t.blamed = t.blamed || t.first && got.whose() == someArm
 	f := found{name: t.name, attempt: *got}
-	f.health, f.tell = t.agent.models.note(t.name, got, t.agent.cfg.Testing.Now())
+	f.health, f.share = t.agent.models.note(t.name, got, t.agent.cfg.Testing.Now())
 	t.found = append(t.found, f)
 }
 
@@ -236,9 +236,9 @@ func (t *tries) close(ctx context.Context, err error) (blamed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.found {
-		t.agent.tell(ctx, &t.found[i])
+		t.agent.share(ctx, &t.found[i])
 	}
-	t.agent.tellOutages(ctx)
+	t.agent.reportOutages(ctx)
 	return t.blamed
 }
 

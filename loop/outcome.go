@@ -79,7 +79,7 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o Outcome, now time.Ti
 	if o.Cost > 0 {
 		s.Spent = &answer.Spent{Cost: o.Cost}
 	}
-	return a.say(tx, r, s)
+	return a.addStatement(tx, r, s)
 }
 
 // Attribute records an outcome that a stream has brought. It is for [attribution.Config].Answers:

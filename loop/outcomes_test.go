@@ -313,7 +313,7 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 	undo := func(w *world, id string) error { return w.Undo(ctx, id, "ann") }
 	ann, bob, kim := thumb("ann", 1), thumb("bob", 1), thumb("kim", -0.5)
 	for name, test := range map[string]struct {
-		tell   []func(w *world, id string) error
+		share  []func(w *world, id string) error
 		worth  float64
 		counts []float64 // of all that is known
 	}{
@@ -334,9 +334,9 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
 			id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Person: "ann"}).ID
-			for _, tell := range test.tell {
+			for _, share := range test.share {
 				w.clock.Advance(time.Second)
-				require.NoError(t, tell(w, id))
+				require.NoError(t, share(w, id))
 			}
 			var mass, worth float64
 			for _, o := range w.outcomes() {
@@ -597,7 +597,7 @@ func TestAnOutcomeIsWithdrawn(t *testing.T) {
 	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Person: "ann"}).ID
 	sure := w.answer(loop.Event{Text: full, Person: "ann"}).ID
 	trust := w.confidence("rotate")
-	tell := func(id string, o loop.Outcome, known bool) {
+	share := func(id string, o loop.Outcome, known bool) {
 		t.Helper()
 		o.Source = cmp.Or(o.Source, "desk")
 		require.NoError(t, w.Outcome(ctx, id, o))
@@ -606,19 +606,19 @@ func TestAnOutcomeIsWithdrawn(t *testing.T) {
 		assert.Equal(t, known, account.Known)
 		w.clock.Advance(time.Second)
 	}
-	tell(id, loop.Outcome{Withdraw: true}, false) // there is none
-	tell(id, loop.Outcome{Success: &yes, Cost: 2}, true)
-	tell(sure, loop.Outcome{Success: &yes}, true)
+	share(id, loop.Outcome{Withdraw: true}, false) // there is none
+	share(id, loop.Outcome{Success: &yes, Cost: 2}, true)
+	share(sure, loop.Outcome{Success: &yes}, true)
 	assert.Greater(t, w.confidence("rotate"), trust)
-	tell(id, loop.Outcome{Withdraw: true, Source: "other"}, true) // it has told none
+	share(id, loop.Outcome{Withdraw: true, Source: "other"}, true) // it has told none
 	told := w.clock.Now()
-	tell(id, loop.Outcome{Withdraw: true}, false)
-	tell(sure, loop.Outcome{Withdraw: true}, false)
+	share(id, loop.Outcome{Withdraw: true}, false)
+	share(sure, loop.Outcome{Withdraw: true}, false)
 	assert.InDelta(t, trust, w.confidence("rotate"), 1e-9)
 	assert.Empty(t, w.outcomes())
-	tell(id, loop.Outcome{Success: &yes, At: told.Add(-time.Second)}, false)
+	share(id, loop.Outcome{Success: &yes, At: told.Add(-time.Second)}, false)
 	assert.Empty(t, w.outcomes(), "it is older")
-	tell(id, loop.Outcome{Success: new(bool)}, true)
+	share(id, loop.Outcome{Success: new(bool)}, true)
 	assert.Len(t, w.outcomes(), 1)
 	assertField(t, "Withdraw", w.Outcome(ctx, id, loop.Outcome{Withdraw: true, Success: &yes}))
 	assertField(t, "Withdraw", w.Outcome(ctx, id, loop.Outcome{Withdraw: true, Cost: 1}))

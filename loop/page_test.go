@@ -40,7 +40,7 @@ func TestACommandWithNothingToTakeBack(t *testing.T) {
 		command bool
 		undone  int
 	}
-	say := func(e loop.Event) told {
+	addStatement := func(e loop.Event) told {
 		w.clock.Advance(time.Second)
 		plan := w.answer(e).Plan
 		return told{plan.Command, len(plan.Undone)}
@@ -49,13 +49,13 @@ func TestACommandWithNothingToTakeBack(t *testing.T) {
 		return loop.Event{ID: id, Text: text, Session: "s",
 			Person: "ann"}
 	}
-	assert.Equal(t, told{}, say(in("Please explain git revert.", "")))
-	assert.Equal(t, told{true, 1}, say(in("undo that", "first")))
-	assert.Equal(t, told{true, 1}, say(in("undo that", "first")), "the same event again")
+	assert.Equal(t, told{}, addStatement(in("Please explain git revert.", "")))
+	assert.Equal(t, told{true, 1}, addStatement(in("undo that", "first")))
+	assert.Equal(t, told{true, 1}, addStatement(in("undo that", "first")), "the same event again")
 	w.clock.Advance(time.Hour)
-	assert.Equal(t, told{true, 0}, say(in("undo that", "late")))
-	assert.Equal(t, told{true, 0}, say(in("undo that", "late")))
-	assert.Equal(t, told{true, 0}, say(loop.Event{Text: "undo that"}), "of nobody, nowhere")
+	assert.Equal(t, told{true, 0}, addStatement(in("undo that", "late")))
+	assert.Equal(t, told{true, 0}, addStatement(in("undo that", "late")))
+	assert.Equal(t, told{true, 0}, addStatement(loop.Event{Text: "undo that"}), "of nobody, nowhere")
 	require.NoError(t, w.Freeze(ctx, true))
-	assert.Equal(t, told{}, say(in("undo that", "")), "nothing is heard")
+	assert.Equal(t, told{}, addStatement(in("undo that", "")), "nothing is heard")
 }

@@ -195,7 +195,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	a.tellOutages(ctx)
+	a.reportOutages(ctx)
 	if p.Heard = changesOf(changes); p.Ready && !done {
 		a.decider.Notify(ctx, p.Result, began)
 	} else if name := a.nameOf(&p.Arm); !p.Ready {
@@ -273,13 +273,13 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time-f.took)
 	defer cancel()
 	err := tx.Within(limited, func() error {
-		b, err := f.books, error(nil)
+		b, err := f.library, error(nil)
 		if p.Degraded == nil {
-			b, err = a.booksIn(tx)
+			b, err = a.libraryIn(tx)
 		} else if b == nil {
 			err = &unreachable{errNotRemembered}
 		}
-		if err == nil && b != f.books {
+		if err == nil && b != f.library {
 			*f = a.refit(limited, f, b, &p.Event)
 		}
 		if err = cmp.Or(err, f.late[0]); err == nil {

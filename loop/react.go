@@ -93,7 +93,7 @@ func (a *Agent) reactIn(
 		s.At = answers.Arrival(r, now)
 	}
 	numbers := r.Numbers
-	if err := a.say(tx, r, s); err != nil {
+	if err := a.addStatement(tx, r, s); err != nil {
 		return "", err
 	}
 	effect := answer.Outdated

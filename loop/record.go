@@ -178,9 +178,9 @@ func own(r *answer.Answer) *answer.Reply {
 	return r.Reply
 }
 
-// say puts a statement on the record of an answer, and counts it for the heuristic. of is the
-// heuristic that it is about.
-func (a *Agent) say(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
+// addStatement puts a statement on the record of an answer, and counts it for the heuristic. of is
+// the heuristic that it is about.
+func (a *Agent) addStatement(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
 	if a.learning != nil {
 		_, err := a.learning.JudgeIn(tx, r, s)
 		if !errors.Is(err, heed.ErrNotFound) {

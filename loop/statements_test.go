@@ -112,8 +112,8 @@ func (w *spoken) evidence(id string) string {
 
 // A saying is a statement about an answer.
 type saying struct {
-	name string
-	say  func(w *spoken, id string) error
+	name         string
+	addStatement func(w *spoken, id string) error
 }
 
 func (s saying) String() string { return s.name }
@@ -212,7 +212,7 @@ func TestEveryStatementIsListed(t *testing.T) {
 			t.Run(test.name+" of the "+id, func(t *testing.T) {
 				w := newSpoken(t, loop.Config{Instruments: []string{"ci"}})
 				require.Empty(t, w.account(id).Statements)
-				require.NoError(t, test.say(w, id))
+				require.NoError(t, test.addStatement(w, id))
 				r := w.record(id)
 				require.Len(t, r.Statements, 1)
 				assert.Equal(t, test.how, r.Statements[0].How)
@@ -236,7 +236,7 @@ func TestStatementsAreListedTogether(t *testing.T) {
 		thumbOf("bob", 1, 5), outcomeOf("ci", -0.5, 6), outcomeOf("qa", 1, 4),
 		correctionOf("kim", 7), ignoring, sweeping,
 	} {
-		require.NoError(t, s.say(w, "model"), s)
+		require.NoError(t, s.addStatement(w, "model"), s)
 	}
 	listed := func() (all []string) {
 		for _, s := range w.account("model").Statements {
@@ -312,7 +312,7 @@ func TestCorrectionsEndTheSilence(t *testing.T) {
 				}
 				for range 2 { // sent again, they count once
 					for i, reviewer := range reviewers {
-						require.NoError(t, correctionOf(reviewer, at+i).say(w, "model"))
+						require.NoError(t, correctionOf(reviewer, at+i).addStatement(w, "model"))
 					}
 				}
 				require.NoError(t, w.Sweep(ctx, time.Time{}))
@@ -341,8 +341,8 @@ func TestCorrectionsEndTheSilence(t *testing.T) {
 
 				// A later thumb of a reviewer replaces the complaint, and the correction sent again
 				// does not come back.
-				require.NoError(t, thumbOf("kim", 1, at+5).say(w, "model"))
-				require.NoError(t, correctionOf("kim", at).say(w, "model"))
+				require.NoError(t, thumbOf("kim", 1, at+5).addStatement(w, "model"))
+				require.NoError(t, correctionOf("kim", at).addStatement(w, "model"))
 				assert.InDelta(t, -1./3, w.account("model").Worth, 1e-9)
 				assert.Len(t, w.outcomes(), 3)
 			})
@@ -357,7 +357,7 @@ func TestCorrectionsCountAgainstTheHeuristic(t *testing.T) {
 	var after []float64
 	for i, reviewer := range []string{"kim", "lee", "mo"} {
 		for range 2 {
-			require.NoError(t, correctionOf(reviewer, 10+i).say(w, "heuristic"))
+			require.NoError(t, correctionOf(reviewer, 10+i).addStatement(w, "heuristic"))
 		}
 		after = append(after, w.confidence("rotate"))
 		assert.Less(t, after[i], before)
@@ -368,7 +368,7 @@ func TestCorrectionsCountAgainstTheHeuristic(t *testing.T) {
 	account := w.account("heuristic")
 	assert.EqualValues(t, -1, account.Worth)
 	assert.NotContains(t, account.String(), "nobody said anything")
-	require.NoError(t, thumbOf("mo", 1, 20).say(w, "heuristic"))
+	require.NoError(t, thumbOf("mo", 1, 20).addStatement(w, "heuristic"))
 	assert.Greater(t, w.confidence("rotate"), after[1], "the thumb replaces the complaint")
 	assert.InDelta(t, -1./3, w.account("heuristic").Worth, 1e-9)
 }
@@ -394,7 +394,7 @@ func ends(t *testing.T, id string, all []saying) map[string][]string {
 	orders(all, func(order []saying) {
 		w := newSpoken(t, loop.Config{})
 		for _, s := range order {
-			require.NoError(t, s.say(w, id), s)
+			require.NoError(t, s.addStatement(w, id), s)
 		}
 		end := w.evidence(id)
 		ends[end] = append(ends[end], fmt.Sprint(order))

@@ -48,8 +48,8 @@ func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !p.closed && p.writer == mine {
-			said, restart := p.reader.Write(text)
-			p.give(ctx, said, restart)
+			shown, restart := p.reader.Write(text)
+			p.give(ctx, shown, restart)
 		}
 		if p.failed != nil {
 			stop()
@@ -91,8 +91,8 @@ func (p *pipe) end(ctx context.Context) error {
 	defer p.mu.Unlock()
 	if !p.closed {
 		p.closed = true
-		said, restart := p.reader.Close()
-		p.give(ctx, said, restart)
+		shown, restart := p.reader.Close()
+		p.give(ctx, shown, restart)
 	}
 	return p.failed
 }

@@ -43,7 +43,7 @@ func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 		}
 		errs = append(errs, a.recordChanges(ctx, now))
 	}
-	errs = append(errs, a.tellGain(ctx))
+	errs = append(errs, a.reportGain(ctx))
 	return errors.Join(errs...)
 }
 

@@ -301,11 +301,11 @@ func (s *state) items(in space, sample *store.Sample) []string {
 		return slices.Sorted(maps.Keys(all))
 	}
 	items := make([]string, 0, sample.Most+sample.Most/4)
-	// Each item draws a lot. The lots go by its name and by how many items there are, so that a store
-	// with the same evidence gives the same sample, and no name is in every sample.
-	lots, least := evidence.Key{A: uint64(len(all))}, float64(sample.Most)/float64(len(all))
+	// Each item draws a number. The numbers depend on its name and on how many items there are, so
+	// that a store with the same evidence gives the same sample, and no name is in every sample.
+	draws, least := evidence.Key{A: uint64(len(all))}, float64(sample.Most)/float64(len(all))
 	for item := range all {
-		if lot := lots.Rand(0, item); lot.Float64() < least {
+		if draw := draws.Rand(0, item); draw.Float64() < least {
 			items = append(items, item)
 		}
 	}

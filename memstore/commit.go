@@ -239,7 +239,7 @@ func (t *txn) apply() {
 			t.note(t.ids[i], t.now)
 		}
 	}
-	t.tellParts()
+	t.fillParts()
 	if t.taking != nil && stores.TakesMuch(t.taking) {
 		for _, k := range t.kinds {
 			changed[k] = true
@@ -251,7 +251,7 @@ func (t *txn) apply() {
 	}
 }
 
-func (t *txn) tellParts() {
+func (t *txn) fillParts() {
 	for i := range t.batches {
 		if t.receipts[i].Duplicate {
 			continue

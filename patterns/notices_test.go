@@ -17,35 +17,35 @@ import (
 
 // A witness keeps what an observer is told.
 type witness struct {
-	mu   sync.Mutex
-	told []heed.Notice
+	mu        sync.Mutex
+	pastEntry []heed.Notice
 }
 
 func (w *witness) observe(_ context.Context, n heed.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, n)
+	w.pastEntry = append(w.pastEntry, n)
 }
 
 // since returns what was told since the last call.
 func (w *witness) since() []heed.Notice {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := w.told
-	w.told = nil
-	return told
+	pastEntry := w.pastEntry
+	w.pastEntry = nil
+	return pastEntry
 }
 
 const component = "patterns/patterns"
 
 func observed(t *testing.T, cfg patterns.Config) (*world, *witness) {
-	told := &witness{}
-	cfg.Observer = told.observe
-	return newWorld(t, cfg), told
+	pastEntry := &witness{}
+	cfg.Observer = pastEntry.observe
+	return newWorld(t, cfg), pastEntry
 }
 
 func TestObserverIsToldOfEvidence(t *testing.T) {
-	w, told := observed(t, patterns.Config{})
+	w, pastEntry := observed(t, patterns.Config{})
 	o := good("p")
 	o.ID, o.Task, o.Criteria = "o", "t", []string{"c"}
 	w.record(o)
@@ -54,10 +54,10 @@ func TestObserverIsToldOfEvidence(t *testing.T) {
 			Weight: 1},
 		heed.Counted{Component: component, At: start, Subject: "p", Channel: "outcome", Reward: 1,
 			Weight: 1},
-	}, told.since())
+	}, pastEntry.since())
 	w.record(o)
 	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "outcome",
-		ID: "o"}}, told.since())
+		ID: "o"}}, pastEntry.since())
 
 	rating := patterns.Rating{ID: "r", Pattern: "p", Class: patterns.Harmful, Strength: 0.5}
 	for range 2 {
@@ -68,17 +68,17 @@ func TestObserverIsToldOfEvidence(t *testing.T) {
 		heed.Counted{Component: component, At: start, Subject: "p", Channel: "rating", Reward: 0,
 			Weight: 0.5},
 		heed.Duplicate{Component: component, At: start, What: "rating", ID: "r"},
-	}, told.since())
+	}, pastEntry.since())
 
 	for range 2 {
 		_, err := w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "m"})
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "error",
-		ID: "e"}}, told.since())
+		ID: "e"}}, pastEntry.since())
 	w.record(patterns.Outcome{Task: "other", Patterns: []patterns.PatternID{"p"}, Errors: 3,
 		Duration: time.Hour, Success: true})
-	assert.Empty(t, told.since(), "a neutral outcome is no evidence")
+	assert.Empty(t, pastEntry.since(), "a neutral outcome is no evidence")
 }
 
 // changes leaves out the evidence.
@@ -92,17 +92,17 @@ func changes(all []heed.Notice) (rest []heed.Notice) {
 }
 
 func TestObserverIsToldOfChanges(t *testing.T) {
-	w, told := observed(t, patterns.Config{})
+	w, pastEntry := observed(t, patterns.Config{})
 	w.feedPattern("p", patterns.Helpful, 2, 0)
-	assert.Empty(t, changes(told.since()))
+	assert.Empty(t, changes(pastEntry.since()))
 	w.feedPattern("p", patterns.Helpful, 1, 0)
 	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: start, Subject: "p"}},
-		changes(told.since()), "it is established")
+		changes(pastEntry.since()), "it is established")
 	w.feedPattern("p", patterns.Helpful, 2, 0)
 	require.Equal(t, patterns.Proven, w.standing("p").State)
-	assert.Empty(t, changes(told.since()), "it was in use before")
+	assert.Empty(t, changes(pastEntry.since()), "it was in use before")
 	w.feedPattern("p", patterns.Harmful, 3, 0)
-	retired := changes(told.since())
+	retired := changes(pastEntry.since())
 	require.Len(t, retired, 1)
 	assert.Equal(t, "p", retired[0].(heed.Retired).Subject)
 	assert.Contains(t, retired[0].(heed.Retired).Reason, "a harmful share of 37.5%")
@@ -110,12 +110,12 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 	w.feedPattern("bad", patterns.Harmful, 3, 0)
 	const why = "Failed 3/3 times (100% failure rate)"
 	assert.Equal(t, []heed.Notice{heed.Harmful{Component: component, At: start, Subject: "bad",
-		Reason: why}}, changes(told.since()))
+		Reason: why}}, changes(pastEntry.since()))
 	w.feedPattern("turned", patterns.Helpful, 3, 0)
 	for range 5 {
 		w.record(bad("turned"))
 	}
-	all := changes(told.since())
+	all := changes(pastEntry.since())
 	require.Len(t, all, 3)
 	assert.Equal(t, heed.Activated{Component: component, At: start, Subject: "turned"}, all[0])
 	assert.IsType(t, heed.Retired{}, all[1])
@@ -124,20 +124,20 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 }
 
 func TestObserverIsToldOfAnInversionOfWhatWasRecommended(t *testing.T) {
-	w, told := observed(t, patterns.Tuned(patterns.Config{},
+	w, pastEntry := observed(t, patterns.Tuned(patterns.Config{},
 		patterns.Tuning{Inversion: patterns.Inversion{FailureRatio: 0.25}}))
 	w.feedPattern("p", patterns.Helpful, 3, 0)
-	told.since()
+	pastEntry.since()
 	w.feedPattern("p", patterns.Harmful, 1, 0)
 	const why = "Failed 1/4 times (25% failure rate)"
 	assert.Equal(t, []heed.Notice{
 		heed.Harmful{Component: component, At: start, Subject: "p", Reason: why},
 		heed.Inverted{Component: component, At: start, Subject: "p", Reason: why},
-	}, changes(told.since()))
+	}, changes(pastEntry.since()))
 }
 
 func TestObserverIsToldOfDecisionsWithoutTheirWords(t *testing.T) {
-	w, told := observed(t, patterns.Config{})
+	w, pastEntry := observed(t, patterns.Config{})
 	_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "c"})
 	require.NoError(t, err)
 	for range 2 {
@@ -149,45 +149,45 @@ func TestObserverIsToldOfDecisionsWithoutTheirWords(t *testing.T) {
 	assert.Equal(t, []heed.Notice{
 		heed.Activated{Component: component, At: start, Subject: "p"},
 		heed.Retired{Component: component, At: start, Subject: "p", Reason: "decided by hand"},
-	}, told.since())
+	}, pastEntry.since())
 }
 
 func TestObserverIsToldOfSweeps(t *testing.T) {
-	w, told := observed(t, patterns.Config{})
+	w, pastEntry := observed(t, patterns.Config{})
 	w.feedPattern("p", patterns.Helpful, 3, 0)
 	w.feedPattern("q", patterns.Helpful, 1, 0)
 	w.clock.Advance(100 * day)
-	told.since()
+	pastEntry.since()
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	now := start.Add(100 * day)
 	assert.Equal(t, []heed.Notice{
 		heed.Retired{Component: component, At: now, Subject: "p",
 			Reason: "archived, because its last evidence is of 2026-01-01"},
 		heed.Swept{Component: component, At: now, Count: 2},
-	}, told.since())
+	}, pastEntry.since())
 	w.feedPattern("p", patterns.Helpful, 1, 0)
 	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: now, Subject: "p"}},
-		changes(told.since()), "back from the archive")
+		changes(pastEntry.since()), "back from the archive")
 	w.clock.Advance(day)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Empty(t, told.since(), "a sweep that changes nothing")
+	assert.Empty(t, pastEntry.since(), "a sweep that changes nothing")
 }
 
 func TestObserverIsToldOfFailures(t *testing.T) {
 	gone := errors.New("the index is gone")
 	c := &clock{}
 	st := &storetest.Failing{Store: newStore(t, c.Now)}
-	w, told := observed(t, patterns.Config{Store: st, Now: c.Now,
+	w, pastEntry := observed(t, patterns.Config{Store: st, Now: c.Now,
 		Similar: func(context.Context, string, int) ([]patterns.Precedent, error) {
 			return nil, gone
 		}})
 	_, err := w.Plan(ctx, "task")
 	require.ErrorIs(t, err, gone)
 	assert.Equal(t, []heed.Notice{heed.Failed{Component: component, At: start, What: "similar",
-		Err: gone}}, told.since())
+		Err: gone}}, pastEntry.since())
 	st.Fail(1, false)
 	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), storetest.ErrFailed)
-	all := told.since()
+	all := pastEntry.since()
 	require.Len(t, all, 1)
 	assert.Equal(t, "sweep", all[0].(heed.Failed).What)
 }

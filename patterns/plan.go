@@ -144,7 +144,7 @@ func (r *Recorder) plans(s State) bool {
 }
 
 // similar asks the host's own function for past tasks, if there is one.
-func (r *Recorder) similar(tx *store.Tx, task string, current edition) (found []Precedent,
+func (r *Recorder) similar(tx *store.Tx, task string, current snapshot) (found []Precedent,
 	err error) {
 	limit := maxSimilar
 	if r.cfg.Similar == nil {

@@ -21,7 +21,7 @@ type past struct {
 }
 
 type pastPatterns struct {
-	edition
+	snapshot
 	prospects []*prospect // those that a plan may have at some time
 }
 
@@ -77,47 +77,47 @@ func (r *Recorder) prospects(found *reading) (all []*prospect) {
 
 // pastTasks are the last outcomes of tasks, the latest first.
 type pastTasks struct {
-	edition
-	told    []told // what they were made of
-	all     []Precedent
-	words   [][]string         // of each
-	weights []float64          // of the words that each has
-	posts   map[string][]int32 // in which of them a word is
+	snapshot
+	pastEntry []pastEntry // what they were made of
+	all       []Precedent
+	words     [][]string         // of each
+	weights   []float64          // of the words that each has
+	posts     map[string][]int32 // in which of them a word is
 }
 
-// A told is an outcome or a review that is compared with a new task.
-type told struct {
+// A pastEntry is an outcome or a review that is compared with a new task.
+type pastEntry struct {
 	at     time.Time // when it was recorded
 	review bool
 	one    Precedent
 	words  []string
 }
 
-func newTold(e *Entry) told {
+func newPastEntry(e *Entry) pastEntry {
 	o := &e.Outcome
-	return told{e.RecordedAt, e.isReview(), Precedent{
+	return pastEntry{e.RecordedAt, e.isReview(), Precedent{
 		Task: o.Task, Description: o.Description, Strategy: o.Strategy, Class: e.Score.Class,
 		Result: plainly(e.Score),
 	}, wordSet(o.Description)}
 }
 
-// editions are what was current when a step began to plan.
-type editions struct {
+// snapshots are what was current when a step began to plan.
+type snapshots struct {
 	of              *Recorder
-	patterns, tasks edition
+	patterns, tasks snapshot
 }
 
-// editions begins the editions of a step. Call it before their versions are read.
-func (r *Recorder) editions(tx *store.Tx) *editions {
+// snapshots begins the snapshots of a step. Call it before their versions are read.
+func (r *Recorder) snapshots(tx *store.Tx) *snapshots {
 	type key struct{ kind string }
 	return tx.State(key{r.kinds.patterns.Name}, func() any {
-		return &editions{r, r.past.ownPatterns.before(), r.past.ownTasks.before()}
-	}).(*editions)
+		return &snapshots{r, r.past.ownPatterns.before(), r.past.ownTasks.before()}
+	}).(*snapshots)
 }
 
 // PlanWants names what [Recorder.PlanIn] reads, in a step that plans.
 func (r *Recorder) PlanWants(tx *store.Tx) store.Wants {
-	r.editions(tx)
+	r.snapshots(tx)
 	refs := []store.Ref{r.kinds.patterns.Ref("")}
 	if r.cfg.Similar == nil {
 		refs = append(refs, r.kinds.entries.Ref(""))
@@ -126,15 +126,15 @@ func (r *Recorder) PlanWants(tx *store.Tx) store.Wants {
 }
 
 // current reads what is current of what plans are made of.
-func (r *Recorder) current(tx *store.Tx) (patterns, tasks edition, err error) {
+func (r *Recorder) current(tx *store.Tx) (patterns, tasks snapshot, err error) {
 	w := r.PlanWants(tx)
 	var s store.Snapshot
 	if err := tx.Read(&s, nil, w.Refs); err != nil {
-		return edition{}, edition{}, err
+		return snapshot{}, snapshot{}, err
 	}
-	now := *r.editions(tx)
+	now := *r.snapshots(tx)
 	if now.of != r { // the versions may be older than this recorder's last commits
-		now = editions{}
+		now = snapshots{}
 	}
 	r.past.ownPatterns.after(&now.patterns, s.Records[0].Revision)
 	if r.cfg.Similar == nil {
@@ -144,13 +144,13 @@ func (r *Recorder) current(tx *store.Tx) (patterns, tasks edition, err error) {
 }
 
 // pastPatterns returns all patterns that a plan may have. They must not be changed.
-func (r *Recorder) pastPatterns(tx *store.Tx, now edition) (*pastPatterns, error) {
+func (r *Recorder) pastPatterns(tx *store.Tx, now snapshot) (*pastPatterns, error) {
 	known := r.past.patterns.Load()
 	if known != nil && known.version == now.version {
 		return known, nil
 	}
 	if known != nil {
-		if ids, ok := r.past.ownPatterns.since(known.edition, now); ok {
+		if ids, ok := r.past.ownPatterns.since(known.snapshot, now); ok {
 			return r.patternsAfter(tx, known, ids, now)
 		}
 	}
@@ -165,7 +165,7 @@ func (r *Recorder) pastPatterns(tx *store.Tx, now edition) (*pastPatterns, error
 
 // patternsAfter brings patterns up to date by reading those that this recorder has written.
 func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string,
-	now edition) (*pastPatterns, error) {
+	now snapshot) (*pastPatterns, error) {
 	written, found := make([]PatternID, len(ids)), newReading()
 	for i, id := range ids {
 		written[i] = PatternID(id)
@@ -178,7 +178,7 @@ func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string
 			found.order = append(found.order, id)
 		}
 	}
-	p := &pastPatterns{edition: now.exactly(),
+	p := &pastPatterns{snapshot: now.exactly(),
 		prospects: make([]*prospect, 0, len(known.prospects)+len(found.looked))}
 	for _, one := range known.prospects {
 		if !found.looked[one.id] {
@@ -191,30 +191,31 @@ func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string
 }
 
 // pastTasks returns the tasks of the last outcomes. They must not be changed.
-func (r *Recorder) pastTasks(tx *store.Tx, now edition) (*pastTasks, error) {
+func (r *Recorder) pastTasks(tx *store.Tx, now snapshot) (*pastTasks, error) {
 	known := r.past.tasks.Load()
 	if known != nil && known.version == now.version {
 		return known, nil
 	}
 	if known != nil {
-		if ids, ok := r.past.ownTasks.since(known.edition, now); ok {
-			if all, ok, err := r.toldAfter(tx, known.told, ids); ok || err != nil {
+		if ids, ok := r.past.ownTasks.since(known.snapshot, now); ok {
+			if all, ok, err := r.pastAfter(tx, known.pastEntry, ids); ok || err != nil {
 				return r.keepTasks(all, now.exactly(), err)
 			}
 		}
 	}
 	entries, err := historyIn(tx, "task", &r.kinds.entries, HistoryQuery{Limit: scanned})
-	all := make([]told, len(entries))
+	all := make([]pastEntry, len(entries))
 	for i := range entries {
-		all[i] = newTold(&entries[i])
+		all[i] = newPastEntry(&entries[i])
 	}
 	return r.keepTasks(all, now, err)
 }
 
-// toldAfter puts the entries that this recorder has written before the others. It reports whether
-// their order is certain.
-func (r *Recorder) toldAfter(tx *store.Tx, known []told, ids []string) (all []told, ok bool,
-	err error) {
+// pastAfter puts the entries that this recorder has written before the others. It reports
+// whether their order is certain.
+func (r *Recorder) pastAfter(
+	tx *store.Tx, known []pastEntry, ids []string,
+) (all []pastEntry, ok bool, err error) {
 	refs := make([]store.Ref, len(ids))
 	for i, id := range ids {
 		refs[i] = r.kinds.entries.Ref(id)
@@ -231,9 +232,9 @@ func (r *Recorder) toldAfter(tx *store.Tx, known []told, ids []string) (all []to
 		if kept.Revision == 0 {
 			return nil, false, nil
 		}
-		all = append(all, newTold(&kept.Value))
+		all = append(all, newPastEntry(&kept.Value))
 	}
-	slices.SortFunc(all, func(a, b told) int { return b.at.Compare(a.at) })
+	slices.SortFunc(all, func(a, b pastEntry) int { return b.at.Compare(a.at) })
 	for i := 1; i < len(all); i++ {
 		if all[i].at.Equal(all[i-1].at) {
 			return nil, false, nil
@@ -247,11 +248,11 @@ func (r *Recorder) toldAfter(tx *store.Tx, known []told, ids []string) (all []to
 }
 
 // keepTasks makes tasks of entries, the latest first, and keeps them.
-func (r *Recorder) keepTasks(all []told, now edition, err error) (*pastTasks, error) {
+func (r *Recorder) keepTasks(all []pastEntry, now snapshot, err error) (*pastTasks, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pastTasks{edition: now, told: all, posts: make(map[string][]int32)}
+	p := &pastTasks{snapshot: now, pastEntry: all, posts: make(map[string][]int32)}
 	seen := make(map[string]bool)
 	for i := range all {
 		t := &all[i]

@@ -16,16 +16,16 @@ type ownWrites struct {
 	last         [][]string // the ids that the last of these wrote
 }
 
-// An edition records what was current when a kind was read.
-type edition struct {
+// An snapshot records what was current when a kind was read.
+type snapshot struct {
 	version uint64
 	done    uint64 // own commits that the version counts
 	exact   bool   // it counts no other own commit
 	begun   uint64
 }
 
-// exactly returns the edition of what has been brought up to date: the version was accounted for.
-func (e edition) exactly() edition {
+// exactly returns the snapshot of what has been brought up to date: the version was accounted for.
+func (e snapshot) exactly() snapshot {
 	e.exact = true
 	return e
 }
@@ -50,23 +50,23 @@ func (w *ownWrites) begin() (end func(ids []string)) {
 	}
 }
 
-// before begins an edition before its version is read.
-func (w *ownWrites) before() edition {
+// before begins a snapshot before its version is read.
+func (w *ownWrites) before() snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return edition{done: w.done, exact: w.begun == w.ended, begun: w.begun}
+	return snapshot{done: w.done, exact: w.begun == w.ended, begun: w.begun}
 }
 
-// after completes an edition with its version.
-func (w *ownWrites) after(e *edition, version uint64) {
+// after completes a snapshot with its version.
+func (w *ownWrites) after(e *snapshot, version uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.version, e.exact = version, e.exact && e.begun == w.begun
 }
 
-// since returns the ids that were written between two editions, each once. It reports whether
+// since returns the ids that were written between two snapshots, each once. It reports whether
 // no other writer can have changed anything.
-func (w *ownWrites) since(old, now edition) (ids []string, ok bool) {
+func (w *ownWrites) since(old, now snapshot) (ids []string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.done - uint64(len(w.last)) // commits that are no longer remembered

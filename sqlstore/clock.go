@@ -12,22 +12,22 @@ import (
 // between, the clock adds the time that has passed on this machine, so that it does not matter how
 // this machine's clock is set.
 type clock struct {
-	mu   sync.RWMutex
-	told time.Time // by the server
-	at   time.Time // when, on this machine
+	mu         sync.RWMutex
+	serverTime time.Time // by the server
+	at         time.Time // when, on this machine
 }
 
 func (c *clock) learn(micros int64) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told, c.at = evidence.Instant(micros).Time(), machineNow()
-	return c.told
+	c.serverTime, c.at = evidence.Instant(micros).Time(), machineNow()
+	return c.serverTime
 }
 
 func (c *clock) now() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.told.Add(machineNow().Sub(c.at))
+	return c.serverTime.Add(machineNow().Sub(c.at))
 }
 
 func machineNow() time.Time { return time.Now() } //nolint:forbidigo // the default clock

@@ -41,7 +41,7 @@ type change struct {
 	writes    []writing
 	left      map[string]bool            // the hashes of the refs of records that were there already
 	asked     map[string]evidence.Cell   // whose parts to report
-	told      map[string]evidence.Policy // of those whose tallies come as they change
+	wanted    map[string]evidence.Policy // of those whose tallies come as they change
 }
 
 var (
@@ -167,9 +167,9 @@ func (c *change) enter(t *tx) error {
 	}
 	now := c.store.now()
 	if !embedded {
-		told := c.store.clock.learn(micros)
+		wanted := c.store.clock.learn(micros)
 		if c.store.cfg.Now == nil {
-			now = told
+			now = wanted
 		}
 	}
 	c.now, c.revision = evidence.InstantOf(now), uint64(revision)

@@ -394,7 +394,7 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 	rows := sums.rows()
 	c.parts = make(map[string][]evidence.Part)
 	added := 0
-	tell := func(scan func(...any) error) error {
+	take := func(scan func(...any) error) error {
 		added++
 		var key string
 		var part evidence.Part
@@ -404,9 +404,9 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 		}
 		return err
 	}
-	err := c.t.insert(addSums, rows, tell)
+	err := c.t.insert(addSums, rows, take)
 	if err == nil && added < len(rows) {
-		err = c.t.insert(scaleSums, rows, tell)
+		err = c.t.insert(scaleSums, rows, take)
 	}
 	return err
 }
@@ -446,12 +446,12 @@ func (c *change) readParts(all []addition) error {
 			return err
 		}
 	}
-	c.tellParts(all)
+	c.fillParts(all)
 	return nil
 }
 
-// tellParts fills in the parts of the receipts from the parts of the cells.
-func (c *change) tellParts(all []addition) {
+// fillParts fills in the parts of the receipts from the parts of the cells.
+func (c *change) fillParts(all []addition) {
 	for i := range c.batches {
 		if c.known[i] {
 			continue

@@ -104,7 +104,7 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last,
 			&y.Neutral.Last)
 		if what == changed {
-			policy, wanted := c.told[one]
+			policy, wanted := c.wanted[one]
 			if !wanted {
 				return err
 			}
@@ -202,7 +202,7 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 // callParts lists the cells to report. Cells with one tally that the commit adds to are reported
 // anyway.
 func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas) {
-	c.told = make(map[string]evidence.Policy)
+	c.wanted = make(map[string]evidence.Policy)
 	c.asked = make(map[string]evidence.Cell)
 	for i := range c.batches {
 		for _, cell := range c.batches[i].PartsOf {
@@ -212,7 +212,7 @@ func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas)
 			}
 			c.asked[key] = cell
 			if row := cells[key]; row != nil && !row.policy.ByOrigin && sums[origin{key: key}] != nil {
-				c.told[key] = row.policy
+				c.wanted[key] = row.policy
 			} else {
 				doc.Parts = append(doc.Parts, key)
 			}
@@ -278,5 +278,5 @@ func (c *change) callReceipts() {
 			receipt.Revision = c.revision
 		}
 	}
-	c.tellParts(c.additions)
+	c.fillParts(c.additions)
 }

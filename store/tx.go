@@ -29,13 +29,13 @@ type Tx struct {
 	queries []Query
 	found   []read[[]Record] // by query
 
-	batch    Batch
-	jobs     []Job
-	shared   bool       // the policies of the batch belong to a caller
-	written  index[Ref] // of the batch's records
-	expected index[Ref] // of the batch's expectations
-	told     index[evidence.Cell]
-	fault    error // what was added can't be committed
+	batch       Batch
+	jobs        []Job
+	shared      bool       // the policies of the batch belong to a caller
+	written     index[Ref] // of the batch's records
+	expected    index[Ref] // of the batch's expectations
+	wantedParts index[evidence.Cell]
+	fault       error // what was added can't be committed
 
 	states  map[any]any // of packages
 	before  []func() error
@@ -419,7 +419,7 @@ func (tx *Tx) Add(b Batch) {
 	own.Forgotten = append(own.Forgotten, b.Forgotten...)
 	own.Observations = append(own.Observations, b.Observations...)
 	for _, c := range b.PartsOf {
-		tx.told.add(c)
+		tx.wantedParts.add(c)
 	}
 	for _, r := range b.Records {
 		tx.Put(r)
@@ -522,7 +522,7 @@ func (tx *Tx) commit() error {
 		return err
 	}
 	b := &tx.batch
-	b.PartsOf = tx.told.keys
+	b.PartsOf = tx.wantedParts.keys
 	if b.ID == "" && len(b.Records)+len(b.Observations)+len(b.Expect) == 0 && !b.TakesAway() {
 		return nil
 	}

@@ -75,7 +75,7 @@ func (l *Learner) Revise(
 		case !l.drops(outcomes[i].Confidence):
 			did[i] = Applied
 		}
-		l.tell(ctx, now, &outcomes[i], did[i])
+		l.notify(ctx, now, &outcomes[i], did[i])
 	}
 	return did, nil
 }
@@ -219,12 +219,12 @@ func (l *Learner) correction(
 		},
 	}.Record()}
 	emit := func(e LearnerEvent, effect bool) error { // one event has the effect on the evidence
-		told := store.Batch{Records: b.Records}
+		written := store.Batch{Records: b.Records}
 		if effect {
-			told = b
+			written = b
 		}
-		err := l.emit(&told, e)
-		b.Records = told.Records
+		err := l.emit(&written, e)
+		b.Records = written.Records
 		return err
 	}
 	for i := range gone {

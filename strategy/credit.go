@@ -295,7 +295,7 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 	}
 	for _, one := range c.credits {
 		if !one.quiet {
-			l.tell(ctx, c.now, one.Outcome, *one.did)
+			l.notify(ctx, c.now, one.Outcome, *one.did)
 		}
 	}
 }
@@ -340,8 +340,8 @@ func (c *crediting) remember(r store.Receipt, err error) {
 	}
 }
 
-// tell notifies the observer of an outcome that was counted, now or before.
-func (l *Learner) tell(ctx context.Context, now time.Time, o *Outcome, did Disposition) {
+// notify notifies the observer of an outcome that was counted, now or before.
+func (l *Learner) notify(ctx context.Context, now time.Time, o *Outcome, did Disposition) {
 	if l.watch == nil {
 		return
 	}

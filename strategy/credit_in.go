@@ -99,23 +99,23 @@ func creditID(a *answer.Answer, number uint64) string { return fmt.Sprintf("%s/%
 
 // A creditPlan is how the credits of an answer change.
 type creditPlan struct {
-	answer  string
-	choice  Choice
-	had     *answer.Choice // before the step
-	of      credit         // on the arm's cell
-	actor   string
-	told    uint64
-	credits []answer.ArmCredit // as they are after it
-	gone    []Result           // what is to be taken back
-	next    []*Outcome         // what is to be observed, or dropped
-	counts  []*Outcome         // what is to be observed
-	revises bool
+	answer   string
+	choice   Choice
+	had      *answer.Choice // before the step
+	of       credit         // on the arm's cell
+	actor    string
+	numbered uint64
+	credits  []answer.ArmCredit // as they are after it
+	gone     []Result           // what is to be taken back
+	next     []*Outcome         // what is to be observed, or dropped
+	counts   []*Outcome         // what is to be observed
+	revises  bool
 }
 
 // plan compares what counts for the arm of an answer with the credits that it had.
 func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	p := &creditPlan{
-		answer: a.ID, choice: ChoiceOf(a.Choice), had: had, actor: a.Changer(), told: had.Told,
+		answer: a.ID, choice: ChoiceOf(a.Choice), had: had, actor: a.Changer(), numbered: had.Told,
 	}
 	before, cost := slices.Clone(had.Credits), reportedCost(a)
 	for _, part := range a.ForArm() {
@@ -131,8 +131,8 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 			p.credits, before = append(p.credits, before[i]), slices.Delete(before, i, i+1)
 			continue
 		}
-		p.told++
-		is.Number = p.told
+		p.numbered++
+		is.Number = p.numbered
 		o := l.outcomeOf(a, &part)
 		o.Choice, o.ID = p.choice, creditID(a, is.Number)
 		p.credits, p.next = append(p.credits, is), append(p.next, &o)
@@ -155,7 +155,7 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 
 // withoutNext leaves out what would be observed.
 func (p *creditPlan) withoutNext() {
-	first := p.told - uint64(len(p.next))
+	first := p.numbered - uint64(len(p.next))
 	p.credits = slices.DeleteFunc(p.credits, func(c answer.ArmCredit) bool {
 		return c.Number > first
 	})
@@ -164,11 +164,11 @@ func (p *creditPlan) withoutNext() {
 
 // apply notes the credits in the answer.
 func (p *creditPlan) apply(a *answer.Answer) {
-	if a.Choice.Told == p.told && slices.Equal(a.Choice.Credits, p.credits) {
+	if a.Choice.Told == p.numbered && slices.Equal(a.Choice.Credits, p.credits) {
 		return
 	}
 	c := *a.Choice
-	c.Told, c.Credits = p.told, p.credits
+	c.Told, c.Credits = p.numbered, p.credits
 	a.Choice = &c
 }
 

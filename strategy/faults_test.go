@@ -98,7 +98,7 @@ func (w *workshop) revise(c strategy.Choice, confidence float64) (string, error)
 	return string(d), err
 }
 
-func (w *workshop) tell(session string) (string, error) {
+func (w *workshop) notify(session string) (string, error) {
 	c, err := w.Record(ctx, w.query(session, "i"), "b", 0.5)
 	return fmt.Sprint(c.Session, c.Item, c.Arm, c.Propensity()), err
 }
@@ -340,9 +340,9 @@ var fallibles = []fallible{
 	}},
 	// which is dropped
 	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 0.1) }},
-	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("new") }},
+	{method: "Record", call: func(w *workshop) (string, error) { return w.notify("new") }},
 	// in the place of another arm
-	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("now") }},
+	{method: "Record", call: func(w *workshop) (string, error) { return w.notify("now") }},
 	{method: "SelectIn", call: func(w *workshop) (string, error) { return w.selectIn("new", "") }},
 	{
 		method: "SelectIn", twice: "each choice without a session is an event",

@@ -117,7 +117,7 @@ func (l *Learner) observeAll(
 func (l *Learner) observe(
 	ctx context.Context, now time.Time, outcomes []Outcome, id, ended string,
 ) ([]Disposition, error) {
-	told := make([]*Disposition, len(outcomes))
+	each := make([]*Disposition, len(outcomes))
 	ends := ended != "" && !l.cfg.Unrecorded
 	err := store.Do(ctx, l.cfg.Store, func(tx *store.Tx) (err error) {
 		tx.Want(l.creditWants(outcomes))
@@ -126,7 +126,7 @@ func (l *Learner) observe(
 		}
 		for i := range outcomes {
 			alone := len(outcomes) == 1 && !ends
-			if told[i], err = l.observeIn(tx, &outcomes[i], now, alone); err != nil {
+			if each[i], err = l.observeIn(tx, &outcomes[i], now, alone); err != nil {
 				return err
 			}
 		}
@@ -140,7 +140,7 @@ func (l *Learner) observe(
 	}
 	did := make([]Disposition, len(outcomes))
 	for i := range did {
-		did[i] = *told[i]
+		did[i] = *each[i]
 	}
 	return did, nil
 }

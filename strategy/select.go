@@ -192,7 +192,7 @@ func (l *Learner) make(
 		return Choice{}, err
 	}
 	if !found {
-		l.tellSelected(ctx, *r)
+		l.notifySelected(ctx, *r)
 	}
 	return (*r).choice(), nil
 }
@@ -213,7 +213,7 @@ func (l *Learner) makeIn(
 		case q.Session != "":
 			l.sessions.Put(q.Session, q.name(), now, r)
 		}
-		l.tellSelected(tx.Context(), r)
+		l.notifySelected(tx.Context(), r)
 	})
 	return r.choice(), nil
 }
@@ -227,8 +227,8 @@ func (l *Learner) number(q *Query) uint64 {
 	return l.loose.Add(1)
 }
 
-// tellSelected notifies the observer of a choice, if it was made here.
-func (l *Learner) tellSelected(ctx context.Context, r *remembered) {
+// notifySelected notifies the observer of a choice, if it was made here.
+func (l *Learner) notifySelected(ctx context.Context, r *remembered) {
 	if c := &r.made; l.watch != nil && r.drawn {
 		l.watch.Tell(ctx, heed.Selected{
 			Component: l.watch.Name(), At: c.At, ID: c.ID.String(),

@@ -320,12 +320,12 @@ func (r *Runner) bury(ctx context.Context, e Event, reason error, attempts int) 
 		return fmt.Errorf("the dead letter of an event can't be written: %w", err)
 	}
 	if r.watch != nil {
-		told, is := final(reason)
+		description, is := final(reason)
 		if !is { // a host's error or panic may contain what is private
-			told = fmt.Sprintf("failed in %d attempts", attempts)
+			description = fmt.Sprintf("failed in %d attempts", attempts)
 		}
 		r.watch.Tell(ctx, heed.DeadLettered{
-			Component: r.Name, At: letter.At, ID: letter.ID, Reason: told,
+			Component: r.Name, At: letter.At, ID: letter.ID, Reason: description,
 		})
 	}
 	return nil

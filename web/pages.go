@@ -32,8 +32,8 @@ var assets = map[string]struct {
 	"/icon.svg":  {"image/svg+xml", "static/icon.svg"},
 }
 
-// edition names the assets of this build, so that a browser may keep them for good.
-var edition = func() string {
+// build names the assets of this build, so that a browser may keep them for good.
+var build = func() string {
 	sum := sha256.New()
 	for _, name := range []string{"static/style.css", "static/app.js", "static/icon.svg"} {
 		text, _ := files.ReadFile(name) // it is embedded
@@ -50,7 +50,7 @@ func asset(w http.ResponseWriter, r *http.Request) bool {
 	}
 	text, _ := files.ReadFile(of.file) // it is embedded
 	w.Header().Set("Content-Type", of.kind)
-	if r.URL.Query().Get("v") == edition {
+	if r.URL.Query().Get("v") == build {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	_, _ = w.Write(text)
@@ -64,7 +64,7 @@ type frame struct {
 	Person  string // "" if the person is unknown
 	Menu    []entry
 	Prefix  string
-	Assets  string // the edition of the files
+	Assets  string // the version of the files
 	Version string // of what the page shows, for it to follow what happens; "" it does not
 	Notice  string // what was just done
 	// Problem is why an input is refused, and Typed is that input.
@@ -221,7 +221,7 @@ func (h *Handler) menu() []entry {
 
 // render writes a page. It is made as a whole first, so that a failure never leaves half of it.
 func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, name string, v frame) {
-	v.Person, v.Prefix, v.Assets = personOf(r), h.cfg.Prefix, edition
+	v.Person, v.Prefix, v.Assets = personOf(r), h.cfg.Prefix, build
 	if v.Person != "" {
 		v.Menu = h.menu()
 	}

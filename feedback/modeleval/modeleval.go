@@ -112,7 +112,7 @@ type question struct {
 	same, opposite []string // the ids of what the model has named
 }
 
-func said(f *feedback.Feedback) string {
+func textOf(f *feedback.Feedback) string {
 	return prompt.Line(f.Summary+" "+f.Comment, maxText)
 }
 
@@ -120,7 +120,7 @@ func questionOf(c *feedback.Case) *question {
 	q := &question{who: map[string]string{}}
 	asked, room := map[string]bool{}, most
 	for i, m := range slices.Concat(c.Opposing, c.Candidates) {
-		text := said(&m.Feedback)
+		text := textOf(&m.Feedback)
 		at := slices.Index(q.texts, text)
 		switch {
 		case asked[m.ID] || strings.TrimSpace(text) == "":
@@ -143,7 +143,7 @@ func questionOf(c *feedback.Case) *question {
 // prompt asks about the texts from one on.
 func (q *question) prompt(c *feedback.Case, from int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The new text: %s\n\nThe numbered texts:\n", quote(said(&c.Feedback)))
+	fmt.Fprintf(&b, "The new text: %s\n\nThe numbered texts:\n", quote(textOf(&c.Feedback)))
 	for i, text := range q.texts[from:min(from+most, len(q.texts))] {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, quote(text))
 	}

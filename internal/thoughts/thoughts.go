@@ -57,19 +57,19 @@ func Split(text string) (answer, thoughts string) {
 		return text, ""
 	}
 	var r Reader
-	said, _ := r.Write(text)
+	shown, _ := r.Write(text)
 	rest, restart := r.Close()
 	if restart {
-		said = ""
+		shown = ""
 	}
-	return said + rest, r.Thoughts()
+	return shown + rest, r.Thoughts()
 }
 
 // A Reader takes the thoughts out of an answer that comes in chunks. The chunks' boundaries do not
 // matter. The zero value is ready. It must not be used concurrently.
 type Reader struct {
 	held     string // what is not decided yet
-	said     strings.Builder
+	shown    strings.Builder
 	thoughts strings.Builder
 	open     []string // the names of the tags that are open, the outermost first
 
@@ -93,7 +93,7 @@ func (r *Reader) Thoughts() string { return strings.TrimSpace(r.thoughts.String(
 
 // read reads what is held back, if it can be decided.
 func (r *Reader) read(final bool) (text string, restart bool) {
-	begin := r.said.Len()
+	begin := r.shown.Len()
 	for r.held != "" {
 		n, thought := r.step(final)
 		if n == 0 {
@@ -104,7 +104,7 @@ func (r *Reader) read(final bool) (text string, restart bool) {
 		}
 		r.held = r.held[n:]
 	}
-	return r.said.String()[begin:], restart
+	return r.shown.String()[begin:], restart
 }
 
 // step reads the next piece and returns its length, or 0 where more text is needed. It reports
@@ -153,7 +153,7 @@ func (r *Reader) take(n int) int {
 	if len(r.open) > 0 {
 		r.thoughts.WriteString(r.held[:n])
 	} else {
-		r.said.WriteString(r.held[:n])
+		r.shown.WriteString(r.held[:n])
 	}
 	return n
 }
@@ -196,8 +196,8 @@ func (r *Reader) tag(f *form, final bool) (n int, thought bool) {
 		if r.thoughts.Len() > 0 {
 			r.thoughts.WriteString("\n\n")
 		}
-		r.thoughts.WriteString(r.said.String())
-		r.said.Reset()
+		r.thoughts.WriteString(r.shown.String())
+		r.shown.Reset()
 		thought = true
 	}
 	return end + len(f.closing), thought

@@ -114,8 +114,8 @@ func TestSplit(t *testing.T) {
 			assert.Equal(t, tt.answer, answer)
 			assert.Equal(t, tt.thoughts, inside)
 			for size := 1; size < 5; size++ {
-				said, inside := inChunks(tt.text, func(left int) int { return size })
-				assert.Equal(t, []string{tt.answer, tt.thoughts}, []string{said, inside}, "in chunks of %d",
+				shown, inside := inChunks(tt.text, func(left int) int { return size })
+				assert.Equal(t, []string{tt.answer, tt.thoughts}, []string{shown, inside}, "chunks of %d",
 					size)
 			}
 		})
@@ -127,35 +127,35 @@ func inChunks(text string, size func(left int) int) (answer, inside string) {
 	var r thoughts.Reader
 	for text != "" {
 		n := min(size(len(text)), len(text))
-		said, restart := r.Write(text[:n])
+		shown, restart := r.Write(text[:n])
 		if restart {
 			answer = ""
 		}
-		answer, text = answer+said, text[n:]
+		answer, text = answer+shown, text[n:]
 	}
-	said, restart := r.Close()
+	shown, restart := r.Close()
 	if restart {
 		answer = ""
 	}
-	return answer + said, r.Thoughts()
+	return answer + shown, r.Thoughts()
 }
 
 // A stream shows plain text at once.
 func TestTextIsNotHeldBack(t *testing.T) {
 	var r thoughts.Reader
 	for _, chunk := range []string{"Turn ", "it off,", "\n", "now. ", "**Yes** "} {
-		said, restart := r.Write(chunk)
-		assert.Equal(t, chunk, said)
+		shown, restart := r.Write(chunk)
+		assert.Equal(t, chunk, shown)
 		assert.False(t, restart)
 	}
-	said, _ := r.Write("a < b")
-	assert.Equal(t, "a < b", said)
-	said, _ = r.Write("<th")
-	assert.Empty(t, said)
-	said, _ = r.Write("e end>")
-	assert.Equal(t, "<the end>", said)
-	said, restart := r.Write(" and</think>Off.")
-	assert.Equal(t, "Off.", said)
+	shown, _ := r.Write("a < b")
+	assert.Equal(t, "a < b", shown)
+	shown, _ = r.Write("<th")
+	assert.Empty(t, shown)
+	shown, _ = r.Write("e end>")
+	assert.Equal(t, "<the end>", shown)
+	shown, restart := r.Write(" and</think>Off.")
+	assert.Equal(t, "Off.", shown)
 	assert.True(t, restart, "all before was thought")
 	assert.Contains(t, r.Thoughts(), "Turn it off")
 }
@@ -207,8 +207,8 @@ func TestThoughtsNeverStay(t *testing.T) {
 		answer, inside := thoughts.Split(text)
 		require.Equal(t, want, answer)
 		require.Equal(t, strings.Count(text, "SECRET"), strings.Count(inside, "SECRET"))
-		said, again := inChunks(text, func(int) int { return rapid.IntRange(1, 9).Draw(t, "chunk") })
-		require.Equal(t, answer, said)
+		shown, again := inChunks(text, func(int) int { return rapid.IntRange(1, 9).Draw(t, "chunk") })
+		require.Equal(t, answer, shown)
 		require.Equal(t, inside, again)
 	})
 }
@@ -226,9 +226,9 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, size uint8) {
 		answer, inside := thoughts.Split(text)
-		said, again := inChunks(text, func(int) int { return 1 + int(size)%7 })
-		if said != answer || again != inside {
-			t.Fatalf("%q in chunks: %q and %q, want %q and %q", text, said, again, answer, inside)
+		shown, again := inChunks(text, func(int) int { return 1 + int(size)%7 })
+		if shown != answer || again != inside {
+			t.Fatalf("%q in chunks: %q and %q, want %q and %q", text, shown, again, answer, inside)
 		}
 		if len(answer) > len(text) || !strings.ContainsAny(text, "<[◁") && answer != text {
 			t.Fatalf("%q became %q", text, answer)

@@ -66,31 +66,31 @@ func shown() []learning.Answer {
 	return all
 }
 
-func said(value float64, channel string) learning.Judgement {
+func judged(value float64, channel string) learning.Judgement {
 	return learning.Judgement{Value: value, Channel: channel}
 }
 
 var (
 	praise = []learning.Judgement{
-		said(1, ""), said(0.1, "user"), said(1, learning.ChannelDev),
+		judged(1, ""), judged(0.1, "user"), judged(1, learning.ChannelDev),
 		{Scale: learning.UserScale, Score: 3}, {Scale: learning.DevScale, Score: 5},
 	}
 	blame = []learning.Judgement{
-		said(-1, ""), said(-0.1, "user"), said(-1, learning.ChannelDev),
+		judged(-1, ""), judged(-0.1, "user"), judged(-1, learning.ChannelDev),
 		{Scale: learning.UserScale, Score: 1}, {Scale: learning.DevScale, Score: 1},
 	}
 )
 
 // judgements returns valid ones of every kind, about every target and domain.
 func judgements() (all []learning.Judgement) {
-	said := slices.Concat(praise, blame)
+	judged := slices.Concat(praise, blame)
 	for score := 1; score <= 5; score++ {
-		said = append(said, learning.Judgement{Scale: learning.DevScale, Score: score})
+		judged = append(judged, learning.Judgement{Scale: learning.DevScale, Score: score})
 		if score <= 3 {
-			said = append(said, learning.Judgement{Scale: learning.UserScale, Score: score})
+			judged = append(judged, learning.Judgement{Scale: learning.UserScale, Score: score})
 		}
 	}
-	for _, f := range said {
+	for _, f := range judged {
 		for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
 			for _, domain := range domains {
 				f.HeuristicID, f.EventID, f.Person, f.Target, f.Domain = "h1", "e1", "ann", target, domain
@@ -153,8 +153,8 @@ func countable(t *checker, s learning.Strategy) {
 }
 
 func pointsRight(t *checker, s learning.Strategy) {
-	check := func(said []learning.Judgement, never learning.SignalType) {
-		for _, f := range said {
+	check := func(judged []learning.Judgement, never learning.SignalType) {
+		for _, f := range judged {
 			f.HeuristicID, f.EventID = "h1", "e1"
 			signal, err := s.InterpretJudgement(f)
 			t.Check(err == nil && signal.Type != never, "%+v became %s: %v", f, signal.Type, err)
@@ -174,8 +174,8 @@ func invalidJudgement(t *checker, s learning.Strategy) {
 		"a score of 6 of 5":       {Scale: learning.DevScale, Score: 6},
 		"a negative score":        {Scale: learning.DevScale, Score: -1},
 		"no such target":          {Target: "author"},
-		"a value above 1":         said(2, ""),
-		"an answer without event": said(1, ""),
+		"a value above 1":         judged(2, ""),
+		"an answer without event": judged(1, ""),
 	} {
 		f.HeuristicID = "h1"
 		if f.EventID = "e1"; what == "an answer without event" {

@@ -80,18 +80,18 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	if first.Error.ok {
 		return out, c.failureInside(first.Error.value, body)
 	}
-	told := cmp.Or(first.Message.ReasoningContent.value, first.Message.Reasoning.value)
-	err = conclude(&out, first.Message.Content.value, told, first.FinishReason.value,
+	reasoning := cmp.Or(first.Message.ReasoningContent.value, first.Message.Reasoning.value)
+	err = conclude(&out, first.Message.Content.value, reasoning, first.FinishReason.value,
 		first.Message.Refusal.value != "", nil)
 	return out, err
 }
 
 // conclude writes the model's text and thoughts into an answer, and returns why the answer can't be
 // used: err, if it is set.
-func conclude(out *decision.LLMResponse, content, told, finish string, refused bool,
+func conclude(out *decision.LLMResponse, content, reasoning, finish string, refused bool,
 	err error) error {
 	text, inside := thoughts.Split(content)
-	out.Thoughts = strings.TrimSpace(strings.TrimSpace(told) + "\n\n" + inside)
+	out.Thoughts = strings.TrimSpace(strings.TrimSpace(reasoning) + "\n\n" + inside)
 	if err == nil {
 		err = finished(finish, refused, text)
 		out.Cut = err == nil && finish == "length"

@@ -32,7 +32,7 @@ func (c *Client) Stream(ctx context.Context, r decision.LLMRequest,
 	if err != nil {
 		return decision.LLMResponse{}, err
 	}
-	said := false
+	shown := false
 	return c.repeat(ctx, asking{c.endpoint, body, "text/event-stream, application/json",
 		func(res *http.Response) (decision.LLMResponse, error) {
 			media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
@@ -43,8 +43,8 @@ func (c *Client) Stream(ctx context.Context, r decision.LLMRequest,
 				}
 				return answer, err
 			}
-			answer, err := c.config().stream(res, func(text string) { said = true; piece(text) })
-			if err != nil && said {
+			answer, err := c.config().stream(res, func(text string) { shown = true; piece(text) })
+			if err != nil && shown {
 				err = &begunError{err}
 			}
 			return answer, err
@@ -71,8 +71,8 @@ type delta struct {
 	Error        maybe[failure] `json:"error"`
 }
 
-// A told is an answer while it arrives.
-type told struct {
+// A partialAnswer is an answer while it arrives.
+type partialAnswer struct {
 	cfg      *Config
 	piece    func(string)
 	out      decision.LLMResponse
@@ -84,7 +84,7 @@ type told struct {
 
 // stream reads the answer of a response that streams.
 func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMResponse, error) {
-	t := &told{cfg: c, piece: piece, out: decision.LLMResponse{Model: c.Model}}
+	t := &partialAnswer{cfg: c, piece: piece, out: decision.LLMResponse{Model: c.Model}}
 	events, done, err := 0, false, error(nil)
 	for e := newEvents(res.Body, c.MaxResponse); err == nil && !done; {
 		var data []byte
@@ -113,7 +113,7 @@ func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMRes
 }
 
 // take takes an event.
-func (t *told) take(data []byte) error {
+func (t *partialAnswer) take(data []byte) error {
 	var got chunk
 	if json.Unmarshal(data, &got) != nil {
 		return &AnswerError{Fault: "no JSON object", ContentType: "text/event-stream"}
@@ -149,7 +149,7 @@ func (t *told) take(data []byte) error {
 }
 
 // answer returns the answer as far as it came.
-func (t *told) answer(err error) (decision.LLMResponse, error) {
+func (t *partialAnswer) answer(err error) (decision.LLMResponse, error) {
 	err = conclude(&t.out, t.text.String(), t.thoughts.String(), t.finish, t.refused, err)
 	return t.out, err
 }

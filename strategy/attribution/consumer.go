@@ -197,7 +197,7 @@ func (c *Consumer) apply(ctx context.Context, e stream.Event) (func(context.Cont
 	default:
 		err = c.learn(ctx, e, &report, all, n)
 	}
-	return func(ctx context.Context) { c.tell(ctx, n) }, err
+	return func(ctx context.Context) { c.notify(ctx, n) }, err
 }
 
 // A routed is the outcome of one worth of a report.
@@ -297,7 +297,7 @@ type news struct {
 	ended    string // the session that ended; or empty
 }
 
-func (c *Consumer) tell(ctx context.Context, n *news) {
+func (c *Consumer) notify(ctx context.Context, n *news) {
 	if c.cfg.Hook.Outcome != nil {
 		for _, o := range n.outcomes {
 			c.callHook(ctx, func(ctx context.Context) error { return c.cfg.Hook.Outcome(ctx, o) })

@@ -181,13 +181,13 @@ func (f *Frugal) expenses(q *strategy.Query) []expense {
 	expenses := make([]expense, len(f.learner.Arms))
 	dearest := 0.
 	for i, arm := range f.learner.Arms {
-		cost, told := f.cfg.Costs[arm.ID]
+		cost, known := f.cfg.Costs[arm.ID]
 		for _, at := range []place{{q.Category, q.Context, false}, {anywhere: true}} {
-			if tallies := f.costs[at]; !told && tallies != nil && tallies[i].n > 0 {
-				cost, told = tallies[i].sum/tallies[i].n, true
+			if tallies := f.costs[at]; !known && tallies != nil && tallies[i].n > 0 {
+				cost, known = tallies[i].sum/tallies[i].n, true
 			}
 		}
-		expenses[i] = expense{cost, !told}
+		expenses[i] = expense{cost, !known}
 		dearest = max(dearest, cost)
 	}
 	for i := range expenses {

@@ -12,27 +12,27 @@ import (
 	words "github.com/heedhq/heed/internal/text"
 )
 
-// told returns the withheld candidates whose action the model saw all the same: by a shown
+// exposed returns the withheld candidates whose action the model saw all the same: by a shown
 // candidate that is much like it, or by any other text of the prompt, word for word. Where the
 // answer agrees, it also looks for sentences that are much like the action, because the model may
 // have taken the action from there. It returns candidates without an action, too.
-func (d *Decider) told(
+func (d *Decider) exposed(
 	ctx context.Context, r *Request, res *Result, s heed.Similarity, shown, withheld []Candidate,
 	agree map[string]bool,
 ) (map[string]bool, error) {
-	told := make(map[string]bool, len(withheld))
+	exposed := make(map[string]bool, len(withheld))
 	if len(withheld) == 0 {
-		return told, nil
+		return exposed, nil
 	}
 	texts := append([]string{res.System, res.Prompt}, r.Told...)
 	for _, c := range shown {
 		texts = append(texts, c.Condition, c.Action) // the prompt has them in quotes
 	}
 	all := strings.Join(texts, "\n")
-	said := plain(all)
+	readable := plain(all)
 	for _, c := range withheld {
 		action := plain(c.Action)
-		told[c.HeuristicID] = action.letters == "" || said.has(action)
+		exposed[c.HeuristicID] = action.letters == "" || readable.has(action)
 	}
 	for _, c := range shown {
 		similarities, err := compare(ctx, d.similar, s, c.Action, actions(withheld))
@@ -41,7 +41,7 @@ func (d *Decider) told(
 		}
 		for i, x := range similarities {
 			if x >= d.cfg.SimilarityThreshold {
-				told[withheld[i].HeuristicID] = true
+				exposed[withheld[i].HeuristicID] = true
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (d *Decider) told(
 	}
 	parts := sentences(folding(all), maxSentences)
 	for _, c := range withheld {
-		if told[c.HeuristicID] || !agree[c.HeuristicID] {
+		if exposed[c.HeuristicID] || !agree[c.HeuristicID] {
 			continue
 		}
 		action := folding(c.Action)
@@ -68,9 +68,9 @@ func (d *Decider) told(
 		if err != nil {
 			return nil, err
 		}
-		told[c.HeuristicID] = slices.Max(similarities) >= d.cfg.SimilarityThreshold
+		exposed[c.HeuristicID] = slices.Max(similarities) >= d.cfg.SimilarityThreshold
 	}
-	return told, nil
+	return exposed, nil
 }
 
 const (
