@@ -331,6 +331,9 @@ func (r *runner) left(tenant string) (Record, error) {
 	queries := []Query{{Kind: tasks.Name, Keys: []string{Key("tenant", tenant)}}}
 	for _, kind := range kinds {
 		queries = append(queries, Query{Kind: KindIn(kind.Name, tenant)})
+		if kind.Name == outbox {
+			queries = append(queries, Query{Kind: outbox, Keys: queries[0].Keys})
+		}
 	}
 	var b Batch
 	size := keysOfStep
@@ -574,12 +577,16 @@ func withoutNames(
 			return
 		}
 		people := key.persons(names)
+		_, view := st.(*tenantView)
 		for _, kind := range kinds {
 			for _, name := range names {
 				q := Query{Kind: kind.Name, Keys: []string{PersonKey(name)}}
 				for rec, err := range st.Find(ctx, q) {
 					changed := false
 					var w unnamed
+					if !view && kind.Name == outbox && strings.Contains(rec.ID, idMark) {
+						continue // an event of a tenant
+					}
 					if err == nil {
 						w, changed, err = kind.unnamed(rec, people)
 					}

@@ -48,7 +48,8 @@ var leavers = View[leaver]{
 
 // Tenant returns a view of a store that reads and writes the records, the cells and the jobs of one
 // tenant alone. A view is a Store like any other: agents, learners and services that are made with
-// it belong to the tenant. The tenant "" is the store itself.
+// it belong to the tenant. The tenant "" is the store itself, and a relay of its outbox publishes
+// the events of all tenants.
 //
 // A tenant needs no declaration, so there may be any number. [Kind].Limits hold for each tenant. A
 // person is forgotten for one tenant, and [Job].Leave takes a whole tenant out. Ids of observations
@@ -95,9 +96,16 @@ func (v *tenantView) Root() (Store, string) { return v.Store, v.tenant }
 // idMark ends the tenant in ids of observations, of batches and of jobs.
 const idMark = "\x1f"
 
+// outbox is the kind of events that wait to be published: see package stream.
+const outbox = "stream.outbox"
+
+// together reports whether records of a kind are kept together for all tenants, so that the store
+// itself finds them all: jobs, which its sweep resumes, and events, which a relay publishes.
+func together(kind string) bool { return kind == tasks.Name || kind == outbox }
+
 func (v *tenantView) in(kind string) string {
-	if kind == "" || kind == tasks.Name {
-		return kind // the sweep of the store itself finds all jobs
+	if kind == "" || together(kind) {
+		return kind
 	}
 	return KindIn(kind, v.tenant)
 }
@@ -112,6 +120,46 @@ func (v *tenantView) id(id string) string {
 		return ""
 	}
 	return v.tenant + idMark + id
+}
+
+// tenant returns the tenant whose view has made the batch, or "".
+func (b *Batch) tenant() string {
+	if n := len(b.Expect); n > 0 && b.Expect[n-1].Kind == leavers.Name {
+		return b.Expect[n-1].ID
+	}
+	return ""
+}
+
+// validateMarks refuses an id that could be taken for one of another tenant.
+func (b *Batch) validateMarks() error {
+	own := b.tenant()
+	check := func(field, id string) error {
+		if of, _, marked := strings.Cut(id, idMark); marked && of != own {
+			return invalid(field, "must not contain U+001F, which follows the name of a tenant")
+		}
+		return nil
+	}
+	err := check("ID", b.ID)
+	for i := 0; err == nil && i < len(b.Retract); i++ {
+		err = check(fmt.Sprintf("Retract[%d]", i), b.Retract[i])
+	}
+	for i := 0; err == nil && i < len(b.Withdraw); i++ {
+		err = check(fmt.Sprintf("Withdraw[%d]", i), b.Withdraw[i])
+	}
+	for i := 0; err == nil && i < len(b.Observations); i++ {
+		if err = check("ID", b.Observations[i].ID); err != nil {
+			err = inside("Observations", i, err)
+		}
+	}
+	for i := 0; err == nil && i < len(b.Records); i++ {
+		if !together(b.Records[i].Kind) || b.Records[i].Body.IsZero() {
+			continue // a relay of the store removes what it has published
+		}
+		if err = check("ID", b.Records[i].ID); err != nil {
+			err = inside("Records", i, err)
+		}
+	}
+	return err
 }
 
 func (v *tenantView) ids(ids []string) []string { return mapped(ids, v.id) }
@@ -135,7 +183,7 @@ func (v *tenantView) cell(c evidence.Cell) evidence.Cell {
 }
 
 func (v *tenantView) ref(r Ref) Ref {
-	if r.Kind == tasks.Name {
+	if together(r.Kind) {
 		r.ID = v.id(r.ID)
 	}
 	r.Kind = v.in(r.Kind)
@@ -143,7 +191,7 @@ func (v *tenantView) ref(r Ref) Ref {
 }
 
 func (v *tenantView) bareRef(r Ref) Ref {
-	if r.Kind == tasks.Name {
+	if together(r.Kind) {
 		r.ID = v.bare(r.ID)
 	}
 	r.Kind = v.out(r.Kind)
@@ -154,7 +202,7 @@ func (v *tenantView) bareRef(r Ref) Ref {
 func (v *tenantView) key() string { return Key("tenant", v.tenant) }
 
 func (v *tenantView) record(r Record) Record {
-	if r.Kind == tasks.Name && !r.Body.IsZero() {
+	if together(r.Kind) && !r.Body.IsZero() {
 		r.Keys = append(r.Keys[:len(r.Keys):len(r.Keys)], v.key())
 	}
 	r.Ref = v.ref(r.Ref)
@@ -162,7 +210,7 @@ func (v *tenantView) record(r Record) Record {
 }
 
 func (v *tenantView) bareRecord(r Record) Record {
-	if r.Kind == tasks.Name && len(r.Keys) > 0 {
+	if together(r.Kind) && len(r.Keys) > 0 {
 		r.Keys = r.Keys[:len(r.Keys)-1]
 	}
 	r.Ref = v.bareRef(r.Ref)
@@ -170,7 +218,7 @@ func (v *tenantView) bareRecord(r Record) Record {
 }
 
 func (v *tenantView) query(q Query) Query {
-	if q.Kind == tasks.Name {
+	if together(q.Kind) {
 		q.Keys = append(q.Keys[:len(q.Keys):len(q.Keys)], v.key())
 	}
 	if q.Kind != Declarations {

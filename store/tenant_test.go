@@ -133,3 +133,33 @@ func TestLeavingHoldsForEachBatch(t *testing.T) {
 	_, err = acme.Commit(ctx, known, signedBy("ann"))
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 }
+
+// TestIDsOfTenantsAreTheirOwn refuses ids that begin as the ids of a tenant do in the store.
+func TestIDsOfTenantsAreTheirOwn(t *testing.T) {
+	st := &memstore.Store{}
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	cell := evidence.Cell{Kind: "arm", Item: "i"}
+	const id = "acme\x1fx"
+	of := func(id string) evidence.Observation {
+		return evidence.Observation{ID: id, Cell: cell, Reward: 1, Weight: 1, At: start}
+	}
+	event := store.Record{Ref: store.Ref{Kind: "stream.outbox", ID: id}, At: start, Body: store.Of(1)}
+	for field, b := range map[string]store.Batch{
+		"ID":                 {ID: id},
+		"Retract[0]":         {Retract: []string{id}},
+		"Withdraw[0]":        {Withdraw: []string{id}},
+		"Observations[0].ID": {Observations: []evidence.Observation{of(id)}},
+		"Records[0].ID":      {Records: []store.Record{event}},
+	} {
+		_, err := st.Commit(ctx, b)
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault, field)
+		assert.Equal(t, field, fault.Field)
+	}
+	for _, id := range []string{"x", "acme\x1fx", "bravo\x1fx"} { // in the view, they are like others
+		receipts, err := acme.Commit(ctx, store.Batch{Observations: []evidence.Observation{of(id)}})
+		require.NoError(t, err)
+		assert.Empty(t, receipts[0].Duplicates)
+	}
+}

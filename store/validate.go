@@ -61,8 +61,8 @@ func Validate(now time.Time, batches ...Batch) error {
 // Changes counts what [MaxChanges] bounds.
 func (b *Batch) Changes() int {
 	expect := len(b.Expect)
-	if expect > 0 && b.Expect[expect-1].Kind == leavers.Name {
-		expect-- // the view of a tenant added it
+	if b.tenant() != "" {
+		expect-- // the view of a tenant added one
 	}
 	return len(b.Observations) + len(b.Records) + expect + len(b.Retract) + len(b.Withdraw) +
 		len(b.Reset) + len(b.Rebuild) + len(b.Restart) + len(b.Expunge)
@@ -101,6 +101,9 @@ func (r *refs) add(ref Ref) {
 
 func (b *Batch) validate(now time.Time, written *refs) error {
 	if err := evidence.CheckText("ID", b.ID); err != nil {
+		return err
+	}
+	if err := b.validateMarks(); err != nil {
 		return err
 	}
 	for _, policy := range b.Policies {

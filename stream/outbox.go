@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -54,6 +55,15 @@ func Waiting(ctx context.Context, s store.Store) iter.Seq2[Event, error] {
 type waitingEvent struct {
 	event  Event
 	record store.Record // without its body
+	tenant string
+}
+
+// about returns the context of the event's tenant.
+func (w *waitingEvent) about(ctx context.Context) context.Context {
+	if w.tenant == "" {
+		return ctx
+	}
+	return heed.WithTenant(ctx, w.tenant)
 }
 
 func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] {
@@ -64,6 +74,12 @@ func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] 
 				w.event, err = store.Decode[Event](r.Body)
 				w.event.Payload = slices.Clone(w.event.Payload)
 				w.record = store.Record{Ref: r.Ref, Revision: r.Revision}
+				for _, key := range r.Keys {
+					if tenant, ok := strings.CutPrefix(key, store.Key("tenant", "")); ok {
+						w.tenant = tenant
+						w.event.ID = store.IDOf(tenant, w.event.ID)
+					}
+				}
 			}
 			if !yield(w, err) || err != nil {
 				return
@@ -76,7 +92,9 @@ func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] 
 const relayBatch = 100
 
 // Relay publishes the events in the outbox of a store, in order, takes them out, and returns how
-// many it took out. If it fails in between, some are published again. Several relays over one store
+// many it took out. Those of its tenants are among them: heed.TenantOf returns the tenant for the
+// context of Publish, and the ID is a hash of tenant and ID, because two tenants may use the same
+// ID. If it fails in between, some are published again. Several relays over one store
 // may publish an event twice, but lose no event.
 func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) {
 	var published []store.Record
@@ -88,7 +106,7 @@ func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) 
 	}
 	for w, err := range waiting(ctx, s) {
 		if err == nil {
-			err = sink.Publish(ctx, w.event)
+			err = sink.Publish(w.about(ctx), w.event)
 		}
 		if err == nil {
 			if published = append(published, w.record); len(published) == relayBatch {

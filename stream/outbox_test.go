@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -156,4 +157,37 @@ func TestOutboxThatIsFull(t *testing.T) {
 		Records: []store.Record{stream.Event{ID: "c", Topic: "suite", At: at}.Waiting()}})
 	require.ErrorIs(t, err, evidence.ErrFull)
 	require.Equal(t, []string{"a", "b"}, waiting(t, st))
+}
+
+// A mailbox keeps the ids of events by tenant.
+type mailbox map[string][]string
+
+func (m mailbox) Publish(ctx context.Context, e stream.Event) error {
+	tenant := heed.TenantOf(ctx)
+	m[tenant] = append(m[tenant], e.ID)
+	return nil
+}
+
+// TestTenantsAreRelayed by a relay of the store. Each sees its own events, and a tenant that leaves
+// takes them along.
+func TestTenantsAreRelayed(t *testing.T) {
+	st := &memstore.Store{}
+	put(t, st, "a")
+	for _, tenant := range []string{"acme", "bravo"} {
+		view, err := store.Tenant(st, tenant)
+		require.NoError(t, err)
+		require.Empty(t, waiting(t, view))
+		put(t, view, "a", tenant)
+		require.Equal(t, []string{"a", tenant}, waiting(t, view))
+	}
+	require.NoError(t, store.Run(t.Context(), st, store.Job{Forget: []string{"Ann"}, At: at}))
+	require.Len(t, waiting(t, st), 5, "Ann is not forgotten by the tenants")
+	require.NoError(t, store.Run(t.Context(), st, store.Job{Leave: "bravo", At: at}))
+	sent := make(mailbox)
+	n, err := stream.Relay(t.Context(), st, sent)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	require.Equal(t, mailbox{"": {"a"}, "acme": {store.IDOf("acme", "a"), store.IDOf("acme", "acme")}},
+		sent)
+	require.Empty(t, waiting(t, st))
 }
