@@ -1,15 +1,9 @@
 package learning
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"time"
 
-	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -93,71 +87,15 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, 
 	if err == nil {
 		err = checkTexts(text{"Actor", actor}, text{"Reason", reason})
 	}
-	if err == nil { // a call that was cut off may have begun it
-		err = store.Resume(ctx, m.cfg.Store)
-	}
 	if err == nil {
-		err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
-			return m.rebuild(tx, cfg, actor, reason)
-		})
+		c := settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, cfg)}
+		err = c.Rebuild(ctx, m.cfg.Store, store.AuditEntry{
+			At: m.orNow(time.Time{}), Actor: actor, Action: m.cfg.Name + ".rebuild", Subject: c.Name,
+			Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
+		}, m.kinds.policies(m.cfg.policy()))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return New(ctx, cfg)
-}
-
-func (m *Module) rebuild(tx *store.Tx, host Config, actor, reason string) error {
-	ctx := tx.Context()
-	c := settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, host)}
-	before, err := settings.Stored(ctx, m.cfg.Store, c.Name)
-	if err != nil && !errors.Is(err, heed.ErrNotFound) {
-		return err
-	}
-	changed := !is(before["HalfLife"], m.cfg.HalfLife)
-	policies := m.kinds.policies(m.cfg.policy())
-	job := store.Job{At: m.orNow(time.Time{}), Rebuild: make(map[string]evidence.Policy)}
-	for _, kind := range []string{m.kinds.heuristic, m.kinds.people} {
-		other, err := m.differs(ctx, kind, policies[kind])
-		if err != nil {
-			return err
-		}
-		if changed || other {
-			job.Rebuild[kind] = policies[kind]
-		}
-	}
-	if len(job.Rebuild) == 0 { // a call whose reply was lost has done it
-		return nil
-	}
-	row, err := c.Overwrite(ctx, m.cfg.Store, m.cfg.Now())
-	if err != nil {
-		return err
-	}
-	tx.Put(row)
-	tx.Put(store.AuditEntry{
-		ID: tx.ID(rand.Text), At: job.At, Actor: actor,
-		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason,
-		Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
-	}.Record())
-	tx.Start(job)
-	return nil
-}
-
-// differs reports whether a cell of a kind is kept with another half-life than the policy has.
-func (m *Module) differs(
-	ctx context.Context, kind string, policy evidence.Policy,
-) (differs bool, err error) {
-	for part, err := range m.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
-		if err != nil {
-			return false, err
-		}
-		differs = differs || part.Tally.HalfLife != policy.HalfLife
-	}
-	return differs, nil
-}
-
-// is reports whether a setting is stored with this value.
-func is(stored settings.Value, value any) bool {
-	text, err := json.Marshal(value)
-	return err == nil && bytes.Equal(stored.Value, text)
 }

@@ -149,12 +149,19 @@ func (c *Config) adopt(ctx context.Context, wanted func(settings.Field) bool) er
 	return cmp.Or(err, c.validate())
 }
 
-// settle takes over the stored half-lives that the host has not set, and has the store keep the
-// settings.
+// inherit takes over the stored half-lives that the host has not set.
+func (c *Config) inherit(ctx context.Context) error {
+	err := c.adopt(ctx, func(f settings.Field) bool { return f.Fixed && !f.Set })
+	if errors.Is(err, heed.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// settle inherits, and has the store keep the settings.
 func (c *Config) settle(ctx context.Context) error {
 	set := *c
-	err := c.adopt(ctx, func(f settings.Field) bool { return f.Fixed && !f.Set })
-	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+	if err := c.inherit(ctx); err != nil {
 		return err
 	}
 	return settings.Open(ctx, c.Store, c.Now(), c.component(set))
@@ -172,9 +179,9 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 }
 
 // Rebuild changes the half-lives of a recorder to the ones in cfg and returns the recorder. It
-// makes all evidence again from its history and stores the new settings, in one commit. A setting
-// that cfg leaves open stays as a host has set it. Afterwards [New] takes cfg. A recorder that is
-// open elsewhere has to be opened again. Actor and reason are for the audit and must be set.
+// makes all evidence again from its history and stores the new settings, in one commit. A half-life
+// that cfg leaves open stays. Afterwards [New] takes cfg. A recorder that is open elsewhere has to be
+// opened again. Actor and reason are for the audit and must be set.
 //
 // If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and leaves
 // the store unchanged. Then [Open] the recorder, [Recorder.Reset] its patterns and criteria, and
@@ -184,75 +191,19 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 	if err := by.validate(); err != nil {
 		return nil, failed("rebuild", err)
 	}
-	var component settings.Component
-	r, err := open(ctx, cfg, func(c *Config, ctx context.Context) (err error) {
-		component, err = c.change(ctx)
-		return err
-	})
-	if err == nil { // a call that was cut off may have begun it
-		err = store.Resume(ctx, r.cfg.Store)
-	}
+	r, err := open(ctx, cfg, (*Config).inherit)
 	if err == nil {
-		err = store.Do(ctx, r.cfg.Store,
-			func(tx *store.Tx) error { return r.rebuild(tx, component, by) })
+		own := r.cfg.component(cfg)
+		err = own.Rebuild(ctx, r.cfg.Store, store.AuditEntry{
+			At: r.cfg.Now(), Actor: actor, Action: r.cfg.Name + ".rebuild", Subject: r.cfg.Name,
+			Reason: reason, Details: map[string]string{
+				"maturity.half_life": r.cfg.HalfLife.String(),
+				"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
+			},
+		}, r.policies)
 	}
 	if err != nil {
 		return nil, failed("rebuild", err)
 	}
-	return r, nil
-}
-
-// change takes over the stored settings that the host has set once and does not change now. It
-// returns the settings to store.
-func (c *Config) change(ctx context.Context) (settings.Component, error) {
-	set := *c
-	component := c.component(set)
-	stored, err := settings.Stored(ctx, c.Store, component.Name)
-	if err != nil && !errors.Is(err, heed.ErrNotFound) {
-		return component, err
-	}
-	err = c.adopt(ctx, func(f settings.Field) bool {
-		return !f.Set &&
-			(f.Fixed || stored[f.Name].Set)
-	})
-	if err != nil && !errors.Is(err, heed.ErrNotFound) {
-		return component, err
-	}
-	c.HalfLife = cmp.Or(set.HalfLife, c.HalfLife)
-	c.CriteriaHalfLife = cmp.Or(set.CriteriaHalfLife, c.CriteriaHalfLife)
-	component = c.component(set)
-	for i, f := range component.Fields {
-		component.Fields[i].Set = f.Set || stored[f.Name].Set
-	}
-	return component, nil
-}
-
-func (r *Recorder) rebuild(tx *store.Tx, component settings.Component, by By) error {
-	ctx, now := tx.Context(), r.cfg.Now()
-	cells := make(map[evidence.Cell]bool)
-	for _, kind := range []string{r.kinds.patternCells, r.kinds.criterionCells} {
-		for part, err := range r.cfg.Store.List(ctx, store.CellQuery{Kind: kind}) {
-			if err != nil {
-				return err
-			}
-			if part.Tally.HalfLife != r.policies[kind].HalfLife {
-				cells[part.Cell] = true
-			}
-		}
-	}
-	changed, err := component.Overwrite(ctx, r.cfg.Store, now)
-	if err != nil {
-		return err
-	}
-	tx.Put(changed)
-	tx.Put(r.audit(tx.ID(r.cfg.NewID), now, by, "rebuild", r.cfg.Name,
-		map[string]string{
-			"maturity.half_life": r.cfg.HalfLife.String(),
-			"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
-			"cells":              fmt.Sprint(len(cells)),
-		}))
-	if len(cells) > 0 {
-		tx.Start(store.Job{At: now, Rebuild: r.policies})
-	}
-	return nil
+	return New(ctx, cfg)
 }

@@ -120,8 +120,7 @@ func TestRebuild(t *testing.T) {
 	c, err := r.Criteria(ctx, "c")
 	require.NoError(t, err)
 	assert.Equal(t, []patterns.Criterion{w.criterion("c")}, c)
-	assert.Equal(t, []string{"settings patterns/patterns", "patterns.rebuild patterns"},
-		audited(t, w.store), "New takes StaleAfter back to its default")
+	assert.Equal(t, []string{"patterns.rebuild patterns"}, audited(t, w.store))
 	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"},
 		Duration: time.Second, Success: true})
 	var policy *heed.SettingsError

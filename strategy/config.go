@@ -135,11 +135,9 @@ type Silence struct {
 	// After is how long a choice waits for its outcome before it expires. 0 means 24 hours. Set it
 	// above the usual delay.
 	After time.Duration
-	// Confidence is the confidence of silence as an outcome, in (0, 1]. It may be below
-	// MinConfidence. 0: silence does not count.
+	// Confidence is the confidence of silence as an outcome of the value -1, in (0, 1]. It may be
+	// below MinConfidence. 0: silence does not count. Set it if an arm that fails reports nothing.
 	Confidence float64
-	// Value is the value of silence as an outcome, in [-1, 0). 0 means -1.
-	Value float64
 }
 
 // SpecConfig returns the defaults of the Adaptive Strategies design where heed's differ: its
@@ -182,9 +180,6 @@ func (c Config) withDefaults() Config {
 	c.Cache.Size = cmp.Or(c.Cache.Size, 10_000)
 	if !c.Unrecorded {
 		c.Silence.After = cmp.Or(c.Silence.After, 24*time.Hour)
-		if c.Silence.Confidence > 0 {
-			c.Silence.Value = cmp.Or(c.Silence.Value, -1)
-		}
 	}
 	c.Change = c.Change.withDefaults()
 	c.Refresh = cmp.Or(c.Refresh, c.refresh())
@@ -234,10 +229,6 @@ func (c Config) validate() error {
 	found.Check(c.Silence.After >= 0, "Silence.After", c.Silence.After, "must not be negative")
 	found.Check(c.Silence.Confidence >= 0 && c.Silence.Confidence <= 1, "Silence.Confidence",
 		c.Silence.Confidence, "must be in (0, 1], or 0 for no evidence")
-	found.Check(c.Silence.Value >= -1 && c.Silence.Value <= 0, "Silence.Value", c.Silence.Value,
-		"must be in [-1, 0), or 0 for the default")
-	found.Check(c.Silence.Confidence != 0 || c.Silence.Value == 0, "Silence.Value", c.Silence.Value,
-		"needs a confidence")
 	found.Add("Change", c.Change.validate())
 	found.Check(evidence.CheckText("", c.Topic) == nil, "Topic", c.Topic,
 		"must be text that a store can keep")

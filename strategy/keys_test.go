@@ -230,11 +230,6 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			set: func(c *cfg) { c.Silence.Confidence = 0.5 }, observe: swept(tally),
 			without: nil, with: []float64{0.5, 0},
 		},
-		"Silence.Value": {
-			base: func(c *cfg) { c.Silence.Confidence = 0.5 },
-			set:  func(c *cfg) { c.Silence.Value = -0.5 }, observe: swept(tally),
-			without: []float64{0.5, 0}, with: []float64{0.5, 0.125},
-		},
 		"Change.FalseAlarms": {
 			base: func(c *cfg) { c.Pooling = strategy.Alone{} },
 			set:  func(c *cfg) { c.Change.FalseAlarms = 0.01 }, observe: changing,
@@ -363,10 +358,6 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = 1.1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = -0.1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = nan }},
-		{"Silence.Value", func(c *cfg) { c.Silence = strategy.Silence{Confidence: 0.1, Value: 0.1} }},
-		{"Silence.Value", func(c *cfg) { c.Silence = strategy.Silence{Confidence: 0.1, Value: -1.1} }},
-		{"Silence.Value", func(c *cfg) { c.Silence = strategy.Silence{Confidence: 0.1, Value: nan} }},
-		{"Silence.Value", func(c *cfg) { c.Silence.Value = -0.5 }},
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = 0.6 }},
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = -0.1 }},
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = nan }},
@@ -403,6 +394,6 @@ func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	assert.Zero(t, newLearner(t, strategy.Config{Unrecorded: true}).Config().Silence)
 	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1},
 		Change: strategy.ChangeTest{FalseAlarms: 0.1}}).Config()
-	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1, Value: -1}, cfg.Silence)
+	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1}, cfg.Silence)
 	assert.Equal(t, strategy.ChangeTest{FalseAlarms: 0.1}.Each(5), cfg.Change)
 }

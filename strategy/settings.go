@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
@@ -120,38 +118,23 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Learner,
 	defer because(&err, "rebuild")
 	l, err := build(cfg)
 	if err == nil {
-		err = l.rebuild(ctx, cfg.Refresh == 0, actor, reason)
+		err = l.declare(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := l.settings(storePooling(l.cfg.Pooling))
+	err = own.Rebuild(ctx, l.cfg.Store, store.AuditEntry{
+		At: l.cfg.Now(), Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name,
+		Reason: reason, Details: map[string]string{"half_life": l.cfg.HalfLife.String()},
+	}, l.cfg.kept(l.kinds))
+	if err == nil {
+		err = l.open(ctx, cfg.Refresh == 0)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return l, nil
-}
-
-func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason string) error {
-	if err := l.declare(ctx); err != nil {
-		return err
-	}
-	own := l.settings(storePooling(l.cfg.Pooling))
-	// The settings are stored as they were before, if at all, so that the record is there to be
-	// changed.
-	l.settle(refresh)
-	now, id := l.cfg.Now(), "rebuild:"+uuid.NewString()
-	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
-		kept, err := own.Overwrite(ctx, l.cfg.Store, now)
-		if err != nil {
-			return err
-		}
-		tx.Add(store.Batch{
-			ID: id, Records: []store.Record{kept, store.AuditEntry{
-				ID: id, At: now, Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name,
-				Reason:  reason,
-				Details: map[string]string{"half_life": l.cfg.HalfLife.String()},
-			}.Record()},
-		})
-		tx.Start(store.Job{At: now, Rebuild: l.policies})
-		return nil
-	})
 }
 
 // Open returns the learner of cfg.Name with the settings that its host has left in the store, for a

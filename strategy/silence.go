@@ -124,7 +124,7 @@ func (l *Learner) expireIn(tx *store.Tx, kept keptChoice, now time.Time) error {
 			return err
 		}
 		o := &Outcome{
-			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, worth: l.cfg.Silence.Value,
+			Choice: c, ID: silenceID, Value: -1, worth: -1,
 			Confidence: l.cfg.Silence.Confidence, Channel: silenceChannel, At: e.At,
 		}
 		if b, err = l.batch(tx, s, o, expired); err != nil {

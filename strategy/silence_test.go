@@ -65,19 +65,14 @@ func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 	}
 }
 
-// TestSilenceIsWeakEvidence of its value and its confidence, on the arm and on its parameters, and
-// on nothing else.
+// TestSilenceIsWeakEvidence of its confidence, on the arm and on its parameters, and on nothing
+// else.
 func TestSilenceIsWeakEvidence(t *testing.T) {
-	for _, test := range []struct {
-		silence strategy.Silence
-		reward  float64
-	}{
-		{strategy.Silence{Confidence: 0.125}, 0},
-		{strategy.Silence{Confidence: 1, Value: -1}, 0},
-		{strategy.Silence{Confidence: 0.5, Value: -0.5, After: time.Hour}, 0.25},
+	for _, silence := range []strategy.Silence{
+		{Confidence: 0.125}, {Confidence: 1}, {Confidence: 0.5, After: time.Hour},
 	} {
 		for _, pooling := range poolings {
-			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling,
+			cfg, c := recording(t, strategy.Config{Silence: silence, Pooling: pooling,
 				Arms: injection.Arms()})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i", Category: "c"}
@@ -88,8 +83,8 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 			var at []string
 			for _, p := range everything(t, cfg.Store, q) {
 				at = append(at, p.Cell.Kind)
-				assert.Equal(t, test.silence.Confidence, p.Tally.Mass)
-				assert.Equal(t, test.silence.Confidence*test.reward, p.Tally.Reward)
+				assert.Equal(t, silence.Confidence, p.Tally.Mass)
+				assert.Equal(t, 0., p.Tally.Reward)
 				assert.Contains(t, choice.Cells(), p.Cell)
 			}
 			assert.Len(t, at, len(choice.Cells()))
@@ -106,12 +101,12 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 			of := outcomes[0].Choice
 			assert.Equal(t, []any{choice.ID, choice.Arm, "s"}, []any{of.ID, of.Arm, of.Session})
 			assert.Equal(t, &strategy.Result{
-				ID: "heed:silence", Value: 2*test.reward - 1, Confidence: test.silence.Confidence,
+				ID: "heed:silence", Value: -1, Confidence: silence.Confidence,
 				Channel: "silence", At: c.Now(),
 			}, outcomes[0].Result)
 			assert.Equal(t, strategy.Expired, record(t, l, choice.ID).Stage)
 			assert.Zero(t, sweep(t, l))
-			assert.Equal(t, test.silence.Confidence, massOf(kept(t, cfg.Store, q, "arm")))
+			assert.Equal(t, silence.Confidence, massOf(kept(t, cfg.Store, q, "arm")))
 		}
 	}
 }

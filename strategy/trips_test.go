@@ -276,6 +276,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Retract(ctx, choice, []string{"right"}, person, "r"))
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Item: "i", Actor: person, Reason: "r"}))
+	cfg.HalfLife = 48 * time.Hour
 	_, err = strategy.Rebuild(ctx, cfg, person, "r")
 	require.NoError(t, err)
 	report, err := attribution.Report{Session: "s", Source: person}.Event("a", c.Now())

@@ -5,14 +5,16 @@ package settings
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -131,20 +133,54 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 	return next, changes, nil
 }
 
-// Overwrite returns the record that makes these settings the stored ones, for the commit that
-// rebuilds or resets what is stored under the others. It declares the kinds that the commit needs.
-func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time) (store.Record,
-	error) {
-	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
-		return store.Record{}, err
+// Rebuild stores the component's settings in the place of others, and makes the evidence of the
+// kinds again that have a policy and are kept under another one, in one commit. The entry is for the
+// audit. If no fixed setting differs, and no evidence, nothing is written.
+func (c *Component) Rebuild(ctx context.Context, st store.Store, entry store.AuditEntry,
+	policies map[string]evidence.Policy) error {
+	err := st.Declare(ctx, kind.Kind, store.Audit)
+	if err == nil { // a call that was cut off may have begun it
+		err = store.Resume(ctx, st)
 	}
-	kept, err := kind.Get(ctx, st, c.Name)
-	if err != nil && !errors.Is(err, heed.ErrNotFound) {
-		return store.Record{}, err
+	if err != nil {
+		return err
 	}
-	next, _, err := c.reconcile(row{})
-	next.At = now.UTC().Truncate(time.Microsecond)
-	return kind.Record(next, kept.Revision), err
+	return store.Do(ctx, st, func(tx *store.Tx) error {
+		kept, err := kind.In(tx, c.Name)
+		if err != nil {
+			return err
+		}
+		next, _, err := c.reconcile(row{})
+		if err != nil {
+			return err
+		}
+		job := store.Job{At: entry.At, Rebuild: make(map[string]evidence.Policy)}
+		for _, f := range c.Fields {
+			before := kept.Value.Fields[f.Name]
+			if f.Fixed && !bytes.Equal(before.Value, next.Fields[f.Name].Value) {
+				maps.Copy(job.Rebuild, policies)
+			}
+		}
+		for name, policy := range policies {
+			for part, err := range st.List(ctx, store.CellQuery{Kind: name}) {
+				if err != nil {
+					return err
+				}
+				if part.Tally.HalfLife != policy.HalfLife {
+					job.Rebuild[name] = policy
+				}
+			}
+		}
+		if len(job.Rebuild) == 0 { // a call whose reply was lost has done it
+			return nil
+		}
+		next.At = entry.At.UTC().Truncate(time.Microsecond)
+		kind.Put(tx, next, kept.Revision)
+		entry.ID = tx.ID(rand.Text)
+		tx.Put(entry.Record())
+		tx.Start(job)
+		return nil
+	})
 }
 
 // Adopt sets each field to the value in the store, and leaves the store unchanged. It is for a tool

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -85,13 +86,16 @@ func TestFixedSettings(t *testing.T) {
 		require.Equal(t, "3600000000000", string(stored["HalfLife"].Value))
 		require.Empty(t, audit(t, &st))
 	})
-	t.Run("overwriting makes it the stored one", func(t *testing.T) {
+	t.Run("rebuilding makes it the stored one, once", func(t *testing.T) {
 		h := host{HalfLife: 2 * time.Hour, Threshold: 0.5}
 		c := h.component(h)
-		r, err := c.Overwrite(t.Context(), &st, now)
-		require.NoError(t, err)
-		_, err = st.Commit(t.Context(), store.Batch{Records: []store.Record{r}})
-		require.NoError(t, err)
+		for range 2 {
+			err := c.Rebuild(t.Context(), &st, store.AuditEntry{At: now, Action: "rebuild"},
+				map[string]evidence.Policy{"cells": {HalfLife: h.HalfLife}})
+			require.NoError(t, err)
+			require.Len(t, audit(t, &st), 1)
+		}
+		var err error
 		_, err = host{HalfLife: 2 * time.Hour}.open(&st, defaults)
 		require.NoError(t, err)
 		_, err = host{HalfLife: time.Hour}.open(&st, defaults)
