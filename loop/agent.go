@@ -105,8 +105,8 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
 		watch: a.watch, now: cfg.Testing.Now, tenant: a.tenant,
 	}
-	if a.root != nil {
-		a.lifeline.root = a.root.cfg.Store
+	if s, ok := own.(*active); ok {
+		a.lifeline.root, _ = s.Root()
 	}
 	cfg.Store = a.lifeline
 	a.cfg = cfg

@@ -3,8 +3,11 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -30,7 +33,8 @@ const noticed = 5 * time.Minute
 // [Agent.Run] and [Agent.Sweep] of the agent that New has made serve all tenants. Pages, services
 // and commands for a tenant are made with the tenant's agent, or with the view that its Store
 // returns. To take a tenant out with all that it has, run a [store.Job] with Leave on the store
-// itself; calls of the tenant's agents then fail with [evidence.ErrForgotten].
+// itself. What the tenant's agents commit after that fails with [evidence.ErrForgotten], also for
+// an event that was asked before. If the tenant comes again, call Tenant again.
 //
 // A name that store.Tenant refuses is a [*heed.InputError]. It is safe for concurrent use.
 func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
@@ -41,7 +45,7 @@ func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
 	if tenant == "" {
 		return root, nil
 	}
-	of, err := root.tenants.get(tenant, func() (*Agent, error) { return root.make(ctx, tenant) })
+	of, err := root.tenants.get(ctx, tenant, func() (*Agent, error) { return root.make(ctx, tenant) })
 	return of, wrap("tenant", err)
 }
 
@@ -65,7 +69,11 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Store, cfg.DB = &active{Store: view, root: a, tenant: tenant}, nil
+	own := &active{Store: view, root: a, tenant: tenant}
+	if err := own.begin(ctx); err != nil {
+		return nil, err
+	}
+	cfg.Store, cfg.DB = own, nil
 	return build(ctx, cfg, lessons, &Agent{
 		models: a.models, gates: a.gates, tenant: tenant, root: a,
 	})
@@ -84,22 +92,36 @@ type tenantPool struct {
 // pooled is an agent that is made by the first call, while others wait.
 type pooled struct {
 	once  sync.Once
+	made  atomic.Bool // agent is set
 	agent *Agent
 	err   error
 	used  int
 }
 
-func (p *tenantPool) get(tenant string, make func() (*Agent, error)) (*Agent, error) {
-	of := p.entry(tenant)
-	of.once.Do(func() { of.agent, of.err = make() })
-	if of.err != nil {
+func (p *tenantPool) get(
+	ctx context.Context, tenant string, make func() (*Agent, error),
+) (*Agent, error) {
+	for {
+		of, own := p.entry(tenant), false
+		of.once.Do(func() {
+			own = true
+			of.agent, of.err = make()
+			of.made.Store(of.err == nil)
+		})
+		if of.err == nil {
+			return of.agent, nil
+		}
 		p.mu.Lock()
-		defer p.mu.Unlock()
 		if p.agents[tenant] == of {
 			delete(p.agents, tenant)
 		}
+		p.mu.Unlock()
+		// The context of the caller who made it may be over, and this one not.
+		if own || ctx.Err() != nil || !errors.Is(of.err, context.Canceled) &&
+			!errors.Is(of.err, context.DeadlineExceeded) {
+			return nil, of.err
+		}
 	}
-	return of.agent, of.err
 }
 
 func (p *tenantPool) entry(tenant string) *pooled {
@@ -130,6 +152,15 @@ func (p *tenantPool) evict() {
 		}
 	}
 	delete(p.agents, oldest)
+}
+
+// drop removes the agent of a tenant that has left.
+func (p *tenantPool) drop(s *active) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if of := p.agents[s.tenant]; of != nil && of.made.Load() && of.agent.own == s {
+		delete(p.agents, s.tenant)
+	}
 }
 
 // isFrozen reports whether the agent of all tenants was frozen, as of a second ago at the most.
@@ -165,22 +196,94 @@ func tenantsOf(agent string) store.View[tenantRow] {
 	}
 }
 
-// active is the store of a tenant's agent. It notes that the tenant is active.
+// active is the store of a tenant's agent. It notes that the tenant is active, and commits nothing
+// after the tenant has left, also if the tenant comes again: then the agent is another one.
 type active struct {
 	store.Store
 	root   *Agent
 	tenant string
+	stay   store.Precondition // the tenant has not left since the agent was made
 	mu     sync.Mutex
 	last   time.Time
+}
+
+// A stay is the record of a tenant that goes when the tenant leaves. It never changes.
+type stay struct{ Since time.Time }
+
+func staysOf(agent string) store.View[stay] {
+	return store.View[stay]{
+		Kind: store.Kind{Name: agent + ".stay"},
+		Place: func(s stay) (string, time.Time, []string) {
+			return "stay", s.Since, nil
+		},
+	}
+}
+
+// begin begins the stay of the tenant, unless it has begun.
+func (s *active) begin(ctx context.Context) error {
+	stays := staysOf(s.root.cfg.Name)
+	if err := s.Declare(ctx, stays.Kind); err != nil {
+		return err
+	}
+	return store.Do(ctx, s.Store, func(tx *store.Tx) error {
+		row, err := stays.In(tx, "stay")
+		if err == nil && row.Revision == 0 {
+			stays.Put(tx, stay{s.root.cfg.Testing.Now()}, 0)
+		}
+		tx.Then(func(r store.Receipt, _ error) {
+			s.stay = stays.Expect("stay", max(row.Revision, r.Revision))
+		})
+		return err
+	})
+}
+
+// Root returns the store of all tenants, and the tenant's name.
+func (s *active) Root() (store.Store, string) { return &lasting{s.root.cfg.Store, s}, s.tenant }
+
+// lasting is the store of all tenants for an agent whose tenant has not left.
+type lasting struct {
+	store.Store
+	of *active
+}
+
+// Commit implements [store.Store].
+func (s *lasting) Commit(
+	ctx context.Context, batches ...store.Batch,
+) ([]store.Receipt, error) {
+	stays := s.of.stay
+	stays.Kind = store.KindIn(stays.Kind, s.of.tenant)
+	return s.Store.Commit(ctx, expecting(stays, batches)...)
+}
+
+func expecting(p store.Precondition, batches []store.Batch) []store.Batch {
+	all := slices.Clone(batches)
+	for i := range all {
+		all[i].Expect = append(slices.Clip(all[i].Expect), p)
+	}
+	return all
 }
 
 // Commit implements [store.Store].
 func (s *active) Commit(
 	ctx context.Context, batches ...store.Batch,
 ) ([]store.Receipt, error) {
-	receipts, err := s.Store.Commit(ctx, batches...)
-	if err == nil {
+	receipts, err := s.Store.Commit(ctx, expecting(s.stay, batches)...)
+	if errors.Is(err, heed.ErrConflict) {
+		stays := staysOf(s.root.cfg.Name)
+		now, failed := stays.Get(ctx, s.Store, s.stay.ID)
+		switch {
+		case failed == nil && now.Revision == s.stay.Revision:
+		case failed == nil, errors.Is(failed, heed.ErrNotFound):
+			err = fmt.Errorf("loop: tenant %q has left: %w", s.tenant, evidence.ErrForgotten)
+		default:
+			return nil, failed
+		}
+	}
+	switch {
+	case err == nil:
 		s.note(ctx)
+	case errors.Is(err, evidence.ErrForgotten):
+		s.root.tenants.drop(s)
 	}
 	return receipts, err
 }
@@ -191,12 +294,12 @@ func (s *active) note(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.root.cfg.Testing.Now()
-	if !s.last.IsZero() && now.Sub(s.last) < noticed {
+	if since := now.Sub(s.last); !s.last.IsZero() && since >= 0 && since < noticed {
 		return
 	}
 	tenants := tenantsOf(s.root.cfg.Name)
 	row := tenantRow{Tenant: store.KindIn("", s.tenant), Active: now, Due: now}
-	err := store.Do(ctx, s.root.own, func(tx *store.Tx) error {
+	err := store.Do(ctx, &lasting{s.root.own, s}, func(tx *store.Tx) error {
 		found, err := tenants.In(tx, store.IDOf(row.Tenant))
 		if err == nil {
 			tenants.Put(tx, row, found.Revision)

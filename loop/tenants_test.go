@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -130,6 +133,95 @@ func TestTenantsShareArms(t *testing.T) {
 			assert.InDelta(t, 0.5, got, 1e-12)
 		}
 	}
+}
+
+// TestTenantLeaves while its model answers, and comes again. The agents of its first stay, in this
+// process and in another one, bring nothing back, and the second stay begins with the lessons.
+func TestTenantLeaves(t *testing.T) {
+	asked, answers := make(chan bool), make(chan bool)
+	w := newWorld(t, loop.Config{
+		Arms: []loop.Arm{{ID: "a"}}, Tuning: loop.Tuning{Strategy: strategy.Config{Shared: true}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+			error) {
+			asked <- true
+			answers <- true
+			return decision.LLMResponse{Text: "It is."}, nil
+		}),
+	})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	require.ErrorAs(t, store.Run(ctx, acme.Store(), store.Job{Leave: "acme"}), new(*heed.InputError))
+	_, err = store.Tenant(acme.Store(), "bravo")
+	require.ErrorAs(t, err, new(*heed.InputError))
+	elsewhere, err := w.again().Tenant(ctx, "acme")
+	require.NoError(t, err)
+	ended := make(chan error)
+	go func() {
+		_, err := acme.Answer(ctx, loop.Event{Text: "Why?", Person: "ann"})
+		ended <- err
+	}()
+	<-asked
+	require.NoError(t, store.Run(ctx, w.store, store.Job{Leave: "acme", At: start}))
+	<-answers
+	require.ErrorIs(t, <-ended, evidence.ErrForgotten)
+	event := loop.Event{Text: full, Person: "ann"}
+	go func() { <-asked; <-answers }()
+	_, err = elsewhere.Answer(ctx, event)
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	w.clock.Advance(time.Hour)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	var all bytes.Buffer
+	require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &all))
+	assert.NotContains(t, all.String(), "acme")
+	assert.NotContains(t, all.String(), "ann")
+
+	again, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	answer, err := again.Answer(ctx, event)
+	require.NoError(t, err)
+	assert.Equal(t, decision.Heuristic, answer.Result.Path)
+}
+
+// TestTenantOfWhoeverWaits makes an agent although the context of another caller is over.
+func TestTenantOfWhoeverWaits(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	errs := make(chan error, 100)
+	for range 50 {
+		go func() { errs <- second(w.Tenant(over, "acme")) }()
+		go func() { errs <- second(w.Tenant(ctx, "acme")) }()
+	}
+	failed := 0
+	for range 100 {
+		if err := <-errs; err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+			failed++
+		}
+	}
+	assert.LessOrEqual(t, failed, 50)
+	_, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+}
+
+// TestTenantIsSweptAfterAClockJumpsBack by the clock as it is then.
+func TestTenantIsSweptAfterAClockJumpsBack(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	for i, jump := range []time.Duration{1000 * time.Hour, -1000 * time.Hour} {
+		w.clock.Advance(jump)
+		_, err = acme.Answer(ctx, loop.Event{ID: fmt.Sprint(i), Text: full, Person: "ann"})
+		require.NoError(t, err)
+	}
+	w.clock.Advance(48 * time.Hour)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	account, err := acme.Explain(ctx, "1")
+	require.NoError(t, err)
+	assert.True(t, account.Known, "silence was counted")
 }
 
 // TestTenantsAreSwept by the agent of all tenants, also by one that never saw them.

@@ -142,7 +142,7 @@ func (j *Job) validate() error {
 func (tx *Tx) addJobs() (ids []string, err error) {
 	for i := range tx.jobs {
 		job := &tx.jobs[i]
-		if _, view := tx.store.(*tenantView); view && job.Leave != "" {
+		if job.Leave != "" && isView(tx.store) {
 			return nil, invalid("Leave", "must run on the store itself, not on the view of a tenant")
 		}
 		kinds, err := declareAll(tx.ctx, tx.store)

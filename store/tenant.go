@@ -62,7 +62,7 @@ func Tenant(st Store, tenant string) (Store, error) {
 	if tenant == "" {
 		return st, nil
 	}
-	if _, ok := st.(*tenantView); ok {
+	if isView(st) {
 		return nil, invalid("Store", "is the view of a tenant: make the view from the store itself")
 	}
 	if err := checkTenant("Tenant", tenant); err != nil {
@@ -92,6 +92,16 @@ type tenantView struct {
 // Root returns the store of all tenants, and the tenant. Package strategy finds there what tenants
 // share.
 func (v *tenantView) Root() (Store, string) { return v.Store, v.tenant }
+
+// isView reports whether a store is the view of a tenant, or wraps one and has its method Root.
+func isView(st Store) bool {
+	view, ok := st.(interface{ Root() (Store, string) })
+	if !ok {
+		return false
+	}
+	_, tenant := view.Root()
+	return tenant != ""
+}
 
 // idMark ends the tenant in ids of observations, of batches and of jobs.
 const idMark = "\x1f"
