@@ -92,9 +92,9 @@ func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] 
 const relayBatch = 100
 
 // Relay publishes the events in the outbox of a store, in order, takes them out, and returns how
-// many it took out. Those of its tenants are among them: heed.TenantOf returns the tenant for the
-// context of Publish, and the ID is a hash of tenant and ID, because two tenants may use the same
-// ID. If it fails in between, some are published again. Several relays over one store
+// many it took out. It also publishes the events of all tenants: heed.TenantOf returns the tenant
+// for the context of Publish, and the ID is a hash of tenant and ID, because two tenants may use
+// the same ID. If it fails in between, some are published again. Several relays over one store
 // may publish an event twice, but lose no event.
 func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) {
 	var published []store.Record

@@ -225,7 +225,7 @@ func (w *Writer) Close() error {
 }
 
 // Only writes the rows of one tenant, which it reads from a dump. Of the ids, which are hashes, it
-// keeps those of observations.
+// keeps the ids of observations.
 func Only(to io.Writer, from io.Reader, tenant string) error {
 	in, err := NewReader(from)
 	if err != nil {

@@ -32,9 +32,9 @@ type world struct {
 	name   string
 	others int
 	// the rate of a tenant is drawn from Beta(strength·m, strength·(1-m)) around the mean m of an arm
-	// in all tenants. Infinite: all are alike. 0: each tenant has rates of its own
+	// in all tenants. Infinite: all are alike. 0: each tenant has separate rates
 	strength float64
-	odd      bool // the new tenant has rates of its own, and the others are alike
+	odd      bool // the new tenant has separate rates, and the others are alike
 	liars    int  // other tenants that praise the worst arm and blame the others, 1,000 times each
 	rush     bool // all choices of the new tenant fall into one minute, before it is read again
 }
@@ -128,7 +128,7 @@ func play(ctx context.Context, w *world, seed uint64) (regrets [2]float64, err e
 	return regrets, nil
 }
 
-// own draws rates that have nothing to do with those of other tenants.
+// own draws rates that have nothing to do with the rates of other tenants.
 func (g *game) own() (rates [arms]float64) {
 	for i := range rates {
 		rates[i] = 0.2 + 0.6*g.luck.Float64()

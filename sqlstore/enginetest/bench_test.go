@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +79,46 @@ func benchmarkLearner(b *testing.B, st store.Store, unrecorded, observe bool) {
 		}
 		if err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkTenant sets commits and reads of a tenant's view beside those of the store itself. The
+// commits of 16 callers go through as many handles, as those of 16 processes do.
+func BenchmarkTenant(b *testing.B) {
+	for _, backend := range backends {
+		place := backend.place(b)
+		for _, tenant := range []string{"", "acme"} {
+			views := make([]store.Store, 16)
+			for i := range views {
+				view, err := store.Tenant(place.store(b, sqlstore.Config{}), tenant)
+				require.NoError(b, err)
+				views[i] = view
+			}
+			name := fmt.Sprintf("store=%s/tenant=%q/", backend.name, tenant)
+			b.Run(name+"commit", func(b *testing.B) { benchmarkCommit(b, views[0], 1) })
+			b.Run(name+"commit of 16", func(b *testing.B) {
+				var next atomic.Int64
+				b.SetParallelism(8)
+				b.RunParallel(func(pb *testing.PB) {
+					st, run := views[next.Add(1)%16], rand.Uint64()
+					for n := 0; pb.Next(); n++ {
+						o := evidence.Observation{ID: fmt.Sprint(run, n), Reward: 1, Weight: 1, At: time.Now(),
+							Cell: evidence.Cell{Kind: "bench", Scope: "s", Item: fmt.Sprint(run % 100)}}
+						if _, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}}); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			})
+			b.Run(name+"read of a cell", func(b *testing.B) {
+				cells := []evidence.Cell{{Kind: "bench", Scope: "s", Item: "item1", Name: "a"}}
+				var read store.Snapshot
+				for b.Loop() {
+					read.Parts = read.Parts[:0]
+					require.NoError(b, views[0].Read(ctx, &read, cells, nil))
+				}
+			})
 		}
 	}
 }
