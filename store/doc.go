@@ -81,6 +81,7 @@
 // it. Call [Validate] first in Commit, and [Query.Validate] first in Find: they hold the rules
 // about input that all stores share. Call [Resume] first in Sweep. If the store encodes bodies,
 // call [CheckBody] with the JSON. If it has copies of names elsewhere, erase them for
-// [Batch].Forgotten: [Kind.Without] takes people out of a body. If the reply to a commit can get
-// lost, return [heed.ErrOutcomeUnknown] then.
+// [Batch].Forgotten: [Kind.Without] takes people out of a body. [AppendText] and [AppendTime] make
+// keys for an engine that keeps its keys in order. If the reply to a commit can get lost, return
+// [heed.ErrOutcomeUnknown] then.
 package store
