@@ -210,8 +210,8 @@ const (
 // times Sharpness is so great that counting is faster. It then has a standard error of at most
 // 0.0028 for 64 arms, and 0.011 for 1,000, and is at least half a draw.
 //
-// Integrating and counting take milliseconds: do it where choices are logged, and not where they
-// are made.
+// Integrating takes a millisecond for a few arms, and 15 to 60 for 100. Counting takes up to a
+// second: do it where choices are logged, and not where they are made.
 func (c Choice) Propensity() float64 {
 	f := c.facts()
 	switch {

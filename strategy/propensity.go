@@ -16,44 +16,87 @@ import (
 func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 	all := make([]sampled, len(draws))
 	for i := range draws {
-		if !all[i].of(&draws[i]) {
+		if !all[i].take(&draws[i]) {
 			return 0, false
 		}
 	}
-	one := &all[chosen]
-	var cuts []float64
+	one, floor := &all[chosen], floorOf(all, chosen)
+	others := make([]*sampled, 0, len(all))
 	for i := range all {
-		if i != chosen {
-			cuts = all[i].cuts(one, cuts)
+		s := &all[i]
+		if !s.of(floor.plus(one.bonus - s.bonus)) {
+			return 0, false
+		}
+		if i != chosen && len(s.panels) > 0 { // others are always below the floor
+			others = append(others, s)
 		}
 	}
-	slices.Sort(cuts)
-	others := slices.Concat(all[:chosen], all[chosen+1:])
-	rule := curves.Legendre()
 	for i := range one.panels {
 		panel := &one.panels[i]
-		first, _ := slices.BinarySearch(cuts, panel.start)
-		last, _ := slices.BinarySearch(cuts, panel.end)
-		from := panel.from
-		for n := first; n <= last; n++ {
-			to := panel.to
-			if n < last {
-				to = min(max(one.own(at(cuts[n]), panel.beyond), from), panel.to)
-			}
-			if half := (to - from) / 2; half > 1e-9*(panel.to-panel.from) {
-				for j, x := range rule.At {
-					own := from + half*(1+x)
-					if d := panel.density.At(panel.unit(own)); d > 0 {
-						p += rule.Weight[j] * half * d * below(others, one.point(own, panel.beyond), one.bonus)
-					}
-				}
-			}
-			from = to
-		}
+		whole := one.wins(panel, panel.from, panel.to, others)
+		p += one.refine(panel, panel.from, panel.to, whole, others, mostHalvings)
 	}
 	p += (1 - min(one.sum, 1)) * equal(all, chosen)
 	return p, p >= 0 && p <= 1+1e-4
 }
+
+// A panel is halved until that changes its integral by at most integralError, mostHalvings times
+// at most. Twelve nodes in each half err by far less than the change.
+const (
+	mostHalvings  = 12
+	integralError = 1e-8
+)
+
+// refine integrates a part of a panel, of which whole is an estimate.
+func (s *sampled) refine(
+	p *sampledPanel, from, to, whole float64, others []*sampled, halvings int,
+) float64 {
+	middle := (from + to) / 2
+	left, right := s.wins(p, from, middle, others), s.wins(p, middle, to, others)
+	if halvings == 0 || math.Abs(left+right-whole) <= integralError {
+		return left + right
+	}
+	return s.refine(p, from, middle, left, others, halvings-1) +
+		s.refine(p, middle, to, right, others, halvings-1)
+}
+
+// wins integrates, over a part of a panel, the density times the probability that all others are
+// below.
+func (s *sampled) wins(p *sampledPanel, from, to float64, others []*sampled) (sum float64) {
+	rule, half := curves.Legendre(), (to-from)/2
+	for j, x := range rule.At {
+		own := from + half*(1+x)
+		if d := p.density.At(p.unit(own)); d > 0 {
+			sum += rule.Weight[j] * half * d * below(others, s.point(own, p.beyond), s.bonus)
+		}
+	}
+	return sum
+}
+
+// floorOf returns a sample of the chosen arm below which it is practically never the greatest. A
+// sample is at least its mean, so the product of the distribution functions of the others' means
+// is a bound.
+func floorOf(all []sampled, chosen int) point {
+	low, high := -top, top
+	for high-low > 0.01 {
+		middle := (low + high) / 2
+		product, p := 1., at(middle)
+		for i := range all {
+			if s := &all[i]; i != chosen && product > never {
+				product *= s.meanBelow(p.plus(all[chosen].bonus - s.bonus))
+			}
+		}
+		if product > never {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return at(low)
+}
+
+// never is a probability that counts as 0.
+const never = 1e-9
 
 // top is the logit from which on a rate is 1 as a float64.
 const top = 37.4
@@ -72,11 +115,10 @@ func equal(all []sampled, chosen int) float64 {
 }
 
 // below returns the probability that all others are below a sample.
-func below(others []sampled, p point, bonus float64) float64 {
+func below(others []*sampled, p point, bonus float64) float64 {
 	product := 1.
-	for i := range others {
-		o := &others[i]
-		if product *= o.below(p.plus(bonus - o.bonus)); product < 1e-12 {
+	for _, o := range others {
+		if product *= o.below(p.plus(bonus - o.bonus)); product < never {
 			return 0
 		}
 	}
@@ -108,7 +150,8 @@ func (p point) plus(x float64) point {
 // A sampled is the distribution of the sample of an arm: max(own, mean) for a level, the item's
 // mean at the level, and an own rate around that mean. It is integrated in panels. At first the
 // coordinate is the logit of the level, whose mean the sample is at least. Panels beyond the
-// greatest mean have the logit of the rate as their coordinate.
+// greatest mean have the logit of the rate as their coordinate. Only what is above a floor has
+// panels.
 type sampled struct {
 	strength, successes, failures float64
 	total                         float64 // of these three
@@ -117,7 +160,8 @@ type sampled struct {
 	level                         curves.Curve
 	panels                        []sampledPanel
 	nodes                         []levelNode // the values of the level's panels, in order
-	next                          int         // the panel that was asked last
+	asked                         int         // the panel that was asked last
+	under                         float64     // the probability up to the first panel
 	sum                           float64     // the probability up to the end of the last panel
 }
 
@@ -146,8 +190,8 @@ const (
 	mostPanels                    = 128
 )
 
-// of works out the distribution.
-func (s *sampled) of(d *Draw) bool {
+// take takes a belief, or reports that it can't be integrated.
+func (s *sampled) take(d *Draw) bool {
 	b := &d.Belief
 	*s = sampled{strength: b.Strength, successes: b.Successes, failures: b.Failures,
 		sharpness: b.Sharpness, bonus: d.Bonus}
@@ -165,26 +209,104 @@ func (s *sampled) of(d *Draw) bool {
 			return false
 		}
 	}
-	if !(s.successes >= 0 && s.failures >= 0 && s.sharpness >= 0 && math.Abs(s.bonus) <= 1) {
-		return false
-	}
 	s.level = curves.Of(b.Level.Alpha, b.Level.Beta)
+	return s.successes >= 0 && s.failures >= 0 && s.sharpness >= 0 && math.Abs(s.bonus) <= 1
+}
+
+// meanBelow returns the probability that the item's mean is at most a rate.
+func (s *sampled) meanBelow(p point) float64 {
+	level := s.own(p, false)
+	switch {
+	case level <= -top:
+		return 0
+	case level >= top:
+		return 1
+	}
+	log, rest := curves.Logs(level)
+	return betaBelow(s.level.Alpha, s.level.Beta, point{level, log, rest})
+}
+
+// of works out the distribution above a floor, and the probability below.
+func (s *sampled) of(floor point) bool {
 	cuts := s.level.AppendCuts(nil)
 	slices.Sort(cuts)
-	end := s.own(at(top), false)
+	lowest, highest, end := cuts[0], cuts[len(cuts)-2], s.own(at(top), false)
+	under := min(max(s.own(floor, false), cuts[0]), cuts[len(cuts)-1])
+	from := s.reach(cuts[0], under, &floor)
+	if from > cuts[0] {
+		s.under = betaBelow(s.level.Alpha, s.level.Beta, at(from))
+	}
+	cuts = append(slices.DeleteFunc(cuts, func(c float64) bool { return c <= from }), from, under)
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
 	for i := 1; i < len(cuts) && cuts[i-1] < end; i++ {
 		s.split(cuts[i-1], min(cuts[i], end))
-	}
-	if s.sharpness > 0 {
-		s.beyond(cuts)
 	}
 	if len(s.panels) >= mostPanels {
 		return false
 	}
-	for i := range s.panels {
-		s.sum = s.integrate(i, s.sum)
+	below := 0
+	for ; below < len(s.panels) && s.panels[below].to <= under; below++ {
+		s.integrateUnder(&s.panels[below], &floor)
 	}
-	return s.sum <= 1+1e-5 && (s.sum >= 1-1e-5 || s.panels[len(s.panels)-1].end > top-1e-3)
+	last := floor.logit
+	if len(s.panels) > 0 {
+		last = max(last, s.panels[len(s.panels)-1].end)
+	}
+	s.panels, s.sum = s.panels[below:], s.under
+	if s.sharpness > 0 && s.under < 1-never {
+		s.beyond(last, lowest, s.level.Mode, highest)
+	}
+	for i := range s.panels {
+		before := s.sum
+		if s.sum = s.integrate(i, before); s.sum-before < never && s.sum > 1-1e-5 {
+			s.panels = s.panels[:i+1]
+			break
+		}
+	}
+	return s.sum <= 1+1e-5 && (s.sum >= 1-1e-5 || len(s.panels) > 0 &&
+		s.panels[len(s.panels)-1].end > top-1e-3)
+}
+
+// reach returns a level from which on own rates reach the floor.
+func (s *sampled) reach(low, high float64, floor *point) float64 {
+	if s.sharpness == 0 {
+		return high
+	}
+	for high-low > 0.05 {
+		middle := (low + high) / 2
+		if n := s.node(middle, 1); n.exponent(floor) < -negligible {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// integrateUnder adds the levels of a panel whose means are below the floor.
+func (s *sampled) integrateUnder(p *sampledPanel, floor *point) {
+	rule, half := curves.Legendre(), (p.to-p.from)/2
+	for j, x := range rule.At {
+		n := s.node(p.from+half*(1+x), half)
+		s.nodes = append(s.nodes, n)
+		upTo := 1.
+		if s.sharpness > 0 && n.exponent(floor) > -negligible {
+			upTo = betaBelow(n.alpha, n.beta, *floor)
+		}
+		s.under += rule.Weight[j] * n.weight * upTo
+	}
+}
+
+// node returns a level of a panel of twice this length.
+func (s *sampled) node(own, half float64) levelNode {
+	level := at(own)
+	n := levelNode{weight: half * s.level.Density(level.log, level.logRest)}
+	if s.sharpness > 0 {
+		n.alpha, n.beta = s.shapes(level)
+		n.log = -curves.LnBeta(n.alpha, n.beta)
+	}
+	return n
 }
 
 // split adds panels of the level that are narrow next to the spread of the own rate.
@@ -212,20 +334,20 @@ func (s *sampled) spread(level float64) float64 {
 }
 
 // beyond adds panels above the greatest mean. Own rates reach there.
-func (s *sampled) beyond(levels []float64) {
-	from := s.panels[len(s.panels)-1].end
+func (s *sampled) beyond(from float64, levels ...float64) {
 	var cuts []float64
 	for _, bend := range [...]float64{1, 2.5, 7, 16} {
 		cuts = append(cuts, from+bend)
 	}
-	for _, level := range [...]float64{levels[0], s.level.Mode, levels[len(levels)-2]} {
+	for _, level := range levels {
 		alpha, beta := s.shapes(at(level))
 		own := curves.Of(alpha, beta)
 		cuts = own.AppendCuts(cuts)
 	}
 	slices.Sort(cuts)
+	least := max(s.spread(s.level.Mode), 1e-6)
 	for _, to := range cuts {
-		if to = min(to, top); to > from+1e-6 {
+		if to = min(to, top); to > from+least {
 			s.panels = append(s.panels, sampledPanel{from: from, to: to, start: from, end: to,
 				beyond: true})
 			from = to
@@ -246,12 +368,7 @@ func (s *sampled) integrate(i int, sum float64) float64 {
 			continue
 		}
 		levels[j] = at(own)
-		n := levelNode{weight: half * s.level.Density(levels[j].log, levels[j].logRest)}
-		if s.sharpness > 0 {
-			n.alpha, n.beta = s.shapes(levels[j])
-			n.log = -curves.LnBeta(n.alpha, n.beta)
-		}
-		s.nodes = append(s.nodes, n)
+		s.nodes = append(s.nodes, s.node(own, half))
 	}
 	var density [curves.Nodes]float64
 	for j := range density {
@@ -271,7 +388,7 @@ func (s *sampled) integrate(i int, sum float64) float64 {
 		// The slope of the logit of the mean over the logit of the level.
 		slope := math.Exp(levels[j].log + levels[j].logRest + math.Log(
 			s.strength/s.total) - points[j].log - points[j].logRest)
-		density[j] = n.weight*n.notAbove(&points[j]) + half*slope*d
+		density[j] = n.weight*betaBelow(n.alpha, n.beta, points[j]) + half*slope*d
 	}
 	var upTo [curves.Nodes]float64
 	for j := range upTo {
@@ -313,17 +430,17 @@ func (n *levelNode) at(p *point) float64 {
 	return n.weight * math.Exp(e)
 }
 
-// notAbove is the probability that the own rate is not above its mean.
-func (n *levelNode) notAbove(mean *point) float64 {
+// betaBelow is the probability that a Beta variate is at most a rate.
+func betaBelow(alpha, beta float64, p point) float64 {
 	switch {
-	case n.alpha < 1e-7:
+	case alpha < 1e-7:
 		return 1
-	case n.beta < 1e-7:
+	case beta < 1e-7:
 		return 0
-	case mean.logit < 0:
-		return mathext.RegIncBeta(n.alpha, n.beta, math.Exp(mean.log))
+	case p.logit < 0:
+		return mathext.RegIncBeta(alpha, beta, math.Exp(p.log))
 	}
-	return 1 - mathext.RegIncBeta(n.beta, n.alpha, math.Exp(mean.logRest))
+	return 1 - mathext.RegIncBeta(beta, alpha, math.Exp(p.logRest))
 }
 
 // point returns the rate at a coordinate: of a level its mean.
@@ -369,35 +486,29 @@ func (s *sampled) without(log, more float64) float64 {
 	return math.Log(max(math.Exp(log)*s.total-more, 0) / s.strength)
 }
 
-// cuts appends the logits of the ends of the panels, shifted to another arm by the bonuses.
-func (s *sampled) cuts(to *sampled, cuts []float64) []float64 {
-	for i := range s.panels {
-		cuts = append(cuts, at(s.panels[i].start).plus(s.bonus-to.bonus).logit)
-	}
-	return append(cuts, at(s.panels[len(s.panels)-1].end).plus(s.bonus-to.bonus).logit)
-}
-
 // unit returns a coordinate of the panel in [-1, 1].
 func (p *sampledPanel) unit(own float64) float64 {
 	return min(max((2*own-p.from-p.to)/(p.to-p.from), -1), 1)
 }
 
-// below returns the distribution function. Each call asks for a rate at or above the rate of the
-// call before, except for rounding.
+// below returns the distribution function at or above the floor.
 func (s *sampled) below(p point) float64 {
 	last := len(s.panels) - 1
-	for s.next < last && p.logit > s.panels[s.next].end {
-		s.next++
-	}
-	panel := &s.panels[s.next]
 	switch {
 	case math.IsInf(p.logit, 1): // a bonus lifts it above every rate
 		return 1
-	case p.logit <= s.panels[0].start:
-		return 0
-	case p.logit >= s.panels[last].end:
+	case last < 0 || p.logit >= s.panels[last].end:
 		return min(s.sum, 1)
+	case p.logit <= s.panels[0].start:
+		return s.under
 	}
+	for s.asked < last && p.logit > s.panels[s.asked].end {
+		s.asked++
+	}
+	for s.asked > 0 && p.logit < s.panels[s.asked].start {
+		s.asked--
+	}
+	panel := &s.panels[s.asked]
 	return min(max(panel.below.At(panel.unit(s.own(p, panel.beyond))), 0), 1)
 }
 
