@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/adapter/redis"
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/stream"
 	"github.com/heedhq/heed/stream/streamtest"
 )
@@ -24,6 +26,7 @@ type broker struct {
 	testing.TB
 	program, dir string
 	command      *exec.Cmd
+	end          func() error
 }
 
 // newBroker starts a server. Without redis-server the test is skipped, or fails with
@@ -54,6 +57,9 @@ func (b *broker) start() {
 	b.command = exec.Command(b.program, "--port", "0", "--unixsocket", b.socket(), "--dir", b.dir,
 		"--appendonly", "yes", "--appendfsync", "always", "--save", "")
 	require.NoError(b, b.command.Start())
+	var err error
+	b.end, err = servertest.AtEnd(`kill -9 "$1"`, strconv.Itoa(b.command.Process.Pid))
+	require.NoError(b, err)
 	client := goredis.NewClient(&goredis.Options{Network: "unix", Addr: b.socket()})
 	defer func() { _ = client.Close() }()
 	require.Eventually(b, func() bool { return client.Ping(context.Background()).Err() == nil },
@@ -61,7 +67,7 @@ func (b *broker) start() {
 }
 
 func (b *broker) kill() {
-	_ = b.command.Process.Kill()
+	_ = b.end()
 	_ = b.command.Wait()
 }
 

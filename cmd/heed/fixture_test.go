@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -50,13 +51,13 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "heed-command")
+		end, err := servertest.Temporary()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // a directory of the system's for temporary files
-		command = filepath.Join(dir, "heed")
+		defer end() //nolint:errcheck // a directory of the system's for temporary files
+		command = filepath.Join(os.TempDir(), "heed")
 		if err := makeCommand(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -133,7 +134,7 @@ func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.T
 func (w *world) injections() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(1, 2),
-		Arms:    injection.Arms(strategy.Parameter{
+		Arms: injection.Arms(strategy.Parameter{
 			Name: "callback", Values: []string{injection.Poll}}),
 		Pooling: strategy.Copy{Sessions: 12, MinConfidence: 0.6},
 	})

@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
@@ -52,10 +54,12 @@ func serving(t *testing.T, env []string, args ...string) *server {
 	out, err := s.process.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.process.Start())
+	end, err := servertest.AtEnd(`kill -9 "$1"`, strconv.Itoa(s.process.Process.Pid))
+	require.NoError(t, err)
 	watchdog := time.AfterFunc(time.Minute, func() { _ = s.process.Process.Kill() })
 	t.Cleanup(func() {
 		watchdog.Stop()
-		_ = s.process.Process.Kill() // if a test has failed
+		_ = end() // if a test has failed
 		_ = s.process.Wait()
 	})
 	if err := json.NewDecoder(out).Decode(&s.greeting); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/lab/internal/raced"
-	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 )
 
 // Every request of the load is answered, with a page open. In the long form, 99 of 100 choices are
@@ -37,8 +37,8 @@ func TestLoad(t *testing.T) {
 // Whatever number of callers, every outcome that the study counts is in the store.
 func TestPostgres(t *testing.T) {
 	raced.Skip(t)
-	server, err := pgserver.New("-c fsync=off")
-	if errors.Is(err, pgserver.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
+	server, err := servertest.New("-c fsync=off")
+	if errors.Is(err, servertest.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
 		t.Skip(err)
 	}
 	require.NoError(t, err)

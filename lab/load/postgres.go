@@ -16,11 +16,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/lab/internal/card"
 	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/sqlstore"
-	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -58,7 +58,7 @@ type figures struct {
 
 // onPostgres runs the study on a private server, with fsync.
 func onPostgres(ctx context.Context, call *kit.Call, s *study) (err error) {
-	server, err := pgserver.New("-c shared_buffers=256MB -c max_wal_size=4GB")
+	server, err := servertest.New("-c shared_buffers=256MB -c max_wal_size=4GB")
 	if err != nil {
 		return err
 	}

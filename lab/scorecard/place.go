@@ -16,9 +16,9 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 	_ "modernc.org/sqlite"                   // the driver "sqlite"
 
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/lab/internal/card"
 	"github.com/heedhq/heed/sqlstore"
-	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 )
 
 // The engines, with their drivers.
@@ -83,7 +83,7 @@ func on(engine string, attempt func(context.Context, card.Settings, place) (card
 // shared is the cluster of all lines that do not stop it.
 var shared struct {
 	mu sync.Mutex
-	*pgserver.Server
+	*servertest.Server
 }
 
 // closeCluster stops the cluster of PostgreSQL, if a line has started it.
@@ -107,7 +107,7 @@ func cluster() (string, error) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.Server == nil {
-		server, err := pgserver.New("-c fsync=off -c deadlock_timeout=50ms") // no line cuts its power
+		server, err := servertest.New("-c fsync=off -c deadlock_timeout=50ms") // no line cuts its power
 		if err != nil {
 			return "", absent(err)
 		}
@@ -119,7 +119,7 @@ func cluster() (string, error) {
 // absent makes a line that needs PostgreSQL skip where it is not installed, unless
 // HEED_POSTGRES=require.
 func absent(err error) error {
-	if errors.Is(err, pgserver.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
+	if errors.Is(err, servertest.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
 		return card.Skip(err.Error())
 	}
 	return err

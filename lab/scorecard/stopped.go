@@ -12,10 +12,10 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/lab/internal/card"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
-	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -57,7 +57,7 @@ func stoppedLine() card.Line {
 
 // crashes has a server crash under load, over and over. Work counts acknowledged outcomes.
 func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err error) {
-	server, err := pgserver.New("")
+	server, err := servertest.New("")
 	if err != nil {
 		return result, absent(err)
 	}
@@ -187,7 +187,7 @@ func (o *outage) call(result *card.Result, name string, do func() error) {
 }
 
 // untilCrash commits outcomes until a hundred of them are acknowledged, and stops the server.
-func untilCrash(ctx context.Context, st store.Store, server *pgserver.Server, cycle int,
+func untilCrash(ctx context.Context, st store.Store, server *servertest.Server, cycle int,
 	h habit) (acknowledged []string, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -156,9 +156,8 @@ type lasting struct{ testing.TB }
 var lastly []func() error
 
 func (l lasting) TempDir() string {
-	dir, err := os.MkdirTemp("", "heed-test")
+	dir, err := os.MkdirTemp("", "")
 	require.NoError(l, err)
-	lastly = append(lastly, func() error { return os.RemoveAll(dir) })
 	return dir
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -41,7 +43,6 @@ func pgbouncer(t testing.TB, sessions int) string {
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "heed-pgbouncer")
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o755)) // PgBouncer is another user where this one is root
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -63,8 +64,10 @@ func pgbouncer(t testing.TB, sessions int) string {
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = t.Output()
 	require.NoError(t, cmd.Start())
+	end, err := servertest.AtEnd(`kill -9 "$1"`, strconv.Itoa(cmd.Process.Pid))
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = end()
 		_ = cmd.Wait()
 	})
 	require.Eventually(t, func() bool {

@@ -5,18 +5,19 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
+	"github.com/heedhq/heed/internal/servertest"
 )
 
 var (
 	shared struct {
 		once sync.Once
-		*pgserver.Server
+		*servertest.Server
 		err error
 	}
 )
@@ -29,7 +30,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv("HEED_LONG") == "" && flag.Lookup("rapid.checks").Value.String() == "100" {
 		_ = flag.Set("rapid.checks", "10")
 	}
+	end, err := servertest.Temporary()
+	if err != nil {
+		panic(err)
+	}
+	lastly = append(lastly, end)
 	code := m.Run()
+	slices.Reverse(lastly)
 	for _, do := range lastly {
 		if err := do(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -53,7 +60,7 @@ func cluster(t testing.TB) string {
 	}
 	// no test cuts its power, and a deadlock is found at once
 	shared.once.Do(func() {
-		shared.Server, shared.err = pgserver.New(
+		shared.Server, shared.err = servertest.New(
 			"-c fsync=off -c deadlock_timeout=50ms")
 	})
 	skipWithout(t, shared.err)
@@ -61,7 +68,7 @@ func cluster(t testing.TB) string {
 }
 
 func skipWithout(t testing.TB, err error) {
-	if errors.Is(err, pgserver.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
+	if errors.Is(err, servertest.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
 		t.Skip(err)
 	}
 	require.NoError(t, err)

@@ -19,9 +19,9 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
-	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/web"
@@ -211,7 +211,7 @@ func TestAServerThatStarts(t *testing.T) {
 // counts twice. Before that, the standby serves reads, and refuses writes for certain.
 func TestStandbyIsPromoted(t *testing.T) {
 	skipRaced(t)
-	primary, err := pgserver.New("-c fsync=off")
+	primary, err := servertest.New("-c fsync=off")
 	skipWithout(t, err)
 	t.Cleanup(func() { _ = primary.Close() })
 	at := place{sqlstore.Postgres, "pgx", primary.DSN()}

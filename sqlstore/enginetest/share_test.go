@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/sqlstore"
-	"github.com/heedhq/heed/sqlstore/enginetest/pgserver"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -51,13 +51,13 @@ func BenchmarkShare(b *testing.B) {
 // durable is a cluster that waits for the disk, as every one does that is not for tests.
 var durable struct {
 	once sync.Once
-	*pgserver.Server
+	*servertest.Server
 	err error
 }
 
 func durablePostgres(b *testing.B) string {
 	durable.once.Do(func() {
-		if durable.Server, durable.err = pgserver.New(""); durable.err == nil {
+		if durable.Server, durable.err = servertest.New(""); durable.err == nil {
 			lastly = append(lastly, durable.Close)
 		}
 	})

@@ -1,6 +1,6 @@
 //go:build unix
 
-package pgserver
+package servertest
 
 import (
 	"errors"
@@ -25,10 +25,11 @@ type Server struct {
 	options  string
 	port     int
 	attr     *syscall.SysProcAttr
+	end      func() error
 }
 
 // New makes a cluster in a new directory and starts it with command line options of postgres. Close
-// it after use.
+// it after use. It also ends with this process.
 func New(options string) (*Server, error) {
 	s := &Server{options: options}
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
@@ -72,13 +73,18 @@ func (s *Server) Port() int { return s.port }
 
 // place makes the directory of a server, and finds it a port.
 func (s *Server) place() (err error) {
-	if s.dir, err = os.MkdirTemp("", "heed-postgres"); err != nil {
+	if s.dir, err = os.MkdirTemp(base, "heed-postgres"); err != nil {
 		return err
 	}
 	if os.Getuid() == 0 {
 		if err := s.unprivileged(); err != nil {
 			return err
 		}
+	}
+	s.end, err = atEnd(s.attr, `"$1" -D "$2/data" -m immediate stop; rm -rf "$2"`,
+		filepath.Join(s.bin, "pg_ctl"), s.dir)
+	if err != nil {
+		return err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -137,4 +143,4 @@ func (s *Server) Stop(mode string) error {
 }
 
 // Close stops the server and removes its files.
-func (s *Server) Close() error { return errors.Join(s.Stop("immediate"), os.RemoveAll(s.dir)) }
+func (s *Server) Close() error { return s.end() }

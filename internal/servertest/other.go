@@ -1,6 +1,6 @@
 //go:build !unix
 
-package pgserver
+package servertest
 
 import "errors"
 
@@ -33,3 +33,11 @@ func (*Server) Stop(string) error { return ErrNone }
 
 // Close has no effect.
 func (*Server) Close() error { return nil }
+
+// Temporary has no effect.
+func Temporary() (end func() error, err error) { return AtEnd("") }
+
+// AtEnd has no effect.
+func AtEnd(string, ...string) (end func() error, err error) {
+	return func() error { return nil }, nil
+}

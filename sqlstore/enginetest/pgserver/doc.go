@@ -1,2 +1,0 @@
-// Package pgserver runs private servers of PostgreSQL, for tests and for the scorecard.
-package pgserver
