@@ -103,7 +103,13 @@ func (tx *Tx) Within(ctx context.Context, f func() error) error {
 
 // Want names what will be read later in the step. The next read that goes to the store reads all of
 // it.
-func (tx *Tx) Want(all ...Wants) { tx.wants.Add(all...) }
+func (tx *Tx) Want(all ...Wants) {
+	own := &tx.wants // appended to in place, because a step may name thousands of rows one by one
+	for _, o := range all {
+		own.Cells, own.Refs = append(own.Cells, o.Cells...), append(own.Refs, o.Refs...)
+		own.Queries = append(own.Queries, o.Queries...)
+	}
+}
 
 // Read does what [Store.Read] does, but what this Tx has read before is not read again, and all
 // that was named by [Tx.Want] is read as well if the call has to go to the store. Records that the
