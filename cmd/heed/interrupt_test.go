@@ -2,7 +2,10 @@ package main
 
 import (
 	"bufio"
+	"fmt"
+	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,18 +15,20 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// interrupted runs a command in a terminal, types an answer, and then Ctrl-C when it asks a
-// question.
+// interrupted runs a command in a terminal, types an answer, and then Ctrl-C once it has written a
+// text such as a question.
 func interrupted(t *testing.T, question, answer string, args ...string) result {
 	cmd, screen := call{args: args, input: answer}.start(t, 150)
 	var out strings.Builder
+	typed := false
 	for in := bufio.NewReader(screen); ; {
 		b, err := in.ReadByte()
 		if err != nil {
 			break
 		}
 		out.WriteByte(b)
-		if strings.HasSuffix(out.String(), question) {
+		if !typed && strings.HasSuffix(out.String(), question) {
+			typed = true
 			_, err = screen.WriteString("\x03")
 			require.NoError(t, err)
 		}
@@ -42,6 +47,32 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 		assert.Contains(t, r.out, "heed: interrupted: nothing was changed\r\n")
 		assert.Equal(t, 60, outcomes(t, db))
 	}
+}
+
+// An import that Ctrl-C has ended goes on where it was, and each row counts once.
+func TestCtrlCEndsAnImport(t *testing.T) {
+	t.Parallel()
+	const rows = 12_000
+	dir := t.TempDir()
+	log, db := filepath.Join(dir, "log.csv"), filepath.Join(dir, "a.db")
+	var b strings.Builder
+	b.WriteString("id,question,answer,user_id,model,thumb\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "e%d,It is full,Rotate the logs,p%d,%s,up\n", i, i%500, []string{"a", "b"}[i%2])
+	}
+	require.NoError(t, os.WriteFile(log, []byte(b.String()), 0o600))
+	args := []string{"--db", db, "import", log}
+	r := interrupted(t, fmt.Sprint("of ", rows, " rows"), "", args...)
+	assert.Equal(t, failed, r.code, r.out)
+	var before int
+	_, after, _ := strings.Cut(r.out, "interrupted after ")
+	_, err := fmt.Sscanf(after, "%d of", &before)
+	require.NoError(t, err, r.out)
+	assert.Less(t, before, rows)
+	done := imported(t, args...).Imported
+	assert.Equal(t, before, done.Known)
+	assert.Equal(t, rows-before, done.Answers)
+	assert.Equal(t, rows, imported(t, args...).Imported.Known)
 }
 
 func TestTheEndOfTheInputIsNoYes(t *testing.T) {
