@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -75,8 +76,7 @@ func checkTenant(field, tenant string) error {
 	if err := evidence.CheckText(field, tenant); err != nil {
 		return err
 	}
-	control := func(r rune) bool { return r < ' ' }
-	if len(tenant) > MaxTenant || strings.ContainsFunc(tenant, control) {
+	if len(tenant) > MaxTenant || strings.ContainsFunc(tenant, unicode.IsControl) {
 		return invalid(field, fmt.Sprintf("must have at most %d bytes, and no control characters",
 			MaxTenant))
 	}

@@ -25,7 +25,8 @@ func TestTenantRefuses(t *testing.T) {
 	_, err = store.Tenant(acme, "bravo")
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Store", fault.Field)
-	for _, name := range []string{"a\x1fb", "a\nb", "\xff", strings.Repeat("a", store.MaxTenant+1)} {
+	long := strings.Repeat("a", store.MaxTenant+1)
+	for _, name := range []string{"a\x1fb", "a\nb", "a\u0085", "\u007f", "\xff", long} {
 		_, err := store.Tenant(st, name)
 		require.ErrorAs(t, err, &fault, "%q", name)
 		assert.Equal(t, "Tenant", fault.Field)
