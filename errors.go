@@ -15,15 +15,14 @@ var (
 	// example because another process changed it. Read again and decide again.
 	ErrConflict = errors.New("conflict")
 	// ErrDamaged means that the store holds a row that can't be decoded, because something else than
-	// heed has written it. The error names the row. Restore the store from a copy.
+	// heed wrote it. The error names the row. Restore the store from a copy.
 	ErrDamaged = errors.New("damaged record")
 	// ErrOutcomeUnknown means that it is unknown whether a store applied a commit, for example
 	// because the connection broke before the reply. The commit was applied as a whole or not at all.
 	// store.Do reads again and repeats the step.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrUnavailable means that the store could not be reached, and that package loop noticed it. Bad
-	// input, a conflict, damaged records, and a context of the caller's that has ended are other
-	// errors.
+	// input, a conflict, damaged records, and a context of the caller's that ended are other errors.
 	ErrUnavailable = errors.New("unavailable")
 )
 

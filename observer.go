@@ -145,15 +145,15 @@ type (
 		ID        string // of the event
 		Reason    string
 	}
-	// Outage reports that something heed depends on has stopped working: the store, or the model of
-	// an arm. It is sent once, when the outage begins.
+	// Outage reports that something heed depends on stopped working: the store, or the model of an
+	// arm. It is sent once, when the outage begins.
 	Outage struct {
 		Component string
 		At        time.Time
 		What      string // "store", or "model" and its name
 		Err       error  // the first failure
 	}
-	// Restored reports that an outage has ended.
+	// Restored reports that an outage ended.
 	Restored struct {
 		Component string
 		At        time.Time

@@ -168,7 +168,7 @@ type Spent struct {
 }
 
 // A Fire is one heuristic that answered, or the model. Package learning keeps here what it waits
-// for and what of the answer it has counted.
+// for and what of the answer it counted.
 type Fire struct {
 	Heuristic  string       `json:"heuristic,omitempty"` // empty if the model answered
 	Domain     string       `json:"domain,omitempty"`    // of the heuristic
@@ -192,7 +192,7 @@ type Fire struct {
 // FireEvidence is what of a fire is in the evidence, except for what its statements have in
 // [Statement].Credit.
 type FireEvidence struct {
-	// N is how often it has changed. It is part of the observations' ids.
+	// N is how often it changed. It is part of the observations' ids.
 	N        int     `json:"n,omitempty"`
 	Implicit How     `json:"implicit,omitempty"` // the implicit signal that counts
 	Seen     *Credit `json:"seen,omitempty"`     // that signal as it is in the confidence

@@ -50,7 +50,7 @@ func (f *Factors) Validate() error {
 }
 
 // Weight returns the weight of a judgement of an answer that took a path and was given at answered.
-// positive and negative are how many other judgements of each sign the person has made:
+// positive and negative are how many other judgements of each sign the person made:
 //
 //	weight × Channels[channel] × Paths[path] × 2^(-age/HalfLife) × calibration
 //

@@ -211,7 +211,7 @@ type Disposition string
 const (
 	Holds    Disposition = "holds"    // it is on the record
 	Repeated Disposition = "repeated" // it was on the record already
-	Outdated Disposition = "outdated" // its source has stated something later
+	Outdated Disposition = "outdated" // its source stated something later
 	Refused  Disposition = "refused"  // there is no room, or the answer was taken back already
 )
 
@@ -287,10 +287,10 @@ func (s *Statement) same(o *Statement) bool {
 
 func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// room returns the place of the statement that has to go to make room for another one, -1 if there
-// is room, and false if no statement may go. A withdrawn statement goes first, and then the oldest
-// one of the source with the most statements, so that no source takes the places of others. A
-// statement that counts is never removed for one that takes no statement back.
+// room returns the place of the statement that must go to make room for another one, -1 if there is
+// room, and false if no statement may go. A withdrawn statement goes first, and then the oldest one
+// of the source with the most statements, so that no source takes the places of others. A statement
+// that counts is never removed for one that takes no statement back.
 func room(all []Statement, s *Statement) (place int, ok bool) {
 	if s.How == Undo {
 		n := 0
@@ -344,7 +344,7 @@ func (a *Answer) Edit(n uint64, change func(*Statement)) {
 	}
 }
 
-// UndoneBy reports whether a person has taken the answer of a heuristic back.
+// UndoneBy reports whether a person took the answer of a heuristic back.
 func (a *Answer) UndoneBy(heuristic, person string) bool {
 	return slices.ContainsFunc(a.Statements, func(s Statement) bool {
 		return s.How == Undo && s.Of == heuristic && s.By == person && !s.Forgotten()

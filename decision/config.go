@@ -158,7 +158,7 @@ type Prompts struct {
 	// other parts, or if what happened reads like one of them. Set it if the event is a whole prompt.
 	// The default is false.
 	Bare bool
-	// System is what the model has to do. It follows [Config].Persona in the system prompt. The
+	// System is what the model must do. It follows [Config].Persona in the system prompt. The
 	// briefing and the goals follow.
 	System string
 	// Event is the word before what happened. "" means "Event". Question ends the prompt. "" means

@@ -279,7 +279,7 @@ const singularFit = 0.9
 // A Tier is the urgency of an event. It is empty where no tiers are configured.
 type Tier string
 
-// The tiers. In each of them a candidate has to reach the threshold.
+// The tiers. In each of them a candidate must reach the threshold.
 const (
 	// Immediately is for speed. The first candidate that reaches the threshold answers. Fetch
 	// candidates from a cache.

@@ -140,7 +140,7 @@ type ShadowResult struct {
 // their decisions in the order of the variants. The host compares them with the answer. Call Shadow
 // after the answer was sent, in a goroutine with a deadline if the request must not wait for it,
 // because each variant may ask a model. Give a variant that only decides in shadow no store: its
-// traces would be of answers that no person has seen.
+// traces would be of answers that no person saw.
 func (e *Experiment) Shadow(ctx context.Context, r Request, answered Result) []ShadowResult {
 	var all []ShadowResult
 	for i := range e.variants {

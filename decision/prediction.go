@@ -18,8 +18,8 @@ func (p prediction) capped(ceiling float64) *Prediction {
 	return &Prediction{min(p.success, ceiling), min(p.confidence, ceiling)}
 }
 
-// takePrediction takes the prediction from the end of an answer, where the model has written one as
-// it was asked to.
+// takePrediction takes the prediction from the end of an answer, where the model wrote one as it
+// was asked to.
 func (c *Config) takePrediction(res *Result) {
 	res.PredictionFault = "the answer has no prediction"
 	at := strings.LastIndexByte(res.Text, '{')

@@ -33,7 +33,7 @@ type Request struct {
 	Goals []string
 	// System replaces Config.Persona and Prompts.System for this event. "" means those.
 	System string
-	// Briefing is what else the model has to know, such as rules and warnings. It follows the system
+	// Briefing is what else the model must know, such as rules and warnings. It follows the system
 	// prompt and precedes the goals, unchanged except for blanks around it. Pass text from outside
 	// through package prompt first; feedback.Rules and patterns.Plan already do so.
 	Briefing string

@@ -279,7 +279,7 @@ func (c *Crowd) Pool(parts []Part, now Instant) Sums {
 }
 
 // Add records that a source gave more evidence on an arm since the crowd settled. What counts stays
-// as it was. Add reports whether that has come so far from the rule that the crowd should be made
+// as it was. Add reports whether that came so far from the rule that the crowd should be made
 // again: there is an eighth more of an arm than the limits allow, by items, or a fourth more
 // people, or twice as much evidence.
 func (c *Crowd) Add(arm int, source string, mass float64) (drifted bool) {

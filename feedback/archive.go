@@ -196,7 +196,7 @@ func readProposal(tree fs.FS, name string) (Proposal, error) {
 	err = cmp.Or(json.Unmarshal(content, &rule), json.Unmarshal(content, &p))
 	p = Proposal{ID: p.ID, Draft: p.Draft.normal(), Authors: p.Authors, Writers: p.Writers}
 	p.Withdrawn = 0
-	if rule.ID != "" { // what made it or restored it has happened already
+	if rule.ID != "" { // what made it or restored it happened already
 		p.ID, p.Change, p.Of, p.Supersedes = rule.ID, "", "", nil
 	}
 	if rule.Pinned {

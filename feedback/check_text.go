@@ -11,7 +11,7 @@ import (
 // A checkedText is a text as checks see it.
 type checkedText struct {
 	raw      string
-	wholes   []string // the text without escapes; what is required has to be in each
+	wholes   []string // the text without escapes; what is required must be in each
 	elements []string // the strings in the arguments of a call
 }
 

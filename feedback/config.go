@@ -135,7 +135,7 @@ func SpecConfig() Config { return Config{Threshold: 0.8} }
 const component = "feedback"
 
 // defaults sets the numbers that are not set, and returns the settings that the store keeps: each
-// with whether the host has set it.
+// with whether the host set it.
 func (c *Config) defaults() settings.Component {
 	const day = 24 * time.Hour
 	g, m, t := &c.Gate, &c.Measuring, &c.tuning

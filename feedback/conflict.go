@@ -27,7 +27,7 @@ type ConflictKind string
 // The kinds of conflicts.
 const (
 	// Contradiction: the texts contradict each other, or name other numbers. Every approver has to
-	// override a contradiction with an active rule, or the draft has to supersede the rule. The other
+	// override a contradiction with an active rule, or the draft must supersede the rule. The other
 	// kinds only inform approvers.
 	Contradiction ConflictKind = "contradiction"
 	// Duplicate: the texts mean the same, with a score from halfway between the threshold and 1, or

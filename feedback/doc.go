@@ -42,7 +42,7 @@
 // ([Gate]). To restore, pin or unpin a rule needs them too ([RuleChange]). One person can take a
 // rule out ([Rules.Move]). An approval is bound to the hash of the draft. Editing makes a new
 // version without approvals. When a rule is made, its conflicts with active rules are checked again
-// in the same step of the store, and each approver has to override a contradiction. Every decision
+// in the same step of the store, and each approver must override a contradiction. Every decision
 // needs a reason. Decisions and refusals are recorded in the audit log.
 //
 // People and their rights are defined by the host: see [Config].Canonical and [Config].Authorize.
@@ -51,7 +51,7 @@
 //
 // A rule that was made of feedback should end it. [Effect] compares how often its cluster recurs
 // before and after the rule, and for other rules how often the agent was corrected. A rule is
-// proposed when its subject has just come up often. So some of the fall would have come without it:
+// proposed when its subject just came up often. So some of the fall would have come without it:
 // Shift.Certainty is about the numbers, not about the cause.
 //
 // # The host's part

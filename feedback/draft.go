@@ -38,9 +38,8 @@ type Draft struct {
 	Change RuleChange `json:"change,omitempty"`
 	Of     string     `json:"of,omitempty"`
 	// Withdrawn is how much feedback was taken out from behind the proposal, or erased, since it was
-	// opened. heed counts it. Because it is part of the Hash, an approval by somebody who has seen
-	// the earlier evidence is refused. New feedback that means the same does not invalidate an
-	// approval.
+	// opened. heed counts it. Because it is part of the Hash, an approval by somebody who saw the
+	// earlier evidence is refused. New feedback that means the same does not invalidate an approval.
 	Withdrawn int `json:"withdrawn,omitempty"`
 }
 
@@ -184,7 +183,7 @@ func (d *Draft) replaces() []string {
 	if d.makes() {
 		return d.Supersedes
 	}
-	return nil // the rule that it repeats has replaced them already
+	return nil // the rule that it repeats replaced them already
 }
 
 // speaks reports whether an approval puts the draft's words into prompts, or could. Pinning a rule

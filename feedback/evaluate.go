@@ -23,7 +23,7 @@ import (
 //     without one [Ambiguous].
 //  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It
 //     is also ambiguous if it contradicts an earlier text there, until another reviewer gives the
-//     same correction, or until a person has resolved one of the same two texts. From then on all
+//     same correction, or until a person resolved one of the same two texts. From then on all
 //     corrections with its text count, and [Rules.Conflicts] shows what they contradict. Words seem
 //     to contradict each other more often than people do: if there is a Config.Evaluator, it is
 //     asked first, and its verdict counts.
@@ -308,8 +308,8 @@ func (s *Service) agrees(r *Feedback, m *Match) bool {
 	}
 }
 
-// decided reports whether a person has resolved the contradiction between the texts of a correction
-// and a match, in these or in other corrections.
+// decided reports whether a person resolved the contradiction between the texts of a correction and
+// a match, in these or in other corrections.
 func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 	text := map[string]string{r.ID: r.content()}
 	for i := range matches {
@@ -577,7 +577,7 @@ func supportOf(all []Feedback, key store.PseudonymKey) Support {
 
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a
 // new one. It returns the other members of the cluster, the oldest first. vouched reports that
-// somebody who understands the texts has chosen the matches.
+// somebody who understands the texts chose the matches.
 func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool,
 	vouched bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
@@ -600,7 +600,7 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 			}
 		}
 		byTime(members)
-		// Where a person joined other words, a text has to be like one of the members alone.
+		// Where a person joined other words, a text must be like one of the members alone.
 		joined := slices.ContainsFunc(members, func(o Feedback) bool { return o.Joiner != "" })
 		differs := func(o Feedback) bool {
 			same := joined || vouched &&
@@ -621,7 +621,7 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 	return nil, nil
 }
 
-// apart reports whether a person has decided that two mean different things.
+// apart reports whether a person decided that two mean different things.
 func (f *Feedback) apart(o *Feedback) bool {
 	return slices.Contains(f.Apart, o.ID) || slices.Contains(o.Apart, f.ID)
 }

@@ -18,7 +18,7 @@ const (
 	GeneralizableHigh Classification = "generalizable_high" // enough agree for a rule
 	GeneralizableLow  Classification = "generalizable_low"  // some agree; it waits for a batch
 	EdgeCase          Classification = "edge_case"          // the only one of its kind so far
-	Ambiguous         Classification = "ambiguous"          // a person has to decide: Service.Resolve
+	Ambiguous         Classification = "ambiguous"          // a person must decide: Service.Resolve
 	Positive          Classification = "positive"           // an approval without changes
 	Archived          Classification = "archived"           // a person chose to ignore it
 )

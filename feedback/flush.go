@@ -127,7 +127,7 @@ func (s *Service) proposeMembers(
 	if err := s.opened(c, p, disputed...); err != nil {
 		return nil, err
 	}
-	if last != nil && last.Status == StatePending { // it has expired
+	if last != nil && last.Status == StatePending { // it expired
 		last.expired(c)
 	}
 	c.logAudit("propose", p.ID, "cluster "+cluster, nil)
@@ -254,8 +254,8 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 
 // Consolidate finds groups of active rules that mean the same, of one type, for one place and for
 // the same agents, with the same check. For each group it proposes one rule that supersedes them,
-// with the words of the rule that ranks first, pinned if one of them is. The proposal has to pass
-// the gate like any other, and people who proposed or edited one of the rules cannot approve it. A
+// with the words of the rule that ranks first, pinned if one of them is. The proposal must pass the
+// gate like any other, and people who proposed or edited one of the rules cannot approve it. A
 // group with a pending proposal is left alone, and so is one that was rejected, until it has other
 // rules. Consolidate returns the proposals that it opened.
 func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {

@@ -37,8 +37,8 @@ type Review struct {
 	Decision Decision // Approved or Rejected
 	Actor    string
 	Reason   string // never empty
-	// Hash is Draft.Hash of what the person has seen, for an approval. A draft that was edited since
-	// is not approved, nor is one whose evidence was taken out or erased in part.
+	// Hash is Draft.Hash of what the person saw, for an approval. A draft that was edited since is
+	// not approved, nor is one whose evidence was taken out or erased in part.
 	Hash string
 	// Override are the ids of active rules that the draft may contradict. An approval counts only if
 	// it overrides all rules that the draft contradicts when the rule is made.
@@ -49,7 +49,7 @@ type Review struct {
 }
 
 // Review records what a person decides, and returns the changed proposal. If it is still pending,
-// its Quorum names who has to approve it. One rejection closes it. The approval that completes the
+// its Quorum names who must approve it. One rejection closes it. The approval that completes the
 // quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed checks the
 // conflicts with active rules again and supersedes the rules that the draft names. Either all of it
 // is stored or no part of it. A repeated approval has no effect.
@@ -300,7 +300,7 @@ func (g *Gate) quorum(p *Proposal, against []Conflict, key store.PseudonymKey) *
 	return q
 }
 
-// String returns how many approvals there are, and who has to give the others.
+// String returns how many approvals there are, and who must give the others.
 func (q *Quorum) String() string {
 	text := fmt.Sprintf("%d of %d", q.Approvals, q.Of)
 	switch q.Missing {

@@ -26,7 +26,7 @@ const (
 		"overrides them."
 )
 
-// An Injection is a prompt with the rules that an agent has learned.
+// An Injection is a prompt with the rules that an agent learned.
 type Injection struct {
 	// Prompt is the base, the learned rules and the task, with a blank line between them. Without
 	// rules and a task it is the base, byte by byte.
@@ -99,7 +99,7 @@ type line struct {
 }
 
 // Wants lists the records that [Rules.InjectIn] and [Rules.CheckIn] read for agents. If the service
-// has read the agents' rules before, that is a single small record, which shows whether a rule has
+// read the agents' rules before, that is a single small record, which shows whether a rule has
 // changed since.
 func (r *Rules) Wants(agents ...string) store.Wants {
 	w := store.Wants{Refs: []store.Ref{ruleKind.Ref("")}}
@@ -113,7 +113,7 @@ func (r *Rules) Wants(agents ...string) store.Wants {
 }
 
 // lines returns the lines of the rules that may be injected, the most important first. It reads
-// them again if a rule has changed.
+// them again if a rule changed.
 func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	if err := checkName("Agent", agent); err != nil {
 		return nil, err

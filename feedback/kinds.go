@@ -326,7 +326,7 @@ func board(tx *store.Tx) (rules, proposals uint64, err error) {
 	return read.Records[0].Revision, read.Records[1].Revision, nil
 }
 
-// opens makes a change one of proposals, that holds as long as no rule has changed.
+// opens makes a change one of proposals, that holds as long as no rule changed.
 func (c *change) opens() error {
 	rules, proposals, err := board(c.Tx)
 	c.write(markKind.Record(mark{proposalsMark, c.now}, proposals))

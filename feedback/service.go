@@ -50,7 +50,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	return s, wrap("new", err)
 }
 
-// Open returns the service with the settings that its application has left in the store, for a tool
+// Open returns the service with the settings that its application left in the store, for a tool
 // next to the application. It does not write to the store, and the stored numbers override those in
 // cfg. Without settings in the store Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Service, error) {
@@ -373,7 +373,7 @@ type nearness struct {
 // [store.Batch].Forgotten. Its id stays known, so that it does not
 // come back when it is delivered again. Proposals still name it and keep their counts, and
 // approvals of those that are pending are void. A rule that was made of it stays: revoke the rule
-// if its text has to go. Erasing a feedback again has no effect.
+// if its text must go. Erasing a feedback again has no effect.
 func (s *Service) Erase(ctx context.Context, o Order) error {
 	_, err := act(ctx, s, Act{Actor: o.Actor, Kind: "erase", Subject: o.ID}, o.Reason,
 		func(c *change) (none Feedback, err error) {

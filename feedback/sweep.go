@@ -96,7 +96,7 @@ func (s *Service) every(
 	s.failures.put(name, failure{})
 	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
 		row, err := markKind.In(tx, name)
-		if err == nil && row.Revision == last.Revision { // else another process has done it too
+		if err == nil && row.Revision == last.Revision { // else another process did it too
 			markKind.Put(tx, mark{name, now}, row.Revision)
 		}
 		return err
@@ -199,7 +199,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 	return err
 }
 
-// Effect is what a rule has changed. It is measured in the decisions about the rule's agents, from
+// Effect is what a rule changed. It is measured in the decisions about the rule's agents, from
 // Measuring.Before before the rule came into effect, and from Measuring.Stabilise after.
 type Effect struct {
 	Status EffectStatus `json:"status,omitempty"` // "" until it was measured

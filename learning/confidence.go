@@ -109,7 +109,7 @@ func (b *belief) mean(
 	return mean, capped || both.Mass > b.agreement, unlike
 }
 
-// limited reports whether a person has stated more than counts.
+// limited reports whether a person stated more than counts.
 func limited(parts []evidence.Part, counted []evidence.Sums, now evidence.Instant) bool {
 	for i := range parts {
 		if parts[i].Tally.At(now).Mass > counted[i].Mass*(1+1e-12) {
@@ -132,7 +132,7 @@ func atMost(s evidence.Sums, mass float64) evidence.Sums {
 // A Standing is the confidence of a heuristic at a moment, with what it is made of.
 type Standing struct {
 	Heuristic  Heuristic
-	Pin        Pin     // what a person has decided about it; the zero Pin without a decision
+	Pin        Pin     // what a person decided about it; the zero Pin without a decision
 	Confidence float64 // how far it is trusted
 	// Fires is how often it was shown, and Considered how often it could have been.
 	Fires, Considered uint64
@@ -164,7 +164,7 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 }
 
 // ConfidencesIn returns how far heuristics are trusted now, by id, within a step. They include what
-// the step has counted so far. Unknown ids are left out. It reads what [Module.Wants] names.
+// the step counted so far. Unknown ids are left out. It reads what [Module.Wants] names.
 func (m *Module) ConfidencesIn(
 	tx *store.Tx, heuristicIDs ...string,
 ) (map[string]float64, error) {

@@ -58,7 +58,7 @@ type Config struct {
 
 	// Expectations describe the messages that show how answers turned out. The first one that matches
 	// counts. nil: no expectations. Set them if your events show results, for example that an alarm
-	// has ended.
+	// ended.
 	Expectations []Expectation
 	// DryRun interprets signals and reports what they would change, but does not count them. Its open
 	// answers are apart from the answers of a module that counts. Set it to try a strategy on real

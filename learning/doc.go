@@ -2,8 +2,8 @@
 //
 // # The model
 //
-// A heuristic is a rule that a host has learned: in such a situation, do that. Its confidence is
-// how far to trust it. It moves in three steps:
+// A heuristic is a rule that a host learned: in such a situation, do that. Its confidence is how
+// far to trust it. It moves in three steps:
 //
 //   - Something happens. An answer is shown ([Fire]), a message comes in ([Message]), a person
 //     judges an answer ([Judgement]), or silence passes ([Module.Sweep]).
@@ -61,7 +61,7 @@
 // answer it fire, [Module.Fire] when an answer is shown, [Module.Judge] when a person judges one,
 // and [Module.Sweep] now and then, which [heed.Run] does.
 //
-// A signal, the confidence, and the answer are one commit. A failed call has made all of its
-// changes or not one of them, and can be made again. A host that wants records of other kinds in
-// the same commit, or several calls in one, uses [store.Do] with the methods that end in "In".
+// A signal, the confidence, and the answer are one commit. A failed call made all of its changes or
+// not one of them, and can be made again. A host that wants records of other kinds in the same
+// commit, or several calls in one, uses [store.Do] with the methods that end in "In".
 package learning

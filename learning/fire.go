@@ -274,7 +274,7 @@ func awaits(f *answer.Fire, r *answer.Reception, at time.Time) bool {
 }
 
 // ignorable reports whether a message of a moment shows that the user went on without a word. If
-// silence has approved by then, the user has not.
+// silence approved by then, the user has not.
 func ignorable(f *answer.Fire, r *answer.Reception, at time.Time) bool {
 	in := !f.Ignore.IsZero() && !at.After(f.Ignore) && (f.Silence.IsZero() || !at.After(f.Silence))
 	return in && r.Ignored == nil && !at.Before(f.Shown)

@@ -136,7 +136,7 @@ func (h *Hearing) undoes() (all []store.Query) {
 	return all
 }
 
-// undone finds what the message has taken back before.
+// undone finds what the message took back before.
 func (h *Hearing) undone() []store.Query {
 	if h.known == "" {
 		return nil
@@ -305,7 +305,7 @@ func (r *run) find(
 	return found, nil
 }
 
-// hear returns the answer of a record that was found, as the step has changed it.
+// hear returns the answer of a record that was found, as the step changed it.
 func (r *run) hear(record store.Record) (*heard, error) {
 	if on := r.byID[record.ID]; on != nil {
 		return on, nil
@@ -392,7 +392,7 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 		return nil, true, err
 	}
 	// If another process counts this message first, either this look finds what it took back, or
-	// the commit finds that an answer has changed. So the answers are read before.
+	// the commit finds that an answer changed. So the answers are read before.
 	earlier, err := r.undoneBefore(h)
 	if err != nil || earlier || len(found) == 0 {
 		return nil, true, err
@@ -404,8 +404,8 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 	return ended, understood, nil
 }
 
-// undoneBefore reports whether the message has taken back an answer before. The message then does
-// not ignore that answer.
+// undoneBefore reports whether the message took back an answer before. The message then does not
+// ignore that answer.
 func (r *run) undoneBefore(h *Hearing) (bool, error) {
 	earlier, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
 		return slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {

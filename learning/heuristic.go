@@ -81,12 +81,12 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	return h, nil
 }
 
-// Restart stores a heuristic whose advice has changed, like [Module.Put], in one commit with an
-// audit entry. Its evidence begins again, and so do the counts of its answers and its streak of
-// ignores. A pin stays. The evidence of its last 8 wordings is kept apart: a wording that comes
-// back, with the same condition and action, goes on with its own evidence. With the wording that is
-// in force, all that was learned of it is forgotten. Signals on answers that were shown with
-// another wording do not count. Actor and reason are for the audit, and may be empty.
+// Restart stores a heuristic whose advice changed, like [Module.Put], in one commit with an audit
+// entry. Its evidence begins again, and so do the counts of its answers and its streak of ignores.
+// A pin stays. The evidence of its last 8 wordings is kept apart: a wording that comes back, with
+// the same condition and action, goes on with its own evidence. With the wording that is in force,
+// all that was learned of it is forgotten. Signals on answers that were shown with another wording
+// do not count. Actor and reason are for the audit, and may be empty.
 func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic,
 	err error) {
 	defer doing("restart", &err)
@@ -137,7 +137,7 @@ func heuristicOf(kept store.Row[Heuristic]) Heuristic {
 }
 
 // Heuristics yields all heuristics by id. Before the loop begins, one small read finds out whether
-// any of them has changed since the last time. If one has, it reads all of them. After an error it
+// any of them changed since the last time. If one has, it reads all of them. After an error it
 // ends.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
@@ -154,7 +154,7 @@ func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	}
 }
 
-// HeuristicsWants names what [Module.HeuristicsIn] reads if no heuristic has changed.
+// HeuristicsWants names what [Module.HeuristicsIn] reads if no heuristic changed.
 func (m *Module) HeuristicsWants() store.Wants {
 	return store.Wants{Refs: []store.Ref{m.kinds.heuristics.Ref("")}}
 }

@@ -55,7 +55,7 @@ func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 		return err
 	})
 	if errors.Is(err, heed.ErrNotFound) && !errors.Is(err, errNoHeuristic) {
-		// the store has forgotten even the ids of what is to be replaced
+		// the store forgot even the ids of what is to be replaced
 		err = fmt.Errorf("the judgement before: %w", evidence.ErrForgotten)
 	}
 	if err != nil {
@@ -192,8 +192,8 @@ func (l *ledger) judge(
 	return &e.change, nil
 }
 
-// makeRoom takes back what a statement has counted that made room for another one. A locked
-// heuristic keeps it.
+// makeRoom takes back what a statement counted that made room for another one. A locked heuristic
+// keeps it.
 func (l *ledger) makeRoom(e *entry, g *answer.Statement, credits []answer.Credit) {
 	for i := range credits {
 		o := l.m.observation(g.Of, &credits[i], g.By)

@@ -91,7 +91,7 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 }
 
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
-// another wording or domain than the module has read last, its evidence takes a second read.
+// another wording or domain than the module read last, its evidence takes a second read.
 func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
 	k := &m.kinds
 	w.Refs = slices.Grow(w.Refs, 3*len(heuristicIDs))
@@ -256,7 +256,7 @@ func (l *ledger) account(heuristicID string) (*account, error) {
 	return a, nil
 }
 
-// use makes the commit fail if a record of the account has changed until then: for example, because
+// use makes the commit fail if a record of the account changed until then: for example, because
 // somebody has locked the heuristic.
 func (l *ledger) use(a *account) {
 	if a.used || l.m.cfg.DryRun {
@@ -414,7 +414,7 @@ func (e *entry) fire() *answer.Fire {
 }
 
 // evidence adds to the evidence of the step, unless this is a dry run. If the step takes back what
-// it has added itself, both are left out, because a commit can't take back what it adds.
+// it added itself, both are left out, because a commit can't take back what it adds.
 func (l *ledger) evidence(b store.Batch) {
 	if l.m.cfg.DryRun || len(b.Observations)+len(b.Retract)+len(b.Withdraw) == 0 {
 		return
@@ -429,8 +429,7 @@ func (l *ledger) evidence(b store.Batch) {
 	}
 }
 
-// drop leaves out the observations of an id that the step has added. It reports whether there were
-// any.
+// drop leaves out the observations of an id that the step added. It reports whether there were any.
 func (l *ledger) drop(id string) bool {
 	if !l.added[id] {
 		return false
@@ -578,8 +577,8 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 	c.Limits = append(c.Limits, e.limits...)
 }
 
-// FailuresIn returns the errors of the strategy that a step has met, joined: for answers that stay
-// as they were, while the rest of the step counts. It is nil without errors.
+// FailuresIn returns the errors of the strategy that a step met, joined: for answers that stay as
+// they were, while the rest of the step counts. It is nil without errors.
 func (m *Module) FailuresIn(tx *store.Tx) error { return errors.Join(m.ledger(tx).failures...) }
 
 // valuesOf returns the changes of a call.

@@ -91,7 +91,7 @@ type Limit string
 const (
 	LimitLocked    Limit = "locked"    // the heuristic is locked
 	LimitNeutral   Limit = "neutral"   // the signal is neutral or has magnitude 0
-	LimitOutdated  Limit = "outdated"  // the person has stated something later about the answer
+	LimitOutdated  Limit = "outdated"  // the person stated something later about the answer
 	LimitFull      Limit = "full"      // the answer has no room for another statement
 	LimitDuplicate Limit = "duplicate" // it was counted before
 	// LimitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.

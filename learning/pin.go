@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Pin is what a person has decided about a heuristic. Its constraints go before all others until
+// A Pin is what a person decided about a heuristic. Its constraints go before all others until
 // [Module.Unpin] removes it.
 type Pin struct {
 	HeuristicID string      `json:"heuristic"` // never empty

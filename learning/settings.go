@@ -46,9 +46,9 @@ func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	return m, nil
 }
 
-// Open returns the module of cfg.Name with the settings that its host has left in the store, for a
-// tool that runs next to the host. It does not write to the store. Of cfg, only Store, Name,
-// Strategy and Now count. Without such a module Open returns [heed.ErrNotFound].
+// Open returns the module of cfg.Name with the settings that its host left in the store, for a tool
+// that runs next to the host. It does not write to the store. Of cfg, only Store, Name, Strategy
+// and Now count. Without such a module Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("open", &err)
 	m, err := build(Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
@@ -75,9 +75,9 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 
 // Rebuild opens a module like [New], and first computes its evidence again with the half-life of
 // this configuration. Under the settings that are stored already, it makes those cells again that
-// have another half-life. Evidence and settings change in one commit. If the store has forgotten
-// some of the history, Rebuild returns [evidence.ErrForgotten] and leaves the store unchanged.
-// Actor and reason are for the audit, and may be empty.
+// have another half-life. Evidence and settings change in one commit. If the store forgot some of
+// the history, Rebuild returns [evidence.ErrForgotten] and leaves the store unchanged. Actor and
+// reason are for the audit, and may be empty.
 //
 // Modules of this name that are open elsewhere keep the old settings. Their signals are a
 // [*heed.SettingsError] until they are opened again.

@@ -197,7 +197,7 @@ func (s *settlement) ofAsker(parts []answer.AgreementPart) []answer.AgreementPar
 	return []answer.AgreementPart{one}
 }
 
-// divide brings what the answer has counted for a compared heuristic in line with the parts of its
+// divide brings what the answer counted for a compared heuristic in line with the parts of its
 // sources. What counts already stays. What does not count any more is withdrawn together with the
 // first part that is new.
 func (s *settlement) divide(

@@ -20,7 +20,7 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 
 var _ heed.Sweeper = (*Module)(nil)
 
-// Timeouts interprets the silence of the answers whose silence window has ended, and closes answers
+// Timeouts interprets the silence of the answers whose silence window ended, and closes answers
 // that no message can change any more. It returns what it counted. The zero time, and any time
 // after the module's clock, means that clock. Call it now and then, because silence counts only
 // here.
@@ -89,7 +89,7 @@ func (s *sweep) all(ctx context.Context, query store.Query) error {
 	return nil
 }
 
-// sweepIn does what is due among the answers of a query, and returns how many it has changed.
+// sweepIn does what is due among the answers of a query, and returns how many it changed.
 func (m *Module) sweepIn(
 	tx *store.Tx, q store.Query, now time.Time,
 ) (changes []*Change, found []store.Record, swept int, err error) {
@@ -148,9 +148,9 @@ func closes(a *answer.Answer, f *answer.Fire, now time.Time) bool {
 	return !f.Closed && silent(a, f) && last(f).Before(now)
 }
 
-// TimeoutIn interprets the silence of an answer whose silence window has ended, and closes its
-// fires that no message can change any more. It counts in the step. The caller puts the record of
-// the answer, if it was [Module.Due]. The changes are complete after the commit. Failures of the
+// TimeoutIn interprets the silence of an answer whose silence window ended, and closes its fires
+// that no message can change any more. It counts in the step. The caller puts the record of the
+// answer, if it was [Module.Due]. The changes are complete after the commit. Failures of the
 // strategy are in [Module.FailuresIn].
 func (m *Module) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Change, error) {
 	r := m.newRun(tx, m.orNow(now))

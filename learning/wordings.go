@@ -87,7 +87,7 @@ func (m *Module) versionCells(heuristicID string, version uint64) []evidence.Cel
 	return m.answerCells(m.confidenceCells(nil, heuristicID, version), heuristicID, version)
 }
 
-// A seen heuristic is one as the module has read it last, which the store may have changed since.
+// A seen heuristic is one as the module read it last, which the store may have changed since.
 type seen struct {
 	version uint64
 	domain  string
@@ -95,7 +95,7 @@ type seen struct {
 
 func seenOf(h *Heuristic) seen { return seen{h.Edition, h.Domain} }
 
-// seen returns what the module has read last of a heuristic.
+// seen returns what the module read last of a heuristic.
 func (m *Module) seen(heuristicID string) seen {
 	known, _ := m.heuristics.Load(heuristicID)
 	last, _ := known.(seen)

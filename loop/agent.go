@@ -52,16 +52,16 @@ type Agent struct {
 
 	similar    heed.Similarity
 	matchCache matchCache
-	own        store.Store // the host's, or the one that New has opened
+	own        store.Store // the host's, or the one that New opened
 	lifeline   *lifeline   // to it
 	trialKey   []byte      // by which the control group is drawn
 	changed    changes
-	harms      atomic.Bool // learning does harm, which the observer has received
+	harms      atomic.Bool // learning does harm, which the observer received
 	watch      *watch.Watch
 	gates      *sync.Map  // of models and of other code of the host's, by name
 	tenant     string     // "" if the agent has the store itself
-	root       *Agent     // of all tenants; nil for the agent that [New] has made
-	tenants    tenantPool // of the agent that [New] has made
+	root       *Agent     // of all tenants; nil for the agent that [New] made
+	tenants    tenantPool // of the agent that [New] made
 	strategy   struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
@@ -338,7 +338,7 @@ func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 func (a *Agent) Feedback() *feedback.Service { return a.feedback }
 
 // Store returns the store that everything is kept in: the one of [Config], or the one that [New]
-// has opened.
+// opened.
 func (a *Agent) Store() store.Store { return a.own }
 
 // Taught returns what became of the lessons that [New] taught.

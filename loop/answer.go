@@ -167,7 +167,7 @@ func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 	return got.whose() == someArm
 }
 
-// conclude records what a model has answered.
+// conclude records what a model answered.
 func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Answer, error) {
 	now := a.cfg.Testing.Now()
 	began := p.began
@@ -271,7 +271,7 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	defer cancel()
 	again, res := p.Degraded != nil, p.Result
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
-		if p.Result = res; again { // the first run relies on what the plan has read
+		if p.Result = res; again { // the first run relies on what the plan read
 			row, err := a.answers.In(tx, answers.ID(p.Event.ID))
 			if before = row.Value.Reply != nil; err != nil || before {
 				return err
@@ -461,7 +461,7 @@ func (a *Agent) request(p *Plan) decision.Request {
 	return r
 }
 
-// asking returns what the decider is asked after no heuristic has answered.
+// asking returns what the decider is asked after no heuristic answered.
 func (a *Agent) asking(p *Plan) decision.Request {
 	r := a.request(p)
 	if a.cfg.Trial.Shadow || p.trial.Control || len(p.Undone) > 0 { // as if there were no heed

@@ -147,9 +147,8 @@ func (h *health) unavailable(now time.Time) UnavailableModel {
 }
 
 // An UnavailableError reports that an event was not answered, because every model that could have
-// answered it has failed at least ten times in a row, and it is too early to ask one again. It
-// wraps an [llm.Error] for each model, so errors.Is(err, llm.RateLimited) and [llm.RetryAfter] work
-// with it.
+// answered it failed at least ten times in a row, and it is too early to ask one again. It wraps an
+// [llm.Error] for each model, so errors.Is(err, llm.RateLimited) and [llm.RetryAfter] work with it.
 type UnavailableError struct {
 	Models []UnavailableModel
 }
@@ -190,8 +189,8 @@ func (e *UnavailableError) Unwrap() []error {
 	return all
 }
 
-// An availability is what a process has seen of the availability of models. It is safe for
-// concurrent use by multiple goroutines. A model that never failed has no place in it.
+// An availability is what a process saw of the availability of models. It is safe for concurrent
+// use by multiple goroutines. A model that never failed has no place in it.
 type availability struct {
 	mu       sync.Mutex
 	of       map[string]*health
@@ -284,7 +283,7 @@ func (v *availability) note(name string, t *attempt, now time.Time) (h health, s
 	return *known, share
 }
 
-// take takes over what another process has stored about a model.
+// take takes over what another process stored about a model.
 func (v *availability) take(row store.Row[health]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -311,8 +310,8 @@ type notice struct {
 	failure error
 }
 
-// changes returns what has changed since the last call. used are the models that arms use, or the
-// one that answers without arms: if each of them is unavailable, or several models are, that is an
+// changes returns what changed since the last call. used are the models that arms use, or the one
+// that answers without arms: if each of them is unavailable, or several models are, that is an
 // incident.
 func (v *availability) changes(used []string, now time.Time) (all []notice) {
 	v.mu.Lock()
@@ -533,7 +532,7 @@ func (a *Agent) fallbackNames() []string {
 	return all[len(all)-len(a.cfg.Fallbacks):]
 }
 
-// modelNames returns what nameModels has found.
+// modelNames returns what nameModels found.
 func (a *Agent) modelNames() (used, all []string) {
 	a.strategy.RLock()
 	defer a.strategy.RUnlock()

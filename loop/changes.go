@@ -18,7 +18,7 @@ import (
 const (
 	leads    = "leads"    // an arm leads in a segment, the entry's subject
 	begins   = "answers"  // a heuristic reaches the confidence from which it answers by itself
-	stops    = "stops"    // its confidence has fallen below that
+	stops    = "stops"    // its confidence fell below that
 	outages  = "outage"   // the subject, a model or the store, can't be reached
 	restored = "recovery" // it can be reached again
 )
@@ -29,7 +29,7 @@ const (
 	mostLooked  = 64   // audit entries among which the latest of a subject is looked for
 )
 
-// changes has what sweeps look at to record what learning has changed.
+// changes has what sweeps look at to record what learning changed.
 type changes struct {
 	mu         sync.Mutex
 	segments   map[string]struct{} // that got evidence, by their scopes

@@ -37,8 +37,8 @@ type Config struct {
 	// ends with the process.
 	Store store.Store
 	// RequireStore makes Answer, Prepare and Answered return an error if the store can't be reached.
-	// By default they answer by what this process has read last: see [Degraded]. Set it if an answer
-	// that is not recorded is worse than no answer.
+	// By default they answer by what this process read last: see [Degraded]. Set it if an answer that
+	// is not recorded is worse than no answer.
 	RequireStore bool
 	// Name distinguishes agents that share a store, and names the agent to reviewers. Agents of one
 	// name share all that they learn. "" means "loop".
@@ -62,7 +62,7 @@ type Config struct {
 	// have arms, because a file can only name a model.
 	Models map[string]decision.LLM
 	// System is the system prompt of every request: who the model is, and how it answers. heed adds
-	// only what it has learned. "" means decision's default, unless the arm or Decision sets a text.
+	// only what it learned. "" means decision's default, unless the arm or Decision sets a text.
 	System string
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using
 	// notes. Without arms, the loop does not choose.
@@ -96,8 +96,8 @@ type Config struct {
 
 // Choosing sets how an [Agent] chooses among its arms.
 type Choosing struct {
-	// Choose returns who chooses among the arms of the learner that heed has made, such as a race for
-	// the best arm:
+	// Choose returns who chooses among the arms of the learner that heed made, such as a race for the
+	// best arm:
 	//
 	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
 	//

@@ -205,7 +205,7 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 	return all
 }
 
-// credited returns the share that the arm has learned of a statement, or 0.
+// credited returns the share that the arm learned of a statement, or 0.
 func credited(r *answer.Answer, p *answer.ArmPart) float64 {
 	for _, c := range r.Choice.Credits {
 		if c.Of == p.Of {

@@ -13,8 +13,8 @@ import (
 )
 
 // Explain returns why an agent gave an answer, for a tool outside of its host. It reads what the
-// host has left in the store, and does not write. Of cfg, only Store, Name and Now count. An
-// unknown answer is [ErrNoAnswer].
+// host left in the store, and does not write. Of cfg, only Store, Name and Now count. An unknown
+// answer is [ErrNoAnswer].
 func Explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	account, err := explain(ctx,
 		Config{Store: cfg.Store, Name: cfg.Name, Testing: Testing{Now: cfg.Testing.Now}}.withDefaults(),

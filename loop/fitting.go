@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// A fitting is what fits an event among the heuristics and notes, for text that has to be compared
+// A fitting is what fits an event among the heuristics and notes, for text that must be compared
 // with them only once.
 type fitting struct {
 	library    *library

@@ -8,11 +8,11 @@ import (
 )
 
 // Freeze stops learning, or begins it again, for all agents of this name on the store, in every
-// process. Agents of tenants obey the agent that [New] has made as well, after a second at the
-// most. A frozen agent answers by what was learned before, and does not learn from reactions,
-// outcomes and corrections. What people decide about rules still holds. Each call that begins after
-// Freeze has returned obeys it, and so do agents that are made later. If the store can't be
-// reached, agents go on with what they have read last.
+// process. Agents of tenants obey the agent that [New] made as well, after a second at the most. A
+// frozen agent answers by what was learned before, and does not learn from reactions, outcomes and
+// corrections. What people decide about rules still holds. Each call that begins after Freeze
+// returned obeys it, and so do agents that are made later. If the store can't be reached, agents go
+// on with what they have read last.
 func (a *Agent) Freeze(ctx context.Context, frozen bool) error {
 	now := answers.Frozen{Frozen: frozen, At: a.cfg.Testing.Now()}
 	_, err := answers.Freeze(ctx, a.cfg.Store, a.cfg.Name, now, store.AuditEntry{})

@@ -14,8 +14,8 @@ import (
 // Hear interprets a later message of a session that is not to be answered. It may take an answer
 // back, show how it turned out, or pass it over. [Agent.Answer] and [Agent.Prepare] do so with
 // their own event. The message's session, person and stream select the answers that it can be
-// about. Hear returns what it changed. If the store has forgotten what an arm was credited with,
-// Hear returns that and an error like [Agent.React].
+// about. Hear returns what it changed. If the store forgot what an arm was credited with, Hear
+// returns that and an error like [Agent.React].
 func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
 	if a.learning == nil {
 		return nil, nil
@@ -92,13 +92,12 @@ func (a *Agent) hearing(e *Event) (*learning.Hearing, error) {
 	})
 }
 
-// undoneQuery finds the answers that an event's text has taken back already, by a plan before this
-// one.
+// undoneQuery finds the answers that an event's text took back already, by a plan before this one.
 func (a *Agent) undoneQuery(e *Event) store.Query {
 	return store.Query{Kind: a.answers.Name, Keys: []string{answers.UndoneBy(e.ID)}}
 }
 
-// undoneBefore returns the answers that an event's text has taken back already.
+// undoneBefore returns the answers that an event's text took back already.
 func (a *Agent) undoneBefore(tx *store.Tx, e *Event) (ids []string, err error) {
 	var s store.Snapshot
 	if err := tx.Read(&s, nil, nil, a.undoneQuery(e)); err != nil {

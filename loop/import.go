@@ -41,7 +41,7 @@ type Past struct {
 	Corrections []Correction
 }
 
-// Imported counts what [Agent.Import] has read.
+// Imported counts what [Agent.Import] read.
 type Imported struct {
 	Rows  int // that were read
 	Known int // that were imported before, and changed nothing

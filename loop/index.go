@@ -134,7 +134,7 @@ func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	}
 }
 
-// libraryIn returns the heuristics and notes as the store has them. It reads only what has changed
+// libraryIn returns the heuristics and notes as the store has them. It reads only what changed
 // since this process read it.
 func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	version, err := tx.Get(a.notes.Ref(""))
@@ -220,8 +220,8 @@ func (a *Agent) closeness() float64 {
 }
 
 // candidatesIn returns the heuristics that fit an event, the best first, each with its present
-// trust. A heuristic that has lost half of its first trust is not a candidate, because the model
-// might believe it. Before that, it may still earn trust by agreement.
+// trust. A heuristic that lost half of its first trust is not a candidate, because the model might
+// believe it. Before that, it may still earn trust by agreement.
 func (a *Agent) candidatesIn(
 	tx *store.Tx, found []match[learning.Heuristic],
 ) ([]decision.Candidate, error) {

@@ -15,8 +15,8 @@ import (
 )
 
 // Degraded reports what an answer lacks because the store could not be reached. An event is
-// answered all the same, by what this process has read last. Before and After wrap the errors of
-// the store, and [heed.ErrUnavailable]. It is a plain value, immutable once returned.
+// answered all the same, by what this process read last. Before and After wrap the errors of the
+// store, and [heed.ErrUnavailable]. It is a plain value, immutable once returned.
 type Degraded struct {
 	// Before is why the step before the answer failed, nil if it did not. That step reads what was
 	// learned. It also commits what the event's text changes about earlier answers, and a session's
@@ -81,7 +81,7 @@ var errStoreSlow = errors.New("the store gave no answer in its time")
 const storeTimeout = 5 * time.Second
 
 // patient returns a context for a step of an answer. The store has at most half of the time that
-// the caller has left, so that there is an answer if the store hangs.
+// the caller left, so that there is an answer if the store hangs.
 func patient(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(end)/2) //nolint:forbidigo // a deadline is of real time
@@ -104,7 +104,7 @@ type lifeline struct {
 	failing [2]bool // whether reads fail, and commits
 	outages []outage
 	last    error // the latest failure
-	// A try that hangs is not repeated until as much time has passed again, so that the callers in
+	// A try that hangs is not repeated until as much time passed again, so that the callers in
 	// between need not wait.
 	took  time.Duration
 	ended time.Time
@@ -237,7 +237,7 @@ func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 	return err
 }
 
-// hangs returns the error of the latest try if it took long and has ended only shortly before.
+// hangs returns the error of the latest try if it took long and ended only shortly before.
 func (l *lifeline) hangs(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,7 +263,7 @@ func isOutage(ctx context.Context, err error) bool {
 		!errors.As(err, new(*heed.SizeError)) && !errors.As(err, new(*heed.PanicError))
 }
 
-// missed notes that a call has failed, and notifies the observer if an outage begins.
+// missed notes that a call failed, and notifies the observer if an outage begins.
 func (l *lifeline) missed(ctx context.Context, what int, err error, began time.Time) {
 	ended := time.Now() //nolint:forbidigo // a store hangs in real time
 	l.mu.Lock()
@@ -281,9 +281,9 @@ func (l *lifeline) missed(ctx context.Context, what int, err error, began time.T
 	}
 }
 
-// reached notes that a call has succeeded, and notifies the observer if an outage has ended. A
-// commit that succeeds ends the outage of reads, too, but not the reverse: a database that takes
-// over may only allow reads at first.
+// reached notes that a call has succeeded, and notifies the observer if an outage ended. A commit
+// that succeeds ends the outage of reads, too, but not the reverse: a database that takes over may
+// only allow reads at first.
 func (l *lifeline) reached(ctx context.Context, what int) {
 	l.mu.Lock()
 	before := l.failing
@@ -305,8 +305,8 @@ func (l *lifeline) reached(ctx context.Context, what int) {
 	}
 }
 
-// away reports whether an outage that this process has noticed overlaps a time. What was stated
-// then may not have been recorded.
+// away reports whether an outage that this process noticed overlaps a time. What was stated then
+// may not have been recorded.
 func (l *lifeline) away(from, until time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -333,8 +333,8 @@ func (r recalled) Read(
 
 var errNotRemembered = errors.New("this process has not read it before the store was away")
 
-// A memory has the records and evidence that a process has read last, about 4,000 of each at most,
-// and versions without a limit. Records of answers are left out. It is safe for concurrent use.
+// A memory has the records and evidence that a process read last, about 4,000 of each at most, and
+// versions without a limit. Records of answers are left out. It is safe for concurrent use.
 type memory struct {
 	answers string // the kind of answers
 

@@ -30,12 +30,12 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	}))
 }
 
-// OutcomeIn does what [Agent.Outcome] does within the caller's step. If the store has forgotten
-// what is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
-// [evidence.ErrForgotten], and the step is not committed. If it has forgotten what the arm was
+// OutcomeIn does what [Agent.Outcome] does within the caller's step. If the store forgot what is to
+// be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
+// [evidence.ErrForgotten], and the step is not committed. If it forgot what the arm was
 // credited with, that goes on counting, and all else of the step is committed. Then stands points
-// to the error that Outcome would return, an [evidence.ErrForgotten], when store.Do has returned;
-// it points to nil otherwise.
+// to the error that Outcome would return, an [evidence.ErrForgotten], when store.Do returned; it
+// points to nil otherwise.
 func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) (stands *error, err error) {
 	stands = standsIn(tx, "outcome")
 	now := a.cfg.Testing.Now()
@@ -82,8 +82,8 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o Outcome, now time.Ti
 	return a.addStatement(tx, r, s)
 }
 
-// Attribute records an outcome that a stream has brought. It is for [attribution.Config].Answers:
-// see there for which answer is meant.
+// Attribute records an outcome that a stream brought. It is for [attribution.Config].Answers: see
+// there for which answer is meant.
 func (a *Agent) Attribute(
 	ctx context.Context, id, session string, o strategy.Outcome,
 ) (did strategy.Disposition, err error) {

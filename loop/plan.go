@@ -103,9 +103,9 @@ type LeftOut struct {
 // answer.
 //
 // Bad input is a [*heed.InputError]. An [*UnavailableError] comes with a plan: the model of its arm
-// has failed at least ten times in a row, and so have the models of all other arms, so it is likely
-// to fail again. After any other error, call Prepare again. If the store can't be reached, there is
-// a plan all the same: see [Degraded].
+// failed at least ten times in a row, and so did the models of all other arms, so it is likely to
+// fail again. After any other error, call Prepare again. If the store can't be reached, there is a
+// plan all the same: see [Degraded].
 func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	p, err := a.prepare(ctx, e)
 	if err == nil && p.Ready {
@@ -204,7 +204,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	return p, failed
 }
 
-// recalled makes the plan of an event by what this process has read before the store was away. It
+// recalled makes the plan of an event by what this process read before the store was away. It
 // commits only the answer of a heuristic, if the store is back by then. done reports that the event
 // was answered before.
 func (a *Agent) recalled(
@@ -679,8 +679,8 @@ func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {
 	return nil
 }
 
-// overdue adds the context's error if a function of the host's has failed after its end with
-// another error.
+// overdue adds the context's error if a function of the host's failed after its end with another
+// error.
 func overdue(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)

@@ -80,7 +80,7 @@ func (a *Agent) change(
 	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
 		return a.changeIn(tx, id, &stands, func(r *answer.Answer) error { return edit(tx, r) })
 	})
-	// the store has forgotten what is to be replaced
+	// the store forgot what is to be replaced
 	if errors.Is(err, heed.ErrNotFound) && !errors.Is(err, ErrNoAnswer) {
 		err = fmt.Errorf("the statement before: %w", evidence.ErrForgotten)
 	}

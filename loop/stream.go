@@ -57,8 +57,8 @@ func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 	}
 }
 
-// giveUp stops the model that writes, and reports it in slow, unless it has given the host
-// something already.
+// giveUp stops the model that writes, and reports it in slow, unless it gave the host something
+// already.
 func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	if p == nil {
 		slow.Store(true)

@@ -26,11 +26,11 @@ const noticed = 5 * time.Minute
 
 // Tenant returns the agent of a tenant, which shares with a its configuration, its models and its
 // store, and nothing that is learned or recorded: see [store.Tenant]. Each tenant begins with the
-// lessons of [Config]. The tenant "" is the agent that [New] has made.
+// lessons of [Config]. The tenant "" is the agent that [New] made.
 //
 // Call Tenant for each event, with the organisation of the request: the agents of the latest
 // 256 tenants are kept in memory, each of about 110 kB, and making one takes a few reads.
-// [Agent.Run] and [Agent.Sweep] of the agent that New has made serve all tenants. Pages, services
+// [Agent.Run] and [Agent.Sweep] of the agent that New made serve all tenants. Pages, services
 // and commands for a tenant are made with the tenant's agent, or with the view that its Store
 // returns. To take a tenant out with all that it has, run a [store.Job] with Leave on the store
 // itself. What the tenant's agents commit after that fails with [evidence.ErrForgotten], also for
@@ -354,7 +354,7 @@ func (a *Agent) sweepTenant(
 	_, moved := a.cfg.Store.Commit(ctx, store.Batch{
 		Records: []store.Record{tenants.Record(next, row.Revision)},
 	})
-	if errors.Is(moved, heed.ErrConflict) { // it is active, or another process has swept it
+	if errors.Is(moved, heed.ErrConflict) { // it is active, or another process swept it
 		moved = nil
 	}
 	return errors.Join(err, moved)

@@ -96,7 +96,7 @@ func (c *cell) origin(e *entry) dump.Origin {
 	return dump.Origin{}
 }
 
-// find returns where the tally of an origin is, or has to be.
+// find returns where the tally of an origin is, or must be.
 func (c *cell) find(from dump.Origin) (i int, found bool) {
 	return slices.BinarySearchFunc(c.tallies, from, func(t tally, from dump.Origin) int {
 		return cmp.Or(cmp.Compare(t.Channel, from.Channel), cmp.Compare(t.Source, from.Source))

@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Load reads what [Store.Dump], or the Dump of another store, has written. If it returns an error,
-// the store is unchanged. The store must be empty except for declared kinds, else Load returns
+// Load reads what [Store.Dump], or the Dump of another store, wrote. If it returns an error, the
+// store is unchanged. The store must be empty except for declared kinds, else Load returns
 // [heed.ErrConflict]. If the file is not a dump, was changed or cut off, or is of a newer version,
 // the error is a [*heed.InputError], which names the line.
 //

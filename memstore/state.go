@@ -29,7 +29,7 @@ type id = text.Hash
 
 func hashID(name string) id { return text.HashOfID(name) }
 
-// known is what a store keeps of an id that it has seen.
+// known is what a store keeps of an id that it saw.
 type known struct {
 	recorded  evidence.Instant
 	cells     []*cell // in whose history its observations are, or were

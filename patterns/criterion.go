@@ -34,8 +34,8 @@ func (c criteria) withDefaults() criteria {
 	return c
 }
 
-// A Criterion is what a criterion of evaluation has earned, read at a moment. It is a plain value,
-// and immutable.
+// A Criterion is what a criterion of evaluation earned, read at a moment. It is a plain value, and
+// immutable.
 type Criterion struct {
 	Name       string
 	Weight     float64 // in [0.1, 1]

@@ -77,7 +77,7 @@ func (r *Recorder) decide(
 	return d.transitions[0], nil
 }
 
-// audit returns the record of what somebody has done.
+// audit returns the record of what somebody did.
 func (r *Recorder) audit(id string, at time.Time, by By, action, subject string,
 	details map[string]string) store.Record {
 	return store.AuditEntry{

@@ -69,7 +69,7 @@ type Condition struct {
 	Met   bool // a difference by rounding alone does not matter
 }
 
-// rehabilitated marks a pattern whose inversion has ended.
+// rehabilitated marks a pattern whose inversion ended.
 const rehabilitated State = "rehabilitated"
 
 // tolerance is how far rounding alone may move a number.

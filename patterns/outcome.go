@@ -27,8 +27,7 @@ type Outcome struct {
 	Criteria []string `json:"criteria,omitempty"`
 	// Duration is the time from start to completion. 0: not known, and the score does without it.
 	Duration time.Duration `json:"duration,omitempty"`
-	// Errors is how many errors there were. 0: as many as [Recorder.RecordError] has kept of the
-	// task.
+	// Errors is how many errors there were. 0: as many as [Recorder.RecordError] kept of the task.
 	Errors int `json:"errors,omitempty"`
 	// Retries is how often something had to be tried again.
 	Retries int  `json:"retries,omitempty"`

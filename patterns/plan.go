@@ -48,13 +48,13 @@ func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 }
 
 // PlanIn is [Recorder.Plan] in a step. It reads what [Recorder.PlanWants] names, and more only if
-// another step has changed patterns or outcomes since the last plan. A plan does not have what its
-// own step adds.
+// another step changed patterns or outcomes since the last plan. A plan does not have what its own
+// step adds.
 func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 	var plan Plan
 	current, tasks, err := r.current(tx)
-	// What the step has read before may be older than the versions, so that it must not be
-	// remembered with them.
+	// What the step read before may be older than the versions, so that it must not be remembered
+	// with them.
 	fresh := store.Reading(tx.Context(), r.cfg.Store)
 	var found *pastPatterns
 	if err == nil {
@@ -226,7 +226,7 @@ func (s *SectionSize) take(text string) bool {
 }
 
 // list writes a list of patterns with what goes before it, until the room is used up. It returns
-// the patterns that it has written.
+// the patterns that it wrote.
 func list(before string, size *SectionSize, all []*Standing, write func(*Standing) string) (string,
 	[]*Standing) {
 	var b strings.Builder

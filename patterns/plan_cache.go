@@ -15,8 +15,8 @@ import (
 type past struct {
 	patterns atomic.Pointer[pastPatterns]
 	tasks    atomic.Pointer[pastTasks]
-	// The records of either kind that this recorder has written since. The next plan reads no more
-	// than those, if no other recorder wrote.
+	// The records of either kind that this recorder wrote since. The next plan reads no more than
+	// those, if no other recorder wrote.
 	ownPatterns, ownTasks ownWrites
 }
 
@@ -163,7 +163,7 @@ func (r *Recorder) pastPatterns(tx *store.Tx, now snapshot) (*pastPatterns, erro
 	return p, nil
 }
 
-// patternsAfter brings patterns up to date by reading those that this recorder has written.
+// patternsAfter brings patterns up to date by reading those that this recorder wrote.
 func (r *Recorder) patternsAfter(tx *store.Tx, known *pastPatterns, ids []string,
 	now snapshot) (*pastPatterns, error) {
 	written, found := make([]PatternID, len(ids)), newReading()
@@ -211,8 +211,8 @@ func (r *Recorder) pastTasks(tx *store.Tx, now snapshot) (*pastTasks, error) {
 	return r.keepTasks(all, now, err)
 }
 
-// pastAfter puts the entries that this recorder has written before the others. It reports
-// whether their order is certain.
+// pastAfter puts the entries that this recorder wrote before the others. It reports whether their
+// order is certain.
 func (r *Recorder) pastAfter(
 	tx *store.Tx, known []pastEntry, ids []string,
 ) (all []pastEntry, ok bool, err error) {

@@ -41,8 +41,8 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	return r, failed("new", err)
 }
 
-// Open returns the recorder of cfg.Name with the settings that its host has left in the store, for
-// a tool next to the host. It does not write to the store. Of cfg, only Store, Name, the clock and
+// Open returns the recorder of cfg.Name with the settings that its host left in the store, for a
+// tool next to the host. It does not write to the store. Of cfg, only Store, Name, the clock and
 // the functions count. Without such a recorder Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 	r, err := open(ctx, cfg, (*Config).follow)

@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Standing is a pattern with what it has earned, read at a moment. It is a plain value, and
+// A Standing is a pattern with what it earned, read at a moment. It is a plain value, and
 // immutable.
 type Standing struct {
 	Pattern Pattern
@@ -147,7 +147,7 @@ func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing)
 			r.cfg.tuning.Maturity.Deprecation))
 }
 
-// String explains the standing: what the pattern has earned, and each condition.
+// String explains the standing: what the pattern earned, and each condition.
 func (s Standing) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q is %s, with a multiplier of %g\n", s.Pattern.ID, s.State, s.Multiplier)

@@ -32,7 +32,7 @@ type draft struct {
 	inversions []Pattern // the anti-patterns of the patterns that are inverted
 }
 
-// A step is what a recorder has read and written in a step of its store.
+// A step is what a recorder read and wrote in a step of its store.
 type step struct {
 	reading
 	written, entries []string // the ids of patterns and of entries
@@ -261,7 +261,7 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 		counts.Failures, share(harmfulShare(t)))
 }
 
-// rehabilitated reports whether an inverted pattern has shown that it works after all.
+// rehabilitated reports whether an inverted pattern showed that it works after all.
 func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
 	again := countsOf(t).minus(p.Inverted).Successes
 	return again >= uint64(r.cfg.tuning.Inversion.MinObservations) &&
@@ -270,7 +270,7 @@ func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
 
 func countsOf(t *evidence.Tally) Observations { return Observations{t.Positive.N, t.Negative.N} }
 
-// notify notifies the observer of what a draft has changed.
+// notify notifies the observer of what a draft changed.
 func (r *Recorder) notify(ctx context.Context, d *draft) {
 	if r.watch == nil {
 		return

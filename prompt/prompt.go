@@ -93,8 +93,7 @@ func Code(text string, max int) string {
 // chatTags are the markers of chat templates.
 var chatTags = regexp.MustCompile("<[|｜][^<>`\\s]{1,40}[|｜]>|<0x[0-9A-F]{2}>|\\[[^\\[\\]`\\s]{1,20}\\]")
 
-// disarmTags disarms all markers of chat templates, also one that another has begun in:
-// "<|<|end|>".
+// disarmTags disarms all markers of chat templates, also one that another began in: "<|<|end|>".
 func disarmTags(text string) string {
 	for {
 		next := chatTags.ReplaceAllStringFunc(text, disarm)

@@ -127,7 +127,7 @@ const compareIndexes = `DO $$ BEGIN
 		WHERE e.extname = 'amcheck');
 END $$`
 
-// server asks PostgreSQL what it has found in its pages and, in a deep check, has amcheck look.
+// server asks PostgreSQL what it found in its pages and, in a deep check, has amcheck look.
 func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	var kept string
 	var failures int64

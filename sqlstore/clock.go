@@ -9,8 +9,8 @@ import (
 )
 
 // A clock returns the time of PostgreSQL's server. Each commit reads the server's time again. In
-// between, the clock adds the time that has passed on this machine, so that it does not matter how
-// this machine's clock is set.
+// between, the clock adds the time that passed on this machine, so that it does not matter how this
+// machine's clock is set.
 type clock struct {
 	mu         sync.RWMutex
 	serverTime time.Time // by the server

@@ -71,7 +71,7 @@ func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, erro
 	return c, nil
 }
 
-// retry tries again without batches that are known, and alone where it has to be.
+// retry tries again without batches that are known, and alone where it must be.
 func (c *change) retry(try func() error) error {
 	for {
 		err := try()
@@ -107,8 +107,8 @@ func (c *change) result(err error) ([]store.Receipt, error) {
 	return c.receipts, nil
 }
 
-// forgetCounts has the kinds counted again that this has counted, because what was counted was, or
-// may be, taken back.
+// forgetCounts has the kinds counted again that this counted, because what was counted was, or may
+// be, taken back.
 func (c *change) forgetCounts() {
 	for _, kind := range c.counted {
 		kind.counting.Lock()

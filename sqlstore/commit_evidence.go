@@ -268,7 +268,7 @@ func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, err
 	if err != nil || len(found) == len(keys) {
 		return found, err
 	}
-	return c.findCells(keys) // somebody else has added one in the meantime, maybe with another policy
+	return c.findCells(keys) // somebody else added one in the meantime, maybe with another policy
 }
 
 // openCells returns the cells of observations. Each cell has the policy that its observations want.
@@ -389,7 +389,7 @@ var (
 
 var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallySums, `t.`, ``)
 
-// addSums adds to the tallies, and keeps the parts that it has seen for the receipts.
+// addSums adds to the tallies, and keeps the parts that it saw for the receipts.
 func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 	rows := sums.rows()
 	c.parts = make(map[string][]evidence.Part)

@@ -16,8 +16,7 @@ import (
 // A queue makes commits of concurrent callers together. The first caller commits at once. Those
 // that come in the meantime wait. Then one of them, a leader, commits for all that wait, in one
 // transaction on its own goroutine, and the next leader is one of those that came in the meantime.
-// A caller that has waited for longer than patience leads next to those who do, if there may be
-// more.
+// A caller that waited for longer than patience leads next to those who do, if there may be more.
 //
 // Calls do not depend on each other. If the context of one ends, the transaction is taken back and
 // made again without it. If one has a conflict, it is made alone, and the others again. If the
@@ -45,7 +44,7 @@ type member struct {
 	err      error
 }
 
-// stage is how far a member has come.
+// stage is how far a member came.
 type stage int
 
 const (
@@ -54,7 +53,7 @@ const (
 	called       // it has its turn
 )
 
-// turn is what a member has to do next.
+// turn is what a member must do next.
 type turn int
 
 const (
@@ -96,8 +95,8 @@ func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) 
 	return m.receipts, m.err
 }
 
-// await waits for the member's turn. It returns an error if the context has ended, and then
-// the member is not committed.
+// await waits for the member's turn. It returns an error if the context ended, and then the member
+// is not committed.
 func (q *queue) await(m *member) (turn, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -142,7 +141,7 @@ func (q *queue) await(m *member) (turn, error) {
 	return next, nil
 }
 
-// end notes once that the context of a member has ended. The caller holds the queue's mutex.
+// end notes once that the context of a member ended. The caller holds the queue's mutex.
 func (m *member) end() {
 	if !m.ended && m.in != nil {
 		m.in.end()
@@ -150,7 +149,7 @@ func (m *member) end() {
 	m.ended = true // the next transaction for this member learns of it
 }
 
-// end notes that the context of one more member has ended. The caller holds the queue's mutex.
+// end notes that the context of one more member ended. The caller holds the queue's mutex.
 func (j *joint) end() {
 	if j.ended++; !j.closing || j.ended == len(j.members) {
 		j.cancel()

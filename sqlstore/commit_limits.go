@@ -15,7 +15,7 @@ var (
 // them.
 func leaving(text string) *query { return either(text, text+` FOR UPDATE SKIP LOCKED`) }
 
-// limit holds the number of a kind's records where it has to be, after records were added up to a
+// limit holds the number of a kind's records where it must be, after records were added up to a
 // number. It counts only where the numbers of records don't show that there is room: since the last
 // count, no more can have come than those numbers went up. Where the oldest go, they may first be
 // more by a sixteenth, and by a hundred at most.

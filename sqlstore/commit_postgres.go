@@ -26,8 +26,8 @@ type callDoc struct {
 	Now     *int64   `json:"now,omitempty"` // nil: the server's
 	Assumed int64    `json:"assumed"`       // the moment by which the batches were checked
 	Traced  int64    `json:"traced"`
-	IDs     []string `json:"ids,omitempty"`   // which have to be new
-	Known   []string `json:"known,omitempty"` // which have to be known
+	IDs     []string `json:"ids,omitempty"`   // which must be new
+	Known   []string `json:"known,omitempty"` // which must be known
 	// key, half-life, by origin, first moment that counts, kind, scope, item, name, lot
 	Cells   [][]any `json:"cells,omitempty"`
 	Tallies [][]any `json:"tallies,omitempty"` // as tallyNames
@@ -46,7 +46,7 @@ type callDoc struct {
 // errSteps takes a call back.
 var errSteps = errors.New("this is done in steps")
 
-// call tries to commit in one statement. It reports false where the commit has to be made in steps.
+// call tries to commit in one statement. It reports false where the commit must be made in steps.
 // Then the database is unchanged. ending, if it is set, is called before the transaction ends, and
 // may refuse.
 func (s *Store) call(ctx context.Context, c *change, ending func() error) (done bool, err error) {
@@ -130,8 +130,8 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 	return outcome, err
 }
 
-// callDoc makes the argument of the call, or nil where it is known that the commit has to be made
-// in steps.
+// callDoc makes the argument of the call, or nil where it is known that the commit must be made in
+// steps.
 func (c *change) callDoc(known map[string]bool) (*callDoc, error) {
 	doc := &callDoc{Version: tablesVersion, Assumed: int64(evidence.InstantOf(c.assumed)),
 		Traced: flag(!c.store.cfg.NoHistory)}
@@ -153,7 +153,7 @@ func (c *change) callDoc(known map[string]bool) (*callDoc, error) {
 	return doc, nil
 }
 
-// callIDs lists the ids that have to be new, and those that are known.
+// callIDs lists the ids that must be new, and those that are known.
 func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
 	for {
 		c.fresh = make(map[string]bool)
@@ -266,7 +266,7 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 	return true, nil
 }
 
-// callReceipts fills in the receipts after a call that has committed.
+// callReceipts fills in the receipts after a call that committed.
 func (c *change) callReceipts() {
 	for i := range c.writes {
 		w := &c.writes[i]

@@ -253,7 +253,7 @@ func init() { // PostgreSQL looks each key up by itself, whatever its statistics
 		) AS k))`
 }
 
-// changeRecords writes and removes records that have to be there.
+// changeRecords writes and removes records that must be there.
 func (c *change) changeRecords(all []writing) error {
 	if len(all) == 0 {
 		return nil

@@ -156,8 +156,8 @@ const (
 	setLongerLog = `; PRAGMA wal_autocheckpoint = 4000`
 )
 
-// lengthenLog has the connections that write keep a longer log, unless the host has set its length
-// by the data source name.
+// lengthenLog has the connections that write keep a longer log, unless the host set its length by
+// the data source name.
 func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 	if !db.dialect.embedded() {
 		return nil
@@ -246,8 +246,8 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 
 // enter calls a function in a transaction, after one that takes the lock. The transaction is
 // committed if both return nil. In SQLite, lock is called again for as long as others have it.
-// Where PostgreSQL has found a deadlock, and taken this one of those in it back, both are called
-// again: no caller did anything wrong.
+// If PostgreSQL found a deadlock and rolled this transaction back, both are called again: no caller
+// did anything wrong.
 func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -336,8 +336,8 @@ func patiently(ctx context.Context, do func() error) error {
 // separate type for it.
 func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
-// finish calls a function in a transaction that has begun, if it has, and ends it. It returns what
-// the function was given.
+// finish calls a function in a transaction that began, if it has, and ends it. It returns what the
+// function was given.
 func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock,
 	do func(*tx) error) (*tx, error) {
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kinds are the kinds of records that this program has declared. The database has the kinds of all
+// kinds are the kinds of records that this program declared. The database has the kinds of all
 // programs.
 type kinds struct {
 	limits map[string]store.Limits // of the configuration
@@ -176,7 +176,7 @@ func scanKind(scan func(...any) error) (kind store.Kind, err error) {
 	return kind, nil
 }
 
-// allDeclared returns the kinds that any program has declared.
+// allDeclared returns the kinds that any program declared.
 func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
 	all, err = t.declaredKinds()
 	for i := range all {

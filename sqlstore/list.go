@@ -149,7 +149,7 @@ func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
 	return parts, err
 }
 
-// declarations yields a record for each kind that any program has declared.
+// declarations yields a record for each kind that any program declared.
 func (s *Store) declarations(ctx context.Context) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		var all []store.Record

@@ -72,8 +72,8 @@ func (t *tx) forgetInInboxes(
 
 // A database file of SQLite keeps copies of what was deleted: in free pages, in the gaps that a
 // split leaves in a page, and as older versions of pages in the log. So the file is rewritten after
-// people were forgotten, and the log emptied. The database notes how far that has come, because it
-// can be cut off, and a reader of the log has to be waited for.
+// people were forgotten, and the log emptied. The database notes how far that came, because it can
+// be cut off, and a reader of the log must be waited for.
 var (
 	noteForgotten = either(`UPDATE heed_store SET forgotten = forgotten + 1`, ``)
 	readErased    = either(`SELECT forgotten, rewritten, erased FROM heed_store`, ``)

@@ -198,7 +198,7 @@ func recordOf(ref store.Ref, at evidence.Instant, revision int64, keys, body str
 	return r, err
 }
 
-// keysOf returns the keys of a record, from the text that textOfKeys has written.
+// keysOf returns the keys of a record, from the text that textOfKeys wrote.
 func keysOf(ref store.Ref, text string) (keys []string, err error) {
 	if json.Unmarshal([]byte(text), &keys) != nil {
 		return nil, damaged("the keys of record %q of kind %q", ref.ID, ref.Kind)
@@ -262,7 +262,7 @@ func newSearch(q store.Query) (*search, error) {
 }
 
 // page reads the next records, at most n. It reports whether there may be more. It leaves out a
-// record that has moved since it was found.
+// record that moved since it was found.
 func (s *search) page(ctx context.Context, db *database, n int) (all []store.Record, more bool,
 	err error) {
 	after, before := s.Range.After, s.Before

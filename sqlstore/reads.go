@@ -31,7 +31,7 @@ type reader struct {
 	found found         // for toTake
 }
 
-// readTurn is what a reader has to do next.
+// readTurn is what a reader must do next.
 type readTurn int
 
 const (
@@ -40,7 +40,7 @@ const (
 	toTake // what the leader found
 )
 
-// found is what a read has found, by hash. It does not change.
+// found is what a read found, by hash. It does not change.
 type found struct {
 	parts   map[string][]evidence.Part
 	records map[string]store.Record
@@ -79,7 +79,7 @@ func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.
 	}
 }
 
-// giveUp takes out a reader whose context has ended. If it was about to lead, another one does.
+// giveUp takes out a reader whose context ended. If it was about to lead, another one does.
 func (q *readers) giveUp(r *reader) {
 	q.mu.Lock()
 	waited := q.leave(r)

@@ -63,7 +63,7 @@ func (db *database) mayNotCreate(err error) error {
 }
 
 // pooled reports whether an error is PostgreSQL's that the session has, or does not have, the
-// statement that the driver has prepared. It means that a pooler has changed the session.
+// statement that the driver prepared. It means that a pooler changed the session.
 func pooled(err error) bool {
 	if errors.As(err, new(*heed.ConfigError)) {
 		return false

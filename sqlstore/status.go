@@ -12,7 +12,7 @@ import (
 type Status struct {
 	// the kinds of cells that have evidence, sorted: all that [Store.List] can list
 	Cells []string
-	// the kinds of records that any program has declared, by name, with the limits in force
+	// the kinds of records that any program declared, by name, with the limits in force
 	Kinds []store.Kind
 	// Inboxes are those that hold events, by name.
 	Inboxes []struct {

@@ -199,20 +199,20 @@ func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, er
 	return c.result(err)
 }
 
-// CommitTx commits batches inside of a transaction that the host has begun on the handle of this
-// store, so that they are committed or rolled back with the host's other statements. Batches that
-// are refused leave the transaction as it was.
+// CommitTx commits batches inside of a transaction that the host began on the handle of this store,
+// so that they are committed or rolled back with the host's other statements. Batches that are
+// refused leave the transaction as it was.
 //
 // A transaction of PostgreSQL must be READ COMMITTED, and one of SQLite must wait for the disk as
-// described at [Dialect]. Any other is a [*heed.InputError]. One of SQLite has to begin with BEGIN
-// IMMEDIATE, too: SQLite refuses to let a transaction write that has read what another has changed
-// since. In database/sql the data source name sets this: see docs/stores.md. In PostgreSQL, other
-// commits may have to wait for the end of the transaction. A batch that takes away should be its
-// first, because it waits for batches that add.
+// described at [Dialect]. Any other is a [*heed.InputError]. One of SQLite must begin with BEGIN
+// IMMEDIATE, too: SQLite refuses to let a transaction write that read what another changed since.
+// In database/sql the data source name sets this: see docs/stores.md. In PostgreSQL, other commits
+// may have to wait for the end of the transaction. A batch that takes away should be its first,
+// because it waits for batches that add.
 //
 // After an error of the database (it is locked, or found a deadlock) or of the context the whole
-// transaction has to be done again. Cached reads of this store see the batches within a second of
-// the transaction's commit: see Config.NoCache.
+// transaction must be done again. Cached reads of this store see the batches within a second of the
+// transaction's commit: see Config.NoCache.
 func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx,
 	batches ...store.Batch) ([]store.Receipt, error) {
 	c, err := s.begin(ctx, batches)

@@ -255,7 +255,7 @@ func (w *sweep) unused() error {
 	return err
 }
 
-// records drops the records that are past their limits, of all kinds that any program has declared.
+// records drops the records that are past their limits, of all kinds that any program declared.
 func (w *sweep) records() error {
 	var kinds []store.Kind
 	err := w.store.db.read(w.ctx, func(t *tx) (err error) {

@@ -112,7 +112,7 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 		}
 	}
 	version, err := db.tablesVersion(ctx, conn)
-	if err != nil || version > 0 { // another process has made them
+	if err != nil || version > 0 { // another process made them
 		return err
 	}
 	text, err := tableFiles.ReadFile(db.dialect.tableFiles() + tablesFile)

@@ -109,7 +109,7 @@ func scaled(sum, steps string) string {
 }
 
 // An insertion into heed_tally adds to the tally that is there, if that one is stated at the same
-// landmark. The numbers of others have to be scaled, which takes an engine far longer to prepare:
+// landmark. The numbers of others must be scaled, which takes an engine far longer to prepare:
 // addingToOthers is another statement, which changes no other tally.
 var (
 	addingToKnown = onConflict(`=`, func(sum string) string {

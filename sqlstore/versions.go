@@ -19,7 +19,7 @@ var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, 
 	FROM json_each($1) WHERE true
 	ON CONFLICT (ref) DO UPDATE SET revision = heed_record.revision + excluded.revision`)
 
-// raise raises the versions of the kinds that the commit has changed.
+// raise raises the versions of the kinds that the commit changed.
 func (c *change) raise() error {
 	if c.alone && len(c.batches) > 0 && !c.known[0] && stores.TakesMuch(&c.batches[0]) {
 		return c.raiseAll(tenantsOf(&c.batches[0]))
@@ -61,7 +61,7 @@ func (all raises) rows() (rows [][]any) {
 	return rows
 }
 
-// raiseAll raises the versions of all kinds that any program has declared, for tenants.
+// raiseAll raises the versions of all kinds that any program declared, for tenants.
 func (c *change) raiseAll(tenants map[string]bool) error {
 	all, err := c.store.allDeclared(c.t)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// Do runs one step: it calls step, commits what the step has added, and returns. A step reads
-// through its [Tx], decides by what it has read, and adds records and evidence. All of it becomes
-// one [Store.Commit], or no commit if the step added no changes. Several packages can take part in
-// one step, and so can the host: see the package's example.
+// Do runs one step: it calls step, commits what the step added, and returns. A step reads through
+// its [Tx], decides by what it read, and adds records and evidence. All of it becomes one
+// [Store.Commit], or no commit if the step added no changes. Several packages can take part in one
+// step, and so can the host: see the package's example.
 //
 // If the commit returns [heed.ErrConflict], another writer was quicker. If it returns
-// [heed.ErrOutcomeUnknown], the store's reply was lost. Do then reads what the step has written: if
+// [heed.ErrOutcomeUnknown], the store's reply was lost. Do then reads what the step wrote: if
 // the store shows that the commit took effect, the step ends as if the reply had come. Otherwise Do
 // waits for a short random time and calls step again with a new Tx, which reads everything again.
 // Steps of one process that run again on one store do so one after the other. Do calls step at most
@@ -27,7 +27,7 @@ import (
 // So a step must be safe to repeat, also after its commit took effect: the evidence that it adds
 // must have ids that count once, and its records must follow from the records that it reads. A step
 // that counts in a record, for example, must give its batch an ID ([Tx.Add]), or find in the record
-// that it has counted already.
+// that it counted already.
 //
 // Any other error ends Do at once unless a package can do without what failed ([Tx.Again]), a
 // [*heed.SettingsError] and a [*heed.SizeError] among them. The step was not committed then, unless

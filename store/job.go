@@ -30,7 +30,7 @@ const MaxStep = 500
 // is either as it was before the job or as the job leaves it. What is committed while a job runs
 // may be taken, too.
 //
-// After an error the store is unchanged, unless the error reports that the job has begun. If the
+// After an error the store is unchanged, unless the error reports that the job began. If the
 // history that is needed is no longer kept, the error is [evidence.ErrForgotten]. If a record that
 // names a person can't be decoded, it is [heed.ErrDamaged]: repair or remove the record, and forget
 // again.
@@ -44,16 +44,16 @@ type Job struct {
 	// Forget takes people out of evidence and records: out of evidence like Expunge, and out of
 	// records by the paths of their [Kind]. A person's decisions stay, under the pseudonym that the
 	// store's [PseudonymKey] gives the name. The first job that forgets somebody writes the key.
-	// Names are compared exactly. After Forget has returned, the store has no byte that names the
-	// person, except in texts, in the names of cells that others gave evidence to, and in what was
-	// committed while the job ran: evidence is looked through twice, before records and after them,
-	// but a commit may come later. If the person was active then, forget again.
+	// Names are compared exactly. After Forget returned, the store has no byte that names the person,
+	// except in texts, in the names of cells that others gave evidence to, and in what was committed
+	// while the job ran: evidence is looked through twice, before records and after them, but a
+	// commit may come later. If the person was active then, forget again.
 	Forget []string `json:",omitempty"`
 	// Leave takes out everything that a tenant has, and its part in what tenants share. From the
 	// first commit on, a call for the tenant returns [evidence.ErrForgotten]. When the job is
-	// finished, only hashes of ids are left, so an id that the tenant has used does not count again
-	// as long as the store knows ids. The tenant's name can be used again. The job must run on the
-	// store itself, not on the tenant's view. See [Tenant].
+	// finished, only hashes of ids are left, so an id that the tenant used does not count again as
+	// long as the store knows ids. The tenant's name can be used again. The job must run on the store
+	// itself, not on the tenant's view. See [Tenant].
 	Leave string `json:",omitempty"`
 	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
 	At time.Time
@@ -64,7 +64,7 @@ type task struct {
 	ID    string
 	Job   Job
 	Part  int           // the part that is next, of [Job.parts], and then of Forget once more
-	After evidence.Cell // the last cell that this part has done
+	After evidence.Cell // the last cell that this part did
 }
 
 var tasks = View[task]{
@@ -191,9 +191,9 @@ func naming(ctx context.Context, st Store, names []string) (ids []string, err er
 	return ids, nil
 }
 
-// finishJobs finishes the jobs that the commit of the step has begun, and those before them. If
-// another runner has committed the end of a job, its store may not have erased the copies yet. So
-// this store does it as well.
+// finishJobs finishes the jobs that the commit of the step began, and those before them. If another
+// runner committed the end of a job, its store may not have erased the copies yet. So this store
+// does it as well.
 func (tx *Tx) finishJobs(ids []string) error {
 	ended, names := true, []string(nil)
 	for i := range tx.jobs {
@@ -236,7 +236,7 @@ func Resume(ctx context.Context, st Store) error {
 	return failed
 }
 
-// declareAll declares through a handle all that any handle has declared, and what jobs need.
+// declareAll declares through a handle all that any handle declared, and what jobs need.
 func declareAll(ctx context.Context, st Store) (kinds []Kind, err error) {
 	for r, err := range st.Find(ctx, Query{Kind: Declarations}) {
 		var kind Kind
@@ -364,7 +364,7 @@ func (r *runner) left(tenant string) (Record, error) {
 // keysOfStep are the keys that a step changes in any case: the record of the job, and versions.
 const keysOfStep = 10
 
-// step commits a step of the job, and notes how far the job has come then.
+// step commits a step of the job, and notes how far the job came then.
 func (r *runner) step(b Batch, next task) error {
 	b.Records = append(b.Records, tasks.Record(next, r.revision))
 	receipts, err := r.store.Commit(r.ctx, b)
@@ -467,7 +467,7 @@ func filtered(all iter.Seq2[evidence.Part, error],
 	}
 }
 
-// cells does one part of the job, from the cell on that the job has reached.
+// cells does one part of the job, from the cell on that the job reached.
 func (r *runner) cells(p *part) error {
 	var b Batch
 	next, size := r.task, keysOfStep

@@ -98,7 +98,7 @@ type CellQuery struct {
 
 // A Sample asks [Store.List] for some of the items of a long list. A store that draws no samples
 // lists all items and leaves it alone. A Sample serves one list, and must not be used concurrently.
-// Read it after the list has ended.
+// Read it after the list ended.
 type Sample struct {
 	// Most is about how many items the reader wants. A store lists more than a fifth of that, and
 	// less than twice as many. It must prefer neither some names nor early or late arrivals. If

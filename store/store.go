@@ -11,8 +11,8 @@ import (
 // Store keeps evidence and records.
 //
 // An implementation must be safe for concurrent use by multiple goroutines. Every method honours
-// its context: a context that has ended on entry gives its error and has no effect. Slices that go
-// in or come out are copied. The value in a [Body] is not copied, and must not be changed. Package
+// its context: a context that ended on entry gives its error and has no effect. Slices that go in
+// or come out are copied. The value in a [Body] is not copied, and must not be changed. Package
 // storetest has the suite that judges an implementation.
 //
 // A store may rely on what [Validate] checks: a commit has at most [MaxChanges] changes, a record
@@ -20,15 +20,15 @@ import (
 // [MaxBody] if it calls [CheckBody]. Callers repeat commits: see [Do].
 type Store interface {
 	// Commit applies the batches in order: either all of them, or it returns an error and has no
-	// effect. A method that begins after Commit has returned sees what it applied, on any handle,
-	// with one exception: see the package comment. There is one receipt for each batch.
+	// effect. A method that begins after Commit returned sees what it applied, on any handle, with
+	// one exception: see the package comment. There is one receipt for each batch.
 	//
 	// A batch whose ID is known is left out, whatever its revisions, and its receipt has Duplicate
 	// set; the other batches are applied.
 	//
 	// The errors are
 	//   - a [*heed.InputError], [*heed.ConfigError] or [*heed.SizeError] of [Validate]. A store that
-	//     encodes bodies calls [CheckBody] with the JSON that it has made. A store that keeps values
+	//     encodes bodies calls [CheckBody] with the JSON that it made. A store that keeps values
 	//     as they are need not encode them for the check, and may hold a larger value;
 	//   - [heed.ErrConflict] if a revision is not current;
 	//   - a [*heed.SettingsError] if a cell is kept under another policy;
@@ -38,7 +38,7 @@ type Store interface {
 	//   - [heed.ErrOutcomeUnknown] if it is unknown whether the store applied the batches. A store
 	//     must return it, with the cause, if the connection broke or the context ended after the
 	//     store had sent the command to commit and before it had the reply. The batches are applied
-	//     as a whole or not at all, perhaps after Commit has returned. The caller may read, decide
+	//     as a whole or not at all, perhaps after Commit returned. The caller may read, decide
 	//     again and repeat.
 	//
 	// After any other error, the error of the context among them, the batches are not applied.
@@ -68,7 +68,7 @@ type Store interface {
 	// or not. The loop may call the store, and may end early. After an error it ends.
 	//
 	// The records of the kind [Declarations] are made by the store: one for each kind that a handle
-	// has declared, in the form of [DeclarationOf], in any order.
+	// declared, in the form of [DeclarationOf], in any order.
 	Find(ctx context.Context, q Query) iter.Seq2[Record, error]
 
 	// List yields the parts of the cells that a query selects, by cell, channel and source. The
@@ -118,9 +118,9 @@ type Batch struct {
 	// [evidence.ErrForgotten]. If the cell then has neither evidence nor history, and the source is
 	// its Scope, Item or Name, the cell goes as well. A [Job] expunges a source from all cells.
 	Expunge []SourceOf
-	// Forgotten are people whom a [Job] has taken out of evidence and records, or ids of records
-	// whose content was deleted for good. A store that has copies elsewhere, such as in free pages of
-	// a file, erases them before it returns or, if that fails, in the next Sweep.
+	// Forgotten are people whom a [Job] took out of evidence and records, or ids of records whose
+	// content was deleted for good. A store that has copies elsewhere, such as in free pages of a
+	// file, erases them before it returns or, if that fails, in the next Sweep.
 	Forgotten []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt
@@ -137,8 +137,8 @@ type Batch struct {
 	PartsOf []evidence.Cell
 }
 
-// A Precondition is the revision of a record that the writer has seen. Revision 0 means that there
-// was no record.
+// A Precondition is the revision of a record that the writer saw. Revision 0 means that there was
+// no record.
 type Precondition struct {
 	Ref
 	Revision uint64
@@ -165,8 +165,8 @@ type SourceOf struct {
 }
 
 // A Restart leaves out of a cell what happened before At, whether it came already or comes late. A
-// cell's restart only moves forward. Unless At is after everything that the cell has seen, the cell
-// is computed again from its history.
+// cell's restart only moves forward. Unless At is after everything that the cell saw, the cell is
+// computed again from its history.
 type Restart struct {
 	Cell evidence.Cell
 	At   time.Time
@@ -191,7 +191,7 @@ type Receipt struct {
 	Parts    []evidence.Part // of the cells in Batch.PartsOf, in their order
 }
 
-// A Snapshot is what [Store.Read] has read. It must not be used concurrently.
+// A Snapshot is what [Store.Read] read. It must not be used concurrently.
 type Snapshot struct {
 	Records []Record
 	Parts   []evidence.Part

@@ -29,8 +29,8 @@ func KindIn(kind, tenant string) string {
 	return kind + tenantMark + tenant
 }
 
-// KindOf splits the name that [KindIn] has made. An implementation of [Store] keeps records and
-// cells of "loop.answer@acme" as "loop.answer" was declared.
+// KindOf splits the name that [KindIn] made. An implementation of [Store] keeps records and cells
+// of "loop.answer@acme" as "loop.answer" was declared.
 func KindOf(name string) (kind, tenant string) {
 	kind, tenant, _ = strings.Cut(name, tenantMark)
 	return kind, tenant

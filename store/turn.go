@@ -22,7 +22,7 @@ var turns = struct {
 // A turn is what the steps of one store wait for. It is there as long as a step has it or waits.
 type turn struct {
 	taken chan struct{}
-	left  atomic.Int64 // how often a step has left it
+	left  atomic.Int64 // how often a step left it
 	users int
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // A Tx is one run of a step: it remembers what was read, and collects one batch. [Do] makes it, and
-// it must not be used after Do has returned: it no longer reads then, and what is added to it is
-// lost. It must not be used concurrently.
+// it must not be used after Do returned: it no longer reads then, and what is added to it is lost.
+// It must not be used concurrently.
 //
 // Slices in what a Tx returns must not be changed: a later call may return them again.
 type Tx struct {
@@ -64,7 +64,7 @@ func (a *answered[K, V]) value(key K) (value V) {
 	return value
 }
 
-// fetch returns which fetch has read a name, or 0.
+// fetch returns which fetch read a name, or 0.
 func (a *answered[K, V]) fetch(key K) int {
 	if i := a.find(key); i >= 0 {
 		return a.reads[i].fetch
@@ -111,13 +111,13 @@ func (tx *Tx) Want(all ...Wants) {
 	}
 }
 
-// Read does what [Store.Read] does, but what this Tx has read before is not read again, and all
-// that was named by [Tx.Want] is read as well if the call has to go to the store. Records that the
-// step has written are returned as they were read.
+// Read does what [Store.Read] does, but what this Tx read before is not read again, and all that
+// was named by [Tx.Want] is read as well if the call must go to the store. Records that the step
+// wrote are returned as they were read.
 //
 // What one call returns is ordered as [Store.Read] promises: versions are no newer than the rest,
-// and records no newer than parts. If an earlier call has read some of it too early for that, that
-// is read again. Between calls there is no such promise: what depends on each other must be read by
+// and records no newer than parts. If an earlier call read some of it too early for that, that is
+// read again. Between calls there is no such promise: what depends on each other must be read by
 // one call.
 func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ...Query) error {
 	if err := tx.fetch(Wants{cells, refs, queries}, false); err != nil {
@@ -155,7 +155,7 @@ func (tx *Tx) query(q *Query) int {
 	return -1
 }
 
-// A need names what has to be read, each once.
+// A need names what must be read, each once.
 type need struct {
 	cells   index[evidence.Cell]
 	refs    index[Ref]
@@ -207,7 +207,7 @@ func (tx *Tx) needs(n *need, ref Ref, fetch int) int {
 	return tx.fetches + 1
 }
 
-// fetch goes to the store if something of a call has to be read, or in any case. Then it also reads
+// fetch goes to the store if something of a call must be read, or in any case. Then it also reads
 // what was wanted.
 func (tx *Tx) fetch(call Wants, anyway bool) error {
 	if tx.over {
@@ -264,14 +264,14 @@ const pending = Once - 1
 // current returns the store's revision of a record.
 func current(revision uint64) uint64 {
 	if revision == pending {
-		return 0 // the step has removed the record since that it added
+		return 0 // the step removed the record since that it added
 	}
 	return revision
 }
 
-// Get returns one record as the step sees it: as the step has written it, or else as the store has
-// it. If there is no record, or the step removes it, the Revision is 0. If the step adds the
-// record, the Revision is not 0 and is of use only for another Put in the step.
+// Get returns one record as the step sees it: as the step wrote it, or else as the store has it. If
+// there is no record, or the step removes it, the Revision is 0. If the step adds the record, the
+// Revision is not 0 and is of use only for another Put in the step.
 func (tx *Tx) Get(ref Ref) (Record, error) {
 	i := tx.written.find(ref)
 	if i >= 0 {
@@ -305,7 +305,7 @@ func (tx *Tx) Writes(ref Ref) bool { return tx.written.find(ref) >= 0 }
 
 // Put adds a record to write or, with the zero Body, to remove. A later Put of the same record
 // replaces it, and keeps its revision, but one with the Revision [Once] leaves it alone. If the
-// step removes a record that it has added, it does not write it.
+// step removes a record that it added, it does not write it.
 func (tx *Tx) Put(r Record) {
 	i := tx.written.find(r.Ref)
 	if i < 0 {
@@ -461,12 +461,12 @@ func (tx *Tx) Observe(all ...evidence.Observation) {
 }
 
 // Before has f called after the step, right before the commit, in the order of the calls of Before.
-// f may add to the Tx. If it returns an error, the step has failed with it.
+// f may add to the Tx. If it returns an error, the step failed with it.
 func (tx *Tx) Before(f func() error) { tx.before = append(tx.before, f) }
 
 // State returns what a package keeps for a key in this run of the step, such as the heuristics that
-// it has read. The first call makes it. The key should be of a type, or point to a value, that no
-// other package has.
+// it read. The first call makes it. The key should be of a type, or point to a value, that no other
+// package has.
 func (tx *Tx) State(key any, first func() any) any {
 	if state, known := tx.states[key]; known {
 		return state
@@ -499,11 +499,11 @@ func (tx *Tx) ID(draw func() string) string {
 func (tx *Tx) Then(f func(Receipt, error)) { tx.ends = append(tx.ends, f) }
 
 // Again has f called if this run of the step fails with an error that ends [Do]. If f returns true,
-// Do runs the step again. It is for a package that can do without what has failed, for example
-// without the retraction of a forgotten observation.
+// Do runs the step again. It is for a package that can do without what failed, for example without
+// the retraction of a forgotten observation.
 func (tx *Tx) Again(f func(error) bool) { tx.again = append(tx.again, f) }
 
-// recovers reports whether a package can do without what has failed.
+// recovers reports whether a package can do without what failed.
 func (tx *Tx) recovers(err error) (recovers bool) {
 	for _, f := range tx.again {
 		recovers = f(err) || recovers

@@ -10,9 +10,9 @@ import (
 //
 // The commit took effect if each record that the step wrote is as the step wrote it, under one new
 // revision, and if the store knows the batch's ID or else all ids of its observations. A commit
-// that wrote no records and took evidence away, or one whose records somebody has written since,
-// does not show it: the step runs again, and may then find its own work as a duplicate. Another
-// writer that commits the same contents under the same ids at the same moment can't be told apart.
+// that wrote no records and took evidence away, or one whose records somebody wrote since, does not
+// show it: the step runs again, and may then find its own work as a duplicate. Another writer that
+// commits the same contents under the same ids at the same moment can't be told apart.
 func (tx *Tx) resolve() (r Receipt, took bool) {
 	b := &tx.batch
 	if pause(tx.ctx, 1) != nil {

@@ -95,8 +95,8 @@ func (v *View[T]) Find(ctx context.Context, st Store, q Query) iter.Seq2[Row[T],
 	}
 }
 
-// In returns the value of an id as a step sees it: as the step has written it, or else as the store
-// has it. It reads the store if the record was not read before. If there is no record, or the step
+// In returns the value of an id as a step sees it: as the step wrote it, or else as the store has
+// it. It reads the store if the record was not read before. If there is no record, or the step
 // removes it, the row has Revision 0 and the zero value.
 func (v *View[T]) In(tx *Tx, id string) (Row[T], error) {
 	r, err := tx.Get(v.Ref(id))

@@ -52,8 +52,8 @@ type reading struct {
 	records []store.Record
 }
 
-// read reads what an item has shown, and some records, in one round trip. It loads the segment if
-// that is older than Config.Refresh.
+// read reads what an item showed, and some records, in one round trip. It loads the segment if that
+// is older than Config.Refresh.
 func (l *Learner) read(
 	tx *store.Tx, s *segment, item string, now time.Time, refs ...store.Ref,
 ) (*reading, error) {

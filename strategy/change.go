@@ -25,7 +25,7 @@ import (
 // other rewards in [0, 1]. If more than two people gave evidence on the item, the evidence of each
 // counts within the limits of Config.Trust, and a change must show without each person, so that no
 // one person can make one up. The test finds changes of arms that are in use. Only a learner whose
-// evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
+// evidence fades notices that an arm which is never chosen became better: see Config.HalfLife.
 type ChangeTest struct {
 	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never
 	// changes, in (0, 0.5]. 0.001 is a good value. 0: no test. Set it if arms may change at once, for

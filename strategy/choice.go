@@ -127,7 +127,7 @@ type Setting = answer.Setting
 // chosen.
 type Draw = answer.Draw
 
-// unknown is what is known of a choice that no learner has made.
+// unknown is what is known of a choice that no learner made.
 var unknown answer.Choice
 
 // facts returns what the choice is written with.

@@ -25,7 +25,7 @@ type ChoiceRecord struct {
 	Reports int     `json:"-"`
 }
 
-// Stage is how far a choice has come.
+// Stage is how far a choice came.
 type Stage string
 
 // How far a choice can have come.
@@ -160,16 +160,15 @@ func (l *Learner) kept(r store.Record) (keptChoice, error) {
 	return keptChoice{Answer: &row.Value, revision: row.Revision}, nil
 }
 
-// A sessionRow counts how often a session has ended, or has the choice that a session's answers
-// share.
+// A sessionRow counts how often a session ended, or has the choice that a session's answers share.
 type sessionRow struct {
 	ID string `json:"id"`
-	// Epoch counts how often the session has ended. Choices of an earlier epoch have ended with it.
+	// Epoch counts how often the session ended. Choices of an earlier epoch have ended with it.
 	Epoch uint64    `json:"epoch,omitempty"`
 	At    time.Time `json:"at"` // when the session ended last, or when the arm was chosen
-	// Ends are the ids by which the session has ended last, each once.
+	// Ends are the ids by which the session ended last, each once.
 	Ends []string `json:"ends,omitempty"`
-	// Choice is what [Learner.SelectIn] has chosen for one item of the session.
+	// Choice is what [Learner.SelectIn] chose for one item of the session.
 	Choice *answer.Choice `json:"choice,omitempty"`
 }
 

@@ -87,8 +87,8 @@ type Config struct {
 	// outcomes, resets and ends of sessions in other processes may not be seen. An item's own
 	// outcomes are always seen at once. 0 means 10 minutes, or a sixteenth of the half-life if that
 	// is less. The first choice of a large segment reads a small sample of its items, which is read
-	// again after a tenth of this. Lower it if processes have to see each other's outcomes sooner.
-	// Each reading of a segment costs a query.
+	// again after a tenth of this. Lower it if processes must see each other's outcomes sooner. Each
+	// reading of a segment costs a query.
 	Refresh time.Duration
 
 	// Observer is called for choices, outcomes, sweeps, restarts and hidden failures. nil switches it

@@ -242,7 +242,7 @@ func (l *Learner) correction(
 	return b, nil
 }
 
-// stageAt returns how far a choice of one moment has come at another one without an outcome.
+// stageAt returns how far a choice of one moment came at another one without an outcome.
 func (l *Learner) stageAt(made, now time.Time) Stage {
 	if now.Sub(made) > l.cfg.Silence.After {
 		return Expired

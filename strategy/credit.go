@@ -100,7 +100,7 @@ func (c *crediting) withdraws(id ChoiceID) bool {
 	})
 }
 
-// observe lets no load of the segments end until the caller has left those that it returns.
+// observe lets no load of the segments end until the caller left those that it returns.
 func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
 	if len(all) > 1 { // in one order, because loads wait as well
 		slices.SortFunc(all, func(a, b *segment) int {
@@ -146,7 +146,7 @@ func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
 }
 
 // needsRecord reports whether the record of a choice must be read, because the choice does not have
-// it, or silence was counted that has to be taken back with it.
+// it, or silence was counted that must be taken back with it.
 func (l *Learner) needsRecord(c *Choice) bool {
 	if l.cfg.Unrecorded || c.Fallback() {
 		return false
@@ -326,8 +326,7 @@ func refused(err error) bool {
 	return isInputError(err)
 }
 
-// remember gives the choices their records after a commit. After an error they have to be read
-// again.
+// remember gives the choices their records after a commit. After an error they must be read again.
 func (c *crediting) remember(r store.Receipt, err error) {
 	for _, choice := range c.choices {
 		switch kept := c.records[choice.ID]; {
@@ -361,7 +360,7 @@ func (l *Learner) notify(ctx context.Context, now time.Time, o *Outcome, did Dis
 	}
 }
 
-// A cellChange is what a step has changed in the cell of an arm.
+// A cellChange is what a step changed in the cell of an arm.
 type cellChange struct {
 	made   []evidence.Observation
 	fewer  int             // the outcomes that were taken back

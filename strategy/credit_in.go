@@ -32,9 +32,9 @@ func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 //
 // An answer of another learner stays as it is. An arm that is no longer configured gets no new
 // credit. If what was credited before can't be taken back, because the store's history no longer
-// has it, or a part can't be observed, for example because [Config].Reward has failed, the arm
-// keeps its credit and all else of the step is committed. Then stands points to the reason, an
-// [evidence.ErrForgotten] in the first case, when [store.Do] has returned; it points to nil
+// has it, or a part can't be observed, for example because [Config].Reward failed, the arm keeps
+// its credit and all else of the step is committed. Then stands points to the reason, an
+// [evidence.ErrForgotten] in the first case, when [store.Do] returned; it points to nil
 // otherwise.
 func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err error) {
 	defer because(&err, "credit")
@@ -255,7 +255,7 @@ func (p *creditPlan) retraction() *retraction {
 }
 
 // takesBack reports whether the store can take back what a plan takes back. It looks into the
-// store's history only if a commit has failed before, because that costs a round trip.
+// store's history only if a commit failed before, because that costs a round trip.
 func (l *Learner) takesBack(ctx context.Context, p *creditPlan) (bool, error) {
 	var ids []string
 	for _, gone := range p.gone {

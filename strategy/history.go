@@ -142,7 +142,7 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 
 // Find returns the choice that an attribution is about: the last one made for an item in a session,
 // at the given time or before. Otherwise it is the first one made at most [evidence.MaxSkew] later,
-// because clocks differ. So the same question finds the same choice, even if heed has chosen again
+// because clocks differ. So the same question finds the same choice, even if heed chose again
 // since. The zero time finds the last choice of all. Give the time at which the event happened, and
 // not the time of its delivery: otherwise a second delivery may find another choice. The item may
 // be empty, like in a [Query]. Without such a choice, and with Config.Unrecorded, the error is

@@ -243,7 +243,7 @@ func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 }
 
 // install puts what was read in the place of the segment's memory. The next use loads it again if
-// the model has drifted, or the segment was expired during the load.
+// the model drifted, or the segment was expired during the load.
 func (l *Learner) install(
 	s *segment, now time.Time, expired uint64, f *found, read []evidence.Part,
 ) {

@@ -87,7 +87,7 @@ func (l *Learner) ObserveAll(
 }
 
 // ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit its own
-// records together with an outcome. The disposition is final when [store.Do] has returned.
+// records together with an outcome. The disposition is final when [store.Do] returned.
 func (l *Learner) ObserveIn(tx *store.Tx, o Outcome) (_ *Disposition, err error) {
 	defer because(&err, "observe")
 	now := l.cfg.Now()
@@ -375,7 +375,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	})
 }
 
-// givenNothing is the weight of the mark that an item has specialised, if there was no evidence to
+// givenNothing is the weight of the mark that an item specialised, if there was no evidence to
 // copy. It changes no belief.
 const givenNothing = 1e-9
 

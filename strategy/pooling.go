@@ -46,8 +46,8 @@ func (i Item) seen() bool {
 // the same time.
 type Model interface {
 	// Update reports to the model that an item's evidence on an arm changed. It should cost the same
-	// however many items there are. It reports whether the model has drifted from what it would be if
-	// it were computed from all evidence. The learner then does that.
+	// however many items there are. It reports whether the model drifted from what it would be if it
+	// were computed from all evidence. The learner then does that.
 	Update(arm int, before, after evidence.Sums) (drifted bool)
 	// Believe sets the belief about each arm of an item. The slice has one element for each arm.
 	Believe(item Item, beliefs []Belief)

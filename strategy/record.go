@@ -80,8 +80,7 @@ func (l *Learner) own(
 	return d.choice(), err
 }
 
-// ownParameters checks what the host has chosen, and returns the parameters in the order of the
-// arm's.
+// ownParameters checks what the host chose, and returns the parameters in the order of the arm's.
 func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered []Setting,
 	err error) {
 	at, ok := l.index[own.arm]

@@ -148,7 +148,7 @@ func (l *Learner) effects(
 		}
 	case len(job.Expunge) == 0:
 		return nil, job
-	// it may have been done before for the other learner, and has to be done after what this one has
+	// it may have been done before for the other learner, and must be done after what this one has
 	// learned
 	default:
 		b.ID = derivedID("expunged", l.cfg.Name, f.ID)
@@ -156,7 +156,7 @@ func (l *Learner) effects(
 	return []store.Batch{b}, job
 }
 
-// replayedRecord returns the record of a choice as an event has left it, or nil without a change. A
+// replayedRecord returns the record of a choice as an event left it, or nil without a change. A
 // record that is gone stays so.
 func (l *Learner) replayedRecord(tx *store.Tx, e *LearnerEvent) (*store.Record, error) {
 	if l.cfg.Unrecorded || e.Choice == nil {

@@ -48,7 +48,7 @@ type segment struct {
 }
 
 // sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
-// process has seen it.
+// process saw it.
 type sources struct{ seen atomic.Uint32 }
 
 const (
@@ -56,7 +56,7 @@ const (
 	manySources = 2
 )
 
-// mayBeMany reports whether a cell has to be read before an outcome adds to it.
+// mayBeMany reports whether a cell must be read before an outcome adds to it.
 func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
 
 // saw notes the parts of a cell.

@@ -19,10 +19,10 @@ import (
 // greatest wins. Within a session an item keeps the arm that was chosen first, until
 // [Learner.EndSession], until the cache lets go of it, or until the arm is no longer permitted.
 //
-// Bad input is a [*heed.InputError]. A context that has ended gives its error. If the store can't
-// be read, or the choice can't be recorded before the context is done, Select returns the error and
-// a choice of the default arm, or of the first permitted one. A host may go on with it: it is
-// neither remembered nor recorded, but its outcome may be observed.
+// Bad input is a [*heed.InputError]. A context that ended gives its error. If the store can't be
+// read, or the choice can't be recorded before the context is done, Select returns the error and a
+// choice of the default arm, or of the first permitted one. A host may go on with it: it is neither
+// remembered nor recorded, but its outcome may be observed.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	return l.choice(ctx, nil, &q)
 }
@@ -278,8 +278,7 @@ func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
 	return r, l.keep(tx, m, last, r)
 }
 
-// recalls names the records that have how often a session has ended, and its last choice for an
-// item.
+// recalls names the records that have how often a session ended, and its last choice for an item.
 func (l *Learner) recalls(q *Query, of *store.Kind) []store.Ref {
 	if l.cfg.Unrecorded || q.Session == "" {
 		return nil
@@ -293,8 +292,8 @@ func (l *Learner) lastID(q *Query) string {
 	return answers.LastID(l.cfg.Name, q.Session, q.name())
 }
 
-// recall takes over the choice that the session has made before, or reports false. Then it notes
-// how many choices the session has made for the item. It also returns the record that was read.
+// recall takes over the choice that the session made before, or reports false. Then it notes how
+// many choices the session made for the item. It also returns the record that was read.
 func (l *Learner) recall(
 	tx *store.Tx, m *making, read []store.Record, r *remembered,
 ) (last keptChoice, found bool, err error) {

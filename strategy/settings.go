@@ -139,8 +139,8 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Learner,
 
 // Open returns the learner of cfg.Name with the settings that its host has left in the store, for a
 // tool other than the host. It does not write, and the stored settings override those in cfg. A
-// pooling that the host has made is not in the store, so cfg.Pooling is used. Without such a
-// learner Open returns [heed.ErrNotFound].
+// pooling that the host made is not in the store, so cfg.Pooling is used. Without such a learner
+// Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (_ *Learner, err error) {
 	defer because(&err, "open")
 	if cfg.Store == nil {

@@ -79,11 +79,11 @@ func (c *Config) sharing() *sharing {
 	}
 }
 
-// writing reports whether the learner writes what it shares. One that a tool has opened does not.
+// writing reports whether the learner writes what it shares. One that a tool opened does not.
 func (s *sharing) writing() bool { return s != nil && s.writes }
 
 // start returns the beliefs about arms with which a segment begins: by what other tenants share, if
-// enough do, and else the cold start. With offers, it also writes what this tenant has to share.
+// enough do, and else the cold start. With offers, it also writes what this tenant must share.
 func (l *Learner) start(ctx context.Context, f *found, offers bool) ([]evidence.Beta, error) {
 	if l.shared == nil {
 		return l.priors, nil
@@ -114,7 +114,7 @@ func (l *Learner) start(ctx context.Context, f *found, offers bool) ([]evidence.
 	return l.levels(others, f), nil
 }
 
-// ownRow returns what the tenant has to share of a segment.
+// ownRow returns what the tenant must share of a segment.
 func (l *Learner) ownRow(f *found) sharedRow {
 	sums := sumsOf(f.items, len(l.cfg.Arms))
 	row := sharedRow{
@@ -140,7 +140,7 @@ func sumsOf(items []Item, arms int) []evidence.Sums {
 	return sums
 }
 
-// offer writes what the tenant shares of a segment if that has changed. A failure does not hold up
+// offer writes what the tenant shares of a segment if that changed. A failure does not hold up
 // choices: the next load writes it.
 func (l *Learner) offer(ctx context.Context, own sharedRow, r store.Record) {
 	was, err := l.shared.rows.Of(r)
@@ -155,7 +155,7 @@ func (l *Learner) offer(ctx context.Context, own sharedRow, r store.Record) {
 		batch.Records[0].Body = store.Body{}
 	}
 	_, err = l.shared.store.Commit(ctx, batch)
-	if !errors.Is(err, heed.ErrConflict) { // another process has written it
+	if !errors.Is(err, heed.ErrConflict) { // another process wrote it
 		l.watch.Failed(ctx, "share", err)
 	}
 }

@@ -58,7 +58,7 @@ var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 // under each, of every outcome of an item that was seen on that arm before.
 //
 // All sums use the dispersion of the rewards and the scale of the weights when the model was made.
-// When these change, the model has drifted.
+// When these change, the model drifted.
 type twoLevel struct {
 	segment    Segment
 	sharpness  float64

@@ -29,7 +29,7 @@ type Runner struct {
 	DeadLetters Sink
 	Topic       string
 	// Apply applies an event. A [*heed.InputError], a [*heed.SettingsError] and an error that
-	// [Refuse] has returned are final: the event is dead. After any other error Apply is called
+	// [Refuse] returned are final: the event is dead. After any other error Apply is called
 	// again. It may return a function, which is called when the event is out of hand.
 	Apply func(ctx context.Context, e Event) (after func(ctx context.Context), err error)
 	// Workers is how many events are worked on at a time. 0 means 1, which keeps the stream's order.
@@ -59,7 +59,7 @@ const (
 	drain   = 10 * time.Second
 )
 
-// RunnerCounts counts what a [Runner] has done since it was made.
+// RunnerCounts counts what a [Runner] did since it was made.
 type RunnerCounts struct {
 	Received uint64 // events
 	Applied  uint64 // events that were applied
@@ -209,8 +209,8 @@ func (r *Runner) work(receiving, working context.Context) error {
 	return nil
 }
 
-// try calls a function until it succeeds, fails for good, has failed in all attempts, or the
-// context ends.
+// try calls a function until it succeeds, fails for good, failed in all attempts, or the context
+// ends.
 func (r *Runner) try(
 	ctx context.Context, who string, do func(context.Context) error,
 ) (attempts int, err error) {

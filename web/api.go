@@ -154,7 +154,7 @@ func (a *api) failed(ctx context.Context, what string, err error) {
 	}
 }
 
-// lastWords is how long the store has to keep what became of a call whose client has gone.
+// lastWords is how long the store must keep what became of a call whose client went.
 const lastWords = 5 * time.Second
 
 // bodyOf returns the body of a request.
@@ -169,7 +169,7 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-// replyOf writes what a call has given.
+// replyOf writes what a call gave.
 func replyOf(value any, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err

@@ -203,7 +203,7 @@ func (c *claim) kept(ctx context.Context) error {
 	return err
 }
 
-// release gives the key back, because the call has failed.
+// release gives the key back, because the call failed.
 func (c *claim) release(ctx context.Context) error {
 	_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Removal(c.call.ID,
 		c.revision)}})

@@ -14,7 +14,7 @@ import (
 // problemsAt is where web/README.md explains each sort of problem.
 const problemsAt = "https://github.com/heedhq/heed/blob/main/web/README.md#"
 
-// A trouble is why a call has failed, in the format of RFC 9457.
+// A trouble is why a call failed, in the format of RFC 9457.
 type trouble struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -79,8 +79,8 @@ func problemAt(field, reason string) *trouble {
 	return p
 }
 
-// explainError makes a problem of an error that a call with an input has returned. For an error of
-// the server's, the client learns only that it is one.
+// explainError makes a problem of an error that a call with an input returned. For an error of the
+// server's, the client learns only that it is one.
 func explainError(err error, in reflect.Type) *trouble {
 	var known *trouble
 	if errors.As(err, &known) {

@@ -39,7 +39,7 @@ func (p *pieces) piece(_ context.Context, text string, restart bool) {
 // end sends the whole answer.
 func (p *pieces) end(answer []byte) { p.send("answer", answer) }
 
-// problem sends a problem, if the answer has begun. Else the caller does.
+// problem sends a problem, if the answer began. Else the caller does.
 func (p *pieces) problem(why *trouble) bool {
 	if p == nil || !p.begun {
 		return false

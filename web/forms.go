@@ -32,7 +32,7 @@ type sent struct {
 
 var common = []string{"id", "hash", "reason"}
 
-// errStale reports that a person decided about something that has changed since.
+// errStale reports that a person decided about something that changed since.
 var errStale = &feedback.RefusedError{
 	Reason: "This is no longer as you saw it. Nothing was done. Look at it again",
 	Err:    heed.ErrConflict}

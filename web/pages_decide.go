@@ -66,7 +66,7 @@ func (h *Handler) undo(ctx context.Context, d sent) (string, error) {
 var errNoAgent = &heed.InputError{Field: "agent", Reason: "does not run here, so its answers can " +
 	"be changed only in its own program"}
 
-// seen returns a proposal if it still has the words that the person has seen.
+// seen returns a proposal if it still has the words that the person saw.
 func (h *Handler) seen(ctx context.Context, d sent) (feedback.Proposal, error) {
 	p, err := h.cfg.Feedback.Rules().Proposal(ctx, d.id)
 	if err == nil && p.Draft.Hash() != d.hash {
@@ -140,7 +140,7 @@ func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 	return h.link("/proposal", "id", d.id, "done", "out"), err
 }
 
-// onSeen decides about a correction if it still has the words that the person has seen.
+// onSeen decides about a correction if it still has the words that the person saw.
 func (h *Handler) onSeen(
 	do func(context.Context, sent) (string, error),
 ) func(context.Context, sent) (string, error) {
@@ -207,7 +207,7 @@ func (h *Handler) propose(change feedback.RuleChange) func(context.Context, sent
 	}
 }
 
-// seenRule returns a rule if it still has the words that the person has seen.
+// seenRule returns a rule if it still has the words that the person saw.
 func (h *Handler) seenRule(ctx context.Context, d sent) (feedback.Rule, error) {
 	rule, err := h.cfg.Feedback.Rules().Rule(ctx, d.id)
 	if err == nil && rule.Draft.Hash() != d.hash {

@@ -134,7 +134,7 @@ var learned = map[string]string{
 	"outage": "it can't be reached", "recovery": "it can be reached again",
 }
 
-// news writes what has changed, to follow a name.
+// news writes what changed, to follow a name.
 func news(c view.Changed) string {
 	what := learned[verbOf(c.Action)]
 	if verbOf(c.Action) == "leads" {
@@ -150,7 +150,7 @@ func news(c view.Changed) string {
 
 func verbOf(action string) string { return action[strings.LastIndexByte(action, '.')+1:] }
 
-// about returns the page of what has changed, and what it is called.
+// about returns the page of what changed, and what it is called.
 func about(c view.Changed) (to struct{ Path, Name string }) {
 	id := url.Values{"id": {c.Subject}}.Encode()
 	to.Name = c.Subject

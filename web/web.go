@@ -1,5 +1,5 @@
-// Package web shows what heed has learned, and lets people decide about proposals, in pages that a
-// host mounts:
+// Package web shows what heed learned, and lets people decide about proposals, in pages that a host
+// mounts:
 //
 //	live := &web.Live{}
 //	agent, err := loop.New(ctx, loop.Config{DB: db, Model: model, Observer: live.Observe})

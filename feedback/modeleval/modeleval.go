@@ -109,7 +109,7 @@ type question struct {
 	ids   [][]string
 	who   map[string]string // the reviewers of the candidates, by their ids
 
-	same, opposite []string // the ids of what the model has named
+	same, opposite []string // the ids of what the model named
 }
 
 func textOf(f *feedback.Feedback) string {
@@ -213,7 +213,7 @@ func (q *question) take(v verdict, from int) (err error) {
 	return err
 }
 
-// assess makes the assessment of what the model has named.
+// assess makes the assessment of what the model named.
 func (q *question) assess(c *feedback.Case) feedback.Assessment {
 	candidate := func(id string) bool {
 		return slices.ContainsFunc(c.Candidates, func(m feedback.Match) bool { return m.ID == id })

@@ -54,7 +54,7 @@ func waiting(a *answer.Answer, until time.Time) string {
 // still to be counted, and those that a late message can still change. The records are ordered by
 // the answers, and an answer is found once it is as old as the least time of its class. So the
 // queries leave out those in the first half of their time, and with the usual windows all that
-// still have to wait. Due reads the store once, and leaves out queries without a result.
+// still must wait. Due reads the store once, and leaves out queries without a result.
 func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]store.Query, error) {
 	var all []store.Query
 	for class, least := range waits {

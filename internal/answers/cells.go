@@ -32,7 +32,7 @@ func Scope(category, context string) string {
 	return category + "/" + context
 }
 
-// ParseScope returns the category and the context that [Scope] has written.
+// ParseScope returns the category and the context that [Scope] wrote.
 func ParseScope(scope string) (category, context string, ok bool) {
 	quoted, err := strconv.QuotedPrefix(scope)
 	if err != nil {

@@ -85,8 +85,8 @@ func (c *Curve) AppendCuts(cuts []float64) []float64 {
 	return cuts
 }
 
-// descend finds where the log density has fallen by drop, on the side that step points to. It walks
-// out in growing steps until it is past that place; from there Newton's method comes back without
+// descend finds where the log density fell by drop, on the side that step points to. It walks out
+// in growing steps until it is past that place; from there Newton's method comes back without
 // overshooting, because the function is concave.
 func (c *Curve) descend(t, step, drop float64) float64 {
 	fall := func(t float64) float64 { return c.peak - c.logDensity(Logs(t)) - drop }

@@ -121,7 +121,7 @@ func (c *checker) observation(o *Observation) error {
 	return nil
 }
 
-// declares reports whether the dump has declared a kind. The kind may have the name of a tenant.
+// declares reports whether the dump declared a kind. The kind may have the name of a tenant.
 func (c *checker) declares(name string) bool {
 	kind, _ := store.KindOf(name)
 	return c.kinds[kind]

@@ -57,8 +57,8 @@ func NewReader(from io.Reader) (*Reader, error) {
 
 // Next returns the next row, and [io.EOF] after the last one, when the dump has proved to be whole.
 // A row that is not valid, and a dump that was changed or cut off, is a [*heed.InputError] that
-// names the line. A caller that has stored rows must take them back on any error but io.EOF. The
-// next call may change what a row refers to.
+// names the line. A caller that stored rows must take them back on any error but io.EOF. The next
+// call may change what a row refers to.
 func (r *Reader) Next() (Row, error) {
 	if r.done {
 		return Row{}, io.EOF

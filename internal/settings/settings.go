@@ -25,7 +25,7 @@ type Field struct {
 	// Value points to the setting in the configuration in force, with defaults applied. JSON must
 	// keep it exactly.
 	Value any
-	// Set reports that the host has set the field. A field that is not set is stored as not set.
+	// Set reports that the host set the field. A field that is not set is stored as not set.
 	Set bool
 	// Fixed reports that the setting changes what is stored. A host that sets another value than the
 	// stored one is refused; a host that does not set it gets the stored one, whatever the default is

@@ -75,7 +75,7 @@ type Reader struct {
 
 	fence   string // the characters that opened the code block, or ""
 	inLine  bool   // the line has more than blanks before
-	harmony bool   // a message of the harmony format has begun
+	harmony bool   // a message of the harmony format began
 }
 
 // Write takes a chunk and returns what is an answer's text for sure. It may hold some back. If

@@ -182,7 +182,7 @@ func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Prepar
 	}, nil
 }
 
-// A Reply is what a model of the caller's has answered.
+// A Reply is what a model of the caller's answered.
 type Reply struct {
 	ID           string  `json:"id"`
 	Text         string  `json:"text,omitempty"`

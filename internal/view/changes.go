@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Changed is something that has changed: by a person, or because heed learned.
+// A Changed is something that changed: by a person, or because heed learned.
 type Changed struct {
 	At      time.Time         `json:"at"`
 	Kind    string            `json:"kind"`

@@ -29,7 +29,7 @@ const (
 	Failure     = "failure"
 )
 
-// A Fault is the reason, for the caller, why an operation has failed.
+// A Fault is the reason, for the caller, why an operation failed.
 type Fault struct {
 	Sort, Detail string
 	Field        string // that is wrong, by its name in the input; "" if no field is
@@ -94,7 +94,7 @@ func kindOf(in reflect.Type) string {
 	return "element"
 }
 
-// nameIn returns what an input calls a field that heed has found a fault in.
+// nameIn returns what an input calls a field that heed found a fault in.
 func nameIn(in reflect.Type, name string) string {
 	head, rest, _ := strings.Cut(name, ".")
 	head, index, _ := strings.Cut(head, "[")

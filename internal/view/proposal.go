@@ -163,7 +163,7 @@ func (s *Source) before(ctx context.Context, p *feedback.Proposal) (
 	for previous := p.Previous; previous != "" && len(all) < mostBefore; {
 		one, err := s.Feedback.Rules().Proposal(ctx, previous)
 		if errors.Is(err, heed.ErrNotFound) {
-			break // the store has dropped it
+			break // the store dropped it
 		}
 		if err != nil {
 			return nil, fmt.Errorf("proposal %s: %w", previous, err)

@@ -23,7 +23,7 @@ type Rule struct {
 	Check     feedback.Check `json:"check"`
 	Approvals int            `json:"approvals"`        // of its present words
 	Quorum    int            `json:"quorum,omitempty"` // that a pending proposal needs
-	// Missing lists who still has to approve a pending proposal.
+	// Missing lists who still must approve a pending proposal.
 	Missing  string    `json:"missing,omitempty"`
 	Since    time.Time `json:"since"`
 	Effect   string    `json:"effect"`      // of a rule; see [feedback.Effect]
@@ -201,8 +201,8 @@ func (s *Source) disputes(ctx context.Context, most int) (all []Disputed, total 
 const mostWaiting = 1000
 
 // Waiting returns the corrections that are in no proposal, the newest first: too few people have
-// given the same correction, they are ambiguous and wait to be resolved, or the evaluator has given
-// no answer that can be used. At most 1,000 of each class are read.
+// given the same correction, they are ambiguous and wait to be resolved, or the evaluator gave no
+// answer that can be used. At most 1,000 of each class are read.
 func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feedback, err error) {
 	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: agent}, 0)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/patterns"
 )
 
-// A Way is a way of working with what it has earned.
+// A Way is a way of working with what it earned.
 type Way struct {
 	ID           patterns.PatternID `json:"id"`
 	Anti         bool               `json:"anti"` // it is an anti-pattern

@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Record is what one way has shown: how much its outcomes weigh in all, and the sum of their
+// A Record is what one way showed: how much its outcomes weigh in all, and the sum of their
 // rewards, each in [0, 1]. A weight is at most 1.
 type Record struct {
 	Mass   float64 `json:"mass"`

@@ -122,7 +122,7 @@ func (c *Config) noObject(res *http.Response) error {
 	return &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
 }
 
-// finished reports whether an answer that has ended can be used.
+// finished reports whether an answer that ended can be used.
 func finished(finish string, refused bool, text string) error {
 	switch {
 	case refused, finish == "content_filter":

@@ -97,7 +97,7 @@ func (c *Client) repeat(ctx context.Context, a asking) (decision.LLMResponse, er
 	}
 }
 
-// ended is the error of a context that has ended, after the last error before.
+// ended is the error of a context that ended, after the last error before.
 func ended(err, last error) error {
 	if last == nil {
 		return fmt.Errorf("openaicompat: %w", err)

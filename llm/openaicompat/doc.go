@@ -9,7 +9,7 @@
 //
 //	                BaseURL
 //	OpenAI          https://api.openai.com/v1
-//	Azure OpenAI    https://RESOURCE.openai.azure.com/openai/v1 or, where an API version has to be named,
+//	Azure OpenAI    https://RESOURCE.openai.azure.com/openai/v1 or, where an API version must be named,
 //	                https://RESOURCE.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21
 //	Ollama          http://localhost:11434/v1
 //	vLLM            http://localhost:8000/v1

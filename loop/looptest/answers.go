@@ -369,8 +369,8 @@ func endsInTool(f *fixture) {
 	f.wantFailure(ctx)
 }
 
-// endsWithAnswer ends the context when the model has finished. The person has the answer then, and
-// it may be kept.
+// endsWithAnswer ends the context when the model finished. The person has the answer then, and it
+// may be kept.
 func endsWithAnswer(f *fixture) {
 	ctx, cancel := context.WithCancel(background)
 	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {

@@ -163,7 +163,7 @@ func (f *fixture) script() Script {
 	return s
 }
 
-// A heard turn is one that has ended.
+// A heard turn is one that ended.
 type heard struct {
 	Said
 	turn   Turn

@@ -69,10 +69,10 @@ type Tool struct {
 
 // A Driver runs the framework's agent.
 type Driver struct {
-	// Turn runs one turn and returns when it has ended. It is called by several goroutines at once. A
+	// Turn runs one turn and returns when it ended. It is called by several goroutines at once. A
 	// panic in the framework, in the model, in a tool or in Turn.Stream must come out as an error.
 	Turn func(context.Context, Turn) (Said, error)
-	// Close ends what the driver has begun. It may be nil.
+	// Close ends what the driver began. It may be nil.
 	Close func()
 }
 

@@ -209,7 +209,7 @@ func firstRound[T any](seq iter.Seq2[T, error], do func()) {
 	}
 }
 
-// loopsAreFree ends every loop early, after it has called the store from within.
+// loopsAreFree ends every loop early, after it called the store from within.
 func loopsAreFree(f *fixture) {
 	for _, name := range []string{"a", "b", "c"} {
 		batch := under(seen("1 "+name, cell(plain, "i", name), 1), seen("2 "+name, plainCell, 1))

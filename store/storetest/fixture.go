@@ -50,7 +50,7 @@ func newFixture(t conformance.TB, s Subject, limits map[string]store.Limits) *fi
 	return f
 }
 
-// opened returns a store that was just opened, after it has declared the suite's kinds.
+// opened returns a store that was just opened, after it declared the suite's kinds.
 func (f *fixture) opened(st store.Store, err error) store.Store {
 	f.Must("open the store", err)
 	f.Must("Declare", st.Declare(ctx, kinds...))
@@ -189,7 +189,7 @@ func (f *fixture) parallel(callers, each int, do func(caller, i int) error) {
 	f.Must("concurrent calls", errors.Join(failures...))
 }
 
-// during calls do, and calls read again and again until do has returned.
+// during calls do, and calls read again and again until do returned.
 func (f *fixture) during(read func() error, do func()) {
 	var done atomic.Bool
 	failure := make(chan error)

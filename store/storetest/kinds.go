@@ -20,7 +20,7 @@ func limitFor(f *fixture) {
 	f.setTime(61 * time.Minute)
 	f.write(late(brief, "old", -10, "k"), late(brief, "due", 0, "k"), late(brief, "young", 2, "k"),
 		late(brief, "waits", 600, "k"), late(notes, "for good", -1_000_000))
-	// An hour has passed.
+	// An hour passed.
 	for range 2 {
 		f.sweep(time.Time{})
 		f.both(by(brief), "young", "waits")
@@ -32,7 +32,7 @@ func limitFor(f *fixture) {
 	f.write(over(f.write(late(brief, "due", 0)), late(brief, "due", 50)))
 	f.sweep(f.time())
 	f.has(brief, "due", value{})
-	// A day has passed.
+	// A day passed.
 	f.setTime(24 * time.Hour)
 	f.sweep(f.time())
 	f.both(by(brief))

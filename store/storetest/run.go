@@ -29,8 +29,8 @@ type Subject struct {
 	// New returns a fresh, empty store. It keeps ids and history for at least an hour, and at least
 	// 100 observations of a cell.
 	New func(Options) (store.Store, error)
-	// Reopen closes a store and opens again what it has kept. nil means that the store lives in
-	// memory only.
+	// Reopen closes a store and opens again what it kept. nil means that the store lives in memory
+	// only.
 	Reopen func(store.Store, Options) (store.Store, error)
 	// Beside opens a second handle on the same store, like another process: it shares with the first
 	// handle only what two processes could share. Both are used from then on. Every rule then runs a

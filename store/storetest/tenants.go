@@ -95,7 +95,7 @@ func fillTenant(f *fixture, n int) {
 	}
 }
 
-// hasFilled looks for what fillTenant has written.
+// hasFilled looks for what fillTenant wrote.
 func hasFilled(f *fixture, n int) {
 	got := f.snapshot([]evidence.Cell{plainCell}, []store.Ref{ref(notes, "a"), ref(rare, "")},
 		by(notes, "k"), by(few))

@@ -61,10 +61,10 @@ type Answers interface {
 	EndSession(ctx context.Context, session string) error
 }
 
-// A Hook is called with what a [Consumer] has learned, for example to detect novelty. Either
-// function may be nil. They are called outside of every lock, after the event is acknowledged. An
-// error, a panic or a hang is counted and does not stop the consumer. They must be safe for
-// concurrent use by multiple goroutines.
+// A Hook is called with what a [Consumer] learned, for example to detect novelty. Either function
+// may be nil. They are called outside of every lock, after the event is acknowledged. An error, a
+// panic or a hang is counted and does not stop the consumer. They must be safe for concurrent use
+// by multiple goroutines.
 type Hook struct {
 	// Outcome is called at most once for each outcome, after it was counted. It is not called if
 	// the process ends in between, or if the store counted the outcome and its answer was lost: the
@@ -74,7 +74,7 @@ type Hook struct {
 	SessionEnd func(ctx context.Context, session string) error
 }
 
-// Counts counts what a [Consumer] has done since it was made. Events that were handled by
+// Counts counts what a [Consumer] did since it was made. Events that were handled by
 // [Consumer.Handle] are Received, and Applied if they were.
 type Counts struct {
 	stream.RunnerCounts

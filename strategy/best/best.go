@@ -88,7 +88,7 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 	return &Race{cfg: cfg, learner: learner, looks: make(map[string]look)}, nil
 }
 
-// An ending is the record of a race that has ended.
+// An ending is the record of a race that ended.
 type ending struct {
 	ID       string           `json:"id"`
 	Learner  string           `json:"learner"`
@@ -103,7 +103,7 @@ type ending struct {
 	Also []verdict `json:"also,omitempty"` // of processes with other settings
 }
 
-// A verdict records by which settings a race has ended, when, and after how many outcomes.
+// A verdict records by which settings a race ended, when, and after how many outcomes.
 type verdict struct {
 	Error        float64   `json:"error"`
 	Indifference float64   `json:"indifference"`
@@ -128,7 +128,7 @@ var endings = store.View[ending]{
 	},
 }
 
-// Select chooses an arm: by the shares of the race, or the winner if it has ended. The rules of
+// Select chooses an arm: by the shares of the race, or the winner if it ended. The rules of
 // [strategy.Learner.Select] hold. If the race can't be read, the learner chooses by itself, and the
 // error reports why.
 func (r *Race) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
@@ -177,7 +177,7 @@ type state struct {
 	resets   uint64
 	outcomes uint64
 	ended    store.Row[ending]
-	over     bool // the race has ended, also by the settings of this process
+	over     bool // the race ended, also by the settings of this process
 }
 
 // stands returns the state of the race of a query, and ends the race if there is enough evidence.

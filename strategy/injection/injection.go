@@ -261,7 +261,7 @@ func (s Strategy) String() string {
 // setting is a parameter at the front of a text.
 var setting = regexp.MustCompile(`^([a-z_]+)=("(?:[^"\\]|\\.)*"|[a-z0-9_]+(?:\([0-9]+\))?)(?:, |$)`)
 
-// Parse reads the text that [Strategy.String] has written. Any other text is a [*heed.InputError].
+// Parse reads the text that [Strategy.String] wrote. Any other text is a [*heed.InputError].
 func Parse(text string) (Strategy, error) {
 	malformed := &heed.InputError{Field: "injection",
 		Reason: "must be an arm with its parameters in parentheses, as Strategy.String writes it"}

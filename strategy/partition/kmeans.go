@@ -214,8 +214,8 @@ func (s sum) cell(c cell) cell {
 	return c
 }
 
-// refill puts each cell that has lost all its points, and had no centre before, at the point that
-// is farthest from its own cell.
+// refill puts each cell that lost all its points, and had no centre before, at the point that is
+// farthest from its own cell.
 func refill(points [][]float32, cells []cell, of []int) {
 	var byDistance []int
 	for i := range cells {

@@ -44,7 +44,7 @@ type lie struct {
 // Climb searches for the lies that raise the belief in the bad arm most: it begins without lies,
 // and keeps each change that raises the belief. It fails the test if that is more than the rule
 // allows: see [evidence.Trust]. That is f(2) + 2/40, less than 0.15, for an item of the people's
-// and for an item without other evidence, also before the learner has read its segment again.
+// and for an item without other evidence, also before the learner read its segment again.
 //
 // [evidence.Trust]: https://pkg.go.dev/github.com/heedhq/heed/evidence#Trust
 func (c Crowd) Climb(t testing.TB) {

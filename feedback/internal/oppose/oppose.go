@@ -313,7 +313,7 @@ func (r *Reading) content() (all []string) {
 
 // kin reports whether two stems look like forms of one word.
 func kin(a, b string) bool {
-	const beginning = 4 // of each, in bytes: as many letters at least have to be the same
+	const beginning = 4 // of each, in bytes: as many letters at least must be the same
 	if a == b || len(a) < beginning || len(b) < beginning || a[:beginning] != b[:beginning] {
 		return a == b
 	}

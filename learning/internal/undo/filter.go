@@ -128,7 +128,7 @@ func follow(words []string, wanted []word) bool {
 // A sketch is a grammar without the order of words.
 type sketch struct {
 	*grammar
-	roots   []int       // their numbers; no language has to have all
+	roots   []int       // their numbers; no language must have all
 	rules   []*sketched // by number
 	index   keyIndex    // of all keys
 	numbers int         // how many keys have one
