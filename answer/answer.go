@@ -1,6 +1,7 @@
-// Package answer has the record of one answer: the event, how it was answered, what was chosen and
-// shown, and every statement that was made about it since. It also has the rules that turn those
-// statements into evidence. All of it is plain data and pure functions: the package has no store.
+// Package answer contains the record of one answer: the event, how it was answered, what was chosen
+// and shown, and every statement that was made about it since. It also has the rules that turn
+// those statements into evidence. All of it is plain data and pure functions: the package has no
+// store.
 //
 // # Statements
 //

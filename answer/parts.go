@@ -35,9 +35,9 @@ const (
 )
 
 // Parts returns the statements about the answer, each with its share in what the answer is worth.
-// The table of the package has the rules. Of several reported outcomes only the latest has a part,
-// and of several undos the one that arrived first. An expected outcome has no part if an outcome
-// was reported, and a statement about a heuristic that did not answer has no part.
+// The table of the package contains the rules. Of several reported outcomes only the latest has a
+// part, and of several undos the one that arrived first. An expected outcome has no part if an
+// outcome was reported, and a statement about a heuristic that did not answer has no part.
 func (a *Answer) Parts() (all []ArmPart) {
 	left := 1. // for what comes next
 	add := func(s *Statement, value, trust, share float64) {

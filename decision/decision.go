@@ -143,7 +143,7 @@ type Prediction struct {
 //
 // Generate must be safe for concurrent use by multiple goroutines, and should return soon after its
 // context is done. It returns an error if there is no answer; an empty text counts as no answer.
-// Package llmtest has the suite for this contract, and a scripted model for tests.
+// Package llmtest provides the suite for this contract, and a scripted model for tests.
 type LLM interface {
 	Generate(ctx context.Context, r LLMRequest) (LLMResponse, error)
 }

@@ -59,8 +59,8 @@
 // # What a host implements
 //
 // [LLM] has one method, and [LLMFunc] makes one of a closure. A [heed.Similarity] compares texts.
-// Package decisiontest has the contract of a strategy as a test suite. Package llmtest has the
-// contract of a model, and a scripted model for tests.
+// Package decisiontest provides the contract of a strategy as a test suite. Package llmtest
+// provides the contract of a model, and a scripted model for tests.
 //
 // # What is stored
 //

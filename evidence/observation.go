@@ -30,7 +30,7 @@ func (c Cell) Compare(o Cell) int {
 }
 
 // An Observation records that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most
-// [MaxText] bytes. Once a store has it, it is immutable.
+// [MaxText] bytes. Once a store keeps it, it is immutable.
 type Observation struct {
 	// ID names the event that was observed. A store counts an id once, and anything that comes later
 	// under it is a duplicate. Observations of one batch may share an id, if one event is evidence on

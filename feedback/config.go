@@ -24,7 +24,7 @@ import (
 type Config struct {
 	// Store keeps everything. Services of several processes may share one: they share feedback,
 	// rules, and the settings that are numbers. If those differ from the stored ones, New stores its
-	// own numbers, and the audit log has an entry: also when the quorum is lowered.
+	// own numbers, and the audit log contains an entry: also when the quorum is lowered.
 	Store store.Store
 	// Similarity measures how alike corrections are. nil means [heed.Trigrams]. If it is a
 	// [heed.Embedder], the latest 10,000 vectors are remembered, and it is called for at most 100

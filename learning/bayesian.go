@@ -55,7 +55,7 @@ type BayesianConfig struct {
 	Domains map[string]Domain
 }
 
-// A Domain has the windows of one domain. 0 means the window of [BayesianConfig].
+// A Domain holds the windows of one domain. 0 means the window of [BayesianConfig].
 type Domain struct{ UndoWindow, SilenceWindow time.Duration }
 
 func (c BayesianConfig) withDefaults() BayesianConfig {

@@ -34,7 +34,7 @@
 // outcomes, an undo, the outcome of an [Expectation], being ignored, and silence
 // ([Module.Timeouts]). The signals that count follow from the statements, so the order in which
 // they came does not matter. At most one implicit signal counts for each heuristic that answered.
-// The table of package answer has the rules. Only an answer that was shown earns an implicit
+// The table of package answer contains the rules. Only an answer that was shown earns an implicit
 // signal. Heuristics that were only considered are counted apart ([Module.Consider]).
 //
 // Judgements need no fire, and can come as long as the store keeps the answer. The last judgement

@@ -12,10 +12,10 @@ import (
 // How many people there are cannot come from the evidence of one heuristic, because a liar may be
 // the only one who stated something about it. It comes from one cell for each domain, which is read
 // together with the heuristic: each person who makes evidence about a heuristic of the domain is
-// counted there, in one of 64 places by a hash of the name. So the cell has at most 64 parts, and
-// it names no person. Two people in one place count as one. The count fades with Config.HalfLife,
-// and a person is counted again when half of it has faded, so a person costs one more observation
-// in a half-life. Instruments are not counted.
+// counted there, in one of 64 places by a hash of the name. So the cell contains at most 64 parts,
+// and it names no person. Two people in one place count as one. The count fades with
+// Config.HalfLife, and a person is counted again when half of it has faded, so a person costs one
+// more observation in a half-life. Instruments are not counted.
 //
 // Rejected: the people of all heuristics that a step reads, because a step that reads fewer of
 // them would believe somebody else; and a record of names, because many processes would write it

@@ -36,8 +36,8 @@ func (m *Module) checkUndo(u *Undo) error {
 
 // Undo takes back answers to an event. It always counts, because it is a command. It can come as
 // long as the store keeps the answer, 30 days by default. It returns what it counted, without
-// answers that the same person took back before. The record of an answer has the undos of 41 people
-// at most. Each of them counts for itself against the heuristic.
+// answers that the same person took back before. The record of an answer contains the undos of 41
+// people at most. Each of them counts for itself against the heuristic.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer.
 // If there is no such answer, Undo returns [heed.ErrNotFound].

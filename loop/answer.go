@@ -86,7 +86,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if err == nil {
 		a.delivered(ctx, &p, nil)
 	}
-	if given.Result.Prompt != "" { // the trace has the prompt without the conversation
+	if given.Result.Prompt != "" { // the trace contains the prompt without the conversation
 		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt, c.most)
 	}
 	return given, wrap("answer", errors.Join(err, c.pipe.close()))

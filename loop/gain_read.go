@@ -156,7 +156,8 @@ func ReadGain(ctx context.Context, st store.Store, agent string) (Gain, error) {
 // gainError is the probability that the interval of a Gain is ever wrong.
 const gainError = 0.1
 
-// A stratum has the successes of the time of one size of the control group, by groups of sessions.
+// A stratum holds the successes of the time of one size of the control group, by groups of
+// sessions.
 type stratum [2][groups]evidence.Sums
 
 func (s *stratum) add(p *evidence.Part) {
@@ -249,7 +250,7 @@ func (s *sums) measured() Measured {
 	return m
 }
 
-// A table has the sums of the sides by a name.
+// A table contains the sums of the sides by a name.
 type table map[string]*[3]sums
 
 func (t table) add(name string, p *evidence.Part) {

@@ -134,7 +134,7 @@ func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	}
 }
 
-// libraryIn returns the heuristics and notes as the store has them. It reads only what changed
+// libraryIn returns the heuristics and notes as the store keeps them. It reads only what changed
 // since this process read it.
 func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	version, err := tx.Get(a.notes.Ref(""))

@@ -333,8 +333,8 @@ func (r recalled) Read(
 
 var errNotRemembered = errors.New("this process has not read it before the store was away")
 
-// A memory has the records and evidence that a process read last, about 4,000 of each at most, and
-// versions without a limit. Records of answers are left out. It is safe for concurrent use.
+// A memory holds the records and evidence that a process read last, about 4,000 of each at most,
+// and versions without a limit. Records of answers are left out. It is safe for concurrent use.
 type memory struct {
 	answers string // the kind of answers
 

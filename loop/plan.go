@@ -99,7 +99,7 @@ type LeftOut struct {
 
 // Prepare returns how to answer an event. It first interprets the event's text, like [Agent.Hear].
 // A trusted heuristic answers at once, and its answer is stored, unless an active rule is against
-// it. Otherwise the plan has what to ask the model, and [Agent.Answered] records the model's
+// it. Otherwise the plan contains what to ask the model, and [Agent.Answered] records the model's
 // answer.
 //
 // Bad input is a [*heed.InputError]. An [*UnavailableError] comes with a plan: the model of its arm

@@ -79,7 +79,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 	})
 }
 
-// A tenantPool has the agents of tenants.
+// A tenantPool holds the agents of tenants.
 type tenantPool struct {
 	mu     sync.Mutex
 	agents map[string]*pooled

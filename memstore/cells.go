@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A cell has the sums of what was observed of it, by origin, and the history of single
+// A cell contains the sums of what was observed of it, by origin, and the history of single
 // observations.
 type cell struct {
 	evidence.Cell
@@ -27,7 +27,7 @@ type cell struct {
 	lost map[id]*dump.Origin
 }
 
-// A tally has the sums of one origin. A cell that keeps origins together has one tally, whose
+// A tally holds the sums of one origin. A cell that keeps origins together has one tally, whose
 // channel and source are empty.
 type tally struct {
 	dump.Origin
@@ -227,7 +227,7 @@ func (c *cell) rebuild() {
 	}
 }
 
-// A space has the cells that are listed together, by item.
+// A space holds the cells that are listed together, by item.
 type space struct{ kind, scope string }
 
 // find returns a cell, or nil.
@@ -362,7 +362,7 @@ func (s *state) naming(
 	return all, nil
 }
 
-// names reports whether a cell has a source in its sums, its history or its name.
+// names reports whether a cell contains a source in its sums, its history or its name.
 func (c *cell) names(source string) bool {
 	return c.named(source) ||
 		slices.ContainsFunc(c.history, func(e entry) bool { return e.Source == source }) ||

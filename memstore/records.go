@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A kind has the records of one kind.
+// A kind holds the records of one kind.
 type kind struct {
 	store.Kind              // as declared
 	limits     store.Limits // in force

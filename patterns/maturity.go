@@ -183,7 +183,7 @@ func share(x float64) string {
 		64) + "%"
 }
 
-// This file has the arithmetic of the learning-systems design, which only [SpecConfig] sets.
+// This file contains the arithmetic of the learning-systems design, which only [SpecConfig] sets.
 
 const literalSlack = 0.01 // how far the design lets a faded total miss its gate
 

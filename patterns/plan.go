@@ -80,7 +80,7 @@ func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 	return plan, nil
 }
 
-// mostPlanned is how many patterns each list of a plan has at most.
+// mostPlanned is how many patterns each list of a plan contains at most.
 const mostPlanned = 100
 
 // A rank is what orders the patterns of a plan. It costs less than a Standing, because there may be

@@ -411,7 +411,7 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 	return err
 }
 
-// keepPart keeps a part for the receipts, if its cell has no other.
+// keepPart keeps a part for the receipts, if its cell contains no other.
 func (c *change) keepPart(row *cellRow, part evidence.Part) {
 	if !row.policy.ByOrigin {
 		part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)

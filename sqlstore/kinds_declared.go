@@ -152,7 +152,7 @@ func keepDeclared(t *tx, kind store.Kind) error {
 	return err
 }
 
-// declared returns a kind as the database has it, also for the kind of a tenant.
+// declared returns a kind as the database keeps it, also for the kind of a tenant.
 func (s *Store) declared(t *tx, name string) (kind store.Kind, found bool, err error) {
 	name, _ = store.KindOf(name)
 	kind.Name = name

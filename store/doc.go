@@ -1,4 +1,4 @@
-// Package store has the interface to the place where heed keeps what it learns.
+// Package store provides the interface to the place where heed keeps what it learns.
 //
 // A store keeps two things. Evidence is sums of observations, defined by package evidence. It is
 // changed by deltas, so that writers in any number never overwrite each other. Records are

@@ -90,8 +90,8 @@ func Run(ctx context.Context, st Store, job Job) error {
 }
 
 // Start begins a job with the commit of the step, and [Do] returns when the job is finished. What
-// the step writes is subject to the job. If the batch has an ID that is known, the job does not
-// begin again.
+// the step writes is subject to the job. If the batch contains an ID that is known, the job does
+// not begin again.
 func (tx *Tx) Start(job Job) {
 	if err := job.validate(); err != nil {
 		tx.fail(err)

@@ -91,7 +91,7 @@ type Store interface {
 }
 
 // A Batch is applied as a whole or not at all. Its parts are applied in the order of the fields. A
-// batch is immutable while a store has it.
+// batch is immutable while a store keeps it.
 type Batch struct {
 	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID was
 	// stored before, the batch has no effect.

@@ -269,9 +269,9 @@ func current(revision uint64) uint64 {
 	return revision
 }
 
-// Get returns one record as the step sees it: as the step wrote it, or else as the store has it. If
-// there is no record, or the step removes it, the Revision is 0. If the step adds the record, the
-// Revision is not 0 and is of use only for another Put in the step.
+// Get returns one record as the step sees it: as the step wrote it, or else as the store keeps it.
+// If there is no record, or the step removes it, the Revision is 0. If the step adds the record,
+// the Revision is not 0 and is of use only for another Put in the step.
 func (tx *Tx) Get(ref Ref) (Record, error) {
 	i := tx.written.find(ref)
 	if i >= 0 {

@@ -20,7 +20,7 @@ type memo[V any] struct {
 	shards []shard[V]
 }
 
-// A shard has the values of some groups, so that a group can be dropped from one place.
+// A shard holds the values of some groups, so that a group can be dropped from one place.
 type shard[V any] struct {
 	mu      sync.Mutex
 	cache   *memo[V]

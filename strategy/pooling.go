@@ -6,7 +6,7 @@ import (
 
 // A Pooling defines how much items share. It works out the beliefs about an item's arms from the
 // evidence of the item and of the other items of its segment. [TwoLevel], [Copy] and [Alone] come
-// with the package. Package strategytest has the suite for others. A Pooling must be safe for
+// with the package. Package strategytest provides the suite for others. A Pooling must be safe for
 // concurrent use by multiple goroutines, and is best a plain value.
 type Pooling interface {
 	// Model returns the model of a segment with these items. It must not depend on their order, nor

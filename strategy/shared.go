@@ -160,7 +160,7 @@ func (l *Learner) offer(ctx context.Context, own sharedRow, r store.Record) {
 	}
 }
 
-// same reports whether a row has the same evidence as another, apart from what faded.
+// same reports whether a row contains the same evidence as another, apart from what faded.
 func (l *Learner) same(was, is sharedRow) bool {
 	if len(was.Arms) != len(is.Arms) {
 		return false

@@ -23,7 +23,7 @@ type run struct {
 	resumed bool // it goes on after a pause
 	runs    int  // with the run's id; of the adapter's lock
 	silent  int  // how often the model only thought
-	empty   bool // the model's last response has no content: ADK makes no event of it
+	empty   bool // the model's last response contains no content: ADK makes no event of it
 	began   time.Time
 }
 

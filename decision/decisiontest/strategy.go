@@ -1,5 +1,5 @@
-// Package decisiontest has the contract of [decision.Strategy] as a test suite. Run it from a test
-// of your own:
+// Package decisiontest provides the contract of [decision.Strategy] as a test suite. Run it from a
+// test of your own:
 //
 //	func TestStrategy(t *testing.T) {
 //		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {

@@ -6,13 +6,13 @@
 // # What it costs
 //
 // It makes one call for each correction, except for the first of an agent, because that one has no
-// other to compare with. The prompt has at most 100 earlier texts, those that seem to contradict
-// the correction first and then the most alike, each cut at 500 characters, and each text once. If
-// 100 or more texts seem to contradict the correction, each further 100 take another call.
-// With the 200 pairs of feedback/testdata/fresh.tsv as corrections of one agent, a call has 1,478
-// tokens (a quarter of its bytes), and a model that is always right finds 78 of the 80 paraphrases
-// and all 40 opposites. The answer has at most 400 tokens, thoughts included. A call takes at most
-// 30 seconds.
+// other to compare with. The prompt contains at most 100 earlier texts, those that seem to
+// contradict the correction first and then the most alike, each cut at 500 characters, and each
+// text once. If 100 or more texts seem to contradict the correction, each further 100 take another
+// call. With the 200 pairs of feedback/testdata/fresh.tsv as corrections of one agent, a call has
+// 1,478 tokens (a quarter of its bytes), and a model that is always right finds 78 of the 80
+// paraphrases and all 40 opposites. The answer contains at most 400 tokens, thoughts included. A
+// call takes at most 30 seconds.
 //
 // # What happens if it is wrong
 //
@@ -103,7 +103,7 @@ func ask(ctx context.Context, gate *host.Gate, model decision.LLM, text string) 
 	return v, nil
 }
 
-// A question has the texts that a correction is compared with, each with the ids that have it.
+// A question holds the texts that a correction is compared with, each with the ids that have it.
 type question struct {
 	texts []string
 	ids   [][]string

@@ -43,7 +43,7 @@ func parse(place string) (p Position, err error) {
 	return p, nil
 }
 
-// A Range has what lies between two positions, without the two.
+// A Range holds what lies between two positions, without the two.
 type Range struct{ After, Before Position }
 
 // RangeOf returns the range of a query, or the fault of the query.

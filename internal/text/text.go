@@ -14,7 +14,7 @@ import (
 // letters are the characters that words are made of.
 var letters = []*unicode.RangeTable{unicode.L, unicode.N, unicode.M}
 
-// Comparable reports whether a text has a letter or a digit. Other texts cannot be compared.
+// Comparable reports whether a text contains a letter or a digit. Other texts cannot be compared.
 func Comparable(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, letters...) })
 }

@@ -74,7 +74,7 @@ type Reader struct {
 	open     []string // the names of the tags that are open, the outermost first
 
 	fence   string // the characters that opened the code block, or ""
-	inLine  bool   // the line has more than blanks before
+	inLine  bool   // the line contains more than blanks before
 	harmony bool   // a message of the harmony format began
 }
 

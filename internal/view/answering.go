@@ -276,7 +276,7 @@ type ToolResult struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// A Checked has the rules that a call of a tool breaks.
+// A Checked holds the rules that a call of a tool breaks.
 type Checked struct {
 	Violations []feedback.Violation `json:"violations"`
 }
@@ -412,7 +412,7 @@ func (s *Server) outcome(ctx context.Context, c *Caller, in *Outcome) (n Nothing
 	})
 }
 
-// A Correction has the words of the caller, who can't speak for another reviewer.
+// A Correction holds the words of the caller, who can't speak for another reviewer.
 type Correction struct {
 	Answer   string            `json:"answer" heed:"id"`
 	ID       string            `json:"id,omitempty" mcp:"-"`

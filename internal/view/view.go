@@ -18,8 +18,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Source has the parts of an agent that are shown. A nil part is not there. Store and Now must be
-// set.
+// A Source holds the parts of an agent that are shown. A nil part is not there. Store and Now must
+// be set.
 type Source struct {
 	Store    store.Store
 	Agent    *loop.Agent // nil if the agent runs in another process

@@ -21,7 +21,7 @@
 // Entra ID adds them in the Transport of its HTTPClient.) LM Studio refuses the usual request for
 // JSON: set JSON to "json_schema". OpenAI's reasoning models refuse max_tokens: set
 // MaxCompletionTokens, and leave the temperature to them. OpenAI and Azure take a request for JSON
-// only if the prompt has the word JSON in it, which the prompts of package decision do.
+// only if the prompt contains the word JSON in it, which the prompts of package decision do.
 //
 // A call asks again after the status 408, 429, 500, 502, 503 or 504, and after a connection that
 // failed before the whole answer came, which may cost its tokens twice. If the wait would not end

@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// A StatusError is a failure of an endpoint. Its text has the status and the code, and may go into
-// a log.
+// A StatusError is a failure of an endpoint. Its text contains the status and the code, and may go
+// into a log.
 type StatusError struct {
 	// Status is the status of HTTP. If the endpoint failed after a status of success, it is the one
 	// that the body names, or 502.

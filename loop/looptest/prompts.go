@@ -41,7 +41,7 @@ func (f *fixture) review(id string, decision feedback.Decision, lead string) fee
 	return proposal
 }
 
-// wantInRequests checks that each request has each text once.
+// wantInRequests checks that each request contains each text once.
 func (f *fixture) wantInRequests(texts ...string) {
 	for i, r := range f.model.requests() {
 		for _, text := range texts {

@@ -51,7 +51,7 @@ type fileCell struct {
 	Vector []byte `json:"vector"`
 }
 
-// A row is a partition as a store has it.
+// A row is a partition as a store keeps it.
 type row struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
-// talk drives a model that keeps no conversation: each event has the turns before it.
+// talk drives a model that keeps no conversation: each event contains the turns before it.
 func talk(
 	agent *loop.Agent, answer func(context.Context, *loop.Agent, loop.Event) (loop.Answer, error),
 ) looptest.Driver {

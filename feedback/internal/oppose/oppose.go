@@ -278,7 +278,7 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 // SameWords reports whether two texts have the same words, each as often and in any form and order.
 // In addition, a text may contain words without a meaning of their own, and words that stress
 // others. Any other extra word may turn the meaning, for example "far from clear" or
-// "non-blocking", and no list has all of those words.
+// "non-blocking", and no list contains all of those words.
 func SameWords(x, y Reading) bool {
 	if tooLong(x, y) {
 		return slices.Equal(x.tokens, y.tokens)
@@ -325,7 +325,7 @@ func kin(a, b string) bool {
 	return a == b || common >= 4 && max(len(x), len(y))-common <= 3
 }
 
-// otherNames reports whether each text has a name that the other lacks.
+// otherNames reports whether each text contains a name that the other lacks.
 func otherNames(a, b []string) bool {
 	lacks := func(a, b []string) bool {
 		return slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })

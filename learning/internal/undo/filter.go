@@ -11,7 +11,7 @@ import (
 
 // A filter finds the languages in which a text may have a command. Most texts have no command, and
 // the filter is many times faster than the grammars. It looks at the words of a text, and not at
-// their order: where it leaves a language out, the text has no command in it.
+// their order: where it leaves a language out, the text contains no command in it.
 //
 // A key is a sequence of words of a phrase. The filter first looks for keys that every command
 // needs. In a language with such a key, it then finds out whether a root has a phrase with all its
@@ -81,7 +81,7 @@ func (s *speller) wordsOf(words []string, normal string) []string {
 	return words
 }
 
-// A keyIndex has the numbers of keys by their first words.
+// A keyIndex holds the numbers of keys by their first words.
 type keyIndex map[string][]numbered
 
 type numbered struct {
@@ -143,7 +143,7 @@ type sketched struct {
 
 // A need is an item of a phrase that is not optional.
 type need struct {
-	keys [][]word // the text has one of them; nil for a rule that may hold for any words
+	keys [][]word // the text contains one of them; nil for a rule that may hold for any words
 	bits bitSet   // the keys
 	cost int      // how many texts have one of them, by and large
 	rule int      // holds for the text, too; 0 for no rule
@@ -256,7 +256,7 @@ type checker struct {
 	known []int8 // 1 for rules that hold, -1 for others
 }
 
-// has reports whether a text has what an item needs.
+// has reports whether a text contains what an item needs.
 func (c *checker) has(n *need) bool {
 	if n.bits != nil && !c.found.meets(n.bits) {
 		return false
