@@ -100,11 +100,39 @@ func (p *posteriors) learn(o *outcome) error {
 func (p *posteriors) save() ([]byte, error) { return encode(p.Arms) }
 
 // answered are policies for recorded requests with a text. They know nothing of a request, its text
-// or its task.
+// or its task. The rules of other projects know the task.
 func answered(*world) []policy {
-	return []policy{
+	return append([]policy{
 		thompson, noItem, heeding("cells of the text", option{item: cellsOnline}), trueTopic,
+	}, told(peers())...)
+}
+
+// told lets policies see what a request is about, as its item.
+func told(policies []policy) []policy {
+	for i, p := range policies {
+		begin := p.begin
+		policies[i].begin = func(t *trial, now func() time.Time, state []byte) (router, error) {
+			of, err := begin(t, now, state)
+			return telling{of}, err
+		}
 	}
+	return policies
+}
+
+type telling struct{ router }
+
+func (t telling) choose(r *request) (int, any, error) { return t.router.choose(about(r)) }
+
+func (t telling) learn(o *outcome) error {
+	of := *o
+	of.request = about(o.request)
+	return t.router.learn(&of)
+}
+
+func about(r *request) *request {
+	of := *r
+	of.item = r.topic
+	return &of
 }
 
 // cellsOnline names requests by the cells of their vectors alone.

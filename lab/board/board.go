@@ -12,7 +12,7 @@
 //
 // A set is what plays where:
 //
-//	routers   heed and classic rules under every trouble; this is the default
+//	routers   heed, classic rules and other projects' under every trouble; this is the default
 //	context   what it is worth to know what a request is about, by vectors near topics
 //	cells     how many cells a partition of such vectors should have
 //	forms     the subject and the form of recorded questions; needs -data and -forms

@@ -144,7 +144,7 @@ func routers(w *world) []policy {
 		all = append(all, heeding("heed, money.Reward", option{priced: true}),
 			heeding("heed, Frugal", option{frugal: true}))
 	}
-	all = append(all, ofTables()...)
+	all = append(append(all, ofTables()...), peers()...)
 	return append(all, linear("LinUCB, α=0.25", 0.25, false), linear("LinUCB, α=1", 1, false))
 }
 

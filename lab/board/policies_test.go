@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/strategy"
 )
@@ -36,14 +37,41 @@ func TestPoliciesLearn(t *testing.T) {
 		policies: func(w *world) []policy { return append(routers(w), yardsticks(w)...) }}
 	cells, err := s.play(context.Background(), silent)
 	require.NoError(t, err)
-	require.Len(t, cells, 19)
+	require.Len(t, cells, 21)
 	assert.Equal(t, "heed", cells[0].policy)
-	assert.Equal(t, "by chance", cells[16].policy)
-	chance := cells[16].regret.Mean
+	assert.Equal(t, "by chance", cells[18].policy)
+	chance := cells[18].regret.Mean
 	assert.InDelta(t, 51, chance, 10)
-	for _, c := range cells[:15] {
+	for _, c := range cells[:17] {
 		assert.Less(t, c.regret.Mean, chance*2/3, c.policy)
 		assert.Positive(t, c.state.Mean)
+	}
+}
+
+// TestPeersKeepWhatTheyPublish: LiteLLM's beliefs end at 200 outcomes with the prior's ten, by kind
+// of request; semantic-router's are for all, for users and for kinds.
+func TestPeersKeepWhatTheyPublish(t *testing.T) {
+	w := easy(0.1)
+	one := w.trial(&troubles()[0], 400, 0, 7)
+	names := [][]string{{"task"}, {"", "user 7", "kind task"}}
+	for i, p := range peers() {
+		began, err := p.begin(one, func() time.Time { return one.requests[0].at }, nil)
+		require.NoError(t, err)
+		for range 300 {
+			r := one.requests[0]
+			r.source = "7"
+			require.NoError(t, began.learn(&outcome{request: &r, arm: 1, quality: 1}))
+		}
+		of, ok := began.(*published)
+		require.True(t, ok)
+		require.Len(t, of.Beliefs, len(names[i]))
+		for _, name := range names[i] {
+			want := []evidence.Beta{{Alpha: 195, Beta: 5}, {Alpha: 301, Beta: 1}}[i]
+			assert.Equal(t, want, of.Beliefs[name][1], "%s: %q", p.name, name)
+		}
+		arm, _, err := began.choose(&one.requests[0])
+		require.NoError(t, err)
+		assert.Equal(t, 1, arm)
 	}
 }
 
