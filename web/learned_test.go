@@ -109,18 +109,20 @@ func TestLearned(t *testing.T) {
 	for _, path := range []string{"/", "/arms", "/segment"} {
 		page := plain(w.get(path, segment...))
 		assert.Regexp(t, `large leads, \d+ % sure`, page, path)
-		assert.Contains(t, page, fmt.Sprintf("large leads%.3f", d.Arms[1].Mean), path)
+		assert.Contains(t, page, fmt.Sprintf("large leads%.0f %%", 100*d.Arms[1].Mean), path)
 	}
 	page := w.get("/segment", segment...)
-	assert.Contains(t, plain(page), fmt.Sprintf("large %.3f %.3f %.3f", d.Arms[1].Mean, d.Arms[1].Low,
-		d.Arms[1].High))
+	assert.Contains(t, plain(page), fmt.Sprintf("large %.0f %% %.0f %% %.0f %%",
+		100*d.Arms[1].Mean, 100*d.Arms[1].Low, 100*d.Arms[1].High))
+	assert.Contains(t, plain(page), "98 % of the latest 53 answers were given by large. "+
+		"53 of them have an outcome: 98 % success. For the only item, large leads")
 	// sessions are counted under Copy alone
 	assert.Contains(t, plain(page), fmt.Sprintf(
-		"Item Leading Mean From its own outcomes Reports ticket large %.3f", d.Arms[1].Mean))
+		"Item Leading Success From its own outcomes Reports ticket large %.0f %%", 100*d.Arms[1].Mean))
 	assert.Equal(t, 10*2, strings.Count(page, `<rect class="c`))
 	assert.Contains(t, page, "What it saved")
 	assert.Contains(t, plain(w.get("/saved", segment...)), "53 choices with an outcome cost")
-	assert.Contains(t, plain(w.get("/item", append(segment, "item", "ticket")...)), "thumb +1.00")
+	assert.Contains(t, plain(w.get("/item", append(segment, "item", "ticket")...)), "thumb 100 %")
 	assert.Contains(t, plain(w.get("/heuristics", "q", "DISK logs")),
 		"the disk is full → Rotate the logs.")
 	assert.Contains(t, plain(w.get("/heuristics", "q", "nothing like it")),

@@ -91,12 +91,41 @@ func queryOf(r *http.Request) strategy.Query {
 type segmentData struct {
 	view.Segment
 	Standings listing[strategy.Standing]
+	Traffic   *traffic // nil if no choice is kept
 	Columns   []column
 	Recent    int  // choices that the columns are made of
 	Costs     bool // they are recorded
 }
 
 func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
+
+// A traffic is what the latest choices of a segment got. Success is the mean of those whose outcome
+// is known.
+type traffic struct {
+	Arm            strategy.ArmID // that was chosen most often
+	Share, Success float64
+	Choices, Known int
+}
+
+func trafficOf(latest []strategy.ChoiceRecord) *traffic {
+	if len(latest) == 0 {
+		return nil
+	}
+	t, chosen := traffic{Choices: len(latest)}, make(map[strategy.ArmID]int)
+	for i := range latest {
+		c := &latest[i]
+		chosen[c.Choice.Arm]++
+		if n := chosen[c.Choice.Arm]; n > chosen[t.Arm] || t.Arm == "" {
+			t.Arm = c.Choice.Arm
+		}
+		if c.Result != nil {
+			t.Known, t.Success = t.Known+1, t.Success+success(c.Mean)
+		}
+	}
+	t.Share = float64(chosen[t.Arm]) / float64(t.Choices)
+	t.Success /= float64(max(t.Known, 1))
+	return &t
+}
 
 const mostChoices = 800
 
@@ -107,7 +136,8 @@ func segment(r *http.Request, v *view.Source) (any, error) {
 		return nil, err
 	}
 	d := segmentData{
-		Segment: found.Segment, Recent: len(found.Recent), Columns: columns(found.Recent, found.Arms),
+		Segment: found.Segment, Traffic: trafficOf(found.Recent), Recent: len(found.Recent),
+		Columns: columns(found.Recent, found.Arms),
 		Costs: slices.ContainsFunc(found.Recent, func(c strategy.ChoiceRecord) bool {
 			return c.Result != nil && c.Result.Cost > 0
 		}),

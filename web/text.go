@@ -24,6 +24,7 @@ var outcomes = map[string]string{
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
+	"success":  success,
 	"points":   func(x float64) float64 { return 100 * x },
 	"outcomes": func() map[string]string { return outcomes },
 	"say":      func(value any) string { return say(fmt.Sprint(value)) },
@@ -92,6 +93,9 @@ func when(t time.Time) string {
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+
+// success is a value in [-1, 1] on the scale of the pages, from 0 to 1.
+func success(value float64) float64 { return (value + 1) / 2 }
 
 // three writes a number in [0, 1].
 func three(x float64) string { return fmt.Sprintf("%.3f", x) }
