@@ -154,7 +154,7 @@ func (p *tenantPool) evict() {
 	delete(p.agents, oldest)
 }
 
-// drop removes the agent of a tenant that has left.
+// drop removes the agent of a tenant that left.
 func (p *tenantPool) drop(s *active) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +197,7 @@ func tenantsOf(agent string) store.View[tenantRow] {
 }
 
 // active is the store of a tenant's agent. It notes that the tenant is active, and commits nothing
-// after the tenant has left, also if the tenant comes again: then the agent is another one.
+// after the tenant left, also if the tenant comes again: then the agent is another one.
 type active struct {
 	store.Store
 	root   *Agent
@@ -219,7 +219,7 @@ func staysOf(agent string) store.View[stay] {
 	}
 }
 
-// begin begins the stay of the tenant, unless it has begun.
+// begin begins the stay of the tenant, unless it began.
 func (s *active) begin(ctx context.Context) error {
 	stays := staysOf(s.root.cfg.Name)
 	if err := s.Declare(ctx, stays.Kind); err != nil {

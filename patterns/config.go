@@ -180,7 +180,7 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 
 // Rebuild changes the half-lives of a recorder to the ones in cfg and returns the recorder. It
 // makes all evidence again from its history and stores the new settings, in one commit. A half-life
-// that cfg leaves open stays. Afterwards [New] takes cfg. A recorder that is open elsewhere has to be
+// that cfg leaves open stays. Afterwards [New] takes cfg. A recorder that is open elsewhere must be
 // opened again. Actor and reason are for the audit and must be set.
 //
 // If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and leaves

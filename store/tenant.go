@@ -132,7 +132,7 @@ func (v *tenantView) id(id string) string {
 	return v.tenant + idMark + id
 }
 
-// tenant returns the tenant whose view has made the batch, or "".
+// tenant returns the tenant whose view made the batch, or "".
 func (b *Batch) tenant() string {
 	if n := len(b.Expect); n > 0 && b.Expect[n-1].Kind == leavers.Name {
 		return b.Expect[n-1].ID

@@ -137,7 +137,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Learner,
 	return l, nil
 }
 
-// Open returns the learner of cfg.Name with the settings that its host has left in the store, for a
+// Open returns the learner of cfg.Name with the settings that its host left in the store, for a
 // tool other than the host. It does not write, and the stored settings override those in cfg. A
 // pooling that the host made is not in the store, so cfg.Pooling is used. Without such a learner
 // Open returns [heed.ErrNotFound].

@@ -51,7 +51,7 @@ func (m *middleware) WrapInvokableToolCall(
 	}, nil
 }
 
-// WrapStreamableToolCall reports the tool's result to heed when its stream has ended.
+// WrapStreamableToolCall reports the tool's result to heed when its stream ended.
 func (m *middleware) WrapStreamableToolCall(
 	ctx context.Context, next adk.StreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.StreamableToolCallEndpoint, error) {
@@ -82,7 +82,7 @@ func (m *middleware) WrapEnhancedInvokableToolCall(
 	}, nil
 }
 
-// WrapEnhancedStreamableToolCall reports the tool's result to heed when its stream has ended.
+// WrapEnhancedStreamableToolCall reports the tool's result to heed when its stream ended.
 func (m *middleware) WrapEnhancedStreamableToolCall(
 	ctx context.Context, next adk.EnhancedStreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedStreamableToolCallEndpoint, error) {

@@ -214,7 +214,7 @@ func schema(contradicted bool) map[string]any {
 		"reason"}}
 }
 
-// decide records what a person has answered.
+// decide records what a person answered.
 func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked,
 	form *sdk.ElicitResult) (reviewOut, error) {
 	out := reviewOut{Proposal: about.Proposal, Decision: "none"}

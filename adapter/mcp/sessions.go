@@ -56,7 +56,7 @@ func (b *bounded) admits(person string) bool {
 	return true
 }
 
-// opened counts the session that a request has opened, if it has opened one.
+// opened counts the session that a request opened, if it opened one.
 func (b *bounded) opened(person, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

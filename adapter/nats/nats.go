@@ -47,8 +47,8 @@ func NewSink(js jetstream.JetStream) (*Sink, error) {
 	return &Sink{js}, nil
 }
 
-// Publish implements [stream.Sink]. It returns nil when the server has confirmed that it has the
-// event. A topic that can't be a subject, and a time that RFC 3339 has no text for, are a
+// Publish implements [stream.Sink]. It returns nil when the server confirmed that it has the event.
+// A topic that can't be a subject, and a time that RFC 3339 has no text for, are a
 // [*heed.InputError].
 func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	if !isSubject(e.Topic) {
@@ -188,7 +188,7 @@ func (d *delivery) Event() stream.Event { return d.event }
 // comes.
 const confirmed = time.Second
 
-// Ack waits until the server has confirmed it.
+// Ack waits until the server confirmed it.
 func (d *delivery) Ack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, confirmed)
 	defer cancel()

@@ -114,14 +114,14 @@ type session struct {
 // the generation for which it was meant, or it is lost.
 const mostIdle = 16
 
-// A state is what a handle has applied of the log.
+// A state is what a handle applied of the log.
 type state struct {
 	header
 	place
 	sequence uint64 // of the last message that was applied
 	mem      *memstore.Store
 	moved    *kept  // the log goes on in the next generation
-	erase    bool   // the log has bytes that have to go
+	erase    bool   // the log has bytes that must go
 	begun    int    // the size of the state when the generation began
 	size     int    // of the entries since then
 	part     []byte // of an entry whose messages have not all come

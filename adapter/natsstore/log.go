@@ -20,7 +20,7 @@ import (
 )
 
 // A place names the stream that has the log. It is the one message of a stream that is changed only
-// by who has read it, so two handles can't both go on.
+// by who read it, so two handles can't both go on.
 type place struct {
 	Generation uint64
 	ID         string // random, because no name of a stream is used twice
@@ -308,7 +308,7 @@ func (s *Store) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	return s.js.Conn().RequestMsgWithContext(ctx, m)
 }
 
-// catchUp applies the log up to a message, which ends the text that this handle has sent.
+// catchUp applies the log up to a message, which ends the text that this handle sent.
 func (s *Store) catchUp(ctx context.Context, last uint64, text []byte) error {
 	parts := uint64((len(text) + s.partSize() - 1) / s.partSize())
 	if s.state.sequence+parts == last && len(s.state.part) == 0 { // all of it is the handle's own

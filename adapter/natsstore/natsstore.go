@@ -8,11 +8,11 @@
 // The store is a log of commits in a stream. Each handle applies the log to a state in memory, so
 // the state must fit into the memory of each program. A commit takes effect at its place in the
 // log, and whether it is refused follows from the log alone. A read first appends an empty entry,
-// and waits until the handle has applied everything before it. Reads that wait share one entry.
-// Reads of cells alone do so twice a second at most.
+// and waits until the handle applied everything before it. Reads that wait share one entry. Reads
+// of cells alone do so twice a second at most.
 //
-// When the log has become long, or people were forgotten, a handle writes the state as the
-// beginning of another stream and deletes the stream of before, with its files.
+// When the log became long, or people were forgotten, a handle writes the state as the beginning of
+// another stream and deletes the stream of before, with its files.
 package natsstore
 
 import (
@@ -259,7 +259,7 @@ func listed[T any](
 
 // Sweep implements [store.Store]. It finishes jobs before the entry of the sweep, so that they take
 // their steps in the log. It also deletes what is left of streams of before, and begins a
-// new stream if the log has become long or old.
+// new stream if the log became long or old.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	err := ctx.Err()
 	if err == nil {

@@ -28,7 +28,7 @@ const (
 	rotateKept                 // the configuration is another one
 )
 
-// sync waits until the handle has applied all that was in the log when it was called.
+// sync waits until the handle applied all that was in the log when it was called.
 func (s *Store) sync(ctx context.Context) error { return s.do(ctx, &call{}).err }
 
 // do puts a call into the log, and waits for its result.
@@ -59,7 +59,7 @@ func (s *Store) do(ctx context.Context, c *call) result {
 	}
 }
 
-// leave ends the wait for a call whose context has ended.
+// leave ends the wait for a call whose context ended.
 func (s *Store) leave(c *call, ended error) result {
 	s.queue.Lock()
 	i := slices.Index(s.waiting, c)
@@ -126,7 +126,7 @@ func (s *Store) round(calls []*call) {
 		case c.action == nil:
 		case err != nil && sent:
 			r.err = fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, err)
-		case err == nil && results == nil: // it took effect, and another handle has ended the log then
+		case err == nil && results == nil: // it took effect, and another handle ended the log then
 			r.err = heed.ErrOutcomeUnknown
 		case err == nil:
 			r = results[next]

@@ -81,8 +81,8 @@ type SourceConfig struct {
 
 // A Source reads the events of a stream. It is safe for concurrent use by multiple goroutines.
 //
-// An entry that no [Sink] has added is an event too, if it has its payload in the field "payload".
-// Its id is in the field "id", or else is the entry's id.
+// An entry that no [Sink] added is an event too, if it has its payload in the field "payload". Its
+// id is in the field "id", or else is the entry's id.
 type Source struct {
 	cfg SourceConfig
 
@@ -203,8 +203,7 @@ func passes(err error) bool {
 	})
 }
 
-// next returns an entry whose lease has ended, or else a new one, or nil if no entry comes for a
-// while.
+// next returns an entry whose lease ended, or else a new one, or nil if no entry comes for a while.
 func (s *Source) next(ctx context.Context) (stream.Delivery, error) {
 	if m, err := s.claim(ctx); m != nil || err != nil {
 		return s.delivery(m), err
@@ -222,8 +221,8 @@ func (s *Source) next(ctx context.Context) (stream.Delivery, error) {
 	return s.delivery(&entries[0].Messages[0]), nil
 }
 
-// claim looks at some of the entries in hand, and takes one whose lease has ended. The next call
-// looks at those behind.
+// claim looks at some of the entries in hand, and takes one whose lease ended. The next call looks
+// at those behind.
 func (s *Source) claim(ctx context.Context) (*goredis.XMessage, error) {
 	s.mu.Lock()
 	from := s.from

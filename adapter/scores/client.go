@@ -28,7 +28,7 @@ type Anchor struct {
 	Metadata map[string]any // of the score. It must not be changed
 }
 
-// Polled reports what a poll has brought.
+// Polled reports what a poll brought.
 type Polled struct {
 	Learned, Repeated, Unknown, Ignored int
 	// Faults are of scores that could not be taken, each a [*heed.InputError] that names the field as

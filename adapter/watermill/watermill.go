@@ -87,7 +87,7 @@ func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 }
 
 // Receive implements [stream.Source]. It returns [stream.ErrClosed] when the subscriber is closed
-// or the context of [NewSource] has ended. The lease is the broker's.
+// or the context of [NewSource] ended. The lease is the broker's.
 func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type doctorCommand struct {
 	Deep bool
 }
 
-// A diagnosis is what doctor has found.
+// A diagnosis is what doctor found.
 type diagnosis struct {
 	Store    string       `json:"store"`
 	Engine   string       `json:"engine"`

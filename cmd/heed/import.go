@@ -166,7 +166,7 @@ func (l *pastLog) rows(ctx context.Context) iter.Seq2[past.Row, error] {
 // maxFaults is how many rows at fault are named.
 const maxFaults = 20
 
-// A survey is what the first reading of a log has found.
+// A survey is what the first reading of a log found.
 type survey struct {
 	Rows    int            `json:"rows"` // without faults
 	Faults  []string       `json:"faults,omitempty"`
@@ -270,7 +270,7 @@ type pastCommand struct {
 	Suggest     string   `placeholder:"FILE"`
 }
 
-// A pastReport is what an import has found and done.
+// A pastReport is what an import found and did.
 type pastReport struct {
 	survey
 	Imported  loop.Imported `json:"imported"`
@@ -339,8 +339,8 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	return s.answer(report, "import")
 }
 
-// settings returns the arms that a host has left in the store, and the configuration of an agent
-// with the host's settings.
+// settings returns the arms that a host left in the store, and the configuration of an agent with
+// the host's settings.
 func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, error) {
 	c, err := agentConfig(s, loop.Config{Instruments: cmd.Instruments}, cmd.Agent, defaultAgent)
 	if c.Store = s.at.view; err != nil {

@@ -141,7 +141,7 @@ func version() string {
 	return "heed " + info.Main.Version
 }
 
-// errInterrupted reports that a signal has ended the command.
+// errInterrupted reports that a signal ended the command.
 var errInterrupted = errors.New("interrupted")
 
 // A usageError reports that a command was not called properly.

@@ -59,7 +59,7 @@ var (
 // source returns an empty source of the open store.
 func (s *session) source() *view.Source { return &view.Source{Store: s.at.view, Now: s.now} }
 
-// errNone begins the error that no host has left records to look at.
+// errNone begins the error that no host left records to look at.
 var errNone = errors.New("no host has opened")
 
 // with calls a function with the one of a name, or with the only one.
@@ -157,8 +157,8 @@ func nearest(text string, names []string) (near []string) {
 	return near[:min(len(near), 3)]
 }
 
-// distance is how many characters have to be put in, left out or exchanged to make one text of
-// another (Levenshtein 1966).
+// distance is how many characters must be put in, left out or exchanged to make one text of another
+// (Levenshtein 1966).
 func distance(from, to []rune) int {
 	row := make([]int, len(to)+1)
 	for j := range row {
@@ -186,8 +186,8 @@ func unknown(what, name string, names []string, see string) error {
 	return fmt.Errorf("there is no %s %q: %s", what, name, see)
 }
 
-// found returns what a read by an id has returned, with errors for people. If no record has the id,
-// it looks for the only one of all whose id begins with it, and reads that one.
+// found returns what a read by an id returned, with errors for people. If no record has the id, it
+// looks for the only one of all whose id begins with it, and reads that one.
 func found[T, N any](
 	what, id, see string, read func(id string) (T, error), all func() ([]N, error),
 	idOf func(N) string,

@@ -102,7 +102,7 @@ var (
 	bars   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
 )
 
-// A plain is a text that the command has made itself, so that it may be printed as it is.
+// A plain is a text that the command made itself, so that it may be printed as it is.
 type plain string
 
 // say formats a text like [fmt.Sprintf], with [text] of each argument. The only verb is %v.

@@ -43,7 +43,7 @@ func withRules(s *session, do func(*view.Source) error) error {
 	})
 }
 
-// refused explains why a gate has refused a decision, and what to do.
+// refused explains why a gate refused a decision, and what to do.
 func refused(err error) error {
 	why := (*feedback.RefusedError)(nil)
 	switch {

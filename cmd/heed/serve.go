@@ -103,7 +103,7 @@ func (cmd *serveCommand) check(s *session) error {
 	return nil
 }
 
-// look has the pages show what an application in another process has left in the store.
+// look has the pages show what an application in another process left in the store.
 func (cmd *serveCommand) look(s *session, cfg *web.Config) error {
 	v := s.source()
 	open := func(t part, name string) error {
@@ -149,7 +149,7 @@ func (cmd *serveCommand) look(s *session, cfg *web.Config) error {
 const defaultAgent = "loop"
 
 // newAgent opens the agent that was named, or the only one of the store, or another one if the
-// store has no agent. The rules keep the gate that an application has left.
+// store has no agent. The rules keep the gate that an application left.
 func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, error) {
 	c, err := agentConfig(s, c, named, another)
 	if err != nil {
@@ -210,7 +210,7 @@ func observing(live *web.Live) heed.Observer {
 }
 
 // tellFailure reports to the operator the failures that the server has not reported to its clients.
-// Work that was given up, at the end of the server or because a client has left, is no failure.
+// Work that was given up, at the end of the server or because a client left, is no failure.
 func tellFailure(ctx context.Context, n heed.Notice) {
 	failed, ok := n.(heed.Failed)
 	if ok && ctx.Err() == nil && !errors.Is(failed.Err, context.Canceled) {
@@ -222,8 +222,8 @@ const (
 	headerTime  = 10 * time.Second
 	idleTime    = 2 * time.Minute
 	headerBytes = 64 << 10
-	// When a signal has come, requests that run have stopTime. Then they are cancelled, and have
-	// lastTime to record what they had and to reply.
+	// When a signal came, requests that run have stopTime. Then they are cancelled, and have lastTime
+	// to record what they had and to reply.
 	stopTime = 10 * time.Second
 	lastTime = 6 * time.Second
 )

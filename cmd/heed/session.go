@@ -112,8 +112,8 @@ func escaped(document string) string {
 	return b.String()
 }
 
-// answerList writes a list that was read, by the template of a name. If no host has opened what it
-// is read from, the list is empty. Flags are those that leave things out, each a name and a value.
+// answerList writes a list that was read, by the template of a name. If no host opened what it is
+// read from, the list is empty. Flags are those that leave things out, each a name and a value.
 func answerList[T any](
 	s *session, all []T, err error, what, name string, flags ...string,
 ) error {
@@ -216,7 +216,7 @@ func ask(ctx context.Context, answers *bufio.Reader, question string) (string, e
 	go func() {
 		answer, err := answers.ReadString('\n')
 		if err != nil {
-			fmt.Fprintln(os.Stderr) // the end of the input has ended no line
+			fmt.Fprintln(os.Stderr) // the end of the input ended no line
 		}
 		answered <- strings.TrimSpace(answer)
 	}()

@@ -256,7 +256,7 @@ type importCommand struct {
 	File string `arg:"" optional:""`
 }
 
-// openFile opens a file that the user has named.
+// openFile opens a file that the user named.
 func openFile(name string) (*os.File, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -29,7 +29,7 @@ var (
 	items = []string{"invoices", "logins", "refunds"}
 )
 
-// late is of how many tasks, the last of a run, the outcome comes only when the next run has begun.
+// late is of how many tasks, the last of a run, the outcome comes only when the next run began.
 const late = 20
 
 // query is what a task asks for. Each task is a session.

@@ -80,7 +80,7 @@ func (s *FileStore) memory() *memstore.Store {
 // save writes all of it to a new file, which then takes the place of the old one. Where that fails,
 // the store goes back to what the old one has.
 func (s *FileStore) save(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx) // what has begun is finished
+	ctx = context.WithoutCancel(ctx) // what began is finished
 	var text bytes.Buffer
 	err := s.memory().Dump(ctx, &text)
 	if err == nil {

@@ -9,22 +9,22 @@ import (
 	"syscall"
 )
 
-// base is where directories of servers are: not in that of [Temporary], which may be removed first.
+// base is where directories of servers are: not in the directory of [Temporary], which may be removed first.
 var base = os.TempDir()
 
 // Temporary makes a directory for all temporary files that this process makes from now on. It is
-// removed when the process has ended, and by end.
+// removed when the process ended, and by end.
 func Temporary() (end func() error, err error) {
 	dir, err := os.MkdirTemp("", "heed-test")
 	if err != nil {
 		return nil, err
 	}
-	// processes that this one has started may still write
+	// processes that this one started may still write
 	end, err = AtEnd(`for i in 1 2 3 4 5; do rm -rf "$1" && exit; sleep 1; done; exit 1`, dir)
 	return end, errors.Join(err, os.Chmod(dir, 0o777|os.ModeSticky), os.Setenv("TMPDIR", dir))
 }
 
-// AtEnd has a shell run a script when this process has ended, however it ends. The function that it
+// AtEnd has a shell run a script when this process ended, however it ends. The function that it
 // returns runs the script at once, and returns the script's error.
 func AtEnd(script string, args ...string) (end func() error, err error) {
 	return atEnd(nil, script, args...)

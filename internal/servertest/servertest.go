@@ -1,3 +1,3 @@
-// Package servertest runs what tests need beside them, such as a private PostgreSQL, so that nothing
+// Package servertest runs what tests need, such as a private PostgreSQL, so that nothing
 // is left when the tests are killed.
 package servertest

@@ -171,7 +171,7 @@ func (c *Component) Rebuild(ctx context.Context, st store.Store, entry store.Aud
 				}
 			}
 		}
-		if len(job.Rebuild) == 0 { // a call whose reply was lost has done it
+		if len(job.Rebuild) == 0 { // a call whose reply was lost did it
 			return nil
 		}
 		next.At = entry.At.UTC().Truncate(time.Microsecond)

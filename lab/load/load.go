@@ -241,7 +241,7 @@ func (l *load) call(ctx context.Context, method, path, body string) (choice stri
 	return answer.Choice, err
 }
 
-// look has a page open: it asks once in a second whether something has changed, and loads the page
+// look has a page open: it asks once in a second whether something changed, and loads the page
 // again as one does that follows a busy agent.
 func (l *load) look(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)

@@ -22,8 +22,7 @@ var rates = []float64{0.75, 0.6, 0.5, 0.4}
 
 const bestArm, worstArm = 0, 3
 
-// A liar is a way to lie. It returns how many outcomes each account has reported by an honest
-// event.
+// A liar is a way to lie. It returns how many outcomes each account reported by an honest event.
 type liar struct {
 	name, about string
 	events      int // of honest people

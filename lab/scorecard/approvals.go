@@ -19,7 +19,7 @@ import (
 
 const aloneBar = "active rules without their quorum"
 
-// gate is the approval gate of one proposal, in its right state: a status, and who has approved.
+// gate is the approval gate of one proposal, in its right state: a status, and who approved.
 var gate = porcupine.Model{
 	Init: func() any { return string(feedback.StatePending) },
 	Step: func(state, input, output any) (bool, any) {
@@ -198,7 +198,7 @@ func decide(ctx context.Context, rules *feedback.Rules, m move) (p feedback.Prop
 	})
 }
 
-// unchecked is a store that does not look whether somebody else has changed what a writer has read.
+// unchecked is a store that does not look whether somebody else changed what a writer read.
 type unchecked struct{ store.Store }
 
 func (u unchecked) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {

@@ -229,7 +229,7 @@ func (f *sweep) try(ctx context.Context, d *disk, e *episode, h harm, n int, bef
 	return hit, err
 }
 
-// arm has a disk fail from the n-th operation on, when the database has forgotten what it has read.
+// arm has a disk fail from the n-th operation on, when the database forgot what it read.
 func (d *disk) arm(ctx context.Context, handle *sql.DB, h harm, n int) error {
 	if _, err := handle.ExecContext(ctx, "PRAGMA cache_size = 0; PRAGMA shrink_memory"); err != nil {
 		return err

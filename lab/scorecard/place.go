@@ -86,7 +86,7 @@ var shared struct {
 	*servertest.Server
 }
 
-// closeCluster stops the cluster of PostgreSQL, if a line has started it.
+// closeCluster stops the cluster of PostgreSQL, if a line started it.
 func closeCluster() error {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

@@ -39,7 +39,7 @@ type order struct {
 
 var given order
 
-// Child does the job of this process, if another one has started it for one, and reports whether it
+// Child does the job of this process, if another one started it for one, and reports whether it
 // has. A program that runs the lines calls it first.
 func Child() bool {
 	text := os.Getenv(task)

@@ -8,8 +8,7 @@
 //	go run ./lab scorecard -report FILE   # writes the report too, as Markdown
 //
 // Each line prints its name, what was measured, the bar, PASS, FAIL or SKIPPED, the seed, the work
-// done and its controls. A control is an unsafe variant that the line has to catch, in the same
-// run.
+// done and its controls. A control is an unsafe variant that the line must catch, in the same run.
 package scorecard
 
 import (

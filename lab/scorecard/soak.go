@@ -190,7 +190,7 @@ func (a *soaked) round(ctx context.Context) error {
 	return nil
 }
 
-// crossed reports whether the count of operations has come over a multiple of every since it was n.
+// crossed reports whether the count of operations came over a multiple of every since it was n.
 func (a *soaked) crossed(n, every int64) bool { return n/every != a.done/every }
 
 func (a *soaked) answer(ctx context.Context, person string) error {

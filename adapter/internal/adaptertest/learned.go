@@ -58,7 +58,7 @@ func Outcomes(t *testing.T, agent *loop.Agent) (n int) {
 	return n
 }
 
-// ToolErrors returns the errors of tools that the agent has kept.
+// ToolErrors returns the errors of tools that the agent kept.
 func ToolErrors(t *testing.T, agent *loop.Agent) []patterns.TaskError {
 	t.Helper()
 	report, err := agent.Patterns().Errors(t.Context(), patterns.HistoryQuery{})

@@ -35,7 +35,7 @@ type block struct {
 //
 //   - All code is as gofmt has it.
 //   - A block that begins with "package main" is a program. It is built with the adapter's module
-//     and run, and has to print the block of text behind it. There is at least one.
+//     and run, and must print the block of text behind it. There is at least one.
 //   - Any other block is part of a program, or of a test file of the working directory, which is
 //     compiled: its lines in their order, one behind the other, without regard to indentation.
 //   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, and is part of a

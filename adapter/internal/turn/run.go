@@ -213,7 +213,7 @@ var ErrBroken = &llm.Error{
 func Failed[E error](err error, streams bool, response func(E) *http.Response) error {
 	var e E
 	if errors.As(err, &e) {
-		got := response(e) //nolint:bodyclose // the SDK has read and closed it
+		got := response(e) //nolint:bodyclose // the SDK read and closed it
 		if got != nil && got.StatusCode >= 300 {
 			seconds, _ := strconv.Atoi(got.Header.Get("Retry-After")) // a date is no number
 			wait := time.Duration(max(0, min(seconds, 1<<20))) * time.Second

@@ -76,7 +76,7 @@ func (t *Turn) Answered(ctx context.Context, text string) (loop.Answer, error) {
 	return answer, nil
 }
 
-// Fail reports to heed that the model failed, unless the context has ended.
+// Fail reports to heed that the model failed, unless the context ended.
 func (t *Turn) Fail(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the model did not fail, but the caller left
@@ -101,7 +101,7 @@ const (
 )
 
 // Refusal returns why a call of a tool is not made, or "". Rules hold in each turn, whether heed
-// has prepared it or not.
+// prepared it or not.
 func (t *Turn) Refusal(ctx context.Context, id, name string, input any) string {
 	t.Lock()
 	defer t.Unlock()

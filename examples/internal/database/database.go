@@ -19,8 +19,8 @@ import (
 // Usage describes what -db takes.
 const Usage = "the `database`: a file, for SQLite, or a DSN that begins with postgres://"
 
-// Handle returns a handle on a database, which is for the host's own tables too and has to be
-// closed, and the database's dialect for [sqlstore.Open].
+// Handle returns a handle on a database, which is for the host's own tables too and must be closed,
+// and the database's dialect for [sqlstore.Open].
 func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
 	// in memory, each connection would have its own database
 	if where == "" || where == ":memory:" {
@@ -35,7 +35,7 @@ func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
 	return handle, dialect, err
 }
 
-// Open opens the store in a database. The handle is for the host's own tables too, and has to be
+// Open opens the store in a database. The handle is for the host's own tables too, and must be
 // closed.
 func Open(ctx context.Context, where string, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB,
 	error) {

@@ -27,7 +27,7 @@ func Main(name string, command func(ctx context.Context, args []string, out io.W
 	}
 }
 
-// ExitCode returns the code with which a program ends that has failed so.
+// ExitCode returns the code with which a program ends that failed so.
 func ExitCode(err error) int {
 	switch {
 	case errors.Is(err, flag.ErrHelp):

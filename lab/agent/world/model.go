@@ -12,8 +12,7 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// Model is the scripted model. Its knowledge is a model's: its prompt, and what it has read
-// elsewhere.
+// Model is the scripted model. Its knowledge is a model's: its prompt, and what it read elsewhere.
 func (w *World) Model() decision.LLM {
 	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 		error) {

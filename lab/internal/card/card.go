@@ -1,9 +1,9 @@
 // Package card runs the lines of the reliability scorecard and judges them. It does not depend on
 // heed.
 //
-// A line attacks one promise. It measures values that have to reach their bars, and it has
-// controls: unsafe variants of the same thing, which the same attack has to catch. A line that a
-// control survives is no proof, so it fails.
+// A line attacks one promise. It measures values that must reach their bars, and it has controls:
+// unsafe variants of the same thing, which the same attack must catch. A line that a control
+// survives is no proof, so it fails.
 package card
 
 import (
@@ -21,7 +21,7 @@ type Line struct {
 	Name     string // "S2"; several lines may share a number: "S2 SQLite"
 	Promise  string // one plain sentence
 	Attack   string // how the line attacks it, in one or two sentences
-	Bars     []Bar  // what all values have to reach
+	Bars     []Bar  // what all values must reach
 	Short    Form
 	Long     Form
 	Alone    bool // no other line runs at the same time
@@ -29,10 +29,10 @@ type Line struct {
 	Controls []Control // at least one
 }
 
-// A Form is what a short or a long run has to do.
+// A Form is what a short or a long run must do.
 type Form struct {
-	Work   int64         // the least that has to be done, in the unit of the line
-	Faults int64         // the fewest faults that have to be injected
+	Work   int64         // the least that must be done, in the unit of the line
+	Faults int64         // the fewest faults that must be injected
 	Budget time.Duration // of the attack and its controls, on a busy machine
 }
 
@@ -42,7 +42,7 @@ type Bar struct {
 	Most float64
 }
 
-// None returns the bars of values that have to be 0.
+// None returns the bars of values that must be 0.
 func None(names ...string) (bars []Bar) {
 	for _, name := range names {
 		bars = append(bars, Bar{Name: name})
@@ -59,10 +59,10 @@ func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 // lacks what the line needs.
 type Attempt func(ctx context.Context, s Settings) (Result, error)
 
-// A Control is an unsafe variant, which has to miss a bar of its line.
+// A Control is an unsafe variant, which must miss a bar of its line.
 type Control struct {
 	Name   string   // what is unsafe about it
-	Misses []string // the names of the bars that it has to miss, all of them; empty: any one
+	Misses []string // the names of the bars that it must miss, all of them; empty: any one
 	Run    Attempt
 }
 

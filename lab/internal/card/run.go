@@ -141,7 +141,7 @@ func (e *budgetError) Error() string {
 		"something else, -patience %d gives it more", e.budget, 3*e.patience)
 }
 
-// reasonOf returns why an attempt failed. Its own error explains little once its context has ended.
+// reasonOf returns why an attempt failed. Its own error explains little once its context ended.
 func reasonOf(ctx context.Context, err error) string {
 	if late := (*budgetError)(nil); errors.As(context.Cause(ctx), &late) {
 		return late.Error() + " (" + err.Error() + ")"
@@ -165,8 +165,8 @@ func (r Result) misses(b Bar) string {
 // that depends on a race may be lucky.
 const Tries = 5
 
-// control runs the controls. Each has to measure a value that misses a bar: an error is no such
-// value. Each bar has to be missed by one.
+// control runs the controls. Each must measure a value that misses a bar: an error is no such
+// value. Each bar must be missed by one.
 func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
 	if len(o.Line.Controls) == 0 {
 		return []string{"the line has no control"}

@@ -15,7 +15,7 @@ import (
 var ErrUsage = errors.New("see -help")
 
 // A Call is how a program was called. The embedded flag set takes the program's own flags, which
-// have to be declared before [Call.Parse].
+// must be declared before [Call.Parse].
 type Call struct {
 	*flag.FlagSet
 	Long     bool     // whether the long form is wanted: all that takes more than a minute
