@@ -67,7 +67,7 @@ func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, erro
 			}
 		}
 	}
-	c.alone = len(batches) > 0 && batches[0].TakesAway()
+	c.alone = len(batches) > 0 && batches[0].TakesAway() || leaves(batches)
 	return c, nil
 }
 

@@ -36,6 +36,7 @@ type callDoc struct {
 	Parts    []string `json:"parts,omitempty"`
 	Expected [][]any  `json:"expected,omitempty"` // ref, revision
 	Absent   []string `json:"absent,omitempty"`   // refs
+	Leaving  []string `json:"leaving,omitempty"`  // refs, of tenants that must not leave
 	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body
 	// ref, kind, id, moment, keys, body, whether it may be there, the room
 	Added    [][]any `json:"added,omitempty"`
@@ -232,7 +233,7 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 			}
 		}
 	}
-	_, doc.Absent = c.expected()
+	_, doc.Absent, doc.Leaving = c.expected()
 	room := make(map[string]*int64)
 	for i := range c.writes {
 		w := &c.writes[i]

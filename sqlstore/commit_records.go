@@ -177,27 +177,46 @@ func (c *change) conflict(batch int, kind string) error {
 	return fmt.Errorf("%s: %w", kind, heed.ErrConflict)
 }
 
+// leavingKind is the kind of the records of tenants that leave: see [store.Job]. A commit for a
+// tenant expects that there is no such record. Whoever writes one has the store alone, so this can't
+// change while another commit runs.
+const leavingKind = "heed.leaving"
+
+// leaves reports whether a tenant begins to leave with these batches.
+func leaves(batches []store.Batch) bool {
+	return slices.ContainsFunc(batches, func(b store.Batch) bool {
+		return slices.ContainsFunc(b.Records, func(r store.Record) bool {
+			return r.Kind == leavingKind && !r.Body.IsZero()
+		})
+	})
+}
+
 // expected returns the hashes of the records that are expected, and of those that must not be
-// there, sorted, each once.
-func (c *change) expected() (refs, absent []string) {
+// there, sorted, each once: first those that others may write, then those of leavingKind.
+func (c *change) expected() (refs, absent, leaving []string) {
 	for i := range c.batches {
 		for _, e := range c.batches[i].Expect {
 			if c.known[i] {
 				break
 			}
 			refs = append(refs, hashOfRef(e.Ref))
-			if e.Revision == 0 {
+			switch {
+			case e.Revision > 0:
+			case e.Kind == leavingKind:
+				leaving = append(leaving, hashOfRef(e.Ref))
+			default:
 				absent = append(absent, hashOfRef(e.Ref))
 			}
 		}
 	}
 	slices.Sort(absent)
-	return refs, slices.Compact(absent)
+	slices.Sort(leaving)
+	return refs, slices.Compact(absent), slices.Compact(leaving)
 }
 
 // expect checks the revisions that are expected, which then stay as they are until the commit.
 func (c *change) expect() error {
-	refs, absent := c.expected()
+	refs, absent, _ := c.expected()
 	if len(refs) == 0 {
 		return nil
 	}

@@ -429,3 +429,24 @@ func TestStoreClock(t *testing.T) {
 		require.NoError(t, err, "the host's clock counts, where it has one")
 	})
 }
+
+// TestLeavingWaitsForCommits that run: a commit for a tenant has seen that the tenant is there.
+func TestLeavingWaitsForCommits(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := ofHost(at).handle(t)
+		st := open(t, handle, at.dialect)
+		tx, err := handle.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		_, err = st.CommitTx(ctx, tx, noted("on its way"))
+		require.NoError(t, err)
+		left := make(chan error)
+		go func() { left <- store.Run(ctx, st, store.Job{Leave: "acme", At: time.Now()}) }()
+		select {
+		case err := <-left:
+			t.Error("it did not wait", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+		require.NoError(t, tx.Commit())
+		require.NoError(t, <-left)
+	})
+}

@@ -163,7 +163,7 @@ CREATE FUNCTION heed_commit(c JSONB) RETURNS TABLE (
 #variable_conflict use_column
 DECLARE
     tables BIGINT; moment BIGINT; commit_no BIGINT := 0; wanted BIGINT; fits BIGINT; fitting BIGINT; missing BIGINT := 0;
-    fresh TEXT[]; there TEXT[]; wrong BOOLEAN; traces BIGINT := CAST(c->>'traced' AS BIGINT); lock RECORD;
+    fresh TEXT[]; there TEXT[]; wrong BOOLEAN; traces BIGINT := CAST(c->>'traced' AS BIGINT); lock RECORD; tenant TEXT;
 BEGIN
     SELECT version INTO tables FROM heed_store WHERE one = 1; -- which keeps the tables as they are until the end
     PERFORM pg_advisory_xact_lock_shared(4838441021388);
@@ -212,6 +212,14 @@ BEGIN
         FROM jsonb_array_elements(c->'cells') AS e LEFT JOIN LATERAL (
             SELECT cell, half_life, by_origin, restart FROM heed_cell WHERE cell = e->>0 OFFSET 0
         ) AS k ON true;
+    END IF;
+    -- Tenants that leave. None begins to, because that takes the lock from above alone.
+    IF c->'leaving' IS NOT NULL AND fits = wanted THEN
+        FOREACH tenant IN ARRAY ARRAY(SELECT jsonb_array_elements_text(c->'leaving')) LOOP
+            IF EXISTS (SELECT 1 FROM heed_record WHERE ref = tenant) THEN
+                fits := -1;
+            END IF;
+        END LOOP;
     END IF;
     -- Records that are expected not to be there. While there is a row that is not committed, nobody else can write one of its id.
     IF c->'absent' IS NOT NULL AND fits = wanted THEN
