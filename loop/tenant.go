@@ -33,7 +33,7 @@ const noticed = 5 * time.Minute
 // [Agent.Run] and [Agent.Sweep] of the agent that New made serve all tenants. Pages, services
 // and commands for a tenant are made with the tenant's agent, or with the view that its Store
 // returns. To take a tenant out with all that it has, run a [store.Job] with Leave on the store
-// itself. What the tenant's agents commit after that fails with [evidence.ErrForgotten], also for
+// itself. What the tenant's agents commit after that fails with [store.ErrLeft], also for
 // an event that was asked before. If the tenant comes again, call Tenant again.
 //
 // A name that store.Tenant refuses is a [*heed.InputError]. It is safe for concurrent use.
@@ -274,15 +274,15 @@ func (s *active) Commit(
 		switch {
 		case failed == nil && now.Revision == s.stay.Revision:
 		case failed == nil, errors.Is(failed, heed.ErrNotFound):
-			err = fmt.Errorf("loop: tenant %q has left: %w", s.tenant, evidence.ErrForgotten)
+			err = fmt.Errorf("loop: tenant %q: %w", s.tenant, store.ErrLeft)
 		default:
-			return nil, failed
+			receipts, err = nil, failed
 		}
 	}
 	switch {
 	case err == nil:
 		s.note(ctx)
-	case errors.Is(err, evidence.ErrForgotten):
+	case errors.Is(err, store.ErrLeft):
 		s.root.tenants.drop(s)
 	}
 	return receipts, err
@@ -344,7 +344,7 @@ func (a *Agent) sweepTenant(
 	if err == nil {
 		err = of.sweepParts(ctx, now)
 	}
-	if errors.Is(err, evidence.ErrForgotten) { // it is leaving
+	if errors.Is(err, store.ErrLeft) { // it is leaving, or another process has seen it leave
 		return nil
 	}
 	next := row.Value

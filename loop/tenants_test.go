@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -164,11 +165,13 @@ func TestTenantLeaves(t *testing.T) {
 	<-asked
 	require.NoError(t, store.Run(ctx, w.store, store.Job{Leave: "acme", At: start}))
 	<-answers
-	require.ErrorIs(t, <-ended, evidence.ErrForgotten)
+	require.ErrorIs(t, <-ended, store.ErrLeft)
 	event := loop.Event{Text: full, Person: "ann"}
 	go func() { <-asked; <-answers }()
 	_, err = elsewhere.Answer(ctx, event)
-	require.ErrorIs(t, err, evidence.ErrForgotten)
+	require.ErrorIs(t, err, store.ErrLeft)
+	fault := view.FaultOf(err, reflect.TypeFor[struct{}]())
+	assert.Equal(t, view.Unknown, fault.Sort)
 	w.clock.Advance(time.Hour)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	var all bytes.Buffer

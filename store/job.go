@@ -50,7 +50,7 @@ type Job struct {
 	// commit may come later. If the person was active then, forget again.
 	Forget []string `json:",omitempty"`
 	// Leave takes out everything that a tenant has, and its part in what tenants share. From the
-	// first commit on, a call for the tenant returns [evidence.ErrForgotten]. When the job is
+	// first commit on, a call for the tenant returns [ErrLeft]. When the job is
 	// finished, only hashes of ids are left, so an id that the tenant used does not count again as
 	// long as the store knows ids. The tenant's name can be used again. The job must run on the store
 	// itself, not on the tenant's view. See [Tenant].

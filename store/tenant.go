@@ -324,9 +324,12 @@ func (w *Wants) kinds(yield func(string) bool) {
 	}
 }
 
+// ErrLeft is the error of a tenant that is leaving, or has left. It is an [evidence.ErrForgotten].
+var ErrLeft = fmt.Errorf("the tenant has left: %w", evidence.ErrForgotten)
+
 // errLeft is the error of a tenant that is leaving.
 func (v *tenantView) errLeft() error {
-	return fmt.Errorf("store: tenant %q is leaving: %w", v.tenant, evidence.ErrForgotten)
+	return fmt.Errorf("store: tenant %q: %w", v.tenant, ErrLeft)
 }
 
 // present returns an error if the tenant is leaving.

@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/store"
 )
 
 // The sorts of faults of operations. Each has a heading in web/README.md.
@@ -70,6 +71,8 @@ func FaultOf(err error, in reflect.Type) *Fault {
 		f := of(ModelFailed, "No model could be asked: send the request again later.")
 		f.After = max(llm.RetryAfter(err), soonest)
 		return f
+	case errors.Is(err, store.ErrLeft):
+		return of(Unknown, "The organisation has left, with all that it had.")
 	case errors.Is(err, evidence.ErrForgotten):
 		return of(Forgotten, "What the arm was told before goes on counting. All else counts.")
 	case errors.Is(err, heed.ErrNotFound):
