@@ -17,18 +17,20 @@ var update = flag.Bool("update", false, "make the pictures of docs/ anew")
 func TestScreenshots(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
 	if *update {
-		s := serve(t, desk(t))
-		b := s.open(t, "kim")
+		work, gain := serve(t, desk(t)), serve(t, compared(t))
 		for _, c := range []struct {
+			*site
 			name, path, scheme string
 			width, height      int64
 		}{
-			{"web-home", "/", "light", 1000, 860},
-			{"web-proposal", at("/proposal", "id", s.world.waiting(t,
+			{gain, "web-gain", "/gain", "light", 1000, 620},
+			{work, "web-home", "/", "light", 1000, 860},
+			{work, "web-proposal", at("/proposal", "id", work.world.waiting(t,
 				"Write for somebody who has little time.")), "light", 1000, 860},
-			{"web-segment", at("/segment", "category", "servers", "context", ""), "dark", 1000, 860},
-			{"web-phone", "/inbox", "light", 360, 740},
+			{work, "web-segment", at("/segment", "category", "servers", "context", ""), "dark", 1000, 860},
+			{work, "web-phone", "/inbox", "light", 360, 740},
 		} {
+			b := c.open(t, "kim")
 			b.area(c.width, c.height)
 			b.scheme(c.scheme)
 			b.visit(c.path)
@@ -39,10 +41,16 @@ func TestScreenshots(t *testing.T) {
 	}
 	found, err := filepath.Glob(filepath.Join(docs, "web-*.png"))
 	require.NoError(t, err)
-	require.Len(t, found, 4)
+	require.Len(t, found, 5)
 	text, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
+	first, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(first), "](docs/web-gain.png)")
 	for _, file := range found {
+		if filepath.Base(file) == "web-gain.png" {
+			continue
+		}
 		info, err := os.Stat(file)
 		require.NoError(t, err)
 		assert.Less(t, info.Size(), int64(150_000), file)

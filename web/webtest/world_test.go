@@ -50,6 +50,13 @@ func (w *world) pass(d time.Duration) {
 
 func newWorld(t *testing.T, lessons loop.Lessons, approaches ...patterns.Approach) *world {
 	t.Helper()
+	return worldOf(t, func(c *loop.Config) {
+		c.Lessons, c.Tuning.Patterns.Approaches = lessons, approaches
+	})
+}
+
+func worldOf(t *testing.T, change func(*loop.Config)) *world {
+	t.Helper()
 	w := &world{live: &web.Live{}}
 	start := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	w.now.Store(&start)
@@ -57,17 +64,19 @@ func newWorld(t *testing.T, lessons loop.Lessons, approaches ...patterns.Approac
 	w.store, err = memstore.New(memstore.Config{Now: w.clock})
 	require.NoError(t, err)
 	ids := 0
-	w.agent, err = loop.New(t.Context(), loop.Config{
-		Store: w.store, Name: "support", Model: w, Observer: w.live.Observe, Lessons: lessons,
+	cfg := loop.Config{
+		Store: w.store, Name: "support", Model: w, Observer: w.live.Observe,
 		Tuning: loop.Tuning{
-			Patterns: patterns.Config{Approaches: approaches, Warnings: true},
+			Patterns: patterns.Config{Warnings: true},
 			Feedback: feedback.Config{
 				NewID: func() string { ids++; return fmt.Sprint("rule-", ids) },
 				Gate:  feedback.Gate{PerAgent: 500, Pending: 500},
 			},
 		},
 		Testing: loop.Testing{Now: w.clock, Seed: rand.NewPCG(1, 2)},
-	})
+	}
+	change(&cfg)
+	w.agent, err = loop.New(t.Context(), cfg)
 	require.NoError(t, err)
 	return w
 }
