@@ -178,8 +178,8 @@ func (c *change) conflict(batch int, kind string) error {
 }
 
 // leavingKind is the kind of the records of tenants that leave: see [store.Job]. A commit for a
-// tenant expects that there is no such record. Whoever writes one has the store alone, so this can't
-// change while another commit runs.
+// tenant expects that there is no such record. The writer of such a record has the store alone, so
+// this can't change while another commit runs.
 const leavingKind = "heed.leaving"
 
 // leaves reports whether a tenant begins to leave with these batches.
@@ -192,7 +192,7 @@ func leaves(batches []store.Batch) bool {
 }
 
 // expected returns the hashes of the records that are expected, and of those that must not be
-// there, sorted, each once: first those that others may write, then those of leavingKind.
+// there, sorted, each once: first those that others may write, then the records of leavingKind.
 func (c *change) expected() (refs, absent, leaving []string) {
 	for i := range c.batches {
 		for _, e := range c.batches[i].Expect {

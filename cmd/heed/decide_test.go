@@ -36,7 +36,7 @@ var decisions = []struct{ name, command, reason string }{
 	{"confidence-pin", "confidence pin greet-by-name", "it is right as it is"},
 	{"confidence-pin-at", "confidence pin greet-by-name --at 0.2", "it upsets visitors"},
 	{"confidence-unpin", "confidence unpin greet-by-name", "its text was rewritten"},
-	{"strategy-reset-item", "strategy --learner strategy reset-item prefer-tabs", "its text is new"},
+	{"strategy-reset-item", "strategy --learner strategy reset-learning prefer-tabs", "its text is new"},
 	{"strategy-reset", "strategy --learner strategy reset correction --context interactive",
 		"the model was exchanged"},
 	{"forget", "store forget ann", "they asked for it"},

@@ -105,28 +105,18 @@ func run(ctx context.Context, args []string) error {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return hint(err, args)
+		return hint(err)
 	}
 	out := newPrinter(os.Stdout, os.Environ())
 	command := parsed.Selected().Name
 	return parsed.Run(&session{&c, ctx, parser, command, os.Stdin, out, nil})
 }
 
-// renamed are commands that have another name now.
-var renamed = map[string]string{
-	"explain": "answers ID", "traces": "answers", "backtest": "import --backtest",
-}
-
-// hint names the help to read, or the present name of a command.
-func hint(err error, args []string) error {
+// hint names the help to read.
+func hint(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil {
 		return err
-	}
-	for _, arg := range args {
-		if now := renamed[arg]; now != "" {
-			return fmt.Errorf("%w: heed %s is heed %s now", err, arg, now)
-		}
 	}
 	words := append([]string{"heed"}, wordsOf(parse.Context.Selected())...)
 	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))

@@ -118,7 +118,7 @@ var listings = map[string][]string{
 	"show": {"strategy", "--learner", "strategy", "show", "correction", "--context",
 		"interactive"},
 	"show-shared": {"strategy", "--learner", "models", "show", "law"},
-	"item":        {"strategy", "--learner", "strategy", "item", "explain-first"},
+	"item":        {"strategy", "--learner", "strategy", "learning", "explain-first"},
 	"history": {"strategy", "--learner", "strategy", "history", "prefer-tabs", "--limit",
 		"12"},
 	"history-no-records": {"strategy", "--learner", "models", "history", "contracts", "--limit", "3"},

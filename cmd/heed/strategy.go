@@ -16,13 +16,13 @@ type strategyCommands struct {
 	Learner string `placeholder:"NAME"`
 
 	Status        strategyStatus    `cmd:"" default:"1"`
-	Distributions strategyList      `cmd:"" aliases:"list"`
+	Distributions strategyList      `cmd:""`
 	Show          strategyShow      `cmd:""`
-	Learning      strategyItem      `cmd:"" aliases:"item"`
+	Learning      strategyItem      `cmd:""`
 	History       strategyHistory   `cmd:""`
 	Winners       strategyWinners   `cmd:""`
 	Reset         strategyReset     `cmd:""`
-	ResetLearning strategyResetItem `cmd:"" aliases:"reset-item"`
+	ResetLearning strategyResetItem `cmd:""`
 }
 
 func (c *strategyCommands) with(s *session, do func(*view.Source) error) error {

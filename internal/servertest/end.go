@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// base is where directories of servers are: not in the directory of [Temporary], which may be removed first.
+// base is where directories of servers are. It is not the directory of [Temporary], which may be
+// removed first.
 var base = os.TempDir()
 
 // Temporary makes a directory for all temporary files that this process makes from now on. It is
