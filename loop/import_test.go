@@ -83,6 +83,9 @@ func TestAPastIsImportedOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loop.Imported{Rows: 4500, Answers: 4500, Reactions: 4500,
 		Arms: map[string]int{"a": 2250, "b": 2250}}, done)
+	gain, err := a.Gain(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, gain.Days, "they were given without heed, so they belong to neither side")
 	whole := numbers(t, a)
 	assert.Equal(t, map[strategy.ArmID]uint64{"a": 2250, "b": 2250}, whole)
 	for name, again := range map[string][]loop.Past{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 )
 
@@ -102,4 +104,39 @@ func TestTablesOnAServerChangedByHand(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, of("doctor").out,
 		"fault: the table heed_inbox is missing: restore the store from a copy")
+}
+
+// Rows that a query of PostgreSQL selects are imported, and the query can't change the database.
+func TestAQueryIsImported(t *testing.T) {
+	t.Parallel()
+	dsn := cluster.database(t, "heed_past")
+	handle, err := sql.Open("pgx", dsn)
+	require.NoError(t, err)
+	defer handle.Close()
+	_, err = handle.Exec(`CREATE TABLE answers (id int, at timestamptz, question text, answer text,
+		user_id text, model text, thumb boolean, org text);
+		INSERT INTO answers SELECT i, timestamptz '2026-01-08 10:00Z' + i * interval '1 minute',
+			'It is full', 'Rotate, "now"', 'p' || i % 7, CASE i % 2 WHEN 0 THEN 'a' ELSE 'b' END,
+			i % 3 > 0, CASE i % 2 WHEN 0 THEN 'acme' ELSE 'other' END FROM generate_series(1, 60) AS i`)
+	require.NoError(t, err)
+	db := filepath.Join(t.TempDir(), "a.db")
+	query := func(sql string) []string {
+		return []string{"--db", db, "import", "--from", dsn, "--query", sql}
+	}
+	r := imported(t, query("SELECT * FROM answers WHERE org = 'acme';")...)
+	assert.Equal(t, loop.Imported{Rows: 30, Answers: 30, Reactions: 30,
+		Arms: map[string]int{"a": 30}}, r.Imported)
+	assert.Equal(t, 30, imported(t, query("SELECT * FROM answers WHERE org = 'acme'")...).Imported.Known)
+	for sql, says := range map[string]string{
+		"SELECT nothing FROM answers":        "the query:",
+		"DELETE FROM answers RETURNING *":    "read-only transaction",
+		"SELECT * FROM answers WHERE id < 0": "no row",
+	} {
+		got := call{args: query(sql)}.run(t)
+		assert.Equal(t, failed, got.code, sql+got.out)
+		assert.Contains(t, got.err, says)
+	}
+	var left int
+	require.NoError(t, handle.QueryRow("SELECT count(*) FROM answers").Scan(&left))
+	assert.Equal(t, 60, left)
 }

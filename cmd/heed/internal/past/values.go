@@ -98,6 +98,7 @@ var words = map[string]float64{
 	"down": -1, "bad": -1, "negative": -1, "false": -1, "no": -1, "dislike": -1, "disliked": -1,
 	"unhelpful": -1, "nothelpful": -1, "thumbsdown": -1, "thumbdown": -1, "👎": -1, "failure": -1,
 	"error": -1, "unresolved": -1, "incorrect": -1, "wrong": -1, "rejected": -1, "neutral": 0,
+	"t": 1, "f": -1, // as PostgreSQL writes a boolean
 }
 
 // value reads how good something was, in [-1, 1].
