@@ -85,7 +85,7 @@ func (d *Decider) Trace(ctx context.Context, responseID string) (Trace, error) {
 }
 
 func getTrace(ctx context.Context, st store.Store, responseID string) (store.Row[Trace], error) {
-	if st == nil {
+	if st == nil || responseID == "" { // such as the id of an answer that was imported
 		return store.Row[Trace]{}, heed.ErrNotFound
 	}
 	return traceKind.Get(ctx, st, responseID)

@@ -71,6 +71,10 @@ func TestALogIsImported(t *testing.T) {
 	shown := call{args: []string{"--db", db, "strategy"}}.run(t)
 	assert.Contains(t, shown.out, "large")
 	assert.Contains(t, call{args: []string{"--db", db, "import", log}}.run(t).out, "40 known")
+	listed := call{args: []string{"--json", "--db", db, "answers", "--limit", "50"}}.run(t)
+	assert.Equal(t, 40, strings.Count(listed.out, "It is full"), listed.out+listed.err)
+	one := call{args: []string{"--db", db, "answers", "e3"}}.run(t)
+	assert.Contains(t, one.out, "Rotate the small logs", one.err)
 }
 
 // Rows at fault are named, and nothing is kept of the log unless they are skipped.

@@ -177,6 +177,9 @@ func answerOf(a *answer.Answer) Answer {
 		Heuristic: a.Heuristic(), At: a.At,
 	}
 	one.Worth, one.Channel, one.Known = a.Worth()
+	if one.Response == "" { // it was imported
+		one.Question = a.Reply.About
+	}
 	if a.Choice != nil {
 		one.Arm = string(a.Choice.Arm)
 	} else if t := a.Reply.Side; t != nil {
@@ -188,8 +191,12 @@ func answerOf(a *answer.Answer) Answer {
 // readQuestions reads what was asked, in one round trip.
 func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 	var refs []store.Ref
+	var of []*Answer
 	for i := range all {
-		refs = append(refs, store.Ref{Kind: "decision.trace", ID: all[i].Response})
+		if all[i].Response != "" {
+			refs = append(refs, store.Ref{Kind: "decision.trace", ID: all[i].Response})
+			of = append(of, &all[i])
+		}
 	}
 	var found store.Snapshot
 	if err := s.Store.Read(ctx, &found, nil, refs); err != nil {
@@ -207,7 +214,7 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 		if err != nil {
 			return err
 		}
-		all[i].Question = trace.Text
+		of[i].Question = trace.Text
 	}
 	return nil
 }
