@@ -150,7 +150,7 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 		a.ID = f.EventID
 	}
 	if f.EventID != a.ID {
-		return &heed.InputError{Field: "EventID", Reason: "must be that of the answer"}
+		return &heed.InputError{Field: "EventID", Reason: "must be the answer's"}
 	}
 	if a.Fire(f.HeuristicID) != nil {
 		return nil

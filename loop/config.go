@@ -334,7 +334,7 @@ func (c *Config) validate() error {
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name,
 		"must be valid UTF-8 without NUL, of at most 1024 bytes")
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
-	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
+	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set with Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
 	fit, answers := c.Tuning.Matching.Fit, c.Tuning.Matching.AnswerFit
 	found.Check(fit > 0 && fit <= 1, "Tuning.Matching.Fit", fit,
@@ -350,7 +350,7 @@ func (c *Config) validate() error {
 	found.Check(c.Trial.Control >= 0 && c.Trial.Control <= 0.5, "Trial.Control", c.Trial.Control,
 		"must be in [0, 0.5]")
 	found.Check(c.Trial.Control == 0 || !c.Trial.Shadow, "Trial.Control", c.Trial.Control,
-		"must not be set beside Shadow, with which all is answered as without learning")
+		"must not be set with Shadow, which answers everything as without learning")
 	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without",
 		c.Trial.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {

@@ -57,7 +57,7 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 	if a.feedback == nil {
 		return feedback.Feedback{}, &heed.ConfigError{
 			Field: "Without", Value: a.cfg.Trial.Without,
-			Reason: "must not have Feedback, to take corrections",
+			Reason: "must keep Feedback, because corrections need it",
 		}
 	}
 	if err := a.cfg.person("Reviewer", c.Reviewer); err != nil {

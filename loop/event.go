@@ -159,7 +159,7 @@ func (o *Outcome) validate() error {
 	switch {
 	case o.Withdraw && (o.Success != nil || o.Reward != nil || o.Cost != 0):
 		return &heed.InputError{Field: "Withdraw",
-			Reason: "must not be set beside Success, Reward or Cost"}
+			Reason: "must not be set with Success, Reward or Cost"}
 	case !o.Withdraw && o.Success == nil && o.Reward == nil:
 		return &heed.InputError{Field: "Success", Reason: "must be set, or Reward, or Withdraw"}
 	case o.Reward != nil && !(*o.Reward >= -1 && *o.Reward <= 1):

@@ -331,7 +331,7 @@ func (r recalled) Read(
 	return nil
 }
 
-var errNotRemembered = errors.New("this process has not read it before the store was away")
+var errNotRemembered = errors.New("this process had not read it before the store failed")
 
 // A memory holds the records and evidence that a process read last, about 4,000 of each at most,
 // and versions without a limit. Records of answers are left out. It is safe for concurrent use.

@@ -39,7 +39,7 @@ type edit struct {
 	text     []byte
 }
 
-var errDamaged = fmt.Errorf("%w: it is no JSON", heed.ErrDamaged)
+var errDamaged = fmt.Errorf("%w: it is not JSON", heed.ErrDamaged)
 
 // edit returns the JSON without the people, or nil if the JSON does not change.
 func (e *editor) edit(text []byte, paths []path) ([]byte, error) {

@@ -338,7 +338,7 @@ func TestPartsThatAreLeftOut(t *testing.T) {
 		"review":  {"proposal": "p"},
 	} {
 		_, err := c.do(t.Context(), tool, in)
-		assert.Regexp(t, "no rules|must not have Feedback", err, tool)
+		assert.Regexp(t, "no rules|must keep Feedback", err, tool)
 	}
 	assert.Equal(t, arguments{"heuristics": []any{}, "segments": []any{}, "ways": []any{}},
 		c.resource(t, "learned"))

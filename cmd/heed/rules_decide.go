@@ -34,7 +34,7 @@ func (cmd *rulesApprove) Run(s *session) error {
 			err = errors.New("people cannot approve what they proposed or edited: have somebody else " +
 				"approve it")
 		case cmd.Hash != "" && (len(cmd.Hash) < 8 || !strings.HasPrefix(hash, cmd.Hash)):
-			err = fmt.Errorf("the words are not those of hash %s: see heed rules show %s", cmd.Hash, p.ID)
+			err = fmt.Errorf("the words do not match the hash %s: see heed rules show %s", cmd.Hash, p.ID)
 		case cmd.Hash == "" && cmd.Yes:
 			err = &usageError{"the words were not shown: give their --hash, which heed rules " +
 				"show prints"}

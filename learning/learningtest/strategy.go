@@ -197,7 +197,7 @@ func undoInOrder(t *checker, s learning.Strategy) {
 				return f.HeuristicID == signal.HeuristicID && f.EventID == signal.EventID
 			})
 			if place < 0 {
-				t.Errorf("%.50q: the signal about %q on %q is about nothing that was shown, or out of "+
+				t.Errorf("%.50q: the signal about %q on %q names no answer that was shown, or is out of "+
 					"order, or the second",
 					text, signal.HeuristicID, signal.EventID)
 				break
@@ -218,7 +218,7 @@ func recognised(t *checker, s learning.Strategy) {
 	for _, text := range texts {
 		if signals, _ := s.InterpretUndo(text, shown()); text != "" && len(signals) > 0 &&
 			!s.IsUndo(text) {
-			t.Errorf("%.50q: IsUndo says no, and InterpretUndo has %d signals", text, len(signals))
+			t.Errorf("%.50q: IsUndo returns false, and InterpretUndo returns %d signals", text, len(signals))
 		}
 	}
 }
