@@ -280,13 +280,16 @@ func (s *active) Commit(
 		}
 	}
 	switch {
-	case err == nil:
+	case err == nil && ctx.Value(swept{}) == nil:
 		s.note(ctx)
 	case errors.Is(err, store.ErrLeft):
 		s.root.tenants.drop(s)
 	}
 	return receipts, err
 }
+
+// swept marks the context of a sweep, whose commits are no activity of the tenant.
+type swept struct{}
 
 // note has the tenant swept soon. If that fails, the next commit tries again. It comes after the
 // commit, because a tenant that is leaving must not be noted.
@@ -342,7 +345,7 @@ func (a *Agent) sweepTenant(
 	_, name := store.KindOf(row.Value.Tenant)
 	of, err := a.Tenant(ctx, name)
 	if err == nil {
-		err = of.sweepParts(ctx, now)
+		err = of.sweepParts(context.WithValue(ctx, swept{}, true), now)
 	}
 	if errors.Is(err, store.ErrLeft) { // it is leaving, or another process has seen it leave
 		return nil

@@ -1,11 +1,14 @@
 package web_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -17,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/web"
 )
@@ -283,6 +287,54 @@ func TestHostileWorld(t *testing.T) {
 			assert.NotContains(t, w.Body.String(), "h4ck")
 		}
 	}
+}
+
+// TestNoRouteOfATenantShowsAnothers asks the pages and the API of a tenant for all that another one
+// has, by its ids.
+func TestNoRouteOfATenantShowsAnothers(t *testing.T) {
+	ids := map[string]string{"id": "event1", "session": "session1", "category": "servers",
+		"context": "night", "item": "ticket", "event": "event1", "q": "disk"}
+	const secret = " 5ecret"
+	w := newWorld(t, 3, func(what string) string {
+		if slices.Contains([]string{"ann", "thumb", "failed", "task"}, what) {
+			return what + secret // in no lesson, which all tenants get, and in no id
+		}
+		return what
+	})
+	paths := w.furnish(func(what string) string {
+		if slices.Contains([]string{"comment", "why", "seen it", "short", ""}, what) {
+			return what + secret
+		}
+		return what
+	})
+	for _, call := range view.Operations() {
+		for name, id := range ids {
+			paths = append(paths, address(call.Path, name, id))
+		}
+	}
+	other, err := w.agent.Tenant(t.Context(), "umbrella")
+	require.NoError(t, err)
+	cfg := w.cfg
+	cfg.Agent, cfg.Store = other, other.Store()
+	h, err := web.New(cfg)
+	require.NoError(t, err)
+	body, err := json.Marshal(ids)
+	require.NoError(t, err)
+	shown := 0
+	for _, path := range paths {
+		for _, method := range []string{"GET", "POST"} {
+			asked := func(h http.Handler) string {
+				r := httptest.NewRequestWithContext(t.Context(), method, path, bytes.NewReader(body))
+				r.Header = http.Header{"X-Person": {"kim"}, "Content-Type": {"application/json"}}
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				return w.Body.String()
+			}
+			assert.NotContains(t, asked(h), secret, "%s %s", method, path)
+			shown += strings.Count(asked(w.h), secret)
+		}
+	}
+	assert.Greater(t, shown, 20, "the test sees what it looks for")
 }
 
 // TestAccessible holds the pages to rules that tools check: labels, headings in order, unique ids,
