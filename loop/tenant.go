@@ -343,9 +343,10 @@ func (a *Agent) sweepTenant(
 	ctx context.Context, tenants *store.View[tenantRow], row store.Row[tenantRow], now time.Time,
 ) error {
 	_, name := store.KindOf(row.Value.Tenant)
-	of, err := a.Tenant(ctx, name)
+	sweep := context.WithValue(ctx, swept{}, true)
+	of, err := a.Tenant(sweep, name)
 	if err == nil {
-		err = of.sweepParts(context.WithValue(ctx, swept{}, true), now)
+		err = of.sweepParts(sweep, now)
 	}
 	if errors.Is(err, store.ErrLeft) { // it is leaving, or another process has seen it leave
 		return nil

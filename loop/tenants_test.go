@@ -245,7 +245,7 @@ func TestTenantsAreSwept(t *testing.T) {
 	reads := &counted{Store: w.store}
 	w.cfg.Store = reads
 	third := w.again()
-		require.NoError(t, third.Sweep(ctx, time.Time{}))
+	require.NoError(t, third.Sweep(ctx, time.Time{}))
 	assert.Zero(t, reads.swept, "a sweep is no activity: the tenant is not due again")
 }
 
