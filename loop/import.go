@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,7 +92,34 @@ func (a *Agent) Import(
 	if err := a.importRows(ctx, &done, rows); err != nil {
 		return done, wrap("import", err)
 	}
-	return done, wrap("import", a.evaluateImported(ctx, &done))
+	if err := a.evaluateImported(ctx, &done); err != nil {
+		return done, wrap("import", err)
+	}
+	return done, wrap("import", a.recordImport(ctx, &done))
+}
+
+// recordImport adds to the audit log what an import has taught, and which arms lead since.
+func (a *Agent) recordImport(ctx context.Context, done *Imported) error {
+	if done.Answers+done.Reactions+done.Outcomes+done.Corrections == 0 {
+		return nil
+	}
+	now := a.cfg.Testing.Now()
+	e := store.AuditEntry{
+		ID: store.IDOf("import", a.cfg.Name, now.String(), fmt.Sprint(done.Rows)), At: now,
+		Action: a.cfg.Name + ".import", Details: make(map[string]string),
+	}
+	for name, n := range map[string]int{
+		"answers": done.Answers, "thumbs": done.Reactions, "outcomes": done.Outcomes,
+		"corrections": done.Corrections, "proposals": len(done.Proposals), "known rows": done.Known,
+	} {
+		if n > 0 {
+			e.Details[name] = strconv.Itoa(n)
+		}
+	}
+	for arm, n := range done.Arms {
+		e.Details["of arm "+arm] = strconv.Itoa(n)
+	}
+	return errors.Join(a.putEntries(ctx, e), a.recordChanges(ctx, now))
 }
 
 // evaluateImported evaluates imported corrections.

@@ -83,6 +83,16 @@ func TestAPastIsImportedOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loop.Imported{Rows: 4500, Answers: 4500, Reactions: 4500,
 		Arms: map[string]int{"a": 2250, "b": 2250}}, done)
+	for e, err := range store.AuditEntries(ctx, a.Store(), store.AuditQuery{}) {
+		require.NoError(t, err)
+		if e.Action == "loop.leads" {
+			assert.Equal(t, map[string]string{"arm": "a", "domain": "d"}, e.Details)
+			continue
+		}
+		assert.Equal(t, "loop.import", e.Action)
+		assert.Equal(t, map[string]string{"answers": "4500", "thumbs": "4500", "of arm a": "2250",
+			"of arm b": "2250"}, e.Details)
+	}
 	gain, err := a.Gain(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, gain.Days, "they were given without heed, so they belong to neither side")
@@ -231,7 +241,7 @@ func TestAPastOfLongTexts(t *testing.T) {
 	done, err := a.Import(ctx, each(rows))
 	require.NoError(t, err)
 	assert.Equal(t, 20, done.Answers)
-	assert.Equal(t, 5, st.batches-before)
+	assert.Equal(t, 5+1, st.batches-before, "and one for what changed")
 }
 
 // A row at fault is named, and nothing of its commit is kept.

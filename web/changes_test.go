@@ -29,6 +29,7 @@ func TestWhatChanged(t *testing.T) {
 			"context": ""}},
 		{Action: "strategy.revise", Actor: "kim", Subject: "office",
 			Details: map[string]string{"category": "disks"}},
+		{Action: "loop.import", Details: map[string]string{"answers": "40", "of arm long": "40"}},
 		{Action: "patterns.promote", Actor: "kim", Subject: "split"},
 	}
 	for i, e := range entries {
@@ -41,6 +42,7 @@ func TestWhatChanged(t *testing.T) {
 		"found that short leads instead of long", "found that long leads<",
 		`href="/segment?category=mail&amp;context=at&#43;night"`, `href="/heuristic?id=rotate"`,
 		"found that it answers by itself", "found that it can&#39;t be reached", "promoted (patterns)",
+		"imported 40 answers, 40 of arm long", `href="/answers">`,
 		`href="/way?id=split"`, `href="/segment?category=disks&amp;context="`,
 	} {
 		assert.Contains(t, all, want)
@@ -48,7 +50,7 @@ func TestWhatChanged(t *testing.T) {
 	assert.NotContains(t, all, "revised", "a single statement")
 	for query, rows := range map[string]int{
 		"kind=statement": 1, "kind=arm": 3, "domain=mail": 2, "domain=disks": 2, "name=kim": 2,
-		"name=ROTATE": 1, "since=2026-02-28": 6, "until=2026-02-27": 0, "kind=incident": 1,
+		"name=ROTATE": 1, "since=2026-02-28": 7, "kind=import": 1, "until=2026-02-27": 0, "kind=incident": 1,
 	} {
 		page := hs.get("kim", "/changes?"+query)
 		assert.Equal(t, rows, max(strings.Count(page, "<tr>")-1, 0), query)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -146,6 +148,12 @@ func news(c view.Changed) string {
 			what += " instead of " + short(80, c.Details["before"])
 		}
 	}
+	if c.Kind == "import" {
+		for _, name := range slices.Sorted(maps.Keys(c.Details)) {
+			what += ", " + c.Details[name] + " " + name
+		}
+		return "imported " + strings.TrimPrefix(what, ", ")
+	}
 	if what == "" {
 		return deed(c.Action)
 	}
@@ -163,6 +171,8 @@ func about(c view.Changed) (to struct{ Path, Name string }) {
 	case segment:
 		to.Name = segmentName(category, in)
 		to.Path = "/segment?" + url.Values{"category": {category}, "context": {in}}.Encode()
+	case c.Kind == "import":
+		to.Path, to.Name = "/answers", "answers"
 	case c.Kind == "heuristic":
 		to.Path = "/heuristic?" + id
 	case c.Kind == "way":

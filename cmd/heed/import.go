@@ -12,6 +12,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -302,7 +303,11 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 	return s.within(true, func() error { return cmd.run(s, l) })
 }
 
+// importMemory bounds what Go uses while a log is imported; the pages of SQLite come on top.
+const importMemory = 96 << 20
+
 func (cmd *pastCommand) run(s *session, l *pastLog) error {
+	debug.SetMemoryLimit(min(importMemory, debug.SetMemoryLimit(-1)))
 	known, c, err := cmd.settings(s)
 	if err != nil {
 		return err

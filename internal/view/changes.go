@@ -24,7 +24,7 @@ type Changed struct {
 
 // Kinds are the kinds of changes. Statements are not listed unless they are asked for.
 var Kinds = []string{
-	"arm", "heuristic", "rule", "way", "incident", "setting", "person", "statement",
+	"arm", "heuristic", "rule", "way", "import", "incident", "setting", "person", "statement",
 }
 
 // kindsOf are the kinds of actions whose names do not depend on who configures them.
@@ -32,7 +32,7 @@ var kindsOf = map[string]string{
 	"leads": "arm", "answers": "heuristic", "stops": "heuristic", "pin": "heuristic",
 	"unpin": "heuristic", "restart": "heuristic", "outage": "incident", "recovery": "incident",
 	"settings": "setting", "rebuild": "setting", "freeze": "setting", "unfreeze": "setting",
-	"forget": "person", "expunge": "person", "retract": "statement", "revise": "statement",
+	"import": "import", "forget": "person", "expunge": "person", "retract": "statement", "revise": "statement",
 }
 
 func changeOf(e *store.AuditEntry) Changed {
