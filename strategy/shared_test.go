@@ -80,7 +80,7 @@ func TestSharedArms(t *testing.T) {
 	last := town.learns("four", "a", 19, 1)
 	got := town.start()
 	assert.Greater(t, got[0], 0.85)
-	assert.Equal(t, 0.5, got[1], "nobody tried it") //nolint:testifylint // exactly the prior
+	assert.Equal(t, 0.5, got[1], "nobody tried it")
 
 	off := newLearner(t, strategy.Config{
 		Store: town.view("off"), Now: town.Now, Arms: plain("a", "b"),
