@@ -31,7 +31,7 @@ const (
 type world struct {
 	name   string
 	others int
-	// the rate of a tenant is drawn from Beta(strength·m, strength·(1-m)) around the mean m of an arm
+	// the rate of a tenant is drawn from Beta(strength·m, strength·(1-m)) around an arm's mean m
 	// in all tenants. Infinite: all are alike. 0: each tenant has separate rates
 	strength float64
 	odd      bool // the new tenant has separate rates, and the others are alike
@@ -67,8 +67,9 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(call.Out, "`%s`: regret of a new tenant in its first %d choices among %d arms, in good outcomes. "+
-		"Each other tenant made %d choices before. %d paired runs, ± half of a 95 %% interval.\n\n",
+	fmt.Fprintf(call.Out, "`%s`: regret of a new tenant in its first %d choices among %d arms, "+
+		"in good outcomes. Each other tenant made %d choices before. %d paired runs, "+
+		"± half of a 95 %% interval.\n\n",
 		call.Command(), choices, arms, busy, *runs)
 	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table, "| tenants | alone | shared | part |\n|---|---|---|---|")

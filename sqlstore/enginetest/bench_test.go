@@ -105,7 +105,8 @@ func BenchmarkTenant(b *testing.B) {
 					for n := 0; pb.Next(); n++ {
 						o := evidence.Observation{ID: fmt.Sprint(run, n), Reward: 1, Weight: 1, At: time.Now(),
 							Cell: evidence.Cell{Kind: "bench", Scope: "s", Item: fmt.Sprint(run % 100)}}
-						if _, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}}); err != nil {
+						b1 := store.Batch{Observations: []evidence.Observation{o}}
+						if _, err := st.Commit(ctx, b1); err != nil {
 							b.Error(err)
 						}
 					}

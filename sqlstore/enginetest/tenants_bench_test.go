@@ -28,7 +28,9 @@ func BenchmarkTenants(b *testing.B) {
 				require.NoError(b, err)
 				return st
 			},
-			"sqlite": func() store.Store { return backends[0].place(b).store(b, sqlstore.Config{Now: now}) },
+			"sqlite": func() store.Store {
+				return backends[0].place(b).store(b, sqlstore.Config{Now: now})
+			},
 		} {
 			clock = time.Now().Add(-72 * time.Hour)
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
