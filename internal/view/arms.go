@@ -205,13 +205,15 @@ func (d *SegmentDetail) countChosen() {
 	}
 }
 
+// mostSought is how many of the latest choices of all segments are looked through for the choices of
+// one: no index of the store has the segment.
+const mostSought = 2000
+
 // recent returns the latest choices of a segment, the newest first.
 func (s *Source) recent(ctx context.Context, category, context string, most int) (
 	all []strategy.ChoiceRecord, err error,
 ) {
-	f := strategy.ChoiceFilter{
-		Category: category, Context: context, Until: s.Now().Add(time.Microsecond),
-	}
+	f, sought := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond)}, 0
 	for r, err := range s.Strategy.History(ctx, f) {
 		if errors.Is(err, heed.ErrNotFound) {
 			return nil, nil // the learner keeps no records
@@ -220,7 +222,10 @@ func (s *Source) recent(ctx context.Context, category, context string, most int)
 			return nil, err
 		}
 		if r.Choice.Category != category || r.Choice.Context != context {
-			continue // a filter's empty name selects every name
+			if sought++; sought == mostSought {
+				break
+			}
+			continue
 		}
 		if all = append(all, r); len(all) == most {
 			break
