@@ -77,7 +77,6 @@ func use(a *answer.Answer) {
 	a.ForArm()
 	a.Worth()
 	a.Changer()
-	a.Success()
 	a.People()
 	a.Task()
 	a.Fire(a.Heuristic())

@@ -303,13 +303,3 @@ func (o *oracle) worth() (value float64, known bool) {
 	}
 	return value, known
 }
-
-// success is what the reported outcome that arrived first states, of all that state it.
-func (o *oracle) success() (success, known bool) {
-	for _, s := range o.holding() {
-		if s.How == answer.Outcome && s.Success != nil {
-			return *s.Success, true
-		}
-	}
-	return false, false
-}

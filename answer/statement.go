@@ -350,16 +350,3 @@ func (a *Answer) UndoneBy(heuristic, person string) bool {
 		return s.How == Undo && s.Of == heuristic && s.By == person && !s.Forgotten()
 	})
 }
-
-// Success returns whether the task of the answer succeeded, and whether that is known. The first
-// reported outcome decides that has Success set, is not withdrawn, and whose source is not
-// forgotten.
-func (a *Answer) Success() (success, known bool) {
-	for i := range a.Statements {
-		if s := &a.Statements[i]; s.How == Outcome && s.Success != nil && !s.Withdrawn &&
-			!s.Forgotten() {
-			return *s.Success, true
-		}
-	}
-	return false, false
-}

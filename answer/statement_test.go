@@ -477,40 +477,6 @@ func TestEdit(t *testing.T) {
 	a.Edit(3, func(*answer.Statement) { assert.Fail(t, "there is no such statement") })
 }
 
-// Success is decided by the first report that is on the record.
-func TestSuccess(t *testing.T) {
-	yes, no := true, false
-	for name, test := range map[string]struct {
-		all   []answer.Statement
-		want  bool
-		known bool
-	}{
-		"none":                  {},
-		"an outcome without it": {all: []answer.Statement{outcome("ci", 1, 1)}},
-		"a judgement with it": {all: []answer.Statement{{By: "ann", Value: 1, Success: &yes,
-			At: at(1)}}},
-		"one":       {[]answer.Statement{succeeded("ci", &yes, 1)}, true, true},
-		"a failure": {[]answer.Statement{succeeded("ci", &no, 1)}, false, true},
-		"the first that has it": {[]answer.Statement{outcome("a", 1, 1), succeeded("b", &yes, 2)},
-			true, true},
-		"the first to arrive": {[]answer.Statement{succeeded("a", &yes, 2), succeeded("b", &no, 1)},
-			true, true},
-		"the first is withdrawn": {[]answer.Statement{succeeded("a", &yes, 1), succeeded("b", &no, 2),
-			withdrawn("a", 3)}, false, true},
-		"the first is replaced": {[]answer.Statement{succeeded("a", &yes, 1), succeeded("b", &no, 2),
-			succeeded("a", &yes, 3)}, false, true},
-		"forgotten": {all: []answer.Statement{succeeded("forgotten", &yes, 1)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := said(test.all...)
-			forget(a, "forgotten")
-			success, known := a.Success()
-			assert.Equal(t, test.want, success)
-			assert.Equal(t, test.known, known)
-		})
-	}
-}
-
 func TestScored(t *testing.T) {
 	for points, values := range map[int][]float64{2: {-1, 1}, 3: {-1, 0, 1},
 		5: {-1, -0.5, 0, 0.5, 1}} {

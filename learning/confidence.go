@@ -134,8 +134,7 @@ type Standing struct {
 	Heuristic  Heuristic
 	Pin        Pin     // what a person decided about it; the zero Pin without a decision
 	Confidence float64 // how far it is trusted
-	// Fires is how often it was shown, and Considered how often it could have been.
-	Fires, Considered uint64
+	Fires      uint64  // how often it was shown
 	// Successes and Failures are fires that were received well or badly: by people's judgements, else
 	// by their implicit signal. People who disagree count as neither. Successes/(Successes+Failures)
 	// is the rate at which it works.
@@ -220,20 +219,17 @@ func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]S
 
 // The cells of a heuristic's fires.
 const (
-	cellShown      = "shown"
-	cellConsidered = "considered"
-	cellEnded      = "ended"
+	cellShown = "shown"
+	cellEnded = "ended"
 )
 
-var fireCells = [...]string{cellShown, cellConsidered, cellEnded}
+var fireCells = [...]string{cellShown, cellEnded}
 
 // add adds the part of a cell of a heuristic's answers.
 func (s *Standing) add(p *evidence.Part) {
 	switch plain(p.Cell).Name {
 	case cellShown:
 		s.Fires += p.Tally.N()
-	case cellConsidered:
-		s.Considered += p.Tally.N()
 	default:
 		s.Successes += p.Tally.Positive.N
 		s.Failures += p.Tally.Negative.N

@@ -35,7 +35,7 @@
 // ([Module.Timeouts]). The signals that count follow from the statements, so the order in which
 // they came does not matter. At most one implicit signal counts for each heuristic that answered.
 // The table of package answer contains the rules. Only an answer that was shown earns an implicit
-// signal. Heuristics that were only considered are counted apart ([Module.Consider]).
+// signal.
 //
 // Judgements need no fire, and can come as long as the store keeps the answer. The last judgement
 // of a person on an answer, on one channel, replaces the one before, which then does not count at

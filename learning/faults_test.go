@@ -81,7 +81,6 @@ var deeds = []deed{
 		return f.Fire(ctx,
 			learning.Fire{EventID: "of the model", Session: "room"})
 	}},
-	{method: "Consider", call: func(f *fixture) error { return f.Consider(ctx, "e", "h", "oven") }},
 	{method: "Hear", prepare: func(f *fixture) { f.fire("oven", "e", "s"); f.fire("h", "f", "t") },
 		call: func(f *fixture) error {
 			_, err := f.Hear(ctx, learning.Message{Stream: "t", Text: "it is off", Session: "room"})
@@ -197,12 +196,6 @@ var deeds = []deed{
 			_, err := f.ApplyIn(tx, a, learning.NewSignal(learning.Negative, "h", "e", "host"),
 				learning.Origin{ID: "1"})
 			return err
-		})
-	}},
-	{method: "ConsiderIn", call: func(f *fixture) error {
-		return store.Do(ctx, f.store, func(tx *store.Tx) error {
-			return f.ConsiderIn(tx, "e",
-				"h")
 		})
 	}},
 	{method: "HeuristicsIn", call: func(f *fixture) error {
@@ -334,8 +327,8 @@ func (f *fixture) meaning() string {
 		e, err := f.Explain(ctx, h.ID)
 		require.NoError(f, err)
 		s := e.Standing
-		fmt.Fprintf(&b, "%s: %.6f, %d fires, %d considered, %d right, %d wrong, pin %v by %s\n",
-			h.ID, s.Confidence, s.Fires, s.Considered, s.Successes, s.Failures, s.Pin.Constraints,
+		fmt.Fprintf(&b, "%s: %.6f, %d fires, %d right, %d wrong, pin %v by %s\n",
+			h.ID, s.Confidence, s.Fires, s.Successes, s.Failures, s.Pin.Constraints,
 			s.Pin.Actor)
 		for _, o := range e.History {
 			fmt.Fprintf(&b, "  %s %s %v %v\n", o.Channel, o.Source, o.Reward, o.Weight)

@@ -363,23 +363,6 @@ func TestAnEventDoesNotJudgeItsOwnAnswers(t *testing.T) {
 	assert.Empty(t, changes)
 }
 
-func TestConsideredIsNotFired(t *testing.T) {
-	f := newFixture(t, learning.Config{}, "h1", "h2")
-	f.fire("h1", "e", "s")
-	require.NoError(t, f.Consider(ctx, "e", "h2"))
-	require.NoError(t, f.Consider(ctx, "e", "h2"), "again")
-	f.event("s", "undo")
-	f.clock.Advance(time.Minute)
-	f.sweep()
-	assert.Empty(t, f.counted("h2"), "what was not shown earns nothing")
-	s := f.standing("h2")
-	assert.EqualValues(t, 1, s.Considered)
-	assert.Zero(t, s.Fires)
-	assert.EqualValues(t, 1, f.standing("h1").Fires)
-	assert.ErrorIs(t, f.Consider(ctx, "e", "no such"), heed.ErrNotFound)
-	assertInputError(t, f.Consider(ctx, "", "h1"), "EventID")
-}
-
 func TestFiresAndSuccessRate(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	s := f.standing("h")
@@ -473,8 +456,6 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 		learning.Origin{ID: "1"})
 	assert.ErrorIs(t, err, errDown)
 	assert.Empty(t, f.store.commits)
-	f.store.fail(errDown)
-	assert.ErrorIs(t, f.Consider(ctx, "e", "h"), errDown)
 }
 
 // An answer is acknowledged only once the feedback is counted.

@@ -35,7 +35,7 @@ type Config struct {
 	// vectors until then. 0 means 30. If there are more already, they stay until Fit. Raise it if
 	// topics and outcomes are many, because each cell needs outcomes.
 	Clusters int
-	// Frozen keeps [Partition.Sweep] from learning. Only Fit and Import then change the cells. Set it
+	// Frozen keeps [Partition.Sweep] from learning. Only Fit then changes the cells. Set it
 	// if Fit made the cells from texts that you chose. The default is false.
 	Frozen bool
 

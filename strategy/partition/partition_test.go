@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -348,89 +347,6 @@ func TestEmbedderFaults(t *testing.T) {
 	}})
 	_, err := p.Item(ctx, "text")
 	assert.ErrorIs(t, err, broken)
-}
-
-func TestImport(t *testing.T) {
-	from := newPartition(t, partition.Config{Clusters: 3})
-	assert.Equal(t, "null", text(t, from))
-	require.NoError(t, from.FitVectors(ctx, topics(60, 1, 0, 1, 2)))
-	one := text(t, from)
-	to := newPartition(t, partition.Config{Store: newStore(t)})
-	require.NoError(t, to.Import(ctx, []byte(one)))
-	assert.Equal(t, one, text(t, to))
-	assert.Equal(t, items(t, from, 0, 1, 2), items(t, to, 0, 1, 2))
-	require.NoError(t, to.Import(ctx, []byte(one)), "once more changes nothing")
-	assert.Equal(t, uint64(1), to.Version())
-
-	see(t, from, topics(40, 2, 0, 1, 2))
-	require.NoError(t, from.Sweep(ctx, start))
-	two := text(t, from)
-	require.NoError(t, to.Import(ctx, []byte(two)), "a newer version of its own")
-	assert.Equal(t, two, text(t, to))
-	require.ErrorIs(t, to.Import(ctx, []byte(one)), heed.ErrConflict, "an older one")
-
-	other := newPartition(t, partition.Config{Clusters: 2})
-	require.NoError(t, other.FitVectors(ctx, topics(60, 1, 3, 4)))
-	require.ErrorIs(t, to.Import(ctx, []byte(text(t, other))), heed.ErrConflict, "cells of others")
-	assert.Equal(t, two, text(t, to))
-}
-
-func TestImportFaults(t *testing.T) {
-	const unit = "AACAPw==" // 1
-	cell := func(id int, mass, vector string) string {
-		return fmt.Sprintf(`{"id":%d,"mass":%s,"vector":%q}`, id, mass, vector)
-	}
-	file := func(cells string) string {
-		return `{"format":1,"version":1,"origin":"x","seen":1,"next":2,"cells":[` + cells + `]}`
-	}
-	p := newPartition(t, partition.Config{})
-	for text, fault := range map[string]string{
-		`null`: "format is 0",
-		`{`:    "unexpected end",
-		`{"format":2,"version":1,"origin":"x","next":1,"cells":[]}`: "format is 2, this version of heed reads 1",
-		file(""): "0 cells",
-		`{"format":1,"version":18446744073709551615,"origin":"x","next":1,"cells":[` + cell(0, "1", unit) + `]}`: "above 2^53",
-		`{"format":1,"version":9007199254740992,"origin":"x","next":1,"cells":[` + cell(0, "1", unit) + `]}`:     "above 2^52", // 2^53
-		`{"format":1,"next":1,"cells":[` + cell(0, "1", unit) + `]}`:                                             "version 0",
-		file(cell(2, "1", unit)):                            "cell 0: id 2",
-		file(cell(0, "1", unit) + "," + cell(0, "1", unit)): "cell 1: id 0",
-		file(cell(0, "-1", unit)):                           "mass -1",
-		file(cell(0, "1", "AAA=")):                          "2 bytes",
-		file(cell(0, "1", "AADAfw==")):                      "length 1", // not a number
-		file(cell(0, "1", "AAAAAA==")):                      "length 1", // 0
-		file(cell(0, "1", unit) + "," + cell(1, "1",
-			"AACAPwAAAAA=")): "cell 1: its vector has 2 numbers",
-		file(cell(0, "1", unit)) + "x": "invalid character",
-	} {
-		err := p.Import(ctx, []byte(text))
-		assertField(t, "text", err)
-		assert.ErrorContains(t, err, fault, text)
-	}
-	assert.Zero(t, p.Version())
-	require.NoError(t, p.Import(ctx, []byte(file(cell(0, "1", unit)))))
-	most := fmt.Sprintf(`{"format":1,"version":%d,"origin":"x","seen":1,"next":2,"cells":[%s]}`, 1<<52, cell(0, "1", unit))
-	require.NoError(t, p.Import(ctx, []byte(most)))
-	assert.EqualValues(t, 1<<52, p.Version())
-}
-
-// A text is refused, or it comes out as it went in.
-func FuzzImport(f *testing.F) {
-	p, err := partition.New(ctx, partition.Config{Clusters: 2, Now: clock})
-	require.NoError(f, err)
-	require.NoError(f, p.FitVectors(ctx, topics(20, 1, 0, 1)))
-	f.Add(text(f, p))
-	f.Add(`{"format":1,"version":1,"origin":"x","seen":1,"next":2,"cells":[{"id":1,"mass":0,"vector":"AACAPw=="}]}`)
-	f.Fuzz(func(t *testing.T, s string) {
-		one := newPartition(t, partition.Config{})
-		if err := one.Import(ctx, []byte(s)); err != nil {
-			assert.ErrorAs(t, err, new(*heed.InputError))
-			assert.Zero(t, one.Version())
-			return
-		}
-		two := newPartition(t, partition.Config{Store: newStore(t)})
-		require.NoError(t, two.Import(ctx, []byte(text(t, one))))
-		assert.Equal(t, text(t, one), text(t, two))
-	})
 }
 
 // TestConcurrentUse runs all methods at once.

@@ -1,17 +1,14 @@
 package partition
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -146,51 +143,11 @@ func readVector(text []byte) ([]float32, error) {
 	return vector, nil
 }
 
-// MarshalJSON returns the cells as JSON, for [Partition.Import]. A partition without cells is null.
+// MarshalJSON returns the cells as JSON. A partition without cells is null.
 func (p *Partition) MarshalJSON() ([]byte, error) {
 	s := p.state.Load()
 	if s.version == 0 {
 		return []byte("null"), nil
 	}
 	return json.Marshal(s.file())
-}
-
-// Import takes over cells that [Partition.MarshalJSON] wrote, into a partition without cells or as
-// a newer version. Cells that come from others are a [heed.ErrConflict], and so is another version
-// that is not newer. The same version has no effect. Text that is no such JSON is a
-// [*heed.InputError].
-func (p *Partition) Import(ctx context.Context, text []byte) error {
-	var f file
-	err := json.Unmarshal(text, &f)
-	var imported state
-	if err == nil {
-		imported, err = f.state()
-	}
-	if err == nil && max(imported.version, imported.seen, imported.next) > maxCount/2 {
-		err = errors.New("has numbers above 2^52, after which there is no room for more")
-	}
-	if err != nil {
-		return fmt.Errorf("partition: import: %w", &heed.InputError{Field: "text", Reason: err.Error()})
-	}
-	err = p.change(ctx, time.Time{}, func(now *state) (*state, error) {
-		switch {
-		case now.version == 0, now.origin == imported.origin && imported.version > now.version &&
-			imported.next >= now.next:
-			return &imported, nil
-		case now.equal(&imported):
-			return nil, nil
-		default:
-			return nil, fmt.Errorf(
-				"version %d of the partition has other cells than version %d of the text: %w", now.version,
-				imported.version, heed.ErrConflict)
-		}
-	})
-	return wrap("import", err)
-}
-
-func (s *state) equal(other *state) bool {
-	return s.version == other.version && s.origin == other.origin &&
-		slices.EqualFunc(s.cells, other.cells, func(a, b cell) bool {
-			return a.id == b.id && slices.Equal(a.vector, b.vector)
-		})
 }
