@@ -234,13 +234,6 @@ func TestNumbersAreByArrival(t *testing.T) {
 	})
 }
 
-// succeeded is an outcome that says whether a task succeeded.
-func succeeded(by string, success *bool, seconds int) answer.Statement {
-	s := outcome(by, 1, seconds)
-	s.Success = success
-	return s
-}
-
 // If there is no room, the people who came first stay.
 func TestRoomIsByArrival(t *testing.T) {
 	a := crowd(answer.MaxStated - 1)
