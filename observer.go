@@ -206,9 +206,10 @@ func TenantOf(ctx context.Context) string {
 
 // LogTo returns an [Observer] that logs each notice. The message is its type, for example
 // "heed.Selected", and each field is an attribute of its name. A field that is zero is left out,
-// but not a reward. A notice about a tenant has the attribute "Tenant". A [Failed] and an [Outage] are logged as errors; [Harmful], [Inverted] and
-// [DeadLettered] as warnings; [Proposed], [NeedsApproval], [Ambiguous], [Activated], [Retired] and
-// [Restored] for information, and all else for debugging, which [slog.Default] does not show.
+// but not a reward. A notice about a tenant has the attribute "Tenant". A [Failed] and an [Outage]
+// are logged as errors; [Harmful], [Inverted] and [DeadLettered] as warnings; [Proposed],
+// [NeedsApproval], [Ambiguous], [Activated], [Retired] and [Restored] for information, and all else
+// for debugging, which [slog.Default] does not show.
 func LogTo(logger *slog.Logger) Observer {
 	return func(ctx context.Context, n Notice) {
 		if !logger.Enabled(ctx, n.notice()) {

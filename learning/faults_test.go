@@ -240,8 +240,8 @@ var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "Heu
 	"Wants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must
-// then return an error, unless the call was a commit that took effect. The store must hold the state
-// before the call or the state after it. Calling the method again must lose nothing and count
+// then return an error, unless the call was a commit that took effect. The store must hold the
+// state before the call or the state after it. Calling the method again must lose nothing and count
 // nothing twice.
 func TestFaults(t *testing.T) {
 	var named []string

@@ -69,7 +69,8 @@ func TestASweepRecordsWhichHeuristicsAnswer(t *testing.T) {
 	judge := func(value float64, n int) {
 		for i := range n {
 			a := w.answer(loop.Event{Text: full, Person: fmt.Sprint("p", i)})
-			require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: fmt.Sprint("p", i), Value: value}))
+			thumb := loop.Reaction{Person: fmt.Sprint("p", i), Value: value}
+			require.NoError(t, w.React(ctx, a.ID, thumb))
 		}
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
 	}

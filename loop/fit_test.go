@@ -41,8 +41,8 @@ func TestAnswerFit(t *testing.T) {
 	assert.Equal(t, "Tuning.Matching.AnswerFit", fault.Field)
 }
 
-// The table of docs/trust.md: how many of 32 events that a condition is for, and of 32 that are only
-// near it, trigrams let through.
+// The table of docs/trust.md: how many of 32 events that a condition is for, and of 32 that are
+// only near it, trigrams let through.
 func TestNearEvents(t *testing.T) {
 	text, err := os.ReadFile("testdata/near.tsv")
 	require.NoError(t, err)

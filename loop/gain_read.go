@@ -19,8 +19,8 @@ import (
 //
 // Low and High bound the difference of the two successes. The interval is valid at every look: the
 // probability that it ever leaves out the difference is at most 10 %, although the successes change
-// over time. Answers of one session count for less if they have much in common. Imported answers are
-// left out, because they were given neither with learning nor as a comparison with it.
+// over time. Answers of one session count for less if they have much in common. Imported answers
+// are left out, because they were given neither with learning nor as a comparison with it.
 //
 // It is immutable.
 type Gain struct {

@@ -64,11 +64,11 @@ const (
 // Import learns from past answers, which need not be in the order of their times. The limits on
 // sources hold as for the agent's own answers. Silence about a past answer counts nothing.
 //
-// Each commit has at most 2,000 rows. A row counts once: rows that were imported before are recognised by
-// their content as long as they come in the same order, and by the id of their event for as long as
-// answers are kept. So an import that was interrupted goes on if it is called with the same rows
-// again. After an error, the commits before it remain. An error names the row, counted from 1, and
-// is a [*heed.InputError] if the row is at fault.
+// Each commit has at most 2,000 rows. A row counts once: rows that were imported before are
+// recognised by their content as long as they come in the same order, and by the id of their event
+// for as long as answers are kept. So an import that was interrupted goes on if it is called with
+// the same rows again. After an error, the commits before it remain. An error names the row,
+// counted from 1, and is a [*heed.InputError] if the row is at fault.
 //
 // Corrections are evaluated after the last row, so that they may become proposals: see
 // [Agent.Correct].

@@ -260,7 +260,6 @@ var inSteps = map[string]string{
 	"Rebuild": "is a job, which a sweep finishes",
 }
 
-
 // TestRecordingAgainMendsWhatFailed lets each call of the store fail once in each method, before
 // its effect and after it. The method returns that error, or its result after a commit that took
 // effect; the store is as it was before, or as

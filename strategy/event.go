@@ -36,7 +36,8 @@ type LearnerEvent struct {
 	At       time.Time `json:"at"`
 
 	Choice *Choice `json:"choice,omitempty"` // where it is about one; what was drawn is in selected alone
-	Result *Result `json:"result,omitempty"` // of observed and retracted; of an outcome that the record lost, the id alone
+	// of observed and retracted; of an outcome that the record lost, the id alone
+	Result *Result `json:"result,omitempty"`
 	Actor  string  `json:"actor,omitempty"`  // of reset and retracted
 	Reason string  `json:"reason,omitempty"` // of reset, retracted and restarted
 	Effect *effect `json:"effect,omitempty"` // what it did to the evidence

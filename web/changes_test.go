@@ -13,8 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The page of changes has what learning changed and what people decided, each with a link to why, by
-// time, kind, domain and name.
+// The page of changes has what learning changed and what people decided, each with a link to why,
+// by time, kind, domain and name.
 func TestWhatChanged(t *testing.T) {
 	hs := newHouse(t)
 	require.NoError(t, hs.store.Declare(t.Context(), store.Audit))
@@ -50,7 +50,8 @@ func TestWhatChanged(t *testing.T) {
 	assert.NotContains(t, all, "revised", "a single statement")
 	for query, rows := range map[string]int{
 		"kind=statement": 1, "kind=arm": 3, "domain=mail": 2, "domain=disks": 2, "name=kim": 2,
-		"name=ROTATE": 1, "since=2026-02-28": 7, "kind=import": 1, "until=2026-02-27": 0, "kind=incident": 1,
+		"name=ROTATE": 1, "since=2026-02-28": 7, "kind=import": 1, "until=2026-02-27": 0,
+		"kind=incident": 1,
 	} {
 		page := hs.get("kim", "/changes?"+query)
 		assert.Equal(t, rows, max(strings.Count(page, "<tr>")-1, 0), query)

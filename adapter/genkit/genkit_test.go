@@ -338,7 +338,7 @@ func TestEvaluatorOfItsOwn(t *testing.T) {
 	require.ErrorIs(t, err, overloaded)
 	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), nil)(t.Context(), request)
 	require.NoError(t, err)
-	assert.Zero(t, adaptertest.Outcomes(t, r.learner), "an evaluation that failed, and one without a reward, say nothing")
+	assert.Zero(t, adaptertest.Outcomes(t, r.learner), "failed evaluations, and without a reward")
 	// from 1 to 5
 	stars := func(s ai.Score) (float64, bool) { return s.Score.(float64)/2 - 1.5, true }
 	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), stars)(t.Context(),

@@ -191,7 +191,8 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 			pair{byChannel, n.Channel}))
 		t.reward(ctx, &n)
 	case heed.Decided:
-		by := t.with(ctx, pair{byComponent, n.Component}, pair{byPath, n.Path}, pair{byReason, n.Reason})
+		by := t.with(ctx, pair{byComponent, n.Component}, pair{byPath, n.Path},
+			pair{byReason, n.Reason})
 		t.answers.Add(ctx, 1, by)
 		t.answering.Record(ctx, n.Took.Seconds(), by)
 	case heed.Counted:

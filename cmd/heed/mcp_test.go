@@ -43,8 +43,8 @@ func (d desk) do(tool string, in map[string]any) map[string]any {
 	return result.StructuredContent.(map[string]any)
 }
 
-// TestMCP starts the command as adapter/mcp/README.md has it in a client's configuration. The next process
-// and the other commands know what the first one learned.
+// TestMCP starts the command as adapter/mcp/README.md has it in a client's configuration. The next
+// process and the other commands know what the first one learned.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	db, args := filepath.Join(t.TempDir(), "heed.db"), configured(t)

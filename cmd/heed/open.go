@@ -93,7 +93,8 @@ func (p place) openFile(create bool) (*sql.DB, error) {
 	}
 	return sql.Open("sqlite", (&url.URL{
 		Scheme: "file", Opaque: (&url.URL{Path: p.file}).EscapedPath(),
-		RawQuery: fmt.Sprintf("mode=%s&_pragma=cache_size(-16000)&_pragma=busy_timeout(%d)", mode, patience.Milliseconds()),
+		RawQuery: fmt.Sprintf("mode=%s&_pragma=cache_size(-16000)&_pragma=busy_timeout(%d)", mode,
+			patience.Milliseconds()),
 	}).String())
 }
 

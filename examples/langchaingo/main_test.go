@@ -22,8 +22,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// played is a model of LangChainGo that answers as a provider does. Like the clients there, it gives
-// up when the context ends.
+// played is a model of LangChainGo that answers as a provider does. Like the clients there, it
+// gives up when the context ends.
 type played struct{ decision.LLM }
 
 func (p played) GenerateContent(

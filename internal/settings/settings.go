@@ -134,8 +134,8 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 }
 
 // Rebuild stores the component's settings in the place of others, and makes the evidence of the
-// kinds again that have a policy and are kept under another one, in one commit. The entry is for the
-// audit. If no fixed setting differs, and no evidence, nothing is written.
+// kinds again that have a policy and are kept under another one, in one commit. The entry is for
+// the audit. If no fixed setting differs, and no evidence, nothing is written.
 func (c *Component) Rebuild(ctx context.Context, st store.Store, entry store.AuditEntry,
 	policies map[string]evidence.Policy) error {
 	err := st.Declare(ctx, kind.Kind, store.Audit)

@@ -205,8 +205,8 @@ func (d *SegmentDetail) countChosen() {
 	}
 }
 
-// mostSought is how many of the latest choices of all segments are looked through for the choices of
-// one: no index of the store has the segment.
+// mostSought is how many of the latest choices of all segments are looked through for the choices
+// of one: no index of the store has the segment.
 const mostSought = 2000
 
 // recent returns the latest choices of a segment, the newest first.

@@ -32,7 +32,8 @@ var kindsOf = map[string]string{
 	"leads": "arm", "answers": "heuristic", "stops": "heuristic", "pin": "heuristic",
 	"unpin": "heuristic", "restart": "heuristic", "outage": "incident", "recovery": "incident",
 	"settings": "setting", "rebuild": "setting", "freeze": "setting", "unfreeze": "setting",
-	"import": "import", "forget": "person", "expunge": "person", "retract": "statement", "revise": "statement",
+	"import": "import", "forget": "person", "expunge": "person", "retract": "statement",
+	"revise": "statement",
 }
 
 func changeOf(e *store.AuditEntry) Changed {

@@ -218,7 +218,8 @@ func recognised(t *checker, s learning.Strategy) {
 	for _, text := range texts {
 		if signals, _ := s.InterpretUndo(text, shown()); text != "" && len(signals) > 0 &&
 			!s.IsUndo(text) {
-			t.Errorf("%.50q: IsUndo returns false, and InterpretUndo returns %d signals", text, len(signals))
+			t.Errorf("%.50q: IsUndo returns false, and InterpretUndo returns %d signals", text,
+				len(signals))
 		}
 	}
 }

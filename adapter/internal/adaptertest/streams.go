@@ -23,8 +23,8 @@ const patience = 30 * time.Second
 const reports = 100
 
 // EachCounts publishes reports, each twice, while four workers of an [attribution.Consumer] read
-// them, and checks that each counts exactly once. fail is called between: it may stop the broker and
-// start it again. A publication that fails is tried again.
+// them, and checks that each counts exactly once. fail is called between: it may stop the broker
+// and start it again. A publication that fails is tried again.
 func EachCounts(t *testing.T, source stream.Source, sink stream.Sink, fail func()) {
 	t.Helper()
 	learner, err := strategy.New(t.Context(), strategy.Config{

@@ -19,7 +19,8 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A Mapping names the places of the fields of a past answer in a log. As JSON, people can change it.
+// A Mapping names the places of the fields of a past answer in a log. As JSON, people can change
+// it.
 type Mapping struct {
 	// Fields has the column, or the path of a JSON value, of each field in [Fields]. A text that
 	// begins with "=" is the value itself, for example "=ci" as the source.

@@ -186,7 +186,9 @@ func TestRowsThatTakeInOthers(t *testing.T) {
 	assert.Equal(t, []string{"line 2: is longer than 16 MiB"}, faults)
 	_, rows, faults = read(t, "text,thumb\na,up\n\"b,up\nc,up\nd,up\n")
 	assert.Len(t, rows, 1)
-	assert.Equal(t, []string{"line 3: extraneous or missing \" in quoted-field, up to line 5"}, faults)
+	assert.Equal(t, []string{
+		"line 3: extraneous or missing \" in quoted-field, up to line 5",
+	}, faults)
 }
 
 // Numbers that are ids keep their digits, and other numbers have no needless ones.
