@@ -28,20 +28,20 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 42_010}},
-	{"sqlstore: lines", budget{6_300, 6_860}},
-	{"suites: lines", budget{5_500, 8_030}},
-	{"command, pages, API, MCP: lines", budget{9_400, 13_730}},
-	{"adapters, streams: lines", budget{5_000, 7_520}},
-	{"lab: lines", budget{9_000, 11_130}},
-	{"all: lines", budget{80_000, 102_570}},
-	{"library: exported names", budget{600, 1_094}},
-	{"library: settings", budget{200, 311}},
+	{"library: code lines", budget{32_500, 42_720}},
+	{"sqlstore: lines", budget{6_300, 6_870}},
+	{"suites: lines", budget{5_500, 8_550}},
+	{"command, pages, API, MCP: lines", budget{9_400, 14_050}},
+	{"adapters, streams: lines", budget{5_000, 7_540}},
+	{"lab: lines", budget{9_000, 11_500}},
+	{"all: lines", budget{80_000, 104_850}},
+	{"library: exported names", budget{600, 1_086}},
+	{"library: settings", budget{200, 283}},
 	{"loop.Config: fields", budget{20, 20}},
 	{"loop.Config: settings reached", budget{150, 212}},
 	{"internal: packages", budget{16, 16}},
 	{"functions over 60 lines", budget{0, 0}},
-	{"lines over 100 columns", budget{0, 87}},
+	{"lines over 100 columns", budget{0, 85}},
 }
 
 // Run prints the sizes of the tree below the current directory, and returns an error if a budget is
