@@ -276,6 +276,7 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 }
 
 // SameWords reports whether two texts have the same words, each as often and in any form and order.
+// One form must begin with the other, because "dessus" and "dessous" only look like forms of a word.
 // In addition, a text may contain words without a meaning of their own, and words that stress
 // others. Any other extra word may turn the meaning, for example "far from clear" or
 // "non-blocking", and no list contains all of those words.
@@ -287,7 +288,10 @@ func SameWords(x, y Reading) bool {
 	for _, stem := range x.content() {
 		at := slices.Index(left, stem)
 		if at < 0 {
-			at = slices.IndexFunc(left, func(other string) bool { return kin(stem, other) })
+			at = slices.IndexFunc(left, func(other string) bool {
+				return kin(stem, other) &&
+					(strings.HasPrefix(stem, other) || strings.HasPrefix(other, stem))
+			})
 		}
 		if at < 0 {
 			return false
