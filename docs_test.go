@@ -117,7 +117,8 @@ func TestEachAdapterHasAPage(t *testing.T) {
 		}
 		if !slices.ContainsFunc(tests, func(name string) bool {
 			text, err := os.ReadFile(name)
-			return err == nil && strings.Contains(string(text), `adaptertest.Page(t, "README.md")`)
+			return err == nil && (strings.Contains(string(text), `adaptertest.Page(t, "README.md")`) ||
+				strings.Contains(string(text), "adaptertest.Provider{"))
 		}) {
 			t.Errorf("no test of the adapter calls adaptertest.Page for %s", page)
 		}

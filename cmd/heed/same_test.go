@@ -47,14 +47,14 @@ func TestRenderersShowTheSame(t *testing.T) {
 		var segments view.List[view.Segment]
 		require.NoError(t, json.Unmarshal(get("/v1/segments"), &segments))
 		require.NotEmpty(t, segments.Items)
-		shown := read[[]view.Segment](t, at(file, "strategy", "--learner", "strategy", "list")...)
+		shown := read[[]view.Segment](t, at(file, "strategy", "--learner", "strategy", "distributions")...)
 		assert.Equal(t, segments.Items, shown)
 		var heuristics view.List[view.Heuristic]
 		require.NoError(t, json.Unmarshal(get("/v1/heuristics"), &heuristics))
 		require.NotEmpty(t, heuristics.Items)
 		assert.Equal(t, heuristics.Items, read[[]view.Heuristic](t, at(file, "confidence")...))
 		for _, s := range segments.Items {
-			assert.Contains(t, string(get("/arms")), fmt.Sprintf("%.3f", s.Lead().Mean))
+			assert.Contains(t, string(get("/arms")), fmt.Sprintf("%.0f %%", 100*s.Lead().Mean))
 		}
 		for _, h := range heuristics.Items {
 			assert.Contains(t, string(get("/heuristics")), fmt.Sprintf("%.3f", h.Confidence))

@@ -132,7 +132,7 @@ func (s *Server) run(name string, args ...string) error {
 // Start starts the server after a Stop.
 func (s *Server) Start() error {
 	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories= "+
-		"-c max_connections=200 %s", s.port, s.options)
+		"-c max_connections=500 %s", s.port, s.options)
 	log := filepath.Join(s.dir, "log")
 	return s.run("pg_ctl", "-D", s.data(), "-w", "-l", log, "-o", options, "start")
 }

@@ -147,7 +147,7 @@ func TestACrowdAtAServerThatFlaps(t *testing.T) {
 	})
 	require.NoError(t, err)
 	answered := 0
-	for answered == 0 && time.Since(p.began) < 30*time.Second {
+	for answered == 0 && time.Since(p.began) < 3*time.Minute {
 		n, reasons := crowd(t, agent)
 		answered += n
 		assert.Subset(t, []string{"", "llm_error", "llm_unavailable"}, reasons)
