@@ -6,7 +6,6 @@ require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/google/uuid v1.6.0
 	github.com/heedhq/heed v0.0.0
-	github.com/heedhq/heed/sqlstore/enginetest v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/ncruces/go-sqlite3 v0.35.0
 	github.com/stretchr/testify v1.12.1
@@ -35,5 +34,4 @@ require (
 
 replace (
 	github.com/heedhq/heed => ..
-	github.com/heedhq/heed/sqlstore/enginetest => ../sqlstore/enginetest
 )
