@@ -47,7 +47,8 @@ func TestRenderersShowTheSame(t *testing.T) {
 		var segments view.List[view.Segment]
 		require.NoError(t, json.Unmarshal(get("/v1/segments"), &segments))
 		require.NotEmpty(t, segments.Items)
-		shown := read[[]view.Segment](t, at(file, "strategy", "--learner", "strategy", "distributions")...)
+		shown := read[[]view.Segment](t,
+			at(file, "strategy", "--learner", "strategy", "distributions")...)
 		assert.Equal(t, segments.Items, shown)
 		var heuristics view.List[view.Heuristic]
 		require.NoError(t, json.Unmarshal(get("/v1/heuristics"), &heuristics))

@@ -28,7 +28,7 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 42_720}},
+	{"library: code lines", budget{32_500, 42_700}},
 	{"sqlstore: lines", budget{6_300, 6_870}},
 	{"suites: lines", budget{5_500, 8_550}},
 	{"command, pages, API, MCP: lines", budget{9_400, 14_050}},

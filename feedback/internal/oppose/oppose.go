@@ -276,7 +276,8 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 }
 
 // SameWords reports whether two texts have the same words, each as often and in any form and order.
-// One form must begin with the other, because "dessus" and "dessous" only look like forms of a word.
+// One form must begin with the other, because "dessus" and "dessous" only look like forms of one
+// word.
 // In addition, a text may contain words without a meaning of their own, and words that stress
 // others. Any other extra word may turn the meaning, for example "far from clear" or
 // "non-blocking", and no list contains all of those words.
