@@ -274,7 +274,7 @@ func checkReplica(t *testing.T, replica *sqlstore.Store) {
 	pages, err := web.New(web.Config{Store: replica, Strategy: learnerOn(t, replica),
 		Identify: func(*http.Request) (string, error) { return "ann", nil }})
 	require.NoError(t, err)
-	for _, path := range []string{"/", "/arms", "/answers", "/audit"} {
+	for _, path := range []string{"/", "/arms", "/answers", "/changes"} {
 		got := httptest.NewRecorder()
 		pages.ServeHTTP(got, httptest.NewRequest(http.MethodGet, path, nil))
 		assert.Equal(t, http.StatusOK, got.Code, "%s: %s", path, got.Body)
