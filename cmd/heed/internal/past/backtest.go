@@ -18,8 +18,8 @@ import (
 
 // A Backtest is what heed would have chosen in a log, and what that would have been worth.
 type Backtest struct {
-	Rows int `json:"rows"` // that show how an answer turned out
-	Left int `json:"left"` // rows that were left out, because they do not
+	Rows int `json:"rows"` // that the method uses
+	Left int `json:"left"` // rows without an outcome, or without the propensity that the method needs
 	// Method is Replay or OffPolicy, or "" if the log shows no result. Then Unknown has the reason.
 	Method  string `json:"method,omitempty"`
 	Unknown string `json:"unknown,omitempty"`
