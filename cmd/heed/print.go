@@ -164,7 +164,12 @@ func show(text string) string {
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // segmentName names a category and a context.
-func segmentName(category, context string) plain { return say("%v / %v", category, context) }
+func segmentName(category, context string) plain {
+	if category == "" && context == "" {
+		return "all requests"
+	}
+	return say("%v / %v", category, context)
+}
 
 // atLeast rounds a confidence down, so that it never seems to reach a threshold that it is below.
 func atLeast(x float64) plain { return say("%v", math.Floor(x*1000+1e-9)/1000) }
