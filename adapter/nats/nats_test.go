@@ -47,7 +47,7 @@ func serve(dir string) {
 		panic(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		panic("the server does not start")
 	}
 	fmt.Println("ready")
@@ -67,7 +67,7 @@ func embedded(t *testing.T) jetstream.JetStream {
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	require.True(t, s.ReadyForConnections(10*time.Second))
+	require.True(t, s.ReadyForConnections(time.Minute))
 	connection, err := natsgo.Connect("", natsgo.InProcessServer(s))
 	require.NoError(t, err)
 	t.Cleanup(connection.Close)

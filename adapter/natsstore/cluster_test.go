@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +33,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// up is how long a server may take to come up, which is seconds on a busy machine.
+const up = 2 * time.Minute
+
 // serve is a server until it is killed, or its parent is gone.
 func serve(node []string) {
 	n := make([]int, 7)
@@ -38,7 +43,7 @@ func serve(node []string) {
 		n[i], _ = strconv.Atoi(node[i])
 	}
 	s, err := newServer(n[0], [3]int(n[1:4]), [3]int(n[4:7]), node[7], len(node) > 8)
-	if err != nil || !s.ReadyForConnections(20*time.Second) {
+	if err != nil || !s.ReadyForConnections(up) {
 		panic(fmt.Sprint("the server does not start: ", err))
 	}
 	fmt.Println("ready")
@@ -61,13 +66,19 @@ func newServer(i int, clients, routes [3]int, dir string, always bool) (*server.
 	return s, err
 }
 
-func freePorts(t testing.TB) (ports [3]int) {
+// freePorts returns ports that nobody listens on. They lie below those that the system hands out to
+// connections, so that none takes one, nor a server that looks for another one meets itself.
+func freePorts(t testing.TB) (ports [6]int) {
 	t.Helper()
 	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		require.Eventually(t, func() bool {
+			ports[i] = 12_000 + rand.IntN(20_000)
+			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", ports[i]))
+			if err == nil {
+				err = l.Close()
+			}
+			return err == nil && !slices.Contains(ports[:i], ports[i])
+		}, up, time.Millisecond)
 	}
 	return ports
 }
@@ -82,7 +93,8 @@ type cluster struct {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	return &cluster{clients: freePorts(t), routes: freePorts(t),
+	ports := freePorts(t)
+	return &cluster{clients: [3]int(ports[:3]), routes: [3]int(ports[3:]),
 		dirs: [3]string{t.TempDir(), t.TempDir(), t.TempDir()}}
 }
 
@@ -94,7 +106,7 @@ func startCluster(t testing.TB) *cluster {
 		s, err := newServer(i, c.clients, c.routes, c.dirs[i], false)
 		require.NoError(t, err)
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		require.True(t, s.ReadyForConnections(20*time.Second))
+		require.True(t, s.ReadyForConnections(up))
 	}
 	c.ready(t)
 	return c
@@ -143,7 +155,7 @@ func (c *cluster) ready(t testing.TB) {
 		defer cancel()
 		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "ready", Replicas: 3})
 		return err == nil
-	}, 60*time.Second, 50*time.Millisecond)
+	}, up, 50*time.Millisecond)
 	require.NoError(t, js.DeleteStream(t.Context(), "ready"))
 }
 

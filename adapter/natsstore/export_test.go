@@ -3,6 +3,7 @@ package natsstore
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -46,8 +47,21 @@ func (s *Store) Dumped() ([]string, error) {
 	}), err
 }
 
-// SetClock sets the machine's clock of a handle.
-func (s *Store) SetClock(now func() time.Time) { s.clock = now }
+// SetClock sets the machine's clock of a handle that nobody calls, when its last round has ended.
+func (s *Store) SetClock(now func() time.Time) {
+	for {
+		s.queue.Lock()
+		idle := !s.working
+		if idle {
+			s.clock = now
+		}
+		s.queue.Unlock()
+		if idle {
+			return
+		}
+		runtime.Gosched()
+	}
+}
 
 // DieAt does of a commit that forgets what a program does that is killed on its way: before the
 // log ends (0), before it goes on in the next generation (1), and before the streams of before are

@@ -82,7 +82,7 @@ func TestKilledServer(t *testing.T) {
 	wait := l.run(until, handles, 9)
 	reach := func(n int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return l.done() >= n }, time.Minute, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return l.done() >= n }, up, 20*time.Millisecond)
 	}
 	reach(100)
 	dead := c.leader(t, js, "load")
@@ -154,7 +154,7 @@ func TestPartition(t *testing.T) {
 
 	proxy.set(false)
 	require.Eventually(t, func() bool { _, err := st.Commit(ctx, b); return err == nil },
-		20*time.Second, 10*time.Millisecond)
+		up, 10*time.Millisecond)
 	for _, one := range []*natsstore.Store{st, direct} {
 		n, observations := counted(t, one)
 		assert.Equal(t, 21, n)
@@ -188,9 +188,9 @@ func TestForgetting(t *testing.T) {
 		return servers
 	}
 	on := func(servers int) func() bool { return func() bool { return found(name) == servers } }
-	require.Eventually(t, on(3), 20*time.Second, 100*time.Millisecond)
+	require.Eventually(t, on(3), up, 100*time.Millisecond)
 	forget(t, st, name)
-	require.Eventually(t, on(0), 20*time.Second, 100*time.Millisecond)
+	require.Eventually(t, on(0), up, 100*time.Millisecond)
 	require.Equal(t, 3, found("kept 7"))
 	for _, one := range []*natsstore.Store{other, st} {
 		row, err := notes.Get(ctx, one, "7")
@@ -219,7 +219,7 @@ func TestKilledWhileForgetting(t *testing.T) {
 			}
 			return servers
 		}
-		require.Eventually(t, func() bool { return found() == 3 }, 20*time.Second, 50*time.Millisecond)
+		require.Eventually(t, func() bool { return found() == 3 }, up, 50*time.Millisecond)
 		row, err := notes.Get(ctx, st, "1")
 		require.NoError(t, err)
 		require.NoError(t, st.DieAt(step, store.Batch{
@@ -229,7 +229,7 @@ func TestKilledWhileForgetting(t *testing.T) {
 		require.Equal(t, 3, found(), "killed at step %d, the name is still there", step)
 		next := open(t, c.connect(t, []int{1}), natsstore.Config{Name: name})
 		require.NoError(t, next.Sweep(ctx, time.Time{}))
-		require.Eventually(t, func() bool { return found() == 0 }, 20*time.Second, 50*time.Millisecond,
+		require.Eventually(t, func() bool { return found() == 0 }, up, 50*time.Millisecond,
 			"killed at step %d", step)
 		row, err = notes.Get(ctx, next, "1")
 		require.NoError(t, err)

@@ -63,7 +63,7 @@ func (b *broker) start() {
 	client := goredis.NewClient(&goredis.Options{Network: "unix", Addr: b.socket()})
 	defer func() { _ = client.Close() }()
 	require.Eventually(b, func() bool { return client.Ping(context.Background()).Err() == nil },
-		10*time.Second, 10*time.Millisecond)
+		time.Minute, 10*time.Millisecond)
 }
 
 func (b *broker) kill() {
