@@ -367,7 +367,7 @@ func TestPhrasesWithOptionalWords(t *testing.T) {
 	_, err := w.Extract(ctx, strings.Repeat("a ", 300)+strings.Repeat("x y ",
 		150)+strings.Repeat("the ", 2000))
 	require.NoError(t, err)
-	assert.Less(t, time.Since(begun), 5*time.Second)
+	assert.Less(t, time.Since(begun), time.Minute)
 	ids, err := w.Extract(ctx, "a a a a b c end")
 	require.NoError(t, err)
 	assert.Len(t, ids, 1)

@@ -557,7 +557,7 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 		// this share of its draws is 1, and the first arm wins a tie
 		assert.InDelta(t, 0.0138, c.Propensity(), 0.001)
 		// a second, and not fourteen, on an idle machine without the race detector
-		assert.Less(t, time.Since(began), 20*time.Second)
+		assert.Less(t, time.Since(began), 2*time.Minute)
 	}
 	_, err = strategy.New(ctx, withFixtures(t, strategy.Config{
 		Arms: plain(slices.Repeat([]strategy.ArmID{"a"}, 1001)...)}))

@@ -150,7 +150,7 @@ func TestOutcomesDoNotWaitForAList(t *testing.T) {
 	var wait sync.WaitGroup
 	wait.Go(func() { assert.NoError(t, l.Refresh(ctx)) })
 	<-listing
-	soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+	soon, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for n := range 100 {
 		c, err := l.Select(soon, strategy.Query{Item: fmt.Sprint(n % 3), Arms: []strategy.ArmID{"b"}})

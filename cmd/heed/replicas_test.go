@@ -211,7 +211,7 @@ func TestReplicas(t *testing.T) {
 	}
 	counted(t, db, &done)
 	t.Logf("after a request broke off, its answer took up to %v", b.longest)
-	assert.Less(t, b.longest, 20*time.Second)
+	assert.Less(t, b.longest, time.Minute)
 }
 
 // counted checks that each answer has its outcome, once, and that the arms have no others.

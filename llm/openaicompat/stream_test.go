@@ -270,7 +270,7 @@ func TestStreamEndsWithItsTime(t *testing.T) {
 		Timeout: 50 * time.Millisecond}).Stream(ctx, ask, func(string) {})
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.Equal(t, "Turn", got.Text)
-	assert.Less(t, time.Since(begin), 5*time.Second)
+	assert.Less(t, time.Since(begin), time.Minute)
 }
 
 // streamer has the suite of adapters judge what streams.

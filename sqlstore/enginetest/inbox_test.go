@@ -31,7 +31,7 @@ func TestInbox(t *testing.T) {
 // A receiver that has an event no longer in hand can't hold it back from others.
 func TestInboxRejectsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		st := at.store(t, sqlstore.Config{})
 		open := func() *sqlstore.Inbox {

@@ -64,7 +64,7 @@ func TestBusyWriter(t *testing.T) {
 			}
 
 			do("BEGIN IMMEDIATE")
-			within, cancel := context.WithTimeout(ctx, 5*time.Second)
+			within, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
 			_, err = sqlstore.Open(within, handle, at.dialect)
 			assert.NoError(t, err)

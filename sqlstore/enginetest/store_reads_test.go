@@ -47,7 +47,7 @@ func TestOthersAreSeenInTime(t *testing.T) {
 			[]store.Ref{{Kind: "note", ID: "none"}}))
 		assert.Len(t, s.Parts, 1, "beside records parts are fresh")
 		require.NoError(t, commits(onlyObserve("2"))(there))
-		require.Eventually(t, func() bool { return counted(t, here) == 2 }, 5*time.Second,
+		require.Eventually(t, func() bool { return counted(t, here) == 2 }, time.Minute,
 			20*time.Millisecond)
 		require.NoError(t, commits(onlyObserve("3"))(here))
 		assert.EqualValues(t, 3, counted(t, here))

@@ -171,7 +171,7 @@ func TestStreamCloses(t *testing.T) {
 
 // Publishers and receivers in any number, of whom some give back, lose nothing and share all.
 func TestStreamConcurrently(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	s := &streamtest.Stream{}
 	const publishers, receivers, each = 4, 4, 500
