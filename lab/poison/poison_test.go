@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/lab/internal/kit"
+	"github.com/heedhq/heed/lab/internal/raced"
 )
 
 // runs is how often a test does each trial, and in its long form.
@@ -39,6 +40,7 @@ func points(t *testing.T, s setting, lies trial, runs int) (worst, best float64)
 // Three accounts with 100 outcomes each, beside forty people with 5 each, get the worst arm at most
 // five points more choices.
 func TestThreeAccountsDecideLittle(t *testing.T) {
+	raced.Skip(t)
 	for _, items := range []int{1, 5, 20, 100} {
 		worst, _ := points(t, settings[0], trial{liar: &liars[0], accounts: 3, items: items},
 			runs(10, 100))
@@ -51,6 +53,7 @@ func TestThreeAccountsDecideLittle(t *testing.T) {
 // One account beside forty people, which reacts to everything with lies, takes at most five points
 // of the best arm's choices after 500 of the people's.
 func TestOneLoudAccountDecidesLittle(t *testing.T) {
+	raced.Skip(t)
 	loud := &liars[len(liars)-1]
 	for _, items := range []int{1, 20} {
 		_, best := points(t, settings[0], trial{liar: loud, accounts: 1, items: items}, runs(20, 200))

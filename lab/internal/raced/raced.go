@@ -3,8 +3,8 @@ package raced
 
 import "testing"
 
-// Skip skips a test if the race detector is on. It is for tests without goroutines that wait for
-// SQLite, which takes ten times as long then. CI runs their packages without the race detector,
+// Skip skips a test if the race detector is on. It is for long tests without goroutines of their
+// own, which take several times as long then. CI runs their packages without the race detector,
 // too.
 func Skip(t testing.TB) {
 	t.Helper()
