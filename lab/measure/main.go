@@ -28,12 +28,13 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{32_500, 42_700}},
+	{"library: code lines", budget{34_000, 42_700}},
+	{"library: code for 100 lines of comments", budget{400, 560}},
 	{"sqlstore: lines", budget{6_300, 6_870}},
 	{"suites: lines", budget{5_500, 8_550}},
 	{"command, pages, API, MCP: lines", budget{9_400, 14_050}},
 	{"adapters, streams: lines", budget{5_000, 7_540}},
-	{"lab: lines", budget{9_000, 11_500}},
+	{"lab: lines", budget{9_000, 11_520}},
 	{"all: lines", budget{80_000, 104_850}},
 	{"library: exported names", budget{600, 1_086}},
 	{"library: settings", budget{200, 283}},
@@ -70,7 +71,7 @@ func Run(_ context.Context, call *kit.Call) error {
 // report prints the figures and their budgets, and reports whether all are within their limits.
 func report(to io.Writer, figures map[string]int) bool {
 	met := true
-	fmt.Fprintf(to, "%-34s %7s %7s\n", "", "has", "budget")
+	fmt.Fprintf(to, "%-40s %7s %7s\n", "", "has", "budget")
 	for _, b := range budgets {
 		mark, n := "", figures[b.name]
 		switch {
@@ -79,7 +80,7 @@ func report(to io.Writer, figures map[string]int) bool {
 		case n > b.most:
 			mark = "  to go"
 		}
-		fmt.Fprintf(to, "%-34s %7d %7d%s\n", b.name, n, b.most, mark)
+		fmt.Fprintf(to, "%-40s %7d %7d%s\n", b.name, n, b.most, mark)
 	}
 	return met
 }

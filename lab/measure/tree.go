@@ -31,6 +31,7 @@ type pkg struct {
 	dir         string
 	main        bool
 	lines, code int // all lines, and those that are neither blank nor a comment
+	comments    int // lines that are a comment
 	names       int // functions, types, methods of exported types, constants, variables
 	structs     map[string]structure
 }
@@ -109,7 +110,9 @@ func (t *tree) add(file string, text []byte) error {
 	}
 	p.main = parsed.Name.Name == "main"
 	p.lines += bytes.Count(text, []byte("\n"))
-	p.code += codeLines(set, parsed, text)
+	code, comments := countLines(set, parsed, text)
+	p.code += code
+	p.comments += comments
 	imports := importsOf(parsed)
 	for _, decl := range parsed.Decls {
 		switch decl := decl.(type) {
@@ -130,8 +133,8 @@ func (t *tree) add(file string, text []byte) error {
 	return nil
 }
 
-// codeLines counts the lines that are neither blank nor a comment.
-func codeLines(set *token.FileSet, f *ast.File, text []byte) (n int) {
+// countLines counts the lines that are neither blank nor a comment, and those that are a comment.
+func countLines(set *token.FileSet, f *ast.File, text []byte) (code, comments int) {
 	comment := make(map[int]bool) // lines that begin with a comment, or lie inside of one
 	for _, group := range f.Comments {
 		for _, c := range group.List {
@@ -146,11 +149,15 @@ func codeLines(set *token.FileSet, f *ast.File, text []byte) (n int) {
 	}
 	line := 0
 	for l := range bytes.Lines(text) {
-		if line++; len(bytes.TrimSpace(l)) > 0 && !comment[line] {
-			n++
+		line++
+		switch {
+		case comment[line]:
+			comments++
+		case len(bytes.TrimSpace(l)) > 0:
+			code++
 		}
 	}
-	return n
+	return code, comments
 }
 
 // importsOf returns the directories of the tree that a file imports, by name.
@@ -296,11 +303,13 @@ func (t *tree) figures() map[string]int {
 		"functions over 60 lines": len(t.long),
 		"lines over 100 columns":  t.wide,
 	}
+	comments := 0
 	for _, p := range t.packages {
 		all["all: lines"] += p.lines
 		in := roomOf(p.dir)
 		if all[string(in)+": lines"] += p.lines; in == library {
 			all["library: code lines"] += p.code
+			comments += p.comments
 		}
 		if strings.HasPrefix(p.dir, "internal/") {
 			all["internal: packages"]++
@@ -309,6 +318,7 @@ func (t *tree) figures() map[string]int {
 			all["library: exported names"] += p.names
 		}
 	}
+	all["library: code for 100 lines of comments"] = 100 * all["library: code lines"] / max(comments, 1)
 	all["library: settings"] = t.settings(t.configs()...)
 	front := typeName{"loop", "Config"}
 	all["loop.Config: settings reached"] = t.settings(front)
