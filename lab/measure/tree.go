@@ -318,7 +318,8 @@ func (t *tree) figures() map[string]int {
 			all["library: exported names"] += p.names
 		}
 	}
-	all["library: code for 100 lines of comments"] = 100 * all["library: code lines"] / max(comments, 1)
+	all["library: code for 100 lines of comments"] =
+		100 * all["library: code lines"] / max(comments, 1)
 	all["library: settings"] = t.settings(t.configs()...)
 	front := typeName{"loop", "Config"}
 	all["loop.Config: settings reached"] = t.settings(front)
