@@ -144,7 +144,7 @@ func ExampleRecorder_Standing() {
 // A host brings a strategy of its own.
 func ExampleRecorder_Extract() {
 	recorder := newRecorder(patterns.Config{Approaches: append(patterns.Approaches(),
-		patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|flags|toggle*"}})})
+		patterns.Approach{Name: "Feature flags", Phrases: []string{"behind flag|flags|toggle*"}})})
 	fmt.Println(recorder.Extract(context.Background(),
 		"One file per subtask, all behind a flag. Don't parallelize everything."))
 	// Output: [pattern-one-file-per-subtask pattern-feature-flags] <nil>

@@ -14,12 +14,14 @@ import (
 // An Approach is a strategy with the phrases that show it in a text.
 //
 // A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may have
-// alternatives, for example "split|splitting". A word with a question mark may be missing, for
-// example "in?". A word with a star is the beginning of a word, for example "order*". Between two
-// words of a phrase, a text may have up to six articles and one other word. "..." matches up to six
-// words or commas; a phrase has at most three.
+// alternatives, for example "split|splitting". A word with a star is the beginning of a word, for
+// example "order*". Between two words of a phrase, a text may have articles and one other word.
+// "..." permits up to six other words or commas.
 type Approach struct {
-	Name    string
+	// Name is the strategy's name, of which [IDOf] makes its pattern. It must have a word.
+	Name string
+	// Phrases show that a text follows the strategy. One is enough. Prefer phrases with a verb, such
+	// as "behind flag*", because a bare noun also occurs in texts about something else.
 	Phrases []string
 }
 
@@ -29,22 +31,18 @@ func (a *Approach) validate() error {
 		fmt.Sprintf("must have a word, and at most %d bytes", maxID))
 	found.Check(len(a.Phrases) > 0, "Phrases", a.Phrases, "must not be empty")
 	for i, phrase := range a.Phrases {
-		words, gaps := compilePhrase(phrase), strings.Count(phrase, gapMark)
-		needed := slices.ContainsFunc(words, func(w word) bool {
-			return !w.optional &&
-				len(w.either) > 0
-		})
-		name := fmt.Sprintf("Phrases[%d]", i)
-		found.Check(needed, name, phrase, "must have a word that may not be missing")
-		found.Check(gaps <= maxGaps, name, phrase, fmt.Sprintf("must have at most %d gaps", maxGaps))
+		plain := len(compilePhrase(phrase)) > 0 && !strings.ContainsAny(phrase, "?!")
+		found.Check(plain, fmt.Sprintf("Phrases[%d]", i), phrase, "must have a word, and no ? or !")
 	}
 	return found.Err()
 }
 
 const (
-	gapMark = "..."
-	maxGaps = 3 // of a phrase, so that matching stays cheap
-	wideGap = 6 // words and commas
+	gapMark  = "..."
+	wideGap  = 6 // words and commas that "..." permits
+	closeGap = 1 // other words between two words of a phrase
+
+	mostArticles = 8 // that a text may have in addition, because each place has to be looked at
 )
 
 // A compiled approach is ready to match.
@@ -55,9 +53,8 @@ type compiled struct {
 }
 
 type word struct {
-	either   []string // a star at the end matches any rest
-	optional bool
-	wide     bool // a "..." is before it
+	either []string // a star at the end matches any rest
+	gap    int      // how many other words may be before it
 }
 
 func compile(approaches []Approach) []compiled {
@@ -72,17 +69,17 @@ func compile(approaches []Approach) []compiled {
 }
 
 func compilePhrase(phrase string) (words []word) {
-	wide := false
+	gap := closeGap
 	for _, text := range strings.FieldsFunc(strings.ToLower(phrase),
 		func(r rune) bool { return unicode.IsSpace(r) || r == '-' }) {
-		if text == gapMark {
-			wide = len(words) > 0
-			continue
-		}
-		text, optional := strings.CutSuffix(text, "?")
 		either := slices.DeleteFunc(strings.Split(text, "|"),
-			func(s string) bool { return strings.Trim(s, "*") == "" })
-		words, wide = append(words, word{either, optional, wide}), false
+			func(s string) bool { return strings.Trim(s, "*.") == "" })
+		switch {
+		case text == gapMark:
+			gap = wideGap
+		case len(either) > 0:
+			words, gap = append(words, word{either, gap}), closeGap
+		}
 	}
 	return words
 }
@@ -104,29 +101,12 @@ func tokens(text string) (all []string) {
 			b.Reset()
 		}
 	}
-	runes := []rune(strings.ToLower(text))
-	at := func(i int) rune {
-		if i < 0 || i >= len(runes) {
-			return ' '
-		}
-		return runes[i]
-	}
-	for i, r := range runes {
+	for _, r := range strings.ToLower(strings.ReplaceAll(text, "\n\n", " . ")) {
 		switch {
 		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
 			b.WriteRune(r)
 		case (r == '\'' || r == '’') && b.Len() > 0:
 			b.WriteByte('\'')
-		case r == ',' && unicode.IsDigit(at(i-1)) && unicode.IsDigit(at(i+1)): // of "2,300"
-		case r == '.' && !unicode.IsSpace(at(i-1)) &&
-			(unicode.IsLetter(at(i+1)) || unicode.IsDigit(at(i+1))):
-			end() // of "types.go"
-		case r == '-' && unicode.IsSpace(at(i-1)) && unicode.IsSpace(at(i+1)):
-			end()
-			all = append(all, "—")
-		case r == '\n' && at(i+1) == '\n':
-			end()
-			all = append(all, ".")
 		case unicode.IsSpace(r), strings.ContainsRune("-‐‑\"“”`*_'‘’", r):
 			end()
 		default:
@@ -137,33 +117,6 @@ func tokens(text string) (all []string) {
 	end()
 	return all
 }
-
-// plainer leaves out the "in order" of "in order to", which does not describe an order, and names
-// the tests where "they" are meant.
-func plainer(text []string) []string {
-	kept, meant := text[:0], ""
-	for i := 0; i < len(text); i++ {
-		switch t := text[i]; {
-		case t == "in" && at(text, i+1) == "order" && at(text, i+2) == "to":
-			i++
-			continue
-		case plurals[t]:
-			meant = t
-		case (t == "they" || t == "them") && meant == "tests":
-			text[i] = meant
-		}
-		kept = append(kept, text[i])
-	}
-	return kept
-}
-
-// plurals are words to which "they" may refer, persons or things.
-var plurals = setOf(`tests agents workers subtasks tasks steps commits changes types interfaces layers features files routes endpoints
-	modules components we reviewers engineers developers users colleagues people team`)
-
-var articles = setOf(
-	"a an the all any each every its their our my your his her this that these those only just " +
-		"also always own very")
 
 // A set is a set of words.
 type set map[string]bool
@@ -178,165 +131,176 @@ func setOf(words string) set {
 	return set
 }
 
+var (
+	articles = setOf(`a an the its their our my your his her this these those just also very`)
+	// clauseEnds are where a judgement about the words before them ends.
+	clauseEnds = setOf(`. ; ! ? : — – but because although though however so then`)
+	speakers   = setOf(`we i they`)
+	// refuses before a phrase, in its clause, mean that the text does not follow it: it denies it,
+	// only meant it, or is about another time. A noun of planned does so before "was".
+	refuses = setOf(`not never no nothing none nobody avoid avoids avoiding avoided without cannot
+		stop stopped against neither nor instead rather refuse refused abandoned dropped rejected
+		if unless whether planned intended meant wanted hoped wished supposed considered thought
+		discussed talked talk proposed suggested recommended advised expected might would could have
+		forgot neglected ignored regret too replaced from over next future tomorrow mistake sense`)
+	planned = setOf(`plan idea intention proposal suggestion`)
+	// harmless after a refusal turn it round: "not only", "don't forget".
+	harmless = setOf(`only just merely forget hesitate doubt objected minded merge conflicts`)
+	// blames after a phrase, in its clause or in one that goes on about it, find fault with it.
+	blames = setOf(`mistake mistaken wrong bad terrible disaster abandoned rejected dropped
+		discarded reverted regretted pointless useless overkill unnecessary error replaced scrapped
+		shelved cancelled postponed impossible unwise failed backfired broke hurt planned proposed
+		suggested considered intended supposed plan idea no not never cannot too ruled`)
+	referents = setOf(`it this that which they idea approach never`)
+)
+
+// places returns where the words of a phrase may be in a text, if the word at a place begins it:
+// one list for each place where the phrase may end. For each word, one way to each place is enough,
+// so the time is bounded by the lengths of the phrase and its gaps.
+func places(text []string, at int, words []word) (ways [][]int) {
+	if !words[0].matches(text[at]) {
+		return nil
+	}
+	ways = [][]int{{at}}
+	for _, w := range words[1:] {
+		var longer [][]int
+		reached := make(map[int]bool)
+		for _, way := range ways {
+			for _, i := range w.after(text, way[len(way)-1]) {
+				if !reached[i] {
+					reached[i], longer = true, append(longer, append(slices.Clip(way), i))
+				}
+			}
+		}
+		ways = longer
+	}
+	return ways
+}
+
+// after returns the places behind another one where the word may be.
+func (w word) after(text []string, at int) (all []int) {
+	end := min(len(text), at+w.gap+mostArticles)
+	for i, others := at+1, 0; i < end && others <= w.gap; i++ {
+		t := text[i]
+		if w.matches(t) {
+			all = append(all, i)
+		}
+		wide := w.gap == wideGap && (t == "," || t == "/" || t == "(" || t == ")")
+		if isMark(t) && !wide {
+			break
+		}
+		if !articles[t] {
+			others++
+		}
+	}
+	return all
+}
+
 func isMark(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool {
-		return unicode.IsLetter(r) ||
-			unicode.IsDigit(r)
+		return unicode.IsLetter(r) || unicode.IsDigit(r)
 	})
 }
 
-// mostArticles is how many articles a text may have between two words of a phrase.
-const mostArticles = 6
-
-// A matcher finds one phrase in a text. It remembers where the rest of the phrase does not match,
-// so that each place is tried once for each word, however many words may be missing.
-type matcher struct {
-	words  []word
-	text   []string
-	failed map[[2]int]bool // the first word of the rest, and the place
+// follows reports whether a text follows a phrase whose last word is at a place. It does not if the
+// phrase's clause refuses it before, or finds fault with it afterwards, or if the sentence is a
+// question.
+func follows(text []string, last int) bool {
+	for i := last - 1; i >= 0; i-- {
+		before := at(text, i-1)
+		switch t := text[i]; {
+		case denies(text, i):
+			return false
+		case t == ":" && (denies(text, i-1) || denies(text, i-2)): // "next time: …"
+			return false
+		case clauseEnds[t], speakers[t] && !refuses[before] && before != "what":
+			i = 0
+		}
+	}
+	judging := true
+	for i := last + 1; i < len(text); i++ {
+		switch t := text[i]; {
+		case t == "?":
+			return false
+		case judging && (blames[t] || strings.HasSuffix(t, "n't")):
+			return false
+		case t == "." || t == ";" || t == "!":
+			if judging = judging && referents[at(text, i+1)]; !judging {
+				return true
+			}
+		case clauseEnds[t], t == "," && at(text, i+1) == "not":
+			judging = judging && referents[at(text, i+1)]
+		}
+	}
+	return true
 }
 
-// match returns the places of the words of the phrase from one on, in the text from a place on.
-// first reports that no word was matched yet.
-func (m *matcher) match(from, at int, first bool) (places []int, ok bool) {
-	if from == len(m.words) {
-		return nil, true
+// denies reports whether the word at a place refuses what comes after it.
+func denies(text []string, i int) bool {
+	t, next := at(text, i), at(text, i+1)
+	switch {
+	case harmless[next]:
+		return false
+	case planned[t]:
+		return next == "was" || next == "were" || next == "had"
 	}
-	if !first && m.failed[[2]int{from, at}] {
-		return nil, false
-	}
-	if m.words[from].optional {
-		if places, ok = m.match(from+1, at, first); ok {
-			return places, true
-		}
-	}
-	if places, ok = m.next(from, at, first); ok || first {
-		return places, ok
-	}
-	if from > 1 { // the second word is tried once
-		if m.failed == nil {
-			m.failed = make(map[[2]int]bool)
-		}
-		m.failed[[2]int{from, at}] = true
-	}
-	return nil, false
+	return refuses[t] || strings.HasSuffix(t, "n't")
 }
 
-// next matches the phrase from a word that is there.
-func (m *matcher) next(from, at int, first bool) (places []int, ok bool) {
-	w, others, skipped := &m.words[from], 0, 0
-	for i := at; i < len(m.text); i++ {
-		if w.matches(m.text[i]) {
-			if rest, ok := m.match(from+1, i+1, false); ok {
-				return append([]int{i}, rest...), true
-			}
-		}
-		switch t := m.text[i]; {
-		case first:
-			return nil, false
-		case w.wide:
-			others++
-			if others > wideGap || isMark(t) && t != "," && t != "/" && t != "(" && t != ")" {
-				return nil, false
-			}
-		case isMark(t):
-			return nil, false
-		case articles[t]:
-			if skipped++; skipped > mostArticles {
-				return nil, false
-			}
-		default:
-			if others++; others > 1 {
-				return nil, false
-			}
-		}
+// at returns the word at a place, or "" outside of the text.
+func at(text []string, i int) string {
+	if i < 0 || i >= len(text) {
+		return ""
 	}
-	return nil, false
+	return text[i]
 }
 
 // A finding is a phrase of an approach in a text.
 type finding struct {
 	approach int
 	places   []int
-	followed bool
 }
 
-// within reports whether a phrase of another approach means the same more exactly: it is longer and
-// has all words of this one, or it has two of them, the last too, and goes on after it ("subtask
-// per file", "subtask per file type").
+// within reports whether a phrase of another approach has all words of this one, and more: it means
+// the same more exactly.
 func (f *finding) within(other *finding) bool {
-	shared := 0
-	for _, p := range f.places {
-		if slices.Contains(other.places, p) {
-			shared++
-		}
-	}
-	last := f.places[len(f.places)-1]
-	longer := shared == len(f.places) && len(other.places) > shared
-	goesOn := shared > 1 && slices.Contains(other.places, last) &&
-		other.places[len(other.places)-1] > last
-	return f.approach != other.approach && (longer || goesOn)
+	return f.approach != other.approach && len(other.places) > len(f.places) &&
+		!slices.ContainsFunc(f.places, func(p int) bool { return !slices.Contains(other.places, p) })
 }
 
-// findings returns all phrases that a text has.
+// findings returns the phrases that a text has.
 func (r *Recorder) findings(ctx context.Context, text []string) (all []finding, err error) {
-	type phrase struct {
-		approach int
-		words    []word
-	}
-	starts := make(map[string][]phrase) // phrases that may begin with this token
-	undone := unreal(text)
-	for at, token := range text {
+	for start := range text {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		mine, known := starts[token]
-		if !known {
-			for i := range r.approaches {
-				for _, words := range r.approaches[i].phrases {
-					if mayBegin(words, token) {
-						mine = append(mine, phrase{i, words})
-					}
+		for i := range r.approaches {
+			for _, phrase := range r.approaches[i].phrases {
+				for _, found := range places(text, start, phrase) {
+					all = append(all, finding{i, found})
 				}
-			}
-			starts[token] = mine
-		}
-		for _, p := range mine {
-			m := matcher{words: p.words, text: text}
-			if places, ok := m.match(0, at, true); ok && len(places) > 0 {
-				all = append(all, finding{p.approach, places, !undone[places[len(places)-1]] &&
-					!rejected(text, places)})
 			}
 		}
 	}
 	return all, nil
 }
 
-func mayBegin(words []word, token string) bool {
-	for _, w := range words {
-		if w.matches(token) || !w.optional {
-			return w.matches(token)
-		}
-	}
-	return false
-}
-
-// Extract returns the patterns of the approaches that a text mentions, each once, in the order of
-// Config.Approaches. Approaches that the text rejects ("don't split by layer", "splitting by layer
-// was a mistake") or asks about are not among them. Config.Extract has the last word. Put the
-// result into [Outcome].Patterns if the text is what the agent did.
+// Extract returns the patterns of the approaches that a text follows by its words, each once, in the
+// order of Config.Approaches. It leaves out what the text negates, only intends, finds fault with or
+// asks about. Words can't show more than that, and it misses about half of what people write in
+// other words, so [Outcome].Patterns of a host that knows what was done is better.
+// [Config].Extract has the last word. Put the result into [Outcome].Patterns if the text is what the
+// agent did.
 func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, err error) {
-	all, err := r.findings(ctx, plainer(tokens(text)))
+	words := tokens(text)
+	all, err := r.findings(ctx, words)
 	if err != nil {
 		return nil, failed("extract", err)
 	}
 	for i := range r.approaches {
-		if err := ctx.Err(); err != nil {
-			return nil, failed("extract", err)
-		}
 		id := r.approaches[i].id
 		shown := slices.ContainsFunc(all, func(f finding) bool {
-			return f.approach == i && f.followed &&
+			return f.approach == i && follows(words, f.places[len(f.places)-1]) &&
 				!slices.ContainsFunc(all, func(other finding) bool { return f.within(&other) })
 		})
 		if shown && !slices.Contains(ids, id) {
@@ -377,11 +341,5 @@ const idPrefix = "pattern-"
 
 // IDOf returns the id of the strategy of this name, for example "pattern-split-by-file-type".
 func IDOf(name string) PatternID {
-	words := slices.DeleteFunc(tokens(name), func(t string) bool {
-		return !strings.ContainsFunc(t, func(r rune) bool {
-			return unicode.IsLetter(r) ||
-				unicode.IsDigit(r)
-		})
-	})
-	return PatternID(idPrefix + strings.Join(words, "-"))
+	return PatternID(idPrefix + strings.Join(slices.DeleteFunc(tokens(name), isMark), "-"))
 }

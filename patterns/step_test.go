@@ -357,9 +357,9 @@ func TestAWarningOfTheHostStays(t *testing.T) {
 	assert.Equal(t, own, w.pattern("anti-q"), "nor is it archived")
 }
 
-// The time of matching grows with the number of words, and not with the ways to leave words out.
-func TestPhrasesWithOptionalWords(t *testing.T) {
-	phrase := strings.TrimSuffix(strings.Repeat("a? ", 12), " ") + " ... b? ... c? ... end"
+// The time of matching grows with the number of words, and not with the ways through a text.
+func TestLongPhrases(t *testing.T) {
+	phrase := strings.Repeat("a ... ", 12) + "b ... c ... end"
 	w := newWorld(t,
 		patterns.Config{Approaches: []patterns.Approach{{Name: "one",
 			Phrases: []string{phrase, strings.Repeat("x|y ", 30) + "end"}}}})
@@ -368,7 +368,7 @@ func TestPhrasesWithOptionalWords(t *testing.T) {
 		150)+strings.Repeat("the ", 2000))
 	require.NoError(t, err)
 	assert.Less(t, time.Since(begun), time.Minute)
-	ids, err := w.Extract(ctx, "a a a a b c end")
+	ids, err := w.Extract(ctx, strings.Repeat("a ", 20)+"b c end")
 	require.NoError(t, err)
 	assert.Len(t, ids, 1)
 }
