@@ -1,9 +1,7 @@
 package loop_test
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -82,39 +80,6 @@ func TestAnOutcomeNamesTheWaysThatWereFollowed(t *testing.T) {
 	standing, err := w.Patterns().Standing(ctx, own)
 	require.NoError(t, err)
 	assert.Positive(t, standing.Helpful)
-}
-
-// A mistyped field does not hide the other faults of a file.
-func TestAMistypedFieldHidesNothing(t *testing.T) {
-	_, err := loop.ReadLessons(strings.NewReader(`{
-"heuristics": [
-{"id": "a",
- "condtion": "a disk is full", "action": "Rotate."},
-{"condition": "a disk is full", "action": "Rotate.",
- "id": "a"}],
-"notes": [
-{"id": "n"}]}`))
-	var fields []string
-	for _, fault := range unwrapped(err) {
-		var lesson *loop.LessonError
-		require.ErrorAs(t, fault, &lesson)
-		fields = append(fields, fmt.Sprintf("%d %s", lesson.Line, lesson.Field))
-	}
-	assert.Equal(t, []string{
-		"4 heuristics[0].condtion", "3 heuristics[0].condition", "6 heuristics[1].id",
-		"8 notes[0].text",
-	}, fields)
-}
-
-// unwrapped returns the errors that were joined.
-func unwrapped(err error) []error {
-	for err != nil {
-		if joined, ok := err.(interface{ Unwrap() []error }); ok {
-			return joined.Unwrap()
-		}
-		err = errors.Unwrap(err)
-	}
-	return nil
 }
 
 // After the person who took an answer back is forgotten, Explain shows what the arm has learned:

@@ -179,9 +179,9 @@ func (c *Config) lessons() (Lessons, error) {
 		return Lessons{}, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	l, faults := readLessons(f, c.LessonsFile, c.knows)
-	if len(faults) > 0 {
-		return Lessons{}, errors.Join(faults...)
+	l, err := readLessons(f)
+	if err = errors.Join(append(l.faults(c.knows), err)...); err != nil {
+		return Lessons{}, fmt.Errorf("%s: %w", c.LessonsFile, err)
 	}
 	own := &c.Lessons
 	return Lessons{
@@ -219,41 +219,34 @@ func (a *Agent) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if cfg.has(Learning) {
-		l := cfg.Tuning.Learning
-		l.Name, l.Answers = cfg.part(l.Name, "learning"), cfg.kind()
-		cfg.trust(&l.Trust)
-		share(cfg, &l.Store, &l.Now, &l.Observer)
-		if a.learning, err = learning.New(ctx, l); err != nil {
-			return err
+	l := cfg.Tuning.Learning
+	l.Name, l.Answers = cfg.part(l.Name, "learning"), cfg.kind()
+	cfg.trust(&l.Trust)
+	share(cfg, &l.Store, &l.Now, &l.Observer)
+	if a.learning, err = learning.New(ctx, l); err != nil {
+		return err
+	}
+	p := cfg.Tuning.Patterns
+	p.Name = cfg.part(p.Name, "patterns")
+	if similar := p.Similar; similar != nil {
+		p.Similar = func(ctx context.Context, task string, limit int) ([]patterns.Precedent, error) {
+			return pass(ctx, a, "Patterns.Similar",
+				func(ctx context.Context) ([]patterns.Precedent, error) {
+					return similar(ctx, task, limit)
+				})
 		}
 	}
-	if cfg.has(Patterns) {
-		p := cfg.Tuning.Patterns
-		p.Name = cfg.part(p.Name, "patterns")
-		if similar := p.Similar; similar != nil {
-			p.Similar = func(ctx context.Context, task string, limit int) ([]patterns.Precedent, error) {
-				return pass(ctx, a, "Patterns.Similar",
-					func(ctx context.Context) ([]patterns.Precedent,
-						error) {
-						return similar(ctx, task, limit)
-					})
-			}
-		}
-		if p.Instruments == nil {
-			p.Instruments = cfg.Instruments
-		}
-		share(cfg, &p.Store, &p.Now, &p.Observer)
-		if a.patterns, err = patterns.New(ctx, p); err != nil {
-			return err
-		}
+	if p.Instruments == nil {
+		p.Instruments = cfg.Instruments
 	}
-	if cfg.has(Feedback) {
-		f := cfg.Tuning.Feedback
-		share(cfg, &f.Store, &f.Now, &f.Observer)
-		if a.feedback, err = feedback.New(ctx, f); err != nil {
-			return err
-		}
+	share(cfg, &p.Store, &p.Now, &p.Observer)
+	if a.patterns, err = patterns.New(ctx, p); err != nil {
+		return err
+	}
+	f := cfg.Tuning.Feedback
+	share(cfg, &f.Store, &f.Now, &f.Observer)
+	if a.feedback, err = feedback.New(ctx, f); err != nil {
+		return err
 	}
 	if err = a.openPartition(ctx); err != nil {
 		return err
@@ -314,7 +307,7 @@ func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) 
 	return err
 }
 
-// Learning returns the part that computes how far heuristics are trusted, or nil without it.
+// Learning returns the part that computes how far heuristics are trusted.
 func (a *Agent) Learning() *learning.Module { return a.learning }
 
 // Decision returns the part that decides.
@@ -331,10 +324,10 @@ func (a *Agent) Strategy() *strategy.Learner {
 // Config.Partition.
 func (a *Agent) Partition() *partition.Partition { return a.partition }
 
-// Patterns returns the part that learns which ways of working go well, or nil without it.
+// Patterns returns the part that learns which ways of working go well.
 func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 
-// Feedback returns the part that makes rules of corrections, or nil without it.
+// Feedback returns the part that makes rules of corrections.
 func (a *Agent) Feedback() *feedback.Service { return a.feedback }
 
 // Store returns the store that everything is kept in: the one of [Config], or the one that [New]

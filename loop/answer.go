@@ -201,7 +201,7 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 
 // ways returns the ways of working that the answer to a task follows, judged by its text.
 func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
-	if a.patterns == nil || p.Event.Task == "" {
+	if p.Event.Task == "" {
 		return nil
 	}
 	found, err := a.patterns.Extract(ctx, p.Text)
@@ -308,10 +308,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	if err != nil {
 		return err
 	}
-	e := &p.Event
-	switch {
-	case p.frozen || len(p.Undone) > 0:
-	case a.learning != nil:
+	if e := &p.Event; !p.frozen && len(p.Undone) == 0 {
 		err = a.learning.FireIn(tx, &r, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person,
 			Session: e.Session,
@@ -319,10 +316,6 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 			Compared: res.Compared[:min(len(res.Compared), maxCompared)],
 			Unheard:  p.undelivered || p.unkept(),
 		})
-	case p.undelivered || p.unkept():
-	case (r.Choice != nil || p.trial.Control) && !r.Reply.Spare && !a.cfg.Choosing.ArmsIgnoreSilence:
-		end := r.At.Add(silenceWindow)
-		r.Fires = []answer.Fire{{Shown: r.At, Silence: end, Due: end, Path: r.Reply.Path}}
 	}
 	if err != nil {
 		return err
@@ -339,10 +332,6 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 
 // maxCompared is how many comparisons package learning takes.
 const maxCompared = 64
-
-// silenceWindow is the time without a reaction after which silence counts, if the agent has no
-// heuristics.
-const silenceWindow = 30 * time.Second
 
 // recordOf returns the record of an answer.
 func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err error) {
@@ -464,7 +453,7 @@ func (a *Agent) request(p *Plan) decision.Request {
 // asking returns what the decider is asked after no heuristic answered.
 func (a *Agent) asking(p *Plan) decision.Request {
 	r := a.request(p)
-	if a.cfg.Trial.Shadow || p.trial.Control || len(p.Undone) > 0 { // as if there were no heed
+	if p.trial.Control || len(p.Undone) > 0 { // as if there were no heed
 		r.AskModel, r.ShowNone = true, true
 	}
 	return r

@@ -92,7 +92,7 @@ func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 			errs = append(errs, a.leader(ctx, learner, scope, now))
 		}
 	}
-	if a.learning == nil || len(heuristics) == 0 {
+	if len(heuristics) == 0 {
 		return errors.Join(errs...)
 	}
 	standings, err := a.learning.Standings(ctx, heuristics...)

@@ -34,10 +34,7 @@ func (w *world) audit() (all []string) {
 // A sweep records which arm leads once that is clear, and when another one takes over. An agent of
 // another process does not record it again.
 func TestASweepRecordsWhichArmTakesOver(t *testing.T) {
-	w := newWorld(t, loop.Config{
-		Trial: loop.Trial{Without: loop.Learning | loop.Feedback | loop.Patterns},
-		Arms:  []loop.Arm{{ID: "long"}, {ID: "short"}},
-	})
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "long"}, {ID: "short"}}})
 	judge := func(good string, n int) {
 		for i := range n {
 			person := fmt.Sprint("p", i)

@@ -113,16 +113,6 @@ func (w *world) call(r loop.ToolResult) []feedback.Violation {
 	return found
 }
 
-// An agent without the part Feedback has no rules to ask.
-func TestWithoutFeedbackNothingIsEnforced(t *testing.T) {
-	w := newWorld(t, loop.Config{Trial: loop.Trial{Without: loop.Feedback}})
-	w.model.says = "Use sudo."
-	assert.Empty(t, w.call(loop.ToolResult{Name: "shell", Before: true}))
-	answer, err := w.Answer(ctx, loop.Event{ID: "e", Text: "What now?"})
-	require.NoError(t, err)
-	assert.Empty(t, answer.Violations)
-}
-
 // An approver found that a heuristic breaks a rule, though no words and no check tell. The model
 // answers in its place, and Explain says why.
 func TestAnApproverWithholdsAHeuristic(t *testing.T) {

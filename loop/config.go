@@ -74,8 +74,14 @@ type Config struct {
 	Lessons     Lessons
 	LessonsFile string
 
-	// Trial tries heed without its effects, or without parts of it. The zero value keeps all parts.
-	Trial Trial
+	// Control is the fraction of sessions, in [0, 1], that are answered as without learning: by the
+	// default arm of Tuning.Strategy, without heuristics, ways of working and earlier errors. Rules
+	// that people approved hold. Without a session, a person's events are drawn together. The arm is
+	// not credited with these answers, because the others' prompts have more. Set it, for example to
+	// 0.05, to know what learning gains: see [Gain]. Set it to 1 before production, because then heed
+	// learns without changing an answer: Plan.Would names the heuristic that would have answered. 0:
+	// all answers use what was learned.
+	Control float64
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
 	Budget Budget
 
@@ -121,23 +127,6 @@ type Choosing struct {
 	// [strategy.Outcome].Confidence. If silence does not count for Learning.Strategy, for example
 	// because of [learning.BayesianConfig].Weights, it does not count for arms either.
 	ArmsIgnoreSilence bool
-}
-
-// A Trial compares an application with heed and without. The zero value means no comparison.
-type Trial struct {
-	// Without are parts that are left out. Set it to see what a part contributes. 0 keeps all parts.
-	Without Parts
-	// Shadow learns without changing answers: the model is asked as if there were no heed, heuristics
-	// do not answer, and Plan.Would names the one that would have. If Tuning.Strategy.Default names
-	// an arm, that one answers, and its worth is learned. Set it before production. The default is
-	// false.
-	Shadow bool
-	// Control is the fraction of sessions, in [0, 0.5], that are answered as without learning: by
-	// the default arm of Tuning.Strategy, without heuristics, ways of working and earlier errors.
-	// Rules that people approved hold. Without a session, a person's events are drawn together. The
-	// arm is not credited with these answers, because the others' prompts have more. Set it, for
-	// example to 0.05, to know what learning gains: see [Gain]. 0: all answers use what was learned.
-	Control float64
 }
 
 // Matching sets which heuristics and notes fit an event.
@@ -192,20 +181,6 @@ type Testing struct {
 	// random UUIDs.
 	NewID func() string
 }
-
-// Parts is a set of parts of the loop. Add them with |.
-type Parts uint8
-
-// The parts.
-const (
-	Learning Parts = 1 << iota // trust in heuristics
-	Strategy                   // the choice of arms
-	Patterns                   // ways of working
-	Feedback                   // rules
-)
-
-// has reports whether the agent has a part.
-func (c *Config) has(part Parts) bool { return c.Trial.Without&part == 0 }
 
 // A Budget bounds what [Agent.Prepare] does. The zero value of each field means its default.
 type Budget struct {
@@ -347,12 +322,8 @@ func (c *Config) validate() error {
 	domains := c.Tuning.Extract
 	found.Check(len(domains) == 0 || c.Model != nil, "Tuning.Extract", domains,
 		"needs Model, which writes the heuristics")
-	found.Check(c.Trial.Control >= 0 && c.Trial.Control <= 0.5, "Trial.Control", c.Trial.Control,
-		"must be in [0, 0.5]")
-	found.Check(c.Trial.Control == 0 || !c.Trial.Shadow, "Trial.Control", c.Trial.Control,
-		"must not be set with Shadow, which answers everything as without learning")
-	found.Check(c.Trial.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Trial.Without",
-		c.Trial.Without, "must be parts of the loop")
+	found.Check(c.Control >= 0 && c.Control <= 1, "Control", c.Control,
+		"must be in [0, 1]")
 	for i, arm := range c.Arms {
 		known := arm.ModelName == "" || arm.Model != nil || c.knows(arm.ModelName)
 		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 &&

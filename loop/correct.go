@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
@@ -42,8 +41,7 @@ const gate = "loop"
 
 // Correct records a reviewer's correction. Corrections that mean the same become a proposal, which
 // other people approve as a rule: see [Agent.Feedback]. Correct returns the correction with its
-// Proposal, the id of the pending proposal that it supports, or "". Without feedback, the error is
-// a [*heed.ConfigError].
+// Proposal, the id of the pending proposal that it supports, or "".
 //
 // A correction is also the reviewer's complaint about the answer, like a [Reaction] of -1: it ends
 // the silence, and counts against the heuristic or the arm. Both are one commit. A later reaction
@@ -54,12 +52,6 @@ func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.
 }
 
 func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
-	if a.feedback == nil {
-		return feedback.Feedback{}, &heed.ConfigError{
-			Field: "Without", Value: a.cfg.Trial.Without,
-			Reason: "must keep Feedback, because corrections need it",
-		}
-	}
 	if err := a.cfg.person("Reviewer", c.Reviewer); err != nil {
 		return feedback.Feedback{}, err
 	}

@@ -87,11 +87,11 @@ func TestACorrectionOfTheModelIsNoComplaintAboutAHeuristic(t *testing.T) {
 func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
 	other := learning.Heuristic{ID: "vet", Condition: rotating.Condition, Action: rotate,
 		Initial: 0.81}
-	for _, shadow := range []bool{false, true} {
-		w := newWorld(t, loop.Config{Trial: loop.Trial{Shadow: shadow},
+	for _, control := range []float64{0, 1} {
+		w := newWorld(t, loop.Config{Control: control,
 			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{tidying, other}}})
 		rule := approved(t, w.Feedback(), "Never run go mod tidy.")
-		if shadow {
+		if control > 0 {
 			plan, err := w.Prepare(ctx, loop.Event{Text: missing})
 			require.NoError(t, err)
 			assert.Empty(t, plan.Would)

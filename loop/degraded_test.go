@@ -146,9 +146,7 @@ func newIsland(t *testing.T, cfg loop.Config) *island {
 	cfg.Store = i.sea
 	cfg.Arms = []loop.Arm{{ID: "poor"}, {ID: "good", System: "Answer well."}}
 	cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}
-	if cfg.Trial.Without&loop.Learning == 0 {
-		cfg.Lessons.Heuristics = []learning.Heuristic{trusted(rotating)}
-	}
+	cfg.Lessons.Heuristics = []learning.Heuristic{trusted(rotating)}
 	cfg.Observer = func(_ context.Context, n heed.Notice) {
 		switch n.(type) {
 		case heed.Outage, heed.Restored, heed.Failed:
@@ -343,26 +341,22 @@ func TestTheStoreFailsDuringTheAnswer(t *testing.T) {
 // Silence that was waited for while the store was away is no approval, because a complaint could
 // not be recorded.
 func TestSilenceDuringAnOutage(t *testing.T) {
-	for name, parts := range map[string]loop.Parts{"": 0, "without heuristics": loop.Learning} {
-		t.Run(name, func(t *testing.T) {
-			w := newIsland(t, loop.Config{Trial: loop.Trial{Without: parts}})
-			before := w.answer(loop.Event{Text: "The mail is late"})
-			w.clock.Advance(time.Hour)
-			during := w.answer(loop.Event{Text: "The mail is late"})
-			w.clock.Advance(time.Second)
-			w.sea.SetAway(true)
-			require.Error(t, w.React(ctx, during.ID, loop.Reaction{Value: -1}))
-			w.clock.Advance(time.Minute)
-			w.sea.SetAway(false)
-			after := w.answer(loop.Event{Text: "The mail is late"})
-			w.clock.Advance(time.Hour)
-			require.NoError(t, w.Sweep(ctx, time.Time{}))
-			for id, known := range map[string]bool{before.ID: true, during.ID: false, after.ID: true} {
-				account, err := w.Explain(ctx, id)
-				require.NoError(t, err)
-				assert.Equal(t, known, account.Known, id)
-			}
-		})
+	w := newIsland(t, loop.Config{})
+	before := w.answer(loop.Event{Text: "The mail is late"})
+	w.clock.Advance(time.Hour)
+	during := w.answer(loop.Event{Text: "The mail is late"})
+	w.clock.Advance(time.Second)
+	w.sea.SetAway(true)
+	require.Error(t, w.React(ctx, during.ID, loop.Reaction{Value: -1}))
+	w.clock.Advance(time.Minute)
+	w.sea.SetAway(false)
+	after := w.answer(loop.Event{Text: "The mail is late"})
+	w.clock.Advance(time.Hour)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	for id, known := range map[string]bool{before.ID: true, during.ID: false, after.ID: true} {
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.Equal(t, known, account.Known, id)
 	}
 }
 
@@ -454,51 +448,43 @@ func TestSilenceAfterAnAnswerThatWasNotShown(t *testing.T) {
 		"heuristic, host says so":  {text: full, undeliver: true},
 		"heuristic, stream broken": {text: full, onChunk: panics},
 	} {
-		for _, without := range []loop.Parts{0, loop.Learning} {
-			if without != 0 && test.text == full {
-				continue
+		t.Run(name, func(t *testing.T) {
+			limited, cancel := context.WithCancel(ctx)
+			defer cancel()
+			w := newIsland(t, loop.Config{Model: decision.LLMFunc(
+				func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+					if test.cancels {
+						cancel()
+					}
+					return decision.LLMResponse{Text: "Wait."}, nil
+				},
+			)})
+			given, err := w.Answer(limited, loop.Event{ID: "e", Text: test.text, Stream: "x",
+				OnChunk: test.onChunk})
+			assert.Equal(t, test.onChunk != nil, err != nil, "%v", err)
+			if test.cancels && given.Text == "" {
+				return // the model was given up before it returned: there is no answer to record
 			}
-			t.Run(fmt.Sprint(name, without), func(t *testing.T) {
-				limited, cancel := context.WithCancel(ctx)
-				defer cancel()
-				w := newIsland(t, loop.Config{Trial: loop.Trial{Without: without}, Model: decision.LLMFunc(
-					func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-						if test.cancels {
-							cancel()
-						}
-						return decision.LLMResponse{Text: "Wait."}, nil
-					},
-				)})
-				given, err := w.Answer(limited, loop.Event{ID: "e", Text: test.text, Stream: "x",
-					OnChunk: test.onChunk})
-				assert.Equal(t, test.onChunk != nil, err != nil, "%v", err)
-				if test.cancels && given.Text == "" {
-					return // the model was given up before it returned: there is no answer to record
-				}
-				if test.undeliver {
-					require.NoError(t, w.Undelivered(ctx, "e"))
-				}
-				confidence := 0.
-				if without == 0 {
-					confidence = w.confidence("rotate")
-				}
-				w.clock.Advance(time.Hour)
-				require.NoError(t, w.Sweep(ctx, time.Time{}))
-				account, err := w.Explain(ctx, "e")
-				require.NoError(t, err)
-				assert.Equal(t, test.seen, account.Known)
-				assert.Equal(t, !test.seen, account.Undelivered)
-				if without == 0 && test.text == full {
-					assert.Equal(t, test.seen, confidence != w.confidence("rotate"))
-				}
-				require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: -1}))
-				account, err = w.Explain(ctx, "e")
-				require.NoError(t, err)
-				assert.True(t, account.Known, "a statement counts")
-				assert.True(t, slices.ContainsFunc(account.Statements, func(s loop.Statement) bool {
-					return s.Source == "ann" && s.Confidence > 0
-				}))
-			})
-		}
+			if test.undeliver {
+				require.NoError(t, w.Undelivered(ctx, "e"))
+			}
+			confidence := w.confidence("rotate")
+			w.clock.Advance(time.Hour)
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
+			account, err := w.Explain(ctx, "e")
+			require.NoError(t, err)
+			assert.Equal(t, test.seen, account.Known)
+			assert.Equal(t, !test.seen, account.Undelivered)
+			if test.text == full {
+				assert.Equal(t, test.seen, confidence != w.confidence("rotate"))
+			}
+			require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: -1}))
+			account, err = w.Explain(ctx, "e")
+			require.NoError(t, err)
+			assert.True(t, account.Known, "a statement counts")
+			assert.True(t, slices.ContainsFunc(account.Statements, func(s loop.Statement) bool {
+				return s.Source == "ann" && s.Confidence > 0
+			}))
+		})
 	}
 }

@@ -311,12 +311,13 @@ func ExampleAgent_Freeze() {
 	// 0
 }
 
-// In the shadow, the model answers every event, and Would names the heuristic that would have.
+// Before production, every event is answered as without learning, and Would names the heuristic
+// that would have answered.
 func ExampleConfig_shadow() {
 	ctx := context.Background()
 	agent := made(loop.Config{
-		Model: &llmtest.Model{Answers: llmtest.Say("Call Ann.")},
-		Trial: loop.Trial{Shadow: true},
+		Model:   &llmtest.Model{Answers: llmtest.Say("Call Ann.")},
+		Control: 1,
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{
 			ID: "rotate", Condition: "the disk is full", Action: "Rotate its logs.", Initial: 0.9,
 		}}},

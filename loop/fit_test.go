@@ -27,7 +27,7 @@ func TestAnswerFit(t *testing.T) {
 	fits := w.answer(loop.Event{Text: "How do I set the time zone of my account?"})
 	assert.Equal(t, decision.Heuristic, fits.Result.Path)
 	shadow := w.cfg
-	shadow.Trial.Shadow, shadow.Tuning.Matching.AnswerFit = true, 0.9
+	shadow.Control, shadow.Tuning.Matching.AnswerFit = 1, 0.9
 	agent, err := loop.New(ctx, shadow)
 	require.NoError(t, err)
 	plan, err := agent.Prepare(ctx, loop.Event{Text: "How do I set the time zone of my account?"})

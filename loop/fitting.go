@@ -41,15 +41,10 @@ func (a *Agent) fit(ctx context.Context, b *library, e *Event) (f fitting) {
 		return f
 	}
 	began := time.Now() //nolint:forbidigo // the budget is of real time
-	if a.learning != nil {
-		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text),
-			a.cfg.Tuning.Matching.Fit,
-			considered)
-	}
-	if !a.cfg.Trial.Shadow {
-		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.noteFit(),
-			a.cfg.Budget.Notes)
-	}
+	f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text),
+		a.cfg.Tuning.Matching.Fit, considered)
+	f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.noteFit(),
+		a.cfg.Budget.Notes)
 	f.took = time.Since(began) //nolint:forbidigo // it is of real time, too
 	return f
 }

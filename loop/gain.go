@@ -55,7 +55,7 @@ var gainPolicy = evidence.Policy{ByOrigin: true}
 
 // openTrial reads the key by which sessions are drawn. The first agent of the name stores it.
 func (a *Agent) openTrial(ctx context.Context, source rand.Source) error {
-	if a.cfg.Trial.Control == 0 {
+	if a.cfg.Control == 0 {
 		return nil
 	}
 	if source == nil {
@@ -72,7 +72,7 @@ func (a *Agent) openTrial(ctx context.Context, source rand.Source) error {
 // trial draws whether an event is answered without learning. All events of a session are drawn
 // together; without a session, all events of a person.
 func (a *Agent) trial(e *Event) answer.Side {
-	t := answer.Side{Share: a.cfg.Trial.Control}
+	t := answer.Side{Share: a.cfg.Control}
 	if t.Share == 0 {
 		return t
 	}
@@ -189,7 +189,7 @@ func shareText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // reportGain reports to the observer what learning gains, and once that it harms.
 func (a *Agent) reportGain(ctx context.Context) error {
-	if a.watch == nil || a.cfg.Trial.Control == 0 {
+	if a.watch == nil || a.cfg.Control == 0 {
 		return nil
 	}
 	g, err := a.Gain(ctx)

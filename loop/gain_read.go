@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Gain compares the answers of an agent with learning and without: see [Trial].Control. An
+// A Gain compares the answers of an agent with learning and without: see [Config].Control. An
 // answer's success is its worth on a scale from 0 to 1, and silence about it is a success of 0.9.
 //
 // Low and High bound the difference of the two successes. The interval is valid at every look: the

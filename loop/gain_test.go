@@ -50,7 +50,7 @@ func (w *world) sessions(n int) (control, learned []string) {
 
 func TestTheControlGroupIsAnsweredWithoutLearning(t *testing.T) {
 	w := newWorld(t, loop.Config{
-		Trial:   loop.Trial{Control: 0.2},
+		Control: 0.2,
 		Arms:    []loop.Arm{{ID: "plain", System: "PLAIN"}, {ID: "other", System: "OTHER"}},
 		Tuning:  loop.Tuning{Strategy: strategy.Config{Default: "plain"}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
@@ -99,7 +99,7 @@ func TestTheControlGroupIsAnsweredWithoutLearning(t *testing.T) {
 // TestAGainCountsWhatIsKnownNow compares the sums with the records after reactions that were
 // changed, withdrawn and undone.
 func TestAGainCountsWhatIsKnownNow(t *testing.T) {
-	w := newWorld(t, loop.Config{Trial: loop.Trial{Control: 0.4}})
+	w := newWorld(t, loop.Config{Control: 0.4})
 	control, learned := w.sessions(60)
 	all := slices.Concat(control, learned)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -153,7 +153,7 @@ func TestAGainCountsWhatIsKnownNow(t *testing.T) {
 
 // judged has each answer of sessions judged, and returns the gain.
 func judged(t *testing.T, perSession int, good func(control bool, n int) bool) loop.Gain {
-	w := newWorld(t, loop.Config{Trial: loop.Trial{Control: 0.3}})
+	w := newWorld(t, loop.Config{Control: 0.3})
 	n := 0
 	for i := range 400 / perSession {
 		var all []loop.Answer
@@ -199,7 +199,7 @@ func TestVerdicts(t *testing.T) {
 func TestASweepTellsWhatLearningGains(t *testing.T) {
 	var told []heed.Notice
 	w := newWorld(t, loop.Config{
-		Trial: loop.Trial{Control: 0.3}, Observer: func(_ context.Context, n heed.Notice) {
+		Control: 0.3, Observer: func(_ context.Context, n heed.Notice) {
 			switch n.(type) {
 			case heed.Compared, heed.Harmful:
 				told = append(told, n)
@@ -236,7 +236,7 @@ func TestAnswersOfASessionCountTogether(t *testing.T) {
 func TestSilenceIsCountedOnBothSidesOrNone(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		w := newWorld(t, loop.Config{
-			Trial: loop.Trial{Control: 0.3}, Choosing: loop.Choosing{ArmsIgnoreSilence: ignore},
+			Control: 0.3, Choosing: loop.Choosing{ArmsIgnoreSilence: ignore},
 			Arms:    []loop.Arm{{ID: "a"}, {ID: "b"}},
 			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
 		})
@@ -252,11 +252,4 @@ func TestSilenceIsCountedOnBothSidesOrNone(t *testing.T) {
 		assert.InDelta(t, want[0], g.Learned.Outcomes, 1e-9)
 		assert.InDelta(t, want[1], g.Control.Outcomes, 1e-9)
 	}
-}
-
-func TestAControlGroupIsAtMostHalf(t *testing.T) {
-	_, err := loop.New(ctx, loop.Config{Trial: loop.Trial{Control: 0.6}})
-	assert.ErrorContains(t, err, "Trial.Control")
-	_, err = loop.New(ctx, loop.Config{Trial: loop.Trial{Control: 0.1, Shadow: true}})
-	assert.ErrorContains(t, err, "Trial.Control")
 }

@@ -17,9 +17,6 @@ import (
 // about. Hear returns what it changed. If the store forgot what an arm was credited with, Hear
 // returns that and an error like [Agent.React].
 func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
-	if a.learning == nil {
-		return nil, nil
-	}
 	if m.At.IsZero() {
 		m.At = a.cfg.Testing.Now()
 	}
@@ -82,11 +79,8 @@ func changesOf(all []*learning.Change) (changes []learning.Change) {
 	return changes
 }
 
-// hearing returns how an event's own text is interpreted, or nil if it cannot change an answer.
+// hearing returns how an event's own text is interpreted.
 func (a *Agent) hearing(e *Event) (*learning.Hearing, error) {
-	if a.learning == nil {
-		return nil, nil
-	}
 	return a.learning.Hearing(learning.Message{
 		ID: e.ID, Stream: e.Stream, Session: e.Session, Person: e.Person, Text: e.Text, At: e.At,
 	})

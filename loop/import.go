@@ -124,7 +124,7 @@ func (a *Agent) recordImport(ctx context.Context, done *Imported) error {
 
 // evaluateImported evaluates imported corrections.
 func (a *Agent) evaluateImported(ctx context.Context, done *Imported) error {
-	if done.Corrections == 0 || a.feedback == nil {
+	if done.Corrections == 0 {
 		return nil
 	}
 	evaluated, err := a.feedback.EvaluateAll(ctx)
@@ -283,8 +283,6 @@ func (a *Agent) validatePast(p *Past) error {
 		return input("Spent.Cost", "must be in [0, 1e6]")
 	case p.Spent.Latency < 0 || p.Spent.Tokens < 0:
 		return input("Spent", "must not be negative")
-	case len(p.Corrections) > 0 && a.feedback == nil:
-		return input("Corrections", "must be none, as the agent is without Feedback")
 	}
 	return nil
 }

@@ -143,10 +143,8 @@ func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	}
 	held := a.matchCache.get()
 	b := &library{version: version.Revision}
-	if a.learning != nil {
-		if b.all, err = a.learning.HeuristicsIn(tx); err != nil {
-			return nil, err
-		}
+	if b.all, err = a.learning.HeuristicsIn(tx); err != nil {
+		return nil, err
 	}
 	same := held != nil && slices.EqualFunc(held.all, b.all, func(a, b learning.Heuristic) bool {
 		return a.ID == b.ID && a.Revision == b.Revision

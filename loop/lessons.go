@@ -1,9 +1,12 @@
 package loop
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -37,6 +40,58 @@ type Lessons struct {
 	// among them are taken out. Heuristics that were learned from praise, or that the host put into
 	// [Agent.Learning], stay.
 	Only bool
+}
+
+// maxLessons is how many bytes a file of lessons may have.
+const maxLessons = 16 << 20
+
+// ReadLessons reads lessons from JSON, whose fields are named like those of [Lessons], in any case.
+// The model of an arm is a name in [Config].Models. For example:
+//
+//	{
+//	  "only": true,
+//	  "heuristics": [{
+//	    "id": "rotate",
+//	    "condition": "the disk of a server is full",
+//	    "action": "Rotate its logs."
+//	  }]
+//	}
+//
+// A field that is not known is an error, because it may be misspelt. A file may have 16 MiB.
+func ReadLessons(r io.Reader) (Lessons, error) {
+	l, err := readLessons(r)
+	if err = errors.Join(append(l.faults(nil), err)...); err != nil {
+		return Lessons{}, wrap("lessons", err)
+	}
+	return l, nil
+}
+
+func readLessons(r io.Reader) (l Lessons, err error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxLessons+1))
+	if err == nil && len(text) > maxLessons {
+		err = errors.New("has more than 16 MiB")
+	}
+	if err != nil {
+		return l, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&l); err == nil && d.More() {
+		err = errors.New("has something after the lessons")
+	}
+	at := int64(-1)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		at = syntax.Offset
+	} else if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		at = kind.Offset
+	}
+	if at >= 0 {
+		err = fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
+	}
+	if err != nil {
+		l = Lessons{}
+	}
+	return l, err
 }
 
 // Taught is what became of lessons.
@@ -74,10 +129,6 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 		} else if changed {
 			taught.Changed++
 		}
-	}
-	if a.learning == nil && len(l.Heuristics) > 0 {
-		return taught, &heed.InputError{Field: "Heuristics",
-			Reason: "must be none, because the agent is without Learning"}
 	}
 	known, missing, err := a.known(ctx, &l)
 	if err == nil {
@@ -245,21 +296,19 @@ func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learnin
 	for _, n := range l.Notes {
 		has["note "+n.ID] = true
 	}
-	if a.learning != nil {
-		for h, err := range a.learning.Heuristics(ctx) {
-			if err != nil {
-				return nil, nil, err
-			}
-			known[h.ID] = h
+	for h, err := range a.learning.Heuristics(ctx) {
+		if err != nil {
+			return nil, nil, err
 		}
-		for kept, err := range a.lessons.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
-			if err != nil {
-				return nil, nil, err
-			}
-			if m := (missing{heuristic: known[kept.Value.ID]}); m.heuristic.Action != "" &&
-				!has[m.name()] {
-				gone = append(gone, m)
-			}
+		known[h.ID] = h
+	}
+	for kept, err := range a.lessons.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if m := (missing{heuristic: known[kept.Value.ID]}); m.heuristic.Action != "" &&
+			!has[m.name()] {
+			gone = append(gone, m)
 		}
 	}
 	for kept, err := range a.notes.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
@@ -389,7 +438,7 @@ func (a *Agent) mergedArms(taught []Arm) []Arm {
 // arm makes the learner that chooses among arms.
 func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	cfg := &a.cfg
-	if !cfg.has(Strategy) || len(arms) == 0 {
+	if len(arms) == 0 {
 		a.strategy.used, a.strategy.asked = a.nameModels(nil)
 		return nil
 	}

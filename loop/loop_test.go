@@ -395,7 +395,7 @@ func second[T any](_ T, err error) error { return err }
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	_, err := loop.New(ctx, loop.Config{
 		Name: "\xff", Tuning: loop.Tuning{Matching: loop.Matching{Fit: 2}},
-		Trial:     loop.Trial{Without: 1 << 7},
+		Control:   2,
 		Fallbacks: []decision.LLM{nil},
 		Arms:      []loop.Arm{{ID: "a", ModelName: "none"}},
 		Budget:    loop.Budget{Time: -1, Runes: -1, Notes: -1},
@@ -407,40 +407,8 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"Name", "DB", "Keep", "Tuning.Matching.Fit", "Budget.Time", "Budget.Runes", "Budget.Notes",
-		"Trial.Without",
-		"Arms[0].ModelName", "Fallbacks[0]",
+		"Control", "Arms[0].ModelName", "Fallbacks[0]",
 	}, fields)
-}
-
-func TestEveryPartCanBeLeftOut(t *testing.T) {
-	yes := true
-	for name, parts := range map[string]loop.Parts{
-		"learning": loop.Learning, "strategy": loop.Strategy, "patterns": loop.Patterns,
-		"feedback": loop.Feedback,
-		"all":      loop.Learning | loop.Strategy | loop.Patterns | loop.Feedback,
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, loop.Config{Trial: loop.Trial{Without: parts}, Arms: []loop.Arm{{ID: "a"}}})
-			assert.Equal(t, parts&loop.Learning == 0, w.Learning() != nil)
-			assert.Equal(t, parts&loop.Strategy == 0, w.Strategy() != nil)
-			assert.Equal(t, parts&loop.Patterns == 0, w.Patterns() != nil)
-			assert.Equal(t, parts&loop.Feedback == 0, w.Feedback() != nil)
-			assert.NotNil(t, w.Decision())
-			answer := w.answer(loop.Event{Text: full, Task: "t", Session: "s"})
-			require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: 1}))
-			require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes}))
-			require.NoError(t, second(w.Tool(ctx, answer.ID, loop.ToolResult{Err: errors.New("x")})))
-			require.NoError(t, w.Undo(ctx, answer.ID, "ann"))
-			_, err := w.Hear(ctx, learning.Message{Session: "s", Text: "undo"})
-			require.NoError(t, err)
-			_, err = w.Explain(ctx, answer.ID)
-			require.NoError(t, err)
-			_, err = w.Correct(ctx, answer.ID, loop.Correction{Reviewer: "ann"})
-			var missing *heed.ConfigError
-			assert.Equal(t, parts&loop.Feedback != 0, errors.As(err, &missing))
-			require.NoError(t, w.Sweep(ctx, time.Time{}))
-		})
-	}
 }
 
 func TestAFrozenAgentLearnsNothing(t *testing.T) {
@@ -461,16 +429,17 @@ func TestAFrozenAgentLearnsNothing(t *testing.T) {
 	assert.Less(t, w.confidence("rotate"), before)
 }
 
-func TestShadowChangesNothing(t *testing.T) {
-	w := newWorld(t, loop.Config{Trial: loop.Trial{Shadow: true}, System: "S", Lessons: loop.Lessons{
-		Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Text: full}},
+// With all sessions in the control group, an agent learns in the shadow of the model.
+func TestShadow(t *testing.T) {
+	w := newWorld(t, loop.Config{Control: 1, System: "S", Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
 	}})
 	answer := w.answer(loop.Event{Text: full})
 	assert.Equal(t, "Look at the logs.", answer.Text)
 	assert.Equal(t, "rotate", answer.Plan.Would)
 	system, prompt := w.model.last()
 	assert.NotContains(t, prompt, rotate)
-	assert.NotContains(t, system, "Notes")
+	assert.Equal(t, "S", system)
 	assert.Equal(t, 1, w.model.calls())
 }
 

@@ -153,7 +153,7 @@ var _ attribution.Answers = (*Agent)(nil)
 // followed credits the ways of working that the answer to a task follows, with the first outcome
 // that reports whether it succeeded.
 func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
-	if a.patterns == nil || r.Task() == "" || o.Success == nil {
+	if r.Task() == "" || o.Success == nil {
 		return nil
 	}
 	ways := make([]patterns.PatternID, len(r.Reply.Followed))

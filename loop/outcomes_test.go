@@ -252,11 +252,8 @@ func TestWhatSilenceIsWorthToAnArm(t *testing.T) {
 		says bool
 		err  error
 	}{
-		"by default":       {loop.Config{}, true, nil},
-		"without learning": {loop.Config{Trial: loop.Trial{Without: loop.Learning}}, true, nil},
-		"ignored":          {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true}}, false, nil},
-		"ignored, without": {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true},
-			Trial: loop.Trial{Without: loop.Learning}}, false, nil},
+		"by default": {loop.Config{}, true, nil},
+		"ignored":    {loop.Config{Choosing: loop.Choosing{ArmsIgnoreSilence: true}}, false, nil},
 		"neutral": {loop.Config{Tuning: loop.Tuning{
 			Learning: learning.Config{Strategy: neutral}}}, false, nil},
 		"no strategy": {loop.Config{Tuning: loop.Tuning{Learning: failing}}, false, errMute},

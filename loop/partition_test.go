@@ -14,7 +14,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/partition"
 )
 
@@ -128,15 +127,6 @@ func TestPartitionFaults(t *testing.T) {
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Clusters", fault.Field)
-}
-
-// The arm that answers without heed is credited in the cell of the text.
-func TestShadowLearnsByCell(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: twoArms, Trial: loop.Trial{Shadow: true},
-		Tuning:   loop.Tuning{Strategy: strategy.Config{Default: "brief"}},
-		Choosing: loop.Choosing{Partition: &partition.Config{}}})
-	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
-	assert.True(t, strings.HasPrefix(w.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "partition:"))
 }
 
 // A frozen agent learns no cells.

@@ -59,7 +59,7 @@ type Plan struct {
 	// Violations lists the rules that a finished answer breaks, like [Answer].Violations. A heuristic
 	// does not answer if it would break one, so these belong to an answer that was given before.
 	Violations []feedback.Violation
-	Would      string // with [Config].Shadow: the heuristic that would have answered, or ""
+	Would      string // in the control group: the heuristic that would have answered, or ""
 	// Degraded is what the plan lacks because the store could not be reached. nil if it lacks no
 	// part.
 	Degraded *Degraded
@@ -239,17 +239,13 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 			w.Queries = append(w.Queries, a.undoneQuery(e))
 		}
 	}
-	if a.learning != nil {
-		ids := make([]string, len(f.heuristics))
-		for i, m := range f.heuristics {
-			ids[i] = m.it.ID
-		}
-		w.Add(a.learning.HeuristicsWants(), a.learning.Wants(ids...))
+	ids := make([]string, len(f.heuristics))
+	for i, m := range f.heuristics {
+		ids[i] = m.it.ID
 	}
-	if a.feedback != nil && !a.cfg.Trial.Shadow {
-		w.Add(a.feedback.Rules().Wants(a.cfg.Name))
-	}
-	if a.patterns != nil && !a.cfg.Trial.Shadow && !p.trial.Control && e.Task != "" {
+	w.Add(a.learning.HeuristicsWants(), a.learning.Wants(ids...))
+	w.Add(a.feedback.Rules().Wants(a.cfg.Name))
+	if !p.trial.Control && e.Task != "" {
 		w.Add(a.patterns.PlanWants(tx), a.patterns.ErrorsWants(errorsOf(e)))
 	}
 	p.item = f.item
@@ -341,7 +337,7 @@ func (p *Plan) unread(what string) {
 // byHeuristic lets a heuristic answer that is trusted, unless a rule is against it. Its answer is a
 // part of the step.
 func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
-	for len(p.Candidates) > 0 && len(p.Undone) == 0 && !p.Event.AskModel && !p.trial.Control {
+	for len(p.Candidates) > 0 && len(p.Undone) == 0 && !p.Event.AskModel {
 		res, trusted := a.decider.Trusted(a.request(p))
 		if !trusted {
 			return nil
@@ -356,7 +352,7 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 		case rule != "":
 			p.overrule(res.CreditID, rule)
 			continue
-		case a.cfg.Trial.Shadow:
+		case p.trial.Control:
 			p.Would = res.CreditID
 			return nil
 		}
@@ -373,9 +369,6 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 
 // against returns an active rule that a heuristic's answer would break, with how it would, or "".
 func (a *Agent) against(tx *store.Tx, res *decision.Result) (rule string, err error) {
-	if a.feedback == nil {
-		return "", nil
-	}
 	found, err := a.feedback.Rules().CheckIn(tx, feedback.Checked{
 		Agent: a.cfg.Name, Text: res.Text, Heuristic: res.CreditID,
 	})
@@ -415,9 +408,6 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 	p.item = f.item
 	if err := p.late(ctx, f.late[2], "item"); err != nil {
 		return err
-	}
-	if a.cfg.Trial.Shadow {
-		return a.asAlways(tx, p)
 	}
 	if err := p.late(ctx, a.addRules(tx, p), "rules"); err != nil {
 		return err
@@ -473,9 +463,6 @@ func (p *Plan) add(what, text string) bool {
 }
 
 func (a *Agent) addRules(tx *store.Tx, p *Plan) error {
-	if a.feedback == nil {
-		return nil
-	}
 	in, err := a.feedback.Rules().InjectIn(tx, a.cfg.Name, "", "")
 	if err != nil {
 		return err
@@ -491,7 +478,7 @@ func (a *Agent) addRules(tx *store.Tx, p *Plan) error {
 }
 
 func (a *Agent) addPatterns(tx *store.Tx, p *Plan) error {
-	if a.patterns == nil || p.Event.Task == "" {
+	if p.Event.Task == "" {
 		return nil
 	}
 	plan, err := a.patterns.PlanIn(tx, beginning(p.Event.Text))
@@ -531,7 +518,7 @@ func errorsOf(e *Event) patterns.HistoryQuery {
 
 // addErrors adds the errors that tools gave in earlier attempts at the task.
 func (a *Agent) addErrors(tx *store.Tx, p *Plan) error {
-	if a.patterns == nil || p.Event.Task == "" {
+	if p.Event.Task == "" {
 		return nil
 	}
 	report, err := a.patterns.ErrorsIn(tx, errorsOf(&p.Event))
@@ -616,22 +603,6 @@ func (p *Plan) take(choice strategy.Choice, arms []Arm) {
 			p.Arm = arm
 		}
 	}
-}
-
-// asAlways takes the arm that answers without heed, if the host named one, so that what it is worth
-// is learned.
-func (a *Agent) asAlways(tx *store.Tx, p *Plan) error {
-	always := a.cfg.Tuning.Strategy.Default
-	learner := a.Strategy()
-	if learner == nil || always == "" {
-		return nil
-	}
-	choice, err := learner.RecordIn(tx, p.query(nil), always, 1)
-	if err == nil {
-		p.take(choice, a.arms())
-		p.System = p.Arm.System
-	}
-	return err
 }
 
 // query returns what an arm is chosen for.

@@ -110,9 +110,6 @@ func (a *Agent) reactIn(
 // reaction is no praise any more, that is withdrawn.
 func (a *Agent) back(tx *store.Tx, r *answer.Answer, heuristic string, s answer.Statement) error {
 	s.Of, s.Value = heuristic, max(s.Value, 0)
-	if a.learning == nil {
-		return nil
-	}
 	_, err := a.learning.JudgeIn(tx, r, s)
 	if errors.Is(err, heed.ErrNotFound) {
 		return nil
@@ -124,7 +121,7 @@ func (a *Agent) back(tx *store.Tx, r *answer.Answer, heuristic string, s answer.
 func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Statement) error {
 	domains := a.cfg.Tuning.Extract
 	wanted := slices.Contains(domains, r.Domain) || slices.Contains(domains, "*")
-	if len(r.Undoes) > 0 || a.learning == nil || !wanted {
+	if len(r.Undoes) > 0 || !wanted {
 		return nil
 	}
 	id := "learned-" + store.IDOf(a.cfg.Name, r.ID)
@@ -160,13 +157,11 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	now := a.cfg.Testing.Now()
 	return wrap("undo", a.change(ctx, id, func(tx *store.Tx, r *answer.Answer) error {
 		at := answers.Arrival(r, now)
-		if a.learning != nil {
-			_, err := a.learning.UndoIn(tx, r, learning.Undo{
-				EventID: id, Person: person, Session: r.Session, At: at,
-			})
-			if !errors.Is(err, heed.ErrNotFound) {
-				return err
-			}
+		_, err := a.learning.UndoIn(tx, r, learning.Undo{
+			EventID: id, Person: person, Session: r.Session, At: at,
+		})
+		if !errors.Is(err, heed.ErrNotFound) {
+			return err
 		}
 		r.Say(answer.Statement{
 			How: answer.Undo, By: cmp.Or(person, r.Person),

@@ -181,14 +181,12 @@ func own(r *answer.Answer) *answer.Reply {
 // addStatement puts a statement on the record of an answer, and counts it for the heuristic. of is
 // the heuristic that it is about.
 func (a *Agent) addStatement(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
-	if a.learning != nil {
-		_, err := a.learning.JudgeIn(tx, r, s)
-		if !errors.Is(err, heed.ErrNotFound) {
-			return err
-		}
+	_, err := a.learning.JudgeIn(tx, r, s)
+	if errors.Is(err, heed.ErrNotFound) { // the heuristic was deleted
+		r.Say(s)
+		return nil
 	}
-	r.Say(s) // the heuristic was deleted, or learning is off
-	return nil
+	return err
 }
 
 // The kinds of records other than answers.

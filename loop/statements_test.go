@@ -39,11 +39,9 @@ func newSpoken(t *testing.T, cfg loop.Config) *spoken {
 	kept, err := memstore.New(memstore.Config{Now: clock.Now})
 	require.NoError(t, err)
 	cfg.Store, cfg.Arms, cfg.Tuning.Decision.Withhold = kept, []loop.Arm{{ID: "only"}}, &always
-	if cfg.Trial.Without&loop.Learning == 0 {
-		cfg.Lessons.Heuristics = []learning.Heuristic{
-			trusted(rotating),
-			{ID: "look", Condition: "the mail is late", Action: "Look at the logs."},
-		}
+	cfg.Lessons.Heuristics = []learning.Heuristic{
+		trusted(rotating),
+		{ID: "look", Condition: "the mail is late", Action: "Look at the logs."},
 	}
 	w := &spoken{newWorld(t, cfg), kept}
 	w.clock, w.cfg.Testing.Now = clock, clock.Now
@@ -52,12 +50,10 @@ func newSpoken(t *testing.T, cfg loop.Config) *spoken {
 		ID: "model", Text: "The mail is late", Person: "ann", Session: "s", Stream: "model",
 		Domain: "d", Item: "i",
 	})
-	if cfg.Trial.Without&loop.Learning == 0 {
-		given := w.answer(loop.Event{
-			ID: "heuristic", Text: full, Person: "ann", Session: "t", Stream: "heuristic",
-		})
-		require.Equal(t, decision.Heuristic, given.Result.Path)
-	}
+	given := w.answer(loop.Event{
+		ID: "heuristic", Text: full, Person: "ann", Session: "t", Stream: "heuristic",
+	})
+	require.Equal(t, decision.Heuristic, given.Result.Path)
 	clock.Advance(2 * time.Minute)
 	return w
 }
@@ -260,93 +256,88 @@ func TestStatementsAreListedTogether(t *testing.T) {
 		"the instrument ci reported an outcome 2026-01-05 09:00:06: -0.50, does not count")
 }
 
-// Whoever takes an answer back is on its record, though the first undo counts for all, and with
-// Learning as without it. If the first person is forgotten, the undo of the next one counts.
+// Whoever takes an answer back is on its record, though the first undo counts for all. If the first person is forgotten, the undo of the next one counts.
 func TestEveryUndoIsListed(t *testing.T) {
-	for _, without := range []loop.Parts{0, loop.Learning} {
-		w := newSpoken(t, loop.Config{Trial: loop.Trial{Without: without}})
-		for _, person := range []string{"bob", "kim", "bob"} {
-			require.NoError(t, w.Undo(ctx, "model", person))
-			w.clock.Advance(time.Second)
-		}
-		var by []string
-		for _, s := range w.record("model").Statements {
-			assert.Equal(t, answer.Undo, s.How)
-			assert.Equal(t, answer.Person, s.Kind)
-			by = append(by, s.By)
-		}
-		assert.Equal(t, []string{"bob", "kim"}, by)
-		listed := w.account("model").Statements
-		require.Len(t, listed, 2)
-		assert.InDelta(t, 1, listed[0].Confidence, 0)
-		assert.Zero(t, listed[1].Confidence)
-		outcomes := func() (all []string) {
-			for _, o := range w.outcomes() {
-				all = append(all, fmt.Sprintf("%s %g", o.Source, o.Value))
-			}
-			return all
-		}
-		assert.Equal(t, []string{"bob -1"}, outcomes())
-		err := store.Run(ctx, w.kept, store.Job{Forget: []string{"bob"}})
-		require.NoError(t, err)
-		assert.Empty(t, outcomes())
-		require.NoError(t, w.Undo(ctx, "model", "lee"))
-		assert.Equal(t, []string{"kim -1"}, outcomes())
+	w := newSpoken(t, loop.Config{})
+	for _, person := range []string{"bob", "kim", "bob"} {
+		require.NoError(t, w.Undo(ctx, "model", person))
+		w.clock.Advance(time.Second)
 	}
+	var by []string
+	for _, s := range w.record("model").Statements {
+		assert.Equal(t, answer.Undo, s.How)
+		assert.Equal(t, answer.Person, s.Kind)
+		by = append(by, s.By)
+	}
+	assert.Equal(t, []string{"bob", "kim"}, by)
+	listed := w.account("model").Statements
+	require.Len(t, listed, 2)
+	assert.InDelta(t, 1, listed[0].Confidence, 0)
+	assert.Zero(t, listed[1].Confidence)
+	outcomes := func() (all []string) {
+		for _, o := range w.outcomes() {
+			all = append(all, fmt.Sprintf("%s %g", o.Source, o.Value))
+		}
+		return all
+	}
+	assert.Equal(t, []string{"bob -1"}, outcomes())
+	err := store.Run(ctx, w.kept, store.Job{Forget: []string{"bob"}})
+	require.NoError(t, err)
+	assert.Empty(t, outcomes())
+	require.NoError(t, w.Undo(ctx, "model", "lee"))
+	assert.Equal(t, []string{"kim -1"}, outcomes())
 }
 
 // A correction of a model's answer is a complaint about it: silence does not count, and the arm is
 // worth -1. The order of the corrections and the silence does not matter.
 func TestCorrectionsEndTheSilence(t *testing.T) {
 	reviewers := []string{"kim", "lee", "mo"}
-	for _, without := range []loop.Parts{0, loop.Learning} {
-		for _, late := range []bool{false, true} {
-			t.Run(fmt.Sprintf("late %t, without learning %t", late, without != 0), func(t *testing.T) {
-				w := newSpoken(t, loop.Config{Trial: loop.Trial{Without: without}})
-				at := 10
-				if late { // after 30 seconds
-					at = 40
-					require.NoError(t, w.Sweep(ctx, time.Time{}))
-					require.Len(t, w.outcomes(), 1)
-					require.InDelta(t, 0.8, w.outcomes()[0].Value, 1e-9)
-				}
-				for range 2 { // sent again, they count once
-					for i, reviewer := range reviewers {
-						require.NoError(t, correctionOf(reviewer, at+i).addStatement(w, "model"))
-					}
-				}
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			w := newSpoken(t, loop.Config{})
+			at := 10
+			if late { // after 30 seconds
+				at = 40
 				require.NoError(t, w.Sweep(ctx, time.Time{}))
-				var mass float64
-				for _, o := range w.outcomes() {
-					assert.Contains(t, reviewers, o.Source)
-					assert.InDelta(t, -1, o.Value, 1e-9)
-					assert.InDelta(t, 1./3, o.Confidence, 1e-9)
-					mass += o.Confidence
+				require.Len(t, w.outcomes(), 1)
+				require.InDelta(t, 0.8, w.outcomes()[0].Value, 1e-9)
+			}
+			for range 2 { // sent again, they count once
+				for i, reviewer := range reviewers {
+					require.NoError(t, correctionOf(reviewer, at+i).addStatement(w, "model"))
 				}
-				assert.InDelta(t, 1, mass, 1e-9)
-				assert.Less(t, w.mean("d", "only"), 0.5)
+			}
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
+			var mass float64
+			for _, o := range w.outcomes() {
+				assert.Contains(t, reviewers, o.Source)
+				assert.InDelta(t, -1, o.Value, 1e-9)
+				assert.InDelta(t, 1./3, o.Confidence, 1e-9)
+				mass += o.Confidence
+			}
+			assert.InDelta(t, 1, mass, 1e-9)
+			assert.Less(t, w.mean("d", "only"), 0.5)
 
-				account := w.account("model")
-				assert.EqualValues(t, -1, account.Worth)
-				assert.True(t, account.Known)
-				text := account.String()
-				assert.NotContains(t, text, "not known yet")
-				if !late {
-					assert.NotContains(t, text, "nobody said anything")
-				}
-				assert.NotContains(t, text, "known by: nobody")
-				for _, reviewer := range reviewers {
-					assert.Contains(t, text, reviewer+" said it")
-				}
+			account := w.account("model")
+			assert.EqualValues(t, -1, account.Worth)
+			assert.True(t, account.Known)
+			text := account.String()
+			assert.NotContains(t, text, "not known yet")
+			if !late {
+				assert.NotContains(t, text, "nobody said anything")
+			}
+			assert.NotContains(t, text, "known by: nobody")
+			for _, reviewer := range reviewers {
+				assert.Contains(t, text, reviewer+" said it")
+			}
 
-				// A later thumb of a reviewer replaces the complaint, and the correction sent again
-				// does not come back.
-				require.NoError(t, thumbOf("kim", 1, at+5).addStatement(w, "model"))
-				require.NoError(t, correctionOf("kim", at).addStatement(w, "model"))
-				assert.InDelta(t, -1./3, w.account("model").Worth, 1e-9)
-				assert.Len(t, w.outcomes(), 3)
-			})
-		}
+			// A later thumb of a reviewer replaces the complaint, and the correction sent again
+			// does not come back.
+			require.NoError(t, thumbOf("kim", 1, at+5).addStatement(w, "model"))
+			require.NoError(t, correctionOf("kim", at).addStatement(w, "model"))
+			assert.InDelta(t, -1./3, w.account("model").Worth, 1e-9)
+			assert.Len(t, w.outcomes(), 3)
+		})
 	}
 }
 

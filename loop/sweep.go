@@ -8,7 +8,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
 
@@ -32,12 +31,7 @@ func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 		if l := a.Strategy(); l != nil {
 			errs = append(errs, l.Sweep(ctx, now))
 		}
-		if a.patterns != nil {
-			errs = append(errs, a.patterns.Sweep(ctx, now))
-		}
-		if a.feedback != nil {
-			errs = append(errs, a.feedback.Sweep(ctx, now))
-		}
+		errs = append(errs, a.patterns.Sweep(ctx, now), a.feedback.Sweep(ctx, now))
 		if a.partition != nil {
 			errs = append(errs, a.partition.Sweep(ctx, now))
 		}
@@ -69,7 +63,7 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 					return errors.Join(append(errs, err)...)
 				}
 				n, q.After = n+1, row.Place
-				if a.due(&row.Value, now) {
+				if a.learning.Due(&row.Value, now) {
 					ids = append(ids, row.Value.ID)
 				}
 			}
@@ -81,19 +75,6 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 		a.watch.Tell(ctx, heed.Swept{Component: a.watch.Name(), At: a.cfg.Testing.Now(), Count: swept})
 	}
 	return errors.Join(errs...)
-}
-
-// due reports whether a sweep has something to do for an answer.
-func (a *Agent) due(r *answer.Answer, now time.Time) bool {
-	if a.learning != nil {
-		return a.learning.Due(r, now)
-	}
-	for i := range r.Fires {
-		if f := &r.Fires[i]; !f.Closed && !f.Due.After(now) {
-			return true
-		}
-	}
-	return false
 }
 
 // silent takes answers whose time is over through one step. If that fails, each has a step of its
@@ -116,7 +97,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 			if err != nil {
 				return err
 			}
-			if row.Revision > 0 && a.due(&row.Value, now) {
+			if row.Revision > 0 && a.learning.Due(&row.Value, now) {
 				rows = append(rows, row)
 				if row.Value.Reply != nil {
 					a.wantStatement(tx, &row.Value)
@@ -126,16 +107,14 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 		for i := range rows {
 			before := rows[i].Value.ForArm()
 			a.unheard(&rows[i].Value)
-			if err := a.timeOut(tx, &rows[i].Value, now); err != nil {
+			if _, err := a.learning.TimeoutIn(tx, &rows[i].Value, now); err != nil {
 				return err
 			}
 			if err := a.settle(tx, rows[i], before, new(error)); err != nil {
 				return err
 			}
 		}
-		if a.learning != nil {
-			failed = a.learning.FailuresIn(tx)
-		}
+		failed = a.learning.FailuresIn(tx)
 		return nil
 	})
 	if err == nil || len(ids) == 1 || ctx.Err() != nil {
@@ -152,9 +131,6 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 // others.
 func (a *Agent) wantStatement(tx *store.Tx, r *answer.Answer) {
 	a.wantArm(tx, r)
-	if a.learning == nil {
-		return
-	}
 	for i := range r.Fires {
 		f := &r.Fires[i]
 		tx.Want(a.learning.Wants(f.Heuristic))
@@ -162,29 +138,6 @@ func (a *Agent) wantStatement(tx *store.Tx, r *answer.Answer) {
 			tx.Want(a.learning.Wants(c.HeuristicID))
 		}
 	}
-}
-
-// timeOut counts silence about an answer.
-func (a *Agent) timeOut(tx *store.Tx, r *answer.Answer, now time.Time) error {
-	if a.learning != nil {
-		_, err := a.learning.TimeoutIn(tx, r, now)
-		return err
-	}
-	r.OwnFires()
-	for i := range r.Fires {
-		f := &r.Fires[i]
-		if f.Closed || f.Due.After(now) {
-			continue
-		}
-		if k := r.Reception(f.Heuristic); !k.Known() && !f.Silence.IsZero() {
-			r.Say(answer.Statement{
-				How: answer.Silence, By: r.Person, Kind: a.cfg.kindOf(r.Person),
-				Channel: learning.ChannelTimeout, Of: f.Heuristic, At: f.Silence, Worth: 1,
-			})
-		}
-		f.Closed = true
-	}
-	return nil
 }
 
 // Run calls [Agent.Sweep] every minute until the context ends. The host runs it on a goroutine. It

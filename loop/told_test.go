@@ -73,7 +73,7 @@ func TestOnlyTheHostSaysHowToAnswer(t *testing.T) {
 					Question: "Well?"}}}},
 			coding + "\n\nBe kind.", "From [ann]: Why?\n\nWell?",
 		},
-		"in Shadow": {loop.Config{System: coding, Trial: loop.Trial{Shadow: true}}, coding, "Why?"},
+		"in the shadow": {loop.Config{System: coding, Control: 1}, coding, "Why?"},
 	} {
 		w := newWorld(t, c.cfg)
 		w.answer(loop.Event{Text: "Why?", Person: "ann"})

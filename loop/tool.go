@@ -46,9 +46,6 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.V
 
 // violations asks the rules about an answer or a call.
 func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.Violation, error) {
-	if a.feedback == nil {
-		return nil, nil
-	}
 	c.Agent = a.cfg.Name
 	rules := a.feedback.Rules()
 	limited, cancel := patient(ctx, storeTimeout)
@@ -74,7 +71,7 @@ func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.
 
 // tool records the error of a tool.
 func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
-	if r.Err == nil || a.patterns == nil {
+	if r.Err == nil {
 		return nil
 	}
 	tx := store.Reading(ctx, a.cfg.Store)

@@ -27,7 +27,7 @@ func compared(t *testing.T, control float64) *web.Handler {
 	st, err := memstore.New(memstore.Config{Now: clock})
 	require.NoError(t, err)
 	agent, err := loop.New(t.Context(), loop.Config{
-		Store: st, Name: "desk", Model: parrot{"Rotate the logs."}, Trial: loop.Trial{Control: control},
+		Store: st, Name: "desk", Model: parrot{"Rotate the logs."}, Control: control,
 		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
 	})
 	require.NoError(t, err)

@@ -324,29 +324,6 @@ func TestWhoMayNotSpeak(t *testing.T) {
 	}
 }
 
-// TestPartsThatAreLeftOut say so.
-func TestPartsThatAreLeftOut(t *testing.T) {
-	agent,
-		_ := looptest.New(t,
-		loop.Config{Trial: loop.Trial{
-			Without: loop.Learning | loop.Strategy | loop.Patterns | loop.Feedback}})
-	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, accepts("approve", "x", nil))
-	id := answered(t, c, disk)
-	for tool, in := range map[string]arguments{
-		"correct": {"answer": id, "text": "Name the server."},
-		"propose": {"text": "Name the server.", "reason": "x"},
-		"review":  {"proposal": "p"},
-	} {
-		_, err := c.do(t.Context(), tool, in)
-		assert.Regexp(t, "no rules|must keep Feedback", err, tool)
-	}
-	assert.Equal(t, arguments{"heuristics": []any{}, "segments": []any{}, "ways": []any{}},
-		c.resource(t, "learned"))
-	assert.Equal(t, arguments{"warnings": []any{}}, c.resource(t, "warnings"))
-	_, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "heed://rules"})
-	assert.ErrorContains(t, err, "no rules")
-}
-
 // TestAServerThatHasTools of its own: heed's come beside them.
 func TestAServerThatHasTools(t *testing.T) {
 	agent, _ := looptest.New(t, taught())

@@ -250,7 +250,7 @@ func smallAgent(t *testing.T, file string) {
 	t.Helper()
 	onFile(t, file, func(handle *sql.DB) {
 		agent, err := loop.New(t.Context(), loop.Config{
-			DB: handle, Name: "small", Trial: loop.Trial{Without: loop.Learning | loop.Patterns},
+			DB: handle, Name: "small",
 			Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
 				error) {
 				return decision.LLMResponse{Text: "Yes."}, nil

@@ -80,7 +80,7 @@ func worth(good bool) float64 {
 // controlSession returns a session of the control group that agents of a seed draw.
 func controlSession(ctx context.Context, seed uint64) (string, error) {
 	a, err := loop.New(ctx, loop.Config{
-		Name: assistant.Name, Trial: loop.Trial{Control: controlled},
+		Name: assistant.Name, Control: controlled,
 		Testing: loop.Testing{Seed: rand.NewPCG(seed, 0)},
 		Model:   world.New(seed, 20).Model(),
 	})

@@ -19,7 +19,7 @@ func compared(t *testing.T) *world {
 	good := map[string]float64{"careful": 0.5, "steps": 0.65, "brief": 0.85}
 	w := worldOf(t, func(c *loop.Config) {
 		c.Arms = []loop.Arm{{ID: "careful"}, {ID: "steps"}, {ID: "brief"}}
-		c.Trial.Control = 0.05
+		c.Control = 0.05
 		c.Tuning.Strategy = strategy.Config{Default: "careful"}
 	})
 	dice := rand.New(rand.NewPCG(3, 4))

@@ -89,7 +89,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		Lessons: cfg.Lessons,
 		// the world is simulated, and a busy machine must not cost a plan its rules
 		Budget:      loop.Budget{Notes: 1, Time: time.Minute},
-		Trial:       loop.Trial{Control: cfg.Control},
+		Control:     cfg.Control,
 		Instruments: cfg.Instruments,
 		Testing:     loop.Testing{Now: cfg.Now, Seed: rand.NewPCG(cfg.Seed, 0)},
 		Arms: []loop.Arm{
