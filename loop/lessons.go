@@ -45,7 +45,7 @@ type Lessons struct {
 // maxLessons is how many bytes a file of lessons may have.
 const maxLessons = 16 << 20
 
-// ReadLessons reads lessons from JSON. The names of fields are those of [Lessons], in any case. The
+// ReadLessons reads lessons from JSON, by the names of the fields of [Lessons], in any case. The
 // model of an arm is a name in [Config].Models. For example:
 //
 //	{
