@@ -236,7 +236,7 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 	segment := []string{"category", say("servers"), "context", say("night")}
 	return append(paths, "/", "/inbox", "/rules", "/changes", "/arms",
 		address("/segment", segment...),
-		address("/saved", segment...), address("/item", append(segment, "item", say("ticket"))...),
+		address("/item", append(segment, "item", say("ticket"))...),
 		"/heuristics", address("/heuristic", "id", say("rotate")), "/ways", "/ways?warned=1",
 		address("/way", "id", say("tests-first")), "/answers",
 		address("/answer", "id", say("event")+"1"))

@@ -1,14 +1,10 @@
 package web
 
 import (
-	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -97,58 +93,10 @@ func columns(choices []strategy.ChoiceRecord, arms []view.Arm) (all []column) {
 	return all
 }
 
-// curve returns the points of a polyline that shows how far a heuristic was trusted.
-func curve(points []view.Point) string {
-	var drawn []string
-	for _, at := range points {
-		span := max(float64(points[len(points)-1].At.Sub(points[0].At)), 1)
-		x := scaleWidth * float64(at.At.Sub(points[0].At)) / span
-		drawn = append(drawn, fmt.Sprintf("%.0f,%.0f", x, chartHeight*(1-at.Trust)))
-	}
-	return strings.Join(drawn, " ")
-}
-
-// depth is where the confidence that a heuristic needs is in a chart.
-func depth(needed float64) float64 { return chartHeight * (1 - needed) }
-
 // alone describes whether a heuristic answers by itself.
 func alone(h view.Heuristic) string {
 	if h.Confidence >= h.Needed {
 		return "yes, because its confidence is at least " + three(h.Needed)
 	}
 	return "no, from " + three(h.Needed) + " on"
-}
-
-// held describes what holds a confidence, or returns "".
-func held(h view.Heuristic) string {
-	switch {
-	case h.Held.Locked:
-		return "locked"
-	case h.Held.Floor == h.Held.Ceiling && h.Held.Ceiling > 0:
-		return "pinned"
-	case len(h.Limits) > 0:
-		return holding(h.Limits[:1])
-	}
-	return ""
-}
-
-// holding describes what limits do to a confidence.
-func holding(limits []learning.Limit) string {
-	all := make([]string, 0, len(limits))
-	for _, limit := range limits {
-		all = append(all, limited[string(limit)])
-		if slices.Contains(all, "") {
-			all[len(all)-1] = words(limit)
-		}
-	}
-	return join(all)
-}
-
-var limited = map[string]string{
-	"people":  "part of the evidence is more than one of so many people may state",
-	"cap":     "agreement or silence weighs all that it may",
-	"floor":   "it may not fall below its floor",
-	"ceiling": "it may not rise above its ceiling",
-	view.DisagreementChannel: "the model said something else more often than the same, and that " +
-		"counts for at most as much as its agreement",
 }

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
@@ -15,51 +13,8 @@ import (
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
-
-// mostPoints is how many observations a curve has at most.
-const mostPoints = 400
-
-// TestCurve ends where the confidence is, with evidence that fades, and with a history that is
-// longer than what is drawn.
-func TestCurve(t *testing.T) {
-	for _, judgements := range []int{2, 30, mostPoints + 50} {
-		now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-		clock := func() time.Time { return now }
-		st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 1000})
-		require.NoError(t, err)
-		m, err := learning.New(t.Context(), learning.Config{Store: st, Now: clock,
-			HalfLife: 240 * time.Hour})
-		require.NoError(t, err)
-		_, err = m.Put(t.Context(), learning.Heuristic{ID: "rotate", Action: "Rotate the logs."})
-		require.NoError(t, err)
-		for i := range judgements {
-			now = now.Add(20 * time.Minute)
-			value := 1.0
-			if i%3 == 0 {
-				value = -1
-			}
-			_, err := m.Judge(t.Context(), learning.Judgement{
-				HeuristicID: "rotate", Person: fmt.Sprint("p", i), EventID: fmt.Sprint("e", i),
-				Value: value, At: now,
-			})
-			require.NoError(t, err)
-		}
-		source := &view.Source{Store: st, Learning: m, Now: clock}
-		found, err := source.Heuristic(t.Context(), "rotate")
-		require.NoError(t, err)
-		points := strings.Fields(curve(found.Curve))
-		require.Len(t, points, min(judgements, mostPoints)+1)
-		var x, y, endX, endY float64
-		_, err = fmt.Sscanf(points[len(points)-2]+" "+points[len(points)-1], "%f,%f %f,%f", &x, &y,
-			&endX, &endY)
-		require.NoError(t, err)
-		assert.InDelta(t, endY, y, 1.01, "%d judgements", judgements)
-		assert.Equal(t, []float64{scaleWidth, scaleWidth}, []float64{x, endX})
-	}
-}
 
 // TestColumns has each choice in one column, and each column full.
 func TestColumns(t *testing.T) {

@@ -7,43 +7,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"sync/atomic"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
-// Live counts what happens in this process, so that open pages follow it. Its Observe is the
-// [heed.Observer] of the parts. The zero Live is ready. It is safe for concurrent use by multiple
-// goroutines.
-type Live struct{ changes atomic.Uint64 }
-
-// Observe implements [heed.Observer].
-func (l *Live) Observe(_ context.Context, n heed.Notice) {
-	switch n.(type) {
-	case heed.Selected, heed.Compared, heed.Duplicate, heed.Failed, heed.Outage, heed.Restored:
-		// They do not change what a page shows.
-	default:
-		l.changes.Add(1)
-	}
-}
-
-// version names the state of the store and of this process. It changes with decisions, corrections
-// and answers of any process, and with all that [Live] receives.
+// version names the state of the store. It changes with decisions, corrections and answers of any
+// process.
 func (h *Handler) version(ctx context.Context) (string, error) {
-	changes := strconv.FormatUint(h.cfg.Live.changes.Load(), 10)
-	state, err := h.states.Of(ctx, struct{}{}, func() (string, error) {
+	return h.states.Of(ctx, struct{}{}, func() (string, error) {
 		state, err := h.state(ctx)
 		if err != nil {
 			h.tell(ctx, "live", err)
 		}
 		return state, err
 	})
-	if err != nil {
-		return "", err
-	}
-	return state + "." + changes, nil
 }
 
 const (

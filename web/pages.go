@@ -99,7 +99,6 @@ type page struct {
 	path, here string // here is the entry in the menu that it belongs to
 	title      string
 	read       reader
-	slow       bool // it takes long to make, so that it does not follow what happens
 }
 
 // A reader reads what a page shows. Data that has a title replaces the page's.
@@ -107,35 +106,34 @@ type reader func(*http.Request, *view.Source) (data any, err error)
 
 // The pages that people decide on.
 var (
-	proposalPage   = page{"/proposal", "/inbox", "Proposal", proposal, false}
-	correctionPage = page{"/correction", "/inbox", "Correction", correction, false}
-	rulePage       = page{"/rule", "/rules", "Rule", rule, false}
-	answerPage     = page{"/answer", "/answers", "Answer", explained, false}
+	proposalPage   = page{"/proposal", "/inbox", "Proposal", proposal}
+	correctionPage = page{"/correction", "/inbox", "Correction", correction}
+	rulePage       = page{"/rule", "/rules", "Rule", rule}
+	answerPage     = page{"/answer", "/answers", "Answer", explained}
 )
 
 // all returns the pages of the parts that there are.
 func (h *Handler) all() []page {
 	all := []page{
-		{"/", "/", "Overview", home, false}, {"/changes", "/changes", "What changed", changed, false},
-		{"/arms", "/arms", "Arms", withArms(arms), false},
-		{"/segment", "/arms", "Segment", withArms(segment), false},
-		{"/saved", "/arms", "What it saved", withArms(saved), true},
-		{"/item", "/arms", "Item", withArms(item), false},
-		{"/gain", "/", "What learning gains", gain, false},
-		{"/answers", "/answers", "Answers", listAnswers, false},
+		{"/", "/", "Overview", home}, {"/changes", "/changes", "What changed", changed},
+		{"/arms", "/arms", "Arms", withArms(arms)},
+		{"/segment", "/arms", "Segment", withArms(segment)},
+		{"/item", "/arms", "Item", withArms(item)},
+		{"/gain", "/", "What learning gains", gain},
+		{"/answers", "/answers", "Answers", listAnswers},
 		answerPage,
 	}
 	if h.cfg.Feedback != nil {
-		all = append(all, page{"/inbox", "/inbox", "Inbox", inbox, false}, proposalPage,
-			correctionPage, page{"/rules", "/rules", "Rules", rules, false}, rulePage)
+		all = append(all, page{"/inbox", "/inbox", "Inbox", inbox}, proposalPage,
+			correctionPage, page{"/rules", "/rules", "Rules", rules}, rulePage)
 	}
 	if h.cfg.Learning != nil {
-		all = append(all, page{"/heuristics", "/heuristics", "Heuristics", heuristics, false},
-			page{"/heuristic", "/heuristics", "Heuristic", heuristic, false})
+		all = append(all, page{"/heuristics", "/heuristics", "Heuristics", heuristics},
+			page{"/heuristic", "/heuristics", "Heuristic", heuristic})
 	}
 	if h.cfg.Patterns != nil {
-		all = append(all, page{"/ways", "/ways", "Ways of working", ways, false},
-			page{"/way", "/ways", "Way of working", way, false})
+		all = append(all, page{"/ways", "/ways", "Ways of working", ways},
+			page{"/way", "/ways", "Way of working", way})
 	}
 	return all
 }
@@ -161,10 +159,7 @@ func (h *Handler) pages() {
 			path = "/{$}"
 		}
 		h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			version := ""
-			if !p.slow { // before the page is read: later changes are reported
-				version, _ = h.version(r.Context())
-			}
+			version, _ := h.version(r.Context()) // before the page is read: later changes are reported
 			f, err := p.frame(r, h.view())
 			if err != nil {
 				h.fail(w, r, p.title, err)

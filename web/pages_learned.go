@@ -11,7 +11,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/money"
 )
 
 // A homeData summarises what waits and what was learned.
@@ -93,8 +92,7 @@ type segmentData struct {
 	Standings listing[strategy.Standing]
 	Traffic   *traffic // nil if no choice is kept
 	Columns   []column
-	Recent    int  // choices that the columns are made of
-	Costs     bool // they are recorded
+	Recent    int // choices that the columns are made of
 }
 
 func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
@@ -138,9 +136,6 @@ func segment(r *http.Request, v *view.Source) (any, error) {
 	d := segmentData{
 		Segment: found.Segment, Traffic: trafficOf(found.Recent), Recent: len(found.Recent),
 		Columns: columns(found.Recent, found.Arms),
-		Costs: slices.ContainsFunc(found.Recent, func(c strategy.ChoiceRecord) bool {
-			return c.Result != nil && c.Result.Cost > 0
-		}),
 	}
 	d.Standings, err = list(r, func(_ context.Context, p view.Page) (view.List[strategy.Standing],
 		error) {
@@ -149,24 +144,6 @@ func segment(r *http.Request, v *view.Source) (any, error) {
 		})
 	})
 	return d, err
-}
-
-// A savedData is what the choices of a segment have saved.
-type savedData struct {
-	money.Savings
-	Category, Context string
-}
-
-// mostCharges is how many choices are compared: the propensity of each is integrated, which takes
-// about a millisecond.
-const mostCharges = 1000
-
-func saved(r *http.Request, v *view.Source) (any, error) {
-	q := queryOf(r)
-	found, err := v.Saved(r.Context(), strategy.ChoiceFilter{
-		Category: q.Category, Context: q.Context, Limit: mostCharges,
-	}, true)
-	return savedData{found, q.Category, q.Context}, err
 }
 
 // An itemData is an item of a segment.

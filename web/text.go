@@ -37,8 +37,8 @@ var funcs = template.FuncMap{
 	"known": known, "seenby": seenBy,
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
-	"segment":  segmentName, "bars": bars, "bar": newBar, "curve": curve, "depth": depth,
-	"place": place, "alone": alone, "held": held, "holding": holding, "further": further,
+	"segment":  segmentName, "bars": bars, "bar": newBar, "place": place,
+	"alone": alone, "further": further,
 	"pair": func(prefix, id, hash, with string) any {
 		return struct{ Prefix, ID, Hash, With string }{prefix, id, hash, with}
 	},

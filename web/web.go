@@ -1,9 +1,8 @@
 // Package web shows what heed learned, and lets people decide about proposals, in pages that a host
 // mounts:
 //
-//	live := &web.Live{}
-//	agent, err := loop.New(ctx, loop.Config{DB: db, Model: model, Observer: live.Observe})
-//	pages, err := web.New(web.Config{Agent: agent, Live: live, Identify: whoIsThere})
+//	agent, err := loop.New(ctx, loop.Config{DB: db, Model: model})
+//	pages, err := web.New(web.Config{Agent: agent, Identify: whoIsThere})
 //	mux.Handle("/", pages)
 //
 // The host identifies the person: see [Config].Identify. Without a person, the only page is one
@@ -67,8 +66,6 @@ type Config struct {
 	// Prefix is the path that the handler is mounted at, for example "/heed". "" is the root. The
 	// handler takes it off by itself.
 	Prefix string
-	// Live is notified by the parts when something happens. nil: pages follow the store alone.
-	Live *Live
 	// MaxBody bounds the body of a request, in bytes. 0 means 1,048,576. Raise it for long events.
 	MaxBody int64
 	// Timeout bounds the time of a request, from its header to its answer. 0 means 10 seconds.
@@ -134,9 +131,6 @@ func (c Config) withDefaults() Config {
 	c.MaxBody, c.Timeout = cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.Timeout, defaultTimeout)
 	c.AnswerTimeout, c.Rate = cmp.Or(c.AnswerTimeout, defaultAnswerTimeout),
 		cmp.Or(c.Rate, defaultRate)
-	if c.Live == nil {
-		c.Live = &Live{}
-	}
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock
 	}

@@ -71,17 +71,9 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, by.out, "└─ ")
 			listed := read[[]view.Answer](t, args("--worst", "--limit", "1")...)
 			require.Len(t, listed, 1)
-			response := read[struct {
-				Trace struct {
-					ResponseID string `json:"response_id"`
-				} `json:"trace"`
-			}](t, args("disk", "--prompt")...).Trace.ResponseID
-			assert.Equal(t, by.out, call{args: args(response[:8])}.run(t).out,
-				"by the start of the response")
 			if name != "" {
 				return
 			}
-			assert.Equal(t, by.out, call{args: args(response)}.run(t).out)
 			assert.Contains(t, by.out, "ann said it 2026-", "who judged it")
 			model := call{args: args("light")}.run(t)
 			require.Zero(t, model.code, model.err)
@@ -93,14 +85,11 @@ func TestExplain(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(asJSON.out), &explanation))
 			assert.NotEmpty(t, explanation.Tree.On)
 
-			trace := call{args: []string{"--db", file, "--now", asOf, "answers", "disk",
-				"--prompt"}}.run(t)
+			trace := call{args: args("light", "--prompt")}.run(t)
 			require.Zero(t, trace.code, trace.err)
-			assert.Contains(t, trace.out, "Rotate its logs.", "by the event's id")
-			for _, given := range []string{response, response[:8]} {
-				assert.Equal(t, trace.out, call{args: []string{"--db", file, "--now", asOf, "answers",
-					given, "--prompt"}}.run(t).out)
-			}
+			assert.Contains(t, trace.out, "Be brief.")
+			assert.Contains(t, trace.out, "the light is on")
+			assert.NotContains(t, trace.out, "\x1b")
 			assertFits(t, call{args: args("disk"), env: []string{"NO_COLOR=1"}}.onTerminal(t, 40).out, 40)
 
 			begun := call{args: args("li")}.run(t)
@@ -108,7 +97,7 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, begun.out, "answer light")
 			none := call{args: args("desk")}.run(t)
 			assert.Equal(t, failed, none.code)
-			assert.Contains(t, none.err, `there is no answer "desk": did you mean "disk"?`)
+			assert.Contains(t, none.err, `there is no answer "desk": heed answers lists`)
 		})
 	}
 }
@@ -149,15 +138,6 @@ func TestAgentsStore(t *testing.T) {
 	}
 }
 
-// TestAnswersOfNoAgent: a module or learner that is used alone has answers, but is no agent.
-func TestAnswersOfNoAgent(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	r := call{args: []string{"--db", db, "answers", "event-0"}}.run(t)
-	require.Zero(t, r.code, r.err)
-	assert.Contains(t, r.out, "event: hello", "only its trace is there")
-}
-
 // Where several agents have a store, the command names them. The start of an id is enough where one
 // answer has it.
 func TestExplainAsksWhichAgent(t *testing.T) {
@@ -194,5 +174,5 @@ func TestExplainAsksWhichAgent(t *testing.T) {
 	assert.Contains(t, of("disk", "--agent", "loop").run(t).out, "answer disk",
 		"a whole id goes before the start of one")
 	wrong := of("disk", "--agent", "supprt").run(t)
-	assert.Contains(t, wrong.err, `there is no agent "supprt": did you mean "support"?`)
+	assert.Contains(t, wrong.err, `there is no agent "supprt": `)
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 )
 
@@ -24,15 +23,9 @@ import (
 // can be retired.
 var decisions = []struct{ name, command, reason string }{
 	{"rules-approve", "rules approve 7d0c2b13 --hash HASH", "I saw it too"},
-	{"rules-pin", "rules pin 7d0c2b13", "it must not be left out"},
 	{"rules-retire", "rules retire 7d0c2b13", "it is checked by a hook now"},
-	{"rules-restore", "rules restore 7d0c2b13", "the hook is gone"},
 	{"rules-revoke", "rules revoke 7d0c2b13", "it does harm"},
 	{"rules-reject", "rules reject 7d0c2b11", "the bot does it"},
-	{"patterns-promote", "patterns promote tests-first", "agreed on in the team"},
-	{"patterns-deprecate", "patterns deprecate tests-first", "the team has changed"},
-	{"patterns-restore", "patterns restore tests-first", "let us see"},
-	{"patterns-reset", "patterns reset split-by-file", "the tool was replaced"},
 	{"confidence-pin", "confidence pin greet-by-name", "it is right as it is"},
 	{"confidence-pin-at", "confidence pin greet-by-name --at 0.2", "it upsets visitors"},
 	{"confidence-unpin", "confidence unpin greet-by-name", "its text was rewritten"},
@@ -71,7 +64,7 @@ func TestDecisions(t *testing.T) {
 	asked := sqliteFile(t)
 	statement(t, asked, stillOpen)
 	// of each group, one that needs no other
-	alone := []string{"rules-approve", "patterns-promote", "confidence-pin", "strategy-reset",
+	alone := []string{"rules-approve", "confidence-pin", "strategy-reset",
 		"forget"}
 	var said strings.Builder
 	for _, d := range decisions {
@@ -129,35 +122,22 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	}
 	require.Zero(t, call{args: of("rules approve 7d0c2b13 --hash " + hash)}.run(t).code)
 	require.Zero(t, call{args: of("rules revoke 7d0c2b13")}.run(t).code)
-	require.Zero(t, call{args: of("patterns promote tests-first")}.run(t).code)
 	for command, says := range map[string]string{
-		"rules restore 7d0c2b13": "heed: the rule is revoked: that is for good, and " +
-			"it has to be proposed again",
-		"rules retire 7d0c2b13":                 "heed: the rule is revoked: ",
-		"rules pin 7d0c2b13":                    "heed: the rule is revoked: ",
-		"rules reject 7d0c2b13":                 "heed: the proposal is approved: it is a rule now",
-		"rules revoke 7d0c2b11":                 "7d0c2b11-rule is a proposal and no rule yet",
-		"patterns promote tests-first":          `is proven by hand already: olive wanted it, "x"`,
-		"patterns promote split-by-file":        "is inverted, and can't be promoted",
-		"patterns deprecate anti-split-by-file": "decide about the pattern that it warns of",
-		"patterns restore split-by-feature":     "nothing to restore",
-		"patterns reset split-by-feautre":       `did you mean "split-by-feature" or`,
-		"confidence unpin greet-by-name":        "is not pinned",
-		"confidence pin greet-by-anme":          `did you mean "greet-by-name"?`,
-		"store forget Ann":                      `did you mean "ann"?`,
-		"store forget nobody-of-the-kind":       "no row of the store has that name",
+		"rules retire 7d0c2b13":           "heed: the rule is revoked: ",
+		"rules reject 7d0c2b13":           "heed: the proposal is approved: it is a rule now",
+		"rules revoke 7d0c2b11":           "7d0c2b11-rule is a proposal and no rule yet",
+		"confidence unpin greet-by-name":  "is not pinned",
+		"confidence pin greet-by-anme":    `did you mean "greet-by-name"?`,
+		"store forget Ann":                "no row of the store has that name",
+		"store forget nobody-of-the-kind": "no row of the store has that name",
 	} {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
 	// before it asks
-	assertFails(t, call{args: []string{"--db", db, "patterns", "promote", "split-by-file"}}.run(t),
-		failed, "can't be promoted")
-	// likewise
 	for _, asked := range []struct{ actor, command, says string }{
 		{"olive", "rules reject 7d0c2b13", "the proposal is approved: it is a rule now"},
 		{"wendy", "rules approve 7d0c2b11", "people cannot approve what they proposed or edited"},
 		{"olive", "rules retire 7d0c2b13", "the rule is revoked: "},
-		{"olive", "rules pin 7d0c2b13", "the rule is revoked: "},
 	} {
 		r := call{args: append([]string{"--db", db}, strings.Fields(asked.command)...),
 			env: []string{"HEED_ACTOR=" + asked.actor}}.run(t)
@@ -296,19 +276,4 @@ func TestAPinHoldsWhatFades(t *testing.T) {
 	require.Zero(t, r.code, r.err)
 	assert.Equal(t, "praised is held now: at 0.300. Its confidence is 0.300.\n", r.out)
 	assert.Equal(t, "0.300", text(then()))
-}
-
-func TestArchivedPatternsComeBack(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	w := host(t, db)
-	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock,
-		StaleAfter: time.Hour})
-	require.NoError(t, err)
-	require.NoError(t, recorder.Sweep(ctx, time.Time{}))
-	require.Contains(t, call{args: at(db, "patterns")}.run(t).out, "candidate, archived")
-	r := call{args: []string{"--db", db, "patterns", "restore", "tests-first", "--yes", "--reason",
-		"we try it again"}}.run(t)
-	require.Zero(t, r.code, r.err)
-	assert.NotContains(t, call{args: at(db, "patterns")}.run(t).out, "candidate, archived")
 }

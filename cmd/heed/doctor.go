@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -22,9 +21,11 @@ import (
 
 const day = 24 * time.Hour
 
-// waiting is how long an event may wait before somebody should look, and deliveries how often it
-// may be delivered.
-const waiting, deliveries = time.Hour, 3
+const (
+	waiting    = time.Hour // how long an event may wait before somebody should look
+	deliveries = 3         // how often it may be delivered
+	mostRead   = 1000      // events, and choices of a learner, that are counted
+)
 
 type doctorCommand struct {
 	Deep bool
@@ -32,25 +33,17 @@ type doctorCommand struct {
 
 // A diagnosis is what doctor found.
 type diagnosis struct {
-	Store    string       `json:"store"`
-	Engine   string       `json:"engine"`
-	Kinds    []kindSize   `json:"kinds"`
-	Records  []recordSize `json:"records"`
-	Findings []finding    `json:"findings"`
+	Store    string    `json:"store"`
+	Engine   string    `json:"engine"`
+	Kinds    []size    `json:"kinds"`
+	Findings []finding `json:"findings"`
 }
 
-// A kindSize counts the evidence of one kind.
-type kindSize struct {
-	Kind         string `json:"kind"`
-	Scopes       int    `json:"scopes"`
-	Cells        int    `json:"cells"`
-	Observations uint64 `json:"observations"`
-}
-
-// A recordSize counts the records of one kind.
-type recordSize struct {
+// A size counts what a kind has: observations of evidence, or else records.
+type size struct {
 	Kind    string `json:"kind"`
-	Records int    `json:"records"`
+	Has     string `json:"has"`
+	Entries uint64 `json:"entries"`
 }
 
 type finding struct {
@@ -83,13 +76,15 @@ func (cmd doctorCommand) Run(s *session) error {
 		return err
 	}
 	d := &diagnosis{
-		Store: at.String(), Engine: at.dialect.String(),
-		Kinds: []kindSize{}, Records: []recordSize{}, Findings: []finding{},
+		Store: at.String(), Engine: at.dialect.String(), Kinds: []size{}, Findings: []finding{},
 	}
 	err = d.look(s, at, cmd.Deep)
-	if isCorrupt(err) || errors.As(err, new(*sqlstore.SchemaError)) {
+	switch {
+	case isCorrupt(err), errors.As(err, new(*sqlstore.SchemaError)):
 		d.fault("%v", at.explain(err))
-	} else if err != nil {
+	case errors.Is(err, heed.ErrDamaged):
+		d.fault("%v: restore the store from a copy", err)
+	case err != nil:
 		return at.explain(err)
 	}
 	if err := s.answer(d, "doctor"); err != nil {
@@ -122,10 +117,7 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 		return err
 	}
 	status, err := s.at.store.Status(s.ctx)
-	if errors.Is(err, heed.ErrDamaged) {
-		d.fault("%v: restore the store from a copy", err)
-		return nil
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	for _, kind := range status.Cells {
@@ -148,52 +140,50 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 
 // frozen lists which agents do not learn.
 func (d *diagnosis) frozen(s *session) error {
-	names, err := agents.names(s.ctx, s.at.view)
-	for _, name := range names {
-		v := answers.Freezes(name)
-		row, err := v.Get(s.ctx, s.at.view, answers.FrozenID)
-		if err != nil && !errors.Is(err, heed.ErrNotFound) {
-			return err
-		}
+	return agents.each(s, func(_ checked, v *view.Source, _ []string) error {
+		freezes := answers.Freezes(v.Name)
+		row, err := freezes.Get(s.ctx, s.at.view, answers.FrozenID)
 		if row.Value.Frozen {
-			d.warning("the agent %s has not learned since %s: see heed store unfreeze", show(name),
-				row.Value.At.UTC().Format(time.DateTime))
+			d.warning("the agent %s has not learned since %s: see heed store unfreeze", show(v.Name),
+				text(row.Value.At))
 		}
-	}
-	return err
+		if errors.Is(err, heed.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
 }
 
 // evidence reads the evidence of one kind.
 func (d *diagnosis) evidence(s *session, kind string) error {
-	size, ahead := kindSize{Kind: kind}, 0
-	halfLives, wrong := map[time.Duration]bool{}, map[evidence.Cell]bool{}
+	found, ahead, wrong := size{kind, "observations", 0}, 0, 0
+	halfLives := map[time.Duration]bool{}
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
 	for scope, err := range s.at.view.Scopes(s.ctx, kind) {
 		if err != nil {
 			return err
 		}
-		size.Scopes++
-		var last evidence.Cell
 		for part, err := range s.at.view.List(s.ctx, store.CellQuery{Kind: kind, Scope: scope}) {
 			if err != nil {
 				return err
 			}
-			c, t := part.Cell, &part.Tally
-			if c != last {
-				size.Cells++
-			}
-			last, halfLives[t.HalfLife] = c, true
-			if size.Observations += t.N(); t.Last() > limit {
+			t := &part.Tally
+			halfLives[t.HalfLife] = true
+			if found.Entries += t.N(); t.Last() > limit {
 				ahead++
 			}
-			if !sound(t) && !wrong[c] {
-				wrong[c] = true
+			const slack = 1e-6 // rounding
+			sound := t.Reward >= 0 && t.RewardSquares >= 0 && t.Squares >= 0 &&
+				t.Reward <= t.Mass*(1+slack)+slack && t.RewardSquares <= t.Reward*(1+slack)+slack
+			if wrong++; !sound && wrong <= mostNotes {
 				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: "+
-					"restore the store from a copy", c.Kind, c.Scope, c.Item, c.Name)
+					"restore the store from a copy", kind, scope, part.Cell.Item, part.Cell.Name)
+			} else if sound {
+				wrong--
 			}
 		}
 	}
-	d.Kinds = append(d.Kinds, size)
+	d.Kinds = append(d.Kinds, found)
 	if ahead > 0 {
 		d.warning("%s in the future, of kind %s: the clock of some host was wrong",
 			plural(ahead, "tally lies", "tallies lie"), show(kind))
@@ -206,20 +196,9 @@ func (d *diagnosis) evidence(s *session, kind string) error {
 	return nil
 }
 
-// sound reports whether a tally can be one.
-func sound(t *evidence.Tally) bool {
-	const slack = 1e-6 // rounding
-	for _, x := range []float64{t.Mass, t.Squares, t.Reward, t.RewardSquares} {
-		if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
-			return false
-		}
-	}
-	return t.Reward <= t.Mass*(1+slack)+slack && t.RewardSquares <= t.Reward*(1+slack)+slack
-}
-
 // records reads every record of a kind that is kept for a time.
 func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
-	size, overdue := recordSize{Kind: kind}, 0
+	found, overdue := size{kind, "records", 0}, 0
 	for r, err := range s.at.view.Find(s.ctx, store.Query{Kind: kind}) {
 		if errors.Is(err, heed.ErrDamaged) {
 			d.fault("%v: restore the store from a copy", err)
@@ -228,13 +207,13 @@ func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
 		if err != nil {
 			return err
 		}
-		size.Records++
+		found.Entries++
 		if kept > 0 && s.now().Sub(r.At) > kept+day {
 			overdue++
 		}
 	}
-	if size.Records > 0 {
-		d.Records = append(d.Records, size)
+	if found.Entries > 0 {
+		d.Kinds = append(d.Kinds, found)
 	}
 	if overdue > 0 {
 		d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
@@ -289,9 +268,6 @@ func (d *diagnosis) rows(s *session) error {
 	}
 	return nil
 }
-
-// mostRead is how many events, and choices of a learner, are counted that wait too long.
-const mostRead = 1000
 
 // events looks at what waits to be published.
 func (d *diagnosis) events(s *session) error {

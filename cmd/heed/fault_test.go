@@ -75,13 +75,13 @@ func TestFaults(t *testing.T) {
 		{"which learner", of(db, "strategy", "distributions"), misuse,
 			[]string{"--learner", "models, strategy"}},
 		{"no such learner", of(db, "strategy", "--learner", "stratgy", "distributions"), failed,
-			[]string{`did you mean "strategy"?`}},
+			[]string{"there is no learner"}},
 		{"no such category", of(db, append(strategy, "show", "corection")...), failed,
-			[]string{`did you mean "correction"?`}},
+			[]string{"there is no category"}},
 		{"nothing like it", of(db, append(strategy, "show", "zzz")...), failed,
 			[]string{"heed strategy distributions lists them"}},
 		{"no such context", of(db, append(strategy, "show", "correction", "--context",
-			"interactiv")...), failed, []string{`did you mean "interactive"?`}},
+			"interactiv")...), failed, []string{"there is no context"}},
 		{"no such item", of(db, append(strategy, "learning", "prefer-tab")...), failed,
 			[]string{`there is no item "prefer-tab"`, "heed strategy show lists"}},
 		{"no history", of(db, append(strategy, "history", "prefer-tabz")...), failed,
@@ -89,29 +89,23 @@ func TestFaults(t *testing.T) {
 		{"a limit of nothing", of(db, append(strategy, "history", "prefer-tabs", "--limit", "0")...),
 			misuse, []string{"--limit"}},
 		{"no such heuristic", of(db, "confidence", "greetby-name"), failed,
-			[]string{`did you mean "greet-by-name"?`}},
+			[]string{"there is no heuristic"}},
 		{"no such pattern", of(db, "patterns", "split-by-feture"), failed,
-			[]string{`did you mean "split-by-feature" or `}},
-		{"no pattern", of(db, "patterns", "promote", "", "--yes", "--reason", "x"), misuse,
-			[]string{"which pattern?"}},
-		{"no such trace", of(db, "answers", "response-2"), failed,
-			[]string{`did you mean "response-0" or "response-1"?`}},
+			[]string{"there is no pattern"}},
 		{"no such module", of(db, "confidence", "--module", "learing"), failed,
-			[]string{`there is no module "learing": did you mean "learning"?`}},
+			[]string{`there is no module "learing"`}},
 		{"no module like it", of(db, "confidence", "--module", "foo"), failed,
 			[]string{`agent.db has "learning": choose one with --module`}},
 		{"no such recorder", of(db, "patterns", "--recorder", "pattern"), failed,
-			[]string{`there is no recorder "pattern": did you mean "patterns"?`}},
+			[]string{`there is no recorder "pattern"`}},
 		{"a pin of no module", of(db, "confidence", "--module", "foo", "pin", "greet-by-name", "--yes",
 			"--reason", "x"), failed, []string{"there is no module"}},
-		{"a reset of no recorder", of(db, "patterns", "--recorder", "foo", "reset", "tests-first",
-			"--yes", "--reason", "x"), failed, []string{"there is no recorder"}},
 		{"no such state", of(db, "patterns", "--state", "good"), misuse, []string{"--state"}},
-		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed, []string{"7d0c2b13-rule"}},
+		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed, []string{"there is no proposal"}},
 		{"two of them", of(db, "rules", "show", "7d0c"), failed,
 			[]string{`2 ids begin with "7d0c": give more of it (`, "7d0c2b11-rule", "7d0c2b13-rule"}},
 		{"no such rule by itself", of(db, "rules", "7d0c"), misuse, []string{"unexpected argument"}},
-		{"a pin of a proposal", of(db, "rules", "pin", "7d0c2b11", "--yes", "--reason", "x"), failed,
+		{"a retirement of a proposal", of(db, "rules", "retire", "7d0c2b11", "--yes", "--reason", "x"), failed,
 			[]string{"7d0c2b11-rule is a proposal and no rule yet", "heed rules approve"}},
 		{"no such status", of(db, "rules", "list", "--status", "new"), misuse,
 			[]string{`"pending","active"`}},
@@ -139,7 +133,6 @@ func TestFaults(t *testing.T) {
 		{"an import of a text", of(filepath.Join(dir, "new.db"), "store", "import", text), failed,
 			[]string{"not what heed store export writes"}},
 		{"an import on top", of(db, "store", "import", text), failed, []string{"not empty"}},
-		{"a shell of its own", []string{"completion", "csh"}, misuse, []string{"bash"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := call{args: test.args}.run(t)
@@ -294,14 +287,13 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 	for _, body := range []string{"x", "[7]"} {
 		statement(t, db,
 			"UPDATE heed_record SET body = '"+body+"' WHERE id IN "+
-				"('greet-by-name', 'tests-first', '7d0c2b13-rule', 'response-1')")
+				"('greet-by-name', 'tests-first', '7d0c2b13-rule')")
 		for command, what := range map[string]string{
 			"confidence greet-by-name":                      "heuristic greet-by-name",
 			"confidence pin greet-by-name --yes --reason x": "heuristic greet-by-name",
 			"patterns tests-first":                          "pattern tests-first",
 			"rules show 7d0c2b13-rule":                      "proposal 7d0c2b13-rule",
 			"rules reject 7d0c2b13-rule --yes --reason x":   "proposal 7d0c2b13-rule",
-			"answers response-1":                            "answer response-1",
 		} {
 			r := call{args: append([]string{"--db", db}, strings.Fields(command)...)}.run(t)
 			assert.Equal(t, failed, r.code, command)

@@ -25,13 +25,6 @@ type forgetCommand struct {
 	change
 }
 
-// namedRows counts the rows of a table that named a person.
-type namedRows struct {
-	Table string `json:"table"`
-	Rows  int    `json:"rows"`
-	Left  int    `json:"left"` // that still do
-}
-
 // Run forgets a person.
 func (cmd *forgetCommand) Run(s *session) error {
 	switch {
@@ -48,8 +41,7 @@ func (cmd *forgetCommand) Run(s *session) error {
 			return err
 		}
 		if len(before.rows) == 0 {
-			return unknown("person", cmd.Person, slices.Collect(maps.Keys(before.people)),
-				"no row of the store has that name")
+			return unknown("person", cmd.Person, nil, "no row of the store has that name")
 		}
 		if err := cmd.confirm(s, "This takes %v, whom %v name, out of the store, for good", cmd.Person,
 			before.words()); err != nil {
@@ -62,18 +54,12 @@ func (cmd *forgetCommand) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		for i, t := range before.rows {
-			before.rows[i].Left = after.in(t.Table).Rows
-		}
-		done := struct {
-			Person        string      `json:"person"`
-			Tables        []namedRows `json:"tables"`
-			Before, After plain       `json:"-"`
-		}{cmd.Person, before.rows, before.words(), ""}
+		left := plain("")
 		if len(after.rows) > 0 {
-			done.After = after.words()
+			left = say(" Their name is still in %v.", after.words())
 		}
-		return s.answer(done, "forgotten")
+		return s.told(map[string]any{"person": cmd.Person, "rows": before.rows, "left": after.rows},
+			"Forgot %v, whom %v named.%v", cmd.Person, before.words(), left)
 	})
 }
 
@@ -81,15 +67,13 @@ func (cmd *forgetCommand) Run(s *session) error {
 func (cmd *forgetCommand) leave(s *session) error {
 	err := cmd.confirm(s, "This takes the tenant %v out of the store with all that it has, for good",
 		s.Tenant)
+	if err == nil {
+		err = store.Run(s.ctx, s.at.store, store.Job{At: time.Now(), Leave: s.Tenant})
+	}
 	if err != nil {
 		return err
 	}
-	if err := store.Run(s.ctx, s.at.store, store.Job{At: time.Now(), Leave: s.Tenant}); err != nil {
-		return err
-	}
-	return s.answer(struct {
-		Tenant string `json:"tenant"`
-	}{s.Tenant}, "left")
+	return s.told(map[string]string{"tenant": s.Tenant}, "Took out the tenant %v.", s.Tenant)
 }
 
 func (cmd *forgetCommand) forget(s *session, f *mentions) error {
@@ -111,104 +95,80 @@ func (cmd *forgetCommand) forget(s *session, f *mentions) error {
 		return nil
 	})
 	if errors.Is(err, evidence.ErrForgotten) {
-		kinds := strings.Join(slices.Sorted(maps.Keys(f.lost)), ", ")
 		return fmt.Errorf("%s is not forgotten, because sums of %s do not name their sources: "+
-			"reset those (heed strategy reset, heed patterns reset, or in the host), and have the host "+
-			"keep sources apart from then on", show(cmd.Person), kinds)
+			"reset those (heed strategy reset, or in the host), and have the host keep sources apart "+
+			"from then on", show(cmd.Person), strings.Join(slices.Sorted(maps.Keys(f.lost)), ", "))
 	}
 	return err
 }
 
 // Mentions are what was found of a person in a store.
 type mentions struct {
-	person string
-	rows   []namedRows // in the order of an export
-	people map[string]bool
-	tenant string
-	kinds  map[ids.Hash]string // of the tenant's cells
-	lost   map[string]bool     // the kinds of sums that do not name their sources
-}
-
-// in returns the rows of a table.
-func (f *mentions) in(table string) (rows namedRows) {
-	for _, t := range f.rows {
-		if t.Table == table {
-			rows = t
-		}
-	}
-	return rows
+	person, tenant string
+	rows           map[string]int      // that name the person, by table
+	kinds          map[ids.Hash]string // of the tenant's cells
+	lost           map[string]bool     // the kinds of sums that do not name their sources
 }
 
 // words counts the rows that name a person, by table.
 func (f *mentions) words() plain {
 	total := 0
-	parts := texts(f.rows, func(t namedRows) string {
-		total += t.Rows
-		return fmt.Sprintf("%s %d", t.Table, t.Rows)
+	parts := texts(slices.Sorted(maps.Keys(f.rows)), func(table string) string {
+		total += f.rows[table]
+		return fmt.Sprintf("%s %d", table, f.rows[table])
 	})
 	return say("%v (%v)", plural(total, "row", "rows"), parts)
 }
 
 // search looks for a person in all that a dump of the store has.
 func search(ctx context.Context, in *opened, person string) (*mentions, error) {
-	f := &mentions{
-		person: person, tenant: in.tenant, people: map[string]bool{}, kinds: map[ids.Hash]string{},
-		lost: map[string]bool{},
-	}
+	f := &mentions{person, in.tenant, map[string]int{}, map[ids.Hash]string{}, map[string]bool{}}
 	for r, err := range in.rows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		table, ours := f.tableOf(&r)
+		if !ours {
+			continue
+		}
+		var value any
+		text, err := json.Marshal(r)
 		if err == nil {
-			err = f.look(r)
+			err = json.Unmarshal(text, &value)
 		}
 		if err != nil {
 			return nil, err
+		}
+		if f.names(value) {
+			f.rows[table]++
 		}
 	}
 	return f, nil
 }
 
-func (f *mentions) look(r dump.Row) error {
-	table := fmt.Sprintf("%T", r)
+// tableOf returns what table a row is of, and whether it is the tenant's.
+func (f *mentions) tableOf(r *dump.Row) (table string, ours bool) {
 	switch {
 	case r.Record != nil:
-		var tenant string
-		if table, tenant = store.KindOf(r.Record.Kind); tenant != f.tenant {
-			return nil
-		}
+		kind, tenant := store.KindOf(r.Record.Kind)
+		return kind, tenant == f.tenant
 	case r.Observation != nil:
-		if _, ours := f.kinds[r.Observation.Cell]; !ours {
-			return nil
-		}
-		table = "observations"
-		f.people[r.Observation.Source] = true
+		_, ours = f.kinds[r.Observation.Cell]
+		return "observations", ours
 	case r.Cell != nil:
-		table = "evidence"
 		kind, tenant := store.KindOf(r.Cell.Kind)
-		if tenant != f.tenant {
-			return nil
+		if ours = tenant == f.tenant; ours {
+			f.kinds[r.Cell.Hash] = kind
 		}
-		f.kinds[r.Cell.Hash] = kind
 	case r.Tally != nil:
-		if _, ours := f.kinds[r.Tally.Cell]; !ours {
-			return nil
+		var kind string
+		if kind, ours = f.kinds[r.Tally.Cell]; ours && r.Tally.LostSource {
+			f.lost[kind] = true
 		}
-		if table = "evidence"; r.Tally.LostSource {
-			f.lost[f.kinds[r.Tally.Cell]] = true
-		}
+	default:
+		return "others", true
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil || !f.names(value) {
-		return err
-	}
-	i := slices.IndexFunc(f.rows, func(t namedRows) bool { return t.Table == table })
-	if i < 0 {
-		i, f.rows = len(f.rows), append(f.rows, namedRows{Table: table})
-	}
-	f.rows[i].Rows++
-	return nil
+	return "evidence", ours
 }
 
 // names reports whether the person is a value of JSON, or of JSON that is one of its texts, or of

@@ -24,8 +24,6 @@ import (
 	"github.com/heedhq/heed/cmd/heed/internal/past"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/strategy"
 )
 
 // A pastFile names a log and how it is read.
@@ -347,45 +345,38 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 // settings returns the arms that a host left in the store, and the configuration of an agent with
 // the host's settings.
 func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, error) {
-	c, err := agentConfig(s, loop.Config{Instruments: cmd.Instruments}, cmd.Agent, defaultAgent)
-	if c.Store = s.at.view; err != nil {
+	v, known := s.source(), make(map[string]bool)
+	err := nameAgent(s, v, cmd.Agent, defaultAgent)
+	if err == nil {
+		err = s.openParts(v, "")
+	}
+	c := loop.Config{Store: s.at.view, Name: v.Name, Instruments: cmd.Instruments}
+	if err != nil {
 		return nil, c, err
 	}
-	part := func(own string) string {
-		if c.Name == defaultAgent {
-			return own
-		}
-		return c.Name + "." + own
+	t := &c.Tuning
+	if v.Feedback != nil {
+		t.Feedback = v.Feedback.Config()
+		t.Feedback.Store, t.Feedback.Now = nil, nil
 	}
-	known, t := make(map[string]bool), &c.Tuning
-	module, err := learning.Open(s.ctx, learning.Config{Store: c.Store, Name: part("learning")})
-	if err == nil {
-		t.Learning = module.Config()
+	if v.Learning != nil {
+		t.Learning = v.Learning.Config()
 		t.Learning.Store, t.Learning.Now = nil, nil
-	} else if !errors.Is(err, heed.ErrNotFound) {
-		return nil, c, err
 	}
-	recorder, err := patterns.Open(s.ctx, patterns.Config{Store: c.Store, Name: part("patterns")})
-	if err == nil {
-		t.Patterns = recorder.Config()
+	if v.Patterns != nil {
+		t.Patterns = v.Patterns.Config()
 		t.Patterns.Store, t.Patterns.Now = nil, nil
-	} else if !errors.Is(err, heed.ErrNotFound) {
-		return nil, c, err
 	}
-	learner, err := strategy.Open(s.ctx, strategy.Config{Store: c.Store, Name: part("strategy")})
-	if errors.Is(err, heed.ErrNotFound) {
-		return known, c, nil
-	} else if err != nil {
-		return nil, c, err
-	}
-	t.Strategy = learner.Config()
-	t.Strategy.Store, t.Strategy.Now = nil, nil
-	if c.Instruments == nil {
-		c.Instruments = t.Strategy.Trust.Instruments
-	}
-	for _, arm := range t.Strategy.Arms {
-		known[string(arm.ID)] = true
-		c.Arms = append(c.Arms, loop.Arm{ID: string(arm.ID), Weight: arm.Weight})
+	if v.Strategy != nil {
+		t.Strategy = v.Strategy.Config()
+		t.Strategy.Store, t.Strategy.Now = nil, nil
+		if c.Instruments == nil {
+			c.Instruments = t.Strategy.Trust.Instruments
+		}
+		for _, arm := range t.Strategy.Arms {
+			known[string(arm.ID)] = true
+			c.Arms = append(c.Arms, loop.Arm{ID: string(arm.ID), Weight: arm.Weight})
+		}
 	}
 	return known, c, nil
 }

@@ -38,7 +38,7 @@ type commands struct {
 	Overview   overviewCommand    `cmd:"" default:"1"`
 	Strategy   strategyCommands   `cmd:""`
 	Confidence confidenceCommands `cmd:""`
-	Patterns   patternsCommands   `cmd:""`
+	Patterns   patternsCommand    `cmd:""`
 	Rules      rulesCommands      `cmd:""`
 	Answers    answersCommand     `cmd:""`
 	Import     pastCommand        `cmd:""`
@@ -47,7 +47,6 @@ type commands struct {
 	Doctor     doctorCommand      `cmd:""`
 	Store      storeCommands      `cmd:""`
 	Completion completion         `cmd:""`
-	Complete   completeCommand    `cmd:"" name:"__complete" hidden:"" passthrough:""`
 }
 
 // newParser returns the grammar of the command line.
@@ -107,9 +106,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return hint(err)
 	}
-	out := newPrinter(os.Stdout, os.Environ())
+	out := newPrinter(os.Stdout)
 	command := parsed.Selected().Name
-	return parsed.Run(&session{&c, ctx, parser, command, os.Stdin, out, nil})
+	return parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil})
 }
 
 // hint names the help to read.

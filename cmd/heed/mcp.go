@@ -4,29 +4,24 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"github.com/heedhq/heed/adapter/mcp"
 	"github.com/heedhq/heed/loop"
 )
 
 type mcpCommand struct {
-	As      string        `placeholder:"NAME"`
-	Agent   string        `placeholder:"NAME"`
-	Lessons string        `type:"existingfile" placeholder:"FILE"`
-	Keep    time.Duration `default:"720h"`
+	As      string `placeholder:"NAME"`
+	Agent   string `placeholder:"NAME"`
+	Lessons string `type:"existingfile" placeholder:"FILE"`
 }
 
 // Run serves until the client leaves, or a signal comes.
 func (cmd *mcpCommand) Run(s *session) error {
-	switch {
-	case !s.Now.IsZero():
+	if !s.Now.IsZero() {
 		return &usageError{"--now is for looking"}
-	case cmd.Keep <= 0:
-		return &usageError{"--keep must be above 0"}
 	}
 	return s.within(true, func() error {
-		c := loop.Config{Keep: cmd.Keep, LessonsFile: cmd.Lessons, Observer: tellFailure}
+		c := loop.Config{LessonsFile: cmd.Lessons, Observer: tellFailure}
 		agent, err := newAgent(s, c, cmd.Agent, "mcp")
 		if err != nil {
 			return err

@@ -115,7 +115,6 @@ func TestMCPMisused(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "heed.db")
 	for says, args := range map[string][]string{
 		"--now is for looking": {"--db", db, "--now", "2026-01-09", "mcp"},
-		"--keep must":          {"--db", db, "mcp", "--keep", "0s"},
 		"which store":          {"mcp"},
 	} {
 		assertFails(t, call{args: args}.run(t), misuse, says)

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"errors"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
@@ -17,8 +12,9 @@ import (
 
 type overviewCommand struct{}
 
-// recent is how far an overview looks back, and mostNotes how many notes of a kind it has.
-const recent, mostNotes = 7 * day, 5
+// recent is how far an overview looks back, mostNotes how many notes of a kind it has, and
+// mostWeeks how many weeks of the gain.
+const recent, mostNotes, mostWeeks = 7 * day, 5, 8
 
 // A summary is what is most important about a store.
 type summary struct {
@@ -44,9 +40,6 @@ type gained struct {
 	Weeks []loop.GainPart `json:"weeks"`
 }
 
-// mostWeeks is how many weeks of the gain an overview has.
-const mostWeeks = 8
-
 // withoutStore explains how to get a store.
 const withoutStore = "heed shows what an agent has learned: name its store with --db FILE, or in " +
 	"HEED_DB.\nTo have an agent that fills one, run: heed --db FILE serve --run\n" +
@@ -64,28 +57,22 @@ func (overviewCommand) Run(s *session) error {
 			Store: s.at.String(), Engine: s.at.dialect.String(),
 			Gain: []gained{}, Leading: []note{}, Waiting: []note{}, Wrong: []note{},
 		}
-		err := agents.each(s, func(_ checked, v *view.Source, _ []string) error {
-			g, err := v.Gain(s.ctx)
-			sum.Gain = append(sum.Gain, gained{v.Name, g, g.Course(view.ByWeek, mostWeeks)})
-			return err
-		})
-		if err != nil {
-			return err
+		for _, of := range []struct {
+			part
+			add func(*session, *view.Source, []string) error
+		}{{agents, sum.agent}, {learners, sum.arms}, {services, sum.rules}} {
+			err := of.each(s, func(_ checked, v *view.Source, words []string) error {
+				return of.add(s, v, words)
+			})
+			if err != nil {
+				return err
+			}
 		}
-		err = learners.each(s, func(_ checked, v *view.Source, words []string) error {
-			return sum.arms(s, v, words)
-		})
-		if err != nil {
-			return err
-		}
-		err = services.each(s, func(_ checked, v *view.Source, _ []string) error {
-			return sum.rules(s, v)
-		})
-		if err != nil {
-			return err
-		}
-		if err := sum.others(s); err != nil {
-			return err
+		for e, err := range store.AuditEntries(s.ctx, s.at.view, store.AuditQuery{Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			sum.seen(e.At)
 		}
 		return sum.faults(s)
 	})
@@ -102,21 +89,20 @@ func (sum *summary) seen(at time.Time) {
 	}
 }
 
-// plainWord is a word that a shell leaves as it is.
-var plainWord = regexp.MustCompile(`^[\pL\pN_./:@%+=,-]+$`)
-
-// commandOf writes a command line that can be copied into bash or zsh. Characters that do not print
-// are written as these read them.
+// commandOf writes a command line that can be copied into a shell, or "" for words that do not
+// print.
 func commandOf(words ...string) string {
-	return "heed " + strings.Join(texts(words, func(word string) string {
-		switch quoted := strconv.Quote(word); {
-		case plainWord.MatchString(word):
-			return word
-		case strings.ContainsFunc(word, unprintable):
-			return "$'" + strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`) + "'"
+	line := "heed"
+	for _, word := range words {
+		if strings.ContainsFunc(word, unprintable) {
+			return ""
 		}
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}), " ")
+		if word == "" || strings.ContainsAny(word, " '\"\\$`!*?[](){}<>|&;#~^") {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		line += " " + word
+	}
+	return line
 }
 
 // add adds a note to others, with a command.
@@ -129,6 +115,20 @@ func more(to *[]note, of plain, n int, command ...string) {
 	if n > 0 {
 		add(to, say("There are more %v: %v.", of, n), command...)
 	}
+}
+
+// agent adds what learning gains an agent.
+func (sum *summary) agent(s *session, v *view.Source, _ []string) error {
+	g, err := v.Gain(s.ctx)
+	if err != nil {
+		return err
+	}
+	sum.Gain = append(sum.Gain, gained{v.Name, g, g.Course(view.ByWeek, mostWeeks)})
+	latest, _, err := v.Answers(s.ctx, view.AnswerQuery{}, "", 1)
+	for _, a := range latest {
+		sum.seen(a.At)
+	}
+	return err
 }
 
 // arms lists which arms lead, in the first segments of a learner.
@@ -154,23 +154,18 @@ func (sum *summary) arms(s *session, v *view.Source, words []string) error {
 }
 
 // rules lists what waits for a person.
-func (sum *summary) rules(s *session, v *view.Source) error {
+func (sum *summary) rules(s *session, v *view.Source, _ []string) error {
 	in, err := v.Inbox(s.ctx, mostNotes)
 	for i := range in.Proposals {
 		p := &in.Proposals[i]
 		sum.seen(p.Created)
-		quorum := plain("unknown")
-		if p.Quorum != nil {
-			quorum = say("%v", p.Quorum.String())
-		}
-		add(&sum.Waiting, say("A proposal: %v Approvals: %v.", p.Text, quorum), "rules", "show",
-			p.ID)
+		add(&sum.Waiting, say("A proposal: %v Approvals: %v.", p.Text, p.Quorum.String()), "rules",
+			"show", p.ID)
 	}
 	more(&sum.Waiting, "proposals", in.Pending-len(in.Proposals), "rules", "--status", "pending")
 	for i := range in.Disputed {
-		said := view.Said(&in.Disputed[i].Feedback)
-		add(&sum.Waiting, say("A correction may contradict another: %v", said),
-			"rules", "list", "--status", ambiguous)
+		add(&sum.Waiting, say("A correction may contradict another: %v",
+			view.Said(&in.Disputed[i].Feedback)), "rules", "list", "--status", ambiguous)
 	}
 	more(&sum.Waiting, "such corrections", in.Unsettled-len(in.Disputed), "rules", "list",
 		"--status", ambiguous)
@@ -183,44 +178,23 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 	return err
 }
 
-// others sees what else was written last.
-func (sum *summary) others(s *session) error {
-	for e, err := range store.AuditEntries(s.ctx, s.at.view, store.AuditQuery{Limit: 1}) {
-		if err != nil {
-			return err
-		}
-		sum.seen(e.At)
-	}
-	d, err := decision.New(s.ctx, decision.Config{Store: s.at.view})
-	if err != nil {
-		return err
-	}
-	for t, err := range d.Traces(s.ctx) {
-		if err != nil && !errors.Is(err, heed.ErrDamaged) { // the doctor names what is damaged
-			return err
-		}
-		sum.seen(t.At)
-		break
-	}
-	return nil
-}
-
 // faults lists what the doctor finds without reading the whole store.
 func (sum *summary) faults(s *session) error {
 	d := &diagnosis{}
-	if err := errors.Join(d.events(s), d.choices(s), d.frozen(s)); err != nil {
-		return err
-	}
-	for _, f := range d.Findings {
-		add(&sum.Wrong, say("%v", f.Text), "doctor")
+	for _, look := range []func(*session) error{d.events, d.choices, d.frozen} {
+		if err := look(s); err != nil {
+			return err
+		}
 	}
 	switch idle := s.now().Sub(sum.Written); {
 	case sum.Written.IsZero():
-		add(&sum.Wrong, "Nothing was ever learned here. Does the application open this store?",
-			"doctor")
+		d.warning("nothing was ever learned here: does the application open this store?")
 	case idle > recent:
-		add(&sum.Wrong, say("Nobody has written here for %v. Does the application run, with this "+
-			"store?", plural(int(idle/day), "day", "days")), "doctor")
+		d.warning("no process has written here for %s: does the application run, with this store?",
+			plural(int(idle/day), "day", "days"))
+	}
+	for _, f := range d.Findings {
+		add(&sum.Wrong, say("%v", f.Text), "doctor")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func TestTheOverviewTellsWhatIsWrong(t *testing.T) {
 	for _, part := range []string{
 		"1 dead letter waits in the outbox", "1 event waits in the outbox",
 		"3 choices wait for an outcome",
-		"Nobody has written here for 23 days.",
+		"no process has written here for 23 days: ",
 	} {
 		assert.Contains(t, out, part)
 	}
@@ -59,9 +59,9 @@ func TestTheOverviewTellsWhatIsWrong(t *testing.T) {
 func TestCommandsAreForAShell(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, `heed rules 'it'\''s; rm' ''`, commandOf("rules", "it's; rm", ""))
-	word := "a\nb's \x1b1\u202e\"\\\\\""
+	assert.Empty(t, commandOf("rules", "\x1b[31m"))
+	word := "a b's \"\\\\\"$(x)`y`!*~"
 	line := strings.TrimPrefix(commandOf("printf", "%s", word), "heed ")
-	assert.NotContains(t, line, "\x1b")
 	out, err := exec.Command("bash", "-c", "LC_ALL=C.UTF-8; "+line).Output()
 	require.NoError(t, err)
 	assert.Equal(t, word, string(out))

@@ -130,58 +130,53 @@ func (t part) each(s *session, do func(one checked, v *view.Source, words []stri
 	return nil
 }
 
-// nearest returns at most three of the names that look most like a text, the likest first: those
-// that it is the beginning or a part of, and those that differ in at most a third of its letters.
-func nearest(text string, names []string) (near []string) {
-	typed := strings.ToLower(text)
-	most := (len([]rune(typed)) + 2) / 3
-	edits := map[string]int{}
-	for _, name := range names {
-		lower := strings.ToLower(name)
-		n := distance([]rune(typed), []rune(lower))
-		if strings.HasPrefix(lower, typed) {
-			n = min(n, 1)
+// defaultAgent is the name of agents whose hosts set no name.
+const defaultAgent = "loop"
+
+// openParts opens what the agent of a source left, or in a store without agents the only learner,
+// module and recorder. A learner may be named.
+func (s *session) openParts(v *view.Source, learner string) error {
+	for _, of := range []struct {
+		part
+		own, named string
+	}{{learners, "strategy", learner}, {modules, "learning", ""}, {recorders, "patterns", ""}} {
+		name := cmp.Or(of.named, of.own)
+		if of.named == "" && v.Name != "" && v.Name != defaultAgent {
+			name = v.Name + "." + of.own
 		}
-		if n <= most || len(typed) >= 3 && strings.Contains(lower, typed) {
-			edits[name] = n
+		names, err := of.names(s.ctx, v.Store)
+		switch {
+		case err != nil:
+			return err
+		case of.named != "" || slices.Contains(names, name):
+		case v.Name != "":
+			continue // the agent was made without it
+		default:
+			name = ""
+		}
+		if _, err := of.one(s, v, name); err != nil && (of.named != "" || !errors.Is(err, errNone)) {
+			return err
 		}
 	}
-	for name := range edits {
-		if name != "" {
-			near = append(near, name)
-		}
+	if _, err := services.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
+		return err
 	}
-	slices.SortFunc(near, func(a, b string) int {
-		return cmp.Or(cmp.Compare(edits[a], edits[b]), cmp.Compare(a, b))
-	})
-	return near[:min(len(near), 3)]
+	return nil
 }
 
-// distance is how many characters must be put in, left out or exchanged to make one text of another
-// (Levenshtein 1966).
-func distance(from, to []rune) int {
-	row := make([]int, len(to)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range from {
-		before := row[0]
-		row[0] = i + 1
-		for j := range to {
-			cost := before
-			if from[i] != to[j] {
-				cost++
-			}
-			before, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(to)]
-}
-
-// unknown reports that there is no thing of this name, and which names exist.
+// unknown reports that there is no thing of this name, and which of some names begin like it.
 func unknown(what, name string, names []string, see string) error {
-	if near := nearest(name, names); len(near) > 0 {
-		see = "did you mean " + strings.Join(texts(near, strconv.Quote), " or ") + "?"
+	alike := func(other string) (n int) {
+		for n < min(len(name), len(other)) && strings.EqualFold(name[:n+1], other[:n+1]) {
+			n++
+		}
+		return n
+	}
+	near := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(names))),
+		func(other string) bool { return alike(other) < (len(name)+1)/2 })
+	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(alike(b), alike(a)) })
+	if len(near) > 0 {
+		see = "did you mean " + strings.Join(texts(near[:min(len(near), 3)], strconv.Quote), " or ") + "?"
 	}
 	return fmt.Errorf("there is no %s %q: %s", what, name, see)
 }

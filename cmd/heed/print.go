@@ -16,8 +16,6 @@ import (
 	"time"
 	"unicode"
 
-	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 
@@ -34,17 +32,19 @@ import (
 type printer struct {
 	w        io.Writer
 	terminal bool
+	colours  bool
 	width    int // of the terminal, in columns
 	err      error
 	rows     *listing // that was begun, and not printed yet
 }
 
-// newPrinter returns a printer to a file. The colours are those that the terminal has and the
-// environment allows: no colours with NO_COLOR.
-func newPrinter(file *os.File, environ []string) *printer {
+// newPrinter returns a printer to a file. It has colours on a terminal, if the environment allows
+// them.
+func newPrinter(file *os.File) *printer {
 	p := &printer{w: file, terminal: term.IsTerminal(file.Fd())}
 	if p.terminal {
-		p.w, p.width = colorprofile.NewWriter(file, environ), terminalWidth(file)
+		p.width = terminalWidth(file)
+		p.colours = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return p
 }
@@ -55,6 +55,17 @@ func terminalWidth(file *os.File) int {
 		return width
 	}
 	return 80
+}
+
+// The styles of text, as terminals call them.
+const bold, green = "1", "32"
+
+// paint gives a text a style.
+func (p *printer) paint(style, text string) string {
+	if !p.colours || style == "" {
+		return text
+	}
+	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
 // write writes a text as it is. The first error stays.
@@ -69,10 +80,7 @@ func (p *printer) line(format string, args ...any) { p.block("", "", say(format,
 
 // block writes a text. Its first line begins with one text, and the others with another.
 func (p *printer) block(first, rest string, words plain) {
-	text := string(words)
-	if p.terminal {
-		text = wrap(text, p.width-max(ansi.StringWidth(first), ansi.StringWidth(rest)))
-	}
+	text := p.fit(string(words), max(ansi.StringWidth(first), ansi.StringWidth(rest)))
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
 			first = rest
@@ -83,24 +91,18 @@ func (p *printer) block(first, rest string, words plain) {
 
 // heading writes what the lines below it are about.
 func (p *printer) heading(format string, args ...any) {
-	words := string(say(format, args...))
-	if p.terminal {
-		lines := strings.Split(wrap(words, p.width), "\n")
-		for i, line := range lines {
-			lines[i] = title.Render(line)
-		}
-		words = strings.Join(lines, "\n")
+	for line := range strings.SplitSeq(p.fit(string(say(format, args...)), 0), "\n") {
+		p.write(p.paint(bold, line) + "\n")
 	}
-	p.write(words + "\n")
 }
 
-// The styles of text.
-var (
-	faint  = lipgloss.NewStyle().Faint(true)
-	title  = lipgloss.NewStyle().Bold(true)
-	chosen = lipgloss.NewStyle().Foreground(lipgloss.Green)
-	bars   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
-)
+// fit breaks a text at the terminal's width, less an indent.
+func (p *printer) fit(text string, indent int) string {
+	if !p.terminal {
+		return text
+	}
+	return wrap(text, p.width-indent)
+}
 
 // A plain is a text that the command made itself, so that it may be printed as it is.
 type plain string
@@ -232,20 +234,16 @@ func (p *printer) table(columns ...string) string {
 	return ""
 }
 
-// success writes the success of answers, if any is known.
-func success(m loop.Measured) plain {
-	if m.Outcomes < 0.5 {
-		return "-"
-	}
-	return percent(m.Success)
-}
+// success writes the success of answers, and amount of how many it is known.
+func success(m loop.Measured) plain { return measured(m, percent(m.Success)) }
 
-// amount writes of how many answers the success is known.
-func amount(m loop.Measured) plain {
+func amount(m loop.Measured) plain { return measured(m, plain(fmt.Sprintf("%.0f", m.Outcomes))) }
+
+func measured(m loop.Measured, words plain) plain {
 	if m.Outcomes < 0.5 {
 		return "-"
 	}
-	return plain(fmt.Sprintf("%.0f", m.Outcomes))
+	return words
 }
 
 // funcs are what templates call.
@@ -278,7 +276,7 @@ func (p *printer) funcs() template.FuncMap {
 			return ""
 		},
 		"bar": func(low, mean, high float64) string {
-			p.rows.draw(low, mean, high)
+			p.rows.intervals = append(p.rows.intervals, interval{low, mean, high})
 			return ""
 		},
 		"lead": func(arm, leading strategy.ArmID) string {

@@ -19,25 +19,14 @@ type rulesCommands struct {
 	Reject  rulesReject  `cmd:""`
 	Retire  ruleOrder    `cmd:""`
 	Revoke  ruleOrder    `cmd:""`
-	TakeOut rulesTakeOut `cmd:""`
 	Resolve rulesResolve `cmd:""`
-	Near    rulesNear    `cmd:""`
-	Join    rulesJoin    `cmd:""`
-	Split   rulesSplit   `cmd:""`
-	Restore ruleOrder    `cmd:""`
-	Pin     ruleOrder    `cmd:""`
-	Unpin   ruleOrder    `cmd:""`
 }
 
 // withRules calls a function with the rules of the store, and explains what to do about a refusal.
 func withRules(s *session, do func(*view.Source) error) error {
 	return services.with(s, "", func(v *view.Source) error {
-		names, err := modules.names(s.ctx, v.Store)
-		if err == nil && len(names) == 1 { // the heuristics that rules govern
-			_, err = modules.open(s.ctx, v, names[0])
-		}
-		if err != nil {
-			return err
+		if _, err := modules.one(s, v, ""); err != nil { // the heuristics that rules govern
+			v.Learning = nil
 		}
 		return refused(do(v))
 	})
@@ -69,7 +58,7 @@ var nextOf = map[string]string{
 	"unclassified":       "the next sweep evaluates it",
 	"pending":            "close it with heed rules approve or reject",
 	"active":             "it is in prompts, and heed rules retire takes it out",
-	"retired":            "heed rules restore proposes to bring it back",
+	"retired":            "the pages of heed serve propose to restore it",
 	"revoked":            "that is for good, and it has to be proposed again",
 	"superseded":         "another rule has taken its place, which heed rules lists",
 	"documented":         "it is written down elsewhere, and in no prompt any more",

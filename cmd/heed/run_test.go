@@ -128,9 +128,6 @@ var listings = map[string][]string{
 	"patterns-one":       {"patterns", "split-by-file"},
 	"rules":              {"rules", "list"},
 	"rules-show":         {"rules", "show", "7d0c2b13"},
-	"traces":             {"answers"},
-	"traces-one":         {"answers", "response-1"},
-	"traces-model":       {"answers", "response-0"},
 	"audit":              {"store", "audit"},
 	"doctor":             {"doctor"},
 }
@@ -139,7 +136,7 @@ var listings = map[string][]string{
 // names, and one table of each other kind.
 var goldens = []string{
 	"overview", "status", "distributions", "show", "item", "history", "confidence", "patterns",
-	"rules", "traces", "audit", "doctor",
+	"rules", "audit", "doctor",
 }
 
 // hide takes out of an output what differs from run to run.
@@ -174,12 +171,6 @@ var parts = map[string]string{
 	"confidence-one":     "It began with 0.500, worth 2.000 observations.",
 	"patterns-one":       "inverted needs observations: at least 3",
 	"rules-show":         "approved by maria on 2026-01-0",
-	"traces-one":         "answer: Hello, Ann.",
-	"traces-model": "not shown: greet-by-name: the answer says the same (similarity " +
-		"1.000)\n\nsystem prompt\n\nYou are an assistant.\n\n" +
-		"Answer the event in one or two sentences. Say what to do, or that there is nothing to " +
-		"do.\n\nprompt\n\n" +
-		"Event [source]: hello, who is there?\n\nHow should I respond?\n",
 }
 
 func TestTables(t *testing.T) {
@@ -279,8 +270,6 @@ func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
 		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(
 			t),
 		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m")}.run(t),
-		call{args: []string{"__complete", "--db", db, "strategy", "--learner", "strategy", "item",
-			""}}.run(t),
 	} {
 		assert.NotContains(t, r.out+r.err, "\x1b")
 		assert.NotContains(t, r.out+r.err, "\u202e")

@@ -11,13 +11,11 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/names"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/web"
@@ -39,16 +37,13 @@ type serveCommand struct {
 	listening `embed:""`
 	Learner   string `placeholder:"NAME"`
 	Agent     string `placeholder:"NAME"`
-	Module    string `placeholder:"NAME"`
-	Recorder  string `placeholder:"NAME"`
 
-	Run_      bool          `name:"run"`
-	Lessons   string        `type:"existingfile" placeholder:"FILE"`
-	System    string        `placeholder:"TEXT"`
-	Model     string        `placeholder:"URL"`
-	ModelName string        `placeholder:"NAME"`
-	APIKey    string        `name:"api-key" env:"HEED_API_KEY" placeholder:"KEY"`
-	Keep      time.Duration `default:"720h"`
+	Run_      bool   `name:"run"`
+	Lessons   string `type:"existingfile" placeholder:"FILE"`
+	System    string `placeholder:"TEXT"`
+	Model     string `placeholder:"URL"`
+	ModelName string `placeholder:"NAME"`
+	APIKey    string `name:"api-key" env:"HEED_API_KEY" placeholder:"KEY"`
 }
 
 // Run serves the pages and the API until a signal ends it.
@@ -57,19 +52,20 @@ func (cmd *serveCommand) Run(s *session) error {
 		return err
 	}
 	return s.within(cmd.Run_, func() (err error) {
-		live := &web.Live{}
-		cfg := web.Config{Store: s.at.view, Live: live, Now: s.now, Observer: tellFailure}
+		cfg := web.Config{Store: s.at.view, Now: s.now, Observer: tellFailure}
 		if !cmd.Run_ {
-			if err := cmd.look(s, &cfg); err != nil {
+			v := s.source()
+			if _, err := agents.one(s, v, cmd.Agent); err != nil && !errors.Is(err, errNone) {
 				return err
 			}
+			if err := s.openParts(v, cmd.Learner); err != nil {
+				return err
+			}
+			cfg.Name, cfg.Strategy, cfg.Learning = v.Name, v.Strategy, v.Learning
+			cfg.Patterns, cfg.Feedback = v.Patterns, v.Feedback
 			return cmd.pages(s, cfg, s.at.String())
 		}
-		c := loop.Config{
-			Keep: cmd.Keep, LessonsFile: cmd.Lessons, System: cmd.System,
-			Observer: observing(live),
-		}
-		c.Tuning.Strategy.Name = cmd.Learner
+		c := loop.Config{LessonsFile: cmd.Lessons, System: cmd.System, Observer: tellFailure}
 		if cmd.Model != "" {
 			if c.Model, err = openaicompat.New(openaicompat.Config{
 				BaseURL: cmd.Model, Model: cmd.ModelName, APIKey: openaicompat.APIKey(cmd.APIKey),
@@ -89,73 +85,32 @@ func (cmd *serveCommand) Run(s *session) error {
 // check refuses flags that do not go together.
 func (cmd *serveCommand) check(s *session) error {
 	switch {
-	case cmd.Run_ && cmd.Module+cmd.Recorder != "":
-		return &usageError{"--module and --recorder are for looking, and not for --run"}
+	case cmd.Run_ && (!s.Now.IsZero() || cmd.Learner != ""):
+		return &usageError{"--now and --learner are for looking, and not for --run"}
 	case !cmd.Run_ && cmd.Lessons+cmd.Model+cmd.System != "":
 		return &usageError{"--lessons, --system and --model are for --run"}
 	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != os.Getenv("HEED_API_KEY")):
 		return &usageError{"--model-name and --api-key are for --model"}
-	case cmd.Run_ && !s.Now.IsZero():
-		return &usageError{"--now is for looking, and not for --run"}
-	case cmd.Keep <= 0:
-		return &usageError{"--keep must be above 0"}
 	}
 	return nil
 }
-
-// look has the pages show what an application in another process left in the store.
-func (cmd *serveCommand) look(s *session, cfg *web.Config) error {
-	v := s.source()
-	open := func(t part, name string) error {
-		_, err := t.one(s, v, name)
-		if name == "" && errors.Is(err, errNone) {
-			return nil
-		}
-		return err
-	}
-	err := cmp.Or(open(agents, cmd.Agent), open(learners, cmd.Learner), open(services, ""))
-	if err != nil {
-		return err
-	}
-	for _, of := range []struct {
-		part
-		named, suffix string
-	}{{modules, cmd.Module, "learning"}, {recorders, cmd.Recorder, "patterns"}} {
-		name := of.suffix
-		if v.Name != "" && v.Name != defaultAgent {
-			name = v.Name + "." + of.suffix
-		}
-		names, err := of.names(s.ctx, v.Store)
-		switch has := slices.Contains(names, name); {
-		case err != nil:
-			return err
-		case of.named != "":
-			name = of.named
-		case cmd.Agent != "" && !has:
-			continue // the agent was made without it
-		case v.Name == "" || !has:
-			name = ""
-		}
-		if err := open(of.part, name); err != nil {
-			return err
-		}
-	}
-	cfg.Name, cfg.Strategy, cfg.Learning = v.Name, v.Strategy, v.Learning
-	cfg.Patterns, cfg.Feedback = v.Patterns, v.Feedback
-	return nil
-}
-
-// defaultAgent is the name of agents whose hosts set no name.
-const defaultAgent = "loop"
 
 // newAgent opens the agent that was named, or the only one of the store, or another one if the
 // store has no agent. The rules keep the gate that an application left.
 func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, error) {
-	c, err := agentConfig(s, c, named, another)
-	if err != nil {
+	v := s.source()
+	err := nameAgent(s, v, named, another)
+	if err == nil {
+		_, err = services.one(s, v, "")
+	}
+	if err != nil && !errors.Is(err, errNone) {
 		return nil, err
 	}
-	c.DB = s.at.handle
+	c.Name, c.DB = v.Name, s.at.handle
+	if v.Feedback != nil {
+		c.Tuning.Feedback = v.Feedback.Config()
+		c.Tuning.Feedback.Store = nil // the agent's own, of the same database
+	}
 	a, err := loop.New(s.ctx, c)
 	if err != nil {
 		return nil, err
@@ -163,23 +118,16 @@ func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, er
 	return a.Tenant(s.ctx, s.Tenant)
 }
 
-// agentConfig returns the configuration of that agent, without its store.
-func agentConfig(s *session, c loop.Config, named, another string) (loop.Config, error) {
-	v := s.source()
-	if c.Name = named; named == "" {
-		if _, err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
-			return c, err
-		}
-		c.Name = cmp.Or(v.Name, another)
+// nameAgent names the agent of a source.
+func nameAgent(s *session, v *view.Source, named, another string) error {
+	if v.Name = named; named != "" {
+		return nil
 	}
-	_, err := services.one(s, v, "")
-	if err == nil {
-		c.Tuning.Feedback = v.Feedback.Config()
-		c.Tuning.Feedback.Store = nil // the agent's own, of the same database
-	} else if errors.Is(err, errNone) {
-		err = nil
+	if _, err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
+		return err
 	}
-	return c, err
+	v.Name = cmp.Or(v.Name, another)
+	return nil
 }
 
 // alongside calls a function while another one runs in the background. The end of one ends both.
@@ -199,14 +147,6 @@ func alongside(s *session, run func(context.Context) error, do func(*session) er
 	err := do(&here)
 	stop()
 	return errors.Join(err, <-ended)
-}
-
-// observing reports changes to the pages, and failures to the operator.
-func observing(live *web.Live) heed.Observer {
-	return func(ctx context.Context, n heed.Notice) {
-		live.Observe(ctx, n)
-		tellFailure(ctx, n)
-	}
 }
 
 // tellFailure reports to the operator the failures that the server has not reported to its clients.
@@ -291,6 +231,8 @@ func stopServer(server *http.Server, cancel func()) error {
 	return err
 }
 
+var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
+
 // check refuses an address at which others could read along.
 func (l *listening) check() error {
 	host, _, err := net.SplitHostPort(l.Listen)
@@ -328,75 +270,4 @@ func (l *listening) door(at net.Addr) (*door, error) {
 		}
 	}
 	return d, d.admit(l)
-}
-
-// goodToken is what goes into a header and a cookie as it is.
-var goodToken = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,}$`)
-
-var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
-
-// admit lets programs in by tokens, and people by links. No secret is good for two.
-func (d *door) admit(l *listening) (err error) {
-	if d.programs, err = entrants("HEED_TOKENS", l.Tokens); err != nil {
-		return err
-	}
-	if d.people, err = entrants("HEED_LINKS", l.Links); err != nil {
-		return err
-	}
-	seen := make(map[string]bool)
-	for _, one := range slices.Concat(d.programs, d.people) {
-		if seen[one.secret] {
-			return &usageError{"two of HEED_TOKENS and HEED_LINKS have the same token: a token " +
-				"identifies one person"}
-		}
-		seen[one.secret] = true
-	}
-	invited := l.As
-	if len(invited) == 0 && l.Tokens == "" && l.Links == "" {
-		invited = []string{actor("")}
-	}
-	for _, name := range invited {
-		if err := checkName("--as", name); err != nil {
-			return err
-		}
-		d.people = append(d.people, entrantOf(name, newToken(), false))
-		d.programs = append(d.programs, entrantOf(name, newToken(), false))
-	}
-	return nil
-}
-
-// entrants reads names and their secrets from a variable.
-func entrants(variable, pairs string) (all []entrant, err error) {
-	if pairs == "" {
-		return nil, nil
-	}
-	for pair := range strings.SplitSeq(pairs, ",") {
-		name, secret, ok := strings.Cut(pair, "=")
-		if !ok || name == "" || !goodToken.MatchString(secret) {
-			return nil, &usageError{variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or " +
-				"more letters and digits"}
-		}
-		if err := checkName(variable, name); err != nil {
-			return nil, err
-		}
-		all = append(all, entrantOf(name, secret, true))
-	}
-	return all, nil
-}
-
-// checkName refuses the name of somebody whose decisions package feedback would refuse.
-func checkName(where, name string) error {
-	err := evidence.CheckText("name", name)
-	switch {
-	case name == "":
-		return &usageError{where + " must name a person"}
-	case err == nil && strings.TrimSpace(name) != name:
-		err = errors.New("must not begin or end with a blank")
-	case err == nil:
-		_, err = names.Canonical(name)
-	}
-	if err != nil {
-		return &usageError{fmt.Sprintf("%s: nobody can decide by the name %q: %v", where, name, err)}
-	}
-	return nil
 }

@@ -5,44 +5,107 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/names"
 )
 
 const signInPath = "/sign-in"
 
 // A door decides who may come in. It is immutable once it is open.
 type door struct {
-	programs []entrant // by tokens
-	people   []entrant // by links
-	cookie   string    // its name. Browsers send cookies to all ports of a host
-	secure   bool      // by HTTPS
+	entrants []entrant
+	cookie   string // its name. Browsers send cookies to all ports of a host
+	secure   bool   // by HTTPS
 	url      string
 }
 
-// An entrant is somebody with a secret.
+// An entrant is somebody with a secret: a program with its token, or a person with a link.
 type entrant struct {
 	name, secret string
-	given        bool              // to the command, so it is not printed
+	program      bool
+	given        string            // the variable that has the secret, which is then not printed
 	sum          [sha256.Size]byte // of the secret
 }
 
-func entrantOf(name, secret string, given bool) entrant {
-	return entrant{name, secret, given, sha256.Sum256([]byte(secret))}
+func (d *door) add(name, secret string, program bool, given string) {
+	d.entrants = append(d.entrants, entrant{name, secret, program, given,
+		sha256.Sum256([]byte(secret))})
 }
 
-func newToken() string { return rand.Text() + rand.Text() }
+// goodToken is what goes into a header and a cookie as it is.
+var goodToken = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,}$`)
+
+// admit lets programs in by tokens, and people by links. No secret is good for two.
+func (d *door) admit(l *listening) error {
+	for _, of := range []struct {
+		variable, pairs string
+		program         bool
+	}{{"HEED_TOKENS", l.Tokens, true}, {"HEED_LINKS", l.Links, false}} {
+		for pair := range strings.SplitSeq(of.pairs, ",") {
+			name, secret, ok := strings.Cut(pair, "=")
+			if of.pairs == "" {
+				continue
+			}
+			if !ok || name == "" || !goodToken.MatchString(secret) {
+				return &usageError{of.variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or " +
+					"more letters and digits"}
+			}
+			if err := checkName(of.variable, name); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(d.entrants, func(e entrant) bool { return e.secret == secret }) {
+				return &usageError{"two of HEED_TOKENS and HEED_LINKS have the same token: a token " +
+					"identifies one person"}
+			}
+			d.add(name, secret, of.program, of.variable)
+		}
+	}
+	invited := l.As
+	if len(invited) == 0 && l.Tokens == "" && l.Links == "" {
+		invited = []string{actor("")}
+	}
+	for _, name := range invited {
+		if err := checkName("--as", name); err != nil {
+			return err
+		}
+		d.add(name, rand.Text()+rand.Text(), false, "")
+		d.add(name, rand.Text()+rand.Text(), true, "")
+	}
+	return nil
+}
+
+// checkName refuses the name of somebody whose decisions package feedback would refuse.
+func checkName(where, name string) error {
+	err := evidence.CheckText("name", name)
+	switch {
+	case name == "":
+		return &usageError{where + " must name a person"}
+	case err == nil && strings.TrimSpace(name) != name:
+		err = errors.New("must not begin or end with a blank")
+	case err == nil:
+		_, err = names.Canonical(name)
+	}
+	if err != nil {
+		return &usageError{fmt.Sprintf("%s: nobody can decide by the name %q: %v", where, name, err)}
+	}
+	return nil
+}
 
 var errStranger = errors.New("nobody has this token")
 
-// whose returns who of some has a secret. It takes as long for a wrong one as for a right one.
-func whose(secret string, of []entrant) (string, error) {
+// whose returns who has a secret. It takes as long for a wrong one as for a right one.
+func (d *door) whose(secret string, program bool) (string, error) {
 	sum, name, err := sha256.Sum256([]byte(secret)), "", errStranger
-	for _, p := range of {
-		if subtle.ConstantTimeCompare(sum[:], p.sum[:]) == 1 {
-			name, err = p.name, nil
+	for _, e := range d.entrants {
+		if subtle.ConstantTimeCompare(sum[:], e.sum[:]) == 1 && e.program == program {
+			name, err = e.name, nil
 		}
 	}
 	return name, err
@@ -59,13 +122,13 @@ func (d *door) identify(r *http.Request) (string, error) {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return "", errStranger
 		}
-		return whose(token, d.programs)
+		return d.whose(token, true)
 	}
 	cookie, err := r.Cookie(d.cookie)
 	if err != nil {
 		return "", err
 	}
-	return whose(cookie.Value, d.people)
+	return d.whose(cookie.Value, false)
 }
 
 // signIn makes of the secret in a link a cookie, so that the secret does not stay in the address.
@@ -78,7 +141,7 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	secret := r.URL.Query().Get("token")
-	if _, err := whose(secret, d.people); err != nil {
+	if _, err := d.whose(secret, false); err != nil {
 		http.Error(w, "This link is not valid, or no longer: heed serve prints a new one whenever it "+
 			"starts.", http.StatusUnauthorized)
 		return
@@ -90,44 +153,33 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// A greeting is the address of the server, and how each person comes in. Secrets that were given to
-// the command are not in it, but the names are: Links and Tokens.
+// A greeting is the address of the server, and how each person and program comes in.
 type greeting struct {
 	URL    string    `json:"url"`
 	Store  string    `json:"store"`
 	People []invited `json:"people"`
-	Links  []string  `json:"-"`
-	Tokens []string  `json:"-"`
 }
 
-// An invited has a link, a token, or both.
+// An invited has a link or a token, or one that was given to the command, which is not printed.
 type invited struct {
 	Person string `json:"person"`
 	Link   string `json:"link,omitempty"`  // to pages
 	Token  string `json:"token,omitempty"` // of a program
+	Given  string `json:"given,omitempty"` // the variable that has it
 }
 
 func (d *door) greeting(what string) greeting {
 	g := greeting{URL: d.url, Store: what}
-	of := func(e entrant, given *[]string) *invited {
-		i := slices.IndexFunc(g.People, func(one invited) bool { return one.Person == e.name })
-		if i < 0 {
-			i, g.People = len(g.People), append(g.People, invited{Person: e.name})
+	for _, e := range d.entrants {
+		one := invited{Person: e.name, Given: e.given}
+		switch {
+		case e.given != "":
+		case e.program:
+			one.Token = e.secret
+		default:
+			one.Link = g.URL + signInPath + "?token=" + url.QueryEscape(e.secret)
 		}
-		if e.given {
-			*given = append(*given, e.name)
-		}
-		return &g.People[i]
-	}
-	for _, p := range d.people {
-		if one := of(p, &g.Links); !p.given {
-			one.Link = g.URL + signInPath + "?token=" + url.QueryEscape(p.secret)
-		}
-	}
-	for _, p := range d.programs {
-		if one := of(p, &g.Tokens); !p.given {
-			one.Token = p.secret
-		}
+		g.People = append(g.People, one)
 	}
 	return g
 }

@@ -115,8 +115,8 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", "127.0.0.1:0", "--as", "kim,lee",
 		"--learner", "strategy")
-	require.Len(t, s.greeting.People, 2)
-	kim, lee := s.greeting.People[0], s.greeting.People[1]
+	require.Len(t, s.greeting.People, 4)
+	kim, lee := s.greeting.People[1], s.greeting.People[3]
 	assert.NotEqual(t, kim.Token, lee.Token)
 	for token, want := range map[string]int{
 		"": http.StatusUnauthorized, "x": http.StatusUnauthorized,
@@ -141,7 +141,7 @@ func TestServe(t *testing.T) {
 
 	status, _ = s.call(http.MethodGet, "/sign-in?token=x", "", "")
 	assert.Equal(t, http.StatusUnauthorized, status)
-	_, secret, _ := strings.Cut(kim.Link, "token=")
+	_, secret, _ := strings.Cut(s.greeting.People[0].Link, "token=")
 	status, _ = s.call(http.MethodGet, "/v1/segments", secret, "")
 	assert.Equal(t, http.StatusUnauthorized, status, "the secret of a link is no program's token")
 	status, _ = s.browser().call(http.MethodGet, "/v1/segments", "", "")
@@ -170,7 +170,8 @@ func TestServeRuns(t *testing.T) {
 	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_LINKS=kim=the-secret-of-kim",
 		"HEED_API_KEY=the-key"}
 	s := serving(t, env, append(args, "--model", model.URL)...)
-	assert.Equal(t, []invited{{Person: "kim"}, {Person: "shop"}}, s.greeting.People,
+	assert.Equal(t, []invited{{Person: "shop", Given: "HEED_TOKENS"},
+		{Person: "kim", Given: "HEED_LINKS"}}, s.greeting.People,
 		"lasting secrets are not printed")
 	s.greeting.People[0].Link = s.greeting.URL + "/sign-in?token=the-secret-of-kim"
 	s.browser()
@@ -288,7 +289,7 @@ func TestServeTLS(t *testing.T) {
 	roots.AddCert(parsed)
 	s.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
 		DisableKeepAlives: true}
-	status, _ := s.call(http.MethodGet, "/v1/segments", s.greeting.People[0].Token, "")
+	status, _ := s.call(http.MethodGet, "/v1/segments", s.greeting.People[1].Token, "")
 	assert.Equal(t, http.StatusOK, status)
 	s.end(os.Interrupt)
 }
@@ -307,7 +308,6 @@ func TestServeRefuses(t *testing.T) {
 		"--tls-cert serve.go":                     "must be used together",
 		"--model http://localhost":                "are for --run",
 		"--run --model-name m":                    "are for --model",
-		"--run --keep 0s":                         "--keep must be above 0",
 		"--listen 127.0.0.1:0 --as=kim,,lee":      "must name a person",
 		"--listen 127.0.0.1:0 --tokens kim=short": "HEED_TOKENS must be as",
 		"--listen 127.0.0.1:0 --links kim=short":  "HEED_LINKS must be as",
@@ -316,9 +316,8 @@ func TestServeRefuses(t *testing.T) {
 		"--tokens kіm=0123456789abcdef":                               "nobody can decide by the name",
 		"--url http://heed.example.org":                               "--url must be as",
 		"--url https://heed.example.org/pages":                        "--url must be as",
-		"--run --module learning": "--module and --recorder are " +
-			"for looking",
-		"--run --now 2026-01-01": "--now is for looking",
+		"--run --learner models":                                      "--now and --learner are for looking",
+		"--run --now 2026-01-01":                                      "--now and --learner are for looking",
 	} {
 		r := call{args: append([]string{"--db", db, "serve"}, strings.Fields(wrong)...)}.run(t)
 		assert.Equal(t, misuse, r.code, "%s: %s", wrong, r.err)

@@ -65,7 +65,7 @@ func TestServeOnAServer(t *testing.T) {
 		input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
 	s := serving(t, nil, "--db", dsn, "serve", "--listen", "127.0.0.1:0", "--as", "kim", "--learner",
 		"strategy")
-	token := s.greeting.People[0].Token
+	token := s.greeting.People[1].Token
 	status, body := s.call(http.MethodGet, "/v1/segments", token, "")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Contains(t, body, `"category":"correction"`)

@@ -16,7 +16,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/alecthomas/kong"
 	"github.com/charmbracelet/x/term"
 
 	"github.com/heedhq/heed/internal/view"
@@ -27,7 +26,6 @@ import (
 type session struct {
 	*commands
 	ctx     context.Context
-	parser  *kong.Kong
 	command string // the last word of its name
 	in      *os.File
 	out     *printer
@@ -160,6 +158,19 @@ func collect[T any](list iter.Seq2[T, error]) (all []T, err error) {
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// paged reads a list part by part, up to a number of elements.
+func paged[T any](most int, read func(after string, most int) ([]T, string, error)) (
+	all []T, err error,
+) {
+	for after := ""; ; {
+		part, next, err := read(after, most-len(all))
+		all = append(all, part...)
+		if after = next; err != nil || next == "" || len(all) >= most {
+			return all, err
+		}
+	}
 }
 
 // texts returns a text for each of a list.

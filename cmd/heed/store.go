@@ -91,18 +91,14 @@ type auditCommand struct {
 
 // Run lists what changed.
 func (cmd *auditCommand) Run(s *session) error {
+	q := view.ChangeQuery{Since: string(cmd.Since), Until: string(cmd.Until), Kind: cmd.Kind,
+		Domain: cmd.Domain, Name: cmd.Name, Action: cmd.Action}
 	var all []view.Changed
-	err := s.with(func() error {
-		for after := ""; ; {
-			part, next, err := s.source().Changes(s.ctx, view.ChangeQuery{
-				Since: string(cmd.Since), Until: string(cmd.Until), Kind: cmd.Kind, Domain: cmd.Domain,
-				Name: cmd.Name, Action: cmd.Action,
-			}, after, int(cmd.Limit)-len(all))
-			all = append(all, part...)
-			if after = next; err != nil || next == "" || len(all) >= int(cmd.Limit) {
-				return err
-			}
-		}
+	err := s.with(func() (err error) {
+		all, err = paged(int(cmd.Limit), func(after string, most int) ([]view.Changed, string, error) {
+			return s.source().Changes(s.ctx, q, after, most)
+		})
+		return err
 	})
 	return answerList(s, all, err, "audit entries", "audit", "kind", cmd.Kind, "domain", cmd.Domain,
 		"name", cmd.Name, "action", cmd.Action)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/best"
 )
 
 // strategyCommands look at what learners of package strategy believe.
@@ -20,7 +19,6 @@ type strategyCommands struct {
 	Show          strategyShow      `cmd:""`
 	Learning      strategyItem      `cmd:""`
 	History       strategyHistory   `cmd:""`
-	Winners       strategyWinners   `cmd:""`
 	Reset         strategyReset     `cmd:""`
 	ResetLearning strategyResetItem `cmd:""`
 }
@@ -218,18 +216,6 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 		return err
 	})
 	return answerList(s, all, err, "choices", "history", "stage", cmd.Stage, "since", since)
-}
-
-type strategyWinners struct{}
-
-// Run lists the races that have ended.
-func (strategyWinners) Run(s *session, c *strategyCommands) error {
-	var all []best.Standing
-	err := c.with(s, func(v *view.Source) (err error) {
-		all, err = best.Winners(s.ctx, v.Strategy)
-		return err
-	})
-	return answerList(s, all, err, "winners", "winners")
 }
 
 type strategyReset struct {

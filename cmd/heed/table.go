@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-	"charm.land/lipgloss/v2/table"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -20,9 +18,9 @@ type column struct {
 
 // A listing is a table of texts. A row may have an interval, which is drawn next to it.
 //
-// On a terminal it is a table if one fits, without extra columns that have no room, which a line
-// below names. If no table fits, each row has its own lines. No text is ever cut. Extra columns
-// without a value are not shown.
+// On a terminal it is a table if one fits, without extra columns that have no value or no room. A
+// line below names those without room. If no table fits, each cell has its own line. No text is
+// ever cut. Elsewhere the table has all columns, as wide as they are.
 type listing struct {
 	columns   []column
 	rows      [][]string
@@ -44,46 +42,38 @@ func newTable(columns ...string) *listing {
 
 func (l *listing) add(cells ...any) { l.rows = append(l.rows, texts(cells, text)) }
 
-func (l *listing) draw(low, mean, high float64) {
-	l.intervals = append(l.intervals, interval{low, mean, high})
-}
-
-// print writes a listing: to a terminal with lines, and with bars where they have room.
+// print writes a listing.
 func (l *listing) print(p *printer) {
-	if p.terminal {
-		p.write(l.text(p.width))
-	} else {
-		p.write(l.plain())
+	all, widths := l.widths()
+	if !p.terminal {
+		every := make([]int, len(l.columns))
+		for i := range every {
+			every[i] = i
+		}
+		l.grid(p, every, widths, false)
+		return
+	}
+	shown, prose := l.layout(p.width)
+	if shown == nil {
+		l.upright(p)
+		return
+	}
+	for i, c := range l.columns {
+		if c.prose {
+			widths[i] = min(widths[i], max(prose, ansi.StringWidth(c.title)))
+		}
+	}
+	room := p.width - l.need(shown, widths, prose) - len(between)
+	l.grid(p, shown, widths, len(l.intervals) > 0 && room >= minBar)
+	if out := slices.DeleteFunc(all, func(i int) bool { return slices.Contains(shown, i) }); len(
+		out) > 0 {
+		p.line("Left out: %v. A wider terminal or --json shows all.",
+			texts(out, func(i int) string { return l.columns[i].title }))
 	}
 }
 
 // valueless reports whether a cell has no value.
 func valueless(cell string) bool { return cell == "-" || cell == `""` }
-
-// text returns what a terminal of a width shows.
-func (l *listing) text(width int) string {
-	all, widths := l.widths()
-	shown, prose := l.layout(width)
-	if shown == nil {
-		return l.upright(width)
-	}
-	bar := min(width-l.need(shown, widths, prose)-3, maxBar)
-	if len(l.intervals) == 0 || bar < minBar {
-		bar = 0
-	}
-	var out []string
-	for _, i := range all {
-		if !slices.Contains(shown, i) {
-			out = append(out, l.columns[i].title)
-		}
-	}
-	drawn := l.lined(shown, prose, bar) + "\n"
-	if len(out) > 0 {
-		drawn += wrap("Left out: "+strings.Join(out, ", ")+". A wider terminal or --json shows all.",
-			width) + "\n"
-	}
-	return drawn
-}
 
 // widths returns the columns that have a value, and how wide each column is without line breaks.
 func (l *listing) widths() (all, widths []int) {
@@ -103,11 +93,13 @@ func (l *listing) widths() (all, widths []int) {
 // left out for prose that is not roomy.
 const minBar, maxBar, narrow, roomy, mostLines = 11, 41, 14, 24, 6
 
-// need returns how wide columns are together with their lines, with prose of a width.
+const between = "  " // columns
+
+// need returns how wide columns are together, with prose of a width.
 func (l *listing) need(shown, widths []int, prose int) int {
-	sum := 1
+	sum := -len(between)
 	for _, i := range shown {
-		if sum += widths[i] + 3; l.columns[i].prose {
+		if sum += widths[i] + len(between); l.columns[i].prose {
 			sum -= max(0, widths[i]-max(prose, ansi.StringWidth(l.columns[i].title)))
 		}
 	}
@@ -139,90 +131,74 @@ func (l *listing) layout(width int) (shown []int, prose int) {
 	return shown, prose
 }
 
-// plain returns columns without lines, for files and programs.
-func (l *listing) plain() string {
-	_, widths := l.widths()
-	var b strings.Builder
-	titles := texts(l.columns, func(c column) string { return strings.ToUpper(c.title) })
-	for _, row := range slices.Concat([][]string{titles}, l.rows) {
-		line := ""
-		for i, cell := range row {
-			fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
-			if l.columns[i].right {
-				cell = fill + cell
-			} else {
-				cell += fill
-			}
-			line += cell + "  "
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
-}
-
-func (l *listing) lined(shown []int, prose, barWidth int) string {
-	row := func(cells []string) (out []string) {
+// grid writes the columns below their titles, and bars if they are drawn.
+func (l *listing) grid(p *printer, shown, widths []int, drawn bool) {
+	row := func(style string, cells []string, bar string) {
+		parts, height := make([][]string, len(l.columns)), 1
 		for _, i := range shown {
-			if l.columns[i].prose {
-				cells[i] = wrap(cells[i], max(prose, ansi.StringWidth(l.columns[i].title)))
-			}
-			out = append(out, cells[i])
+			parts[i] = strings.Split(wrap(cells[i], widths[i]), "\n")
+			height = max(height, len(parts[i]))
 		}
-		return out
-	}
-	headers := row(texts(l.columns, func(c column) string { return c.title }))
-	if barWidth > 0 {
-		headers = append(headers, scale(barWidth))
-	}
-	t := table.New().Border(lipgloss.RoundedBorder()).BorderStyle(faint).Headers(headers...).
-		StyleFunc(func(row, col int) lipgloss.Style {
-			style := lipgloss.NewStyle()
-			switch {
-			case row == table.HeaderRow:
-				style = title
-			case col == len(shown):
-				style = bars
-			case row == l.leading-1:
-				style = chosen
+		for n := range height {
+			line := ""
+			for _, i := range shown {
+				cell := ""
+				if n < len(parts[i]) {
+					cell = parts[i][n]
+				}
+				fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
+				if l.columns[i].right {
+					cell = fill + cell
+				} else {
+					cell += fill
+				}
+				line += cell + between
 			}
-			if col < len(shown) && l.columns[shown[col]].right {
-				style = style.Align(lipgloss.Right)
+			if n > 0 {
+				bar = ""
 			}
-			return style.Padding(0, 1)
-		})
+			p.write(p.paint(style, strings.TrimRight(line+bar, " ")) + "\n")
+		}
+	}
+	bar := 0
+	if drawn {
+		bar = min(p.width-l.need(shown, widths, p.width)-len(between), maxBar)
+	}
+	row(bold, texts(l.columns, func(c column) string {
+		if p.terminal {
+			return c.title
+		}
+		return strings.ToUpper(c.title)
+	}), scale(bar))
 	for n, cells := range l.rows {
-		line := row(slices.Clone(cells))
-		if barWidth > 0 {
-			line = append(line, l.intervals[n].bar(barWidth))
+		style, drawn := "", ""
+		if n == l.leading-1 {
+			style = green
 		}
-		t.Row(line...)
+		if bar > 0 {
+			drawn = l.intervals[n].bar(bar)
+		}
+		row(style, cells, drawn)
 	}
-	return t.String()
 }
 
 // upright writes each cell on a line, for terminals that are too narrow for a table.
-func (l *listing) upright(width int) string {
-	var b strings.Builder
+func (l *listing) upright(p *printer) {
 	for n, row := range l.rows {
 		if n > 0 {
-			b.WriteString("\n")
+			p.write("\n")
 		}
 		for i, cell := range row {
-			name := l.columns[i].title + ":"
 			if i > 0 && valueless(cell) {
 				continue
 			}
-			line := name + " " + cell
-			if !l.columns[i].prose && ansi.StringWidth(line) > width {
-				line = name + "\n" + cell // in one piece, if it fits alone
+			line := l.columns[i].title + ": " + cell
+			if !l.columns[i].prose && ansi.StringWidth(line) > p.width {
+				line = l.columns[i].title + ":\n" + cell // in one piece, if it fits alone
 			}
-			b.WriteString(wrap(line, width) + "\n")
-		}
-		if len(l.intervals) > 0 && width >= minBar {
-			b.WriteString(bars.Render(l.intervals[n].bar(min(width, maxBar))) + "\n")
+			p.block("", "", plain(line))
 		}
 	}
-	return b.String()
 }
 
 // wrap breaks a text into lines of a width, at blanks. Only a word that is wider than a line is
@@ -264,6 +240,9 @@ func (i interval) bar(width int) string {
 
 // scale is the header of bars.
 func scale(width int) string {
+	if width < minBar {
+		return ""
+	}
 	middle := (width - 1) / 2
 	return "0" + strings.Repeat(" ", middle-2) + "0.5" + strings.Repeat(" ", width-middle-3) + "1"
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/money"
 )
 
 // An Arm is what is believed of an arm in a segment or for an item.
@@ -246,44 +245,6 @@ func (s *Source) Item(ctx context.Context, q strategy.Query) (Item, error) {
 		Arms: armsOf(r.Arms), Segment: armsOf(d.Arms), Independence: r.Independence,
 		Specialized: r.Specialized, Sessions: r.Sessions, SpecializesAt: d.SpecializesAt,
 	}, err
-}
-
-// Saved compares the latest choices with an outcome with what each arm alone would have done. An
-// exact filter selects empty names by themselves; others select every name by an empty one.
-func (s *Source) Saved(ctx context.Context, f strategy.ChoiceFilter, exact bool) (
-	saved money.Savings, err error,
-) {
-	var log []money.Charge
-	most, left := f.Limit, 0
-	f.Limit, f.Stage = 0, strategy.Observed
-	for r, err := range s.Strategy.History(ctx, f) {
-		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return saved, err
-		}
-		c, p := &r.Choice, r.Choice.Propensity()
-		switch {
-		case exact && (c.Category != f.Category || c.Context != f.Context):
-			continue
-		case r.Result == nil || !(p > 0):
-			left++
-		default:
-			log = append(log, money.Charge{
-				Arm: c.Arm, Propensity: p, Quality: (r.Mean + 1) / 2, Cost: r.Result.Cost,
-				Latency: r.Result.Latency,
-			})
-		}
-		if len(log)+left == most {
-			break
-		}
-	}
-	slices.Reverse(log)
-	var arms []strategy.ArmID
-	for _, arm := range s.Strategy.Config().Arms {
-		arms = append(arms, arm.ID)
-	}
-	saved, err = money.Compare(log, arms, 0)
-	saved.LeftOut = left
-	return saved, err
 }
 
 // A Choice is a choice for an item with its result.

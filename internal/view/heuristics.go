@@ -39,9 +39,21 @@ type Held struct {
 	Weight  float64 `json:"feedback_weight"` // multiplies signals
 }
 
+// DisagreementChannel is the channel of disagreement of a model, which package learning limits.
+const DisagreementChannel = "disagreement"
+
+// ChannelOf returns the channel of an observation. Disagreement has the channel of agreement, and
+// another cell.
+func ChannelOf(o *evidence.Observation) string {
+	if o.Cell.Name == "disagreed" {
+		return DisagreementChannel
+	}
+	return o.Channel
+}
+
 // By describes in words what holds a confidence: a pin, a limit or a cap. "" means that no limit
 // holds it.
-func (h *Heuristic) By() string {
+func (h Heuristic) By() string {
 	fixed := h.Held.Floor == h.Held.Ceiling && h.Held.Ceiling > 0
 	switch {
 	case fixed && h.Held.Locked:
@@ -93,7 +105,6 @@ type HeuristicDetail struct {
 	People  float64                `json:"-"` // of the domain
 	Pin     learning.Pin           `json:"-"`
 	History []evidence.Observation `json:"history,omitempty"` // that are kept, the newest first
-	Curve   []Point                `json:"-"`
 }
 
 // usuallyNeeded is the confidence that a heuristic needs in agents without another setting, which
@@ -149,8 +160,7 @@ func (s *Source) Heuristic(ctx context.Context, id string) (HeuristicDetail, err
 	}
 	return HeuristicDetail{
 		Heuristic: s.heuristicOf(&e), Prior: e.Prior, Shares: e.Shares, People: e.People,
-		Pin:     e.Standing.Pin,
-		History: e.History, Curve: curve(&e, s.Learning.Config(), s.Now()),
+		Pin: e.Standing.Pin, History: e.History,
 	}, nil
 }
 
@@ -167,4 +177,25 @@ func (s *Source) heuristicOf(e *learning.Explanation) Heuristic {
 	}
 	one.Low, one.High = interval(e)
 	return one
+}
+
+// interval returns the range in which a heuristic's rate lies with a probability of 90 %, by what
+// counts of the evidence, and within the bounds of its confidence.
+func interval(e *learning.Explanation) (low, high float64) {
+	belief, agreed, disagreed := e.Prior, 0., 0.
+	for i := range e.Shares {
+		switch s := &e.Shares[i]; s.Channel {
+		case DisagreementChannel:
+			disagreed += s.CountsAgainst
+		case learning.ChannelAgreement:
+			agreed += s.CountsFor
+			fallthrough
+		default:
+			belief.Alpha, belief.Beta = belief.Alpha+s.CountsFor, belief.Beta+s.CountsAgainst
+		}
+	}
+	belief.Beta += min(agreed, disagreed) // disagreement takes back what agreement gave
+	low, high = belief.Interval(0.9)
+	of := e.Constraints.Range
+	return min(max(low, of.Floor), of.Ceiling), min(max(high, of.Floor), of.Ceiling)
 }

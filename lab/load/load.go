@@ -100,9 +100,8 @@ func (l *load) measure(ctx context.Context, dir string) (got report, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	live := &web.Live{}
 	agent, err := loop.New(ctx, loop.Config{
-		Store: st, Observer: live.Observe, Arms: []loop.Arm{{ID: "small"}, {ID: "middle"},
+		Store: st, Arms: []loop.Arm{{ID: "small"}, {ID: "middle"},
 			{ID: "large"}},
 	})
 	if err != nil {
@@ -112,7 +111,7 @@ func (l *load) measure(ctx context.Context, dir string) (got report, err error) 
 	swept := make(chan error, 1)
 	go func() { swept <- agent.Run(ctx) }()
 	got, err = l.serve(ctx, web.Config{
-		Store: st, Agent: agent, Live: live, Identify: func(*http.Request) (string,
+		Store: st, Agent: agent, Identify: func(*http.Request) (string,
 			error) {
 			return "load", nil
 		},

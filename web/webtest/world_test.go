@@ -29,7 +29,6 @@ import (
 type world struct {
 	store *memstore.Store
 	agent *loop.Agent
-	live  *web.Live
 	now   atomic.Pointer[time.Time]
 
 	corrections []string // addresses
@@ -57,7 +56,7 @@ func newWorld(t *testing.T, lessons loop.Lessons, approaches ...patterns.Approac
 
 func worldOf(t *testing.T, change func(*loop.Config)) *world {
 	t.Helper()
-	w := &world{live: &web.Live{}}
+	w := &world{}
 	start := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	w.now.Store(&start)
 	var err error
@@ -65,7 +64,7 @@ func worldOf(t *testing.T, change func(*loop.Config)) *world {
 	require.NoError(t, err)
 	ids := 0
 	cfg := loop.Config{
-		Store: w.store, Name: "support", Model: w, Observer: w.live.Observe,
+		Store: w.store, Name: "support", Model: w,
 		Tuning: loop.Tuning{
 			Patterns: patterns.Config{Warnings: true},
 			Feedback: feedback.Config{
@@ -237,7 +236,7 @@ func serve(t *testing.T, w *world) *site {
 func (s *site) start(address string) {
 	s.Helper()
 	var err error
-	s.pages, err = web.New(web.Config{Store: s.world.store, Agent: s.world.agent, Live: s.world.live,
+	s.pages, err = web.New(web.Config{Store: s.world.store, Agent: s.world.agent,
 		Now: s.world.clock, Identify: func(r *http.Request) (string, error) {
 			cookie, err := r.Cookie("person")
 			if err != nil {
