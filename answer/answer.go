@@ -171,16 +171,15 @@ type Spent struct {
 // A Fire is one heuristic that answered, or the model. Package learning keeps here what it waits
 // for and what of the answer it counted.
 type Fire struct {
-	Heuristic  string       `json:"heuristic,omitempty"` // empty if the model answered
-	Domain     string       `json:"domain,omitempty"`    // of the heuristic
-	Edition    uint64       `json:"edition,omitempty"`   // of the heuristic's wording
-	Path       string       `json:"path,omitempty"`
-	Prediction *float64     `json:"prediction,omitempty"`
-	Compared   []Comparison `json:"compared,omitempty"`
-	Shown      time.Time    `json:"shown,omitzero"`
-	Undo       time.Time    `json:"undo,omitzero"`   // the ends of its windows, zero without
-	Ignore     time.Time    `json:"ignore,omitzero"` // as for Undo
-	Silence    time.Time    `json:"silence,omitzero"`
+	Heuristic string       `json:"heuristic,omitempty"` // empty if the model answered
+	Domain    string       `json:"domain,omitempty"`    // of the heuristic
+	Edition   uint64       `json:"edition,omitempty"`   // of the heuristic's wording
+	Path      string       `json:"path,omitempty"`
+	Compared  []Comparison `json:"compared,omitempty"`
+	Shown     time.Time    `json:"shown,omitzero"`
+	Undo      time.Time    `json:"undo,omitzero"`   // the ends of its windows, zero without
+	Ignore    time.Time    `json:"ignore,omitzero"` // as for Undo
+	Silence   time.Time    `json:"silence,omitzero"`
 	// Phrase shows how the answer turned out, if a later text contains it.
 	Phrase  string       `json:"phrase,omitempty"`
 	Failure bool         `json:"failure,omitempty"`

@@ -118,14 +118,6 @@ type Result struct {
 	failures []failure // for the observer
 }
 
-// Predicted returns the probability that the answer succeeds, or nil where there is no prediction.
-func (r Result) Predicted() *float64 {
-	if r.Prediction == nil {
-		return nil
-	}
-	return clone(&r.Prediction.Success)
-}
-
 // A Convergence is a candidate whose text is similar to the model's answer.
 type Convergence struct {
 	HeuristicID string

@@ -134,14 +134,13 @@ func TestNoPrediction(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, res.Calls)
 	assert.Nil(t, res.Prediction)
-	assert.Nil(t, res.Predicted())
 	assert.Contains(t, res.Text, "success", "the text stays as it is")
 	trace, err := h.Trace(ctx, res.ResponseID)
 	require.NoError(t, err)
 	assert.Nil(t, trace.Prediction)
 	assert.Nil(t, feedback(t, h, decision.Reaction{ResponseID: res.ResponseID, Value: 1}).Prediction)
 	res = decide(t, decision.Config{}, decision.Request{Candidates: candidates(0.9)})
-	assert.Equal(t, 0.9, *res.Predicted())
+	assert.Equal(t, 0.9, res.Prediction.Success)
 }
 
 // A host's redaction changes each text of a trace, and neither the result nor the prompt.

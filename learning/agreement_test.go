@@ -177,12 +177,11 @@ func TestAgreementIsToldOf(t *testing.T) {
 	assert.InDelta(t, 0.5, f.confidence("no"), 1e-12)
 }
 
-// Where it is off, where a heuristic is locked or deleted, and in a dry run, it counts nothing.
+// Where it is off, where a heuristic is locked or deleted, it counts nothing.
 func TestNoAgreement(t *testing.T) {
 	for name, cfg := range map[string]learning.Config{
-		"off":     learning.Tuned(learning.Config{}, learning.Tuning{NoAgreement: true}),
-		"locked":  {Packs: map[string]learning.Constraints{"": {Lock: learning.Locked}}},
-		"dry run": {DryRun: true},
+		"off":    learning.Tuned(learning.Config{}, learning.Tuning{NoAgreement: true}),
+		"locked": {Packs: map[string]learning.Constraints{"": {Lock: learning.Locked}}},
 	} {
 		f := newFixture(t, cfg, "yes", "no")
 		f.answerOfModel("e")

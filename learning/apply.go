@@ -43,47 +43,8 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 		return Change{}, err
 	}
 	if s.neutral() { // the store need not be read
-		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, ctx.Err()
+		return Change{Signal: s, Limits: []Limit{limitNeutral}}, ctx.Err()
 	}
-	change := new(Change)
-	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) (err error) {
-		tx.Want(m.Wants(s.HeuristicID))
-		if !s.stated() {
-			change, err = m.ApplyIn(tx, nil, s, o)
-			return err
-		}
-		row, err := m.load(tx, s.EventID)
-		if err != nil {
-			return err
-		}
-		before := row.Value.Numbers
-		change, err = m.ApplyIn(tx, &row.Value, s, o)
-		if err == nil && row.Value.Numbers != before {
-			m.kinds.answers.Put(tx, row.Value, row.Revision)
-		}
-		return err
-	})
-	if err != nil {
-		return Change{}, err
-	}
-	return *change, nil
-}
-
-// stated reports whether a signal of the host's becomes a statement about an answer.
-func (s *Signal) stated() bool { return s.EventID != "" && !implicit(s.Channel) }
-
-// ApplyIn is [Module.Apply] as a part of a step. a is the answer to the signal's event, and may be
-// nil if the signal does not become a statement. The caller puts the record of the answer. The
-// change is complete after the commit.
-func (m *Module) ApplyIn(tx *store.Tx, a *answer.Answer, s Signal, o Origin) (*Change, error) {
-	o.At = m.orNow(o.At)
-	if err := m.checkSignal(&s, &o); err != nil {
-		return nil, err
-	}
-	if s.neutral() {
-		return &Change{Signal: s, Limits: []Limit{LimitNeutral}}, nil
-	}
-	l := m.ledger(tx)
 	e := &entry{
 		signal: s, cell: cellSeen, id: "signal:" + store.IDOf(m.cfg.Name, o.ID) + ":seen",
 		person: o.Person, session: o.Session, at: o.At,
@@ -91,13 +52,34 @@ func (m *Module) ApplyIn(tx *store.Tx, a *answer.Answer, s Signal, o Origin) (*C
 	if s.Channel == ChannelTimeout {
 		e.cell = cellSilence
 	}
-	if a == nil || !s.stated() {
-		if err := l.read(s.HeuristicID); err != nil {
-			return nil, err
-		}
-		return &e.change, l.count(e)
+	change := new(Change)
+	if s.EventID == "" || implicit(s.Channel) {
+		err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+			of, l := *e, m.ledger(tx)
+			if err := l.read(s.HeuristicID); err != nil {
+				return err
+			}
+			change = &of.change
+			return l.count(&of)
+		})
+	} else {
+		err = m.step(ctx, s.EventID, s.HeuristicID, func(tx *store.Tx, a *answer.Answer) (err error) {
+			of := *e
+			change, err = m.applyIn(tx, a, &of, o.ID)
+			return err
+		})
 	}
-	f := a.Fire(s.HeuristicID)
+	if err != nil {
+		return Change{}, err
+	}
+	return *change, nil
+}
+
+// applyIn adds a signal of the host's to an answer as a statement.
+func (m *Module) applyIn(
+	tx *store.Tx, a *answer.Answer, e *entry, originID string,
+) (*Change, error) {
+	l, s, f := m.ledger(tx), &e.signal, a.Fire(e.signal.HeuristicID)
 	if err := l.read(append(concerned(f), s.HeuristicID)...); err != nil {
 		return nil, err
 	}
@@ -105,20 +87,19 @@ func (m *Module) ApplyIn(tx *store.Tx, a *answer.Answer, s Signal, o Origin) (*C
 	if err != nil {
 		return nil, err
 	}
-	if before(f, o.At) {
+	if before(f, e.at) {
 		return nil, errBefore
 	}
 	e.on, e.stated = a, true
-	if slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
-		return s.How == answer.Judged && s.Of == e.signal.HeuristicID && s.ID == o.ID
+	if slices.ContainsFunc(a.Statements, func(known answer.Statement) bool {
+		return known.How == answer.Judged && known.Of == s.HeuristicID && known.ID == originID
 	}) {
-		l.repeated(e, of, o.At)
+		l.repeated(e, of, e.at)
 		return &e.change, nil
 	}
 	statement := answer.Statement{
-		ID: o.ID, By: o.Person, Session: o.Session, Channel: s.Channel, Target: s.Target,
-		Of:    s.HeuristicID,
-		Worth: s.worth(), At: o.At,
+		ID: originID, By: e.person, Session: e.session, Channel: s.Channel, Target: s.Target,
+		Of: s.HeuristicID, Worth: s.worth(), At: e.at,
 	}
 	if l.blocked(of, f) != "" {
 		statement.Worth = 0

@@ -89,21 +89,6 @@ func TestInterpretJudgement(t *testing.T) {
 	}
 }
 
-func TestScoresAreConfigured(t *testing.T) {
-	b := newBayesian(t, learning.BayesianConfig{UserScores: [3]float64{-1, 0, 2},
-		DevScores: [5]float64{-3, -2, -1, 1, 2}})
-	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
-		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e",
-			Scale: learning.UserScale, Score: score})
-		require.NoError(t, err)
-		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude))
-	}
-	s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e",
-		Scale: learning.DevScale, Score: 3})
-	require.NoError(t, err)
-	assert.Equal(t, "negative 1", fmt.Sprint(s.Type, " ", s.Magnitude))
-}
-
 func TestInterpretTimeout(t *testing.T) {
 	request := learning.Answer{HeuristicID: "h1", EventID: "e1", Age: 31500 * time.Millisecond}
 	s, err := newBayesian(t, learning.BayesianConfig{}).InterpretTimeout(request)
@@ -159,7 +144,7 @@ func TestUndoTexts(t *testing.T) {
 }
 
 func TestInterpretUndo(t *testing.T) {
-	b := newBayesian(t, learning.BayesianConfig{UndoAll: true})
+	b := learning.UndoAll(learning.BayesianConfig{})
 	fires := []learning.Answer{{HeuristicID: "h1", EventID: "e1"}, {HeuristicID: "h2", EventID: "e2"}}
 	signals, err := b.InterpretUndo("Please undo that", fires)
 	require.NoError(t, err)
@@ -241,14 +226,11 @@ func TestInterpretIgnore(t *testing.T) {
 	}
 }
 
-func TestWeightsAndDomains(t *testing.T) {
+func TestWeights(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{
 		Weights: map[string]float64{learning.ChannelUndo: 0.8, learning.ChannelIgnored: 0.3,
 			learning.ChannelDev: 0.6},
-		Domains: map[string]learning.Domain{
-			"home": {UndoWindow: time.Minute},
-			"chat": {SilenceWindow: 2 * time.Minute},
-		},
+		SilenceWindow: 20 * time.Minute,
 	})
 	magnitude := func(s learning.Signal, err error) float64 {
 		require.NoError(t, err)
@@ -263,12 +245,8 @@ func TestWeightsAndDomains(t *testing.T) {
 	j.Channel = learning.ChannelDev
 	assert.Equal(t, 0.6, magnitude(b.InterpretJudgement(j)))
 	assert.EqualValues(t, 1, magnitude(b.InterpretOutcome(a)))
-	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second,
-		Silence: 30 * time.Second}, b.Windows(""))
-	assert.Equal(t, learning.Windows{Undo: time.Minute, Ignore: 30 * time.Second,
-		Silence: 30 * time.Second}, b.Windows("home"))
-	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 2 * time.Minute,
-		Silence: 2 * time.Minute}, b.Windows("chat"))
+	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 10 * time.Minute,
+		Silence: 20 * time.Minute}, b.Windows("any"))
 }
 
 func TestBayesianConfig(t *testing.T) {
@@ -276,26 +254,21 @@ func TestBayesianConfig(t *testing.T) {
 	settings := learning.SettingsOf(b)
 	assert.Equal(t, 10*time.Minute, settings.UndoWindow)
 	assert.Equal(t, 3, settings.IgnoreThreshold)
-	assert.Equal(t, []float64{1, 0.8, 0.4, 0.4},
-		[]float64{settings.Implicit, settings.Explicit, settings.Silence, settings.Ignore})
+	assert.Equal(t, []float64{1, 0.8}, []float64{settings.Implicit, settings.Explicit})
 	config := b.Config()
 	assert.Equal(t, "bayesian", config["strategy"])
 	assert.Equal(t, "600", config["undo_window_sec"])
-	assert.Equal(t, "0.4", config["silence_magnitude"])
+	assert.Equal(t, "0.8", config["explicit_magnitude"])
 	assert.Equal(t, 30*time.Second, newBayesian(t,
 		learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence,
 		"an undo later takes its place")
 
 	_, err := learning.NewBayesian(learning.BayesianConfig{
 		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1,
-		Silence: -1, Ignore: 2e6,
-		Weights:    map[string]float64{"a": math.Inf(1)},
-		UserScores: [3]float64{1, 0, -1}, DevScores: [5]float64{math.NaN()},
-		Domains: map[string]learning.Domain{"d": {UndoWindow: -1, SilenceWindow: -1}},
+		Weights: map[string]float64{"a": math.Inf(1), "b": -1},
 	})
 	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]",
-		"Implicit", "Explicit", "Silence", "Ignore", "UserScores", "DevScores",
-		"Domains[d].UndoWindow", "Domains[d].SilenceWindow"}, fields(err))
+		"Weights[b]", "Implicit", "Explicit"}, fields(err))
 }
 
 // FuzzUndo holds that a keyword is found only where its letters are, once blanks and signs are

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
@@ -23,7 +22,7 @@ type belief struct {
 
 func (m *Module) believe(a *account) belief {
 	h := &a.heuristic.Value
-	c := a.pin.Value.Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.Packs[""])
+	c := h.pin().Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.Packs[""])
 	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.tuning.Bounds, FeedbackWeight: 1})
 	c.Range = Range{m.cfg.tuning.Bounds.clamp(c.Range.Floor),
 		m.cfg.tuning.Bounds.clamp(c.Range.Ceiling)}
@@ -159,7 +158,7 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return m.StandingsIn(store.Reading(ctx, m.cfg.Store), heuristicIDs...)
+	return m.standingsIn(store.Reading(ctx, m.cfg.Store), heuristicIDs...)
 }
 
 // ConfidencesIn returns how far heuristics are trusted now, by id, within a step. They include what
@@ -184,7 +183,7 @@ func (m *Module) ConfidencesIn(
 
 // StandingsIn is [Module.Standings] as a part of a step. Confidences include what the step has
 // counted so far; the numbers of answers do not.
-func (m *Module) StandingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]Standing, error) {
+func (m *Module) standingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]Standing, error) {
 	l := m.ledger(tx)
 	tx.Want(m.Wants(heuristicIDs...))
 	var cells []evidence.Cell
@@ -238,10 +237,7 @@ func (s *Standing) add(p *evidence.Part) {
 
 func (m *Module) standing(a *account) Standing {
 	b := m.believe(a)
-	s := Standing{Heuristic: heuristicOf(a.heuristic)}
-	if a.pin.Value.Constraints != (Constraints{}) {
-		s.Pin = a.pin.Value
-	}
+	s := Standing{Heuristic: heuristicOf(a.heuristic), Pin: a.heuristic.Value.pin()}
 	s.Confidence, _ = b.confidence(a.parts, evidence.InstantOf(m.cfg.Now()))
 	return s
 }
@@ -251,10 +247,6 @@ type Explanation struct {
 	Standing    Standing
 	Prior       evidence.Beta // made of the initial confidence and its strength
 	Constraints Constraints   // those in force, of all layers
-	// Rule and Response are the beliefs about each target alone. Judgements of the target count in
-	// full, judgements of both count half, and other evidence does not count. Bounds and limits on
-	// people do not apply to them.
-	Rule, Response float64
 	// Shares are the parts of the confidence, each with its source.
 	Shares  []Share
 	History []evidence.Observation // those that the store still keeps, the newest first
@@ -266,10 +258,9 @@ type Explanation struct {
 
 // A Share is what one origin contributes to a confidence now. It is immutable.
 type Share struct {
-	Said    bool          // in a judgement
-	Target  answer.Target // of the judgement
-	Channel string        // of the signals
-	Source  string        // the person or instrument
+	Said    bool   // in a judgement
+	Channel string // of the signals
+	Source  string // the person or instrument
 	// Kind returns whether the source is a person or an instrument, by the configuration.
 	Kind         answer.SourceKind
 	For, Against float64 // what was stated
@@ -293,7 +284,7 @@ func (s *Share) Limited(people float64) string {
 func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation, err error) {
 	defer doing("explain", &err)
 	tx := store.Reading(ctx, m.cfg.Store)
-	standings, err := m.StandingsIn(tx, heuristicID)
+	standings, err := m.standingsIn(tx, heuristicID)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -306,7 +297,7 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 	e := Explanation{Standing: standings[heuristicID], Prior: b.prior, Constraints: b.constraints}
 	_, e.Limits = b.confidence(parts, now)
 	e.People = a.crowd.people(now)
-	targets, counted := map[answer.Target]evidence.Sums{}, b.counted(parts, now)
+	counted := b.counted(parts, now)
 	for i := range parts {
 		p := &parts[i]
 		sums := p.Tally.At(now)
@@ -315,23 +306,18 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 			For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N(),
 			CountsFor: counted[i].Reward, CountsAgainst: counted[i].Mass - counted[i].Reward,
 		}
-		switch name, judged := strings.CutPrefix(p.Cell.Name, cellJudged); {
-		case judged:
-			share.Said, share.Target = true, answer.Target(strings.TrimPrefix(name, "."))
-			targets[share.Target] = targets[share.Target].Plus(sums)
-		case p.Cell.Name == cellAgreed:
+		switch p.Cell.Name {
+		case cellJudged:
+			share.Said = true
+		case cellAgreed:
 			share.Channel = ChannelAgreement
-		case p.Cell.Name == cellDisagreed:
+		case cellDisagreed:
 			share.Channel = string(limitDisagreement)
-		case p.Cell.Name == cellSilence:
+		case cellSilence:
 			share.Channel = ChannelTimeout
 		}
 		e.Shares = append(e.Shares, share)
 	}
-	both := targets[""]
-	both.Mass, both.Reward = both.Mass/2, both.Reward/2
-	e.Rule = both.Plus(targets[answer.TargetRule]).Posterior(b.prior).Mean()
-	e.Response = both.Plus(targets[answer.TargetResponse]).Posterior(b.prior).Mean()
 	for _, name := range heuristicCells {
 		for o, err := range m.cfg.Store.History(ctx,
 			m.cell(heuristicID, a.heuristic.Value.Edition, name)) {

@@ -28,8 +28,7 @@ type Config struct {
 	// it: "learning.heuristic" holds what confidences are made of. "" means "learning".
 	Name string
 	// Answers is the kind of the records that hold answers. Set it if another package keeps the
-	// same answers, so that both use one record of each. "" means Name followed by ".answer", or by
-	// ".dryrun.answer" in a dry run.
+	// same answers, so that both use one record of each. "" means Name followed by ".answer".
 	Answers string
 
 	// Initial is the confidence of a heuristic that does not set its own, in (0, 1). 0 means 0.3.
@@ -40,9 +39,8 @@ type Config struct {
 	// no constraints. Set them to lock or bound what a pack brings.
 	Packs map[string]Constraints
 	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged
-	// the same way n times before, by thumbs of value and weight 1. Smaller judgements count in
-	// proportion, and so does what has faded. With 0, every judgement counts alike. Set it if the
-	// same judgement is repeated often without new information.
+	// the same way n times before, however strongly and however long ago. With 0, every judgement
+	// counts alike. Set it if the same judgement is repeated often without new information.
 	Diminish float64
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new
 	// store evidence does not fade. A value that differs from the stored one is a
@@ -60,10 +58,6 @@ type Config struct {
 	// counts. nil: no expectations. Set them if your events show results, for example that an alarm
 	// ended.
 	Expectations []Expectation
-	// DryRun interprets signals and reports what they would change, but does not count them. Its open
-	// answers are apart from the answers of a module that counts. Set it to try a strategy on real
-	// events. The default is false.
-	DryRun bool
 
 	// Observer is called for what is counted, for duplicates, sweeps and failures, and when a
 	// heuristic does harm. nil switches it off.
@@ -99,9 +93,8 @@ type tuning struct {
 // count, and there are no bounds and no limits on people.
 func SpecConfig() Config {
 	keywords := strings.Split(specKeywords, ",")
-	strategy := &bayesian{BayesianConfig{
-		UndoWindow: specWindow, Silence: 1, Ignore: 1, UndoAll: true,
-		IsThanks: func(string) bool { return false },
+	strategy := &bayesian{spec: true, cfg: BayesianConfig{
+		UndoWindow: specWindow, Weights: map[string]float64{ChannelTimeout: 1, ChannelIgnored: 1},
 		IsUndo: func(text string) bool {
 			text = strings.ToLower(text)
 			return slices.ContainsFunc(keywords, func(k string) bool { return strings.Contains(text, k) })
@@ -146,7 +139,7 @@ var defaultBounds = Range{0.05, 0.95}
 
 func (c Config) withDefaults() Config {
 	if c.Strategy == nil {
-		c.Strategy = &bayesian{BayesianConfig{}.withDefaults()}
+		c.Strategy = &bayesian{cfg: BayesianConfig{}.withDefaults()}
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
 	c.Initial = cmp.Or(c.Initial, 0.3)

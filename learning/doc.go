@@ -32,7 +32,7 @@
 //
 // An answer is a record of package answer, with all statements about it: judgements, reported
 // outcomes, an undo, the outcome of an [Expectation], being ignored, and silence
-// ([Module.Timeouts]). The signals that count follow from the statements, so the order in which
+// ([Module.Sweep]). The signals that count follow from the statements, so the order in which
 // they came does not matter. At most one implicit signal counts for each heuristic that answered.
 // The table of package answer contains the rules. Only an answer that was shown earns an implicit
 // signal.

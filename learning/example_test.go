@@ -46,11 +46,9 @@ func Example() {
 		panic(err)
 	}
 	// a host does this every half minute or so, or has heed.Run do it
-	changes, err := module.Timeouts(ctx, time.Time{})
-	if err != nil {
+	if err := module.Sweep(ctx, time.Time{}); err != nil {
 		panic(err)
 	}
-	fmt.Println(len(changes), "without objection")
 	standing, err := module.Standing(ctx, "dim the lights")
 	if err != nil {
 		panic(err)
@@ -59,7 +57,6 @@ func Example() {
 		standing.Successes, standing.Failures)
 	// Output:
 	// implicit_undo: 0.30 to 0.20
-	// 1 without objection
 	// confidence 0.43, 3 fires, 2 good, 1 bad
 }
 
@@ -175,47 +172,6 @@ func ExampleModule_Explain() {
 	// 0.39, from 0.6 for and 1.4 against to begin with
 	// user_explicit of ann: 0.8 for, 0.0 against
 	// user_explicit of bob: 0.0 for, 0.8 against
-}
-
-// Predictions that come with fires are held against how they end.
-func ExampleModule_Calibration() {
-	ctx := context.Background()
-	module := newModule(learning.Config{})
-	began := time.Now().Add(-time.Hour)
-	for i, prediction := range []float64{0.9, 0.9, 0.8, 0.3} {
-		shown := began.Add(time.Duration(i) * time.Minute)
-		f := learning.Fire{HeuristicID: "close the window", EventID: fmt.Sprint(i), Path: "heuristic",
-			Prediction: &prediction, Person: "ann", At: shown}
-		if err := module.Fire(ctx, f); err != nil {
-			panic(err)
-		}
-		if prediction < 0.5 {
-			if _, err := module.Hear(ctx, learning.Message{Person: "ann", Text: "undo",
-				At: shown}); err != nil {
-				panic(err)
-			}
-		}
-	}
-	if err := module.Sweep(ctx, time.Time{}); err != nil {
-		panic(err)
-	}
-	c, err := module.Calibration(ctx)
-	if err != nil {
-		panic(err)
-	}
-	r := c.Paths["heuristic"]
-	fmt.Printf("%d predictions, Brier score %.4f, calibration error %.3f\n", r.N, r.Brier, r.Error)
-	for i, bin := range r.Table {
-		if bin.N > 0 {
-			fmt.Printf("from %.1f: %d of %.2f came to %.2f\n", float64(i)/10, bin.N, bin.Prediction,
-				bin.Success)
-		}
-	}
-	// Output:
-	// 4 predictions, Brier score 0.0375, calibration error 0.175
-	// from 0.3: 1 of 0.30 came to 0.00
-	// from 0.8: 1 of 0.80 came to 1.00
-	// from 0.9: 2 of 0.90 came to 1.00
 }
 
 // In a crowd of ten, a thousand thumbs of one person weigh as much as three of the others.

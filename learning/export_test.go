@@ -3,6 +3,7 @@ package learning
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/store"
@@ -12,6 +13,27 @@ import (
 func WeighAgreement(m *Module, agree, disagree, most float64) {
 	m.agreement = agreement{agree, disagree, most}
 }
+
+// The limits that tests name.
+const (
+	LimitLocked     = limitLocked
+	LimitNeutral    = limitNeutral
+	LimitOutdated   = limitOutdated
+	LimitFull       = limitFull
+	LimitDuplicate  = limitDuplicate
+	LimitOutweighed = limitOutweighed
+)
+
+// Timeouts is Sweep with what it counted.
+func (m *Module) Timeouts(ctx context.Context, now time.Time) ([]Change, error) {
+	return m.timeouts(ctx, now)
+}
+
+// Statement returns a judgement as a record of the answer keeps it.
+func (j Judgement) Statement() answer.Statement { return j.statement() }
+
+// UndoAll returns a strategy whose undo takes back all open answers, like the design's.
+func UndoAll(cfg BayesianConfig) Strategy { return &bayesian{spec: true, cfg: cfg.withDefaults()} }
 
 // Waiting returns how many fires are open.
 func Waiting(ctx context.Context, m *Module) (n int, err error) {
@@ -43,17 +65,19 @@ func count(ctx context.Context, m *Module, what func(*answer.Answer, *answer.Fir
 
 // RecordKinds returns the kinds of a module's records, each with its row.
 func RecordKinds(module string) ([]store.Kind, []any) {
-	k := kindsOf(module, "", false)
-	return []store.Kind{k.heuristics.Kind, k.pins.Kind, k.answers.Kind, k.streaks.Kind},
-		[]any{Heuristic{}, Pin{}, answer.Answer{}, streak{}}
+	k := kindsOf(module, "")
+	return []store.Kind{k.heuristics.Kind, k.answers.Kind, k.streaks.Kind},
+		[]any{heuristicRecord{Pin: &Pin{}}, answer.Answer{}, streak{}}
 }
 
 // Filled returns a record of each kind, made by people of this name.
 func Filled(module, person string) []store.Record {
-	k := kindsOf(module, "", false)
+	k := kindsOf(module, "")
 	said := answer.Answer{ID: "said", Statements: []answer.Statement{{By: person, Named: true}}}
 	return []store.Record{
-		k.pins.Record(Pin{HeuristicID: "h", Actor: person}, 0),
+		k.heuristics.Record(heuristicRecord{
+			Heuristic: Heuristic{ID: "h"}, Pin: &Pin{HeuristicID: "h", Actor: person},
+		}, 0),
 		k.answers.Record(answer.Answer{ID: "asked", Person: person}, 0), k.answers.Record(said, 0),
 	}
 }
@@ -81,7 +105,7 @@ func States(ctx context.Context, m *Module) (all []string, err error) {
 
 // ShareOf returns how much of a full judgement one is.
 func ShareOf(j Judgement) float64 {
-	s := j.Statement()
+	s := j.statement()
 	s.Worth = 1
 	a := answer.Answer{Statements: []answer.Statement{s}}
 	return a.Reception(s.Of).Praise.Share

@@ -73,9 +73,8 @@ var deeds = []deed{
 	{method: "Unpin", prepare: func(f *fixture) { require.NoError(f, f.Pin(ctx, pinned)) },
 		call: func(f *fixture) error { return f.Unpin(ctx, "h", "ops", "r") }, done: heed.ErrNotFound},
 	{method: "Fire", call: func(f *fixture) error {
-		p := 0.5
 		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann",
-			Prediction: &p, Session: "room"})
+			Session: "room"})
 	}},
 	{method: "Fire", call: func(f *fixture) error {
 		return f.Fire(ctx,
@@ -141,6 +140,7 @@ var deeds = []deed{
 			learning.Origin{ID: "1"})
 		return err
 	}},
+	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
 	{method: "Timeouts", prepare: func(f *fixture) {
 		f.fire("h", "e", "s")
 		f.fire("oven", "f",
@@ -154,13 +154,6 @@ var deeds = []deed{
 		call: func(f *fixture) error { return f.Sweep(ctx, time.Time{}) }},
 	{method: "Standing", call: func(f *fixture) error { _, err := f.Standing(ctx, "h"); return err }},
 	{method: "Explain", call: func(f *fixture) error { _, err := f.Explain(ctx, "h"); return err }},
-	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
-	{method: "Calibration", call: func(f *fixture) error {
-		_,
-			err := f.Calibration(ctx)
-		return err
-	}},
-
 	{method: "FireIn", call: func(f *fixture) error {
 		return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
 			return f.FireIn(tx, a, learning.Fire{HeuristicID: "h", Session: "room"})
@@ -191,13 +184,6 @@ var deeds = []deed{
 				return err
 			})
 		}},
-	{method: "ApplyIn", prepare: silence, call: func(f *fixture) error {
-		return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-			_, err := f.ApplyIn(tx, a, learning.NewSignal(learning.Negative, "h", "e", "host"),
-				learning.Origin{ID: "1"})
-			return err
-		})
-	}},
 	{method: "HeuristicsIn", call: func(f *fixture) error {
 		_, err := f.HeuristicsIn(store.Reading(ctx, f.store))
 		return err
@@ -206,11 +192,6 @@ var deeds = []deed{
 		_, err := f.ConfidencesIn(store.Reading(ctx, f.store), "h")
 		return err
 	}},
-	{method: "StandingsIn", call: func(f *fixture) error {
-		_, err := f.StandingsIn(store.Reading(ctx, f.store), "h")
-		return err
-	}},
-
 	{method: "New", call: func(f *fixture) error {
 		cfg := f.Config()
 		cfg.Initial = 0.6
@@ -334,9 +315,6 @@ func (f *fixture) meaning() string {
 			fmt.Fprintf(&b, "  %s %s %v %v\n", o.Channel, o.Source, o.Reward, o.Weight)
 		}
 	}
-	c, err := f.Calibration(ctx)
-	require.NoError(f, err)
-	fmt.Fprintf(&b, "predictions: %d\n", c.Overall.N)
 	states, err := learning.States(ctx, f.Module)
 	require.NoError(f, err)
 	slices.Sort(states)

@@ -11,14 +11,13 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
 // A Fire is an answer that was shown to a user.
 type Fire struct {
-	HeuristicID string // "" if the host's model answered; only the prediction counts then
+	HeuristicID string // "" if the host's model answered: see Compared
 	EventID     string // what was answered; never empty. A heuristic fires once for an event
 	// Stream is where the event came from. The next message from there means that the answer was
 	// ignored, unless somebody judged it. Without a stream, an answer is never ignored. Stream,
@@ -27,12 +26,11 @@ type Fire struct {
 	Stream  string
 	Person  string // to whom it was shown: the source of the evidence
 	Session string
-	Path    string // how the answer came about, for calibration: "heuristic", "llm"
+	Path    string // how the answer came about: "heuristic", "llm"; for those who read its record
 	// Condition is the text in which triggers of expectations are searched. "" means the
 	// heuristic's.
-	Condition  string
-	Prediction *float64  // the predicted probability of success, in [0, 1]; nil without one
-	At         time.Time // when it was shown; the zero time means now
+	Condition string
+	At        time.Time // when it was shown; the zero time means now
 	// Compared are heuristics that the model did not see before it answered, each at most once and
 	// at most 64. How the answer is received counts for them: see [AgreementMass]. HeuristicID
 	// must be empty.
@@ -42,21 +40,11 @@ type Fire struct {
 	Unheard bool
 }
 
-const (
-	maxCompared = 64
-	maxPath     = 256
-)
+const maxCompared = 64
 
 func (f *Fire) validate() error {
-	switch p := f.Prediction; {
-	case f.EventID == "":
+	if f.EventID == "" {
 		return errEmpty("EventID")
-	case p != nil && !(*p >= 0 && *p <= 1):
-		return &heed.InputError{Field: "Prediction",
-			Reason: fmt.Sprintf("is %v, must be in [0, 1]", *p)}
-	case len(f.Path) > maxPath || strings.Contains(f.Path, "/"):
-		reason := fmt.Sprintf("must have no slash and at most %d bytes", maxPath)
-		return &heed.InputError{Field: "Path", Reason: reason}
 	}
 	if err := f.validateCompared(); err != nil {
 		return err
@@ -103,39 +91,12 @@ func (f *Fire) validateCompared() error {
 func (m *Module) Fire(ctx context.Context, f Fire) (err error) {
 	defer doing("fire", &err)
 	f.At = m.orNow(f.At)
-	if err := m.checkFire(&f); err != nil {
-		return err
-	}
-	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
-		if f.HeuristicID != "" {
-			tx.Want(store.Wants{Refs: []store.Ref{m.kinds.heuristics.Ref(f.HeuristicID)}})
+	return m.step(ctx, f.EventID, f.HeuristicID, func(tx *store.Tx, a *answer.Answer) error {
+		if a.Reply == nil && len(a.Fires) == 0 { // it was only judged
+			a.At = f.At
 		}
-		row, err := m.load(tx, f.EventID)
-		if err != nil || row.Value.Fire(f.HeuristicID) != nil {
-			return err
-		}
-		if row.Value.Reply == nil && len(row.Value.Fires) == 0 { // it was only judged
-			row.Value.At = f.At
-		}
-		if err := m.FireIn(tx, &row.Value, f); err != nil {
-			return err
-		}
-		m.kinds.answers.Put(tx, row.Value, row.Revision)
-		return nil
+		return m.FireIn(tx, a, f)
 	})
-}
-
-// load returns the answer to an event, or a new one.
-func (m *Module) load(tx *store.Tx, eventID string) (store.Row[answer.Answer], error) {
-	row, err := m.kinds.answers.In(tx, answers.ID(eventID))
-	if err == nil && row.Revision == 0 {
-		row.Value = answer.Answer{ID: eventID, At: m.orNow(time.Time{})}
-	}
-	return row, err
-}
-
-func (m *Module) checkFire(f *Fire) error {
-	return cmp.Or(f.validate(), valid.Time("At", f.At, m.cfg.Now()))
 }
 
 // FireIn is [Module.Fire] as a part of a step: it adds the fire to the answer, and counts in the
@@ -143,7 +104,7 @@ func (m *Module) checkFire(f *Fire) error {
 // the answer. f may leave EventID, and what the answer has, empty.
 func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 	f.EventID, f.At = cmp.Or(f.EventID, a.ID), m.orNow(f.At)
-	if err := m.checkFire(&f); err != nil {
+	if err := cmp.Or(f.validate(), valid.Time("At", f.At, m.cfg.Now())); err != nil {
 		return err
 	}
 	if a.ID == "" {
@@ -161,12 +122,8 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 	if f.HeuristicID == "" {
 		w.Domain = a.Domain
 	}
-	if f.Prediction != nil {
-		p := *f.Prediction
-		w.Prediction = &p
-	}
 	condition := f.Condition
-	var heuristic store.Row[Heuristic]
+	var heuristic store.Row[heuristicRecord]
 	if f.HeuristicID != "" {
 		var err error
 		if heuristic, err = m.kinds.heuristics.In(tx, f.HeuristicID); err != nil {
@@ -201,8 +158,8 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 }
 
 // shown counts that a heuristic's answer was shown.
-func (m *Module) shown(tx *store.Tx, a *answer.Answer, w *answer.Fire, h *store.Row[Heuristic]) {
-	if w.Heuristic == "" || m.cfg.DryRun {
+func (m *Module) shown(tx *store.Tx, a *answer.Answer, w *answer.Fire, h *store.Row[heuristicRecord]) {
+	if w.Heuristic == "" {
 		return
 	}
 	tx.Expect(m.kinds.heuristics.Expect(w.Heuristic, h.Revision))

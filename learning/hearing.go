@@ -550,8 +550,8 @@ func (r *run) observe(w *waiting) bool {
 		*a = unchanged
 		r.lose(w, err)
 	case further && !each: // the first one counts for all, because no limit applies to the model
-		e.limit(LimitOutweighed)
-	case each && e.counted != nil && !r.m.cfg.DryRun:
+		e.limit(limitOutweighed)
+	case each && e.counted != nil:
 		a.Edit(on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })
 	}
 	return err == nil

@@ -145,9 +145,12 @@ func newFixture(t testing.TB, cfg learning.Config, ids ...string) *fixture {
 	return newFixtureOver(t, memstore.Config{}, cfg, ids...)
 }
 
+// allAlike has every implicit signal count 1.
+var allAlike = map[string]float64{learning.ChannelTimeout: 1, learning.ChannelIgnored: 1}
+
 // loud has implicit signals of 1, so that sums are easy to see. SpecConfig and the defaults have
 // tests of their own.
-var loud = must(learning.NewBayesian(learning.BayesianConfig{Silence: 1, Ignore: 1}))
+var loud = must(learning.NewBayesian(learning.BayesianConfig{Weights: allAlike}))
 
 // plain is a configuration for tests: with implicit signals of 1 unless it says otherwise.
 func plain(cfg learning.Config) learning.Config {

@@ -59,26 +59,80 @@ func (h *Heuristic) validate() error {
 // maxAction is the size of the longest action, in bytes.
 const maxAction = 16 << 10
 
+// A heuristicRecord is a heuristic with what [Module.Put] leaves as it is.
+type heuristicRecord struct {
+	Heuristic
+	Pin  *Pin      `json:",omitempty"` // what a person decided about it
+	Past []wording `json:",omitempty"` // its earlier wordings, the oldest first
+}
+
+// A wording is an earlier condition and action of a heuristic.
+type wording struct {
+	Hash    string // of its condition and action
+	Edition uint64 `json:",omitempty"`
+}
+
+// maxWordings is how many earlier wordings keep their evidence.
+const maxWordings = 8
+
+func wordingOf(h *Heuristic) string { return store.IDOf(h.Condition, h.Action) }
+
+// reword replaces the heuristic by one of another wording, and sets its edition: the edition that
+// the same wording had before, or else the revision that it replaces, which no other edition has.
+// It returns the editions whose evidence is to go.
+func (r *heuristicRecord) reword(now Heuristic, replaced uint64) (gone []uint64) {
+	old, wanted := wording{wordingOf(&r.Heuristic), r.Edition}, wordingOf(&now)
+	past := slices.Clone(r.Past)
+	now.Edition = replaced
+	i := slices.IndexFunc(past, func(p wording) bool { return p.Hash == wanted })
+	switch {
+	case wanted == old.Hash: // it begins again
+		gone = append(gone, old.Edition)
+	case i >= 0:
+		now.Edition = past[i].Edition
+		past = append(slices.Delete(past, i, i+1), old)
+	default:
+		past = append(past, old)
+	}
+	for ; len(past) > maxWordings; past = past[1:] {
+		gone = append(gone, past[0].Edition)
+	}
+	r.Heuristic, r.Past = now, past
+	return gone
+}
+
 // Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new;
 // else it must be the stored one. If it is not, Put returns [heed.ErrConflict] and leaves the store
-// unchanged. Invalid input is a [*heed.InputError].
+// unchanged. A pin stays. Invalid input is a [*heed.InputError].
 func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) {
 	defer doing("put", &err)
 	if err := h.validate(); err != nil {
 		return Heuristic{}, err
 	}
-	read := h.Revision
-	h.CreatedAt, h.Revision = m.orNow(h.CreatedAt), 0
-	receipts, err := m.cfg.Store.Commit(ctx, store.Batch{
-		Records: []store.Record{m.kinds.heuristics.Record(h, read)}})
+	row, err := m.kinds.heuristics.In(store.Reading(ctx, m.cfg.Store), h.ID)
+	if err != nil {
+		return Heuristic{}, err
+	}
+	row.Value.Heuristic = h
+	return m.put(ctx, row.Value, store.Batch{})
+}
+
+// put commits a record together with a batch. The heuristic has the revision that it replaces.
+func (m *Module) put(
+	ctx context.Context, r heuristicRecord, b store.Batch,
+) (_ Heuristic, err error) {
+	read := r.Revision
+	r.CreatedAt, r.Revision = m.orNow(r.CreatedAt), 0
+	b.Records = append([]store.Record{m.kinds.heuristics.Record(r, read)}, b.Records...)
+	receipts, err := m.cfg.Store.Commit(ctx, b)
 	if errors.Is(err, heed.ErrConflict) {
 		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
 	}
 	if err != nil {
 		return Heuristic{}, err
 	}
-	h.Revision = receipts[0].Revision
-	return h, nil
+	r.Revision = receipts[0].Revision
+	return r.Heuristic, nil
 }
 
 // Restart stores a heuristic whose advice changed, like [Module.Put], in one commit with an audit
@@ -87,53 +141,36 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 // the same condition and action, goes on with its own evidence. With the wording that is in force,
 // all that was learned of it is forgotten. Signals on answers that were shown with another wording
 // do not count. Actor and reason are for the audit, and may be empty.
-func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic,
-	err error) {
+func (m *Module) Restart(
+	ctx context.Context, h Heuristic, actor, reason string,
+) (_ Heuristic, err error) {
 	defer doing("restart", &err)
-	if err := cmp.Or(h.validate(), checkTexts(text{"Actor", actor},
-		text{"Reason", reason})); err != nil {
+	texts := checkTexts(text{"Actor", actor}, text{"Reason", reason})
+	if err := cmp.Or(h.validate(), texts); err != nil {
 		return Heuristic{}, err
 	}
-	tx := store.Reading(ctx, m.cfg.Store)
-	tx.Want(store.Wants{Refs: []store.Ref{m.kinds.wordings.Ref(h.ID)}})
-	a, err := m.ledger(tx).open(h.ID)
+	a, err := m.ledger(store.Reading(ctx, m.cfg.Store)).open(h.ID)
 	if err != nil {
 		return Heuristic{}, err
 	}
-	past, err := m.kinds.wordings.In(tx, h.ID)
-	if err != nil {
-		return Heuristic{}, err
+	h.Since = m.orNow(time.Time{})
+	b, r := store.Batch{Policies: m.policies}, a.heuristic.Value
+	for _, edition := range r.reword(h, a.heuristic.Revision) {
+		b.Reset = append(b.Reset, m.versionCells(h.ID, edition)...)
 	}
-	read := h.Revision
-	h.CreatedAt, h.Since, h.Revision, h.Edition = m.orNow(h.CreatedAt), m.orNow(time.Time{}), 0,
-		a.heuristic.Value.Edition
-	b := store.Batch{Policies: m.policies}
-	if !m.cfg.DryRun {
-		gone := past.Value.turn(&a.heuristic.Value, &h, a.heuristic.Revision)
-		for _, version := range gone {
-			b.Reset = append(b.Reset, m.versionCells(h.ID, version)...)
-		}
-		b.Records = append(b.Records, m.kinds.wordings.Record(past.Value, past.Revision))
-	}
-	b.Records = append(b.Records, m.kinds.heuristics.Record(h, read), store.AuditEntry{
-		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(read)), At: h.Since, Actor: actor,
-		Action:  m.cfg.Name + ".restart",
-		Subject: h.ID, Reason: reason,
+	b.Records = append(b.Records, store.AuditEntry{
+		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(h.Revision)), At: h.Since,
+		Actor: actor, Action: m.cfg.Name + ".restart", Subject: h.ID, Reason: reason,
 	}.Record())
 	if a.streak.Revision > 0 {
 		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
 	}
-	receipts, err := m.cfg.Store.Commit(ctx, b)
-	if err != nil {
-		return Heuristic{}, err
-	}
-	h.Revision = receipts[0].Revision
-	return h, nil
+	return m.put(ctx, r, b)
 }
 
-func heuristicOf(kept store.Row[Heuristic]) Heuristic {
+func heuristicOf(kept store.Row[heuristicRecord]) Heuristic {
 	kept.Value.Revision = kept.Revision
-	return kept.Value
+	return kept.Value.Heuristic
 }
 
 // Heuristics yields all heuristics by id. Before the loop begins, one small read finds out whether
@@ -206,9 +243,6 @@ func (m *Module) Delete(ctx context.Context, id string) (err error) {
 			return err
 		}
 		tx.Put(m.kinds.heuristics.Removal(id, a.heuristic.Revision))
-		if a.pin.Revision > 0 {
-			tx.Put(m.kinds.pins.Removal(id, a.pin.Revision))
-		}
 		if a.streak.Revision > 0 {
 			tx.Put(m.kinds.streaks.Removal(id, a.streak.Revision))
 		}

@@ -22,8 +22,8 @@ import (
 // the rules. The answer and the confidence change in one commit. An event that has no answer yet
 // gets a record with the judgement, which counts for the heuristic at once.
 //
-// The same judgement again, of the same At, has no effect: it is a [LimitDuplicate]. An earlier
-// judgement that arrives late is a [LimitOutdated]. The record of the answer is kept for 30 days by
+// The same judgement again, of the same At, has no effect: it is a [limitDuplicate]. An earlier
+// judgement that arrives late is a [limitOutdated]. The record of the answer is kept for 30 days by
 // default; after that a judgement counts in addition to the one before.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the
@@ -32,26 +32,15 @@ import (
 // as before.
 func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	defer doing("judge", &err)
-	arrives := j.At.IsZero()
-	j.At = m.orNow(j.At)
-	if err := j.Validate(); err != nil {
-		return Change{}, err
-	}
+	arrives, s := j.At.IsZero(), m.stated(&j)
+	s.At = m.orNow(j.At)
 	change := new(Change)
-	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
-		tx.Want(m.Wants(j.HeuristicID), store.Wants{Refs: m.kinds.refs(j.EventID)})
-		row, err := m.load(tx, j.EventID)
-		if err != nil {
-			return err
-		}
-		before, s := row.Value.Numbers, m.stated(&j)
+	err = m.step(ctx, j.EventID, s.Of, func(tx *store.Tx, a *answer.Answer) (err error) {
+		of := s
 		if arrives {
-			s.At = answers.Arrival(&row.Value, j.At)
+			of.At = answers.Arrival(a, s.At)
 		}
-		change, err = m.JudgeIn(tx, &row.Value, s)
-		if err == nil && row.Value.Numbers != before {
-			m.kinds.answers.Put(tx, row.Value, row.Revision)
-		}
+		change, err = m.JudgeIn(tx, a, of)
 		return err
 	})
 	if errors.Is(err, heed.ErrNotFound) && !errors.Is(err, errNoHeuristic) {
@@ -64,9 +53,31 @@ func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	return *change, nil
 }
 
-// refs names the record of the answer to an event.
-func (k *kinds) refs(eventID string) []store.Ref {
-	return []store.Ref{k.answers.Ref(answers.ID(eventID))}
+// step runs a step about the answer to an event, and puts its record if the step changed it. It
+// reads everything that the step needs at once.
+func (m *Module) step(
+	ctx context.Context, eventID, heuristicID string, do func(*store.Tx, *answer.Answer) error,
+) error {
+	if eventID == "" {
+		return errEmpty("EventID")
+	}
+	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+		ref := m.kinds.answers.Ref(answers.ID(eventID))
+		tx.Want(m.Wants(heuristicID), store.Wants{Refs: []store.Ref{ref}})
+		row, err := m.kinds.answers.In(tx, ref.ID)
+		if err != nil {
+			return err
+		}
+		if row.Revision == 0 {
+			row.Value = answer.Answer{ID: eventID, At: m.orNow(time.Time{})}
+		}
+		statements, fires := row.Value.Numbers, len(row.Value.Fires)
+		err = do(tx, &row.Value)
+		if err == nil && (row.Value.Numbers != statements || len(row.Value.Fires) != fires) {
+			m.kinds.answers.Put(tx, row.Value, row.Revision)
+		}
+		return err
+	})
 }
 
 // JudgeIn is [Module.Judge] as a part of a step. The statement is a judgement or an outcome; an
@@ -77,7 +88,7 @@ func (k *kinds) refs(eventID string) []store.Ref {
 //
 // If the heuristic is locked, or has another wording than the answer, the statement has Worth 0: it
 // stays known, and the heuristic does not learn from it. If the answer has no room for the
-// statement, the change has [LimitFull], and the statement is not on the record.
+// statement, the change has [limitFull], and the statement is not on the record.
 func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*Change, error) {
 	s.At = m.orNow(s.At)
 	j := judgementOf(a, &s)
@@ -129,15 +140,11 @@ func (m *Module) judged(a *answer.Answer, j *Judgement) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{
-		signal: s, cell: judgedCells[s.Target], person: j.Person, at: j.At,
+	return &entry{
+		signal: s, cell: cellJudged, person: j.Person, at: j.At,
 		session:  cmp.Or(j.Session, a.Session),
 		explicit: true, stated: true, on: a,
-	}
-	if m.cfg.Diminish > 0 && !s.neutral() {
-		e.full, err = m.fullMagnitude(*j, s.Type)
-	}
-	return e, err
+	}, nil
 }
 
 // judge adds a statement to an answer, and counts it for its heuristic.
@@ -153,9 +160,9 @@ func (l *ledger) judge(
 		l.repeated(e, of, on.At)
 		return &e.change, nil
 	case answer.Outdated:
-		return &Change{Signal: e.signal, Limits: []Limit{LimitOutdated}}, nil
+		return &Change{Signal: e.signal, Limits: []Limit{limitOutdated}}, nil
 	case answer.Refused:
-		return &Change{Signal: e.signal, Limits: []Limit{LimitFull}}, nil
+		return &Change{Signal: e.signal, Limits: []Limit{limitFull}}, nil
 	case answer.Holds:
 	}
 	var kept []answer.Credit // if the heuristic does not learn now, they go on counting
@@ -185,7 +192,7 @@ func (l *ledger) judge(
 		case of == nil:
 		case e.counted == nil:
 			s.Kept = kept
-		case !l.m.cfg.DryRun:
+		default:
 			s.Credit = credit(e.counted)
 		}
 	})
@@ -222,7 +229,7 @@ func (l *ledger) repeated(e *entry, of *account, at time.Time) {
 		confidence, _ = b.confidence(of.parts, evidence.InstantOf(at))
 	}
 	e.change = Change{
-		Signal: e.signal, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate},
+		Signal: e.signal, Old: confidence, New: confidence, Limits: []Limit{limitDuplicate},
 	}
 	l.entries = append(l.entries, e)
 }
@@ -242,27 +249,9 @@ func (m *Module) interpretJudgement(j *Judgement) (Signal, error) {
 	return s, err
 }
 
-// fullMagnitude returns what a thumb, or the outermost score, would be worth in place of a
-// judgement of this sign.
-func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
-	j.Weight = 1
-	switch points := j.Scale.points(); {
-	case points > 0 && sign == Positive:
-		j.Score = points
-	case points > 0:
-		j.Score = 1
-	case sign == Positive:
-		j.Value = 1
-	default:
-		j.Value = -1
-	}
-	full, err := m.interpretJudgement(&j)
-	return full.Magnitude, err
-}
-
 // stated returns a judgement as a record of the answer keeps it, with the kind of its source.
 func (m *Module) stated(j *Judgement) answer.Statement {
-	s := j.Statement()
+	s := j.statement()
 	s.Kind = m.cfg.kindOf(j.Person)
 	return s
 }

@@ -53,8 +53,8 @@ type Judgement struct {
 	Domain string // of the heuristic; the module sets it for the strategy
 }
 
-// Statement returns the judgement as a record of the answer keeps it.
-func (j *Judgement) Statement() answer.Statement {
+// statement returns the judgement as a record of the answer keeps it.
+func (j *Judgement) statement() answer.Statement {
 	return answer.Statement{
 		By: j.Person, Session: j.Session, Channel: j.Channel, Target: j.Target,
 		Of: j.HeuristicID, Value: j.Value, Weight: j.Weight, Scale: string(j.Scale), Score: j.Score,
@@ -80,7 +80,7 @@ func (j Judgement) Validate() error {
 	if j.EventID == "" {
 		return errEmpty("EventID")
 	}
-	s := j.Statement()
+	s := j.statement()
 	if err := s.Validate(); err != nil {
 		return err
 	}

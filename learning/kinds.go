@@ -14,13 +14,11 @@ import (
 // kinds are the kinds of a module's cells and records. They begin with the module's name, so that
 // modules can share a store.
 type kinds struct {
-	heuristic, fire, calibration, people string // cells
+	heuristic, fire, people string // cells
 
-	heuristics store.View[Heuristic]
-	pins       store.View[Pin]
+	heuristics store.View[heuristicRecord]
 	answers    store.View[answer.Answer]
 	streaks    store.View[streak]
-	wordings   store.View[wordings]
 }
 
 // history is how many observations of a cell a store keeps by default. A judgement can be replaced,
@@ -32,32 +30,25 @@ const month = 30 * 24 * time.Hour
 
 // kindsOf returns the kinds of a module. kind names another kind of answers than the
 // module's own.
-func kindsOf(module, kind string, dryRun bool) kinds {
-	waiting := module
-	if dryRun {
-		waiting += ".dryrun" // a module that counts has other answers
-	}
+func kindsOf(module, kind string) kinds {
 	return kinds{
-		heuristic: module + ".heuristic", fire: module + ".fire", calibration: module + ".calibration",
-		people: module + ".people",
-		heuristics: store.View[Heuristic]{
-			Kind:  store.Kind{Name: module + ".heuristic", History: history, Versioned: true},
-			Place: func(h Heuristic) (string, time.Time, []string) { return h.ID, h.CreatedAt, nil },
-		},
-		pins: store.View[Pin]{
-			Kind: store.Kind{Name: module + ".pin", Decided: []string{"actor"}},
-			Place: func(p Pin) (string, time.Time, []string) {
-				return p.HeuristicID, p.At, []string{store.PersonKey(p.Actor)}
+		heuristic: module + ".heuristic", fire: module + ".fire", people: module + ".people",
+		heuristics: store.View[heuristicRecord]{
+			Kind: store.Kind{
+				Name: module + ".heuristic", History: history, Versioned: true,
+				Decided: []string{"Pin.actor"},
+			},
+			Place: func(r heuristicRecord) (id string, at time.Time, keys []string) {
+				if r.Pin != nil {
+					keys = []string{store.PersonKey(r.Pin.Actor)}
+				}
+				return r.ID, r.CreatedAt, keys
 			},
 		},
-		answers: answers.View(cmp.Or(kind, waiting+".answer")),
+		answers: answers.View(cmp.Or(kind, module+".answer")),
 		streaks: store.View[streak]{
-			Kind:  store.Kind{Name: waiting + ".streak", Limits: store.Limits{For: month, Most: 100_000}},
+			Kind:  store.Kind{Name: module + ".streak", Limits: store.Limits{For: month, Most: 100_000}},
 			Place: func(s streak) (string, time.Time, []string) { return s.HeuristicID, s.At, nil },
-		},
-		wordings: store.View[wordings]{
-			Kind:  store.Kind{Name: module + ".wordings"},
-			Place: func(w wordings) (string, time.Time, []string) { return w.HeuristicID, w.At, nil },
 		},
 	}
 }
@@ -65,9 +56,8 @@ func kindsOf(module, kind string, dryRun bool) kinds {
 // all returns the kinds of records, to be declared.
 func (k *kinds) all() []store.Kind {
 	return []store.Kind{
-		k.heuristics.Kind, k.pins.Kind, k.answers.Kind, k.streaks.Kind, k.wordings.Kind,
-		store.Audit,
-		{Name: k.fire, History: history}, {Name: k.calibration, History: history},
+		k.heuristics.Kind, k.answers.Kind, k.streaks.Kind, store.Audit,
+		{Name: k.fire, History: history},
 	}
 }
 
@@ -75,14 +65,13 @@ func (k *kinds) all() []store.Kind {
 func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	defer doing("damaged", &err)
 	k := &m.kinds
-	return store.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.answers, &k.streaks,
-		&k.wordings)
+	return store.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.answers, &k.streaks)
 }
 
 // policies defines how the cells are kept. Counts do not fade.
 func (k *kinds) policies(p evidence.Policy) map[string]evidence.Policy {
 	counts := evidence.Policy{ByOrigin: p.ByOrigin}
 	return map[string]evidence.Policy{
-		k.heuristic: p, k.people: p, k.fire: counts, k.calibration: counts,
+		k.heuristic: p, k.people: p, k.fire: counts,
 	}
 }

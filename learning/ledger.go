@@ -14,7 +14,7 @@ import (
 )
 
 // The cells of a heuristic: for observed signals, for silence, for agreement, for disagreement, and
-// for judgements of each target. So observed signals leave the history of judgements as it is.
+// for judgements. So observed signals leave the history of judgements as it is.
 const (
 	cellSeen      = "seen"
 	cellSilence   = "silence"
@@ -23,17 +23,7 @@ const (
 	cellJudged    = "said"
 )
 
-// judgedCells are the cells of judgements by their targets.
-var judgedCells = map[answer.Target]string{
-	"":                    cellJudged,
-	answer.TargetRule:     cellJudged + ".rule",
-	answer.TargetResponse: cellJudged + ".response",
-}
-
-var heuristicCells = [...]string{
-	cellSeen, cellSilence, cellAgreed, cellDisagreed,
-	cellJudged, judgedCells[answer.TargetRule], judgedCells[answer.TargetResponse],
-}
+var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellDisagreed, cellJudged}
 
 // A ledger is what one run of a step reads about heuristics, and what it counts for them.
 type ledger struct {
@@ -51,8 +41,7 @@ type ledger struct {
 
 // An account is what was read of one heuristic.
 type account struct {
-	heuristic store.Row[Heuristic]
-	pin       store.Row[Pin]
+	heuristic store.Row[heuristicRecord]
 	streak    store.Row[streak]
 	ignores   int             // the streak after the step
 	written   int             // the streak that the step writes
@@ -94,13 +83,13 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 // another wording or domain than the module read last, its evidence takes a second read.
 func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
 	k := &m.kinds
-	w.Refs = slices.Grow(w.Refs, 3*len(heuristicIDs))
+	w.Refs = slices.Grow(w.Refs, 2*len(heuristicIDs))
 	w.Cells = slices.Grow(w.Cells, len(heuristicCells)*len(heuristicIDs))
 	for _, id := range heuristicIDs {
 		if id == "" {
 			continue
 		}
-		w.Refs = append(w.Refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
+		w.Refs = append(w.Refs, k.heuristics.Ref(id), k.streaks.Ref(id))
 		seen := m.seen(id)
 		w.Cells = m.confidenceCells(w.Cells, id, seen.version)
 		if people := m.peopleCell(seen.domain); !slices.Contains(w.Cells, people) {
@@ -167,12 +156,12 @@ func (l *ledger) readOnce(
 ) (all map[string]*account, current bool, err error) {
 	m, k := l.m, &l.m.kinds
 	var cells []evidence.Cell
-	refs := make([]store.Ref, 0, 3*len(ids))
+	refs := make([]store.Ref, 0, 2*len(ids))
 	known := make([]seen, len(ids))
 	crowds := make(map[string]*crowd, 1)
 	for i, id := range ids {
 		known[i] = m.seen(id)
-		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id))
+		refs = append(refs, k.heuristics.Ref(id))
 		if !bare {
 			cells = m.confidenceCells(cells, id, known[i].version)
 		}
@@ -192,19 +181,18 @@ func (l *ledger) readOnce(
 	}
 	all, current = make(map[string]*account, len(ids)), true
 	for i, id := range ids {
-		var failed [3]error
 		a := &account{bare: bare}
-		a.heuristic, failed[0] = k.heuristics.Of(s.Records[2*i])
-		a.pin, failed[1] = k.pins.Of(s.Records[2*i+1])
-		if !bare {
-			a.streak, failed[2] = k.streaks.Of(s.Records[2*len(ids)+i])
-		}
-		if err := errors.Join(failed[:]...); err != nil {
+		if a.heuristic, err = k.heuristics.Of(s.Records[i]); err != nil {
 			return nil, false, err
 		}
+		if !bare {
+			if a.streak, err = k.streaks.Of(s.Records[len(ids)+i]); err != nil {
+				return nil, false, err
+			}
+		}
 		a.ignores, a.written, all[id] = a.streak.Value.N, a.streak.Value.N, a
-		if a.heuristic.Revision > 0 && seenOf(&a.heuristic.Value) != known[i] {
-			m.heuristics.Store(id, seenOf(&a.heuristic.Value))
+		if a.heuristic.Revision > 0 && seenOf(&a.heuristic.Value.Heuristic) != known[i] {
+			m.heuristics.Store(id, seenOf(&a.heuristic.Value.Heuristic))
 			current = false
 		}
 		domain := known[i].domain
@@ -259,12 +247,11 @@ func (l *ledger) account(heuristicID string) (*account, error) {
 // use makes the commit fail if a record of the account changed until then: for example, because
 // somebody has locked the heuristic.
 func (l *ledger) use(a *account) {
-	if a.used || l.m.cfg.DryRun {
+	if a.used {
 		return
 	}
 	a.used = true
-	l.tx.Expect(l.m.kinds.heuristics.Expect(a.heuristic.ID, a.heuristic.Revision),
-		l.m.kinds.pins.Expect(a.heuristic.ID, a.pin.Revision))
+	l.tx.Expect(l.m.kinds.heuristics.Expect(a.heuristic.ID, a.heuristic.Revision))
 }
 
 // ignored sets how often in a row a heuristic was ignored.
@@ -318,9 +305,7 @@ type entry struct {
 	session  string
 	at       time.Time
 	explicit bool // a judgement
-	// the magnitude of a full judgement of its sign, if they diminish
-	full   float64
-	stated bool // a judgement, or a signal of the host's about an answer
+	stated   bool // a judgement, or a signal of the host's about an answer
 	// not the signal counts, but what the answer's statements amount to
 	idle     bool
 	replaces []evidence.Observation // they must be taken back
@@ -332,7 +317,6 @@ type entry struct {
 	limits  []Limit                // of the confidence after the step
 	counted *evidence.Observation  // what it is in the evidence
 	also    []evidence.Observation // what else it adds to the heuristic's confidence
-	evident bool                   // there is something of it in the evidence
 }
 
 // outlived reports whether an answer was shown with another wording of its heuristic.
@@ -346,7 +330,7 @@ func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
 	case a.outlived(f):
 		return limitRestarted
 	case l.m.believe(a).constraints.Lock == Locked:
-		return LimitLocked
+		return limitLocked
 	default:
 		return ""
 	}
@@ -368,7 +352,7 @@ func (l *ledger) count(e *entry) error {
 		}
 	}
 	if e.signal.neutral() {
-		e.limit(LimitNeutral)
+		e.limit(limitNeutral)
 	}
 	l.entries = append(l.entries, e)
 	if a == nil {
@@ -413,10 +397,10 @@ func (e *entry) fire() *answer.Fire {
 	return e.on.Fire(e.signal.HeuristicID)
 }
 
-// evidence adds to the evidence of the step, unless this is a dry run. If the step takes back what
-// it added itself, both are left out, because a commit can't take back what it adds.
+// evidence adds to the evidence of the step. If the step takes back what it added itself, both are
+// left out, because a commit can't take back what it adds.
 func (l *ledger) evidence(b store.Batch) {
-	if l.m.cfg.DryRun || len(b.Observations)+len(b.Retract)+len(b.Withdraw) == 0 {
+	if len(b.Observations)+len(b.Retract)+len(b.Withdraw) == 0 {
 		return
 	}
 	l.later()
@@ -463,7 +447,6 @@ func (l *ledger) add(e *entry, a *account) {
 		l.adjust(a, &e.also[i], (*evidence.Tally).Add)
 		b.Observations = append(b.Observations, e.also[i])
 	}
-	e.evident = e.evident || len(b.Observations) > 0
 	if e.on != nil || len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
 		l.use(a)
 	}
@@ -551,11 +534,8 @@ func (l *ledger) report(receipt store.Receipt, err error) {
 // complete completes an entry's change by the receipt.
 func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 	c := &e.change
-	switch {
-	case l.m.cfg.DryRun && e.evident:
-		e.limit(limitDryRun)
-	case receipt.Duplicate || e.counted != nil && slices.Contains(receipt.Duplicates, e.id):
-		e.limit(LimitDuplicate)
+	if receipt.Duplicate || e.counted != nil && slices.Contains(receipt.Duplicates, e.id) {
+		e.limit(limitDuplicate)
 		c.New = c.Old
 		return
 	}

@@ -61,7 +61,7 @@ func build(cfg Config) (*Module, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	kinds := kindsOf(cfg.Name, cfg.Answers, cfg.DryRun)
+	kinds := kindsOf(cfg.Name, cfg.Answers)
 	m := &Module{
 		cfg: cfg, agreement: defaultAgreement, kinds: kinds, phrases: phrases(cfg.Expectations),
 	}
@@ -89,16 +89,15 @@ type Limit string
 
 // The limits of signals that did not count.
 const (
-	LimitLocked    Limit = "locked"    // the heuristic is locked
-	LimitNeutral   Limit = "neutral"   // the signal is neutral or has magnitude 0
-	LimitOutdated  Limit = "outdated"  // the person stated something later about the answer
-	LimitFull      Limit = "full"      // the answer has no room for another statement
-	LimitDuplicate Limit = "duplicate" // it was counted before
-	// LimitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.
-	LimitOutweighed Limit = "outweighed"
+	limitLocked    Limit = "locked"    // the heuristic is locked
+	limitNeutral   Limit = "neutral"   // the signal is neutral or has magnitude 0
+	limitOutdated  Limit = "outdated"  // the person stated something later about the answer
+	limitFull      Limit = "full"      // the answer has no room for another statement
+	limitDuplicate Limit = "duplicate" // it was counted before
+	// limitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.
+	limitOutweighed Limit = "outweighed"
 
 	limitRestarted  Limit = "restarted"
-	limitDryRun     Limit = "dry run"
 	limitWeight     Limit = "weight"
 	limitDiminished Limit = "diminished"
 	limitKept       Limit = "kept"
@@ -127,9 +126,9 @@ func (m *Module) notify(ctx context.Context, e *entry) {
 	c, now := &e.change, m.cfg.Now()
 	name, subject := m.watch.Name(), c.Signal.HeuristicID
 	switch {
-	case slices.Contains(c.Limits, LimitDuplicate):
+	case slices.Contains(c.Limits, limitDuplicate):
 		m.watch.Tell(ctx, heed.Duplicate{Component: name, At: now, What: c.Signal.Channel, ID: e.id})
-	case e.counted != nil && !m.cfg.DryRun:
+	case e.counted != nil:
 		m.watch.Tell(ctx, heed.Counted{
 			Component: name, At: now, Subject: subject, Channel: c.Signal.Channel,
 			Reward: e.counted.Reward, Weight: c.Weight,

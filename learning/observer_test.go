@@ -83,11 +83,7 @@ func TestObserver(t *testing.T) {
 }
 
 func TestObserverIsToldOfNothingThatDoesNotCount(t *testing.T) {
-	f, notices := observed(t, learning.Config{DryRun: true}, "h")
-	f.say(thumb("h", "e", true))
-	assert.Empty(t, notices(), "a dry run")
-
-	f, notices = observed(t, learning.Config{Packs: map[string]learning.Constraints{
+	f, notices := observed(t, learning.Config{Packs: map[string]learning.Constraints{
 		"": {Lock: learning.Locked}}}, "h")
 	f.say(thumb("h", "e", true))
 	assert.Empty(t, notices(), "locked")

@@ -185,10 +185,9 @@ func TestAgreementAfterAPersonIsForgotten(t *testing.T) {
 
 // How an answer was received is evidence of the person who decides it, too.
 func TestTheEndIsOfWhoDecidesIt(t *testing.T) {
-	prediction := 0.7
 	f := newFixture(t, learning.Config{}, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{
-		HeuristicID: "h", EventID: "e", Person: "ann", Path: "p", Prediction: &prediction,
+		HeuristicID: "h", EventID: "e", Person: "ann",
 	}))
 	say := func(person string, value float64) {
 		f.clock.Advance(time.Second)
@@ -198,19 +197,16 @@ func TestTheEndIsOfWhoDecidesIt(t *testing.T) {
 	say("cid", -1)
 	want := []string{"h ended -1 by bob", "h shown +1 by ann"}
 	assert.Equal(t, want, f.raw("learning.fire"))
-	assert.Equal(t, []string{"h p/7/false +1 by bob"}, f.raw("learning.calibration"))
 	f.forget("ann")
 	assert.Equal(t, want[:1], f.raw("learning.fire"), "the complaints are bob's and cid's")
 	f.forget("bob")
 	assert.Empty(t, f.raw("learning.fire"))
 	say("dan", -1)
 	assert.Equal(t, []string{"h ended -1 by cid"}, f.raw("learning.fire"))
-	assert.Equal(t, []string{"h p/7/false +1 by cid"}, f.raw("learning.calibration"))
 	say("cid", 0)
 	assert.Equal(t, []string{"h ended -1 by dan"}, f.raw("learning.fire"))
 	f.forget("dan")
 	assert.Empty(t, f.raw("learning.fire"))
-	assert.Empty(t, f.raw("learning.calibration"))
 	say("eve", 1)
 	assert.Equal(t, []string{"h ended +1 by eve"}, f.raw("learning.fire"))
 }

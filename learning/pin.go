@@ -40,8 +40,15 @@ func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) (
 	return m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason})
 }
 
-// decide stores a pin. A pin that was removed stays as an empty record, because its revisions must
-// go on: the ids of the audit are made of them.
+// pin returns the pin of a heuristic, or the zero value.
+func (r *heuristicRecord) pin() (p Pin) {
+	if r.Pin != nil {
+		p = *r.Pin
+	}
+	return p
+}
+
+// decide stores a pin, or removes it if p has no constraints.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	if p.Actor == "" {
 		return errEmpty("Actor")
@@ -55,25 +62,25 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		if err != nil {
 			return err
 		}
-		before := a.pin.Value
+		r := a.heuristic.Value
+		before := r.pin()
 		same := before
 		same.At = p.At
-		switch {
-		case action == "unpin" && before.Constraints == (Constraints{}):
-			return fmt.Errorf("no pin: %w", heed.ErrNotFound)
-		case same == p:
+		if same == p {
 			return nil
 		}
-		entry := store.AuditEntry{
-			ID: store.IDOf(m.kinds.pins.Name, p.HeuristicID, fmt.Sprint(a.pin.Revision)), At: p.At,
-			Actor:  p.Actor,
-			Action: m.cfg.Name + "." + action, Subject: p.HeuristicID, Reason: p.Reason,
-			Details: map[string]string{"before": before.Constraints.text(),
-				"after": p.Constraints.text()},
+		if r.Pin = &p; p.Constraints == (Constraints{}) {
+			if r.Pin = nil; before == (Pin{}) {
+				return fmt.Errorf("no pin: %w", heed.ErrNotFound)
+			}
 		}
-		tx.Expect(m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision))
-		m.kinds.pins.Put(tx, p, a.pin.Revision)
-		tx.Put(entry.Record())
+		m.kinds.heuristics.Put(tx, r, a.heuristic.Revision)
+		tx.Put(store.AuditEntry{
+			ID: store.IDOf(m.cfg.Name, "pin", p.HeuristicID, fmt.Sprint(a.heuristic.Revision)),
+			At: p.At, Actor: p.Actor, Action: m.cfg.Name + "." + action, Subject: p.HeuristicID,
+			Reason:  p.Reason,
+			Details: map[string]string{"before": before.Constraints.text(), "after": p.Constraints.text()},
+		}.Record())
 		return nil
 	})
 }

@@ -165,9 +165,9 @@ func (o *oracle) say(person, heuristic, event string, value float64) {
 }
 
 // undoAll needs no order of answers that were shown at the same moment.
-var undoAll = learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
-	Silence: 1, Ignore: 1, UndoAll: true, UndoWindow: oracleUndo, SilenceWindow: oracleSilence,
-}))}
+var undoAll = learning.Config{Strategy: learning.UndoAll(learning.BayesianConfig{
+	Weights: allAlike, UndoWindow: oracleUndo, SilenceWindow: oracleSilence,
+})}
 
 // TestModuleIsTheOracle takes random steps and compares all confidences after each of them.
 func TestModuleIsTheOracle(t *testing.T) {

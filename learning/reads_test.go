@@ -14,20 +14,16 @@ var (
 	// fire_count, success_count; a heuristic by id
 	_ func(*learning.Module, context.Context, string) (learning.Standing,
 		error) = (*learning.Module).Standing
-	// rule and response apart; shares by channel and person; history
+	// shares by channel and person; history
 	_ func(*learning.Module, context.Context, string) (learning.Explanation,
 		error) = (*learning.Module).Explain
 	// Memory's heuristics
 	_ func(*learning.Module, context.Context) iter.Seq2[learning.Heuristic,
 		error] = (*learning.Module).Heuristics
-	// predicted_success, by heuristic and by path
-	_ func(*learning.Module, context.Context) (learning.Calibration,
-		error) = (*learning.Module).Calibration
-	// cleanup_expired, and its result
-	_ func(*learning.Module, context.Context, time.Time) ([]learning.Change,
-		error) = (*learning.Module).Timeouts
-	_ func(*learning.Module) learning.Config               = (*learning.Module).Config
-	_ func(context.Context, store.Store) ([]string, error) = learning.Names
+	// cleanup_expired
+	_ func(*learning.Module, context.Context, time.Time) error = (*learning.Module).Sweep
+	_ func(*learning.Module) learning.Config                   = (*learning.Module).Config
+	_ func(context.Context, store.Store) ([]string, error)     = learning.Names
 	// config
 	_ func(learning.Strategy) map[string]string = learning.Strategy.Config
 )

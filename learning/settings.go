@@ -57,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 			Fields: kept(&m.cfg, Config{})})
 	}
 	if err == nil {
-		m.kinds = kindsOf(m.cfg.Name, m.cfg.Answers, m.cfg.DryRun)
+		m.kinds = kindsOf(m.cfg.Name, m.cfg.Answers)
 		err = m.cfg.Store.Declare(ctx, m.kinds.all()...)
 	}
 	if err != nil {

@@ -141,13 +141,19 @@ func TestNamesOfPeopleAreFound(t *testing.T) {
 	kinds, rows := learning.RecordKinds("learning")
 	named := map[string]bool{}
 	for i, row := range rows {
+		paths := slices.Concat(kinds[i].Caused, kinds[i].Decided)
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(row)) {
-			if field.Name != "Person" && field.Name != "Actor" {
-				continue
+			within, of := "", []reflect.StructField{field}
+			if field.Type.Kind() == reflect.Pointer && field.Type.Elem().Kind() == reflect.Struct {
+				within, of = field.Name+".", reflect.VisibleFields(field.Type.Elem())
 			}
-			named[kinds[i].Name] = true
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			assert.Contains(t, slices.Concat(kinds[i].Caused, kinds[i].Decided), name, kinds[i].Name)
+			for _, field := range of {
+				if field.Name == "Person" || field.Name == "Actor" {
+					named[kinds[i].Name] = true
+					name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+					assert.Contains(t, paths, within+name, kinds[i].Name)
+				}
+			}
 		}
 	}
 	assert.Len(t, named, 2)

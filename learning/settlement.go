@@ -37,7 +37,7 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 		s.fill(how)
 	}
 	if e.how != "" && e.how != how && !e.signal.neutral() {
-		e.limit(LimitOutweighed)
+		e.limit(limitOutweighed)
 	}
 	// not if a complaint was withdrawn
 	if a != nil && how != "" && how == e.how && s.r.Sign(how) > 0 {
@@ -46,9 +46,6 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 	s.c.Implicit = how
 	s.end()
 	s.agree()
-	if l.m.cfg.DryRun { // the evidence does not contain it
-		s.c.Seen, s.c.Of, s.c.Agreed = nil, "", nil
-	}
 	s.f.Counted = s.c
 }
 
@@ -111,8 +108,8 @@ func signalOf(worth float64) Signal {
 	return s
 }
 
-// end counts how the answer was received: for its heuristic's rate of success, and for calibration.
-// It is evidence of the person who decides it.
+// end counts how the answer was received, for its heuristic's rate of success. It is evidence of the
+// person who decides it.
 func (s *settlement) end() {
 	before, implied := s.c.Ended, s.r.Fate(s.m.cfg.tuning.Independent)
 	by := s.r.Decider(s.m.cfg.tuning.Independent)
@@ -126,37 +123,18 @@ func (s *settlement) end() {
 		b.Withdraw = append(b.Withdraw, before.ID)
 	}
 	s.c.Fate, s.c.Ended = implied, nil
-	if by != nil {
-		b.Observations = s.ended(implied > 0, by.By)
-	}
-	if len(b.Observations) > 0 {
-		s.e.evident = true
-		s.c.Ended = &answer.Credit{
-			ID: b.Observations[0].ID, Cell: cellEnded, Source: by.By, Named: by.By != "",
+	if by != nil && s.f.Heuristic != "" {
+		o := evidence.Observation{
+			ID: s.id("ended"), Cell: s.m.fireCell(s.f.Heuristic, s.f.Edition, cellEnded),
+			Source: by.By, Session: s.e.on.Session, Channel: s.e.signal.Channel, Weight: 1, At: s.e.at,
 		}
+		if implied > 0 {
+			o.Reward = 1
+		}
+		b.Observations = []evidence.Observation{o}
+		s.c.Ended = &answer.Credit{ID: o.ID, Cell: cellEnded, Source: by.By, Named: by.By != ""}
 	}
 	s.evidence(b)
-}
-
-// ended returns the observations of how the answer was received. An answer of the model without a
-// prediction has no such observations.
-func (s *settlement) ended(well bool, by string) (all []evidence.Observation) {
-	o := evidence.Observation{
-		ID: s.id("ended"), Source: by, Session: s.e.on.Session, Channel: s.e.signal.Channel,
-		Weight: 1, At: s.e.at,
-	}
-	if well {
-		o.Reward = 1
-	}
-	if s.f.Heuristic != "" {
-		o.Cell = s.m.fireCell(s.f.Heuristic, s.f.Edition, cellEnded)
-		all = append(all, o)
-	}
-	if s.f.Prediction != nil {
-		o.Cell, o.Reward = s.m.calibrationCell(s.f, well), *s.f.Prediction
-		all = append(all, o)
-	}
-	return all
 }
 
 // agree counts what the answer is worth for the heuristics that were compared with it. A heuristic

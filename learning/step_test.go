@@ -176,20 +176,8 @@ func judged(value float64, second int) call {
 }
 
 var (
-	signalled = learning.NewSignal(learning.Positive, "h", "e", "host")
-
 	calls = []call{
 		judged(1, 1), judged(-1, 2),
-		{
-			func(f *fixture) error {
-				_, err := f.Apply(ctx, signalled, learning.Origin{ID: "1"})
-				return err
-			},
-			func(f *fixture, tx *store.Tx, a *answer.Answer) (err error) {
-				_, err = f.ApplyIn(tx, a, signalled, learning.Origin{ID: "1"})
-				return err
-			},
-		},
 		{
 			func(f *fixture) error { return f.Sweep(ctx, time.Time{}) },
 			func(f *fixture, tx *store.Tx, a *answer.Answer) (err error) {
@@ -335,8 +323,6 @@ func TestAnswersOfAnotherPackage(t *testing.T) {
 	f.fire("h", "e", "s")
 	other.fire("x", "e", "s")
 	assert.Len(t, f.answer("e").Fires, 2)
-	assert.Equal(t, "learning.dryrun.answer", newFixture(t,
-		learning.Config{DryRun: true}).Answers().Name)
 }
 
 // A hundred people fill an answer. One more takes the place of the oldest statement of a person

@@ -12,9 +12,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep does what is due, like [Module.Timeouts]. It implements [heed.Sweeper].
+// Sweep does what is due, like [Module.Sweep]. It implements [heed.Sweeper].
 func (m *Module) Sweep(ctx context.Context, now time.Time) error {
-	_, err := m.Timeouts(ctx, now)
+	_, err := m.timeouts(ctx, now)
 	return err
 }
 
@@ -27,7 +27,7 @@ var _ heed.Sweeper = (*Module)(nil)
 //
 // It works in steps of one commit each. If some of it fails, those answers stay open until the next
 // call, and Timeouts returns what it counted with the error.
-func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
+func (m *Module) timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
 	defer doing("sweep", &err)
 	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
 		now = clock

@@ -25,15 +25,6 @@ type Undo struct {
 	At      time.Time
 }
 
-func (m *Module) checkUndo(u *Undo) error {
-	if u.EventID == "" {
-		return errEmpty("EventID")
-	}
-	texts := checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID},
-		text{"Person", u.Person}, text{"Session", u.Session})
-	return cmp.Or(texts, valid.Time("At", u.At, m.cfg.Now()))
-}
-
 // Undo takes back answers to an event. It always counts, because it is a command. It can come as
 // long as the store keeps the answer, 30 days by default. It returns what it counted, without
 // answers that the same person took back before. The record of an answer contains the undos of 41
@@ -43,24 +34,11 @@ func (m *Module) checkUndo(u *Undo) error {
 // If there is no such answer, Undo returns [heed.ErrNotFound].
 func (m *Module) Undo(ctx context.Context, u Undo) (_ []Change, err error) {
 	defer doing("undo", &err)
-	u.At = m.orNow(u.At)
-	if err := m.checkUndo(&u); err != nil {
-		return nil, err
-	}
 	var changes []*Change
 	var failed error
-	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
-		tx.Want(m.Wants(u.HeuristicID))
-		row, err := m.load(tx, u.EventID)
-		if err != nil {
-			return err
-		}
-		before := row.Value.Numbers
-		changes, err = m.UndoIn(tx, &row.Value, u)
+	err = m.step(ctx, u.EventID, u.HeuristicID, func(tx *store.Tx, a *answer.Answer) (err error) {
+		changes, err = m.UndoIn(tx, a, u)
 		failed = m.FailuresIn(tx)
-		if err == nil && row.Value.Numbers != before {
-			m.kinds.answers.Put(tx, row.Value, row.Revision)
-		}
 		return err
 	})
 	return valuesOf(changes, err), errors.Join(failed, err)
@@ -70,7 +48,9 @@ func (m *Module) Undo(ctx context.Context, u Undo) (_ []Change, err error) {
 // of the strategy are in [Module.FailuresIn]. u may leave EventID empty.
 func (m *Module) UndoIn(tx *store.Tx, a *answer.Answer, u Undo) ([]*Change, error) {
 	u.EventID, u.At = cmp.Or(u.EventID, a.ID), m.orNow(u.At)
-	if err := m.checkUndo(&u); err != nil {
+	texts := checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID},
+		text{"Person", u.Person}, text{"Session", u.Session})
+	if err := cmp.Or(texts, valid.Time("At", u.At, m.cfg.Now())); err != nil {
 		return nil, err
 	}
 	r := m.newRun(tx, u.At)

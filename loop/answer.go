@@ -312,7 +312,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 		err = a.learning.FireIn(tx, &r, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person,
 			Session: e.Session,
-			Path:    string(res.Path), Prediction: res.Predicted(), At: e.At,
+			Path:    string(res.Path), At: e.At,
 			Compared: res.Compared[:min(len(res.Compared), maxCompared)],
 			Unheard:  p.undelivered || p.unkept(),
 		})

@@ -74,7 +74,6 @@ func (r *envReader) read() {
 	case "LEARNING_IMPLICIT_MAGNITUDE":
 		b.Implicit = r.magnitude(learning.ChannelTimeout, learning.ChannelUndo,
 			learning.ChannelIgnored, learning.ChannelOutcome)
-		b.Silence, b.Ignore = b.Implicit, b.Implicit
 	case "LEARNING_EXPLICIT_MAGNITUDE":
 		b.Explicit = r.magnitude(learning.ChannelExplicit, learning.ChannelDev)
 	case "EXECUTIVE_DECISION_STRATEGY":
@@ -118,13 +117,12 @@ func (r *envReader) number(least, most float64) (float64, bool) {
 	return x, true
 }
 
-// magnitude reads the magnitude of some channels. Because 0 means the default in a configuration,
-// weights set these channels to 0.
+// magnitude reads the magnitude of some channels.
 func (r *envReader) magnitude(channels ...string) float64 {
 	x, ok := r.number(0, 1e6)
 	for _, channel := range channels {
-		if ok && x == 0 {
-			r.bayesian.Weights[channel] = 0
+		if ok {
+			r.bayesian.Weights[channel] = x
 		}
 	}
 	return x

@@ -81,8 +81,7 @@ func play(ctx context.Context, name string) error {
 		}
 		fire := learning.Fire{
 			HeuristicID: result.CreditID, EventID: "sun", Person: "ann", Path: string(result.Path),
-			Prediction: result.Predicted(),
-			At:         shown.Add(time.Duration(i) * time.Second),
+			At: shown.Add(time.Duration(i) * time.Second),
 		}
 		if err := module.Fire(ctx, fire); err != nil { // what was decided is learned from
 			return err

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,10 +19,8 @@ func TestStrategies(t *testing.T) {
 	for name, cfg := range map[string]learning.BayesianConfig{
 		"defaults": {},
 		"words":    {IsUndo: learning.Keywords("undo", "never mind")},
-		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute}}},
 		"weights":  {Weights: map[string]float64{learning.ChannelUndo: 0, learning.ChannelTimeout: 0}},
-		"all":      {UndoAll: true},
-		"quiet":    {IsUndo: learning.Keywords(), UserScores: [3]float64{-1, 0, 1}},
+		"quiet":    {IsUndo: learning.Keywords()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := learning.NewBayesian(cfg)
@@ -182,9 +179,7 @@ func TestStrategySuiteBites(t *testing.T) {
 			"windows are not negative"},
 	} {
 		t.Run(test.fault, func(t *testing.T) {
-			good, err := learning.NewBayesian(learning.BayesianConfig{UndoAll: true})
-			require.NoError(t, err)
-			test.broken.Strategy = good
+			test.broken.Strategy = learning.SpecConfig().Strategy
 			assertCaught(t, test.caughtBy, learningtest.CheckStrategy(&test.broken))
 		})
 	}

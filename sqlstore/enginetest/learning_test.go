@@ -16,12 +16,28 @@ import (
 // patientModule opens the module that tests share with other processes. Its answers can be taken
 // back as long as a test runs, all at once.
 func patientModule(st *sqlstore.Store) (*learning.Module, error) {
-	b, err := learning.NewBayesian(learning.BayesianConfig{UndoAll: true, UndoWindow: time.Hour,
+	b, err := learning.NewBayesian(learning.BayesianConfig{UndoWindow: time.Hour,
 		SilenceWindow: time.Microsecond})
 	if err != nil {
 		return nil, err
 	}
-	return learning.New(ctx, learning.Config{Store: st, Strategy: b})
+	return learning.New(ctx, learning.Config{Store: st, Strategy: undoesAll{b}})
+}
+
+// undoesAll takes back all open answers, and not only those to the newest event.
+type undoesAll struct{ learning.Strategy }
+
+func (u undoesAll) InterpretUndo(text string, answers []learning.Answer) (
+	all []learning.Signal, err error,
+) {
+	for i := range answers {
+		signals, err := u.Strategy.InterpretUndo(text, answers[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, signals...)
+	}
+	return all, nil
 }
 
 const shownAtOnce = 20
