@@ -1,9 +1,7 @@
 package strategy_test
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
-	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -25,7 +22,6 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 		st := newStore(t, c.Now)
 		cfg := withFixtures(t, strategy.Config{
 			Store: st, Now: c.Now, Arms: plain("good", "spare"), Pooling: pooling,
-			Change: strategy.ChangeTest{FalseAlarms: 0.001},
 		})
 		l := newLearner(t, cfg)
 		q, other := strategy.Query{Item: "changes"}, strategy.Query{Item: "stays"}
@@ -78,8 +74,7 @@ func TestNoOnePersonMakesUpAChange(t *testing.T) {
 		st := newStore(t, c.Now)
 		l := newLearner(t, strategy.Config{
 			Store: st, Now: c.Now, Arms: plain("good", "spare"), Refresh: time.Minute,
-			Change: strategy.ChangeTest{FalseAlarms: 0.001},
-			Trust:  evidence.Trust{Instruments: []string{"ci"}},
+			Trust: evidence.Trust{Instruments: []string{"ci"}},
 		})
 		q := strategy.Query{Item: "changes"}
 		say := func(who string, value float64) {
@@ -143,19 +138,23 @@ func TestNoOnePersonEndsTrials(t *testing.T) {
 
 // A probability of 0.001 of a false alarm is one that holds for a whole run of tests.
 func TestStillWorldsRaiseFewAlarms(t *testing.T) {
-	c := strategy.ChangeTest{FalseAlarms: 0.001}
 	rng := rand.New(rand.NewPCG(1, 2))
 	alarms := 0
 	runs := long(500, 2000)
 	for run := range runs {
-		rate := float64(run%9+1) / 10
+		items := make([]float64, 1+run%2*20) // one, or some around the rate
+		for i := range items {
+			items[i] = float64(run%9+1)/10 + (rng.Float64()-0.5)*float64(run%2)/5
+		}
 		var outcomes []evidence.Observation
 		for n := 1; n <= 150; n++ {
-			outcomes = append(outcomes, evidence.Observation{Weight: 1, Reward: coin(rate, rng)})
+			i := rng.IntN(len(items))
+			outcomes = append(outcomes, evidence.Observation{Weight: 1, Reward: coin(items[i], rng),
+				Cell: evidence.Cell{Item: fmt.Sprint(i)}})
 			if n%5 != 0 {
 				continue
 			}
-			if _, found := strategy.FindChange(c, outcomes); found {
+			if _, found := strategy.FindChange(0.001, outcomes); found {
 				alarms++
 				break
 			}
@@ -178,14 +177,14 @@ func TestAChangeIsFoundWhereItIs(t *testing.T) {
 			}
 			outcomes = append(outcomes, evidence.Observation{Weight: 0.3, Reward: coin(rate, rng)})
 		}
-		at, found := strategy.FindChange(strategy.ChangeTest{FalseAlarms: 0.001}, outcomes)
+		at, found := strategy.FindChange(0.001, outcomes)
 		assert.True(t, found)
 		assert.InDelta(t, before, at, 8)
 		// Confidences count relative to each other.
 		for i := range outcomes {
 			outcomes[i].Weight = 1
 		}
-		again, _ := strategy.FindChange(strategy.ChangeTest{FalseAlarms: 0.001}, outcomes)
+		again, _ := strategy.FindChange(0.001, outcomes)
 		assert.Equal(t, at, again)
 	}
 }
@@ -195,8 +194,8 @@ func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})
 	require.NoError(t, err)
-	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b"),
-		Change: strategy.ChangeTest{FalseAlarms: 0.5}.Each(1)})
+	l := newLearner(t, strategy.Eager(strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")},
+		0.5, 1))
 	for n := range 60 {
 		c.Advance(time.Minute)
 		try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/30*2))
@@ -204,27 +203,73 @@ func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	assert.Equal(t, 60., massOf(kept(t, st, strategy.Query{}, "arm")))
 }
 
-// TestChangeIsTestedAsOftenAsConfigured counts how often the history is read.
-func TestChangeIsTestedAsOftenAsConfigured(t *testing.T) {
-	for every, want := range map[int]int{0: 4, 1: 19, 7: 2, 100: 0} {
-		c := &clock{}
-		st := &countingHistory{Store: newStore(t, c.Now)}
-		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a"),
-			Change: strategy.ChangeTest{FalseAlarms: 0.001}.Each(every)})
-		for range 20 {
-			try(t, l, strategy.Query{Item: "i"}, "a", 1)
+// TestAChangeOfAllItemsIsFoundInAll lets an arm become worse for forty items, of which each has so
+// few outcomes that it shows nothing by itself.
+func TestAChangeOfAllItemsIsFoundInAll(t *testing.T) {
+	restarts, after := changesOf(t, strategy.Config{}, 40, func(n, item int, rng *rand.Rand) float64 {
+		if n < 400 {
+			return coin(0.85-float64(item%3)/10, rng)
 		}
-		assert.Equal(t, want, st.read, "every %d", every)
+		return coin(0.35-float64(item%3)/10, rng)
+	})
+	assert.Equal(t, 1, restarts)
+	assert.InDelta(t, 450, after, 40, "the outcomes that it takes to find it")
+}
+
+// What changes is which items come, and for one item alone.
+func TestOtherItemsAreNoChange(t *testing.T) {
+	restarts, _ := changesOf(t, strategy.Config{}, 40, func(n, item int, rng *rand.Rand) float64 {
+		if item >= 20 {
+			return coin(0.3, rng)
+		}
+		return coin(0.9, rng)
+	})
+	assert.Zero(t, restarts)
+}
+
+// One of forty people makes up no change of all items, whatever items are made up for that. All of
+// them do.
+func TestNoOnePersonMakesUpAChangeOfAllItems(t *testing.T) {
+	for liars, restarts := range map[int]bool{1: false, 40: true} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		l, rng := newLearner(t, strategy.Config{Store: st, Now: c.Now}), rand.New(rand.NewPCG(5, 6))
+		for n := range 700 {
+			c.Advance(time.Minute)
+			who, value := rng.IntN(40), 1.
+			if n >= 400 {
+				who, value = rng.IntN(liars), -1
+			}
+			choice, err := l.Record(t.Context(), strategy.Query{Item: fmt.Sprint(rng.IntN(20))}, "a", 0)
+			require.NoError(t, err)
+			_, err = l.Observe(t.Context(), strategy.Outcome{Choice: choice, Value: value, Confidence: 1,
+				Source: fmt.Sprint(who)})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, restarts, len(audited(t, st)) > 0, "%d liars", liars)
 	}
 }
 
-type countingHistory struct {
-	store.Store
-	read int
-}
-
-func (c *countingHistory) History(ctx context.Context,
-	cell evidence.Cell) iter.Seq2[evidence.Observation, error] {
-	c.read++
-	return c.Store.History(ctx, cell)
+// changesOf plays 600 outcomes of one arm. In the second half those of the first half of the items
+// become rare. It returns how often all items were restarted, and after how many outcomes first.
+func changesOf(t *testing.T, cfg strategy.Config, items int,
+	reward func(n, item int, rng *rand.Rand) float64) (restarts, first int) {
+	c := &clock{}
+	cfg.Store, cfg.Now, cfg.Arms = newStore(t, c.Now), c.Now, plain("a", "b")
+	l, rng := newLearner(t, cfg), rand.New(rand.NewPCG(5, 6))
+	for n := range 600 {
+		c.Advance(time.Minute)
+		item := rng.IntN(items)
+		if n >= 300 && item < items/2 && rng.IntN(4) > 0 {
+			item += items / 2
+		}
+		q := strategy.Query{Item: fmt.Sprint("i", item)}
+		try(t, l, q, "a", 2*reward(n, item, rng)-1)
+		all := audited(t, cfg.Store)
+		if len(all) > 0 && first == 0 {
+			first = n
+		}
+		restarts = len(all)
+	}
+	return restarts, first
 }

@@ -78,8 +78,13 @@ type Config struct {
 	// tenants have similar tasks and may learn from each other's sums. A Store that wraps the view of
 	// a tenant needs the view's method Root() (store.Store, string).
 	Shared bool
-	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
-	Change ChangeTest
+	// IgnoreChanges keeps all evidence when an arm's rewards have changed. By default what came before
+	// a change no longer counts for any arm of the item, or of the segment if several items changed,
+	// so all arms are tried again. The store's audit has the change. A change must show without each
+	// single person, within Trust, and needs the store's history. A process tests its own last 1,024
+	// outcomes of a segment. It finds changes of arms that are in use: see HalfLife for others. Set it
+	// if all arms become better and worse together, for example by the time of day.
+	IgnoreChanges bool
 	// Topic, if it is not empty, puts every [LearnerEvent] into the store's outbox under this topic,
 	// in the same commit as the change. "heed.strategy" is a good topic. [stream.Relay] sends them.
 	Topic string
@@ -104,6 +109,8 @@ type Config struct {
 	// NewID makes the ids of choices. nil means random UUIDs. Many goroutines call it at the same
 	// time.
 	NewID func() ChoiceID
+
+	change changeTest // tests have a more eager one
 }
 
 // Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, so the
@@ -181,7 +188,7 @@ func (c Config) withDefaults() Config {
 	if !c.Unrecorded {
 		c.Silence.After = cmp.Or(c.Silence.After, 24*time.Hour)
 	}
-	c.Change = c.Change.withDefaults()
+	c.change = c.change.withDefaults()
 	c.Refresh = cmp.Or(c.Refresh, c.refresh())
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
@@ -229,7 +236,6 @@ func (c Config) validate() error {
 	found.Check(c.Silence.After >= 0, "Silence.After", c.Silence.After, "must not be negative")
 	found.Check(c.Silence.Confidence >= 0 && c.Silence.Confidence <= 1, "Silence.Confidence",
 		c.Silence.Confidence, "must be in (0, 1], or 0 for no evidence")
-	found.Add("Change", c.Change.validate())
 	found.Check(evidence.CheckText("", c.Topic) == nil, "Topic", c.Topic,
 		"must be text that a store can keep")
 	found.Check(c.Refresh > 0, "Refresh", c.Refresh, "must not be negative")

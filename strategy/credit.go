@@ -138,7 +138,7 @@ func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
 		case err != nil:
 		case s.sources.mayBeMany():
 			w.Cells = append(w.Cells, l.creditedCells(s, c)...)
-		case reads || l.cfg.Change.FalseAlarms > 0:
+		case reads || s.mayNotCount(&outcomes[i]):
 			w.Cells = append(w.Cells, s.space.arm(c.Item, c.Arm))
 		}
 	}
@@ -223,7 +223,7 @@ func (l *Learner) observeIn(
 	if silent && !step.withdraws(o.Choice.ID) {
 		c.withdraw = l.silences(&o.Choice)
 	}
-	if err := c.read(tx, len(c.withdraw) > 0 || l.cfg.Change.FalseAlarms > 0); err != nil {
+	if err := c.read(tx, len(c.withdraw) > 0 || c.segment.mayNotCount(o)); err != nil {
 		return nil, err
 	}
 	b, err := l.batch(tx, c.segment, o, observed)
@@ -427,6 +427,9 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notes(c.Choice.Item, arm, l.sampleItems)
+	if !l.cfg.IgnoreChanges {
+		s.latest.add(&c.made[0], c.Choice.Item, arm, len(l.cfg.Arms))
+	}
 	if s.model == nil {
 		return
 	}
@@ -521,10 +524,10 @@ func (l *Learner) followUp(
 			}
 		}
 	}
-	if l.cfg.Change.due(countOf(partsOf(parts, c.cell()))) {
-		return l.restartIfChanged(ctx, s, item, l.index[c.Choice.Arm], now)
+	if l.cfg.IgnoreChanges {
+		return nil
 	}
-	return nil
+	return l.restartIfChanged(ctx, s, item, l.index[c.Choice.Arm], now)
 }
 
 // doubts are ids of evidence that a store may be unable to take back.

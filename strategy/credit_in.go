@@ -17,8 +17,8 @@ func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	if c == nil || c.Learner != l.cfg.Name {
 		return w
 	}
-	if s, err := l.segment(c.Category, c.Context); err == nil && (s.sources.mayBeMany() ||
-		len(c.Credits) > 0 || l.cfg.Change.FalseAlarms > 0) {
+	if s, err := l.segment(c.Category, c.Context); err == nil &&
+		(s.sources.mayBeMany() || len(c.Credits) > 0) {
 		choice := ChoiceOf(c)
 		w.Cells = l.creditedCells(s, &choice)
 	}
@@ -89,7 +89,8 @@ func (l *Learner) possible(tx *store.Tx, step *crediting, p *creditPlan) (stands
 	} else if !there {
 		return fmt.Errorf("an outcome can't be replaced: %w", evidence.ErrForgotten), nil
 	}
-	return nil, p.of.read(tx, len(p.gone) > 0 || l.cfg.Change.FalseAlarms > 0)
+	return nil, p.of.read(tx, len(p.gone) > 0 || slices.ContainsFunc(p.next,
+		p.of.segment.mayNotCount))
 }
 
 var errNoArm = errors.New("the learner has no such arm, so the outcome is dropped")

@@ -111,7 +111,7 @@ func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 		"two levels": {}, "alone": {Pooling: strategy.Alone{}},
 		"an instrument": {Trust: evidence.Trust{Instruments: []string{"p0"}}},
 		"costs":         {Reward: costly},
-		"changes":       {Pooling: strategy.Alone{}, Change: strategy.ChangeTest{FalseAlarms: 1e-9}},
+		"changes":       strategy.Eager(strategy.Config{Pooling: strategy.Alone{}}, 1e-9, 1),
 		"unrecorded":    {Unrecorded: true}, "events": {Topic: "t"},
 	} {
 		for seed := range uint64(8) {

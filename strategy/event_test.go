@@ -20,8 +20,8 @@ func eventful(t testing.TB, c *clock, pooling strategy.Pooling) strategy.Config 
 	return strategy.Config{
 		Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a", "b"), Pooling: pooling,
 		Topic:    "heed.strategy",
-		HalfLife: 30 * 24 * time.Hour, Change: strategy.ChangeTest{FalseAlarms: 0.01}.Each(5),
-		Silence: strategy.Silence{After: 2 * time.Hour, Confidence: 0.5},
+		HalfLife: 30 * 24 * time.Hour,
+		Silence:  strategy.Silence{After: 2 * time.Hour, Confidence: 0.5},
 	}
 }
 

@@ -44,8 +44,8 @@ func ExampleParameter() {
 	// Output: map[10:92 3:4 30:4]
 }
 
-// A model that becomes worse is noticed, and what was believed before is left out.
-func ExampleChangeTest() {
+// A model that becomes worse is noticed by default, and what was believed before is left out.
+func ExampleConfig_ignoreChanges() {
 	ctx := context.Background()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -55,9 +55,8 @@ func ExampleChangeTest() {
 	}
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: st, Now: clock,
-		Arms:   []strategy.Arm{{ID: "provider-a"}, {ID: "provider-b"}},
-		Change: strategy.ChangeTest{FalseAlarms: 0.001},
-		Seed:   rand.NewPCG(1, 2),
+		Arms: []strategy.Arm{{ID: "provider-a"}, {ID: "provider-b"}},
+		Seed: rand.NewPCG(1, 2),
 	})
 	if err != nil {
 		panic(err)

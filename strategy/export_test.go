@@ -17,9 +17,13 @@ func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng
 // ScaleOf returns the scale of the weights in some sums.
 func ScaleOf(s evidence.Sums, leastWeight float64) float64 { return scaleOf(s, leastWeight) }
 
-// FindChange makes the test of a change.
-func FindChange(c ChangeTest, outcomes []evidence.Observation) (at int, found bool) {
-	return c.find(outcomes)
+// FindChange tests outcomes for a change that the items share.
+func FindChange(alarms float64, outcomes []evidence.Observation) (at int, found bool) {
+	all := make([]recent, len(outcomes))
+	for i, o := range outcomes {
+		all[i] = recent{item: o.Cell.Item, mass: o.Weight, reward: o.Reward}
+	}
+	return changeTest{alarms: alarms}.find(all, func(*recent) float64 { return 1 })
 }
 
 // Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each
@@ -44,8 +48,9 @@ func DrawsFor(arms int) (n, most int) { return drawsFor(arms), propensityWork }
 // Count counts it over draws.
 func Count(c Choice, draws []Draw, chosen int) float64 { return c.count(draws, chosen) }
 
-// Each returns a test of changes after each n outcomes.
-func (c ChangeTest) Each(n int) ChangeTest {
-	c.every = n
+// Eager returns a configuration that tests after each n outcomes for changes, with this probability
+// of a false alarm.
+func Eager(c Config, alarms float64, n int) Config {
+	c.change = changeTest{alarms, n}
 	return c
 }

@@ -448,7 +448,7 @@ var fallibles = []fallible{
 func TestTheStoreFailsInEveryCall(t *testing.T) {
 	for name, cfg := range map[string]strategy.Config{
 		"copy":    {Pooling: strategy.Copy{Sessions: 3}},
-		"changes": {Pooling: strategy.Alone{}, Change: strategy.ChangeTest{FalseAlarms: 0.5}.Each(1)},
+		"changes": strategy.Eager(strategy.Config{Pooling: strategy.Alone{}}, 0.5, 1),
 	} {
 		for n, f := range fallibles {
 			if (name == "changes") != (n%3 == 0) && long(0, 1) == 0 {

@@ -26,7 +26,7 @@ func keys(of reflect.Type, prefix string) (names []string) {
 			continue
 		}
 		switch field.Name {
-		case "Exploration", "Trust", "Cache", "Silence", "Change":
+		case "Exploration", "Trust", "Cache", "Silence":
 			if field.Type.Kind() == reflect.Struct {
 				names = append(names, keys(field.Type, prefix+field.Name+".")...)
 				continue
@@ -230,10 +230,10 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			set: func(c *cfg) { c.Silence.Confidence = 0.5 }, observe: swept(tally),
 			without: nil, with: []float64{0.5, 0},
 		},
-		"Change.FalseAlarms": {
+		"IgnoreChanges": {
 			base: func(c *cfg) { c.Pooling = strategy.Alone{} },
-			set:  func(c *cfg) { c.Change.FalseAlarms = 0.01 }, observe: changing,
-			without: 0.5, with: 0.,
+			set:  func(c *cfg) { c.IgnoreChanges = true }, observe: changing,
+			without: 0., with: 0.5,
 		},
 		"Topic": {set: func(c *cfg) { c.Topic = "t" },
 			observe: func(l *strategy.Learner, _ *clock) any {
@@ -358,9 +358,6 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = 1.1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = -0.1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = nan }},
-		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = 0.6 }},
-		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = -0.1 }},
-		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = nan }},
 		{"Topic", func(c *cfg) { c.Topic = "\x00" }},
 		{"Topic", func(c *cfg) { c.Topic = strings.Repeat("x", 1025) }},
 		{"Refresh", func(c *cfg) { c.Refresh = -1 }},
@@ -372,7 +369,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		named[test.field] = true
 	}
 	neverWrong := []string{"Reward", "Disabled", "Unrecorded", "Trust.Silence", "Observer", "Now",
-		"Seed", "Shared", "NewID"}
+		"Seed", "Shared", "NewID", "IgnoreChanges"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)
@@ -389,11 +386,9 @@ func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	cfg := newLearner(t, strategy.Config{}).Config()
 	assert.False(t, cfg.Unrecorded)
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour}, cfg.Silence)
-	assert.Equal(t, strategy.ChangeTest{}, cfg.Change)
+	assert.False(t, cfg.IgnoreChanges)
 	assert.Empty(t, cfg.Topic)
 	assert.Zero(t, newLearner(t, strategy.Config{Unrecorded: true}).Config().Silence)
-	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1},
-		Change: strategy.ChangeTest{FalseAlarms: 0.1}}).Config()
+	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1}}).Config()
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1}, cfg.Silence)
-	assert.Equal(t, strategy.ChangeTest{FalseAlarms: 0.1}.Each(5), cfg.Change)
 }

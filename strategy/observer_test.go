@@ -95,8 +95,7 @@ func TestObserverIsToldOfSweeps(t *testing.T) {
 
 func TestObserverIsToldOfInvertedItems(t *testing.T) {
 	var w witness
-	l := newLearner(t, strategy.Config{Observer: w.observe,
-		Change: strategy.ChangeTest{FalseAlarms: 0.001}})
+	l := newLearner(t, strategy.Config{Observer: w.observe})
 	q := strategy.Query{Item: "i", Category: "c"}
 	for n := range 60 {
 		value := 1.

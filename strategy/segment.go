@@ -37,7 +37,8 @@ type segment struct {
 	expired    uint64             // how often it was expired
 	touched    map[touched]bool   // by outcomes since a load began; nil without a load
 	// items that outcomes came for of late; nil unless the model is of a sample
-	own map[string]bool
+	own    map[string]bool
+	latest latest // the outcomes that the test of a change reads
 
 	// observers has a token of each goroutine that adds evidence. The end of a load takes all
 	// tokens: see load.

@@ -21,11 +21,10 @@ const sweepEvery = 100
 
 // An option changes how heed is set up.
 type option struct {
-	cfg     strategy.Config
-	item    naming // nil: a request's own
-	priced  bool   // a [money.Reward] makes the value
-	frugal  bool   // a [money.Frugal] chooses
-	history bool   // the store keeps the single outcomes
+	cfg    strategy.Config
+	item   naming // nil: a request's own
+	priced bool   // a [money.Reward] makes the value
+	frugal bool   // a [money.Frugal] chooses
 }
 
 // A naming makes the function that returns a request's item.
@@ -36,7 +35,7 @@ type naming func(t *trial, st *memstore.Store, now func() time.Time) (func(r *re
 func heeding(name string, o option) policy {
 	return policy{name, heeds, func(t *trial, now func() time.Time, state []byte) (router, error) {
 		ctx := context.Background()
-		st, err := memstore.New(memstore.Config{Now: now, NoHistory: !o.history})
+		st, err := memstore.New(memstore.Config{Now: now})
 		if err == nil && state != nil {
 			err = st.Load(ctx, bytes.NewReader(state))
 		}
@@ -138,7 +137,7 @@ func routers(w *world) []policy {
 		heeding("heed, cells", option{item: online}),
 		heeding("heed, Alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}}),
 		heeding("heed, half-life", option{cfg: strategy.Config{HalfLife: 500 * time.Minute}}),
-		heeding("heed, change test", option{cfg: changing, history: true}),
+		heeding("heed, no change test", option{cfg: ignoring}),
 	}
 	if w.price > 0 {
 		all = append(all, heeding("heed, money.Reward", option{priced: true}),
@@ -148,7 +147,7 @@ func routers(w *world) []policy {
 	return append(all, linear("LinUCB, α=0.25", 0.25, false), linear("LinUCB, α=1", 1, false))
 }
 
-var changing = strategy.Config{Change: strategy.ChangeTest{FalseAlarms: 0.001}}
+var ignoring = strategy.Config{IgnoreChanges: true}
 
 var (
 	noItem    = heeding("no item", option{item: named(func(*request) string { return "" })})
@@ -190,17 +189,16 @@ func poolings(*world) []policy {
 	pooled := func(name string, p strategy.Pooling) policy {
 		return heeding(name, option{cfg: strategy.Config{Pooling: p}})
 	}
-	half := strategy.Config{HalfLife: 6900 * time.Minute}
-	both := changing
-	both.HalfLife = half.HalfLife
+	both := strategy.Config{HalfLife: 6900 * time.Minute}
+	half := both
+	half.IgnoreChanges = true
 	bonus := strategy.Config{Pooling: strategy.Alone{}, Exploration: strategy.Exploration{Bonus: 0.1}}
 	return append([]policy{
 		heeding("heed", option{}), pooled("copy", strategy.Copy{}), pooled("alone", strategy.Alone{}),
 		pooled("sharpness 1", strategy.TwoLevel{Sharpness: 1}), pooled("sharpness 3",
 			strategy.TwoLevel{Sharpness: 3}),
-		heeding("alone, bonus", option{cfg: bonus}), heeding("change test", option{cfg: changing,
-			history: true}),
-		heeding("half-life", option{cfg: half}), heeding("both", option{cfg: both, history: true}),
+		heeding("alone, bonus", option{cfg: bonus}), heeding("no change test", option{cfg: ignoring}),
+		heeding("half-life, no test", option{cfg: half}), heeding("half-life", option{cfg: both}),
 	}, ofTables()...)
 }
 

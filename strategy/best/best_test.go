@@ -185,7 +185,7 @@ func TestTwoProcesses(t *testing.T) {
 // TestAChangeOpensTheRaceAnew, and another arm wins it.
 func TestAChangeOpensTheRaceAnew(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.9, "b": 0.5})
-	r := b.race(best.Config{}, strategy.Config{Change: strategy.ChangeTest{FalseAlarms: 0.001}})
+	r := b.race(best.Config{}, strategy.Config{})
 	b.play(r, 400)
 	require.Equal(t, strategy.ArmID("a"), b.report(r).Leader)
 	require.True(t, b.report(r).Ended)
