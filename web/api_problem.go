@@ -112,13 +112,3 @@ func writeJSON(w http.ResponseWriter, status int, kind string, value any) {
 	w.WriteHeader(status)
 	_, _ = w.Write(append(text, '\n'))
 }
-
-// problem answers with the problem of a status, for what is refused before a call is known.
-func problem(w http.ResponseWriter, status int, detail string) {
-	for _, sort := range []string{noCall, otherSite, unidentified, tooLarge, tooSlow, view.Failure} {
-		if sorts[sort].Status == status || sort == view.Failure {
-			problemOf(sort, detail).write(w)
-			return
-		}
-	}
-}

@@ -11,7 +11,7 @@ import (
 // the other from a first one on.
 func Templates(h *Handler, paths []string) map[string]func(texts []string, begin int) string {
 	pages := make(map[string]page)
-	for _, p := range h.all() {
+	for _, p := range allPages {
 		pages[p.path] = p
 	}
 	all := make(map[string]func([]string, int) string)

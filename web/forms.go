@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,8 +19,7 @@ type action struct {
 	path   string
 	fields []string // that the form may have in addition to the id, the hash and the reason
 	page   page     // that is shown again where the action is refused
-	// do decides, and returns where to go on.
-	do func(ctx context.Context, d sent) (to string, err error)
+	do     decider
 }
 
 // A sent is what a person sent.
@@ -41,6 +39,9 @@ var errStale = &feedback.RefusedError{
 func (h *Handler) act(a action) {
 	h.mux.HandleFunc("POST "+a.path, func(w http.ResponseWriter, r *http.Request) {
 		d, err := decided(r, slices.Concat(common, a.fields))
+		if err == nil && !h.view().Has(a.page.part) {
+			err = heed.ErrNotFound
+		}
 		if err != nil {
 			h.fail(w, r, "form", err)
 			return

@@ -12,6 +12,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -22,34 +23,32 @@ import (
 //go:embed templates/*.html static/style.css static/app.js static/icon.svg
 var files embed.FS
 
-// assets are the files that pages load, by their paths. Anybody may have them: a page of refusal
-// needs its style.
-var assets = map[string]struct {
-	kind, file string
-}{
-	"/style.css": {"text/css; charset=utf-8", "static/style.css"},
-	"/app.js":    {"text/javascript; charset=utf-8", "static/app.js"},
-	"/icon.svg":  {"image/svg+xml", "static/icon.svg"},
-}
-
 // build names the assets of this build, so that a browser may keep them for good.
 var build = func() string {
 	sum := sha256.New()
-	for _, name := range []string{"static/style.css", "static/app.js", "static/icon.svg"} {
-		text, _ := files.ReadFile(name) // it is embedded
+	found, _ := files.ReadDir("static") // it is embedded
+	for _, file := range found {
+		text, _ := files.ReadFile("static/" + file.Name())
 		sum.Write(text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }()
 
-// asset answers a request for a file, and reports whether it was one.
+// kinds are the types of assets.
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// asset answers a request for a file that pages load, and reports whether it was one. Anybody may
+// have them: a page of refusal needs its style.
 func asset(w http.ResponseWriter, r *http.Request) bool {
-	of, ok := assets[r.URL.Path]
-	if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	kind := kinds[path.Ext(r.URL.Path)]
+	text, err := files.ReadFile("static" + r.URL.Path)
+	if kind == "" || err != nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	text, _ := files.ReadFile(of.file) // it is embedded
-	w.Header().Set("Content-Type", of.kind)
+	w.Header().Set("Content-Type", kind)
 	if r.URL.Query().Get("v") == build {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
@@ -96,46 +95,40 @@ var templates = func() map[string]*template.Template {
 
 // A page is one that is read. Its template has the name of its path.
 type page struct {
-	path, here string // here is the entry in the menu that it belongs to
-	title      string
-	read       reader
+	path, here  string // here is the entry in the menu that it belongs to
+	title, menu string // menu is its name there, or ""
+	part        string // of an agent, without which it is not shown
+	read        reader
 }
 
 // A reader reads what a page shows. Data that has a title replaces the page's.
 type reader func(*http.Request, *view.Source) (data any, err error)
 
+// The parts of an agent, as package view calls them.
+const ofRules, ofArms, ofHeuristics, ofWays = "rules", "arms", "heuristics", "ways of working"
+
 // The pages that people decide on.
 var (
-	proposalPage   = page{"/proposal", "/inbox", "Proposal", proposal}
-	correctionPage = page{"/correction", "/inbox", "Correction", correction}
-	rulePage       = page{"/rule", "/rules", "Rule", rule}
-	answerPage     = page{"/answer", "/answers", "Answer", explained}
+	proposalPage   = page{"/proposal", "/inbox", "Proposal", "", ofRules, proposal}
+	correctionPage = page{"/correction", "/inbox", "Correction", "", ofRules, correction}
+	rulePage       = page{"/rule", "/rules", "Rule", "", ofRules, rule}
+	answerPage     = page{"/answer", "/answers", "Answer", "", "", explained}
 )
 
-// all returns the pages of the parts that there are.
-func (h *Handler) all() []page {
-	all := []page{
-		{"/", "/", "Overview", home}, {"/changes", "/changes", "What changed", changed},
-		{"/arms", "/arms", "Arms", withArms(arms)},
-		{"/segment", "/arms", "Segment", withArms(segment)},
-		{"/item", "/arms", "Item", withArms(item)},
-		{"/gain", "/", "What learning gains", gain},
-		{"/answers", "/answers", "Answers", listAnswers},
-		answerPage,
-	}
-	if h.cfg.Feedback != nil {
-		all = append(all, page{"/inbox", "/inbox", "Inbox", inbox}, proposalPage,
-			correctionPage, page{"/rules", "/rules", "Rules", rules}, rulePage)
-	}
-	if h.cfg.Learning != nil {
-		all = append(all, page{"/heuristics", "/heuristics", "Heuristics", heuristics},
-			page{"/heuristic", "/heuristics", "Heuristic", heuristic})
-	}
-	if h.cfg.Patterns != nil {
-		all = append(all, page{"/ways", "/ways", "Ways of working", ways},
-			page{"/way", "/ways", "Way of working", way})
-	}
-	return all
+// allPages are the pages, in the order of the menu.
+var allPages = []page{
+	{"/", "/", "Overview", "Overview", "", home}, {"/gain", "/", "What learning gains", "", "", gain},
+	{"/inbox", "/inbox", "Inbox", "Inbox", ofRules, inbox}, proposalPage, correctionPage,
+	{"/rules", "/rules", "Rules", "Rules", ofRules, rules}, rulePage,
+	{"/arms", "/arms", "Arms", "Arms", ofArms, arms},
+	{"/segment", "/arms", "Segment", "", ofArms, segment},
+	{"/item", "/arms", "Item", "", ofArms, item},
+	{"/heuristics", "/heuristics", "Heuristics", "Heuristics", ofHeuristics, heuristics},
+	{"/heuristic", "/heuristics", "Heuristic", "", ofHeuristics, heuristic},
+	{"/ways", "/ways", "Ways of working", "Ways", ofWays, ways},
+	{"/way", "/ways", "Way of working", "", ofWays, way},
+	{"/answers", "/answers", "Answers", "Answers", "", listAnswers}, answerPage,
+	{"/changes", "/changes", "What changed", "Changes", "", changed},
 }
 
 // name returns the name of the page's template.
@@ -143,6 +136,10 @@ func (p *page) name() string { return cmp.Or(p.path[1:], "home") }
 
 // frame reads the page.
 func (p *page) frame(r *http.Request, v *view.Source) (frame, error) {
+	if !v.Has(p.part) {
+		return frame{}, &heed.InputError{Field: p.part, Reason: "are not here. " +
+			view.Lacks(p.part).Detail}
+	}
 	data, err := p.read(r, v)
 	f := frame{Title: p.title, Here: p.here, Data: data}
 	if own, ok := data.(interface{ title() string }); ok {
@@ -153,7 +150,7 @@ func (p *page) frame(r *http.Request, v *view.Source) (frame, error) {
 
 // pages registers the pages.
 func (h *Handler) pages() {
-	for _, p := range h.all() {
+	for _, p := range allPages {
 		path := p.path
 		if path == "/" {
 			path = "/{$}"
@@ -169,11 +166,7 @@ func (h *Handler) pages() {
 			h.render(w, r, http.StatusOK, p.name(), f)
 		})
 	}
-	h.act(action{"/answer/correct", []string{"text", "comment"}, answerPage, h.correct})
-	h.act(action{"/answer/undo", nil, answerPage, h.undo})
-	if h.cfg.Feedback != nil {
-		h.decisions()
-	}
+	h.decisions()
 	h.mux.HandleFunc("GET /live", h.live)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, http.StatusNotFound, "There is no such page.")
@@ -197,20 +190,13 @@ var notices = map[string]string{
 	"split":  "Split. It is in its own cluster now.",
 }
 
-func (h *Handler) menu() []entry {
-	all := []entry{{"/", "Overview"}}
-	add := func(there bool, path, name string) {
-		if there {
-			all = append(all, entry{path, name})
+func (h *Handler) menu() (all []entry) {
+	v := h.view()
+	for _, p := range allPages {
+		if p.menu != "" && v.Has(p.part) {
+			all = append(all, entry{p.path, p.menu})
 		}
 	}
-	add(h.cfg.Feedback != nil, "/inbox", "Inbox")
-	add(h.cfg.Feedback != nil, "/rules", "Rules")
-	add(h.view().Strategy != nil, "/arms", "Arms")
-	add(h.cfg.Learning != nil, "/heuristics", "Heuristics")
-	add(h.cfg.Patterns != nil, "/ways", "Ways")
-	add(true, "/answers", "Answers")
-	add(true, "/changes", "Changes")
 	return all
 }
 

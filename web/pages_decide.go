@@ -11,41 +11,40 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// decisions registers what people decide about proposals, corrections and rules.
+// A decider decides, and returns where to go on.
+type decider func(ctx context.Context, d sent) (to string, err error)
+
+// decisions registers what people decide about answers, proposals, corrections and rules.
 func (h *Handler) decisions() {
-	onProposal := func(name string, fields []string, do func(context.Context, sent) (string, error)) {
-		h.act(action{"/proposal/" + name, fields, proposalPage, do})
+	for _, a := range []action{
+		{"/answer/correct", []string{"text", "comment"}, answerPage, h.correct},
+		{"/answer/undo", nil, answerPage, h.undo},
+		{"/proposal/approve", []string{"override", "withhold"}, proposalPage, h.approve},
+		{"/proposal/reject", nil, proposalPage, h.reject},
+		{"/proposal/edit", []string{"text", "type", "agents", "all"}, proposalPage, h.edit},
+		{"/proposal/take-out", []string{"source"}, proposalPage, h.takeOut},
+		{"/correction/resolve", []string{"as"}, correctionPage, h.onSeen(h.resolve)},
+		{"/correction/join", []string{"with"}, correctionPage, h.onSeen(h.join)},
+		{"/correction/split", nil, correctionPage, h.onSeen(h.split)},
+		{"/rule/retire", nil, rulePage, h.move(feedback.StateRetired, "retired")},
+		{"/rule/revoke", nil, rulePage, h.move(feedback.StateRevoked, "revoked")},
+		{"/rule/restore", nil, rulePage, h.propose(feedback.Restore)},
+		{"/rule/pin", nil, rulePage, h.propose(feedback.Pin)},
+		{"/rule/unpin", nil, rulePage, h.propose(feedback.Unpin)},
+	} {
+		h.act(a)
 	}
-	onProposal("approve", []string{"override", "withhold"}, h.approve)
-	onProposal("reject", nil, h.reject)
-	onProposal("edit", []string{"text", "type", "agents", "all"}, h.edit)
-	onProposal("take-out", []string{"source"}, h.takeOut)
-	onCorrection := func(name string, fields []string,
-		do func(context.Context, sent) (string, error)) {
-		h.act(action{"/correction/" + name, fields, correctionPage, h.onSeen(do)})
-	}
-	onCorrection("resolve", []string{"as"}, h.resolve)
-	onCorrection("join", []string{"with"}, h.join)
-	onCorrection("split", nil, h.split)
-	onRule := func(name string, do func(context.Context, sent) (string, error)) {
-		h.act(action{"/rule/" + name, nil, rulePage, do})
-	}
-	onRule("retire", h.move(feedback.StateRetired, "retired"))
-	onRule("revoke", h.move(feedback.StateRevoked, "revoked"))
-	onRule("restore", h.propose(feedback.Restore))
-	onRule("pin", h.propose(feedback.Pin))
-	onRule("unpin", h.propose(feedback.Unpin))
 }
 
 // correct records a correction of an answer.
 func (h *Handler) correct(ctx context.Context, d sent) (string, error) {
-	a := h.view().Agent
-	if a == nil {
-		return "", errNoAgent
-	}
 	text := strings.TrimSpace(d.form.Get("text"))
 	if text == "" {
 		return "", &heed.InputError{Field: "text", Reason: "must not be empty"}
+	}
+	a := h.view().Agent
+	if a == nil {
+		return "", errNoAgent
 	}
 	_, err := a.Correct(ctx, d.id, loop.Correction{
 		Reviewer: d.person, Text: text, Comment: strings.TrimSpace(d.form.Get("comment")),
@@ -66,13 +65,25 @@ func (h *Handler) undo(ctx context.Context, d sent) (string, error) {
 var errNoAgent = &heed.InputError{Field: "agent", Reason: "does not run here, so its answers can " +
 	"be changed only in its own program"}
 
-// seen returns a proposal if it still has the words that the person saw.
-func (h *Handler) seen(ctx context.Context, d sent) (feedback.Proposal, error) {
-	p, err := h.cfg.Feedback.Rules().Proposal(ctx, d.id)
-	if err == nil && p.Draft.Hash() != d.hash {
+// seen returns what a person decides about, if it still has the words that the person saw.
+func seen[T any](
+	ctx context.Context, d sent, read func(context.Context, string) (T, error), hash func(T) string,
+) (T, error) {
+	one, err := read(ctx, d.id)
+	if err == nil && hash(one) != d.hash {
 		err = errStale
 	}
-	return p, err
+	return one, err
+}
+
+func (h *Handler) seenProposal(ctx context.Context, d sent) (feedback.Proposal, error) {
+	return seen(ctx, d, h.cfg.Feedback.Rules().Proposal,
+		func(p feedback.Proposal) string { return p.Draft.Hash() })
+}
+
+func (h *Handler) seenRule(ctx context.Context, d sent) (feedback.Rule, error) {
+	return seen(ctx, d, h.cfg.Feedback.Rules().Rule,
+		func(r feedback.Rule) string { return r.Draft.Hash() })
 }
 
 func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
@@ -94,7 +105,7 @@ func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
 }
 
 func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
-	p, err := h.seen(ctx, d)
+	p, err := h.seenProposal(ctx, d)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +117,7 @@ func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
 
 // edit proposes a new version. Fields that the form does not show stay as they are.
 func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
-	p, err := h.seen(ctx, d)
+	p, err := h.seenProposal(ctx, d)
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +142,7 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 }
 
 func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
-	p, err := h.seen(ctx, d)
+	p, err := h.seenProposal(ctx, d)
 	if err != nil {
 		return "", err
 	}
@@ -141,16 +152,10 @@ func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 }
 
 // onSeen decides about a correction if it still has the words that the person saw.
-func (h *Handler) onSeen(
-	do func(context.Context, sent) (string, error),
-) func(context.Context, sent) (string, error) {
+func (h *Handler) onSeen(do decider) decider {
 	return func(ctx context.Context, d sent) (string, error) {
-		c, err := h.cfg.Feedback.Feedback(ctx, d.id)
-		if err != nil {
+		if _, err := seen(ctx, d, h.cfg.Feedback.Feedback, hashOf); err != nil {
 			return "", err
-		}
-		if hashOf(c) != d.hash {
-			return "", errStale
 		}
 		return do(ctx, d)
 	}
@@ -181,7 +186,7 @@ func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 }
 
 // move takes a rule out of use.
-func (h *Handler) move(to feedback.State, done string) func(context.Context, sent) (string, error) {
+func (h *Handler) move(to feedback.State, done string) decider {
 	return func(ctx context.Context, d sent) (string, error) {
 		if _, err := h.seenRule(ctx, d); err != nil {
 			return "", err
@@ -193,7 +198,7 @@ func (h *Handler) move(to feedback.State, done string) func(context.Context, sen
 }
 
 // propose proposes the change of a rule.
-func (h *Handler) propose(change feedback.RuleChange) func(context.Context, sent) (string, error) {
+func (h *Handler) propose(change feedback.RuleChange) decider {
 	return func(ctx context.Context, d sent) (string, error) {
 		rule, err := h.seenRule(ctx, d)
 		if err != nil {
@@ -205,15 +210,6 @@ func (h *Handler) propose(change feedback.RuleChange) func(context.Context, sent
 			feedback.Submission{Draft: draft, Actor: d.person, Reason: d.reason})
 		return h.link("/proposal", "id", p.ID, "done", "proposed"), err
 	}
-}
-
-// seenRule returns a rule if it still has the words that the person saw.
-func (h *Handler) seenRule(ctx context.Context, d sent) (feedback.Rule, error) {
-	rule, err := h.cfg.Feedback.Rules().Rule(ctx, d.id)
-	if err == nil && rule.Draft.Hash() != d.hash {
-		err = errStale
-	}
-	return rule, err
 }
 
 // hashOf returns the hash of what a person sees of a correction.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/strategy"
@@ -53,18 +52,6 @@ func home(r *http.Request, v *view.Source) (any, error) {
 		d.Segments, d.Leaders = found.Total, found.Items[:min(len(found.Items), mostLeaders)]
 	}
 	return d, nil
-}
-
-// withArms refuses a page about arms if the agent has none. They may come with lessons.
-func withArms(read reader) reader {
-	return func(r *http.Request, v *view.Source) (any, error) {
-		if v.Strategy == nil {
-			return nil, &heed.InputError{
-				Field: "arms", Reason: "are not chosen here. " + view.Lacks("arms").Detail,
-			}
-		}
-		return read(r, v)
-	}
 }
 
 func arms(r *http.Request, v *view.Source) (any, error) { return list(r, v.Segments) }
@@ -223,55 +210,66 @@ func ways(r *http.Request, v *view.Source) (_ any, err error) {
 
 func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }
 
-// An answersData is a page of answers.
-type answersData struct {
-	Rows      []view.Answer
-	Next      address
-	Late      bool // it is not the first page
-	Query     view.AnswerQuery
-	Any       bool // the query leaves something out
-	Yesterday string
+// A lateList is a part of a list without numbered pages. Next is the address of the older ones.
+type lateList[T any] struct {
+	Rows             []T
+	Next             address
+	Late             bool // it is not the first part
+	Today, Yesterday string
 }
 
-func listAnswers(r *http.Request, v *view.Source) (any, error) {
-	given := r.URL.Query()
+// late reads the part of a list that a request asks for.
+func late[T any](r *http.Request, v *view.Source, read func(after string) ([]T, string, error)) (
+	l lateList[T], err error,
+) {
+	given, now := r.URL.Query(), v.Now().UTC()
 	after := given.Get("after")
-	d := answersData{Late: after != "", Query: view.AnswerQuery{
+	l.Late, l.Today = after != "", now.Format(time.DateOnly)
+	l.Yesterday = now.AddDate(0, 0, -1).Format(time.DateOnly)
+	rows, next, err := read(after)
+	if l.Rows = rows; next != "" {
+		given.Set("after", next)
+		l.Next = address("?" + given.Encode())
+	}
+	return l, err
+}
+
+// An answersData is a page of answers.
+type answersData struct {
+	lateList[view.Answer]
+	Query view.AnswerQuery
+	Any   bool // the query leaves something out
+}
+
+func listAnswers(r *http.Request, v *view.Source) (_ any, err error) {
+	given := r.URL.Query()
+	d := answersData{Query: view.AnswerQuery{
 		Since: given.Get("since"), Until: given.Get("until"), Outcome: given.Get("outcome"),
 		Person: given.Get("person"), Arm: given.Get("arm"), Sort: given.Get("sort"),
 	}}
-	d.Any, d.Yesterday = d.Query != view.AnswerQuery{}, v.Now().UTC().AddDate(0, 0, -1).
-		Format(time.DateOnly)
-	rows, next, err := v.Answers(r.Context(), d.Query, after, perPage)
-	if d.Rows = rows; next != "" {
-		given.Set("after", next)
-		d.Next = address("?" + given.Encode())
-	}
+	d.Any = d.Query != view.AnswerQuery{}
+	d.lateList, err = late(r, v, func(after string) ([]view.Answer, string, error) {
+		return v.Answers(r.Context(), d.Query, after, perPage)
+	})
 	return d, err
 }
 
 // A changesData is a page of what changed.
 type changesData struct {
-	Rows             []view.Changed
-	Next             address
-	Late             bool // it is not the first page
-	Query            view.ChangeQuery
-	Kinds            []string
-	Today, Yesterday string
+	lateList[view.Changed]
+	Query view.ChangeQuery
+	Kinds []string
 }
 
-func changed(r *http.Request, v *view.Source) (any, error) {
+func changed(r *http.Request, v *view.Source) (_ any, err error) {
 	given := r.URL.Query()
-	after, today := given.Get("after"), v.Now().UTC()
-	d := changesData{Late: after != "", Kinds: view.Kinds, Query: view.ChangeQuery{
+	d := changesData{Kinds: view.Kinds, Query: view.ChangeQuery{
 		Since: given.Get("since"), Until: given.Get("until"), Kind: given.Get("kind"),
 		Domain: given.Get("domain"), Name: given.Get("name"),
-	}, Today: today.Format(time.DateOnly), Yesterday: today.AddDate(0, 0, -1).Format(time.DateOnly)}
-	rows, next, err := v.Changes(r.Context(), d.Query, after, perPage)
-	if d.Rows = rows; next != "" {
-		given.Set("after", next)
-		d.Next = address("?" + given.Encode())
-	}
+	}}
+	d.lateList, err = late(r, v, func(after string) ([]view.Changed, string, error) {
+		return v.Changes(r.Context(), d.Query, after, perPage)
+	})
 	return d, err
 }
 

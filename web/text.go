@@ -199,24 +199,16 @@ var irregular = map[string]string{
 }
 
 // opposed describes how two texts contradict each other.
-func opposed(kind feedback.Opposition) string {
-	switch kind {
-	case feedback.OpposedPolarity:
-		return "one demands it, the other denies it"
-	case feedback.OpposedNumber:
-		return "they have other numbers"
-	case feedback.OpposedAntonym:
-		return "they have words of opposite meaning"
-	case feedback.OpposedOrder:
-		return "they have the same words in another order"
-	case feedback.OpposedName:
-		return "they name other things"
-	case feedback.OpposedWord:
-		return "one word is another"
-	case feedback.OpposedByEvaluator:
-		return "found by the host's evaluator"
-	}
-	return say(string(kind))
+func opposed(kind feedback.Opposition) string { return cmp.Or(opposites[kind], say(string(kind))) }
+
+var opposites = map[feedback.Opposition]string{
+	feedback.OpposedPolarity:    "one demands it, the other denies it",
+	feedback.OpposedNumber:      "they have other numbers",
+	feedback.OpposedAntonym:     "they have words of opposite meaning",
+	feedback.OpposedOrder:       "they have the same words in another order",
+	feedback.OpposedName:        "they name other things",
+	feedback.OpposedWord:        "one word is another",
+	feedback.OpposedByEvaluator: "found by the host's evaluator",
 }
 
 // known describes how something is known, by the name of its channel.

@@ -172,7 +172,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest, ok := strings.CutPrefix(r.URL.Path, h.cfg.Prefix)
 	raw, rawOK := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.Prefix)
 	if !ok || !rawOK || !clean(raw) {
-		h.turnAway(w, r, http.StatusNotFound, "There is no such page.")
+		h.turnAway(w, r, noCall, "There is no such page.")
 		return
 	}
 	if rest == "" { // the prefix without its slash
@@ -204,16 +204,16 @@ func (h *Handler) inside(w http.ResponseWriter, r *http.Request) {
 // admit returns who sent a request that may go on, or answers it. The body is not waited for.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (person string, ok bool) {
 	if err := h.cross.Check(r); err != nil {
-		h.turnAway(w, r, http.StatusForbidden, "This came from another site, so nothing was changed.")
+		h.turnAway(w, r, otherSite, "This came from another site, so nothing was changed.")
 		return "", false
 	}
 	person, err := h.cfg.Identify(r)
 	if err != nil || person == "" || evidence.CheckText("person", person) != nil {
-		h.turnAway(w, r, http.StatusUnauthorized, stranger(r))
+		h.turnAway(w, r, unidentified, stranger(r))
 		return "", false
 	}
 	if !isCall(r) && h.cfg.Program != nil && h.cfg.Program(r) {
-		h.turnAway(w, r, http.StatusForbidden,
+		h.turnAway(w, r, otherSite,
 			"Programs have the API below /v1/ alone. The pages, and decisions about rules, are for "+
 				"people who have signed in.")
 		return "", false
@@ -236,11 +236,11 @@ func isCall(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/")
 
 // turnAway refuses a request without its body, and ends the connection. The HTTP server would wait
 // for the body otherwise.
-func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, status int, text string) {
+func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, sort, text string) {
 	if r.Body != nil && r.Body != http.NoBody {
 		leaveBody(w)
 	}
-	h.refuse(w, r, status, text)
+	h.refuse(w, r, sort, text)
 }
 
 // leaveBody ends the wait for the rest of a body.
@@ -266,10 +266,11 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	}
 	leaveBody(w)
 	status, text := statusOf(err)
-	if status != http.StatusRequestEntityTooLarge {
-		status, text = http.StatusRequestTimeout, "The request did not arrive in time."
+	if status == http.StatusRequestEntityTooLarge {
+		h.refuse(w, r, tooLarge, text)
+	} else {
+		h.refuse(w, r, tooSlow, "The request did not arrive in time.")
 	}
-	h.refuse(w, r, status, text)
 	return false
 }
 
@@ -307,12 +308,13 @@ func protect(header http.Header) {
 }
 
 // refuse answers with an error: as a problem to a program, as a page to a person.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, sort, text string) {
+	p := problemOf(sort, text)
 	if rest := strings.TrimPrefix(r.URL.Path, h.cfg.Prefix); strings.HasPrefix(rest, "/v1/") {
-		problem(w, status, text)
+		p.write(w)
 		return
 	}
-	h.failed(w, r, status, text)
+	h.failed(w, r, p.Status, text)
 }
 
 // tell reports to the observer a failure that the page does not show.

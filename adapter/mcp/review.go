@@ -55,7 +55,6 @@ type asked struct {
 	Person   string   `json:"person"`
 	Hash     string   `json:"hash"`              // of the draft that the form showed
 	Against  []string `json:"against,omitempty"` // the rules that the draft contradicts, by the form
-	Sources  string   `json:"sources"`           // a digest of the corrections behind it
 	Until    int64    `json:"until"`             // in seconds since 1970
 }
 
@@ -113,7 +112,7 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 		return nil, err
 	}
 	about := asked{
-		Proposal: id, Person: person, Hash: report.Hash, Sources: digestOf(report.Sources),
+		Proposal: id, Person: person, Hash: report.Hash,
 		Until: s.now().Add(patience).Unix(),
 	}
 	for _, c := range report.Now {
@@ -186,16 +185,6 @@ func describe(r *view.Report, why string) string {
 	return b.String()
 }
 
-// digestOf names a list of corrections.
-func digestOf(sources []feedback.Feedback) string {
-	ids := make([]string, len(sources))
-	for i := range sources {
-		ids[i] = sources[i].ID
-	}
-	slices.Sort(ids)
-	return digest(ids...)
-}
-
 // schema is the form. Contradicted adds the field that approves a draft against active rules.
 func schema(contradicted bool) map[string]any {
 	fields := map[string]any{
@@ -223,27 +212,17 @@ func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked,
 		out.Status, out.Approvals = string(p.Status), len(p.Approvals)
 		return out, err
 	}
-	sources, err := rules.Sources(ctx, about.Proposal)
-	if err != nil {
-		return reviewOut{}, err
-	}
-	if digestOf(sources) != about.Sources {
-		return reviewOut{}, errors.New(
-			"the corrections behind the proposal have changed since the form was shown: " +
-				"call review again")
-	}
 	decision, _ := form.Content["decision"].(string)
 	if decision != "approve" && decision != "reject" {
 		return reviewOut{}, fault("decision", "must be approve or reject")
 	}
 	reason, _ := form.Content["reason"].(string)
-	verdict := feedback.Approved
-	if decision == "reject" {
-		verdict = feedback.Rejected
-	}
 	review := feedback.Review{
-		Proposal: about.Proposal, Decision: verdict, Actor: about.Person,
+		Proposal: about.Proposal, Decision: feedback.Approved, Actor: about.Person,
 		Reason: strings.TrimSpace(reason), Hash: about.Hash,
+	}
+	if decision == "reject" {
+		review.Decision = feedback.Rejected
 	}
 	if override, _ := form.Content["override"].(bool); override {
 		review.Override = about.Against

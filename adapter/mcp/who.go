@@ -21,8 +21,8 @@ const withoutSessions = "2026-07-28"
 
 // Handler serves a server over streamable HTTP. Each request needs a bearer token, and who returns
 // the person that it belongs to, or false if the token is unknown. Compare tokens in constant time.
-// The sessions, plans and message ids of two people are kept apart. A person may have 100 sessions.
-// Those that are closed or silent for an hour do not count.
+// The sessions, plans and message ids of two people are kept apart. A session that is silent for an
+// hour ends.
 //
 // Requests that reach a local address under another host's name are refused, and so are those that
 // a browser sends from another site.
@@ -35,11 +35,7 @@ func Handler(server *sdk.Server, who func(token string) (person string, ok bool)
 		return &auth.TokenInfo{UserID: person}, nil
 	}
 	this := func(*http.Request) *sdk.Server { return server }
-	sessions := &bounded{
-		server: server, next: sdk.NewStreamableHTTPHandler(this,
-			&sdk.StreamableHTTPOptions{SessionTimeout: idle}),
-		opening: make(map[string]int), open: make(map[string]map[string]bool),
-	}
+	sessions := sdk.NewStreamableHTTPHandler(this, &sdk.StreamableHTTPOptions{SessionTimeout: idle})
 	requests := sdk.NewStreamableHTTPHandler(this,
 		&sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -301,6 +300,25 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 	return s.within(true, func() error { return cmd.run(s, l) })
 }
 
+// backtest tests what heed would have chosen in a log, without a store.
+func (cmd *pastCommand) backtest(s *session, l *pastLog) error {
+	found, err := l.look(s.ctx, func(*loop.Past) error { return nil })
+	if err == nil {
+		err = cmd.faults(&found)
+	}
+	if err != nil {
+		return err
+	}
+	b, err := past.Test(s.ctx, cmd.Seed, func() iter.Seq2[past.Row, error] { return l.rows(s.ctx) })
+	if err != nil {
+		return err
+	}
+	return s.answer(struct {
+		past.Backtest
+		Mapping string `json:"-"`
+	}{b, l.String()}, "backtest")
+}
+
 // importMemory bounds what Go uses while a log is imported; the pages of SQLite come on top.
 const importMemory = 96 << 20
 
@@ -498,11 +516,10 @@ func (all praises) add(seed maphash.Seed, p *loop.Past) {
 
 // heuristics returns the answers that at least two people praised and no person rejected.
 func (all praises) heuristics() (found []learning.Heuristic) {
-	for key, one := range all {
+	for _, one := range all {
 		if one.people[1] != 0 && one.down == 0 {
 			found = append(found, learning.Heuristic{
-				ID: fmt.Sprintf("past-%016x", key), Domain: one.domain, Condition: one.text,
-				Action: one.answer,
+				Domain: one.domain, Condition: one.text, Action: one.answer,
 			})
 		}
 	}
@@ -522,17 +539,12 @@ func (cmd *pastCommand) suggest(ctx context.Context, report *pastReport) error {
 	if report.Suggested = len(found); cmd.Suggest == "" || len(found) == 0 {
 		return nil
 	}
-	type lesson struct {
-		ID        string `json:"id"`
-		Domain    string `json:"domain,omitempty"`
-		Condition string `json:"condition"`
-		Action    string `json:"action"`
-	}
 	var lessons struct {
-		Heuristics []lesson `json:"heuristics"`
+		Heuristics []map[string]string `json:"heuristics"`
 	}
 	for _, h := range found {
-		lessons.Heuristics = append(lessons.Heuristics, lesson{h.ID, h.Domain, h.Condition, h.Action})
+		lessons.Heuristics = append(lessons.Heuristics, map[string]string{
+			"id": h.ID, "domain": h.Domain, "condition": h.Condition, "action": h.Action})
 	}
 	report.File = cmd.Suggest
 	return writeNew(ctx, cmd.Suggest, func(_ context.Context, file string) error {
@@ -540,9 +552,8 @@ func (cmd *pastCommand) suggest(ctx context.Context, report *pastReport) error {
 		if err != nil {
 			return err
 		}
-		to := bufio.NewWriter(out)
-		encoder := json.NewEncoder(to)
+		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
-		return errors.Join(encoder.Encode(lessons), to.Flush(), out.Close())
+		return errors.Join(encoder.Encode(lessons), out.Close())
 	})
 }

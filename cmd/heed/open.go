@@ -212,19 +212,22 @@ func isFull(err error) bool {
 		errors.As(err, &server) && server.Code == "53100" // disk_full
 }
 
-// full reports that the disk of a store is full.
-func (p place) full(err error) error {
-	room := "see df -h " + filepath.Dir(p.file)
-	if p.dialect == sqlstore.Postgres {
-		room = "see its log"
-	}
-	return fmt.Errorf("the disk of %s is full, so this was not written: make room, %s, and try "+
-		"again (%s)", p, room, oneLine(err))
-}
+// The texts about a store whose file or server can't be used.
+const (
+	inUse = "STORE is in use by another process, which did not let go in time: try again, or stop " +
+		"what holds it"
+	shut = "STORE can't be opened for writing, which SQLite needs even to read: check the rights " +
+		"of the file and its directory"
+)
 
-func (p place) inUse() error {
-	return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, "+
-		"or stop what holds it", p)
+// troubles are what the codes of SQLite mean.
+var troubles = map[int]string{
+	sqlite3.SQLITE_BUSY: inUse, sqlite3.SQLITE_LOCKED: inUse, sqlite3.SQLITE_CANTOPEN: shut,
+	sqlite3.SQLITE_READONLY: shut, sqlite3.SQLITE_PERM: shut,
+	sqlite3.SQLITE_NOTADB:  "STORE is no database of SQLite: check --db or HEED_DB",
+	sqlite3.SQLITE_CORRUPT: "STORE is damaged: restore it from a copy",
+	sqlite3.SQLITE_IOERR: "the disk of STORE is full, or fails: see df -h DIR and the system's " +
+		"log. SQLite needs room for files of its own even to read",
 }
 
 // explain adds to an error of the database where it comes from, and what to do.
@@ -233,6 +236,10 @@ func (p place) explain(err error) error {
 	var lite *sqlite.Error
 	var server *pgconn.PgError
 	var connect *pgconn.ConnectError
+	words := func(text string) error {
+		return errors.New(strings.NewReplacer("STORE", p.String(), "DIR", filepath.Dir(p.file)).Replace(
+			text))
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -240,32 +247,20 @@ func (p place) explain(err error) error {
 		return errInterrupted
 	case errors.Is(err, heed.ErrDamaged):
 		return fmt.Errorf("%w: see heed doctor", err)
-	// of a file that names itself, such as standard output
+	// not of a file that names itself, such as standard output
+	case isFull(err) && !errors.Is(err, syscall.ENOSPC) && p.dialect == sqlstore.Postgres:
+		return words("the disk of STORE is full, so this was not written: make room, and see its log")
 	case isFull(err) && !errors.Is(err, syscall.ENOSPC):
-		return p.full(err)
+		return words("the disk of STORE is full, so this was not written: make room, see df -h DIR")
 	case errors.As(err, &schema) && schema.Found < schema.Known:
 		return fmt.Errorf("%s: %w", p, schema)
 	case errors.As(err, &schema):
 		return fmt.Errorf("%s has tables of version %d, and this heed reads %d: use a newer heed", p,
 			schema.Found, schema.Known)
-	case errors.As(err, &lite):
-		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-			return p.inUse()
-		case sqlite3.SQLITE_NOTADB:
-			return fmt.Errorf("%s is no database of SQLite: check --db or HEED_DB", p)
-		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-			return fmt.Errorf("%s can't be opened for writing, which SQLite needs even to read: check "+
-				"the rights of the file and its directory", p)
-		case sqlite3.SQLITE_IOERR:
-			return fmt.Errorf("the disk of %s is full, or fails: see df -h %s and the system's log. "+
-				"SQLite needs room beside the file even to read (%w)",
-				p, filepath.Dir(p.file), lite)
-		case sqlite3.SQLITE_CORRUPT:
-			return fmt.Errorf("%s is damaged: restore it from a copy", p)
-		}
+	case errors.As(err, &lite) && troubles[lite.Code()&0xff] != "":
+		return words(troubles[lite.Code()&0xff])
 	case errors.As(err, &server) && server.Code == "55P03": // lock_not_available
-		return p.inUse()
+		return words(inUse)
 	case errors.As(err, &connect) && server != nil:
 		return fmt.Errorf("%s: the server refuses the connection to %s: check --db or HEED_DB",
 			server.Message, p)

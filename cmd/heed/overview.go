@@ -165,10 +165,9 @@ func (sum *summary) rules(s *session, v *view.Source, _ []string) error {
 	more(&sum.Waiting, "proposals", in.Pending-len(in.Proposals), "rules", "--status", "pending")
 	for i := range in.Disputed {
 		add(&sum.Waiting, say("A correction may contradict another: %v",
-			view.Said(&in.Disputed[i].Feedback)), "rules", "list", "--status", ambiguous)
+			view.Said(&in.Disputed[i].Feedback)), "serve")
 	}
-	more(&sum.Waiting, "such corrections", in.Unsettled-len(in.Disputed), "rules", "list",
-		"--status", ambiguous)
+	more(&sum.Waiting, "such corrections", in.Unsettled-len(in.Disputed), "serve")
 	for i := range in.Unfit[:min(len(in.Unfit), mostNotes)] {
 		rule := &in.Unfit[i]
 		add(&sum.Waiting, say("A rule has no effect, or a bad one: %v", rule.Text), "rules", "retire",

@@ -176,7 +176,8 @@ func unknown(what, name string, names []string, see string) error {
 		func(other string) bool { return alike(other) < (len(name)+1)/2 })
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(alike(b), alike(a)) })
 	if len(near) > 0 {
-		see = "did you mean " + strings.Join(texts(near[:min(len(near), 3)], strconv.Quote), " or ") + "?"
+		near = texts(near[:min(len(near), 3)], strconv.Quote)
+		see = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return fmt.Errorf("there is no %s %q: %s", what, name, see)
 }

@@ -11,15 +11,10 @@ import (
 	"github.com/heedhq/heed/internal/view"
 )
 
-// A ruleDecision is what every decision about a proposal, a rule or a correction takes.
+// A ruleDecision is what every decision about a proposal or a rule takes.
 type ruleDecision struct {
 	ID string `arg:""`
 	change
-}
-
-// order returns the decision for a subject.
-func (cmd *ruleDecision) order(id string) feedback.Order {
-	return feedback.Order{ID: id, Actor: cmd.Actor, Reason: cmd.Reason}
 }
 
 type rulesApprove struct {
@@ -124,40 +119,6 @@ func reviewed(before, after *feedback.Proposal) plain {
 		show(after.Quorum.String()))
 }
 
-type rulesResolve struct {
-	ruleDecision
-	As string `required:"" enum:"generalizable_low,edge_case,archived" placeholder:"CLASS"`
-}
-
-// Run resolves a correction.
-func (cmd *rulesResolve) Run(s *session) error {
-	return withRules(s, func(v *view.Source) error {
-		c, err := found("correction", cmd.ID, "heed rules list --status ambiguous names them",
-			func(id string) (feedback.Feedback, error) { return v.Feedback.Feedback(s.ctx, id) },
-			func() ([]feedback.Feedback, error) {
-				all, _, err := v.Feedback.List(s.ctx,
-					feedback.Listing{Class: feedback.Ambiguous, Limit: 1000})
-				return all, err
-			},
-			func(c feedback.Feedback) string { return c.ID })
-		if err != nil {
-			return err
-		}
-		if err := cmd.confirm(s, "This resolves %q, which is ambiguous (%v), as %v",
-			show(view.Said(&c)), c.Rationale, cmd.As); err != nil {
-			return err
-		}
-		after, err := v.Feedback.Resolve(s.ctx, cmd.order(c.ID), feedback.Classification(cmd.As))
-		if err != nil {
-			return err
-		}
-		if after.Proposal != "" {
-			return s.told(after, "Resolved. It is in the proposal %v.", after.Proposal)
-		}
-		return s.told(after, "Resolved as %v.", after.Class)
-	})
-}
-
 // A ruleOrder takes a rule out of prompts, as the command is named. One person is enough.
 type ruleOrder struct{ ruleDecision }
 
@@ -180,7 +141,8 @@ func (cmd *ruleOrder) Run(s *session) error {
 		if err := cmd.confirm(s, asks, show(r.Text), list(r.Agents, "all")); err != nil {
 			return err
 		}
-		after, err := v.Feedback.Rules().Move(s.ctx, cmd.order(r.ID), to)
+		after, err := v.Feedback.Rules().Move(s.ctx,
+			feedback.Order{ID: r.ID, Actor: cmd.Actor, Reason: cmd.Reason}, to)
 		if err != nil {
 			return err
 		}

@@ -1,24 +1,19 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 )
 
-// A correction that nobody else has made waits, where heed rules list says so. Of what was rejected
-// and came up again, rules show tells what was before it.
+// Of what was rejected and came up again, rules show tells what was before it.
 func TestWhatComesBeforeARule(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
@@ -43,14 +38,6 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	}
 	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
 	corrects("ann")
-	waits := read[[]view.Rule](t, of("list", "--status", "waiting")...)
-	require.Len(t, waits, 1)
-	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"},
-		[]string{waits[0].Status, waits[0].Decider, waits[0].Text})
-
-	assert.Contains(t, call{args: of("list")}.run(t).out,
-		"\n1 correction waits for others that say the same: heed rules list --status waiting\n")
-
 	pending := func() feedback.Proposal {
 		_, _, err := service.Flush(ctx)
 		require.NoError(t, err)
@@ -63,7 +50,6 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	corrects("bob")
 	corrects("cleo")
 	first := pending()
-	assert.Empty(t, read[[]view.Rule](t, of("list", "--status", "waiting")...))
 	shown := call{args: of("show", first.ID)}.run(t).out
 	assert.Contains(t, shown, "approvals: 0 of 2; 2 more people must approve, and at least 1 "+
 		"other than ann, bob or cleo (gave evidence)\n")
@@ -79,86 +65,6 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	assert.Regexp(t, `(?m)^before it: `+first.ID+`, rejected by maria on .*: a hook does it$`, shown)
 	r := call{args: append([]string{"--json"}, of("show", second.ID)...)}.run(t)
 	assert.Equal(t, 1, strings.Count(r.out, `"hash"`))
-}
-
-// TestRulesResolve settles a correction that contradicts another, which --status finds in any case.
-func TestRulesResolve(t *testing.T) {
-	t.Parallel()
-	file := sqliteFile(t)
-	w := host(t, file)
-	service, err := feedback.New(ctx, feedback.Config{Store: w.store})
-	require.NoError(t, err)
-	for i, text := range []string{"Always add a test", "Never add a test"} {
-		id := fmt.Sprint("correction-", i+1)
-		_, err := service.Record(ctx, feedback.Feedback{
-			ID: id, Gate: "review", Agent: "tester", Reviewer: id, At: time.Now(),
-			Decision: feedback.Rejected, Summary: text, OutputSHA: "a",
-		})
-		require.NoError(t, err)
-		_, err = service.Evaluate(ctx, id)
-		require.NoError(t, err)
-	}
-	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
-	found := read[[]view.Rule](t, of("list", "--status", "ambiguous")...)
-	require.Len(t, found, 1)
-	assert.Equal(t, []string{"correction-2", "ambiguous"}, []string{found[0].ID, found[0].Status})
-	screen := call{args: of("list", "--status", "ambiguous"),
-		env: []string{"NO_COLOR=1"}}.onTerminal(t, 80).out
-	assertFits(t, screen, 80)
-	assert.Regexp(t, `\bwhy\b`, ansi.Strip(screen))
-	assert.Contains(t, strings.Join(strings.Fields(screen), " "),
-		"heed rules resolve ID --as archived (or edge_case, generalizable_low)")
-	for _, status := range []string{"pending"} {
-		for _, line := range read[[]view.Rule](t, of("list", "--status", status)...) {
-			assert.Equal(t, "pending", line.Status)
-		}
-	}
-	p, err := service.Rules().Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: "Always add a test", Agents: []string{"tester"}}, Actor: "eve",
-		Reason: "it was said",
-	})
-	require.NoError(t, err)
-	shown := call{args: of("show", p.ID)}.run(t).out
-	assert.Regexp(t, `contradiction with correction-2: .*\n +it says: Never add a test\n`, shown)
-	resolve := of("resolve", "correction-2", "--as", "edge_case", "--yes", "--reason",
-		"one team only")
-	assert.Equal(t, "Resolved as edge_case.\n", call{args: resolve}.run(t).out)
-	assertFails(t, call{args: resolve}.run(t), failed, "it is not ambiguous")
-	assert.Equal(t, "There are no corrections here with --status ambiguous.\n",
-		call{args: of("list", "--status", "ambiguous")}.run(t).out)
-}
-
-// TestRulesUnanswered lists a correction to which the evaluator gave no answer.
-func TestRulesUnanswered(t *testing.T) {
-	t.Parallel()
-	file := sqliteFile(t)
-	w := host(t, file)
-	var mute bool
-	service, err := feedback.New(ctx, feedback.Config{Store: w.store, Evaluator: func(
-		ctx context.Context, c feedback.Case,
-	) (feedback.Assessment, error) {
-		if mute {
-			return feedback.Assessment{}, errors.New("out of order")
-		}
-		return feedback.Counting(ctx, c)
-	}})
-	require.NoError(t, err)
-	says := func(id, person, text string) {
-		_, err := service.Record(ctx, feedback.Feedback{
-			ID: id, Gate: "review", Agent: "joiner", Reviewer: person, At: time.Now(),
-			Decision: feedback.Rejected, Summary: text,
-		})
-		require.NoError(t, err)
-		_, err = service.Evaluate(ctx, id)
-		require.Equal(t, mute, err != nil, err)
-	}
-	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
-	mute = true
-	says("c-3", "cleo", "Name the owner")
-	waits := read[[]view.Rule](t, of("list", "--status", "unanswered")...)
-	require.Len(t, waits, 1)
-	assert.Equal(t, "c-3", waits[0].ID)
-	assert.Contains(t, waits[0].Reason, "out of order")
 }
 
 // TestAnApproverWithholdsAHeuristic that rules show names.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/answers"
@@ -170,12 +169,9 @@ func (o *opened) dump(ctx context.Context, to io.Writer) error {
 	return dump.Only(to, from, o.tenant)
 }
 
-// givenUp is the age from which on an unfinished file belongs to a killed process.
-const givenUp = time.Hour
-
 // writeNew has a file written that only the user can read. The file gets its name when all of it is
 // on the disk, and no other file is overwritten. After a failure no file is left. A process that is
-// killed leaves a hidden file, .NAME.unfinished, which a call an hour later removes.
+// killed leaves a hidden directory, .heed-*.
 func writeNew(
 	ctx context.Context, file string, fill func(context.Context, string) error,
 ) (err error) {
@@ -184,42 +180,28 @@ func writeNew(
 		return taken
 	}
 	dir := filepath.Dir(file)
-	draft := filepath.Join(dir, "."+filepath.Base(file)+".unfinished")
-	remove := func() (err error) {
-		for _, ending := range []string{"", "-journal", "-wal", "-shm"} { // which SQLite makes
-			if gone := os.Remove(draft + ending); !errors.Is(gone, os.ErrNotExist) {
-				err = errors.Join(err, gone)
-			}
-		}
-		return err
-	}
-	if left, err := os.Lstat(draft); err == nil && time.Since(left.ModTime()) > givenUp {
-		_ = remove() // another user's may have to stay
-	}
-	out, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
+	hidden, err := os.MkdirTemp(dir, ".heed-*")
+	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no directory %s: make it first, or choose another name", dir)
-	case errors.Is(err, os.ErrExist):
-		return fmt.Errorf("%s is being written already: wait, or remove %s if nothing writes it", file,
-			draft)
-	case err != nil:
+	} else if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
-	if err := errors.Join(fill(ctx, draft), out.Sync(), out.Close()); isFull(err) {
+	defer func() { err = errors.Join(err, os.RemoveAll(hidden)) }() // SQLite's files, too
+	draft := filepath.Join(hidden, "draft")
+	out, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err == nil {
+		err = errors.Join(fill(ctx, draft), out.Sync(), out.Close())
+	}
+	if isFull(err) {
 		return fmt.Errorf("%s was not written: its disk is full: see df -h %s, and make room or "+
 			"name a file on another disk", file, dir)
 	} else if err != nil {
 		return err
 	}
-	if err = os.Link(draft, file); err != nil && !errors.Is(err, os.ErrExist) {
-		if _, there := os.Lstat(file); there != nil { // a file system without links
-			err = os.Rename(draft, file)
-		}
-	}
-	if errors.Is(err, os.ErrExist) {
+	if err = os.Link(draft, file); errors.Is(err, os.ErrExist) {
 		return taken
+	} else if err != nil { // a file system without links
+		err = os.Rename(draft, file)
 	}
 	if names, failed := os.Open(dir); err == nil && failed == nil {
 		_ = names.Sync() // systems that can't do that do it by themselves

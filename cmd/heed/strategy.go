@@ -221,18 +221,12 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 type strategyReset struct {
 	Category string  `arg:""`
 	Context  *string `placeholder:"NAME"`
-	resetting
+	change
 }
 
 type strategyResetItem struct {
 	ID string `arg:""`
 	itemFilter
-	resetting
-}
-
-// A resetting is what both resets take.
-type resetting struct {
-	Topic string `placeholder:"TOPIC"`
 	change
 }
 
@@ -259,7 +253,7 @@ func (cmd *strategyReset) Run(s *session, c *strategyCommands) error {
 		if err != nil {
 			return err
 		}
-		return cmd.wipe(s, v, "", targets)
+		return wipe(s, v, &cmd.change, "", targets)
 	})
 }
 
@@ -278,12 +272,12 @@ func (cmd *strategyResetItem) Run(s *session, c *strategyCommands) error {
 			}
 			targets = append(targets, target)
 		}
-		return cmd.wipe(s, v, say(" of item %v", cmd.ID), targets)
+		return wipe(s, v, &cmd.change, say(" of item %v", cmd.ID), targets)
 	})
 }
 
 // wipe resets the targets, if that is confirmed.
-func (c *resetting) wipe(s *session, v *view.Source, of plain, targets []wiped) error {
+func wipe(s *session, v *view.Source, c *change, of plain, targets []wiped) error {
 	var outcomes uint64
 	names := texts(targets, func(t wiped) string {
 		outcomes += t.Outcomes
@@ -294,19 +288,14 @@ func (c *resetting) wipe(s *session, v *view.Source, of plain, targets []wiped) 
 	if err != nil {
 		return err
 	}
-	l, err := strategy.Open(s.ctx, strategy.Config{
-		Store: v.Store, Name: v.Strategy.Config().Name, Now: s.now, Topic: c.Topic,
-	})
-	if err != nil {
-		return err
-	}
 	for i, t := range targets {
-		err := l.Reset(s.ctx, strategy.Reset{
+		err := v.Strategy.Reset(s.ctx, strategy.Reset{
 			Category: t.Category, Context: t.Context, Item: t.Item, Actor: c.Actor, Reason: c.Reason,
 		})
 		if err != nil {
 			return fmt.Errorf("%d of %d are forgotten, and then: %w", i, len(targets), s.at.explain(err))
 		}
 	}
-	return s.answer(targets, "wiped")
+	return s.told(targets, "Forgot %v%v in %v.", plural(outcomes, "report", "reports"), of,
+		plain(strings.Join(names, ", ")))
 }

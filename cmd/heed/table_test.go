@@ -106,7 +106,8 @@ terminal or --json shows
 all.
 `, drawn(l, 27))
 	assert.Contains(t, drawn(l, 22), "id          mean  low\n")
-	assert.Equal(t, "id:\n0123456789\nmean: 0.5\nlow: 0.1\nhigh: 0.9\nnote:\nsomething\n", drawn(l, 10))
+	assert.Equal(t, "id:\n0123456789\nmean: 0.5\nlow: 0.1\nhigh: 0.9\nnote:\nsomething\n",
+		drawn(l, 10))
 }
 
 func TestWordsStayWhole(t *testing.T) {

@@ -149,8 +149,9 @@ type AnswerRange struct {
 }
 
 func (s *Server) answers(ctx context.Context, _ *Caller, in *AnswerRange) (List[Answer], error) {
-	return part(true, "", in.Range, func(p Page) (l List[Answer], err error) {
-		l.Items, l.Next, err = s.view().Answers(ctx, in.AnswerQuery, p.After, p.Limit)
+	v := s.view()
+	return part(v, "", in.Range, func(p Page) (l List[Answer], err error) {
+		l.Items, l.Next, err = v.Answers(ctx, in.AnswerQuery, p.After, p.Limit)
 		l.Items = arrayOf(l.Items)
 		return l, err
 	})

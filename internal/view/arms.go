@@ -70,16 +70,12 @@ type SegmentDetail struct {
 
 // An Item is what is believed of an item in a segment.
 type Item struct {
-	Item          string         `json:"item"`
-	Category      string         `json:"category"`
-	Context       string         `json:"context"`
-	Leading       strategy.ArmID `json:"leading"`
-	Arms          []Arm          `json:"arms"`
-	Segment       []Arm          `json:"segment"` // about an item without outcomes
-	Independence  float64        `json:"independence"`
-	Specialized   bool           `json:"specialized"`
-	Sessions      uint64         `json:"sessions,omitempty"`
-	SpecializesAt int            `json:"specializes_at,omitempty"`
+	strategy.Standing
+	Category      string `json:"category"`
+	Context       string `json:"context"`
+	Arms          []Arm  `json:"arms"`
+	Segment       []Arm  `json:"segment"` // about an item without outcomes
+	SpecializesAt int    `json:"specializes_at,omitempty"`
 }
 
 // Segments lists the segments that have outcomes, by their names.
@@ -241,9 +237,7 @@ func (s *Source) Item(ctx context.Context, q strategy.Query) (Item, error) {
 		err = heed.ErrNotFound
 	}
 	return Item{
-		Item: r.Item, Category: d.Category, Context: d.Context, Leading: r.Leading,
-		Arms: armsOf(r.Arms), Segment: armsOf(d.Arms), Independence: r.Independence,
-		Specialized: r.Specialized, Sessions: r.Sessions, SpecializesAt: d.SpecializesAt,
+		r.Standing, d.Category, d.Context, armsOf(r.Arms), armsOf(d.Arms), d.SpecializesAt,
 	}, err
 }
 
@@ -419,21 +413,18 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 
 func (c *ChoiceCounts) count(r *strategy.ChoiceRecord, since, until time.Time) {
 	c.Latest++
-	switch r.Stage {
-	case strategy.Pending:
-		c.Pending++
-	case strategy.Observed:
-		c.Observed++
-	case strategy.Expired:
-		c.Expired++
-	}
-	times := []time.Time{r.Choice.At}
-	if r.Result != nil {
-		times = append(times, r.Result.At)
-	}
-	for _, at := range times {
-		if !at.Before(since) && !at.After(until) {
-			c.Events++
+	for stage, n := range map[strategy.Stage]*int{
+		strategy.Pending: &c.Pending, strategy.Observed: &c.Observed, strategy.Expired: &c.Expired,
+	} {
+		if r.Stage == stage {
+			*n++
 		}
+	}
+	recent := func(at time.Time) bool { return !at.Before(since) && !at.After(until) }
+	if recent(r.Choice.At) {
+		c.Events++
+	}
+	if r.Result != nil && recent(r.Result.At) {
+		c.Events++
 	}
 }

@@ -131,8 +131,9 @@ type ChangeRange struct {
 }
 
 func (s *Server) changes(ctx context.Context, _ *Caller, in *ChangeRange) (List[Changed], error) {
-	return part(true, "", in.Range, func(p Page) (l List[Changed], err error) {
-		l.Items, l.Next, err = s.view().Changes(ctx, in.ChangeQuery, p.After, p.Limit)
+	v := s.view()
+	return part(v, "", in.Range, func(p Page) (l List[Changed], err error) {
+		l.Items, l.Next, err = v.Changes(ctx, in.ChangeQuery, p.After, p.Limit)
 		l.Items = arrayOf(l.Items)
 		return l, err
 	})

@@ -106,10 +106,10 @@ const (
 )
 
 // part reads a part of a list, if the agent has what it is about.
-func part[T any](has bool, what string, in Range, read func(Page) (List[T], error)) (
+func part[T any](v *Source, what string, in Range, read func(Page) (List[T], error)) (
 	l List[T], err error,
 ) {
-	if !has {
+	if !v.Has(what) {
 		return l, Lacks(what)
 	}
 	p := Page{Limit: cmp.Or(in.Limit, usuallyListed), After: in.After}
@@ -121,7 +121,7 @@ func part[T any](has bool, what string, in Range, read func(Page) (List[T], erro
 
 func (s *Server) segments(ctx context.Context, _ *Caller, in *Range) (List[Segment], error) {
 	v := s.view()
-	return part(v.Strategy != nil, "arms", *in, func(p Page) (List[Segment], error) {
+	return part(v, "arms", *in, func(p Page) (List[Segment], error) {
 		return s.lists.Of(ctx, p, func() (List[Segment], error) {
 			return v.Segments(ctx, p) // it takes milliseconds of a core for each segment
 		})
@@ -138,7 +138,7 @@ func (s *Server) heuristics(ctx context.Context, _ *Caller, in *HeuristicRange) 
 	List[Heuristic], error,
 ) {
 	v := s.view()
-	return part(v.Learning != nil, "heuristics", in.Range, func(p Page) (List[Heuristic], error) {
+	return part(v, "heuristics", in.Range, func(p Page) (List[Heuristic], error) {
 		return v.Heuristics(ctx, in.Domain, p)
 	})
 }
@@ -152,7 +152,7 @@ type RuleRange struct {
 
 func (s *Server) rules(ctx context.Context, _ *Caller, in *RuleRange) (List[Rule], error) {
 	v := s.view()
-	return part(v.Feedback != nil, "rules", in.Range, func(p Page) (List[Rule], error) {
+	return part(v, "rules", in.Range, func(p Page) (List[Rule], error) {
 		q := RuleQuery{in.Agent, in.Status}
 		if q.proposals() {
 			return v.Proposals(ctx, q, p)
@@ -164,7 +164,7 @@ func (s *Server) rules(ctx context.Context, _ *Caller, in *RuleRange) (List[Rule
 // warnings are the ways of working that prompts warn of.
 func (s *Server) warnings(ctx context.Context, _ *Caller, in *Range) (List[Way], error) {
 	v := s.view()
-	return part(v.Patterns != nil, "ways of working", *in, func(p Page) (List[Way], error) {
+	return part(v, "ways of working", *in, func(p Page) (List[Way], error) {
 		return v.Ways(ctx, WayQuery{Warned: true}, p)
 	})
 }

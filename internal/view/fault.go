@@ -137,3 +137,11 @@ var nextFor = map[string]string{
 func Lacks(part string) *Fault {
 	return &Fault{Sort: MissingPart, Detail: "The server has no " + part + ". " + nextFor[part]}
 }
+
+// Has reports whether a part is there. "" always is.
+func (s *Source) Has(part string) bool {
+	return map[string]bool{
+		"": true, "agent": s.Agent != nil, "arms": s.Strategy != nil, "heuristics": s.Learning != nil,
+		"rules": s.Feedback != nil, "ways of working": s.Patterns != nil,
+	}[part]
+}

@@ -3,6 +3,7 @@
 package past
 
 import (
+	_ "embed" // of the fields
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,31 +40,26 @@ type Mapping struct {
 	Comma string `json:"comma,omitempty"`
 }
 
-// Fields are what a row may have, with what each is.
-var Fields = []struct{ Name, About string }{
-	{"id", "names the answer; rows of one id add up"},
-	{"at", "when it was asked"},
-	{"text", "what was asked"},
-	{"answer", "what was answered"},
-	{"person", "who asked"},
-	{"session", "the conversation"},
-	{"domain", "what it is about: the category of the arms"},
-	{"item", "what the arm was chosen for"},
-	{"context", "the kind of situation"},
-	{"task", "the task that it belongs to"},
-	{"arm", "the model, prompt or tool that answered"},
-	{"propensity", "the probability with which the arm was chosen"},
-	{"value", "what a person made of it: a thumb or a score"},
-	{"rater", "who that person is; by default the one who asked"},
-	{"outcome", "what came of it"},
-	{"source", "who reports the outcome: an instrument or a person"},
-	{"correction", "what a reviewer says was wrong"},
-	{"reviewer", "who that is"},
-	{"cost", "what the answer cost"},
-	{"latency", "how long it took"},
-	{"end", "when it was there, in place of a latency"},
-	{"tokens", "how many tokens it took"},
+// fieldsText has a field on each line: its name, what it is, and its names in logs, between bars.
+//
+//go:embed fields.txt
+var fieldsText string
+
+// A Field is what a row may have.
+type Field struct {
+	Name  string
+	names []string // of columns, without case and signs; after a dot the end of a path in JSON
 }
+
+// Fields are all that a row may have.
+var Fields = func() (all []Field) {
+	for line := range strings.Lines(fieldsText) {
+		if part := strings.Split(line, "|"); !strings.HasPrefix(line, "#") {
+			all = append(all, Field{strings.TrimSpace(part[0]), strings.Fields(part[2])})
+		}
+	}
+	return all
+}()
 
 // A Fault is a row that can't be read.
 type Fault struct {
@@ -91,9 +87,7 @@ func ReadMapping(r io.Reader) (Mapping, error) {
 
 func (m *Mapping) validate() error {
 	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
-		if !slices.ContainsFunc(Fields, func(f struct{ Name, About string }) bool {
-			return f.Name == name
-		}) {
+		if !slices.ContainsFunc(Fields, func(f Field) bool { return f.Name == name }) {
 			return fmt.Errorf("the mapping: fields.%s is no field: see heed import --help", name)
 		}
 	}

@@ -17,58 +17,6 @@ import (
 // sampled is how many records [Propose] looks at.
 const sampled = 1000
 
-// aliases are names of columns, without case and signs, by the field that they are. The first that
-// a log has counts.
-var aliases = []struct {
-	field string
-	names []string
-}{
-	{"id", []string{"answerid", "responseid", "traceid", "customid", "requestid", "messageid",
-		"runid", "generationid", "interactionid", "id"}},
-	{"at", []string{"at", "timestamp", "time", "createdat", "starttime", "askedat", "requesttime",
-		"date", "datetime", "created"}},
-	{"end", []string{"endtime", "endedat", "completedat"}},
-	{"answer", []string{"answer", "response", "output", "outputs", "completion", "botresponse",
-		"reply", "generation", "responsepreview", "outputsummary", "choices"}},
-	{"text", []string{"question", "userquestion", "query", "prompt", "input", "inputs", "text",
-		"request", "usermessage", "requestpreview", "messages", "instruction"}},
-	{"person", []string{"userid", "user", "person", "username", "customer", "customerid", "enduser"}},
-	{"session", []string{"sessionid", "session", "conversationid", "threadid", "chatid"}},
-	{"domain", []string{"domain", "category", "topic", "segment"}},
-	{"item", []string{"item", "kind", "tasktype", "intent", "route", "tracename"}},
-	{"context", []string{"context", "situation"}},
-	{"arm", []string{"arm", "variant", "modelname", "providedmodelname", "lsmodelname", "model",
-		"promptversion", "version", "action", "itemid"}},
-	{"propensity", []string{"propensity", "propensityscore", "actionprob", "probability", "pscore"}},
-	{"value", []string{"thumb", "thumbs", "rating", "feedback", "feedbacktype", "feedbackstate",
-		"userfeedback", "userscore", "score", "value", "vote", "helpful", "liked", "reaction"}},
-	{"rater", []string{"rater", "ratedby", "authoruserid", "annotator"}},
-	{"outcome", []string{"outcome", "reward", "success", "resolved", "click", "clicked", "converted",
-		"correct", "solved", "passed"}},
-	{"source", []string{"outcomesource", "reportedby"}},
-	{"correction", []string{"correction", "correctedanswer", "reviewcomment", "improvement"}},
-	{"reviewer", []string{"reviewer", "reviewedby", "correctedby"}},
-	{"cost", []string{"totalcost", "cost", "costusd", "price"}},
-	{"latency", []string{"latency", "latencyms", "duration", "durationms", "latencyseconds",
-		"executiondurationms", "responsetime", "responsetimems", "elapsed"}},
-	{"tokens", []string{"totaltokens", "tokens", "totalusage"}},
-}
-
-// deep are aliases of values inside of JSON, by the end of their path.
-var deep = []struct{ field, end string }{
-	{"answer", "responsebodychoices0messagecontent"}, {"answer", "responsechoices0messagecontent"},
-	{"answer", "choices0messagecontent"}, {"text", "requestbodymessages"},
-	{"text", "requestmessages"}, {"text", "bodymessages"}, {"text", "messages"},
-	{"arm", "extrametadatalsmodelname"}, {"arm", "requestbodymodel"}, {"arm", "requestmodel"},
-	{"arm", "responsebodymodel"}, {"arm", "responsemodel"}, {"arm", "bodymodel"},
-	{"person", "extrametadatauserid"}, {"person", "metadatauserid"}, {"person", "requestuser"},
-	{"session", "extrametadatasessionid"}, {"session", "extrametadatathreadid"},
-	{"tokens", "usagetotaltokens"}, {"at", "responsebodycreated"}, {"at", "responsecreated"},
-	{"id", "responsebodyid"}, {"id", "responseid"}, {"value", "scores0value"},
-	{"value", "feedbackstatsuserscoreavg"}, {"value", "feedbackstatsthumbsavg"},
-	{"cost", "costdetailstotal"},
-}
-
 // A column is what a sample shows of a column or path.
 type column struct {
 	path   string
@@ -186,18 +134,18 @@ func (m *Mapping) choose(all []*column) {
 			m.Fields[field], taken[c.path] = c.path, true
 		}
 	}
-	for _, d := range deep {
-		for _, c := range all {
-			if strings.Contains(c.path, ".") && strings.HasSuffix(normal(c.path), d.end) {
-				take(d.field, c)
-			}
-		}
-	}
-	for _, a := range aliases {
-		for _, name := range a.names {
-			for _, c := range all {
-				if normal(c.path) == name && m.fits(a.field, c) {
-					take(a.field, c)
+	for _, deep := range []bool{true, false} {
+		for _, f := range Fields {
+			for _, name := range f.names {
+				end, is := strings.CutPrefix(name, ".")
+				for _, c := range all {
+					path := normal(c.path)
+					switch {
+					case is != deep:
+					case deep && strings.Contains(c.path, ".") && strings.HasSuffix(path, end),
+						!deep && path == name && m.fits(f.Name, c):
+						take(f.Name, c)
+					}
 				}
 			}
 		}
@@ -245,7 +193,7 @@ func (m *Mapping) fits(field string, c *column) bool {
 	}
 }
 
-// most reports whether at least nine of ten values are so: the others are rows at fault.
+// most reports whether more than half of the values are so: the others are rows at fault.
 func most(values []any, is func(any) bool) bool {
 	n := 0
 	for _, v := range values {
@@ -253,7 +201,7 @@ func most(values []any, is func(any) bool) bool {
 			n++
 		}
 	}
-	return 10*n >= 9*len(values)
+	return 2*n > len(values)
 }
 
 // worthy reports whether a value can be how good something was.
