@@ -21,10 +21,9 @@ const restoreIt = ": restore the store from a copy"
 // another version are a [*SchemaError].
 //
 // A deep check takes longer. SQLite compares the indexes of the file with the tables
-// (integrity_check). PostgreSQL does so if the database has the extension amcheck. Then the rows of
-// each table are compared with the rows that they belong to. Warnings list what could not be
-// checked, for example because the server keeps no checksums of its pages. There may be one Config,
-// of which only Schema is used.
+// (integrity_check). PostgreSQL does so if the database has the extension amcheck. Warnings list what
+// could not be checked, for example because the server keeps no checksums of its pages. There may
+// be one Config, of which only Schema is used.
 func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool, configs ...Config) (
 	faults, warnings []string, err error,
 ) {
@@ -37,9 +36,6 @@ func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool, conf
 		err = c.db.onConn(ctx, waiting, func(conn *sql.Conn) error { return c.tables(ctx, conn) })
 		if err == nil {
 			err = c.db.read(ctx, c.file)
-		}
-		if err == nil && deep && len(c.faults) == 0 {
-			err = c.db.read(ctx, c.rows)
 		}
 		faults, warnings = c.faults, c.warnings
 	}
@@ -168,59 +164,3 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// relations find rows that do not agree with the rows that they belong to, and name them.
-var relations = []struct {
-	query *query
-	fault string
-}{
-	{
-		both(`SELECT DISTINCT t.cell FROM heed_tally t
-			WHERE NOT EXISTS (SELECT 1 FROM heed_cell c WHERE c.cell = t.cell) LIMIT 100`),
-		"cell %s has sums, and is missing",
-	},
-	{
-		both(`SELECT DISTINCT o.cell FROM heed_observation o
-			WHERE NOT EXISTS (SELECT 1 FROM heed_cell c WHERE c.cell = o.cell) LIMIT 100`),
-		"cell %s has a history, and is missing",
-	},
-	{
-		both(`SELECT DISTINCT CAST(k.seq AS TEXT) FROM heed_key k
-			WHERE NOT EXISTS (SELECT 1 FROM heed_record r WHERE r.seq = k.seq AND r.at = k.at)
-				LIMIT 100`),
-		"record number %s has keys, and is missing",
-	},
-	{
-		either(historyCounts(`o.observation->>'weight'`),
-			historyCounts(`CAST(CAST(o.observation AS JSONB)->>'weight' AS DOUBLE PRECISION)`)),
-		"the sums of cell %s do not count the observations of its history",
-	},
-}
-
-// historyCounts finds cells that have their whole history, but not as many observations in their
-// sums.
-func historyCounts(weight string) string {
-	return `SELECT c.cell || ' (' || c.kind || ', ' || c.scope || ', ' || c.item || ', ' ||
-			c.name || ')'
-		FROM heed_cell c
-		WHERE NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = c.cell
-			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0))
-		AND (SELECT coalesce(sum(t.n_positive + t.n_negative + t.n_neutral), 0) FROM heed_tally t
-			WHERE t.cell = c.cell)
-			<> (SELECT count(*) FROM heed_observation o WHERE o.cell = c.cell AND o.happened >= c.restart
-				AND ` + weight + ` > 0)
-		LIMIT 100`
-}
-
-// rows compares rows with rows of other tables.
-func (c *check) rows(t *tx) error {
-	for _, r := range relations {
-		names, err := t.texts(r.query)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			c.fault(r.fault, name)
-		}
-	}
-	return nil
-}

@@ -58,12 +58,5 @@ func (s *Store) learnClock(ctx context.Context) error {
 	})
 }
 
-// The database's clock, in microseconds.
-const (
-	sqliteNow   = `CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)`
-	postgresNow = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
-)
-
-func timed(before, after string) *query {
-	return either(before+sqliteNow+after, before+postgresNow+after)
-}
+// postgresNow is the server's clock, in microseconds.
+const postgresNow = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`

@@ -231,7 +231,7 @@ func (c *change) run(t *tx) error {
 	if err := c.readParts(pending); err != nil {
 		return err
 	}
-	if len(forgotten(c.batches)) > 0 && t.db.dialect.embedded() {
+	if forgets(c.batches) && t.db.dialect.embedded() {
 		if _, err := t.exec(noteForgotten); err != nil {
 			return err
 		}
@@ -239,10 +239,7 @@ func (c *change) run(t *tx) error {
 	return c.raise()
 }
 
-// forgotten returns the people who were forgotten before the batches.
-func forgotten(batches []store.Batch) (names []string) {
-	for i := range batches {
-		names = append(names, batches[i].Forgotten...)
-	}
-	return names
+// forgets reports whether people were forgotten before the batches.
+func forgets(batches []store.Batch) bool {
+	return slices.ContainsFunc(batches, func(b store.Batch) bool { return len(b.Forgotten) > 0 })
 }

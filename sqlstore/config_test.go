@@ -26,8 +26,6 @@ func TestConfigFaults(t *testing.T) {
 	_, err = sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{},
 		sqlstore.Config{})
 	assert.Equal(t, []string{"handle", "configs"}, fields(err))
-	_, err = sqlstore.NewInbox(context.Background(), nil, "", "\x00")
-	assert.Equal(t, []string{"name", "holder"}, fields(err))
 	_, err = sqlstore.Open(context.Background(), nil, 0)
 	assert.Equal(t, []string{"handle"}, fields(err))
 	for _, dialect := range []sqlstore.Dialect{-1, 4} {

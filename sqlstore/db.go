@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,9 +84,6 @@ type database struct {
 	// by number of the query; SQLite alone, because drivers for PostgreSQL keep their own
 	stmts []atomic.Pointer[sql.Stmt]
 	turn  host.Lock // of the writers of this process, because SQLite has one at a time
-
-	mu    sync.Mutex
-	wakes map[string]chan struct{} // by stream; closed, and made again, when there is news
 }
 
 func newDB(handle *sql.DB, dialect Dialect, schema string) *database {
@@ -99,7 +95,6 @@ func newDB(handle *sql.DB, dialect Dialect, schema string) *database {
 		setUp:  setUp,
 		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)),
 		turn:   host.NewLock(),
-		wakes:  make(map[string]chan struct{}),
 		schema: schema,
 	}
 	if schema != "" {

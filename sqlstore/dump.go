@@ -31,12 +31,9 @@ var (
 	dumpIDs          = both(`SELECT id, recorded, traced, retracted FROM heed_id ORDER BY id`)
 	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record
 		WHERE kind <> '` + versionKind + `' ORDER BY seq`)
-	dumpInboxes = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox
-		ORDER BY seq`)
 )
 
-// Dump writes the whole content of the store at one moment as lines of JSON, and all that waits in
-// inboxes. Every store can [Store.Load] it. The host's own tables are not in it. Commits go on in
+// Dump writes the whole content of the store at one moment as lines of JSON. Every store can [Store.Load] it. The host's own tables are not in it. Commits go on in
 // the meantime.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
@@ -53,8 +50,10 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := dumpKinds(out, kinds); err != nil {
-			return err
+		for i := range kinds {
+			if err := out.Write(dump.Row{Kind: &kinds[i]}); err != nil {
+				return err
+			}
 		}
 		for _, part := range dumpParts {
 			err := t.each(part.q, nil, func(scan func(...any) error) error {
@@ -70,18 +69,6 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 		}
 		return out.Close()
 	}))
-}
-
-func dumpKinds(out *dump.Writer, kinds []store.Kind) error {
-	for _, kind := range kinds {
-		if kind.Name == dump.Inboxed {
-			continue
-		}
-		if err := out.Write(dump.Row{Kind: &kind}); err != nil {
-			return err
-		}
-	}
-	return out.Write(dump.Row{Kind: &store.Kind{Name: dump.Inboxed}})
 }
 
 // dumpParts are the tables in the order of a dump.
@@ -133,16 +120,6 @@ var dumpParts = []struct {
 		}
 		return dump.Row{Record: d}, err
 	}},
-	{dumpInboxes, func(scan func(...any) error) (dump.Row, error) {
-		d := &dump.Record{Kind: dump.Inboxed, Revision: 1}
-		var e dump.InboxedEvent
-		err := scan(&e.Stream, &e.ID, &e.Topic, &e.Happened, &e.Payload, &d.At)
-		d.ID = e.RecordID()
-		if err == nil {
-			d.Body, err = json.Marshal(e)
-		}
-		return dump.Row{Record: d}, err
-	}},
 }
 
 func hashes(err error, text string, into *text.Hash) error {
@@ -166,14 +143,9 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 
 var (
 	// loadEmpty finds a row where there is anything but kinds.
-	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `'
-		UNION ALL SELECT 1 FROM heed_inbox LIMIT 1`)
-	loadIDs = inserting(`INSERT INTO heed_id (id, recorded, traced, retracted)`, `tiii`,
+	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `' LIMIT 1`)
+	loadIDs   = inserting(`INSERT INTO heed_id (id, recorded, traced, retracted)`, `tiii`,
 		` ON CONFLICT DO NOTHING RETURNING id, 0`)
-	loadInbox = both(`INSERT INTO heed_inbox
-			(stream, id, topic, happened, payload, due, deliveries, holder)
-		VALUES ($1, $2, $3, $4, $5, $6, 0, '')
-		ON CONFLICT DO NOTHING`)
 
 	// loadedTwice finds observations that the cell has twice, among the observations of some rows of
 	// loadObservations. It takes the index of ids, also where PostgreSQL has not looked at the table
@@ -192,7 +164,7 @@ var (
 	// guesses until then. SQLite finds its indexes without that. Having looked, it would scan tables
 	// that are small as yet.
 	analyzeAll = either(``,
-		`ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key, heed_inbox`)
+		`ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key`)
 )
 
 // Load reads what a store has dumped into this one: all of it, or it returns an error and leaves
@@ -338,17 +310,6 @@ func (l *loading) kind(kind store.Kind) error {
 }
 
 func (l *loading) record(d *dump.Record) error {
-	if d.Kind == dump.Inboxed {
-		var e dump.InboxedEvent
-		if err := json.Unmarshal(d.Body, &e); err != nil {
-			return err
-		}
-		added, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At))
-		if err == nil && added == 0 {
-			err = l.in.Fault(errTwice)
-		}
-		return err
-	}
 	text, err := textOfKeys(d.Keys)
 	if err != nil {
 		return err

@@ -164,12 +164,6 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	if err != nil {
 		return c.end(err)
 	}
-	names := forgotten(batches)
-	if len(names) > 0 {
-		if err := s.forgetInInboxes(ctx, names); err != nil {
-			return c.end(err)
-		}
-	}
 	commit := s.commits.commit
 	if c.alone {
 		commit = s.commitAlone
@@ -181,7 +175,7 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: commit: %w", err)
 	}
-	if len(names) > 0 {
+	if forgets(batches) {
 		_ = s.erase(ctx) // the commit is done, and the next Sweep goes on
 	}
 	return receipts, nil

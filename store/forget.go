@@ -2,8 +2,13 @@ package store
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heedhq/heed"
 )
 
 // A person is somebody to take out of records.
@@ -22,14 +27,6 @@ func (k PseudonymKey) persons(names []string) []person {
 	return all
 }
 
-// Without returns the JSON of a record of this kind without some people, in the form in which a
-// [Job] that forgets them leaves it. A store that keeps copies of records elsewhere, such as in a
-// queue, calls it for [Batch].Forgotten. No JSON means that the record goes as a whole.
-func (k Kind) Without(text []byte, key PseudonymKey, names ...string) ([]byte, error) {
-	after, err := k.takeOut(text, nil, key.persons(names))
-	return after.text, err
-}
-
 // withoutPeople is a record without some people. It shares with the record whatever is the same.
 type withoutPeople struct {
 	text    []byte
@@ -39,8 +36,9 @@ type withoutPeople struct {
 }
 
 // takeOut takes people out of a record of this kind, by the declaration of the kind. It changes
-// neither text nor keys. It edits the JSON as text: it replaces the names and leaves every other
-// byte as it is. A name that is removed leaves "" behind, or takes its element of an array with it.
+// neither text nor keys. A record that names none of them keeps its text to the byte. In any other
+// record, the names and the white space change. A name that is removed leaves "" behind, or takes
+// its element of an array with it.
 //
 // A person's key is removed, or becomes the key of the pseudonym if the person decided something in
 // the record. It stays if a path still has the name in another case, because that is somebody else.
@@ -48,20 +46,228 @@ type withoutPeople struct {
 // JSON that can't be read is an error.
 func (k Kind) takeOut(text []byte, keys []string, people []person) (withoutPeople, error) {
 	e := editor{people: people, decided: make([]bool, len(people)), stays: make([]bool, len(people))}
-	after, err := e.edit(text, paths(k))
+	after, err := e.document(text, paths(k))
 	if err != nil {
 		return withoutPeople{}, err
 	}
 	if k.Whole && e.caused {
 		return withoutPeople{gone: true}, nil
 	}
-	r := withoutPeople{text: text, keys: e.keys(keys)}
-	if after != nil {
-		r.text = after
-	}
-	// A pseudonym is its own pseudonym.
+	r := withoutPeople{text: after, keys: e.keys(keys)}
 	r.changed = !bytes.Equal(r.text, text) || !slices.Equal(r.keys, keys)
 	return r, nil
+}
+
+// A path is the rest of the way to a name, from the editor's position.
+type path struct {
+	rest    []string
+	decided bool // else caused
+}
+
+func paths(kind Kind) (all []path) {
+	for _, p := range kind.Caused {
+		all = append(all, path{strings.Split(p, "."), false})
+	}
+	for _, p := range kind.Decided {
+		all = append(all, path{strings.Split(p, "."), true})
+	}
+	return all
+}
+
+// An editor takes names out of JSON, and notes what it found.
+type editor struct {
+	people  []person
+	decided []bool // by person: a pseudonym took the place of the name
+	stays   []bool // by person: a name that equals theirs except for its case stays
+	caused  bool   // one of them caused something
+	changes int
+}
+
+var errDamaged = fmt.Errorf("%w: it is not JSON", heed.ErrDamaged)
+
+// document returns JSON without the people, or the same bytes if it names none of them.
+func (e *editor) document(text []byte, paths []path) ([]byte, error) {
+	if !json.Valid(text) {
+		return nil, errDamaged
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber() // because a number must stay as it is written
+	value, err := decoded(in)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	before := e.changes
+	after, gone := e.value(value, paths)
+	if gone {
+		after = ""
+	}
+	if e.changes == before {
+		return text, nil
+	}
+	return json.Marshal(after)
+}
+
+// An object is a JSON object with its members in their order. A name may come twice, and both values
+// may name a person.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (o object) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// decoded reads the next value: an object as an [object], and all else as encoding/json does.
+func decoded(in *json.Decoder) (any, error) {
+	token, err := in.Token()
+	list, o := []any{}, object{}
+	switch token {
+	case json.Delim('{'):
+		for err == nil && in.More() {
+			var m member
+			if token, err = in.Token(); err == nil {
+				m.name, _ = token.(string)
+				m.value, err = decoded(in)
+				o = append(o, m)
+			}
+		}
+		token = o
+	case json.Delim('['):
+		for err == nil && in.More() {
+			var element any
+			element, err = decoded(in)
+			list = append(list, element)
+		}
+		token = list
+	default:
+		return token, err
+	}
+	if err == nil {
+		_, err = in.Token() // the end
+	}
+	return token, err
+}
+
+// value returns a value, to which these paths led, without the people. It reports whether the value
+// is a name that is removed.
+func (e *editor) value(value any, paths []path) (after any, gone bool) {
+	if len(paths) == 0 {
+		return value, false
+	}
+	switch value := value.(type) {
+	case object:
+		for i := range value {
+			m := &value[i]
+			if m.value, gone = e.value(m.value, ofKey(paths, m.name)); gone {
+				m.value = ""
+			}
+		}
+	case []any:
+		below, kept := ofElement(paths), value[:0]
+		for _, element := range value {
+			if element, gone = e.value(element, below); !gone {
+				kept = append(kept, element)
+			}
+		}
+		return kept, false
+	case string:
+		return e.name(value, paths)
+	}
+	return value, false
+}
+
+// ofKey returns the paths that lead on to the value of an object's key. Case does not matter,
+// because encoding/json ignores it too.
+func ofKey(paths []path, key string) (below []path) {
+	for _, p := range paths {
+		if len(p.rest) == 0 || p.rest[0] == "~" {
+			continue
+		}
+		if p.rest[0] == "*" || strings.EqualFold(p.rest[0], key) {
+			below = append(below, path{p.rest[1:], p.decided})
+		}
+	}
+	return below
+}
+
+// ofElement returns the paths that lead on to the elements of an array. A path that ends at an
+// array leads to its elements.
+func ofElement(paths []path) (below []path) {
+	for _, p := range paths {
+		switch {
+		case len(p.rest) == 0:
+			below = append(below, p)
+		case p.rest[0] == "*":
+			below = append(below, path{p.rest[1:], p.decided})
+		}
+	}
+	return below
+}
+
+// name looks at a text to which paths led. It replaces a name that decided something, enters a text
+// that has JSON in it, and reports whether the text is a name that caused something.
+func (e *editor) name(text string, paths []path) (after any, gone bool) {
+	var inside []path
+	caused, decided := false, false
+	for _, p := range paths {
+		switch {
+		case len(p.rest) == 0 && p.decided:
+			decided = true
+		case len(p.rest) == 0:
+			caused = true
+		case p.rest[0] == "~":
+			inside = append(inside, path{p.rest[1:], p.decided})
+		}
+	}
+	for i, p := range e.people {
+		switch {
+		case text != p.name || !caused && !decided:
+		case decided:
+			e.decided[i] = true
+			if text != p.pseudonym { // a pseudonym is its own pseudonym
+				e.changes++
+			}
+			return p.pseudonym, false
+		default:
+			e.caused = true
+			e.changes++
+			return "", true
+		}
+	}
+	for i, p := range e.people {
+		if (caused || decided) && PersonKey(text) == PersonKey(p.name) {
+			e.stays[i] = true
+		}
+	}
+	// Base64 of anything but JSON is a payload of the host and stays.
+	payload, err := base64.StdEncoding.DecodeString(text)
+	if len(inside) == 0 || err != nil {
+		return text, false
+	}
+	before := e.changes
+	if payload, err = e.document(payload, inside); err != nil || e.changes == before {
+		return text, false
+	}
+	return base64.StdEncoding.EncodeToString(payload), false
 }
 
 // keys returns the keys of the record after an edit.
@@ -97,5 +303,3 @@ func (e *editor) keys(keys []string) []string {
 	}
 	return after
 }
-
-func fold(name string) string { return strings.ToLower(name) }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -167,7 +168,7 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 			tx.Put(leavers.Record(leaver{job.Leave}, Once))
 		}
 		if len(job.forgotten()) > 0 {
-			tx.Put(Pseudonyms.Record(NewPseudonymKey(orEpoch(job.At)), Once))
+			tx.Put(Pseudonyms.Record(newPseudonymKey(orEpoch(job.At)), Once))
 		}
 	}
 	return ids, nil
@@ -291,85 +292,70 @@ func (r *runner) run() error {
 	rest, forgets := len(parts), len(r.task.Job.Forget)
 	// A step that had read a record of the person may have added evidence of the person since.
 	parts = append(parts, parts[rest-forgets:]...)
-	for r.task.Part < rest {
-		if err := r.cells(&parts[r.task.Part]); err != nil {
-			return err
+	cells := func(end int) (err error) {
+		for err == nil && r.task.Part < end {
+			err = r.cells(&parts[r.task.Part])
 		}
+		return err
 	}
-	if len(r.task.Job.forgotten()) > 0 {
-		if err := r.people(); err != nil {
-			return err
-		}
+	err := cells(rest)
+	if err == nil && len(r.task.Job.forgotten()) > 0 {
+		err = r.people()
 	}
-	for r.task.Part < len(parts) {
-		if err := r.cells(&parts[r.task.Part]); err != nil {
-			return err
-		}
+	if err == nil {
+		err = cells(len(parts))
+	}
+	if err != nil {
+		return err
 	}
 	last := Batch{
 		Forgotten: r.task.Job.forgotten(),
 		Records:   []Record{tasks.Removal(r.task.ID, r.revision)},
 	}
 	if tenant := r.task.Job.Leave; tenant != "" {
-		left, err := r.left(tenant)
+		left, err := r.leave(tenant)
 		if err != nil {
 			return err
 		}
 		last.Records = append(last.Records, left)
 	}
-	_, err := r.store.Commit(r.ctx, last)
+	_, err = r.store.Commit(r.ctx, last)
 	return err
 }
 
-// left removes the records of a tenant, and returns the removal of the record that keeps the tenant
-// away until then.
-func (r *runner) left(tenant string) (Record, error) {
-	kinds, err := declareAll(r.ctx, r.store)
-	if err != nil {
-		return Record{}, err
-	}
-	queries := []Query{{Kind: tasks.Name, Keys: []string{Key("tenant", tenant)}}}
-	for _, kind := range kinds {
-		queries = append(queries, Query{Kind: KindIn(kind.Name, tenant)})
-		if kind.Name == outbox {
-			queries = append(queries, Query{Kind: outbox, Keys: queries[0].Keys})
-		}
-	}
-	var b Batch
-	size := keysOfStep
-	for _, q := range queries {
-		for rec, err := range r.store.Find(r.ctx, q) {
-			if err != nil {
-				return Record{}, err
-			}
-			if n := 1 + len(rec.Keys); size > keysOfStep && size+n > MaxStep {
-				if err := r.step(b, r.task); err != nil {
-					return Record{}, err
-				}
-				b, size = Batch{}, keysOfStep
-			}
-			b.Records = append(b.Records, Record{Ref: rec.Ref, Revision: rec.Revision, At: rec.At})
-			size += 1 + len(rec.Keys)
-		}
-	}
-	if len(b.Records) > 0 {
-		if err := r.step(b, r.task); err != nil {
-			return Record{}, err
-		}
-	}
-	row, err := leavers.Get(r.ctx, r.store, tenant)
-	return leavers.Removal(tenant, row.Revision), err
+// A packer collects what a job changes, and commits it in steps of at most [MaxStep] keys.
+type packer struct {
+	*runner
+	batch Batch
+	next  task // how far the job is with the batch
+	keys  int  // that the batch changes
 }
 
 // keysOfStep are the keys that a step changes in any case: the record of the job, and versions.
 const keysOfStep = 10
 
-// step commits a step of the job, and notes how far the job came then.
-func (r *runner) step(b Batch, next task) error {
-	b.Records = append(b.Records, tasks.Record(next, r.revision))
-	receipts, err := r.store.Commit(r.ctx, b)
+// add adds a change of some keys to the batch, after it committed a batch without room for it.
+func (p *packer) add(keys int, change func(*Batch)) error {
+	if p.keys > 0 && keysOfStep+p.keys+keys > MaxStep {
+		if err := p.commit(); err != nil {
+			return err
+		}
+	}
+	change(&p.batch)
+	p.keys += keys
+	return nil
+}
+
+// commit commits the batch as a step of the job, and notes how far the job came.
+func (p *packer) commit() error {
+	if p.keys == 0 {
+		return nil
+	}
+	p.batch.Records = append(p.batch.Records, tasks.Record(p.next, p.revision))
+	receipts, err := p.store.Commit(p.ctx, p.batch)
 	if err == nil {
-		r.task, r.revision = next, receipts[0].Revision
+		p.task, p.revision = p.next, receipts[0].Revision
+		p.batch, p.keys = Batch{}, 0
 	}
 	return err
 }
@@ -381,41 +367,45 @@ type part struct {
 	cost func(n uint64) int // the keys of a sum of n observations
 }
 
+// withHistory and withoutHistory are the costs of parts: the history of a cell goes with the sums,
+// or stays.
+func withHistory(n uint64) int  { return int(min(n, MaxStep)) + 2 }
+func withoutHistory(uint64) int { return 2 }
+
 // parts returns what a job does with cells, in the order in which it does it.
 func (j *Job) parts() (all []part) {
-	for _, kind := range slices.Sorted(maps.Keys(j.Rebuild)) {
-		all = append(all, part{
-			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
-				return listKind(ctx, st, CellQuery{Kind: kind})
-			},
-			func(b *Batch, c evidence.Cell) {
-				b.Policies, b.Rebuild = j.Rebuild, append(b.Rebuild, c)
-			},
-			func(uint64) int { return 2 },
-		})
+	type parts = iter.Seq2[evidence.Part, error]
+	listed := func(q CellQuery) func(context.Context, Store) parts {
+		return func(ctx context.Context, st Store) parts { return st.List(ctx, q) }
 	}
-	sums := func(n uint64) int { return int(min(n, MaxStep)) + 2 }
+	for _, kind := range slices.Sorted(maps.Keys(j.Rebuild)) {
+		list := func(ctx context.Context, st Store) parts {
+			return listKind(ctx, st, CellQuery{Kind: kind})
+		}
+		all = append(all, part{list, func(b *Batch, c evidence.Cell) {
+			b.Policies, b.Rebuild = j.Rebuild, append(b.Rebuild, c)
+		}, withoutHistory})
+	}
 	for _, s := range j.Reset {
-		all = append(all, part{
-			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
-				q := CellQuery{Kind: s.Kind, Scope: s.Scope, Empty: true}
-				return filtered(st.List(ctx, q), s.Covers)
-			},
-			func(b *Batch, c evidence.Cell) { b.Reset = append(b.Reset, c) },
-			sums,
-		})
+		list := func(ctx context.Context, st Store) parts {
+			q := CellQuery{Kind: s.Kind, Scope: s.Scope, Empty: true}
+			return filtered(st.List(ctx, q), s.Covers)
+		}
+		reset := func(b *Batch, c evidence.Cell) { b.Reset = append(b.Reset, c) }
+		all = append(all, part{list, reset, withHistory})
 	}
 	if j.Leave != "" {
-		all = append(all, leave(j.Leave))
+		all = append(all, part{listed(CellQuery{Kind: KindIn("", j.Leave)}),
+			func(b *Batch, c evidence.Cell) {
+				b.Reset = append(b.Reset, c)
+				// A cell without evidence goes as a whole with a source that is in its name.
+				b.Expunge = append(b.Expunge, SourceOf{c, cmp.Or(c.Item, c.Name)})
+			}, withoutHistory})
 	}
 	for _, source := range j.sources() {
-		all = append(all, part{
-			func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
-				return st.List(ctx, CellQuery{Naming: source})
-			},
-			func(b *Batch, c evidence.Cell) { b.Expunge = append(b.Expunge, SourceOf{c, source}) },
-			sums,
-		})
+		all = append(all, part{listed(CellQuery{Naming: source}), func(b *Batch, c evidence.Cell) {
+			b.Expunge = append(b.Expunge, SourceOf{c, source})
+		}, withHistory})
 	}
 	return all
 }
@@ -468,26 +458,19 @@ func filtered(all iter.Seq2[evidence.Part, error],
 }
 
 // cells does one part of the job, from the cell on that the job reached.
-func (r *runner) cells(p *part) error {
-	var b Batch
-	next, size := r.task, keysOfStep
+func (r *runner) cells(part *part) error {
+	p := packer{runner: r, next: r.task}
 	var c evidence.Cell
 	keys := 0
 	add := func() error { // the cell whose parts have all come
 		if keys == 0 {
 			return nil
 		}
-		if size > keysOfStep && size+keys > MaxStep {
-			if err := r.step(b, next); err != nil {
-				return err
-			}
-			b, size = Batch{}, keysOfStep
-		}
-		p.add(&b, c)
-		next.After, size = c, size+keys
-		return nil
+		err := p.add(keys, func(b *Batch) { part.add(b, c) })
+		p.next.After = c
+		return err
 	}
-	for of, err := range p.list(r.ctx, r.store) {
+	for of, err := range part.list(r.ctx, r.store) {
 		if err != nil {
 			return err
 		}
@@ -500,17 +483,16 @@ func (r *runner) cells(p *part) error {
 			}
 			c, keys = of.Cell, 1
 		}
-		keys += p.cost(of.Tally.N())
+		keys += part.cost(of.Tally.N())
 	}
 	if err := add(); err != nil {
 		return err
 	}
-	next.Part, next.After = next.Part+1, evidence.Cell{}
-	if size == keysOfStep {
-		r.task = next
-		return nil
+	p.next.Part, p.next.After = p.next.Part+1, evidence.Cell{}
+	if p.keys == 0 {
+		r.task = p.next
 	}
-	return r.step(b, next)
+	return p.commit()
 }
 
 // rounds is how often a job looks for records that name a person. A round without changes is the
@@ -520,43 +502,68 @@ const rounds = 8
 // people takes people out of records.
 func (r *runner) people() error {
 	kinds, err := declareAll(r.ctx, r.store)
-	if err != nil {
-		return err
+	changed := true
+	for i := 0; i < rounds && changed && err == nil; i++ {
+		changed, err = r.write(withoutNames(r.ctx, r.store, kinds, r.task.Job.forgotten()))
 	}
-	for range rounds {
-		changed := false
-		var b Batch
-		size := keysOfStep
-		flush := func() error {
-			err := r.step(b, r.task)
-			b, size, changed = Batch{}, keysOfStep, true
-			return err
+	return err
+}
+
+// write commits records in steps, and reports whether there were any.
+func (r *runner) write(all iter.Seq2[unnamed, error]) (changed bool, err error) {
+	p := packer{runner: r, next: r.task}
+	for w, err := range all {
+		if err != nil {
+			return changed, err
 		}
-		for w, err := range withoutNames(r.ctx, r.store, kinds, r.task.Job.forgotten()) {
-			if err != nil {
-				return err
-			}
-			written := func(of Record) bool { return of.Ref == w.Ref }
-			if slices.ContainsFunc(b.Records, written) {
-				continue
-			}
-			if size+w.keys > MaxStep {
-				if err := flush(); err != nil {
-					return err
+		again := func(of Record) bool { return of.Ref == w.Ref } // because it names two people
+		if slices.ContainsFunc(p.batch.Records, again) {
+			continue
+		}
+		changed = true
+		err := p.add(w.keys, func(b *Batch) { b.Records = append(b.Records, w.Record) })
+		if err != nil {
+			return changed, err
+		}
+	}
+	return changed, p.commit()
+}
+
+// leave removes the records of a tenant, and returns the removal of the record that keeps the
+// tenant away until then.
+func (r *runner) leave(tenant string) (Record, error) {
+	kinds, err := declareAll(r.ctx, r.store)
+	if err == nil {
+		_, err = r.write(removals(r.ctx, r.store, kinds, tenant))
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	row, err := leavers.Get(r.ctx, r.store, tenant)
+	return leavers.Removal(tenant, row.Revision), err
+}
+
+// removals yields the removals of all records of a tenant, jobs and events among them.
+func removals(
+	ctx context.Context, st Store, kinds []Kind, tenant string,
+) iter.Seq2[unnamed, error] {
+	queries := []Query{{Kind: tasks.Name, Keys: []string{Key("tenant", tenant)}}}
+	for _, kind := range kinds {
+		queries = append(queries, Query{Kind: KindIn(kind.Name, tenant)})
+		if kind.Name == outbox {
+			queries = append(queries, Query{Kind: outbox, Keys: queries[0].Keys})
+		}
+	}
+	return func(yield func(unnamed, error) bool) {
+		for _, q := range queries {
+			for rec, err := range st.Find(ctx, q) {
+				w := unnamed{Record{Ref: rec.Ref, Revision: rec.Revision, At: rec.At}, 1 + len(rec.Keys)}
+				if !yield(w, err) || err != nil {
+					return
 				}
 			}
-			b.Records, size = append(b.Records, w.Record), size+w.keys
-		}
-		if size > keysOfStep {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		if !changed {
-			return nil
 		}
 	}
-	return nil
 }
 
 // An unnamed record is one to write, without the people whom it names.

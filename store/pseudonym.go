@@ -32,8 +32,8 @@ const pseudonymKeyID = "key"
 
 var errPseudonyms = invalid("Kind", "has one record, which is written once")
 
-// NewPseudonymKey returns a random key.
-func NewPseudonymKey(at time.Time) PseudonymKey {
+// newPseudonymKey returns a random key.
+func newPseudonymKey(at time.Time) PseudonymKey {
 	k := PseudonymKey{Secret: make([]byte, sha256.Size), Since: at.UTC().Truncate(time.Microsecond)}
 	_, _ = rand.Read(k.Secret) // never fails
 	return k

@@ -1,12 +1,10 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -18,8 +16,8 @@ import (
 // tenantMark stands between the name of a kind and the tenant.
 const tenantMark = "@"
 
-// MaxTenant is the bytes of a tenant's name.
-const MaxTenant = 128
+// maxTenant is the bytes that a tenant's name may have.
+const maxTenant = 128
 
 // KindIn returns the kind under which a store keeps the records or cells of a kind for a tenant.
 func KindIn(kind, tenant string) string {
@@ -53,11 +51,12 @@ var leavers = View[leaver]{
 // the events of all tenants.
 //
 // A tenant needs no declaration, so there may be any number. [Kind].Limits hold for each tenant. A
-// person is forgotten for one tenant, and [Job].Leave takes a whole tenant out. Ids of observations
+// person is forgotten for one tenant, and [Job].Leave takes a whole tenant out. No kind may contain
+// an @: a view finds nothing of such a kind, and Commit and Find refuse it. Ids of observations
 // and batches are known for each tenant. Sweep of a view sweeps the store. A view reads cells as
 // they are now, even without records, because each Read checks that the tenant is not leaving.
 //
-// The errors are a [*heed.InputError] if the tenant's name is longer than [MaxTenant], is no valid
+// The errors are a [*heed.InputError] if the tenant's name is longer than 128 bytes, is no valid
 // text, or contains a control character, or if the store is already the view of a tenant.
 func Tenant(st Store, tenant string) (Store, error) {
 	if tenant == "" {
@@ -76,9 +75,9 @@ func checkTenant(field, tenant string) error {
 	if err := evidence.CheckText(field, tenant); err != nil {
 		return err
 	}
-	if len(tenant) > MaxTenant || strings.ContainsFunc(tenant, unicode.IsControl) {
+	if len(tenant) > maxTenant || strings.ContainsFunc(tenant, unicode.IsControl) {
 		return invalid(field, fmt.Sprintf("must have at most %d bytes, and no control characters",
-			MaxTenant))
+			maxTenant))
 	}
 	return nil
 }
@@ -113,9 +112,14 @@ const outbox = "stream.outbox"
 // itself finds them all: jobs, which its sweep resumes, and events, which a relay publishes.
 func together(kind string) bool { return kind == tasks.Name || kind == outbox }
 
+// in returns a kind as the store has it. A kind that has the name of a tenant already is "", which
+// no store takes, because it could be a kind of another tenant.
 func (v *tenantView) in(kind string) string {
-	if kind == "" || together(kind) {
+	switch {
+	case together(kind) || kind == Declarations:
 		return kind
+	case kind == "" || strings.Contains(kind, tenantMark):
+		return ""
 	}
 	return KindIn(kind, v.tenant)
 }
@@ -231,9 +235,7 @@ func (v *tenantView) query(q Query) Query {
 	if together(q.Kind) {
 		q.Keys = append(q.Keys[:len(q.Keys):len(q.Keys)], v.key())
 	}
-	if q.Kind != Declarations {
-		q.Kind = v.in(q.Kind)
-	}
+	q.Kind = v.in(q.Kind)
 	return q
 }
 
@@ -273,57 +275,6 @@ func (v *tenantView) batch(b Batch) Batch {
 	}
 }
 
-// check returns an error if a kind that was translated is of another tenant, because its name had
-// the name of a tenant already.
-func (v *tenantView) check(kinds iter.Seq[string]) error {
-	for kind := range kinds {
-		if _, of := KindOf(kind); of != v.tenant && v.in(kind) != kind && kind != Declarations {
-			return invalid("Kind", "must not contain @, which precedes the name of a tenant")
-		}
-	}
-	return nil
-}
-
-// kinds yields the kinds of all records and cells that the batch names.
-func (b *Batch) kinds(yield func(string) bool) {
-	w := Wants{Cells: slices.Concat(b.Reset, b.Rebuild)}
-	for i := range b.Observations {
-		w.Cells = append(w.Cells, b.Observations[i].Cell)
-	}
-	for i := range b.Restart {
-		w.Cells = append(w.Cells, b.Restart[i].Cell)
-	}
-	for i := range b.Expunge {
-		w.Cells = append(w.Cells, b.Expunge[i].Cell)
-	}
-	for i := range b.Expect {
-		w.Refs = append(w.Refs, b.Expect[i].Ref)
-	}
-	for i := range b.Records {
-		w.Refs = append(w.Refs, b.Records[i].Ref)
-	}
-	w.kinds(yield)
-}
-
-// kinds yields the kinds of all that is wanted.
-func (w *Wants) kinds(yield func(string) bool) {
-	for i := range w.Cells {
-		if !yield(w.Cells[i].Kind) {
-			return
-		}
-	}
-	for i := range w.Refs {
-		if !yield(w.Refs[i].Kind) {
-			return
-		}
-	}
-	for i := range w.Queries {
-		if !yield(w.Queries[i].Kind) {
-			return
-		}
-	}
-}
-
 // ErrLeft is the error of a tenant that is leaving, or has left. It is an [evidence.ErrForgotten].
 var ErrLeft = fmt.Errorf("the tenant has left: %w", evidence.ErrForgotten)
 
@@ -351,14 +302,10 @@ func (v *tenantView) Commit(ctx context.Context, batches ...Batch) ([]Receipt, e
 	}
 	own := mapped(batches, v.batch)
 	for i := range own { // a store leaves out a batch that it knows, with what the batch expects
-		err := v.check(own[i].kinds)
 		for k, r := range batches[i].Records { // which only a job may remove
-			if err == nil && r.Kind == Pseudonyms.Name && r.Body.IsZero() {
-				err = inside("Records", k, errPseudonyms)
+			if r.Kind == Pseudonyms.Name && r.Body.IsZero() {
+				return nil, inside("Records", k, errPseudonyms)
 			}
-		}
-		if err != nil {
-			return nil, err
 		}
 		own[i].Expect = append(own[i].Expect, Precondition{Ref: leavers.Ref(v.tenant)})
 	}
@@ -380,13 +327,9 @@ func (v *tenantView) Commit(ctx context.Context, batches ...Batch) ([]Receipt, e
 func (v *tenantView) Read(
 	ctx context.Context, into *Snapshot, cells []evidence.Cell, refs []Ref, finds ...Query,
 ) error {
-	wants := Wants{mapped(cells, v.cell), mapped(refs, v.ref), mapped(finds, v.query)}
-	if err := v.check(wants.kinds); err != nil {
-		return err
-	}
 	records, parts, found := len(into.Records), len(into.Parts), len(into.Found)
-	wants.Refs = append(wants.Refs, leavers.Ref(v.tenant))
-	err := v.Store.Read(ctx, into, wants.Cells, wants.Refs, wants.Queries...)
+	all := append(mapped(refs, v.ref), leavers.Ref(v.tenant))
+	err := v.Store.Read(ctx, into, mapped(cells, v.cell), all, mapped(finds, v.query)...)
 	last := len(into.Records) - 1
 	if err == nil && into.Records[last].Revision > 0 {
 		err = v.errLeft()
@@ -413,16 +356,11 @@ func (v *tenantView) Read(
 
 // yielded yields what the store has for a tenant that is not leaving.
 func yielded[T any](
-	ctx context.Context, v *tenantView, kind string, all iter.Seq2[T, error], bare func(T) T,
+	ctx context.Context, v *tenantView, all iter.Seq2[T, error], bare func(T) T,
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		err := v.check(slices.Values([]string{kind}))
-		if err == nil {
-			err = v.present(ctx)
-		}
-		if err != nil {
-			var none T
-			yield(none, err)
+		if err := v.present(ctx); err != nil {
+			yield(*new(T), err)
 			return
 		}
 		for t, err := range all {
@@ -438,8 +376,7 @@ func yielded[T any](
 
 // Find implements [Store].
 func (v *tenantView) Find(ctx context.Context, q Query) iter.Seq2[Record, error] {
-	q = v.query(q)
-	return yielded(ctx, v, q.Kind, v.Store.Find(ctx, q), v.bareRecord)
+	return yielded(ctx, v, v.Store.Find(ctx, v.query(q)), v.bareRecord)
 }
 
 // List implements [Store].
@@ -447,14 +384,13 @@ func (v *tenantView) List(ctx context.Context, q CellQuery) iter.Seq2[evidence.P
 	if q.Kind = v.in(q.Kind); q.Naming != "" {
 		q.Kind = KindIn("", v.tenant)
 	}
-	return yielded(ctx, v, q.Kind, v.Store.List(ctx, q), v.part)
+	return yielded(ctx, v, v.Store.List(ctx, q), v.part)
 }
 
 // Scopes implements [Store].
 func (v *tenantView) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
 	same := func(s string) string { return s }
-	kind = v.in(kind)
-	return yielded(ctx, v, kind, v.Store.Scopes(ctx, kind), same)
+	return yielded(ctx, v, v.Store.Scopes(ctx, v.in(kind)), same)
 }
 
 // History implements [Store].
@@ -465,26 +401,10 @@ func (v *tenantView) History(
 		o.ID, o.Cell.Kind = v.bare(o.ID), v.out(o.Cell.Kind)
 		return o
 	}
-	c = v.cell(c)
-	return yielded(ctx, v, c.Kind, v.Store.History(ctx, c), bare)
+	return yielded(ctx, v, v.Store.History(ctx, v.cell(c)), bare)
 }
 
 // Declare implements [Store].
 func (v *tenantView) Declare(ctx context.Context, kinds ...Kind) error {
 	return v.Store.Declare(ctx, append(kinds[:len(kinds):len(kinds)], leavers.Kind)...)
-}
-
-// leave lists all that a tenant has, for a job that removes it. See [Job].Leave.
-func leave(tenant string) part {
-	return part{
-		list: func(ctx context.Context, st Store) iter.Seq2[evidence.Part, error] {
-			return st.List(ctx, CellQuery{Kind: tenantMark + tenant})
-		},
-		add: func(b *Batch, c evidence.Cell) {
-			b.Reset = append(b.Reset, c)
-			// A cell without evidence goes as a whole with a source that is in its name.
-			b.Expunge = append(b.Expunge, SourceOf{c, cmp.Or(c.Item, c.Name)})
-		},
-		cost: func(uint64) int { return 2 },
-	}
 }

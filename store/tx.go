@@ -309,10 +309,9 @@ func (tx *Tx) Writes(ref Ref) bool { return tx.written.find(ref) >= 0 }
 func (tx *Tx) Put(r Record) {
 	i := tx.written.find(r.Ref)
 	if i < 0 {
-		if r.Revision = current(r.Revision); tx.settle(&r) {
-			tx.written.add(r.Ref)
-			tx.batch.Records = append(tx.batch.Records, r)
-		}
+		r.Revision = current(r.Revision)
+		tx.written.add(r.Ref)
+		tx.batch.Records = append(tx.batch.Records, r)
 		return
 	}
 	before := &tx.batch.Records[i]
@@ -339,34 +338,10 @@ func (tx *Tx) drop(i int) {
 	tx.written.remove(i)
 }
 
-// settle makes an expectation of a record and its first Put agree. It reports whether to write.
-func (tx *Tx) settle(r *Record) bool {
-	i := tx.expected.find(r.Ref)
-	if i < 0 {
-		return true
-	}
-	switch of := tx.batch.Expect[i].Revision; {
-	case r.Revision == of:
-	case r.Revision == Once && of == 0:
-		r.Revision = 0
-	case r.Revision == Once:
-		return false // the record is there, and stays as it is
-	default:
-		tx.fail(errTwoRevisions)
-	}
-	tx.batch.Expect = slices.Delete(tx.batch.Expect, i, i+1)
-	tx.expected.remove(i)
-	return true
-}
-
 // Expect has the commit fail with [heed.ErrConflict] unless a record still has the revision that
 // was read. It is not needed for records that the step writes.
 func (tx *Tx) Expect(all ...Precondition) {
 	for _, p := range all {
-		if i := tx.written.find(p.Ref); i >= 0 {
-			tx.expectWritten(i, p)
-			continue
-		}
 		p.Revision = current(p.Revision)
 		if i := tx.expected.find(p.Ref); i < 0 {
 			tx.expected.add(p.Ref)
@@ -377,19 +352,25 @@ func (tx *Tx) Expect(all ...Precondition) {
 	}
 }
 
-// expectWritten makes an expectation agree with the record of the batch that it is about.
-func (tx *Tx) expectWritten(i int, p Precondition) {
-	w := &tx.batch.Records[i]
-	switch {
-	case w.Revision == p.Revision, p.Revision == pending:
-	case w.Revision == Once && p.Revision == 0:
-		w.Revision = 0
-	case w.Revision == Once: // the record is there, and stays as it is
-		tx.drop(i)
-		tx.Expect(p)
-	default:
-		tx.fail(errTwoRevisions)
-	}
+// settle makes expectations agree with the records that the batch writes, which a store expects
+// anyway.
+func (tx *Tx) settle() {
+	tx.batch.Expect = slices.DeleteFunc(tx.batch.Expect, func(e Precondition) bool {
+		i := tx.written.find(e.Ref)
+		if i < 0 {
+			return false
+		}
+		switch w := &tx.batch.Records[i]; {
+		case w.Revision == Once && e.Revision == 0:
+			w.Revision = 0
+		case w.Revision == Once: // the record is there, and stays as it is
+			tx.drop(i)
+			return false
+		case w.Revision != e.Revision:
+			tx.fail(errTwoRevisions)
+		}
+		return true
+	})
 }
 
 var errTwoRevisions = fmt.Errorf("store: a step has read two revisions of a record: %w",
@@ -520,7 +501,7 @@ func (tx *Tx) finish(err error) {
 
 // commit commits the batch, unless it is empty.
 func (tx *Tx) commit() error {
-	if tx.fault != nil {
+	if tx.settle(); tx.fault != nil {
 		return tx.fault
 	}
 	jobs, err := tx.addJobs()

@@ -237,8 +237,8 @@ func (b *Batch) validateRecords(written *refs) error {
 }
 
 func (r Ref) validate() error {
-	if r.Kind == "" {
-		return invalid("Kind", "must not be empty")
+	if kind, _ := KindOf(r.Kind); kind == "" {
+		return invalid("Kind", "must not be empty, and have no @, which precedes a tenant's name")
 	}
 	if r.ID == "" {
 		return invalid("ID", "must not be empty")

@@ -1,8 +1,8 @@
 // Package stream is the seam to where events come from and go to: a broker, a queue, a table.
 //
 // A [Source] delivers events, a [Sink] takes them. A broker is adapted once, and then serves every
-// package that reads or publishes. sqlstore has an Inbox, for hosts without a broker. Package
-// streamtest has the suite that judges an implementation, and a stream in memory for tests.
+// package that reads or publishes. Package streamtest has the suite that judges an implementation,
+// and a stream in memory for tests.
 //
 // To publish a change, a package puts an [Event] into the outbox of its store, in the same commit
 // as the change: see [Outbox]. [Relay] publishes what waits there.

@@ -22,9 +22,8 @@ import (
 const day = 24 * time.Hour
 
 const (
-	waiting    = time.Hour // how long an event may wait before somebody should look
-	deliveries = 3         // how often it may be delivered
-	mostRead   = 1000      // events, and choices of a learner, that are counted
+	waiting  = time.Hour // how long an event may wait before somebody should look
+	mostRead = 1000      // events, and choices of a learner, that are counted
 )
 
 type doctorCommand struct {
@@ -294,14 +293,7 @@ func (d *diagnosis) events(s *session) error {
 		d.warning("%s in the outbox, the first since %s: does a relay run?",
 			orMore(n, "event waits", "events wait"), text(oldest))
 	}
-	status, err := s.at.store.Status(s.ctx)
-	for _, inbox := range status.Inboxes {
-		if inbox.Deliveries > deliveries {
-			d.warning("inbox %s has an event that was delivered %d times: see what its consumer logs",
-				show(inbox.Name), inbox.Deliveries)
-		}
-	}
-	return err
+	return nil
 }
 
 // orMore is plural of a count that ends at [mostRead].

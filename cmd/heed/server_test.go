@@ -100,10 +100,10 @@ func TestTablesOnAServerChangedByHand(t *testing.T) {
 	handle, err := sql.Open("pgx", dsn)
 	require.NoError(t, err)
 	defer handle.Close()
-	_, err = handle.Exec("DROP TABLE heed_inbox")
+	_, err = handle.Exec("DROP TABLE heed_lost")
 	require.NoError(t, err)
 	assert.Contains(t, of("doctor").out,
-		"fault: the table heed_inbox is missing: restore the store from a copy")
+		"fault: the table heed_lost is missing: restore the store from a copy")
 }
 
 // Rows that a query of PostgreSQL selects are imported, and the query can't change the database.

@@ -139,22 +139,6 @@ type Record struct {
 // the same after a load.
 type WithPlaces struct{ io.Writer }
 
-// Inboxed is the kind of record that an event in an inbox is in a dump. Its moment is when the
-// event is due.
-const Inboxed = "stream.inbox"
-
-// An InboxedEvent is the body of such a record. The record's id is [InboxedEvent.RecordID].
-type InboxedEvent struct {
-	Stream   string `json:"stream"`
-	ID       string `json:"id"`
-	Topic    string `json:"topic"`
-	Happened string `json:"happened"` // RFC 3339
-	Payload  []byte `json:"payload,omitempty"`
-}
-
-// RecordID returns the id of the event's record.
-func (e *InboxedEvent) RecordID() string { return text.HashOf(e.Stream, e.ID).String() }
-
 type header struct {
 	Version  int    `json:"version"`
 	Revision uint64 `json:"revision"` // the greatest that the store ever gave

@@ -2,11 +2,9 @@ package dump
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -173,11 +171,6 @@ func (r *Record) validate() error {
 	if err := moments(r.At); err != nil {
 		return err
 	}
-	if r.Kind == Inboxed {
-		if err := r.validateEvent(); err != nil {
-			return err
-		}
-	}
 	of := r.Of()
 	kind, _ := store.KindOf(of.Kind)
 	if (store.Ref{Kind: kind, ID: of.ID}) == store.PseudonymKeyRef() { // which no commit may write
@@ -188,23 +181,6 @@ func (r *Record) validate() error {
 		return err
 	}
 	return store.Validate(lastInstant.Time(), store.Batch{Records: []store.Record{of}})
-}
-
-func (r *Record) validateEvent() error {
-	var e InboxedEvent
-	if err := json.Unmarshal(r.Body, &e); err != nil {
-		return fmt.Errorf("the body is no event: %w", err)
-	}
-	if _, err := time.Parse(time.RFC3339Nano, e.Happened); err != nil {
-		return fmt.Errorf("happened: %w", err)
-	}
-	if strings.IndexByte(e.Stream+e.ID+e.Topic, 0) >= 0 {
-		return errors.New("an event's texts must be without NUL")
-	}
-	if r.ID != e.RecordID() {
-		return errors.New("the id is not the event's")
-	}
-	return nil
 }
 
 // texts checks names and texts in turn.

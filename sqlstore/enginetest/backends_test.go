@@ -201,5 +201,5 @@ func wipe(t require.TestingT, handle *sql.DB) {
 // tables are all of heed's but the one that has the version.
 var tables = []string{
 	"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record",
-	"heed_key", "heed_inbox",
+	"heed_key",
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/stream"
 )
 
 // with returns a place whose sessions have a parameter of PostgreSQL.
@@ -199,7 +198,7 @@ func mayRun(handle *sql.DB, text string) error {
 	return nil
 }
 
-// work commits, reads, lists, forgets, sweeps, dumps, loads and uses an inbox.
+// work commits, reads, lists, forgets, sweeps and dumps.
 func work(st *sqlstore.Store) error {
 	now := time.Now()
 	kind := store.Kind{Name: "note", Versioned: true}
@@ -207,10 +206,6 @@ func work(st *sqlstore.Store) error {
 		Keys: []string{"k"}, Body: store.Of(1)}
 	batch := onlyObserve(fmt.Sprint("rights ", runs))
 	batch.Records = []store.Record{record}
-	inbox, err := sqlstore.NewInbox(ctx, st, fmt.Sprint("rights ", runs), "")
-	if err != nil {
-		return err
-	}
 	steps := []func() error{
 		func() error { return st.Declare(ctx, kind) },
 		func() error { return commits(batch)(st) },
@@ -220,14 +215,6 @@ func work(st *sqlstore.Store) error {
 			if err == nil {
 				record.Revision, record.Keys = s.Records[0].Revision, []string{"another"}
 				err = commits(store.Batch{Records: []store.Record{record}})(st)
-			}
-			return err
-		},
-		func() error { return inbox.Publish(ctx, stream.Event{ID: "1", Topic: "t", At: now}) },
-		func() error {
-			d, err := inbox.Receive(ctx)
-			if err == nil {
-				err = d.Ack(ctx)
 			}
 			return err
 		},

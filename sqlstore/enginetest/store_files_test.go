@@ -89,8 +89,6 @@ func personal(t testing.TB, st *sqlstore.Store, changes int) {
 	outbox := stream.Outbox
 	outbox.Decided = []string{"payload.~.by"}
 	require.NoError(t, st.Declare(ctx, outbox))
-	inbox, err := sqlstore.NewInbox(ctx, st, "inbox", "h")
-	require.NoError(t, err)
 	type note struct {
 		Of, Text string
 		By       []string
@@ -122,7 +120,6 @@ func personal(t testing.TB, st *sqlstore.Store, changes int) {
 		}
 		event := stream.Event{ID: fmt.Sprint(i), Topic: "t", At: at, Payload: n.Payload}
 		b.Records = append(b.Records, event.Waiting(name))
-		require.NoError(t, inbox.Publish(ctx, event))
 		receipts, err := st.Commit(ctx, b)
 		require.NoError(t, err)
 		if i%3 == 0 { // what was there before lies in pages that are used again

@@ -380,11 +380,11 @@ func TestCheck(t *testing.T) {
 		require.Empty(t, faults)
 		_, err = sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Existing: true})
 		require.NoError(t, err)
-		_, err = handle.Exec("DROP TABLE heed_inbox")
+		_, err = handle.Exec("DROP TABLE heed_lost")
 		require.NoError(t, err)
 		faults, _, err = sqlstore.Check(ctx, handle, at.dialect, false)
 		require.NoError(t, err)
-		require.Equal(t, []string{"the table heed_inbox is missing: restore the store from a copy"},
+		require.Equal(t, []string{"the table heed_lost is missing: restore the store from a copy"},
 			faults)
 		for _, version := range []int{1, 2, 3, 4, 5, 1000} { // all but the last are of earlier layouts
 			_, err = handle.Exec(fmt.Sprint("UPDATE heed_store SET version = ", version))

@@ -51,19 +51,13 @@ var (
 		RewardSquares: 1, Positive: dump.Count{N: 1, Last: 9}}}
 	loadOne = dump.Row{Observation: &dump.Observation{Cell: loadHash, ID: "1", Reward: 1, Weight: 1,
 		At: 9, Recorded: 9}}
-	loadID    = dump.Row{ID: &dump.ID{ID: text.HashOf("1"), Recorded: 9}}
-	loadKind  = dump.Row{Kind: &store.Kind{Name: "note"}}
-	loadInbox = dump.Row{Kind: &store.Kind{Name: dump.Inboxed}}
+	loadID   = dump.Row{ID: &dump.ID{ID: text.HashOf("1"), Recorded: 9}}
+	loadKind = dump.Row{Kind: &store.Kind{Name: "note"}}
 )
 
 func loadRecord(id, body string) dump.Row {
 	return dump.Row{Record: &dump.Record{Kind: "note", ID: id, Revision: 1, At: 1,
 		Keys: []string{"k"}, Body: []byte(body)}}
-}
-
-func loadEvent(id, body string) dump.Row {
-	return dump.Row{Record: &dump.Record{Kind: dump.Inboxed, ID: id, Revision: 1, At: 1,
-		Body: []byte(body)}}
 }
 
 // Each store refuses rows that do not fit together, at the same line, and is empty afterwards.
@@ -74,8 +68,6 @@ func TestLoadRefusesAlike(t *testing.T) {
 	two.ID, late.At = "2", 10
 	sums, few, source := *loadSums.Tally, *loadSums.Tally, *loadSums.Tally
 	sums.Positive.N, few.Positive.Lost, source.Source = 3, 9, "s"
-	event := `{"stream":"s","id":"e","topic":"t","happened":"2026-01-02T03:04:05Z"}`
-	of := text.HashOf("s", "e").String()
 	faults := map[string][]dump.Row{ // of the last row
 		"a cell twice":                   {loadOf, loadOf},
 		"sums of no cell":                {loadSums},
@@ -94,12 +86,6 @@ func TestLoadRefusesAlike(t *testing.T) {
 		"a record of an undeclared kind": {loadRecord("1", "{}")},
 		"a record twice": {loadKind, loadRecord("1", "{}"), loadRecord("2", "{}"),
 			loadRecord("1", "[]")},
-		"an event that is none":     {loadInbox, loadEvent(of, `"x"`)},
-		"an event of another type":  {loadInbox, loadEvent(of, `{"stream":1}`)},
-		"an event without a moment": {loadInbox, loadEvent(of, `{"stream":"s","id":"e","topic":"t"}`)},
-		"an event with NUL":         {loadInbox, loadEvent(text.HashOf("s", "\x00").String(), `{"stream":"s","id":"\u0000","topic":"t","happened":"2026-01-02T03:04:05Z"}`)},
-		"an event of another id":    {loadInbox, loadEvent("x", event)},
-		"an event twice":            {loadInbox, loadEvent(of, event), loadEvent(of, event)},
 	}
 	// far apart, so that they are not written together
 	apart := []dump.Row{loadKind, loadRecord("1", "{}")}

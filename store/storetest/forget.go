@@ -180,7 +180,8 @@ func forgetAgain(f *fixture) {
 	}
 	f.store = handles[0]
 	f.finds(by(cases, store.PersonKey(first.Of("ann"))), "2", "1", "0")
-	write := store.Pseudonyms.Record(store.NewPseudonymKey(start), f.get(ref.Kind, ref.ID).Revision)
+	another := store.PseudonymKey{Secret: make([]byte, 32), Since: start}
+	write := store.Pseudonyms.Record(another, f.get(ref.Kind, ref.ID).Revision)
 	remove := write
 	remove.Body = store.Body{}
 	for i, r := range []store.Record{write, remove} {

@@ -106,21 +106,6 @@ CREATE TABLE heed_key (
     PRIMARY KEY (hash, at, seq)
 );
 
--- The events of inboxes. An event waits until it is due, and is due again when its lease is over.
-CREATE TABLE heed_inbox (
-    seq        BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    stream     TEXT COLLATE "C" NOT NULL,
-    id         TEXT COLLATE "C" NOT NULL,
-    topic      TEXT COLLATE "C" NOT NULL,
-    happened   TEXT COLLATE "C" NOT NULL, -- RFC 3339
-    payload    BYTEA,
-    due        BIGINT NOT NULL, -- by the database's clock
-    deliveries BIGINT NOT NULL, -- how many there were; below zero: the last was given back
-    holder     TEXT COLLATE "C" NOT NULL,
-    UNIQUE (stream, id)
-);
-CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
-
 -- The numbers of commits.
 CREATE SEQUENCE heed_revision;
 

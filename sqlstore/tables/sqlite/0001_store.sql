@@ -110,19 +110,4 @@ CREATE TABLE heed_key (
     PRIMARY KEY (hash, at, seq)
 ) STRICT, WITHOUT ROWID;
 
--- The events of inboxes. An event waits until it is due, and is due again when its lease is over.
-CREATE TABLE heed_inbox (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
-    stream     TEXT NOT NULL,
-    id         TEXT NOT NULL,
-    topic      TEXT NOT NULL,
-    happened   TEXT NOT NULL, -- RFC 3339
-    payload    BLOB,
-    due        INTEGER NOT NULL, -- by the database's clock
-    deliveries INTEGER NOT NULL, -- how many there were; below zero: the last was given back
-    holder     TEXT NOT NULL,
-    UNIQUE (stream, id)
-) STRICT;
-CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
-
 INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 7, 0, 0, 0, 0);
