@@ -163,4 +163,3 @@ func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	}
 	return nil
 }
-
