@@ -14,7 +14,7 @@ import (
 
 var (
 	promised  = regexp.MustCompile("\\| `(?:HEED_LONG=1 )?(?:bash \\.ci/alone ([^ `]+) )?go (?:test|run) ((?:[^`|]|\\\\\\|)+)` \\|")
-	lineName  = regexp.MustCompile(`Name:\s+"(S\d+)`)
+	lineName  = regexp.MustCompile(`Name:\s+"(S\d+|[a-z]+)`)
 	testName  = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w*)\(`)
 	selecting = regexp.MustCompile(`-(run|bench) '?([^' ]+)'?`)
 )
@@ -57,9 +57,9 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// linesOfScorecard returns the numbers of the lines: "S1".
+// linesOfScorecard returns the first words of the lines: "S1".
 func linesOfScorecard(t *testing.T) (names []string) {
-	for _, dir := range []string{"lab/scorecard/*.go", "lab/internal/*/*.go"} {
+	for _, dir := range []string{"lab/scorecard/*.go", "lab/*/line.go"} {
 		files, err := filepath.Glob(dir)
 		require.NoError(t, err)
 		for _, file := range files {

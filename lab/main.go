@@ -1,6 +1,7 @@
 // Lab measures heed and proves its promises. No other package imports it.
 //
-//	go run ./lab              lists the programs
+//	go run ./lab              attacks what heed promises, in at most ten minutes
+//	go run ./lab list         lists the programs
 //	go run ./lab NAME         runs one in its short form, in about a minute
 //	go run ./lab NAME -long   runs its long form
 //	go run ./lab NAME -help   lists its flags
@@ -14,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/heedhq/heed/lab/agent"
@@ -34,7 +36,7 @@ var programs = []struct {
 	name, about string
 	run         func(ctx context.Context, call *kit.Call) error
 }{
-	{"scorecard", "attacks heed's promises of reliability", scorecard.Run},
+	{"scorecard", "attacks what heed promises; the default", scorecard.Run},
 	{"board", "plays heed against other routers, and its settings against each other", board.Run},
 	{"winners", "measures races for the best arm", winners.Run},
 	{"lives", "measures how soon learned confidences are right", lives.Run},
@@ -60,10 +62,13 @@ func main() {
 	os.Exit(kit.ExitCode(err))
 }
 
-// run runs the program that the first argument names, or lists all.
+// run runs the program that the first argument names, or the scorecard if it names none.
 func run(ctx context.Context, args []string, out, help io.Writer, progress func(done,
 	of int)) error {
-	if len(args) == 0 {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		args = append([]string{"scorecard"}, args...)
+	}
+	if args[0] == "list" {
 		for _, p := range programs {
 			fmt.Fprintf(out, "%-10s %s\n", p.name, p.about)
 		}
@@ -81,5 +86,5 @@ func run(ctx context.Context, args []string, out, help io.Writer, progress func(
 		}
 		return nil
 	}
-	return fmt.Errorf("there is no program %q: go run ./lab lists them%.0w", args[0], kit.ErrUsage)
+	return fmt.Errorf("there is no program %q: go run ./lab list prints them%.0w", args[0], kit.ErrUsage)
 }

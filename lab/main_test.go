@@ -16,10 +16,19 @@ import (
 
 func TestList(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(context.Background(), nil, &out, io.Discard, nil))
+	require.NoError(t, run(context.Background(), []string{"list"}, &out, io.Discard, nil))
 	assert.Equal(t, len(programs), strings.Count(out.String(), "\n"))
 	for _, p := range programs {
 		assert.Contains(t, out.String(), p.name)
+	}
+}
+
+// Without a name it is the scorecard.
+func TestTheScorecardIsTheDefault(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(context.Background(), []string{"-list"}, &out, io.Discard, nil))
+	for _, line := range []string{"S1 ", "limits", "incidents", "gain", "choosing", "forgetting"} {
+		assert.Contains(t, out.String(), line)
 	}
 }
 

@@ -99,6 +99,7 @@ type study struct {
 	seeds   int
 	seed    uint64
 	outages []outage
+	skip    [2]bool // heed's lives, or those of the control
 
 	without map[int][]life // by the length of the time that the outage would have taken
 	heed    [][]life       // by outage
@@ -115,6 +116,9 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) error {
 	}
 	var jobs []job
 	add := func(o outage, control bool) []life {
+		if o.how != "" && (s.skip[0] && !control || s.skip[1] && control) {
+			return nil
+		}
 		lives := make([]life, s.seeds)
 		if control {
 			lives = lives[:(s.seeds+3)/4] // its figures differ by far

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/lab/internal/kit"
-	"github.com/heedhq/heed/lab/internal/raced"
 )
 
 // runs is how often a test does each trial, and in its long form.
@@ -19,48 +18,6 @@ func runs(short, long int) int {
 		return long
 	}
 	return short
-}
-
-// points returns how many points more of the choices the worst arm gets, and how many fewer the
-// best, with false accounts than without.
-func points(t *testing.T, s setting, lies trial, runs int) (worst, best float64) {
-	honest := lies
-	honest.accounts = 0
-	for seed := range uint64(runs) { //nolint:gosec // it is small
-		with, err := play(t.Context(), s, lies, seed)
-		require.NoError(t, err)
-		without, err := play(t.Context(), s, honest, seed)
-		require.NoError(t, err)
-		worst += 100 * (with.worst - without.worst) / float64(runs)
-		best += 100 * (without.best - with.best) / float64(runs)
-	}
-	return worst, best
-}
-
-// Three accounts with 100 outcomes each, beside forty people with 5 each, get the worst arm at most
-// five points more choices.
-func TestThreeAccountsDecideLittle(t *testing.T) {
-	raced.Skip(t)
-	for _, items := range []int{1, 5, 20, 100} {
-		worst, _ := points(t, settings[0], trial{liar: &liars[0], accounts: 3, items: items},
-			runs(10, 100))
-		assert.LessOrEqual(t, worst, 5., "%d items", items)
-	}
-	worst, _ := points(t, settings[2], trial{liar: &liars[0], accounts: 3, items: 5}, 5)
-	assert.Greater(t, worst, 50., "where people have no names")
-}
-
-// One account beside forty people, which reacts to everything with lies, takes at most five points
-// of the best arm's choices after 500 of the people's.
-func TestOneLoudAccountDecidesLittle(t *testing.T) {
-	raced.Skip(t)
-	loud := &liars[len(liars)-1]
-	for _, items := range []int{1, 20} {
-		_, best := points(t, settings[0], trial{liar: loud, accounts: 1, items: items}, runs(20, 200))
-		assert.LessOrEqual(t, best, 5., "%d items", items)
-	}
-	_, best := points(t, settings[2], trial{liar: loud, accounts: 1, items: 1}, 5)
-	assert.Greater(t, best, 50., "where people have no names")
 }
 
 // One person alone teaches as without limits, and so does an instrument.

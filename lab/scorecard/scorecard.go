@@ -1,14 +1,13 @@
-// Package scorecard attacks heed's promises of reliability where a test of a package does not
-// reach: it kills processes, cuts the power, stops servers, fills disks, and lets months pass. It
-// reports which promises held:
+// Package scorecard attacks what heed promises, and reports which promises held. Each line of it
+// has controls: unsafe variants that the same attack must catch, in the same run.
 //
-//	go run ./lab scorecard                # the short form, about a minute
-//	go run ./lab scorecard S2 S5          # some lines only
+//	go run ./lab                          # the short form of all lines, in some minutes
+//	go run ./lab -report FILE             # writes the page, as Markdown
+//	go run ./lab scorecard S2 forgetting  # some lines only
 //	go run ./lab scorecard -long -seed 0  # the long form, with another seed each time
-//	go run ./lab scorecard -report FILE   # writes the report too, as Markdown
 //
-// Each line prints its name, what was measured, the bar, PASS, FAIL or SKIPPED, the seed, the work
-// done and its controls. A control is an unsafe variant that the line must catch, in the same run.
+// The lines S1 to S15 reach further than a test of a package: they kill processes, cut the power,
+// stop servers, fill disks, and let months pass. The others are short forms of the lab's studies.
 package scorecard
 
 import (
@@ -16,13 +15,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed/lab/agent"
+	"github.com/heedhq/heed/lab/board"
+	"github.com/heedhq/heed/lab/incidents"
 	"github.com/heedhq/heed/lab/internal/card"
 	"github.com/heedhq/heed/lab/internal/kit"
+	"github.com/heedhq/heed/lab/poison"
 )
 
 // all are the lines, in the order of the report. What a test of a package can show is not among
@@ -35,7 +39,8 @@ func all() []card.Line {
 		faultsLine(), readsLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
 		approvalsLine(modernc), approvalsLine(postgres),
-		injectionLine(),
+		injectionLine(), forgettingLine(),
+		poison.Line(), incidents.Line(), agent.Line(), board.Line(),
 		soakLine(),
 	)
 }
@@ -43,7 +48,7 @@ func all() []card.Line {
 // Run runs the lines that the call names, or all.
 func Run(ctx context.Context, call *kit.Call) (err error) {
 	report := call.String("report", "",
-		"write a report between the markers of this `file`, where rows of other lines stay")
+		"write the page to this `file`")
 	seed := call.Uint64("seed", 1, "what all randomness comes from; 0: another one each time")
 	side := call.Int("parallel", runtime.NumCPU(), "how many lines run side by side")
 	patience := call.Int("patience", 1, "multiplies the budgets, for a busy machine")
@@ -71,21 +76,36 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 		*seed = rand.Uint64()%1_000_000 + 1
 	}
 	defer func() { err = errors.Join(err, closeCluster()) }()
-	page := card.Report{At: time.Now(), Machine: card.ThisMachine(ctx), Long: call.Long, Lines: all()}
-	fmt.Fprintln(call.Out, card.Head)
+	page := card.Report{Command: call.Command(), At: time.Now(), Machine: card.ThisMachine(ctx),
+		Lines: all()}
+	fmt.Fprintf(call.Out, "%d attacks on what heed promises, each with controls that have to fail; at "+
+		"most %s.\n\n", len(lines), map[bool]string{false: "ten minutes", true: "two hours"}[call.Long])
 	settings := card.Settings{Long: call.Long, Seed: *seed, Patience: *patience}
 	page.Outcomes = card.Run(ctx, lines, settings, *side,
 		func(o card.Outcome) { fmt.Fprintln(call.Out, o.Text()) })
-	took := time.Since(page.At).Round(time.Second)
 	if *report != "" {
-		if err := card.Write(*report, page); err != nil {
+		if err := os.WriteFile(*report, []byte(page.Markdown()), 0o600); err != nil {
 			return err
 		}
 	}
-	if failed := card.Failed(page.Outcomes); failed > 0 {
-		return fmt.Errorf("%d of %d lines failed, in %s", failed, len(lines), took)
+	return sum(call, page)
+}
+
+// sum writes how many lines passed and what was not run, and returns an error if lines failed.
+func sum(call *kit.Call, page card.Report) error {
+	count := make(map[card.State]int)
+	for _, o := range page.Outcomes {
+		count[o.State]++
 	}
-	fmt.Fprintf(call.Out, "%d lines passed or were skipped, in %s.\n", len(lines), took)
+	fmt.Fprintf(call.Out, "\n%d passed, %d failed, %d skipped, in %s.\n", count[card.Pass],
+		count[card.Fail], count[card.Skipped], time.Since(page.At).Round(time.Second))
+	if !call.Long {
+		fmt.Fprintln(call.Out, "Not run: the long forms (-long), what is not named, and the other programs "+
+			"of the lab (go run ./lab list). Tests of packages: go test work. All of it: bash .ci/full.")
+	}
+	if count[card.Fail] > 0 {
+		return fmt.Errorf("%d of %d lines failed", count[card.Fail], len(page.Outcomes))
+	}
 	return nil
 }
 

@@ -101,7 +101,7 @@ func (c *Call) Usage(format string, args ...any) error {
 
 // Command is the command line of the call, for pages that it writes.
 func (c *Call) Command() string {
-	return strings.Join(append([]string{"go run ./lab", c.Name()}, c.args...), " ")
+	return strings.Join(append(strings.Fields("go run ./lab "+c.Name()), c.args...), " ")
 }
 
 // Pick returns the number for the form that is run.
