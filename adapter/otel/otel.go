@@ -5,7 +5,7 @@
 //	agent, err := loop.New(ctx, loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
 //
 // A [Telemetry] reports what heed does. [Results] takes the log records called
-// "gen_ai.evaluation.result", as a processor of logs or by OTLP over HTTP.
+// "gen_ai.evaluation.result", as a processor of logs.
 package otel
 
 import (

@@ -37,8 +37,7 @@ type ResultsConfig struct {
 // "error.type" is ignored, and so are the events of a [Telemetry].
 //
 // It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the
-// results, and ends when there are no more. Results that are to come by OTLP go to
-// [Results.Handler].
+// results, and ends when there are no more.
 //
 // It is safe for concurrent use by multiple goroutines.
 type Results struct {
@@ -80,44 +79,41 @@ type result struct {
 	grade   scores.Grade
 }
 
-// A reading is the content of a log record, in whatever form it came.
-type reading struct {
-	name, scope, trace string
-	at                 time.Time
-	texts              map[string]string // the attributes that are strings
-	value              *float64
-}
-
-// read reads an attribute.
-func (r *reading) read(key, text string, number *float64) {
-	switch {
-	case number != nil && key == "gen_ai.evaluation.score.value":
-		r.value = number
-	case number == nil:
-		if r.texts == nil {
-			r.texts = make(map[string]string)
+// read returns the result that a record has, or false.
+func (r *Results) read(record *sdklog.Record) (found result, is bool) {
+	texts := make(map[string]string) // the attributes that are strings
+	found.grade.At = record.Timestamp()
+	if found.grade.At.IsZero() {
+		found.grade.At = record.ObservedTimestamp()
+	}
+	record.WalkAttributes(func(a attribute.KeyValue) bool {
+		score := a.Key == "gen_ai.evaluation.score.value"
+		switch kind := a.Value.Type(); {
+		case kind == attribute.STRING:
+			texts[string(a.Key)] = a.Value.AsString()
+		case score && kind == attribute.FLOAT64:
+			value := a.Value.AsFloat64()
+			found.grade.Value = &value
+		case score && kind == attribute.INT64:
+			value := float64(a.Value.AsInt64())
+			found.grade.Value = &value
 		}
-		r.texts[key] = text
-	}
-}
-
-// result returns the result of an evaluation, or false if the record contains no result.
-func (r *Results) result(of *reading) (result, bool) {
-	name := of.texts["gen_ai.evaluation.name"]
-	if of.name != resultName || of.scope == scope || of.texts["error.type"] != "" || name == "" {
-		return result{}, false
-	}
-	found := result{grade: scores.Grade{Name: name, Value: of.value,
-		Label: of.texts["gen_ai.evaluation.score.label"], At: of.at}}
-	switch own := of.texts["heed.answer.id"]; {
+		return true
+	})
+	found.grade.Name = texts["gen_ai.evaluation.name"]
+	found.grade.Label = texts["gen_ai.evaluation.score.label"]
+	switch own := texts["heed.answer.id"]; {
 	case r.cfg.Answer != nil:
-		found.answers = []string{r.cfg.Answer(of.texts)}
+		found.answers = []string{r.cfg.Answer(texts)}
 	case own != "":
 		found.answers = []string{own}
 	default:
-		found.answers = []string{of.texts["gen_ai.response.id"], of.trace}
+		found.answers = []string{texts["gen_ai.response.id"]}
+		if record.TraceID().IsValid() {
+			found.answers = append(found.answers, record.TraceID().String())
+		}
 	}
-	return found, true
+	return found, found.grade.Name != "" && texts["error.type"] == ""
 }
 
 // take takes a result, for the first id that an answer has.
@@ -146,32 +142,10 @@ var errFull = fmt.Errorf("heed: %d results of evaluations wait already, so this 
 
 // OnEmit has a record taken, if it is a result.
 func (r *Results) OnEmit(_ context.Context, record *sdklog.Record) error {
-	if record.EventName() != resultName {
+	if record.EventName() != resultName || record.InstrumentationScope().Name == scope {
 		return nil
 	}
-	of := reading{name: record.EventName(), scope: record.InstrumentationScope().Name,
-		at: record.Timestamp()}
-	if of.at.IsZero() {
-		of.at = record.ObservedTimestamp()
-	}
-	if record.TraceID().IsValid() {
-		of.trace = record.TraceID().String()
-	}
-	record.WalkAttributes(func(a attribute.KeyValue) bool {
-		switch a.Value.Type() {
-		case attribute.STRING:
-			of.read(string(a.Key), a.Value.AsString(), nil)
-		case attribute.FLOAT64:
-			value := a.Value.AsFloat64()
-			of.read(string(a.Key), "", &value)
-		case attribute.INT64:
-			value := float64(a.Value.AsInt64())
-			of.read(string(a.Key), "", &value)
-		default: // a result does not have it
-		}
-		return true
-	})
-	found, is := r.result(&of)
+	found, is := r.read(record)
 	if !is {
 		return nil
 	}

@@ -1,13 +1,8 @@
 package otel_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/hex"
 	"errors"
-	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,10 +13,6 @@ import (
 	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/trace"
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
-	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/otel"
@@ -215,133 +206,4 @@ func TestShutdown(t *testing.T) {
 	assert.Zero(t, worth(t, agent, "one"))
 	_, err := otel.NewResults(otel.ResultsConfig{})
 	require.ErrorContains(t, err, "Taker")
-}
-
-const token = "0123456789abcdef"
-
-// request makes a request of OTLP.
-func request(value float64, scope string) *logspb.LogsData {
-	text := func(key, v string) *commonpb.KeyValue {
-		return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{
-			Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
-	}
-	return &logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{{ScopeLogs: []*logspb.ScopeLogs{{
-		Scope: &commonpb.InstrumentationScope{Name: scope},
-		LogRecords: []*logspb.LogRecord{{EventName: "other"}, {
-			EventName: "gen_ai.evaluation.result", TimeUnixNano: uint64(start.UnixNano()),
-			TraceId: must(hex.DecodeString(traceID)),
-			Attributes: []*commonpb.KeyValue{
-				text("gen_ai.evaluation.name", "Relevance"),
-				{Key: "gen_ai.evaluation.score.value",
-					Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: value}}},
-			},
-		}},
-	}}}}}
-}
-
-// inJSON is a request as the specification of OTLP has JSON: ids in hexadecimal, and 64-bit
-// integers as strings.
-const inJSON = `{"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {"name": "e"}, "logRecords": [{
-	"timeUnixNano": "1781524800000000000", "severityNumber": 9, "traceId": "5B8EFFF798038103D269B633813FC60C", "spanId": "EEE19B7EC3C1B174",
-	"eventName": "gen_ai.evaluation.result", "notKnownYet": 1,
-	"attributes": [{"key": "gen_ai.evaluation.name", "value": {"stringValue": "Relevance"}}, {"key": "gen_ai.evaluation.score.value", "value": {"intValue": "4"}}]
-}]}]}]}`
-
-func TestHandler(t *testing.T) {
-	const asProto, asJSON = "application/x-protobuf", "application/json"
-	inProto := func(value float64, scope string) string {
-		return string(
-			must(proto.Marshal(request(value, scope))))
-	}
-	zipped := func(text string) string {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		_ = must(w.Write([]byte(text)))
-		require.NoError(t, w.Close())
-		return b.String()
-	}
-	refused, untouched, down := newResults(t, nil, traceID)
-	for name, tt := range map[string]struct {
-		method, token, form, coding, body string
-		fails                             int64
-		status                            int
-		want                              string
-		worth                             float64
-	}{
-		"protobuf":   {"POST", token, asProto, "", inProto(5, "e"), 0, 200, "", 1},
-		"compressed": {"POST", token, asProto, "gzip", zipped(inProto(5, "e")), 0, 200, "", 1},
-		"JSON": {"POST", token, asJSON + "; charset=utf-8", "", inJSON, 0, 200, "{}",
-			0.5},
-		"out of its range": {"POST", token, asJSON, "", strings.Replace(inJSON, `"4"`, `"9"`, 1), 0, 200, `"errorMessage":"resourceLogs[0].scopeLogs[0].logRecords[0]: gen_ai.evaluation.score.value: 9`, 0},
-		"heed's own": {"POST", token, asProto, "",
-			inProto(5, "github.com/heedhq/heed/adapter/otel"), 0, 200, "", 0},
-		"the store is down": {"POST", token, asProto, "", inProto(5, "e"), 1, 503, "again", 0},
-		"no token":          {"POST", "", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
-		"another token":     {"POST", token + "0", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
-		"not a POST":        {"GET", token, asProto, "", "", 0, 405, "POST", 0},
-		"another form":      {"POST", token, "text/plain", "", inJSON, 0, 415, "Content-Type", 0},
-		"another coding":    {"POST", token, asProto, "br", "", 0, 400, "Content-Encoding", 0},
-		"no protobuf":       {"POST", token, asProto, "", "\xff", 0, 400, "body", 0},
-		"no JSON":           {"POST", token, asJSON, "", "{", 0, 400, "body", 0},
-		"no gzip":           {"POST", token, asJSON, "gzip", inJSON, 0, 400, "body", 0},
-		"too long": {"POST", token, asJSON, "", strings.Repeat(" ", 4<<20+1), 0, 413, "bytes",
-			0},
-		"too long, unzipped": {"POST", token, asJSON, "gzip", zipped(strings.Repeat(" ", 4<<20+1)), 0,
-			413, "bytes", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			results, agent, st := refused, untouched, down
-			if tt.status == 200 || tt.fails > 0 {
-				results, agent, st = newResults(t, nil, traceID)
-			}
-			handler, err := results.Handler(token)
-			require.NoError(t, err)
-			st.fails.Store(tt.fails)
-			send := func() *httptest.ResponseRecorder {
-				r := httptest.NewRequest(tt.method, "/v1/logs", strings.NewReader(tt.body))
-				r.Header.Set("Content-Type", tt.form)
-				r.Header.Set("Content-Encoding", tt.coding)
-				r.Header.Set("Authorization", "Bearer "+tt.token)
-				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, r)
-				return w
-			}
-			w := send()
-			assert.Equal(t, tt.status, w.Code)
-			assert.Contains(t, w.Body.String(), tt.want)
-			assert.InDelta(t, tt.worth, worth(t, agent, traceID), 1e-9)
-			if tt.worth != 0 || tt.fails > 0 {
-				assert.Equal(t, 200, send().Code)
-				assert.Equal(t, 1, outcomes(t, agent), "it counts once")
-			}
-		})
-	}
-	results, _, _ := newResults(t, nil)
-	_, err := results.Handler("short")
-	require.ErrorContains(t, err, "token")
-}
-
-// The answer is an ExportLogsServiceResponse on the wire.
-func TestPartialSuccessInProtobuf(t *testing.T) {
-	results, _, _ := newResults(t, nil)
-	handler, err := results.Handler(token)
-	require.NoError(t, err)
-	r := httptest.NewRequest("POST", "/v1/logs",
-		bytes.NewReader(must(proto.Marshal(request(9, "e")))))
-	r.Header.Set("Content-Type", "application/x-protobuf")
-	r.Header.Set("Authorization", "Bearer "+token)
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, r)
-	number, kind, n := protowire.ConsumeTag(w.Body.Bytes())
-	require.Equal(t, []any{protowire.Number(1), protowire.BytesType}, []any{number, kind})
-	partial, _ := protowire.ConsumeBytes(w.Body.Bytes()[n:])
-	number, kind, n = protowire.ConsumeTag(partial)
-	require.Equal(t, []any{protowire.Number(1), protowire.VarintType}, []any{number, kind})
-	rejected, m := protowire.ConsumeVarint(partial[n:])
-	assert.EqualValues(t, 1, rejected)
-	partial = partial[n+m:]
-	number, kind, n = protowire.ConsumeTag(partial)
-	require.Equal(t, []any{protowire.Number(2), protowire.BytesType}, []any{number, kind})
-	why, _ := protowire.ConsumeString(partial[n:])
-	assert.Contains(t, why, "logRecords[1]: gen_ai.evaluation.score.value")
 }

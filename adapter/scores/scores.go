@@ -1,16 +1,12 @@
-// Package scores brings scores of evaluation services, and of the people who look at traces there,
-// to a [loop.Agent], and sends there what became of its answers.
+// Package scores brings scores of evaluators, and of the people who look at traces, to a
+// [loop.Agent].
 //
 //	taker, err := scores.New(ctx, scores.Config{Agent: agent, Meanings: map[string]scores.Meaning{"helpful": {}}})
-//	langfuse, err := scores.NewLangfuse(scores.ServiceConfig{
-//		Taker: taker, PublicKey: public, Key: secret,
-//	})
-//	go heed.Run(ctx, time.Minute, langfuse)
+//	_, err = taker.Take(ctx, scores.Grade{ID: "s1", Answer: traceID, Name: "helpful", Value: &value})
 //
-// A [Langfuse] and a [LangSmith] read scores from their service. A [Taker] takes scores from
-// anywhere. The scores of an answer become one outcome of it, which is their mean. A correction
-// becomes a correction of the answer. Each counts once, however often and to however many processes
-// it is delivered.
+// A [Taker] takes scores from anywhere, such as from a list of an evaluation service. The scores of
+// an answer become one outcome of it, which is their mean. A correction becomes a correction of the
+// answer. Each counts once, however often and to however many processes it is delivered.
 package scores
 
 import (
@@ -150,7 +146,7 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("scores: %w", err)
 	}
-	if err := cfg.Agent.Store().Declare(ctx, ratedAnswers.Kind, cursors.Kind); err != nil {
+	if err := cfg.Agent.Store().Declare(ctx, ratedAnswers.Kind); err != nil {
 		return nil, fmt.Errorf("scores: %w", err)
 	}
 	return &Taker{cfg}, nil

@@ -325,22 +325,6 @@ func TestConfig(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.ElementsMatch(t, []string{"Agent", "Source", `Meanings["a"].Best`, `Meanings["a"].Weight`, `Meanings["a"].Labels["x"]`}, fields)
-	st := &memstore.Store{}
-	taker := newTaker(t, newAgent(t, st))
-	for want, cfg := range map[string]scores.ServiceConfig{
-		"Taker": {PublicKey: "p", Key: "s"}, "PublicKey": {Taker: taker, Key: "s"},
-		"Key":     {Taker: taker, PublicKey: "p"},
-		"BaseURL": {Taker: taker, PublicKey: "p", Key: "s", BaseURL: "ftp://a"},
-		"Overlap": {Taker: taker, PublicKey: "p", Key: "s", Overlap: -1},
-		"Name":    {Taker: taker, PublicKey: "p", Key: "s", Name: "helpful"},
-	} {
-		_, err := scores.NewLangfuse(cfg)
-		var fault *heed.ConfigError
-		require.ErrorAs(t, err, &fault)
-		assert.Equal(t, want, fault.Field)
-	}
-	_, err = scores.NewLangSmith(scores.ServiceConfig{Taker: taker})
-	assert.ErrorContains(t, err, "Key")
 }
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
@@ -370,7 +354,7 @@ func TestARefusedScore(t *testing.T) {
 }
 
 // TestAForgottenScore changes a score that the store's history no longer has. The change is a fault
-// of the score, so that a poll goes on with the next one.
+// of the score, so that its reader goes on with the next one.
 func TestAForgottenScore(t *testing.T) {
 	st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 2})
 	require.NoError(t, err)

@@ -20,10 +20,10 @@ func TestFaultsOfPages(t *testing.T) {
 	for name, tt := range map[string]struct{ page, want string }{
 		"all is well":    {wiring + program + "```go\nx := 2\n```\n```go\nprintln(2)\n```\n", ""},
 		"not compiled":   {wiring + program + "```go\nx := 3\n```\n", "nothing compiles"},
-		"no program":     {"```go\nx := 2\n```\n" + wiring, "no program has the wiring"},
+		"a test alone":   {"```go\nx := 2\n```\n" + wiring, "nothing compiles"},
 		"no wiring":      {program, "one block behind"},
 		"two wirings":    {wiring + wiring + program, "one block behind"},
-		"another wiring": {strings.Replace(wiring, "2", "3", 1) + program, "no program has the wiring"},
+		"another wiring": {strings.Replace(wiring, "2", "3", 1) + program, "nothing compiles"},
 		"a long wiring":  {tooLong, "too many lines"},
 		"no gofmt":       {wiring + program + "```go\nx  := 1\n```\n", "is not as gofmt has it"},
 	} {
