@@ -25,14 +25,11 @@ type mutant struct {
 	start, end    int // what is replaced, in offsets into the file
 	replacement   string
 	before, after string // the line, without and with the fault
-	run           string // a pattern of the tests that are run on it; "": all
 	reached       bool
 	killer        string // "" survives
 }
 
 func (m *mutant) change() string { return strings.TrimSpace(m.before + " → " + m.after) }
-
-func (m *mutant) classic() bool { return strings.HasPrefix(m.key, "classic: ") }
 
 func (m *mutant) verdict() string {
 	switch {
@@ -63,9 +60,8 @@ type finder struct {
 	posts     map[ast.Stmt]bool // what loops do after each turn: its opposite only loops without end
 }
 
-// find returns all mutants of the subjects, in the order in which samples take them, behind the
-// classics.
-func find(root string, subjects []subject, classics []classic, seed int) ([]*mutant, error) {
+// find returns all mutants of the subjects, in the order in which samples take them.
+func find(root string, subjects []subject, seed int) ([]*mutant, error) {
 	var all []*mutant
 	for _, s := range subjects {
 		files, err := filepath.Glob(filepath.Join(root, s.dir, "*.go"))
@@ -86,11 +82,7 @@ func find(root string, subjects []subject, classics []classic, seed int) ([]*mut
 			numbers(parsed[i], constants)
 		}
 		for i, file := range files {
-			name := strings.TrimSuffix(filepath.Base(file), ".go")
-			if len(s.files) > 0 && !slices.Contains(s.files, name) {
-				continue
-			}
-			f := finder{file: s.dir + "/" + name + ".go", subject: s, fset: fset, constants: constants,
+			f := finder{file: s.dir + "/" + filepath.Base(file), subject: s, fset: fset, constants: constants,
 				posts: map[ast.Stmt]bool{}}
 			src, err := os.ReadFile(file)
 			if err != nil {
@@ -100,20 +92,8 @@ func find(root string, subjects []subject, classics []classic, seed int) ([]*mut
 			f.functions(parsed[i])
 			all = append(all, f.found...)
 		}
-		for _, name := range s.files {
-			if !slices.Contains(files, filepath.Join(root, s.dir, name+".go")) {
-				return nil, fmt.Errorf("no %s.go in %s", name, s.dir)
-			}
-		}
 	}
 	all = ordered(all, seed)
-	for i, c := range classics {
-		m, err := c.mutant(root)
-		if err != nil {
-			return nil, err
-		}
-		all = slices.Insert(all, i, m)
-	}
 	for i, m := range all {
 		m.id = i + 1
 	}

@@ -1,15 +1,13 @@
 // Package mutants tests the tests: it makes small faults in the code that decides, one at a time,
 // and runs the tests that reach each.
 //
-//	go run ./lab mutants                     the sample, without what survivors.txt lists
-//	go run ./lab mutants -long               all of the sample
-//	go run ./lab mutants -only 'memstore/'   the mutants of the sample whose names match
-//	go run ./lab mutants -n 1000 -seed 2     another sample
+//	go run ./lab mutants                     a sample of 300, and with -long of 1,000
+//	go run ./lab mutants -only '^memstore/'  a sample of the mutants whose names match
+//	go run ./lab mutants -n 500 -seed 2      another sample
 //
-// A mutant that no test notices survives. Each survivor is either mended by a test or listed in
-// survivors.txt with the reason. A mutant that is listed counts as a survivor where it is not run.
-// The command fails on a survivor that is not listed, and where fewer than 90 % of the mutants that
-// are not equivalent are killed.
+// A mutant that no test notices survives. The command fails if fewer than 90 % of the mutants are
+// killed, without those that equivalent.txt lists: a mutant that no test could distinguish from the
+// code.
 //
 // All mutants of the sample are compiled at once: a function that is mutated gets one copy of its
 // body for each mutant, and HEED_MUTANT selects which one runs. The sample has the mutants with the
@@ -42,10 +40,10 @@ const module = "github.com/heedhq/heed"
 
 // Run runs the mutants of the sample, and returns an error where the tests notice too few.
 func Run(ctx context.Context, call *kit.Call) error {
-	size := call.Int("n", 300, "mutants in the sample")
+	size := call.Count("n", 300, 1000, "mutants in the sample")
 	seed := call.Int("seed", 1, "seed of the sample")
 	only := call.String("only", "",
-		"run only the mutants whose names match this `pattern`, and do not check the list")
+		"sample only the mutants whose names match this `pattern`")
 	workers := call.Int("p", 2, "tests that run at once")
 	if err := call.Parse(); err != nil {
 		return err
@@ -64,32 +62,29 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	start := time.Now()
-	all, err := find(root, subjects, classics, *seed)
+	all, err := find(root, subjects, *seed)
 	if err != nil {
 		return err
 	}
 	b := &bench{out: call.Out, workers: *workers, root: root, dir: dir, overlay: filepath.Join(dir,
 		"overlay.json"), suites: map[string]*suite{}}
-	candidates := slices.DeleteFunc(slices.Clone(all[:min(len(all), *size+*size/3)]),
-		func(m *mutant) bool { return !matching.MatchString(m.key) })
-	sample, err := b.compile(ctx, candidates, *size)
+	listed, err := readList(filepath.Join(root, "lab/mutants/equivalent.txt"))
+	if err != nil {
+		return err
+	}
+	candidates := slices.DeleteFunc(slices.Clone(all),
+		func(m *mutant) bool { return !matching.MatchString(m.key) || listed[m.key] })
+	sample, err := b.compile(ctx, candidates[:min(len(candidates), *size+*size/3)], *size)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(call.Out, "%d mutants of %d in the sample, compiled after %.0fs\n", len(sample),
 		len(all), time.Since(start).Seconds())
-	listed, err := readList(filepath.Join(root, "lab/mutants/survivors.txt"))
-	if err != nil {
-		return err
-	}
-	unjudged := slices.DeleteFunc(slices.Clone(sample), func(m *mutant) bool {
-		return !call.Long && listed[m.key].text != ""
-	})
-	if err := b.judge(ctx, unjudged); err != nil {
+	if err := b.judge(ctx, sample); err != nil {
 		return err
 	}
 	fmt.Fprintf(call.Out, "after %.0fs\n", time.Since(start).Seconds())
-	if !report(call.Out, sample, all, listed, *only != "") {
+	if !report(call.Out, sample) {
 		return errors.New("the tests notice too few mutants")
 	}
 	return nil
@@ -138,11 +133,6 @@ func (b *bench) compile(ctx context.Context, sample []*mutant, n int) ([]*mutant
 		}
 		if len(faulty) == 0 || try == 10 {
 			return nil, fmt.Errorf("%w:\n%s", err, out)
-		}
-		for _, m := range sample {
-			if faulty[m.id] && m.classic() {
-				return nil, fmt.Errorf("%s does not compile:\n%s", m.key, out)
-			}
 		}
 		sample = slices.DeleteFunc(sample, func(m *mutant) bool { return faulty[m.id] })
 	}
@@ -198,7 +188,7 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) error {
 			dirs[m.subject.tests[round]] = append(dirs[m.subject.tests[round]], m)
 		}
 		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-			bin, err := b.suite(ctx, dir, sample)
+			bin, err := b.suite(ctx, dir)
 			if err != nil {
 				return err
 			}
@@ -218,7 +208,7 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) error {
 
 // suite compiles the tests of a package, runs each alone without a mutant, and notes how long it
 // takes and what it reaches.
-func (b *bench) suite(ctx context.Context, dir string, on []*mutant) (*suite, error) {
+func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
 	if b.suites[dir] != nil {
 		return b.suites[dir], nil
 	}
@@ -233,7 +223,8 @@ func (b *bench) suite(ctx context.Context, dir string, on []*mutant) (*suite, er
 		append(random, "-test.list=^$")...).Run() == nil {
 		bin.flags = random
 	}
-	names, err := exec.CommandContext(ctx, bin.file, "-test.list="+patternOf(dir, on)).Output()
+	names, err := exec.CommandContext(ctx, bin.file, "-test.list="+
+		cmp.Or(patterns[dir], "^(Test|Example|Fuzz)")).Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -249,20 +240,6 @@ func (b *bench) suite(ctx context.Context, dir string, on []*mutant) (*suite, er
 	fmt.Fprintf(b.out, "%s: %d tests traced at %s\n", dir, len(bin.tests),
 		time.Now().Format(time.TimeOnly))
 	return bin, nil
-}
-
-// patternOf returns a pattern of the tests of a package that any of the mutants needs.
-func patternOf(dir string, mutants []*mutant) string {
-	var runs []string
-	for _, m := range mutants {
-		if slices.Contains(m.subject.tests, dir) && !slices.Contains(runs, m.run) {
-			runs = append(runs, m.run)
-		}
-	}
-	if slices.Contains(runs, "") {
-		return cmp.Or(patterns[dir], "^(Test|Example|Fuzz)")
-	}
-	return strings.Join(runs, "|")
 }
 
 // trace runs a test without a mutant. Tests that fail are left out, and reported.
@@ -325,18 +302,12 @@ const (
 	late     = ", out of time"
 )
 
-// wants reports whether a test is run on the mutant.
-func (m *mutant) wants(t *test) bool {
-	wanted, err := regexp.MatchString(m.run, t.name)
-	return wanted && err == nil
-}
-
 // groups returns the tests that reach a mutant: those first that are quick and have killed many. A
 // group is run by one process.
 func (m *mutant) groups(bin *suite) (groups [][]*test) {
 	costs := map[*test]time.Duration{}
 	for _, t := range bin.tests {
-		if t.reaches[m.id] && m.wants(t) {
+		if t.reaches[m.id] {
 			costs[t] = t.took / time.Duration(1+t.kills.Load())
 		}
 	}
