@@ -32,6 +32,4 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace (
-	github.com/heedhq/heed => ..
-)
+replace github.com/heedhq/heed => ..

@@ -44,7 +44,7 @@ var programs = []struct {
 	{"tenants", "measures what a new tenant gains by shared arms", tenants.Run},
 	{"incidents", "measures what outages of models and of the database cost", incidents.Run},
 	{"agent", "runs an assistant with all packages in a simulated world", agent.Run},
-	{"load", "measures the API of package web under load, and one PostgreSQL", load.Run},
+	{"load", "measures how much one PostgreSQL records", load.Run},
 	{"mutants", "tests the tests with faults in the code", mutants.Run},
 	{"measure", "prints how large the library is", measure.Run},
 }

@@ -99,7 +99,7 @@ type study struct {
 	seeds   int
 	seed    uint64
 	outages []outage
-	skip    [2]bool // heed's lives, or those of the control
+	skip    [2]bool // heed's lives, or the control's
 
 	without map[int][]life // by the length of the time that the outage would have taken
 	heed    [][]life       // by outage

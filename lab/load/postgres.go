@@ -1,3 +1,8 @@
+// Package load measures how many choices with their outcomes one PostgreSQL records:
+//
+//	go run ./lab load [-long] [-each 1s] [-items 1000000]
+//
+// docs/scale.md has the figures.
 package load
 
 import (
@@ -56,8 +61,17 @@ type figures struct {
 	load     string
 }
 
-// onPostgres runs the study on a private server, with fsync.
-func onPostgres(ctx context.Context, call *kit.Call, s *study) (err error) {
+// Run runs the study on a private server, with fsync.
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	var s study
+	call.DurationVar(&s.each, "each", time.Second, "how long each figure is measured")
+	items := call.Count("items", 10_000, 1_000_000, "items of the large segment")
+	if err := call.Parse(); err != nil {
+		return err
+	}
+	if s.items = *items; s.each <= 0 {
+		return call.Usage("-each %s must be above 0", s.each)
+	}
 	server, err := servertest.New("-c shared_buffers=256MB -c max_wal_size=4GB")
 	if err != nil {
 		return err

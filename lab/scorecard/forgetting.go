@@ -18,6 +18,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+var openGate = feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}
+
 const (
 	namedBar  = "forgotten names in the files"
 	othersBar = "other people who are gone"

@@ -52,8 +52,6 @@ const (
 	unlogged  habit = "unlogged tables"
 	stubborn  habit = "tries for two seconds, and then tells a text"
 	looking   habit = "looks whether an outcome is known, then adds it"
-	remember  habit = "decides by what it has read before"
-	lonely    habit = "one approval is enough"
 	forgetful habit = "acknowledges one outcome in ten without a commit"
 )
 

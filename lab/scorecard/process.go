@@ -22,9 +22,6 @@ var jobs = map[string]job{
 	"apply": serves(func(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
 		return func(m move) (told, error) { return applies(ctx, st, m) }, nil
 	}),
-	"decide": serves(func(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
-		return decides(ctx, st, given.Habit)
-	}),
 }
 
 // An order is a job for another process.

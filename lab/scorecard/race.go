@@ -27,19 +27,16 @@ const illegalBar = "histories that are not linearizable"
 
 // A move is what a process is asked to do.
 type move struct {
-	Verb  string // "apply", "read", or one of the gate
-	Key   string // of the cell, or the id of the proposal
+	Verb  string // "apply" or "read"
+	Key   string // of the cell
 	Event int    // 0 to 63
-	Actor string
 }
 
 // A told is the result of a move. An open one was cut off: it happened or not.
 type told struct {
-	Open    bool
-	Count   int    // of the outcomes that the cell has
-	Known   bool   // the outcome counted before
-	Status  string // of the proposal
-	Refused bool
+	Open  bool
+	Count int  // of the outcomes that the cell has
+	Known bool // the outcome counted before
 }
 
 // counting is a cell in its right state: the set of the outcomes that it has, one bit each.

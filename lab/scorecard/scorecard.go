@@ -38,7 +38,6 @@ func all() []card.Line {
 		stoppedLine(),
 		faultsLine(), readsLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
-		approvalsLine(modernc), approvalsLine(postgres),
 		injectionLine(), forgettingLine(),
 		poison.Line(), incidents.Line(), agent.Line(), board.Line(),
 		soakLine(),

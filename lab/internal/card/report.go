@@ -61,7 +61,7 @@ type Report struct {
 	Lines    []Line // all there are, in order
 }
 
-// Markdown returns the page: what was measured beside its aim, and how each line attacks.
+// Markdown returns the page: what was measured with its aim, and how each line attacks.
 func (r Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, r.Command, r.Machine.Commit, r.At.UTC().Format("2 January 2006, 15:04 MST"),
