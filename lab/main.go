@@ -86,5 +86,6 @@ func run(ctx context.Context, args []string, out, help io.Writer, progress func(
 		}
 		return nil
 	}
-	return fmt.Errorf("there is no program %q: go run ./lab list prints them%.0w", args[0], kit.ErrUsage)
+	return fmt.Errorf("there is no program %q: go run ./lab list prints them%.0w", args[0],
+		kit.ErrUsage)
 }

@@ -1,8 +1,9 @@
 // Package scores brings scores of evaluators, and of the people who look at traces, to a
 // [loop.Agent].
 //
-//	taker, err := scores.New(ctx, scores.Config{Agent: agent, Meanings: map[string]scores.Meaning{"helpful": {}}})
-//	_, err = taker.Take(ctx, scores.Grade{ID: "s1", Answer: traceID, Name: "helpful", Value: &value})
+//	meanings := map[string]scores.Meaning{"helpful": {}}
+//	taker, err := scores.New(ctx, scores.Config{Agent: agent, Meanings: meanings})
+//	_, err = taker.Take(ctx, scores.Grade{ID: "s1", Answer: trace, Name: "helpful", Value: &value})
 //
 // A [Taker] takes scores from anywhere, such as from a list of an evaluation service. The scores of
 // an answer become one outcome of it, which is their mean. A correction becomes a correction of the

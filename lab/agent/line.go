@@ -43,9 +43,11 @@ func Line() card.Line {
 	}
 	return card.Line{
 		Name: "gain",
-		Promise: "An assistant that learns is right more often than one that does not. What heed shows " +
+		Promise: "An assistant that learns is right more often than one that does not. What heed " +
+			"shows " +
 			"of that gain is true at every look.",
-		Attack: "Assistants answer 2,000 events of a simulated world, with learning and without, with " +
+		Attack: "Assistants answer 2,000 events of a simulated world, with learning and without, " +
+			"with " +
 			"the same luck. Others answer 5 % of the events without learning. After each ten events, " +
 			"the interval that heed shows is compared with the truth.",
 		Bars:  []card.Bar{{Name: missingBar}, {Name: leftOutBar, Most: 3}},

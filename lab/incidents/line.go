@@ -47,7 +47,8 @@ func Line() card.Line {
 		Name: "incidents",
 		Promise: "An outage of a model is not learned of the arm. While the database is away, events " +
 			"are answered, and nothing is unlearned.",
-		Attack: "For 100 events the best arm's model refuses all calls, or half of them, or the database " +
+		Attack: "For 100 events the best arm's model refuses all calls, or half of them, or the " +
+			"database " +
 			"is away. The five hundreds of events after it are compared with the same life without " +
 			"the outage: how often the best arm is chosen, and how far heuristics and ways are trusted.",
 		Bars:  []card.Bar{{Name: worseBar, Most: 100 * mostWorse}, {Name: unansweredBar}},

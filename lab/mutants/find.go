@@ -82,8 +82,9 @@ func find(root string, subjects []subject, seed int) ([]*mutant, error) {
 			numbers(parsed[i], constants)
 		}
 		for i, file := range files {
-			f := finder{file: s.dir + "/" + filepath.Base(file), subject: s, fset: fset, constants: constants,
-				posts: map[ast.Stmt]bool{}}
+			f := finder{file: s.dir + "/" + filepath.Base(file), subject: s, fset: fset,
+				constants: constants,
+				posts:     map[ast.Stmt]bool{}}
 			src, err := os.ReadFile(file)
 			if err != nil {
 				return nil, err

@@ -40,7 +40,8 @@ func Line() card.Line {
 	return card.Line{
 		Name:    "limits",
 		Promise: "A few false accounts do not decide for forty people.",
-		Attack: "One account reacts to all choices with lies, and three accounts praise the worst arm " +
+		Attack: "One account reacts to all choices with lies, and three accounts praise the " +
+			"worst arm " +
 			"100 times each, with 1 and with 20 items. Each run is compared with the same people " +
 			"without them.",
 		Bars:  []card.Bar{{Name: bestBar, Most: 5}, {Name: worstBar, Most: 5}},

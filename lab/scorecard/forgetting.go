@@ -34,15 +34,18 @@ func forgettingLine() card.Line {
 	return card.Line{
 		Name:    "forgetting",
 		Promise: "Whoever is forgotten is in no byte of the files. All others are still there.",
-		Attack: "People ask an agent over SQLite, react, correct its answers, and propose and approve " +
+		Attack: "People ask an agent over SQLite, react, correct its answers, and propose and " +
+			"approve " +
 			"rules. Half of them are forgotten, and the files are searched for all names.",
 		Bars:  card.None(namedBar, othersBar),
 		Short: card.Form{Work: 40, Faults: 20, Budget: 3 * time.Minute},
 		Long:  card.Form{Work: 400, Faults: 200, Budget: 30 * time.Minute},
 		Run:   run(byJob, 40, 400),
 		Controls: []card.Control{
-			{Name: "DELETE of the rows with the name", Misses: []string{namedBar}, Run: run(byRows, 10, 10)},
-			{Name: "DELETE of all rows, and VACUUM", Misses: []string{othersBar}, Run: run(byAll, 10, 10)},
+			{Name: "DELETE of the rows with the name", Misses: []string{namedBar}, Run: run(byRows, 10,
+				10)},
+			{Name: "DELETE of all rows, and VACUUM", Misses: []string{othersBar}, Run: run(byAll, 10,
+				10)},
 		},
 	}
 }
@@ -82,7 +85,8 @@ func forgets(ctx context.Context, p place, forget forgetting, people int) (r car
 	}
 	defer handle.Close() //nolint:errcheck // it is removed
 	agent, err := loop.New(ctx, loop.Config{Store: st,
-		Arms: []loop.Arm{{ID: "short"}, {ID: "long"}}, Tuning: loop.Tuning{Feedback: feedback.Config{Gate: openGate}},
+		Arms:   []loop.Arm{{ID: "short"}, {ID: "long"}},
+		Tuning: loop.Tuning{Feedback: feedback.Config{Gate: openGate}},
 		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
 			error) {
 			return decision.LLMResponse{Text: "Look at the logs."}, nil
