@@ -2,7 +2,8 @@
 //
 //	heeding, err := adk.New(adk.Config{Agent: agent})
 //	root, err := llmagent.New(llmagent.Config{Name: "ops", Model: heeding.Model(gemini, nil)})
-//	r, err := runner.New(runner.Config{Agent: root, PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{heeding.Plugin()}}})
+//	plugins := runner.PluginConfig{Plugins: []*plugin.Plugin{heeding.Plugin()}}
+//	r, err := runner.New(runner.Config{Agent: root, PluginConfig: plugins})
 //
 // If a trusted heuristic applies, the plugin answers a run of the runner with it. Otherwise it adds
 // what was learned to the model's request. It reports the model's answer and the results of tools

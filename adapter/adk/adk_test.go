@@ -81,7 +81,8 @@ func newRig(t *testing.T, cfg adk.Config, lc loop.Config,
 	run, err := runner.New(runner.Config{
 		AppName: "test", Agent: made, SessionService: session.InMemoryService(),
 		AutoCreateSession: true,
-		PluginConfig:      runner.PluginConfig{Plugins: append([]*plugin.Plugin{adapter.Plugin()}, more...)},
+		PluginConfig: runner.PluginConfig{
+			Plugins: append([]*plugin.Plugin{adapter.Plugin()}, more...)},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.Zero(t, adk.Turns(adapter), "turns are forgotten") })

@@ -1,8 +1,11 @@
 // Package eino lets the chat-model agents of CloudWeGo's Eino learn through a [loop.Agent].
 //
 //	heeding, err := eino.New(eino.Config{Agent: agent})
-//	ops, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{Model: model, Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()}})
-//	for event, err := range heeding.Run(ctx, runner, loop.Event{ID: "m1", Session: "s1", Person: "ann"}, messages) { … }
+//	ops, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
+//		Model: model, Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()},
+//	})
+//	message := loop.Event{ID: "m1", Session: "s1", Person: "ann"}
+//	for event, err := range heeding.Run(ctx, runner, message, messages) { … }
 //
 // If a trusted heuristic applies, the middleware answers a run with it. Otherwise it adds what was
 // learned to the model's request. It reports the results of tools to heed. [Adapter.Run] runs

@@ -1,7 +1,8 @@
 // Package genkit lets what is generated with Firebase Genkit learn through a [loop.Agent].
 //
 //	heeding, err := genkit.New(genkit.Config{Agent: agent})
-//	response, err := sdk.Generate(ctx, g, ai.WithPrompt(text), ai.WithUse(heeding.For(loop.Event{ID: "m1", Session: "s1", Person: "ann"})))
+//	message := loop.Event{ID: "m1", Session: "s1", Person: "ann"}
+//	response, err := sdk.Generate(ctx, g, ai.WithPrompt(text), ai.WithUse(heeding.For(message)))
 //	err = agent.React(ctx, genkit.ID(response), loop.Reaction{Person: "ann", Value: 1})
 //
 // If a trusted heuristic applies, the middleware answers a call of Generate with it. Otherwise it

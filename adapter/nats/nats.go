@@ -1,6 +1,8 @@
 // Package nats is heed's streams on NATS JetStream.
 //
-//	source, err := nats.NewSource(ctx, nats.SourceConfig{JetStream: js, Stream: "HEED", Consumer: "learner", Subject: attribution.Topic})
+//	source, err := nats.NewSource(ctx, nats.SourceConfig{
+//		JetStream: js, Stream: "HEED", Consumer: "learner", Subject: attribution.Topic,
+//	})
 //	sink, err := nats.NewSink(js)
 //
 // The JetStream stream is the host's, with its subjects, its storage and its limits. A connection

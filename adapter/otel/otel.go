@@ -2,7 +2,8 @@
 // events, and results of evaluations become outcomes of an agent's answers.
 //
 //	telemetry, err := otel.New(otel.Config{Meters: meters, Logs: logs})
-//	agent, err := loop.New(ctx, loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
+//	agent, err := loop.New(ctx,
+//		loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
 //
 // A [Telemetry] reports what heed does. [Results] takes the log records called
 // "gen_ai.evaluation.result", as a processor of logs.

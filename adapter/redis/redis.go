@@ -1,6 +1,8 @@
 // Package redis is heed's streams on Redis Streams, from Redis 6.2 on.
 //
-//	source, err := redis.NewSource(ctx, redis.SourceConfig{Client: client, Stream: attribution.Topic, Group: "learner", Consumer: hostname})
+//	source, err := redis.NewSource(ctx, redis.SourceConfig{
+//		Client: client, Stream: attribution.Topic, Group: "learner", Consumer: hostname,
+//	})
 //	sink, err := redis.NewSink(client)
 //
 // How much survives a crash of the server is up to its configuration: with appendonly and
@@ -148,7 +150,9 @@ func (s *Source) giveBack(ctx context.Context) error {
 // leaves the count of its deliveries alone.
 var heldScript = goredis.NewScript(`
 local held = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
-if #held > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'TIME', ARGV[4], 'JUSTID') end
+if #held > 0 then
+	redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'TIME', ARGV[4], 'JUSTID')
+end
 return #held`)
 
 // due has an entry delivered again after a delay, if this consumer has it in hand: it was then

@@ -1,7 +1,8 @@
 // Package watermill is heed's streams on Watermill, and so on each broker that Watermill has a
 // Pub/Sub for, such as Kafka.
 //
-//	source, err := watermill.NewSource(ctx, watermill.SourceConfig{Subscriber: subscriber, Topic: attribution.Topic})
+//	source, err := watermill.NewSource(ctx,
+//		watermill.SourceConfig{Subscriber: subscriber, Topic: attribution.Topic})
 //	sink, err := watermill.NewSink(publisher)
 //
 // The Pub/Subs are the host's. An event that they lose after a crash is lost here too.

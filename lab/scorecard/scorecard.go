@@ -77,8 +77,10 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	defer func() { err = errors.Join(err, closeCluster()) }()
 	page := card.Report{Command: call.Command(), At: time.Now(), Machine: card.ThisMachine(ctx),
 		Lines: all()}
-	fmt.Fprintf(call.Out, "%d attacks on what heed promises, each with controls that have to fail; at "+
-		"most %s.\n\n", len(lines), map[bool]string{false: "ten minutes", true: "two hours"}[call.Long])
+	fmt.Fprintf(call.Out,
+		"%d attacks on what heed promises, each with controls that have to fail; at most %s.\n\n",
+		len(lines),
+		map[bool]string{false: "ten minutes", true: "two hours"}[call.Long])
 	settings := card.Settings{Long: call.Long, Seed: *seed, Patience: *patience}
 	page.Outcomes = card.Run(ctx, lines, settings, *side,
 		func(o card.Outcome) { fmt.Fprintln(call.Out, o.Text()) })
@@ -99,8 +101,9 @@ func sum(call *kit.Call, page card.Report) error {
 	fmt.Fprintf(call.Out, "\n%d passed, %d failed, %d skipped, in %s.\n", count[card.Pass],
 		count[card.Fail], count[card.Skipped], time.Since(page.At).Round(time.Second))
 	if !call.Long {
-		fmt.Fprintln(call.Out, "Not run: the long forms (-long), what is not named, and the other programs "+
-			"of the lab (go run ./lab list). Tests of packages: go test work. All of it: bash .ci/full.")
+		fmt.Fprintln(call.Out, "Not run: the long forms (-long), what is not named, and the other "+
+			"programs of the lab (go run ./lab list). Tests of packages: go test work. All of it: "+
+			"bash .ci/full.")
 	}
 	if count[card.Fail] > 0 {
 		return fmt.Errorf("%d of %d lines failed", count[card.Fail], len(page.Outcomes))
