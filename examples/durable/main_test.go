@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/examples/internal/raced"
 	"github.com/heedhq/heed/examples/internal/show"
 )
 
@@ -70,7 +69,6 @@ func (r report) beliefs(start, end string) string {
 }
 
 func TestTheSecondRunContinues(t *testing.T) {
-	raced.Skip(t)
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "what? 100%#.db") // which must not be taken for options
 	first := runOn(t, db, 150)

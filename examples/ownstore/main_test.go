@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/examples/internal/raced"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -28,7 +27,6 @@ func Example() {
 
 // TestFileStoreKeepsTheContract is all that a store of one's own needs to be held to it.
 func TestFileStoreKeepsTheContract(t *testing.T) {
-	raced.Skip(t) // a file that is written again with each commit
 	open := func(name string, o storetest.Options) (store.Store, error) {
 		st, err := Open(context.Background(), name, memstore.Config{Now: o.Now, Limits: o.Limits})
 		if err == nil {

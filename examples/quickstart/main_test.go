@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/examples/internal/raced"
 	"github.com/heedhq/heed/examples/internal/show"
 )
 
@@ -47,7 +46,6 @@ func TestAnswersGetBetter(t *testing.T) {
 }
 
 func TestGoesOnFromTheDatabase(t *testing.T) {
-	raced.Skip(t)
 	file := filepath.Join(t.TempDir(), "heed.db")
 	_, err := run(t, "", "-db", file)
 	require.NoError(t, err)

@@ -18,7 +18,6 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/lab/agent/assistant"
 	"github.com/heedhq/heed/lab/agent/world"
-	"github.com/heedhq/heed/lab/internal/raced"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -61,7 +60,6 @@ var seeds = flag.Int("seeds", 2,
 
 // TestAcceptance is what the assistant has to reach in a world of any seed, and on average.
 func TestAcceptance(t *testing.T) {
-	raced.Skip(t)
 	t.Parallel()
 	n := *seeds
 	if os.Getenv("HEED_LONG") != "" {

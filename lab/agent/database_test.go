@@ -12,7 +12,6 @@ import (
 
 	"github.com/heedhq/heed/lab/internal/database"
 	"github.com/heedhq/heed/lab/internal/kit"
-	"github.com/heedhq/heed/lab/internal/raced"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -26,7 +25,6 @@ func report(t *testing.T, args ...string) string {
 
 // All packages come to the same answers over SQLite as in memory.
 func TestADatabaseChangesNothing(t *testing.T) {
-	raced.Skip(t)
 	t.Parallel()
 	in := stream{seed: 5, events: 100}
 	memory := lives(t, learns, in)
@@ -42,7 +40,6 @@ func TestADatabaseChangesNothing(t *testing.T) {
 
 // Traces are kept for a day, in a database too.
 func TestWhatHasPassedIsSwept(t *testing.T) {
-	raced.Skip(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.db")
 	report(t, "-events", "200", "-db", file)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/lab/internal/kit"
-	"github.com/heedhq/heed/lab/internal/raced"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -204,7 +203,6 @@ func TestLinUCBIsARidge(t *testing.T) {
 // and a linear learner where arms differ linearly less than seven tenths. Where arms do not differ,
 // cells lose about the same.
 func TestContextHelps(t *testing.T) {
-	raced.Skip(t)
 	worlds := contextWorlds(6, 0.5)
 	s := study{requests: 600, runs: 3, seed: 7, worlds: append(worlds[:1:1], worlds[2:]...),
 		troubles: troubles()[:1], policies: contexts}
@@ -223,7 +221,6 @@ func TestContextHelps(t *testing.T) {
 // By default heed follows a world whose arms change places, which costs next to nothing in one that
 // stays.
 func TestChangesAreFollowed(t *testing.T) {
-	raced.Skip(t)
 	four := poolingWorlds()[3]
 	two := func(w *world) []policy { return []policy{poolings(w)[0], poolings(w)[6]} }
 	all := troubles()

@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/heedhq/heed/lab/internal/raced"
 )
 
 // played returns a study of outages.
@@ -22,7 +20,6 @@ func played(t *testing.T, seeds int, all ...outage) *study {
 // whether it is back: one in three at this pace. What is learned meanwhile is a line of the
 // scorecard: see [Line].
 func TestTheBestModelIsDown(t *testing.T) {
-	raced.Skip(t)
 	s := played(t, 2, outage{length: 100, how: dead})
 	for i := range s.heed[0] {
 		assert.Less(t, s.heed[0][i].unanswered, 45)
@@ -32,7 +29,6 @@ func TestTheBestModelIsDown(t *testing.T) {
 
 // A life is the same each time.
 func TestLivesRepeat(t *testing.T) {
-	raced.Skip(t)
 	o := outage{length: 30, how: bursts}
 	first, again := played(t, 1, o), played(t, 1, o)
 	assert.Equal(t, first, again)

@@ -10,12 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/internal/servertest"
-	"github.com/heedhq/heed/lab/internal/raced"
 )
 
 // Whatever number of callers, every outcome that the study counts is in the store.
 func TestPostgres(t *testing.T) {
-	raced.Skip(t)
 	server, err := servertest.New("-c fsync=off")
 	if errors.Is(err, servertest.ErrNone) && os.Getenv("HEED_POSTGRES") != "require" {
 		t.Skip(err)

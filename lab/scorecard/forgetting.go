@@ -33,10 +33,9 @@ func forgettingLine() card.Line {
 	}
 	return card.Line{
 		Name:    "forgetting",
-		Promise: "Whoever is forgotten is in no byte of the files. All others are still there.",
-		Attack: "People ask an agent over SQLite, react, correct its answers, and propose and " +
-			"approve " +
-			"rules. Half of them are forgotten, and the files are searched for all names.",
+		Promise: "No byte of the files names a forgotten person. All others are still there.",
+		Attack: "People ask an agent over SQLite, react, and propose and approve rules. Half of " +
+			"them are forgotten, and the files are searched for all names.",
 		Bars:  card.None(namedBar, othersBar),
 		Short: card.Form{Work: 40, Faults: 20, Budget: 3 * time.Minute},
 		Long:  card.Form{Work: 400, Faults: 200, Budget: 30 * time.Minute},

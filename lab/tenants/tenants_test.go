@@ -6,14 +6,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/heedhq/heed/lab/internal/raced"
 )
 
 // TestANewTenant has at most half of the regret where tenants are alike, and at most 5 % more where
 // they are not. One tenant that lies leaves sharing better than none.
 func TestANewTenant(t *testing.T) {
-	raced.Skip(t)
 	for name, most := range map[string]float64{
 		"alike": 0.5, "alike, 5 others": 0.5, "not alike": 1.05, "alike, 1 of 10 lies": 1,
 	} {
