@@ -47,7 +47,6 @@ type Agent struct {
 	freezes store.View[answers.Frozen]
 	planned store.View[planRow]
 	imports store.View[importedRow]
-	inHands plans
 	models  *availability
 
 	similar    heed.Similarity
@@ -226,21 +225,12 @@ func (a *Agent) open(ctx context.Context) error {
 	if a.learning, err = learning.New(ctx, l); err != nil {
 		return err
 	}
-	p := cfg.Tuning.Patterns
-	p.Name = cfg.part(p.Name, "patterns")
-	if similar := p.Similar; similar != nil {
-		p.Similar = func(ctx context.Context, task string, limit int) ([]patterns.Precedent, error) {
-			return pass(ctx, a, "Patterns.Similar",
-				func(ctx context.Context) ([]patterns.Precedent, error) {
-					return similar(ctx, task, limit)
-				})
-		}
-	}
-	if p.Instruments == nil {
-		p.Instruments = cfg.Instruments
-	}
-	share(cfg, &p.Store, &p.Now, &p.Observer)
-	if a.patterns, err = patterns.New(ctx, p); err != nil {
+	a.patterns, err = patterns.New(ctx, patterns.Config{
+		Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Testing.Now,
+		Observer: cfg.Observer, Instruments: cfg.Instruments,
+		Approaches: cfg.Tuning.Approaches, Warnings: cfg.Tuning.Warnings,
+	})
+	if err != nil {
 		return err
 	}
 	f := cfg.Tuning.Feedback
@@ -256,16 +246,14 @@ func (a *Agent) open(ctx context.Context) error {
 
 // openPartition makes the partition, which assigns an event to a cell.
 func (a *Agent) openPartition(ctx context.Context) (err error) {
-	if a.cfg.Choosing.Partition == nil {
+	if !a.cfg.Choosing.ByText {
 		return nil
 	}
-	c, observer := *a.cfg.Choosing.Partition, heed.Observer(nil)
-	c.Name = a.cfg.part(c.Name, "partition")
-	share(&a.cfg, &c.Store, &c.Now, &observer)
-	if similar, ok := a.similar.(heed.Embedder); ok && c.Embed == nil {
+	c := partition.Config{
+		Store: a.cfg.Store, Name: a.cfg.part("", "partition"), Now: a.cfg.Testing.Now,
+	}
+	if similar, ok := a.similar.(heed.Embedder); ok {
 		c.Embed = similar
-	} else if c.Embed != nil {
-		c.Embed = a.embeds(c.Embed)
 	}
 	a.partition, err = partition.New(ctx, c)
 	return err
@@ -321,7 +309,7 @@ func (a *Agent) Strategy() *strategy.Learner {
 }
 
 // Partition returns the partition, which assigns an event to a cell, or nil without
-// Config.Partition.
+// Choosing.ByText.
 func (a *Agent) Partition() *partition.Partition { return a.partition }
 
 // Patterns returns the part that learns which ways of working go well.

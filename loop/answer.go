@@ -160,9 +160,7 @@ func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 	if r.Latency > 0 && errors.Is(r.Err, context.DeadlineExceeded) {
 		got.ended = context.DeadlineExceeded // the framework's, which may have been short
 	}
-	f := found{name: a.nameOf(&p.Arm), attempt: got}
-	f.health, f.share = a.models.note(f.name, &got, a.cfg.Testing.Now())
-	a.share(ctx, &f)
+	a.tried(ctx, a.nameOf(&p.Arm), &got)
 	a.reportOutages(ctx)
 	return got.whose() == someArm
 }

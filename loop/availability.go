@@ -139,55 +139,40 @@ func (h *health) probe(now time.Time) {
 	}
 }
 
-func (h *health) unavailable(now time.Time) UnavailableModel {
-	return UnavailableModel{
-		Name: h.Model, Failures: h.Failures, Failure: h.Failure, Since: h.Since, Retry: h.Again,
-		at: now,
-	}
+// unavailable returns what is known about a model that fails.
+func (h *health) unavailable(now time.Time) error {
+	return fmt.Errorf("%s failed %d times in a row since %s, and is asked again at %s: %w", h.Model,
+		h.Failures, h.Since.Format(time.TimeOnly), h.Again.Format(time.TimeOnly),
+		&llm.Error{Failure: h.Failure, RetryAfter: h.Again.Sub(now)})
 }
 
 // An UnavailableError reports that an event was not answered, because every model that could have
 // answered it failed at least ten times in a row, and it is too early to ask one again. It wraps an
 // [llm.Error] for each model, so errors.Is(err, llm.RateLimited) and [llm.RetryAfter] work with it.
 type UnavailableError struct {
-	Models []UnavailableModel
+	models []error // the one that is asked again first before the others
 }
 
-// An UnavailableModel is what is known about a model that fails.
-type UnavailableModel struct {
-	// Name is "model" for [Config].Model, "model" and its name for one of [Config].Models, "arm"
-	// and the arm's ID for [Arm].Model, or "fallback" and its place in [Config].Fallbacks.
-	Name     string
-	Failures int         // in a row
-	Failure  llm.Failure // the last one
-	Since    time.Time
-	// Retry is when heed asks it again.
-	Retry time.Time
-	at    time.Time
-}
-
-func (m UnavailableModel) String() string {
-	return fmt.Sprintf("%s failed %d times in a row since %s (%v), and is asked again at %s", m.Name,
-		m.Failures, m.Since.Format(time.TimeOnly), m.Failure, m.Retry.Format(time.TimeOnly))
+// unavailableError returns the error of models.
+func unavailableError(models []*health, now time.Time) *UnavailableError {
+	slices.SortStableFunc(models, func(a, b *health) int { return a.Again.Compare(b.Again) })
+	e := &UnavailableError{}
+	for _, h := range models {
+		e.models = append(e.models, h.unavailable(now))
+	}
+	return e
 }
 
 func (e *UnavailableError) Error() string {
-	all := make([]string, len(e.Models))
-	for i := range e.Models {
-		all[i] = e.Models[i].String()
+	all := make([]string, len(e.models))
+	for i, err := range e.models {
+		all[i] = err.Error()
 	}
 	return "no model is available: " + strings.Join(all, "; ")
 }
 
-// Unwrap returns an [llm.Error] for each model, the one that is asked first before the others.
-func (e *UnavailableError) Unwrap() []error {
-	all := make([]error, len(e.Models))
-	sooner := func(a, b UnavailableModel) int { return a.Retry.Compare(b.Retry) }
-	for i, m := range slices.SortedStableFunc(slices.Values(e.Models), sooner) {
-		all[i] = &llm.Error{Failure: m.Failure, RetryAfter: m.Retry.Sub(m.at)}
-	}
-	return all
-}
+// Unwrap returns an error for each model.
+func (e *UnavailableError) Unwrap() []error { return e.models }
 
 // An availability is what a process saw of the availability of models. It is safe for concurrent
 // use by multiple goroutines. A model that never failed has no place in it.
@@ -195,6 +180,7 @@ type availability struct {
 	mu       sync.Mutex
 	of       map[string]*health
 	read     map[string]uint64 // the revisions of the records that were taken over
+	news     map[string]bool   // whose records other processes need
 	notified map[string]time.Time
 	incident time.Time // when several models had become unavailable; zero without an outage
 }
@@ -202,7 +188,7 @@ type availability struct {
 func newAvailability() *availability {
 	return &availability{
 		of: make(map[string]*health), read: make(map[string]uint64),
-		notified: make(map[string]time.Time),
+		news: make(map[string]bool), notified: make(map[string]time.Time),
 	}
 }
 
@@ -248,39 +234,50 @@ func (v *availability) probe(name string, now time.Time) {
 func (v *availability) dead(names []string, now time.Time) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	e := &UnavailableError{}
+	var dead []*health
 	for _, name := range names {
 		h := v.of[name]
 		if !h.left(now) || h.Failures < refused {
 			return nil
 		}
-		e.Models = append(e.Models, h.unavailable(now))
+		dead = append(dead, h)
 	}
-	if len(names) == 0 {
+	if len(dead) == 0 {
 		return nil
 	}
-	return e
+	return unavailableError(dead, now)
 }
 
-// note counts what became of asking a model. It returns the news for other processes, if any.
-func (v *availability) note(name string, t *attempt, now time.Time) (h health, share bool) {
+// note counts what became of asking a model.
+func (v *availability) note(name string, t *attempt, now time.Time) {
 	failed := t.whose() == aModel
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	known := v.of[name]
+	known, share := v.of[name], false
 	switch {
-	case failed && known == nil:
-		known = &health{Model: name, At: now}
-		v.of[name] = known
-		fallthrough
 	case failed:
+		if known == nil {
+			known = &health{Model: name, At: now}
+			v.of[name] = known
+		}
 		share = known.fail(now, t.failure(), llm.RetryAfter(t.err))
-	case known == nil:
-		return h, false
-	case t.answered() || t.whose() == someArm: // it works, whatever the answer is worth
+	case known != nil && (t.answered() || t.whose() == someArm): // it works, whatever that is worth
 		share = known.answer(now)
 	}
-	return *known, share
+	if share {
+		v.news[name] = true
+	}
+}
+
+// takeNews returns what other processes need to know, once.
+func (v *availability) takeNews() (news []health) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(v.news)) {
+		news = append(news, *v.of[name])
+	}
+	clear(v.news)
+	return news
 }
 
 // take takes over what another process stored about a model.
@@ -319,7 +316,7 @@ func (v *availability) changes(used []string, now time.Time) (all []notice) {
 	if len(v.of) == 0 {
 		return nil
 	}
-	var down []string
+	var down []*health
 	for _, name := range slices.Sorted(maps.Keys(v.of)) {
 		h := v.of[name]
 		since, notified := v.notified[name]
@@ -332,20 +329,16 @@ func (v *availability) changes(used []string, now time.Time) (all []notice) {
 			delete(v.notified, name)
 		}
 		if h.down(now) {
-			down = append(down, name)
+			down = append(down, h)
 		}
 	}
 	every := len(used) > 0 && !slices.ContainsFunc(used, func(name string) bool {
-		return !slices.Contains(down, name)
+		return !v.of[name].down(now)
 	})
 	switch is := every || len(down) > 1; {
 	case is && v.incident.IsZero():
 		v.incident = now
-		e := &UnavailableError{}
-		for _, name := range down {
-			e.Models = append(e.Models, v.of[name].unavailable(now))
-		}
-		all = append(all, notice{what: incident, failure: e})
+		all = append(all, notice{what: incident, failure: unavailableError(down, now)})
 	case !is && !v.incident.IsZero():
 		all = append(all, notice{what: incident, since: v.incident})
 		v.incident = time.Time{}
@@ -389,43 +382,50 @@ func (a *Agent) takeHealth(tx *store.Tx) error {
 	return nil
 }
 
-// share stores what was found about a model, if other processes need it, and reports an error that
-// heed does not recognise to the observer.
-func (a *Agent) share(ctx context.Context, f *found) {
-	if f.attempt.unrecognised() {
-		a.watch.Failed(ctx, f.name, fmt.Errorf("heed does not recognise this error, so it does "+
+// tried counts what became of asking a model, and reports an error that heed does not recognise to
+// the observer.
+func (a *Agent) tried(ctx context.Context, name string, got *attempt) {
+	a.models.note(name, got, a.cfg.Testing.Now())
+	if got.unrecognised() {
+		a.watch.Failed(ctx, name, fmt.Errorf("heed does not recognise this error, so it does "+
 			"not count: wrap it with an llm.Failure, or look for a fault in the host's code: %w",
-			f.attempt.err))
-	}
-	if f.share {
-		a.storeHealth(ctx, f.health)
+			got.err))
 	}
 }
 
-// healthTimeout bounds the commit of what is known of a model, because an answer waits for it.
+// healthTimeout bounds the commit of what is known of models, because an answer waits for it.
 const healthTimeout = time.Second
 
-func (a *Agent) storeHealth(ctx context.Context, h health) {
+// shareHealth stores what other processes need to know about models.
+func (a *Agent) shareHealth(ctx context.Context) {
+	news := a.models.takeNews()
+	if len(news) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTimeout)
 	defer cancel()
-	err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
-		row, err := a.healths.In(tx, store.IDOf(h.Model))
-		if err != nil {
-			return err
-		}
-		a.healths.Put(tx, h, row.Revision)
-		tx.Then(func(r store.Receipt, err error) {
-			if err == nil {
-				a.models.stored(h.Model, r.Revision)
+	for _, h := range news {
+		err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+			row, err := a.healths.In(tx, store.IDOf(h.Model))
+			if err != nil {
+				return err
 			}
+			a.healths.Put(tx, h, row.Revision)
+			tx.Then(func(r store.Receipt, err error) {
+				if err == nil {
+					a.models.stored(h.Model, r.Revision)
+				}
+			})
+			return nil
 		})
-		return nil
-	})
-	a.watch.Failed(ctx, "store the availability of "+h.Model, err)
+		a.watch.Failed(ctx, "store the availability of "+h.Model, err)
+	}
 }
 
-// reportOutages notes, and notifies the observer of, models that became unavailable or came back.
+// reportOutages shares what is known of models with other processes, and notifies the observer of
+// models that became unavailable or came back.
 func (a *Agent) reportOutages(ctx context.Context) {
+	a.shareHealth(ctx)
 	now := a.cfg.Testing.Now()
 	used, _ := a.modelNames()
 	for _, o := range a.models.changes(used, now) {

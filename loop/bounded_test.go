@@ -16,9 +16,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/partition"
 )
 
 // A sleeper is a chooser that waits until its context ends.
@@ -94,7 +92,8 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 			return nil, errors.New("code 4: deadline exceeded")
 		})
 		w := newWorld(t, loop.Config{Arms: twoArms,
-			Choosing: loop.Choosing{Partition: &partition.Config{Embed: hang}}})
+			Choosing: loop.Choosing{ByText: true},
+			Tuning:   loop.Tuning{Matching: loop.Matching{Similarity: hang}}})
 		rule := approved(t, w.Feedback(), "Name the server.")
 		began := time.Now()
 		answer := w.answer(loop.Event{Text: full})
@@ -120,14 +119,6 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 				return choose, nil
 			}}}
 		}, time.Second, "arm"},
-		"a partition's embedder": {func(hang func()) loop.Config {
-			return loop.Config{Choosing: loop.Choosing{
-				Partition: &partition.Config{Embed: func(context.Context, []string) ([][]float32,
-					error) {
-					hang()
-					return nil, nil
-				}}}}
-		}, time.Second / 2, "item"},
 		"an embedder": {func(hang func()) loop.Config {
 			return loop.Config{Tuning: loop.Tuning{Matching: loop.Matching{
 				Similarity: heed.Embedder(func(context.Context, []string) ([][]float32,
@@ -140,14 +131,6 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 			return loop.Config{Tuning: loop.Tuning{
 				Matching: loop.Matching{Similarity: similarityFunc(hang)}}}
 		}, time.Second / 2, "notes"},
-		"a search for tasks": {func(hang func()) loop.Config {
-			return loop.Config{Tuning: loop.Tuning{Patterns: patterns.Config{
-				Similar: func(context.Context, string, int) ([]patterns.Precedent,
-					error) {
-					hang()
-					return nil, nil
-				}}}}
-		}, time.Second, "patterns"},
 		"a brief": {func(hang func()) loop.Config {
 			brief := func(context.Context, loop.Event, []loop.Note) (string, error) {
 				hang()

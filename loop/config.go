@@ -21,7 +21,6 @@ import (
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/partition"
 )
 
 // Config configures an [Agent]. Every field has a default.
@@ -110,15 +109,16 @@ type Choosing struct {
 	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The
 	// context of a Chooser ends with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and
 	// Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such calls have not
-	// returned, it is not called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
+	// returned, it is not called. So it is with Similarity and [Arm].Brief.
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
-	// Partition has the arm of an event without an Item chosen by what its text is like: the item is
-	// the text's cell. &partition.Config{} is enough. [Agent.Sweep] makes the cells of the events
-	// that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and Embed
-	// is Similarity where that is a [heed.Embedder]. The context of Embed ends after half of
-	// Budget.Time: then the arm is chosen without a cell, and Plan.LeftOut has the item. Any other
-	// error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
-	Partition *partition.Config
+	// ByText has the arm of an event without an Item chosen by what its text is like: the item is the
+	// text's cell, which [Agent.Sweep] makes of the events that come. Texts are compared by
+	// Matching.Similarity if that is a [heed.Embedder], and else by their form: see package
+	// partition. An embedder that takes more than half of Budget.Time is given up: then the arm is
+	// chosen without a cell, and Plan.LeftOut has the item. Any other error of the embedder is one of
+	// Answer and Prepare. Set it if requests differ in what they are about, and have no Item. The
+	// default is false.
+	ByText bool
 	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
 	// days later, because by then silence would have counted. By default an answer without any
 	// reaction for 30 seconds, or Learning's window if that is longer, is an outcome of +0.8 with
@@ -160,14 +160,19 @@ type Tuning struct {
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in
 	// free text. nil means Similarity.
 	//
-	// Learning, Decision, Strategy, Patterns and Feedback are the configurations of the parts.
-	// Store, Now, Observer and Name are set here where they are not set there. So are the model,
-	// the seed and the arms.
+	// Learning, Decision, Strategy and Feedback are the configurations of the parts. Store, Now,
+	// Observer and Name are set here where they are not set there. So are the model, the seed and the
+	// arms.
 	Learning learning.Config
 	Decision decision.Config
 	Strategy strategy.Config
-	Patterns patterns.Config
 	Feedback feedback.Config
+	// Approaches are the ways of working that are found in answers to tasks. nil means
+	// [patterns.Approaches]. Set it if your tasks have ways of their own. Warnings has prompts warn of
+	// ways that went badly: see [patterns.Config].Warnings. The default is false. Set it if tasks
+	// fail often.
+	Approaches []patterns.Approach
+	Warnings   bool
 }
 
 // Testing makes an [Agent] deterministic. The zero value is for production.

@@ -37,7 +37,7 @@ type Event struct {
 	// means no task. It has at most 512 bytes.
 	Task string
 	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the text's
-	// cell where [Config].Partition has cells, and else the note that fits best. Context is the kind
+	// cell if [Choosing].ByText is set, and else the note that fits best. Context is the kind
 	// of situation, such as "interactive".
 	Item, Context string
 	// History is the conversation so far, the oldest first. [Agent.Answer] puts it before the event's

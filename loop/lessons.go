@@ -226,22 +226,22 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	return faults
 }
 
-// put stores a heuristic, if it is new or changed. If another process is quicker, it looks again at
-// what is stored.
+// put stores a heuristic, if it is new or changed. known are those that were read before. If another
+// process is quicker, it looks again at what is stored.
 func (a *Agent) put(ctx context.Context, h learning.Heuristic,
 	known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
-	before, is := known[h.ID]
-	first := true
 	err = store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
-		if !first {
+		if known == nil {
 			standings, err := a.learning.Standings(ctx, h.ID)
 			if err != nil {
 				return err
 			}
-			standing, found := standings[h.ID]
-			before, is = standing.Heuristic, found
+			if known = make(map[string]learning.Heuristic); len(standings) > 0 {
+				known[h.ID] = standings[h.ID].Heuristic
+			}
 		}
-		first = false
+		before, is := known[h.ID]
+		known = nil
 		isNew, changed, restarted, err = a.putOver(ctx, h, before, is)
 		return err
 	})
@@ -356,41 +356,25 @@ func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, onl
 // takeOut removes a note, or the text of a heuristic. The heuristic itself stays, for later
 // statements about its answers. If another process is quicker, it looks again at what is stored.
 func (a *Agent) takeOut(ctx context.Context, m missing) error {
-	first := true
-	return store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
-		if !first {
-			err = a.reread(ctx, &m)
-		}
-		first = false
-		switch {
-		case errors.Is(err, heed.ErrNotFound):
-			return nil
-		case err != nil:
+	return store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		if m.note.Revision > 0 {
+			row, err := a.notes.In(tx, store.IDOf(m.note.Value.ID))
+			if err == nil && row.Revision > 0 {
+				tx.Put(a.notes.Removal(row.ID, row.Revision))
+			}
 			return err
-		case m.note.Revision > 0:
-			_, err := a.cfg.Store.Commit(ctx, store.Batch{
-				Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)},
-			})
-			return err
-		case m.heuristic.Action == "":
-			return nil
 		}
-		gone := m.heuristic
+		standing, err := a.learning.Standing(ctx, m.heuristic.ID)
+		gone := standing.Heuristic
+		if errors.Is(err, heed.ErrNotFound) || err == nil && gone.Action == "" {
+			return nil
+		} else if err != nil {
+			return err
+		}
 		gone.Action = ""
 		_, err = a.learning.Restart(ctx, gone, a.cfg.Name, "it is no lesson any more")
 		return err
 	})
-}
-
-// reread reads what is missing again, or returns [heed.ErrNotFound].
-func (a *Agent) reread(ctx context.Context, m *missing) (err error) {
-	if m.note.Revision > 0 {
-		m.note, err = a.notes.Get(ctx, a.cfg.Store, m.note.ID)
-		return err
-	}
-	standing, err := a.learning.Standing(ctx, m.heuristic.ID)
-	m.heuristic = standing.Heuristic
-	return err
 }
 
 // note stores a note, if it is new or changed.

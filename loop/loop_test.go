@@ -290,31 +290,6 @@ func TestATaskIsToldWhatWentBadly(t *testing.T) {
 	assert.NotContains(t, plan.System, "AVOID", "it is no task")
 }
 
-// An answer is kept though what looks for its patterns fails. The observer is told.
-func TestAnAnswerOutlivesTheSearchForItsPatterns(t *testing.T) {
-	gone := errors.New("the model is gone")
-	var failed []error
-	cfg := loop.Config{Observer: func(_ context.Context, n heed.Notice) {
-		if f, ok := n.(heed.Failed); ok {
-			failed = append(failed, f.Err)
-		}
-	}}
-	cfg.Tuning.Patterns.Extract = func(context.Context, string,
-		[]patterns.PatternID) ([]patterns.PatternID, error) {
-		return nil, gone
-	}
-	w := newWorld(t, cfg)
-	w.model.says = "Split by layer."
-	yes := true
-	answer := w.answer(loop.Event{Text: "Rename the column", Task: "t"})
-	require.Len(t, failed, 1)
-	require.ErrorIs(t, failed[0], gone)
-	require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes}))
-	all, err := w.Patterns().Standings(ctx, patterns.PatternQuery{})
-	require.NoError(t, err)
-	assert.Empty(t, all)
-}
-
 // A framework runs its tools before there is an answer.
 func TestAToolFailsBeforeTheAnswer(t *testing.T) {
 	w := newWorld(t, loop.Config{})

@@ -162,7 +162,7 @@ func (c chain) ask(
 			called: !errors.Is(err, host.ErrBusy), text: reply.Text, err: err, ended: ctx.Err(),
 			host: p.fault() != nil,
 		}
-		t.end(&got)
+		t.end(ctx, &got)
 		if got.answered() {
 			err = p.end(ctx)
 			return reply, i, err
@@ -185,15 +185,6 @@ type tries struct {
 	first  bool // it answers for the arm, and is no fallback
 	began  time.Time
 	blamed bool // the arm's model gave an answer that is of no use
-	found  []found
-}
-
-// A found is the result of an attempt that other processes need.
-type found struct {
-	name    string
-	attempt attempt
-	health  health
-	share   bool
 }
 
 func (t *tries) begin(name string, first bool) {
@@ -208,37 +199,33 @@ func (t *tries) begin(name string, first bool) {
 }
 
 // end counts what became of the attempt that runs, once.
-func (t *tries) end(got *attempt) {
+func (t *tries) end(ctx context.Context, got *attempt) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.open {
-		return
+	open, name := t.open, t.name
+	if t.open = false; open {
+		got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // of a deadline, too
+		t.blamed = t.blamed || t.first && got.whose() == someArm
 	}
-	t.open = false
-	got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // of a deadline, too
-	t.blamed = t.blamed || t.first && got.whose() == someArm
-	f := found{name: t.name, attempt: *got}
-	f.health, f.share = t.agent.models.note(t.name, got, t.agent.cfg.Testing.Now())
-	t.found = append(t.found, f)
+	t.mu.Unlock()
+	if open {
+		t.agent.tried(ctx, name, got)
+	}
 }
 
-// close ends an attempt that was given up, and shares the result with other processes. err is why
-// there is no answer. It reports whether the arm is to blame.
+// close ends an attempt that was given up. err is why there is no answer. It reports whether the
+// arm is to blame.
 func (t *tries) close(ctx context.Context, err error) (blamed bool) {
 	ended := context.DeadlineExceeded
 	if errors.Is(err, context.Canceled) {
 		ended = context.Canceled
 	}
-	t.end(&attempt{called: true, err: ended, ended: ended})
+	t.end(ctx, &attempt{called: true, err: ended, ended: ended})
+	t.agent.reportOutages(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range t.found {
-		t.agent.share(ctx, &t.found[i])
-	}
-	t.agent.reportOutages(ctx)
 	return t.blamed
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
@@ -109,34 +108,6 @@ func (a *Agent) Attribute(
 		return err
 	})
 	return did, wrap("attribute", err)
-}
-
-// answered returns the answer that a session was given last at a moment, for an item unless that is
-// empty.
-func (a *Agent) answered(
-	ctx context.Context, session, item string, at time.Time,
-) (id string, err error) {
-	q := store.Query{Keys: []string{answers.Session(session)}}
-	if !at.IsZero() {
-		q.Until = at.Add(evidence.MaxSkew + time.Microsecond) // because clocks differ
-	}
-	for row, err := range a.answers.Find(ctx, a.cfg.Store, q) {
-		if err != nil {
-			return "", err
-		}
-		r := &row.Value
-		if r.Session != session || r.Reply == nil || len(r.Undoes) > 0 ||
-			item != "" && (r.Choice == nil || r.Choice.Item != item) {
-			continue
-		}
-		if id = r.ID; at.IsZero() || !r.At.After(at) {
-			break
-		}
-	}
-	if id == "" {
-		return "", ErrNoAnswer
-	}
-	return id, nil
 }
 
 // EndSession has the arms chosen again for what comes next in a session.

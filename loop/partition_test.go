@@ -22,9 +22,9 @@ var twoArms = []loop.Arm{{ID: "brief"}, {ID: "thorough"}}
 // Short questions want one arm, and code another. With a field of the configuration the agent finds
 // that out, without being told of the two kinds. Without it, it can't.
 func TestAnArmIsChosenByTheText(t *testing.T) {
-	right := func(p *partition.Config) (right int) {
+	right := func(byText bool) (right int) {
 		w := newWorld(t, loop.Config{Arms: twoArms,
-			Choosing: loop.Choosing{Partition: p, ArmsIgnoreSilence: true}})
+			Choosing: loop.Choosing{ByText: byText, ArmsIgnoreSilence: true}})
 		for i := range 300 {
 			text, wanted := fmt.Sprintf("What is the phone number of customer %d?", i%7), "brief"
 			if i%2 == 1 {
@@ -47,13 +47,13 @@ func TestAnArmIsChosenByTheText(t *testing.T) {
 		}
 		return right
 	}
-	assert.Greater(t, right(&partition.Config{}), 85)
-	assert.Less(t, right(nil), 70)
+	assert.Greater(t, right(true), 85)
+	assert.Less(t, right(false), 70)
 }
 
 func TestTheItemIsTheCellOfTheText(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms,
-		Choosing: loop.Choosing{Partition: &partition.Config{Clusters: 3}}})
+		Choosing: loop.Choosing{ByText: true}})
 	item := func(e loop.Event) string { return w.answer(e).Plan.Choice.Item }
 	assert.Empty(t, item(loop.Event{Text: "first"}), "there are no cells yet")
 	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
@@ -63,13 +63,13 @@ func TestTheItemIsTheCellOfTheText(t *testing.T) {
 	assert.Equal(t, uint64(1), w.again().Partition().Version(), "it is kept in the store")
 
 	named := newWorld(t, loop.Config{Name: "desk", Arms: twoArms,
-		Choosing: loop.Choosing{Partition: &partition.Config{}}})
+		Choosing: loop.Choosing{ByText: true}})
 	require.NoError(t, named.Partition().Fit(ctx, kinds(30)))
 	assert.True(t, strings.HasPrefix(named.answer(loop.Event{Text: "x"}).Plan.Choice.Item,
 		"desk.partition:"))
 
 	notes := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "list", ForNotes: true}},
-		Choosing: loop.Choosing{Partition: &partition.Config{}}})
+		Choosing: loop.Choosing{ByText: true}})
 	require.NoError(t, notes.Partition().Fit(ctx, kinds(30)))
 	_, err := notes.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "logs", Text: full}}})
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestTheEmbedderOfThePartition(t *testing.T) {
 	})
 	w := newWorld(t, loop.Config{Arms: twoArms,
 		Tuning:   loop.Tuning{Matching: loop.Matching{Similarity: embed}},
-		Choosing: loop.Choosing{Partition: &partition.Config{}},
+		Choosing: loop.Choosing{ByText: true},
 		Budget:   loop.Budget{Time: 50 * time.Millisecond}})
 	w.answer(loop.Event{Text: "the disk"})
 	assert.Equal(t, int64(1), asked.Load(), "it is that of the similarity")
@@ -121,18 +121,10 @@ func TestTheEmbedderOfThePartition(t *testing.T) {
 	assert.ErrorIs(t, err, fails)
 }
 
-func TestPartitionFaults(t *testing.T) {
-	_, err := loop.New(ctx, loop.Config{Choosing: loop.Choosing{
-		Partition: &partition.Config{Clusters: -1}}})
-	var fault *heed.ConfigError
-	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "Clusters", fault.Field)
-}
-
 // A frozen agent learns no cells.
 func TestAFrozenAgentLeavesItsCells(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms,
-		Choosing: loop.Choosing{Partition: &partition.Config{}}})
+		Choosing: loop.Choosing{ByText: true}})
 	require.NoError(t, w.Freeze(ctx, true))
 	for _, text := range kinds(50) {
 		w.answer(loop.Event{Text: text})

@@ -1,10 +1,10 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -13,19 +13,18 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The plans that the store keeps, and those that a process keeps for outages of the store. The
-// oldest go first.
+// The plans that the store keeps. The oldest go first.
 const (
-	planFor     = time.Hour
-	mostPlans   = 10_000
-	mostInHands = 1000
+	planFor   = time.Hour
+	mostPlans = 10_000
 )
 
 // KeepPlan keeps a plan for an hour. Call it in a server if the server's clients ask the model: any
 // process on the store finds the plan by [Agent.KeptPlan] when the answer comes. caller is the
 // person who asked for the plan, and only this person gets it. A later plan of the same event
-// replaces it. Texts are kept as Redact leaves them. If the store can't be reached, this process
-// alone has the plan.
+// replaces it. Texts are kept as Redact leaves them. If the store can't be reached, the plan is not
+// kept, and that is no error: the caller can use it all the same, and prepares the event again
+// before it reports the answer.
 func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
@@ -33,43 +32,34 @@ func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	if err != nil {
 		return wrap("keep plan", err)
 	}
-	id := planID(caller, p.Event.ID)
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
-		before, err := a.planned.In(tx, id)
+		before, err := a.planned.In(tx, planID(caller, p.Event.ID))
 		if err == nil {
 			a.planned.Put(tx, row, before.Revision)
 		}
 		return err
 	})
-	away := a.down(ctx, limited, err) != nil
-	if err != nil && !away {
-		return wrap("keep plan", err)
+	if a.down(ctx, limited, err) != nil {
+		return nil
 	}
-	p.Event.OnChunk = nil // it belongs to a call that is over
-	a.inHands.put(id, inHand{p, !away})
-	return nil
+	return wrap("keep plan", err)
 }
 
 // KeptPlan returns the plan of an event that was kept for a caller, for [Agent.Answered]. It has
 // what Answered needs, and no Heard and Contents. Without a plan, the error is a
 // [heed.ErrNotFound].
 func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error) {
-	id := planID(caller, event)
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
-	row, err := a.planned.In(store.Reading(limited, a.cfg.Store), id)
-	away := a.down(ctx, limited, err)
+	row, err := a.planned.In(store.Reading(limited, a.cfg.Store), planID(caller, event))
 	if err == nil && row.Revision > 0 && row.Value.By == caller &&
 		a.cfg.Testing.Now().Sub(row.Value.At) < planFor {
 		return a.planOf(&row.Value), nil
 	}
-	if p, ok := a.inHands.get(id); ok && (away != nil || err == nil && !p.stored) {
-		return p.plan, nil
-	}
 	if err == nil {
 		err = fmt.Errorf("no plan of %q: %w", event, heed.ErrNotFound)
 	}
-	return Plan{}, wrap("kept plan", err)
+	return Plan{}, wrap("kept plan", cmp.Or(a.down(ctx, limited, err), err))
 }
 
 // A planRow is a plan as it is kept: what [Agent.Answered] needs.
@@ -132,41 +122,4 @@ func (a *Agent) planOf(r *planRow) Plan {
 		}
 	}
 	return p
-}
-
-// An inHand is a plan that a process has, and whether the store had it as well.
-type inHand struct {
-	plan   Plan
-	stored bool
-}
-
-// plans are plans by the ids of their records. The zero value is ready. It is safe for concurrent
-// use.
-type plans struct {
-	mu    sync.Mutex
-	known map[string]inHand
-	order []string // the oldest first
-}
-
-func (p *plans) put(id string, plan inHand) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known == nil {
-		p.known = make(map[string]inHand)
-	}
-	if _, again := p.known[id]; !again {
-		p.order = append(p.order, id)
-	}
-	p.known[id] = plan
-	if len(p.order) > mostInHands {
-		delete(p.known, p.order[0])
-		p.order = p.order[1:]
-	}
-}
-
-func (p *plans) get(id string) (inHand, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	plan, ok := p.known[id]
-	return plan, ok
 }

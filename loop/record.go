@@ -46,17 +46,36 @@ func (a *Agent) Find(ctx context.Context, session string) (id string, err error)
 	if session == "" {
 		return "", wrap("find", &heed.InputError{Field: "session", Reason: "must not be empty"})
 	}
-	for row, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{
-		Keys: []string{answers.Session(session)},
-	}) {
+	id, err = a.answered(ctx, session, "", time.Time{})
+	return id, wrap("find", err)
+}
+
+// answered returns the answer that a session was given last, until a moment unless that is zero, for
+// an item unless that is empty.
+func (a *Agent) answered(
+	ctx context.Context, session, item string, until time.Time,
+) (id string, err error) {
+	q := store.Query{Keys: []string{answers.Session(session)}}
+	if !until.IsZero() {
+		q.Until = until.Add(evidence.MaxSkew + time.Microsecond) // because clocks differ
+	}
+	for row, err := range a.answers.Find(ctx, a.cfg.Store, q) {
 		if err != nil {
-			return "", wrap("find", err)
+			return "", err
 		}
-		if r := &row.Value; r.Session == session && r.Reply != nil && len(r.Undoes) == 0 {
-			return r.ID, nil
+		r := &row.Value
+		if r.Session != session || r.Reply == nil || len(r.Undoes) > 0 ||
+			item != "" && (r.Choice == nil || r.Choice.Item != item) {
+			continue
+		}
+		if id = r.ID; until.IsZero() || !r.At.After(until) {
+			break
 		}
 	}
-	return "", wrap("find", ErrNoAnswer)
+	if id == "" {
+		return "", ErrNoAnswer
+	}
+	return id, nil
 }
 
 // in returns the record of an answer as a step sees it.

@@ -1,13 +1,14 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -45,8 +46,14 @@ func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
 	if tenant == "" {
 		return root, nil
 	}
-	of, err := root.tenants.get(ctx, tenant, func() (*Agent, error) { return root.make(ctx, tenant) })
-	return of, wrap("tenant", err)
+	if of := root.tenants.get(tenant); of != nil {
+		return of, nil
+	}
+	of, err := root.make(ctx, tenant)
+	if err != nil {
+		return nil, wrap("tenant", err)
+	}
+	return root.tenants.add(tenant, of), nil
 }
 
 // make makes the agent of a tenant.
@@ -82,84 +89,56 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 // A tenantPool holds the agents of tenants.
 type tenantPool struct {
 	mu     sync.Mutex
-	agents map[string]*pooled
+	agents map[string]*Agent
+	used   map[string]int // when each was asked for last, as the number of the call
 	uses   int
 
 	frozen bool // whether the agent of all tenants is, as of looked
 	looked time.Time
 }
 
-// pooled is an agent that is made by the first call, while others wait.
-type pooled struct {
-	once  sync.Once
-	made  atomic.Bool // agent is set
-	agent *Agent
-	err   error
-	used  int
-}
-
-func (p *tenantPool) get(
-	ctx context.Context, tenant string, make func() (*Agent, error),
-) (*Agent, error) {
-	for {
-		of, own := p.entry(tenant), false
-		of.once.Do(func() {
-			own = true
-			of.agent, of.err = make()
-			of.made.Store(of.err == nil)
-		})
-		if of.err == nil {
-			return of.agent, nil
-		}
-		p.mu.Lock()
-		if p.agents[tenant] == of {
-			delete(p.agents, tenant)
-		}
-		p.mu.Unlock()
-		// The context of the caller who made it may be over, and this one not.
-		if own || ctx.Err() != nil || !errors.Is(of.err, context.Canceled) &&
-			!errors.Is(of.err, context.DeadlineExceeded) {
-			return nil, of.err
-		}
-	}
-}
-
-func (p *tenantPool) entry(tenant string) *pooled {
+// get returns the agent of a tenant, or nil if it is not in the pool.
+func (p *tenantPool) get(tenant string) *Agent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.uses++
 	of := p.agents[tenant]
-	if of == nil {
-		if p.agents == nil {
-			p.agents = make(map[string]*pooled)
-		}
-		if len(p.agents) >= mostTenants {
-			p.evict()
-		}
-		of = &pooled{}
-		p.agents[tenant] = of
+	if of != nil {
+		p.uses++
+		p.used[tenant] = p.uses
 	}
-	of.used = p.uses
 	return of
 }
 
-// evict removes the tenant that was asked for the longest ago.
-func (p *tenantPool) evict() {
-	oldest, used := "", p.uses
-	for tenant, of := range p.agents {
-		if of.used < used {
-			oldest, used = tenant, of.used
-		}
+// add adds an agent to the pool. If another caller was quicker, it returns the agent of that call.
+// The agent that was asked for the longest ago makes room.
+func (p *tenantPool) add(tenant string, of *Agent) *Agent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other := p.agents[tenant]; other != nil {
+		return other
 	}
-	delete(p.agents, oldest)
+	if p.agents == nil {
+		p.agents, p.used = make(map[string]*Agent), make(map[string]int)
+	}
+	if len(p.agents) >= mostTenants {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(p.used)), func(a, b string) int {
+			return cmp.Compare(p.used[a], p.used[b])
+		})
+		delete(p.agents, oldest)
+		delete(p.used, oldest)
+	}
+	p.uses++
+	p.agents[tenant], p.used[tenant] = of, p.uses
+	return of
 }
 
 // drop removes the agent of a tenant that left.
 func (p *tenantPool) drop(s *active) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if of := p.agents[s.tenant]; of != nil && of.made.Load() && of.agent.own == s {
+	if of := p.agents[s.tenant]; of != nil && of.own == s {
 		delete(p.agents, s.tenant)
+		delete(p.used, s.tenant)
 	}
 }
 

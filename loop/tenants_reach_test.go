@@ -20,7 +20,6 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy/partition"
 )
 
 // secret is in all texts of the tenant acme, and in none of its ids.
@@ -144,7 +143,7 @@ func reach(part any, st store.Store, id string) (all string, calls int) {
 // ids of another tenant in each text. None returns anything of it, and none changes it.
 func TestNoReadOfATenantReturnsAnothers(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}},
-		Choosing: loop.Choosing{Partition: &partition.Config{}}})
+		Choosing: loop.Choosing{ByText: true}})
 	acme, err := w.Tenant(ctx, "acme")
 	require.NoError(t, err)
 	ids := furnish(t, acme)

@@ -50,7 +50,7 @@ func (w *world) pass(d time.Duration) {
 func newWorld(t *testing.T, lessons loop.Lessons, approaches ...patterns.Approach) *world {
 	t.Helper()
 	return worldOf(t, func(c *loop.Config) {
-		c.Lessons, c.Tuning.Patterns.Approaches = lessons, approaches
+		c.Lessons, c.Tuning.Approaches = lessons, approaches
 	})
 }
 
@@ -66,7 +66,7 @@ func worldOf(t *testing.T, change func(*loop.Config)) *world {
 	cfg := loop.Config{
 		Store: w.store, Name: "support", Model: w,
 		Tuning: loop.Tuning{
-			Patterns: patterns.Config{Warnings: true},
+			Warnings: true,
 			Feedback: feedback.Config{
 				NewID: func() string { ids++; return fmt.Sprint("rule-", ids) },
 				Gate:  feedback.Gate{PerAgent: 500, Pending: 500},
