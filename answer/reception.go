@@ -10,7 +10,7 @@ import (
 // follows from the statements alone, so their order does not matter. It must not be used
 // concurrently.
 type Reception struct {
-	Praise, Complaint Sum // judgements and outcomes that hold
+	Praise, Complaint sum // judgements and outcomes that hold
 	// The implicit signals; nil if there was no such signal. Undo is the first undo by a person who
 	// is not forgotten.
 	Undo, Expected, Ignored, Silence *Statement
@@ -19,8 +19,8 @@ type Reception struct {
 	all []Statement // of the answer
 }
 
-// A Sum adds up judgements of one sign.
-type Sum struct {
+// A sum adds up judgements of one sign.
+type sum struct {
 	N      int
 	Weight float64 // of their magnitudes
 	Share  float64 // of their fractions of a full judgement: value times weight
@@ -59,7 +59,7 @@ func (r *Reception) add(s *Statement) {
 		to, worth = &r.Complaint, -worth
 	}
 	if s.counts() {
-		*to = Sum{to.N + 1, to.Weight + worth, to.Share + s.fraction()}
+		*to = sum{to.N + 1, to.Weight + worth, to.Share + s.fraction()}
 	}
 }
 
@@ -162,12 +162,12 @@ func (r *Reception) Fate(independent bool) int {
 	}
 }
 
-// Agreement returns what an answer of the model is worth for a heuristic that was compared with it
+// agreement returns what an answer of the model is worth for a heuristic that was compared with it
 // and that the model had not seen. Negative worth speaks against the heuristic. An accepted answer
 // is worth agreement for a heuristic that agrees. An accepted or rejected answer is worth
 // disagreement against one that does not, because complaints about other answers must not help a
 // heuristic.
-func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement float64) float64 {
+func (r *Reception) agreement(agrees, independent bool, agreement, disagreement float64) float64 {
 	how := r.Implicit(independent)
 	implied, sign := r.Fate(independent), r.Sign(how)
 	share := 1.
@@ -219,21 +219,15 @@ func (r *Reception) inTime() (all []*Statement) {
 	return all
 }
 
-// An AgreementPart is the part of a source in what an answer is worth for a heuristic that was
-// compared with it.
-type AgreementPart struct {
-	Source string
-	Worth  float64
-}
-
-// AgreementParts divides what [Reception.Agreement] returns among the sources whose statements make
+// AgreementParts returns what an answer of the model is worth for a heuristic that was compared with
+// it and that the model had not seen, divided among the sources whose statements make
 // it so, each at most once, because it is their evidence. In the order in which they were made,
 // statements have the part that they would be worth alone, until the worth is used up. The part of
 // a forgotten source is left out.
 func (r *Reception) AgreementParts(
 	agrees, independent bool, agreement, disagreement float64,
-) (parts []AgreementPart) {
-	worth := r.Agreement(agrees, independent, agreement, disagreement)
+) (parts []Credit) {
+	worth := r.agreement(agrees, independent, agreement, disagreement)
 	if worth == 0 {
 		return nil
 	}
@@ -248,9 +242,9 @@ func (r *Reception) AgreementParts(
 			continue
 		}
 		left -= part
-		i := slices.IndexFunc(parts, func(p AgreementPart) bool { return p.Source == s.By })
+		i := slices.IndexFunc(parts, func(p Credit) bool { return p.Source == s.By })
 		if i < 0 {
-			i, parts = len(parts), append(parts, AgreementPart{Source: s.By})
+			i, parts = len(parts), append(parts, Credit{Source: s.By})
 		}
 		parts[i].Worth += math.Copysign(part, worth)
 	}

@@ -48,8 +48,8 @@ func KindOf(source string, instruments []string) SourceKind {
 	}
 }
 
-// Valid reports whether the kind is one of the above.
-func (k SourceKind) Valid() bool { return k == Unknown || k == Person || k == Instrument }
+// valid reports whether the kind is one of the above.
+func (k SourceKind) valid() bool { return k == Unknown || k == Person || k == Instrument }
 
 // A How is the way in which a statement came about, for example by silence.
 type How string
@@ -178,7 +178,7 @@ func (s *Statement) Validate() error {
 	switch most := points(s.Scale); {
 	case !s.Target.Valid():
 		return fault("Target", "must be rule, response or empty")
-	case !s.Kind.Valid():
+	case !s.Kind.valid():
 		return fault("Kind", "must be person, instrument or empty")
 	case !(s.Value >= -1 && s.Value <= 1):
 		return fault("Value", fmt.Sprintf("is %v, must be in [-1, 1]", s.Value))
@@ -200,7 +200,7 @@ func fault(field, reason string) error { return &heed.InputError{Field: field, R
 
 // Bounds of the statements of one answer.
 const (
-	MaxStated = 100 // judgements and outcomes
+	maxStated = 100 // judgements and outcomes
 	MaxUndos  = 41  // undos of different people
 )
 
@@ -308,7 +308,7 @@ func room(all []Statement, s *Statement) (place int, ok bool) {
 			n++
 		}
 	}
-	if !s.stated() || n < MaxStated {
+	if !s.stated() || n < maxStated {
 		return -1, true
 	}
 	for i := range all {

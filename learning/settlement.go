@@ -143,7 +143,7 @@ func (s *settlement) agree() {
 	before, cfg := s.c.Agreed, &s.m.cfg
 	s.c.Agreed = nil
 	for _, compared := range s.f.Compared {
-		var parts []answer.AgreementPart
+		var parts []answer.Credit
 		if !cfg.tuning.NoAgreement {
 			parts = s.r.AgreementParts(
 				compared.Agrees, cfg.tuning.Independent, s.m.agreement.agree, s.m.agreement.disagree)
@@ -164,27 +164,27 @@ func (s *settlement) agree() {
 // ofAsker makes a disagreement the evidence of the person who asked. It counts whatever people
 // state about the answer, so who complains about each of them must not take it upon themselves,
 // within a limit of their own.
-func (s *settlement) ofAsker(parts []answer.AgreementPart) []answer.AgreementPart {
+func (s *settlement) ofAsker(parts []answer.Credit) []answer.Credit {
 	if s.e.on.Person == "" || len(parts) == 0 {
 		return parts
 	}
-	one := answer.AgreementPart{Source: s.e.on.Person}
+	one := answer.Credit{Source: s.e.on.Person}
 	for _, p := range parts {
 		one.Worth += p.Worth
 	}
-	return []answer.AgreementPart{one}
+	return []answer.Credit{one}
 }
 
 // divide brings what the answer counted for a compared heuristic in line with the parts of its
 // sources. What counts already stays. What does not count any more is withdrawn together with the
 // first part that is new.
 func (s *settlement) divide(
-	compared answer.Comparison, before []answer.Credit, parts []answer.AgreementPart,
+	compared answer.Comparison, before []answer.Credit, parts []answer.Credit,
 ) {
 	var withdraw []evidence.Observation
 	for i := range before {
 		c := &before[i]
-		j := slices.IndexFunc(parts, func(p answer.AgreementPart) bool {
+		j := slices.IndexFunc(parts, func(p answer.Credit) bool {
 			return p.Source == c.Source && p.Worth == c.Worth
 		})
 		switch {
@@ -198,7 +198,7 @@ func (s *settlement) divide(
 		}
 	}
 	if len(parts) == 0 && len(withdraw) > 0 {
-		parts = []answer.AgreementPart{{}}
+		parts = []answer.Credit{{}}
 	}
 	for i, part := range parts {
 		own := s.agreement(compared, part, i)
@@ -225,7 +225,7 @@ func (s *settlement) agreed(heuristicID string, all ...answer.Credit) {
 
 // agreement returns the entry of a part of what an answer of the model is worth for a heuristic.
 func (s *settlement) agreement(
-	compared answer.Comparison, part answer.AgreementPart, number int,
+	compared answer.Comparison, part answer.Credit, number int,
 ) *entry {
 	id := store.IDOf(compared.HeuristicID, strconv.Itoa(number))
 	e := &entry{

@@ -36,7 +36,7 @@ func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, answer.Plan.Ways, account.Ways)
 	assert.Equal(t, answer.Plan.Warnings, account.Warnings)
-	assert.Equal(t, []patterns.PatternID{"pattern-split-by-layer-ui-logic-data",
+	assert.Equal(t, []string{"pattern-split-by-layer-ui-logic-data",
 		"pattern-handle-shared-types-first"}, account.Followed)
 	assert.Contains(t, account.String(),
 		"the answer followed the way of working pattern-split-by-layer-ui-logic-data: ")
@@ -76,7 +76,7 @@ func TestAnOutcomeNamesTheWaysThatWereFollowed(t *testing.T) {
 		Ways: []patterns.PatternID{own}}))
 	account, err := w.Explain(ctx, "e")
 	require.NoError(t, err)
-	assert.Equal(t, []patterns.PatternID{own}, account.Followed)
+	assert.Equal(t, []string{string(own)}, account.Followed)
 	standing, err := w.Patterns().Standing(ctx, own)
 	require.NoError(t, err)
 	assert.Positive(t, standing.Helpful)

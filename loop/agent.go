@@ -49,19 +49,19 @@ type Agent struct {
 	imports store.View[importedRow]
 	models  *availability
 
-	similar    heed.Similarity
-	matchCache matchCache
-	own        store.Store // the host's, or the one that New opened
-	lifeline   *lifeline   // to it
-	trialKey   []byte      // by which the control group is drawn
-	changed    changes
-	harms      atomic.Bool // learning does harm, which the observer received
-	watch      *watch.Watch
-	gates      *sync.Map  // of models and of other code of the host's, by name
-	tenant     string     // "" if the agent has the store itself
-	root       *Agent     // of all tenants; nil for the agent that [New] made
-	tenants    tenantPool // of the agent that [New] made
-	strategy   struct {
+	similar  heed.Similarity
+	library  atomic.Pointer[library] // as this process read it last
+	own      store.Store             // the host's, or the one that New opened
+	lifeline *lifeline               // to it
+	trialKey []byte                  // by which the control group is drawn
+	changed  changes
+	harms    atomic.Bool // learning does harm, which the observer received
+	watch    *watch.Watch
+	gates    *sync.Map  // of models and of other code of the host's, by name
+	tenant   string     // "" if the agent has the store itself
+	root     *Agent     // of all tenants; nil for the agent that [New] made
+	tenants  tenantPool // of the agent that [New] made
+	strategy struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
 		chooser Chooser           // nil: the same
@@ -167,12 +167,6 @@ func (c *Config) lessons() (Lessons, error) {
 	if c.LessonsFile == "" {
 		return c.Lessons, nil
 	}
-	if info, err := os.Stat(c.LessonsFile); err != nil {
-		return Lessons{}, err
-	} else if !info.Mode().IsRegular() { // to open a pipe could wait for ever
-		return Lessons{}, &heed.ConfigError{Field: "LessonsFile", Value: c.LessonsFile,
-			Reason: "must be a regular file: ReadLessons reads others"}
-	}
 	f, err := os.Open(c.LessonsFile)
 	if err != nil {
 		return Lessons{}, err
@@ -220,8 +214,8 @@ func (a *Agent) open(ctx context.Context) error {
 	}
 	l := cfg.Tuning.Learning
 	l.Name, l.Answers = cfg.part(l.Name, "learning"), cfg.kind()
-	cfg.trust(&l.Trust)
-	share(cfg, &l.Store, &l.Now, &l.Observer)
+	l.Store, l.Now, l.Observer = cfg.Store, cfg.Testing.Now, cfg.Observer
+	l.Trust.Instruments = cfg.Instruments
 	if a.learning, err = learning.New(ctx, l); err != nil {
 		return err
 	}
@@ -234,7 +228,7 @@ func (a *Agent) open(ctx context.Context) error {
 		return err
 	}
 	f := cfg.Tuning.Feedback
-	share(cfg, &f.Store, &f.Now, &f.Observer)
+	f.Store, f.Now, f.Observer, f.Redact = cfg.Store, cfg.Testing.Now, cfg.Observer, cfg.Redact
 	if a.feedback, err = feedback.New(ctx, f); err != nil {
 		return err
 	}
@@ -259,23 +253,10 @@ func (a *Agent) openPartition(ctx context.Context) (err error) {
 	return err
 }
 
-// share sets what all parts share, unless a part's own configuration sets it.
-func share(c *Config, st *store.Store, now *func() time.Time, observer *heed.Observer) {
-	if *st == nil {
-		*st = c.Store
-	}
-	if *now == nil {
-		*now = c.Testing.Now
-	}
-	if *observer == nil {
-		*observer = c.Observer
-	}
-}
-
 func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) {
 	cfg := &a.cfg
 	d := cfg.Tuning.Decision
-	share(cfg, &d.Store, &d.Now, &d.Observer)
+	d.Store, d.Now, d.Observer, d.Redact = cfg.Store, cfg.Testing.Now, cfg.Observer, cfg.Redact
 	d.MaxText, d.Prompts.Bare = cmp.Or(d.MaxText, maxText), true
 	if d.Prompts.System == "" {
 		d.Prompts.System = cfg.System

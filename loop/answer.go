@@ -212,18 +212,6 @@ func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
 	return ids
 }
 
-// show gives the host an answer that is ready.
-func (a *Agent) show(ctx context.Context, p *Plan) error {
-	ctx, cancel := context.WithTimeout(ctx, a.decider.Config().Timeout)
-	defer cancel()
-	return receive(func() { p.Event.OnChunk(ctx, p.Text, false) })
-}
-
-// receive calls the receiver of pieces.
-func receive(f func()) error {
-	return host.Call("Event.OnChunk", func() error { f(); return nil })
-}
-
 // answer returns the answer of a plan that is ready.
 func (p *Plan) answer() Answer {
 	return Answer{

@@ -88,10 +88,10 @@ type Config struct {
 	Tuning Tuning
 
 	// Redact changes each text before it is stored, to leave out what must not be kept: of events,
-	// answers, prompts, tools' errors, outcomes and corrections. It holds for all parts that have no
-	// Redact of their own. It changes neither what the model is sent nor what Answer returns, but an
-	// event that is delivered again gets its answer as it was stored. It must be safe for concurrent
-	// use. nil means Decision.Redact.
+	// answers, prompts, tools' errors, outcomes and corrections. It changes neither what the model is
+	// sent nor what Answer returns, but an event that is delivered again gets its answer as it was
+	// stored. It must be safe for concurrent use. Set it if texts may have secrets. nil changes no
+	// text.
 	Redact func(string) string
 	// Observer is called for what happens in all parts. nil switches it off.
 	Observer heed.Observer
@@ -160,9 +160,10 @@ type Tuning struct {
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in
 	// free text. nil means Similarity.
 	//
-	// Learning, Decision, Strategy and Feedback are the configurations of the parts. Store, Now,
-	// Observer and Name are set here where they are not set there. So are the model, the seed and the
-	// arms.
+	// Learning, Decision, Strategy and Feedback are the configurations of the parts. Set what has an
+	// effect in the part's own documentation. Their Store, Now, Observer, Redact, Arms and
+	// Trust.Instruments have no effect: they are the agent's. So are the model, the seed and the name
+	// if they are not set here.
 	Learning learning.Config
 	Decision decision.Config
 	Strategy strategy.Config
@@ -273,25 +274,9 @@ func (c Config) withDefaults() Config {
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
 	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes),
 		cmp.Or(c.Budget.Notes, defaultNotes)
-	if c.Redact == nil {
-		c.Redact = c.Tuning.Decision.Redact
-	}
-	if c.Tuning.Decision.Redact == nil {
-		c.Tuning.Decision.Redact = c.Redact
-	}
-	if c.Tuning.Feedback.Redact == nil {
-		c.Tuning.Feedback.Redact = c.Redact
-	}
 	c.Arms, c.Fallbacks = slices.Clone(c.Arms), slices.Clone(c.Fallbacks)
 	c.Instruments = slices.Clone(c.Instruments)
 	return c
-}
-
-// trust gives a part the names of the instruments, unless it has its own.
-func (c *Config) trust(t *evidence.Trust) {
-	if t.Instruments == nil {
-		t.Instruments = c.Instruments
-	}
 }
 
 // person reports a name that must be a person's and is an instrument's.

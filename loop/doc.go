@@ -17,6 +17,24 @@
 //	[Agent.Outcome]: what came of it    the same, and which ways of working are shown again or warned of
 //	[Agent.Correct]: a reviewer's words as by a thumb of -1; rules, once other people approve them
 //
+// # What to read
+//
+//	to                                               see
+//	answer, react, and sweep                         the example of [Agent.Answer]
+//	stream an answer, piece by piece                 [Event].OnChunk, [Streamer], [Spoken]
+//	have a framework call the model                  [Agent.Prepare], [Agent.Answered]
+//	answer although a model fails                    [Config].Fallbacks, [UnavailableError]
+//	answer although the store can't be reached       [Degraded]
+//	learn which model or prompt works                [Config].Arms, [Choosing]
+//	teach heuristics, notes and arms from a file     [ReadLessons], [Agent.Teach]
+//	commit records of yours with a reaction          [Agent.ReactIn], [Agent.OutcomeIn]
+//	count what a stream or a tool reports            [Agent.Attribute], [Agent.Tool]
+//	find out why an answer was given                 [Agent.Explain]
+//	find out what learning gains                     [Config].Control, [Agent.Gain]
+//	begin with past answers                          [Agent.Import]
+//	keep organisations apart                         [Agent.Tenant]
+//	stop learning for a while                        [Agent.Freeze]
+//
 // # A framework that calls the model
 //
 // [Agent.Prepare] returns what to ask which model. It may also have the answer already.

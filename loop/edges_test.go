@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -100,36 +99,28 @@ func TestManySpeakOfOneAnswerAtOnce(t *testing.T) {
 func TestRedactHoldsForAllThatIsStored(t *testing.T) {
 	const secret, failure = "hunter2", "password hunter2 refused"
 	redact := func(text string) string { return strings.ReplaceAll(text, secret, "***") }
-	for name, cfg := range map[string]loop.Config{
-		"the loop's":   {Redact: redact},
-		"the decision": {Tuning: loop.Tuning{Decision: decision.Config{Redact: redact}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg.Tuning.Extract = []string{"*"}
-			w := newWorld(t, cfg)
-			w.model.says = "I split the work by feature, with hunter2."
-			answer := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t",
-				Person: "ann"})
-			assert.Contains(t, answer.Text, secret, "the person sees it")
-			no := false
-			_, err := w.Tool(ctx, "e", loop.ToolResult{Name: "shell", Err: errors.New(failure)})
-			require.NoError(t, err)
-			require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &no, Failure: "no hunter2"}))
-			_, err = w.Correct(ctx, "e", loop.Correction{Reviewer: "kim",
-				Text: "Never say hunter2 to anybody.", Comment: "hunter2!"})
-			require.NoError(t, err)
-			require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
-			account, err := w.Explain(ctx, "e")
-			require.NoError(t, err)
-			assert.Equal(t, "I split the work by feature, with ***.", account.Text)
-			again := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t", Person: "ann"})
-			assert.Equal(t, account.Text, again.Text)
-			var dump strings.Builder
-			require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &dump))
-			assert.Contains(t, dump.String(), "password *** refused")
-			assert.NotContains(t, dump.String(), secret)
-		})
-	}
+	w := newWorld(t, loop.Config{Redact: redact, Tuning: loop.Tuning{Extract: []string{"*"}}})
+	w.model.says = "I split the work by feature, with hunter2."
+	answer := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t",
+		Person: "ann"})
+	assert.Contains(t, answer.Text, secret, "the person sees it")
+	no := false
+	_, err := w.Tool(ctx, "e", loop.ToolResult{Name: "shell", Err: errors.New(failure)})
+	require.NoError(t, err)
+	require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &no, Failure: "no hunter2"}))
+	_, err = w.Correct(ctx, "e", loop.Correction{Reviewer: "kim",
+		Text: "Never say hunter2 to anybody.", Comment: "hunter2!"})
+	require.NoError(t, err)
+	require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
+	account, err := w.Explain(ctx, "e")
+	require.NoError(t, err)
+	assert.Equal(t, "I split the work by feature, with ***.", account.Text)
+	again := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t", Person: "ann"})
+	assert.Equal(t, account.Text, again.Text)
+	var dump strings.Builder
+	require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &dump))
+	assert.Contains(t, dump.String(), "password *** refused")
+	assert.NotContains(t, dump.String(), secret)
 }
 
 // Nothing is left of a text that is redacted as a whole, nor is the original kept in its place.

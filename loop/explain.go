@@ -50,7 +50,7 @@ type Account struct {
 	Notes    []string                // as for Rules
 	Ways     []string                // the ways of working that the prompt recommended
 	Warnings []string                // the ways of working that it warned of
-	Followed []patterns.PatternID    // the ways of working that the answer followed
+	Followed []string                // the ways of working that the answer followed
 	// the texts of those ways of working that are still kept, by id
 	Contents map[string]string
 	Shown    []string            // the heuristics that the prompt had
@@ -98,15 +98,14 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		ID: r.ID, Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, At: r.At,
 		Heuristic: r.Reply.Heuristic, Needed: r.Reply.Threshold, Believed: r.Reply.Believed,
 		Undelivered: r.Reply.Undelivered, Spare: r.Reply.Spare, Unusable: r.Reply.Unusable,
-		Undid: r.Undoes, Statements: statementsOf(&r),
-	}
-	for _, id := range r.Reply.Followed {
-		account.Followed = append(account.Followed, patterns.PatternID(id))
+		Undid: r.Undoes, Followed: r.Reply.Followed, Statements: statementsOf(&r),
 	}
 	if t := r.Reply.Side; t != nil && t.Control {
 		account.Control = t
 	}
+	var rules []string
 	if p := r.Prompt; p != nil {
+		rules = p.Rules
 		account.Notes, account.Ways, account.Warnings = p.Notes, p.Ways, p.Warnings
 		account.Shown = p.Shown
 		account.Compared, account.Overruled, account.Told = p.Compared, p.Overruled, p.Told
@@ -127,10 +126,10 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	if account.Contents, err = a.contents(ctx, &account); err != nil {
 		return Account{}, err
 	}
-	for _, id := range rulesOf(&r) {
-		if a.feedback == nil {
-			break
-		}
+	if a.feedback == nil {
+		rules = nil
+	}
+	for _, id := range rules {
 		rule, err := a.feedback.Rules().Rule(ctx, id)
 		if err != nil {
 			return Account{}, err
@@ -164,14 +163,6 @@ func (a *Account) believed(ctx context.Context, l *strategy.Learner, c *answer.C
 		}
 	}
 	return nil
-}
-
-// rulesOf returns the rules that the prompt of an answer had.
-func rulesOf(r *answer.Answer) []string {
-	if r.Prompt == nil {
-		return nil
-	}
-	return r.Prompt.Rules
 }
 
 // statementsOf returns every statement about an answer. Withdrawn statements are left out, and so
@@ -243,11 +234,7 @@ func setAside(r *answer.Answer) (all []Statement) {
 // contents returns the texts of the ways of working of an answer.
 func (a *Agent) contents(ctx context.Context, r *Account) (map[string]string, error) {
 	contents := make(map[string]string)
-	ids := slices.Concat(r.Ways, r.Warnings)
-	for _, id := range r.Followed {
-		ids = append(ids, string(id))
-	}
-	for _, id := range ids {
+	for _, id := range slices.Concat(r.Ways, r.Warnings, r.Followed) {
 		if a.patterns == nil || contents[id] != "" {
 			continue
 		}
@@ -262,8 +249,9 @@ func (a *Agent) contents(ctx context.Context, r *Account) (map[string]string, er
 	return contents, nil
 }
 
-// way names a way of working with its text.
-func (a *Account) way(id string) string {
+// named returns the id of something that the answer rests on, with its text if that is a way of
+// working.
+func (a *Account) named(id string) string {
 	if content := a.Contents[id]; content != "" {
 		return id + ": " + prompt.Line(content, shown)
 	}
@@ -338,20 +326,19 @@ func (a Account) Tree() Branch {
 	for _, rule := range a.Rules {
 		root.On = append(root.On, ruled(&rule))
 	}
-	for _, note := range a.Notes {
-		root.add("the prompt had the note " + note)
-	}
-	for _, way := range a.Ways {
-		root.add("the prompt recommended the way of working " + a.way(way))
-	}
-	for _, way := range a.Warnings {
-		root.add("the prompt warned of the way of working " + a.way(way))
-	}
-	for _, way := range a.Followed {
-		root.add("the answer followed the way of working " + a.way(string(way)))
-	}
-	for _, id := range a.Shown {
-		root.add("the prompt showed the heuristic " + id)
+	for _, of := range [...]struct {
+		what string
+		ids  []string
+	}{
+		{"the prompt had the note ", a.Notes},
+		{"the prompt recommended the way of working ", a.Ways},
+		{"the prompt warned of the way of working ", a.Warnings},
+		{"the answer followed the way of working ", a.Followed},
+		{"the prompt showed the heuristic ", a.Shown},
+	} {
+		for _, id := range of.ids {
+			root.add(of.what + a.named(id))
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.Overruled)) {
 		root.add(fmt.Sprintf("the heuristic %s was withheld because of the rule %s", id,

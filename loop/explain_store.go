@@ -30,42 +30,30 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	if err := cfg.Store.Declare(ctx, a.answers.Kind); err != nil {
 		return Account{}, err
 	}
-	err := adopt(&a.learning, func() (*learning.Module, error) {
-		return learning.Open(ctx, learning.Config{
-			Store: cfg.Store, Name: cfg.part("", "learning"), Now: cfg.Testing.Now,
-		})
-	})
-	if err == nil {
-		err = adopt(&a.strategy.learner, func() (*strategy.Learner, error) {
-			return strategy.Open(ctx, strategy.Config{
-				Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Testing.Now,
-			})
-		})
-	}
-	if err == nil {
-		err = adopt(&a.patterns, func() (*patterns.Recorder, error) {
-			return patterns.Open(ctx, patterns.Config{
-				Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Testing.Now,
-			})
-		})
-	}
-	if err == nil {
-		err = adopt(&a.feedback, func() (*feedback.Service, error) {
-			return feedback.Open(ctx, feedback.Config{Store: cfg.Store, Now: cfg.Testing.Now})
-		})
-	}
-	if err != nil {
+	name := func(part string) string { return cfg.part("", part) }
+	var errs [4]error
+	a.learning, errs[0] = adopt(learning.Open(ctx, learning.Config{
+		Store: cfg.Store, Name: name("learning"), Now: cfg.Testing.Now,
+	}))
+	a.strategy.learner, errs[1] = adopt(strategy.Open(ctx, strategy.Config{
+		Store: cfg.Store, Name: name("strategy"), Now: cfg.Testing.Now,
+	}))
+	a.patterns, errs[2] = adopt(patterns.Open(ctx, patterns.Config{
+		Store: cfg.Store, Name: name("patterns"), Now: cfg.Testing.Now,
+	}))
+	a.feedback, errs[3] = adopt(feedback.Open(ctx, feedback.Config{
+		Store: cfg.Store, Now: cfg.Testing.Now,
+	}))
+	if err := errors.Join(errs[:]...); err != nil {
 		return Account{}, err
 	}
 	return a.explain(ctx, id)
 }
 
-// adopt opens a part, if the store has one.
-func adopt[T any](part **T, open func() (*T, error)) error {
-	opened, err := open()
+// adopt returns a part that was opened, or nil if the store has none.
+func adopt[T any](part *T, err error) (*T, error) {
 	if errors.Is(err, heed.ErrNotFound) {
-		return nil
+		return nil, nil
 	}
-	*part = opened
-	return err
+	return part, err
 }

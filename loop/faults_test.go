@@ -160,6 +160,7 @@ func fallibles() []fallible {
 		}},
 		{"Undelivered", "", func(w *workshop) error { return w.Undelivered(ctx, "m") }},
 		{"KeepPlan", "", func(w *workshop) error { return w.KeepPlan(ctx, "kim", w.plan) }},
+		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"KeptPlan", "", func(w *workshop) error {
 			_, err := w.KeptPlan(ctx, "kim", "p")
 			if errors.Is(err, heed.ErrNotFound) {
@@ -168,7 +169,6 @@ func fallibles() []fallible {
 			return err
 		}},
 		{"Freeze", "", func(w *workshop) error { return w.Freeze(ctx, true) }},
-		{"EndSession", "", func(w *workshop) error { return w.EndSession(ctx, "t") }},
 		{"Correct", "", func(w *workshop) error {
 			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann",
 				Text: "Name the ticket always."}))

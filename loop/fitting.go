@@ -28,7 +28,7 @@ type fitting struct {
 func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time/2)
 	defer cancel()
-	f := a.fit(limited, a.matchCache.get(), e)
+	f := a.fit(limited, a.library.Load(), e)
 	began := time.Now() //nolint:forbidigo // the budget is of real time
 	f.item, f.late[2] = a.itemOf(limited, e)
 	f.took += time.Since(began) //nolint:forbidigo // it is of real time, too

@@ -115,10 +115,7 @@ func (a *Agent) hearIn(
 	tx *store.Tx, p *Plan, h *learning.Hearing,
 ) (changes []*learning.Change, err error) {
 	e := &p.Event
-	if h == nil {
-		return nil, nil
-	}
-	if p.Command = h.Command(); p.Command {
+	if p.Command {
 		if p.Undone, err = a.undoneBefore(tx, e); err != nil {
 			return nil, err
 		}

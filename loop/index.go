@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
@@ -14,14 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A matchCache keeps copies of the heuristics and notes, so that an event is compared with them
-// without reading them all. One small read shows whether they changed.
-type matchCache struct {
-	mu   sync.Mutex
-	held *library
-}
-
-// Books are the heuristics and notes of one moment. They are immutable.
+// A library holds the heuristics and notes of one moment, so that an event is compared with them
+// without reading them all: one small read shows whether they changed. It is immutable.
 type library struct {
 	all        []learning.Heuristic
 	heuristics map[string]*index[learning.Heuristic] // by domain
@@ -141,7 +134,7 @@ func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := a.matchCache.get()
+	held := a.library.Load()
 	b := &library{version: version.Revision}
 	if b.all, err = a.learning.HeuristicsIn(tx); err != nil {
 		return nil, err
@@ -168,7 +161,7 @@ func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	} else if err := a.readNotes(tx.Context(), b, lexical); err != nil {
 		return nil, err
 	}
-	a.matchCache.put(b)
+	a.library.Store(b)
 	return b, nil
 }
 
@@ -181,18 +174,6 @@ func (a *Agent) readNotes(ctx context.Context, b *library, lexical bool) error {
 		of(b.notes, n.Value.Domain).add(n.Value.Note, cmp.Or(n.Value.Topic, n.Value.Text), lexical)
 	}
 	return nil
-}
-
-func (s *matchCache) get() *library {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held
-}
-
-func (s *matchCache) put(b *library) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = b
 }
 
 func of[T any](by map[string]*index[T], domain string) *index[T] {

@@ -430,9 +430,8 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	used, asked := a.nameModels(arms)
 	s := cfg.Tuning.Strategy
 	s.Name, s.Answers = cfg.part(s.Name, "strategy"), cfg.kind()
-	cfg.trust(&s.Trust)
-	share(cfg, &s.Store, &s.Now, &s.Observer)
-	s.Arms = nil
+	s.Store, s.Now, s.Observer, s.Arms = cfg.Store, cfg.Testing.Now, cfg.Observer, nil
+	s.Trust.Instruments = cfg.Instruments
 	for _, arm := range arms {
 		s.Arms = append(s.Arms, strategy.Arm{ID: strategy.ArmID(arm.ID), Weight: arm.Weight})
 	}

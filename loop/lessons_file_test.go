@@ -3,14 +3,12 @@ package loop_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -97,7 +95,7 @@ func TestFaultsNameTheirFile(t *testing.T) {
 		require.ErrorContains(t, err, strings.ReplaceAll(want, "FILE", file))
 	}
 	_, err := loop.New(ctx, loop.Config{LessonsFile: t.TempDir()})
-	assert.Equal(t, "LessonsFile", slices.Collect(heed.ConfigErrors(err))[0].Field)
+	assert.ErrorContains(t, err, "directory")
 }
 
 // An arm of a file names its model, which the host has.

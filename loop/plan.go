@@ -169,21 +169,18 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		if err != nil {
 			return err
 		}
-		heard := h
 		if p.frozen, err = a.isFrozen(tx); err != nil {
 			return err
-		} else if p.frozen {
-			heard = nil
 		}
+		p.Command = h.Command() && !p.frozen
 		if done = row.Value.Reply != nil; done {
 			a.repeat(&p, &row.Value)
-			p.Command = heard != nil && heard.Command()
 			return nil
 		}
-		if changes, err = a.hearIn(tx, &p, heard); err != nil {
-			return err
-		}
-		if heard != nil {
+		if changes, failed = nil, nil; !p.frozen {
+			if changes, err = a.hearIn(tx, &p, h); err != nil {
+				return err
+			}
 			failed = a.learning.FailuresIn(tx)
 		}
 		return a.planIn(tx, &p, &f)
@@ -216,7 +213,7 @@ func (a *Agent) recalled(
 		return p, false, err
 	}
 	p = Plan{
-		Event: *e, room: a.cfg.Budget.Runes, Command: h != nil && h.Command() && !frozen,
+		Event: *e, room: a.cfg.Budget.Runes, Command: h.Command() && !frozen,
 		Degraded: &Degraded{Before: down}, frozen: frozen, trial: a.trial(e),
 	}
 	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {
@@ -233,11 +230,9 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 		a.answers.Ref(answers.ID(e.ID)), a.notes.Ref(""), a.freezes.Ref(answers.FrozenID),
 	}}
 	a.wantHealth(&w)
-	if h != nil {
-		w.Add(h.Wants())
-		if h.Command() {
-			w.Queries = append(w.Queries, a.undoneQuery(e))
-		}
+	w.Add(h.Wants())
+	if h.Command() {
+		w.Queries = append(w.Queries, a.undoneQuery(e))
 	}
 	ids := make([]string, len(f.heuristics))
 	for i, m := range f.heuristics {

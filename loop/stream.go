@@ -6,8 +6,13 @@ import (
 	"sync/atomic"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/thoughts"
 )
+
+// How an answer is streamed: [Event].OnChunk is the host's receiver, a [Streamer] is a model that
+// gives its answer in pieces, and a pipe between them takes out the model's thoughts. If a framework
+// calls the model, [Spoken] does so.
 
 // A Streamer is a [decision.LLM] that gives its answer in pieces as it comes. Stream calls piece on
 // one goroutine at a time, and returns the whole answer. The rules of Generate hold. The pieces may
@@ -116,6 +121,18 @@ func (p *pipe) fault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failed
+}
+
+// show gives the host an answer that is ready.
+func (a *Agent) show(ctx context.Context, p *Plan) error {
+	ctx, cancel := context.WithTimeout(ctx, a.decider.Config().Timeout)
+	defer cancel()
+	return receive(func() { p.Event.OnChunk(ctx, p.Text, false) })
+}
+
+// receive calls the receiver of pieces.
+func receive(f func()) error {
+	return host.Call("Event.OnChunk", func() error { f(); return nil })
 }
 
 // Spoken returns two functions for an answer that a framework streams. write takes each piece of

@@ -375,19 +375,12 @@ func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, erro
 	t := &c.Tuning
 	if v.Feedback != nil {
 		t.Feedback = v.Feedback.Config()
-		t.Feedback.Store, t.Feedback.Now = nil, nil
 	}
 	if v.Learning != nil {
 		t.Learning = v.Learning.Config()
-		t.Learning.Store, t.Learning.Now = nil, nil
-	}
-	if v.Patterns != nil {
-		t.Patterns = v.Patterns.Config()
-		t.Patterns.Store, t.Patterns.Now = nil, nil
 	}
 	if v.Strategy != nil {
 		t.Strategy = v.Strategy.Config()
-		t.Strategy.Store, t.Strategy.Now = nil, nil
 		if c.Instruments == nil {
 			c.Instruments = t.Strategy.Trust.Instruments
 		}

@@ -109,7 +109,6 @@ func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, er
 	c.Name, c.DB = v.Name, s.at.handle
 	if v.Feedback != nil {
 		c.Tuning.Feedback = v.Feedback.Config()
-		c.Tuning.Feedback.Store = nil // the agent's own, of the same database
 	}
 	a, err := loop.New(s.ctx, c)
 	if err != nil {

@@ -1,0 +1,12 @@
+package answer
+
+// MaxStated is what the tests of other packages of this folder use.
+const MaxStated = maxStated
+
+// Sum adds up judgements of one sign.
+type Sum = sum
+
+// Agreement is the sum of AgreementParts before it is divided.
+func (r *Reception) Agreement(agrees, independent bool, agreement, disagreement float64) float64 {
+	return r.agreement(agrees, independent, agreement, disagreement)
+}
