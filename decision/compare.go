@@ -44,20 +44,21 @@ func (d *Decider) compare(
 		return
 	}
 	for i, s := range similarities {
-		id, agrees := candidates[i].HeuristicID, s >= d.cfg.SimilarityThreshold
-		if agrees {
-			res.Convergence = append(res.Convergence,
-				Convergence{id, s, slices.Contains(res.ShownIDs, id)})
+		id := candidates[i].HeuristicID
+		c := answer.Comparison{
+			HeuristicID: id, Similarity: s, Agrees: s >= d.cfg.SimilarityThreshold,
+		}
+		if c.Agrees {
+			res.Convergence = append(res.Convergence, c)
 		}
 		switch held := indexOf(withheld, id) >= 0; {
 		case held && exposed[id]:
 			res.Told = append(res.Told, id)
 		case held:
-			c := answer.Comparison{HeuristicID: id, Similarity: s, Agrees: agrees}
 			res.Compared = append(res.Compared, c)
 		}
 	}
-	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int {
+	slices.SortStableFunc(res.Convergence, func(a, b answer.Comparison) int {
 		return cmp.Compare(b.Similarity, a.Similarity)
 	})
 }

@@ -70,9 +70,10 @@ type Config struct {
 	// the candidates to answer well.
 	Withhold *float64
 
-	// Prediction selects how the model is asked for the probability that its answer succeeds. The
-	// default is not to ask. Set it to compare what the model expects with what happens.
-	Prediction PredictionMode
+	// Prediction asks the model in a second call how probable it is that its answer succeeds: see
+	// [Result].Prediction. The default is false. Set it to compare what the model expects with what
+	// happens.
+	Prediction bool
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
 	// Waiting for a place of MaxInFlight does not count. Lower it if users do not wait that long.
 	Timeout time.Duration
@@ -126,22 +127,6 @@ type tuning struct {
 // outside of [0, 1] is taken as ½.
 const ceiling = 0.8
 
-// A PredictionMode selects how a model is asked how probable it is that its answer succeeds.
-type PredictionMode string
-
-// The modes.
-const (
-	NoPrediction PredictionMode = ""            // it is not asked
-	SecondCall   PredictionMode = "second_call" // it is asked about its answer, in a separate call
-	// it is asked to end its answer with a line for it; the line is taken out
-	SameCall PredictionMode = "same_call"
-)
-
-func (m PredictionMode) known() bool {
-	return m == NoPrediction || m == SecondCall ||
-		m == SameCall
-}
-
 // Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has
 // this form; the part of the candidates is there only if candidates are shown, and the source only
 // if there is one:
@@ -166,11 +151,8 @@ type Prompts struct {
 	Event    string
 	Question string
 	// Prediction asks how probable it is that an answer succeeds. It must have {situation} and
-	// {response}, which JSON strings replace. Goals follow it, under SuccessHeading.
+	// {response}, which JSON strings replace. The goals follow it.
 	Prediction string
-	// SuccessHeading precedes the goals where a prompt asks for the probability. "" means "Success
-	// means to reach these goals:".
-	SuccessHeading string
 }
 
 var defaultPrompts = Prompts{
@@ -182,17 +164,14 @@ var defaultPrompts = Prompts{
 		"How probable is it that this response succeeds, and how much information do you have to " +
 		"judge that by? Give both as " +
 		"numbers from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
-	SuccessHeading: "Success means to reach these goals:",
 }
 
-// The texts of prompts that are the same for every host. Both headings are the design's.
+// The headings of prompts, which are the same for every host. The first and the last are the
+// design's.
 const (
-	goalsHeading = "Current user goals:"
-	seenHeading  = "Previous responses to similar situations (for context — you may ignore these):"
-	// ending asks for the last line of an answer under SameCall. It follows the question.
-	ending = "End with a line that says how probable it is that your answer succeeds, and how much " +
-		"information you have to judge that by, both from 0 to 1. This line is JSON only: " +
-		`{"success": <number>, "confidence": <number>}`
+	goalsHeading   = "Current user goals:"
+	successHeading = "Success means to reach these goals:" // where a prompt asks for the probability
+	seenHeading    = "Previous responses to similar situations (for context — you may ignore these):"
 )
 
 const (
@@ -208,7 +187,7 @@ const (
 // defaults.
 func SpecConfig() Config {
 	return Config{
-		Threshold: 0.7, Prediction: SecondCall, Withhold: new(float64),
+		Threshold: 0.7, Prediction: true, Withhold: new(float64),
 		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"},
 		tuning:  tuning{MaxCandidates: 3, NoSimilarity: true}}
 }
@@ -221,8 +200,7 @@ func (p Prompts) withDefaults() Prompts {
 	return Prompts{
 		Bare: p.Bare, System: cmp.Or(p.System, d.System),
 		Event: cmp.Or(p.Event, d.Event), Question: cmp.Or(p.Question, d.Question),
-		Prediction:     cmp.Or(p.Prediction, d.Prediction),
-		SuccessHeading: cmp.Or(p.SuccessHeading, d.SuccessHeading),
+		Prediction: cmp.Or(p.Prediction, d.Prediction),
 	}
 }
 
@@ -281,8 +259,6 @@ func (c Config) validate() error {
 	found.Check(ok, "Prompts.Prediction", template, "must have {situation} and {response}")
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
-	found.Check(c.Prediction.known(), "Prediction", c.Prediction,
-		"must be empty, second_call or same_call")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.MaxInFlight >= 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
 	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")

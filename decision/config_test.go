@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 1.0, *cfg.Withhold)
-	assert.Equal(t, decision.NoPrediction, cfg.Prediction)
+	assert.False(t, cfg.Prediction)
 	assert.Equal(t, "You are an assistant.", cfg.Persona)
 	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction,
 		cfg.Persona} {
@@ -58,7 +58,7 @@ func TestNewByName(t *testing.T) {
 // The values of the Decision Strategy Interface design, and nothing else.
 func TestSpecConfig(t *testing.T) {
 	assert.Equal(t, decision.Tuned(decision.Config{
-		Threshold: 0.7, Prediction: decision.SecondCall, Withhold: new(float64),
+		Threshold: 0.7, Prediction: true, Withhold: new(float64),
 		Prompts: decision.Prompts{
 			Event: "URGENT event:", Question: "How should I respond?",
 		},
@@ -72,11 +72,11 @@ func TestAllFaultsAreReported(t *testing.T) {
 		Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
 		Urgency:             decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3},
 		Prompts:             decision.Prompts{Prediction: "What of {situation}?"},
-		SimilarityThreshold: 2, Withhold: &hot, Prediction: "sometimes",
+		SimilarityThreshold: 2, Withhold: &hot,
 	})
 	assert.Equal(t, []string{
 		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon",
-		"Prompts.Prediction", "MaxText", "Withhold", "Prediction",
+		"Prompts.Prediction", "MaxText", "Withhold",
 		"Timeout", "MaxInFlight", "MaxTokens", "SimilarityThreshold",
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
@@ -107,7 +107,7 @@ func TestConfigIsACopy(t *testing.T) {
 // A model also gets these settings with its prompts.
 func TestModelSettings(t *testing.T) {
 	m := model("Do it.")
-	cfg := decision.Config{Prediction: decision.SecondCall, LLM: m, MaxTokens: 99}
+	cfg := decision.Config{Prediction: true, LLM: m, MaxTokens: 99}
 	decide(t, cfg, decision.Request{})
 	cfg.MaxTokens = 0
 	decide(t, cfg, decision.Request{})
@@ -142,7 +142,7 @@ func TestTraces(t *testing.T) {
 			Path: decision.Heuristic, Text: "the oven is on", Response: "action 1", MatchedID: "h1",
 			CreditID: "h1", Prediction: &sure,
 		}},
-		"of the model": {decision.Config{Withhold: new(float64), Prediction: decision.SecondCall, LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
+		"of the model": {decision.Config{Withhold: new(float64), Prediction: true, LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
 			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1",
 			Prediction: &decision.Prediction{Success: 0.6, Confidence: 0.4},
 			ShownIDs:   []string{"h1", "h2"}, System: decision.DefaultSystem,

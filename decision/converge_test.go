@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 )
 
@@ -45,9 +46,11 @@ func TestConvergence(t *testing.T) {
 	res := converge(t, decision.Tuned(decision.Config{
 		Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}},
 		decision.Tuning{MaxCandidates: 1}))
-	assert.Equal(t, []decision.Convergence{{HeuristicID: "h4", Similarity: 1},
-		{HeuristicID: "h3", Similarity: 0.9}, {HeuristicID: "h1", Similarity: 0.75, Shown: true}},
-		res.Convergence)
+	assert.Equal(t, []answer.Comparison{
+		{HeuristicID: "h4", Similarity: 1, Agrees: true},
+		{HeuristicID: "h3", Similarity: 0.9, Agrees: true},
+		{HeuristicID: "h1", Similarity: 0.75, Agrees: true},
+	}, res.Convergence)
 	assert.Empty(t, res.CreditID, "it moves nothing")
 	res = converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}},
 		SimilarityThreshold: 0.95})

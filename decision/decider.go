@@ -109,10 +109,6 @@ func (d *Decider) begin(r *Request) Result {
 	return res
 }
 
-// Tier returns the tier of a request, so that a host can choose where to fetch its candidates. Only
-// the request's urgency and salience count.
-func (d *Decider) Tier(r Request) Tier { return d.cfg.Urgency.tier(d.cfg.Urgency.of(&r)) }
-
 // rng returns the generator of a request, for one purpose. Requests without an EventID differ by
 // their number.
 func (d *Decider) rng(r *Request, purpose uint64) evidence.Rand {

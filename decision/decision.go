@@ -94,8 +94,8 @@ type Result struct {
 	// ShownIDs are the heuristics in the prompt, in the prompt's order.
 	ShownIDs []string
 	// Convergence lists the candidates whose text is similar to the model's answer, the most similar
-	// first. They earn no credit by it.
-	Convergence []Convergence
+	// first, shown or not. They earn no credit by it.
+	Convergence []answer.Comparison
 	// Compared are the candidates that were withheld from the prompt, in the request's order,
 	// compared with the model's answer. Agreement is evidence, because the model had not seen them:
 	// pass them on to package learning. A candidate agrees if its similarity is at least
@@ -116,13 +116,6 @@ type Result struct {
 	Err error `json:"-"`
 
 	failures []failure // for the observer
-}
-
-// A Convergence is a candidate whose text is similar to the model's answer.
-type Convergence struct {
-	HeuristicID string
-	Similarity  float64 // of its action and the model's answer, in [0, 1]
-	Shown       bool    // the prompt showed it, so the model may have copied it
 }
 
 // A Prediction is what is expected of an answer.

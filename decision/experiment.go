@@ -130,23 +130,18 @@ func (v *Variant) decide(ctx context.Context, r Request) (res Result, err error)
 	return res, err
 }
 
-// A ShadowResult is what a variant decided about a request that another variant had answered.
-type ShadowResult struct {
-	Result
-	Err error // what Decide of the variant returned, or a [*heed.PanicError]
-}
-
 // Shadow has every variant decide about a request, except the one that answered it, and returns
-// their decisions in the order of the variants. The host compares them with the answer. Call Shadow
-// after the answer was sent, in a goroutine with a deadline if the request must not wait for it,
-// because each variant may ask a model. Give a variant that only decides in shadow no store: its
-// traces would be of answers that no person saw.
-func (e *Experiment) Shadow(ctx context.Context, r Request, answered Result) []ShadowResult {
-	var all []ShadowResult
+// their decisions in the order of the variants. What Decide of a variant returned as an error, or a
+// [*heed.PanicError], is in Result.Err. The host compares them with the answer. Call Shadow after
+// the answer was sent, in a goroutine with a deadline if the request must not wait for it, because
+// each variant may ask a model. Give a variant that only decides in shadow no store: its traces
+// would be of answers that no person saw.
+func (e *Experiment) Shadow(ctx context.Context, r Request, answered Result) (all []Result) {
 	for i := range e.variants {
 		if v := &e.variants[i]; v.Name != answered.Variant {
 			res, err := v.decide(ctx, r)
-			all = append(all, ShadowResult{res, err})
+			res.Err = cmp.Or(err, res.Err)
+			all = append(all, res)
 		}
 	}
 	return all

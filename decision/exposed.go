@@ -1,9 +1,7 @@
 package decision
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,9 +11,9 @@ import (
 )
 
 // exposed returns the withheld candidates whose action the model saw all the same: by a shown
-// candidate that is much like it, or by any other text of the prompt, word for word. Where the
-// answer agrees, it also looks for sentences that are much like the action, because the model may
-// have taken the action from there. It returns candidates without an action, too.
+// candidate that is much like it, or by any other text of the prompt, word for word. If the answer
+// agrees, a text that reads nearly like the action is enough. It returns candidates without an
+// action, too.
 func (d *Decider) exposed(
 	ctx context.Context, r *Request, res *Result, s heed.Similarity, shown, withheld []Candidate,
 	agree map[string]bool,
@@ -29,10 +27,11 @@ func (d *Decider) exposed(
 		texts = append(texts, c.Condition, c.Action) // the prompt has them in quotes
 	}
 	all := strings.Join(texts, "\n")
-	readable := plain(all)
+	readable, parts := plain(all), sentences(words.Fold(all))
 	for _, c := range withheld {
 		action := plain(c.Action)
-		exposed[c.HeuristicID] = action.letters == "" || readable.has(action)
+		exposed[c.HeuristicID] = action.letters == "" || readable.has(action) ||
+			agree[c.HeuristicID] && nearly(sentences(words.Fold(c.Action)), parts)
 	}
 	for _, c := range shown {
 		similarities, err := compare(ctx, d.similar, s, c.Action, actions(withheld))
@@ -45,90 +44,30 @@ func (d *Decider) exposed(
 			}
 		}
 	}
-	least := 0.
-	// each call of a model costs, so it must look like a paraphrase
-	if _, ok := s.(*sameMeaning); ok {
-		least = mayParaphrase
-	}
-	folding := func(text string) string { return text }
-	if _, ok := s.(heed.Trigrams); ok { // others may compare meanings
-		folding = words.Fold
-	}
-	parts := sentences(folding(all), maxSentences)
-	for _, c := range withheld {
-		if exposed[c.HeuristicID] || !agree[c.HeuristicID] {
-			continue
-		}
-		action := folding(c.Action)
-		likely := likeliest(action, parts, least)
-		if len(likely) == 0 {
-			continue
-		}
-		similarities, err := compare(ctx, d.similar, s, action, likely)
-		if err != nil {
-			return nil, err
-		}
-		exposed[c.HeuristicID] = slices.Max(similarities) >= d.cfg.SimilarityThreshold
-	}
 	return exposed, nil
 }
 
 const (
 	maxSentences  = 1000 // of a prompt that are looked at
-	mayParaphrase = 0.25 // the likeness in trigrams from which on a model is asked
+	sameSentences = 0.75 // the likeness in trigrams from which on two texts differ in spelling alone
 )
 
-// likeliest returns the parts of a text that share the most with an action, as many as can be
-// compared in one call. Each has as many sentences as the action. A part that shares less than
-// least, or no word, is left out.
-func likeliest(action string, sentences []string, least float64) []string {
-	type part struct {
-		text string
-		like float64
-	}
-	n := max(len(sentencesOf(action)), 1)
-	own := words.Trigrams(action)
-	var parts []part
-	for i := range max(len(sentences)-n+1, min(len(sentences), 1)) {
-		joined := strings.Join(sentences[i:min(i+n, len(sentences))], " ")
-		like := words.Jaccard(own, words.Trigrams(joined))
-		if like > 0 && like >= least && utf8.RuneCountInString(joined) <= maxComparedText {
-			parts = append(parts, part{joined, like})
-		}
-	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.like, a.like) })
-	var texts []string
-	for _, p := range parts[:min(len(parts), maxCompared)] {
-		texts = append(texts, p.text)
-	}
-	return texts
-}
-
 // sentences returns the first sentences and lines of a text.
-func sentences(text string, most int) []string {
-	all := sentencesOf(text)
-	return all[:min(len(all), most)]
+func sentences(text string) []string {
+	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?\n。！？", r) })
+	return all[:min(len(all), maxSentences)]
 }
 
-func sentencesOf(text string) (all []string) {
-	begin := 0
-	add := func(end int) {
-		if s := strings.TrimSpace(text[begin:end]); s != "" {
-			all = append(all, s)
+// nearly reports whether as many sentences in a row as there are of a text read nearly alike.
+func nearly(own, others []string) bool {
+	letters := words.Trigrams(strings.Join(own, " "))
+	for i := range max(len(others)-len(own)+1, min(len(others), 1)) {
+		row := others[i:min(i+len(own), len(others))]
+		if words.Jaccard(letters, words.Trigrams(strings.Join(row, " "))) >= sameSentences {
+			return true
 		}
 	}
-	for i, r := range text {
-		if !strings.ContainsRune(".!?\n。！？", r) {
-			continue
-		}
-		if next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):]); r != '.' ||
-			unicode.IsSpace(next) || next == utf8.RuneError {
-			add(i + utf8.RuneLen(r))
-			begin = i + utf8.RuneLen(r)
-		}
-	}
-	add(len(text))
-	return all
+	return false
 }
 
 // A saying is a text as it is compared.

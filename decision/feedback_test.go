@@ -18,7 +18,7 @@ import (
 func answered(t testing.TB, c *clock) *decision.Decider {
 	t.Helper()
 	h := newHeuristicFirst(t, decision.Config{
-		Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`),
+		Prediction: true, LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`),
 		Now: c.Now,
 	})
 	for _, confidence := range []float64{0.9, 0.5} {

@@ -105,7 +105,7 @@ func TestPredictionThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}},
 			Predictions: []llmtest.Step{{Hang: true}}}
-		h, err := decision.New(ctx, decision.Config{LLM: m, Prediction: decision.SecondCall,
+		h, err := decision.New(ctx, decision.Config{LLM: m, Prediction: true,
 			Timeout: 10 * time.Second})
 		require.NoError(t, err)
 		began := time.Now()
@@ -140,7 +140,7 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 		short, cancel := context.WithCancel(context.Background())
 		var compared atomic.Int64
 		s, err := decision.New(ctx, decision.Config{
-			Prediction: decision.SecondCall,
+			Prediction: true,
 			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
 				error) {
 				if r.JSON {
@@ -177,7 +177,7 @@ func TestCallsInFlight(t *testing.T) {
 			return decision.LLMResponse{Text: "{}"}, nil
 		})
 		h, err := decision.New(ctx, decision.Config{LLM: llm, MaxInFlight: 2,
-			Prediction: decision.SecondCall})
+			Prediction: true})
 		require.NoError(t, err)
 		began := time.Now()
 		var all sync.WaitGroup
@@ -203,7 +203,7 @@ func TestWaitingUsesNoneOfTheModelsTime(t *testing.T) {
 			Predictions: []llmtest.Step{{Text: "{}", Delay: 500 * time.Millisecond}},
 		}
 		h, err := decision.New(ctx, decision.Config{
-			LLM: m, MaxInFlight: 1, Timeout: 7 * time.Second, Prediction: decision.SecondCall,
+			LLM: m, MaxInFlight: 1, Timeout: 7 * time.Second, Prediction: true,
 		})
 		require.NoError(t, err)
 		began := time.Now()
@@ -241,7 +241,7 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 		runtime.Goexit()
 		return decision.LLMResponse{}, nil
 	})
-	res := decide(t, decision.Config{LLM: llm, Prediction: decision.SecondCall}, decision.Request{})
+	res := decide(t, decision.Config{LLM: llm, Prediction: true}, decision.Request{})
 	assert.Equal(t, decision.LLMError, res.Reason)
 	var panicked *heed.PanicError
 	require.ErrorAs(t, res.Err, &panicked)
@@ -250,7 +250,7 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 		error) {
 		panic(errors.New("boom"))
 	}
-	res = decide(t, decision.Config{LLM: llm, Prediction: decision.SecondCall}, decision.Request{})
+	res = decide(t, decision.Config{LLM: llm, Prediction: true}, decision.Request{})
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.EqualError(t, res.Err, "the model panicked: boom")
 	assert.Contains(t, string(panicked.Stack), "TestModelThatEndsItsGoroutine")

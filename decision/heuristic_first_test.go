@@ -140,7 +140,7 @@ func TestAFailedPredictionCostsOnlyThePrediction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &llmtest.Model{Answers: llmtest.Say("Do it."), Predictions: []llmtest.Step{step}}
-			res := decide(t, decision.Config{LLM: m, Prediction: decision.SecondCall}, decision.Request{})
+			res := decide(t, decision.Config{LLM: m, Prediction: true}, decision.Request{})
 			assert.Equal(t, decision.Model, res.Path)
 			assert.Equal(t, "Do it.", res.Text)
 			assert.NotEmpty(t, res.ResponseID)
@@ -160,7 +160,7 @@ func TestPredictions(t *testing.T) {
 	readJSON(t, "testdata/predictions.json", &vectors)
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
-			res := decide(t, decision.Config{Prediction: decision.SecondCall,
+			res := decide(t, decision.Config{Prediction: true,
 				LLM: model("Do it.", v.Reply)}, decision.Request{})
 			assert.Equal(t, [2]float64{v.Success, v.Confidence},
 				[2]float64{res.Prediction.Success, res.Prediction.Confidence})
@@ -170,7 +170,7 @@ func TestPredictions(t *testing.T) {
 }
 
 func TestCeiling(t *testing.T) {
-	cfg := decision.Config{Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`)}
+	cfg := decision.Config{Prediction: true, LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`)}
 	res := decide(t, cfg, decision.Request{})
 	assert.Equal(t, [2]float64{0.8, 0.65}, [2]float64{res.Prediction.Success,
 		res.Prediction.Confidence})
@@ -222,10 +222,8 @@ func TestUrgencyComesFromSalience(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, res.Urgency)
 			assert.Equal(t, tt.wantWhich, res.Tier)
-			assert.Equal(t, tt.wantWhich, h.Tier(r))
 		})
 	}
-	assert.Empty(t, newHeuristicFirst(t, decision.Config{}).Tier(decision.Request{Urgency: 1}))
 }
 
 func TestTiers(t *testing.T) {

@@ -21,8 +21,7 @@ import (
 //
 // A [Decider] compares only the first 20 candidates that the prompt withheld, and leaves out longer
 // ones. It calls the model once for an answer, and once more for each candidate that the prompt
-// showed, and for each that agrees while sentences of the prompt are worded much like it.
-// [Result].Calls has these calls.
+// showed. [Result].Calls has these calls.
 func SameMeaning(llm LLM) heed.Similarity { return &sameMeaning{llm} }
 
 // sameMeaning is immutable.

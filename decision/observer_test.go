@@ -85,7 +85,7 @@ func TestObserverOfDecisions(t *testing.T) {
 			var l listener
 			tt.cfg.LLM = &llmtest.Model{Answers: []llmtest.Step{tt.answer},
 				Predictions: []llmtest.Step{tt.prediction}}
-			tt.cfg.Observer, tt.cfg.Prediction = l.observe, decision.SecondCall
+			tt.cfg.Observer, tt.cfg.Prediction = l.observe, true
 			ticks := start
 			tt.cfg.Now = func() time.Time { ticks = ticks.Add(time.Second); return ticks }
 			d, err := decision.New(ctx, withFixtures(tt.cfg))

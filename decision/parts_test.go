@@ -65,7 +65,7 @@ func TestThePartsDecideAlike(t *testing.T) {
 		share := float64(rapid.IntRange(0, 2).Draw(t, "withhold")) / 2
 		cfg := decision.Tuned(decision.Config{
 			LLM: model("Rotate the logs.", `{"success": 0.6, "confidence": 0.4}`), Withhold: &share,
-			Prediction: rapid.SampledFrom([]decision.PredictionMode{"", "second_call"}).Draw(
+			Prediction: rapid.Bool().Draw(
 				t, "prediction",
 			),
 			Strategy: rapid.SampledFrom([]string{"", decision.AlwaysLLM}).Draw(t, "strategy"),
@@ -183,7 +183,7 @@ func TestReplyWithoutAModel(t *testing.T) {
 func TestNotify(t *testing.T) {
 	var l listener
 	boom := errors.New("boom")
-	h := newHeuristicFirst(t, decision.Config{Observer: l.observe, Prediction: decision.SecondCall})
+	h := newHeuristicFirst(t, decision.Config{Observer: l.observe, Prediction: true})
 	r := decision.Request{EventID: "e", Candidates: candidates(0.1)}
 	res := inParts(t, h, r, &llmtest.Model{Answers: []llmtest.Step{{Err: boom}}})
 	require.Equal(t, decision.LLMError, res.Reason)

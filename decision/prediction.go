@@ -18,44 +18,6 @@ func (p prediction) capped(ceiling float64) *Prediction {
 	return &Prediction{min(p.success, ceiling), min(p.confidence, ceiling)}
 }
 
-// takePrediction takes the prediction from the end of an answer, where the model wrote one as it
-// was asked to.
-func (c *Config) takePrediction(res *Result) {
-	res.PredictionFault = "the answer has no prediction"
-	at := strings.LastIndexByte(res.Text, '{')
-	if at < 0 || len(res.Text) > maxReply {
-		return
-	}
-	r := reader{text: res.Text + "\n", at: at}
-	o, state := r.object(0)
-	tail := strings.TrimSpace(r.text[r.at:])
-	if state == broken || strings.Trim(tail, "`") != "" || !o.predicts() {
-		return
-	}
-	p, err := parsePrediction(r.text[at:r.at])
-	res.Text = strings.TrimSpace(res.Text[:at])
-	// If a fence is around it, its opening goes as well.
-	if opening := strings.LastIndex(res.Text, tail); tail != "" && opening >= 0 {
-		res.Text = strings.TrimSpace(res.Text[:opening])
-	}
-	res.Prediction, res.PredictionFault = p.capped(ceiling), ""
-	if err != nil {
-		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
-	}
-}
-
-// predicts reports whether an object is a prediction, with at least one number and no other field.
-func (o *object) predicts() bool {
-	for i := range o.fields {
-		if name := o.fields[i].name; name != "success" && name != "confidence" {
-			return false
-		}
-	}
-	_, err := o.rate("success")
-	_, err2 := o.rate("confidence")
-	return err == nil || err2 == nil
-}
-
 // parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers
 // "success" and "confidence". Prose, code fences, thoughts and other objects may surround it. It
 // forgives the common faults of JSON from models, and reads a number in quotes.

@@ -40,9 +40,6 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 	if c.Prompts.Question != "" {
 		after = append(after, c.Prompts.Question)
 	}
-	if c.Prediction == SameCall {
-		after = append(after, ending)
-	}
 	return strings.Join(append([]string{c.happened(r, len(after) == 0)}, after...), "\n\n")
 }
 
@@ -103,8 +100,7 @@ func name(text string) string {
 
 // predict returns the prompt that asks how probable it is that an answer succeeds.
 func (c *Config) predict(text, answer string, goals []string) string {
-	return fill(c.Prompts.Prediction, text, answer, c.MaxText) + bullets(c.Prompts.SuccessHeading,
-		goals)
+	return fill(c.Prompts.Prediction, text, answer, c.MaxText) + bullets(successHeading, goals)
 }
 
 // fill replaces {situation} and {response} by JSON strings, both at once, so that no text can name

@@ -18,7 +18,7 @@ func asked(t testing.TB, cfg decision.Config, r decision.Request) (first,
 	second decision.LLMRequest) {
 	t.Helper()
 	m := model("Turn it off.")
-	cfg.LLM, cfg.Prediction, cfg.Withhold = m, decision.SecondCall, new(float64)
+	cfg.LLM, cfg.Prediction, cfg.Withhold = m, true, new(float64)
 	decide(t, cfg, r)
 	requests := m.Requests()
 	require.Len(t, requests, 2)
@@ -123,14 +123,14 @@ func TestPromptHasNoScores(t *testing.T) {
 func TestPromptsAreFields(t *testing.T) {
 	first, second := asked(t, decision.Config{Prompts: decision.Prompts{
 		System: "SYS", Event: "EVENT", Question: "WELL?",
-		Prediction: "OF {response} TO {situation}", SuccessHeading: "BY",
+		Prediction: "OF {response} TO {situation}",
 	}}, oven())
 	assert.Equal(t, "SYS\n\nCurrent user goals:\n- Nothing burns.\n- Save energy.", first.System)
 	assert.Equal(t, "EVENT [kitchen]: The oven is still on.\n\n"+
 		"Previous responses to similar situations (for context — you may ignore these):\n"+
 		"1. Situation: \"the stove is on and nobody is there\" → Response: \"Turn it off and "+
 		"say so.\"\n\nWELL?", first.Prompt)
-	assert.Equal(t, "OF \"Turn it off.\" TO \"The oven is still on.\"\n\nBY\n- Nothing burns.\n- "+
+	assert.Equal(t, "OF \"Turn it off.\" TO \"The oven is still on.\"\n\nSuccess means to reach these goals:\n- Nothing burns.\n- "+
 		"Save energy.", second.Prompt)
 }
 

@@ -14,7 +14,6 @@ var (
 		Trace(ctx context.Context, responseID string) (decision.Trace, error)
 		Traces(ctx context.Context) iter.Seq2[decision.Trace, error]
 		Config() decision.Config
-		Tier(r decision.Request) decision.Tier
 	} = (*decision.Decider)(nil)
 	_ func(*decision.Decider, context.Context, string, func(context.Context, string, string) (string,
 		float64, error)) (decision.Extraction, error) = (*decision.Decider).Extract

@@ -57,15 +57,11 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 		MaxTokens: cmp.Or(ask.MaxTokens, d.cfg.MaxTokens), Temperature: clone(ask.Temperature),
 	})
 	res.Text, res.Thoughts = strings.TrimSpace(reply.Text), reply.Thoughts
-	if d.cfg.Prediction == SameCall {
-		d.cfg.takePrediction(&res)
-	}
 	if err != nil || res.Text == "" {
 		if res.Path = Fallback; res.Calls == 0 {
 			res.Path = Rejected
 		}
 		res.Text, res.Reason, res.Err = "", reasonOf(ctx, err), err
-		res.Prediction, res.PredictionFault = nil, ""
 		res.fail(modelFailed, cmp.Or(err, errNoResponse))
 		return res
 	}
@@ -73,7 +69,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 	if len(r.Candidates) > 0 {
 		res.MatchedID = r.Candidates[0].HeuristicID
 	}
-	if d.cfg.Prediction == SecondCall {
+	if d.cfg.Prediction {
 		d.predict(ctx, r, model, &left, &res)
 	}
 	if !res.Cut { // a part of an answer may mean something else than the whole

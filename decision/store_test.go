@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) config() decision.Config {
 	return decision.Config{
-		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Prediction: decision.SecondCall,
+		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Prediction: true,
 		Store: w.st, Now: w.c.Now, Seed: rand.NewPCG(1, 2),
 		NewID: func() string { w.n++; return fmt.Sprint("r", w.n) },
 	}
@@ -135,10 +135,6 @@ var uses = []use{
 	{"Decider.Traces", func(t *testing.T, w *world) func() error {
 		h := w.strategy(t)
 		return func() error { return drain(t, h.Traces(ctx)) }
-	}},
-	{"Decider.DeleteTrace", func(t *testing.T, w *world) func() error {
-		h := w.strategy(t)
-		return func() error { return h.DeleteTrace(ctx, "r1") }
 	}},
 
 	{"Decider.Feedback", func(t *testing.T, w *world) func() error {
@@ -241,9 +237,7 @@ func TestEveryCallMayFail(t *testing.T) {
 					require.Equal(t, after, state, "call %d, late: %v", at, late)
 				}
 				w.st.Fail(0, false)
-				if err := call(); !errors.Is(err, heed.ErrNotFound) || u.method != "Decider.DeleteTrace" {
-					require.NoError(t, err) // a trace is deleted once
-				}
+				require.NoError(t, call())
 				require.Equal(t, after, w.state(t), "call %d, late: %v, and again", at, late)
 				return true
 			})
@@ -367,7 +361,7 @@ func TestADeadlineDuringThePrediction(t *testing.T) {
 		}
 		return decision.LLMResponse{Text: "Do it."}, nil
 	})
-	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall, Now: c.Now})
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: true, Now: c.Now})
 	res, err := h.Decide(short, decision.Request{})
 	require.NoError(t, err)
 	assert.Equal(t, "Do it.", res.Text)
@@ -387,19 +381,15 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 	for range h.Traces(ctx) {
 		break // ends early
 	}
-	require.NoError(t, h.DeleteTrace(ctx, "r1"))
-	assert.Len(t, traces(t, h), 2)
-	_, err = h.Trace(ctx, "r1")
+	_, err = h.Trace(ctx, "no such")
 	require.ErrorIs(t, err, heed.ErrNotFound)
-	require.ErrorIs(t, h.DeleteTrace(ctx, "r1"), heed.ErrNotFound)
-	_, err = h.Feedback(ctx, decision.Reaction{ResponseID: "r1", Value: 1})
+	_, err = h.Feedback(ctx, decision.Reaction{ResponseID: "no such", Value: 1})
 	require.ErrorIs(t, err, heed.ErrNotFound)
 
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = h.Trace(done, "r2")
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, h.DeleteTrace(done, "r2"), context.Canceled)
 	for _, err := range h.Traces(done) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
@@ -410,7 +400,6 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 	require.NoError(t, err)
 	_, err = without.Trace(ctx, "r2")
 	require.ErrorIs(t, err, heed.ErrNotFound)
-	require.ErrorIs(t, without.DeleteTrace(ctx, "r2"), heed.ErrNotFound)
 	assert.Empty(t, traces(t, without))
 }
 

@@ -16,7 +16,7 @@ import (
 // Thoughts has the text that a model writes to itself. No other field has it.
 func TestThoughtsAreInNoAnswer(t *testing.T) {
 	m := model("<think>SECRET\nRotate the logs?</think>\n\nCall the people on call.", `<think>{"success": 0.1, "confidence": 0.1} SECRET</think>{"success": 0.6, "confidence": 0.4}`)
-	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall,
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: true,
 		Withhold: share(1)})
 	res, err := h.Decide(ctx, decision.Request{EventID: "e", Text: "full", Candidates: oneAndOther()})
 	require.NoError(t, err)
@@ -66,64 +66,6 @@ func TestAnExtractionHasNoThoughts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, got.New, got.Refused)
 	assert.NotContains(t, got.New.Condition, "SECRET")
-}
-
-// A prediction within the answer is its last line, which is taken out. An answer without one is as
-// good.
-func TestPredictionInTheSameCall(t *testing.T) {
-	good := &decision.Prediction{Success: 0.6, Confidence: 0.4}
-	for name, tt := range map[string]struct {
-		reply, text string
-		want        *decision.Prediction
-		fault       bool
-	}{
-		"a last line": {"Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good,
-			false},
-		"behind the answer": {"Do it. {\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good,
-			false},
-		"in a fence":             {"Do it.\n\n```json\n{\"success\": 0.6, \"confidence\": 0.4}\n```\n", "Do it.", good, false},
-		"in backticks":           {"Do it.\n`{\"success\": 0.6, \"confidence\": 0.4}`", "Do it.", good, false},
-		"behind a block of code": {"Do:\n```\nls\n```\n{\"success\": 0.6, \"confidence\": 0.4}", "Do:\n```\nls\n```", good, false},
-		"with thoughts before": {
-			"<think>hm {\"success\": 1}</think>Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.",
-			good, false},
-		"above the ceiling": {"Do it.\n{\"success\": 1, \"confidence\": 1}", "Do it.",
-			&decision.Prediction{Success: 0.8, Confidence: 0.8}, false},
-		"one number": {"Do it.\n{\"success\": 0.6}", "Do it.",
-			&decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
-		"one good number": {"Do it.\n{\"success\": 0.6, \"confidence\": 7}", "Do it.",
-			&decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
-		"cut off": {"Do it.\n{\"success\": 0.6, \"conf", "Do it.",
-			&decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
-		"none": {"Do it.", "Do it.", nil, true},
-		"no number": {"Do it.\n{\"success\": true}", "Do it.\n{\"success\": true}", nil,
-			true},
-		"another object": {"Send {\"success\": 0.6, \"id\": 7}",
-			"Send {\"success\": 0.6, \"id\": 7}", nil, true},
-		"an object in the middle": {"Send {\"success\": 0.6} at once.",
-			"Send {\"success\": 0.6} at once.", nil, true},
-		"a brace": {"if x {", "if x {", nil, true},
-		"too long to be looked at": {strings.Repeat("x", 70_000) + "{\"success\": 0.6}",
-			strings.Repeat("x", 70_000) + "{\"success\": 0.6}", nil, true},
-		"a nested one is not its": {"{\"a\": {\"success\": 0.6}}", "{\"a\": {\"success\": 0.6}}", nil,
-			true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := model(tt.reply)
-			res := decide(t, decision.Config{LLM: m, Prediction: decision.SameCall}, decision.Request{})
-			assert.Equal(t, decision.Model, res.Path)
-			assert.Equal(t, tt.text, res.Text)
-			assert.Equal(t, tt.want, res.Prediction)
-			assert.Equal(t, tt.fault, res.PredictionFault != "")
-			assert.Equal(t, 1, res.Calls)
-			assert.True(t, strings.HasSuffix(m.Requests()[0].Prompt,
-				"{\"success\": <number>, \"confidence\": <number>}"), "it is asked for")
-		})
-	}
-	res := decide(t, decision.Config{LLM: model(`{"success": 0.6, "confidence": 0.4}`), Prediction: decision.SameCall}, decision.Request{})
-	assert.Equal(t, decision.LLMNoResponse, res.Reason, "a prediction of nothing is no answer")
-	assert.Nil(t, res.Prediction)
-	assert.Empty(t, res.PredictionFault)
 }
 
 // By default nothing is predicted: no second call, no number anywhere.

@@ -108,26 +108,6 @@ func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 	}
 }
 
-// DeleteTrace deletes the trace of an answer. It returns [heed.ErrNotFound] if the answer has no
-// trace.
-func (d *Decider) DeleteTrace(ctx context.Context, responseID string) error {
-	err := heed.ErrNotFound
-	if d.cfg.Store != nil {
-		err = store.Do(ctx, d.cfg.Store, func(tx *store.Tx) error {
-			kept, err := traceKind.In(tx, responseID)
-			if err == nil && kept.Revision == 0 {
-				err = heed.ErrNotFound
-			}
-			tx.Put(traceKind.Removal(responseID, kept.Revision))
-			return err
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("decision: delete trace: %w", err)
-	}
-	return nil
-}
-
 // TraceIn gives an answer its ResponseID, unless it has one, and adds its trace to a step of the
 // caller's. [Decider.Decide] does so itself. The store must be [Config].Store. A result without an
 // answer gets neither. If the step is not committed, the result loses its ResponseID again, and the

@@ -101,7 +101,7 @@ func (w *world) answers() {
 	n := -1
 	decide, err := decision.New(ctx, decision.Config{
 		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) },
-		Prediction: decision.SecondCall,
+		Prediction: true,
 		Seed:       rand.NewPCG(1, 2),
 		LLM:        &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
 	})

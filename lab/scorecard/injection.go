@@ -89,7 +89,7 @@ func rendered(ctx context.Context, f []string) (string, error) {
 	})
 	st := &memstore.Store{}
 	d, err := decision.New(ctx, decision.Config{
-		LLM: model, Store: st, Prediction: decision.SecondCall, Withhold: new(float64),
+		LLM: model, Store: st, Prediction: true, Withhold: new(float64),
 		Goals: map[string][]string{"": {f[0], "another goal"}},
 	})
 	if err != nil {
