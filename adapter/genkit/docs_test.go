@@ -14,8 +14,6 @@ import (
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/loop/looptest"
-	"github.com/heedhq/heed/strategy"
 )
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
@@ -48,50 +46,6 @@ func TestArms(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, i+1, len(large.requests)+len(small.requests))
 	}
-}
-
-// evaluated is as the page has it.
-func evaluated(ctx context.Context, g *sdk.Genkit, heeding *genkit.Adapter, judge ai.EvaluatorFunc,
-	response *ai.ModelResponse) error {
-	helpful := sdk.DefineEvaluator(g, "test/helpful", nil, heeding.Evaluator("helpful", judge, nil))
-	answer := &ai.Example{TestCaseId: genkit.ID(response), Output: response.Text()}
-	_, err := sdk.Evaluate(ctx, g, ai.WithEvaluator(helpful), ai.WithDataset(answer))
-	return err
-}
-
-// TestEvaluator has scores become outcomes of answers.
-func TestEvaluator(t *testing.T) {
-	learner, _ := looptest.New(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
-	heeding, err := genkit.New(genkit.Config{Agent: learner})
-	require.NoError(t, err)
-	g := sdk.Init(t.Context())
-	define(g, "main", (&said{}).generate)
-	response, err := sdk.Generate(t.Context(), g, ai.WithModelName("test/main"),
-		ai.WithPrompt("What now?"), ai.WithUse(heeding.For(loop.Event{})))
-	require.NoError(t, err)
-	judge := func(_ context.Context, r *ai.EvaluatorCallbackRequest) (*ai.EvaluatorCallbackResponse,
-		error) {
-		assert.Equal(t, "Look.", r.Input.Output)
-		return &ai.EvaluationResult{TestCaseId: r.Input.TestCaseId, Evaluation: []ai.Score{
-			{Score: 0.75}, {Score: true}, {Score: "good"}, {Score: 0., Error: "the judge is overloaded"},
-		}}, nil
-	}
-	require.NoError(t, evaluated(t.Context(), g, heeding, judge, response))
-	choices := 0
-	for record, err := range learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
-		choices++
-		require.NoError(t, err)
-		require.NotNil(t, record.Result)
-		assert.Equal(t, 0.75, record.Result.Value)
-		assert.Equal(t, "helpful", record.Result.Source)
-	}
-	assert.Equal(t, 1, choices)
-	results, err := heeding.Evaluator("helpful", judge, nil)(t.Context(),
-		&ai.EvaluatorCallbackRequest{
-			Input: ai.Example{TestCaseId: "of a data set", Output: "Look."},
-		})
-	require.NoError(t, err, "an example that is no answer is evaluated all the same")
-	assert.Len(t, results.Evaluation, 4)
 }
 
 // toldErrors is as the page has it.

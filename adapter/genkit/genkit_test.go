@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/genkit"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
 	"github.com/heedhq/heed/decision"
@@ -294,61 +293,6 @@ func TestModelThatIsMissing(t *testing.T) {
 	}, &said{})
 	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"))
 	require.ErrorContains(t, err, `"flash"`)
-}
-
-func TestReward(t *testing.T) {
-	for _, tt := range []struct {
-		score ai.Score
-		want  float64
-		ok    bool
-	}{
-		{ai.Score{Score: 0.75}, 0.5, true},
-		{ai.Score{Score: float32(0)}, -1, true},
-		{ai.Score{Score: 1}, 1, true},
-		{ai.Score{Score: true}, 1, true},
-		{ai.Score{Score: false, Status: "PASS"}, -1, true},
-		{ai.Score{Status: "PASS"}, 1, true},
-		{ai.Score{Status: "FAIL"}, -1, true},
-		{ai.Score{Status: "FAIL", Error: "the judge is overloaded"}, 0, false},
-		{ai.Score{Status: "UNKNOWN"}, 0, false},
-		{ai.Score{Score: 4.5}, 0, false},
-		{ai.Score{Score: "good", Status: "PASS"}, 0, false},
-	} {
-		got, ok := genkit.Reward(tt.score)
-		assert.Equal(t, tt.want, got, "%v", tt.score)
-		assert.Equal(t, tt.ok, ok, "%v", tt.score)
-	}
-}
-
-// TestEvaluatorOfItsOwn has its errors and scales.
-func TestEvaluatorOfItsOwn(t *testing.T) {
-	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{})
-	response, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"))
-	require.NoError(t, err)
-	request := &ai.EvaluatorCallbackRequest{Input: ai.Example{TestCaseId: genkit.ID(response)}}
-	judge := func(err error, scores ...ai.Score) ai.EvaluatorFunc {
-		return func(context.Context, *ai.EvaluatorCallbackRequest) (*ai.EvaluatorCallbackResponse,
-			error) {
-			return &ai.EvaluationResult{Evaluation: scores}, err
-		}
-	}
-	overloaded := errors.New("overloaded")
-	_, err = r.adapter.Evaluator("stars", judge(overloaded, ai.Score{Score: 1.}), nil)(t.Context(),
-		request)
-	require.ErrorIs(t, err, overloaded)
-	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), nil)(t.Context(), request)
-	require.NoError(t, err)
-	assert.Zero(t, adaptertest.Outcomes(t, r.learner), "failed evaluations, and without a reward")
-	// from 1 to 5
-	stars := func(s ai.Score) (float64, bool) { return s.Score.(float64)/2 - 1.5, true }
-	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), stars)(t.Context(),
-		request)
-	require.NoError(t, err)
-	assert.Equal(t, 1, adaptertest.Outcomes(t, r.learner))
-	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 9.}), stars)(t.Context(),
-		request)
-	var fault *heed.InputError
-	require.ErrorAs(t, err, &fault)
 }
 
 func TestLLM(t *testing.T) {
