@@ -241,7 +241,7 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	w.Add(a.learning.HeuristicsWants(), a.learning.Wants(ids...))
 	w.Add(a.feedback.Rules().Wants(a.cfg.Name))
 	if !p.trial.Control && e.Task != "" {
-		w.Add(a.patterns.PlanWants(tx), a.patterns.ErrorsWants(errorsOf(e)))
+		w.Add(a.patterns.PlanWants(), a.patterns.ErrorsWants(errorsOf(e)))
 	}
 	p.item = f.item
 	matters := !p.trial.Control && (!aboutNotes(a.arms()) || len(f.notes) > 0)

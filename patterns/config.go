@@ -40,7 +40,7 @@ type Config struct {
 	// follows: those, fewer, or others. Set it if texts are free. nil: the phrases alone decide.
 	Extract func(ctx context.Context, text string, found []PatternID) ([]PatternID, error)
 	// Similar finds at most limit past tasks like this one, the most similar first. nil means those
-	// of the last 2,000 outcomes whose descriptions share words with it: rare words count more, and
+	// of the last 500 outcomes whose descriptions share words with it: rare words count more, and
 	// words that join others, such as "the", do not count. Set it to search by meaning.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
 	// Warnings adds a section to plans that warns of deprecated patterns. The default is false.

@@ -175,9 +175,8 @@ func (r *Recorder) resetTask(tx *store.Tx, task string, by By) error {
 	for _, e := range errors {
 		tx.Put(r.kinds.errors.Removal(e.ID, e.Revision))
 	}
-	now, step := stored(r.cfg.Now()), r.step(tx)
+	now := stored(r.cfg.Now())
 	id := r.cfg.Name + ":review:" + tx.ID(r.cfg.NewID)
-	step.entries = append(step.entries, id)
 	r.kinds.entries.Put(tx, Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by,
 		RecordedAt: now}, store.Once)
 	tx.Put(r.audit(id, now, by, "reset_task", task, nil))

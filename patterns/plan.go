@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
@@ -48,107 +46,67 @@ func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 }
 
 // PlanIn is [Recorder.Plan] in a step. It reads what [Recorder.PlanWants] names, and more only if
-// another step changed patterns or outcomes since the last plan. A plan does not have what its own
-// step adds.
+// patterns or outcomes changed since the last plan. A plan does not have what its own step adds. Of
+// more than 500 patterns that are not candidates, it has those that changed last.
 func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
-	var plan Plan
-	current, tasks, err := r.current(tx)
+	var s store.Snapshot
+	if err := tx.Read(&s, nil, r.PlanWants().Refs); err != nil {
+		return Plan{}, failed("plan", err)
+	}
 	// What the step read before may be older than the versions, so that it must not be remembered
 	// with them.
 	fresh := store.Reading(tx.Context(), r.cfg.Store)
-	var found *pastPatterns
-	if err == nil {
-		found, err = r.pastPatterns(fresh, current)
-	}
+	found, err := current(&r.past.patterns, s.Records[0].Revision, func() (*reading, error) {
+		return r.readAll(fresh, PatternQuery{Limit: mostRead}, plannedKey)
+	})
 	if err != nil {
 		return Plan{}, failed("plan", err)
 	}
-	for _, s := range r.planned(found) {
-		switch {
-		case s.Pattern.Anti:
-			plan.AntiPatterns = append(plan.AntiPatterns, s)
-		case s.State == Deprecated:
-			plan.Deprecated = append(plan.Deprecated, s)
-		default:
-			plan.Patterns = append(plan.Patterns, s)
-		}
-	}
-	if plan.Similar, err = r.similar(fresh, task, tasks); err != nil {
+	plan := r.planOf(found)
+	if plan.Similar, err = r.similar(fresh, task, s.Records[1:]); err != nil {
 		r.watch.Failed(tx.Context(), "similar", err)
 		return plan, fmt.Errorf("patterns: plan: without similar tasks: %w", err)
 	}
 	return plan, nil
 }
 
-// mostPlanned is how many patterns each list of a plan contains at most.
-const mostPlanned = 100
-
-// A rank is what orders the patterns of a plan. It costs less than a Standing, because there may be
-// many patterns.
-type rank struct {
-	id    PatternID
-	from  *reading
-	list  State // Established for proven ones too
-	order [3]float64
-}
-
-func (r rank) compare(o rank) int {
-	return cmp.Or(-slices.Compare(r.order[:], o.order[:]),
-		strings.Compare(string(r.id), string(o.id)))
-}
-
-// planned returns the patterns that a plan has, the best first. Each list has a limit. Candidates
-// are not among them.
-func (r *Recorder) planned(p *pastPatterns) (all []Standing) {
+// planOf returns the plan that these patterns make, the best first.
+func (r *Recorder) planOf(found *reading) (plan Plan) {
 	now := r.cfg.Now()
-	lists := make(map[State]*best)
-	for _, one := range p.prospects {
-		k, ok := r.rank(one, now)
-		if !ok {
+	for _, id := range found.order {
+		s := r.stand(found, id, now)
+		list := &plan.Patterns
+		switch {
+		case s.Pattern.archived():
+			continue
+		case s.Pattern.Anti:
+			list = &plan.AntiPatterns
+		case s.State == Deprecated && r.cfg.Warnings:
+			list = &plan.Deprecated
+		case !inUse(&s.Pattern, s.State):
 			continue
 		}
-		if lists[k.list] == nil {
-			lists[k.list] = new(best)
-		}
-		lists[k.list].add(k)
+		*list = append(*list, s)
 	}
-	var ranks best
-	for _, list := range lists {
-		ranks = append(ranks, *list...)
+	slices.SortFunc(plan.AntiPatterns, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(b.Counts.Failures, a.Counts.Failures), compareStandings(a, b))
+	})
+	for _, list := range []*[]Standing{&plan.Patterns, &plan.Deprecated} {
+		slices.SortFunc(*list, compareStandings)
+		*list = (*list)[:min(len(*list), mostPlanned)]
 	}
-	slices.SortFunc(ranks, rank.compare)
-	for _, k := range ranks {
-		all = append(all, r.stand(k.from, k.id, now))
-	}
-	return all
+	plan.AntiPatterns = plan.AntiPatterns[:min(len(plan.AntiPatterns), mostPlanned)]
+	return plan
 }
 
-// rank returns the rank of a pattern, unless a plan does not have it.
-func (r *Recorder) rank(p *prospect, now time.Time) (k rank, ok bool) {
-	state := p.state(r, now)
-	rate := p.tally.At(evidence.InstantOf(now)).Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
-	counts := countsOf(&p.tally)
-	k = rank{p.id, p.from, state, [3]float64{state.multiplier(), rate, float64(counts.total())}}
-	switch {
-	case p.anti:
-		k.list, k.order[0] = Inverted, float64(counts.Failures)
-	case state == Proven:
-		k.list = Established
-	}
-	return k, p.anti || r.plans(state)
-}
-
-// plans reports whether plans have patterns in a state.
-func (r *Recorder) plans(s State) bool {
-	return s == Established || s == Proven || s == Deprecated && r.cfg.Warnings
-}
-
-// similar asks the host's own function for past tasks, if there is one.
-func (r *Recorder) similar(tx *store.Tx, task string, current snapshot) (found []Precedent,
+// similar asks the host's own function for past tasks, if there is one. Otherwise versions has the
+// version of the outcomes.
+func (r *Recorder) similar(tx *store.Tx, task string, versions []store.Record) (found []Precedent,
 	err error) {
 	limit := maxSimilar
 	if r.cfg.Similar == nil {
-		known, err := r.pastTasks(tx, current)
+		known, err := current(&r.past.tasks, versions[0].Revision,
+			func() (*pastTasks, error) { return r.pastTasks(tx) })
 		if err != nil {
 			return nil, err
 		}
@@ -163,8 +121,6 @@ func (r *Recorder) similar(tx *store.Tx, task string, current snapshot) (found [
 	}
 	return found[:min(len(found), limit)], nil
 }
-
-const scanned = 2000 // outcomes that are compared with a task
 
 // Prompt writes the plan as sections of a prompt, with a blank line between them. The text is empty
 // if the plan is empty. Prompt also returns which patterns the text recommends, and which it warns

@@ -217,7 +217,6 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	}
 	entry.RecordedAt = stored(d.now)
 	r.kinds.entries.Put(tx, entry, 0)
-	d.entries = append(d.entries, o.ID)
 	d.full = r.refused.has(o.ID)
 	if err := d.credit(&entry, one, named); err != nil {
 		return nil, err

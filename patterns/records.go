@@ -40,7 +40,11 @@ func kindsOf(recorder string) kinds {
 				Limits: store.Limits{Most: maxPatterns, Refuse: true}, Decided: []string{"by.actor"},
 			},
 			Place: func(p Pattern) (string, time.Time, []string) {
-				return string(p.ID), p.CreatedAt, person(nil, p.By.Actor)
+				var keys []string
+				if p.State != Candidate && !p.archived() {
+					keys = append(keys, plannedKey)
+				}
+				return string(p.ID), p.UpdatedAt, person(keys, p.By.Actor)
 			},
 		},
 		transitions: store.View[Transition]{
@@ -67,6 +71,9 @@ func kindsOf(recorder string) kinds {
 		},
 	}
 }
+
+// plannedKey finds the patterns that a plan may have. Time alone makes no pattern one of them.
+const plannedKey = "planned"
 
 // person adds the key of a person's name, if there is a name.
 func person(keys []string, name string) []string {
@@ -203,25 +210,13 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 	return all
 }
 
-// all selects all patterns, in the order in which they were defined.
-func (r *Recorder) all() store.Query {
-	return store.Query{Kind: r.kinds.patterns.Name,
-		Oldest: true}
-}
-
-// readAll reads all patterns, and the evidence of those that a query selects. These are in the
-// order of the reading.
-func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
+// readAll reads the patterns that have these keys, and the evidence of those that a query selects.
+// These are in the order of the reading. A limit of the query keeps those that changed last.
+func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*reading, error) {
 	var s store.Snapshot
-	query := r.all()
-	if q.Limit > 0 {
-		query.Oldest, query.Limit = false, q.Limit
-	}
-	if err := tx.Read(&s, nil, nil, query); err != nil {
+	err := tx.Read(&s, nil, nil, store.Query{Kind: r.kinds.patterns.Name, Keys: keys, Limit: q.Limit})
+	if err != nil {
 		return nil, err
-	}
-	if q.Limit > 0 {
-		slices.Reverse(s.Found[0])
 	}
 	found := newReading()
 	var cells []evidence.Cell
@@ -241,7 +236,11 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery) (*reading, error) {
 			seen[root], cells = true, append(cells, r.patternCell(root))
 		}
 	}
-	err := tx.Read(&s, cells, nil)
+	slices.Reverse(found.order)
+	slices.SortStableFunc(found.order, func(a, b PatternID) int {
+		return found.patterns[a].Value.CreatedAt.Compare(found.patterns[b].Value.CreatedAt)
+	})
+	err = tx.Read(&s, cells, nil)
 	r.earned(found, s.Parts)
 	return found, err
 }

@@ -62,7 +62,7 @@ type PatternQuery struct {
 	State    State  // as it is now
 	Tag      string // one of the pattern's tags, exactly
 	Content  string // a part of its content; case does not matter
-	// Limit is how many patterns are looked at, the last defined. 0: all.
+	// Limit is how many patterns are looked at: those that changed last. 0 means all.
 	Limit int
 }
 

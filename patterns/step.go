@@ -15,11 +15,11 @@ import (
 
 // A draft is what one call adds to a step.
 type draft struct {
-	*step // shared by all calls
-	r     *Recorder
-	tx    *store.Tx
-	now   time.Time
-	full  bool // the store refuses another pattern
+	*reading // shared by all calls of the step
+	r        *Recorder
+	tx       *store.Tx
+	now      time.Time
+	full     bool // the store refuses another pattern
 
 	what, id    string                 // the evidence: "outcome" and its id; empty without evidence
 	duplicate   bool                   // that evidence had been counted
@@ -32,48 +32,24 @@ type draft struct {
 	inversions []Pattern // the anti-patterns of the patterns that are inverted
 }
 
-// A step is what a recorder read and wrote in a step of its store.
-type step struct {
-	reading
-	written, entries []string // the ids of patterns and of entries
-}
-
-// step returns the recorder's part of a step. The recorder remembers what the step writes for its
-// next plan.
-func (r *Recorder) step(tx *store.Tx) *step {
+// step returns what the recorder read and wrote in a step of its store.
+func (r *Recorder) step(tx *store.Tx) *reading {
 	return tx.State(r, func() any {
-		s, ends := &step{reading: *newReading()}, [2]func([]string){func([]string) {},
-			func([]string) {}}
 		tx.Add(store.Batch{Policies: r.policies})
-		tx.Before(func() error {
-			ends = [2]func([]string){r.past.ownPatterns.begin(), r.past.ownTasks.begin()}
-			return nil
-		})
-		tx.Then(func(receipt store.Receipt, err error) {
-			if err != nil || receipt.Duplicate {
-				s.written, s.entries = nil, nil
-			}
-			ends[0](s.written)
-			ends[1](slices.DeleteFunc(s.entries,
-				func(id string) bool {
-					return slices.Contains(receipt.Left,
-						r.kinds.entries.Ref(id))
-				}))
-		})
-		return s
-	}).(*step)
+		return newReading()
+	}).(*reading)
 }
 
 // draft begins what a call adds to a step. After the commit the observer is notified.
 func (r *Recorder) draft(tx *store.Tx, ids []PatternID) (*draft, error) {
-	d := &draft{step: r.step(tx), r: r, tx: tx, now: r.cfg.Now()}
+	d := &draft{reading: r.step(tx), r: r, tx: tx, now: r.cfg.Now()}
 	tx.Then(func(receipt store.Receipt, err error) {
 		if err == nil {
 			d.committed(receipt)
 			r.notify(tx.Context(), d)
 		}
 	})
-	return d, r.look(tx, &d.reading, ids)
+	return d, r.look(tx, d.reading, ids)
 }
 
 // committed takes back what a draft would have changed if its evidence had been counted before.
@@ -113,7 +89,6 @@ func (d *draft) put(p Pattern) Pattern {
 	d.patterns[p.ID] = row
 	d.puts++
 	d.adds = d.adds || row.Revision == 0
-	d.written = append(d.written, string(p.ID))
 	d.r.kinds.patterns.Put(d.tx, p, row.Revision)
 	return p
 }

@@ -149,7 +149,7 @@ func TestPlanInReadsWithTheHost(t *testing.T) {
 	require.NoError(t, err)
 	st.Fail(0, false)
 	tx, q := store.Reading(ctx, st), patterns.HistoryQuery{About: "t"}
-	tx.Want(w.PlanWants(tx), w.ErrorsWants(q))
+	tx.Want(w.PlanWants(), w.ErrorsWants(q))
 	_, err = notes.In(tx, "note")
 	require.NoError(t, err)
 	got, err := w.PlanIn(tx, "task")
