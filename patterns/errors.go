@@ -121,9 +121,7 @@ func (r *Recorder) recordErrorIn(tx *store.Tx, e TaskError) (id string, err erro
 // completeError fills in what an error leaves open, and validates it.
 func (r *Recorder) completeError(e *TaskError) error {
 	now := r.cfg.Now()
-	if err := r.fillTime(&e.At, now); err != nil {
-		return err
-	}
+	fillTime(&e.At, now)
 	if e.Err != nil {
 		e.Type, e.Message = cmp.Or(e.Type, Classify(e.Err)), cmp.Or(e.Message, e.Err.Error())
 	}

@@ -233,5 +233,12 @@ func tame(text string) string {
 	return text
 }
 
+// fillTime makes a time that is not set now.
+func fillTime(at *time.Time, now time.Time) {
+	if at.IsZero() {
+		*at = now
+	}
+}
+
 // stored is a time as stores keep it.
 func stored(t time.Time) time.Time { return evidence.InstantOf(t).Time() }

@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
-// A rater is how one person rates a way of working, and how often.
+// A rater is how one person rates a way of working or a criterion, and how often.
 type rater struct {
 	who   string
 	class Class
@@ -22,8 +24,15 @@ type rater struct {
 	ago   time.Duration
 }
 
-// rated returns where a way stands after these ratings, and of how many the counts are.
-func rated(t *testing.T, cfg Config, all []rater) Standing {
+// earned is what a way or a criterion has earned from ratings: the shares that lies may move, and
+// the state that they may not.
+type earned struct {
+	counts, masses float64 // the harmful shares
+	state          State
+}
+
+// heard returns a recorder that got these ratings, of a pattern or of a criterion.
+func heard(t *testing.T, cfg Config, all []rater, of Rating) *Recorder {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	st, err := memstore.New(memstore.Config{Now: clock})
@@ -31,65 +40,119 @@ func rated(t *testing.T, cfg Config, all []rater) Standing {
 	cfg.Store, cfg.Now = st, clock
 	r, err := New(t.Context(), cfg)
 	require.NoError(t, err)
-	_, err = r.Define(t.Context(), Pattern{ID: "w", Content: "Write the test first."})
-	require.NoError(t, err)
 	for i, one := range all {
 		for n := range one.times {
-			_, err := r.Rate(t.Context(), Rating{
-				ID: fmt.Sprint(i, " ", n), Pattern: "w", Class: one.class, Strength: 1,
-				Source: one.who, At: now.Add(-one.ago),
-			})
+			of.ID, of.Class, of.Strength = fmt.Sprint(i, " ", n), one.class, 1
+			of.Source, of.At = one.who, now.Add(-one.ago)
+			_, err := r.Rate(t.Context(), of)
 			require.NoError(t, err)
 		}
 	}
-	s, err := r.Standing(t.Context(), "w")
+	return r
+}
+
+func ratedWay(t *testing.T, cfg Config, all []rater) Standing {
+	s, err := heard(t, cfg, all, Rating{Pattern: "w"}).Standing(t.Context(), "w")
 	require.NoError(t, err)
 	return s
 }
 
-// TestLiesAboutAWay: three of forty-three who say what they like as often as they like, found by
-// climbing, have no more of a way's counts and masses than f(3), and don't change where it stands.
-func TestLiesAboutAWay(t *testing.T) {
+func ratedCriterion(t *testing.T, cfg Config, all []rater) Criterion {
+	found, err := heard(t, cfg, all, Rating{Criterion: "c"}).Criteria(t.Context(), "c")
+	require.NoError(t, err)
+	return found[0]
+}
+
+// TestLies: three of forty-three who report what they like as often as they like, found by climbing,
+// have no more of the counts and masses of a way or a criterion than f(3), under the default
+// configuration, and don't change its state.
+func TestLies(t *testing.T) {
+	way := func(all []rater) earned {
+		s := ratedWay(t, Config{}, all)
+		return earned{shareOf(s.Counts), s.HarmfulShare, s.State}
+	}
+	criterion := func(all []rater) earned {
+		c := ratedCriterion(t, Config{}, all)
+		e := earned{shareOf(Observations{c.HelpfulCount, c.HarmfulCount}), c.HarmfulShare, Established}
+		if c.Deprecated {
+			e.state = Deprecated
+		}
+		return e
+	}
+	for name, rated := range map[string]func([]rater) earned{"way": way, "criterion": criterion} {
+		for truth, lie := range map[Class]Class{Helpful: Harmful, Harmful: Helpful} {
+			t.Run(name+" "+string(truth), func(t *testing.T) { climb(t, truth, lie, rated) })
+		}
+	}
+}
+
+func climb(t *testing.T, truth, lie Class, rated func([]rater) earned) {
 	const f = 2*3./43 + 3./40
-	good, bad := []State{Established, Proven}, []State{Inverted, Deprecated}
-	for _, of := range []struct {
-		truth, lie Class
-		states     []State
-	}{{Helpful, Harmful, good}, {Harmful, Helpful, bad}} {
-		var honest []rater
-		for i := range 40 {
-			one := rater{who: fmt.Sprint("person ", i), class: of.truth, times: 1 + i%3}
-			if i%10 == 0 {
-				one.class = of.lie
-			}
-			honest = append(honest, one)
+	states := []State{Established, Proven}
+	if truth == Harmful {
+		states = []State{Inverted, Deprecated}
+	}
+	var honest []rater
+	for i := range 40 {
+		one := rater{who: fmt.Sprint("person ", i), class: truth, times: 1 + i%3}
+		if i%10 == 0 {
+			one.class = lie
 		}
-		before := rated(t, Config{}, honest)
-		require.Contains(t, of.states, before.State)
-		moved := func(s Standing) float64 {
-			return max(math.Abs(before.HarmfulShare-s.HarmfulShare),
-				math.Abs(shareOf(before.Counts)-shareOf(s.Counts)))
+		honest = append(honest, one)
+	}
+	before := rated(honest)
+	require.Contains(t, states, before.state)
+	moved := func(now earned) float64 {
+		return max(math.Abs(before.masses-now.masses), math.Abs(before.counts-now.counts))
+	}
+	rng, lies, best := rand.New(rand.NewPCG(1, 2)), []rater{}, 0.
+	for range 25 {
+		one := rater{
+			who: fmt.Sprint("mallory ", rng.IntN(3)), class: []Class{lie, truth}[rng.IntN(8)/7],
+			times: []int{1, 5, 60}[rng.IntN(3)], ago: time.Duration(rng.IntN(400)) * 24 * time.Hour,
 		}
-		rng, lies, best := rand.New(rand.NewPCG(1, 2)), []rater{}, 0.
-		for range 25 {
-			lie := rater{
-				who: fmt.Sprint("mallory ", rng.IntN(3)), class: []Class{of.lie, of.truth}[rng.IntN(8)/7],
-				times: []int{1, 5, 60}[rng.IntN(3)], ago: time.Duration(rng.IntN(400)) * 24 * time.Hour,
-			}
-			next := slices.Concat(lies, []rater{lie})
-			s := rated(t, Config{}, slices.Concat(honest, next))
-			assert.Contains(t, of.states, s.State)
-			if now := moved(s); now > best {
-				lies, best = next, now
-			}
+		next := slices.Concat(lies, []rater{one})
+		now := rated(slices.Concat(honest, next))
+		assert.Contains(t, states, now.state)
+		if moved(now) > best {
+			lies, best = next, moved(now)
 		}
-		t.Logf("%s: lies move a share by %.3f, of %.3f at most", of.lie, best, f)
-		assert.LessOrEqual(t, best, f)
-		all := slices.Concat(honest, lies)
-		for i := range all {
-			all[i].who = ""
+	}
+	t.Logf("lies move a share by %.3f, of %.3f at most", best, f)
+	assert.LessOrEqual(t, best, f)
+	all := slices.Concat(honest, lies)
+	for i := range all {
+		all[i].who = ""
+	}
+	assert.Greater(t, moved(rated(all)), f, "a control: nobody is named")
+}
+
+// A way and a criterion keep as many people apart as a cell may have, and later ones by places.
+func TestMostPeople(t *testing.T) {
+	for _, of := range []Rating{{Pattern: "w"}, {Criterion: "c"}} {
+		r := heard(t, Config{}, []rater{{who: "person 0", class: Helpful, times: 1}}, of)
+		cell := r.patternCell("w")
+		if of.Pattern == "" {
+			cell = r.criterionCell("c")
 		}
-		assert.Greater(t, moved(rated(t, Config{}, all)), f, "a control: nobody is named")
+		var all []evidence.Observation
+		for i := range evidence.MostParts - 1 {
+			all = append(all, evidence.Observation{Cell: cell, ID: fmt.Sprint("seeded ", i), Reward: 1,
+				Weight: 1, Source: fmt.Sprint("person ", i+1), At: r.cfg.Now()})
+		}
+		_, err := r.cfg.Store.Commit(t.Context(), store.Batch{Policies: r.policies, Observations: all})
+		require.NoError(t, err)
+		for _, who := range []string{"person 7", "somebody new"} {
+			of.ID, of.Class, of.Strength, of.Source = who, Helpful, 1, who
+			_, err := r.Rate(t.Context(), of)
+			require.NoError(t, err)
+		}
+		var s store.Snapshot
+		require.NoError(t, r.cfg.Store.Read(t.Context(), &s, []evidence.Cell{cell}, nil))
+		require.Len(t, s.Parts, evidence.MostParts+1)
+		for _, part := range s.Parts {
+			assert.NotEqual(t, "somebody new", part.Source)
+		}
 	}
 }
 
@@ -98,14 +161,14 @@ func shareOf(o Observations) float64 { return float64(o.Failures) / float64(o.to
 // An instrument, and one or two people, are believed as they are.
 func TestWhoIsBelievedAboutAWay(t *testing.T) {
 	two := []rater{{who: "ann", class: Helpful, times: 2}, {who: "ben", class: Harmful, times: 30}}
-	assert.EqualValues(t, 30, rated(t, Config{}, two).Counts.Failures)
+	assert.EqualValues(t, 30, ratedWay(t, Config{}, two).Counts.Failures)
 	var all []rater
 	for i := range 40 {
 		all = append(all, rater{who: fmt.Sprint("person ", i), class: Helpful, times: 1})
 	}
 	all = append(all, rater{who: "ci", class: Harmful, times: 60})
-	assert.LessOrEqual(t, rated(t, Config{}, all).Counts.Failures, uint64(3), "a person")
-	tests := rated(t, Config{Instruments: []string{"ci"}}, all)
+	assert.LessOrEqual(t, ratedWay(t, Config{}, all).Counts.Failures, uint64(3), "a person")
+	tests := ratedWay(t, Config{Instruments: []string{"ci"}}, all)
 	assert.EqualValues(t, 60, tests.Counts.Failures, "an instrument")
 	assert.Equal(t, Inverted, tests.State)
 }

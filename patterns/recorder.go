@@ -101,15 +101,6 @@ type Recorded struct {
 	Strikes Strikes
 }
 
-// fillTime makes a time that is not set now, or refuses it.
-func (r *Recorder) fillTime(at *time.Time, now time.Time) error {
-	if !at.IsZero() {
-		return nil
-	}
-	*at = now
-	return nil
-}
-
 // complete fills in what an outcome leaves open.
 func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 	*o = o.clone()
@@ -165,6 +156,9 @@ func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 // OutcomeWants names what [Recorder.RecordIn] reads.
 func (r *Recorder) OutcomeWants(o Outcome) store.Wants {
 	w := r.wants(o.credited())
+	for _, name := range o.Criteria {
+		w.Cells = append(w.Cells, r.criterionCell(name))
+	}
 	w.Add(HistoryQuery{ID: o.ID}.wants(r.kinds.entries.Name, ""),
 		attempts(o.Task).wants(r.kinds.entries.Name, "task"))
 	if o.Errors == 0 {
@@ -186,9 +180,7 @@ func (r *Recorder) RecordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 
 func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	now := r.cfg.Now()
-	if err := r.fillTime(&o.At, now); err != nil {
-		return nil, err
-	}
+	fillTime(&o.At, now)
 	if err := o.validate(now); err != nil {
 		return nil, err
 	}
@@ -284,9 +276,10 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 		if slices.Contains(o.Criteria[:i], name) {
 			continue
 		}
-		one.Cell = d.r.criterionCell(name)
 		one.Reward, one.Weight = rewardOf(class), d.r.strength(e.Score)
-		d.add(one)
+		if err := d.judge(name, one); err != nil {
+			return err
+		}
 	}
 	credited, err := d.resolve(named)
 	if err != nil {
@@ -434,11 +427,8 @@ type Rating struct {
 // error, as with [Recorder.Record].
 func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 	now := r.cfg.Now()
-	err := r.fillTime(&rating.At, now)
-	if err == nil {
-		err = rating.validate(now)
-	}
-	if err != nil {
+	fillTime(&rating.At, now)
+	if err := rating.validate(now); err != nil {
 		return Recorded{}, failed("rate", err)
 	}
 	var named []PatternID
@@ -456,9 +446,7 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 		one.ID = d.evidence("rating", rating.ID)
 		d.tx.Add(store.Batch{ID: one.ID})
 		if rating.Pattern == "" {
-			one.Cell = r.criterionCell(rating.Criterion)
-			d.add(one)
-			return nil
+			return d.judge(rating.Criterion, one)
 		}
 		roots, err := d.resolve(named)
 		if err != nil {

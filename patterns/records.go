@@ -175,6 +175,8 @@ func cellsOf(parts []evidence.Part) iter.Seq[[]evidence.Part] {
 	}
 }
 
+func (c *Config) trust() evidence.Trust { return evidence.Trust{Instruments: c.Instruments} }
+
 // sum adds up the parts of a cell, with each person's evidence limited: see [evidence.Trust]. The
 // limit is on masses and, because counts do not fade, on counts as well. Both are as of the last
 // observation, so that time alone changes no share.
@@ -189,7 +191,7 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 		last = max(last, t.Last())
 		counts[i] = evidence.Part{Source: parts[i].Source, Tally: evidence.Tally{Mass: float64(t.N())}}
 	}
-	trust := evidence.Trust{Instruments: c.Instruments}
+	trust := c.trust()
 	mass, count := trust.Kept([][]evidence.Part{parts}, 0, last), trust.Kept(
 		[][]evidence.Part{counts}, 0, last)
 	for i := range parts {
@@ -336,16 +338,8 @@ func history[T any](ctx context.Context, r *Recorder, action, about string, kind
 // written.
 func (r *Recorder) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	k := &r.kinds
-	for _, damaged := range []func(context.Context, store.Store) ([]store.Ref, error){
-		k.patterns.Damaged, k.transitions.Damaged, k.entries.Damaged, k.errors.Damaged,
-	} {
-		found, err := damaged(ctx, r.cfg.Store)
-		if err != nil {
-			return nil, failed("damaged", err)
-		}
-		refs = append(refs, found...)
-	}
-	return refs, nil
+	refs, err = store.Damaged(ctx, r.cfg.Store, &k.patterns, &k.transitions, &k.entries, &k.errors)
+	return refs, failed("damaged", err)
 }
 
 // failed adds to an error what it happened to.

@@ -75,6 +75,19 @@ func (d *draft) add(o evidence.Observation) {
 	d.tx.Observe(o)
 }
 
+// judge adds evidence on a criterion. Like a pattern, a criterion keeps a bounded number of people
+// apart: see [evidence.Trust.Apart].
+func (d *draft) judge(name string, o evidence.Observation) error {
+	var s store.Snapshot
+	o.Cell = d.r.criterionCell(name)
+	if err := d.tx.Read(&s, []evidence.Cell{o.Cell}, nil); err != nil {
+		return err
+	}
+	o.Source = d.r.cfg.trust().Apart(s.Parts, o.Source)
+	d.add(o)
+	return nil
+}
+
 // pattern returns a pattern as it is in the step. It must not be changed.
 func (d *draft) pattern(id PatternID) (p Pattern, known bool) {
 	row, known := d.patterns[id]
@@ -96,8 +109,8 @@ func (d *draft) put(p Pattern) Pattern {
 // observe adds evidence on a pattern. It writes the pattern's record, too, so that the revision
 // changes with the evidence.
 func (d *draft) observe(id PatternID, o evidence.Observation) {
-	parts, trust := slices.Clone(d.parts[id]), evidence.Trust{Instruments: d.r.cfg.Instruments}
-	o.Cell, o.Source = d.r.patternCell(id), trust.Apart(parts, o.Source)
+	parts := slices.Clone(d.parts[id])
+	o.Cell, o.Source = d.r.patternCell(id), d.r.cfg.trust().Apart(parts, o.Source)
 	d.add(o)
 	i := slices.IndexFunc(parts, func(p evidence.Part) bool { return p.Source == o.Source })
 	if i < 0 {
