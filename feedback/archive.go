@@ -17,74 +17,53 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Archive contains all records of a service except the audit log. Each list is sorted by id. It
-// marshals to JSON, and [Archive.Tree] lays it out as files. Two exports of the same state are the
-// same to the byte.
-type Archive struct {
-	Feedback  []Feedback `json:"feedback"`
-	Proposals []Proposal `json:"proposals"`
-	Rules     []Rule     `json:"rules"`
-}
-
-// Export returns everything that is stored, without erased feedback.
-func (s *Service) Export(ctx context.Context) (a Archive, err error) {
-	tx := s.reading(ctx)
-	if a.Feedback, err = exported(tx, &feedbackKind); err != nil {
-		return Archive{}, wrap("export", err)
-	}
-	a.Feedback = slices.DeleteFunc(a.Feedback, func(f Feedback) bool { return !f.Erased.IsZero() })
-	if a.Proposals, err = exported(tx, &proposalKind); err != nil {
-		return Archive{}, wrap("export", err)
-	}
-	if a.Rules, err = exported(tx, &ruleKind); err != nil {
-		return Archive{}, wrap("export", err)
-	}
-	return a, nil
-}
-
-// exported returns all values of a kind without their revisions, sorted by id.
-func exported[T kept[T]](tx *store.Tx, kind *kindOf[T]) ([]T, error) {
-	values, err := kind.union(tx, [][]string{nil}, func(*T) bool { return true })
-	slices.SortFunc(values, func(a, b T) int { return cmp.Compare(a.id(), b.id()) })
-	for i, value := range values {
-		values[i] = value.at(0)
-	}
-	return values, err
-}
-
-// Tree returns the archive as files of indented JSON, by their paths:
+// Tree returns everything that is stored, without erased feedback and the audit log, as files of
+// indented JSON by their paths, for example for a repository of Git:
 // feedback/decisions/<gate>/<id>.json, a copy of edge cases in feedback/edge_cases/<id>.json, and
 // feedback/rules/<status>/<id>.json, with the status of the rule or of the proposal in lower case,
 // and "proposed" for a pending one. An id of other characters than lower-case letters, digits,
 // dots, dashes and underscores, or of a device on Windows, gets a file name with a hash, so that no
-// id leads out of the directory and no two ids get one file.
-func (a Archive) Tree() (map[string][]byte, error) {
+// id leads out of the directory and no two ids get one file. Two trees of the same state are the
+// same to the byte.
+func (s *Service) Tree(ctx context.Context) (map[string][]byte, error) {
+	tx := s.reading(ctx)
+	decisions, noDecisions := feedbackKind.union(tx, everything, (*Feedback).kept)
+	proposals, noProposals := proposalKind.union(tx, everything, func(*Proposal) bool { return true })
+	rules, noRules := ruleKind.union(tx, everything, func(*Rule) bool { return true })
+	files, err := treeOf(decisions, proposals, rules)
+	return files, wrap("tree", errors.Join(noDecisions, noProposals, noRules, err))
+}
+
+// treeOf lays values out as files: see [Service.Tree].
+func treeOf(decisions []Feedback, proposals []Proposal, rules []Rule) (map[string][]byte, error) {
+	var failures []error
 	files := make(map[string][]byte)
-	put := func(value any, elements ...string) error {
+	put := func(value any, elements ...string) {
 		text, err := json.MarshalIndent(value, "", "  ")
 		files[path.Join(elements...)+".json"] = append(text, '\n')
-		return err
+		failures = append(failures, err)
 	}
-	var failures []error
-	for _, r := range a.Feedback {
-		failures = append(failures, put(r, "feedback/decisions", fileName(r.Gate), fileName(r.ID)))
-		if r.Class == EdgeCase {
-			failures = append(failures, put(r, "feedback/edge_cases", fileName(r.ID)))
+	for _, f := range decisions {
+		put(f, "feedback/decisions", fileName(f.Gate), fileName(f.ID))
+		if f.Class == EdgeCase {
+			put(f, "feedback/edge_cases", fileName(f.ID))
 		}
 	}
-	for _, r := range a.Rules {
-		failures = append(failures, put(r, "feedback/rules", strings.ToLower(string(r.Status)),
-			fileName(r.ID)))
+	for _, r := range rules {
+		put(r, "feedback/rules", strings.ToLower(string(r.Status)), fileName(r.ID))
 	}
-	for _, p := range a.Proposals {
+	for _, p := range proposals {
 		dir := strings.ToLower(string(p.Status))
 		if p.Status == StatePending {
 			dir = "proposed"
 		}
-		failures = append(failures, put(p, "feedback/rules", dir, fileName(p.ID)))
+		put(p, "feedback/rules", dir, fileName(p.ID))
 	}
-	return files, wrap("tree", errors.Join(failures...))
+	return files, errors.Join(failures...)
 }
+
+// everything selects all values of a kind.
+var everything = [][]string{nil}
 
 // devices are names that are no files on Windows, with any extension.
 var devices = strings.Fields(
@@ -110,7 +89,7 @@ func fileName(id string) string {
 	return strings.Trim(safe+"~"+hex.EncodeToString(sum[:16]), ".")
 }
 
-// Import proposes the active rules and pending proposals of an [Archive]'s tree that the store
+// Import proposes the active rules and pending proposals of a tree ([Service.Tree]) that the store
 // lacks, under their ids. Other records of the tree are left out, because a file can claim any
 // evidence and any approval. A rule that was pinned is proposed with [Pin]. The people whom a file
 // names as authors and writers keep these roles. The person who imports becomes a writer, and
@@ -165,10 +144,7 @@ func (s *Service) importFile(
 			checkNew(c.Tx, &ruleKind, &p)); err != nil {
 			return p, err
 		}
-		key, err := c.people()
-		if err != nil {
-			return p, err
-		}
+		key := c.people()
 		p.wrote(key, c.who)
 		p.Proposer = c.who
 		s.fill(&p, nil, key)

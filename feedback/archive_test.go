@@ -41,7 +41,7 @@ func full(t *testing.T) *world {
 
 func (w *world) export() feedback.Archive {
 	w.t.Helper()
-	a, err := w.Export(ctx)
+	a, err := feedback.Export(ctx, w.Service)
 	require.NoError(w.t, err)
 	return a
 }

@@ -47,7 +47,8 @@ type Config struct {
 	// draft may be left empty: they are then taken from the evidence. Many goroutines call it at the
 	// same time, without a lock that others wait for. It must return when the context is done. Its
 	// error, an answer that is not valid, and a panic leave the cluster without a proposal until the
-	// next [Service.Flush]. nil means [Representative].
+	// next [Service.Flush]. nil takes the text that
+	// is most like the others, word for word.
 	Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
@@ -176,7 +177,7 @@ func (c *Config) complete() settings.Component {
 		c.Evaluator = Counting
 	}
 	if c.Drafter == nil {
-		c.Drafter = Representative
+		c.Drafter = representative
 	}
 	if c.Canonical == nil {
 		c.Canonical = canonicalID

@@ -52,7 +52,7 @@
 // A rule that was made of feedback should end it. [Effect] compares how often its cluster recurs
 // before and after the rule, and for other rules how often the agent was corrected. A rule is
 // proposed when its subject just came up often. So some of the fall would have come without it:
-// Shift.Certainty is about the numbers, not about the cause.
+// Effect.Certainty is about the numbers, not about the cause.
 //
 // # The host's part
 //

@@ -76,7 +76,7 @@ func (a Action) valid() bool {
 // A RuleType is the kind of guidance that a rule gives.
 type RuleType string
 
-// The types of rules. [Representative] selects the first one that fits.
+// The types of rules. Without a [Config].Drafter, the first that fits is selected.
 const (
 	PositiveExample RuleType = "POSITIVE_EXAMPLE" // the evidence are approvals without changes
 	// a correction was critical, or the text contains "must", "never" or the like
@@ -193,10 +193,10 @@ func (d *Draft) speaks() bool { return d.makes() || d.Change == Restore }
 // makes reports whether the draft makes a rule. Otherwise it changes one.
 func (d *Draft) makes() bool { return d.Of == "" }
 
-// Representative is the [Config].Drafter that needs no model. The text of the feedback that is most
+// representative is the default of [Config].Drafter, which needs no model. The text of the feedback that is most
 // like the others becomes the rule, word for word, and its type follows the rules of [RuleType]. Of
 // a large cluster, the latest 200 are compared.
-func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
+func representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
 	if len(cluster) == 0 {
 		return Draft{}, invalid("cluster", "must not be empty")

@@ -87,23 +87,18 @@ func TestEffectStatuses(t *testing.T) {
 			e := measured(t, test.age, test.before, test.after)
 			assert.Equal(t, test.status, e.Status)
 			assert.InDelta(t, test.improvement, e.Improvement, 1e-12)
-			got := [][2]int{{e.Corrections.Before.Hits, e.Corrections.Before.Of},
-				{e.Corrections.After.Hits, e.Corrections.After.Of}}
+			got := [][2]int{{e.Before.Hits, e.Before.Of}, {e.After.Hits, e.After.Of}}
 			assert.Equal(t, test.before, got[0])
 			if test.age >= 7*day {
 				assert.Equal(t, test.after, got[1])
 			}
-			assert.Equal(t, feedback.BasisCorrections, e.Basis)
-			for _, x := range []float64{e.Improvement, e.Corrections.Certainty,
-				e.Corrections.After.Mean} {
+			for _, x := range []float64{e.Improvement, e.Certainty, e.After.Mean} {
 				assert.False(t, math.IsNaN(x))
 			}
 		})
 	}
-	assert.Greater(t, measured(t, 31*day, [2]int{32, 100}, [2]int{18, 100}).Corrections.Certainty,
-		0.98)
-	assert.InDelta(t, 0.5, measured(t, 31*day, [2]int{20, 100},
-		[2]int{20, 100}).Corrections.Certainty, 1e-6)
+	assert.Greater(t, measured(t, 31*day, [2]int{32, 100}, [2]int{18, 100}).Certainty, 0.98)
+	assert.InDelta(t, 0.5, measured(t, 31*day, [2]int{20, 100}, [2]int{20, 100}).Certainty, 1e-6)
 }
 
 func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
@@ -122,11 +117,8 @@ func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
 	w.clock.advance(31 * day)
 	e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 	require.NoError(t, err)
-	assert.Equal(t, feedback.BasisRecurrence, e.Basis)
-	assert.Equal(t, feedback.Rate{Hits: 30, Of: 100, Mean: 0.3}, e.Recurrence.Before)
-	assert.Equal(t, feedback.Rate{Hits: 5, Of: 100, Mean: 0.05}, e.Recurrence.After)
-	assert.Equal(t, feedback.Rate{Hits: 50, Of: 100, Mean: 0.5}, e.Corrections.Before)
-	assert.Equal(t, 50, e.Corrections.After.Hits)
+	assert.Equal(t, feedback.Rate{Hits: 30, Of: 100, Mean: 0.3}, e.Before)
+	assert.Equal(t, feedback.Rate{Hits: 5, Of: 100, Mean: 0.05}, e.After)
 	assert.Equal(t, feedback.EffectEffective, e.Status)
 	assert.Equal(t, 5, e.Violations, "they came although the prompt had the rule")
 	_, err = feedback.Measure(ctx, w.Service, "unknown", w.clock.Now())
@@ -251,7 +243,7 @@ func TestDryRun(t *testing.T) {
 	f := w.correction("ann", long)
 	f.Agent = "coder"
 	w.add(f)
-	before, err := w.Export(ctx)
+	before, err := w.Tree(ctx)
 	require.NoError(t, err)
 	applied, of, err := w.rules.DryRun(ctx, rule("The summary is too long"))
 	require.NoError(t, err)
@@ -264,7 +256,7 @@ func TestDryRun(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4, of)
 	assert.Len(t, applied, 3)
-	after, err := w.Export(ctx)
+	after, err := w.Tree(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
 	_, _, err = w.rules.DryRun(ctx, feedback.Draft{})

@@ -263,7 +263,7 @@ func (s *Service) contradiction(
 			continue
 		}
 		if why == "" && !s.decided(r, m, matches) {
-			dispute = cmp.Or(m.Opposed, OpposedWord)
+			dispute = cmp.Or(m.Opposed, opposedWord)
 			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, dispute)
 			against = slices.Insert(against, 0, m.ID)
 		} else {
@@ -282,7 +282,7 @@ func (s *Service) contradiction(
 func (s *Service) disputes(content string, m *Match) bool {
 	way := oppose.Way(m.Opposed)
 	switch {
-	case m.Opposed == OpposedByEvaluator:
+	case m.Opposed == opposedByEvaluator:
 		return true
 	case m.vouched || m.cleared:
 		return false
@@ -404,7 +404,7 @@ func (s *Service) assess(
 			m.vouched, m.reworded, m.Opposed = true, false, ""
 			m.Score = max(m.Score, s.cfg.Threshold)
 		case slices.Contains(v.Contradicts, m.ID):
-			m.Opposed = OpposedByEvaluator
+			m.Opposed = opposedByEvaluator
 		case v.Contradicts != nil:
 			m.cleared = true
 		}

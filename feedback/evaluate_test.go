@@ -286,7 +286,7 @@ func TestEvaluateIsIdempotentAndDeterministic(t *testing.T) {
 			again.Proposal = ""
 			assert.Equal(t, w.get(f.ID), again)
 		}
-		a, err := w.Export(ctx)
+		a, err := feedback.Export(ctx, w.Service)
 		require.NoError(t, err)
 		exports = append(exports, fmt.Sprintf("%+v", a))
 	}

@@ -1,12 +1,14 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
 )
 
@@ -94,20 +96,31 @@ type Case struct {
 	Ceiling  float64    // the most that a confidence may be: see [Config]
 }
 
-// An Opposition is how two texts seem to contradict each other.
+// An Opposition is how two texts seem to contradict each other, "" if they don't. What it is printed
+// as is for people. All oppositions except the evaluator's are guesses from words. With other
+// numbers, names and words both texts may hold.
 type Opposition string
 
-// The oppositions. All but the last are guesses from words. With other numbers, names and words
-// both texts may hold.
 const (
-	OpposedPolarity    Opposition = "polarity"  // one denies the other
-	OpposedNumber      Opposition = "number"    // they name other numbers
-	OpposedAntonym     Opposition = "antonym"   // one has a word, and the other its opposite
-	OpposedOrder       Opposition = "order"     // they relate the same things the other way round
-	OpposedName        Opposition = "name"      // they name other things
-	OpposedWord        Opposition = "word"      // a few words make them differ
-	OpposedByEvaluator Opposition = "evaluator" // found by Config.Evaluator
+	opposedPolarity    = Opposition(oppose.Polarity)
+	opposedNumber      = Opposition(oppose.Numbers)
+	opposedAntonym     = Opposition(oppose.Meaning)
+	opposedOrder       = Opposition(oppose.Order)
+	opposedName        = Opposition(oppose.Names)
+	opposedWord        = Opposition(oppose.Words)
+	opposedByEvaluator = Opposition("evaluator")
 )
+
+var oppositions = map[Opposition]string{
+	opposedPolarity: "one demands it, the other denies it", opposedNumber: "they have other numbers",
+	opposedAntonym: "they have words of opposite meaning",
+	opposedOrder:   "they have the same words in another order",
+	opposedName:    "they name other things", opposedWord: "one word is another",
+	opposedByEvaluator: "found by the host's evaluator",
+}
+
+// String describes the opposition.
+func (o Opposition) String() string { return cmp.Or(oppositions[o], string(o)) }
 
 // A Match is a feedback that was compared with another.
 type Match struct {
@@ -190,7 +203,7 @@ func (v *Assessment) validate(c *Case) error {
 	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
 }
 
-// Counting is the [Config].Evaluator that needs no model. It counts corrections and reviewers:
+// Counting is the default of [Config].Evaluator, which needs no model. It counts corrections and reviewers:
 // enough of either make [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
 func Counting(_ context.Context, c Case) (Assessment, error) {
 	s := c.Support

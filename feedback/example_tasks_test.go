@@ -190,7 +190,7 @@ func ExampleRules_DryRun() {
 }
 
 // A host that keeps its rules in Git writes the tree into its working copy.
-func ExampleArchive_Tree() {
+func ExampleService_Tree() {
 	ctx := context.Background()
 	service := exampleService(feedback.Config{})
 	_, err := service.Rules().Propose(ctx, feedback.Submission{
@@ -200,11 +200,7 @@ func ExampleArchive_Tree() {
 	if err != nil {
 		panic(err)
 	}
-	archive, err := service.Export(ctx)
-	if err != nil {
-		panic(err)
-	}
-	files, err := archive.Tree()
+	files, err := service.Tree(ctx)
 	if err != nil {
 		panic(err)
 	}

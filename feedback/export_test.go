@@ -1,8 +1,10 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -65,6 +67,54 @@ func Measure(ctx context.Context, s *Service, id string, at time.Time) (Effect, 
 	}
 	return s.measure(ctx, &rule, at)
 }
+
+// An Archive is what a service keeps, for tests that forge files or compare states.
+type Archive struct {
+	Feedback  []Feedback
+	Proposals []Proposal
+	Rules     []Rule
+}
+
+// Tree lays an archive out as files.
+func (a Archive) Tree() (map[string][]byte, error) {
+	return treeOf(a.Feedback, a.Proposals, a.Rules)
+}
+
+// Export returns what a service keeps, without revisions, each list sorted by id.
+func Export(ctx context.Context, s *Service) (a Archive, err error) {
+	tx := s.reading(ctx)
+	a.Feedback, err = exported(tx, &feedbackKind, (*Feedback).kept)
+	if err == nil {
+		a.Proposals, err = exported(tx, &proposalKind, func(*Proposal) bool { return true })
+	}
+	if err == nil {
+		a.Rules, err = exported(tx, &ruleKind, func(*Rule) bool { return true })
+	}
+	return a, err
+}
+
+func exported[T kept[T]](tx *store.Tx, kind *kindOf[T], of func(*T) bool) ([]T, error) {
+	values, err := kind.union(tx, everything, of)
+	slices.SortFunc(values, func(a, b T) int { return cmp.Compare(a.id(), b.id()) })
+	for i, value := range values {
+		values[i] = value.at(0)
+	}
+	return values, err
+}
+
+// Representative is the default of Config.Drafter.
+var Representative = representative
+
+// The ways in which texts are opposed.
+const (
+	OpposedPolarity    = opposedPolarity
+	OpposedNumber      = opposedNumber
+	OpposedAntonym     = opposedAntonym
+	OpposedOrder       = opposedOrder
+	OpposedName        = opposedName
+	OpposedWord        = opposedWord
+	OpposedByEvaluator = opposedByEvaluator
+)
 
 // Refusal returns the kind of a refusal: "state", "conflict", "stale", "unauthorized" or
 // "ineligible", and "" of another error.

@@ -407,8 +407,8 @@ var faults = []fault{
 	{method: "Service.Similar", prepare: held, call: func(w *world) (any, error) {
 		return w.Similar(ctx, feedback.Feedback{Agent: "prd", Summary: "tests are missing"}, 0)
 	}},
-	{method: "Service.Export", prepare: active,
-		call: func(w *world) (any, error) { return w.Export(ctx) }},
+	{method: "Service.Tree", prepare: active,
+		call: func(w *world) (any, error) { return w.Tree(ctx) }},
 	{method: "Rules.Proposal", prepare: active,
 		call: func(w *world) (any, error) { return w.rules.Proposal(ctx, w.subject.ID) }},
 	{method: "Rules.Proposals", prepare: active, call: func(w *world) (any, error) {

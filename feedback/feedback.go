@@ -55,7 +55,7 @@ type Feedback struct {
 	Recorded time.Time `json:"recorded,omitzero"` // when it was first kept
 	// Erased is when its content was deleted. The id is left, so that it does not come back.
 	Erased   time.Time `json:"erased,omitzero"`
-	Revision uint64    `json:"-"` // the store's; not in an [Archive]
+	Revision uint64    `json:"-"` // the store's; not in files
 }
 
 // The limits of texts, in characters (runes), and of lists.
@@ -74,7 +74,7 @@ const (
 	SeverityLow      Severity = "low"
 	SeverityMedium   Severity = "medium"
 	SeverityHigh     Severity = "high"
-	SeverityCritical Severity = "critical" // makes a rule a [Constraint]: see [Representative]
+	SeverityCritical Severity = "critical" // makes a rule a [Constraint]
 )
 
 var severities = []Severity{SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
@@ -88,6 +88,9 @@ const (
 	Rejected            Decision = "REJECTED"
 	ApprovedWithChanges Decision = "APPROVED_WITH_CHANGES"
 )
+
+// kept reports whether it was not erased.
+func (f *Feedback) kept() bool { return f.Erased.IsZero() }
 
 // corrects reports whether the output was not good as it was.
 func (f *Feedback) corrects() bool { return f.Decision != Approved }

@@ -119,10 +119,7 @@ func (s *Service) proposeMembers(
 			p.Confidence = max(p.Confidence, m.Confidence)
 		}
 	}
-	key, err := c.people()
-	if err != nil {
-		return nil, err
-	}
+	key := c.people()
 	s.fill(p, members, key)
 	if err := s.opened(c, p, disputed...); err != nil {
 		return nil, err
@@ -237,10 +234,7 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 	if err != nil {
 		return nil, err
 	}
-	key, err := c.people()
-	if err != nil {
-		return nil, err
-	}
+	key := c.people()
 	s.refill(p, members, key)
 	p.Confidence = max(p.Confidence, before)
 	if !slices.ContainsFunc(p.Evidence, func(id string) bool { return !slices.Contains(known, id) }) {
@@ -361,10 +355,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		p = form.at(0)
 		p.ID = c.ID(s.cfg.NewID)
 		c.Want(peopleWants)
-		key, err := c.people()
-		if err != nil {
-			return err
-		}
+		key := c.people()
 		s.fill(&p, evidence, key)
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)

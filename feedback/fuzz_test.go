@@ -63,7 +63,7 @@ func FuzzImport(f *testing.F) {
 	w.says("ann", long)
 	w.activate(rule("Be brief"))
 	w.propose("paul", rule("Say why"))
-	a, err := w.Export(ctx)
+	a, err := feedback.Export(ctx, w.Service)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func FuzzImport(f *testing.F) {
 		if len(into.inject("prd", "").Rules) > 0 {
 			t.Fatal("a rule that nobody approved")
 		}
-		if _, err := into.Export(ctx); err != nil {
+		if _, err := feedback.Export(ctx, into.Service); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -86,9 +86,8 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		if err != nil {
 			return p, err
 		}
-		key, err := c.people()
-		if err != nil || p.decided(review, c.who, key) {
-			return p, err
+		if p.decided(review, c.who, c.people()) {
+			return p, nil
 		}
 		if err := s.checkPending(c, p); err != nil {
 			return p, err
@@ -195,10 +194,7 @@ func (p *Proposal) closeAs(c *change, status State, reason string) {
 // approve adds an approval, and makes the rule where that completes the quorum.
 func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	hash := p.Hash()
-	key, err := c.people()
-	if err != nil {
-		return err
-	}
+	key := c.people()
 	switch {
 	case review.Hash != hash && p.hadMore(review.Hash):
 		return &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was " +

@@ -56,10 +56,7 @@ func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, err
 
 // joinTo puts a correction into the cluster that another one has, with these members.
 func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
-	key, err := c.people()
-	if err != nil {
-		return err
-	}
+	key := c.people()
 	ids := []string{r.ID}
 	for i := range members {
 		ids = append(ids, members[i].ID)

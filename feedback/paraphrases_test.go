@@ -211,7 +211,7 @@ func TestTheEvaluatorOverrulesWords(t *testing.T) {
 	r = w.says("cleo", "Write like a telegram")
 	assert.Equal(t, feedback.Ambiguous, r.Class)
 	assert.ElementsMatch(t, []string{"d2", "d3"}, r.Contradicts)
-	assert.Contains(t, r.Rationale, "(evaluator)")
+	assert.Contains(t, r.Rationale, "(found by the host's evaluator)")
 
 	// It says that nothing contradicts, and nothing does.
 	answer = feedback.Assessment{Class: feedback.EdgeCase, Contradicts: []string{}}

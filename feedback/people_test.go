@@ -59,7 +59,7 @@ var isName = map[string]bool{
 	"rule.approvals.*.override":      false, "rule.approvals.*.withhold": false,
 	"rule.status": false, "rule.superseded_by": false,
 	"rule.effect.status": false,
-	"rule.effect.basis":  false, "rule.change": false, "rule.of": false,
+	"rule.change":        false, "rule.of": false,
 	"rule.check.tool": false, "rule.check.forbid": false, "rule.check.require": false,
 }
 

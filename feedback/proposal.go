@@ -50,7 +50,7 @@ type Proposal struct {
 	Decided  time.Time `json:"decided_at,omitzero"`
 	Decider  string    `json:"decided_by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
-	Revision uint64    `json:"-"` // the store's; not in an [Archive]
+	Revision uint64    `json:"-"` // the store's; not in files
 	// Quorum is what a pending proposal lacks, set by the methods of [Rules]. It is not stored.
 	Quorum *Quorum `json:"-"`
 }
@@ -165,7 +165,7 @@ type Rule struct {
 	Effect    Effect    `json:"effect,omitzero"` // as it was measured last
 	// RetireProposed is since when its effect speaks for retiring it, and zero if it does not.
 	RetireProposed time.Time `json:"retire_proposed,omitzero"`
-	Revision       uint64    `json:"-"` // the store's; not in an [Archive]
+	Revision       uint64    `json:"-"` // the store's; not in files
 }
 
 func (r Rule) at(revision uint64) Rule {

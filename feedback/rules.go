@@ -137,10 +137,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 			return Proposal{}, err
 		}
 		p := Proposal{ID: a.Subject, Draft: d, Writers: []string{c.who}, Proposer: c.who}
-		key, err := c.people()
-		if err != nil {
-			return p, err
-		}
+		key := c.people()
 		s.fill(&p, evidence, key)
 		pending, err := waiting(c.Tx)
 		if err != nil {
@@ -185,10 +182,7 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 		}
 		p = old.at(0)
 		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, c.who
-		key, err := c.people()
-		if err != nil {
-			return p, err
-		}
+		key := c.people()
 		p.wrote(key, c.who)
 		if p.Was == nil {
 			p.Was = &old.Draft
@@ -214,10 +208,8 @@ func (s *Service) reweigh(c *change, p *Proposal, before string) error {
 	if err != nil {
 		return err
 	}
-	key, err := c.people()
+	key := c.people()
 	switch {
-	case err != nil:
-		return err
 	case p.Text == before:
 		p.Warnings = warnings(&p.Draft, evidence, key)
 		return nil
@@ -303,10 +295,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
 			return p, err
 		}
-		key, err := c.people()
-		if err != nil {
-			return p, err
-		}
+		key := c.people()
 		p.withdraw()
 		s.refill(&p, evidence, key)
 		p.Quorum = s.cfg.Gate.quorum(&p, nil, key)
@@ -425,10 +414,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	if err := c.opens(); err != nil {
 		return err
 	}
-	key, err := c.people()
-	if err != nil {
-		return err
-	}
+	key := c.people()
 	if err := checkRules(c.Tx, p, key); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type change struct {
 	wrote   bool
 	entries []store.AuditEntry
 	notices []heed.Notice // for the observer, after the commit
+	failed  error         // of the first read whose caller does not look at its error
 }
 
 func (c *change) write(records ...store.Record) {
@@ -33,9 +34,13 @@ func (c *change) write(records ...store.Record) {
 	c.wrote = true
 }
 
-// people returns a function that reports whether two names are of one person, though one was
-// forgotten.
-func (c *change) people() (store.PseudonymKey, error) { return store.PseudonymKeyIn(c.Tx) }
+// people returns the key that reports whether two names are of one person, though one was
+// forgotten. If it can't be read, the step fails when it ends.
+func (c *change) people() store.PseudonymKey {
+	key, err := store.PseudonymKeyIn(c.Tx)
+	c.failed = cmp.Or(c.failed, err)
+	return key
+}
 
 func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
 
@@ -86,6 +91,7 @@ func (s *Service) step(
 			made = &change{Tx: tx, now: s.now(), draw: s.cfg.NewID}
 			tx.Then(func(r store.Receipt, _ error) { revision = r.Revision })
 			err := do(made)
+			err = cmp.Or(made.failed, err)
 			made.done()
 			if refused := new(RefusedError); errors.As(err, &refused) {
 				return store.Final(err)

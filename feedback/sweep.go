@@ -199,16 +199,19 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 	return err
 }
 
-// Effect is what a rule changed. It is measured in the decisions about the rule's agents, from
-// Measuring.Before before the rule came into effect, and from Measuring.Stabilise after.
+// Effect is what a rule changed. It compares how often the corrections that the rule was made of
+// recur or, if it was not made of corrections, how often its agents are corrected: in the decisions
+// from Measuring.Before before the rule came into effect, and from Measuring.Stabilise after.
 type Effect struct {
 	Status EffectStatus `json:"status,omitempty"` // "" until it was measured
-	// Basis is the change that the rule is judged by. Improvement is the improvement of the basis.
-	Basis       EffectBasis `json:"basis,omitempty"`
-	Improvement float64     `json:"improvement"`
-	// Recurrence counts the corrections that belong to the rule's clusters, and Corrections all.
-	Recurrence  Shift `json:"recurrence"`
-	Corrections Shift `json:"corrections"`
+	Before Rate         `json:"before"`
+	After  Rate         `json:"after"`
+	// Improvement is 1 − After/Before: 0.5 if the rate halved, negative if it rose. It is 0 if there
+	// was no correction before, or fewer than eight decisions on either side.
+	Improvement float64 `json:"improvement"`
+	// Certainty is the probability, in [0, 1], that the true rate fell at all, with an even prior on
+	// both.
+	Certainty float64 `json:"certainty"`
 	// Checks counts the answers and the calls of tools that its [Check] has looked at since the rule
 	// came into effect. The hits broke the rule.
 	Checks Rate `json:"checks,omitzero"`
@@ -237,27 +240,6 @@ const (
 	EffectEffective   EffectStatus = "effective"    // it improved by a tenth or more
 	EffectUnderReview EffectStatus = "under_review" // it improved by less, or not yet
 )
-
-// An EffectBasis is the change that a rule is judged by.
-type EffectBasis string
-
-// The bases of effects.
-const (
-	BasisRecurrence  EffectBasis = "recurrence"  // of the corrections that the rule was made of
-	BasisCorrections EffectBasis = "corrections" // all, because the rule was not made of corrections
-)
-
-// A Shift compares a rate before and after.
-type Shift struct {
-	Before Rate `json:"before"`
-	After  Rate `json:"after"`
-	// Improvement is 1 − after/before: 0.5 if the rate halved, negative if it rose. It is 0 if there
-	// was no correction before, or fewer than eight decisions on either side.
-	Improvement float64 `json:"improvement"`
-	// Certainty is the probability, in [0, 1], that the true rate fell at all, with an even prior on
-	// both.
-	Certainty float64 `json:"certainty"`
-}
 
 // A Rate is the share of decisions that were corrections.
 type Rate struct {
@@ -291,10 +273,7 @@ func (r *Rate) add(hit bool) {
 
 func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effect, error) {
 	m := s.cfg.Measuring
-	e := Effect{Measured: now, Basis: BasisCorrections}
-	if len(rule.Clusters) > 0 {
-		e.Basis = BasisRecurrence
-	}
+	e := Effect{Measured: now}
 	settled := rule.Since.Add(m.Stabilise)
 	q := Listing{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
 	if len(rule.Agents) == 1 {
@@ -309,19 +288,17 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 		if recurs && !before && slices.Contains(r.Rules, rule.ID) {
 			e.Violations++
 		}
-		if rule.affects(r.Agent) && (before || !r.At.Before(settled)) {
-			e.Recurrence.side(before).add(recurs)
-			e.Corrections.side(before).add(r.corrects())
+		hit := recurs || len(rule.Clusters) == 0 && r.corrects()
+		switch {
+		case !rule.affects(r.Agent):
+		case before:
+			e.Before.add(hit)
+		case !r.At.Before(settled):
+			e.After.add(hit)
 		}
 	}
-	e.Recurrence.compare()
-	e.Corrections.compare()
-	judged := e.Corrections
-	if e.Basis == BasisRecurrence {
-		judged = e.Recurrence
-	}
-	e.Improvement = judged.Improvement
-	e.Status = m.status(judged, now.Sub(rule.Since))
+	e.compare()
+	e.Status = m.status(&e, now.Sub(rule.Since))
 	err := s.countChecks(ctx, rule, &e)
 	broken := e.Checks.Of >= floor && wilsonLower(e.Checks.Hits, e.Checks.Of) > 0.5
 	if broken && e.Status != EffectHarmful && now.Sub(rule.Since) >= m.Stabilise {
@@ -350,39 +327,32 @@ func (s *Service) countChecks(ctx context.Context, rule *Rule, e *Effect) error 
 	return nil
 }
 
-func (s *Shift) side(before bool) *Rate {
-	if before {
-		return &s.Before
-	}
-	return &s.After
-}
-
-// compare fills in the rest, once both sides were counted.
-func (s *Shift) compare() {
+// compare fills in what follows from both rates.
+func (e *Effect) compare() {
 	belief := func(r Rate) evidence.Beta {
 		return evidence.Beta{Alpha: 1 + float64(r.Hits), Beta: 1 + float64(r.Of-r.Hits)}
 	}
-	s.Certainty = evidence.ProbBest([]evidence.Beta{belief(s.Before), belief(s.After)})[0]
-	if s.Before.Hits > 0 && s.enough() {
-		s.Improvement = 1 - s.After.Mean/s.Before.Mean
+	e.Certainty = evidence.ProbBest([]evidence.Beta{belief(e.Before), belief(e.After)})[0]
+	if e.Before.Hits > 0 && e.enough() {
+		e.Improvement = 1 - e.After.Mean/e.Before.Mean
 	}
 }
 
-func (s *Shift) enough() bool { return s.Before.Of >= floor && s.After.Of >= floor }
+func (e *Effect) enough() bool { return e.Before.Of >= floor && e.After.Of >= floor }
 
-func (m *Measuring) status(s Shift, age time.Duration) EffectStatus {
+func (m *Measuring) status(e *Effect, age time.Duration) EffectStatus {
 	switch {
 	case age < m.Stabilise:
 		return EffectStabilising
-	case !s.enough():
+	case !e.enough():
 		return EffectUnknown
-	case wilsonLower(s.After.Hits, s.After.Of) > s.Before.Mean:
+	case wilsonLower(e.After.Hits, e.After.Of) > e.Before.Mean:
 		return EffectHarmful
-	case s.Before.Hits == 0:
+	case e.Before.Hits == 0:
 		return EffectUnknown
-	case s.Improvement >= improved-1e-12:
+	case e.Improvement >= improved-1e-12:
 		return EffectEffective
-	case s.Improvement > 0 || age < m.Review:
+	case e.Improvement > 0 || age < m.Review:
 		return EffectUnderReview
 	default:
 		return EffectIneffective

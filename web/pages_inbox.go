@@ -258,10 +258,9 @@ func rules(r *http.Request, v *view.Source) (_ any, err error) {
 // A ruleData is a rule with what became of it.
 type ruleData struct {
 	view.Report
-	Of        feedback.Rule
-	Active    bool
-	Restore   bool    // it can be proposed to restore it
-	Certainty float64 // that its effect is real
+	Of      feedback.Rule
+	Active  bool
+	Restore bool // it can be proposed to restore it
 }
 
 func rule(r *http.Request, v *view.Source) (any, error) {
@@ -275,6 +274,5 @@ func rule(r *http.Request, v *view.Source) (any, error) {
 	one := *report.Rule
 	return ruleData{
 		report, one, one.Status == feedback.StateActive, one.Status == feedback.StateRetired,
-		view.Certainty(&one.Effect),
 	}, nil
 }

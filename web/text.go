@@ -33,7 +33,7 @@ var funcs = template.FuncMap{
 	"short":    short, "when": when,
 	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "news": news,
 	"about":   about,
-	"because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
+	"because": because, "opposed": feedback.Opposition.String, "join": join, "field": newField, "three": three,
 	"known": known, "seenby": seenBy,
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
@@ -196,19 +196,6 @@ var irregular = map[string]string{
 	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set",
 	"rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
 	"activate": "made a rule of it", "modify": "edited",
-}
-
-// opposed describes how two texts contradict each other.
-func opposed(kind feedback.Opposition) string { return cmp.Or(opposites[kind], say(string(kind))) }
-
-var opposites = map[feedback.Opposition]string{
-	feedback.OpposedPolarity:    "one demands it, the other denies it",
-	feedback.OpposedNumber:      "they have other numbers",
-	feedback.OpposedAntonym:     "they have words of opposite meaning",
-	feedback.OpposedOrder:       "they have the same words in another order",
-	feedback.OpposedName:        "they name other things",
-	feedback.OpposedWord:        "one word is another",
-	feedback.OpposedByEvaluator: "found by the host's evaluator",
 }
 
 // known describes how something is known, by the name of its channel.

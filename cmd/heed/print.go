@@ -296,11 +296,10 @@ func (p *printer) funcs() template.FuncMap {
 			low, high := b.Interval(0.9)
 			return interval{low, b.Mean(), high}
 		},
-		"said":      func(c feedback.Feedback) string { return view.Said(&c) },
-		"parts":     func(d feedback.Draft) []view.Part { return view.Parts(&d, show) },
-		"check":     func(d feedback.Draft) plain { return plain(view.CheckWords(d.Check, show)) },
-		"certainty": func(e feedback.Effect) float64 { return view.Certainty(&e) },
-		"deed":      deed, "told": func(deed string) bool {
+		"said":  func(c feedback.Feedback) string { return view.Said(&c) },
+		"parts": func(d feedback.Draft) []view.Part { return view.Parts(&d, show) },
+		"check": func(d feedback.Draft) plain { return plain(view.CheckWords(d.Check, show)) },
+		"deed":  deed, "told": func(deed string) bool {
 			return slices.Contains([]string{"propose", "approve", "reject"}, deed)
 		},
 		"narrow": func(hash string) bool { return p.terminal && p.width < len("hash: "+hash) },

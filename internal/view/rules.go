@@ -299,11 +299,3 @@ func (s *Source) Together(
 		return o.ID == c.ID || !joinable(o.Class)
 	}), err
 }
-
-// Certainty returns how certain the effect of a rule is.
-func Certainty(e *feedback.Effect) float64 {
-	if e.Basis == feedback.BasisCorrections {
-		return e.Corrections.Certainty
-	}
-	return e.Recurrence.Certainty
-}

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -197,26 +198,23 @@ func (d *desk) prompt() string {
 }
 
 // imports has somebody import rules, and returns the proposals.
-func (d *desk) imports(who string, a feedback.Archive) []feedback.Proposal {
-	files, err := a.Tree()
+func (d *desk) imports(who string, forged any) []feedback.Proposal {
+	text, err := json.Marshal(forged)
 	require.NoError(d.t, err)
-	tree := fstest.MapFS{}
-	for name, text := range files {
-		tree[name] = &fstest.MapFile{Data: text}
-	}
+	tree := fstest.MapFS{"feedback/rules/proposed/forged.json": {Data: text}}
 	opened, err := d.service().Import(ctx, tree, who, "from the other team")
 	require.NoError(d.t, err)
 	return opened
 }
 
-// forged is an archive with a rule that claims to have passed the gate.
-func forged(writers ...string) feedback.Archive {
+// forged is a rule that claims to have passed the gate.
+func forged(writers ...string) feedback.Rule {
 	r := feedback.Rule{ID: "forged", Draft: draftOf(obey), Status: feedback.StateActive}
 	for _, who := range []string{"cleo", "dan"} {
 		r.Approvals = append(r.Approvals, feedback.Approval{Actor: who, Hash: r.Hash(), At: decided})
 	}
 	r.Writers = writers
-	return feedback.Archive{Rules: []feedback.Rule{r}}
+	return r
 }
 
 const tooLong = "The summary is too long"
@@ -651,11 +649,15 @@ var tricks = []struct {
 	{"export, be forgotten, and import under another id", feedback.Gate{}, func(d *desk) {
 		d.proposes("mallory", obey)
 		d.forgets("mallory")
-		a, err := d.service().Export(ctx)
+		files, err := d.service().Tree(ctx)
 		require.NoError(d.t, err)
-		a.Proposals[0].ID, a.Proposals[0].Withdrawn = "copy", 1000
-		a.Proposals[0].Approvals = forged().Rules[0].Approvals
-		opened := d.imports("eve", a)
+		require.Len(d.t, files, 1)
+		var p feedback.Proposal
+		for _, text := range files {
+			require.NoError(d.t, json.Unmarshal(text, &p))
+		}
+		p.ID, p.Withdrawn, p.Approvals = "copy", 1000, forged().Approvals
+		opened := d.imports("eve", p)
 		require.Len(d.t, opened, 1)
 		d.waits("copy", 0)
 		d.forgets("mallory", "eve")
