@@ -83,6 +83,6 @@ func ExampleSaved() {
 	fmt.Println(saved)
 	// Output:
 	// 300 choices cost 56.6, with a mean reward of 0.91
-	// always small: saved -26.6 (-26.6 to -26.6), reward -0.00 (-0.04 to +0.14)
-	// always large: saved 543 (543 to 543), reward -0.02 (-0.09 to +0.74)
+	// always small: saved -26.6 (-26.6 to -26.6), reward -0.00 (-0.03 to +0.12)
+	// always large: saved 543 (543 to 543), reward -0.02 (-0.09 to +0.51)
 }

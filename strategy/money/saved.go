@@ -34,7 +34,7 @@ type Savings struct {
 	Arms    []Instead     `json:"arms,omitempty"`
 }
 
-// An Instead is what always choosing one arm would have changed. Each interval holds with at least
+// An Instead is what always choosing one arm would have changed. Each interval holds with about
 // the probability of the level, if the arm's costs and qualities did not change in the meantime.
 type Instead struct {
 	Arm strategy.ArmID `json:"arm"`

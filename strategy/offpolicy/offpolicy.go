@@ -28,7 +28,7 @@ type Logged struct {
 // An Estimate is an estimate of a policy's mean reward from choices that another policy made.
 type Estimate struct {
 	Value float64 // the estimate, within the interval
-	// Low and High are the interval of the level that was asked for. It holds with at least that
+	// Low and High are the interval of the level that was asked for. It holds with about that
 	// probability, for a log of any length, and of a learner that adapts. It needs true propensities,
 	// the order in which the choices were made, and a mean reward that stays as it is. It is the same
 	// for all estimators, and wide for an arm that was given up: between 0 and 1 at worst.
@@ -143,14 +143,17 @@ func estimate(log []Logged, level float64, term func(l *Logged, weight float64) 
 	return e, nil
 }
 
-// bounds returns an interval of the mean, which is wrong with a probability of at most miss. Terms
+// bounds returns an interval of the mean, which is wrong with a probability of about miss. Terms
 // are gained and lost by each choice. The sum of both is its weight.
 func bounds(gained, lost []float64, miss float64) (low, high float64) {
-	low, high = lowest(gained, miss/2), 1-lowest(lost, miss/2)
-	many := 0.
+	many, squares := 0., 0.
 	for i := range gained {
-		many += (gained[i] + lost[i]) / float64(len(gained))
+		w := gained[i] + lost[i]
+		many += w / float64(len(gained))
+		squares += w / float64(len(gained)) * w
 	}
+	enough := against(miss/2) * unlikely(many*many/squares)
+	low, high = lowest(gained, enough), 1-lowest(lost, enough)
 	if many > 1 {
 		// The policy's arms came more often than by the propensities, and both bounds lie too far
 		// inside. They are moved outwards, never inwards.
@@ -159,14 +162,14 @@ func bounds(gained, lost []float64, miss float64) (low, high float64) {
 			gained[i] /= many
 			lost[i] /= many
 		}
-		low, high = min(low, lowest(gained, miss/2)), max(high, 1-lowest(lost, miss/2))
+		low, high = min(low, lowest(gained, enough)), max(high, 1-lowest(lost, enough))
 	}
 	return low, high
 }
 
 // contradicts reports whether no mean lies in the interval of the whole log and in the intervals of
-// its halves and quarters. In a log with a steady mean that has a probability of at most 2*miss:
-// each of the six parts is asked at miss/6.
+// its halves and quarters. In a log with a steady mean that has a probability of at most about
+// 2*miss: each of the six parts is asked at miss/6.
 func contradicts(gained, lost []float64, low, high, miss float64) bool {
 	for parts := 2; parts <= 4; parts *= 2 {
 		for i := range parts {
@@ -180,19 +183,47 @@ func contradicts(gained, lost []float64, low, high, miss float64) bool {
 	return low >= high
 }
 
-// lowest returns a lower bound of the mean of terms that are at least 0, which is wrong with a
-// probability of at most miss. Each term may depend on those before it, if its expectation given
-// these is the mean.
+// against returns the logarithm of the capital that speaks against a mean: see lowest. By Ville's
+// inequality (1939), -ln(miss) is enough, for any bets and however many. These bets are made for the
+// length of the log. In a long log the logarithm of the capital is then a Brownian motion whose
+// steps add up to a variance of twice what is enough. It ever comes to L with the probability
+// Φ(-√2L) + e^-L/2, which is set to miss.
+func against(miss float64) float64 {
+	low, high := 0., -math.Log(miss)
+	for range 50 {
+		if l := (low + high) / 2; math.Erfc(math.Sqrt(l))/2+math.Exp(-l)/2 > miss {
+			low = l
+		} else {
+			high = l
+		}
+	}
+	return high
+}
+
+// unlikely is how much less is enough if weights differ, by the part of the choices that the log is
+// worth: see [Estimate]. Both bounds then move together with the weights, and where too many came
+// both are moved outwards, so each is wrong more seldom than by itself. The factor was set by
+// simulations: TestIntervalsHoldAsOftenAsStated has others.
+func unlikely(effective float64) float64 {
+	const least = 0.7
+	if !(effective > least) { // also if no weight is positive
+		return least
+	}
+	return min(effective, 1)
+}
+
+// lowest returns a lower bound of the mean of terms that are at least 0. Each term may depend on
+// those before it, if its expectation given these is the mean.
 //
 // For a mean of v one bets on each term, with stakes that only the terms before decide, so that one
-// can't gain on average if v is right. A capital of 1/miss at any time speaks against v: by Ville's
-// inequality (1939) that has a probability of at most miss. This is the capital process of
-// Waudby-Smith and Ramdas (2024), for weighted rewards as in Waudby-Smith et al. (2022).
-func lowest(terms []float64, miss float64) float64 {
-	stakes := stakesOf(terms, miss)
+// can't gain on average if v is right. A capital with a logarithm that is enough, at any time,
+// speaks against v. This is the capital process of Waudby-Smith and Ramdas (2024), for weighted
+// rewards as in Waudby-Smith et al. (2022).
+func lowest(terms []float64, enough float64) float64 {
+	stakes := stakesOf(terms, enough)
 	low, high := 0., 1.
 	for range 30 {
-		if v := (low + high) / 2; ruin(terms, stakes, v, -math.Log(miss)) {
+		if v := (low + high) / 2; ruin(terms, stakes, v, enough) {
 			low = v
 		} else {
 			high = v
@@ -203,8 +234,8 @@ func lowest(terms []float64, miss float64) float64 {
 
 // stakesOf returns the bet on each term. A bet narrows the bound most if the term has the variance
 // of those before it. The first bet assumes the variance of a fair coin.
-func stakesOf(terms []float64, miss float64) []float64 {
-	stakes, best := make([]float64, len(terms)), -2*math.Log(miss)/float64(len(terms))
+func stakesOf(terms []float64, enough float64) []float64 {
+	stakes, best := make([]float64, len(terms)), 2*enough/float64(len(terms))
 	n, mean, squares := 1., 0.5, 0.25
 	for i, x := range terms {
 		stakes[i] = math.Sqrt(best / (squares / n))
