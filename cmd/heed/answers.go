@@ -43,9 +43,9 @@ var agents = part{"agent",
 		slices.Sort(names)
 		return names, nil
 	},
-	func(_ context.Context, v *view.Source, name string) (checked, error) {
+	func(_ context.Context, v *view.Source, name string) error {
 		v.Name = name
-		return nil, nil
+		return nil
 	}}
 
 // An explained is an answer with what the model was asked, if that is wanted.

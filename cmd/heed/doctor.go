@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -139,7 +140,7 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 
 // frozen lists which agents do not learn.
 func (d *diagnosis) frozen(s *session) error {
-	return agents.each(s, func(_ checked, v *view.Source, _ []string) error {
+	return agents.each(s, func(v *view.Source, _ []string) error {
 		freezes := answers.Freezes(v.Name)
 		row, err := freezes.Get(s.ctx, s.at.view, answers.FrozenID)
 		if row.Value.Frozen {
@@ -225,18 +226,28 @@ func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
 // values reads the records of each package as the package's own types, and names those that are
 // damaged.
 func (d *diagnosis) values(s *session) error {
-	var damaged []store.Ref
-	add := func(one checked, _ *view.Source, _ []string) error {
-		refs, err := one.Damaged(s.ctx)
-		damaged = append(damaged, refs...)
-		return err
-	}
 	decider, err := decision.New(s.ctx, decision.Config{Store: s.at.view})
-	if err == nil {
-		err = add(decider, nil, nil)
-	}
 	if err != nil {
 		return err
+	}
+	damaged, err := decider.Damaged(s.ctx)
+	if err != nil {
+		return err
+	}
+	add := func(v *view.Source, _ []string) error {
+		for part, read := range map[string]func(context.Context) ([]store.Ref, error){
+			"arms": v.Strategy.Damaged, "heuristics": v.Learning.Damaged,
+			"ways of working": v.Patterns.Damaged, "rules": v.Feedback.Damaged,
+		} {
+			if !v.Has(part) {
+				continue
+			}
+			refs, err := read(s.ctx)
+			if damaged = append(damaged, refs...); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	for _, t := range []part{learners, modules, recorders, services} {
 		if err := t.each(s, add); errors.Is(err, heed.ErrDamaged) {
@@ -310,7 +321,7 @@ func (d *diagnosis) choices(s *session) error {
 	f := strategy.ChoiceFilter{
 		Stage: strategy.Pending, Until: s.now().Add(-2 * day), Limit: mostRead,
 	}
-	err := learners.each(s, func(_ checked, v *view.Source, _ []string) error {
+	err := learners.each(s, func(v *view.Source, _ []string) error {
 		for _, err := range v.Strategy.History(s.ctx, f) {
 			if errors.Is(err, heed.ErrNotFound) {
 				break // the learner keeps no records

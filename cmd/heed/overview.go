@@ -61,7 +61,7 @@ func (overviewCommand) Run(s *session) error {
 			part
 			add func(*session, *view.Source, []string) error
 		}{{agents, sum.agent}, {learners, sum.arms}, {services, sum.rules}} {
-			err := of.each(s, func(_ checked, v *view.Source, words []string) error {
+			err := of.each(s, func(v *view.Source, words []string) error {
 				return of.add(s, v, words)
 			})
 			if err != nil {

@@ -23,36 +23,31 @@ import (
 type part struct {
 	what  string // its name, and the name of the flag that chooses one
 	names func(context.Context, store.Store) ([]string, error)
-	open  func(ctx context.Context, v *view.Source, name string) (checked, error) // into v
-}
-
-// A checked reports which of its records are damaged.
-type checked interface {
-	Damaged(context.Context) ([]store.Ref, error)
+	open  func(ctx context.Context, v *view.Source, name string) error // into v
 }
 
 var (
 	learners = part{"learner", strategy.Names,
-		func(ctx context.Context, v *view.Source, name string) (_ checked, err error) {
+		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Strategy, err = strategy.Open(ctx, strategy.Config{Store: v.Store, Name: name, Now: v.Now})
-			return v.Strategy, err
+			return err
 		}}
 	modules = part{"module", learning.Names,
-		func(ctx context.Context, v *view.Source, name string) (_ checked, err error) {
+		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Learning, err = learning.Open(ctx, learning.Config{Store: v.Store, Name: name, Now: v.Now})
-			return v.Learning, err
+			return err
 		}}
 	recorders = part{"recorder", patterns.Names,
-		func(ctx context.Context, v *view.Source, name string) (_ checked, err error) {
+		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Patterns, err = patterns.Open(ctx, patterns.Config{Store: v.Store, Name: name, Now: v.Now})
-			return v.Patterns, err
+			return err
 		}}
 	// A store has the rules of one service, which has no name.
 	services = part{"service of rules",
 		func(context.Context, store.Store) ([]string, error) { return []string{""}, nil },
-		func(ctx context.Context, v *view.Source, _ string) (_ checked, err error) {
+		func(ctx context.Context, v *view.Source, _ string) (err error) {
 			v.Feedback, err = feedback.Open(ctx, feedback.Config{Store: v.Store, Now: v.Now})
-			return v.Feedback, err
+			return err
 		}}
 )
 
@@ -66,7 +61,7 @@ var errNone = errors.New("no host has opened")
 func (t part) with(s *session, name string, do func(*view.Source) error) error {
 	return s.with(func() error {
 		v := s.source()
-		if _, err := t.one(s, v, name); err != nil {
+		if err := t.one(s, v, name); err != nil {
 			return err
 		}
 		return do(v)
@@ -74,26 +69,25 @@ func (t part) with(s *session, name string, do func(*view.Source) error) error {
 }
 
 // one opens the one of a name, or the only one.
-func (t part) one(s *session, v *view.Source, name string) (checked, error) {
+func (t part) one(s *session, v *view.Source, name string) error {
 	names, err := t.names(s.ctx, v.Store)
 	none := fmt.Errorf("%w %s in %s: check --db or HEED_DB", errNone, t.article(), s.at.place)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case len(names) == 0:
-		return nil, none
+		return none
 	case name == "" && len(names) > 1:
-		return nil, &usageError{fmt.Sprintf("%s has %d %ss: choose one with --%s: %s", s.at.place,
+		return &usageError{fmt.Sprintf("%s has %d %ss: choose one with --%s: %s", s.at.place,
 			len(names), t.what, t.what, show(strings.Join(names, ", ")))}
 	case name != "" && !slices.Contains(names, name):
-		return nil, unknown(t.what, name, names, fmt.Sprintf("%s has %s: choose one with --%s",
+		return unknown(t.what, name, names, fmt.Sprintf("%s has %s: choose one with --%s",
 			s.at.place, strings.Join(texts(names, strconv.Quote), ", "), t.what))
 	}
-	one, err := t.open(s.ctx, v, cmp.Or(name, names[0]))
-	if errors.Is(err, heed.ErrNotFound) {
+	if err = t.open(s.ctx, v, cmp.Or(name, names[0])); errors.Is(err, heed.ErrNotFound) {
 		err = none
 	}
-	return one, err
+	return err
 }
 
 func (t part) article() string {
@@ -105,25 +99,23 @@ func (t part) article() string {
 
 // each opens all that hosts have opened, one after the other, and calls a function with each and
 // the words that choose it on the command line.
-func (t part) each(s *session, do func(one checked, v *view.Source, words []string) error) error {
+func (t part) each(s *session, do func(v *view.Source, words []string) error) error {
 	names, err := t.names(s.ctx, s.at.view)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		v := s.source()
-		one, err := t.one(s, v, name)
-		if errors.Is(err, errNone) {
+		if err := t.one(s, v, name); errors.Is(err, errNone) {
 			continue
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
 		var words []string
 		if len(names) > 1 {
 			words = []string{"--" + t.what + "=" + name}
 		}
-		if err := do(one, v, words); err != nil {
+		if err := do(v, words); err != nil {
 			return err
 		}
 	}
@@ -154,11 +146,11 @@ func (s *session) openParts(v *view.Source, learner string) error {
 		default:
 			name = ""
 		}
-		if _, err := of.one(s, v, name); err != nil && (of.named != "" || !errors.Is(err, errNone)) {
+		if err := of.one(s, v, name); err != nil && (of.named != "" || !errors.Is(err, errNone)) {
 			return err
 		}
 	}
-	if _, err := services.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
+	if err := services.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
 		return err
 	}
 	return nil

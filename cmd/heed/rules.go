@@ -24,7 +24,7 @@ type rulesCommands struct {
 // withRules calls a function with the rules of the store, and explains what to do about a refusal.
 func withRules(s *session, do func(*view.Source) error) error {
 	return services.with(s, "", func(v *view.Source) error {
-		if _, err := modules.one(s, v, ""); err != nil { // the heuristics that rules govern
+		if err := modules.one(s, v, ""); err != nil { // the heuristics that rules govern
 			v.Learning = nil
 		}
 		return refused(do(v))

@@ -55,7 +55,7 @@ func (cmd *serveCommand) Run(s *session) error {
 		cfg := web.Config{Store: s.at.view, Now: s.now, Observer: tellFailure}
 		if !cmd.Run_ {
 			v := s.source()
-			if _, err := agents.one(s, v, cmd.Agent); err != nil && !errors.Is(err, errNone) {
+			if err := agents.one(s, v, cmd.Agent); err != nil && !errors.Is(err, errNone) {
 				return err
 			}
 			if err := s.openParts(v, cmd.Learner); err != nil {
@@ -101,7 +101,7 @@ func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, er
 	v := s.source()
 	err := nameAgent(s, v, named, another)
 	if err == nil {
-		_, err = services.one(s, v, "")
+		err = services.one(s, v, "")
 	}
 	if err != nil && !errors.Is(err, errNone) {
 		return nil, err
@@ -122,7 +122,7 @@ func nameAgent(s *session, v *view.Source, named, another string) error {
 	if v.Name = named; named != "" {
 		return nil
 	}
-	if _, err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
+	if err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
 		return err
 	}
 	v.Name = cmp.Or(v.Name, another)

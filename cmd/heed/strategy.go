@@ -92,10 +92,10 @@ func (strategyStatus) Run(s *session, c *strategyCommands) error {
 	}
 	err := s.with(func() error {
 		if c.Learner == "" {
-			return learners.each(s, func(_ checked, v *view.Source, _ []string) error { return read(v) })
+			return learners.each(s, func(v *view.Source, _ []string) error { return read(v) })
 		}
 		v := s.source()
-		if _, err := learners.one(s, v, c.Learner); err != nil {
+		if err := learners.one(s, v, c.Learner); err != nil {
 			return err
 		}
 		return read(v)

@@ -18,9 +18,9 @@ type column struct {
 
 // A listing is a table of texts. A row may have an interval, which is drawn next to it.
 //
-// On a terminal it is a table if one fits, without extra columns that have no value or no room. A
-// line below names those without room. If no table fits, each cell has its own line. No text is
-// ever cut. Elsewhere the table has all columns, as wide as they are.
+// On a terminal, prose is broken into lines so that the table fits, and extra columns without a
+// value or without room are left out. No text is ever cut. Elsewhere the table has all columns, as
+// wide as they are.
 type listing struct {
 	columns   []column
 	rows      [][]string
@@ -42,97 +42,50 @@ func newTable(columns ...string) *listing {
 
 func (l *listing) add(cells ...any) { l.rows = append(l.rows, texts(cells, text)) }
 
-// print writes a listing.
-func (l *listing) print(p *printer) {
-	all, widths := l.widths()
-	if !p.terminal {
-		every := make([]int, len(l.columns))
-		for i := range every {
-			every[i] = i
-		}
-		l.grid(p, every, widths, false)
-		return
-	}
-	shown, prose := l.layout(p.width)
-	if shown == nil {
-		l.upright(p)
-		return
-	}
-	for i, c := range l.columns {
-		if c.prose {
-			widths[i] = min(widths[i], max(prose, ansi.StringWidth(c.title)))
-		}
-	}
-	room := p.width - l.need(shown, widths, prose) - len(between)
-	l.grid(p, shown, widths, len(l.intervals) > 0 && room >= minBar)
-	if out := slices.DeleteFunc(all, func(i int) bool { return slices.Contains(shown, i) }); len(
-		out) > 0 {
-		p.line("Left out: %v. A wider terminal or --json shows all.",
-			texts(out, func(i int) string { return l.columns[i].title }))
-	}
-}
-
 // valueless reports whether a cell has no value.
 func valueless(cell string) bool { return cell == "-" || cell == `""` }
 
-// widths returns the columns that have a value, and how wide each column is without line breaks.
-func (l *listing) widths() (all, widths []int) {
+// widths returns the columns that are shown in a width, and how wide each column is. 0 is no limit.
+func (l *listing) widths(most int) (shown, widths []int) {
+	need := -len(between)
 	for i, c := range l.columns {
-		wide, empty := ansi.StringWidth(c.title), c.extra
+		wide, empty := ansi.StringWidth(c.title), c.extra && most > 0
 		for _, row := range l.rows {
 			wide, empty = max(wide, ansi.StringWidth(row[i])), empty && valueless(row[i])
 		}
 		if widths = append(widths, wide); !empty {
-			all = append(all, i)
+			shown, need = append(shown, i), need+wide+len(between)
 		}
 	}
-	return all, widths
+	for n := len(shown) - 1; n > 0 && most > 0; n-- { // prose gets narrow before a column goes
+		for _, i := range shown {
+			if c := l.columns[i]; c.prose && need > most {
+				narrow := max(widths[i]-(need-most), min(widths[i], roomy), ansi.StringWidth(c.title))
+				need, widths[i] = need-widths[i]+narrow, narrow
+			}
+		}
+		if i := shown[n]; l.columns[i].extra && need > most {
+			shown, need = slices.Delete(shown, n, n+1), need-widths[i]-len(between)
+		}
+	}
+	return shown, widths
 }
 
-// The bounds of a bar's width. Prose gets narrow before a row gets its own lines. Columns are
-// left out for prose that is not roomy.
-const minBar, maxBar, narrow, roomy, mostLines = 11, 41, 14, 24, 6
+// The bounds of a bar's width, and how wide prose is at least.
+const minBar, maxBar, roomy = 11, 41, 24
 
 const between = "  " // columns
 
-// need returns how wide columns are together, with prose of a width.
-func (l *listing) need(shown, widths []int, prose int) int {
-	sum := -len(between)
+// print writes a listing.
+func (l *listing) print(p *printer) {
+	shown, widths := l.widths(p.width)
+	bar := p.width
 	for _, i := range shown {
-		if sum += widths[i] + len(between); l.columns[i].prose {
-			sum -= max(0, widths[i]-max(prose, ansi.StringWidth(l.columns[i].title)))
-		}
+		bar -= widths[i] + len(between)
 	}
-	return sum
-}
-
-// layout returns the columns that a table has room for, and how wide prose may be. It returns nil
-// if no table fits.
-func (l *listing) layout(width int) (shown []int, prose int) {
-	shown, widths := l.widths()
-	for last := len(l.columns) - 1; last > 0 && l.need(shown, widths, roomy) > width; last-- {
-		if l.columns[last].extra {
-			shown = slices.DeleteFunc(shown, func(i int) bool { return i == last })
-		}
+	if bar = min(bar, maxBar); len(l.intervals) == 0 || bar < minBar {
+		bar = 0
 	}
-	for prose = width; prose >= narrow && l.need(shown, widths, prose) > width; {
-		prose--
-	}
-	if prose < narrow {
-		return nil, 0
-	}
-	for _, row := range l.rows {
-		for _, i := range shown {
-			if l.columns[i].prose && strings.Count(wrap(row[i], prose), "\n") >= mostLines {
-				return nil, 0
-			}
-		}
-	}
-	return shown, prose
-}
-
-// grid writes the columns below their titles, and bars if they are drawn.
-func (l *listing) grid(p *printer, shown, widths []int, drawn bool) {
 	row := func(style string, cells []string, bar string) {
 		parts, height := make([][]string, len(l.columns)), 1
 		for _, i := range shown {
@@ -160,10 +113,6 @@ func (l *listing) grid(p *printer, shown, widths []int, drawn bool) {
 			p.write(p.paint(style, strings.TrimRight(line+bar, " ")) + "\n")
 		}
 	}
-	bar := 0
-	if drawn {
-		bar = min(p.width-l.need(shown, widths, p.width)-len(between), maxBar)
-	}
 	row(bold, texts(l.columns, func(c column) string {
 		if p.terminal {
 			return c.title
@@ -179,25 +128,6 @@ func (l *listing) grid(p *printer, shown, widths []int, drawn bool) {
 			drawn = l.intervals[n].bar(bar)
 		}
 		row(style, cells, drawn)
-	}
-}
-
-// upright writes each cell on a line, for terminals that are too narrow for a table.
-func (l *listing) upright(p *printer) {
-	for n, row := range l.rows {
-		if n > 0 {
-			p.write("\n")
-		}
-		for i, cell := range row {
-			if i > 0 && valueless(cell) {
-				continue
-			}
-			line := l.columns[i].title + ": " + cell
-			if !l.columns[i].prose && ansi.StringWidth(line) > p.width {
-				line = l.columns[i].title + ":\n" + cell // in one piece, if it fits alone
-			}
-			p.block("", "", plain(line))
-		}
 	}
 }
 
