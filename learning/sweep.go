@@ -99,7 +99,6 @@ func (m *Module) sweepIn(
 	}
 	found = s.Found[0]
 	var due []*heard
-	var ids []string
 	for _, record := range found {
 		row, err := m.kinds.answers.Of(record)
 		if err != nil {
@@ -109,18 +108,13 @@ func (m *Module) sweepIn(
 			continue
 		}
 		due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
-		for i := range row.Value.Fires {
-			if silenceDue(&row.Value, &row.Value.Fires[i], now) {
-				ids = append(ids, concerned(&row.Value.Fires[i])...)
-			}
-		}
 	}
 	r := m.newRun(tx, now)
-	if err := r.read(ids...); err != nil {
+	if err := r.timeouts(due...); err != nil {
 		return nil, nil, 0, err
 	}
 	for _, on := range due {
-		if r.timeout(on); on.edited {
+		if on.edited {
 			swept++
 			m.kinds.answers.Put(tx, *on.Value, on.revision)
 		}
@@ -154,17 +148,29 @@ func closes(a *answer.Answer, f *answer.Fire, now time.Time) bool {
 // strategy are in [Module.FailuresIn].
 func (m *Module) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Change, error) {
 	r := m.newRun(tx, m.orNow(now))
-	var ids []string
-	for i := range a.Fires {
-		if silenceDue(a, &a.Fires[i], r.at) {
-			ids = append(ids, concerned(&a.Fires[i])...)
-		}
-	}
-	if err := r.read(ids...); err != nil {
+	if err := r.timeouts(&heard{Value: a}); err != nil {
 		return nil, err
 	}
-	r.timeout(&heard{Value: a})
 	return r.changes(r.first), nil
+}
+
+// timeouts reads what it needs at once, and then interprets the silence of answers.
+func (r *run) timeouts(all ...*heard) error {
+	var ids []string
+	for _, on := range all {
+		for i := range on.Value.Fires {
+			if f := &on.Value.Fires[i]; silenceDue(on.Value, f, r.at) {
+				ids = append(ids, concerned(f)...)
+			}
+		}
+	}
+	err := r.read(ids...)
+	for _, on := range all {
+		if err == nil {
+			r.timeout(on)
+		}
+	}
+	return err
 }
 
 // timeout interprets the silence of the fires of an answer, or closes them.

@@ -78,7 +78,7 @@ func Quote(text string, max int) string {
 // is cut and ends with "…". A max of 0 or less means [DefaultMax].
 func Code(text string, max int) string {
 	max = orDefault(max)
-	text = strings.Trim(cut(block(text, max+slack), max), "\n")
+	text = strings.Trim(cut(copied(text, max+slack, true), max), "\n")
 	text = strings.TrimRight(disarmTags(text), " \t\n")
 	longest := 2
 	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '`' }) {
@@ -102,43 +102,6 @@ func disarmTags(text string) string {
 		}
 		text = next
 	}
-}
-
-// block returns at most n runes of a text of several lines, without its invisible characters.
-func block(text string, n int) string {
-	var c cleaner
-	for i, r := range text {
-		if c.runes >= n {
-			break
-		}
-		next, _ := utf8.DecodeRuneInString(text[i+width(text[i:]):])
-		switch {
-		case r == '\r' && next == '\n':
-		case r == '\t' || unicode.Is(unicode.Zs, r):
-			c.keep(r)
-			c.spaces, c.marks = 1, 0
-		case breaks(r):
-			c.keep('\n')
-			c.spaces, c.marks = 1, 0
-		case r == zwj || r == zwnj || r == asText || r == asEmoji:
-			if c.joins(r, next) {
-				c.keep(r)
-			}
-		case !unicode.IsGraphic(r) || unicode.Is(unseen, r):
-		case unicode.IsMark(r):
-			c.mark(r)
-		default:
-			c.keep(r)
-			c.spaces, c.marks = 0, 0
-		}
-	}
-	return c.out.String()
-}
-
-// width returns how many bytes the first character of a text has.
-func width(text string) int {
-	_, n := utf8.DecodeRuneInString(text)
-	return n
 }
 
 // Check returns an error that names the first character that [Line] would drop or change. It
@@ -260,14 +223,30 @@ type cleaner struct {
 	marks  int  // how many of the last that were kept are marks
 }
 
-// clean returns at most n runes of the cleaned text, without spaces at its ends.
+// clean returns at most n runes of the cleaned text in one line, without spaces at its ends.
 func clean(text string, n int) string {
+	return strings.TrimRightFunc(copied(text, n, false),
+		func(r rune) bool { return unicode.Is(unicode.Zs, r) })
+}
+
+// copied returns at most n runes of a text without its invisible characters. With lines, line
+// breaks, tabs and all spaces stay, else they become single spaces.
+func copied(text string, n int, lines bool) string {
 	var c cleaner
 	for i, r := range text {
 		if c.runes >= n {
 			break
 		}
+		_, width := utf8.DecodeRuneInString(text[i:])
+		next, _ := utf8.DecodeRuneInString(text[i+width:])
 		switch {
+		case lines && r == '\r' && next == '\n':
+		case lines && (r == '\t' || unicode.Is(unicode.Zs, r)):
+			c.keep(r)
+			c.spaces, c.marks = 1, 0
+		case lines && breaks(r):
+			c.keep('\n')
+			c.spaces, c.marks = 1, 0
 		case breaks(r):
 			if c.spaces == 0 {
 				c.space(' ')
@@ -275,7 +254,6 @@ func clean(text string, n int) string {
 		case unicode.Is(unicode.Zs, r):
 			c.space(r)
 		case r == zwj || r == zwnj || r == asText || r == asEmoji:
-			next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
 			if c.joins(r, next) {
 				c.keep(r)
 			}
@@ -287,8 +265,7 @@ func clean(text string, n int) string {
 			c.spaces, c.marks = 0, 0
 		}
 	}
-	return strings.TrimRightFunc(c.out.String(),
-		func(r rune) bool { return unicode.Is(unicode.Zs, r) })
+	return c.out.String()
 }
 
 func (c *cleaner) keep(r rune) {

@@ -125,6 +125,9 @@ var bases = func() map[rune]rune {
 	return all
 }()
 
+// Base returns a letter with a mark less, or the letter itself.
+func Base(r rune) rune { return cmp.Or(bases[r], r) }
+
 // Compose puts letters and marks together where there is a letter for both.
 func Compose(letters []rune) []rune {
 	var whole []rune

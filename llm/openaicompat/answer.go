@@ -1,20 +1,16 @@
 package openaicompat
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"mime"
 	"net/http"
 	"strings"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/llm"
-	"github.com/heedhq/heed/prompt"
 )
 
-// A completion is the part of an answer that matters here.
+// A completion is the part of an answer that matters here, or of an event of a streamed answer.
 type completion struct {
 	Model   maybe[string]   `json:"model"`
 	Choices maybe[[]choice] `json:"choices"`
@@ -23,7 +19,9 @@ type completion struct {
 }
 
 type choice struct {
+	Index        maybe[int]     `json:"index"`
 	Message      message        `json:"message"`
+	Delta        maybe[message] `json:"delta"` // of a streamed answer
 	FinishReason maybe[string]  `json:"finish_reason"`
 	Error        maybe[failure] `json:"error"`
 }
@@ -65,41 +63,17 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	if err != nil {
 		return decision.LLMResponse{}, err
 	}
-	out := decision.LLMResponse{
-		Model:        cmp.Or(prompt.Line(c.APIKey.redact(got.Model.value, false), 200), c.Model),
-		InputTokens:  max(got.Usage.value.Prompt.value, 0),
-		OutputTokens: max(got.Usage.value.Completion.value, 0),
+	t := c.partial(func(string) {})
+	err = t.begin(&got, body)
+	switch {
+	case err != nil:
+	case len(got.Choices.value) == 0:
+		err = &AnswerError{Fault: "no choice"}
+	default:
+		first := &got.Choices.value[0]
+		err = t.add(first, &first.Message, body)
 	}
-	if got.Error.ok {
-		return out, c.failureInside(got.Error.value, body)
-	}
-	if len(got.Choices.value) == 0 {
-		return out, &AnswerError{Fault: "no choice"}
-	}
-	first := got.Choices.value[0]
-	if first.Error.ok {
-		return out, c.failureInside(first.Error.value, body)
-	}
-	reasoning := cmp.Or(first.Message.ReasoningContent.value, first.Message.Reasoning.value)
-	err = conclude(&out, first.Message.Content.value, reasoning, first.FinishReason.value,
-		first.Message.Refusal.value != "", nil)
-	return out, err
-}
-
-// conclude writes the model's text and thoughts into an answer, and returns why the answer can't be
-// used: err, if it is set.
-func conclude(out *decision.LLMResponse, content, reasoning, finish string, refused bool,
-	err error) error {
-	text, inside := thoughts.Split(content)
-	out.Thoughts = strings.TrimSpace(strings.TrimSpace(reasoning) + "\n\n" + inside)
-	if err == nil {
-		err = finished(finish, refused, text)
-		out.Cut = err == nil && finish == "length"
-	}
-	if fault := (*AnswerError)(nil); !errors.As(err, &fault) {
-		out.Text = text
-	}
-	return err
+	return t.answer(err)
 }
 
 // object reads the body of a response, which must be a JSON object of at most this number of bytes.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -56,21 +57,6 @@ type begunError struct{ error }
 
 func (e *begunError) Unwrap() error { return e.error }
 
-// A chunk is the part of a streamed answer's event that matters here.
-type chunk struct {
-	Model   maybe[string]  `json:"model"`
-	Choices maybe[[]delta] `json:"choices"`
-	Usage   maybe[usage]   `json:"usage"`
-	Error   maybe[failure] `json:"error"`
-}
-
-type delta struct {
-	Index        maybe[int]     `json:"index"`
-	Delta        maybe[message] `json:"delta"`
-	FinishReason maybe[string]  `json:"finish_reason"`
-	Error        maybe[failure] `json:"error"`
-}
-
 // A partialAnswer is an answer while it arrives.
 type partialAnswer struct {
 	cfg      *Config
@@ -82,9 +68,14 @@ type partialAnswer struct {
 	finish   string
 }
 
+// partial returns an answer that has not begun.
+func (c *Config) partial(piece func(string)) *partialAnswer {
+	return &partialAnswer{cfg: c, piece: piece, out: decision.LLMResponse{Model: c.Model}}
+}
+
 // stream reads the answer of a response that streams.
 func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMResponse, error) {
-	t := &partialAnswer{cfg: c, piece: piece, out: decision.LLMResponse{Model: c.Model}}
+	t := c.partial(piece)
 	events, done, err := 0, false, error(nil)
 	for e := newEvents(res.Body, c.MaxResponse); err == nil && !done; {
 		var data []byte
@@ -114,10 +105,26 @@ func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMRes
 
 // take takes an event.
 func (t *partialAnswer) take(data []byte) error {
-	var got chunk
+	var got completion
 	if json.Unmarshal(data, &got) != nil {
 		return &AnswerError{Fault: "no JSON object", ContentType: "text/event-stream"}
 	}
+	if err := t.begin(&got, data); err != nil {
+		return err
+	}
+	for _, c := range got.Choices.value {
+		if c.Index.value != 0 { // it was not asked for
+			continue
+		}
+		if err := t.add(&c, &c.Delta.value, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin takes what surrounds the choices of a completion.
+func (t *partialAnswer) begin(got *completion, data []byte) error {
 	if got.Model.value != "" {
 		t.out.Model = prompt.Line(t.cfg.APIKey.redact(got.Model.value, false), 200)
 	}
@@ -126,31 +133,38 @@ func (t *partialAnswer) take(data []byte) error {
 	if got.Error.ok {
 		return t.cfg.failureInside(got.Error.value, data)
 	}
-	for _, d := range got.Choices.value {
-		if d.Index.value != 0 { // it was not asked for
-			continue
-		}
-		if d.Error.ok {
-			return t.cfg.failureInside(d.Error.value, data)
-		}
-		m := &d.Delta.value
-		t.thoughts.WriteString(cmp.Or(m.ReasoningContent.value, m.Reasoning.value))
-		t.refused = t.refused || m.Refusal.value != ""
-		t.finish = cmp.Or(d.FinishReason.value, t.finish)
-		if text := m.Content.value; text != "" {
-			t.text.WriteString(text)
-			t.piece(text)
-		}
-		if t.text.Len()+t.thoughts.Len() > t.cfg.MaxResponse {
-			return &AnswerError{Fault: "too large"}
-		}
+	return nil
+}
+
+// add adds the message of a choice, or a piece of it.
+func (t *partialAnswer) add(c *choice, m *message, data []byte) error {
+	if c.Error.ok {
+		return t.cfg.failureInside(c.Error.value, data)
+	}
+	t.thoughts.WriteString(cmp.Or(m.ReasoningContent.value, m.Reasoning.value))
+	t.refused = t.refused || m.Refusal.value != ""
+	t.finish = cmp.Or(c.FinishReason.value, t.finish)
+	if text := m.Content.value; text != "" {
+		t.text.WriteString(text)
+		t.piece(text)
+	}
+	if t.text.Len()+t.thoughts.Len() > t.cfg.MaxResponse {
+		return &AnswerError{Fault: "too large"}
 	}
 	return nil
 }
 
-// answer returns the answer as far as it came.
+// answer returns the answer as far as it came, and why it can't be used: err, if it is set.
 func (t *partialAnswer) answer(err error) (decision.LLMResponse, error) {
-	err = conclude(&t.out, t.text.String(), t.thoughts.String(), t.finish, t.refused, err)
+	text, inside := thoughts.Split(t.text.String())
+	t.out.Thoughts = strings.TrimSpace(strings.TrimSpace(t.thoughts.String()) + "\n\n" + inside)
+	if err == nil {
+		err = finished(t.finish, t.refused, text)
+		t.out.Cut = err == nil && t.finish == "length"
+	}
+	if fault := (*AnswerError)(nil); !errors.As(err, &fault) {
+		t.out.Text = text
+	}
 	return t.out, err
 }
 

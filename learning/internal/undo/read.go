@@ -1,7 +1,6 @@
 package undo
 
 import (
-	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -219,8 +218,8 @@ func normalise(written string) string {
 		switch last := len(out) - 1; {
 		case r == 'ー' || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r):
 		case unicode.Is(unicode.M, r):
-			if last >= 0 {
-				out[last] = compose(out[last], r)
+			if last >= 0 { // a mark that makes no letter is dropped
+				out[last] = text.Compose([]rune{out[last], r})[0]
 			}
 		default:
 			out = append(out, r)
@@ -229,53 +228,13 @@ func normalise(written string) string {
 	return string(out)
 }
 
-// accents has for each combining mark the letters and what they become with it.
-var accents = map[rune]string{
-	'\u0300': "aàeèiìoòuù", '\u0301': "aáeéiíoóuúyý", '\u0302': "aâeêiîoôuû", '\u0303': "aãnñoõ",
-	'\u0308': "aäeëiïoöuüyÿ", '\u0327': "cç", '\u030A': "aå",
-}
-
-// compose returns a letter with a mark. A mark that is not known is dropped.
-func compose(letter, mark rune) rune {
-	switch {
-	case mark == '\u3099' && voiced(letter):
-		return letter + 1
-	case mark == '\u3099' && (letter == 'う' || letter == 'ウ'):
-		return letter + 'ヴ' - 'ウ'
-	case mark == '\u309A' && strings.ContainsRune("はひふへほハヒフヘホ", letter):
-		return letter + 2
-	}
-	letters := []rune(accents[mark])
-	for i := 0; i+1 < len(letters); i += 2 {
-		if letters[i] == letter {
-			return letters[i+1]
-		}
-	}
-	return letter
-}
-
-func voiced(kana rune) bool {
-	return strings.ContainsRune("かきくけこさしすせそたちつてとはひふへほカキクケコサシスセソタチツテトハヒフヘホ", kana)
-}
-
-// unaccented has for each letter with an accent the one without it.
-var unaccented = func() map[rune]rune {
-	all := make(map[rune]rune)
-	for _, letters := range accents {
-		pairs := []rune(letters)
-		for i := 0; i+1 < len(pairs); i += 2 {
-			all[pairs[i+1]] = pairs[i]
-		}
-	}
-	return all
-}()
-
-// plain returns a word without accents, because many people type it so.
+// plain returns a word without accents, because many people type it so. Marks of other scripts than
+// Latin make another letter, for example the dots of kana.
 func plain(word string) string {
 	return strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf {
+		if r < utf8.RuneSelf || !unicode.Is(unicode.Latin, r) {
 			return r
 		}
-		return cmp.Or(unaccented[r], r)
+		return text.Base(r)
 	}, word)
 }
