@@ -42,6 +42,8 @@ type tally struct {
 // [evidence.Observation]. Its Cell is not set.
 type entry = dump.Observation
 
+// entryOf returns an observation as the history has it. recorded is when the store got it, which
+// starts its retention.
 func entryOf(o *evidence.Observation, recorded evidence.Instant) entry {
 	return entry{
 		ID: o.ID, Channel: o.Channel, Source: o.Source, Session: o.Session,
@@ -50,6 +52,7 @@ func entryOf(o *evidence.Observation, recorded evidence.Instant) entry {
 	}
 }
 
+// observationOf returns an observation of the history as [Store.History] yields it.
 func observationOf(c evidence.Cell, e *entry) evidence.Observation {
 	return evidence.Observation{
 		ID: e.ID, Cell: c, Channel: e.Channel, Source: e.Source, Session: e.Session,
@@ -57,7 +60,8 @@ func observationOf(c evidence.Cell, e *entry) evidence.Observation {
 	}
 }
 
-// clone returns a copy that shares no memory that changes.
+// clone returns a copy that shares no memory that changes. A commit that takes evidence away works
+// on copies, so that it can still be refused.
 func (c *cell) clone() *cell {
 	copied := *c
 	copied.tallies, copied.history = slices.Clone(c.tallies), slices.Clone(c.history)
@@ -68,9 +72,11 @@ func (c *cell) clone() *cell {
 // open reports whether the policy of the cell is settled.
 func (c *cell) open() bool { return len(c.tallies) > 0 || c.restart > 0 }
 
+// empty reports whether nothing is known of the cell, so that it can go. A cell that was restarted
+// is not empty, because what comes late must not count there.
 func (c *cell) empty() bool { return !c.open() && len(c.history) == 0 }
 
-// parts appends the sums of a cell, if there is one.
+// parts appends the sums of a cell, if there is one. They are in order, because the tallies are.
 func (c *cell) parts(to []evidence.Part) []evidence.Part {
 	if c == nil {
 		return to
@@ -85,7 +91,8 @@ func (c *cell) parts(to []evidence.Part) []evidence.Part {
 	return to
 }
 
-// counts reports whether an observation is a part of the sums.
+// counts reports whether an observation is a part of the sums: an observation without weight is no
+// evidence, and one from before the restart does not count any more.
 func (c *cell) counts(e *entry) bool { return e.Weight > 0 && e.At >= c.restart }
 
 // origin returns the origin of the tally in which an observation counts.
@@ -149,6 +156,8 @@ func (c *cell) lose(e *entry) {
 	c.lost[hashID(e.ID)] = &from
 }
 
+// lose notes when an observation happened that the sums count and that can no longer be taken back.
+// If the tally keeps sources together, one of them can no longer be expunged.
 func (t *tally) lose(e *entry) {
 	last := &t.lost[stores.Sign(e.Reward)]
 	*last = max(*last, e.At)
@@ -182,7 +191,9 @@ func (c *cell) lacks(h id) bool {
 	})
 }
 
-// take takes observations out of the history and, as far as they counted, out of the sums.
+// take takes observations out of the history and, as far as they counted, out of the sums. Sums are
+// additive, so what is left is what would be there if the observations had never come. Only the
+// moment of the last observation is no sum, and is looked up again.
 func (c *cell) take(gone func(*entry) bool) {
 	touched := make(map[dump.Origin]bool)
 	c.history = slices.DeleteFunc(c.history, func(e entry) bool {
@@ -219,7 +230,7 @@ func (c *cell) correctLast(from dump.Origin) {
 	}
 }
 
-// rebuild makes the sums from the history.
+// rebuild makes the sums from the history. The caller has checked that the history is whole.
 func (c *cell) rebuild() {
 	c.tallies, c.lost = nil, nil
 	for i := range c.history {
@@ -227,7 +238,8 @@ func (c *cell) rebuild() {
 	}
 }
 
-// A space holds the cells that are listed together, by item.
+// A space holds the cells that are listed together, by item. A list of one scope must not cost what
+// other scopes have.
 type space struct{ kind, scope string }
 
 // find returns a cell, or nil.
@@ -255,13 +267,15 @@ func (s *state) cell(c evidence.Cell) *cell {
 	return made
 }
 
+// byName returns where the cell of a name is among the cells of an item, or must be.
 func byName(cells []*cell, name string) (i int, found bool) {
 	return slices.BinarySearchFunc(cells, name, func(c *cell, name string) int {
 		return cmp.Compare(c.Name, name)
 	})
 }
 
-// tidy drops a cell that is empty.
+// tidy drops a cell that is empty, and its item and its space if it was their last. The cell may be
+// a copy that did not take the place of the cell, and then nothing happens.
 func (s *state) tidy(c *cell) {
 	in := space{c.Kind, c.Scope}
 	cells := s.spaces[in][c.Item]
@@ -294,7 +308,8 @@ func (s *state) cells() iter.Seq[*cell] {
 	}
 }
 
-// items returns the items of a space in order, or a sample of them.
+// items returns the items of a space in order, or a sample of them. See [store.Sample] for what a
+// sample must not depend on.
 func (s *state) items(in space, sample *store.Sample) []string {
 	all := s.spaces[in]
 	if sample == nil || len(all) <= sample.Most {
@@ -369,7 +384,8 @@ func (c *cell) names(source string) bool {
 		slices.ContainsFunc(c.tallies, func(t tally) bool { return t.Source == source })
 }
 
-// scopes returns the scopes of a kind that have evidence, in order.
+// scopes returns the scopes of a kind that have evidence, in order. It looks at all scopes, because
+// there are few of them.
 func (s *state) scopes(kind string) (scopes []string) {
 	for in, items := range s.spaces {
 		hasEvidence := func(c *cell) bool { return len(c.tallies) > 0 }
@@ -384,7 +400,8 @@ func (s *state) scopes(kind string) (scopes []string) {
 	return scopes
 }
 
-// mostHistory returns how many observations are kept of a cell of a kind.
+// mostHistory returns how many observations are kept of a cell of a kind: as many as the kind was
+// declared with, unless the host configured a number.
 func (s *state) mostHistory(name string) int {
 	base, _ := store.KindOf(name)
 	if kind := s.kinds[base]; kind != nil && s.cfg.declared {
@@ -398,6 +415,7 @@ func (s *state) oldestHistory(now evidence.Instant) evidence.Instant {
 	return before(now, s.cfg.HistoryFor)
 }
 
+// before returns the moment that is as long ago as a duration.
 func before(now evidence.Instant, d time.Duration) evidence.Instant {
 	return now - evidence.Instant(d.Microseconds())
 }
@@ -413,10 +431,12 @@ func (s *state) expiredCells(now evidence.Instant) (due []*cell) {
 	return due
 }
 
+// expired reports whether the history has an observation that was recorded before a moment.
 func (c *cell) expired(oldest evidence.Instant) bool {
 	return slices.ContainsFunc(c.history, func(e entry) bool { return e.Recorded < oldest })
 }
 
+// prune drops what is past its time from the history of a cell, and the cell if nothing is left.
 func (s *state) prune(c *cell, now evidence.Instant) {
 	c.prune(s.oldestHistory(now))
 	s.tidy(c)

@@ -33,6 +33,8 @@ type sighting struct {
 	known bool // it does not count again
 }
 
+// newTxn hashes the ids before the lock is taken, because hashing takes the most time of a small
+// commit.
 func newTxn(batches []store.Batch, now evidence.Instant) *txn {
 	t := &txn{
 		now: now, batches: batches, receipts: make([]store.Receipt, len(batches)),
@@ -51,7 +53,9 @@ func newTxn(batches []store.Batch, now evidence.Instant) *txn {
 	return t
 }
 
-// run commits the batches. The caller has the lock of the store.
+// run commits the batches, or returns an error and leaves the state as it was. The caller has the
+// lock of the store. At the end it tidies the cells whose copies were empty, for example after a
+// reset, and cells that a refused restart has made.
 func (t *txn) run(s *state) error {
 	t.state = s
 	s.expire(t.now)
@@ -65,7 +69,9 @@ func (t *txn) run(s *state) error {
 	return err
 }
 
-// decide works out what the commit changes, and checks that it may.
+// decide works out what the commit changes, and checks that it may. The order of the checks is that
+// of the contract: a batch whose ID is known is left out whatever its revisions are, evidence is
+// taken away before it is added, and records come last.
 func (t *txn) decide() error {
 	t.markDuplicates()
 	if len(t.batches) > 0 && t.batches[0].TakesAway() && !t.receipts[0].Duplicate {
@@ -118,7 +124,8 @@ func (t *txn) markDuplicates() {
 	}
 }
 
-// current returns a cell as it is after what was taken away, or nil.
+// current returns a cell as it is after what was taken away, or nil. The first batch may have reset
+// a cell to which it then adds under another policy.
 func (t *txn) current(c evidence.Cell) *cell {
 	found := t.find(c)
 	if copied := t.copies[found]; copied != nil {
@@ -127,7 +134,9 @@ func (t *txn) current(c evidence.Cell) *cell {
 	return found
 }
 
-// checkPolicies checks that each cell is kept under the policy that its observations come with.
+// checkPolicies checks that each cell is kept under the policy that its observations come with. A
+// cell without evidence takes the policy of the first observation that counts, also within this
+// commit.
 func (t *txn) checkPolicies() error {
 	opened := make(map[evidence.Cell]evidence.Policy) // by this commit
 	for i := range t.batches {
@@ -155,7 +164,8 @@ func (t *txn) checkPolicies() error {
 	return nil
 }
 
-// checkRecords checks the revisions, and that there is room for new records.
+// checkRecords checks the revisions, and that there is room for new records. A kind has to be
+// declared even in a batch that is left out, because the program is wrong in any case.
 func (t *txn) checkRecords() error {
 	grows := make(map[*kind]int)
 	for i := range t.batches {
@@ -197,6 +207,8 @@ func (t *txn) checkRecords() error {
 	return nil
 }
 
+// undeclared is the error of a record whose kind was not declared. It names the record as
+// [store.Validate] names faults.
 func undeclared(batches, batch, record int) error {
 	field := fmt.Sprintf("Records[%d].Kind", record)
 	if batches > 1 {
@@ -211,7 +223,8 @@ func (t *txn) has(ref store.Ref, revision uint64) bool {
 	return r == nil && revision == 0 || r != nil && revision == r.revision
 }
 
-// apply changes the state. It cannot fail.
+// apply changes the state. It cannot fail. Versions of kinds rise at the end, once for each call
+// that changed the kind, and for all kinds if evidence was taken away by more than ids.
 func (t *txn) apply() {
 	for c, copied := range t.copies {
 		*c = *copied
@@ -251,6 +264,8 @@ func (t *txn) apply() {
 	}
 }
 
+// fillParts gives the receipts the parts that their batches asked for, as they are after the whole
+// commit.
 func (t *txn) fillParts() {
 	for i := range t.batches {
 		if t.receipts[i].Duplicate {
@@ -262,7 +277,8 @@ func (t *txn) fillParts() {
 	}
 }
 
-// observe adds an observation to its cell.
+// observe adds an observation to its cell, makes its id known, and keeps it in the history. Without
+// a history it counts as lost from the beginning.
 func (t *txn) observe(o *sighting, policy evidence.Policy) {
 	c, e := t.cell(o.Cell), entryOf(o.Observation, t.now)
 	if !c.open() {
@@ -279,7 +295,8 @@ func (t *txn) observe(o *sighting, policy evidence.Policy) {
 	t.tidy(c) // without history, an observation of weight 0 leaves no trace
 }
 
-// write writes or removes a record, and reports whether there was anything to do.
+// write writes or removes a record, and reports whether there was anything to do. All records of a
+// batch get one revision, which no record ever had.
 func (t *txn) write(w *store.Record, receipt *store.Receipt) bool {
 	k := t.kinds[w.Kind]
 	r := k.rows[w.ID]

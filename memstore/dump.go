@@ -42,6 +42,8 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
+// A dumper writes one dump. It copies the rows of records under the lock and writes them later,
+// because bodies may be large and have to be encoded.
 type dumper struct {
 	ctx     context.Context //nolint:containedctx // of the one call that it is for
 	out     *dump.Writer
@@ -56,6 +58,7 @@ type recordRow struct {
 	kind string
 }
 
+// write writes a row. It looks at the context now and then, so that a long dump can be ended.
 func (d *dumper) write(row dump.Row) error {
 	if d.rows++; d.rows%1000 == 1 {
 		if err := d.ctx.Err(); err != nil {
@@ -106,6 +109,7 @@ func (d *dumper) state(s *state) error {
 	return nil
 }
 
+// cell writes a cell, its tallies, and its history in the order in which observations happened.
 func (d *dumper) cell(c *cell) error {
 	hash := dump.HashOfCell(c.Cell)
 	rows := []dump.Row{{Cell: &dump.Cell{
@@ -127,6 +131,7 @@ func (d *dumper) cell(c *cell) error {
 	return nil
 }
 
+// dumped returns a tally as a row of a dump.
 func (t *tally) dumped(cell id) *dump.Tally {
 	count := func(c evidence.Count, lost evidence.Instant) dump.Count {
 		return dump.Count{N: c.N, Last: c.Last, Lost: lost}
@@ -139,6 +144,8 @@ func (t *tally) dumped(cell id) *dump.Tally {
 	}
 }
 
+// record writes a record. Its number is only written for a store of the same kind, which then
+// keeps places of records valid over a load.
 func (d *dumper) record(r *recordRow) error {
 	body, err := r.body.JSON()
 	if err != nil {

@@ -59,7 +59,8 @@ func (s *state) checkEmpty() error {
 	return nil
 }
 
-// A loader fills a state that has no other user.
+// A loader fills a state that has no other user, so it needs no lock. It refuses what comes twice;
+// that rows fit together is checked by the reader.
 type loader struct {
 	*state
 	in     *dump.Reader
@@ -68,6 +69,8 @@ type loader struct {
 	guessed map[id]bool
 }
 
+// load reads a whole dump into a new state. Nothing of the store is touched until the last line
+// has proved that the dump is whole.
 func load(ctx context.Context, cfg Config, from io.Reader) (*state, error) {
 	in, err := dump.NewLoader(from)
 	if err != nil {
@@ -122,6 +125,7 @@ func (l *loader) row(row *dump.Row) (err error) {
 	return nil
 }
 
+// tally takes in the sums of an origin. The reader has checked that they fit to their cell.
 func (l *loader) tally(d *dump.Tally) {
 	c := l.loaded[d.Cell]
 	t := c.tally(dump.Origin{Channel: d.Channel, Source: d.Source})
@@ -130,6 +134,8 @@ func (l *loader) tally(d *dump.Tally) {
 	t.lostSource = d.LostSource
 }
 
+// observation takes an observation into the history. The sums count it already. If this store
+// keeps less history than the other, the oldest become lost here.
 func (l *loader) observation(e entry) error {
 	c, k := l.loaded[e.Cell], l.guess(hashID(e.ID), e.Recorded)
 	if slices.Contains(k.cells, c) {
@@ -153,6 +159,7 @@ func (l *loader) guess(h id, recorded evidence.Instant) *known {
 	return l.note(h, recorded)
 }
 
+// id takes in a known id. It may come after observations of it, which have made it known.
 func (l *loader) id(d *dump.ID) error {
 	if l.known[d.ID] != nil && !l.guessed[d.ID] {
 		return errors.New("the id comes twice")
@@ -163,6 +170,7 @@ func (l *loader) id(d *dump.ID) error {
 	return nil
 }
 
+// lost takes in that a cell counts an observation that can no longer be taken back.
 func (l *loader) lost(d *dump.Lost) {
 	c, k := l.loaded[d.Cell], l.guess(d.ID, d.Recorded)
 	if l.cfg.NoHistory {
@@ -181,6 +189,8 @@ func (l *loader) lost(d *dump.Lost) {
 	c.lost[d.ID] = from
 }
 
+// load takes in a record. Records come in the order of their first writing, so numbers follow from
+// the order unless the dump has them.
 func (l *loader) load(d *dump.Record) error {
 	k := l.declared(d.Kind)
 	if k.rows[d.ID] != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A kind holds the records of one kind.
+// A kind holds the records of one kind, of one tenant. Rows are found by id, by moment, and by key
+// and moment.
 type kind struct {
 	store.Kind              // as declared
 	limits     store.Limits // in force
@@ -34,6 +35,8 @@ type row struct {
 	gone     bool
 }
 
+// record returns the row as a caller gets it. Keys are copied, and the value in the body is
+// shared, because it must not be changed.
 func (r *row) record(kind string) store.Record {
 	return store.Record{
 		Ref: store.Ref{Kind: kind, ID: r.id}, Revision: r.revision, At: r.At.Time(),
@@ -41,7 +44,8 @@ func (r *row) record(kind string) store.Record {
 	}
 }
 
-// declare makes a kind known, or changes how it is kept, also for tenants.
+// declare makes a kind known, or changes how it is kept, also for tenants. Declarations of several
+// packages are joined, so that none loses the paths of another.
 func (s *state) declare(rule store.Kind) {
 	k := s.kinds[rule.Name]
 	if k == nil {
@@ -63,9 +67,11 @@ func (s *state) declare(rule store.Kind) {
 	}
 }
 
+// newKind returns a kind without records, which was not declared yet.
 func newKind() *kind { return &kind{rows: make(map[string]*row), keyed: make(map[string]rows)} }
 
-// declared returns a kind, also of a tenant, or nil if the kind was not declared.
+// declared returns a kind, also of a tenant, or nil if the kind was not declared. A kind of a
+// tenant comes into being with its first record.
 func (s *state) declared(name string) *kind {
 	if k := s.kinds[name]; k != nil {
 		return k
@@ -119,11 +125,14 @@ func (s *state) row(ref store.Ref) *row {
 	return nil
 }
 
+// insert adds a row that is new.
 func (k *kind) insert(r *row) {
 	k.rows[r.id] = r
 	k.enter(r)
 }
 
+// update changes a row in place, so that loops which noted the row see it as it is now. The row
+// moves in the lists only if its moment or its keys change.
 func (k *kind) update(
 	r *row, at evidence.Instant, keys []string, revision uint64, body store.Body,
 ) {
@@ -135,6 +144,7 @@ func (k *kind) update(
 	r.revision, r.body = revision, body
 }
 
+// remove takes a row out of the kind. A loop that noted the row passes it by.
 func (k *kind) remove(r *row) {
 	delete(k.rows, r.id)
 	k.leave(r)
@@ -151,6 +161,7 @@ func (k *kind) enter(r *row) {
 	}
 }
 
+// leave undoes what enter did.
 func (k *kind) leave(r *row) {
 	k.all = k.all.without(r)
 	for i, key := range r.keys {
@@ -163,7 +174,8 @@ func (k *kind) leave(r *row) {
 	}
 }
 
-// trim drops the oldest rows of a kind that has more than it may.
+// trim drops the oldest rows of a kind that has more than it may, in the commit that added them. So
+// the number holds without a sweep.
 func (k *kind) trim() {
 	for k.limits.Most > 0 && !k.limits.Refuse && len(k.all) > k.limits.Most {
 		k.remove(k.all[0])
@@ -194,6 +206,7 @@ func (s *state) dueRows(now evidence.Instant) (due []dueRow) {
 	return due
 }
 
+// expired reports whether a row is older than its kind is kept.
 func (k *kind) expired(r *row, now evidence.Instant) bool {
 	return k.limits.For > 0 && r.At < before(now, k.limits.For)
 }
@@ -218,6 +231,7 @@ func (rs rows) seek(p stores.Position) int {
 	return i
 }
 
+// with returns the rows and one more, at its place.
 func (rs rows) with(r *row) rows {
 	if n := len(rs); n == 0 || rs[n-1].Compare(r.Position) < 0 {
 		return append(rs, r)
@@ -225,6 +239,7 @@ func (rs rows) with(r *row) rows {
 	return slices.Insert(rs, rs.seek(r.Position), r)
 }
 
+// without returns the rows without one. Most go at the beginning, which costs nothing.
 func (rs rows) without(r *row) rows {
 	i := rs.seek(r.Position)
 	if i == 0 {
@@ -256,6 +271,7 @@ type search struct {
 	stores.Range
 }
 
+// newSearch checks a query, and returns it with the range of positions that it selects.
 func newSearch(q store.Query) (search, error) {
 	in, err := stores.RangeOf(q)
 	return search{q, in}, err
@@ -264,13 +280,15 @@ func newSearch(q store.Query) (search, error) {
 // most returns how many records the query may find.
 func (s *search) most() int { return cmp.Or(s.Limit, math.MaxInt) }
 
-// selects reports whether the query selects a row.
+// selects reports whether the query selects a row as it is now. A row that a loop noted may have
+// moved, changed its keys, or gone since.
 func (s *search) selects(r *row) bool {
 	lacks := func(key string) bool { return !slices.Contains(r.keys, key) }
 	return !r.gone && r.Compare(s.Range.After) > 0 && r.Compare(s.Before) < 0 &&
 		!slices.ContainsFunc(s.Keys, lacks)
 }
 
+// record returns a row that was found, with the place from which a later query can go on.
 func (s *search) record(r *row) store.Record {
 	record := r.record(s.Kind)
 	record.Place = r.Position.String()
@@ -278,6 +296,7 @@ func (s *search) record(r *row) store.Record {
 }
 
 // gather returns the next rows that a query selects, at most n, without those that it had before.
+// It walks along the shortest of the lists that all of them are in: of a key, or of the kind.
 func (s *state) gather(q *search, n int, had map[*row]bool) (found []*row) {
 	k := s.kinds[q.Kind]
 	if k == nil {

@@ -5,7 +5,8 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A state is all that a store holds.
+// A state is all that a store holds. Load makes another one and puts it in the place of the first,
+// so that a load that fails leaves the store as it was.
 type state struct {
 	cfg      Config
 	spaces   map[space]map[string][]*cell // the cells of each item, by name
@@ -16,6 +17,7 @@ type state struct {
 	seq      int64  // of the last record that was first written
 }
 
+// newState returns a state that holds nothing.
 func newState(cfg Config) *state {
 	return &state{
 		cfg: cfg, spaces: make(map[space]map[string][]*cell),
@@ -27,6 +29,7 @@ func newState(cfg Config) *state {
 // dump needs no other.
 type id = text.Hash
 
+// hashID returns the name under which an id is known.
 func hashID(name string) id { return text.HashOfID(name) }
 
 // known is what a store keeps of an id that it saw.
@@ -37,7 +40,8 @@ type known struct {
 	untraced  bool    // no history was kept when it came
 }
 
-// note makes an id known, and returns what is known of it.
+// note makes an id known, and returns what is known of it. A batch with an ID is known in the same
+// way as an observation, because the ids of both count once.
 func (s *state) note(h id, recorded evidence.Instant) *known {
 	k := s.known[h]
 	if k == nil {
@@ -62,6 +66,8 @@ func (s *state) expire(now evidence.Instant) {
 	}
 }
 
+// expiredIDs returns the ids that are past their time. It looks at all of them, so it is called by
+// sweeps, and seldom by commits.
 func (s *state) expiredIDs(now evidence.Instant) (due []id) {
 	oldest := before(now, s.cfg.IDsFor)
 	for h, k := range s.known {

@@ -44,6 +44,7 @@ type Config struct {
 	declared bool // HistoryPerCell is the default, so kinds may ask for more
 }
 
+// withDefaults returns the configuration with its zero fields set.
 func (c Config) withDefaults() Config {
 	c.declared = c.HistoryPerCell == 0
 	if c.Now == nil {
@@ -53,6 +54,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// validate returns all faults of a configuration, as fields that the host set.
 func (c Config) validate() error {
 	c = c.withDefaults()
 	var found valid.Faults
@@ -84,6 +86,7 @@ func New(cfg Config) (*Store, error) {
 	return &Store{cfg: cfg}, nil
 }
 
+// start makes the zero value ready, at the first call.
 func (s *Store) start() {
 	s.started.Do(func() {
 		s.cfg = s.cfg.withDefaults()
@@ -113,7 +116,8 @@ func (s *Store) write(ctx context.Context, do func(*state) error) error {
 	return do(s.state)
 }
 
-// Commit implements [store.Store].
+// Commit implements [store.Store]. Batches are checked and their ids are hashed before the lock is
+// taken. It never returns [heed.ErrOutcomeUnknown], because no reply can get lost.
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	s.start()
 	now := s.cfg.Now()
@@ -128,7 +132,8 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	return t.receipts, nil
 }
 
-// Declare implements [store.Store].
+// Declare implements [store.Store]. Declarations end with the process, as all else does, so each
+// program declares its kinds when it starts.
 func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	for i := range kinds {
 		if err := kinds[i].Validate(); err != nil {
@@ -143,7 +148,8 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	})
 }
 
-// Read implements [store.Store].
+// Read implements [store.Store]. All that it returns is of one moment, which is more than the
+// contract asks for.
 func (s *Store) Read(
 	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
 	finds ...store.Query,
@@ -271,7 +277,8 @@ func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 	}
 }
 
-// naming lists the cells that name a source.
+// naming lists the cells that name a source. It looks at every cell, because people are forgotten
+// seldom.
 func (s *Store) naming(
 	ctx context.Context, q *store.CellQuery, now evidence.Instant,
 ) iter.Seq2[evidence.Part, error] {
@@ -285,12 +292,13 @@ func (s *Store) naming(
 	})
 }
 
-// Scopes implements [store.Store].
+// Scopes implements [store.Store]. It notes all scopes before the loop begins.
 func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
 	return listed(ctx, s, func(held *state) ([]string, error) { return held.scopes(kind), nil })
 }
 
-// History implements [store.Store].
+// History implements [store.Store]. What is past its time is left out, also before a sweep drops
+// it.
 func (s *Store) History(
 	ctx context.Context, c evidence.Cell,
 ) iter.Seq2[evidence.Observation, error] {
@@ -342,7 +350,12 @@ func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) bo
 	return true
 }
 
-// Sweep implements [store.Store].
+// Sweep implements [store.Store]. It finishes jobs, and then drops what is past its time: first
+// from histories, then ids, because an id may only go after its observations, and then records.
+// Each step looks again whether the thing is still due, because others write between the steps.
+//
+// To find what is due it looks at all cells, ids and kinds, so a sweep of a store with ten thousand
+// tenants takes some tenths of a second, and holds the lock for reading in the meantime.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	s.start()
 	if clock := s.cfg.Now(); now.IsZero() || now.After(clock) {
@@ -360,7 +373,8 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	)
 }
 
-// inSteps finds what is due, and handles a thousand at a time, so that others need not wait long.
+// inSteps finds what is due under the lock for reading, and handles a thousand at a time under the
+// lock for writing, so that others need not wait long.
 func inSteps[T any](
 	ctx context.Context, s *Store, find func(*state) []T, handle func(*state, T),
 ) error {

@@ -10,7 +10,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// takeAway works out what the first batch takes away, in the order of the batch's fields.
+// takeAway works out what the first batch takes away, in the order of the batch's fields. Only
+// copies of cells change, so an error anywhere leaves the state as it was. What is not possible is
+// an [evidence.ErrForgotten], except for ids to withdraw, which the receipt lists.
 func (t *txn) takeAway(b *store.Batch) error {
 	t.copies = make(map[*cell]*cell)
 	for _, of := range b.Reset {
@@ -54,7 +56,8 @@ func (t *txn) takeAway(b *store.Batch) error {
 	return nil
 }
 
-// edit returns the copy of a cell that is to take its place, without expired observations.
+// edit returns the copy of a cell that is to take its place. Observations that are past their time
+// have become lost in it, so that the result does not depend on when the last sweep was.
 func (t *txn) edit(c *cell) *cell {
 	copied := t.copies[c]
 	if copied == nil {
@@ -65,6 +68,8 @@ func (t *txn) edit(c *cell) *cell {
 	return copied
 }
 
+// restart moves the restart of a cell forward. If the sums hold something lost from after the new
+// restart, they can't be computed from the history.
 func (t *txn) restart(r store.Restart, policy evidence.Policy) error {
 	c, at := t.edit(t.cell(r.Cell)), evidence.InstantOf(r.At)
 	if at <= c.restart {
@@ -105,7 +110,9 @@ func (t *txn) retract(text string) error {
 	return nil
 }
 
-// expunge takes the observations of a source out of a cell.
+// expunge takes the observations of a source out of a cell. If the cell keeps origins apart, the
+// sums of the source go with all that they hold, also what is lost. Otherwise the history must have
+// all of the source's observations.
 func (t *txn) expunge(of store.SourceOf) error {
 	found := t.find(of.Cell)
 	if found == nil {
