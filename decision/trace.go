@@ -68,7 +68,7 @@ func declare(ctx context.Context, st store.Store) error {
 
 // Damaged returns the traces that hold something that this package has not written.
 func (d *Decider) Damaged(ctx context.Context) ([]store.Ref, error) {
-	refs, err := traceKind.Damaged(ctx, d.cfg.Store)
+	refs, err := store.Damaged(ctx, d.cfg.Store, &traceKind)
 	if err != nil {
 		return nil, fmt.Errorf("decision: damaged: %w", err)
 	}

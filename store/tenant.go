@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,33 +148,23 @@ func (b *Batch) tenant() string {
 // validateMarks refuses an id that could be taken for one of another tenant.
 func (b *Batch) validateMarks() error {
 	own := b.tenant()
-	check := func(field, id string) error {
-		if of, _, marked := strings.Cut(id, idMark); marked && of != own {
-			return invalid(field, "must not contain U+001F, which follows the name of a tenant")
+	check := func(id *string) error {
+		if of, _, marked := strings.Cut(*id, idMark); marked && of != own {
+			return invalid("ID", "must not contain U+001F, which follows the name of a tenant")
 		}
 		return nil
 	}
-	err := check("ID", b.ID)
-	for i := 0; err == nil && i < len(b.Retract); i++ {
-		err = check(fmt.Sprintf("Retract[%d]", i), b.Retract[i])
-	}
-	for i := 0; err == nil && i < len(b.Withdraw); i++ {
-		err = check(fmt.Sprintf("Withdraw[%d]", i), b.Withdraw[i])
-	}
-	for i := 0; err == nil && i < len(b.Observations); i++ {
-		if err = check("ID", b.Observations[i].ID); err != nil {
-			err = inside("Observations", i, err)
-		}
-	}
-	for i := 0; err == nil && i < len(b.Records); i++ {
-		if !together(b.Records[i].Kind) || b.Records[i].Body.IsZero() {
-			continue // a relay of the store removes what it has published
-		}
-		if err = check("ID", b.Records[i].ID); err != nil {
-			err = inside("Records", i, err)
-		}
-	}
-	return err
+	return cmp.Or(check(&b.ID), each("Retract", b.Retract, check),
+		each("Withdraw", b.Withdraw, check),
+		each("Observations", b.Observations, func(o *evidence.Observation) error {
+			return check(&o.ID)
+		}),
+		each("Records", b.Records, func(r *Record) error {
+			if !together(r.Kind) || r.Body.IsZero() {
+				return nil // a relay of the store removes what it has published
+			}
+			return check(&r.ID)
+		}))
 }
 
 func (v *tenantView) ids(ids []string) []string { return mapped(ids, v.id) }

@@ -143,8 +143,8 @@ func TestIDsOfTenantsAreTheirOwn(t *testing.T) {
 	event := store.Record{Ref: store.Ref{Kind: "stream.outbox", ID: id}, At: start, Body: store.Of(1)}
 	for field, b := range map[string]store.Batch{
 		"ID":                 {ID: id},
-		"Retract[0]":         {Retract: []string{id}},
-		"Withdraw[0]":        {Withdraw: []string{id}},
+		"Retract[0].ID":      {Retract: []string{id}},
+		"Withdraw[0].ID":     {Withdraw: []string{id}},
 		"Observations[0].ID": {Observations: []evidence.Observation{of(id)}},
 		"Records[0].ID":      {Records: []store.Record{event}},
 	} {

@@ -100,27 +100,15 @@ func (r *refs) add(ref Ref) {
 }
 
 func (b *Batch) validate(now time.Time, written *refs) error {
-	if err := evidence.CheckText("ID", b.ID); err != nil {
-		return err
-	}
-	if err := b.validateMarks(); err != nil {
-		return err
-	}
+	err := cmp.Or(evidence.CheckText("ID", b.ID), b.validateMarks())
 	for _, policy := range b.Policies {
-		if err := policy.Validate(); err != nil {
-			return err
-		}
+		err = cmp.Or(err, policy.Validate())
 	}
-	if err := b.validateEvidence(now); err != nil {
-		return err
+	if err == nil {
+		err = cmp.Or(b.validateEvidence(now), b.validateTaking(), b.validatePartsOf(),
+			b.validateRecords(written))
 	}
-	if err := b.validateTaking(); err != nil {
-		return err
-	}
-	if err := b.validatePartsOf(); err != nil {
-		return err
-	}
-	return b.validateRecords(written)
+	return err
 }
 
 // CellsOf returns the cells of observations, each once, for [Batch.PartsOf].
@@ -155,27 +143,23 @@ func (b *Batch) validatePartsOf() error {
 }
 
 func (b *Batch) validateEvidence(now time.Time) error {
-	for i := range b.Reset {
-		if err := b.Reset[i].Validate(); err != nil {
-			return inside("Reset", i, err)
-		}
-	}
-	for i := range b.Rebuild {
-		if err := b.Rebuild[i].Validate(); err != nil {
-			return inside("Rebuild", i, err)
-		}
-	}
-	for i := range b.Restart {
-		if err := b.Restart[i].Cell.Validate(); err != nil {
-			return inside("Restart", i, err)
-		}
-		if err := valid.Time("At", b.Restart[i].At, now); err != nil {
-			return inside("Restart", i, err)
-		}
-	}
-	for i := range b.Observations {
-		if err := b.Observations[i].Validate(now); err != nil {
-			return inside("Observations", i, err)
+	return cmp.Or(
+		each("Reset", b.Reset, (*evidence.Cell).Validate),
+		each("Rebuild", b.Rebuild, (*evidence.Cell).Validate),
+		each("Restart", b.Restart, func(r *Restart) error {
+			return cmp.Or(r.Cell.Validate(), valid.Time("At", r.At, now))
+		}),
+		each("Observations", b.Observations, func(o *evidence.Observation) error {
+			return o.Validate(now)
+		}),
+	)
+}
+
+// each reports the first fault of a list, with the place of the element before its field.
+func each[T any](list string, all []T, check func(*T) error) error {
+	for i := range all {
+		if err := check(&all[i]); err != nil {
+			return inside(list, i, err)
 		}
 	}
 	return nil
@@ -186,14 +170,14 @@ func (b *Batch) validateTaking() error {
 	if !b.TakesAway() {
 		return nil
 	}
-	for i, e := range b.Expunge {
-		err := cmp.Or(e.Cell.Validate(), evidence.CheckText("Source", e.Source))
-		if err == nil && e.Source == "" {
-			err = invalid("Source", "must not be empty")
+	err := each("Expunge", b.Expunge, func(e *SourceOf) error {
+		if e.Source == "" {
+			return cmp.Or(e.Cell.Validate(), invalid("Source", "must not be empty"))
 		}
-		if err != nil {
-			return inside("Expunge", i, err)
-		}
+		return cmp.Or(e.Cell.Validate(), evidence.CheckText("Source", e.Source))
+	})
+	if err != nil {
+		return err
 	}
 	ids := make(map[string]bool)
 	for i := range b.Observations {
@@ -217,23 +201,16 @@ func (b *Batch) validateTaking() error {
 }
 
 func (b *Batch) validateRecords(written *refs) error {
-	for i, e := range b.Expect {
-		if err := e.validate(); err != nil {
-			return inside("Expect", i, err)
-		}
-	}
-	for i := range b.Records {
-		r := &b.Records[i]
-		err := r.validate()
-		if err == nil && written.has(r.Ref) {
-			err = invalid("ID", "must not stand twice in one commit")
-		}
-		if err != nil {
-			return inside("Records", i, err)
-		}
-		written.add(r.Ref)
-	}
-	return nil
+	expected := func(e *Precondition) error { return e.validate() }
+	return cmp.Or(each("Expect", b.Expect, expected), each("Records", b.Records,
+		func(r *Record) error {
+			err := r.validate()
+			if err == nil && written.has(r.Ref) {
+				err = invalid("ID", "must not stand twice in one commit")
+			}
+			written.add(r.Ref)
+			return err
+		}))
 }
 
 func (r Ref) validate() error {
@@ -243,10 +220,7 @@ func (r Ref) validate() error {
 	if r.ID == "" {
 		return invalid("ID", "must not be empty")
 	}
-	if err := evidence.CheckText("Kind", r.Kind); err != nil {
-		return err
-	}
-	return evidence.CheckText("ID", r.ID)
+	return cmp.Or(evidence.CheckText("Kind", r.Kind), evidence.CheckText("ID", r.ID))
 }
 
 func (r *Record) validate() error {
@@ -309,23 +283,20 @@ func (q Query) Validate() error {
 
 // Validate reports the first fault of the kind as a [*heed.InputError].
 func (k Kind) Validate() error {
-	if k.Name == "" {
+	switch {
+	case k.Name == "":
 		return invalid("Name", "must not be empty")
+	case strings.Contains(k.Name, tenantMark):
+		return invalid("Name", "must not contain @, which precedes the name of a tenant")
+	case k.Limits.For < 0:
+		return invalid("Limits.For", "must not be negative")
+	case k.Limits.Most < 0:
+		return invalid("Limits.Most", "must not be negative")
+	case k.History < 0:
+		return invalid("History", "must not be negative")
 	}
 	if err := evidence.CheckText("Name", k.Name); err != nil {
 		return err
-	}
-	if strings.Contains(k.Name, tenantMark) {
-		return invalid("Name", "must not contain @, which precedes the name of a tenant")
-	}
-	if k.Limits.For < 0 {
-		return invalid("Limits.For", "must not be negative")
-	}
-	if k.Limits.Most < 0 {
-		return invalid("Limits.Most", "must not be negative")
-	}
-	if k.History < 0 {
-		return invalid("History", "must not be negative")
 	}
 	for _, paths := range [][]string{k.Caused, k.Decided} {
 		for _, path := range paths {

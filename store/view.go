@@ -110,8 +110,26 @@ func (v *View[T]) In(tx *Tx, id string) (Row[T], error) {
 // id replaces the value.
 func (v *View[T]) Put(tx *Tx, value T, revision uint64) { tx.Put(v.Record(value, revision)) }
 
-// Damaged returns the records of the kind whose bodies are not values of its type.
-func (v *View[T]) Damaged(ctx context.Context, st Store) (refs []Ref, err error) {
+// IDOf derives the id of a record from texts. The same texts always give the same id, other texts
+// another one. The id is 22 characters long and does not reveal the texts, unless they can be
+// guessed.
+func IDOf(parts ...string) string { return text.HashOf(parts...).String() }
+
+// Damaged returns the records of kinds whose bodies are not values of the type of their view.
+func Damaged(ctx context.Context, st Store, views ...interface {
+	damaged(ctx context.Context, st Store) ([]Ref, error)
+}) (refs []Ref, err error) {
+	for _, v := range views {
+		found, err := v.damaged(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, found...)
+	}
+	return refs, nil
+}
+
+func (v *View[T]) damaged(ctx context.Context, st Store) (refs []Ref, err error) {
 	for r, err := range st.Find(ctx, Query{Kind: v.Name}) {
 		if err != nil {
 			return nil, err
@@ -126,25 +144,6 @@ func (v *View[T]) Damaged(ctx context.Context, st Store) (refs []Ref, err error)
 		}) != nil || id == "" {
 			refs = append(refs, r.Ref)
 		}
-	}
-	return refs, nil
-}
-
-// IDOf derives the id of a record from texts. The same texts always give the same id, other texts
-// another one. The id is 22 characters long and does not reveal the texts, unless they can be
-// guessed.
-func IDOf(parts ...string) string { return text.HashOf(parts...).String() }
-
-// Damaged returns the damaged records of several kinds: see [View.Damaged].
-func Damaged(ctx context.Context, st Store, views ...interface {
-	Damaged(ctx context.Context, st Store) ([]Ref, error)
-}) (refs []Ref, err error) {
-	for _, v := range views {
-		found, err := v.Damaged(ctx, st)
-		if err != nil {
-			return nil, err
-		}
-		refs = append(refs, found...)
 	}
 	return refs, nil
 }

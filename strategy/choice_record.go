@@ -291,12 +291,7 @@ func without(a *answer.Answer, id string, left Stage) (*answer.Answer, *Result) 
 // Damaged returns the records of the learner that hold something that this package has not written.
 func (l *Learner) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	defer because(&err, "damaged")
-	refs, err = l.answers.Damaged(ctx, l.cfg.Store)
-	if err != nil {
-		return nil, err
-	}
-	more, err := sessions.Damaged(ctx, l.cfg.Store)
-	return append(refs, more...), err
+	return store.Damaged(ctx, l.cfg.Store, &l.answers, &sessions)
 }
 
 // places returns where the record of a choice may be.
