@@ -135,7 +135,7 @@ func (w *world) injections() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(1, 2),
 		Arms: injection.Arms(strategy.Parameter{
-			Name: "callback", Values: []string{injection.Poll}}),
+			Name: "callback", Values: []string{"poll"}}),
 		Pooling: strategy.Copy{Sessions: 12, MinConfidence: 0.6},
 	})
 	require.NoError(w.t, err)

@@ -16,7 +16,7 @@ func ExampleOf() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: &memstore.Store{},
 		Arms: injection.Arms(strategy.Parameter{
-			Name: "trigger", Values: []string{injection.Explicit, injection.MessageCount(20)},
+			Name: "trigger", Values: []string{"explicit", injection.MessageCount(20)},
 		}),
 		Seed: rand.NewPCG(1, 2),
 	})
@@ -25,7 +25,7 @@ func ExampleOf() {
 	}
 	for _, item := range []string{"use tabs", "say why", "run the linter"} {
 		choice, err := learner.Select(context.Background(), strategy.Query{
-			Session: "monday", Item: item, Category: injection.Preference, Context: injection.Interactive,
+			Session: "monday", Item: item, Category: "preference", Context: "interactive",
 		})
 		if err != nil {
 			panic(err)

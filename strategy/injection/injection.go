@@ -22,55 +22,16 @@ const (
 	Deferred           strategy.ArmID = "deferred" // not now: wait for a trigger
 )
 
-// Values of the arms' parameters.
-const (
-	Prefix     = "prefix" // of "position" of MainContext
-	Suffix     = "suffix"
-	Contextual = "contextual"
-
-	Plain             = "plain" // of "format" of MainContext
-	Tagged            = "tagged"
-	SystemInstruction = "system_instruction"
-
-	General  = "general" // of "agent_type" of both subagents. A host may have more types
-	Explorer = "explorer"
-	Planner  = "planner"
-
-	Poll   = "poll" // of "callback" of BackgroundSubagent: how its result comes back
-	Wait   = "wait"
-	Notify = "event"
-
-	Explicit   = "explicit" // of "trigger" of Deferred. MessageCount makes further ones
-	TopicMatch = "topic_match"
-	ErrorMatch = "error_match"
-)
-
 // MessageCount returns the trigger that goes off after n messages, from 1. [Strategy].Messages has
 // the number.
 func MessageCount(n int) string { return fmt.Sprintf("message_count(%d)", n) }
 
-// Values for a [strategy.Query], which takes any text.
-const (
-	Correction       = "correction" // of Category: the sort of learning
-	CodePattern      = "code_pattern"
-	Preference       = "preference"
-	Solution         = "solution"
-	ErrorRecovery    = "error_recovery"
-	ToolUsage        = "tool_usage"
-	HarnessKnowledge = "harness_knowledge"
-
-	Interactive = "interactive" // of Context: the sort of session
-	BatchRun    = "batch"
-	CodeReview  = "code_review"
-	Planning    = "planning"
-)
-
 // The values that a parameter may have, if the catalogue lists them.
 var (
-	positions = []string{Prefix, Suffix, Contextual}
-	formats   = []string{Plain, Tagged, SystemInstruction}
-	callbacks = []string{Poll, Wait, Notify}
-	triggers  = []string{Explicit, TopicMatch, ErrorMatch}
+	positions = []string{"prefix", "suffix", "contextual"}
+	formats   = []string{"plain", "tagged", "system_instruction"}
+	callbacks = []string{"poll", "wait", "event"}
+	triggers  = []string{"explicit", "topic_match", "error_match"}
 )
 
 // Arms returns the arms of the catalogue. Their weights are 0.3, 0.2, 0.1 and 0.4, which is
@@ -78,10 +39,10 @@ var (
 // learned.
 //
 // Each of others replaces the values of the parameters with its name, for example
-// {"trigger", {Explicit, MessageCount(20)}}. Durations are in whole milliseconds. [Of] refuses
+// {"trigger", {"explicit", MessageCount(20)}}. Durations are in whole milliseconds. [Of] refuses
 // names and values that are not of the catalogue.
 func Arms(others ...strategy.Parameter) []strategy.Arm {
-	agents := strategy.Parameter{Name: "agent_type", Values: []string{General, Explorer, Planner}}
+	agents := strategy.Parameter{Name: "agent_type", Values: []string{"general", "explorer", "planner"}}
 	arms := []strategy.Arm{
 		{ID: MainContext, Weight: 0.3, Parameters: []strategy.Parameter{
 			{Name: "position", Values: positions},
@@ -99,7 +60,7 @@ func Arms(others ...strategy.Parameter) []strategy.Arm {
 			{Name: "timeout_ms", Values: []string{"30000"}},
 		}},
 		{ID: Deferred, Weight: 0.4, Parameters: []strategy.Parameter{
-			{Name: "trigger", Values: []string{Explicit}},
+			{Name: "trigger", Values: []string{triggers[0]}},
 			{Name: "max_wait_ms", Values: []string{"0"}}, // for ever
 		}},
 	}
@@ -128,15 +89,20 @@ func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(),
 type Strategy struct {
 	Arm strategy.ArmID
 
-	Position       string        // of MainContext
-	Format         string        // of MainContext
-	AgentType      string        // of Subagent and BackgroundSubagent
-	Blocking       bool          // of Subagent: whether the session waits for it
-	PromptTemplate string        // of Subagent; empty: the host's own prompt
-	Callback       string        // of BackgroundSubagent
-	Timeout        time.Duration // of BackgroundSubagent, in whole milliseconds
-	Trigger        string        // of Deferred
-	MaxWait        time.Duration // of Deferred, in whole milliseconds; 0: for ever
+	// Position is where MainContext puts the learning: "prefix", "suffix" or "contextual".
+	Position string
+	Format   string // of MainContext: "plain", "tagged" or "system_instruction"
+	// AgentType is "general", "explorer", "planner" or a type of the host's, of both subagents.
+	AgentType      string
+	Blocking       bool   // of Subagent: whether the session waits for it
+	PromptTemplate string // of Subagent; empty: the host's own prompt
+	// Callback is how the result of a BackgroundSubagent comes back: "poll", "wait" or "event".
+	Callback string
+	Timeout  time.Duration // of BackgroundSubagent, in whole milliseconds
+	// Trigger ends the wait of Deferred: "explicit", "topic_match", "error_match" or a
+	// [MessageCount].
+	Trigger string
+	MaxWait time.Duration // of Deferred, in whole milliseconds; 0: for ever
 }
 
 // A parameter is one of an arm: its name, where its value is, and the values that it may have (nil:

@@ -62,13 +62,13 @@ var (
 // everyStrategy calls the function with every combination of values, and with texts that are hard
 // to write.
 func everyStrategy(f func(injection.Strategy)) {
-	for _, p := range []string{injection.Prefix, injection.Suffix, injection.Contextual} {
-		for _, format := range []string{injection.Plain, injection.Tagged,
-			injection.SystemInstruction} {
+	for _, p := range []string{"prefix", "suffix", "contextual"} {
+		for _, format := range []string{"plain", "tagged",
+			"system_instruction"} {
 			f(injection.Strategy{Arm: injection.MainContext, Position: p, Format: format})
 		}
 	}
-	agents := append([]string{injection.General, injection.Explorer, injection.Planner}, names...)
+	agents := append([]string{"general", "explorer", "planner"}, names...)
 	for _, agent := range agents {
 		for _, template := range templates {
 			for _, blocking := range []bool{true, false} {
@@ -76,14 +76,14 @@ func everyStrategy(f func(injection.Strategy)) {
 					PromptTemplate: template})
 			}
 		}
-		for _, callback := range []string{injection.Poll, injection.Wait, injection.Notify} {
+		for _, callback := range []string{"poll", "wait", "event"} {
 			for _, d := range durations {
 				f(injection.Strategy{Arm: injection.BackgroundSubagent, AgentType: agent,
 					Callback: callback, Timeout: d})
 			}
 		}
 	}
-	for _, trigger := range []string{injection.Explicit, injection.TopicMatch, injection.ErrorMatch,
+	for _, trigger := range []string{"explicit", "topic_match", "error_match",
 		injection.MessageCount(1), injection.MessageCount(250)} {
 		for _, d := range durations {
 			f(injection.Strategy{Arm: injection.Deferred, Trigger: trigger, MaxWait: d})
@@ -104,8 +104,8 @@ func TestInjectionsAreReadAsTheyAreWritten(t *testing.T) {
 	})
 	assert.Len(t, texts, n, "no two are written alike")
 	assert.Equal(t, "main_context(position=prefix, format=tagged)",
-		injection.Strategy{Arm: injection.MainContext, Position: injection.Prefix,
-			Format: injection.Tagged}.String())
+		injection.Strategy{Arm: injection.MainContext, Position: "prefix",
+			Format: "tagged"}.String())
 	assert.Equal(t, `subagent(agent_type="a reviewer", blocking=false, prompt_template="a, \"b\"")`,
 		injection.Strategy{Arm: injection.Subagent, AgentType: "a reviewer", PromptTemplate: `a, "b"`}.String())
 	assert.Equal(t, "deferred(trigger=message_count(5), max_wait_ms=60000)",
@@ -121,7 +121,7 @@ func TestAnyTextsAreReadAsTheyAreWritten(t *testing.T) {
 			{Arm: injection.Subagent, AgentType: "a" + text.Draw(t, "name"),
 				PromptTemplate: text.Draw(t, "template")},
 			{Arm: injection.BackgroundSubagent, AgentType: "a" + text.Draw(t, "name"),
-				Callback: injection.Wait},
+				Callback: "wait"},
 		} {
 			read, err := injection.Parse(s.String())
 			if err != nil || read != s {
@@ -211,11 +211,11 @@ func FuzzParseInjection(f *testing.F) {
 // TestInjectionOfReadsChoices reads choices of the catalogue with values that the host adds. Each
 // value is chosen at least once.
 func TestInjectionOfReadsChoices(t *testing.T) {
-	arms := injection.Arms(one("position", injection.Suffix),
-		one("agent_type", injection.Planner, "a reviewer", ", ("), one("blocking", "true"),
+	arms := injection.Arms(one("position", "suffix"),
+		one("agent_type", "planner", "a reviewer", ", ("), one("blocking", "true"),
 		one("prompt_template", "", "Mind:\n{learning} (really), a=\"b\""),
 		one("timeout_ms", "1000", "60000"),
-		one("trigger", injection.Explicit, injection.MessageCount(20)),
+		one("trigger", "explicit", injection.MessageCount(20)),
 		one("max_wait_ms", "0", "3600000"))
 	for i := range arms {
 		arms[i].Weight = 1
@@ -236,10 +236,10 @@ func TestInjectionOfReadsChoices(t *testing.T) {
 	}
 	assert.Len(t, seen, 3+3*2+3*3*2+2*2)
 	for _, s := range []injection.Strategy{
-		{Arm: injection.MainContext, Position: injection.Suffix, Format: injection.Tagged},
+		{Arm: injection.MainContext, Position: "suffix", Format: "tagged"},
 		{Arm: injection.Subagent, AgentType: "a reviewer", Blocking: true,
 			PromptTemplate: "Mind:\n{learning} (really), a=\"b\""},
-		{Arm: injection.BackgroundSubagent, AgentType: ", (", Callback: injection.Notify,
+		{Arm: injection.BackgroundSubagent, AgentType: ", (", Callback: "event",
 			Timeout: time.Minute},
 		{Arm: injection.Deferred, Trigger: injection.MessageCount(20), MaxWait: time.Hour},
 	} {
@@ -277,7 +277,7 @@ func TestABetterPositionIsFound(t *testing.T) {
 		q.Session, q.Item = fmt.Sprint(i), fmt.Sprint(i%10)
 		c := choose(t, l, q)
 		value := -0.4
-		if c.Parameter("position") == injection.Contextual {
+		if c.Parameter("position") == "contextual" {
 			value = 0.8
 			share[i/window] += 1. / window
 		}
@@ -315,7 +315,7 @@ func TestTheCataloguesValuesStartAlike(t *testing.T) {
 				assert.Equal(t, 30*time.Second, s.Timeout)
 			}
 			if arm == injection.Deferred {
-				assert.Equal(t, injection.Strategy{Arm: arm, Trigger: injection.Explicit}, s)
+				assert.Equal(t, injection.Strategy{Arm: arm, Trigger: "explicit"}, s)
 			}
 		}
 	}
@@ -341,9 +341,9 @@ func TestABetterValueOfEachParameterIsFound(t *testing.T) {
 	} {
 		t.Run(string(test.arm)+" "+test.name, func(t *testing.T) {
 			l := newLearner(t, strategy.Config{Arms: injection.Arms(
-				one("agent_type", injection.General, injection.Explorer, injection.Planner, "reviewer"),
+				one("agent_type", "general", "explorer", "planner", "reviewer"),
 				one("prompt_template", "", "brief"), one("timeout_ms", "10000", "60000"),
-				one("trigger", injection.Explicit, injection.TopicMatch, injection.MessageCount(20)),
+				one("trigger", "explicit", "topic_match", injection.MessageCount(20)),
 				one("max_wait_ms", "0", "3600000"))})
 			const rounds, last = 400, 100
 			share := 0.
