@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -149,14 +150,17 @@ func TestSeveralPeopleAreOneChoice(t *testing.T) {
 	assert.InDelta(t, 4, s.Cost, 1e-12)
 }
 
-// TestTheIntervalsHold for logs of a chooser that sends most to one arm: nine times of ten, give or
-// take three standard errors.
+// TestTheIntervalsHold for logs of a chooser that sends most to one arm: of 90 % intervals 90 to 98 of
+// 100, give or take two standard errors. They are wide because few choices with large weights count.
 func TestTheIntervalsHold(t *testing.T) {
-	const times, n = 60, 300
+	times, n := float64(60), 300
+	if os.Getenv("HEED_LONG") != "" {
+		times = 1000
+	}
 	arms, shares := []strategy.ArmID{"small", "large"}, []float64{0.8, 0.2}
 	luck := rand.New(rand.NewPCG(5, 6))
 	var held float64
-	for range times {
+	for range int(times) {
 		log := make([]money.Charge, n)
 		actual := 0.
 		for i := range log {
@@ -170,13 +174,14 @@ func TestTheIntervalsHold(t *testing.T) {
 		}
 		s, err := money.Compare(log, arms, 0.9)
 		require.NoError(t, err)
-		truth := 10*n - actual
+		truth := 10*float64(n) - actual
 		if got := s.Arms[1].Saved; got.Low <= truth && truth <= got.High {
 			held++
 		}
 		assert.LessOrEqual(t, s.Arms[1].Saved.Low, s.Arms[1].Saved.Value)
 	}
-	assert.GreaterOrEqual(t, held/times, 0.9-3*math.Sqrt(0.9*0.1/times))
+	t.Logf("%.3f of %v", held/times, times)
+	assert.InDelta(t, 0.94, held/times, 0.04+2*math.Sqrt(0.9*0.1/times))
 }
 
 // TestAnArmThatWasNeverChosen is not known, and says so.

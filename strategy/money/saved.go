@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/strategy/offpolicy"
 )
 
-// A Charge is a choice with its outcome, for [Compare].
-type Charge struct {
+// A charge is a choice with its outcome, for compare.
+type charge struct {
 	Arm        strategy.ArmID
 	Propensity float64 // with which the arm was chosen, in (0, 1]
 	Quality    float64 // the reward, in [0, 1]
@@ -66,7 +66,7 @@ type Bounds struct {
 func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter,
 	level float64) (Savings, error) {
 	f.Stage = strategy.Observed
-	var log []Charge
+	var log []charge
 	left := 0
 	for r, err := range learner.History(ctx, f) {
 		if err != nil {
@@ -77,14 +77,14 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 			left++
 			continue
 		}
-		log = append(log, Charge{r.Choice.Arm, p, (r.Mean + 1) / 2, r.Result.Cost, r.Result.Latency})
+		log = append(log, charge{r.Choice.Arm, p, (r.Mean + 1) / 2, r.Result.Cost, r.Result.Latency})
 	}
 	slices.Reverse(log)
 	var arms []strategy.ArmID
 	for _, arm := range learner.Config().Arms {
 		arms = append(arms, arm.ID)
 	}
-	s, err := Compare(log, arms, level)
+	s, err := compare(log, arms, level)
 	s.LeftOut = left
 	return s, err
 }
@@ -92,9 +92,9 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 // fewestPrices is how many equal costs are a price.
 const fewestPrices = 10
 
-// Compare does what [Saved] does, for a log in the order of the choices. For a log of less than two
+// compare does what [Saved] does, for a log in the order of the choices. For a log of less than two
 // choices the result is empty. A bad log or level is a [*heed.InputError].
-func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error) {
+func compare(log []charge, arms []strategy.ArmID, level float64) (Savings, error) {
 	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
 	if !(s.Level > 0 && s.Level < 1) {
 		return s, fmt.Errorf("money: %w", &heed.InputError{Field: "level",
@@ -127,7 +127,7 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 			s.Arms = append(s.Arms, in)
 			continue
 		}
-		quality, err := always(log, arm, s.Level, func(e *Charge) float64 { return e.Quality })
+		quality, err := always(log, arm, s.Level, func(e *charge) float64 { return e.Quality })
 		if err != nil {
 			return s, err
 		}
@@ -138,7 +138,7 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 			all := n*price - s.Cost
 			in.Saved = Bounds{all, all, all}
 		case most > 0:
-			cost, err := always(log, arm, s.Level, func(e *Charge) float64 { return e.Cost / most })
+			cost, err := always(log, arm, s.Level, func(e *charge) float64 { return e.Cost / most })
 			if err != nil {
 				return s, err
 			}
@@ -152,8 +152,8 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 }
 
 // always estimates the mean of what an arm alone would have earned.
-func always(log []Charge, arm strategy.ArmID, level float64,
-	of func(*Charge) float64) (offpolicy.Estimate, error) {
+func always(log []charge, arm strategy.ArmID, level float64,
+	of func(*charge) float64) (offpolicy.Estimate, error) {
 	logged := make([]offpolicy.Logged, len(log))
 	for i := range log {
 		logged[i] = offpolicy.Logged{Propensity: log[i].Propensity, Reward: of(&log[i])}
