@@ -26,6 +26,7 @@ type Choice struct {
 
 	Parameters []Setting `json:"parameters,omitempty"`
 	Draws      []Draw    `json:"draws,omitempty"`
+	Linear     *Linear   `json:"linear,omitempty"` // nil without a vector
 	// Fallback reports that the arm is the default, because no arm could be drawn.
 	Fallback bool `json:"fallback,omitempty"`
 	// IgnoreSilence reports that silence is no approval of the arm.
@@ -56,6 +57,20 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
+// A Linear is what the linear level of package strategy knew of a choice. It must not be changed.
+type Linear struct {
+	// Vector is the direction of the request's vector, in at most 32 numbers: four bytes each, the
+	// lowest first.
+	Vector []byte `json:"vector"`
+	// Weight is the probability that the level chose, and not the tables.
+	Weight float64 `json:"weight,omitempty"`
+	// Tables and Level are the reward that either expected of the arm, and Above is how far the item
+	// lay above its segment for the tables.
+	Tables float64 `json:"tables"`
+	Level  float64 `json:"level"`
+	Above  float64 `json:"above,omitempty"`
+}
+
 // A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was
 // chosen.
 type Draw struct {
@@ -63,6 +78,10 @@ type Draw struct {
 	Sample float64         `json:"sample"`          // with the bonus
 	Bonus  float64         `json:"bonus,omitempty"` // the part that was added for exploration
 	Belief evidence.Belief `json:"belief"`
+	// Mean and Deviation are what the linear level believed, if the choice has one: its sample is
+	// normal.
+	Mean      float64 `json:"mean,omitempty"`
+	Deviation float64 `json:"deviation,omitempty"`
 }
 
 // An ArmCredit is a part of the answer's worth as the arm was credited with it. It must not be used

@@ -259,6 +259,13 @@ func (c *Crowd) factor(arm int, person int32) float64 {
 	return c.factors[at]
 }
 
+// Kept returns the part of a source's evidence on an arm that counts in all cells together, in (0,
+// 1], and whether the crowd has heard the source, or it is an instrument. A stranger has 1.
+func (c *Crowd) Kept(arm int, source string) (part float64, heard bool) {
+	person := c.known.find(source)
+	return c.factor(arm, person), person != stranger
+}
+
 // Share returns what a cell of an arm is for the whole group, at a moment: its parts, each scaled
 // by its source's factor. A person whom the crowd has not heard has a factor of 1.
 func (c *Crowd) Share(arm int, parts []Part, now Instant) Sums {

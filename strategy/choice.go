@@ -47,6 +47,12 @@ type Query struct {
 	// Category and Context make the segment. Its items learn from each other. Both may be empty.
 	Category string
 	Context  string
+	// Vector is what the request is like, for example an embedding of its text, of at most 65,536
+	// numbers, which must be finite. The learner finds out whether the best arm depends on it, and
+	// uses it as far as it predicted better than the beliefs without it. Only its direction counts,
+	// so add a constant to features that have no fixed length. Set it if requests of one item
+	// differ, or have no item. It has no effect if Config.Unrecorded is set. nil: there is none.
+	Vector []float32
 	// Arms are permitted now, each once. Empty: all are.
 	Arms []ArmID
 	// Shares, if there are any, are the probabilities with which a new choice takes each of Arms,
@@ -62,6 +68,15 @@ type Query struct {
 func (q *Query) name() string { return answers.InSession(q.Item, q.Category, q.Context) }
 
 func (q *Query) validate() error {
+	if len(q.Vector) > longestVector {
+		return &heed.InputError{Field: "Vector",
+			Reason: fmt.Sprintf("has %d numbers, may have %d", len(q.Vector), longestVector)}
+	}
+	for _, x := range q.Vector {
+		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {
+			return &heed.InputError{Field: "Vector", Reason: "must be finite"}
+		}
+	}
 	return checkTexts("Session", q.Session, "Key", q.Key, "Item", q.Item, "Category", q.Category,
 		"Context", q.Context)
 }
@@ -145,7 +160,7 @@ func (c Choice) Record() *answer.Choice {
 		ID: c.ID, Learner: f.Learner, Arm: c.Arm, Session: c.Session, Item: c.Item,
 		Category: c.Category, Context: c.Context, At: c.At,
 		Parameters: f.Parameters, Draws: f.Draws, Fallback: f.Fallback, Propensity: f.Propensity,
-		Resets: f.Resets,
+		Resets: f.Resets, Linear: f.Linear,
 	}
 }
 
@@ -201,7 +216,8 @@ const (
 // Propensity returns the probability with which the arm was chosen, given what was believed, for
 // off-policy evaluation. Plain beliefs without a bonus have the one of [evidence.ProbBest], and so
 // has an item without its own evidence. All others are integrated, and are never 0: over all arms
-// the integrals sum to 1 within 1e-6. A fallback has 1. A choice of [Learner.Record] has the
+// the integrals sum to 1 within 1e-6. If the query had a vector, it is the mean of that and of the
+// linear level's, by the probability that either chose. A fallback has 1. A choice of [Learner.Record] has the
 // probability that the host gave, or NaN. A choice without its draws, for example in later events,
 // has NaN. Package offpolicy refuses NaN.
 //
@@ -220,6 +236,15 @@ func (c Choice) Propensity() float64 {
 	case f.Propensity > 0 && f.Propensity <= 1:
 		return f.Propensity
 	}
+	p := c.ofTables(f)
+	if f.Linear == nil || !(f.Linear.Weight > 0) || math.IsNaN(p) {
+		return p
+	}
+	return p + f.Linear.Weight*(greatestNormal(f.Draws, c.Arm)-p)
+}
+
+// ofTables returns the probability of the arm if the pooling's beliefs chose.
+func (c *Choice) ofTables(f *answer.Choice) float64 {
 	plain := true
 	beliefs, chosen := make([]evidence.Beta, len(f.Draws)), -1
 	for i := range f.Draws {

@@ -28,6 +28,7 @@ type credit struct {
 	before   []evidence.Part // of the arm's cell, where known
 	known    bool            // the cell was read, because evidence was taken away or may not count
 	sampled  int             // by how many outcomes the arm has more
+	replaces []string        // the ids of the outcomes that it takes the place of
 }
 
 // cell returns the arm's cell.
@@ -430,6 +431,7 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 	if !l.cfg.IgnoreChanges {
 		s.latest.add(&c.made[0], c.Choice.Item, arm, len(l.cfg.Arms))
 	}
+	l.learnLinear(c)
 	if s.model == nil {
 		return
 	}

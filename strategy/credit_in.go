@@ -224,6 +224,10 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 		c.Outcome, c.did, c.made = o, new(Disposition), own.Observations
 		if c.follows = len(p.gone) == 0; i == 0 {
 			c.sampled = -len(p.gone)
+			for _, gone := range p.gone {
+				id := l.evidenceID(&Outcome{Choice: p.choice, ID: gone.ID})
+				c.replaces = append(c.replaces, id)
+			}
 		}
 		step.credits = append(step.credits, &c)
 		if len(p.gone) > 0 {

@@ -92,7 +92,7 @@ func (l *Learner) emitJob(b *store.Batch, job store.Job, e LearnerEvent) error {
 // withoutDraws returns the choice as later events have it.
 func (c Choice) withoutDraws() *Choice {
 	r := c.Record()
-	r.Draws = nil
+	r.Draws, r.Linear = nil, nil
 	c = ChoiceOf(r)
 	return &c
 }

@@ -54,3 +54,9 @@ func Eager(c Config, alarms float64, n int) Config {
 	c.change = changeTest{alarms, n}
 	return c
 }
+
+// GreatestNormal integrates the probability that a normal sample is the greatest.
+func GreatestNormal(draws []Draw, arm ArmID) float64 { return greatestNormal(draws, arm) }
+
+// Direction reduces a vector.
+func Direction(vector []float32) []float32 { return direction(vector) }

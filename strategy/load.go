@@ -37,6 +37,10 @@ func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 		return err
 	}
 	found.model = l.model(priors, found.items)
+	vectors, err := l.loadLinear(ctx, s, &found, priors)
+	if err != nil {
+		return err
+	}
 	for n := 0; n < catchUps && s.behind() > fewTouched; n++ {
 		if err := l.catchUp(ctx, s, &found); err != nil {
 			return err
@@ -62,6 +66,7 @@ func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 		return err
 	}
 	l.install(s, now, expired, &found, read.Parts)
+	s.install(vectors)
 	return nil
 }
 
@@ -176,14 +181,14 @@ func (s *segment) known() bool {
 func (s *segment) beginLoad() (expired uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.touched = make(map[touched]bool)
+	s.touched, s.changes = make(map[touched]bool), make([]func(*linear), 0, 1)
 	return s.expired
 }
 
 func (s *segment) endLoad() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.touched = nil
+	s.touched, s.changes = nil, nil
 }
 
 // behind returns how many cells have been touched since they were read.

@@ -36,6 +36,10 @@ type segment struct {
 	resets     map[string]resets  // of items that were reset, if they were read
 	expired    uint64             // how often it was expired
 	touched    map[touched]bool   // by outcomes since a load began; nil without a load
+	// linear is the linear level, nil until it was loaded, which vectors of queries ask for. changes
+	// are those of its outcomes since a load began; nil without a load.
+	linear  *linear
+	changes []func(*linear)
 	// items that outcomes came for of late; nil unless the model is of a sample
 	own    map[string]bool
 	latest latest // the outcomes that the test of a change reads
@@ -46,6 +50,7 @@ type segment struct {
 	loading   host.Lock // of making the model again
 
 	sources sources
+	numbers atomic.Int32 // of the last query's vector; 0: there was none
 }
 
 // sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
@@ -144,7 +149,12 @@ func (s *segment) wasReset(item string, n resets) {
 func (s *segment) resetsOf(c *Choice) (n resets) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n = resets(c.facts().Resets).atLeast(s.resets[c.Item])
+	return s.resetCount(c)
+}
+
+// resetCount does what resetsOf does for a caller that holds the lock.
+func (s *segment) resetCount(c *Choice) resets {
+	n := resets(c.facts().Resets).atLeast(s.resets[c.Item])
 	return n.atLeast(resets{s.resets[""][0]})
 }
 

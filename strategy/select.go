@@ -164,6 +164,8 @@ type making struct {
 	number uint64     // of the choices that differ in their randomness
 	own    *ownChoice // the arm that the host chose by itself, or nil
 	alone  bool       // the choice gets a record, because no host keeps it in an answer
+	// direction is the vector's, or nil
+	direction []float32
 }
 
 // make makes a choice, and records it. Goroutines that ask for one item of a session wait for one
@@ -249,6 +251,7 @@ func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
 	if m.alone {
 		of = &l.answers.Kind
 	}
+	m.direction = l.directionOf(s, &m.Query)
 	refs := l.recalls(&m.Query, of)
 	read, err := l.read(tx, s, m.Item, m.now, refs...)
 	if err != nil {
@@ -271,6 +274,7 @@ func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
 	} else if err := l.draw(s, m, read, r); err != nil {
 		return nil, err
 	}
+	l.predict(s, m, read, &r.made)
 	r.checked, r.drawn = evidence.InstantOf(m.now), true
 	if m.Frozen {
 		return r, nil
@@ -422,6 +426,7 @@ func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) erro
 		return fmt.Errorf("%T believes what can't be drawn", l.cfg.Pooling)
 	}
 	d.Arm = d.Draws[best].Arm
+	l.drawLinear(s, m, read, d, &rng)
 	d.Parameters = l.drawParameters(s, d.Arm, &rng)
 	return nil
 }

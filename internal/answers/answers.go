@@ -102,6 +102,9 @@ func Session(id string) string { return store.Key("session", id) }
 // Item finds the answers whose arm was chosen for an item.
 func Item(item string) string { return store.Key("item", item) }
 
+// Vectors finds the answers whose arm was chosen in a segment by a vector, among other things.
+func Vectors(learner, scope string) string { return store.Key("vectors", store.IDOf(learner, scope)) }
+
 // Pending finds the choices of a learner that is used alone, while they have no outcome.
 func Pending(learner string) string { return store.Key("pending", learner) }
 
@@ -175,6 +178,9 @@ func Keys(a *answer.Answer) (keys []string) {
 		}
 		if c.Item != "" {
 			add(Item(c.Item))
+		}
+		if c.Linear != nil {
+			add(Vectors(c.Learner, Scope(c.Category, c.Context)))
 		}
 		if Alone(a) && len(a.Statements) == 0 && !c.Expired {
 			add(Pending(c.Learner))

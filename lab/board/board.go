@@ -8,7 +8,7 @@
 //
 //	go run ./lab board [SET] [-long] [-data FILE] [-forms FILE] [-price P] [-runs N]
 //	                   [-requests N] [-seed S] [-world NAME] [-under NAME] [-topics N]
-//	                   [-noise X]
+//	                   [-noise X] [-policies NAMES]
 //
 // A set is what plays where:
 //
@@ -35,6 +35,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/heedhq/heed/lab/internal/kit"
 )
@@ -100,6 +101,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	requests := call.Int("requests", 0, "how many requests a run has; 0: those of the set")
 	seed := call.Uint64("seed", 2026, "the seed of the runs")
 	only := call.String("world", "", "play in this world only")
+	policies := call.String("policies", "", "let these `names` play only, with semicolons between them")
 	under := call.String("under", "", "play under this trouble only")
 	if err := call.ParseNames(); err != nil {
 		return err
@@ -113,7 +115,12 @@ func Run(ctx context.Context, call *kit.Call) error {
 	s := study{
 		runs: cmp.Or(*runs, call.Pick(of.runs[0], of.runs[1])), seed: *seed, ranks: name == "routers",
 		requests: cmp.Or(*requests, call.Pick(of.requests[0], of.requests[1])),
-		policies: func(w *world) []policy { return append(of.policies(w), yardsticks(w)...) },
+		policies: func(w *world) []policy {
+			all := append(of.policies(w), yardsticks(w)...)
+			return slices.DeleteFunc(all, func(p policy) bool {
+				return *policies != "" && !slices.Contains(strings.Split(*policies, "; "), p.name)
+			})
+		},
 	}
 	switch {
 	case s.runs < 1 || s.requests < 60:

@@ -25,6 +25,7 @@ type option struct {
 	item   naming // nil: a request's own
 	priced bool   // a [money.Reward] makes the value
 	frugal bool   // a [money.Frugal] chooses
+	vector bool   // queries have the request's vector
 }
 
 // A naming makes the function that returns a request's item.
@@ -42,9 +43,10 @@ func heeding(name string, o option) policy {
 		if err != nil {
 			return nil, err
 		}
-		l := &learner{store: st, item: func(r *request) (string, error) { return r.item, nil }}
+		l := &learner{store: st, item: func(r *request) (string, error) { return r.item, nil },
+			vector: o.vector}
 		cfg := o.cfg
-		cfg.Store, cfg.Now, cfg.Unrecorded = st, now, true
+		cfg.Store, cfg.Now, cfg.Unrecorded = st, now, !o.vector
 		cfg.Seed = rand.NewPCG(t.seed+1, uint64(now().Unix()))
 		cfg.Cache.Size = 100 // no request has a session
 		if cfg.HalfLife == 0 {
@@ -133,11 +135,14 @@ func cells(clusters int, both bool) naming {
 // routers are heed's policies: first the learner with its defaults.
 func routers(w *world) []policy {
 	all := []policy{
-		heeding("heed", option{}),
-		heeding("heed, cells", option{item: online}),
-		heeding("heed, Alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}}),
-		heeding("heed, half-life", option{cfg: strategy.Config{HalfLife: 500 * time.Minute}}),
-		heeding("heed, no change test", option{cfg: ignoring}),
+		heeding("heed", option{vector: true}),
+		heeding("heed, no vector", option{}),
+		heeding("heed, cells", option{item: online, vector: true}),
+		heeding("heed, Alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}, vector: true}),
+		heeding("heed, half-life", option{
+			cfg: strategy.Config{HalfLife: 500 * time.Minute}, vector: true,
+		}),
+		heeding("heed, no change test", option{cfg: ignoring, vector: true}),
 	}
 	if w.price > 0 {
 		all = append(all, heeding("heed, money.Reward", option{priced: true}),
@@ -207,6 +212,7 @@ type learner struct {
 	store   *memstore.Store
 	learner *strategy.Learner
 	item    func(r *request) (string, error)
+	vector  bool
 	pick    func(ctx context.Context, q strategy.Query) (strategy.Choice, error)
 }
 
@@ -215,7 +221,11 @@ func (l *learner) choose(r *request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	choice, err := l.pick(context.Background(), strategy.Query{Item: item})
+	q := strategy.Query{Item: item}
+	if l.vector {
+		q.Vector = r.vector
+	}
+	choice, err := l.pick(context.Background(), q)
 	if err != nil {
 		return 0, nil, err
 	}

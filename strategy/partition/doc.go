@@ -9,8 +9,8 @@
 // begins with what all cells have shown.
 //
 //	part, err := partition.New(ctx, partition.Config{Store: st})
-//	item, err := part.Item(ctx, "Why does this function return nil?") // "partition:7"
-//	choice, err := learner.Select(ctx, strategy.Query{Item: item})
+//	item, vector, err := part.Item(ctx, "Why does this function return nil?") // "partition:7"
+//	choice, err := learner.Select(ctx, strategy.Query{Item: item, Vector: vector})
 //	go heed.Run(ctx, time.Minute, st, learner, part)
 //
 // A partition may be made at once from a sample, by [Partition.Fit], or from what comes:

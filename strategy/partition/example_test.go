@@ -22,15 +22,15 @@ func Example() {
 	if err := part.Fit(ctx, archive); err != nil {
 		log.Fatal(err)
 	}
-	question, err := part.Item(ctx, "When does order 77 arrive?") // for strategy.Query.Item
+	question, _, err := part.Item(ctx, "When does order 77 arrive?") // for strategy.Query.Item
 	if err != nil {
 		log.Fatal(err)
 	}
-	code, err := part.Item(ctx, "func g(x []int) {\n\treturn x[7]\n}")
+	code, _, err := part.Item(ctx, "func g(x []int) {\n\treturn x[7]\n}")
 	if err != nil {
 		log.Fatal(err)
 	}
-	other, err := part.Item(ctx, "When does order 123 arrive?")
+	other, _, err := part.Item(ctx, "When does order 123 arrive?")
 	fmt.Println(question != code, question == other, err)
 	// Output: true true <nil>
 }

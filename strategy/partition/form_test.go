@@ -43,7 +43,7 @@ func TestKindsOfTextsAreToldApart(t *testing.T) {
 	right := 0
 	cells := make(map[string]int)
 	for i := range 200 {
-		item, err := p.Item(ctx, kinds[i%len(kinds)](1000+i))
+		item, _, err := p.Item(ctx, kinds[i%len(kinds)](1000+i))
 		require.NoError(t, err)
 		if kind, ok := cells[item]; !ok {
 			cells[item] = i % len(kinds)
@@ -132,7 +132,7 @@ func BenchmarkItem(b *testing.B) {
 			require.NoError(b, p.Fit(ctx, texts(400)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := p.Item(ctx, text); err != nil {
+				if _, _, err := p.Item(ctx, text); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -129,17 +129,20 @@ func New(ctx context.Context, cfg Config) (*Partition, error) {
 func (p *Partition) Version() uint64 { return p.state.Load().version }
 
 // Item returns the item of a text: the name of its cell, for example "partition:7". It is "" before
-// there are cells, so that all texts are one item. It does not read the store.
+// there are cells, so that all texts are one item. Item also returns the text's vector, for
+// strategy.Query.Vector. It does not read the store.
 //
 // An error is the embedder's. Vectors that are zero, not finite, or of another length than the
 // vectors of the cells are one, too.
-func (p *Partition) Item(ctx context.Context, text string) (string, error) {
+func (p *Partition) Item(
+	ctx context.Context, text string,
+) (item string, vector []float32, err error) {
 	vectors, err := p.cfg.Embed(ctx, []string{text})
 	if err != nil {
-		return "", wrap("item", err)
+		return "", nil, wrap("item", err)
 	}
-	item, err := p.Of(vectors[0])
-	return item, wrap("item", err)
+	item, err = p.Of(vectors[0])
+	return item, vectors[0], wrap("item", err)
 }
 
 // Of returns the item of a vector: see [Partition.Item]. A vector that is zero, not finite, or of

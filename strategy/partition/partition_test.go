@@ -306,7 +306,7 @@ func TestVectorFaults(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, p.FitVectors(over, topics(20, 1, 0)), context.Canceled)
 	require.ErrorIs(t, p.Sweep(over, start), context.Canceled)
-	_, err := p.Item(over, "text")
+	_, _, err := p.Item(over, "text")
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Zero(t, p.Version())
 }
@@ -335,7 +335,7 @@ func TestEmbedderFaults(t *testing.T) {
 	} {
 		p := newPartition(t, partition.Config{Embed: embed})
 		require.NoError(t, p.FitVectors(ctx, topics(20, 1, 0)), name)
-		item, err := p.Item(ctx, "text")
+		item, _, err := p.Item(ctx, "text")
 		require.ErrorContains(t, err, "partition: ", name)
 		assert.Empty(t, item)
 		require.Error(t, p.Fit(ctx, []string{"text"}), name)
@@ -345,7 +345,7 @@ func TestEmbedderFaults(t *testing.T) {
 		error) {
 		return nil, broken
 	}})
-	_, err := p.Item(ctx, "text")
+	_, _, err := p.Item(ctx, "text")
 	assert.ErrorIs(t, err, broken)
 }
 

@@ -19,6 +19,9 @@ type Crowd struct {
 	// Item returns the name of an item: the people report on 0, 1 and 2, and the liars may make up
 	// any. nil: each number is an item.
 	Item func(n int) string
+	// Vector returns the vector of an item, in place of its name: then the linear level is tried. It
+	// may be nil.
+	Vector func(n int) []float32
 	// Unnamed leaves out the sources, for a control: then the liars must win, for an item of the
 	// people's.
 	Unnamed bool
@@ -49,11 +52,8 @@ type lie struct {
 // [evidence.Trust]: https://pkg.go.dev/github.com/heedhq/heed/evidence#Trust
 func (c Crowd) Climb(t testing.TB) {
 	t.Helper()
-	if c.Item == nil {
-		c.Item = func(n int) string { return fmt.Sprint("item ", n) }
-	}
-	items := []string{c.Item(0), "an item of nobody's"}
-	if c.Unnamed {
+	items := []strategy.Query{c.query(0), {Item: "an item of nobody's"}}
+	if c.Unnamed || c.Vector != nil {
 		items = items[:1]
 	}
 	for _, item := range items {
@@ -71,9 +71,21 @@ func (c Crowd) Climb(t testing.TB) {
 			}
 		}
 		if moved := best - before; moved > crowdMost != c.Unnamed {
-			t.Errorf("lies move the belief of %s by %.3f, where %v is the most (a control, which must"+
+			t.Errorf("lies move the belief of %+v by %.3f, where %v is the most (a control, which must"+
 				" not hold: %t): %+v", item, moved, crowdMost, c.Unnamed, lies)
 		}
+	}
+}
+
+// query returns the query of an item.
+func (c Crowd) query(n int) strategy.Query {
+	switch {
+	case c.Vector != nil:
+		return strategy.Query{Vector: c.Vector(n)}
+	case c.Item != nil:
+		return strategy.Query{Item: c.Item(n)}
+	default:
+		return strategy.Query{Item: fmt.Sprint("item ", n)}
 	}
 }
 
@@ -94,21 +106,20 @@ func anyLie(rng *rand.Rand) lie {
 
 // believe returns what a learner expects of the bad arm, after the reports of the people and the
 // liars.
-func (c Crowd) believe(t testing.TB, lies []lie, item string) float64 {
+func (c Crowd) believe(t testing.TB, lies []lie, item strategy.Query) float64 {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	st, err := memstore.New(memstore.Config{Now: clock})
 	must(t, err)
 	cfg := c.Config
-	cfg.Store, cfg.Now, cfg.Seed, cfg.Unrecorded = st, clock, rand.NewPCG(3, 4), true
+	cfg.Store, cfg.Now, cfg.Seed, cfg.Unrecorded = st, clock, rand.NewPCG(3, 4), c.Vector == nil
 	cfg.Arms = []strategy.Arm{{ID: "good"}, {ID: "bad"}}
 	l, err := strategy.New(t.Context(), cfg)
 	must(t, err)
 	number := 0
 	say := func(who string, of lie) {
-		q := strategy.Query{Item: c.Item(of.item)}
-		choice, err := l.Record(t.Context(), q, of.arm, 0)
+		choice, err := l.Record(t.Context(), c.query(of.item), of.arm, 0)
 		must(t, err)
 		choice.At = now.Add(-of.ago)
 		var outcomes []strategy.Outcome
@@ -137,14 +148,25 @@ func (c Crowd) believe(t testing.TB, lies []lie, item string) float64 {
 			say(fmt.Sprint("person ", person), good)
 		}
 	}
-	_, err = l.Beliefs(t.Context(), strategy.Query{Item: item})
-	must(t, err)
+	expected(t, l, item)
 	for _, lie := range lies {
 		say(fmt.Sprint("liar ", lie.liar), lie)
 	}
-	beliefs, err := l.Beliefs(t.Context(), strategy.Query{Item: item})
+	return expected(t, l, item)
+}
+
+// expected returns what is expected of the bad arm: the mean of the tables and the linear level.
+func expected(t testing.TB, l *strategy.Learner, q strategy.Query) float64 {
+	t.Helper()
+	q.Frozen = true
+	choice, err := l.Select(t.Context(), q)
 	must(t, err)
-	return beliefs[1].Mean()
+	made := choice.Record()
+	mean := made.Draws[1].Belief.Mean()
+	if made.Linear == nil {
+		return mean
+	}
+	return mean + made.Linear.Weight*(made.Draws[1].Mean-mean)
 }
 
 func must(t testing.TB, err error) {

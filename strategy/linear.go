@@ -1,0 +1,447 @@
+package strategy
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// mostNumbers is how many numbers of a vector the linear level uses. A longer vector is reduced to
+// as many, and one of more than longestVector numbers is refused.
+const (
+	mostNumbers   = 32
+	longestVector = 1 << 16
+)
+
+// direction returns the direction of a vector, or nil if it has none. A vector of more than
+// mostNumbers numbers is multiplied by a matrix of random signs, which leaves the angles between
+// vectors about as they are (Achlioptas 2003). The signs follow from their places, so that all
+// processes agree.
+func direction(vector []float32) []float32 {
+	x := vector
+	if len(vector) > mostNumbers {
+		x = make([]float32, mostNumbers)
+		for j, v := range vector {
+			signs := evidence.Rand{State: uint64(j)} //nolint:gosec // not negative
+			for i, bits := 0, signs.Uint64(); i < mostNumbers; i, bits = i+1, bits>>1 {
+				x[i] += v * (1 - 2*float32(bits&1))
+			}
+		}
+	}
+	squares := 0.
+	for _, v := range x {
+		squares += float64(v) * float64(v)
+	}
+	if squares == 0 {
+		return nil
+	}
+	unit, length := make([]float32, len(x)), float32(math.Sqrt(squares))
+	for i, v := range x {
+		unit[i] = v / length
+	}
+	return unit
+}
+
+// packed is a vector as a record has it.
+func packed(x []float32) (text []byte) {
+	for _, v := range x {
+		text = binary.LittleEndian.AppendUint32(text, math.Float32bits(v))
+	}
+	return text
+}
+
+// unpacked is the inverse of packed.
+func unpacked(text []byte) []float32 {
+	x := make([]float32, len(text)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(text[4*i:]))
+	}
+	return x
+}
+
+// A sample is one outcome of a choice that has a vector, as the linear level learns from it.
+type sample struct {
+	id             string // of the evidence
+	source         string
+	at             time.Time
+	arm            int
+	x              []float32
+	reward         float64
+	above          float64 // what the item was above its segment's level
+	weight         float64 // its confidence and share
+	tables, linear float64 // what either had predicted
+	counts         float64 // the weight within the limits on people, faded
+}
+
+// A linear is the linear level of a segment. It learns how the reward of each arm depends on the
+// vector of a request: a Bayesian regression with a normal prior for each arm. And it compares how
+// well it predicted with how well the tables did, which are the pooling's beliefs. Both follow from
+// the latest outcomes of choices that were recorded with a vector, and from nothing else: an
+// outcome that is taken back leaves no trace.
+type linear struct {
+	numbers int
+	cold    []float64 // the mean that is expected of each arm before any outcome
+	fits    []fit
+	samples []*sample // the oldest first
+	known   map[string]*sample
+	sources map[string]int // how many samples each source has
+	now     time.Time      // when it was loaded
+	half    time.Duration
+	// kept returns the part of a source's evidence on an arm that counts.
+	kept    func(arm int, source string) float64
+	mass    float64 // of all samples
+	squares float64 // of their weights
+	// leads are how much better than the tables the level predicted for each source: the difference
+	// of the logarithmic losses. odds follow from them.
+	leads       map[string]float64
+	instruments []string // sources without a limit
+	odds        float64  // that the level is right, and not the tables
+}
+
+// A fit is the regression of an arm. Its sums have the constant 1 before the numbers of the vector.
+type fit struct {
+	products []float64 // Σ x xᵀ, the lower triangle by rows
+	sums     []float64 // Σ x y for what the reward is above the cold start and the item
+	rewards  float64   // Σ y²
+
+	root    []float32 // of the precision: the lower triangle of Cholesky's decomposition
+	bold    []float64 // the coefficients under a wide prior, for choosing
+	careful []float64 // under a narrow one, for predicting
+	spread  float64   // the standard deviation of draws, of a vector of unit precision
+}
+
+// The prior of the linear level. A vector moves the reward of an arm by a standard deviation of
+// usual, as predictions expect. Choices expect twice that and draw with a third of the standard
+// deviation, because requests differ and so explore by themselves. The level of an arm lies around
+// its cold start by levelSpread. A unit of evidence has the variance evenNoise at first, which
+// counts as noiseFrom outcomes. One choice of ten is the level's before any outcome.
+const (
+	usual       = 0.25
+	boldness    = 2
+	drawn       = 0.3
+	levelSpread = 0.25
+	evenNoise   = 0.25
+	noiseFrom   = 4
+	linearOdds  = 1. / 9
+)
+
+// mostSamples bounds the outcomes that the linear level of a segment remembers.
+const mostSamples = 4000
+
+func newLinear(numbers int, priors []evidence.Beta, now time.Time, half time.Duration) *linear {
+	m := &linear{
+		numbers: numbers, fits: make([]fit, len(priors)), known: make(map[string]*sample),
+		sources: make(map[string]int), leads: make(map[string]float64), now: now, half: half,
+		odds: linearOdds,
+		kept: func(int, string) float64 { return 1 },
+	}
+	n := 1 + numbers
+	for i := range priors {
+		m.cold = append(m.cold, priors[i].Mean())
+		m.fits[i] = fit{
+			products: make([]float64, n*(n+1)/2), sums: make([]float64, n),
+			root: make([]float32, n*(n+1)/2), bold: make([]float64, n), careful: make([]float64, n),
+		}
+	}
+	for i := range m.fits {
+		m.solve(i)
+	}
+	return m
+}
+
+// add adds an outcome, once. If there are too many, the source with most loses its oldest, so that
+// nobody can displace the others' outcomes.
+func (m *linear) add(s *sample) {
+	if m.known[s.id] != nil || len(s.x) != m.numbers {
+		return
+	}
+	m.known[s.id], m.samples = s, append(m.samples, s)
+	m.sources[s.source]++
+	m.count(s)
+	if len(m.samples) > mostSamples {
+		most := s.source
+		for source, n := range m.sources {
+			if n > m.sources[most] || n == m.sources[most] && source < most {
+				most = source
+			}
+		}
+		oldest := slices.IndexFunc(m.samples, func(s *sample) bool { return s.source == most })
+		m.remove(m.samples[oldest].id)
+	}
+	m.solve(s.arm)
+	m.compare()
+}
+
+// count adds what a sample counts for to the sums.
+func (m *linear) count(s *sample) {
+	s.counts = s.weight * m.kept(s.arm, s.source)
+	if m.half > 0 {
+		s.counts *= math.Exp2(-m.now.Sub(s.at).Hours() / m.half.Hours())
+	}
+	m.put(s, 1)
+}
+
+// remove takes an outcome out of all sums.
+func (m *linear) remove(id string) {
+	s := m.known[id]
+	if s == nil {
+		return
+	}
+	delete(m.known, id)
+	m.samples = slices.DeleteFunc(m.samples, func(o *sample) bool { return o == s })
+	if m.sources[s.source]--; m.sources[s.source] == 0 {
+		delete(m.sources, s.source)
+	}
+	m.put(s, -1)
+	if m.sources[s.source] == 0 {
+		delete(m.leads, s.source)
+	}
+	m.solve(s.arm)
+	m.compare()
+}
+
+// put adds a sample to the sums, or takes it out.
+func (m *linear) put(s *sample, sign float64) {
+	f, w := &m.fits[s.arm], sign*s.counts
+	y := s.reward - s.above - m.cold[s.arm]
+	at := 0
+	for i := range 1 + m.numbers {
+		xi := w * s.number(i)
+		f.sums[i] += xi * y
+		for j := range i + 1 {
+			f.products[at] += xi * s.number(j)
+			at++
+		}
+	}
+	f.rewards += w * y * y
+	m.mass += w
+	m.squares += w * s.counts
+	m.leads[s.source] += w * (loss(s.tables, s.reward) - loss(s.linear, s.reward))
+}
+
+// number returns a number of the vector, after the constant.
+func (s *sample) number(i int) float64 {
+	if i == 0 {
+		return 1
+	}
+	return float64(s.x[i-1])
+}
+
+// loss is the logarithmic loss of a prediction.
+func loss(predicted, reward float64) float64 {
+	p := min(max(predicted, 0.02), 0.98)
+	return -reward*math.Log(p) - (1-reward)*math.Log(1-p)
+}
+
+// weigh makes all sums again. kept returns the part of a source's evidence on an arm that counts.
+func (m *linear) weigh(kept func(arm int, source string) float64) {
+	m.kept, m.mass, m.squares = kept, 0, 0
+	clear(m.leads)
+	for i := range m.fits {
+		f := &m.fits[i]
+		clear(f.products)
+		clear(f.sums)
+		f.rewards = 0
+	}
+	for _, s := range m.samples {
+		m.count(s)
+	}
+	for range 2 { // the noise follows from what was solved
+		for i := range m.fits {
+			m.solve(i)
+		}
+	}
+	m.compare()
+}
+
+// scale is the weight of a mean unit of evidence: see scaleOf.
+func (m *linear) scale() float64 {
+	if m.mass <= 0 || m.squares <= 0 {
+		return 1
+	}
+	return m.squares / m.mass
+}
+
+// compare works out the odds of the level against the tables, by their predictions (Bayesian model
+// averaging), where each outcome counts as one. A person could report what makes the level look
+// right, so what each of N people adds to its lead is limited like evidence: to the x that solves x
+// = 2/N · Σ min(lead, x), or to leastLead. One or two people are believed as they are.
+func (m *linear) compare() {
+	scale, most, people := m.scale(), math.Inf(1), 0.
+	for source := range m.leads {
+		if !slices.Contains(m.instruments, source) {
+			people++
+		}
+	}
+	if people > 2 {
+		most = m.mostLead(people, scale)
+	}
+	all := 0.
+	for source, lead := range m.leads {
+		if lead /= scale; slices.Contains(m.instruments, source) {
+			all += lead
+		} else {
+			all += min(lead, most)
+		}
+	}
+	m.odds = linearOdds * math.Exp(min(max(all, -500), 500))
+}
+
+// leastLead is what each person may add to the lead in any case, in nats.
+const leastLead = 0.25
+
+// mostLead returns what each of n people may add to the lead. From above, Newton's method comes
+// down to it, because the difference of both sides is concave.
+func (m *linear) mostLead(n, scale float64) float64 {
+	for x := math.Inf(1); ; {
+		over, rest := 0., 0.
+		for source, lead := range m.leads {
+			switch lead /= scale; {
+			case lead <= 0 || slices.Contains(m.instruments, source):
+			case lead > x:
+				over++
+			default:
+				rest += lead
+			}
+		}
+		next := 2 / n * rest / (1 - 2/n*over)
+		if !(next < x) || next <= leastLead {
+			return max(min(x, next), leastLead)
+		}
+		x = next
+	}
+}
+
+// weight is the probability with which the level chooses, and not the tables.
+func (m *linear) weight() float64 { return m.odds / (1 + m.odds) }
+
+// noise is the variance of an outcome around its prediction.
+func (m *linear) noise() float64 {
+	all, n := evenNoise*noiseFrom*m.scale(), noiseFrom*m.scale()
+	for i := range m.fits {
+		f := &m.fits[i]
+		explained := 0.
+		for j, x := range f.bold {
+			explained += x * f.sums[j]
+		}
+		all += min(max(f.rewards-explained, 0), f.rewards)
+		n += f.products[0]
+	}
+	return max(all/n, 1e-4)
+}
+
+// variance is the mean squared distance of vectors from their mean. With few it is 1.
+func (m *linear) variance() float64 {
+	mass, all := 0., 0.
+	for i := range m.fits {
+		mass += m.fits[i].products[0]
+	}
+	if mass < 10*m.scale() {
+		return 1
+	}
+	at := 1
+	for j := 1; j <= m.numbers; j++ {
+		sum, squares := 0., 0.
+		for i := range m.fits {
+			sum += m.fits[i].products[at]
+			squares += m.fits[i].products[at+j]
+		}
+		all += squares/mass - sum/mass*sum/mass
+		at += j + 1
+	}
+	return max(all, 1e-3)
+}
+
+// solve works out the coefficients of an arm.
+func (m *linear) solve(arm int) {
+	f, noise, scale := &m.fits[arm], m.noise(), m.scale()
+	level := noise / (levelSpread * levelSpread) * scale
+	narrow := noise / (usual * usual) * m.variance() * scale
+	n := 1 + m.numbers
+	root := make([]float64, len(f.products))
+	f.decompose(root, level, narrow)
+	substitute(root, f.sums, f.careful[:n])
+	f.decompose(root, level, narrow/(boldness*boldness))
+	substitute(root, f.sums, f.bold[:n])
+	for i, x := range root {
+		f.root[i] = float32(x)
+	}
+	f.spread = drawn * math.Sqrt(noise*scale)
+}
+
+// decompose sets the root of the products with a prior's precisions on the diagonal.
+func (f *fit) decompose(root []float64, level, slope float64) {
+	row := 0
+	for i := range f.sums {
+		column := 0
+		for j := range i + 1 {
+			x := f.products[row+j]
+			if i == j {
+				x += slope
+				if i == 0 {
+					x += level - slope
+				}
+			}
+			for k := range j {
+				x -= root[row+k] * root[column+k]
+			}
+			if i == j {
+				root[row+j] = math.Sqrt(max(x, 1e-9))
+			} else {
+				root[row+j] = x / root[column+j]
+			}
+			column += j + 1
+		}
+		row += i + 1
+	}
+}
+
+// substitute solves root rootᵀ x = sums.
+func substitute(root, sums, x []float64) {
+	row := 0
+	for i := range sums {
+		x[i] = sums[i]
+		for k := range i {
+			x[i] -= root[row+k] * x[k]
+		}
+		x[i] /= root[row+i]
+		row += i + 1
+	}
+	for i := len(sums) - 1; i >= 0; i-- {
+		row -= i + 1
+		x[i] /= root[row+i]
+		for k := range i {
+			x[k] -= root[row+k] * x[i]
+		}
+	}
+}
+
+// predict returns what is expected of an arm for a vector: for choosing, with the standard
+// deviation of a draw, and for predicting. Both lie above the cold start by as much as the item.
+func (m *linear) predict(arm int, x []float32, above float64) (bold, deviation, careful float64) {
+	f := &m.fits[arm]
+	bold, careful = m.cold[arm]+above+f.bold[0], m.cold[arm]+above+f.careful[0]
+	var solved [1 + mostNumbers]float32
+	solved[0] = 1 / f.root[0]
+	squares, row := solved[0]*solved[0], 1
+	for i, v := range x {
+		bold += f.bold[i+1] * float64(v)
+		careful += f.careful[i+1] * float64(v)
+		for k, y := range solved[:i+1] {
+			v -= f.root[row+k] * y
+		}
+		solved[i+1] = v / f.root[row+i+1]
+		squares += solved[i+1] * solved[i+1]
+		row += i + 2
+	}
+	return bold, max(f.spread*math.Sqrt(float64(squares)), 1e-6), careful
+}
+
+// earlier orders samples.
+func earlier(a, b *sample) int {
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id))
+}

@@ -1,0 +1,340 @@
+package strategy
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/curves"
+	"github.com/heedhq/heed/store"
+)
+
+// directionOf returns the direction of a query's vector, or nil if the linear level does not apply.
+// The first vector of a segment has the segment loaded, with the linear level.
+func (l *Learner) directionOf(s *segment, q *Query) []float32 {
+	if len(q.Vector) == 0 || l.cfg.Unrecorded {
+		return nil
+	}
+	x := direction(q.Vector)
+	if n := int32(len(x)); x != nil && s.numbers.Swap(n) == 0 { //nolint:gosec // at most mostNumbers
+		s.expire()
+	}
+	return x
+}
+
+// drawLinear replaces the choice of the tables by one of the linear level, with the probability
+// that the level's predictions have earned. The caller holds the lock.
+func (l *Learner) drawLinear(
+	s *segment, m *making, read *reading, c *answer.Choice, rng *evidence.Rand,
+) {
+	if !s.linear.takes(m.direction) {
+		return
+	}
+	above := l.above(s, read)
+	for i := range c.Draws {
+		d := &c.Draws[i]
+		arm := l.index[d.Arm]
+		d.Mean, d.Deviation, _ = s.linear.predict(arm, m.direction, above[arm])
+	}
+	c.Linear = &answer.Linear{Weight: s.linear.weight()}
+	if rng.Float64() >= c.Linear.Weight {
+		return
+	}
+	best := 0
+	for i := range c.Draws {
+		d := &c.Draws[i]
+		d.Sample = d.Mean + d.Bonus + d.Deviation*distuv.UnitNormal.Quantile(rng.Float64())
+		if d.Sample > c.Draws[best].Sample {
+			best = i
+		}
+	}
+	c.Arm = c.Draws[best].Arm
+}
+
+// predict notes in a choice what the tables and the linear level expect of its arm, by which an
+// outcome compares the two.
+func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice) {
+	arm, ok := l.index[c.Arm]
+	if m.direction == nil || !ok {
+		return
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if c.Linear == nil {
+		c.Linear = &answer.Linear{}
+	}
+	beliefs := make([]Belief, len(l.cfg.Arms))
+	s.model.Believe(read.Item, beliefs)
+	n := c.Linear
+	n.Vector, n.Tables, n.Above = packed(m.direction), beliefs[arm].Mean(), l.above(s, read)[arm]
+	if n.Level = n.Tables; s.linear.takes(m.direction) {
+		_, _, n.Level = s.linear.predict(arm, m.direction, n.Above)
+	}
+}
+
+// above returns by how much the mean of an item lies above its segment, by arm. It is 0 if the item
+// has no evidence, or all evidence of the segment. The caller holds the lock.
+func (l *Learner) above(s *segment, read *reading) []float64 {
+	above, mass := make([]float64, len(l.cfg.Arms)), 0.
+	for _, sums := range read.Arms {
+		mass += sums.Mass
+	}
+	if mass <= 0 || mass >= s.total.Mass*allButAll {
+		return above
+	}
+	item, level := make([]Belief, len(above)), make([]Belief, len(above))
+	s.model.Believe(read.Item, item)
+	s.model.Believe(Item{Arms: make([]evidence.Sums, len(above))}, level)
+	for i := range above {
+		above[i] = item[i].Mean() - level[i].Mean()
+	}
+	return above
+}
+
+// takes reports whether the level can predict for a vector.
+func (m *linear) takes(x []float32) bool { return m != nil && x != nil && len(x) == m.numbers }
+
+// learnLinear brings the linear level in line with an outcome that was counted. The caller holds
+// the lock.
+func (l *Learner) learnLinear(c *credit) {
+	s := c.segment
+	if s.linear == nil && s.changes == nil {
+		return
+	}
+	one := l.sampleOf(c.Outcome, s.resetCount(&c.Choice))
+	change := func(m *linear) {
+		for _, id := range slices.Concat(c.withdraw, c.replaces) {
+			m.remove(id)
+		}
+		if one != nil {
+			m.add(one)
+		}
+	}
+	if s.linear != nil {
+		change(s.linear)
+	}
+	if s.changes != nil {
+		s.changes = append(s.changes, change)
+	}
+}
+
+// sampleOf returns what the linear level learns from an outcome, or nil: its choice needs a vector,
+// and neither the segment nor the item may have been reset since.
+func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
+	f := o.Choice.facts()
+	arm, ok := l.index[o.Choice.Arm]
+	if !ok || f.Linear == nil || len(f.Linear.Vector) == 0 ||
+		resets(f.Resets) != reset.atLeast(f.Resets) {
+		return nil
+	}
+	return &sample{
+		id: l.evidenceID(o), source: o.Source, at: o.At, arm: arm, x: unpacked(f.Linear.Vector),
+		reward: (o.worth + 1) / 2, above: f.Linear.Above, weight: o.weight(),
+		tables: f.Linear.Tables, linear: f.Linear.Level,
+	}
+}
+
+// loadLinear makes the linear level of a segment from the newest records that have a vector. It
+// returns nil if no query had one.
+func (l *Learner) loadLinear(
+	ctx context.Context, s *segment, f *found, priors []evidence.Beta,
+) (*linear, error) {
+	numbers := int(s.numbers.Load())
+	if numbers == 0 {
+		return nil, nil
+	}
+	reset, err := l.allResets(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	m := newLinear(numbers, priors, f.now.Time(), l.cfg.HalfLife)
+	m.instruments = l.cfg.Trust.Instruments
+	q := store.Query{Keys: []string{answers.Vectors(l.cfg.Name, s.space.scope)}, Limit: 2 * mostSamples}
+	var all []*sample
+	for row, err := range l.answers.Find(ctx, l.cfg.Store, q) {
+		if err != nil {
+			return nil, err
+		}
+		if c := row.Value.Choice; c == nil || c.Learner != l.cfg.Name {
+			continue
+		}
+		for _, o := range l.outcomesIn(&row.Value) {
+			one := l.sampleOf(&o, reset(o.Choice.Item))
+			if one == nil || l.judge(&o) != nil {
+				continue
+			}
+			// a source without evidence was expunged, which leaves the records as they are
+			if _, heard := f.crowd.Kept(one.arm, o.Source); !heard && !f.sampled {
+				continue
+			}
+			one.reward = (o.worth + 1) / 2
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, earlier)
+	m.take(all)
+	m.weigh(m.limits(l.cfg.Trust, f.crowd))
+	return m, nil
+}
+
+// allResets reads how often the items of a segment were reset.
+func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) resets, error) {
+	counts := make(map[string]uint64)
+	q := store.CellQuery{Kind: l.kinds.resets, Scope: s.space.scope}
+	for part, err := range l.cfg.Store.List(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		counts[part.Cell.Item] += part.Tally.N()
+	}
+	return func(item string) resets {
+		r := resets{counts[""]}
+		if item != "" {
+			r[1] = counts[item]
+		}
+		return r
+	}, nil
+}
+
+// outcomesIn returns the outcomes in a record that count for the arm. Those of people who were
+// forgotten are left out.
+func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
+	choice := ChoiceOf(a.Choice)
+	if !answers.Alone(a) {
+		for _, p := range a.ForArm() {
+			i := slices.IndexFunc(a.Choice.Credits, func(c answer.ArmCredit) bool { return c.Of == p.Of })
+			if i < 0 || a.Choice.Credits[i].Dropped {
+				continue
+			}
+			o := l.outcomeOf(a, &p)
+			o.Choice, o.ID = choice, creditID(a, a.Choice.Credits[i].Number)
+			all = append(all, o)
+		}
+		return all
+	}
+	for i := range a.Statements {
+		s := &a.Statements[i]
+		if s.Named && s.By == "" {
+			continue
+		}
+		r := resultOf(s)
+		all = append(all, Outcome{
+			Choice: choice, ID: r.ID, Value: r.Value, Confidence: r.Confidence, Channel: r.Channel,
+			Source: r.Source, At: r.At, Cost: r.Cost, Latency: r.Latency, Tokens: r.Tokens,
+		})
+	}
+	if a.Choice.Silent {
+		all = append(all, Outcome{
+			Choice: choice, ID: silenceID, Value: -1, Confidence: l.cfg.Silence.Confidence,
+			Channel: silenceChannel, At: a.At.Add(l.cfg.Silence.After),
+		})
+	}
+	return all
+}
+
+// take remembers samples without counting them: the newest, and of too many, fewer of the sources
+// with most.
+func (m *linear) take(all []*sample) {
+	counts := make(map[string]int)
+	for _, s := range all {
+		counts[s.source]++
+	}
+	for n := len(all); n > mostSamples; n-- {
+		most := ""
+		for source, n := range counts {
+			if n > counts[most] || n == counts[most] && source < most {
+				most = source
+			}
+		}
+		counts[most]--
+	}
+	for _, s := range slices.Backward(all) { // the newest first
+		if counts[s.source] > 0 && len(s.x) == m.numbers && m.known[s.id] == nil {
+			counts[s.source]--
+			m.sources[s.source]++
+			m.known[s.id], m.samples = s, append(m.samples, s)
+		}
+	}
+	slices.Reverse(m.samples)
+}
+
+// limits returns the part of a source's evidence on an arm that counts: the lesser of what counts
+// in the segment and among the outcomes that the level remembers.
+func (m *linear) limits(trust evidence.Trust, crowd *evidence.Crowd) func(int, string) float64 {
+	arms := make([][]evidence.Part, len(m.fits))
+	places := make([]map[string]int, len(arms))
+	for _, s := range m.samples {
+		if places[s.arm] == nil {
+			places[s.arm] = make(map[string]int)
+		}
+		i, ok := places[s.arm][s.source]
+		if !ok {
+			i = len(arms[s.arm])
+			places[s.arm][s.source] = i
+			arms[s.arm] = append(arms[s.arm], evidence.Part{Source: s.source})
+		}
+		arms[s.arm][i].Tally.Add(s.weight, 1, s.reward, evidence.InstantOf(m.now))
+	}
+	kept := make([]func(string) float64, len(arms))
+	for arm := range arms {
+		kept[arm] = trust.Kept(arms, arm, evidence.InstantOf(m.now))
+	}
+	return func(arm int, source string) float64 {
+		part, _ := crowd.Kept(arm, source)
+		if kept[arm] != nil {
+			part = min(part, kept[arm](source))
+		}
+		return part
+	}
+}
+
+// install puts a linear level in the place of the segment's, with what changed during the load.
+func (s *segment) install(m *linear) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m != nil {
+		for _, change := range s.changes {
+			change(m)
+		}
+	}
+	s.linear = m
+}
+
+// greatestNormal returns the probability that the linear level's sample of an arm is the greatest
+// among independent normal ones: the integral of its density times the distribution functions of
+// the others, between the places where any of them bends.
+func greatestNormal(draws []Draw, arm ArmID) (p float64) {
+	at := slices.IndexFunc(draws, func(d Draw) bool { return d.Arm == arm })
+	one := &draws[at]
+	score := func(d *Draw, x float64) float64 { return (x - d.Mean - d.Bonus) / d.Deviation }
+	var cuts []float64
+	for i := range draws {
+		for _, z := range [...]float64{-8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8} {
+			x := draws[i].Mean + draws[i].Bonus + z*draws[i].Deviation
+			if math.Abs(score(one, x)) <= 8 {
+				cuts = append(cuts, x)
+			}
+		}
+	}
+	slices.Sort(cuts)
+	rule := curves.Legendre()
+	for n := 1; n < len(cuts); n++ {
+		half := (cuts[n] - cuts[n-1]) / 2
+		for j, u := range rule.At {
+			x := cuts[n-1] + half*(1+u)
+			product := rule.Weight[j] * half * distuv.UnitNormal.Prob(score(one, x)) / one.Deviation
+			for i := range draws {
+				if i != at && product > 1e-15 {
+					product *= distuv.UnitNormal.CDF(score(&draws[i], x))
+				}
+			}
+			p += product
+		}
+	}
+	return min(p, 1)
+}

@@ -1,0 +1,290 @@
+package strategy_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store/storetest"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/strategytest"
+)
+
+// unitVector draws a direction.
+func unitVector(rng *rand.Rand, numbers int) []float32 {
+	v, squares := make([]float32, numbers), 0.
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+		squares += float64(v[i]) * float64(v[i])
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(squares))
+	}
+	return v
+}
+
+// A vectorWorld has requests with vectors. The rate of each arm is its level, and more along its
+// direction.
+type vectorWorld struct {
+	rng        *rand.Rand
+	levels     []float64
+	directions [][]float32
+	slope      float64
+}
+
+func newVectorWorld(seed uint64, slope float64) *vectorWorld {
+	w := &vectorWorld{rng: rand.New(rand.NewPCG(seed, 7)), slope: slope}
+	for range 4 {
+		level := 0.5
+		if slope == 0 {
+			level = 0.3 + 0.6*w.rng.Float64()
+		}
+		w.levels = append(w.levels, level)
+		w.directions = append(w.directions, unitVector(w.rng, 16))
+	}
+	return w
+}
+
+func (w *vectorWorld) rate(arm int, x []float32) float64 {
+	along := 0.
+	for i, v := range x {
+		along += float64(v) * float64(w.directions[arm][i])
+	}
+	return min(max(w.levels[arm]+w.slope*along, 0.02), 0.98)
+}
+
+// play lets a learner choose for requests, and returns its regret. Without sight the learner gets
+// no vectors.
+func (w *vectorWorld) play(
+	t testing.TB, l *strategy.Learner, requests int, sight bool,
+) (regret float64) {
+	for range requests {
+		x, luck := unitVector(w.rng, 16), w.rng.Float64()
+		var q strategy.Query
+		if sight {
+			q.Vector = x
+		}
+		c := choose(t, l, q)
+		best := 0.
+		for arm := range w.levels {
+			best = max(best, w.rate(arm, x))
+		}
+		rate := w.rate(int(c.Arm[0]-'a'), x)
+		regret += best - rate
+		value := -1.
+		if luck < rate {
+			value = 1
+		}
+		credit(t, l, c, value)
+	}
+	return regret
+}
+
+// newLight returns a learner over a store without history.
+func newLight(t testing.TB, seed uint64) *strategy.Learner {
+	c := &clock{}
+	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})
+	require.NoError(t, err)
+	return newLearner(t, strategy.Config{Now: c.Now, Store: st, Seed: rand.NewPCG(seed, 2)})
+}
+
+// Where the best arm is linear in the vector, the regret is less than half of the regret without
+// it. Where it does not depend on the vector, the vector costs little: here on the average of few
+// runs, in docs/studies/board.md of many.
+func TestAVectorIsUsedAsFarAsItHelps(t *testing.T) {
+	for _, of := range []struct {
+		slope, most float64
+	}{{1, 0.55}, {0, 1.35}} {
+		blind, sighted := 0., 0.
+		for seed := range uint64(4) {
+			blind += newVectorWorld(seed, of.slope).play(t, newLight(t, seed), 600, false)
+			sighted += newVectorWorld(seed, of.slope).play(t, newLight(t, seed), 600, true)
+		}
+		t.Logf("slope %v: %.1f without the vector, %.1f with it", of.slope, blind, sighted)
+		assert.Less(t, sighted/blind, of.most, "slope %v", of.slope)
+	}
+}
+
+// linearOf returns what the linear level believes of each arm, and its weight.
+func linearOf(t testing.TB, l *strategy.Learner, x []float32) (all []float64) {
+	c := choose(t, l, strategy.Query{Vector: x, Frozen: true})
+	r := c.Record()
+	require.NotNil(t, r.Linear)
+	for d := range c.Draws() {
+		all = append(all, d.Mean, d.Deviation)
+	}
+	return append(all, r.Linear.Weight)
+}
+
+// The propensity is the frequency with which an arm is chosen, and those of all arms sum to 1.
+func TestPropensitiesWithAVector(t *testing.T) {
+	l := newLight(t, 1)
+	w := newVectorWorld(1, 1)
+	w.play(t, l, 60, true)
+	x := unitVector(w.rng, 16)
+	for _, arms := range [][]strategy.ArmID{nil, {"c", "a"}} {
+		propensities, shares := make(map[strategy.ArmID]float64), make(map[strategy.ArmID]float64)
+		const n = 4000
+		for range n {
+			c := choose(t, l, strategy.Query{Vector: x, Arms: arms, Frozen: true})
+			shares[c.Arm] += 1. / n
+			if propensities[c.Arm] == 0 {
+				propensities[c.Arm] = c.Propensity()
+			}
+		}
+		weight := linearOf(t, l, x)[8]
+		assert.Greater(t, weight, 0.05)
+		assert.Less(t, weight, 0.95, "the test needs both levels")
+		sum := 0.
+		for arm, p := range propensities {
+			sum += p
+			assert.InDelta(t, p, shares[arm], 4*math.Sqrt(p*(1-p)/n)+1e-9, arm)
+		}
+		assert.InDelta(t, 1, sum, 0.003) // an arm may never have been chosen
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 50 {
+		draws, sum := make([]strategy.Draw, 2+rng.IntN(6)), 0.
+		for i := range draws {
+			draws[i].Arm = strategy.ArmID(fmt.Sprint(i))
+			draws[i].Mean, draws[i].Bonus = rng.NormFloat64()/3, float64(rng.IntN(2))/10
+			draws[i].Deviation = math.Exp(-9 * rng.Float64())
+		}
+		for _, d := range draws {
+			sum += strategy.GreatestNormal(draws, d.Arm)
+		}
+		assert.InDelta(t, 1, sum, 1e-6)
+	}
+}
+
+// Another process finds the same linear level in the records, whatever the order of outcomes.
+func TestProcessesAgreeOnVectors(t *testing.T) {
+	for _, half := range []time.Duration{0, time.Hour} {
+		c := &clock{}
+		cfg := withFixtures(t, strategy.Config{Now: c.Now, HalfLife: half})
+		one, other := newLearner(t, cfg), newLearner(t, cfg)
+		w := newVectorWorld(3, 1)
+		for range 10 {
+			w.play(t, one, 6, true)
+			w.play(t, other, 6, true)
+			c.Advance(2 * time.Minute)
+		}
+		require.NoError(t, one.Refresh(ctx))
+		require.NoError(t, other.Refresh(ctx))
+		x := unitVector(w.rng, 16)
+		assert.InDeltaSlice(t, linearOf(t, one, x), linearOf(t, other, x), 1e-6)
+		assert.InDeltaSlice(t, linearOf(t, one, x), linearOf(t, newLearner(t, cfg), x), 1e-6)
+	}
+}
+
+// What is learned at once is what a later look at the records gives. An outcome that is taken back,
+// of a source that is expunged or of a segment that is reset leaves no trace.
+func TestVectorsForget(t *testing.T) {
+	x := unitVector(rand.New(rand.NewPCG(1, 9)), 16)
+	for name, undo := range map[string]func(l *strategy.Learner, c strategy.Choice) error{
+		"retract": func(l *strategy.Learner, c strategy.Choice) error {
+			return l.Retract(ctx, c, []string{""}, "", "wrong")
+		},
+		"expunge": func(l *strategy.Learner, _ strategy.Choice) error {
+			return l.Reset(ctx, strategy.Reset{Source: "eve", Reason: "a bot"})
+		},
+	} {
+		l := newLearner(t, strategy.Config{})
+		w := newVectorWorld(5, 1)
+		w.play(t, l, 40, true)
+		require.NoError(t, l.Refresh(ctx))
+		before := linearOf(t, l, x)
+		c := choose(t, l, strategy.Query{Vector: x})
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1, Source: "eve"})
+		require.NoError(t, err)
+		with := linearOf(t, l, x)
+		assert.NotEqual(t, before, with, name)
+		require.NoError(t, l.Refresh(ctx))
+		assert.InDeltaSlice(t, with, linearOf(t, l, x), 0.02, name)
+		require.NoError(t, undo(l, c), name)
+		assert.InDeltaSlice(t, before, linearOf(t, l, x), 1e-6, name)
+		require.NoError(t, l.Reset(ctx, strategy.Reset{Reason: "another model"}), name)
+		after := linearOf(t, l, x)
+		assert.InDelta(t, 0.5, after[0], 1e-9, name)
+		assert.InDelta(t, 0.1, after[8], 1e-9, name)
+	}
+}
+
+// Liars move what is expected for a vector as little as what is expected of an item: also if they
+// make up vectors, or report what the linear level predicted.
+func TestNobodyOwnsTheLinearLevel(t *testing.T) {
+	vectors := make([][]float32, 23)
+	for n := range vectors {
+		vectors[n] = unitVector(rand.New(rand.NewPCG(uint64(n), 9)), 16)
+	}
+	for _, unnamed := range []bool{false, true} {
+		strategytest.Crowd{
+			Vector: func(n int) []float32 { return vectors[n] }, Unnamed: unnamed,
+		}.Climb(t)
+	}
+}
+
+// Vectors longer than the level's are reduced, and angles stay about the same. Unrecorded choices
+// use no vector, and neither do vectors of another length, or without a direction.
+func TestVectorsAreReduced(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		a, b := unitVector(rng, 768), unitVector(rng, 768)
+		for i := range b {
+			b[i] = (a[i] + b[i]) / 2
+		}
+		cos := func(a, b []float32) (c float64) {
+			aa, bb := 0., 0.
+			for i := range a {
+				c += float64(a[i]) * float64(b[i])
+				aa, bb = aa+float64(a[i])*float64(a[i]), bb+float64(b[i])*float64(b[i])
+			}
+			return c / math.Sqrt(aa*bb)
+		}
+		short, other := strategy.Direction(a), strategy.Direction(b)
+		assert.Len(t, short, 32)
+		assert.Equal(t, short, strategy.Direction(a))
+		assert.InDelta(t, cos(a, b), cos(short, other), 0.35)
+	}
+	l := newLearner(t, strategy.Config{})
+	linearOf(t, l, unitVector(rng, 16))
+	assert.Nil(t, choose(t, l, strategy.Query{Vector: make([]float32, 16)}).Record().Linear)
+	assert.Zero(t, choose(t, l, strategy.Query{Vector: unitVector(rng, 8)}).Record().Linear.Weight)
+	for _, v := range [][]float32{{float32(math.NaN())}, {float32(math.Inf(1))}, make([]float32, 1<<17)} {
+		_, err := l.Select(ctx, strategy.Query{Vector: v})
+		assert.ErrorContains(t, err, "Vector")
+	}
+	unrecorded := newLearner(t, strategy.Config{Unrecorded: true})
+	assert.Nil(t, choose(t, unrecorded, strategy.Query{Vector: unitVector(rng, 16)}).Record().Linear)
+}
+
+// A store that fails at any call of a load costs no outcome: the next load finds all.
+func TestVectorsSurviveTheStore(t *testing.T) {
+	c := &clock{}
+	failing := &storetest.Failing{Store: newStore(t, c.Now)}
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: failing})
+	w := newVectorWorld(3, 1)
+	w.play(t, newLearner(t, cfg), 30, true)
+	x := unitVector(w.rng, 16)
+	want := linearOf(t, newLearner(t, cfg), x)
+	failed := 0
+	storetest.FailEach(func(at int, after bool) bool {
+		l := newLearner(t, cfg)
+		failing.Fail(at, after)
+		_, err := l.Select(ctx, strategy.Query{Vector: x, Frozen: true})
+		did := failing.Failed()
+		failing.Fail(0, false)
+		if err != nil {
+			failed++
+		}
+		assert.InDeltaSlice(t, want, linearOf(t, l, x), 1e-6, "call %d", at)
+		return did
+	})
+	assert.GreaterOrEqual(t, failed, 3, "the cells, the resets and the records are read")
+}
