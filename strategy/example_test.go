@@ -112,3 +112,39 @@ func ExampleLearner_Select_permitted() {
 	fmt.Println(err)
 	// Output: strategy: select: Arms: has "tiny-model", which is not one of the learner's arms
 }
+
+// Short questions are answered well by the small model, and long ones by the large model. The query
+// has a vector that shows how long a question is, so the learner finds out.
+func ExampleQuery() {
+	ctx := context.Background()
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: &memstore.Store{},
+		Arms:  []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
+		Seed:  rand.NewPCG(1, 2), // leave it out for choices that differ from run to run
+	})
+	if err != nil {
+		panic(err)
+	}
+	vectors := [][]float32{{1, -1}, {1, 1}} // a constant, and the length; in a host: an embedding
+	right := []strategy.ArmID{"small-model", "large-model"}
+	good := 0
+	for n := range 200 {
+		kind := n % 2
+		choice, err := learner.Select(ctx, strategy.Query{Vector: vectors[kind]})
+		if err != nil {
+			panic(err)
+		}
+		outcome := strategy.Outcome{Choice: choice, Value: -1, Confidence: 1}
+		if choice.Arm == right[kind] {
+			outcome.Value = 1
+			if n >= 100 {
+				good++
+			}
+		}
+		if _, err := learner.Observe(ctx, outcome); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(good > 95, "of the last hundred answers")
+	// Output: true of the last hundred answers
+}

@@ -104,6 +104,9 @@ func (p *posteriors) save() ([]byte, error) { return encode(p.Arms) }
 func answered(*world) []policy {
 	return append([]policy{
 		thompson, noItem, heeding("cells of the text", option{item: cellsOnline}), trueTopic,
+		heeding("the text's vector", option{item: untold, vector: true}),
+		heeding("cells and vector", option{item: cellsOnline, vector: true}),
+		heeding("topic and vector", option{item: byTrueTopic, vector: true}),
 	}, told(peers())...)
 }
 

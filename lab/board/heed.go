@@ -136,7 +136,6 @@ func cells(clusters int, both bool) naming {
 func routers(w *world) []policy {
 	all := []policy{
 		heeding("heed", option{vector: true}),
-		heeding("heed, no vector", option{}),
 		heeding("heed, cells", option{item: online, vector: true}),
 		heeding("heed, Alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}, vector: true}),
 		heeding("heed, half-life", option{
@@ -144,6 +143,7 @@ func routers(w *world) []policy {
 		}),
 		heeding("heed, no change test", option{cfg: ignoring, vector: true}),
 	}
+	all = append(all, heeding("heed, no vector", option{}))
 	if w.price > 0 {
 		all = append(all, heeding("heed, money.Reward", option{priced: true}),
 			heeding("heed, Frugal", option{frugal: true}))
@@ -155,8 +155,10 @@ func routers(w *world) []policy {
 var ignoring = strategy.Config{IgnoreChanges: true}
 
 var (
-	noItem    = heeding("no item", option{item: named(func(*request) string { return "" })})
-	trueTopic = heeding("true topic", option{item: named(func(r *request) string { return r.topic })})
+	untold      = named(func(*request) string { return "" })
+	byTrueTopic = named(func(r *request) string { return r.topic })
+	noItem      = heeding("no item", option{item: untold})
+	trueTopic   = heeding("true topic", option{item: byTrueTopic})
 )
 
 // contexts are policies with more or less information on what a request is about.
