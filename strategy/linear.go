@@ -154,7 +154,7 @@ func newLinear(numbers int, priors []evidence.Beta, now time.Time, half time.Dur
 }
 
 // add adds an outcome, once. If there are too many, the source with most loses its oldest, so that
-// nobody can displace the others' outcomes.
+// one source can't displace the outcomes of others.
 func (m *linear) add(s *sample) {
 	if m.known[s.id] != nil || len(s.x) != m.numbers {
 		return

@@ -37,7 +37,7 @@ type segment struct {
 	expired    uint64             // how often it was expired
 	touched    map[touched]bool   // by outcomes since a load began; nil without a load
 	// linear is the linear level, nil until it was loaded, which vectors of queries ask for. changes
-	// are those of its outcomes since a load began; nil without a load.
+	// list how its outcomes changed since a load began; nil without a load.
 	linear  *linear
 	changes []func(*linear)
 	// items that outcomes came for of late; nil unless the model is of a sample

@@ -201,8 +201,8 @@ func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) 
 	}, nil
 }
 
-// outcomesIn returns the outcomes in a record that count for the arm. Those of people who were
-// forgotten are left out.
+// outcomesIn returns the outcomes in a record that count for the arm. It leaves out people who
+// were forgotten.
 func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
 	choice := ChoiceOf(a.Choice)
 	if !answers.Alone(a) {
