@@ -18,7 +18,6 @@ type fitting struct {
 	heuristics []match[learning.Heuristic]
 	notes      []match[Note]
 	item       string        // the cell of the event's text, where arms go by it
-	vector     []float32     // of the text, where arms go by it
 	late       [3]error      // of the two comparisons and of the item
 	took       time.Duration // for comparing
 }
@@ -31,7 +30,7 @@ func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 	defer cancel()
 	f := a.fit(limited, a.library.Load(), e)
 	began := time.Now() //nolint:forbidigo // the budget is of real time
-	f.item, f.vector, f.late[2] = a.itemOf(limited, e)
+	f.item, f.late[2] = a.itemOf(limited, e)
 	f.took += time.Since(began) //nolint:forbidigo // it is of real time, too
 	return f
 }
@@ -53,7 +52,7 @@ func (a *Agent) fit(ctx context.Context, b *library, e *Event) (f fitting) {
 // refit compares an event again, because the heuristics or notes have changed.
 func (a *Agent) refit(ctx context.Context, old *fitting, b *library, e *Event) fitting {
 	f := a.fit(ctx, b, e)
-	f.item, f.vector, f.late[2] = old.item, old.vector, old.late[2]
+	f.item, f.late[2] = old.item, old.late[2]
 	return f
 }
 
@@ -64,15 +63,13 @@ func (f *fitting) noted() (notes []Note) {
 	return notes
 }
 
-// itemOf returns the cell of an event's text and its vector, or "" where arms do not go by it.
-func (a *Agent) itemOf(
-	ctx context.Context, e *Event,
-) (item string, vector []float32, err error) {
+// itemOf returns the cell of an event's text, or "" where arms do not go by it.
+func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
 	if a.partition == nil || e.Item != "" || a.Strategy() == nil || aboutNotes(a.arms()) {
-		return "", nil, nil
+		return "", nil
 	}
-	item, vector, err = a.partition.Item(ctx, beginning(e.Text))
-	return item, vector, overdue(ctx, err)
+	item, _, err = a.partition.Item(ctx, beginning(e.Text))
+	return item, overdue(ctx, err)
 }
 
 // A bounded similarity gives up a call of the host's when the context ends.

@@ -165,7 +165,7 @@ func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) err
 	for i := range rows {
 		err := a.completePast(&rows[i], now, func(hash []byte) { all.Write(hash) })
 		if err == nil {
-			items[i], _, err = a.itemOf(ctx, &rows[i].Event)
+			items[i], err = a.itemOf(ctx, &rows[i].Event)
 		}
 		if err != nil {
 			return atRow(done.Rows+i+1, err)

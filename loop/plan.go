@@ -65,7 +65,6 @@ type Plan struct {
 	Degraded *Degraded
 
 	item      string        // the cell of the event's text; see query
-	vector    []float32     // of the event's text; the plan's record leaves it out
 	ask       decision.Ask  // what the model is asked
 	followed  []string      // the ways of working that the model's answer follows
 	began     time.Time     // when the model was asked; zero: the framework asked it
@@ -244,7 +243,7 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	if !p.trial.Control && e.Task != "" {
 		w.Add(a.patterns.PlanWants(), a.patterns.ErrorsWants(errorsOf(e)))
 	}
-	p.item, p.vector = f.item, f.vector
+	p.item = f.item
 	matters := !p.trial.Control && (!aboutNotes(a.arms()) || len(f.notes) > 0)
 	if c := a.stepChooser(); c != nil && matters {
 		q := p.query(f.noted())
@@ -401,7 +400,7 @@ func shortened(text string) bool {
 // brief assembles what heed adds to the prompt: rules, what went well and badly, and notes, in the
 // way that an arm uses them. ctx is the caller's; the step's reads are bounded by the budget.
 func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) error {
-	p.item, p.vector = f.item, f.vector
+	p.item = f.item
 	if err := p.late(ctx, f.late[2], "item"); err != nil {
 		return err
 	}
@@ -606,7 +605,7 @@ func (p *Plan) query(notes []Note) strategy.Query {
 	e := &p.Event
 	q := strategy.Query{
 		Session: e.Session, Key: e.ID, Item: cmp.Or(e.Item, p.item),
-		Category: e.Domain, Context: e.Context, Vector: p.vector,
+		Category: e.Domain, Context: e.Context,
 	}
 	if q.Item == "" && len(notes) > 0 {
 		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)

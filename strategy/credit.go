@@ -428,7 +428,7 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notes(c.Choice.Item, arm, l.sampleItems)
-	if !l.cfg.IgnoreChanges {
+	if !l.cfg.IgnoreChanges && !byVector(&c.Choice) {
 		s.latest.add(&c.made[0], c.Choice.Item, arm, len(l.cfg.Arms))
 	}
 	l.learnLinear(c)

@@ -269,7 +269,8 @@ func (m *linear) scale() float64 {
 // compare works out the odds of the level against the tables, by their predictions (Bayesian model
 // averaging), where each outcome counts as one. A person could report what makes the level look
 // right, so what each of N people adds to its lead is limited like evidence: to the x that solves x
-// = 2/N · Σ min(lead, x), or to leastLead. One or two people are believed as they are.
+// = 2/N · Σ min(lead, x), or to the third of the leads, or to leastLead, whichever is most. One or
+// two people are believed as they are.
 func (m *linear) compare() {
 	scale, most, people := m.scale(), math.Inf(1), 0.
 	for source := range m.leads {
@@ -295,22 +296,28 @@ func (m *linear) compare() {
 const leastLead = 0.25
 
 // mostLead returns what each of n people may add to the lead. From above, Newton's method comes
-// down to it, because the difference of both sides is concave.
+// down to x, because the difference of both sides is concave.
 func (m *linear) mostLead(n, scale float64) float64 {
+	var leads []float64
+	for source, lead := range m.leads {
+		if !slices.Contains(m.instruments, source) {
+			leads = append(leads, lead/scale)
+		}
+	}
+	slices.Sort(leads)
+	least := max(leads[len(leads)-3], leastLead)
 	for x := math.Inf(1); ; {
 		over, rest := 0., 0.
-		for source, lead := range m.leads {
-			switch lead /= scale; {
-			case lead <= 0 || slices.Contains(m.instruments, source):
-			case lead > x:
+		for _, lead := range leads {
+			if lead > x {
 				over++
-			default:
-				rest += lead
+			} else {
+				rest += max(lead, 0)
 			}
 		}
 		next := 2 / n * rest / (1 - 2/n*over)
-		if !(next < x) || next <= leastLead {
-			return max(min(x, next), leastLead)
+		if !(next < x) || next <= least {
+			return max(min(x, next), least)
 		}
 		x = next
 	}

@@ -96,6 +96,13 @@ func (l *Learner) above(s *segment, read *reading) []float64 {
 	return above
 }
 
+// byVector reports whether the linear level mostly chose then. An arm's rewards then depend on which
+// requests it gets, which is no change of the arm.
+func byVector(c *Choice) bool {
+	f := c.facts()
+	return f.Linear != nil && f.Linear.Weight > 0.5
+}
+
 // takes reports whether the level can predict for a vector.
 func (m *linear) takes(x []float32) bool { return m != nil && x != nil && len(x) == m.numbers }
 
