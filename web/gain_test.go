@@ -78,7 +78,7 @@ func TestTheFirstPageShowsWhatLearningGains(t *testing.T) {
 	assert.InDelta(t, 300, n, 1e-6)
 
 	page = w.shown(compared(t, 0), "/")
-	assert.Contains(t, page, "can&#39;t tell the cause")
+	assert.Contains(t, page, "does not show whether learning is the cause")
 	assert.Equal(t, http.StatusBadRequest, ask{path: "/gain?by=hour", person: "ann"}.of(h).Code)
 }
 

@@ -79,8 +79,8 @@ func (g *Gain) course(now time.Time) []string {
 		merge(&late, &before)
 		words = fmt.Sprintf("%.0f %% of the answers succeeded.", 100*late.Success)
 	}
-	return []string{words, "This can't tell the cause. Set Control of loop.Config to 0.05: " +
-		"then one session in twenty is answered as without learning, to compare."}
+	return []string{words, "This does not show whether learning is the cause. Set Control of " +
+		"loop.Config to 0.05: then one session in twenty is answered without learning, to compare."}
 }
 
 // merge adds what was measured of further answers.
