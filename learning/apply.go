@@ -12,12 +12,18 @@ import (
 
 // An Origin is where a signal comes from, for example a message and its author.
 type Origin struct {
-	ID      string // never empty
-	Person  string // who caused it; may be empty
-	Session string // where; may be empty
-	At      time.Time
+	// ID identifies what the host observed, for example a message. Signals of the same ID count once.
+	// It must not be empty.
+	ID string
+	// Person is who caused the signal, and the source of the evidence. "" means that it is unknown.
+	Person string
+	// Session is where it happened, for logs and for forgetting. It may be empty.
+	Session string
+	// At is when it happened. The zero time means now.
+	At time.Time
 }
 
+// checkSignal reports the first fault of a signal and its origin.
 func (m *Module) checkSignal(s *Signal, o *Origin) error {
 	if o.ID == "" {
 		return errEmpty("ID")

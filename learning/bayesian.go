@@ -105,6 +105,8 @@ func NewBayesian(cfg BayesianConfig) (Strategy, error) {
 	return &bayesian{cfg: cfg}, nil
 }
 
+// InterpretJudgement returns a signal of the sign of the judgement. Its magnitude is the value
+// times what the channel is worth, or else what the score is worth.
 func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	if err := j.Validate(); err != nil {
 		return Signal{}, err
@@ -139,12 +141,15 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	return s, nil
 }
 
+// InterpretTimeout returns weak approval, because silence may mean that the user did not look.
 func (b *bayesian) InterpretTimeout(a Answer) (Signal, error) {
 	s := b.implicit(Positive, a, ChannelTimeout, defaultSilence)
 	s.Metadata = map[string]string{"elapsed_seconds": number(a.Age.Seconds())}
 	return s, nil
 }
 
+// InterpretUndo returns a rejection of each answer to the newest event, because "undo that" means
+// what happened last.
 func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error) {
 	if len(answers) == 0 || text != "" && !b.IsUndo(text) {
 		return nil, nil
@@ -162,7 +167,8 @@ func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error
 	return signals, nil
 }
 
-// InterpretIgnore returns a signal about no event in particular.
+// InterpretIgnore returns a rejection from the IgnoreThreshold-th ignore in a row on, and a neutral
+// signal before. It is about no event in particular.
 func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 	a.EventID = ""
 	s := b.implicit(Negative, a, ChannelIgnored, defaultIgnore)
@@ -173,6 +179,7 @@ func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 	return s, nil
 }
 
+// InterpretOutcome returns approval or rejection, with the magnitude of what a user does.
 func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
 	if a.Success {
 		return b.implicit(Positive, a, ChannelOutcome, b.cfg.Implicit), nil
@@ -180,11 +187,14 @@ func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
 	return b.implicit(Negative, a, ChannelOutcome, b.cfg.Implicit), nil
 }
 
+// Windows returns the same windows for every domain. An answer can't be ignored after its silence
+// was counted.
 func (b *bayesian) Windows(string) Windows {
 	undo, silence := b.cfg.UndoWindow, b.cfg.SilenceWindow
 	return Windows{Undo: undo, Ignore: min(undo, silence), Silence: silence}
 }
 
+// Config returns the settings for logs. Durations are in seconds.
 func (b *bayesian) Config() map[string]string {
 	c := b.cfg
 	return map[string]string{

@@ -20,6 +20,7 @@ type belief struct {
 	constraints Constraints // of all layers; the range lies within the bounds
 }
 
+// believe returns what a heuristic's confidence is made of, with the constraints of all layers.
 func (m *Module) believe(a *account) belief {
 	h := &a.heuristic.Value
 	c := h.pin().Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.Packs[""])
@@ -130,10 +131,13 @@ func atMost(s evidence.Sums, mass float64) evidence.Sums {
 
 // A Standing is the confidence of a heuristic at a moment, with what it is made of.
 type Standing struct {
-	Heuristic  Heuristic
-	Pin        Pin     // what a person decided about it; the zero Pin without a decision
-	Confidence float64 // how far it is trusted
-	Fires      uint64  // how often it was shown
+	Heuristic Heuristic
+	// Pin is what a person decided about it. It is zero without a decision.
+	Pin Pin
+	// Confidence is how far the heuristic is trusted, in [0, 1], within all bounds.
+	Confidence float64
+	// Fires is how often it was shown.
+	Fires uint64
 	// Successes and Failures are fires that were received well or badly: by people's judgements, else
 	// by their implicit signal. People who disagree count as neither. Successes/(Successes+Failures)
 	// is the rate at which it works.
@@ -235,6 +239,7 @@ func (s *Standing) add(p *evidence.Part) {
 	}
 }
 
+// standing returns a standing without the counts of answers, which are in other cells.
 func (m *Module) standing(a *account) Standing {
 	b := m.believe(a)
 	s := Standing{Heuristic: heuristicOf(a.heuristic), Pin: a.heuristic.Value.pin()}
@@ -244,29 +249,38 @@ func (m *Module) standing(a *account) Standing {
 
 // An Explanation lists the evidence that made a confidence.
 type Explanation struct {
-	Standing    Standing
-	Prior       evidence.Beta // made of the initial confidence and its strength
-	Constraints Constraints   // those in force, of all layers
+	Standing Standing
+	// Prior is made of the initial confidence and its strength.
+	Prior evidence.Beta
+	// Constraints are those in force, of all layers.
+	Constraints Constraints
 	// Shares are the parts of the confidence, each with its source.
-	Shares  []Share
-	History []evidence.Observation // those that the store still keeps, the newest first
+	Shares []Share
+	// History lists the observations that the store still keeps, the newest first.
+	History []evidence.Observation
 	// People is how many there are in the domain: see [Config].Trust.
 	People float64
-	// what holds the confidence now: "people", "cap", "floor", "ceiling", "disagreement"
+	// Limits are what holds the confidence now: "people", "cap", "floor", "ceiling" or
+	// "disagreement".
 	Limits []Limit
 }
 
 // A Share is what one origin contributes to a confidence now. It is immutable.
 type Share struct {
-	Said    bool   // in a judgement
-	Channel string // of the signals
-	Source  string // the person or instrument
-	// Kind returns whether the source is a person or an instrument, by the configuration.
-	Kind         answer.SourceKind
-	For, Against float64 // what was stated
+	// Said is true for judgements, and false for signals that were observed.
+	Said bool
+	// Channel is how the evidence is known.
+	Channel string
+	// Source is the person or instrument, or "" if it is unknown.
+	Source string
+	// Kind is whether the source is a person or an instrument, by the configuration.
+	Kind answer.SourceKind
+	// For and Against are the evidence as it was stated, faded until now.
+	For, Against float64
 	// CountsFor and CountsAgainst are what counts of it within the limits on people.
 	CountsFor, CountsAgainst float64
-	Count                    uint64
+	// Count is how many observations there are.
+	Count uint64
 }
 
 // Limited describes what a share counts for if it is more than one of so many people may state. It

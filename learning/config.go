@@ -25,7 +25,8 @@ type Config struct {
 	// reactions mean something else in your application.
 	Strategy Strategy
 	// Name distinguishes modules that share a store. The kinds of their cells and records begin with
-	// it: "learning.heuristic" holds what confidences are made of. "" means "learning".
+	// it: "learning.heuristic" holds what confidences are made of. "" means "learning". Set it if one
+	// store serves two applications whose heuristics must not meet.
 	Name string
 	// Answers is the kind of the records that hold answers. Set it if another package keeps the
 	// same answers, so that both use one record of each. "" means Name followed by ".answer".
@@ -60,10 +61,10 @@ type Config struct {
 	Expectations []Expectation
 
 	// Observer is called for what is counted, for duplicates, sweeps and failures, and when a
-	// heuristic does harm. nil switches it off.
+	// heuristic does harm. nil switches it off. Set it to write metrics or logs.
 	Observer heed.Observer
 	// Now is the clock of calls that are given no time. nil means time.Now. It must agree with the
-	// store's.
+	// store's. Set it in tests.
 	Now func() time.Time
 
 	tuning tuning
@@ -176,7 +177,8 @@ func (c *Config) validate() error {
 	return found.Err()
 }
 
-// isConfidence keeps the shapes of a prior away from 0.
+// isConfidence reports whether x can be an initial confidence. It keeps the shapes of a prior away
+// from 0.
 func isConfidence(x float64) bool { return x >= 1e-9 && x <= 1-1e-9 }
 
 // policy is how the cells of confidences are kept.

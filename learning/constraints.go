@@ -10,8 +10,8 @@ import (
 )
 
 // Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] overrides
-// the heuristic's own, these override its pack's, and these [Config].System. If a field is zero,
-// the next layer decides.
+// the heuristic's own, these override its pack's, and these the constraints of the pack "" in
+// [Config].Packs. If a field is zero, the next layer decides.
 type Constraints struct {
 	// Lock sets whether signals count. Lock a heuristic whose text is mandatory.
 	Lock Lock
@@ -41,6 +41,7 @@ func (r Range) valid() bool { return r.Floor >= 0 && r.Floor <= r.Ceiling && r.C
 
 func (r Range) clamp(x float64) float64 { return min(max(x, r.Floor), r.Ceiling) }
 
+// validate reports all faults, each a [*heed.ConfigError].
 func (c Constraints) validate() error {
 	var found valid.Faults
 	found.Check(c.Lock == "" || c.Lock == Locked || c.Lock == Unlocked, "Lock", c.Lock,

@@ -51,6 +51,19 @@
 // received well or badly, without weights or prior. [Module.Calibration] compares the predictions
 // given with fires and the ways in which those fires ended.
 //
+// # What is stored about people
+//
+// Evidence is kept by source, so that each person can be limited, and forgotten: [store.Job]
+// removes what a person caused, and the confidences follow. The record of an answer contains who
+// asked, and who stated something about it. Pins contain who decided them. How many people there
+// are in a domain is counted in 64 places by a hash, without names.
+//
+// # A strategy of your own
+//
+// Embed what [NewBayesian] returns, and override the methods whose rule differs: for example
+// Windows, if the effects of answers in one domain show only after an hour, or IsThanks for another
+// language. Package learningtest tests what a [Module] relies on.
+//
 // # Wiring
 //
 // A module keeps everything in a [store.Store], of package memstore or sqlstore. Any number of

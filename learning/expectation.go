@@ -16,13 +16,16 @@ type Expectation struct {
 	// blank. The first expectation whose trigger matches counts.
 	Trigger string
 	Outcome string
-	// Failure makes the outcome speak against the heuristic.
+	// Failure makes the outcome count against the heuristic. The default is false. Set it for
+	// messages that show a failure, for example "alarm raised again".
 	Failure bool
 	// Timeout is how long heed waits for the outcome. After it, silence is interpreted. 0 means the
-	// silence window of the domain.
+	// silence window of the domain. Set it if the outcome takes longer to show, for example an hour.
 	Timeout time.Duration
 }
 
+// checkExpectations adds the faults of expectations. A blank trigger would match every condition, and
+// a blank outcome every message.
 func checkExpectations(found *valid.Faults, expectations []Expectation) {
 	for i, e := range expectations {
 		field := fmt.Sprintf("Expectations[%d]", i)

@@ -17,20 +17,27 @@ import (
 
 // A Fire is an answer that was shown to a user.
 type Fire struct {
-	HeuristicID string // "" if the host's model answered: see Compared
-	EventID     string // what was answered; never empty. A heuristic fires once for an event
+	// HeuristicID is the heuristic that answered. It is empty if the host's model did: see Compared.
+	HeuristicID string
+	// EventID is the event that was answered, and must not be empty. A heuristic fires once for an
+	// event.
+	EventID string
 	// Stream is where the event came from. The next message from there means that the answer was
 	// ignored, unless somebody judged it. Without a stream, an answer is never ignored. Stream,
 	// Person and Session are properties of the event: if several heuristics answer it, the first
 	// fire that has one sets it.
-	Stream  string
-	Person  string // to whom it was shown: the source of the evidence
+	Stream string
+	// Person is to whom the answer was shown, and the source of the evidence of silence.
+	Person  string
 	Session string
-	Path    string // how the answer came about: "heuristic", "llm"; for those who read its record
+	// Path is how the answer came about, for example "heuristic" or "llm". It is kept on the record
+	// of the answer, and does not count.
+	Path string
 	// Condition is the text in which triggers of expectations are searched. "" means the
 	// heuristic's.
 	Condition string
-	At        time.Time // when it was shown; the zero time means now
+	// At is when the answer was shown. The zero time means now. All windows begin here.
+	At time.Time
 	// Compared are heuristics that the model did not see before it answered, each at most once and
 	// at most 64. How the answer is received counts for them: see [AgreementMass]. HeuristicID
 	// must be empty.
@@ -42,6 +49,7 @@ type Fire struct {
 
 const maxCompared = 64
 
+// validate reports the first fault as a [*heed.InputError].
 func (f *Fire) validate() error {
 	if f.EventID == "" {
 		return errEmpty("EventID")
@@ -54,6 +62,7 @@ func (f *Fire) validate() error {
 		text{"Person", f.Person}, text{"Session", f.Session}, text{"Path", f.Path})
 }
 
+// validateCompared checks the comparisons. A heuristic that is there twice would count twice.
 func (f *Fire) validateCompared() error {
 	switch n := len(f.Compared); {
 	case n > 0 && f.HeuristicID != "":
@@ -157,8 +166,11 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 	return m.fireJudged(tx, a, &w)
 }
 
-// shown counts that a heuristic's answer was shown.
-func (m *Module) shown(tx *store.Tx, a *answer.Answer, w *answer.Fire, h *store.Row[heuristicRecord]) {
+// shown counts that a heuristic's answer was shown. The commit fails if the heuristic changed since
+// it was read, because the fire would then be of a wording that the person has not seen.
+func (m *Module) shown(
+	tx *store.Tx, a *answer.Answer, w *answer.Fire, h *store.Row[heuristicRecord],
+) {
 	if w.Heuristic == "" {
 		return
 	}
@@ -182,7 +194,9 @@ func (m *Module) fireJudged(tx *store.Tx, a *answer.Answer, w *answer.Fire) erro
 	return nil
 }
 
-// setWindows sets how long an answer stays open, and the phrase that it waits for.
+// setWindows sets how long an answer stays open, and the phrase that it waits for. The windows are
+// fixed when the answer is shown, so a strategy that is replaced later changes only answers that
+// are shown after that.
 func (m *Module) setWindows(w *answer.Fire, condition string, silent, unheard bool) error {
 	windows, err := ask(func() (Windows, error) { return m.cfg.Strategy.Windows(w.Domain), nil })
 	if err != nil {
@@ -244,7 +258,10 @@ func last(f *answer.Fire) time.Time {
 	return slices.MaxFunc(ends, time.Time.Compare).Add(evidence.MaxSkew)
 }
 
-// schedule sets when to look at a fire next. silent reports that its silence was counted.
+// schedule sets when to look at a fire next. silent reports that its silence was counted. A fire is
+// looked at when its silence window ends, and once more to be closed, when no message can change it
+// any more. The times are keys of the record, so a sweep finds what is due without reading the
+// rest.
 func (m *Module) schedule(f *answer.Fire, silent bool) {
 	now := m.orNow(time.Time{})
 	switch {

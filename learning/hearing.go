@@ -22,12 +22,20 @@ type Message struct {
 	// ID may be empty. A message does not concern the answer to the event of its ID. If it comes
 	// again, it takes back no second answer. A message without an ID is recognised by its other
 	// fields, if it has an At.
-	ID      string
-	Stream  string // where it came from
+	ID string
+	// Stream is where the message came from, for example a chat channel. Answers on the stream that
+	// are open are ignored by it.
+	Stream string
+	// Session is the conversation. An undo looks for answers in it, and never in another one.
 	Session string
-	Person  string // who wrote it; may be empty
-	Text    string
-	At      time.Time // the zero time means now
+	// Person is who wrote the message. If it is empty, an undo counts as one by the person to whom
+	// the answer was shown.
+	Person string
+	// Text is what the strategy interprets, and where the phrases of expectations are looked for.
+	Text string
+	// At is when the message was written. The zero time means now. Windows are compared with this
+	// time, so a message that arrives late still counts.
+	At time.Time
 }
 
 // known returns what the message is recognised by if it comes again, "" if it is not.
@@ -120,6 +128,7 @@ func (h *Hearing) Wants() (w store.Wants) {
 	return store.Wants{Queries: append(w.Queries, h.ignores()...)}
 }
 
+// query finds the open answers with a key, the oldest first.
 func (h *Hearing) query(key string) store.Query {
 	return store.Query{Kind: h.m.kinds.answers.Name, Keys: []string{key}, Oldest: true}
 }
@@ -204,7 +213,10 @@ func (h *Hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*
 	return rows, r.changes(r.first), nil
 }
 
-// A run is one call that may end several fires.
+// A run is one call that may end several fires. Each fire gets at most one meaning from a message,
+// and the order of the looks decides which: first the outcome of an expectation, because it is the
+// most specific, then an undo, and then that the answer was ignored. For example, a message that
+// takes an answer back does not ignore it as well.
 type run struct {
 	*ledger
 	at    time.Time
@@ -255,6 +267,7 @@ func (w *waiting) question(at time.Time) Answer {
 	}
 }
 
+// sortByShown puts the oldest answers first, which is the order that a strategy expects.
 func sortByShown(all []*waiting) {
 	slices.SortStableFunc(all, func(a, b *waiting) int {
 		return a.fire().Shown.Compare(b.fire().Shown)

@@ -18,16 +18,24 @@ import (
 // A Heuristic defines the advice that is given in a situation, where its confidence begins and what
 // limits it. Its evidence is stored separately.
 type Heuristic struct {
-	ID        string // never empty; unique in a module
-	Domain    string // whose windows apply
-	Pack      string // whose constraints it inherits
-	Condition string // the situation that it is for, which expectations look at
+	// ID identifies the heuristic within its module, and must not be empty.
+	ID string
+	// Domain selects the windows of [Strategy.Windows], and the people that limits are about. Set it
+	// if heuristics are about separate fields, for example "home" and "work".
+	Domain string
+	// Pack selects constraints of [Config].Packs. Set it for heuristics that come from one source.
+	Pack string
+	// Condition is the situation that it is for. Expectations look for their triggers in it.
+	Condition string
 	// Action is what to answer or do then: at most 16 KiB. heed does not learn from its text.
 	Action string `json:",omitempty"`
 	// Initial is the confidence before any evidence, in (0, 1). 0 means [Config].Initial.
-	Initial     float64
+	// Set it for advice that somebody has reviewed before.
+	Initial float64
+	// Constraints override the constraints of the pack. The zero value inherits all of them.
 	Constraints Constraints
-	CreatedAt   time.Time // the zero time means when it is first put
+	// CreatedAt is when it was made. The zero time means when it is first put.
+	CreatedAt time.Time
 	// Since is when its advice last changed, the zero time if never: see [Module.Restart]. Edition
 	// numbers its wordings, because each has separate evidence. Put stores both as they are given.
 	Since   time.Time `json:",omitzero"`
@@ -36,6 +44,7 @@ type Heuristic struct {
 	Revision uint64
 }
 
+// validate reports the first fault as a [*heed.InputError].
 func (h *Heuristic) validate() error {
 	switch {
 	case h.ID == "":
@@ -168,6 +177,7 @@ func (m *Module) Restart(
 	return m.put(ctx, r, b)
 }
 
+// heuristicOf returns the heuristic of a record, with the revision that a later Put must name.
 func heuristicOf(kept store.Row[heuristicRecord]) Heuristic {
 	kept.Value.Revision = kept.Revision
 	return kept.Value.Heuristic

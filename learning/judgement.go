@@ -13,8 +13,10 @@ type Scale string
 
 // The scales.
 const (
-	UserScale Scale = "user" // 1 bad, 2 meh, 3 good
-	DevScale  Scale = "dev"  // 1 to 5
+	// UserScale has three scores: 1 is bad, 2 neither, 3 good.
+	UserScale Scale = "user"
+	// DevScale has five scores, 1 is the worst. It is for the developers of an application.
+	DevScale Scale = "dev"
 )
 
 // points returns the highest score of a scale, and 0 for thumbs and for an unknown scale.
@@ -35,22 +37,27 @@ type Judgement struct {
 	// HeuristicID is the heuristic that answered. If it is empty, the model answered, and the
 	// judgement counts for what agreed with that: see [Fire].Compared.
 	HeuristicID string
-	EventID     string // what was answered; never empty
+	// EventID is the event that was answered. It must not be empty.
+	EventID string
 	// Person is an opaque name. All without a name are one person.
-	Person  string
-	Session string // where the person judged, if not in the answer's session
+	Person string
+	// Session is where the person judged, if it is not the answer's session.
+	Session string
 	// Channel is how the judgement is known. [ChannelDev] marks a developer's judgement. A person's
 	// last judgement holds by channel.
 	Channel string
-	Target  answer.Target // what of the answer is meant; "": all of it
+	// Target is the part of the answer that is meant, for example its rule. "" means all of it.
+	Target answer.Target
 	// Value is how good the answer was, in [-1, 1]. 0 withdraws what the person stated before.
 	// Weight multiplies the strategy's magnitude, in [0, 1e6]; 0 means 1.
 	Value, Weight float64
-	At            time.Time // the zero time means now
-	// Scale and Score take the place of the value: 1 to 3, or 1 to 5.
-	Scale  Scale
-	Score  int
-	Domain string // of the heuristic; the module sets it for the strategy
+	// At is when the person judged. The zero time means now. The later of two judgements holds.
+	At time.Time
+	// Scale and Score replace the value: a score is from 1 to 3, or from 1 to 5.
+	Scale Scale
+	Score int
+	// Domain is the heuristic's. The module sets it for the strategy, and ignores the caller's.
+	Domain string
 }
 
 // statement returns the judgement as a record of the answer keeps it.

@@ -12,7 +12,9 @@ import (
 )
 
 // kinds are the kinds of a module's cells and records. They begin with the module's name, so that
-// modules can share a store.
+// modules can share a store. Cells hold evidence: of confidences (heuristic), of how often answers
+// were shown and how they ended (fire), and of how many people there are (people). Records hold the
+// heuristics with their pins, the answers, and the rows of ignores.
 type kinds struct {
 	heuristic, fire, people string // cells
 

@@ -52,10 +52,13 @@ type Windows struct {
 
 // An Answer is one heuristic on one event, in the form in which a [Strategy] receives it.
 type Answer struct {
-	HeuristicID, EventID, Domain string        // HeuristicID is empty if the model answered
-	Age                          time.Duration // since it was shown
+	// HeuristicID is empty if the model answered. Domain is the heuristic's, or else the event's.
+	HeuristicID, EventID, Domain string
+	// Age is the time since the answer was shown.
+	Age time.Duration
 	// Consecutive is how many times in a row the heuristic was ignored, this time included. It starts
 	// again after an ignore that counted, praise, a success, or silence that counted.
 	Consecutive int
-	Success     bool // whether the outcome was a success
+	// Success is whether the outcome of the expectation was a success.
+	Success bool
 }

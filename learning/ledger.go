@@ -25,7 +25,16 @@ const (
 
 var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellDisagreed, cellJudged}
 
-// A ledger is what one run of a step reads about heuristics, and what it counts for them.
+// A ledger is what one run of a step reads about heuristics, and what it counts for them. All calls
+// of one step share it, so that a later call sees what an earlier one counted, although nothing is
+// committed yet. It works in this order:
+//
+//   - the calls read accounts, all that a step needs in one round trip ([Module.Wants]);
+//   - each signal becomes an entry, which adds to the accounts and to one batch of evidence;
+//   - right before the commit, flush adds the batch and the changed streaks to the step;
+//   - after the commit, report completes the changes by the receipt, and notifies the observer.
+//
+// If the commit meets a conflict, the step runs again with a new ledger.
 type ledger struct {
 	m        *Module
 	tx       *store.Tx
@@ -149,6 +158,10 @@ func (l *ledger) readAll(heuristicIDs []string, bare bool) error {
 	}
 }
 
+// readOnce reads accounts in one round trip. The cells of a heuristic depend on its version and its
+// domain, which are only known once its record is read. So it reads the cells of the version that
+// the module saw last, which is the current one as long as no other process changed it.
+//
 // readOnce reports false if a heuristic has another version or domain than the module knew, because
 // the evidence is about another wording then, or about other people.
 func (l *ledger) readOnce(
@@ -244,8 +257,8 @@ func (l *ledger) account(heuristicID string) (*account, error) {
 	return a, nil
 }
 
-// use makes the commit fail if a record of the account changed until then: for example, because
-// somebody has locked the heuristic.
+// use makes the commit fail, and so the step run again, if a record of the account changed until
+// then: for example, because somebody has locked the heuristic.
 func (l *ledger) use(a *account) {
 	if a.used {
 		return

@@ -75,9 +75,18 @@ func (m *Module) Answers() store.View[answer.Answer] { return m.kinds.answers }
 // Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
-// A Limit is something that kept a signal from counting in full. The constants below, "dry run" and
-// "restarted" mean that the signal did not count at all. It is "restarted" if the heuristic had
-// another wording when it answered. Of the others,
+// A Limit is something that kept a signal from counting in full. With some, the signal did not
+// count at all:
+//   - "locked" means that the heuristic is locked;
+//   - "neutral" means that the signal is neutral, or has magnitude 0;
+//   - "outdated" means that the person stated something later about the answer;
+//   - "full" means that the answer has no room for another statement;
+//   - "duplicate" means that it was counted before;
+//   - "outweighed" means that a judgement of the answer, or another implicit signal, counts in its
+//     place;
+//   - "restarted" means that the heuristic had another wording when it answered.
+//
+// With the others, it counted in part:
 //   - "weight" means that the feedback weight is below 1;
 //   - "diminished" means that the heuristic was judged the same way before;
 //   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
@@ -89,11 +98,11 @@ type Limit string
 
 // The limits of signals that did not count.
 const (
-	limitLocked    Limit = "locked"    // the heuristic is locked
-	limitNeutral   Limit = "neutral"   // the signal is neutral or has magnitude 0
-	limitOutdated  Limit = "outdated"  // the person stated something later about the answer
-	limitFull      Limit = "full"      // the answer has no room for another statement
-	limitDuplicate Limit = "duplicate" // it was counted before
+	limitLocked    Limit = "locked"
+	limitNeutral   Limit = "neutral"
+	limitOutdated  Limit = "outdated"
+	limitFull      Limit = "full"
+	limitDuplicate Limit = "duplicate"
 	// limitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.
 	limitOutweighed Limit = "outweighed"
 
@@ -117,8 +126,10 @@ type Change struct {
 	// do not include what others count at the same moment. All are 0 if no confidence was read: for
 	// neutral and outdated signals, and for answers that no heuristic gave.
 	Old, New, Delta float64
-	Weight          float64 // what the signal counted for as evidence
-	Limits          []Limit // in the order in which they were applied
+	// Weight is what the signal counted for as evidence. 1 is one full observation.
+	Weight float64
+	// Limits are in the order in which they were applied.
+	Limits []Limit
 }
 
 // notify reports to the observer what a commit counted.

@@ -48,7 +48,8 @@ func (c *crowd) people(now evidence.Instant) (n float64) {
 	return n
 }
 
-// meet counts the person behind an observation about a heuristic.
+// meet counts a person as one of the domain's people, if half of the last count has faded, or there
+// was none. It counts the person behind an observation about a heuristic.
 func (l *ledger) meet(a *account, o *evidence.Observation) {
 	if o.Weight == 0 || slices.Contains(l.m.cfg.Trust.Instruments, o.Source) {
 		return

@@ -12,11 +12,16 @@ import (
 // A Pin is what a person decided about a heuristic. Its constraints go before all others until
 // [Module.Unpin] removes it.
 type Pin struct {
-	HeuristicID string      `json:"heuristic"` // never empty
+	// HeuristicID is the heuristic that is limited. It must not be empty.
+	HeuristicID string `json:"heuristic"`
+	// Constraints override every other layer where they are set.
 	Constraints Constraints `json:"constraints"`
-	Actor       string      `json:"actor"` // who decided it; never empty
-	Reason      string      `json:"reason,omitempty"`
-	At          time.Time   `json:"at"` // the zero time means now
+	// Actor is who decided it. It must not be empty, because the audit names the actor.
+	Actor string `json:"actor"`
+	// Reason is for the audit, and may be empty.
+	Reason string `json:"reason,omitempty"`
+	// At is when it was decided. The zero time means now.
+	At time.Time `json:"at"`
 }
 
 // Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose
@@ -78,8 +83,10 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		tx.Put(store.AuditEntry{
 			ID: store.IDOf(m.cfg.Name, "pin", p.HeuristicID, fmt.Sprint(a.heuristic.Revision)),
 			At: p.At, Actor: p.Actor, Action: m.cfg.Name + "." + action, Subject: p.HeuristicID,
-			Reason:  p.Reason,
-			Details: map[string]string{"before": before.Constraints.text(), "after": p.Constraints.text()},
+			Reason: p.Reason,
+			Details: map[string]string{
+				"before": before.Constraints.text(), "after": p.Constraints.text(),
+			},
 		}.Record())
 		return nil
 	})

@@ -8,7 +8,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kept are the settings that the store keeps.
+// kept are the settings that the store keeps, so that a tool that opens the store computes the same
+// confidences as the host. HalfLife is fixed, because stored sums depend on it.
 func kept(c *Config, host Config) []settings.Field {
 	return []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: host.HalfLife != 0, Fixed: true},
@@ -25,6 +26,7 @@ func kept(c *Config, host Config) []settings.Field {
 	}
 }
 
+// component returns the name under which the store keeps the settings of a module.
 func component(name string) string { return "learning/" + name }
 
 // New returns a module, or all faults of its configuration, joined: each is a [*heed.ConfigError].

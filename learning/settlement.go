@@ -11,7 +11,13 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A settlement brings what counts of a fire in line with the statements about it.
+// A settlement brings what counts of a fire in line with the statements about it. It computes what
+// should count from the statements alone, compares that with what was counted before
+// ([answer.FireEvidence]), and adds or withdraws only the difference. So the order in which
+// statements arrive has no effect, and a statement that comes twice changes nothing.
+//
+// Three things follow from an answer: the implicit signal of its heuristic (fill), whether it ended
+// well (end), and what it is worth for heuristics that were compared with it (agree).
 type settlement struct {
 	*ledger
 	e *entry
@@ -108,8 +114,8 @@ func signalOf(worth float64) Signal {
 	return s
 }
 
-// end counts how the answer was received, for its heuristic's rate of success. It is evidence of the
-// person who decides it.
+// end counts how the answer was received, for its heuristic's rate of success. It is evidence of
+// the person who decides it.
 func (s *settlement) end() {
 	before, implied := s.c.Ended, s.r.Fate(s.m.cfg.tuning.Independent)
 	by := s.r.Decider(s.m.cfg.tuning.Independent)

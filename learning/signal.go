@@ -21,13 +21,20 @@ const (
 // The channels of signals: how something is known. A host or a strategy may use others, such as
 // "user_implicit" for what the host concludes from what a user did.
 const (
-	ChannelExplicit = "user_explicit"    // from a user
-	ChannelDev      = "dev"              // from a developer
-	ChannelReported = "outcome"          // a source reported an outcome, such as CI or a payment
-	ChannelTimeout  = "implicit_timeout" // no statement was made
-	ChannelUndo     = "implicit_undo"    // the user took the answer back
-	ChannelIgnored  = "implicit_ignored" // the user went on without a word
-	ChannelOutcome  = "implicit_outcome" // the outcome of an [Expectation] came
+	// ChannelExplicit is what a user states, for example with a thumb.
+	ChannelExplicit = "user_explicit"
+	// ChannelDev is what a developer of the application states.
+	ChannelDev = "dev"
+	// ChannelReported is an outcome that a source reports, such as CI or a payment.
+	ChannelReported = "outcome"
+	// ChannelTimeout is silence: no statement was made until the silence window ended.
+	ChannelTimeout = "implicit_timeout"
+	// ChannelUndo is that a user undid the answer, by a message or a command.
+	ChannelUndo = "implicit_undo"
+	// ChannelIgnored is that a user went on without a word.
+	ChannelIgnored = "implicit_ignored"
+	// ChannelOutcome is that the outcome of an [Expectation] came.
+	ChannelOutcome = "implicit_outcome"
 	// ChannelAgreement: the model, which had not seen the heuristic, agreed with it or did not, and
 	// people took the answer well or badly.
 	ChannelAgreement = "agreement"
@@ -35,15 +42,22 @@ const (
 
 // A Signal is how strongly one observation counts for or against a heuristic.
 type Signal struct {
-	Type        SignalType
+	// Type is the direction. A neutral signal does not count, whatever its magnitude.
+	Type SignalType
+	// HeuristicID is the heuristic that learns. It is empty in signals about answers of a model.
 	HeuristicID string
-	EventID     string // "" if several events together make the signal
-	Channel     string // how it is known; the channel of the evidence
+	// EventID is the event that was answered. It is empty if several events together make the
+	// signal, for example three ignores in a row.
+	EventID string
+	// Channel is how it is known, and the channel of the evidence.
+	Channel string
 	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0
 	// does not count.
 	Magnitude float64
-	Target    answer.Target     // what of the answer it is about
-	Metadata  map[string]string // for logs; not used in learning
+	// Target is the part of the answer that it is about. "" means all of it.
+	Target answer.Target
+	// Metadata is for logs. It does not count.
+	Metadata map[string]string
 }
 
 // NewSignal returns a signal of magnitude 1.
@@ -90,8 +104,11 @@ func (s *Signal) reward() float64 {
 	}
 }
 
+// A text is a field of the input, with its name for the error.
 type text struct{ field, value string }
 
+// checkTexts reports the first text that a store could not keep: one that is too long, is no valid
+// UTF-8, or contains a NUL.
 func checkTexts(texts ...text) error {
 	for _, t := range texts {
 		if err := evidence.CheckText(t.field, t.value); err != nil {

@@ -46,7 +46,9 @@ func (m *Module) timeouts(ctx context.Context, now time.Time) (changes []Change,
 	return s.changes, errors.Join(append(s.failures, err)...)
 }
 
-// A sweep is one call of Timeouts.
+// A sweep is one call of Sweep. It works through the answers that are due in steps of one commit
+// each. A step that meets a conflict is repeated with half as many answers, so that two processes
+// that sweep at once both make progress.
 type sweep struct {
 	m        *Module
 	now      time.Time

@@ -16,13 +16,17 @@ import (
 
 // An Undo takes answers back.
 type Undo struct {
-	EventID     string // what was answered; never empty
-	HeuristicID string // "" means all answers to the event
+	// EventID is the event that was answered. It must not be empty.
+	EventID string
+	// HeuristicID selects one of the answers to the event. "" means all of them.
+	HeuristicID string
 	// Person takes the answers back, and is the source of the evidence. "" means the person to whom
 	// they were shown.
-	Person  string
-	Session string // where, for logs
-	At      time.Time
+	Person string
+	// Session is where the command was given, for logs.
+	Session string
+	// At is when it was given. The zero time means now.
+	At time.Time
 }
 
 // Undo takes back answers to an event. It always counts, because it is a command. It can come as

@@ -4,7 +4,9 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// weigh returns the weight of a signal as evidence.
+// weigh returns the weight of a signal as evidence: its magnitude times the feedback weight, and
+// for a judgement times 1/(1 + k·n) with [Config.Diminish]. Observed signals do not diminish,
+// because a user who undoes an answer again does so for a new reason.
 func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
 	if e.signal.neutral() {
 		return 0

@@ -39,6 +39,7 @@ const (
 	Unrecognised Failure = ""
 )
 
+// Error returns what happened in words. It does not name the model, which the caller knows.
 func (k Failure) Error() string {
 	switch k {
 	case Unreachable:
@@ -66,6 +67,7 @@ type Error struct {
 	Err        error // the cause; may be nil
 }
 
+// Error returns the text of the cause. Without a cause, it describes the kind.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Failure.Error()
@@ -124,6 +126,8 @@ func FromStatus(status int, retryAfter time.Duration, cause error) *Error {
 	return &Error{Failure: failureOfStatus(status), RetryAfter: retryAfter, Err: cause}
 }
 
+// failureOfStatus returns what a status means. A status of 4xx that is not about this client, for
+// example 400, is a fault of the request, and so of the host's code.
 func failureOfStatus(status int) Failure {
 	switch status { // by numbers: net/http adds two megabytes to a host
 	case 429:

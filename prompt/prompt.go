@@ -151,7 +151,8 @@ func orDefault(max int) int {
 // follows, and where a chat marker ends.
 const slack = 20
 
-// cut cuts a text to max runes, and leaves no loose sign before the "…".
+// cut cuts a text to max characters, so that one long text can't push the others out of a prompt.
+// It cuts to max runes, and leaves no loose sign before the "…".
 func cut(text string, max int) string {
 	if len(text) <= max || utf8.RuneCountInString(text) <= max {
 		return text
@@ -214,7 +215,8 @@ const (
 	maxMarks  = 4
 )
 
-// A cleaner copies a text without its invisible characters.
+// A cleaner copies a text. It counts spaces and marks in a row, because long runs of either can
+// hide what follows, or make a line unreadable. It copies a text without its invisible characters.
 type cleaner struct {
 	out    strings.Builder
 	runes  int
@@ -331,7 +333,9 @@ var chatMarkers = []string{
 	"|system|]", "|user|]", "|assistant|]", "|tool|]", "|endofturn|]",
 }
 
-// disarm takes the effect from markup in a clean text.
+// disarm replaces single characters of markup in a clean text by characters that look alike, so
+// that a person reads the same text, and neither a chat template nor a renderer of Markdown acts on
+// it.
 func disarm(text string) string {
 	marker := blockMarker(text)
 	if marker < 0 && !strings.ContainsAny(text, "<[`") {
@@ -362,11 +366,15 @@ func disarm(text string) string {
 	return b.String()
 }
 
+// opensTag reports whether what follows a "<" makes it the beginning of a tag or a token. A "<"
+// before a blank or a digit is a sign of comparison, and stays.
 func opensTag(rest string) bool {
 	r, _ := utf8.DecodeRuneInString(rest)
 	return strings.HasPrefix(rest, "0x") || unicode.IsLetter(r) || strings.ContainsRune("/|｜!?<", r)
 }
 
+// opensChatMarker reports whether what follows a "[" makes it a marker of a chat template. Other
+// words in brackets are common in logs, and stay.
 func opensChatMarker(rest string) bool {
 	for _, marker := range chatMarkers {
 		if strings.HasPrefix(rest, marker) {

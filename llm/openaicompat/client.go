@@ -74,7 +74,9 @@ type asking struct {
 	read   func(*http.Response) (decision.LLMResponse, error)
 }
 
-// repeat asks, and asks again where that may help.
+// repeat asks, and asks again where that may help. All attempts and the waits between them are
+// within Config.Timeout. The error names the last failure of the endpoint too if the time ended
+// after it, because "deadline exceeded" alone would hide why the time was used up.
 func (c *Client) repeat(ctx context.Context, a asking) (decision.LLMResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config().Timeout)
 	defer cancel()
@@ -134,7 +136,9 @@ func read(body io.Reader, max int) (b []byte, more bool, err error) {
 	return b, false, err
 }
 
-// retryable reports whether asking again may help.
+// retryable reports whether asking again may help: after a connection that failed, and after a
+// status that endpoints use for a moment of trouble. An answer that can't be used would come again,
+// and a stream that began has been shown in part.
 func retryable(err error) bool {
 	if errors.As(err, new(*begunError)) {
 		return false
@@ -153,7 +157,9 @@ func isAnswer(err error) bool {
 	return errors.As(err, &status) || errors.As(err, &answer)
 }
 
-// wait waits before another attempt. It returns false at once if the context would end before.
+// wait waits before another attempt: for a random part of the backoff, so that many clients do not
+// come back together, or for as long as the endpoint asks. It returns false at once if the context
+// would end before, because the failure that is known is worth more than a deadline.
 func (c *Client) wait(ctx context.Context, attempt int, err error) bool {
 	backoff := c.config().Backoff << min(attempt-1, 4)
 	d := time.Duration(float64(backoff) * (1 + rand.Float64()) / 2) //nolint:forbidigo // so that clients do not come back together
@@ -191,6 +197,7 @@ func retryAfter(h http.Header) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
+// A request is the body of a request for an answer. OpenAI's API defines the names.
 type request struct {
 	Model               string     `json:"model,omitempty"`
 	Messages            []prompted `json:"messages"`
@@ -202,6 +209,7 @@ type request struct {
 	StreamOptions       any        `json:"stream_options,omitempty"`
 }
 
+// A prompted message is the system prompt or the user's.
 type prompted struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
@@ -214,7 +222,8 @@ var (
 	streamUsage = json.RawMessage(`{"include_usage":true}`)
 )
 
-// request returns the body to send, or an [*heed.InputError].
+// request returns the body to send, or an [*heed.InputError]. It leaves out every field that the
+// endpoint need not know, because servers differ in which fields they refuse.
 func (c *Config) request(r decision.LLMRequest, stream bool) ([]byte, error) {
 	if r.MaxTokens < 1 {
 		return nil, &heed.InputError{Field: "MaxTokens",

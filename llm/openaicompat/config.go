@@ -18,22 +18,23 @@ type Config struct {
 	// package comment has the URLs of common endpoints. Its query is sent with each request. Do not
 	// put a key into it, because errors and logs may show URLs.
 	BaseURL string
-	// Model is the model to ask for. "" leaves it out, for endpoints that have only one.
+	// Model is the model to ask for, in the endpoint's own spelling. "" leaves it out, for endpoints
+	// that serve only one.
 	Model string
-	// APIKey is sent to the host of BaseURL and to no other. "" sends no key. If BaseURL begins with
-	// http:, the key is sent in plain text.
+	// APIKey is sent to the host of BaseURL and to no other. "" sends no key, which is right for most
+	// servers on your own machine. If BaseURL begins with http:, the key is sent in plain text.
 	APIKey APIKey
 	// KeyHeader is the header for the key alone, for example "api-key". "" means "Authorization:
-	// Bearer <key>".
+	// Bearer <key>". Set it for endpoints that want another header, for example Azure's.
 	KeyHeader string
 
 	// JSON selects how to ask for an answer in JSON: by the response_format "json_object" or
 	// "json_schema" (of any object), or by the "prompt" alone. The prompt must ask for JSON in any
-	// case. "" means "json_object".
+	// case. "" means "json_object". Set "prompt" if the endpoint refuses response_format.
 	JSON string
-	// MaxCompletionTokens sends the limit of an answer as max_completion_tokens, which OpenAI's
-	// reasoning models want. They count their thoughts in it. Otherwise it is sent as max_tokens. The
-	// default is false.
+	// MaxCompletionTokens is for models that refuse max_tokens. It sends the limit of an answer as
+	// max_completion_tokens, which OpenAI's reasoning models want. They count their thoughts in it.
+	// Otherwise it is sent as max_tokens. The default is false.
 	MaxCompletionTokens bool
 	// NoStreamUsage leaves out the request to count the tokens of a streamed answer (stream_options),
 	// for endpoints that refuse it. The default is false.

@@ -119,7 +119,8 @@ func (c *Config) vectors(res *http.Response, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// narrow returns a vector, or false where a number is missing or too great, or all are 0.
+// narrow returns a vector in single precision, which is what similarities are computed in. It
+// returns false where a number is missing or too great, or all are 0.
 func narrow(numbers []*float64) ([]float32, bool) {
 	vector, some := make([]float32, len(numbers)), false
 	for i, x := range numbers {

@@ -49,7 +49,8 @@ const (
 	maxExcerpt   = 300     // characters
 )
 
-// statusError reads a response that is no success.
+// statusError reads a response that is no success. Only the code is part of the error's text, since
+// a body may repeat the prompt or the key.
 func (c *Config) statusError(res *http.Response) *StatusError {
 	body, more, err := read(res.Body, maxErrorBody)
 	var got struct {
@@ -65,7 +66,8 @@ func (c *Config) statusError(res *http.Response) *StatusError {
 	}
 }
 
-// failureInside is the error of an endpoint that failed after a status of success.
+// failureInside is the error of an endpoint that failed after a status of success, for example in
+// the middle of a stream, when the status was already sent.
 func (c *Config) failureInside(f failure, body []byte) *StatusError {
 	status := f.Code.number
 	if status < 400 || status > 599 {

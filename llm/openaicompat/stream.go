@@ -57,7 +57,7 @@ type begunError struct{ error }
 
 func (e *begunError) Unwrap() error { return e.error }
 
-// A partialAnswer is an answer while it arrives.
+// A partialAnswer is an answer while it arrives. An answer that does not stream arrives at once.
 type partialAnswer struct {
 	cfg      *Config
 	piece    func(string)
@@ -73,7 +73,8 @@ func (c *Config) partial(piece func(string)) *partialAnswer {
 	return &partialAnswer{cfg: c, piece: piece, out: decision.LLMResponse{Model: c.Model}}
 }
 
-// stream reads the answer of a response that streams.
+// stream reads the answer of a response that streams. An answer is whole if the endpoint sent
+// [DONE] or a finish_reason: some send only one of them. A stream that ends with neither broke off.
 func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMResponse, error) {
 	t := c.partial(piece)
 	events, done, err := 0, false, error(nil)
