@@ -404,6 +404,7 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
+	found = shownBy(found, e.At)
 	// If another process counts this message first, either this look finds what it took back, or
 	// the commit finds that an answer changed. So the answers are read before.
 	earlier, err := r.undoneBefore(h)
@@ -415,6 +416,16 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 		w.message, w.by = h.known, e.Person
 	}
 	return ended, understood, nil
+}
+
+// shownBy returns the fires that were shown by a moment, because a message that arrives late means
+// what its author had seen then. If there are none, clocks may differ, and all are returned.
+func shownBy(found []*waiting, at time.Time) []*waiting {
+	later := func(w *waiting) bool { return w.fire().Shown.After(at) }
+	if seen := slices.DeleteFunc(slices.Clone(found), later); len(seen) > 0 {
+		return seen
+	}
+	return found
 }
 
 // undoneBefore reports whether the message took back an answer before. The message then does not
@@ -487,7 +498,12 @@ func (r *run) ignored(h *Hearing) ([]*waiting, error) {
 		}
 		h.thanks = &thanks
 	}
-	if *h.thanks {
+	if *h.thanks { // no later message ignores them either
+		for _, w := range found {
+			w.on.Value.OwnFires()
+			f := w.fire()
+			f.Ignore, w.on.edited = time.Time{}, true
+		}
 		return nil, nil
 	}
 	return found, nil

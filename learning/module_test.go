@@ -846,3 +846,39 @@ func TestHalfLife(t *testing.T) {
 	assert.InDelta(t, 0.5, f.confidence("h"), 1e-9,
 		"without evidence it is the initial confidence again")
 }
+
+// A person who thanks has looked at the answer, so no later message ignores it.
+func TestAThankedAnswerIsNotIgnored(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for i := range 3 {
+		id := fmt.Sprint(i)
+		f.fire("h", id, "s")
+		f.clock.Advance(5 * time.Second)
+		f.hear(learning.Message{ID: "t" + id, Stream: "s", Text: "Thanks!"})
+		f.hear(learning.Message{ID: "q" + id, Stream: "s", Text: "How do I open the window?"})
+		f.clock.Advance(time.Second)
+	}
+	assert.Equal(t, 0.5, f.confidence("h"))
+	f.clock.Advance(time.Minute)
+	assert.Equal(t, []string{"positive h", "positive h", "positive h"}, types(f.sweep()))
+}
+
+// An undo takes the same answer back whether it arrives at once or after another answer.
+func TestALateUndoMeansWhatWasShownThen(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		f := newFixture(t, learning.Config{}, "a", "b")
+		f.fire("a", "e1", "")
+		f.clock.Advance(10 * time.Second)
+		undo := learning.Message{ID: "m", Session: "room", Text: "undo that", At: f.clock.Now()}
+		if !late {
+			f.hear(undo)
+		}
+		f.clock.Advance(10 * time.Second)
+		f.fire("b", "e2", "")
+		if late {
+			f.hear(undo)
+		}
+		assert.Less(t, f.confidence("a"), 0.5, "late: %v", late)
+		assert.Equal(t, 0.5, f.confidence("b"), "late: %v", late)
+	}
+}
