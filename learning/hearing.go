@@ -419,7 +419,7 @@ func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
 }
 
 // shownBy returns the fires that were shown by a moment, because a message that arrives late means
-// what its author had seen then. If there are none, clocks may differ, and all are returned.
+// what its author had seen then. Without such fires, clocks may differ, and all are returned.
 func shownBy(found []*waiting, at time.Time) []*waiting {
 	later := func(w *waiting) bool { return w.fire().Shown.After(at) }
 	if seen := slices.DeleteFunc(slices.Clone(found), later); len(seen) > 0 {

@@ -26,8 +26,8 @@ const (
 var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellDisagreed, cellJudged}
 
 // A ledger is what one run of a step reads about heuristics, and what it counts for them. All calls
-// of one step share it, so that a later call sees what an earlier one counted, although nothing is
-// committed yet. It works in this order:
+// of one step share it, so that a later call sees what an earlier one counted before the commit. It
+// works in this order:
 //
 //   - the calls read accounts, all that a step needs in one round trip ([Module.Wants]);
 //   - each signal becomes an entry, which adds to the accounts and to one batch of evidence;

@@ -48,8 +48,8 @@ func (c *crowd) people(now evidence.Instant) (n float64) {
 	return n
 }
 
-// meet counts a person as one of the domain's people, if half of the last count has faded, or there
-// was none. It counts the person behind an observation about a heuristic.
+// meet counts the person behind an observation about a heuristic as one of the domain's people,
+// unless more than half of an earlier count is left.
 func (l *ledger) meet(a *account, o *evidence.Observation) {
 	if o.Weight == 0 || slices.Contains(l.m.cfg.Trust.Instruments, o.Source) {
 		return

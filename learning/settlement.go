@@ -14,7 +14,7 @@ import (
 // A settlement brings what counts of a fire in line with the statements about it. It computes what
 // should count from the statements alone, compares that with what was counted before
 // ([answer.FireEvidence]), and adds or withdraws only the difference. So the order in which
-// statements arrive has no effect, and a statement that comes twice changes nothing.
+// statements arrive has no effect, and a statement that comes twice counts once.
 //
 // Three things follow from an answer: the implicit signal of its heuristic (fill), whether it ended
 // well (end), and what it is worth for heuristics that were compared with it (agree).
