@@ -42,18 +42,21 @@ type Config struct {
 // It is safe for concurrent use by multiple goroutines.
 type Race struct {
 	cfg     Config
-	learner strategy.Config
-	mu      sync.Mutex
-	looks   map[string]look
+	learner strategy.Config // the settings of cfg.Learner, with its defaults
+
+	mu    sync.Mutex      // of what follows
+	looks map[string]look // by the id of a race; only a cache, because all state is in the store
 }
 
-// A look is what was found at the last look at a race.
+// A look is what was found at the last look at a race. Shares cost an integral for each arm, so they
+// are used again until the evidence has grown by a fiftieth.
 type look struct {
 	seen   winner.Seen
 	resets uint64
 	shares []float64
 }
 
+// due reports whether the shares have to be computed again for a state of the race.
 func (l *look) due(s *state) bool { return l.resets != s.resets || l.seen.Due(s.seen) }
 
 // maxLooks bounds the looks that are remembered.
@@ -88,7 +91,8 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 	return &Race{cfg: cfg, learner: learner, looks: make(map[string]look)}, nil
 }
 
-// An ending is the record of a race that ended.
+// An ending is the record of a race that ended. It keeps the arms and the sums that decided, so that
+// a later process can find out whether they are still the same: see holds.
 type ending struct {
 	ID       string           `json:"id"`
 	Learner  string           `json:"learner"`
@@ -103,7 +107,8 @@ type ending struct {
 	Also []verdict `json:"also,omitempty"` // of processes with other settings
 }
 
-// A verdict records by which settings a race ended, when, and after how many outcomes.
+// A verdict records by which settings a race ended, when, and after how many outcomes. Processes with
+// stricter settings go on after an ending until the evidence is enough for them, and add theirs.
 type verdict struct {
 	Error        float64   `json:"error"`
 	Indifference float64   `json:"indifference"`
@@ -111,7 +116,8 @@ type verdict struct {
 	At           time.Time `json:"at"`
 }
 
-// by returns the verdict that is as strict as the settings, and whether there is one.
+// by returns the verdict that is as strict as the settings, and whether there is one. A race that
+// ended with an error of 1 % has ended for a process that permits 5 %, but not the other way round.
 func (e *ending) by(cfg *Config) (verdict, bool) {
 	for _, v := range append([]verdict{e.verdict}, e.Also...) {
 		if v.Error <= cfg.Error && v.Indifference <= cfg.Indifference {
@@ -121,6 +127,7 @@ func (e *ending) by(cfg *Config) (verdict, bool) {
 	return verdict{}, false
 }
 
+// endings is where the records of ended races are. They are found by the name of the learner.
 var endings = store.View[ending]{
 	Kind: store.Kind{Name: "strategy.winner", Limits: store.Limits{Most: 100_000}},
 	Place: func(e ending) (id string, at time.Time, keys []string) {
@@ -169,18 +176,19 @@ func (r *Race) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error)
 
 // A state is the stored state of a race.
 type state struct {
-	id       string
+	id       string // of the ending's record
 	query    strategy.Query
-	records  []winner.Record
-	counts   []uint64
-	seen     winner.Seen
-	resets   uint64
-	outcomes uint64
+	records  []winner.Record // of each arm, within the limits on people: these decide
+	counts   []uint64        // the outcomes of each arm
+	seen     winner.Seen     // the sums before any limits: these show what was taken back
+	resets   uint64          // how often the item and its segment were reset or restarted
+	outcomes uint64          // of all arms
 	ended    store.Row[ending]
 	over     bool // the race ended, also by the settings of this process
 }
 
-// stands returns the state of the race of a query, and ends the race if there is enough evidence.
+// stands returns the state of the race of a query, and ends the race if there is enough evidence. If
+// two processes end it at once, the store lets one commit, and the other reads its ending.
 func (r *Race) stands(ctx context.Context, q strategy.Query) (s state, err error) {
 	err = store.Do(ctx, r.learner.Store, func(tx *store.Tx) (err error) {
 		s, err = r.standsIn(tx, q)
@@ -192,6 +200,7 @@ func (r *Race) stands(ctx context.Context, q strategy.Query) (s state, err error
 	return s, err
 }
 
+// standsIn does what stands does, as a part of a step.
 func (r *Race) standsIn(tx *store.Tx, q strategy.Query) (state, error) {
 	s, err := r.read(tx, q)
 	if err == nil {
@@ -200,6 +209,7 @@ func (r *Race) standsIn(tx *store.Tx, q strategy.Query) (state, error) {
 	return s, err
 }
 
+// id returns the id of the record with the end of a race.
 func id(learner string, q *strategy.Query) string {
 	return store.IDOf("winner", learner, answers.Scope(q.Category, q.Context), q.Item)
 }
@@ -219,7 +229,8 @@ func (r *Race) wants(q *strategy.Query) (w store.Wants) {
 	return w
 }
 
-// read reads the state of the race of a query.
+// read reads the state of the race of a query. The cells of the arms come first, then those that
+// count resets, in the order of wants. It is one round trip, and none if a step has read them.
 func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 	l, w := &r.learner, r.wants(&q)
 	s = state{
@@ -299,8 +310,9 @@ func (r *Race) holds(s *state) bool {
 	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, e.Indifference)
 }
 
-// put adds the end of a race to a step, or that it is open again, with an entry in the audit. If an
-// end holds by other settings, it stays, and gets one more verdict.
+// put adds the end of a race to a step, or that it is open again if best is negative, with an entry
+// in the audit. If an end holds by other settings, it stays, and gets one more verdict. The ids of
+// entries have the revision, so that a step that is repeated after a conflict writes one entry.
 func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	entry := store.AuditEntry{
@@ -336,6 +348,7 @@ func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 	tx.Put(entry.Record())
 }
 
+// last returns the last look at a race of this process.
 func (r *Race) last(id string) (look, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -343,8 +356,10 @@ func (r *Race) last(id string) (look, bool) {
 	return l, ok
 }
 
-// shares returns with which probability each of the permitted arms is chosen next. nil: the learner
-// refuses the query.
+// shares returns with which probability each of the permitted arms is chosen next: after the end by
+// settled, before it first the arms with too few outcomes for Exploration, then by top-two sampling.
+// Looks are kept only if all arms are permitted. nil: the learner refuses the query, because an arm
+// is unknown.
 func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	all := len(permitted) == 0
 	var of []winner.Record
@@ -395,7 +410,7 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	return shares
 }
 
-// settled returns the shares of n arms after the end.
+// settled returns the shares of n arms after the end. Without Explore the winner has all.
 func (r *Race) settled(n, lead int) []float64 {
 	shares := make([]float64, n)
 	for i := range shares {

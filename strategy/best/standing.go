@@ -14,15 +14,17 @@ import (
 
 // A Standing is the state of a race.
 type Standing struct {
-	Category string         `json:"category,omitempty"`
-	Context  string         `json:"context,omitempty"`
-	Item     string         `json:"item,omitempty"`
-	Leader   strategy.ArmID `json:"leader,omitempty"` // the winner, or else the arm with the greatest mean reward. "" until each arm has five outcomes
-	Ended    bool           `json:"ended"`
-	At       time.Time      `json:"at,omitzero"` // when it ended
-	Needed   uint64         `json:"needed"`      // the outcomes until then; of an open race those so far
-	Error    float64        `json:"error"`
-	Arms     []Contestant   `json:"arms"` // in the learner's order
+	Category string `json:"category,omitempty"`
+	Context  string `json:"context,omitempty"`
+	Item     string `json:"item,omitempty"`
+	// Leader is the winner, or else the arm with the greatest mean reward. It is "" until each arm
+	// has five outcomes.
+	Leader strategy.ArmID `json:"leader,omitempty"`
+	Ended  bool           `json:"ended"`
+	At     time.Time      `json:"at,omitzero"` // when it ended
+	Needed uint64         `json:"needed"`      // the outcomes until then; of an open race those so far
+	Error  float64        `json:"error"`
+	Arms   []Contestant   `json:"arms"` // in the learner's order
 }
 
 // A Contestant is an arm of a race.
@@ -51,6 +53,8 @@ func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error)
 // fewest is how many outcomes each arm needs before one is called the leader.
 const fewest = 5
 
+// standing returns the state as hosts see it. After the end the leader is the winner, even if another
+// arm has a greater mean by now: as long as that is not sure, the race stays ended.
 func (r *Race) standing(s *state) Standing {
 	standing := Standing{Category: s.query.Category, Context: s.query.Context, Item: s.query.Item,
 		Error: r.cfg.Error, Needed: s.outcomes}

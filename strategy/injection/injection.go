@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// The arms of the catalogue.
+// The arms of the catalogue. How they differ: the main context costs the least and is read at once,
+// a subagent has a separate context, and a deferred learning may never be needed.
 const (
 	// put the learning into the main context
 	MainContext strategy.ArmID = "main_context"
@@ -82,6 +83,7 @@ func Arms(others ...strategy.Parameter) []strategy.Arm {
 	return arms
 }
 
+// millis writes a duration as the catalogue does.
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // A Strategy is an arm of the catalogue with its parameters, in the form for a host. The fields
@@ -141,6 +143,8 @@ func Of(c strategy.Choice) (Strategy, error) {
 	return read(c.Arm, given)
 }
 
+// read makes a strategy of an arm and its settings. Every parameter of the arm must be valid then, so
+// one that is missing is found by its zero value.
 func read(arm strategy.ArmID, given []strategy.Setting) (Strategy, error) {
 	s := Strategy{Arm: arm}
 	parameters := s.parameters()
@@ -164,6 +168,8 @@ func read(arm strategy.ArmID, given []strategy.Setting) (Strategy, error) {
 	return s, nil
 }
 
+// set reads the value of a parameter. Durations are written as whole milliseconds, and must not
+// overflow.
 func (p parameter) set(text string) (err error) {
 	switch v := p.value.(type) {
 	case *string:
@@ -181,6 +187,8 @@ func (p parameter) set(text string) (err error) {
 	return err
 }
 
+// valid reports whether the value is one of the catalogue's. Templates may be any text, also an empty
+// one, and triggers any [MessageCount]. Agents may be of any type that has a name.
 func (p parameter) valid() bool {
 	text, ok := p.value.(*string)
 	if !ok || p.name == "prompt_template" {
@@ -203,7 +211,7 @@ func (s Strategy) Messages() int {
 // bare is a text that is written without quotes.
 var bare = regexp.MustCompile(`^[a-z0-9_]+(\([0-9]+\))?$`)
 
-// String writes the strategy as "main_context(position=prefix, format=tagged)". Texts of any other
+// String writes the strategy in the form that logs and stores of hosts keep, and [Parse] reads: as "main_context(position=prefix, format=tagged)". Texts of any other
 // form are quoted.
 func (s Strategy) String() string {
 	var texts []string

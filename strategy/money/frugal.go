@@ -43,15 +43,16 @@ type Config struct {
 // It is safe for concurrent use by multiple goroutines.
 type Frugal struct {
 	cfg     Config
-	learner strategy.Config
+	learner strategy.Config // the settings of cfg.Learner, with its defaults
 
-	mu    sync.Mutex
-	costs map[place][]tally // of each arm, by its outcomes
-	read  time.Time
-	asked int // how often, since then
+	mu    sync.Mutex        // of what follows
+	costs map[place][]tally // of each arm, by its outcomes; replaced as a whole
+	read  time.Time         // when the costs were read
+	asked int               // how often they were asked for since then
 }
 
-// A place is a category and context. anywhere means all of them.
+// A place is a category and context. anywhere means all of them: an arm without outcomes in a place
+// has its cost elsewhere.
 type place struct {
 	category, context string
 	anywhere          bool
@@ -101,7 +102,8 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	return f, nil
 }
 
-// recent is how many outcomes show what an arm costs, and how many are read again. With fewer than
+// recent is how many outcomes show what an arm costs, and how many are read again, so that prices
+// may change and a reading stays short. With fewer than
 // few, what was known before is not replaced. Soon is how many choices are made before they are
 // read again for an arm whose cost is unknown.
 const (
@@ -154,7 +156,9 @@ func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 	return nil
 }
 
-// known returns what each arm costs in the place of a query.
+// known returns what each arm costs in the place of a query. It reads the costs again as often as the
+// learner reads its segments, and sooner if the cost of an arm is unknown. Frozen queries, which only
+// look, do not hasten that.
 func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error) {
 	now := f.learner.Now()
 	f.mu.Lock()
@@ -176,7 +180,9 @@ func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error
 	return f.expenses(q), nil
 }
 
-// expenses needs the lock.
+// expenses returns the costs in memory: the configured cost, or the cost in the place of the query,
+// or else the cost anywhere. An unknown cost is taken for the highest known one, so that an arm is not
+// preferred because nothing is known of it. The caller holds the lock.
 func (f *Frugal) expenses(q *strategy.Query) []expense {
 	expenses := make([]expense, len(f.learner.Arms))
 	dearest := 0.
@@ -227,7 +233,8 @@ func (f *Frugal) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, erro
 	return c, errors.Join(failed, err)
 }
 
-// share sets the shares of a query.
+// share sets the shares of a query, by which the learner then draws and records the arm. So the
+// propensity that it records is the probability by which the arm was really chosen.
 func (f *Frugal) share(
 	ctx context.Context, q *strategy.Query, read func() ([]strategy.Belief, error),
 ) error {
@@ -247,8 +254,10 @@ func (f *Frugal) share(
 // they need not be finer.
 const draws = 256
 
-// shares returns how often each permitted arm is the cheapest that is good enough. nil: the learner
-// refuses the query.
+// shares returns how often each permitted arm is the cheapest that is good enough. Of equal costs the
+// better draw decides. Each belief draws by its own method, also where its shapes are so small that
+// all draws are 0 or 1. The draws have a fixed seed, because the shares are probabilities and the
+// learner has the randomness. nil: the learner refuses the query.
 func (f *Frugal) shares(
 	arms []strategy.ArmID, beliefs []strategy.Belief, costs []expense,
 ) []float64 {
@@ -293,7 +302,7 @@ func (f *Frugal) shares(
 }
 
 // explore gives arms that are cheaper than the one with the greatest share, or may be, their part
-// of Explore.
+// of Explore, in equal parts. The others give it in proportion to their shares.
 func (f *Frugal) explore(shares []float64, cost func(int) expense) {
 	lead, most := 0, 0.
 	for n, share := range shares {

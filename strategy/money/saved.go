@@ -67,7 +67,7 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 	level float64) (Savings, error) {
 	f.Stage = strategy.Observed
 	var log []charge
-	left := 0
+	left := 0 // choices whose propensity is not known
 	for r, err := range learner.History(ctx, f) {
 		if err != nil {
 			return Savings{}, fmt.Errorf("money: %w", err)
@@ -89,11 +89,13 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 	return s, err
 }
 
-// fewestPrices is how many equal costs are a price.
+// fewestPrices is how many equal costs are a price. With fewer, the next cost may be another one, and
+// an interval is needed.
 const fewestPrices = 10
 
-// compare does what [Saved] does, for a log in the order of the choices. For a log of less than two
-// choices the result is empty. A bad log or level is a [*heed.InputError].
+// compare does what [Saved] does, for a log in the order of the choices. Costs are divided by the
+// greatest one, because an estimate is of numbers in [0, 1]. For a log of less than two choices the
+// result is empty. A bad log or level is a [*heed.InputError].
 func compare(log []charge, arms []strategy.ArmID, level float64) (Savings, error) {
 	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
 	if !(s.Level > 0 && s.Level < 1) {
@@ -151,7 +153,8 @@ func compare(log []charge, arms []strategy.ArmID, level float64) (Savings, error
 	return s, nil
 }
 
-// always estimates the mean of what an arm alone would have earned.
+// always estimates the mean of what an arm alone would have earned or cost: the policy that chooses
+// it with a probability of 1. What is estimated is in [0, 1].
 func always(log []charge, arm strategy.ArmID, level float64,
 	of func(*charge) float64) (offpolicy.Estimate, error) {
 	logged := make([]offpolicy.Logged, len(log))
