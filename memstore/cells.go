@@ -18,10 +18,16 @@ import (
 // observations.
 type cell struct {
 	evidence.Cell
-	policy  evidence.Policy
-	restart evidence.Instant // what happened before does not count
-	tallies []tally          // by channel and source
-	history []entry          // the oldest first
+	// policy is settled by the first observation that counts, and changed only by a reset or a
+	// rebuild.
+	policy evidence.Policy
+	// restart is the moment from which on observations count. 0: all do.
+	restart evidence.Instant
+	// tallies are the sums, in the order of channel and source. A tally without observations goes.
+	tallies []tally
+	// history has the observations that are still known one by one, in the order in which they
+	// happened. It is bounded by number, and by the time since they were recorded.
+	history []entry
 	// lost has the ids of observations that the sums count and the history no longer holds, each with
 	// the origin that it counts in. nil: a dump did not name the origin.
 	lost map[id]*dump.Origin
@@ -72,7 +78,7 @@ func (c *cell) clone() *cell {
 // open reports whether the policy of the cell is settled.
 func (c *cell) open() bool { return len(c.tallies) > 0 || c.restart > 0 }
 
-// empty reports whether nothing is known of the cell, so that it can go. A cell that was restarted
+// empty reports whether the cell holds no evidence, so that it can go. A cell that was restarted
 // is not empty, because what comes late must not count there.
 func (c *cell) empty() bool { return !c.open() && len(c.history) == 0 }
 
@@ -129,7 +135,7 @@ func (c *cell) add(e *entry) {
 }
 
 // record adds an observation to the history, which holds at most a number of them: those that
-// happened last.
+// happened last. The one that leaves stays in the sums, and is noted as lost.
 func (c *cell) record(e entry, most int) {
 	at := len(c.history)
 	for at > 0 && c.history[at-1].At > e.At { // it is late
@@ -175,7 +181,7 @@ func (c *cell) prune(oldest evidence.Instant) {
 }
 
 // lostAt returns when the last observation happened that the sums count and the history does not
-// hold, or 0.
+// hold, or 0. What has to be computed again from the history must be later than that.
 func (c *cell) lostAt() (last evidence.Instant) {
 	for i := range c.tallies {
 		last = max(last, slices.Max(c.tallies[i].lost[:]))
@@ -183,7 +189,8 @@ func (c *cell) lostAt() (last evidence.Instant) {
 	return last
 }
 
-// lacks reports whether the sums may count an observation that the history does not hold.
+// lacks reports whether the sums may count an observation that the history does not hold. After a
+// rebuild the sums count the history alone, though the id may still be noted.
 func (c *cell) lacks(h id) bool {
 	from, lost := c.lost[h]
 	return lost && slices.ContainsFunc(c.tallies, func(t tally) bool {
@@ -213,7 +220,8 @@ func (c *cell) take(gone func(*entry) bool) {
 	c.tallies = slices.DeleteFunc(c.tallies, func(t tally) bool { return t.N() == 0 })
 }
 
-// correctLast sets when the last observations of an origin happened to what is left: in the
+// correctLast repairs what can't be subtracted. It
+// sets when the last observations of an origin happened to what is left: in the
 // history, or known to be lost.
 func (c *cell) correctLast(from dump.Origin) {
 	t := c.tally(from)
@@ -275,7 +283,7 @@ func byName(cells []*cell, name string) (i int, found bool) {
 }
 
 // tidy drops a cell that is empty, and its item and its space if it was their last. The cell may be
-// a copy that did not take the place of the cell, and then nothing happens.
+// a copy that did not take the place of the cell, which then stays.
 func (s *state) tidy(c *cell) {
 	in := space{c.Kind, c.Scope}
 	cells := s.spaces[in][c.Item]
@@ -329,7 +337,8 @@ func (s *state) items(in space, sample *store.Sample) []string {
 	return items
 }
 
-// selected appends the parts of a cell that a query selects.
+// selected appends the parts of a cell that a query selects. A query that asks for cells without
+// evidence, or for a source, gets a part without sums if there is no other.
 func (c *cell) selected(q *store.CellQuery, oldest evidence.Instant, to []evidence.Part,
 ) []evidence.Part {
 	had := len(to)
@@ -352,7 +361,9 @@ func (c *cell) selected(q *store.CellQuery, oldest evidence.Instant, to []eviden
 	return to
 }
 
-// naming returns the cells that name a source, in order.
+// naming returns the cells that name a source, in order. If a source is lost in the sums of any
+// cell of the tenant, it may be the one that is asked for, and the answer is an error for all
+// cells: a job that forgets the person must not begin then.
 func (s *state) naming(
 	source, tenant string, now evidence.Instant,
 ) (all []*cell, err error) {
@@ -436,7 +447,7 @@ func (c *cell) expired(oldest evidence.Instant) bool {
 	return slices.ContainsFunc(c.history, func(e entry) bool { return e.Recorded < oldest })
 }
 
-// prune drops what is past its time from the history of a cell, and the cell if nothing is left.
+// prune drops what is past its time from the history of a cell, and the cell if it is empty then.
 func (s *state) prune(c *cell, now evidence.Instant) {
 	c.prune(s.oldestHistory(now))
 	s.tidy(c)

@@ -14,15 +14,18 @@ import (
 // commit takes away is worked out on copies of cells, which then take the place of the cells.
 type txn struct {
 	*state
-	now      evidence.Instant
+	now      evidence.Instant // by the store's clock, the same for the whole call
 	batches  []store.Batch
-	receipts []store.Receipt
-	ids      []id // of the batches that have one
-	observed [][]sighting
-	taking   *store.Batch // the first batch, if it takes away and is not a duplicate
+	receipts []store.Receipt // by batch
+	ids      []id            // by batch; the zero id if a batch has no ID
+	observed [][]sighting    // by batch
+	// taking is the first batch, if it takes evidence away and is not a duplicate. Only the first
+	// batch of a call may, which store.Validate checks.
+	taking *store.Batch
 
-	// The fields below are what the first batch takes away.
-	copies    map[*cell]*cell
+	// copies are the cells as they are after the first batch has taken evidence away.
+	copies map[*cell]*cell
+	// retracted are the ids that it takes back. They stay known.
 	retracted []*known
 }
 
@@ -86,7 +89,8 @@ func (t *txn) decide() error {
 	return t.checkRecords()
 }
 
-// markDuplicates finds the batches whose id is known, and the observations: known before the
+// markDuplicates finds what counted before. It
+// finds the batches whose id is known, and the observations: known before the
 // commit, from a batch before theirs, or twice in one batch.
 func (t *txn) markDuplicates() {
 	type once struct {
@@ -217,7 +221,8 @@ func undeclared(batches, batch, record int) error {
 	return &heed.InputError{Field: field, Reason: "must have been declared"}
 }
 
-// has reports whether a record has a revision, 0 without a record.
+// has reports whether a record has a revision, 0 without a record. It is asked before anything is
+// written, so all batches of a call see the revisions from before the call.
 func (t *txn) has(ref store.Ref, revision uint64) bool {
 	r := t.row(ref)
 	return r == nil && revision == 0 || r != nil && revision == r.revision

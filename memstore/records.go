@@ -21,11 +21,13 @@ type kind struct {
 	limits     store.Limits // in force
 	version    uint64       // rises with each commit that changes records
 	rows       map[string]*row
-	all        rows
-	keyed      map[string]rows // by key
+	all        rows // in the order of Find
+	// keyed has the same rows by key. A row is in as many lists as it has different keys.
+	keyed map[string]rows
 }
 
-// A row is a record. An update changes it in place.
+// A row is a record. An update changes it in place, so a loop that noted the row before reads what
+// it holds when the loop comes to it.
 type row struct {
 	stores.Position
 	id       string
@@ -87,7 +89,8 @@ func (s *state) declared(name string) *kind {
 	return k
 }
 
-// declarations returns a record for each declared kind.
+// declarations returns a record for each declared kind. Kinds of tenants are left out, because they
+// are kept as their kind is.
 func (s *state) declarations() (all []store.Record, _ error) {
 	for name, k := range s.kinds {
 		if name == k.Name {
@@ -189,7 +192,8 @@ type dueRow struct {
 	kind *kind
 }
 
-// dueRows returns the rows that are past the limits of their kinds.
+// dueRows returns the rows that are past the limits of their kinds. They are at the beginning of
+// the list of the kind, so the search ends at the first row that is not.
 func (s *state) dueRows(now evidence.Instant) (due []dueRow) {
 	for _, k := range s.kinds {
 		over := 0
@@ -249,7 +253,8 @@ func (rs rows) without(r *row) rows {
 	return slices.Delete(rs, i, i+1)
 }
 
-// within yields the rows of a range, the oldest or the newest first.
+// within yields the rows of a range, the oldest or the newest first. The range is found by
+// bisection, so a page deep in a list costs no more than the first one.
 func (rs rows) within(in stores.Range, oldest bool) iter.Seq[*row] {
 	from := rs.seek(stores.Position{At: in.After.At, Seq: in.After.Seq + 1})
 	part := rs[from:max(from, rs.seek(in.Before))]
@@ -265,7 +270,7 @@ func (rs rows) within(in stores.Range, oldest bool) iter.Seq[*row] {
 	}
 }
 
-// A search is a query on its way.
+// A search is a query on its way, with the positions between which it finds rows.
 type search struct {
 	store.Query
 	stores.Range

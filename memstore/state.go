@@ -8,13 +8,20 @@ import (
 // A state is all that a store holds. Load makes another one and puts it in the place of the first,
 // so that a load that fails leaves the store as it was.
 type state struct {
-	cfg      Config
-	spaces   map[space]map[string][]*cell // the cells of each item, by name
-	known    map[id]*known
-	expired  evidence.Instant // when expired ids were last dropped
-	kinds    map[string]*kind
-	revision uint64 // of the last commit that wrote records
-	seq      int64  // of the last record that was first written
+	cfg Config
+	// spaces has the cells of each item in the order of their names, so that List reads
+	// one scope without the others.
+	spaces map[space]map[string][]*cell
+	// known has the ids of observations and batches that count no more, with where they counted.
+	known   map[id]*known
+	expired evidence.Instant // when expired ids were last dropped
+	// kinds has the kinds by name. A kind of a tenant, such as "note@acme", is one of them.
+	kinds map[string]*kind
+	// revision is the one of the last commit that wrote records. It only rises, so that no revision
+	// of a record ever comes again, even if the record was removed in between.
+	revision uint64
+	// seq numbers records by their first writing, which orders records of one moment.
+	seq int64
 }
 
 // newState returns a state that holds nothing.
@@ -34,10 +41,13 @@ func hashID(name string) id { return text.HashOfID(name) }
 
 // known is what a store keeps of an id that it saw.
 type known struct {
-	recorded  evidence.Instant
-	cells     []*cell // in whose history its observations are, or were
-	retracted bool    // its observations were taken back
-	untraced  bool    // no history was kept when it came
+	recorded evidence.Instant // when the store got it, which starts its time
+	// cells are those in whose history its observations are, or were. An id may be of several cells.
+	cells []*cell
+	// retracted notes that its observations were taken back. To take them back again has no effect.
+	retracted bool
+	// untraced notes that no history was kept when it came, so it can't be taken back.
+	untraced bool
 }
 
 // note makes an id known, and returns what is known of it. A batch with an ID is known in the same
@@ -78,7 +88,8 @@ func (s *state) expiredIDs(now evidence.Instant) (due []id) {
 	return due
 }
 
-// forgetID drops an id. Its observations have left the history by then, or leave it now.
+// forgetID drops an id, unless it came again since. Its observations have left the history by then,
+// or leave it now, because what is in a history must be known.
 func (s *state) forgetID(h id, now evidence.Instant) {
 	k := s.known[h]
 	if k == nil || k.recorded >= before(now, s.cfg.IDsFor) {

@@ -87,6 +87,8 @@ func (t *txn) restart(r store.Restart, policy evidence.Policy) error {
 }
 
 // retract takes the observations of an id out of their cells, or returns why that is not possible.
+// An id may have observations in several cells, and all of them are taken out together. Of an
+// observation that does not count any more, the history need not be there.
 func (t *txn) retract(text string) error {
 	h := hashID(text)
 	k := t.state.known[h]

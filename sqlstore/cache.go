@@ -22,6 +22,8 @@ const (
 	shardRoom   = 100_000 / cacheShards // the most cells of a shard
 )
 
+// A cacheShard has the cells of some items, so that callers on many processors seldom wait for
+// each other.
 type cacheShard struct {
 	mu      sync.RWMutex
 	dropped uint64 // how often something was
@@ -34,6 +36,8 @@ type cached struct {
 	read  time.Time
 }
 
+// A ticket is the number of drops that a reader saw before it read the database. If it is another
+// one afterwards, what was read may be from before a commit.
 type ticket uint64
 
 func newCache() *cache {
@@ -82,6 +86,8 @@ func (c *cache) put(got ticket, of evidence.Cell, parts []evidence.Part, now tim
 	s.cells[of] = cached{parts, now}
 }
 
+// drop forgets a cell that a commit of this store changed, so that this store sees the commit at
+// once.
 func (c *cache) drop(of evidence.Cell) {
 	s := c.shard(of)
 	s.mu.Lock()
@@ -90,6 +96,7 @@ func (c *cache) drop(of evidence.Cell) {
 	delete(s.cells, of)
 }
 
+// clear forgets all cells, because a commit that takes evidence away may change any of them.
 func (c *cache) clear() {
 	for i := range c.shards {
 		s := &c.shards[i]

@@ -17,6 +17,7 @@ type clock struct {
 	at         time.Time // when, on this machine
 }
 
+// learn sets the clock by the server, in microseconds.
 func (c *clock) learn(micros int64) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,6 +25,7 @@ func (c *clock) learn(micros int64) time.Time {
 	return c.serverTime
 }
 
+// now returns the server's time. It does not ask the server.
 func (c *clock) now() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -49,7 +49,8 @@ var (
 	errRaced = errors.New("this can only be done alone")
 )
 
-// begin checks the batches to commit.
+// begin checks the batches to commit, by the clock as it was last known. PostgreSQL's clock is read
+// in the transaction, and if it differs by more than a second, the batches are checked again.
 func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, error) {
 	c := &change{store: s, batches: batches, known: make([]bool, len(batches)), blamed: -1}
 	if err := ctx.Err(); err != nil {
@@ -87,7 +88,8 @@ func (c *change) retry(try func() error) error {
 	}
 }
 
-// end returns the receipts, or the error as users have it.
+// end returns the receipts, or the error as users have it. A commit whose batches are all known is
+// no error: each receipt is a Duplicate.
 func (c *change) end(err error) ([]store.Receipt, error) {
 	receipts, err := c.result(err)
 	return receipts, wrap("commit", err)
@@ -197,12 +199,17 @@ func (c *change) enterSQLite(t *tx, lock *query) (version int, revision int64, e
 	return version, 0, err
 }
 
+// writesRecords reports whether the commit needs a revision.
 func (c *change) writesRecords() bool {
 	return slices.ContainsFunc(c.batches, func(b store.Batch) bool {
 		return len(b.Records) > 0
 	})
 }
 
+// run makes the commit in steps, in a transaction that has entered: ids become known, evidence is
+// taken away and added, records are checked and written, and versions rise. An error rolls all of
+// it back. The order is the same for all commits, so that two of them wait for each other in one
+// direction only.
 func (c *change) run(t *tx) error {
 	c.t, c.receipts, c.parts, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, -1
 	c.quick = c.fitsQuick()

@@ -55,6 +55,8 @@ func (c *change) ids() (ids []string) {
 	return slices.Compact(ids)
 }
 
+// checkBatches marks the batches whose ID is known, or is an id of an earlier batch. If there is
+// one, the commit is tried again without it, because what it would change must not be checked.
 func (c *change) checkBatches() error {
 	taken := make(map[string]bool)
 	again := false
@@ -129,7 +131,8 @@ func (c *change) pending() (all []addition) {
 	return all
 }
 
-// observe adds observations to their cells and to the history.
+// observe adds observations to their cells and to the history. Sums are added by the database, so
+// concurrent commits to one cell need no retry.
 func (c *change) observe(all []addition) error {
 	if len(all) == 0 {
 		return nil
@@ -222,6 +225,7 @@ func (c *change) cellsInto(found map[string]*cellRow) func(scan func(...any) err
 	}
 }
 
+// scanCell reads cellColumns.
 func scanCell(scan func(...any) error) (*cellRow, error) {
 	r := &cellRow{}
 	var halfLife, byOrigin int64
@@ -272,6 +276,8 @@ func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, err
 }
 
 // openCells returns the cells of observations. Each cell has the policy that its observations want.
+// A cell without evidence takes another policy, but only in a commit that has the store alone,
+// because a concurrent commit may be about to open the cell.
 func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
 	cells := make(map[string]*cellRow, len(all))
 	for i := range all {
@@ -313,6 +319,7 @@ func (c *change) open(row *cellRow) (bool, error) {
 	return c.t.finds(cellIsOpen, row.key)
 }
 
+// keep stores how a cell is kept, after its policy or its restart changed.
 func (c *change) keep(row *cellRow) error {
 	_, err := c.t.exec(changeCell, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin),
 		int64(row.restart), row.key)

@@ -162,6 +162,7 @@ func (m *member) call(next turn) {
 	m.turn <- next
 }
 
+// leads has a member lead next.
 func leads(m *member) { m.call(toLead) }
 
 // leadFor commits for a member and for those that wait. The next leader has its turn when this one
@@ -199,6 +200,7 @@ func (q *queue) gather(leader *member) []*member {
 	return members
 }
 
+// changesOf counts the changes of a call, which one transaction may only have so many of.
 func changesOf(batches []store.Batch) (n int) {
 	for i := range batches {
 		n += batches[i].Changes()
@@ -299,6 +301,8 @@ func (q *queue) join(members []*member) *joint {
 	return j
 }
 
+// errEnded takes a transaction back because the context of one of its members ended. It is made
+// again without that member.
 var errEnded = errors.New("the context of another call has ended")
 
 // commit commits the transaction.

@@ -31,6 +31,7 @@ type writing struct {
 	body  string
 }
 
+// isNew reports whether the record is inserted and not updated.
 func (w *writing) isNew() bool { return w.Revision == 0 || w.Revision == store.Once }
 
 // writings returns the records to write.
@@ -50,7 +51,8 @@ func (c *change) writings() (all []writing, err error) {
 	return all, nil
 }
 
-// putRecords checks the expected revisions, and writes the records.
+// putRecords checks the expected revisions, and writes the records: first those that must be there,
+// under the lock of their rows, then those that are new.
 func (c *change) putRecords() error {
 	var added, changed []writing
 	all, err := c.writings()
@@ -76,6 +78,8 @@ func (c *change) putRecords() error {
 	return c.addRecords(added)
 }
 
+// prepare encodes the record and checks its size. A text that is no UTF-8 is made valid, because
+// PostgreSQL refuses it.
 func (w *writing) prepare() error {
 	w.ref = hashOfRef(w.Ref)
 	if w.Body.IsZero() {
@@ -96,6 +100,7 @@ func (w *writing) prepare() error {
 	return nil
 }
 
+// distinct returns keys sorted, each once, because each is a row.
 func distinct(keys []string) []string {
 	keys = slices.Clone(keys)
 	slices.Sort(keys)

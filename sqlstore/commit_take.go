@@ -11,7 +11,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// takeAway does the part of a batch that comes before it adds anything.
+// takeAway does the part of a batch that comes before it adds anything, in the order of the batch's
+// fields. The commit has the store alone, so what is read here stays as it is until the end.
 func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 	if err := c.reset(b.Reset); err != nil {
 		return err
@@ -49,6 +50,7 @@ func (c *change) reset(cells []evidence.Cell) error {
 	return err
 }
 
+// columnOfCells names cells by their hashes, as rows of one text each.
 func columnOfCells(cells []evidence.Cell) (string, error) {
 	hashes := make([]string, len(cells))
 	for i, cell := range cells {
@@ -83,6 +85,8 @@ func (c *change) whole(key string, since evidence.Instant) error {
 	})
 }
 
+// rebuild makes the sums of a cell again from its history, under another policy. Its history must
+// be whole.
 func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 	key := hashOfCell(cell)
 	found, err := c.findCells([]string{key})
@@ -96,6 +100,8 @@ func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 	return c.recount(found[key])
 }
 
+// restart moves the restart of a cell forward, and makes its sums again without what was before. A
+// cell that does not exist is made, because what comes late must not count there.
 func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 	key, at := hashOfCell(r.Cell), evidence.InstantOf(r.At)
 	cells, err := c.makeCells(map[string]*cellRow{key: {key: key, cell: r.Cell, policy: policy}})
@@ -210,6 +216,8 @@ func (c *change) retractable(ids []string) (gone []string, reasons map[string]er
 	return slices.DeleteFunc(gone, func(id string) bool { return reasons[id] != nil }), reasons, err
 }
 
+// retract takes back all of the ids or returns why that is not possible: an id that was never seen
+// goes before one whose history is gone.
 func (c *change) retract(ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -231,6 +239,7 @@ func (c *change) retract(ids []string) error {
 	return c.takeIDs(gone)
 }
 
+// withdraw takes back the ids for which it is possible, and has the receipt list the others.
 func (c *change) withdraw(ids []string, receipt *store.Receipt) error {
 	if len(ids) == 0 {
 		return nil
@@ -247,6 +256,7 @@ func (c *change) withdraw(ids []string, receipt *store.Receipt) error {
 	return c.takeIDs(gone)
 }
 
+// takeIDs takes the observations of ids back. The ids stay known, so that they do not count again.
 func (c *change) takeIDs(hashes []string) error {
 	if len(hashes) == 0 {
 		return nil
@@ -274,6 +284,8 @@ var (
 	}
 )
 
+// expunge groups the cells by source, so that a source costs the same number of statements for one
+// cell and for hundreds.
 func (c *change) expunge(all []store.SourceOf) error {
 	cells := make(map[string][]evidence.Cell)
 	for _, e := range all {

@@ -48,6 +48,7 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", int(d))
 }
 
+// embedded reports whether the database is a file that SQLite reads and writes in this process.
 func (d Dialect) embedded() bool { return d == SQLite || d == SQLiteRelaxed }
 
 func (d Dialect) validate() error {
@@ -86,6 +87,7 @@ type database struct {
 	turn  host.Lock // of the writers of this process, because SQLite has one at a time
 }
 
+// newDB returns a database whose tables were not looked at yet.
 func newDB(handle *sql.DB, dialect Dialect, schema string) *database {
 	setUp := durable
 	if dialect == SQLiteRelaxed {
@@ -384,6 +386,7 @@ func (db *database) notApplied(err error) bool {
 	}
 }
 
+// in returns a tx that runs its queries in a transaction.
 func (db *database) in(ctx context.Context, sqlTx *sql.Tx) *tx {
 	return &tx{ctx: ctx, db: db, on: sqlTx, sql: sqlTx}
 }
@@ -492,6 +495,7 @@ func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error)
 	return cmp.Or(err, failed)
 }
 
+// query is each without waiting for a database that is locked.
 func (t *tx) query(q *query, args []any, row func(scan func(...any) error) error) (err error) {
 	var rows *sql.Rows
 	if stmt := t.prepared(q); stmt != nil {

@@ -33,8 +33,8 @@ var (
 		WHERE kind <> '` + versionKind + `' ORDER BY seq`)
 )
 
-// Dump writes the whole content of the store at one moment as lines of JSON. Every store can [Store.Load] it. The host's own tables are not in it. Commits go on in
-// the meantime.
+// Dump writes the whole content of the store at one moment as lines of JSON. Every store can
+// [Store.Load] it. The host's own tables are not in it. Commits go on in the meantime.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
 		// the first statement, so that the snapshot is no newer than the revision
@@ -122,6 +122,7 @@ var dumpParts = []struct {
 	}},
 }
 
+// hashes parses a hash that a row holds, unless there was an error before.
 func hashes(err error, text string, into *text.Hash) error {
 	if err == nil {
 		err = into.UnmarshalText([]byte(text))
@@ -129,6 +130,8 @@ func hashes(err error, text string, into *text.Hash) error {
 	return err
 }
 
+// dumpedTally reads a row of dumpTallies. A landmark is stored as a number of steps, and written
+// as a moment.
 func dumpedTally(scan func(...any) error) (dump.Row, error) {
 	d := &dump.Tally{}
 	var cell string
@@ -146,12 +149,6 @@ var (
 	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `' LIMIT 1`)
 	loadIDs   = inserting(`INSERT INTO heed_id (id, recorded, traced, retracted)`, `tiii`,
 		` ON CONFLICT DO NOTHING RETURNING id, 0`)
-
-	// loadedTwice finds observations that the cell has twice, among the observations of some rows of
-	// loadObservations. It takes the index of ids, also where PostgreSQL has not looked at the table
-	// yet.
-	loadedTwice = both(`SELECT v.value->>1, v.value->>0 FROM json_each($1) AS v
-		WHERE (SELECT count(*) FROM heed_observation o WHERE o.id = v.value->>1 AND o.cell || '' = v.value->>0) > 1`)
 	// unknownLoaded finds ids that came without a row of their own, and would count again.
 	unknownLoaded = both(`SELECT id, max(recorded)
 		FROM (SELECT id, recorded FROM heed_observation UNION ALL SELECT id, recorded FROM heed_lost) AS loaded
@@ -188,6 +185,7 @@ func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	return wrap("load", err)
 }
 
+// load reads a dump in one transaction, so a dump that turns out to be cut off has no effect.
 func (c *change) load(from io.Reader) error {
 	switch found, err := c.t.finds(loadEmpty); {
 	case err != nil:
@@ -288,8 +286,10 @@ func (l *loading) take(row dump.Row) error {
 	return l.record(row.Record)
 }
 
+// errTwice is why a row is refused whose id or record was loaded before.
 var errTwice = errors.New("the row comes twice")
 
+// loadedTally returns the values of a row of heed_tally.
 func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 	t := &delta{
 		Tally: d.Evidence(time.Duration(cell.HalfLife) * time.Microsecond), lostSource: d.LostSource,
@@ -298,6 +298,7 @@ func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 	return t.row(origin{d.Cell.String(), d.Channel, d.Source})
 }
 
+// kind joins a declaration of the dump with the one of this store, which wins.
 func (l *loading) kind(kind store.Kind) error {
 	stored, found, err := l.store.declared(l.t, kind.Name)
 	if err != nil {
@@ -309,6 +310,7 @@ func (l *loading) kind(kind store.Kind) error {
 	return keepDeclared(l.t, kind)
 }
 
+// record keeps a record to be written with its keys.
 func (l *loading) record(d *dump.Record) error {
 	text, err := textOfKeys(d.Keys)
 	if err != nil {
@@ -364,11 +366,6 @@ func (l *loading) flush() error {
 	switch l.bulk {
 	case loadIDs, insertRecords:
 		return l.insert(rows, lines, records)
-	case addToHistory:
-		if err := l.t.insert(l.bulk, rows, nil); err != nil {
-			return err
-		}
-		return l.once(rows, lines)
 	}
 	return l.t.insert(l.bulk, rows, nil)
 }
@@ -397,26 +394,4 @@ func (l *loading) insert(rows [][]any, lines []int, records map[string]dump.Reco
 		delete(added, id) // the next one of it is too much
 	}
 	return l.t.insert(addKeys, keys, nil)
-}
-
-// once reports an observation that its cell has twice, of rows that were written.
-func (l *loading) once(rows [][]any, lines []int) error {
-	text, err := rowsOf(rows)
-	if err != nil {
-		return err
-	}
-	twice := make(map[[2]string]bool)
-	err = l.t.each(loadedTwice, []any{text}, func(scan func(...any) error) error {
-		var of [2]string // id and cell
-		err := scan(&of[1], &of[0])
-		twice[of] = true
-		return err
-	})
-	for i := len(rows) - 1; err == nil && i >= 0; i-- {
-		cell, _ := rows[i][0].(string)
-		if id, _ := rows[i][1].(string); twice[[2]string{cell, id}] {
-			return dump.FaultAt(lines[i], errTwice)
-		}
-	}
-	return err
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -70,18 +71,13 @@ func (k *kinds) limitsOf(kind store.Kind) store.Limits {
 	return kind.Limits
 }
 
+// set keeps a declaration. Limits of the configuration win over it.
 func (k *kinds) set(kind store.Kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kind.Limits = k.limitsOf(kind)
 	k.known[kind.Name] = &keptKind{Kind: kind}
 	k.of = nil // they are kept otherwise now
-}
-
-func same(a, b store.Kind) bool {
-	return a.Limits == b.Limits && a.Whole == b.Whole && a.History == b.History &&
-		a.Versioned == b.Versioned && slices.Equal(a.Caused, b.Caused) &&
-		slices.Equal(a.Decided, b.Decided)
 }
 
 var (
@@ -106,6 +102,8 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	return wrap("declare", err)
 }
 
+// declare joins the kinds with what the database has, and writes only those that change. Most
+// programs declare what the last one did, so usually there is no lock.
 func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 	all := slices.Clone(kinds)
 	joined := func(t *tx) (changed []store.Kind, err error) {
@@ -114,7 +112,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 			if err != nil {
 				return nil, err
 			}
-			if all[i] = stores.Join(stored, kind); !found || !same(stored, all[i]) {
+			if all[i] = stores.Join(stored, kind); !found || !reflect.DeepEqual(stored, all[i]) {
 				changed = append(changed, all[i])
 			}
 		}
@@ -144,6 +142,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 	return nil
 }
 
+// keepDeclared writes how a kind is kept.
 func keepDeclared(t *tx, kind store.Kind) error {
 	text, err := json.Marshal(kind)
 	if err == nil {

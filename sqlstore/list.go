@@ -80,6 +80,7 @@ func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.P
 	return parts, err
 }
 
+// scanNames reads the names of a cell.
 func scanNames(scan func(...any) error) (c evidence.Cell, err error) {
 	err = scan(&c.Kind, &c.Scope, &c.Item, &c.Name)
 	return c, err

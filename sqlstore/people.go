@@ -57,6 +57,7 @@ func (s *Store) erase(ctx context.Context) error {
 	return s.note(ctx, noteErased, forgotten)
 }
 
+// note writes how far an erasure came, so that the next sweep, in any process, goes on from there.
 func (s *Store) note(ctx context.Context, q *query, forgotten int64) error {
 	return s.write(ctx, func(t *tx) error {
 		_, err := t.exec(q, forgotten)

@@ -42,6 +42,8 @@ type bulk struct {
 	json  *query
 }
 
+// bulkSizes are the numbers of rows for which there is a statement. A bulk of any size is made of
+// them.
 var bulkSizes = [...]int{32, 16, 8, 7, 6, 5, 4, 3, 2, 1}
 
 // columnTypes are the letters for the types of columns, with how PostgreSQL reads them.
@@ -65,33 +67,7 @@ func inserting(into, types, after string) *bulk {
 	return b
 }
 
-// A fewOf is a statement of SQLite for a few keys, whose values are bound: one for each of some
-// numbers of keys.
-type fewOf [len(fewSizes)]*query
-
-var fewSizes = [...]int{1, 4, 16}
-
-// few registers a fewOf whose text ends before the keys.
-func few(text string) (f fewOf) {
-	for i, size := range fewSizes {
-		f[i] = either(text+"(?"+strings.Repeat(", ?", size-1)+")", "")
-	}
-	return f
-}
-
-// of returns the statement for keys. The last key may be repeated.
-func (f *fewOf) of(keys []string) (q *query, args []any) {
-	i := 0
-	for len(keys) > fewSizes[i] {
-		i++
-	}
-	args = make([]any, fewSizes[i])
-	for n := range args {
-		args[n] = keys[min(n, len(keys)-1)]
-	}
-	return f[i], args
-}
-
+// among finds the conditions that PostgreSQL needs as ANY of an array.
 var among = regexp.MustCompile(`IN \(SELECT ([^,()]+|CAST\([^()]+\)) FROM json_each\((\$\d+)\)\)`)
 
 // Statements returns all that heed's stores run on a database of a dialect, next to what [Open]

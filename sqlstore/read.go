@@ -36,7 +36,6 @@ const (
 )
 
 var (
-	readFew  = few(tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.cell IN `)
 	readSome = either(someTallies, eachOfTally)
 	readBoth = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1),
 		eachOfRecord+` UNION ALL `+strings.Replace(eachOfTally, `($1)`, `($2)`, 1))
@@ -139,7 +138,7 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 			hashes = append(hashes, hash)
 		}
 	}
-	q, args, err := t.reading(hashes[:len(refs)], hashes[len(refs):])
+	q, args, err := reading(hashes[:len(refs)], hashes[len(refs):])
 	if err != nil {
 		return err
 	}
@@ -170,21 +169,13 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 	return err
 }
 
-// reading returns the query that reads records and cells by their hashes, and its arguments. A file
-// takes the hashes of a few cells as they are, which spares it from reading JSON.
-func (t *tx) reading(refs, cells []string) (q *query, args []any, err error) {
-	if len(refs) == 0 && t.db.dialect.embedded() && len(cells) <= fewSizes[len(fewSizes)-1] {
-		q, args = readFew.of(cells)
-		return q, args, nil
-	}
-	refRows, err := column(refs)
-	if err != nil {
-		return nil, nil, err
-	}
+// reading returns the query that reads records and cells by their hashes, and its arguments.
+func reading(refs, cells []string) (q *query, args []any, err error) {
 	cellRows, err := column(cells)
-	if len(refs) == 0 {
+	if len(refs) == 0 || err != nil {
 		return readSome, []any{cellRows}, err
 	}
+	refRows, err := column(refs)
 	return readBoth, []any{refRows, cellRows}, err
 }
 
@@ -238,6 +229,8 @@ type search struct {
 	had         map[int64]bool // the numbers of the records that were found
 }
 
+// newSearch checks a query and picks its statement: by kind, by one key, or by one key with others
+// to check.
 func newSearch(q store.Query) (*search, error) {
 	left, err := stores.RangeOf(q)
 	if err != nil {

@@ -96,6 +96,7 @@ func (q *readers) giveUp(r *reader) {
 	}
 }
 
+// leadsReaders has a reader lead next.
 func leadsReaders(r *reader) { r.turn <- toLeadReaders }
 
 // lead reads for a reader and for those that wait. The next leader has its turn when this one is

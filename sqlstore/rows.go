@@ -25,6 +25,7 @@ func column(texts []string) (string, error) {
 	return string(text), err
 }
 
+// flag returns a truth as the databases store it.
 func flag(is bool) int64 {
 	if is {
 		return 1

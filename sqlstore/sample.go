@@ -19,6 +19,8 @@ func lotOf(item string) int64 {
 	return lot(hash[:])
 }
 
+// lot makes a lot of eight random bytes. It is not negative, because the databases have signed
+// numbers.
 func lot(bytes []byte) int64 { return int64(binary.BigEndian.Uint64(bytes) >> 1) }
 
 // The lots of a scope are read in order. PostgreSQL looks up the sums of each cell by itself, like

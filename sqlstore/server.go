@@ -18,6 +18,7 @@ var (
 	heedsName  = regexp.MustCompile(`\bheed_\w+`)
 )
 
+// checkSchema refuses a schema that SQLite does not have, or that would have to be quoted.
 func (c *Config) checkSchema(dialect Dialect) error {
 	if c.Schema == "" {
 		return nil
@@ -73,6 +74,7 @@ func pooled(err error) bool {
 	return state == "42P05" || state == "26000"
 }
 
+// errPooled names the remedy for a pooler that changes sessions.
 func errPooled() error {
 	return &heed.ConfigError{Field: "handle", Value: "a driver that prepares statements in sessions",
 		Reason: "a pooler such as PgBouncer gives each transaction another session: " +

@@ -60,6 +60,7 @@ type Config struct {
 	declared bool // HistoryPerCell is the default, so kinds may ask for more
 }
 
+// withDefaults returns the configuration with its zero fields set.
 func (c Config) withDefaults() Config {
 	c.declared = c.HistoryPerCell == 0
 	stores.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
@@ -67,6 +68,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// validate returns all faults of a configuration, as fields that the host set.
 func (c Config) validate() error {
 	c = c.withDefaults()
 	var found valid.Faults

@@ -143,6 +143,8 @@ func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 	return nil
 }
 
+// histories removes observations that are past their time, and those that are too many for their
+// cell. The sums still count them, and each leaves a mark that it can no longer be taken back.
 func (w *sweep) histories() error {
 	w.began = evidence.InstantOf(w.store.now())
 	before := int64(w.now) - w.store.cfg.HistoryFor.Microseconds()
@@ -216,6 +218,9 @@ func (w *sweep) historyIsShort() {
 	done.history, done.limits = w.began, w.declared
 }
 
+// ids removes the ids that are past their time, after their observations, and cells that are not
+// used. An id that comes again afterwards counts again, so ids are kept for longer than any broker
+// delivers.
 func (w *sweep) ids() error {
 	before := int64(w.now) - w.store.cfg.IDsFor.Microseconds()
 	err := w.step(true, func() (bool, error) {

@@ -85,6 +85,8 @@ func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing 
 	return err
 }
 
+// makeTables makes the tables in one transaction. Of several programs that open an empty database
+// at once, one makes them, and the others wait and find them.
 func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) {
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED" // to see what others have just made
 	if db.dialect.embedded() {
@@ -143,6 +145,8 @@ func (db *database) useSchema(ctx context.Context, conn *sql.Conn) error {
 	return because(ctx, err)
 }
 
+// hasTable reports whether a table exists. It is the first statement on a database, so its error
+// explains a dialect that is wrong.
 func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (bool, error) {
 	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1"
 	if !db.dialect.embedded() {

@@ -23,6 +23,7 @@ type cellRow struct {
 // channel and source.
 type origin struct{ key, channel, source string }
 
+// origin returns the origin whose tally counts an observation.
 func (r *cellRow) origin(o *evidence.Observation) origin {
 	if r.policy.ByOrigin {
 		return origin{r.key, o.Channel, o.Source}
@@ -121,6 +122,7 @@ var (
 	})
 )
 
+// onConflict returns the part of an insertion that adds to a tally which is there.
 func onConflict(landmarks string, total func(sum string) string) string {
 	var set []string
 	for _, sum := range []string{"mass", "squares", "reward", "reward_squares"} {

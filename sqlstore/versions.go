@@ -97,4 +97,5 @@ func tenantsOf(b *store.Batch) map[string]bool {
 	return all
 }
 
+// raiseOf raises versions. It is the last statement of a commit.
 func (c *change) raiseOf(kinds raises) error { return c.t.execRows(raiseVersions, kinds.rows()) }

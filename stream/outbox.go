@@ -52,6 +52,7 @@ func Waiting(ctx context.Context, s store.Store) iter.Seq2[Event, error] {
 	}
 }
 
+// A waitingEvent is an event with the record that has to be removed after it was published.
 type waitingEvent struct {
 	event  Event
 	record store.Record // without its body
@@ -66,6 +67,9 @@ func (w *waitingEvent) about(ctx context.Context) context.Context {
 	return heed.WithTenant(ctx, w.tenant)
 }
 
+// waiting yields the events of a store, or of all its tenants, in the order in which they were
+// written. The id of a tenant's event is a hash of the tenant and the id, because two tenants may
+// use the same id.
 func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] {
 	return func(yield func(waitingEvent, error) bool) {
 		for r, err := range s.Find(ctx, store.Query{Kind: Outbox.Name, Oldest: true}) {
@@ -123,8 +127,8 @@ func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) 
 	return sent, nil
 }
 
-// removeSent takes events out of the outbox, and returns how many it took out. Another relay may
-// have been quicker.
+// removeSent takes events out of the outbox, and returns how many it took out. If another relay was
+// quicker with one of them, the commit of all is refused, and each is taken out by itself.
 func removeSent(ctx context.Context, s store.Store, published []store.Record) (int, error) {
 	if len(published) == 0 {
 		return 0, nil

@@ -33,13 +33,16 @@ type Runner struct {
 	// again. It may return a function, which is called when the event is out of hand.
 	Apply func(ctx context.Context, e Event) (after func(ctx context.Context), err error)
 	// Workers is how many events are worked on at a time. 0 means 1, which keeps the stream's order.
+	// Set it higher if Apply waits for a network and the order does not matter.
 	Workers int
-	// Attempts is how often anything that fails is tried, before an event is dead. 0 means 5.
+	// Attempts is how often anything that fails is tried, before an event is dead. 0 means 5. Raise
+	// it if what Apply calls is often away for more than some seconds.
 	Attempts int
 	// Strict has Run end at the first failure that is not final, with its error. The event is given
 	// back, and is not dead.
 	Strict bool
-	// Timeout bounds an attempt. 0: it has no bound.
+	// Timeout bounds an attempt. 0: it has no bound. Set it to less than the lease of the source, or
+	// an event that hangs is delivered again while it is still worked on.
 	Timeout time.Duration
 	// Observer is called for dead letters and hidden failures of the component Name. Now is the
 	// clock; nil means time.Now.
@@ -80,6 +83,7 @@ type DeadLetter struct {
 // error, it must not quote what may be private.
 func Refuse(err error, what string) error { return &refusal{err, what} }
 
+// A refusal is an error that is final, with what an observer may know of it.
 type refusal struct {
 	error
 	what string
@@ -87,7 +91,8 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// final reports whether another attempt would fail as well, and what the observer receives.
+// final reports whether another attempt would fail as well, and what the observer receives. Faults
+// of the input and of settings are final: the event would be the same the next time.
 func final(err error) (what string, is bool) {
 	var refused *refusal
 	var fault *heed.InputError
@@ -120,6 +125,7 @@ func (r *Runner) Counts() RunnerCounts {
 	return r.counts
 }
 
+// count changes the counts under the lock.
 func (r *Runner) count(what func(*RunnerCounts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,6 +178,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
+// now returns the moment by the host's clock.
 func (r *Runner) now() time.Time {
 	if r.Now == nil {
 		return time.Now() //nolint:forbidigo // the default clock of a host that sets no clock
@@ -233,7 +240,8 @@ func (r *Runner) try(
 	}
 }
 
-// timed bounds each attempt.
+// timed bounds each attempt by the runner's Timeout. The context of the work outlasts the
+// one of Run, so that events in hand can be finished.
 func (r *Runner) timed(
 	working context.Context, do func(context.Context) error,
 ) func(context.Context) error {
@@ -301,7 +309,9 @@ func (r *Runner) giveBack(working context.Context, d Delivery) {
 	}
 }
 
-// bury publishes the dead letter of an event.
+// bury publishes the dead letter of an event. It has the event's id, so that a sink which counts
+// ids once keeps one letter even if the event is buried again after a crash. An event without an id
+// gets one made of its payload.
 func (r *Runner) bury(ctx context.Context, e Event, reason error, attempts int) error {
 	if _, err := e.At.MarshalJSON(); err != nil {
 		e.At = time.Time{} // a year that JSON cannot express may be why the event is dead

@@ -13,7 +13,7 @@ import (
 // NewLoader is [NewReader] for a store that takes the rows. It also refuses a row that does not fit
 // to those before it: of a cell or a kind that did not come, a cell or a tally that comes twice,
 // and an observation that is not in the sums of its cell. It needs memory for each cell and each
-// tally. The store itself refuses an id, a record, or an observation of a cell, that comes twice.
+// tally. The store itself refuses an id or a record that comes twice.
 func NewLoader(from io.Reader) (*Reader, error) {
 	r, err := NewReader(from)
 	if err == nil {

@@ -124,9 +124,6 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 			"UPDATE heed_record SET revision = ", []any{1, 1, "[]", "{}", 7}, "INTEGER PRIMARY KEY",
 		}
 		wants["several cells"] = want{"WHERE t.cell IN (SELECT", []any{cells}, "PRIMARY KEY"}
-		wants["one cell"] = want{"WHERE t.cell IN (?)", []any{"k7"}, "PRIMARY KEY"}
-		wants["a few cells"] = want{"WHERE t.cell IN (?, ?, ?, ?)", []any{"k7", "k8", "k9", "k9"},
-			"PRIMARY KEY"}
 		wants["cells of a quick commit"] = want{"c.cell = heed_tally.cell", make([]any, 32*18),
 			"SEARCH c USING PRIMARY KEY"}
 		wants["keys to remove"] = want{
