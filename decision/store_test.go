@@ -460,3 +460,34 @@ func TestDamagedRecords(t *testing.T) {
 	_, err = h.Trace(ctx, "r1")
 	assert.ErrorContains(t, err, "damaged")
 }
+
+// A trace counts the texts of the conversation only where a model received them.
+func TestTurnsOfATrace(t *testing.T) {
+	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it."), Store: &memstore.Store{}})
+	for id, want := range map[string]struct {
+		confidence float64
+		turns      int
+	}{"by a heuristic": {0.9, 0}, "by the model": {0.2, 2}} {
+		res, err := h.Decide(ctx, decision.Request{
+			EventID: id, Candidates: candidates(want.confidence), Told: []string{"Hello.", "Hi."},
+		})
+		require.NoError(t, err)
+		trace, err := h.Trace(ctx, res.ResponseID)
+		require.NoError(t, err)
+		assert.Equal(t, want.turns, trace.Turns, id)
+	}
+}
+
+// The limits of settings hold at their ends.
+func TestFaultsJustBeyondTheLimits(t *testing.T) {
+	_, err := decision.New(ctx, decision.Config{Urgency: decision.Urgency{Reduction: 1.5}})
+	assert.Equal(t, []string{"Urgency.Reduction"}, fieldsOf(err))
+	of := func(share float64) error {
+		_, err := decision.NewExperiment("", nil,
+			decision.Variant{Name: "a", Strategy: says("a", decision.Model), Share: share},
+			decision.Variant{Name: "b", Strategy: says("b", decision.Model), Share: 1})
+		return err
+	}
+	assert.NoError(t, of(1e6))
+	assert.Equal(t, []string{"Variants[0].Share"}, fieldsOf(of(1.2e6)))
+}

@@ -19,10 +19,11 @@
 //
 // where c₀ is the heuristic's initial confidence, s the strength of that prior, n how often the
 // heuristic was judged the same way before (judgements only), and k [Config.Diminish], 0 by
-// default. A negative signal never raises a confidence. A positive signal never lowers it, with one
-// exception: praise replaces silence, so praise that is worth less than the silence can lower it.
-// (With more than two people, or a limit on silence, both can happen: see [Config.Trust].) Each
-// signal returns a [Change]: the confidence before and after, and what limited it.
+// default. A negative signal never raises a confidence, and a positive signal never lowers it,
+// except where it replaces another one: praise that is worth less than the silence before lowers
+// the confidence, and a complaint that is weaker than the person's last one raises it. (With more
+// than two people, or a limit on silence, both can happen: see [Config.Trust].) Each signal returns
+// a [Change]: the confidence before and after, and what limited it.
 //
 // Bounds hold the reported confidence and not the sums below it, so that evidence adds up in any
 // order. If the sums are far past a bound, as much opposite evidence must come before the reported

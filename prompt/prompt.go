@@ -90,8 +90,10 @@ func Code(text string, max int) string {
 	return fence + "\n" + text + "\n" + fence
 }
 
-// chatTags are the markers of chat templates.
-var chatTags = regexp.MustCompile("<[|｜][^<>`\\s]{1,40}[|｜]>|<0x[0-9A-F]{2}>|\\[[^\\[\\]`\\s]{1,20}\\]")
+// chatTags are the markers of chat templates: those that no other text has, and the words in angle
+// brackets that models were trained on.
+var chatTags = regexp.MustCompile("<[|｜][^<>`\\s]{1,40}[|｜]>|<0x[0-9A-F]{2}>|\\[[^\\[\\]`\\s]{1,20}\\]|\\]~b\\]" +
+	"|</?(?:s|bos|eos|think|thinking|start_of_turn|end_of_turn|tool_calls?|tool_response)>")
 
 // disarmTags disarms all markers of chat templates, also one that another began in: "<|<|end|>".
 func disarmTags(text string) string {
@@ -329,7 +331,7 @@ var chatMarkers = []string{
 	"TOOL_CALLS]", "TOOL_RESULTS]", "/TOOL_RESULTS]", "TOOL_CONTENT]", "THINK]", "/THINK]", "ARGS]",
 	"CALL_ID]",
 	"IMG]", "IMG_BREAK]", "IMG_END]", "PREFIX]", "MIDDLE]", "SUFFIX]", "gMASK]", "sMASK]", "MASK]",
-	"CLS]", "SEP]",
+	"CLS]", "SEP]", "BOS]", "EOS]", "@BOS@]", "@EOS@]", "PAD]", "UNK]", "AUDIO]", "BEGIN_AUDIO]",
 	"|system|]", "|user|]", "|assistant|]", "|tool|]", "|endofturn|]",
 }
 
@@ -338,7 +340,7 @@ var chatMarkers = []string{
 // it.
 func disarm(text string) string {
 	marker := blockMarker(text)
-	if marker < 0 && !strings.ContainsAny(text, "<[`") {
+	if marker < 0 && !strings.ContainsAny(text, "<[]`") {
 		return text
 	}
 	var b strings.Builder
@@ -356,6 +358,8 @@ func disarm(text string) string {
 			r = '‹'
 		case r == '[' && opensChatMarker(rest):
 			r = '('
+		case r == ']' && strings.HasPrefix(rest, "~b]"):
+			r = ')'
 		case r == '`':
 			if ticks++; ticks > 2 {
 				r = '\''

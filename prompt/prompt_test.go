@@ -292,3 +292,20 @@ func TestCodeStaysInItsFence(t *testing.T) {
 		}
 	}
 }
+
+// Words in brackets that models were trained on have no effect, in a line and in a fence.
+func TestMarkersOfModelsAreDisarmed(t *testing.T) {
+	for _, marker := range []string{
+		"<start_of_turn>", "</s>", "<think>", "<tool_call>", "<|im_start|>", "<0x0A>", "[INST]",
+		"[EOS]", "[@BOS@]", "]~b]", "[AUDIO]",
+	} {
+		assert.NotContains(t, prompt.Line("a "+marker+" b", 0), marker)
+		assert.NotContains(t, prompt.Code("a\n"+marker+" b", 0), marker)
+		assert.Error(t, prompt.Check("a "+marker+" b"), marker)
+	}
+	for _, plain := range []string{"a < b", "see [1] and [todo]", "x[i] = y"} {
+		assert.NoError(t, prompt.Check(plain))
+		assert.Contains(t, prompt.Code(plain, 0), plain)
+	}
+	assert.Contains(t, prompt.Code("<strong>x</strong>", 0), "<strong>x</strong>")
+}
