@@ -140,8 +140,7 @@ func (s *Service) importFile(
 		c.Want(form.wants(), store.Wants{Queries: waitingQueries(),
 			Refs: []store.Ref{proposalKind.Ref(form.ID), ruleKind.Ref(form.ID)}})
 		p := form.at(0)
-		if err := cmp.Or(checkNew(c.Tx, &proposalKind, &p),
-			checkNew(c.Tx, &ruleKind, &p)); err != nil {
+		if err := cmp.Or(checkNew(c.Tx, &proposalKind, &p), checkNew(c.Tx, &ruleKind, &p)); err != nil {
 			return p, err
 		}
 		key := c.people()

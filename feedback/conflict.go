@@ -127,8 +127,7 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 			}
 			text := s.read(m.content()).plain
 			if at, known := texts[text]; known {
-				found[at].Explanation = fmt.Sprintf("several reviews demand the opposite (%s)",
-					m.Opposed)
+				found[at].Explanation = fmt.Sprintf("several reviews demand the opposite (%s)", m.Opposed)
 				return
 			}
 			texts[text] = len(found)

@@ -613,8 +613,7 @@ func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Cla
 		r.Cluster, r.Link = m.Cluster, m.Score
 		r.Worded = !vouched &&
 			!slices.ContainsFunc(members, func(o Feedback) bool {
-				return !o.Worded &&
-					s.sameText(o.content(), r.content())
+				return !o.Worded && s.sameText(o.content(), r.content())
 			})
 		return members, nil
 	}

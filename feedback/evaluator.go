@@ -30,8 +30,7 @@ const unclassified Classification = "unclassified"
 
 // generalizable reports whether a rule may be made of it.
 func (c Classification) generalizable() bool {
-	return c == GeneralizableHigh ||
-		c == GeneralizableLow
+	return c == GeneralizableHigh || c == GeneralizableLow
 }
 
 // An Evaluation is what is known of a feedback once it was evaluated.

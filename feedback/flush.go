@@ -386,8 +386,7 @@ func (s *Service) consolidating(tx *store.Tx, rules []string, now time.Time) (bo
 	for i := range pending {
 		if p := &pending[i]; now.Before(p.Expires) &&
 			slices.ContainsFunc(p.replaces(), func(id string) bool {
-				return slices.Contains(rules,
-					id)
+				return slices.Contains(rules, id)
 			}) {
 			return true, nil
 		}

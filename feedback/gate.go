@@ -279,8 +279,7 @@ type Quorum struct {
 // Each person counts once.
 func (g *Gate) quorum(p *Proposal, against []Conflict, key store.PseudonymKey) *Quorum {
 	hash, outsiders := p.Hash(), 0
-	q := &Quorum{Of: g.Quorum, Writers: slices.Clone(p.Writers),
-		Reviewers: slices.Clone(p.Authors)}
+	q := &Quorum{Of: g.Quorum, Writers: slices.Clone(p.Writers), Reviewers: slices.Clone(p.Authors)}
 	for i := range p.Approvals {
 		a := &p.Approvals[i]
 		if a.Hash != hash || len(a.missing(against)) > 0 || among(q.Approved, a.Actor, key) {

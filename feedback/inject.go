@@ -134,8 +134,7 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		return nil, err
 	}
 	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool {
-		return r.Action == CreateRule &&
-			draft.overlaps(&r.Draft)
+		return r.Action == CreateRule && draft.overlaps(&r.Draft)
 	})
 	if err != nil {
 		return nil, err

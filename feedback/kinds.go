@@ -116,8 +116,7 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 }
 
 func classKey(c Classification) string {
-	return store.Key("class",
-		string(cmp.Or(c, unclassified)))
+	return store.Key("class", string(cmp.Or(c, unclassified)))
 }
 
 // groupKey returns the key of a proposal that supersedes just these rules.
@@ -313,8 +312,7 @@ func (s *kindOf[T]) record(value T) store.Record { return s.Record(value.at(0), 
 // marks returns the refs of the records whose revisions a change of proposals and rules relies on.
 // They must be read with the rules and proposals, or before them.
 func marks() []store.Ref {
-	return []store.Ref{markKind.Ref(rulesMark),
-		markKind.Ref(proposalsMark)}
+	return []store.Ref{markKind.Ref(rulesMark), markKind.Ref(proposalsMark)}
 }
 
 // board returns the revisions of the marks.

@@ -60,8 +60,7 @@ func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
 		err = cmp.Or(err, s.seen(tx, &proposals[i]))
 	}
 	slices.SortFunc(proposals, func(a, b Proposal) int {
-		return cmp.Or(b.Created.Compare(a.Created),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return proposals, err
 }
@@ -77,8 +76,7 @@ func (r *Rules) Rule(ctx context.Context, id string) (Rule, error) {
 func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
 	rules, err := ruleKind.union(r.s.reading(ctx), q.keys(), q.selects)
 	slices.SortFunc(rules, func(a, b Rule) int {
-		return cmp.Or(b.Activated.Compare(a.Activated),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID))
 	})
 	switch {
 	case q.Ranked:
@@ -328,8 +326,7 @@ func (f *Feedback) separate(cluster string, others []Feedback) {
 	f.Apart = text.Distinct(f.Apart)
 	f.Apart = f.Apart[:min(len(f.Apart), maxList)]
 	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool {
-		return slices.Contains(f.Apart,
-			id)
+		return slices.Contains(f.Apart, id)
 	})
 	f.Cluster, f.Link, f.Worded, f.Joiner = cluster, 1, false, ""
 	if f.Class.generalizable() {
@@ -358,8 +355,7 @@ func evidenceOf(tx *store.Tx, ids []string) ([]Feedback, error) {
 // byTime sorts feedback, the oldest first.
 func byTime(records []Feedback) {
 	slices.SortFunc(records, func(a, b Feedback) int {
-		return cmp.Or(a.At.Compare(b.At),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
 }
 

@@ -44,8 +44,7 @@ type Service struct {
 // configuration, joined: each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error {
-		return settings.Open(ctx,
-			c.Store, c.Now(), own)
+		return settings.Open(ctx, c.Store, c.Now(), own)
 	})
 	return s, wrap("new", err)
 }

@@ -145,8 +145,7 @@ func (m *maturity) recent(t *evidence.Tally, now time.Time) Condition {
 func stateOf(conditions []Condition) State {
 	met := func(s State) bool {
 		return !slices.ContainsFunc(conditions, func(c Condition) bool {
-			return c.State == s &&
-				!c.Met
+			return c.State == s && !c.Met
 		})
 	}
 	switch {
@@ -179,8 +178,7 @@ func days(d time.Duration) float64 { return d.Hours() / 24 }
 // share writes a share to a hundredth of a percent, so that one hardly reads as the bound that it
 // misses.
 func share(x float64) string {
-	return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1,
-		64) + "%"
+	return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1, 64) + "%"
 }
 
 // This file contains the arithmetic of the learning-systems design, which only [SpecConfig] sets.

@@ -158,8 +158,7 @@ func (b By) validate() error {
 }
 
 func inputError(field, reason string) error {
-	return &heed.InputError{Field: field,
-		Reason: reason}
+	return &heed.InputError{Field: field, Reason: reason}
 }
 
 type field struct{ name, value string }

@@ -265,8 +265,7 @@ const (
 	errorHeading = "## Previous Errors\n\nThe following errors were encountered during execution:\n\n"
 	errorAction  = "**Action Required**: Address these errors before proceeding. Consider:\n\n" +
 		"- What caused each error?\n" +
-		"- How can you prevent similar errors?\n" +
-		"- Are there patterns across error types?\n"
+		"- How can you prevent similar errors?\n" + "- Are there patterns across error types?\n"
 )
 
 // errorSection writes the newest errors that have room, by type, and returns their ids.

@@ -210,8 +210,7 @@ func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked
 		}
 	}
 	byScore := func(a, b Standing) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score),
-			compareStandings(a, b))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), compareStandings(a, b))
 	}
 	slices.SortFunc(ranked, byScore)
 	slices.SortFunc(warnings, byScore)

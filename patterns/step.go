@@ -287,8 +287,7 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 		}
 		switch {
 		case t.To == Inverted && was:
-			r.watch.Tell(ctx, heed.Inverted{Component: name, At: d.now, Subject: id,
-				Reason: reason})
+			r.watch.Tell(ctx, heed.Inverted{Component: name, At: d.now, Subject: id, Reason: reason})
 		case is && !was:
 			r.watch.Tell(ctx, heed.Activated{Component: name, At: d.now, Subject: id})
 		case was && !is, t.To == Deprecated && t.From != Deprecated:

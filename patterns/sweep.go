@@ -60,8 +60,7 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 				return r.archive(p, t, now)
 			})
 		}
-		trial := &draft{reading: all, r: r, tx: store.Reading(ctx, r.cfg.Store),
-			now: now}
+		trial := &draft{reading: all, r: r, tx: store.Reading(ctx, r.cfg.Store), now: now}
 		if all.patterns[id].Value.Anti || settle(trial) != nil || trial.puts == 0 {
 			continue // no change
 		}

@@ -77,8 +77,7 @@ func (p *pastTasks) like(task string, limit int) (found []Precedent) {
 	}
 	similarity := func(n int32) float64 { return min(shared[n]/(own+p.weights[n]-shared[n]), 1) }
 	slices.SortFunc(some, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(similarity(b),
-			similarity(a)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(similarity(b), similarity(a)), cmp.Compare(a, b))
 	})
 	for _, n := range some[:min(len(some), limit)] {
 		one := p.all[n]

@@ -123,8 +123,7 @@ func bindsOther(x, y Reading) bool {
 			continue
 		}
 		if !slices.ContainsFunc(antonyms[root], func(o string) bool {
-			return x.roots[o] &&
-				y.roots[o]
+			return x.roots[o] && y.roots[o]
 		}) {
 			continue
 		}
@@ -269,8 +268,7 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 			return false
 		}
 		return !slices.ContainsFunc(o.tokens, func(other token) bool {
-			return other.stem != "" &&
-				kin(t.stem, other.stem)
+			return other.stem != "" && kin(t.stem, other.stem)
 		})
 	})
 }
