@@ -35,10 +35,13 @@ type Check struct {
 // Checked is an answer, or the call of a tool, that [Rules.Check] looks at.
 type Checked struct {
 	// ID names the answer or call. It counts once for the effect of a rule. "" does not count.
-	ID    string
-	Agent string // whose rules are asked; never empty
-	Tool  string // that is called; "" if Text is an answer
-	Text  string // the answer, or the arguments
+	ID string
+	// Agent is whose rules are asked. It is never empty.
+	Agent string
+	// Tool is the name of the tool that is called, and "" if Text is an answer.
+	Tool string
+	// Text is the answer, or the arguments.
+	Text string
 	// Heuristic is the id of the heuristic whose action the text is, if it is one. It is also asked
 	// which rules the text contradicts in words, whether they have a check or not, and of which rules
 	// an approver found that the heuristic breaks them (Review.Withhold). That calls no model.
@@ -47,9 +50,11 @@ type Checked struct {
 
 // A Violation reports that a rule was broken, or could not be checked.
 type Violation struct {
-	Rule   string `json:"rule"`   // its id
-	Text   string `json:"text"`   // its words
-	Reason string `json:"reason"` // how it was broken, or why that is not known
+	// Rule is the rule's id, and Text its words.
+	Rule string `json:"rule"`
+	Text string `json:"text"`
+	// Reason is how the rule was broken, or why that is not known.
+	Reason string `json:"reason"`
 	// Unchecked reports that heed could not find out whether the rule was broken, because the text is
 	// too long for an expression.
 	Unchecked bool `json:"unchecked"`
@@ -82,6 +87,8 @@ func (r *Rules) CheckIn(tx *store.Tx, c Checked) ([]Violation, error) {
 	return violations, wrap("check", err)
 }
 
+// check compares a text with each rule of the agent. It adds one observation for each expression
+// that looked at the text, so that [Effect] can count how often a rule is kept.
 func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err error) {
 	if err := errors.Join(evidence.CheckText("ID", c.ID),
 		evidence.CheckText("Tool", c.Tool)); err != nil {
@@ -224,6 +231,9 @@ type checker struct {
 	err        error
 }
 
+// newChecker compiles a check once for all texts. It returns nil for the zero Check. An expression
+// of an older version that no longer compiles makes every text unchecked, because a rule must not
+// fail silently.
 func newChecker(c Check) *checker {
 	if c == (Check{}) {
 		return nil

@@ -24,11 +24,15 @@ import (
 type Config struct {
 	// Store keeps everything. Services of several processes may share one: they share feedback,
 	// rules, and the settings that are numbers. If those differ from the stored ones, New stores its
-	// own numbers, and the audit log contains an entry: also when the quorum is lowered.
+	// own numbers, and the audit log contains an entry: also when the quorum is lowered. Use the
+	// store of the rest of heed, because then a correction and what it says about an answer are one
+	// commit.
 	Store store.Store
 	// Similarity measures how alike corrections are. nil means [heed.Trigrams]. If it is a
 	// [heed.Embedder], the latest 10,000 vectors are remembered, and it is called for at most 100
-	// texts at once.
+	// texts at once. Set an embedder if reviewers say the same in their own words, because trigrams
+	// only find repetitions. What it brings together waits for [Service.Flush] and carries a warning,
+	// because embedders rank opposites high as well.
 	Similarity heed.Similarity
 	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for
 	// [heed.Trigrams] and 0.8 for others. It belongs to Similarity, so the store does not keep it.
@@ -41,14 +45,15 @@ type Config struct {
 	// [Case].Opposing. One goroutine of each [Service] calls it at a time, without a lock that others
 	// wait for. It must return when the context is done. Its error, an answer that is not valid and a
 	// panic leave the feedback unclassified, with the reason, to be evaluated again after a growing
-	// pause: see [Unanswered]. nil means [Counting].
+	// pause: see [Unanswered]. nil means [Counting]. Set it, for example to modeleval.New, if
+	// reviewers use their own words: it finds paraphrases and opposites that words don't show.
 	Evaluator func(ctx context.Context, c Case) (Assessment, error)
 	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the
 	// draft may be left empty: they are then taken from the evidence. Many goroutines call it at the
 	// same time, without a lock that others wait for. It must return when the context is done. Its
 	// error, an answer that is not valid, and a panic leave the cluster without a proposal until the
-	// next [Service.Flush]. nil takes the text that
-	// is most like the others, word for word.
+	// next [Service.Flush]. nil takes the text that is most like the others, word for word. Set it if
+	// reviewers' own words are not fit for a prompt, because they are long or about one case.
 	Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
@@ -69,7 +74,8 @@ type Config struct {
 	// takes spellings that are the same to Unicode for one. It accepts printable ASCII, and letters
 	// of the scripts in everyday use. It refuses an id that is empty, padded with blanks, longer than
 	// [evidence.MaxText] bytes, mixes scripts in a word, looks like another one in ASCII, or has any
-	// other character. Look-alikes of one script are two people.
+	// other character. Look-alikes of one script are two people. Set it if your ids have several
+	// spellings that Unicode does not fold, for example an address with and without a dot.
 	Canonical func(id string) (string, error)
 	// Authorize returns nil if a person may do something, and otherwise an error with the reason. It
 	// is called outside of locks, by many goroutines at the same time, and must return when the
@@ -79,12 +85,15 @@ type Config struct {
 	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all. Set it
 	// if comments may have what must not be stored.
 	Redact func(text string) string
-	// Observer is called for what happens. nil switches it off.
+	// Observer is called for what happens: proposals that wait, rules that begin or end,
+	// contradictions, failures of a sweep. nil switches it off. Set it to tell approvers that
+	// something waits.
 	Observer heed.Observer
-	// Now is the clock. nil means time.Now.
+	// Now is the clock. It sets when proposals expire and what is measured. nil means time.Now. Set
+	// it in tests.
 	Now func() time.Time
 	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. Many goroutines
-	// call it at the same time.
+	// call it at the same time. Set it in tests that compare ids.
 	NewID func() string
 
 	tuning tuning
@@ -154,6 +163,8 @@ func (c *Config) defaults() settings.Component {
 	}}
 }
 
+// setting fills in a default and returns the setting for the store, with whether the host set it. A
+// setting that no host sets follows the stored value.
 func setting[T int | float64 | bool | time.Duration](name string, value *T,
 	standard T) settings.Field {
 	var none T

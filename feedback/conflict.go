@@ -13,12 +13,18 @@ import (
 // A Conflict is an active rule, a pending proposal or a feedback that a draft conflicts with. Only
 // those count that some agent would see together with the draft.
 type Conflict struct {
-	Kind        ConflictKind `json:"kind"`
-	ID          string       `json:"id"`                   // of the rule, the proposal or the feedback
-	Pending     bool         `json:"pending,omitempty"`    // it is a proposal
-	Correction  bool         `json:"correction,omitempty"` // it is a feedback, the latest with its text
-	Score       float64      `json:"score"`                // how alike the texts are, in [0, 1]
-	Explanation string       `json:"explanation"`
+	// Kind is what they have in common. Only a Contradiction with an active rule needs an override.
+	Kind ConflictKind `json:"kind"`
+	// ID is of the rule, the proposal or the feedback.
+	ID string `json:"id"`
+	// Pending reports that it is a proposal, Correction that it is a feedback: the latest with its
+	// text.
+	Pending    bool `json:"pending,omitempty"`
+	Correction bool `json:"correction,omitempty"`
+	// Score is how alike the texts are, in [0, 1].
+	Score float64 `json:"score"`
+	// Explanation describes it for people.
+	Explanation string `json:"explanation"`
 }
 
 // A ConflictKind is what a draft has in common with something else.
@@ -65,6 +71,7 @@ func waiting(tx *store.Tx) ([]Proposal, error) {
 		func(*Proposal) bool { return true })
 }
 
+// waitingQueries are what [waiting] reads, to be read together with other records.
 func waitingQueries() []store.Query {
 	return proposalKind.queries([][]string{statusKeys(StatePending)})
 }
@@ -106,6 +113,8 @@ func (s *Service) conflicts(
 	return sortConflicts(found), nil
 }
 
+// sortConflicts puts contradictions first, then duplicates, then overlaps, each by score. The id
+// decides between equals, so that two processes list them alike.
 func sortConflicts(all []Conflict) []Conflict {
 	slices.SortFunc(all, func(a, b Conflict) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Score, a.Score),

@@ -25,10 +25,11 @@ type Intake struct {
 	// "severity" (also "trivial", "minor" and "major"), "consider_for_improvement" (true if it is
 	// missing) and "injected_rules". It ignores other fields. A timestamp without a zone is UTC.
 	Stream stream.Source
-	// DeadLetters takes the events that can't be used, each as a [stream.DeadLetter].
+	// DeadLetters takes the events that can't be used, each as a [stream.DeadLetter], so that one bad
+	// event does not stop the others.
 	DeadLetters stream.Sink
 	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves
-	// it as it is.
+	// it as it is. Set it if events don't name the agent, because a decision without one is refused.
 	Complete func(f *Feedback)
 	// Taken is called with each decision that is recorded, with its class and its proposal, before
 	// the message is acknowledged. A decision without a class could not be evaluated yet. Taken is
@@ -141,6 +142,8 @@ func decodeEvent(payload []byte) (Feedback, error) {
 	return f, nil
 }
 
+// parseTime reads the forms of time that producers in other languages write. Without a zone it is
+// UTC.
 func parseTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999",
 		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"} {

@@ -48,11 +48,12 @@ type RuleChange string
 
 // The changes. To propose one, take the [Rule].Draft that you have seen, and set its Change and Of.
 const (
-	// puts a retired rule back into prompts. Its effect is measured from then on
+	// Restore puts a retired rule back into prompts. Its effect is measured from then on.
 	Restore RuleChange = "RESTORE"
-	// ranks an active rule before all that are not pinned: see [Rules.Inject]
-	Pin   RuleChange = "PIN"
-	Unpin RuleChange = "UNPIN" // ends that
+	// Pin ranks an active rule before all that are not pinned: see [Rules.Inject].
+	Pin RuleChange = "PIN"
+	// Unpin ends that.
+	Unpin RuleChange = "UNPIN"
 )
 
 // An Action is what should come of feedback.
@@ -78,11 +79,14 @@ type RuleType string
 
 // The types of rules. Without a [Config].Drafter, the first that fits is selected.
 const (
-	PositiveExample RuleType = "POSITIVE_EXAMPLE" // the evidence are approvals without changes
-	// a correction was critical, or the text contains "must", "never" or the like
-	Constraint      RuleType = "CONSTRAINT"
-	NegativeExample RuleType = "NEGATIVE_EXAMPLE" // all of the evidence was rejected
-	Guideline       RuleType = "GUIDELINE"        // everything else
+	// PositiveExample: the evidence are approvals without changes.
+	PositiveExample RuleType = "POSITIVE_EXAMPLE"
+	// Constraint: a correction was critical, or the text contains "must", "never" or the like.
+	Constraint RuleType = "CONSTRAINT"
+	// NegativeExample: all of the evidence was rejected.
+	NegativeExample RuleType = "NEGATIVE_EXAMPLE"
+	// Guideline is everything else.
+	Guideline RuleType = "GUIDELINE"
 )
 
 // Hash returns the SHA-256, in hex, of the draft's JSON, with defaults and sorted lists. It changes
@@ -159,6 +163,7 @@ func (s *Service) validateDraft(d *Draft) error {
 	return nil
 }
 
+// validateChange reports a change that names no rule, or a rule without a change.
 func (d *Draft) validateChange() error {
 	switch d.Change {
 	case "":
@@ -193,9 +198,9 @@ func (d *Draft) speaks() bool { return d.makes() || d.Change == Restore }
 // makes reports whether the draft makes a rule. Otherwise it changes one.
 func (d *Draft) makes() bool { return d.Of == "" }
 
-// representative is the default of [Config].Drafter, which needs no model. The text of the feedback that is most
-// like the others becomes the rule, word for word, and its type follows the rules of [RuleType]. Of
-// a large cluster, the latest 200 are compared.
+// representative is the default of [Config].Drafter, which needs no model. The text of the feedback
+// that is most like the others becomes the rule, word for word, and its type follows the rules of
+// [RuleType]. Of a large cluster, the latest 200 are compared.
 func representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
 	if len(cluster) == 0 {
@@ -232,6 +237,8 @@ func ruleText(f *Feedback) string {
 	return text
 }
 
+// selectType returns the first type that fits: see [RuleType]. A correction that was critical makes
+// a constraint even if its words do not demand anything.
 func selectType(cluster []Feedback, text string) RuleType {
 	all := func(d Decision) bool {
 		return !slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Decision != d })

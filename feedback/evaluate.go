@@ -631,6 +631,7 @@ func (s *Service) alike(m *Match) bool { return s.near(m) && !m.reworded }
 // near reports whether a match may mean the same.
 func (s *Service) near(m *Match) bool { return m.Opposed == "" && m.Score >= s.cfg.Threshold }
 
+// alikeTo returns the ids of what means the same, the most alike first, for Evaluation.Similar.
 func (s *Service) alikeTo(matches []Match) (ids []string) {
 	for i := range matches {
 		if s.alike(&matches[i]) && len(ids) < maxList {
@@ -696,6 +697,8 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 	return r, nil
 }
 
+// resolve classifies a correction as a person wants, and finds its cluster. Corrections with its
+// text that wait for the same decision are released with it, because they ask the same question.
 func (s *Service) resolve(
 	tx *store.Tx, r *Feedback, as Classification,
 ) (promoted []Feedback, err error) {

@@ -17,12 +17,18 @@ type Classification string
 
 // The classifications.
 const (
-	GeneralizableHigh Classification = "generalizable_high" // enough agree for a rule
-	GeneralizableLow  Classification = "generalizable_low"  // some agree; it waits for a batch
-	EdgeCase          Classification = "edge_case"          // the only one of its kind so far
-	Ambiguous         Classification = "ambiguous"          // a person must decide: Service.Resolve
-	Positive          Classification = "positive"           // an approval without changes
-	Archived          Classification = "archived"           // a person chose to ignore it
+	// GeneralizableHigh: three corrections, or two reviewers, agree. That is enough for a rule.
+	GeneralizableHigh Classification = "generalizable_high"
+	// GeneralizableLow: some agree. It waits for [Service.Flush], which proposes a rule as well.
+	GeneralizableLow Classification = "generalizable_low"
+	// EdgeCase: it is the only one of its kind so far.
+	EdgeCase Classification = "edge_case"
+	// Ambiguous: it contradicts another one, or lacks a text. A person decides: [Service.Resolve].
+	Ambiguous Classification = "ambiguous"
+	// Positive: it is an approval without changes. Approvals with a text may become an example.
+	Positive Classification = "positive"
+	// Archived: it is private, or a person chose to ignore it.
+	Archived Classification = "archived"
 )
 
 // unclassified is the value in the store, and in a [Listing], of a class that is not set.
@@ -35,9 +41,12 @@ func (c Classification) generalizable() bool {
 
 // An Evaluation is what is known of a feedback once it was evaluated.
 type Evaluation struct {
-	Class      Classification `json:"classification,omitempty"` // "" before it is evaluated
-	Confidence float64        `json:"confidence,omitempty"`     // in [0, 1]
-	Rationale  string         `json:"rationale,omitempty"`
+	// Class is what became of it, and "" before it is evaluated.
+	Class Classification `json:"classification,omitempty"`
+	// Confidence is how sure it is that the cluster is worth a rule, in [0, 1].
+	Confidence float64 `json:"confidence,omitempty"`
+	// Rationale is why, for people. It may be a model's, and name people.
+	Rationale string `json:"rationale,omitempty"`
 	// Similar is what it was found to be like, the most alike first.
 	Similar []string `json:"similar_feedback_ids,omitempty"`
 	// Cluster is the id of the first feedback of its cluster. Link is how alike it was to the most
@@ -61,8 +70,9 @@ type Evaluation struct {
 	Unanswered Unanswered `json:"unanswered,omitzero"`
 	// Apart lists the ids of feedback that it is never clustered with, because a person took it out
 	// of a proposal: see [Rules.TakeOut].
-	Apart  []string `json:"apart,omitempty"`
-	Action Action   `json:"proposed_action,omitempty"` // what should be done; "" for no action
+	Apart []string `json:"apart,omitempty"`
+	// Action is what should come of it, and "" if nothing should.
+	Action Action `json:"proposed_action,omitempty"`
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`
@@ -77,27 +87,37 @@ type Evaluation struct {
 // Unanswered is why an evaluator's answer could not be used. [Service.EvaluateAll] asks again from
 // Next on: a minute after the first failure, and after twice as long each time, up to a day.
 type Unanswered struct {
-	Reason string    `json:"reason"`
-	Times  int       `json:"times"` // that the evaluator was asked in vain
-	Next   time.Time `json:"next"`
+	// Reason is the error, on one line.
+	Reason string `json:"reason"`
+	// Times is how often the evaluator was asked in vain.
+	Times int `json:"times"`
+	// Next is when it is asked again. [Service.Evaluate] asks at once.
+	Next time.Time `json:"next"`
 }
 
 // A Case is a feedback with the other feedback that a [Config].Evaluator may compare it with.
 type Case struct {
-	Feedback   Feedback
-	Candidates []Match // earlier corrections of the same agent, the most alike first
+	// Feedback is the correction to classify.
+	Feedback Feedback
+	// Candidates are earlier corrections of the same agent that have a text, the most alike first:
+	// those among its latest [Config].Window decisions.
+	Candidates []Match
 	// Opposing is the earlier feedback that the feedback seems to contradict, by its words. It is a
 	// question: see Assessment.Contradicts. Some of it is among the Candidates, too.
 	Opposing []Match
-	Cluster  []Feedback // corrections that, by the similarity, mean the same as the feedback
-	Support  Support    // of the cluster with the feedback in it
-	Enough   bool       // the support is what Config.Occurrences and Config.Reviewers ask for
-	Ceiling  float64    // the most that a confidence may be: see [Config]
+	// Cluster are the corrections that, by the similarity, mean the same as the feedback, and Support
+	// counts them with the feedback. Enough reports that there are three of them or two reviewers.
+	Cluster []Feedback
+	Support Support
+	Enough  bool
+	// Ceiling is the most that a confidence may be, in (0, 1]. It is below 1 if corrections in other
+	// words are in the cluster, because only people or an evaluator can say that these mean the same.
+	Ceiling float64
 }
 
-// An Opposition is how two texts seem to contradict each other, "" if they don't. What it is printed
-// as is for people. All oppositions except the evaluator's are guesses from words. With other
-// numbers, names and words both texts may hold.
+// An Opposition is how two texts seem to contradict each other, "" if they don't. What it is
+// printed as is for people. All oppositions except the evaluator's are guesses from words. With
+// other numbers, names and words both texts may hold.
 type Opposition string
 
 const (
@@ -123,8 +143,10 @@ func (o Opposition) String() string { return cmp.Or(oppositions[o], string(o)) }
 
 // A Match is a feedback that was compared with another.
 type Match struct {
+	// Feedback is the earlier one of the two.
 	Feedback
-	Score float64 // how alike the texts are, in [0, 1]
+	// Score is how alike the texts are, in [0, 1], by [Config].Similarity.
+	Score float64
 	// Opposed is how the texts seem to contradict each other, and "" if they do not.
 	Opposed Opposition
 
@@ -136,9 +158,11 @@ type Match struct {
 
 // Support is how many people and corrections support a claim.
 type Support struct {
-	Occurrences int     // corrections
-	Reviewers   int     // distinct people who made them
-	Strength    float64 // the links of the corrections, added up
+	// Occurrences counts the corrections, and Reviewers the distinct people who made them.
+	Occurrences, Reviewers int
+	// Strength is the sum of the links of the corrections: see Evaluation.Link. It is less than
+	// Occurrences if they are only alike.
+	Strength float64
 }
 
 // Confidence returns 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 without support. Each
@@ -170,6 +194,8 @@ type Assessment struct {
 	Action Action
 }
 
+// validate reports an answer that heed cannot use: a class that only heed gives, or an id that the
+// case does not have. A model may invent ids.
 func (v *Assessment) validate(c *Case) error {
 	switch {
 	case !v.Class.generalizable() && v.Class != EdgeCase && v.Class != Ambiguous:
@@ -202,8 +228,9 @@ func (v *Assessment) validate(c *Case) error {
 	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
 }
 
-// Counting is the default of [Config].Evaluator, which needs no model. It counts corrections and reviewers:
-// enough of either make [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
+// Counting is the default of [Config].Evaluator, which needs no model. It counts corrections and
+// reviewers: enough of either make [GeneralizableHigh], two corrections [GeneralizableLow], one an
+// [EdgeCase].
 func Counting(_ context.Context, c Case) (Assessment, error) {
 	s := c.Support
 	v := Assessment{
@@ -248,6 +275,8 @@ type unansweredError struct{ error }
 
 func (e *unansweredError) Unwrap() error { return e.error }
 
+// copyMatches returns matches that the evaluator may change, because records of the store are
+// shared.
 func copyMatches(matches []Match) []Match {
 	matches = slices.Clone(matches)
 	for i := range matches {

@@ -20,23 +20,32 @@ import (
 // Ids, names and tags are valid UTF-8 without NUL, of at most [evidence.MaxText] bytes. A list has
 // at most 100 elements.
 type Feedback struct {
-	ID       string   `json:"decision_id"`       // of the decision; never empty
-	Gate     string   `json:"gate_id"`           // where it was made, such as "HITL-1"; never empty
-	Agent    string   `json:"agent"`             // the one whose output was reviewed; never empty
-	Epic     string   `json:"epic_id,omitempty"` // what the output was made for
-	Task     string   `json:"task_id,omitempty"` // the same, more closely
+	// ID names the decision. It is never empty. Derive it from the review, so that a retry counts
+	// once.
+	ID string `json:"decision_id"`
+	// Gate is where it was made, such as "HITL-1". It is never empty. Only corrections of one gate
+	// can contradict each other.
+	Gate string `json:"gate_id"`
+	// Agent is whose output was reviewed. It is never empty. A cluster belongs to one agent.
+	Agent string `json:"agent"`
+	// Epic is what the output was made for, and Task the same, more closely. Both may be empty.
+	Epic string `json:"epic_id,omitempty"`
+	Task string `json:"task_id,omitempty"`
+	// Decision is what was decided about the output as a whole.
 	Decision Decision `json:"decision"`
-	Reviewer string   `json:"reviewer_id"` // a person that Config.Canonical accepts
+	// Reviewer is a person that Config.Canonical accepts.
+	Reviewer string `json:"reviewer_id"`
 	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the
 	// clock. Microseconds are kept.
 	At time.Time `json:"timestamp"`
-	// how long the review took, in nanoseconds; never negative
+	// Duration is how long the review took, in nanoseconds. It is never negative. 0 means not known.
 	Duration time.Duration `json:"review_duration,omitempty"`
 	// OutputSHA is the hash of what the agent made, and ApprovedSHA of what was approved. A rejection
 	// has no ApprovedSHA.
 	OutputSHA   string `json:"agent_output_sha,omitempty"`
 	ApprovedSHA string `json:"approved_output_sha,omitempty"`
-	DiffPath    string `json:"correction_diff_path,omitempty"` // where the host keeps the correction
+	// DiffPath is where the host keeps the correction. heed does not read it.
+	DiffPath string `json:"correction_diff_path,omitempty"`
 	// Summary states in a sentence what was wrong or, in an approval, what was right and should be
 	// repeated: at most 500 characters. Comment is any further text, at most 10,000 characters.
 	Summary  string   `json:"correction_summary,omitempty"`
@@ -52,7 +61,8 @@ type Feedback struct {
 
 	// Evaluation and all below are for heed to set. [Service.Record] ignores them.
 	Evaluation
-	Recorded time.Time `json:"recorded,omitzero"` // when it was first kept
+	// Recorded is when it was first kept. What came after a rejection counts by it, and not by At.
+	Recorded time.Time `json:"recorded,omitzero"`
 	// Erased is when its content was deleted. The id is left, so that it does not come back.
 	Erased   time.Time `json:"erased,omitzero"`
 	Revision uint64    `json:"-"` // the store's; not in files
@@ -71,10 +81,13 @@ type Severity string
 
 // The severities.
 const (
-	SeverityLow      Severity = "low"
-	SeverityMedium   Severity = "medium"
-	SeverityHigh     Severity = "high"
-	SeverityCritical Severity = "critical" // makes a rule a [Constraint]
+	// SeverityLow is for taste, SeverityMedium the default.
+	SeverityLow    Severity = "low"
+	SeverityMedium Severity = "medium"
+	// SeverityHigh is for what must not happen often.
+	SeverityHigh Severity = "high"
+	// SeverityCritical is for what must not happen: it makes a rule a [Constraint].
+	SeverityCritical Severity = "critical"
 )
 
 var severities = []Severity{SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
@@ -84,8 +97,11 @@ type Decision string
 
 // The decisions.
 const (
-	Approved            Decision = "APPROVED"
-	Rejected            Decision = "REJECTED"
+	// Approved means that the output was good as it was. Its text is what should be repeated.
+	Approved Decision = "APPROVED"
+	// Rejected means that the output was not used.
+	Rejected Decision = "REJECTED"
+	// ApprovedWithChanges means that a person corrected the output and used it.
 	ApprovedWithChanges Decision = "APPROVED_WITH_CHANGES"
 )
 
@@ -111,6 +127,8 @@ func (f *Feedback) normalize() {
 	f.Tags, f.Rules = text.Distinct(f.Tags), text.Distinct(f.Rules)
 }
 
+// validate reports the first fault of a normalized feedback. A decision that contradicts its own
+// hashes is refused, because the producer has mixed something up.
 func (f *Feedback) validate(now time.Time) error {
 	for _, name := range [...]struct {
 		field, value string
@@ -155,6 +173,7 @@ func (f *Feedback) changed() bool {
 		f.ApprovedSHA != f.OutputSHA
 }
 
+// at returns an independent copy with a revision, because what a store returns is shared.
 func (f Feedback) at(revision uint64) Feedback {
 	f.Revision = revision
 	f.Tags, f.Rules, f.Similar = slices.Clone(f.Tags), slices.Clone(f.Rules), slices.Clone(f.Similar)
@@ -192,6 +211,8 @@ type list struct {
 	values []string
 }
 
+// checkNames reports the first list that is too long, or the first element that cannot name
+// something.
 func checkNames(lists ...list) error {
 	for _, l := range lists {
 		if len(l.values) > maxList {
@@ -206,6 +227,7 @@ func checkNames(lists ...list) error {
 	return nil
 }
 
+// checkProse reports a text of more characters than the limit, or one that a store cannot keep.
 func checkProse(field, value string, limit int) error {
 	switch n := utf8.RuneCountInString(value); {
 	case n > limit:
@@ -216,6 +238,8 @@ func checkProse(field, value string, limit int) error {
 	return nil
 }
 
+// checkTime reports a time that is not set or lies ahead of the clock, because both would count for
+// ever as the latest.
 func checkTime(field string, at, now time.Time) error {
 	switch {
 	case at.Unix() < 0 || at.Year() > 9999:

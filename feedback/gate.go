@@ -23,8 +23,9 @@ type Gate struct {
 	// one team should not decide among themselves.
 	Outsiders int
 	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person
-	// (the evaluator counts as a person), for one agent, and in all. 0 means 10, 20 and 200. Raise
-	// them if more proposals than that are reviewed at a time.
+	// (the evaluator counts as a person), for one agent, and in all. One more is refused, or is
+	// proposed by a later [Service.Flush], so that one person cannot fill the approvers' inbox. 0
+	// means 10, 20 and 200. Raise them if more proposals than that are reviewed at a time.
 	PerProposer, PerAgent, Pending int
 }
 
@@ -128,6 +129,7 @@ func (p *Proposal) decided(review Review, who string, key store.PseudonymKey) bo
 	}
 }
 
+// validate returns the kind of the act. The zero Review is refused, because it must not approve.
 func (v *Review) validate() (kind string, err error) {
 	switch kind = "approve"; {
 	case v.Decision == Rejected:
@@ -181,11 +183,13 @@ func (s *Service) expire(ctx context.Context, id string, now time.Time) (done bo
 	return done, err
 }
 
+// expired closes a proposal whose time is over. heed is the decider, so no person is named.
 func (p *Proposal) expired(c *change) {
 	p.closeAs(c, StateExpired, "no decision in time")
 	c.logAudit("expire", p.ID, p.Reason, nil)
 }
 
+// closeAs gives a proposal its final state. Its approvals stay, because they show who agreed.
 func (p *Proposal) closeAs(c *change, status State, reason string) {
 	p.Status, p.Decider, p.Reason, p.Decided, p.Quorum = status, c.who, reason, c.now, nil
 	c.write(proposalKind.record(*p))

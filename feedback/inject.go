@@ -163,6 +163,7 @@ func compareRanks(a, b Rule) int {
 		b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID))
 }
 
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

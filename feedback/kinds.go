@@ -144,6 +144,8 @@ type ProposalQuery struct {
 	MinConfidence float64 // this or more
 }
 
+// selects reports whether the query selects a proposal that was found by one of its keys. A store
+// finds by one key alone, so the other fields are compared here.
 func (q *ProposalQuery) selects(p *Proposal) bool {
 	return matches(q.Status, p.Status) && (q.Agent == "" || p.affects(q.Agent)) &&
 		matches(q.Type, p.Type) &&
@@ -179,6 +181,8 @@ func (q *RuleQuery) selects(r *Rule) bool {
 		(!q.Unfit || !r.RetireProposed.IsZero())
 }
 
+// keys are what to look for: the rules of any of these. It prefers the key that the fewest rules
+// have.
 func (q *RuleQuery) keys() [][]string {
 	switch {
 	case q.Unfit:
@@ -230,6 +234,7 @@ func (s *kindOf[T]) in(tx *store.Tx, id string) (value T, err error) {
 	return row.Value.at(row.Revision), nil
 }
 
+// find yields the values that a query finds, without reading all of them at once.
 func (s *kindOf[T]) find(ctx context.Context, st store.Store, q store.Query) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for found, err := range s.Find(ctx, st, q) {

@@ -30,6 +30,8 @@ func (m *memo[V]) put(name string, value V) {
 	m.add(name, value)
 }
 
+// add remembers a value. If the younger half is full, it becomes the older one, and the oldest
+// values are forgotten together: that costs less than an order of use.
 func (m *memo[V]) add(name string, value V) {
 	if len(m.young) >= m.latest {
 		m.young, m.old = map[string]V{}, m.young

@@ -57,11 +57,15 @@ type Proposal struct {
 
 // An Approval is one person's consent.
 type Approval struct {
-	Actor    string    `json:"actor"` // in canonical form
-	Reason   string    `json:"reason"`
-	Hash     string    `json:"approved_hash"`      // of the draft that was approved
-	Override []string  `json:"override,omitempty"` // the active rules that it may contradict
-	Withhold []string  `json:"withhold,omitempty"` // the heuristics that break it
+	// Actor is who approved, in canonical form, and Reason why.
+	Actor  string `json:"actor"`
+	Reason string `json:"reason"`
+	// Hash is of the draft that was approved. An approval of other words does not count.
+	Hash string `json:"approved_hash"`
+	// Override lists the active rules that the draft may contradict.
+	Override []string `json:"override,omitempty"`
+	// Withhold lists the heuristics that the person found to break the rule: see Review.Withhold.
+	Withhold []string  `json:"withhold,omitempty"`
 	At       time.Time `json:"at"`
 }
 
@@ -72,20 +76,29 @@ type State string
 // The states. A proposal is pending, and then approved, rejected, expired, superseded or
 // documented. A rule is active, retired, revoked or superseded.
 const (
+	// StatePending: it waits for approvals, for seven days.
 	StatePending State = "PENDING"
-	// it is a rule, which has the proposal's id; or its change was made
-	StateApproved   State = "APPROVED"
-	StateRejected   State = "REJECTED"   // one person was against it
-	StateExpired    State = "EXPIRED"    // it was not decided in time
-	StateDocumented State = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
-	StateActive     State = "ACTIVE"     // it is in use
-	StateRetired    State = "RETIRED"    // taken out of use; it can be proposed to Restore it
-	StateRevoked    State = "REVOKED"    // withdrawn for good; it would have to pass the gate again
+	// StateApproved: it is a rule, which has the proposal's id, or its change was made.
+	StateApproved State = "APPROVED"
+	// StateRejected: one person was against it. It comes back with new evidence alone.
+	StateRejected State = "REJECTED"
+	// StateExpired: it was not decided in time. One more correction proposes it again.
+	StateExpired State = "EXPIRED"
+	// StateDocumented: its action is DocumentOnly, so it is recorded and needs no approval.
+	StateDocumented State = "DOCUMENTED"
+	// StateActive: the rule is in use.
+	StateActive State = "ACTIVE"
+	// StateRetired: the rule was taken out of use. A proposal can [Restore] it.
+	StateRetired State = "RETIRED"
+	// StateRevoked: the rule was withdrawn for good. Its words would have to pass the gate again.
+	StateRevoked State = "REVOKED"
 	// StateSuperseded of a proposal means that it was edited: see the proposal whose Previous it is.
 	// Another rule took the place of a superseded rule.
 	StateSuperseded State = "SUPERSEDED"
 )
 
+// at returns an independent copy with a revision, because what a store returns is shared. Revision
+// 0 is the form in which it is stored.
 func (p Proposal) at(revision uint64) Proposal {
 	if p.Revision = revision; revision == 0 {
 		p.Quorum = nil // as it is stored
@@ -129,6 +142,7 @@ func actors(approvals []Approval) (names []string) {
 	return names
 }
 
+// clone returns an independent copy of a draft.
 func (d *Draft) clone() Draft {
 	c := *d
 	c.Agents, c.Supersedes = slices.Clone(d.Agents), slices.Clone(d.Supersedes)

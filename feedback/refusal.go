@@ -12,22 +12,29 @@ import (
 
 // An Act is something that a person wants to do: see [Config].Authorize.
 type Act struct {
-	Actor string // in canonical form
+	// Actor is who wants it, in the canonical form of [Config].Canonical.
+	Actor string
 	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve",
 	// "join", "split", "erase" or "import". The Draft shows whether it is about a rule that is
 	// restored, pinned or unpinned.
 	Kind string
-	// the id of the feedback, the proposal or the rule. Empty before there is one
+	// Subject is the id of the feedback, the proposal or the rule. It is empty if there is none yet,
+	// because it is proposed.
 	Subject string
-	// what is proposed, approved or taken out, where there is such a thing; it must not be changed
+	// Draft is what is proposed, approved or taken out, and nil if there is no such thing. It must
+	// not be changed. Look at its Agents if people may decide only about some agents.
 	Draft *Draft
 }
 
 // An Order names a thing, and who wants something done with it and why.
 type Order struct {
-	ID     string // of the rule, the proposal or the feedback
-	Actor  string
-	Reason string // never empty
+	// ID is of the rule, the proposal or the feedback that the order is about.
+	ID string
+	// Actor is who wants it, as your sign-in knows them. heed does not check it: see
+	// [Config].Authorize.
+	Actor string
+	// Reason is for the audit log, and is never empty.
+	Reason string
 }
 
 // A RefusedError is the reason why a person may not do something, or not now. The refusal is in the

@@ -53,6 +53,7 @@ func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (prop
 	return proposals, total, wrap("proposals", err)
 }
 
+// proposals returns what a query selects, the newest first, with what each still lacks.
 func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
 	tx.Want(peopleWants)
 	proposals, err := proposalKind.union(tx, q.keys(), q.selects)
@@ -89,13 +90,17 @@ func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
 
 // A Submission is what a person proposes.
 type Submission struct {
-	Draft    Draft
-	Evidence []string // ids of feedback that speaks for it; may be empty
+	// Draft is what people approve, word by word.
+	Draft Draft
+	// Evidence lists the ids of feedback that speaks for it. It may be empty.
+	Evidence []string
 	// Replaces is the id of a pending proposal that this is a new version of, or "". The evidence is
 	// then the proposal's.
 	Replaces string
-	Actor    string // proposes it, and can't approve it
-	Reason   string // never empty
+	// Actor proposes it, and can't approve it.
+	Actor string
+	// Reason is for the approvers and the audit log. It is never empty.
+	Reason string
 }
 
 // Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. A proposal is

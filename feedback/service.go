@@ -205,6 +205,8 @@ func (s *Service) Feedback(ctx context.Context, id string) (Feedback, error) {
 	return r, nil
 }
 
+// feedbackIn returns a feedback as a step sees it. Of an erased one only the id is left, so it is
+// not found.
 func feedbackIn(tx *store.Tx, id string) (Feedback, error) {
 	r, err := feedbackKind.in(tx, id)
 	if err == nil && !r.Erased.IsZero() {
@@ -216,16 +218,22 @@ func feedbackIn(tx *store.Tx, id string) (Feedback, error) {
 // A Listing selects feedback. A field that is not set selects all. Erased feedback is never
 // selected.
 type Listing struct {
+	// Agent and Gate are the names that the feedback must have.
 	Agent, Gate string
-	Class       Classification // or "unclassified", for what was not evaluated yet
-	Cluster     string
-	Since       time.Time // this moment and later
-	Until       time.Time // before this moment
-	// words that must all be in the summary, the comment or the rationale; case does not matter
+	// Class is what it was classified as, or "unclassified" for what was not evaluated yet.
+	Class Classification
+	// Cluster is the id of its cluster, for example to list what a proposal was made of.
+	Cluster string
+	// Since and Until bound Feedback.At: from Since on, and before Until.
+	Since, Until time.Time
+	// Words must all be in the summary, the comment or the rationale. Case does not matter. A search
+	// for words reads everything that the other fields select, because words are not indexed.
 	Words string
-	Limit int // how many [Service.List] returns at most. 0 means 100
+	// Limit is how many [Service.List] returns at most. 0 means 100.
+	Limit int
 }
 
+// stored returns the query of a listing. A store finds records that have all of its keys.
 func (l *Listing) stored() store.Query {
 	q := store.Query{Kind: feedbackKind.Name, Since: l.Since, Until: l.Until}
 	for _, key := range [...]struct{ name, value string }{{"cluster", l.Cluster},

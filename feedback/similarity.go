@@ -25,6 +25,7 @@ func (s *Service) sameText(a, b string) bool {
 	return a == b || s.read(a).plain == s.read(b).plain
 }
 
+// plain returns a text in the form in which equal texts are equal: see [Service.sameText].
 func plain(text string) string {
 	const quotes, ends = "\"'`“”„‘’«»", ".!;:…。！；："
 	words := strings.Fields(strings.ToLower(text))

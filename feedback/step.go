@@ -164,6 +164,8 @@ func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who stri
 	return who, cmp.Or(evidence.CheckText("Reason", reason), checkName("ID", a.Subject))
 }
 
+// authorize asks the host whether a person may do something. It is called before the step, because
+// it may take time and must not run twice.
 func (s *Service) authorize(ctx context.Context, a Act) error {
 	if s.cfg.Authorize == nil {
 		return nil

@@ -109,6 +109,8 @@ type failure struct {
 	row int
 }
 
+// expireAll closes the proposals whose time is over. Each is a step by itself, so that one that
+// fails does not keep the others open.
 func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {
 	pending, err := waiting(s.reading(ctx))
 	failures := []error{err}
@@ -125,6 +127,8 @@ func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) er
 	return errors.Join(failures...)
 }
 
+// measureAll measures the active rules, and proposes to retire the worst. It proposes few at a
+// time, so that people look at each.
 func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) error {
 	var failures []error
 	var unfit []Rule
@@ -237,15 +241,19 @@ const (
 	// share that broke the rule is above a half, Measuring.Stabilise after it came into effect. Or it
 	// did not improve, Measuring.Review after it came into effect.
 	EffectIneffective EffectStatus = "ineffective"
-	EffectEffective   EffectStatus = "effective"    // it improved by a tenth or more
-	EffectUnderReview EffectStatus = "under_review" // it improved by less, or not yet
+	// EffectEffective: it improved by a tenth or more.
+	EffectEffective EffectStatus = "effective"
+	// EffectUnderReview: it improved by less, or not yet.
+	EffectUnderReview EffectStatus = "under_review"
 )
 
 // A Rate is the share of decisions that were corrections.
 type Rate struct {
-	Hits int     `json:"hits"`
-	Of   int     `json:"of"`
-	Mean float64 `json:"mean"` // Hits/Of, or 0 without hits
+	// Hits counts what was found, and Of all that was looked at.
+	Hits int `json:"hits"`
+	Of   int `json:"of"`
+	// Mean is Hits/Of, or 0 without hits.
+	Mean float64 `json:"mean"`
 }
 
 // unfit reports whether the effect speaks for retiring the rule.
@@ -263,6 +271,7 @@ func wilsonLower(hits, n int) float64 {
 	return max((p+z*z/(2*m)-root)/(1+z*z/m), 0)
 }
 
+// add counts a decision.
 func (r *Rate) add(hit bool) {
 	r.Of++
 	if hit {
@@ -271,6 +280,8 @@ func (r *Rate) add(hit bool) {
 	r.Mean = float64(r.Hits) / float64(r.Of)
 }
 
+// measure reads the decisions about the rule's agents, before and after. Decisions while the rule
+// settles count for neither, because work that began without the rule is still being reviewed.
 func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effect, error) {
 	m := s.cfg.Measuring
 	e := Effect{Measured: now}
@@ -340,6 +351,8 @@ func (e *Effect) compare() {
 
 func (e *Effect) enough() bool { return e.Before.Of >= floor && e.After.Of >= floor }
 
+// status returns the first status that holds: see [EffectStatus]. Harm is found before the review
+// is due, because a harmful rule should not stay for a month.
 func (m *Measuring) status(e *Effect, age time.Duration) EffectStatus {
 	switch {
 	case age < m.Stabilise:

@@ -20,10 +20,12 @@ import (
 // Config configures a [Recorder]. Store must be set. Every other field has a default.
 type Config struct {
 	// Store keeps patterns, outcomes and errors, and what they earned. Recorders of several processes
-	// may share it.
+	// may share it. Use the store of the rest of heed, because then an outcome and what the loop
+	// makes of it are one commit.
 	Store store.Store
 	// Name distinguishes recorders that share a store. The kinds of their records and cells begin
-	// with it, for example "patterns.pattern". "" means "patterns".
+	// with it, for example "patterns.pattern". "" means "patterns". Set it if agents that share a
+	// store work in ways that have nothing to do with each other.
 	Name string
 
 	// HalfLife is the time after which an observation of a pattern counts half, at least a minute. 0
@@ -37,13 +39,17 @@ type Config struct {
 	Approaches []Approach
 	// Extract, if set, has the last word in [Recorder.Extract], for instance with a model. found are
 	// the patterns that the phrases of Approaches have found. It returns the patterns that the text
-	// follows: those, fewer, or others. Set it if texts are free. nil: the phrases alone decide.
+	// follows: those, fewer, or others. Set it if texts are free, because phrases find little more
+	// than half of what people write. nil: the phrases alone decide.
 	Extract func(ctx context.Context, text string, found []PatternID) ([]PatternID, error)
 	// Similar finds at most limit past tasks like this one, the most similar first. nil means those
 	// of the last 500 outcomes whose descriptions share words with it: rare words count more, and
-	// words that join others, such as "the", do not count. Set it to search by meaning.
+	// words that join others, such as "the", do not count. Set it to search by meaning, or to search
+	// tasks that the recorder never saw.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
-	// Warnings adds a section to plans that warns of deprecated patterns. The default is false.
+	// Warnings adds a section to plans that warns of deprecated patterns. The default is false,
+	// because a pattern that keeps failing is inverted, and its anti-pattern warns anyway. Set it if
+	// harm is so expensive that a third of bad outcomes is worth a warning.
 	Warnings bool
 	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it. 0
 	// means HalfLife. Raise it for ways that come back, for example once a year.
@@ -51,14 +57,16 @@ type Config struct {
 
 	// Instruments are sources of outcomes and ratings that are believed as they are, such as CI. Of
 	// more than two people each counts for at most twice a fair share of what a pattern or a
-	// criterion has: see [evidence.Trust]. nil means none.
+	// criterion has: see [evidence.Trust]. nil means none. Name only what no user can pose as.
 	Instruments []string
 
-	// Observer is called for what happens. See [heed.Observer].
+	// Observer is called for what happens, for example when a pattern is inverted. nil switches it
+	// off. Set it to be told of ways that stopped working. See [heed.Observer].
 	Observer heed.Observer
-	// Now is the clock, which must agree with the store's clock. nil means time.Now.
+	// Now is the clock, which must agree with the store's clock. nil means time.Now. Set it in tests.
 	Now func() time.Time
-	// NewID makes ids. nil means random UUIDs.
+	// NewID makes the ids of transitions, errors and audit entries. nil means random UUIDs. Set it in
+	// tests that compare ids.
 	NewID func() string
 
 	tuning tuning
@@ -84,6 +92,8 @@ const (
 // arithmetic; docs/specs.md has the differences. The caller sets Store.
 func SpecConfig() Config { return Config{tuning: tuning{Literal: true}} }
 
+// withDefaults returns the configuration with its defaults. The recency of proven patterns follows
+// the half-life, so the stored half-lives must be known.
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "patterns")
 	c.HalfLife, c.CriteriaHalfLife = cmp.Or(c.HalfLife, quarter), cmp.Or(c.CriteriaHalfLife, quarter)

@@ -37,15 +37,20 @@ func (c criteria) withDefaults() criteria {
 // A Criterion is what a criterion of evaluation earned, read at a moment. It is a plain value, and
 // immutable.
 type Criterion struct {
-	Name       string
-	Weight     float64 // in [0.1, 1]
-	Deprecated bool    // it did harm too often
-	Effective  float64 // the factor for scores on this criterion: Weight, or 0 if it is deprecated
+	// Name is the criterion's, as outcomes and ratings name it.
+	Name string
+	// Weight is the share of helpful evidence to expect, in [0.1, 1].
+	Weight float64
+	// Deprecated reports that it did harm too often. Conditions has what that takes.
+	Deprecated bool
+	// Effective is the factor for scores on this criterion: Weight, or 0 if it is deprecated.
+	Effective float64
 	// HelpfulCount and HarmfulCount are its observations. Helpful and Harmful are their masses, which
 	// fade.
 	HelpfulCount, HarmfulCount uint64
 	Helpful, Harmful           float64
-	HarmfulShare               float64 // of the mass; it does not depend on the time
+	// HarmfulShare is the harmful part of both masses. It does not depend on the time.
+	HarmfulShare float64
 	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence.
 	// Zero: never.
 	LastValidated, LastFeedback time.Time
@@ -98,6 +103,7 @@ func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criteri
 	return all, nil
 }
 
+// readCriterion computes the weight of a criterion at a moment: see [criteria].
 func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) Criterion {
 	cfg := &r.cfg.tuning.Criteria
 	s := t.At(evidence.InstantOf(now))

@@ -24,6 +24,8 @@ func (r *Recorder) Deprecate(ctx context.Context, id PatternID, by By) (Transiti
 	return r.override(ctx, id, by, "deprecate", Deprecated)
 }
 
+// override gives a pattern a state by hand. A pattern that is known to fail is not promoted,
+// because the person should see its record first, and reset it.
 func (r *Recorder) override(ctx context.Context, id PatternID, by By, action string,
 	to State) (Transition, error) {
 	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string,
@@ -124,6 +126,7 @@ func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
 	return Transition{}, failed("reset", err)
 }
 
+// resetPattern ends what was decided by hand, and forgets the evidence unless it is to be kept.
 func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, error) {
 	action := "reset"
 	if reset.KeepEvidence {
@@ -151,6 +154,7 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 		})
 }
 
+// resetCriterion forgets the evidence on a criterion, if there is any.
 func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 	var s store.Snapshot
 	if err := tx.Read(&s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil ||
@@ -162,6 +166,8 @@ func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 	return nil
 }
 
+// resetTask forgets the errors of a task, and adds an entry that ends its strikes. The outcomes
+// stay, because they are evidence on patterns.
 func (r *Recorder) resetTask(tx *store.Tx, task string, by By) error {
 	tx.Want(attempts(task).wants(r.kinds.entries.Name, "task"))
 	errors, err := r.errorsOf(tx, task)

@@ -21,10 +21,15 @@ type ErrorType string
 
 // The types of errors.
 const (
-	Validation   ErrorType = "validation"   // invalid input or output
-	Timeout      ErrorType = "timeout"      // it took too long
-	Conflict     ErrorType = "conflict"     // somebody else had it: a file, a reservation, a revision
-	ToolFailure  ErrorType = "tool_failure" // a tool could not be run, or failed
+	// Validation is of input or output that is not valid.
+	Validation ErrorType = "validation"
+	// Timeout is of what took too long.
+	Timeout ErrorType = "timeout"
+	// Conflict is of what somebody else had: a file, a reservation, a revision.
+	Conflict ErrorType = "conflict"
+	// ToolFailure is of a tool that could not be run, or failed.
+	ToolFailure ErrorType = "tool_failure"
+	// Unclassified is of everything else.
 	Unclassified ErrorType = "unknown"
 )
 
@@ -72,12 +77,16 @@ type TaskError struct {
 	Err error `json:"-"`
 	// Type is the sort of the error. "" means the result of [Classify], and [ToolFailure] if that is
 	// unknown and Tool is set.
-	Type    ErrorType `json:"type"`
-	Message string    `json:"message"`
-	Context string    `json:"context,omitempty"` // what was being done
-	Tool    string    `json:"tool,omitempty"`
-	Stack   string    `json:"stack,omitempty"`
-	At      time.Time `json:"at"` // the zero time means now
+	Type ErrorType `json:"type"`
+	// Message is what the next attempt's prompt shows. It must be set, or Err.
+	Message string `json:"message"`
+	// Context is what was being done, Tool the tool that was used, and Stack a trace, of which a
+	// prompt has the first 100 characters. Each may be empty.
+	Context string `json:"context,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Stack   string `json:"stack,omitempty"`
+	// At is when it happened. The zero time means now.
+	At time.Time `json:"at"`
 	// Resolved and RecordedAt are set by the recorder. Errors are in the order of RecordedAt.
 	Resolved   bool      `json:"resolved"`
 	RecordedAt time.Time `json:"recorded_at"`
@@ -104,6 +113,7 @@ func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err erro
 	return id, failed("record error", err)
 }
 
+// recordErrorIn writes an error once, without reading whether it is there: the receipt shows that.
 func (r *Recorder) recordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
 	if err := r.completeError(&e); err != nil {
 		return "", err
@@ -170,9 +180,12 @@ const mostErrors = 1000 // that are read of a task: those recorded last
 
 // An ErrorReport is what went wrong with a task. It is immutable.
 type ErrorReport struct {
-	Errors     []TaskError // the first recorded first; resolved ones too
+	// Errors has the first recorded first, with those that are resolved.
+	Errors []TaskError
+	// Unresolved counts the errors that [Recorder.ResolveError] has not ended.
 	Unresolved int
-	ByType     map[ErrorType]int // resolved ones too; only types that occur
+	// ByType counts them by type, with those that are resolved. It has only types that occur.
+	ByType map[ErrorType]int
 }
 
 // Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are

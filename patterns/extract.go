@@ -25,6 +25,7 @@ type Approach struct {
 	Phrases []string
 }
 
+// validate reports all faults of an approach.
 func (a *Approach) validate() error {
 	var found valid.Faults
 	found.Check(checkIDs(field{"", a.Name}) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name,
@@ -68,6 +69,7 @@ func compile(approaches []Approach) []compiled {
 	return all
 }
 
+// compilePhrase divides a phrase into its words, each with the gap before it.
 func compilePhrase(phrase string) (words []word) {
 	gap := closeGap
 	for _, text := range strings.FieldsFunc(strings.ToLower(phrase),
@@ -196,6 +198,7 @@ func (w word) after(text []string, at int) (all []int) {
 	return all
 }
 
+// isMark reports whether a token is no word.
 func isMark(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -285,12 +288,12 @@ func (r *Recorder) findings(ctx context.Context, text []string) (all []finding, 
 	return all, nil
 }
 
-// Extract returns the patterns of the approaches that a text follows by its words, each once, in the
-// order of Config.Approaches. It leaves out what the text negates, only intends, finds fault with or
-// asks about. Words can't show more than that, and it misses about half of what people write in
-// other words, so [Outcome].Patterns of a host that knows what was done is better.
-// [Config].Extract has the last word. Put the result into [Outcome].Patterns if the text is what the
-// agent did.
+// Extract returns the patterns of the approaches that a text follows by its words, each once, in
+// the order of Config.Approaches. It leaves out what the text negates, only intends, finds fault
+// with or asks about. Words can't show more than that, and it misses about half of what people
+// write in other words, so [Outcome].Patterns of a host that knows what was done is better.
+// [Config].Extract has the last word. Put the result into [Outcome].Patterns if the text is what
+// the agent did.
 func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, err error) {
 	words := tokens(text)
 	all, err := r.findings(ctx, words)

@@ -60,13 +60,17 @@ func (m maturity) withDefaults(halfLife time.Duration) maturity {
 // A Condition is one condition of a state: what a pattern or a criterion has, and what the state
 // takes. Its text is for people.
 type Condition struct {
-	State State   // the state that it leads to; or "rehabilitated"
-	What  string  // such as "helpful observations"
-	Have  float64 // shares and rates are in [0, 1]
-	// how Have must compare with Need: "at least", "at most", "more than" or "less than"
+	// State is the state that it leads to, or "rehabilitated".
+	State State
+	// What names what is compared, for example "helpful observations".
+	What string
+	// Have is the value and Need the bound. Shares and rates are in [0, 1].
+	Have float64
+	// Bound is how Have must compare with Need: "at least", "at most", "more than" or "less than".
 	Bound string
 	Need  float64
-	Met   bool // a difference by rounding alone does not matter
+	// Met reports that it holds. A difference by rounding alone does not matter.
+	Met bool
 }
 
 // rehabilitated marks a pattern whose inversion ended.
@@ -75,6 +79,8 @@ const rehabilitated State = "rehabilitated"
 // tolerance is how far rounding alone may move a number.
 const tolerance = 1e-9
 
+// newCondition compares a value with a bound. Sums of faded masses differ in the last digits, so a
+// difference by rounding does not matter.
 func newCondition(s State, what string, have float64, bound string, need float64) Condition {
 	c := Condition{State: s, What: what, Have: have, Bound: bound, Need: need}
 	switch bound {
@@ -99,6 +105,7 @@ func (c Condition) String() string {
 		c.number(c.Have), verdict)
 }
 
+// number writes a value in the unit of its condition.
 func (c Condition) number(x float64) string {
 	switch c.What {
 	case "a harmful share", "a failure rate":

@@ -30,7 +30,8 @@ type Outcome struct {
 	// Errors is how many errors there were. 0: as many as [Recorder.RecordError] kept of the task.
 	Errors int `json:"errors,omitempty"`
 	// Retries is how often something had to be tried again.
-	Retries int  `json:"retries,omitempty"`
+	Retries int `json:"retries,omitempty"`
+	// Success reports that the task did what it was for. It weighs two fifths of the score.
 	Success bool `json:"success"`
 	// Files are the paths that were changed.
 	Files []string `json:"files,omitempty"`
@@ -51,9 +52,11 @@ const maxNames = 1000 // patterns, criteria, files of an outcome
 // and its score. An Entry with a Review has no outcome. It records that somebody looked into the
 // task, which ends its strikes.
 type Entry struct {
+	// Outcome is what was recorded, and Score what it was worth then.
 	Outcome Outcome `json:"outcome"`
 	Score   Score   `json:"score"`
-	Review  By      `json:"review,omitzero"`
+	// Review is who looked into the task, and is empty for an outcome.
+	Review By `json:"review,omitzero"`
 	// RecordedAt is when it was recorded. Entries are in this order.
 	RecordedAt time.Time `json:"recorded_at"`
 }
@@ -73,6 +76,7 @@ func (o *Outcome) clone() Outcome {
 	return c
 }
 
+// validate reports the first fault of an outcome.
 func (o *Outcome) validate(now time.Time) error {
 	if err := checkIDs(field{"ID", o.ID}, field{"Task", o.Task}); err != nil {
 		return err
@@ -112,11 +116,14 @@ func (o *Outcome) credited() []PatternID {
 // Strikes are the failures in a row of a task: since its last success, or since somebody looked
 // into it. It is a plain value, and immutable.
 type Strikes struct {
-	Task  string
-	Count int // at most 3
-	// Out reports that the task is struck out: another attempt of the same kind is not worth it.
+	// Task is the task that keeps failing.
+	Task string
+	// Count is how many failures there are in a row, at most 3.
+	Count int
+	// Out reports that the task is struck out after three: another attempt of the same kind is not
+	// worth it, so ask a person or another agent.
 	Out bool
-	// Failures are the last of them, at most 10, the oldest first.
+	// Failures are the last of them, at most 10, the oldest first, for the person who looks into it.
 	Failures []Outcome
 }
 

@@ -25,20 +25,29 @@ type State string
 
 // The states of a pattern.
 const (
-	Candidate   State = "candidate"   // too little is known
-	Established State = "established" // it has a record
-	Proven      State = "proven"      // it has a good record, and recently so
-	Deprecated  State = "deprecated"  // it does harm too often
-	Inverted    State = "inverted"    // it failed so often that its anti-pattern warns of it
+	// Candidate: there are fewer than three observations. No plan has it.
+	Candidate State = "candidate"
+	// Established: it has a record, and plans recommend it.
+	Established State = "established"
+	// Proven: it has a good record, and recently so. Plans recommend it first.
+	Proven State = "proven"
+	// Deprecated: it does harm too often.
+	Deprecated State = "deprecated"
+	// Inverted: it failed so often that its anti-pattern warns of it.
+	Inverted State = "inverted"
 )
 
 // A Pattern is what a store keeps of a way of doing things. [Recorder.Standing] adds what it has
 // earned. A Pattern is a plain value.
 type Pattern struct {
-	ID      PatternID `json:"id"`
-	Anti    bool      `json:"anti,omitempty"` // true: avoid it; false: follow it
-	Content string    `json:"content"`        // its advice, in at most 4,096 bytes
-	Tags    []string  `json:"tags,omitempty"` // at most 100
+	// ID names the pattern for good. [IDOf] makes one of a strategy's name.
+	ID PatternID `json:"id"`
+	// Anti marks an anti-pattern: what plans warn of, and not what they recommend.
+	Anti bool `json:"anti,omitempty"`
+	// Content is the advice that prompts contain, in at most 4,096 bytes.
+	Content string `json:"content"`
+	// Tags are any words by which [PatternQuery] finds it, at most 100.
+	Tags []string `json:"tags,omitempty"`
 	// Examples are the tasks that were credited to it last, at most 10. The newest is the last.
 	Examples []string `json:"examples,omitempty"`
 	// Reason is why an anti-pattern is one.
@@ -80,6 +89,7 @@ const (
 
 // Observations count the successes and failures of a pattern. They do not fade.
 type Observations struct {
+	// Successes are helpful outcomes and ratings, Failures harmful ones. Neutral ones do not count.
 	Successes uint64 `json:"successes"`
 	Failures  uint64 `json:"failures"`
 }
@@ -95,20 +105,27 @@ func (c Observations) minus(earlier Observations) Observations {
 
 // A By is who wants a change, and why. Neither may be empty. The store's audit keeps both.
 type By struct {
-	Actor  string `json:"actor"`
+	// Actor is a person's id. A store finds and forgets the person by it.
+	Actor string `json:"actor"`
+	// Reason is in the person's words. It may name other people, so it is in no prompt.
 	Reason string `json:"reason"`
 }
 
 // A Transition is a change of a pattern's state.
 type Transition struct {
-	ID      string    `json:"id"` // counts once
+	// ID names the transition. It is stored once, however often its step runs.
+	ID      string    `json:"id"`
 	Pattern PatternID `json:"pattern"`
-	From    State     `json:"from"`
-	// the same as From if the pattern was archived, or came back from the archive
-	To    State     `json:"to"`
-	At    time.Time `json:"at"`
-	Actor string    `json:"actor,omitempty"` // who wanted it; empty if the evidence did
-	Cause string    `json:"cause"`
+	// From and To are its states before and after. They are the same if the pattern was archived, or
+	// came back from the archive.
+	From State `json:"from"`
+	To   State `json:"to"`
+	// At is when it happened, by the recorder's clock.
+	At time.Time `json:"at"`
+	// Actor is the person who wanted it, and empty if the evidence caused it.
+	Actor string `json:"actor,omitempty"`
+	// Cause describes it for people, for example "Failed 3/3 times (100% failure rate)".
+	Cause string `json:"cause"`
 }
 
 // clone returns an independent copy of the pattern.
@@ -135,6 +152,8 @@ func (p *Pattern) addExample(task string) {
 	}
 }
 
+// validate reports the first fault of a pattern. An id leaves room for the prefix of its
+// anti-pattern.
 func (p *Pattern) validate() error {
 	if err := checkIDs(field{"ID", string(p.ID)}, field{"State", string(p.State)}); err != nil {
 		return err
@@ -176,6 +195,7 @@ func checkIDs(fields ...field) error {
 	return nil
 }
 
+// checkText reports a text of more bytes than the limit, or one that a store cannot keep.
 func checkText(name, value string, limit int) error {
 	switch {
 	case len(value) > limit:

@@ -15,22 +15,32 @@ import (
 
 // A Precedent is a past task that is like the one that is planned.
 type Precedent struct {
+	// Task and Description identify the past outcome.
 	Task        string
 	Description string
-	Similarity  float64 // in [0, 1]
-	Strategy    PatternID
-	Class       Class
-	Result      string // how it went, for people
+	// Similarity is how like the planned task it is, in [0, 1].
+	Similarity float64
+	// Strategy is what was followed, and Class how good the outcome was. Both may be empty.
+	Strategy PatternID
+	Class    Class
+	// Result describes how it went. It is in the prompt. "" means Class.
+	Result string
 }
 
 // A Plan is what the prompt of a planner needs to know of the past. Its lists are written in their
 // order and contain at most 100 elements. It must not be used concurrently while it is changed.
 type Plan struct {
-	Similar      []Precedent // the most similar first
-	Patterns     []Standing  // proven and established ones, the best first
-	Deprecated   []Standing  // those to warn of, if Config.Warnings asks for them
-	AntiPatterns []Standing  // those with the most failures first
-	// Size bounds each section of patterns. 0 means 10 items and 3,000 characters.
+	// Similar are past tasks that are like it, the most similar first.
+	Similar []Precedent
+	// Patterns are the proven and established ones, the best first: by the multiplier of the state,
+	// and then by the rate of successes to expect.
+	Patterns []Standing
+	// Deprecated are the patterns to warn of, if Config.Warnings asks for them.
+	Deprecated []Standing
+	// AntiPatterns have those with the most failures first.
+	AntiPatterns []Standing
+	// Size bounds each section of patterns. 0 means 10 items and 3,000 characters. Lower it if the
+	// prompt is short of room.
 	Size SectionSize
 }
 
@@ -141,6 +151,8 @@ func (p *Plan) Prompt() (text string, recommended, warned []PatternID) {
 	return strings.Join(sections, "\n"), recommended, warned
 }
 
+// similarSection writes past tasks. Descriptions are one line each, so that none can pass for
+// another part of the prompt.
 func similarSection(similar []Precedent) string {
 	if len(similar) == 0 {
 		return ""
@@ -160,8 +172,10 @@ func similarSection(similar []Precedent) string {
 // A SectionSize bounds a section of a prompt. Only whole items are left out, the least important
 // first. The zero value of each field means a default, and a negative one leaves the section out.
 type SectionSize struct {
+	// Items is how many items a section has at most.
 	Items int
-	Chars int // of the whole section, in runes
+	// Chars is how many runes the whole section has at most, headings included.
+	Chars int
 }
 
 func (s SectionSize) or(defaults SectionSize) SectionSize {
@@ -230,6 +244,7 @@ func pointers(all []Standing, selects func(*Standing) bool) (selected []*Standin
 	return selected
 }
 
+// antiPatternSection writes warnings under the design's heading, and returns those that had room.
 func antiPatternSection(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	const before = "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition " +
 		"strategies:\n\n"

@@ -7,8 +7,8 @@ import (
 )
 
 // A past is what a recorder has read to make plans: the patterns, and the tasks that are compared
-// with a new one. Each is of a version of its kind, so one small read shows whether it is stale. The
-// zero value is ready to use.
+// with a new one. Each is of a version of its kind, so one small read shows whether it is stale.
+// The zero value is ready to use.
 type past struct {
 	patterns atomic.Pointer[versioned[*reading]]
 	tasks    atomic.Pointer[versioned[*pastTasks]]

@@ -178,6 +178,8 @@ func (r *Recorder) RecordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	return recorded, failed("record", err)
 }
 
+// recordIn does what RecordIn does. What the commit decides, for example that the evidence was
+// counted before, is filled in when the step has ended.
 func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	now := r.cfg.Now()
 	fillTime(&o.At, now)
@@ -347,6 +349,8 @@ func (r *Recorder) strength(s Score) float64 {
 	}
 }
 
+// rewardOf returns the reward of a class. A neutral one has no weight, so its reward does not
+// matter.
 func rewardOf(c Class) float64 {
 	switch c {
 	case Helpful:

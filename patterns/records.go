@@ -30,6 +30,8 @@ const (
 	maxPatterns = 100_000 // Patterns are never dropped. One more is refused with [evidence.ErrFull]
 )
 
+// kindsOf returns the kinds of a recorder. Patterns refuse one too many, because what was learned
+// must not be dropped. Of the others the oldest go.
 func kindsOf(recorder string) kinds {
 	kept := store.Limits{Most: mostKept}
 	return kinds{

@@ -10,17 +10,23 @@ type Class string
 
 // The classes.
 const (
+	// Helpful is a success of a pattern.
 	Helpful Class = "helpful"
-	Neutral Class = "neutral" // it is no evidence
+	// Neutral is no evidence, for example a task that succeeded slowly and with errors.
+	Neutral Class = "neutral"
+	// Harmful is a failure of a pattern.
 	Harmful Class = "harmful"
 )
 
 // A Score is how good an outcome was. It is the same on every machine, because it is computed with
 // integers.
 type Score struct {
-	Value  int    `json:"value"` // in hundredths, 0 to 100
-	Class  Class  `json:"class"`
-	Reason string `json:"reason"` // for people: the bands that gave the value
+	// Value is in hundredths, 0 to 100.
+	Value int `json:"value"`
+	// Class follows from the value: helpful from 70 on, harmful up to 40.
+	Class Class `json:"class"`
+	// Reason lists for people the bands that gave the value, for example "success, fast (1m0s)".
+	Reason string `json:"reason"`
 }
 
 // The weights of the signals of an outcome, in hundredths. They, the bands and the bounds of the

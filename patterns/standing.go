@@ -57,11 +57,14 @@ func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error)
 // A PatternQuery selects the patterns that meet all of its conditions. The zero query selects every
 // pattern.
 type PatternQuery struct {
-	Positive bool   // no anti-patterns
-	Anti     bool   // anti-patterns alone
-	State    State  // as it is now
-	Tag      string // one of the pattern's tags, exactly
-	Content  string // a part of its content; case does not matter
+	// Positive leaves out anti-patterns, and Anti all others. Both together select no pattern.
+	Positive, Anti bool
+	// State is the state that it has now, which may be another one than was stored.
+	State State
+	// Tag is one of the pattern's tags, exactly.
+	Tag string
+	// Content is a part of its content. Case does not matter.
+	Content string
 	// Limit is how many patterns are looked at: those that changed last. 0 means all.
 	Limit int
 }

@@ -256,6 +256,7 @@ func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
 		harmfulShare(t) <= r.cfg.tuning.Maturity.Deprecation+tolerance
 }
 
+// countsOf returns the observations of a tally, which do not fade.
 func countsOf(t *evidence.Tally) Observations { return Observations{t.Positive.N, t.Negative.N} }
 
 // notify notifies the observer of what a draft changed.

@@ -112,10 +112,14 @@ type question struct {
 	same, opposite []string // the ids of what the model named
 }
 
+// textOf returns what the model reads of a correction, on one line and cut.
 func textOf(f *feedback.Feedback) string {
 	return prompt.Line(f.Summary+" "+f.Comment, maxText)
 }
 
+// questionOf gathers the texts to compare with. Each text is there once, however many corrections
+// have it. What seems to contradict the correction comes first and is never left out, because a
+// contradiction that the model does not see would wait for a person.
 func questionOf(c *feedback.Case) *question {
 	q := &question{who: map[string]string{}}
 	asked, room := map[string]bool{}, most

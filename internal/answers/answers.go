@@ -147,10 +147,13 @@ func LastID(learner, session, name string) string {
 	return store.IDOf("choice", learner, session, name)
 }
 
+// place returns where an answer is kept. Its keys change with its statements.
 func place(a answer.Answer) (id string, at time.Time, keys []string) {
 	return recordID(&a), a.At, Keys(&a)
 }
 
+// recordID returns the id of an answer's record. A choice that a session remembers has the id of
+// its name in the session, so that several processes give one session one arm.
 func recordID(a *answer.Answer) string {
 	if !Alone(a) {
 		return ID(a.ID)

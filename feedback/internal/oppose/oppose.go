@@ -144,6 +144,7 @@ func (r *Reading) next(i int) string {
 	return ""
 }
 
+// positions returns where a word is among the tokens.
 func (r *Reading) positions(word string) (all []int) {
 	for i, t := range r.tokens {
 		if t.word == word {
@@ -210,6 +211,7 @@ func (r *Reading) around(i int) (left, right []string) {
 	return left, stems(rest)
 }
 
+// stems returns the stems of words with a meaning, in their order.
 func stems(tokens []token) (all []string) {
 	for _, t := range tokens {
 		if t.stem != "" {
@@ -259,6 +261,8 @@ func Exchanged(x, y Reading) bool {
 	return x.hasMoreThan(y) && y.hasMoreThan(x)
 }
 
+// hasMoreThan reports whether a text has a word that the other one lacks in all its forms. Single
+// characters of dense scripts do not count, because a word has several.
 func (r *Reading) hasMoreThan(o Reading) bool {
 	return slices.ContainsFunc(r.tokens, func(t token) bool {
 		switch {

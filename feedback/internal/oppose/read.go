@@ -63,6 +63,8 @@ func Read(written string) Reading {
 	return r
 }
 
+// readAffixes finds words with a negative prefix, for example "unsafe", and with "less", for
+// example "careless", so that they can be compared with the words without it.
 func (r *Reading) readAffixes() {
 	for word := range r.words {
 		for _, prefix := range negativePrefixes {
@@ -82,6 +84,8 @@ func (r *Reading) readAffixes() {
 	}
 }
 
+// tokenize divides a text into words, numbers, single characters of dense scripts and ends of
+// clauses.
 func (r *Reading) tokenize(written string) {
 	runes := []rune(written)
 	for i := 0; i < len(runes); {
@@ -149,6 +153,8 @@ func digit(c rune) int {
 	return n
 }
 
+// addWord adds a word, and returns how many characters it has. "don't" becomes "do not". Capitals
+// inside a word, digits and underscores show a name, for example "PostgreSQL" or "user_id".
 func (r *Reading) addWord(runes []rune) int {
 	n, capitals, other := 0, 0, false
 	for n < len(runes) {

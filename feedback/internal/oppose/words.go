@@ -24,6 +24,7 @@ var lists = func() map[string][]string {
 	return all
 }()
 
+// wordsOf returns the words of lists, in their order.
 func wordsOf(names ...string) (words []string) {
 	for _, name := range names {
 		for _, line := range lists[name] {
@@ -39,6 +40,8 @@ type vocabulary struct {
 	beginnings []string
 }
 
+// setOf returns the words of lists as a vocabulary. A dash at the end of an entry marks a
+// beginning.
 func setOf(names ...string) vocabulary {
 	v := vocabulary{whole: make(map[string]bool)}
 	for _, word := range wordsOf(names...) {
@@ -51,6 +54,7 @@ func setOf(names ...string) vocabulary {
 	return v
 }
 
+// has reports whether a word is in the vocabulary, or begins like one of its beginnings.
 func (v vocabulary) has(word string) bool {
 	return v.whole[word] || slices.ContainsFunc(v.beginnings,
 		func(b string) bool { return strings.HasPrefix(word, b) })
