@@ -71,7 +71,7 @@ type Evaluation struct {
 	// Apart lists the ids of feedback that it is never clustered with, because a person took it out
 	// of a proposal: see [Rules.TakeOut].
 	Apart []string `json:"apart,omitempty"`
-	// Action is what should come of it, and "" if nothing should.
+	// Action is what should come of it, and "" if no action is due.
 	Action Action `json:"proposed_action,omitempty"`
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`

@@ -18,7 +18,7 @@ type Act struct {
 	// "join", "split", "erase" or "import". The Draft shows whether it is about a rule that is
 	// restored, pinned or unpinned.
 	Kind string
-	// Subject is the id of the feedback, the proposal or the rule. It is empty if there is none yet,
+	// Subject is the id of the feedback, the proposal or the rule. It is empty before it exists,
 	// because it is proposed.
 	Subject string
 	// Draft is what is proposed, approved or taken out, and nil if there is no such thing. It must

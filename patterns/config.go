@@ -25,7 +25,7 @@ type Config struct {
 	Store store.Store
 	// Name distinguishes recorders that share a store. The kinds of their records and cells begin
 	// with it, for example "patterns.pattern". "" means "patterns". Set it if agents that share a
-	// store work in ways that have nothing to do with each other.
+	// store work on different subjects.
 	Name string
 
 	// HalfLife is the time after which an observation of a pattern counts half, at least a minute. 0
@@ -57,7 +57,7 @@ type Config struct {
 
 	// Instruments are sources of outcomes and ratings that are believed as they are, such as CI. Of
 	// more than two people each counts for at most twice a fair share of what a pattern or a
-	// criterion has: see [evidence.Trust]. nil means none. Name only what no user can pose as.
+	// criterion has: see [evidence.Trust]. The default is empty. Name only what no user can pose as.
 	Instruments []string
 
 	// Observer is called for what happens, for example when a pattern is inverted. nil switches it

@@ -151,7 +151,7 @@ func (p *Plan) Prompt() (text string, recommended, warned []PatternID) {
 	return strings.Join(sections, "\n"), recommended, warned
 }
 
-// similarSection writes past tasks. Descriptions are one line each, so that none can pass for
+// similarSection writes past tasks. Descriptions are one line each, so that no text can pass for
 // another part of the prompt.
 func similarSection(similar []Precedent) string {
 	if len(similar) == 0 {

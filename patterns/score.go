@@ -65,8 +65,8 @@ func scoreOf(success bool, duration, errors, retries int) int {
 //	success    100, a failure 0
 //	duration   below 5 minutes 100, above 30 minutes 20, else 60. If it is not known, the others
 //	           share its weight
-//	errors     none 100, one or two 60, more 20
-//	retries    none 100, one 70, more 30
+//	errors     zero 100, one or two 60, more 20
+//	retries    zero 100, one 70, more 30
 //
 // An outcome is helpful from 70 on, and harmful up to 40. No success scores as harmful, and no
 // failure as helpful.

@@ -9,8 +9,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep stores the changes that time alone made, each in one commit: proven patterns that nothing
-// confirmed for long are established again. It archives patterns without any evidence for
+// Sweep stores the changes that time alone made, each in one commit: proven patterns that no
+// outcome confirmed for long are established again. It archives patterns without any evidence for
 // Config.StaleAfter, counted from their definition if they never had any. Every read is right
 // without a sweep. Sweep may be called at any rate. It works once a day, or more often if the
 // settings are about hours. The zero time, and any time after the recorder's clock, means that
