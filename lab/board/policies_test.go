@@ -37,12 +37,12 @@ func TestPoliciesLearn(t *testing.T) {
 		policies: func(w *world) []policy { return append(routers(w), yardsticks(w)...) }}
 	cells, err := s.play(context.Background(), silent)
 	require.NoError(t, err)
-	require.Len(t, cells, 21)
+	require.Len(t, cells, 22)
 	assert.Equal(t, "heed", cells[0].policy)
-	assert.Equal(t, "by chance", cells[18].policy)
-	chance := cells[18].regret.Mean
+	assert.Equal(t, "by chance", cells[19].policy)
+	chance := cells[19].regret.Mean
 	assert.InDelta(t, 51, chance, 10)
-	for _, c := range cells[:17] {
+	for _, c := range cells[:18] {
 		assert.Less(t, c.regret.Mean, chance*2/3, c.policy)
 		assert.Positive(t, c.state.Mean)
 	}

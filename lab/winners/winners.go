@@ -4,6 +4,9 @@
 //
 //	go run ./lab winners [-long] [-seed S]
 //
+// Of two arms, equal shares are nearly the best allocation, so nothing can be gained there. Of one
+// arm that is better than nine equal ones, the best allocation needs about 0.8 of their outcomes.
+//
 // The long form takes minutes.
 package winners
 
