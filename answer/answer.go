@@ -21,8 +21,6 @@
 //   - If an implicit signal is observed again, the first observation to arrive holds. If several
 //     people undo an answer, Reception and Parts have the undo that arrived first.
 //   - If there is no room, the statements that arrived decide which one goes or is refused.
-//   - If sources report differently whether a task succeeded, [Answer.Success] returns what the
-//     first outcome to arrive reported, of those that hold.
 //
 // # What counts for a heuristic
 //
@@ -61,8 +59,8 @@
 //
 // # What counts for ways of working
 //
-// [Answer.Success] returns the first outcome to arrive that reports whether a task succeeded and
-// still holds.
+// The first outcome to arrive that reports whether a task succeeded: see package patterns. Ways
+// keep it if a source reports differently later, because a task succeeds or fails once.
 package answer
 
 import (

@@ -219,11 +219,11 @@ func (r *Reception) inTime() (all []*Statement) {
 	return all
 }
 
-// AgreementParts returns what an answer of the model is worth for a heuristic that was compared with
-// it and that the model had not seen, divided among the sources whose statements make
-// it so, each at most once, because it is their evidence. In the order in which they were made,
-// statements have the part that they would be worth alone, until the worth is used up. The part of
-// a forgotten source is left out.
+// AgreementParts returns what an answer of the model is worth for a heuristic that was compared
+// with it and that the model had not seen, divided among the sources whose statements make it so,
+// each at most once, because it is their evidence. In the order in which they were made, statements
+// have the part that they would be worth alone, until the worth is used up. The part of a forgotten
+// source is left out.
 func (r *Reception) AgreementParts(
 	agrees, independent bool, agreement, disagreement float64,
 ) (parts []Credit) {

@@ -27,6 +27,11 @@ import (
 	"github.com/heedhq/heed/strategy/partition"
 )
 
+// How an agent is made. [New] fills in the defaults, validates the configuration, opens the store,
+// and calls build. Tenant calls build as well, with the view of the tenant's records as the store,
+// so that an agent of a tenant is made in the same way. build declares the kinds of records, opens
+// the parts, and teaches the lessons.
+
 // An Agent answers events and learns from what becomes of the answers. Make one with [New]. It
 // starts goroutines only in [Agent.Run], and does not need to be closed. It is safe for
 // concurrent use by multiple goroutines. Any number of agents of one name may use a store, in any
@@ -253,6 +258,9 @@ func (a *Agent) openPartition(ctx context.Context) (err error) {
 	return err
 }
 
+// openDecision makes the decider. Its own prompts are bare, because arms and rules differ from
+// event to event and are in the plan. It needs a model only to write heuristics: answers are asked
+// of the arm's model.
 func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) {
 	cfg := &a.cfg
 	d := cfg.Tuning.Decision
@@ -311,6 +319,7 @@ func (a *Agent) Taught() Taught {
 	return t
 }
 
+// wrap names the package and the method in an error, so that a host's log shows where it came from.
 func wrap(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -21,15 +21,36 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
+// How an event is answered. Answer and the pair of Prepare and Answered share all steps:
+//
+// 	step        where                what it does
+// 	prepare     plan.go              reads what was learned, counts what the event's text means for
+// 	                                 earlier answers, lets a heuristic answer or chooses an arm
+// 	ask         plan.go              makes the model's prompt from the plan
+// 	call        model.go, stream.go  asks the model and its fallbacks, with pieces for the host
+// 	conclude    answer.go            records the answer with its trace in one commit
+// 	checked     answer.go            compares the answer with the rules
+// 	delivered   delivery.go          records that the person has not seen the answer, if that is so
+//
+// A plan that is ready skips ask, call and conclude, because the heuristic's answer was recorded by
+// the step that prepared it.
+
 // A Reply is what a model answered that the framework asked.
 type Reply struct {
-	Text  string // the whole answer, also of one that was streamed
-	Model string // its name
-	Err   error  // why there is no answer; nil if there is one
-	Cut   bool   // Text ends too early, for example at the request's most tokens
-	// Tokens as the provider counts them. 0 if it does not report them.
+	// Text is the whole answer, also of one that was streamed. Thoughts in tags are left out of it.
+	Text string
+	// Model is the name of the model, for traces.
+	Model string
+	// Err is why there is no answer. nil if there is one. Wrap it with an llm.Failure, because an
+	// error that heed does not recognise counts for nothing.
+	Err error
+	// Cut reports that Text ends too early, for example at the request's most tokens.
+	Cut bool
+	// InputTokens and OutputTokens are the tokens as the provider counts them. 0 if it does not
+	// report them.
 	InputTokens, OutputTokens int
-	Latency                   time.Duration // how long the model took. 0 where that is not known
+	// Latency is how long the model took. 0 if that is not known.
+	Latency time.Duration
 }
 
 // Answer answers an event: with a heuristic that is trusted, else with the model. It is
@@ -411,6 +432,7 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	return err
 }
 
+// maxTime returns the later time.
 func maxTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

@@ -19,6 +19,11 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
+// How the availability of models is learned. It is kept apart from what is learned about arms,
+// because an arm is not worse for an outage of its provider. Each process counts failures in
+// memory, and shares a change through the store, so that other processes need no failures of their
+// own. A model that is unavailable is asked again by single events: a probe.
+
 // How a model becomes unavailable, and comes back.
 const (
 	// leftOut failures in a row make a model unavailable: arms that use it are left out.
@@ -185,6 +190,7 @@ type availability struct {
 	incident time.Time // when several models had become unavailable; zero without an outage
 }
 
+// newAvailability returns an availability in which all models can be reached.
 func newAvailability() *availability {
 	return &availability{
 		of: make(map[string]*health), read: make(map[string]uint64),
@@ -472,36 +478,29 @@ const defaultModel = "model"
 // nameOf returns the name of the model that answers for an arm.
 func (a *Agent) nameOf(arm *Arm) string { return cmp.Or(arm.asks, defaultModel) }
 
-// name finds the name of a model. If the same model is given in several places, it has the name of
-// the first one. own is its name if it is the first.
-func (a *Agent) name(m decision.LLM, own string, arms []Arm, fallbacks int) string {
-	if m == nil || !reflect.ValueOf(m).Comparable() {
+// nameModels gives each arm the name of its model, and returns the names of the models in use: of
+// the arms', or of the one that answers without arms. all has the fallbacks, too. If the same model
+// is given in several places, it has the name of the first one, because its availability is one.
+func (a *Agent) nameModels(arms []Arm) (used, all []string) {
+	type named struct {
+		model decision.LLM
+		name  string
+	}
+	known := []named{{a.cfg.Model, defaultModel}}
+	name := func(m decision.LLM, own string) string {
+		if m != nil && reflect.ValueOf(m).Comparable() {
+			for _, k := range known {
+				if k.model == m {
+					return k.name
+				}
+			}
+			known = append(known, named{m, own})
+		}
 		return own
 	}
-	if a.cfg.Model == m {
-		return defaultModel
+	for _, model := range slices.Sorted(maps.Keys(a.cfg.Models)) {
+		name(a.cfg.Models[model], "model "+model)
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.cfg.Models)) {
-		if a.cfg.Models[name] == m {
-			return "model " + name
-		}
-	}
-	for i := range arms {
-		if arms[i].Model == m {
-			return "arm " + arms[i].ID
-		}
-	}
-	for i, f := range a.cfg.Fallbacks[:fallbacks] {
-		if f == m {
-			return fmt.Sprint("fallback ", i)
-		}
-	}
-	return own
-}
-
-// nameModels gives each arm the name of its model, and returns the names of the models in use: of
-// the arms', or of the one that answers without arms. all has the fallbacks, too.
-func (a *Agent) nameModels(arms []Arm) (used, all []string) {
 	if aboutNotes(arms) {
 		used = append(used, defaultModel)
 	}
@@ -509,9 +508,9 @@ func (a *Agent) nameModels(arms []Arm) (used, all []string) {
 		arm := &arms[i]
 		switch {
 		case arm.Model != nil:
-			arm.asks = a.name(arm.Model, "arm "+arm.ID, arms[:i], 0)
+			arm.asks = name(arm.Model, "arm "+arm.ID)
 		case arm.ModelName != "":
-			arm.asks = a.name(a.cfg.Models[arm.ModelName], "model "+arm.ModelName, nil, 0)
+			arm.asks = name(a.cfg.Models[arm.ModelName], "model "+arm.ModelName)
 		default:
 			arm.asks = defaultModel
 		}
@@ -521,7 +520,7 @@ func (a *Agent) nameModels(arms []Arm) (used, all []string) {
 	}
 	all = slices.Clone(used)
 	for i, m := range a.cfg.Fallbacks {
-		all = append(all, a.name(m, fmt.Sprint("fallback ", i), arms, i))
+		all = append(all, name(m, fmt.Sprint("fallback ", i)))
 	}
 	return used, all
 }

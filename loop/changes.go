@@ -14,6 +14,11 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
+// How changes get into the audit log. A call that changes evidence only notes the segment and the
+// heuristic that it touched, because it should not wait for more. Sweeps compare the touched ones
+// with the latest entry, and add an entry if the leader of a segment or the state of a heuristic is
+// another one. So several processes that sweep at once add one entry, by its id.
+
 // What an audit entry of an agent records, behind the agent's name and a dot.
 const (
 	leads    = "leads"    // an arm leads in a segment, the entry's subject
@@ -166,6 +171,8 @@ func (a *Agent) turn(ctx context.Context, e store.AuditEntry) error {
 	return a.putEntries(ctx, e)
 }
 
+// putEntries adds entries to the audit log. An entry with an id that is there already is no new
+// one, so several processes can add the same.
 func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
 	if len(all) == 0 {
 		return nil

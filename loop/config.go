@@ -104,7 +104,9 @@ type Choosing struct {
 	// Choose returns who chooses among the arms of the learner that heed made, such as a race for the
 	// best arm:
 	//
-	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
+	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
+	//		return best.New(ctx, best.Config{Learner: l})
+	//	}
 	//
 	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The
 	// context of a Chooser ends with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and
@@ -169,8 +171,8 @@ type Tuning struct {
 	Strategy strategy.Config
 	Feedback feedback.Config
 	// Approaches are the ways of working that are found in answers to tasks. nil means
-	// [patterns.Approaches]. Set it if your tasks have ways of their own. Warnings has prompts warn of
-	// ways that went badly: see [patterns.Config].Warnings. The default is false. Set it if tasks
+	// [patterns.Approaches]. Set it if your tasks have ways of their own. Warnings has prompts warn
+	// of ways that went badly: see [patterns.Config].Warnings. The default is false. Set it if tasks
 	// fail often.
 	Approaches []patterns.Approach
 	Warnings   bool
@@ -254,6 +256,8 @@ func (c *Config) noteFit() float64 {
 	return c.Tuning.Matching.Fit
 }
 
+// withDefaults returns the configuration with the defaults of fields that are not set. Slices are
+// copied, because the host may change its own later.
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, defaultName)
 	if c.Testing.Now == nil {
@@ -294,6 +298,7 @@ func (c *Config) kindOf(source string) answer.SourceKind {
 	return answer.KindOf(source, c.Instruments)
 }
 
+// validate returns all faults at once, each with its field, so that a host can show them together.
 func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name,

@@ -51,6 +51,8 @@ func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.
 	return f, wrap("correct", err)
 }
 
+// correct records the correction and the complaint in one step, and then evaluates the correction
+// in a second one, because an evaluator of the host's may take long.
 func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	if err := a.cfg.person("Reviewer", c.Reviewer); err != nil {
 		return feedback.Feedback{}, err

@@ -1,7 +1,8 @@
 // Package loop closes the loop of an agent that learns, with the packages of heed in one value.
 //
 //	agent, err := loop.New(ctx, loop.Config{DB: db, Model: model})
-//	answer, err := agent.Answer(ctx, loop.Event{Text: "The disk of db-1 is full.", Session: "s1", Person: "ann"})
+//	event := loop.Event{Text: "The disk of db-1 is full.", Session: "s1", Person: "ann"}
+//	answer, err := agent.Answer(ctx, event)
 //	err = agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1})
 //	go agent.Run(ctx)
 //
@@ -9,13 +10,13 @@
 // then contains the rules that people approved, the ways of working that went well or badly, and
 // the notes that fit. Where there are several [Arm]s, the loop learns which of them works.
 //
-//	what becomes of an answer           what it changes
-//	[Agent.React]: a thumb, a score     trust in the heuristic, the arm, and new heuristics from praise
-//	[Agent.Undo]: it is taken back      trust in the heuristic, the arm
-//	[Agent.Hear]: a later message       the same, where its text takes the answer back or passes it over
-//	silence, seen by [Agent.Sweep]      the same, a little
-//	[Agent.Outcome]: what came of it    the same, and which ways of working are shown again or warned of
-//	[Agent.Correct]: a reviewer's words as by a thumb of -1; rules, once other people approve them
+//	what becomes of an answer         what it changes
+//	[Agent.React]: a thumb, a score   trust in the heuristic, the arm; praise makes new heuristics
+//	[Agent.Undo]: it is taken back    trust in the heuristic, the arm
+//	[Agent.Hear]: a later message     the same, if its text takes the answer back or passes it over
+//	silence, seen by [Agent.Sweep]    the same, a little
+//	[Agent.Outcome]: a result         the same, and which ways of working are shown or warned of
+//	[Agent.Correct]: a reviewer       as by a thumb of -1; rules, once other people approve them
 //
 // # What to read
 //

@@ -56,6 +56,8 @@ type envReader struct {
 	cfg         Config
 }
 
+// read sets what one variable configures. A name that begins like the known ones and is not among
+// them is a fault, because it may be misspelt.
 func (r *envReader) read() {
 	b := &r.bayesian
 	switch r.name {

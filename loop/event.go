@@ -60,15 +60,19 @@ type Event struct {
 
 // A Turn is one message of a conversation.
 type Turn struct {
-	Role string `json:"role"` // "user" or "assistant"
+	// Role is "user" or "assistant".
+	Role string `json:"role"`
 	Text string `json:"text"`
 }
 
 // An Answer is what the agent answered.
 type Answer struct {
-	// of the event; statements name an answer with a text by it; otherwise [ErrNoAnswer]
-	ID   string
-	Text string // empty without an answer: see Result.Reason
+	// ID is the event's. Statements name an answer by it. An answer without a text is not recorded,
+	// so that its id is [ErrNoAnswer].
+	ID string
+	// Text is empty if there is no answer: see Result.Reason.
+	Text string
+	// Plan is how the event was answered, for example its arm and what the prompt contained.
 	Plan Plan
 	// Violations are the rules that the answer breaks, or that could not be checked: see
 	// [feedback.Check]. The answer is kept all the same. The caller decides whether to show it.
@@ -83,30 +87,41 @@ type Answer struct {
 // A Reaction is what a person makes of an answer. Of the reactions of one person, channel and
 // target the latest holds.
 type Reaction struct {
-	Person  string        // all without a name are one person
-	Channel string        // how it is known. "" means "user_explicit"
-	Target  answer.Target // which part of the answer is meant. "" means all of it
-	Value   float64       // how good the answer was, in [-1, 1]. 0 withdraws the reaction
-	Weight  float64       // multiplies what it counts, in [0, 1e6]. 0 means 1
-	// The zero time means now, or up to [evidence.MaxSkew] later if the record of the answer has a
-	// later statement: the last reaction to arrive holds, although clocks differ.
+	// Person is who reacts. All reactions without a name are one person's.
+	Person string
+	// Channel is how the reaction is known. "" means "user_explicit". Use another name for what is
+	// less sure than a thumb, for example "copied", because channels can be weighed.
+	Channel string
+	// Target is the part of the answer that is meant. "" means all of it.
+	Target answer.Target
+	// Value is how good the answer was, in [-1, 1]. 0 withdraws the reaction.
+	Value float64
+	// Weight multiplies what the reaction counts, in [0, 1e6]. 0 means 1.
+	Weight float64
+	// At is when the person reacted. The zero time means now, or up to [evidence.MaxSkew] later if
+	// the record of the answer has a later statement: the last reaction to arrive holds, although
+	// clocks differ.
 	At time.Time
 }
 
 // A ToolResult is a tool's call, or its result, while an event was answered.
 type ToolResult struct {
-	// of the call. A result that is reported again under one id counts once. "" derives the id from
-	// the content
-	ID   string
-	Name string // of the tool
+	// ID names the call. A result that is reported again under one id counts once. "" derives the id
+	// from the content.
+	ID string
+	// Name is the tool's.
+	Name string
 	// Before reports that the tool was not called yet: Name and Input are checked against the rules,
 	// and the other fields do not count.
 	Before bool
-	Input  string // the arguments, for rules that check them
-	Text   string // what it gave
-	Err    error  // why it failed; nil if it did not
-	// Task is the event's, for a result that comes before the answer: see Plan.Event. "" means that
-	// of the answer, and else the event.
+	// Input is the arguments, for rules that check them.
+	Input string
+	// Text is what the tool returned. It is not kept.
+	Text string
+	// Err is why the tool failed. nil if it did not.
+	Err error
+	// Task is the event's, for a result that comes before the answer: see Plan.Event. "" means the
+	// task of the answer, and without an answer the event.
 	Task string
 	At   time.Time
 }
@@ -155,6 +170,7 @@ func (o *Outcome) value() (float64, bool) {
 	}
 }
 
+// validate returns the first fault.
 func (o *Outcome) validate() error {
 	switch {
 	case o.Withdraw && (o.Success != nil || o.Reward != nil || o.Cost != 0):
@@ -181,6 +197,7 @@ func (o *Outcome) validate() error {
 
 const maxBeginning = 8 << 10
 
+// validate returns the first fault of an event's names.
 func (e *Event) validate() error {
 	for _, t := range [...]struct{ field, value string }{
 		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream},

@@ -22,43 +22,63 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
+// How an answer is explained. The account is read from the answer's record, and from what the parts
+// believe now. Its tree has the same in sentences, for people: the command and the pages show it.
+
 // An Account describes why an answer was given, and what became of it. It is immutable.
 type Account struct {
-	ID        string
-	Path      decision.Path
-	Text      string
-	At        time.Time
-	Cut       bool                  // the model's text ends too early
-	Heuristic string                // that answered; "" if the model did
-	Needed    float64               // the confidence that it took to answer
-	Believed  float64               // the confidence that the heuristic had then
-	Trust     *learning.Explanation // of the heuristic, at present
-	Choice    *strategy.Choice      // of the arm
+	// ID names the answer, and its event.
+	ID string
+	// Path is how it was answered: by a heuristic or by the model.
+	Path decision.Path
+	// Text is the answer as it was stored, which Redact may have changed.
+	Text string
+	At   time.Time
+	// Cut reports that the model's text ends too early, so it was compared with no heuristic.
+	Cut bool
+	// Heuristic is the heuristic that answered, or "" if the model did.
+	Heuristic string
+	// Needed is the confidence that a heuristic needed to answer, and Believed the confidence that
+	// this one had then.
+	Needed   float64
+	Believed float64
+	// Trust is how far the heuristic is trusted at present, or nil without one.
+	Trust *learning.Explanation
+	// Choice is the choice of the arm, or nil without one.
+	Choice *strategy.Choice
 	// Undelivered reports that the person has not seen the answer, so silence does not count.
 	Undelivered bool
 	// Control is nil, or how the answer counts in the control group: it was given without learning.
 	Control *answer.Side
-	Spare   bool // a fallback answered, and not the arm's model
-	// the arm's model answered first, and its answer was of no use
+	// Spare reports that a fallback answered, and not the arm's model. Unusable reports that the
+	// arm's model answered first, and that its answer was of no use.
+	Spare    bool
 	Unusable bool
-	// the answers that the event's text took back. If there are any, this answer earns no credit
+	// Undid are the answers that the event's text took back. If there are any, this answer earns no
+	// credit.
 	Undid []string
-	// what is believed of the arms now; nil before the first outcome
+	// Item is what is believed of the arms now, nil before the first outcome. Outcomes are the latest
+	// ones of the item behind that, of all its answers.
 	Item     *strategy.ItemReport
-	Outcomes []strategy.ChoiceRecord // the latest ones of the item behind that, of all its answers
-	Rules    []feedback.Rule         // that the prompt had
-	Notes    []string                // as for Rules
-	Ways     []string                // the ways of working that the prompt recommended
-	Warnings []string                // the ways of working that it warned of
-	Followed []string                // the ways of working that the answer followed
-	// the texts of those ways of working that are still kept, by id
+	Outcomes []strategy.ChoiceRecord
+	// Rules and Notes are what the prompt had of each.
+	Rules []feedback.Rule
+	Notes []string
+	// Ways are the ways of working that the prompt recommended, Warnings those that it warned of, and
+	// Followed those that the answer followed. Contents has the texts of all that are still kept.
+	Ways     []string
+	Warnings []string
+	Followed []string
 	Contents map[string]string
-	Shown    []string            // the heuristics that the prompt had
-	Compared []answer.Comparison // the heuristics that the prompt withheld
-	// the heuristics that the prompt withheld, but that it or the conversation contains all the same
+	// Shown are the heuristics that the prompt had. Compared are those that it withheld, because an
+	// answer of a model that has not seen a heuristic is evidence about it.
+	Shown    []string
+	Compared []answer.Comparison
+	// Told are heuristics that were withheld, but that the prompt or the conversation contains all
+	// the same.
 	Told []string
-	// trusted heuristics that did not answer, each with the id of the active rule that its answer
-	// would have broken, a colon, and how
+	// Overruled are trusted heuristics that did not answer, each with the id of the active rule that
+	// its answer would have broken, a colon, and how.
 	Overruled map[string]string
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether
 	// anything is. Channels with equal parts in the worth are joined by commas.
@@ -73,11 +93,14 @@ type Account struct {
 // A Statement is one statement about an answer: a reaction, an outcome, a correction, an undo or
 // silence.
 type Statement struct {
-	Channel string            // how it is known, such as "user_explicit" or "outcome"
-	Source  string            // who stated it; may be empty
-	Kind    answer.SourceKind // of the source; may be empty
-	At      time.Time
-	Value   float64 // how good the answer was, in [-1, 1]
+	// Channel is how the statement is known, such as "user_explicit" or "outcome".
+	Channel string
+	// Source made the statement, and Kind is what it is, for example a person. Both may be empty.
+	Source string
+	Kind   answer.SourceKind
+	At     time.Time
+	// Value is how good the answer was, in [-1, 1].
+	Value float64
 	// Confidence is how much of it counts for the arm, in [0, 1]: the share in the worth, times the
 	// trust in it. 0 means that another statement sets it aside.
 	Confidence float64
@@ -89,6 +112,8 @@ func (a *Agent) Explain(ctx context.Context, id string) (Account, error) {
 	return account, wrap("explain", err)
 }
 
+// explain reads the record first and then what it names in the parts. A part may be missing if the
+// account is read from a store alone: then its share of the account is empty.
 func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	r, err := a.read(ctx, id)
 	if err != nil {
@@ -271,6 +296,8 @@ func (b Branch) String() string {
 	return w.String()
 }
 
+// write writes a branch as lines. first is what its own line begins with, and rest what the lines
+// below begin with.
 func (b Branch) write(w *strings.Builder, first, rest string) {
 	w.WriteString(first + b.Text + "\n")
 	for i, on := range b.On {
@@ -479,6 +506,7 @@ func counted(n uint64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// ruled describes a rule with who approved it.
 func ruled(r *feedback.Rule) Branch {
 	b := Branch{Text: fmt.Sprintf("the prompt had the rule %q", r.Text)}
 	for _, approval := range r.Approvals {

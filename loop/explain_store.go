@@ -22,6 +22,7 @@ func Explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	return account, wrap("explain", err)
 }
 
+// explain makes an agent of the parts that the store has, only to read.
 func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	if cfg.Store == nil {
 		return Account{}, &heed.ConfigError{Field: "Store", Reason: "must be set"}

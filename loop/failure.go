@@ -95,6 +95,7 @@ func (a *attempt) unrecognised() bool {
 // model that had less was not given the time that it needs, because the caller's context ended.
 const fairPart = 4
 
+// patient reports whether a model had a fair part of its time.
 func (a *Agent) patient(took time.Duration) bool {
 	return took >= a.decider.Config().Timeout/fairPart
 }

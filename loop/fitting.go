@@ -56,6 +56,7 @@ func (a *Agent) refit(ctx context.Context, old *fitting, b *library, e *Event) f
 	return f
 }
 
+// noted returns the notes that fit, the best first.
 func (f *fitting) noted() (notes []Note) {
 	for _, m := range f.notes {
 		notes = append(notes, *m.it)

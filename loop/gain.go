@@ -19,6 +19,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// How the comparison with and without learning is counted. A session is drawn into the control
+// group by a keyed hash, so that it stays there. Each change of an answer's success adds one
+// observation to a few sums, in the commit of the statement. [ReadGain] reads the sums, and not the
+// answers, so it takes the same time for a million answers.
+
 // The sums of a [Gain] are cells of one kind. A success is in three of them, and without a control
 // group only in the cell of its day:
 //
@@ -49,6 +54,7 @@ const (
 // session have in common.
 const groups = 64
 
+// gainKind returns the kind of the cells of a Gain.
 func gainKind(agent string) string { return agent + ".gain" }
 
 var gainPolicy = evidence.Policy{ByOrigin: true}
@@ -96,6 +102,7 @@ func (a *Agent) always(notes []Note) Arm {
 	return Arm{}
 }
 
+// side returns the name of the side that an answer is on.
 func side(t *answer.Side) string {
 	switch {
 	case t.Share == 0:
@@ -185,6 +192,8 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 	a.putGained(tx, r, all...)
 }
 
+// shareText writes the share of the control group. Answers under different shares are compared
+// apart, because the kind of sessions in the group may have changed with it.
 func shareText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // reportGain reports to the observer what learning gains, and once that it harms.

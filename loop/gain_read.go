@@ -53,9 +53,12 @@ type GainPart struct {
 
 // Measured sums up answers.
 type Measured struct {
-	Outcomes float64 `json:"outcomes"` // the answers whose success is known
-	Success  float64 `json:"success"`  // their mean success, in [0, 1]
-	Answers  float64 `json:"answers"`  // all answers. Domains and arms have no count
+	// Outcomes counts the answers whose success is known, and Success is their mean, in [0, 1].
+	Outcomes float64 `json:"outcomes"`
+	Success  float64 `json:"success"`
+	// Answers counts all answers. Domains and arms have no count, because an answer without an
+	// outcome is counted by its day alone.
+	Answers float64 `json:"answers"`
 	// Calls, Cost and Seconds are means of an answer: of calls of the model, of the cost by the arms'
 	// prices, and of the time that the model took.
 	Calls   float64 `json:"calls"`
@@ -161,6 +164,7 @@ const gainError = 0.1
 // sessions.
 type stratum [2][groups]evidence.Sums
 
+// add adds the sums of one group of sessions.
 func (s *stratum) add(p *evidence.Part) {
 	name, taken := strings.CutSuffix(p.Cell.Name, minus)
 	at := slices.Index(sides[:2], name)
@@ -239,6 +243,7 @@ func (s *sums) plus(o *sums) {
 	s.cost, s.seconds = s.cost.Plus(o.cost), s.seconds.Plus(o.seconds)
 }
 
+// measured returns the means of an answer.
 func (s *sums) measured() Measured {
 	n := max(s.answers.Mass, 1)
 	m := Measured{
@@ -254,6 +259,7 @@ func (s *sums) measured() Measured {
 // A table contains the sums of the sides by a name.
 type table map[string]*[3]sums
 
+// add adds a cell, by its name, to the side and the sum that it is of.
 func (t table) add(name string, p *evidence.Part) {
 	of, taken := strings.CutSuffix(p.Cell.Name, minus)
 	of, what, _ := strings.Cut(of, " ")

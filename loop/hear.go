@@ -11,6 +11,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// How a message counts for earlier answers. Package learning decides what its text means. The loop
+// adds the arm: each record that the message changed is settled in the same step.
+
 // Hear interprets a later message of a session that is not to be answered. It may take an answer
 // back, show how it turned out, or pass it over. [Agent.Answer] and [Agent.Prepare] do so with
 // their own event. The message's session, person and stream select the answers that it can be
@@ -72,6 +75,7 @@ func undoneBy(changes []*learning.Change) (ids []string) {
 	return ids
 }
 
+// changesOf returns copies, because the step may run again and change the originals.
 func changesOf(all []*learning.Change) (changes []learning.Change) {
 	for _, c := range all {
 		changes = append(changes, *c)

@@ -24,6 +24,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// How past answers are imported. Rows become records as if the agent had answered, in commits of up
+// to 2,000 rows. The hash of a commit's rows is a record in the same commit, so an import that runs
+// again skips the commits that were made, and goes on where it ended. Limits on sources hold,
+// because the statements take the same way as a live reaction.
+
 // A Past is an answer that was given without heed, with what became of it. Several of one event may
 // follow each other, for example one for each thumb.
 type Past struct {
@@ -45,11 +50,14 @@ type Past struct {
 
 // Imported counts what [Agent.Import] read.
 type Imported struct {
-	Rows  int // that were read
-	Known int // that were imported before, and changed nothing
+	// Rows counts all rows, and Known the rows that changed nothing, because they were imported
+	// before.
+	Rows  int
+	Known int
 	// Answers, Reactions, Outcomes and Corrections are those that were new.
 	Answers, Reactions, Outcomes, Corrections int
-	Arms                                      map[string]int // new answers by arm
+	// Arms are the new answers by arm.
+	Arms map[string]int
 	// Proposals are the ids of the pending proposals that new corrections support.
 	Proposals []string
 }
@@ -143,6 +151,8 @@ type importedRow struct {
 	Rows int       `json:"rows"`
 }
 
+// importsOf returns the kind of the marks of commits. They are kept for good, because the same file
+// may be imported again at any time.
 func importsOf(name string) store.View[importedRow] {
 	return store.View[importedRow]{
 		Kind:  store.Kind{Name: name + ".import"},
@@ -205,8 +215,10 @@ func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) err
 	return nil
 }
 
+// atRow names the row of an error.
 func atRow(n int, err error) error { return fmt.Errorf("row %d: %w", n, err) }
 
+// add adds what one commit imported. A step may run twice, so each run counts on its own.
 func (i *Imported) add(o *Imported) {
 	i.Known += o.Known
 	i.Answers += o.Answers

@@ -13,6 +13,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// How an event finds the heuristics and notes that fit it. Each process holds copies of them by
+// domain. With trigrams, an index from each trigram to its texts leaves out all texts that have no
+// trigram in common with the event. With an embedder, the vectors of the texts are remembered.
+
 // A library holds the heuristics and notes of one moment, so that an event is compared with them
 // without reading them all: one small read shows whether they changed. It is immutable.
 type library struct {
@@ -38,6 +42,7 @@ type match[T any] struct {
 	similarity float64
 }
 
+// add adds a thing that is found by a text.
 func (x *index[T]) add(it T, about string, lexical bool) {
 	n := int32(len(x.all)) //nolint:gosec // the store has at most 100,000
 	x.all, x.texts = append(x.all, it), append(x.texts, about)
@@ -82,6 +87,7 @@ func (x *index[T]) like(
 	return found, nil
 }
 
+// similar returns how similar one text is to each text of the index.
 func (x *index[T]) similar(
 	ctx context.Context, s heed.Similarity, one string,
 ) (similarities []float64, err error) {
@@ -165,6 +171,8 @@ func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	return b, nil
 }
 
+// readNotes reads all notes. It happens only after a note was changed, because the version of their
+// kind is read with each plan.
 func (a *Agent) readNotes(ctx context.Context, b *library, lexical bool) error {
 	b.notes = make(map[string]*index[Note])
 	for n, err := range a.notes.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
@@ -176,6 +184,7 @@ func (a *Agent) readNotes(ctx context.Context, b *library, lexical bool) error {
 	return nil
 }
 
+// of returns the index of a domain, a new one if there is none.
 func of[T any](by map[string]*index[T], domain string) *index[T] {
 	x := by[domain]
 	if x == nil {
@@ -191,6 +200,8 @@ const (
 	closeByLetters, closeByMeaning = 0.5, 0.1
 )
 
+// closeness returns how much less similar a candidate may be that is preferred for its confidence.
+// Trigrams differ more between texts of one meaning than embeddings do.
 func (a *Agent) closeness() float64 {
 	if lexical := a.cfg.lexical(); lexical {
 		return closeByLetters

@@ -20,14 +20,23 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
+// How an agent is taught. Heuristics and notes are stored, arms are not, because they hold models.
+// Teach compares the lessons with what is stored and writes only what is new or changed. A record
+// for each taught heuristic distinguishes it from heuristics that were learned, so that a lesson
+// that was removed from the file can be missed.
+
 // A Note is a text that is added to the prompt if it fits an event.
 type Note struct {
-	ID     string `json:"id"`
-	Domain string `json:"domain,omitempty"` // "" means every domain
-	// what sort of thing it is; notes of one category learn from each other
+	ID string `json:"id"`
+	// Domain limits the note to events of a domain. "" means every domain.
+	Domain string `json:"domain,omitempty"`
+	// Category is what sort of thing the note is about. Arms that are chosen for a note learn from
+	// all notes of its category.
 	Category string `json:"category,omitempty"`
-	Topic    string `json:"topic,omitempty"` // what an event must be about. "" means the text
-	Text     string `json:"text"`
+	// Topic is what an event must be about. "" means the text.
+	Topic string `json:"topic,omitempty"`
+	// Text is what the prompt has.
+	Text string `json:"text"`
 }
 
 // Lessons are what an agent is taught: heuristics, notes and arms. A host may keep them in Git: see
@@ -66,6 +75,7 @@ func ReadLessons(r io.Reader) (Lessons, error) {
 	return l, nil
 }
 
+// readLessons decodes a file. It does not validate the lessons.
 func readLessons(r io.Reader) (l Lessons, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxLessons+1))
 	if err == nil && len(text) > maxLessons {
@@ -119,6 +129,8 @@ func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
 	return taught, wrap("teach", err)
 }
 
+// teach validates all lessons before it stores the first one, and marks heuristics as taught before
+// it stores them: if it fails between the two, teaching again completes it.
 func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error) {
 	if faults := l.faults(a.cfg.knows); len(faults) > 0 {
 		return taught, errors.Join(faults...)
@@ -226,8 +238,8 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	return faults
 }
 
-// put stores a heuristic, if it is new or changed. known are those that were read before. If another
-// process is quicker, it looks again at what is stored.
+// put stores a heuristic, if it is new or changed. known are those that were read before. If
+// another process is quicker, it looks again at what is stored.
 func (a *Agent) put(ctx context.Context, h learning.Heuristic,
 	known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
 	err = store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
@@ -274,6 +286,7 @@ type missing struct {
 	note      store.Row[noteRow]
 }
 
+// name returns the name by which Taught lists it.
 func (m *missing) name() string {
 	if m.note.Revision > 0 {
 		return "note " + m.note.Value.ID

@@ -15,6 +15,12 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
+// How a model is asked. The decider gets a call as its model, which puts the conversation before
+// the prompt and asks a chain: the arm's model first, and then the fallbacks. The tries of a call
+// record what became of each attempt, because that is evidence about the model or about the arm:
+// see attempt.whose. An attempt may go on after the answer was given up. What it returns is dropped
+// then.
+
 // A call is the model of one answer: a chain of models, which get the conversation so far and may
 // give the answer in pieces.
 type call struct {
@@ -187,6 +193,7 @@ type tries struct {
 	blamed bool // the arm's model gave an answer that is of no use
 }
 
+// begin notes that a model is asked, so that an attempt that never returns can be ended by close.
 func (t *tries) begin(name string, first bool) {
 	if t == nil {
 		return

@@ -14,6 +14,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// How an agent goes on without its store. A lifeline is between the agent and the host's store. It
+// notices outages by the errors and the duration of calls, and keeps a copy of what was read last.
+// If the step before an answer fails, the plan is made once more from these copies: see
+// Agent.recalled. The answer can be recorded later by Answered.
+
 // Degraded reports what an answer lacks because the store could not be reached. An event is
 // answered all the same, by what this process read last. Before and After wrap the errors of the
 // store, and [heed.ErrUnavailable]. It is a plain value, immutable once returned.
@@ -34,6 +39,7 @@ type Degraded struct {
 // Recorded reports whether the answer is recorded. It is if d is nil.
 func (d *Degraded) Recorded() bool { return d == nil || d.After == nil }
 
+// clone returns a copy, because a plan may be used for several answers.
 func (d *Degraded) clone() *Degraded {
 	if d == nil {
 		return nil
@@ -406,6 +412,7 @@ const mostRecent = 2048
 // recent keeps what was put or got lately: the latest entries, and one generation before them.
 type recent[K comparable, V any] struct{ now, before map[K]V }
 
+// put keeps a value. The generation before goes if the present one is full.
 func (r *recent[K, V]) put(key K, value V) {
 	if len(r.now) >= mostRecent || r.now == nil {
 		r.now, r.before = make(map[K]V), r.now
@@ -413,6 +420,7 @@ func (r *recent[K, V]) put(key K, value V) {
 	r.now[key] = value
 }
 
+// get returns a value that was kept, and keeps it longer, because it was asked for.
 func (r *recent[K, V]) get(key K) (value V, ok bool) {
 	if value, ok = r.now[key]; ok {
 		return value, true

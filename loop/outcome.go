@@ -54,6 +54,7 @@ func (a *Agent) completeOutcome(o *Outcome, now time.Time) error {
 	return a.redact(&o.Failure)
 }
 
+// outcomeIn credits the ways of working and adds the outcome to the record as a statement.
 func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o Outcome, now time.Time) error {
 	if o.At.IsZero() {
 		o.At = answers.Arrival(r, now)

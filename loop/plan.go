@@ -23,15 +23,28 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
+// How a plan is made. It is one step of the store: want names all that is read, so that it is one
+// round trip, and planIn works on what was read. In the order of their precedence, for example if
+// the budget of characters is used up:
+//
+// 	1. the rules that people approved
+// 	2. the ways of working and the errors of earlier attempts, if the event has a task
+// 	3. the arm's own system prompt
+// 	4. the notes, in the way that the arm uses them
+//
+// A part that is not ready in the time of the budget is left out and listed in Plan.LeftOut,
+// because an answer without it is better than none.
+
 // A Plan is how to answer an event. It is for one answer. Use it in the process that made it, or
 // keep it by [Agent.KeepPlan].
 type Plan struct {
-	Event Event // with its ID and At filled in
+	// Event is what to answer, with its ID and At filled in.
+	Event Event
 	// Ready reports that the answer is there: Text. A heuristic gave it, or the event was answered
-	// before. Ask no model, and don't call [Agent.Answered].
+	// before. Ask no model, and don't call [Agent.Answered]. Result is how it came about.
 	Ready  bool
 	Text   string
-	Result decision.Result // of an answer that is ready
+	Result decision.Result
 
 	// Arm is the way of answering that was chosen, and Choice its record. Without arms, Arm has no
 	// ID and Choice is nil.
@@ -41,46 +54,67 @@ type Plan struct {
 	// event's text: it has the text, and the heuristics that may help.
 	System, Prompt string
 
-	Candidates []decision.Candidate // the heuristics that fit, the best first
-	Rules      []string             // the ids of the rules in System
-	Notes      []Note               // those in System
-	Ways       []string             // the ways of working that System recommends
-	Warnings   []string             // the ways of working that System warns of
-	Contents   map[string]string    // the texts of those ways of working, by their ids
-	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
-	Heard      []learning.Change    // what the event's text changed about earlier answers
-	// the answers that the event's text took back. If there are any, this answer earns no credit
+	// Candidates are the heuristics that fit, the best first.
+	Candidates []decision.Candidate
+	// Rules are the ids of the rules in System, and Notes are the notes in System.
+	Rules []string
+	Notes []Note
+	// Ways and Warnings are the ways of working that System recommends, and that it warns of.
+	// Contents has their texts, by their ids.
+	Ways     []string
+	Warnings []string
+	Contents map[string]string
+	// LeftOut lists what is not in the plan, though it belongs there.
+	LeftOut []LeftOut
+	// Heard is what the event's text changed about earlier answers.
+	Heard []learning.Change
+	// Undone are the answers that the event's text took back. If there are any, this answer earns no
+	// credit.
 	Undone []string
 	// Command reports that the event's text asks to undo an earlier answer. If Undone is empty, no
 	// answer was undone: the answer had been undone already, it was older than the undo window, or
-	// the event has no session and no person. Without Learning, or while the agent is frozen, it is
-	// false.
+	// the event has no session and no person. While the agent is frozen, it is false.
 	Command bool
 	// Violations lists the rules that a finished answer breaks, like [Answer].Violations. A heuristic
 	// does not answer if it would break one, so these belong to an answer that was given before.
 	Violations []feedback.Violation
-	Would      string // in the control group: the heuristic that would have answered, or ""
+	// Would is the heuristic that would have answered, if the event is in the control group. "" if
+	// there is none: see [Config].Control.
+	Would string
 	// Degraded is what the plan lacks because the store could not be reached. nil if it lacks no
 	// part.
 	Degraded *Degraded
 
-	item      string        // the cell of the event's text; see query
-	ask       decision.Ask  // what the model is asked
-	followed  []string      // the ways of working that the model's answer follows
-	began     time.Time     // when the model was asked; zero: the framework asked it
-	took      time.Duration // of the framework's model, by its report
-	spare     bool          // a fallback answered, and not the arm's model
-	blamed    bool          // the arm's model gave an answer that is of no use
-	spared    bool          // the arm's model is unavailable, and another one is to be asked
-	left      bool          // it is not even asked if there is no other one
-	room      int
-	unchecked bool              // no rule has a check
-	frozen    bool              // see Agent.Freeze
-	trial     answer.Side       // the side of the comparison that the answer is on
-	overruled map[string]string // heuristics, each with the rule that it would break, and how
-
-	repeated    bool // the event was answered before
-	undelivered bool // the caller's context ended before the answer was recorded
+	// item is the cell of the event's text: see query.
+	item string
+	// ask is what the model is asked, and followed the ways of working that its answer follows.
+	ask      decision.Ask
+	followed []string
+	// began is when the model was asked; zero if a framework asked it. took is how long it took.
+	began time.Time
+	took  time.Duration
+	// spare reports that a fallback answered, and blamed that the arm's model gave an answer of no
+	// use.
+	spare  bool
+	blamed bool
+	// spared reports that the arm's model is unavailable, so another one is to be asked. left reports
+	// that it is not even asked if there is no other one.
+	spared bool
+	left   bool
+	// room is how many characters may still be added to the system prompt.
+	room int
+	// unchecked reports that no rule has a check, so the answer needs no step to be compared with
+	// rules.
+	unchecked bool
+	frozen    bool // see Agent.Freeze
+	// trial is the side of the comparison that the answer is on.
+	trial answer.Side
+	// overruled are heuristics, each with the rule that it would break, and how.
+	overruled map[string]string
+	// repeated reports that the event was answered before.
+	repeated bool
+	// undelivered reports that the caller's context ended before the answer was recorded.
+	undelivered bool
 }
 
 // LeftOut is something that a plan lacks.
@@ -457,6 +491,7 @@ func (p *Plan) add(what, text string) bool {
 	return true
 }
 
+// addRules adds the rules that people approved, in the order of package feedback.
 func (a *Agent) addRules(tx *store.Tx, p *Plan) error {
 	in, err := a.feedback.Rules().InjectIn(tx, a.cfg.Name, "", "")
 	if err != nil {
@@ -472,6 +507,7 @@ func (a *Agent) addRules(tx *store.Tx, p *Plan) error {
 	return nil
 }
 
+// addPatterns adds which ways of working went well and badly in tasks like this one.
 func (a *Agent) addPatterns(tx *store.Tx, p *Plan) error {
 	if p.Event.Task == "" {
 		return nil
@@ -591,6 +627,7 @@ func aboutNotes(arms []Arm) bool {
 	return !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
 }
 
+// take puts a choice into the plan, with the arm as it is configured here.
 func (p *Plan) take(choice strategy.Choice, arms []Arm) {
 	p.Choice, p.Arm = &choice, Arm{ID: string(choice.Arm)}
 	for _, arm := range arms {
@@ -616,6 +653,7 @@ func (p *Plan) query(notes []Note) strategy.Query {
 // notesHeading is the heading of the notes in a prompt.
 const notesHeading = "## Notes"
 
+// addNotes adds the notes that fit, written by the arm if it has a Brief.
 func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {
 	if len(notes) == 0 {
 		return nil

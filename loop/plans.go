@@ -75,6 +75,8 @@ type planRow struct {
 	Overruled map[string]string `json:"overruled,omitempty"`
 }
 
+// planID returns the id of a plan's record. It contains the caller, so that another caller's plan
+// of the same event is another record.
 func planID(caller, event string) string { return store.IDOf("plan", caller, event) }
 
 // plansOf returns the kind of the plans of an agent. To forget a person removes the plans for

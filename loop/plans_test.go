@@ -23,7 +23,8 @@ func TestAnotherProcessFinishesAPlan(t *testing.T) {
 		w.cfg.Redact = func(text string) string { return strings.ReplaceAll(text, "4711", "[pin]") }
 		first, other := w.again(), w.again()
 		p, err := first.Prepare(ctx, loop.Event{ID: "q", Text: "The mail is late, pin 4711",
-			Session: "u", Person: "cid", Domain: "d", Task: "mail", History: []loop.Turn{{Role: "user", Text: "4711"}}})
+			Session: "u", Person: "cid", Domain: "d", Task: "mail",
+			History: []loop.Turn{{Role: "user", Text: "4711"}}})
 		require.NoError(t, err)
 		require.NotEmpty(t, p.Notes)
 		require.NotNil(t, p.Choice)

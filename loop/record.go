@@ -16,10 +16,17 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
+// How the record of an answer is changed. Each call that reports something about an answer, such as
+// React, is one step: change reads the record, an edit of the call adds a statement to it, and
+// settle credits the arm with the difference and writes the record. What is derived from the
+// statements is never added to: it is computed again from all of them, so the order in which they
+// arrive does not matter.
+
 // ErrNoAnswer reports that no answer has this id, or that it is not kept any more. It is a
 // [heed.ErrNotFound].
 var ErrNoAnswer = fmt.Errorf("no answer has this id: %w", heed.ErrNotFound)
 
+// checkID reports an id that can't be an answer's.
 func checkID(id string) error {
 	if id == "" {
 		return &heed.InputError{Field: "id", Reason: "must not be empty"}
@@ -50,8 +57,8 @@ func (a *Agent) Find(ctx context.Context, session string) (id string, err error)
 	return id, wrap("find", err)
 }
 
-// answered returns the answer that a session was given last, until a moment unless that is zero, for
-// an item unless that is empty.
+// answered returns the answer that a session was given last, until a moment unless that is zero,
+// for an item unless that is empty.
 func (a *Agent) answered(
 	ctx context.Context, session, item string, until time.Time,
 ) (id string, err error) {
@@ -216,6 +223,8 @@ type noteRow struct {
 	At time.Time `json:"at"`
 }
 
+// notesOf returns the kind of an agent's notes. It is versioned, so that one small read shows
+// whether a process has all of them.
 func notesOf(name string) store.View[noteRow] {
 	return store.View[noteRow]{
 		Kind: store.Kind{
@@ -233,6 +242,7 @@ type lessonRow struct {
 	At time.Time `json:"at"`
 }
 
+// lessonsOf returns the kind of the marks of taught heuristics.
 func lessonsOf(name string) store.View[lessonRow] {
 	return store.View[lessonRow]{
 		Kind:  store.Kind{Name: name + ".lesson", Limits: store.Limits{Most: 100_000, Refuse: true}},

@@ -256,7 +256,8 @@ func TestStatementsAreListedTogether(t *testing.T) {
 		"the instrument ci reported an outcome 2026-01-05 09:00:06: -0.50, does not count")
 }
 
-// Whoever takes an answer back is on its record, though the first undo counts for all. If the first person is forgotten, the undo of the next one counts.
+// Whoever takes an answer back is on its record, though the first undo counts for all. If the first
+// person is forgotten, the undo of the next one counts.
 func TestEveryUndoIsListed(t *testing.T) {
 	w := newSpoken(t, loop.Config{})
 	for _, person := range []string{"bob", "kim", "bob"} {

@@ -11,8 +11,8 @@ import (
 )
 
 // How an answer is streamed: [Event].OnChunk is the host's receiver, a [Streamer] is a model that
-// gives its answer in pieces, and a pipe between them takes out the model's thoughts. If a framework
-// calls the model, [Spoken] does so.
+// gives its answer in pieces, and a pipe between them takes out the model's thoughts. If a
+// framework calls the model, [Spoken] does so.
 
 // A Streamer is a [decision.LLM] that gives its answer in pieces as it comes. Stream calls piece on
 // one goroutine at a time, and returns the whole answer. The rules of Generate hold. The pieces may
@@ -78,6 +78,7 @@ func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	return !p.begun
 }
 
+// give calls the host with a piece, unless there is nothing to show: thoughts leave empty pieces.
 func (p *pipe) give(ctx context.Context, text string, restart bool) {
 	if restart = restart || p.restart && text != ""; p.failed == nil &&
 		(text != "" || restart && p.written) {

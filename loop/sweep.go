@@ -11,6 +11,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// How silence is counted. Records of open answers have keys by how long they wait, so a sweep finds
+// the answers that may be due without reading the others. It works in steps of 64 answers. If a
+// step fails, its answers are counted one by one, because one bad record must not stop the others.
+
 // Sweep does what is due at now: it counts silence, and sweeps the parts, the tenants and the
 // store. It implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns
 // the errors, joined.

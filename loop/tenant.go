@@ -17,6 +17,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// How tenants share an agent. A tenant's agent is made when it is asked for, and held in a pool.
+// Its store is the view of the tenant's records, inside an active store, which notes that the
+// tenant needs sweeps. The agent of all tenants finds them by these notes, so that ten thousand
+// tenants without activity cost little.
+
 // mostTenants is how many agents of tenants a process keeps. The agent that was asked for the
 // longest ago makes room. Callers who still have it can go on using it.
 const mostTenants = 256
@@ -189,6 +194,7 @@ type active struct {
 // A stay is the record of a tenant that goes when the tenant leaves. It never changes.
 type stay struct{ Since time.Time }
 
+// staysOf returns the kind of the record of a tenant's stay.
 func staysOf(agent string) store.View[stay] {
 	return store.View[stay]{
 		Kind: store.Kind{Name: agent + ".stay"},
@@ -234,6 +240,7 @@ func (s *lasting) Commit(
 	return s.Store.Commit(ctx, expecting(stays, batches)...)
 }
 
+// expecting returns batches that are only applied if a precondition holds.
 func expecting(p store.Precondition, batches []store.Batch) []store.Batch {
 	all := slices.Clone(batches)
 	for i := range all {
@@ -318,6 +325,7 @@ func (a *Agent) sweepTenants(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
+// sweepTenant sweeps the parts of one tenant, and notes when the next sweep is due.
 func (a *Agent) sweepTenant(
 	ctx context.Context, tenants *store.View[tenantRow], row store.Row[tenantRow], now time.Time,
 ) error {

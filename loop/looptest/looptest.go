@@ -5,13 +5,15 @@
 // run over a [loop.Agent]. Run the suite from a test of your adapter:
 //
 //	func TestAdapter(t *testing.T) {
-//		looptest.Run(t, looptest.Subject{New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+//		made := func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 //			bot := framework.New(s.System, modelOf(s.Model), toolsOf(s.Tools), myadapter.Hooks(agent))
-//			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said, error) {
+//			turn := func(ctx context.Context, t looptest.Turn) (looptest.Said, error) {
 //				answer, err := bot.Run(ctx, t.Session, t.Person, t.ID, t.Text, t.Stream)
 //				return looptest.Said{ID: myadapter.AnswerID(answer), Text: answer.Text}, err
-//			}}, nil
-//		}})
+//			}
+//			return looptest.Driver{Turn: turn}, nil
+//		}
+//		looptest.Run(t, looptest.Subject{New: made})
 //	}
 //
 // The suite plays the model, the tools and the people. It looks at what the people saw, at what the
