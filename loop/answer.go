@@ -42,7 +42,7 @@ type Reply struct {
 	// Model is the name of the model, for traces.
 	Model string
 	// Err is why there is no answer. nil if there is one. Wrap it with an llm.Failure, because an
-	// error that heed does not recognise counts for nothing.
+	// error that heed does not recognise does not count.
 	Err error
 	// Cut reports that Text ends too early, for example at the request's most tokens.
 	Cut bool
@@ -74,6 +74,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		a.delivered(ctx, &p, err)
 		return given, wrap("answer", errors.Join(err, failed))
 	}
+	// From here on the model is asked. If it was down for long, and so was every other model that
+	// could answer, the caller gets an error at once, because waiting for it would be of no use.
 	m := a.model(p.Arm)
 	if p.left {
 		err = a.models.dead(m.names(), a.cfg.Testing.Now())
@@ -85,6 +87,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		a.decider.Notify(ctx, p.Result, a.cfg.Testing.Now())
 		return p.answer(), wrap("answer", err)
 	}
+	// What the model is asked is made before the call, so that the trace has it even if the call
+	// fails.
 	c := a.call(&p, m)
 	r := a.asking(&p)
 	a.converse(&p, &r)
@@ -103,6 +107,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		a.decider.Notify(ctx, res, p.began)
 		return p.answer(), wrap("answer", fault)
 	}
+	// The answer is recorded although the caller's context may have ended, because the model's work
+	// is done. Then delivered records that the person has not seen it.
 	given, err := a.conclude(ctx, &p, res)
 	if err == nil {
 		a.delivered(ctx, &p, nil)
@@ -193,6 +199,7 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 	if began.IsZero() { // the framework asked the model
 		began = now.Add(-p.took)
 	}
+	// A clock that was put back must not make the time negative.
 	p.took = max(now.Sub(began), 0)
 	var err error
 	p.Text, p.Result = res.Text, res
@@ -205,6 +212,8 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 		} else if before {
 			return a.checked(ctx, p)
 		}
+	// No model gave an answer that can be used. That counts for the arm only if its model is to
+	// blame.
 	case decision.Fallback:
 		if err = a.failed(ctx, p); a.down(ctx, ctx, err) != nil {
 			p.degrade().After, err = err, nil
@@ -276,6 +285,8 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
+	// The step may run several times. Each run begins with the same result, because TraceIn changes
+	// it.
 	again, res := p.Degraded != nil, p.Result
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
 		if p.Result = res; again { // the first run relies on what the plan read
@@ -290,6 +301,7 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 		again = true
 		return a.keepIn(tx, p, &p.Result)
 	})
+	// Another delivery of the event was quicker: both callers get the answer that is stored.
 	if err == nil && before {
 		var row answer.Answer
 		if row, err = a.read(limited, p.Event.ID); err == nil {
@@ -352,6 +364,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 		Session: e.Session, Domain: e.Domain,
 		Stream: e.Stream, Reply: reply, Prompt: promptOf(p, res), Undoes: slices.Clone(p.Undone),
 	}
+	// An answer that took another one back, or that a heuristic gave, is no evidence about the arm.
 	if p.Choice != nil && len(p.Undone) == 0 && res.Path != decision.Heuristic {
 		r.Choice = p.Choice.Record()
 		r.Choice.IgnoreSilence = a.cfg.Choosing.ArmsIgnoreSilence
@@ -365,6 +378,8 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 		trial.Arm = p.Arm.ID
 	}
 	reply.Side = &trial
+	// A fallback answered. The arm earns neither credit nor cost by it, unless its own model was
+	// asked and gave an answer of no use.
 	if reply.Spare = p.spare && r.Choice != nil; reply.Spare {
 		reply.Unusable = p.blamed
 		reply.Spent.Cost, reply.Spent.Tokens = 0, 0 // they are the fallback's

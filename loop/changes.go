@@ -160,6 +160,8 @@ func (a *Agent) turn(ctx context.Context, e store.AuditEntry) error {
 			break
 		}
 	}
+	// An entry repeats the latest one if the state is the same. A heuristic that never answered by
+	// itself has not stopped.
 	same := last.Action == e.Action && last.Details["arm"] == e.Details["arm"]
 	if same || last.ID == "" && e.Action == own[2] {
 		return nil

@@ -51,7 +51,7 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	return a.explain(ctx, id)
 }
 
-// adopt returns a part that was opened, or nil if the store has none.
+// adopt returns a part that was opened, or nil if the store does not have it.
 func adopt[T any](part *T, err error) (*T, error) {
 	if errors.Is(err, heed.ErrNotFound) {
 		return nil, nil

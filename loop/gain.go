@@ -157,12 +157,14 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 		known = false // for heuristics' answers as well: both sides are measured alike
 	}
 	before, now := t.Counted, (worth+1)/2
+	// Most later statements leave the success as it is. Then there is no observation.
 	if known == (before != nil) && (!known || *before == now) {
 		return
 	}
 	if t.Counted = nil; known {
 		t.Counted = &now
 	}
+	// The number of the change is part of the observation's id, because an id counts once.
 	t.Changes++
 	own(r).Side = &t
 	arm := t.Arm

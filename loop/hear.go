@@ -125,6 +125,7 @@ func (a *Agent) hearIn(
 		}
 	}
 	// An event from nowhere can only show an outcome that is expected.
+	// Without one of the three, no earlier answer can be meant.
 	nowhere := e.Session == "" && e.Person == "" && e.Stream == ""
 	if nowhere && len(a.cfg.Tuning.Learning.Expectations) == 0 {
 		return nil, nil

@@ -50,7 +50,7 @@ type Past struct {
 
 // Imported counts what [Agent.Import] read.
 type Imported struct {
-	// Rows counts all rows, and Known the rows that changed nothing, because they were imported
+	// Rows counts all rows, and Known the rows without effect, because they were imported
 	// before.
 	Rows  int
 	Known int
@@ -70,7 +70,7 @@ const (
 )
 
 // Import learns from past answers, which need not be in the order of their times. The limits on
-// sources hold as for the agent's own answers. Silence about a past answer counts nothing.
+// sources hold as for the agent's own answers. Silence about a past answer does not count.
 //
 // Each commit has at most 2,000 rows. A row counts once: rows that were imported before are
 // recognised by their content as long as they come in the same order, and by the id of their event
@@ -185,6 +185,7 @@ func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) err
 	var made Imported
 	err := store.Do(ctx, a.own, func(tx *store.Tx) error {
 		made = Imported{Arms: make(map[string]int)}
+		// The mark is in the same commit as the rows, so either both are there or neither.
 		marked, err := a.imports.In(tx, mark.ID)
 		if err != nil || marked.Revision > 0 {
 			made.Known = len(rows)
@@ -307,6 +308,7 @@ func (a *Agent) importRow(
 	if err != nil {
 		return err
 	}
+	// A later row of an event adds statements to the answer that an earlier one made.
 	isNew := row.Value.Reply == nil
 	if isNew {
 		if row.Value, err = a.recordPast(tx.Context(), p, item); err != nil {

@@ -184,7 +184,7 @@ func (a *Agent) readNotes(ctx context.Context, b *library, lexical bool) error {
 	return nil
 }
 
-// of returns the index of a domain, a new one if there is none.
+// of returns the index of a domain, and makes it for the first text of the domain.
 func of[T any](by map[string]*index[T], domain string) *index[T] {
 	x := by[domain]
 	if x == nil {

@@ -142,6 +142,8 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 			taught.Changed++
 		}
 	}
+	// One read of all heuristics and notes shows what is new, so that teaching the same again writes
+	// neither.
 	known, missing, err := a.known(ctx, &l)
 	if err == nil {
 		err = a.mark(ctx, l.Heuristics)

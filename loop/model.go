@@ -162,6 +162,8 @@ func (c chain) ask(
 ) (reply decision.LLMResponse, by int, err error) {
 	var errs []error
 	for i, m := range c.models {
+		// Each attempt is counted, also if a later model answers, because it shows whether its model
+		// works.
 		t.begin(m.name, i == 0 && !c.passed)
 		reply, err = c.try(ctx, i, r, p)
 		got := attempt{
@@ -174,6 +176,7 @@ func (c chain) ask(
 			return reply, i, err
 		}
 		errs = append(errs, err)
+		// The caller has left, or the host's receiver failed: no other model would help.
 		if ctx.Err() != nil || p.fault() != nil {
 			break
 		}
@@ -256,6 +259,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 		return reply, err
 	}
 	end, limited := ctx.Deadline()
+	// The last model has all the time that is left, so it needs no timer.
 	if i == len(c.models)-1 || !limited {
 		err = host.Call("the model", func() (err error) {
 			reply, err = ask(ctx)

@@ -236,6 +236,7 @@ func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 	switch {
 	case err == nil:
 		l.reached(ctx, what)
+	// Bad input, conflicts and damaged records are answers of a store that can be reached.
 	case isOutage(ctx, err):
 		err = &unreachable{err}
 		l.missed(ctx, what, err, began)

@@ -33,7 +33,7 @@ import (
 // 	4. the notes, in the way that the arm uses them
 //
 // A part that is not ready in the time of the budget is left out and listed in Plan.LeftOut,
-// because an answer without it is better than none.
+// because an answer without it is better than no answer.
 
 // A Plan is how to answer an event. It is for one answer. Use it in the process that made it, or
 // keep it by [Agent.KeepPlan].
@@ -78,8 +78,8 @@ type Plan struct {
 	// Violations lists the rules that a finished answer breaks, like [Answer].Violations. A heuristic
 	// does not answer if it would break one, so these belong to an answer that was given before.
 	Violations []feedback.Violation
-	// Would is the heuristic that would have answered, if the event is in the control group. "" if
-	// there is none: see [Config].Control.
+	// Would is the heuristic that would have answered, if the event is in the control group: see
+	// [Config].Control.
 	Would string
 	// Degraded is what the plan lacks because the store could not be reached. nil if it lacks no
 	// part.
@@ -186,6 +186,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		return p, err
 	}
 	began := a.cfg.Testing.Now()
+	// What needs no reading is done before the step: it may take long, and a step should be short.
 	f := a.fitting(ctx, &e)
 	h, err := a.hearing(&e)
 	if err != nil {
@@ -219,6 +220,8 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		}
 		return a.planIn(tx, &p, &f)
 	})
+	// Without the store, the plan is made of what was read last. What the text means for earlier
+	// answers is not counted then.
 	if down := a.down(ctx, limited, err); down != nil {
 		p, done, err = a.recalled(ctx, &e, &f, h, down)
 		changes, failed = nil, nil
@@ -295,6 +298,7 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 			return err
 		}
 	}
+	// The budget of time is shared: what the comparisons took is no longer there for the rest.
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time-f.took)
 	defer cancel()
 	err := tx.Within(limited, func() error {
@@ -315,6 +319,7 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	if err := p.late(ctx, err, "candidates"); err != nil {
 		return err
 	}
+	// A heuristic that answers needs no prompt, so the rest is left out.
 	if err := a.byHeuristic(tx, p); err != nil || p.Ready {
 		return err
 	}
@@ -367,6 +372,7 @@ func (p *Plan) unread(what string) {
 // part of the step.
 func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 	for len(p.Candidates) > 0 && len(p.Undone) == 0 && !p.Event.AskModel {
+		// A heuristic that a rule is against goes, and the next one is looked at, so the loop ends.
 		res, trusted := a.decider.Trusted(a.request(p))
 		if !trusted {
 			return nil
@@ -447,6 +453,8 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 	if err := p.late(ctx, f.late[1], "notes"); err != nil {
 		return err
 	}
+	// The notes come before the choice of the arm, because an arm may be chosen for a note, and after
+	// the rules, because they give way to them.
 	notes := f.noted()
 	if p.trial.Control {
 		p.Arm = a.always(notes)
@@ -581,6 +589,8 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 	q := p.query(notes)
 	q.Frozen, q.Arms = p.frozen, a.available()
 	choice, err := a.chosen(tx, chooser, q)
+	// A chooser may return a choice together with an error, for example because it could not record
+	// it. The choice is used then.
 	away := p.Degraded != nil && errors.Is(err, heed.ErrUnavailable)
 	if err != nil && (away || choice.Arm == "" || tx.Context().Err() != nil) {
 		return overdue(tx.Context(), err)

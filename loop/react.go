@@ -42,6 +42,7 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	if errors.Is(err, errStands) { // for the arm; all else counts
 		stands, err = err, nil
 	}
+	// A heuristic is written once the reaction is stored, because the model may take long or fail.
 	if err == nil && effect == answer.Holds && r.Value > 0 &&
 		before.Reply.Path == string(decision.Model) && before.Reply.Reinforced == "" {
 		err = a.extract(ctx, &before, s)

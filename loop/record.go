@@ -117,6 +117,8 @@ func (a *Agent) change(
 func (a *Agent) changeIn(
 	tx *store.Tx, id string, stands *error, edit func(*answer.Answer) error,
 ) error {
+	// The record and the freeze are one read. What crediting the arm reads follows from the record,
+	// so it is the second one.
 	a.wantFrozen(tx)
 	row, err := a.in(tx, id)
 	if err != nil {
@@ -168,6 +170,8 @@ func (a *Agent) credit(
 	}
 	cfg := learner.Config()
 	is := func(arm strategy.Arm) bool { return arm.ID == r.Choice.Arm }
+	// An arm that was taken out of the configuration keeps what it was credited with. It is looked at
+	// again only if the statements changed.
 	configured := r.Choice.Learner == cfg.Name && slices.ContainsFunc(cfg.Arms, is)
 	if !configured && slices.Equal(before, r.ForArm()) {
 		return nil
@@ -178,6 +182,7 @@ func (a *Agent) credit(
 	}
 	id := r.ID
 	tx.Then(func(_ store.Receipt, err error) {
+		// Whether the store could take back the former credit is known after the commit.
 		if err == nil && *kept != nil {
 			*stands = fmt.Errorf("%w: %w", errStands, *kept)
 			a.watch.Failed(tx.Context(), "replace what the arm was credited with for "+id, *kept)

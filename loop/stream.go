@@ -78,7 +78,7 @@ func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	return !p.begun
 }
 
-// give calls the host with a piece, unless there is nothing to show: thoughts leave empty pieces.
+// give calls the host with a piece, unless it is empty, because its text was a thought.
 func (p *pipe) give(ctx context.Context, text string, restart bool) {
 	if restart = restart || p.restart && text != ""; p.failed == nil &&
 		(text != "" || restart && p.written) {

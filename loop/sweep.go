@@ -95,6 +95,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 		if frozen, err := a.isFrozen(tx); err != nil || frozen {
 			return err
 		}
+		// An answer may have become known since it was found: then it is not due any more.
 		rows := make([]store.Row[answer.Answer], 0, len(ids))
 		for _, id := range ids {
 			row, err := a.answers.In(tx, answers.ID(id))

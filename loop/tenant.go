@@ -180,7 +180,7 @@ func tenantsOf(agent string) store.View[tenantRow] {
 	}
 }
 
-// active is the store of a tenant's agent. It notes that the tenant is active, and commits nothing
+// active is the store of a tenant's agent. It notes that the tenant is active, and refuses commits
 // after the tenant left, also if the tenant comes again: then the agent is another one.
 type active struct {
 	store.Store
@@ -235,6 +235,7 @@ type lasting struct {
 func (s *lasting) Commit(
 	ctx context.Context, batches ...store.Batch,
 ) ([]store.Receipt, error) {
+	// The record is in the tenant's part of the store, so its kind is the tenant's.
 	stays := s.of.stay
 	stays.Kind = store.KindIn(stays.Kind, s.of.tenant)
 	return s.Store.Commit(ctx, expecting(stays, batches)...)
