@@ -80,8 +80,8 @@
 // To write a store, implement the methods of [Store] and run the suite of package storetest against
 // it. Call [Validate] first in Commit, and [Query.Validate] first in Find: they hold the rules
 // about input that all stores share. Call [Resume] first in Sweep. If the store encodes bodies,
-// call [CheckBody] with the JSON. If it has copies of names elsewhere, erase them for
-// [Batch].Forgotten: [Kind.Without] takes people out of a body. [AppendText] and [AppendTime] make
-// keys for an engine that keeps its keys in order. If the reply to a commit can get lost, return
-// [heed.ErrOutcomeUnknown] then.
+// call [CheckBody] with the JSON. If it has copies of names elsewhere, for example in a log, erase
+// them for [Batch].Forgotten. If the reply to a commit can get lost, return
+// [heed.ErrOutcomeUnknown] then. Package memstore is a store to read: its package comment leads
+// through it.
 package store

@@ -323,7 +323,9 @@ func (r *runner) run() error {
 	return err
 }
 
-// A packer collects what a job changes, and commits it in steps of at most [MaxStep] keys.
+// A packer collects what a job changes, and commits it in steps of at most [MaxStep] keys. Cells,
+// records without a person and the removals of a tenant all go through it, so the bound holds for
+// each of them.
 type packer struct {
 	*runner
 	batch Batch
