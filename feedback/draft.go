@@ -70,6 +70,7 @@ const (
 	DocumentOnly Action = "DOCUMENT_ONLY"
 )
 
+// valid reports whether it is one of the four actions.
 func (a Action) valid() bool {
 	return a == CreateRule || a == RefinePrompt || a == UpdateSkill || a == DocumentOnly
 }

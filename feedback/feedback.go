@@ -196,6 +196,7 @@ func (f *Feedback) same(o *Feedback, key store.PseudonymKey) bool {
 	return f.At.Equal(o.At) && reflect.DeepEqual(a, b)
 }
 
+// invalid returns an error about the input of a method.
 func invalid(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
 
 // checkName reports a text that cannot name something.

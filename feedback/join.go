@@ -148,6 +148,7 @@ func (s *Service) movable(c *change, id string) (Feedback, error) {
 	return r, nil
 }
 
+// idsOf returns the ids of feedback, in its order.
 func idsOf(all []Feedback) (ids []string) {
 	for i := range all {
 		ids = append(ids, all[i].ID)

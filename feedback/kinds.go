@@ -115,6 +115,8 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 	return keys
 }
 
+// classKey finds the feedback of a class. What was not evaluated has a key as well, because a sweep
+// looks for it.
 func classKey(c Classification) string {
 	return store.Key("class", string(cmp.Or(c, unclassified)))
 }
@@ -176,6 +178,7 @@ type RuleQuery struct {
 	Ranked bool
 }
 
+// selects reports whether the query selects a rule that was found by one of its keys.
 func (q *RuleQuery) selects(r *Rule) bool {
 	return matches(q.Status, r.Status) && (q.Agent == "" || r.affects(q.Agent)) &&
 		(!q.Unfit || !r.RetireProposed.IsZero())
@@ -194,6 +197,7 @@ func (q *RuleQuery) keys() [][]string {
 	}
 }
 
+// statusKeys returns the key of a status, or no key if all are wanted.
 func statusKeys[S ~string](status S) []string {
 	if status == "" {
 		return nil
@@ -210,6 +214,7 @@ func agentKeys(name, agent string, others []string) [][]string {
 		append([]string{store.Key(name, anyValue)}, others...)}
 }
 
+// matches reports whether a field of a query selects a value.
 func matches[T ~string](wanted, value T) bool { return wanted == "" || wanted == value }
 
 // kindOf reads and makes the records of one kind. Values that it returns are copies.
@@ -266,6 +271,7 @@ func (s *kindOf[T]) all(tx *store.Tx, ids []string) ([]T, error) {
 	return s.merge([][]store.Record{read.Records}, func(*T) bool { return true })
 }
 
+// refs names the records of ids, in their order.
 func (s *kindOf[T]) refs(ids []string) (refs []store.Ref) {
 	for _, id := range ids {
 		refs = append(refs, s.Ref(id))
@@ -312,6 +318,7 @@ func (s *kindOf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, e
 	return values, nil
 }
 
+// record returns a value as a record to write, with the revision that it was read with.
 func (s *kindOf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
 
 // marks returns the refs of the records whose revisions a change of proposals and rules relies on.

@@ -10,8 +10,10 @@ type memo[V any] struct {
 	young, old map[string]V
 }
 
+// newMemo returns a memo that remembers at least so many values.
 func newMemo[V any](latest int) *memo[V] { return &memo[V]{latest: latest, young: map[string]V{}} }
 
+// get returns the value of a name. A value that is used stays among the latest.
 func (m *memo[V]) get(name string) (value V, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,6 +26,7 @@ func (m *memo[V]) get(name string) (value V, known bool) {
 	return value, known
 }
 
+// put remembers the value of a name.
 func (m *memo[V]) put(name string, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

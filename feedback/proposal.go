@@ -149,6 +149,7 @@ func (d *Draft) clone() Draft {
 	return c
 }
 
+// cloneApprovals returns independent copies.
 func cloneApprovals(approvals []Approval) []Approval {
 	approvals = slices.Clone(approvals)
 	for i := range approvals {
@@ -182,6 +183,7 @@ type Rule struct {
 	Revision       uint64    `json:"-"` // the store's; not in files
 }
 
+// at returns an independent copy with a revision, because what a store returns is shared.
 func (r Rule) at(revision uint64) Rule {
 	r.Revision = revision
 	r.Draft = r.Draft.clone()

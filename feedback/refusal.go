@@ -50,6 +50,7 @@ type RefusedError struct {
 	Err error
 }
 
+// Error returns the reason, and the words of Config.Authorize if it refused.
 func (e *RefusedError) Error() string {
 	if e.Err != nil && !errors.Is(e.Err, heed.ErrConflict) {
 		return e.Reason + ": " + e.Err.Error()
@@ -81,6 +82,7 @@ func contradicted(by []Conflict) error {
 // errFull refuses a proposal where as many are pending as may be.
 var errFull = ineligible("too many proposals are pending")
 
+// wrap adds to an error which call of the package failed.
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil

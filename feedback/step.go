@@ -27,6 +27,7 @@ type change struct {
 	failed  error         // of the first read whose caller does not look at its error
 }
 
+// write adds records to the step, and marks it as one that changes something.
 func (c *change) write(records ...store.Record) {
 	for _, r := range records {
 		c.Put(r)
@@ -42,6 +43,7 @@ func (c *change) people() store.PseudonymKey {
 	return key
 }
 
+// notice has the observer notified, if the step is committed.
 func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
 
 // auditPrefix begins the actions of this package in the audit log.
@@ -65,6 +67,7 @@ func (c *change) done() {
 // reading returns a Tx for a call that only reads.
 func (s *Service) reading(ctx context.Context) *store.Tx { return store.Reading(ctx, s.cfg.Store) }
 
+// now returns the time in the precision that stores keep.
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
 // peopleWants names what [change.people] reads.

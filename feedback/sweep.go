@@ -349,6 +349,7 @@ func (e *Effect) compare() {
 	}
 }
 
+// enough reports whether both sides have decisions enough to compare them.
 func (e *Effect) enough() bool { return e.Before.Of >= floor && e.After.Of >= floor }
 
 // status returns the first status that holds: see [EffectStatus]. Harm is found before the review

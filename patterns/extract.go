@@ -58,6 +58,7 @@ type word struct {
 	gap    int      // how many other words may be before it
 }
 
+// compile prepares approaches for matching, once for each recorder.
 func compile(approaches []Approach) []compiled {
 	all := make([]compiled, len(approaches))
 	for i, a := range approaches {
@@ -86,6 +87,7 @@ func compilePhrase(phrase string) (words []word) {
 	return words
 }
 
+// matches reports whether a token is one of the alternatives.
 func (w word) matches(token string) bool {
 	return slices.ContainsFunc(w.either, func(s string) bool {
 		beginning, open := strings.CutSuffix(s, "*")
@@ -125,6 +127,7 @@ type set map[string]bool
 
 func (s set) has(word string) bool { return s[word] }
 
+// setOf returns the words of a text as a set.
 func setOf(words string) set {
 	set := make(set)
 	for _, w := range strings.Fields(words) {

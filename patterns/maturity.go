@@ -96,6 +96,7 @@ func newCondition(s State, what string, have float64, bound string, need float64
 	return c
 }
 
+// String describes the condition, and whether it is met.
 func (c Condition) String() string {
 	verdict := "missed"
 	if c.Met {
@@ -178,6 +179,7 @@ func harmfulShare(t *evidence.Tally) float64 {
 	return harmfulMass(s) / s.Mass
 }
 
+// harmfulMass returns the mass of failures. It is never negative, although sums are rounded.
 func harmfulMass(s evidence.Sums) float64 { return max(s.Mass-s.Reward, 0) }
 
 func days(d time.Duration) float64 { return d.Hours() / 24 }

@@ -67,8 +67,10 @@ func (e Entry) clone() Entry {
 	return e
 }
 
+// isReview reports whether it has no outcome, because somebody looked into the task.
 func (e *Entry) isReview() bool { return e.Review != By{} }
 
+// clone returns an independent copy, because what a store returns is shared.
 func (o *Outcome) clone() Outcome {
 	c := *o
 	c.Patterns, c.Criteria, c.Files = slices.Clone(o.Patterns), slices.Clone(o.Criteria),

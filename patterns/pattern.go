@@ -94,6 +94,7 @@ type Observations struct {
 	Failures  uint64 `json:"failures"`
 }
 
+// total returns how many observations there are.
 func (c Observations) total() uint64 { return c.Successes + c.Failures }
 
 // minus returns the counts that came after earlier ones. It returns zero counts if evidence was
@@ -134,6 +135,7 @@ func (p Pattern) clone() Pattern {
 	return p
 }
 
+// archived reports whether it is in the archive, and so in no prompt.
 func (p *Pattern) archived() bool { return !p.ArchivedAt.IsZero() }
 
 // root returns the id under which the evidence of a pattern is kept.
@@ -170,12 +172,15 @@ func (p *Pattern) validate() error {
 		checkText("Content", p.Content, maxContent), checkText("Reason", p.Reason, maxContent))
 }
 
+// isAnti reports whether an id has the prefix that only anti-patterns may have.
 func isAnti(id PatternID) bool { return strings.HasPrefix(string(id), antiPrefix) }
 
+// validate reports a name or a reason that is missing, because the audit must have both.
 func (b By) validate() error {
 	return checkIDs(field{"By.Actor", b.Actor}, field{"By.Reason", b.Reason})
 }
 
+// inputError returns an error about the input of a method.
 func inputError(field, reason string) error {
 	return &heed.InputError{Field: field, Reason: reason}
 }
@@ -230,6 +235,7 @@ func checkTime(name string, at, now time.Time) error {
 	return nil
 }
 
+// firstError returns the first error that is not nil.
 func firstError(all ...error) error {
 	for _, err := range all {
 		if err != nil {

@@ -178,6 +178,8 @@ type SectionSize struct {
 	Chars int
 }
 
+// or returns the size with defaults in place of zeros. A negative bound stays, and leaves the
+// section out.
 func (s SectionSize) or(defaults SectionSize) SectionSize {
 	return SectionSize{cmp.Or(s.Items, defaults.Items), cmp.Or(s.Chars, defaults.Chars)}
 }
@@ -235,6 +237,7 @@ func maturitySections(patterns []Standing, size SectionSize) (text string, shown
 	return text, shown
 }
 
+// pointers returns the selected standings without copying them.
 func pointers(all []Standing, selects func(*Standing) bool) (selected []*Standing) {
 	for i := range all {
 		if selects(&all[i]) {
@@ -252,6 +255,7 @@ func antiPatternSection(patterns []Standing, size SectionSize) (text string, sho
 		func(s *Standing) string { return line(s.Pattern.Content) })
 }
 
+// line writes a text as one line of a prompt, without what could pass for another part of it.
 func line(text string) string { return prompt.Line(text, lineRunes) }
 
 // label returns in brackets how much is known of the pattern: its state and its counts, which do

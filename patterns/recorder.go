@@ -256,12 +256,14 @@ type refused struct {
 	ids []string
 }
 
+// has reports whether the store had no room for an outcome, when it was tried before.
 func (f *refused) has(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Contains(f.ids, id)
 }
 
+// add remembers an outcome. The oldest is forgotten: its next attempt then costs one commit more.
 func (f *refused) add(id string) {
 	const most = 100
 	f.mu.Lock()
@@ -362,10 +364,12 @@ func rewardOf(c Class) float64 {
 	}
 }
 
+// patternCell names the evidence on a pattern. An anti-pattern shares the cell of its pattern.
 func (r *Recorder) patternCell(id PatternID) evidence.Cell {
 	return evidence.Cell{Kind: r.kinds.patternCells, Item: string(id)}
 }
 
+// criterionCell names the evidence on a criterion.
 func (r *Recorder) criterionCell(name string) evidence.Cell {
 	return evidence.Cell{Kind: r.kinds.criterionCells, Item: name}
 }
@@ -465,6 +469,7 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 	return Recorded{Duplicate: d.duplicate, Transitions: d.transitions, Inversions: d.inversions}, nil
 }
 
+// validate reports the first fault of a rating.
 func (g *Rating) validate(now time.Time) error {
 	switch {
 	case (g.Criterion == "") == (g.Pattern == ""):

@@ -98,6 +98,7 @@ type reading struct {
 	looked map[PatternID]bool
 }
 
+// newReading returns a reading without patterns.
 func newReading() *reading {
 	return &reading{
 		patterns: make(map[PatternID]store.Row[Pattern]),
@@ -177,6 +178,7 @@ func cellsOf(parts []evidence.Part) iter.Seq[[]evidence.Part] {
 	}
 }
 
+// trust returns the limits on people. Instruments are believed as they are.
 func (c *Config) trust() evidence.Trust { return evidence.Trust{Instruments: c.Instruments} }
 
 // sum adds up the parts of a cell, with each person's evidence limited: see [evidence.Trust]. The

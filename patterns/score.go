@@ -119,6 +119,7 @@ func countBand(n, upToSome int, one, more string, some, many int) (text string, 
 	}
 }
 
+// plural writes a count with its noun.
 func plural(n int, one, more string) string {
 	switch n {
 	case 0:

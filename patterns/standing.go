@@ -167,6 +167,7 @@ func (s Standing) String() string {
 	return b.String()
 }
 
+// moment writes a time for people.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return "never"

@@ -46,11 +46,16 @@ import (
 )
 
 const (
-	most      = 100 // texts that a correction is compared with
-	maxText   = 500 // characters of each
+	// most is how many texts one call compares a correction with. Small models lose track of longer
+	// lists.
+	most = 100
+	// maxText is how many characters of each text are shown. Its first sentences state what is wanted.
+	maxText = 500
+	// maxTokens bounds an answer: two lists of numbers, and a model's thoughts.
 	maxTokens = 400
 	timeout   = 30 * time.Second
-	abandoned = 4 // calls that may be outstanding although their time is over
+	// abandoned is how many calls may be outstanding although their time is over.
+	abandoned = 4
 )
 
 const system = `You compare what reviewers have asked of one agent. For the new text, name ` +

@@ -96,7 +96,8 @@ func Arrival(a *answer.Answer, now time.Time) time.Time {
 	}
 }
 
-// Session finds all answers of a session.
+// Session finds all answers of a session. The keys below that begin with "open" find an answer only
+// while a late message can still change it, so that a search costs as much as there are open ones.
 func Session(id string) string { return store.Key("session", id) }
 
 // Item finds the answers whose arm was chosen for an item.
@@ -124,10 +125,12 @@ func OpenPhrase(phrase string) string { return store.Key("open-phrase", store.ID
 // UndoneBy finds the answers that a message took back.
 func UndoneBy(message string) string { return store.Key("undone", store.IDOf(message)) }
 
-// Bad finds the answers with a negative worth.
+// Bad finds the answers with a negative worth, for pages that list what went wrong. A choice that is
+// used alone has no text, so it is not among them.
 const Bad = "bad"
 
-// ID returns the id of the record of an event's answer.
+// ID returns the id of the record of an event's answer. It is a hash, because an event's id may be
+// longer than an id of a record may be.
 func ID(event string) string { return store.IDOf(event) }
 
 // Alone reports whether the record is a choice of package strategy, which is used alone.
