@@ -64,9 +64,11 @@ type Linear struct {
 	Vector []byte `json:"vector"`
 	// Weight is the probability that the level chose, and not the tables.
 	Weight float64 `json:"weight,omitempty"`
-	// Tables and Level are the reward that either expected of the arm, and Above is how far the item
-	// lay above its segment for the tables.
+	// Tables and Level are the reward that either expected of the arm. Common is how much more the
+	// tables would have expected if they knew what the vector shows of all arms alike, and Above is
+	// how far the item lay above its segment for the tables.
 	Tables float64 `json:"tables"`
+	Common float64 `json:"common,omitempty"`
 	Level  float64 `json:"level"`
 	Above  float64 `json:"above,omitempty"`
 }

@@ -74,6 +74,7 @@ type sample struct {
 	above          float64 // what the item was above its segment's level
 	weight         float64 // its confidence and share
 	tables, linear float64 // what either had predicted
+	common         float64 // how much more the tables would have, for all arms alike
 	counts         float64 // the weight within the limits on people, faded
 }
 
@@ -86,6 +87,7 @@ type linear struct {
 	numbers int
 	cold    []float64 // the mean that is expected of each arm before any outcome
 	fits    []fit
+	common  fit       // of what the reward is above the tables, for all arms alike
 	samples []*sample // the oldest first
 	known   map[string]*sample
 	sources map[string]int // how many samples each source has
@@ -97,7 +99,8 @@ type linear struct {
 	squares float64 // of their weights
 	// leads are how much better than the tables the level predicted for each source: the difference
 	// of the logarithmic losses. odds follow from them.
-	leads       map[string]float64
+	// The first is against the tables as they are, the second as if they knew what is common.
+	leads       [2]map[string]float64
 	instruments []string // sources without a limit
 	odds        float64  // that the level is right, and not the tables
 }
@@ -132,21 +135,26 @@ const (
 // mostSamples bounds the outcomes that the linear level of a segment remembers.
 const mostSamples = 4000
 
+func newFit(n int) fit {
+	return fit{
+		products: make([]float64, n*(n+1)/2), sums: make([]float64, n),
+		root: make([]float32, n*(n+1)/2), bold: make([]float64, n), careful: make([]float64, n),
+	}
+}
+
 func newLinear(numbers int, priors []evidence.Beta, now time.Time, half time.Duration) *linear {
 	m := &linear{
 		numbers: numbers, fits: make([]fit, len(priors)), known: make(map[string]*sample),
-		sources: make(map[string]int), leads: make(map[string]float64), now: now, half: half,
+		sources: make(map[string]int), now: now, half: half,
 		odds: linearOdds,
 		kept: func(int, string) float64 { return 1 },
 	}
 	n := 1 + numbers
 	for i := range priors {
 		m.cold = append(m.cold, priors[i].Mean())
-		m.fits[i] = fit{
-			products: make([]float64, n*(n+1)/2), sums: make([]float64, n),
-			root: make([]float32, n*(n+1)/2), bold: make([]float64, n), careful: make([]float64, n),
-		}
+		m.fits[i] = newFit(n)
 	}
+	m.common, m.leads = newFit(n), [2]map[string]float64{{}, {}}
 	for i := range m.fits {
 		m.solve(i)
 	}
@@ -198,7 +206,8 @@ func (m *linear) remove(id string) {
 	}
 	m.put(s, -1)
 	if m.sources[s.source] == 0 {
-		delete(m.leads, s.source)
+		delete(m.leads[0], s.source)
+		delete(m.leads[1], s.source)
 	}
 	m.solve(s.arm)
 	m.compare()
@@ -206,10 +215,20 @@ func (m *linear) remove(id string) {
 
 // put adds a sample to the sums, or takes it out.
 func (m *linear) put(s *sample, sign float64) {
-	f, w := &m.fits[s.arm], sign*s.counts
-	y := s.reward - s.above - m.cold[s.arm]
+	w := sign * s.counts
+	m.fits[s.arm].put(s, w, s.reward-s.above-m.cold[s.arm])
+	m.common.put(s, w, s.reward-s.tables)
+	m.mass += w
+	m.squares += w * s.counts
+	own := loss(s.linear, s.reward)
+	m.leads[0][s.source] += w * (loss(s.tables, s.reward) - own)
+	m.leads[1][s.source] += w * (loss(s.tables+s.common, s.reward) - own)
+}
+
+// put adds an outcome with a weight to the sums, where y is what the vector explains.
+func (f *fit) put(s *sample, w, y float64) {
 	at := 0
-	for i := range 1 + m.numbers {
+	for i := range f.sums {
 		xi := w * s.number(i)
 		f.sums[i] += xi * y
 		for j := range i + 1 {
@@ -218,9 +237,6 @@ func (m *linear) put(s *sample, sign float64) {
 		}
 	}
 	f.rewards += w * y * y
-	m.mass += w
-	m.squares += w * s.counts
-	m.leads[s.source] += w * (loss(s.tables, s.reward) - loss(s.linear, s.reward))
 }
 
 // number returns a number of the vector, after the constant.
@@ -240,13 +256,11 @@ func loss(predicted, reward float64) float64 {
 // weigh makes all sums again. kept returns the part of a source's evidence on an arm that counts.
 func (m *linear) weigh(kept func(arm int, source string) float64) {
 	m.kept, m.mass, m.squares = kept, 0, 0
-	clear(m.leads)
+	m.leads = [2]map[string]float64{{}, {}}
 	for i := range m.fits {
-		f := &m.fits[i]
-		clear(f.products)
-		clear(f.sums)
-		f.rewards = 0
+		m.fits[i].clear()
 	}
+	m.common.clear()
 	for _, s := range m.samples {
 		m.count(s)
 	}
@@ -256,6 +270,12 @@ func (m *linear) weigh(kept func(arm int, source string) float64) {
 		}
 	}
 	m.compare()
+}
+
+func (f *fit) clear() {
+	clear(f.products)
+	clear(f.sums)
+	f.rewards = 0
 }
 
 // scale is the weight of a mean unit of evidence: see scaleOf.
@@ -272,39 +292,38 @@ func (m *linear) scale() float64 {
 // = 2/N · Σ min(lead, x), or to the third of the leads, or to leastLead, whichever is most. One or
 // two people are believed as they are.
 func (m *linear) compare() {
-	scale, most, people := m.scale(), math.Inf(1), 0.
-	for source := range m.leads {
-		if !slices.Contains(m.instruments, source) {
-			people++
-		}
-	}
-	if people > 2 {
-		most = m.mostLead(people, scale)
-	}
-	all := 0.
-	for source, lead := range m.leads {
+	least := min(m.total(m.leads[0]), m.total(m.leads[1]))
+	m.odds = linearOdds * math.Exp(min(max(least, -500), 500))
+}
+
+// total adds up the leads of all sources within the limits on people.
+func (m *linear) total(leads map[string]float64) (all float64) {
+	scale, most := m.scale(), math.Inf(1)
+	var people []float64
+	for source, lead := range leads {
 		if lead /= scale; slices.Contains(m.instruments, source) {
 			all += lead
 		} else {
-			all += min(lead, most)
+			people = append(people, lead)
 		}
 	}
-	m.odds = linearOdds * math.Exp(min(max(all, -500), 500))
+	slices.Sort(people) // also so that the sum does not depend on the order of the map
+	if len(people) > 2 {
+		most = mostLead(people)
+	}
+	for _, lead := range people {
+		all += min(lead, most)
+	}
+	return all
 }
 
 // leastLead is what each person may add to the lead in any case, in nats.
 const leastLead = 0.25
 
-// mostLead returns what each of n people may add to the lead. From above, Newton's method comes
-// down to x, because the difference of both sides is concave.
-func (m *linear) mostLead(n, scale float64) float64 {
-	var leads []float64
-	for source, lead := range m.leads {
-		if !slices.Contains(m.instruments, source) {
-			leads = append(leads, lead/scale)
-		}
-	}
-	slices.Sort(leads)
+// mostLead returns what each of many people may add to the lead, of their leads in order. From
+// above, Newton's method comes down to x, because the difference of both sides is concave.
+func mostLead(leads []float64) float64 {
+	n := float64(len(leads))
 	least := max(leads[len(leads)-3], leastLead)
 	for x := math.Inf(1); ; {
 		over, rest := 0., 0.
@@ -363,17 +382,20 @@ func (m *linear) variance() float64 {
 	return max(all, 1e-3)
 }
 
-// solve works out the coefficients of an arm.
+// solve works out the coefficients of an arm, and what all arms have in common. If a request is hard
+// for all arms, the vector explains rewards, but chooses no arm. So the tables are compared with
+// the level as if they knew what is common.
 func (m *linear) solve(arm int) {
 	f, noise, scale := &m.fits[arm], m.noise(), m.scale()
 	level := noise / (levelSpread * levelSpread) * scale
 	narrow := noise / (usual * usual) * m.variance() * scale
-	n := 1 + m.numbers
 	root := make([]float64, len(f.products))
+	m.common.decompose(root, level, narrow)
+	substitute(root, m.common.sums, m.common.careful)
 	f.decompose(root, level, narrow)
-	substitute(root, f.sums, f.careful[:n])
+	substitute(root, f.sums, f.careful)
 	f.decompose(root, level, narrow/(boldness*boldness))
-	substitute(root, f.sums, f.bold[:n])
+	substitute(root, f.sums, f.bold)
 	for i, x := range root {
 		f.root[i] = float32(x)
 	}
@@ -446,6 +468,15 @@ func (m *linear) predict(arm int, x []float32, above float64) (bold, deviation, 
 		row += i + 2
 	}
 	return bold, max(f.spread*math.Sqrt(float64(squares)), 1e-6), careful
+}
+
+// alike returns how much more than the tables all arms alike are expected to earn.
+func (m *linear) alike(x []float32) float64 {
+	more := m.common.careful[0]
+	for i, v := range x {
+		more += m.common.careful[i+1] * float64(v)
+	}
+	return more
 }
 
 // earlier orders samples.

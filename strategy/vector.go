@@ -74,6 +74,7 @@ func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice
 	n.Vector, n.Tables, n.Above = packed(m.direction), beliefs[arm].Mean(), l.above(s, read)[arm]
 	if n.Level = n.Tables; s.linear.takes(m.direction) {
 		_, _, n.Level = s.linear.predict(arm, m.direction, n.Above)
+		n.Common = s.linear.alike(m.direction)
 	}
 }
 
@@ -142,7 +143,7 @@ func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 	return &sample{
 		id: l.evidenceID(o), source: o.Source, at: o.At, arm: arm, x: unpacked(f.Linear.Vector),
 		reward: (o.worth + 1) / 2, above: f.Linear.Above, weight: o.weight(),
-		tables: f.Linear.Tables, linear: f.Linear.Level,
+		tables: f.Linear.Tables, common: f.Linear.Common, linear: f.Linear.Level,
 	}
 }
 
