@@ -13,13 +13,13 @@ import (
 //
 //	what                            numbers
 //	what comes in                   Kind.Share: alerts 72, requests 15, questions 15, tasks 7 of 109
-//	which answers work how often    Answer.Works; half-way the restart of the mail-out queue stops working (Answer.Later)
-//	what the model says by itself   Kind.Own: how often it finds what works; adopts: how often it takes what it is shown
+//	which answers work how often    Answer.Works; Answer.Later: one stops half-way
+//	what the model says by itself   Kind.Own: it finds what works; adopts: it takes what is shown
 //	mistakes, and what stops them   slips, slipsWarned, and Mistake.Fix
-//	ways of using a note            ways: how often the model then finds what works, by the sort of the note
-//	decompositions of a task        decompositions; what the model makes of warnings and of praise in its prompt
+//	ways of using a note            ways: how often the model then finds what works
+//	decompositions of a task        decompositions; what warnings and praise do to the model
 //	what users do then              contented, discontented
-//	what reviewers correct          reviewed, nagged, Mistake.Said; the leads refuse what is not Mistake.Wanted
+//	what reviewers correct          reviewed, nagged, Mistake.Said; leads want Mistake.Wanted
 const (
 	pace        = 12 * time.Minute // between two events
 	users       = 40
