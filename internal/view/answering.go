@@ -175,12 +175,16 @@ func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Prepar
 		if err := a.KeepPlan(ctx, c.Person, p); err != nil {
 			return none, err
 		}
+		s.plans.Store(planOf{c.Person, p.Event.ID}, p)
 	}
 	return Prepared{
 		p.Event.ID, p.Ready, p.Text, p.Result.CreditID, armIn(&p), p.System, p.Prompt, p.Would,
 		basisOf(&p, p.Violations),
 	}, nil
 }
+
+// A planOf names a plan.
+type planOf struct{ person, id string }
 
 // A Reply is what a model of the caller's answered.
 type Reply struct {
@@ -241,6 +245,10 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 		return none, err
 	}
 	p, err := a.KeptPlan(ctx, c.Person, in.ID)
+	known, here := s.plans.LoadAndDelete(planOf{c.Person, in.ID})
+	if here && err != nil && !errors.Is(err, heed.ErrNotFound) { // the store can't be reached
+		p, err = known.(loop.Plan), nil
+	}
 	switch {
 	case errors.Is(err, heed.ErrNotFound):
 		return none, &Fault{Sort: Unknown, Field: "id", Detail: "There is no plan of this id for you, " +

@@ -8,6 +8,8 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/heedhq/heed/loop"
 )
@@ -105,6 +107,21 @@ const AnswerPath = "/v1/answer"
 type Server struct {
 	view  func() *Source
 	lists Memo[Page, List[Segment]]
+	plans recent // the latest that this process prepared, for when the store can't be reached
+}
+
+// A recent keeps at most the last 1,000 values.
+type recent struct {
+	sync.Map
+	n atomic.Uint64
+}
+
+// Store keeps a value. Every thousandth one drops all that are older.
+func (r *recent) Store(key, value any) {
+	if r.n.Add(1)%1000 == 0 {
+		r.Clear()
+	}
+	r.Map.Store(key, value)
 }
 
 // NewServer returns a server of what view returns.
