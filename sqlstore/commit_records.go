@@ -263,10 +263,12 @@ var (
 		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT),
 			keys = value->>2, body = value->>3
 		FROM jsonb_array_elements($2)
-		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one)) AND seq = CAST(value->>0 AS BIGINT)`)
-	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
-	addKeys     = inserting(`INSERT INTO heed_key (hash, at, seq)`, `tii`, ` ON CONFLICT DO NOTHING`)
-	dropKeys    = inserting(`DELETE FROM heed_key WHERE (hash, at, seq) IN (`, `tii`, `)`)
+		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one))
+			AND seq = CAST(value->>0 AS BIGINT)`)
+	dropRecords = both(`DELETE FROM heed_record
+		WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
+	addKeys  = inserting(`INSERT INTO heed_key (hash, at, seq)`, `tii`, ` ON CONFLICT DO NOTHING`)
+	dropKeys = inserting(`DELETE FROM heed_key WHERE (hash, at, seq) IN (`, `tii`, `)`)
 )
 
 func init() { // PostgreSQL looks each key up by itself, whatever its statistics of the table
@@ -357,7 +359,8 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 }
 
 var insertRecords = inserting(`INSERT INTO heed_record
-	(ref, kind, id, at, keys, body, revision)`, `tttitti`, ` ON CONFLICT DO NOTHING RETURNING ref, seq`)
+	(ref, kind, id, at, keys, body, revision)`, `tttitti`, `
+		ON CONFLICT DO NOTHING RETURNING ref, seq`)
 
 // addRecords writes records that must not be there, or may be left.
 func (c *change) addRecords(all []writing) error {

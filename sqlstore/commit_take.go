@@ -126,7 +126,8 @@ func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 	return c.recount(row)
 }
 
-var recounts = []*query{both(`DELETE FROM heed_tally WHERE cell = $1`), both(`DELETE FROM heed_lost WHERE cell = $1`)}
+var recounts = []*query{both(`DELETE FROM heed_tally WHERE cell = $1`), both(`DELETE FROM heed_lost
+	WHERE cell = $1`)}
 
 // recount makes the tallies of a cell again from its history.
 func (c *change) recount(row *cellRow) error {
@@ -145,7 +146,8 @@ func (c *change) recount(row *cellRow) error {
 	return c.addSums(sums, map[string]*cellRow{row.key: row})
 }
 
-var wholeHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1 ORDER BY happened, seq`)
+var wholeHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
+	ORDER BY happened, seq`)
 
 // eachOf calls a function with the history of a cell.
 func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
@@ -321,8 +323,9 @@ func (c *change) expungeFrom(cells []evidence.Cell, source string) error {
 }
 
 var (
-	dropFromHistory = both(`DELETE FROM heed_observation WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
-	dropEmptied     = both(`DELETE FROM heed_tally
+	dropFromHistory = both(`DELETE FROM heed_observation
+		WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
+	dropEmptied = both(`DELETE FROM heed_tally
 		WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
 	setLast = both(`UPDATE heed_tally SET
 			last_positive = CASE WHEN n_positive = 0 THEN 0

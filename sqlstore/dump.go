@@ -146,12 +146,14 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 
 var (
 	// loadEmpty finds a row where there is anything but kinds.
-	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `' LIMIT 1`)
-	loadIDs   = inserting(`INSERT INTO heed_id (id, recorded, traced, retracted)`, `tiii`,
+	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1
+		FROM heed_record WHERE kind <> '` + versionKind + `' LIMIT 1`)
+	loadIDs = inserting(`INSERT INTO heed_id (id, recorded, traced, retracted)`, `tiii`,
 		` ON CONFLICT DO NOTHING RETURNING id, 0`)
 	// unknownLoaded finds ids that came without a row of their own, and would count again.
 	unknownLoaded = both(`SELECT id, max(recorded)
-		FROM (SELECT id, recorded FROM heed_observation UNION ALL SELECT id, recorded FROM heed_lost) AS loaded
+		FROM (SELECT id, recorded FROM heed_observation UNION ALL SELECT id, recorded
+			FROM heed_lost) AS loaded
 		WHERE NOT EXISTS (SELECT 1 FROM heed_id k WHERE k.id = loaded.id) GROUP BY id LIMIT 10000`)
 
 	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,

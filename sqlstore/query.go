@@ -63,7 +63,8 @@ func inserting(into, types, after string) *bulk {
 	for i, letter := range types {
 		columns = append(columns, fmt.Sprintf(columnTypes[letter], i))
 	}
-	b.json = either(``, into+` SELECT `+strings.Join(columns, `, `)+` FROM jsonb_array_elements($1)`+after)
+	b.json = either(``, into+` SELECT `+strings.Join(columns, `, `)+`
+		FROM jsonb_array_elements($1)`+after)
 	return b
 }
 

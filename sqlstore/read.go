@@ -29,10 +29,12 @@ const (
 		FROM `
 	someTallies = tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell
 		WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
-	someRecords  = recordRows + `heed_record r WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`
-	eachOfTally  = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t` + cellOfTally
-	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_record WHERE ref = e.value->>0 OFFSET 0) AS r`
-	cellOfTally  = ` CROSS JOIN LATERAL (SELECT * FROM heed_cell WHERE cell = t.cell OFFSET 0) AS c`
+	someRecords = recordRows + `heed_record r WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`
+	eachOfTally = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT *
+		FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t` + cellOfTally
+	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT *
+		FROM heed_record WHERE ref = e.value->>0 OFFSET 0) AS r`
+	cellOfTally = ` CROSS JOIN LATERAL (SELECT * FROM heed_cell WHERE cell = t.cell OFFSET 0) AS c`
 )
 
 var (
@@ -327,7 +329,8 @@ var (
 				WHERE c.kind = $1 ORDER BY c.scope LIMIT 1)
 			UNION ALL
 			SELECT (SELECT c.scope FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell
-				WHERE c.kind = $1 AND c.scope > s.scope ORDER BY c.scope LIMIT 1) FROM scopes s WHERE s.scope IS NOT NULL
+				WHERE c.kind = $1 AND c.scope > s.scope ORDER BY c.scope LIMIT 1) FROM scopes s
+					WHERE s.scope IS NOT NULL
 		)
 		SELECT scope FROM scopes WHERE scope IS NOT NULL ORDER BY scope`)
 

@@ -27,11 +27,13 @@ func lot(bytes []byte) int64 { return int64(binary.BigEndian.Uint64(bytes) >> 1)
 // in Read.
 var (
 	someLots = both(`SELECT count(*), coalesce(max(l.lot), 0) FROM (
-			SELECT DISTINCT lot FROM heed_cell WHERE kind = $1 AND scope = $2 AND lot >= $3 ORDER BY lot LIMIT $4
+			SELECT DISTINCT lot FROM heed_cell WHERE kind = $1 AND scope = $2 AND lot >= $3
+				ORDER BY lot LIMIT $4
 		) AS l`)
 	partsOfLots = either(
 		partsBefore+`heed_cell c CROSS JOIN heed_tally t WHERE t.cell = c.cell AND `+ofLots,
-		partsBefore+`heed_cell c CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = c.cell OFFSET 0) AS t WHERE `+ofLots)
+		partsBefore+`heed_cell c CROSS JOIN LATERAL (SELECT * FROM heed_tally
+			WHERE cell = c.cell OFFSET 0) AS t WHERE `+ofLots)
 )
 
 const partsBefore = `SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + `

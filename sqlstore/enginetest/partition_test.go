@@ -29,7 +29,7 @@ func TestCellsOfTwoPrograms(t *testing.T) {
 		}
 		require.NoError(t, both[0].Fit(ctx, texts))
 		for _, text := range texts {
-			_, err := both[1].Item(ctx, text)
+			_, _, err := both[1].Item(ctx, text)
 			require.NoError(t, err)
 		}
 		// reads the first version and makes the second
@@ -37,9 +37,9 @@ func TestCellsOfTwoPrograms(t *testing.T) {
 		require.NoError(t, both[0].Sweep(ctx, time.Time{}))
 		assert.EqualValues(t, 2, both[0].Version())
 		for _, text := range texts {
-			one, err := both[0].Item(ctx, text)
+			one, _, err := both[0].Item(ctx, text)
 			require.NoError(t, err)
-			two, err := both[1].Item(ctx, text)
+			two, _, err := both[1].Item(ctx, text)
 			require.NoError(t, err)
 			assert.Equal(t, one, two)
 		}
