@@ -115,12 +115,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	s := study{
 		runs: cmp.Or(*runs, call.Pick(of.runs[0], of.runs[1])), seed: *seed, ranks: name == "routers",
 		requests: cmp.Or(*requests, call.Pick(of.requests[0], of.requests[1])),
-		policies: func(w *world) []policy {
-			all := append(of.policies(w), yardsticks(w)...)
-			return slices.DeleteFunc(all, func(p policy) bool {
-				return *policies != "" && !slices.Contains(strings.Split(*policies, "; "), p.name)
-			})
-		},
+		policies: of.playing(*policies),
 	}
 	switch {
 	case s.runs < 1 || s.requests < 60:
@@ -151,4 +146,13 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	return s.report(call, played)
+}
+
+// playing returns the policies of a set and the yardsticks, or those of them that are named.
+func (s set) playing(names string) func(w *world) []policy {
+	return func(w *world) []policy {
+		return slices.DeleteFunc(append(s.policies(w), yardsticks(w)...), func(p policy) bool {
+			return names != "" && !slices.Contains(strings.Split(names, "; "), p.name)
+		})
+	}
 }
