@@ -148,7 +148,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	return s.report(call, played)
 }
 
-// playing returns the policies of a set and the yardsticks, or those of them that are named.
+// playing returns the policies of a set and the yardsticks, or only the named ones.
 func (s set) playing(names string) func(w *world) []policy {
 	return func(w *world) []policy {
 		return slices.DeleteFunc(append(s.policies(w), yardsticks(w)...), func(p policy) bool {
