@@ -24,8 +24,8 @@ type Expectation struct {
 	Timeout time.Duration
 }
 
-// checkExpectations adds the faults of expectations. A blank trigger would match every condition, and
-// a blank outcome every message.
+// checkExpectations adds the faults of expectations. A blank trigger would match every condition,
+// and a blank outcome every message.
 func checkExpectations(found *valid.Faults, expectations []Expectation) {
 	for i, e := range expectations {
 		field := fmt.Sprintf("Expectations[%d]", i)

@@ -87,9 +87,9 @@ var added = []patterns.Approach{
 	}},
 }
 
-// TestDescriptions scores extraction on four sets of descriptions. descriptions.json and unseen.json
-// were in view when the phrases were written. another.json, whose texts are hard on purpose, and
-// later.json were not: they were scored, and no phrase was changed for them.
+// TestDescriptions scores extraction on four sets of descriptions. descriptions.json and
+// unseen.json were in view when the phrases were written. another.json, whose texts are hard on
+// purpose, and later.json were not: they were scored, and no phrase was changed for them.
 func TestDescriptions(t *testing.T) {
 	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(), added...)})
 	for _, c := range []struct {

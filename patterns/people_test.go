@@ -63,9 +63,9 @@ func ratedCriterion(t *testing.T, cfg Config, all []rater) Criterion {
 	return found[0]
 }
 
-// TestLies: three of forty-three who report what they like as often as they like, found by climbing,
-// have no more of the counts and masses of a way or a criterion than f(3), under the default
-// configuration, and don't change its state.
+// TestLies: three of forty-three who report what they like as often as they like, found by
+// climbing, have no more of the counts and masses of a way or a criterion than f(3), under the
+// default configuration, and don't change its state.
 func TestLies(t *testing.T) {
 	way := func(all []rater) earned {
 		s := ratedWay(t, Config{}, all)

@@ -107,8 +107,8 @@ func (e *editor) document(text []byte, paths []path) ([]byte, error) {
 	return json.Marshal(after)
 }
 
-// An object is a JSON object with its members in their order. A name may come twice, and both values
-// may name a person.
+// An object is a JSON object with its members in their order. A name may come twice, and both
+// values may name a person.
 type object []member
 
 type member struct {

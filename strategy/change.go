@@ -74,8 +74,8 @@ type latest struct {
 	cut      evidence.Instant // what came about before it may not count in the store
 }
 
-// add keeps an outcome. Silence is left out, because it comes in bursts, at sweeps. The caller holds
-// the lock of the segment.
+// add keeps an outcome. Silence is left out, because it comes in bursts, at sweeps. The caller
+// holds the lock of the segment.
 func (l *latest) add(o *evidence.Observation, item string, arm, arms int) {
 	if o.Weight <= 0 || o.Channel == silenceChannel {
 		return
@@ -179,8 +179,8 @@ func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int,
 	return at, found
 }
 
-// sharper is how much more evidence an outcome is than a yes or no with the same mean, from how much
-// the outcomes of an item differ: at most 10 times, and 1 if there are few outcomes.
+// sharper is how much more evidence an outcome is than a yes or no with the same mean, from how
+// much the outcomes of an item differ: at most 10 times, and 1 if there are few outcomes.
 func sharper(items map[string]*stratum, n, mean, squares, scale float64) float64 {
 	rest := n - float64(len(items)) // degrees of freedom
 	if rest <= 20 {

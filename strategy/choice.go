@@ -217,9 +217,9 @@ const (
 // off-policy evaluation. Plain beliefs without a bonus have the one of [evidence.ProbBest], and so
 // has an item without its own evidence. All others are integrated, and are never 0: over all arms
 // the integrals sum to 1 within 1e-6. If the query had a vector, it is the mean of that and of the
-// linear level's, by the probability that either chose. A fallback has 1. A choice of [Learner.Record] has the
-// probability that the host gave, or NaN. A choice without its draws, for example in later events,
-// has NaN. Package offpolicy refuses NaN.
+// linear level's, by the probability that either chose. A fallback has 1. A choice of
+// [Learner.Record] has the probability that the host gave, or NaN. A choice without its draws, for
+// example in later events, has NaN. Package offpolicy refuses NaN.
 //
 // A propensity is counted over draws like the choice's own, always the same ones, if the Level of
 // an arm has a shape below 0.01 or above 1e6, or an Alpha below ¼ with successes, or if Strength

@@ -78,12 +78,13 @@ type Config struct {
 	// tenants have similar tasks and may learn from each other's sums. A Store that wraps the view of
 	// a tenant needs the view's method Root() (store.Store, string).
 	Shared bool
-	// IgnoreChanges keeps all evidence when an arm's rewards have changed. By default what came before
-	// a change no longer counts for any arm of the item, or of the segment if several items changed,
-	// so all arms are tried again. The store's audit has the change. A change must show without each
-	// single person, within Trust, and needs the store's history. A process tests its own last 1,024
-	// outcomes of a segment. It finds changes of arms that are in use: see HalfLife for others. Set it
-	// if all arms become better and worse together, for example by the time of day.
+	// IgnoreChanges keeps all evidence when an arm's rewards have changed. By default what came
+	// before a change no longer counts for any arm of the item, or of the segment if several items
+	// changed, so all arms are tried again. The store's audit has the change. A change must show
+	// without each single person, within Trust, and needs the store's history. A process tests its
+	// own last 1,024 outcomes of a segment. It finds changes of arms that are in use: see HalfLife
+	// for others. Set it if all arms become better and worse together, for example by the time of
+	// day.
 	IgnoreChanges bool
 	// Topic, if it is not empty, puts every [LearnerEvent] into the store's outbox under this topic,
 	// in the same commit as the change. "heed.strategy" is a good topic. [stream.Relay] sends them.

@@ -382,9 +382,9 @@ func (m *linear) variance() float64 {
 	return max(all, 1e-3)
 }
 
-// solve works out the coefficients of an arm, and what all arms have in common. If a request is hard
-// for all arms, the vector explains rewards, but chooses no arm. So the tables are compared with
-// the level as if they knew what is common.
+// solve works out the coefficients of an arm, and what all arms have in common. If a request is
+// hard for all arms, the vector explains rewards, but chooses no arm. So the tables are compared
+// with the level as if they knew what is common.
 func (m *linear) solve(arm int) {
 	f, noise, scale := &m.fits[arm], m.noise(), m.scale()
 	level := noise / (levelSpread * levelSpread) * scale

@@ -97,8 +97,8 @@ func (l *Learner) above(s *segment, read *reading) []float64 {
 	return above
 }
 
-// byVector reports whether the linear level mostly chose then. An arm's rewards then depend on which
-// requests it gets, which is no change of the arm.
+// byVector reports whether the linear level mostly chose then. An arm's rewards then depend on
+// which requests it gets, which is no change of the arm.
 func byVector(c *Choice) bool {
 	f := c.facts()
 	return f.Linear != nil && f.Linear.Weight > 0.5

@@ -49,7 +49,8 @@ const (
 	// most is how many texts one call compares a correction with. Small models lose track of longer
 	// lists.
 	most = 100
-	// maxText is how many characters of each text are shown. Its first sentences state what is wanted.
+	// maxText is how many characters of each text are shown. Its first sentences state what is
+	// wanted.
 	maxText = 500
 	// maxTokens bounds an answer: two lists of numbers, and a model's thoughts.
 	maxTokens = 400

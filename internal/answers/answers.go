@@ -125,8 +125,8 @@ func OpenPhrase(phrase string) string { return store.Key("open-phrase", store.ID
 // UndoneBy finds the answers that a message took back.
 func UndoneBy(message string) string { return store.Key("undone", store.IDOf(message)) }
 
-// Bad finds the answers with a negative worth, for pages that list what went wrong. A choice that is
-// used alone has no text, so it is not among them.
+// Bad finds the answers with a negative worth, for pages that list what went wrong. A choice that
+// is used alone has no text, so it is not among them.
 const Bad = "bad"
 
 // ID returns the id of the record of an event's answer. It is a hash, because an event's id may be

@@ -48,8 +48,8 @@ type Race struct {
 	looks map[string]look // by the id of a race; only a cache, because all state is in the store
 }
 
-// A look is what was found at the last look at a race. Shares cost an integral for each arm, so they
-// are used again until the evidence has grown by a fiftieth.
+// A look is what was found at the last look at a race. Shares cost an integral for each arm, so
+// they are used again until the evidence has grown by a fiftieth.
 type look struct {
 	seen   winner.Seen
 	resets uint64
@@ -91,8 +91,8 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 	return &Race{cfg: cfg, learner: learner, looks: make(map[string]look)}, nil
 }
 
-// An ending is the record of a race that ended. It keeps the arms and the sums that decided, so that
-// a later process can find out whether they are still the same: see holds.
+// An ending is the record of a race that ended. It keeps the arms and the sums that decided, so
+// that a later process can find out whether they are still the same: see holds.
 type ending struct {
 	ID       string           `json:"id"`
 	Learner  string           `json:"learner"`
@@ -107,8 +107,9 @@ type ending struct {
 	Also []verdict `json:"also,omitempty"` // of processes with other settings
 }
 
-// A verdict records by which settings a race ended, when, and after how many outcomes. Processes with
-// stricter settings go on after an ending until the evidence is enough for them, and add theirs.
+// A verdict records by which settings a race ended, when, and after how many outcomes. Processes
+// with stricter settings go on after an ending until the evidence is enough for them, and add
+// theirs.
 type verdict struct {
 	Error        float64   `json:"error"`
 	Indifference float64   `json:"indifference"`
@@ -187,8 +188,8 @@ type state struct {
 	over     bool // the race ended, also by the settings of this process
 }
 
-// stands returns the state of the race of a query, and ends the race if there is enough evidence. If
-// two processes end it at once, the store lets one commit, and the other reads its ending.
+// stands returns the state of the race of a query, and ends the race if there is enough evidence.
+// If two processes end it at once, the store lets one commit, and the other reads its ending.
 func (r *Race) stands(ctx context.Context, q strategy.Query) (s state, err error) {
 	err = store.Do(ctx, r.learner.Store, func(tx *store.Tx) (err error) {
 		s, err = r.standsIn(tx, q)
@@ -357,9 +358,9 @@ func (r *Race) last(id string) (look, bool) {
 }
 
 // shares returns with which probability each of the permitted arms is chosen next: after the end by
-// settled, before it first the arms with too few outcomes for Exploration, then by top-two sampling.
-// Looks are kept only if all arms are permitted. nil: the learner refuses the query, because an arm
-// is unknown.
+// settled, before it first the arms with too few outcomes for Exploration, then by top-two
+// sampling. Looks are kept only if all arms are permitted. nil: the learner refuses the query,
+// because an arm is unknown.
 func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	all := len(permitted) == 0
 	var of []winner.Record

@@ -53,8 +53,8 @@ func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error)
 // fewest is how many outcomes each arm needs before one is called the leader.
 const fewest = 5
 
-// standing returns the state as hosts see it. After the end the leader is the winner, even if another
-// arm has a greater mean by now: as long as that is not sure, the race stays ended.
+// standing returns the state as hosts see it. After the end the leader is the winner, even if
+// another arm has a greater mean by now: as long as that is not sure, the race stays ended.
 func (r *Race) standing(s *state) Standing {
 	standing := Standing{Category: s.query.Category, Context: s.query.Context, Item: s.query.Item,
 		Error: r.cfg.Error, Needed: s.outcomes}

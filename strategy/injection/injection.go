@@ -143,8 +143,8 @@ func Of(c strategy.Choice) (Strategy, error) {
 	return read(c.Arm, given)
 }
 
-// read makes a strategy of an arm and its settings. Every parameter of the arm must be valid then, so
-// one that is missing is found by its zero value.
+// read makes a strategy of an arm and its settings. Every parameter of the arm must be valid then,
+// so one that is missing is found by its zero value.
 func read(arm strategy.ArmID, given []strategy.Setting) (Strategy, error) {
 	s := Strategy{Arm: arm}
 	parameters := s.parameters()
@@ -187,8 +187,8 @@ func (p parameter) set(text string) (err error) {
 	return err
 }
 
-// valid reports whether the value is one of the catalogue's. Templates may be any text, also an empty
-// one, and triggers any [MessageCount]. Agents may be of any type that has a name.
+// valid reports whether the value is one of the catalogue's. Templates may be any text, also an
+// empty one, and triggers any [MessageCount]. Agents may be of any type that has a name.
 func (p parameter) valid() bool {
 	text, ok := p.value.(*string)
 	if !ok || p.name == "prompt_template" {
@@ -211,8 +211,8 @@ func (s Strategy) Messages() int {
 // bare is a text that is written without quotes.
 var bare = regexp.MustCompile(`^[a-z0-9_]+(\([0-9]+\))?$`)
 
-// String writes the strategy in the form that logs and stores of hosts keep, and [Parse] reads: as "main_context(position=prefix, format=tagged)". Texts of any other
-// form are quoted.
+// String writes the strategy in the form that logs and stores of hosts keep, and [Parse] reads: as
+// "main_context(position=prefix, format=tagged)". Texts of any other form are quoted.
 func (s Strategy) String() string {
 	var texts []string
 	for _, p := range s.parameters() {

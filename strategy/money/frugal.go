@@ -156,9 +156,9 @@ func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 	return nil
 }
 
-// known returns what each arm costs in the place of a query. It reads the costs again as often as the
-// learner reads its segments, and sooner if the cost of an arm is unknown. Frozen queries, which only
-// look, do not hasten that.
+// known returns what each arm costs in the place of a query. It reads the costs again as often as
+// the learner reads its segments, and sooner if the cost of an arm is unknown. Frozen queries,
+// which only look, do not hasten that.
 func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error) {
 	now := f.learner.Now()
 	f.mu.Lock()
@@ -181,8 +181,8 @@ func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error
 }
 
 // expenses returns the costs in memory: the configured cost, or the cost in the place of the query,
-// or else the cost anywhere. An unknown cost is taken for the highest known one, so that an arm is not
-// preferred because nothing is known of it. The caller holds the lock.
+// or else the cost anywhere. An unknown cost is taken for the highest known one, so that an arm is
+// not preferred because nothing is known of it. The caller holds the lock.
 func (f *Frugal) expenses(q *strategy.Query) []expense {
 	expenses := make([]expense, len(f.learner.Arms))
 	dearest := 0.
@@ -254,10 +254,10 @@ func (f *Frugal) share(
 // they need not be finer.
 const draws = 256
 
-// shares returns how often each permitted arm is the cheapest that is good enough. Of equal costs the
-// better draw decides. Each belief draws by its own method, also where its shapes are so small that
-// all draws are 0 or 1. The draws have a fixed seed, because the shares are probabilities and the
-// learner has the randomness. nil: the learner refuses the query.
+// shares returns how often each permitted arm is the cheapest that is good enough. Of equal costs
+// the better draw decides. Each belief draws by its own method, also where its shapes are so small
+// that all draws are 0 or 1. The draws have a fixed seed, because the shares are probabilities and
+// the learner has the randomness. nil: the learner refuses the query.
 func (f *Frugal) shares(
 	arms []strategy.ArmID, beliefs []strategy.Belief, costs []expense,
 ) []float64 {

@@ -150,8 +150,9 @@ func TestSeveralPeopleAreOneChoice(t *testing.T) {
 	assert.InDelta(t, 4, s.Cost, 1e-12)
 }
 
-// TestTheIntervalsHold for logs of a chooser that sends most to one arm: of 90 % intervals 90 to 98 of
-// 100, give or take two standard errors. They are wide because few choices with large weights count.
+// TestTheIntervalsHold for logs of a chooser that sends most to one arm: of 90 % intervals 90 to 98
+// of 100, give or take two standard errors. They are wide because few choices with large weights
+// count.
 func TestTheIntervalsHold(t *testing.T) {
 	times, n := float64(60), 300
 	if os.Getenv("HEED_LONG") != "" {

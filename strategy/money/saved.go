@@ -89,8 +89,8 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 	return s, err
 }
 
-// fewestPrices is how many equal costs are a price. With fewer, the next cost may be another one, and
-// an interval is needed.
+// fewestPrices is how many equal costs are a price. With fewer, the next cost may be another one,
+// and an interval is needed.
 const fewestPrices = 10
 
 // compare does what [Saved] does, for a log in the order of the choices. Costs are divided by the

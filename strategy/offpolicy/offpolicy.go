@@ -184,8 +184,8 @@ func contradicts(gained, lost []float64, low, high, miss float64) bool {
 }
 
 // against returns the logarithm of the capital that speaks against a mean: see lowest. By Ville's
-// inequality (1939), -ln(miss) is enough, for any bets and however many. These bets are made for the
-// length of the log. In a long log the logarithm of the capital is then a Brownian motion whose
+// inequality (1939), -ln(miss) is enough, for any bets and however many. These bets are made for
+// the length of the log. In a long log the logarithm of the capital is then a Brownian motion whose
 // steps add up to a variance of twice what is enough. It ever comes to L with the probability
 // Φ(-√2L) + e^-L/2, which is set to miss.
 func against(miss float64) float64 {
