@@ -130,8 +130,8 @@ func TestPromptsAreFields(t *testing.T) {
 		"Previous responses to similar situations (for context — you may ignore these):\n"+
 		"1. Situation: \"the stove is on and nobody is there\" → Response: \"Turn it off and "+
 		"say so.\"\n\nWELL?", first.Prompt)
-	assert.Equal(t, "OF \"Turn it off.\" TO \"The oven is still on.\"\n\nSuccess means to reach these goals:\n- Nothing burns.\n- "+
-		"Save energy.", second.Prompt)
+	assert.Equal(t, "OF \"Turn it off.\" TO \"The oven is still on.\"\n\nSuccess means to "+
+		"reach these goals:\n- Nothing burns.\n- Save energy.", second.Prompt)
 }
 
 func TestGoals(t *testing.T) {

@@ -646,8 +646,8 @@ func (m moody) Windows(domain string) learning.Windows {
 func TestStrategyDecides(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral,
 		feedback: func(f learning.Judgement) (learning.Signal, error) {
-			return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID, EventID: f.EventID,
-				Channel: "user", Magnitude: 0.8}, nil
+			return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID,
+				EventID: f.EventID, Channel: "user", Magnitude: 0.8}, nil
 		}}}, "h")
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))

@@ -29,9 +29,11 @@ var added = []patterns.Approach{
 	{Name: "Big bang", Phrases: []string{
 		"big bang", "big|large|long|huge|giant|gigantic|massive|enormous " +
 			"commit|rewrite|push|diff|merge", "all|everything|whole|entire|complete*|lot ... " +
-			"in|into|as|with one|single go|commit|step|change|subtask|sweep|shot|swoop|pass|pull|push|delivery|batch|merge|patch",
+			"in|into|as|with one|single go|commit|step|change|subtask|sweep|shot|swoop|pass|pull|" +
+			"push|delivery|batch|merge|patch",
 		"one|single big|large|huge|giant|massive|enormous " +
-			"commit|change|step|diff|pull|rewrite|patch|sweep|push|release|delivery", "in one go|shot|sweep|swoop|stroke",
+			"commit|change|step|diff|pull|rewrite|patch|sweep|push|release|delivery",
+		"in one go|shot|sweep|swoop|stroke",
 		"whole|entire|everything|lot ... in|into|as one|single ... commit|diff|change|merge|pull",
 		"one|single commit|change|merge|pull|diff ... lot|everything|whole|entire",
 		"everything|lot ... at once",
@@ -55,14 +57,19 @@ var added = []patterns.Approach{
 		"existing code|component*|module*|function*|helper*|library|libraries",
 		"built|build*|base*|extend*|adapt*|took|taking|leverag*|borrow*|wrap* ... " +
 			"existing|exist*|already", "adapted|repurpos*|recycl*|borrow*", "already " +
-			"ship|use|have|had|has|in|there|existed|had|available|present", "off the shelf", "us*|took|take|kept|call*|with|on|from existing", "rather than write|build|writing|building|make|making ... pulled|took|used|called|copied|imported", "instead of writing|building|making|inventing|reinventing new|own|another|wheel",
+			"ship|use|have|had|has|in|there|existed|had|available|present", "off the shelf",
+		"us*|took|take|kept|call*|with|on|from existing",
+		"rather than write|build|writing|building|make|making ... " +
+			"pulled|took|used|called|copied|imported",
+		"instead of writing|building|making|inventing|reinventing new|own|another|wheel",
 	}},
 	{Name: "Small steps", Phrases: []string{
 		"small*|tiny|little|short|baby|bite ones|rounds",
 		"bits|portions|chunks|lots|batches of ... lines",
 		"commits|requests|prs|diffs|changes|patches ... none|no|never over|above|more|bigger " +
 			"... lines", "most|under ... lines at time", "small*|tiny|little|short|baby|bite " +
-			"step|steps|sized|commit|commits|change|changes|increment*|piece|pieces|chunk*|slices|patch*|batch*|bits|diffs|iteration*|portions|pull",
+			"step|steps|sized|commit|commits|change|changes|increment*|piece|pieces|chunk*|slices|" +
+			"patch*|batch*|bits|diffs|iteration*|portions|pull",
 		"incremental*|gradual*|piecemeal", "bit by bit",
 		"dozens|many|several commits|steps|increments|changes",
 		"one table|function|file|endpoint|module|test|screen|page|class ... per|at|a " +

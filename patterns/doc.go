@@ -6,7 +6,8 @@
 // how long it took, errors, retries, success. [Scoring] makes a score in hundredths and a class of
 // it:
 //
-//	score = 0.4·success + 0.2·duration + 0.2·errors + 0.2·retries      helpful from 70 on, harmful up to 40, else neutral
+//	score = 0.4·success + 0.2·duration + 0.2·errors + 0.2·retries
+//	helpful from 70 on, harmful up to 40, else neutral
 //
 // [Recorder.Record] turns an outcome into evidence (package [github.com/heedhq/heed/evidence]) on
 // the patterns and criteria that it names. Evidence counts once, fades with a half-life from when

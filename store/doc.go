@@ -22,7 +22,7 @@
 //
 // A host makes a store and hands it to the packages that need one:
 //
-//	st := &memstore.Store{}                            // in memory; memstore.New for a configuration
+//	st := &memstore.Store{}                            // in memory
 //	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite) // in a database
 //
 // # Several handles

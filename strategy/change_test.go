@@ -59,6 +59,7 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 
 // Among three people and more, one of them makes up no change. What changes for several is found.
 func TestNoOnePersonMakesUpAChange(t *testing.T) {
+	everyPerson := func(n int) string { return fmt.Sprint("person ", n%40) }
 	for name, test := range map[string]struct {
 		people, liars int
 		after         func(n int) string // who speaks of the change
@@ -66,7 +67,7 @@ func TestNoOnePersonMakesUpAChange(t *testing.T) {
 	}{
 		"one of forty":           {40, 500, func(int) string { return "mallory" }, false},
 		"one of forty, known":    {40, 500, func(int) string { return "person 3" }, false},
-		"all of forty":           {40, 60, func(n int) string { return fmt.Sprint("person ", n%40) }, true},
+		"all of forty":           {40, 60, everyPerson, true},
 		"an instrument of forty": {40, 60, func(int) string { return "ci" }, true},
 		"one who is alone":       {1, 30, func(int) string { return "person 0" }, true},
 	} {

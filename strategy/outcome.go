@@ -310,7 +310,8 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 		session = c.ID.String()
 	}
 	return evidence.Observation{
-		ID:      derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(), session),
+		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(),
+			session),
 		Cell:    s.space.sessions(c.Item),
 		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
 	}

@@ -162,7 +162,9 @@ func (l *Learner) loadLinear(
 	}
 	m := newLinear(numbers, priors, f.now.Time(), l.cfg.HalfLife)
 	m.instruments = l.cfg.Trust.Instruments
-	q := store.Query{Keys: []string{answers.Vectors(l.cfg.Name, s.space.scope)}, Limit: 2 * mostSamples}
+	q := store.Query{
+		Keys: []string{answers.Vectors(l.cfg.Name, s.space.scope)}, Limit: 2 * mostSamples,
+	}
 	var all []*sample
 	for row, err := range l.answers.Find(ctx, l.cfg.Store, q) {
 		if err != nil {

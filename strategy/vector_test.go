@@ -256,7 +256,8 @@ func TestVectorsAreReduced(t *testing.T) {
 	linearOf(t, l, unitVector(rng, 16))
 	assert.Nil(t, choose(t, l, strategy.Query{Vector: make([]float32, 16)}).Record().Linear)
 	assert.Zero(t, choose(t, l, strategy.Query{Vector: unitVector(rng, 8)}).Record().Linear.Weight)
-	for _, v := range [][]float32{{float32(math.NaN())}, {float32(math.Inf(1))}, make([]float32, 1<<17)} {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, v := range [][]float32{{nan}, {inf}, make([]float32, 1<<17)} {
 		_, err := l.Select(ctx, strategy.Query{Vector: v})
 		assert.ErrorContains(t, err, "Vector")
 	}

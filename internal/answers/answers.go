@@ -104,7 +104,9 @@ func Session(id string) string { return store.Key("session", id) }
 func Item(item string) string { return store.Key("item", item) }
 
 // Vectors finds the answers whose arm was chosen in a segment by a vector, among other things.
-func Vectors(learner, scope string) string { return store.Key("vectors", store.IDOf(learner, scope)) }
+func Vectors(learner, scope string) string {
+	return store.Key("vectors", store.IDOf(learner, scope))
+}
 
 // Pending finds the choices of a learner that is used alone, while they have no outcome.
 func Pending(learner string) string { return store.Key("pending", learner) }

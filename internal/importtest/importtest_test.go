@@ -39,8 +39,8 @@ var table = map[string]row{
 	"adapter/internal/turn":   {nothing, shared, "decision feedback llm loop"},
 	"adapter/internal/adaptertest": {
 		nothing, silent,
-		". adapter/internal/turn decision decision/llmtest feedback llm loop loop/looptest patterns stream " +
-			"strategy strategy/attribution memstore stream/streamtest",
+		". adapter/internal/turn decision decision/llmtest feedback llm loop loop/looptest patterns " +
+			"stream strategy strategy/attribution memstore stream/streamtest",
 	},
 
 	"evidence": {library, shared, ". internal/..."},

@@ -251,8 +251,8 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	}
 	switch {
 	case errors.Is(err, heed.ErrNotFound):
-		return none, &Fault{Sort: Unknown, Field: "id", Detail: "There is no plan of this id for you, " +
-			"or no longer. Prepare the event again, with the same id."}
+		return none, &Fault{Sort: Unknown, Field: "id", Detail: "There is no plan of this id for " +
+			"you, or no longer. Prepare the event again, with the same id."}
 	case err != nil:
 		return none, err
 	}

@@ -28,21 +28,21 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 41_450}},
-	{"library: code for 100 lines of comments", budget{400, 480}},
-	{"sqlstore: lines", budget{6_300, 6_430}},
-	{"suites: lines", budget{5_500, 8_570}},
-	{"command, pages, API, MCP: lines", budget{9_400, 12_690}},
-	{"adapters, streams: lines", budget{5_000, 6_490}},
-	{"lab: lines", budget{9_000, 11_190}},
-	{"all: lines", budget{80_000, 101_200}},
+	{"library: code lines", budget{34_000, 41_700}},
+	{"library: code for 100 lines of comments", budget{400, 470}},
+	{"sqlstore: lines", budget{6_300, 6_900}},
+	{"suites: lines", budget{5_500, 8_650}},
+	{"command, pages, API, MCP: lines", budget{9_400, 12_850}},
+	{"adapters, streams: lines", budget{5_000, 6_550}},
+	{"lab: lines", budget{9_000, 11_350}},
+	{"all: lines", budget{80_000, 102_600}},
 	{"library: exported names", budget{600, 1_000}},
-	{"library: settings", budget{200, 268}},
+	{"library: settings", budget{200, 270}},
 	{"loop.Config: fields", budget{20, 20}},
 	{"loop.Config: settings reached", budget{150, 190}},
 	{"internal: packages", budget{16, 16}},
 	{"functions over 60 lines", budget{0, 0}},
-	{"lines over 100 columns", budget{0, 89}},
+	{"lines over 100 columns", budget{0, 0}},
 }
 
 // Run prints the sizes of the tree below the current directory, and returns an error if a budget is

@@ -123,14 +123,15 @@ func TestLongFunctions(t *testing.T) {
 
 func TestTooWide(t *testing.T) {
 	for line, want := range map[string]int{
-		strings.Repeat("x", 100):            0,
-		strings.Repeat("x", 101):            1,
-		strings.Repeat("ß", 100):            0, // runes count, not bytes
-		"\t" + strings.Repeat("x", 98):      0,
-		"\t" + strings.Repeat("x", 99):      1, // a tab is two columns
-		"//go:" + strings.Repeat("x", 99):   0,
-		"// | " + strings.Repeat("x", 99):   0, // the row of a table
-		"x := 1 " + strings.Repeat("y", 99): 1,
+		strings.Repeat("x", 100):                      0,
+		strings.Repeat("x", 101):                      1,
+		strings.Repeat("ß", 100):                      0, // runes count, not bytes
+		"\t" + strings.Repeat("x", 98):                0,
+		"\t" + strings.Repeat("x", 99):                1, // a tab is two columns
+		"//go:" + strings.Repeat("x", 99):             0,
+		"// | " + strings.Repeat("x", 99):             0, // the row of a table
+		"x := 1 " + strings.Repeat("y", 99):           1,
+		"x := `\n" + strings.Repeat("y", 101) + "\n`": 0, // in a raw string
 	} {
 		assert.Equal(t, want, tooWide([]byte(line+"\n")), line)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"io"
 	"io/fs"
@@ -77,13 +78,17 @@ const (
 )
 
 // unbreakable matches lines that may be as wide as they are: directives, links, rows of tables, and
-// what is between backquotes, such as the tag of a field.
+// what is between backquotes on one line, such as the tag of a field. See also rawLines.
 var unbreakable = regexp.MustCompile("^//go:|//nolint|https?://|^\\s*(// )?\\||`")
 
 // tooWide counts lines of more than 100 columns. A tab counts as two.
 func tooWide(text []byte) (n int) {
+	raw, number := rawLines(text), 0
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, "\r\n")
+		if number++; raw[number] {
+			continue
+		}
 		if len(line)+bytes.Count(line, []byte("\t")) <= widest {
 			continue
 		}
@@ -93,6 +98,29 @@ func tooWide(text []byte) (n int) {
 		}
 	}
 	return n
+}
+
+// rawLines returns the lines inside of raw strings of several lines, which may be as wide as they
+// are because they are in another language, for example JSON or SQL, and a line break would change
+// them.
+func rawLines(text []byte) map[int]bool {
+	within := make(map[int]bool)
+	set := token.NewFileSet()
+	file := set.AddFile("", set.Base(), len(text))
+	var tokens scanner.Scanner
+	tokens.Init(file, text, func(token.Position, string) {}, 0)
+	for {
+		pos, kind, literal := tokens.Scan()
+		if kind == token.EOF {
+			return within
+		}
+		if kind == token.STRING && literal[0] == '`' {
+			from := set.Position(pos).Line
+			for line := range strings.Count(literal, "\n") + 1 {
+				within[from+line] = true
+			}
+		}
+	}
 }
 
 // add reads a file.

@@ -60,7 +60,8 @@ func TestStream(t *testing.T) {
 		err    string
 	}{
 		"OpenAI": {
-			body: "data: {\"model\":\"gpt\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}],\"usage\":null}\n\n" +
+			body: "data: {\"model\":\"gpt\",\"choices\":[{\"index\":0,\"delta\":" +
+				"{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}],\"usage\":null}\n\n" +
 				piece("Turn it") + piece(" off.") + stopped +
 				"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\n" +
 				done,
@@ -366,7 +367,9 @@ func FuzzStream(f *testing.F) {
 		piece("a") + "data: {\"error\":{\"code\":500}}\n\n",
 		"data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"Yes.\"}}]}\n\n", "data\ndata:\n\n",
 		"data: null\n\n" + done, piece(secret), "data: [1]\r\rdata: {}\r\n\r\n",
-		"data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"a\"}},{\"delta\":{\"content\":\"b\",\"reasoning\":\"c\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":-1}}\n\n",
+		"data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"a\"}}," +
+			"{\"delta\":{\"content\":\"b\",\"reasoning\":\"c\"}," +
+			"\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":-1}}\n\n",
 	} {
 		f.Add(body)
 	}

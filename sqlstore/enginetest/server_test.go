@@ -164,9 +164,10 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 // anAgentUnderATimeout has the store cut what an agent commits.
 func anAgentUnderATimeout(t *testing.T, st store.Store, hold func() (release func())) {
 	agent, err := loop.New(ctx, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}},
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-			return decision.LLMResponse{Text: "Yes."}, nil
-		})})
+		Model: decision.LLMFunc(
+			func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+				return decision.LLMResponse{Text: "Yes."}, nil
+			})})
 	require.NoError(t, err)
 	_, err = agent.Answer(ctx, loop.Event{ID: "kept", Text: "Is it so?"})
 	require.NoError(t, err)

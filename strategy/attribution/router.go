@@ -138,7 +138,8 @@ func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bo
 	switch {
 	case attributed && mass > 0:
 		w := r.WeightDirect * share
-		o.Channel, o.Confidence = "both", r.ConfidenceAttribution+(r.ConfidenceBoth-r.ConfidenceAttribution)*share
+		o.Channel = "both"
+		o.Confidence = r.ConfidenceAttribution + (r.ConfidenceBoth-r.ConfidenceAttribution)*share
 		o.Value = (r.WeightAttribution*value + w*direct) / (r.WeightAttribution + w)
 	case attributed:
 		o.Channel, o.Confidence, o.Value = "attribution", r.ConfidenceAttribution, value

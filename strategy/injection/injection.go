@@ -43,7 +43,9 @@ var (
 // {"trigger", {"explicit", MessageCount(20)}}. Durations are in whole milliseconds. [Of] refuses
 // names and values that are not of the catalogue.
 func Arms(others ...strategy.Parameter) []strategy.Arm {
-	agents := strategy.Parameter{Name: "agent_type", Values: []string{"general", "explorer", "planner"}}
+	agents := strategy.Parameter{
+		Name: "agent_type", Values: []string{"general", "explorer", "planner"},
+	}
 	arms := []strategy.Arm{
 		{ID: MainContext, Weight: 0.3, Parameters: []strategy.Parameter{
 			{Name: "position", Values: positions},

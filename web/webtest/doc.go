@@ -12,5 +12,5 @@
 // that is generated from it runs against a server. Without npm that test is skipped.
 //
 //	GOWORK=off go test . -run Screenshots -update   # makes the pictures of docs/
-//	GOWORK=off go test . -run Pages -shots DIR      # leaves a picture of each page in DIR, to look at
+//	GOWORK=off go test . -run Pages -shots DIR      # leaves a picture of each page in DIR
 package webtest

@@ -27,7 +27,8 @@ func TestScreenshots(t *testing.T) {
 			{work, "web-home", "/", "light", 1000, 860},
 			{work, "web-proposal", at("/proposal", "id", work.world.waiting(t,
 				"Write for somebody who has little time.")), "light", 1000, 860},
-			{work, "web-segment", at("/segment", "category", "servers", "context", ""), "dark", 1000, 860},
+			{work, "web-segment", at("/segment", "category", "servers", "context", ""), "dark",
+				1000, 860},
 			{work, "web-phone", "/inbox", "light", 360, 740},
 		} {
 			b := c.open(t, "kim")
