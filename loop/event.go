@@ -40,6 +40,10 @@ type Event struct {
 	// cell if [Choosing].ByText is set, and else the note that fits best. Context is the kind
 	// of situation, such as "interactive".
 	Item, Context string
+	// Vector is what the event is like, for example an embedding of its text, for the choice of an
+	// arm: see [strategy.Query].Vector. Set it if the best arm differs among events of one Item, or
+	// if there is no Item. nil: arms are chosen without it.
+	Vector []float32 `json:"-"`
 	// History is the conversation so far, the oldest first. [Agent.Answer] puts it before the event's
 	// text. Decision.MaxText bounds each turn.
 	History []Turn

@@ -652,7 +652,7 @@ func (p *Plan) query(notes []Note) strategy.Query {
 	e := &p.Event
 	q := strategy.Query{
 		Session: e.Session, Key: e.ID, Item: cmp.Or(e.Item, p.item),
-		Category: e.Domain, Context: e.Context,
+		Category: e.Domain, Context: e.Context, Vector: e.Vector,
 	}
 	if q.Item == "" && len(notes) > 0 {
 		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)
