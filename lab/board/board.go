@@ -150,9 +150,13 @@ func Run(ctx context.Context, call *kit.Call) error {
 
 // playing returns the policies of a set and the yardsticks, or only the named ones.
 func (s set) playing(names string) func(w *world) []policy {
+	named := strings.Split(names, ";")
+	for i := range named {
+		named[i] = strings.TrimSpace(named[i])
+	}
 	return func(w *world) []policy {
 		return slices.DeleteFunc(append(s.policies(w), yardsticks(w)...), func(p policy) bool {
-			return names != "" && !slices.Contains(strings.Split(names, "; "), p.name)
+			return names != "" && !slices.Contains(named, p.name)
 		})
 	}
 }
