@@ -144,6 +144,15 @@ func closes(a *answer.Answer, f *answer.Fire, now time.Time) bool {
 	return !f.Closed && silent(a, f) && last(f).Before(now)
 }
 
+// askerForgotten reports whether the person who asked may have stated something and was forgotten
+// since. Then the answer did not pass in silence. The record does not keep whether it ever named the
+// asker, so an answer without an asker loses its silence, too, if somebody else was forgotten.
+func askerForgotten(a *answer.Answer) bool {
+	return a.Person == "" && slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
+		return s.Forgotten()
+	})
+}
+
 // TimeoutIn interprets the silence of an answer whose silence window ended, and closes its fires
 // that no message can change any more. It counts in the step. The caller puts the record of the
 // answer, if it was [Module.Due]. The changes are complete after the commit. Failures of the
@@ -185,7 +194,7 @@ func (r *run) timeout(on *heard) {
 			w := &waiting{on: on, heuristic: f.Heuristic}
 			s, err := NewSignal(Neutral, f.Heuristic, a.ID, ChannelTimeout), error(nil)
 			// else silence can't count any more
-			if known := a.Reception(f.Heuristic); !known.Observed() {
+			if known := a.Reception(f.Heuristic); !known.Observed() && !askerForgotten(a) {
 				question := w.question(r.at)
 				s, err = ask(func() (Signal, error) { return strategy.InterpretTimeout(question) })
 			}
