@@ -89,6 +89,17 @@ func TestALogWithARowAtFault(t *testing.T) {
 	assert.Equal(t, 1, r.Bad)
 }
 
+// A log without times is imported, and the command says which time its rows get.
+func TestALogWithoutTimes(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log.csv")
+	require.NoError(t, os.WriteFile(log, []byte("id,question,answer,user,model,thumb\n"+
+		"a,It is full,Rotate the logs,ann,small,up\n"), 0o600))
+	got := call{args: []string{"--db", filepath.Join(dir, "a.db"), "import", log}}.run(t)
+	require.Zero(t, got.code, got.err)
+	assert.Contains(t, got.out, "1 person. No row has a time, so all get the present one.")
+}
+
 // In a store in use, the host's arms and settings stay, and other arms are at fault.
 func TestALogIntoAStoreInUse(t *testing.T) {
 	log, db := pastLogFile(t, true), filepath.Join(t.TempDir(), "a.db")

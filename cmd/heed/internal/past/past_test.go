@@ -91,6 +91,8 @@ func TestLogsOfOtherPrograms(t *testing.T) {
 		"a rating of five": {"question,reply,rating,user\nwhy?,because,5,ann\nhow?,so,1,bob\n",
 			loop.Past{Event: loop.Event{Text: "why?", Person: "ann"}, Text: "because",
 				Reactions: up("ann")}},
+		"a time in a column of another name": {"id,when,question\nt1,2026-01-31T15:04:05Z,why?\n",
+			loop.Past{Event: loop.Event{ID: "t1", Text: "why?", At: at}}},
 		"a correction": {"question,answer,user,reviewer,correction\nwhy?,because,ann,kim,Say why\n",
 			loop.Past{Event: loop.Event{Text: "why?", Person: "ann"}, Text: "because",
 				Corrections: []loop.Correction{{Reviewer: "kim", Text: "Say why"}}}},
