@@ -36,15 +36,15 @@ func (g *Gain) compared() []string {
 	l, c := &g.Learned, &g.Control
 	begin := map[loop.Verdict]string{
 		loop.Helps: "Learning helps", loop.Harms: "Learning harms",
-		loop.Undecided: "It is not sure yet whether learning helps",
+		loop.Undecided: "It is not clear yet whether learning helps",
 	}[g.Verdict]
 	if l.Outcomes < 1 || c.Outcomes < 1 {
 		return []string{begin + ": no outcome of both sides is known."}
 	}
 	all := []string{fmt.Sprintf("%s: %.0f %% of the answers succeed with it, and %.0f %% of %.0f "+
-		"without. The difference is %+.1f points, and between %+.1f and %+.1f to 90 %%, at every look.",
-		begin, 100*l.Success, 100*c.Success, c.Outcomes, 100*(l.Success-c.Success), 100*g.Low,
-		100*g.High)}
+		"without. The difference is %+.1f points; the 90 %% interval, valid at every look, is %+.1f "+
+		"to %+.1f.", begin, 100*l.Success, 100*c.Success, c.Outcomes, 100*(l.Success-c.Success),
+		100*g.Low, 100*g.High)}
 	calls, cost, took := g.Saved()
 	saved := fmt.Sprintf("Since %s it saved %.0f calls of the model", g.Since.Format(time.DateOnly),
 		calls)
@@ -55,6 +55,10 @@ func (g *Gain) compared() []string {
 		saved += fmt.Sprintf(", and %v of waiting", took.Round(time.Second))
 	}
 	missed, more := g.Price()
+	if missed < 0 {
+		return append(all, saved+".", fmt.Sprintf("The %.0f answers without learning cost no success "+
+			"(they had about %.1f more), and %.0f calls.", c.Answers, -missed, more))
+	}
 	return append(all, saved+".", fmt.Sprintf("The %.0f answers without learning cost about %.1f "+
 		"successes and %.0f calls.", c.Answers, missed, more))
 }
