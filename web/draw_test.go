@@ -103,6 +103,7 @@ func TestDeed(t *testing.T) {
 		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)",
 		"support.strategy.reset": "reset (support.strategy)",
 		"patterns.reset_task":    "reset task (patterns)",
+		"support.freeze":         "froze (support)", "support.unfreeze": "unfroze (support)",
 	} {
 		assert.Equal(t, want, deed(action), action)
 	}

@@ -196,7 +196,7 @@ var deciding = map[string]string{
 var irregular = map[string]string{
 	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set",
 	"rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
-	"activate": "made a rule of it", "modify": "edited",
+	"activate": "made a rule of it", "modify": "edited", "freeze": "froze", "unfreeze": "unfroze",
 }
 
 // known describes how something is known, by the name of its channel.
