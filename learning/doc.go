@@ -9,7 +9,7 @@
 //     judges an answer ([Judgement]), or silence passes ([Module.Sweep]).
 //   - A [Strategy] interprets that as a [Signal]: positive, negative or neutral, with a channel and
 //     a magnitude. [NewBayesian] is the default. [BayesianConfig] sets how much each signal is
-//     worth: by default a click 0.8, an undo 1.
+//     worth: by default a thumb 0.8, an undo 1.
 //   - A [Module] turns signals into evidence, as follows.
 //
 // A locked heuristic takes no signal. Otherwise

@@ -202,7 +202,7 @@ type Budget struct {
 	Notes int
 }
 
-// An Arm is one way of answering. [Config].Strategy learns which one works.
+// An Arm is one way of answering. Tuning.Strategy learns which one works.
 type Arm struct {
 	// ID names the arm in the store and in reports. Evidence belongs to it, so an arm that means
 	// something else needs another ID.

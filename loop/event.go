@@ -149,7 +149,7 @@ type Outcome struct {
 	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the
 	// answer's text mentions, and the tasks of an outcome before. They count if the event has a Task.
 	Ways []patterns.PatternID
-	// Cost is what it cost, in a unit of the host's. The Reward of [Config].Strategy may
+	// Cost is what it cost, in a unit of the host's. The Reward of Tuning.Strategy may
 	// weigh it.
 	Cost float64
 	// Source is who reports it: one of [Config].Instruments, or a person. "" is not known, and all

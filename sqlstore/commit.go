@@ -14,7 +14,8 @@ import (
 
 // A change is a commit on its way into the database, in one transaction. Commits that only add run
 // concurrently, because all they do to a cell is to add to its sums, and each record has its own
-// row. A commit that takes evidence away has the store alone.
+// row. A commit that takes evidence away has the store alone. Its statements are in the files
+// commit_evidence.go, commit_records.go and commit_take.go.
 type change struct {
 	store   *Store
 	batches []store.Batch
