@@ -8,8 +8,9 @@ import "time"
 //
 // A Strategy must be safe for concurrent use by multiple goroutines. It must give the same answer
 // to the same request, and must not change a request. The magnitudes of its signals are finite and
-// not negative. A signal names the heuristic that was asked about. If it returns an error, the
-// module does not count the observation. Package learningtest tests all of this.
+// not negative. A signal names the heuristic that was asked about. What means nothing is a signal
+// of type [Neutral], because the zero Signal has no type and is refused. If it returns an error,
+// the module does not count the observation. Package learningtest tests all of this.
 type Strategy interface {
 	// InterpretJudgement interprets a person's judgement of an answer. It returns an error for a
 	// judgement that is not valid ([Judgement.Validate]), and handles every [Scale]. The module
@@ -19,7 +20,8 @@ type Strategy interface {
 	InterpretTimeout(Answer) (Signal, error)
 	// InterpretUndo returns a signal for each answer that a message takes back, in the order of the
 	// answers, which has the oldest first. It returns no signals if the text is not an undo. An empty
-	// text is [Module.Undo], a command without words.
+	// text is [Module.Undo], a command without words: it must return signals for some of the answers,
+	// because the user pressed a button and expects that something is taken back.
 	InterpretUndo(text string, answers []Answer) ([]Signal, error)
 	// IsUndo reports whether InterpretUndo can return signals for a message. If it can't, no open
 	// answers are read.

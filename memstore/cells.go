@@ -220,9 +220,8 @@ func (c *cell) take(gone func(*entry) bool) {
 	c.tallies = slices.DeleteFunc(c.tallies, func(t tally) bool { return t.N() == 0 })
 }
 
-// correctLast repairs what can't be subtracted. It
-// sets when the last observations of an origin happened to what is left: in the
-// history, or known to be lost.
+// correctLast repairs what can't be subtracted: when the last observations of an origin happened.
+// They are looked up in the history that is left, and among what is known to be lost.
 func (c *cell) correctLast(from dump.Origin) {
 	t := c.tally(from)
 	last := t.lost

@@ -89,9 +89,9 @@ func (t *txn) decide() error {
 	return t.checkRecords()
 }
 
-// markDuplicates finds what counted before. It
-// finds the batches whose id is known, and the observations: known before the
-// commit, from a batch before theirs, or twice in one batch.
+// markDuplicates finds what counts no more: batches whose id is known, and observations that were
+// known before the commit, came with an earlier batch of it, or stand twice in theirs. The id of a
+// batch is entered after its observations, because one of them may have the same id, and counts.
 func (t *txn) markDuplicates() {
 	type once struct {
 		id   id

@@ -30,6 +30,8 @@ type Store interface {
 	//   - a [*heed.InputError], [*heed.ConfigError] or [*heed.SizeError] of [Validate]. A store that
 	//     encodes bodies calls [CheckBody] with the JSON that it made. A store that keeps values
 	//     as they are need not encode them for the check, and may hold a larger value;
+	//   - a [*heed.InputError] if the kind of a record was not declared, also in a batch that is left
+	//     out;
 	//   - [heed.ErrConflict] if a revision is not current;
 	//   - a [*heed.SettingsError] if a cell is kept under another policy;
 	//   - [heed.ErrNotFound] if an id to retract was never seen;
@@ -46,9 +48,10 @@ type Store interface {
 
 	// Declare sets how kinds of records are kept. Every kind must be declared before a record of it
 	// is committed, by each program that uses the store. The store keeps declarations, and all
-	// handles sweep and forget by them. Paths of several declarations of one kind add up. Limits that
-	// the store was opened with win over declared ones. A later declaration wins over an earlier one,
-	// but zero Limits in it have no effect.
+	// handles sweep and forget by them. Declarations of one kind are joined, because several packages
+	// may declare it: paths add up, in the order in which they were declared, and Versioned and Whole
+	// stay true if any declaration has them. Of Limits and of History the later value wins, unless it
+	// is zero. Limits that the store was opened with win over declared ones.
 	Declare(ctx context.Context, kinds ...Kind) error
 
 	// Read appends to the snapshot: first the records that refs name, in that order, then the parts
@@ -68,7 +71,7 @@ type Store interface {
 	// or not. The loop may call the store, and may end early. After an error it ends.
 	//
 	// The records of the kind [Declarations] are made by the store: one for each kind that a handle
-	// declared, in the form of [DeclarationOf], in any order.
+	// declared, in the form of [DeclarationOf], in any order. Read need not find them.
 	Find(ctx context.Context, q Query) iter.Seq2[Record, error]
 
 	// List yields the parts of the cells that a query selects, by cell, channel and source. The
@@ -90,8 +93,10 @@ type Store interface {
 	Sweep(ctx context.Context, now time.Time) error
 }
 
-// A Batch is applied as a whole or not at all. Its parts are applied in the order of the fields. A
-// batch is immutable while a store keeps it.
+// A Batch is applied as a whole or not at all. Its parts are applied in the order of the fields.
+// Only the first batch of a call may take evidence away, by the fields from Reset to Expunge, so a
+// store need not work out what an earlier batch of the call added. A batch is immutable while a
+// store keeps it.
 type Batch struct {
 	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID was
 	// stored before, the batch has no effect.
@@ -124,7 +129,8 @@ type Batch struct {
 	Forgotten []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt
-	// names it.
+	// names it. Observations of the batch may share an id, if they are of several cells. Of one id and
+	// one cell, the first counts, and the receipt does not name the others.
 	Observations []evidence.Observation
 
 	// Expect names records that must still have these revisions. They stay as they are.
@@ -166,7 +172,8 @@ type SourceOf struct {
 
 // A Restart leaves out of a cell what happened before At, whether it came already or comes late. A
 // cell's restart only moves forward. Unless At is after everything that the cell saw, the cell is
-// computed again from its history.
+// computed again from its history, and the error is [evidence.ErrForgotten] if the history does not
+// have all that happened at At or later.
 type Restart struct {
 	Cell evidence.Cell
 	At   time.Time

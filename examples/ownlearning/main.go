@@ -1,8 +1,8 @@
 // Ownlearning brings a strategy of one's own to package learning: what is seen means something
 // else, and all the rest stays.
 //
-// The strategy that comes with the package lets an undo take back everything that was shown of
-// late. Here it takes back the last answer alone. The program wires it between what decides and
+// The strategy that comes with the package lets an undo take back all answers to the last event.
+// Here it takes back the last answer alone. The program wires it between what decides and
 // what learns, and chooses it by its name.
 package main
 

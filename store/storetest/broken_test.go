@@ -639,6 +639,21 @@ var brokenEvidence = []fault{
 		"a receipt has the parts that a read would have",
 	},
 	{
+		"a known id is told for each of its cells",
+		telling(func(_ *broken, r *receipt, b batch) {
+			if len(r.Duplicates) == 0 {
+				return
+			}
+			r.Duplicates = nil
+			for _, o := range b.Observations {
+				if o.ID == "once" {
+					r.Duplicates = append(r.Duplicates, o.ID)
+				}
+			}
+		}),
+		"an id counts once",
+	},
+	{
 		"parts of an earlier batch are those of that moment",
 		telling(func(_ *broken, r *receipt, b batch) {
 			if len(b.Observations) == 1 && b.Observations[0].ID == "9" {

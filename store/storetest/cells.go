@@ -102,19 +102,31 @@ func (f *fixture) history(c evidence.Cell) observations {
 	return all(f, f.store.History(ctx, c))
 }
 
-// expect compares cells with what the observations add up to, one by one.
+// expect compares cells with what the observations add up to, one by one. A failure shows only the
+// parts that differ, with their sums as they are now, because those at a landmark say little.
 func (f *fixture) expect(all observations, cells ...evidence.Cell) {
+	f.Helper()
 	now := evidence.InstantOf(f.time())
 	for _, c := range cells {
-		parts, want := f.read(c), naive(all, c, f.time())
-		same := len(parts) == len(want)
-		for _, part := range parts {
-			t, w := part.Tally, want[[2]string{part.Channel, part.Source}]
-			same = same && part.Cell == c && near(t.At(now), w.At(now)) &&
+		want := naive(all, c, f.time())
+		for _, part := range f.read(c) {
+			from := [2]string{part.Channel, part.Source}
+			t, w := part.Tally, want[from]
+			delete(want, from)
+			same := part.Cell == c && near(t.At(now), w.At(now)) &&
 				t.Positive == w.Positive && t.Negative == w.Negative && t.Neutral == w.Neutral
+			f.Check(same, "%+v, channel %q, source %q:\n has %s\nwant %s", part.Cell, from[0], from[1],
+				sumsOf(t, now), sumsOf(w, now))
 		}
-		f.Check(same, "%v has\n%+v\nwant, by channel and source,\n%+v", c, parts, want)
+		f.Check(len(want) == 0, "%+v lacks the parts, by channel and source, %+v", c, want)
 	}
+}
+
+// sumsOf returns a tally as failures show it. N are the numbers of positive, negative and neutral
+// observations.
+func sumsOf(t evidence.Tally, now evidence.Instant) string {
+	return fmt.Sprintf("N %d %d %d, last %d %d %d, %+v", t.Positive.N, t.Negative.N, t.Neutral.N,
+		t.Positive.Last, t.Negative.Last, t.Neutral.Last, t.At(now))
 }
 
 // naive adds up the observations of a cell, by channel and source if its kind keeps them apart. The

@@ -61,8 +61,10 @@ func idOnce(f *fixture) {
 	again := dated(-time.Hour, first)
 	again.Reward = 0 // the store must not look at this
 	f.Equal("the known ids", f.add(again, other, other).Duplicates, []string{"once"})
-	again.Cell = otherCell
-	f.add(again)
+	elsewhere := again
+	elsewhere.Cell = otherCell
+	f.Equal("the known ids, each once", f.add(again, elsewhere).Duplicates, []string{"once"})
+	f.after("a batch with an id that was known, and with the new id %q twice in one cell", other.ID)
 	f.expect(observations{first, other}, plainCell, otherCell)
 }
 
