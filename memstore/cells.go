@@ -137,6 +137,7 @@ func (c *cell) add(e *entry) {
 // record adds an observation to the history, which holds at most a number of them: those that
 // happened last. The one that leaves stays in the sums, and is noted as lost.
 func (c *cell) record(e entry, most int) {
+	// From the end, because nearly all observations come in the order in which they happened.
 	at := len(c.history)
 	for at > 0 && c.history[at-1].At > e.At { // it is late
 		at--
@@ -217,6 +218,7 @@ func (c *cell) take(gone func(*entry) bool) {
 	for from := range touched {
 		c.correctLast(from)
 	}
+	// A tally is empty by its count, not by its sums, in which rounding may leave a little.
 	c.tallies = slices.DeleteFunc(c.tallies, func(t tally) bool { return t.N() == 0 })
 }
 

@@ -203,6 +203,7 @@ func (t *txn) checkRecords() error {
 		}
 	}
 	for k, n := range grows {
+		// Counted over the whole call, so that a batch may remove what makes room for another.
 		full := k.limits.Refuse && k.limits.Most > 0 && len(k.rows)+n > k.limits.Most
 		if n > 0 && full {
 			return fmt.Errorf("%w of records of kind %q", evidence.ErrFull, k.Name)
@@ -231,6 +232,7 @@ func (t *txn) has(ref store.Ref, revision uint64) bool {
 // apply changes the state. It cannot fail. Versions of kinds rise at the end, once for each call
 // that changed the kind, and for all kinds if evidence was taken away by more than ids.
 func (t *txn) apply() {
+	// The copies go into the cells themselves, because ids point at the cells.
 	for c, copied := range t.copies {
 		*c = *copied
 	}
@@ -257,6 +259,7 @@ func (t *txn) apply() {
 			t.note(t.ids[i], t.now)
 		}
 	}
+	// After all batches, so that a receipt has what a read would have now.
 	t.fillParts()
 	if t.taking != nil && stores.TakesMuch(t.taking) {
 		for _, k := range t.kinds {
@@ -264,6 +267,7 @@ func (t *txn) apply() {
 		}
 	}
 	for k := range changed {
+		// Each row that has to make room raises the version once more.
 		k.version++
 		k.trim()
 	}
@@ -315,11 +319,14 @@ func (t *txn) write(w *store.Record, receipt *store.Receipt) bool {
 		t.revision++
 		receipt.Revision = t.revision
 	}
+	// An update keeps the number of the first writing, so the record stays where it was among those
+	// of its moment.
 	at := evidence.InstantOf(w.At)
 	if r != nil {
 		k.update(r, at, w.Keys, receipt.Revision, w.Body)
 		return true
 	}
+	// A record that was removed and comes again is a new one, with another number.
 	t.seq++
 	r = &row{id: w.ID, keys: slices.Clone(w.Keys), revision: receipt.Revision, body: w.Body}
 	r.At, r.Seq = at, t.seq

@@ -54,6 +54,8 @@ func (s *state) declare(rule store.Kind) {
 		k = newKind()
 		s.kinds[rule.Name] = k
 	}
+	// A declaration that changes nothing ends here. Otherwise all tenants would be gone through
+	// whenever a package starts.
 	before := k.Kind
 	if k.Kind = stores.Join(k.Kind, rule); reflect.DeepEqual(before, k.Kind) {
 		return
@@ -139,6 +141,7 @@ func (k *kind) insert(r *row) {
 func (k *kind) update(
 	r *row, at evidence.Instant, keys []string, revision uint64, body store.Body,
 ) {
+	// Most updates change the body alone, and then the lists stay as they are.
 	if r.At != at || !slices.Equal(r.keys, keys) {
 		k.leave(r)
 		r.At, r.keys = at, slices.Clone(keys)
@@ -157,6 +160,7 @@ func (k *kind) remove(r *row) {
 // enter has a row found by its moment and its keys.
 func (k *kind) enter(r *row) {
 	k.all = k.all.with(r)
+	// A key that a record has twice is in one list once, or a loop would meet the record twice.
 	for i, key := range r.keys {
 		if !slices.Contains(r.keys[:i], key) {
 			k.keyed[key] = k.keyed[key].with(r)

@@ -205,6 +205,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 				noted = held.gather(&search, n, had)
 				return nil
 			})
+			// Each row is read under the lock again, because the body of the loop may have committed.
 			for i := 0; err == nil && i < len(noted); i++ {
 				var record store.Record
 				found := false
@@ -383,6 +384,7 @@ func inSteps[T any](
 		due = find(held)
 		return nil
 	})
+	// The lock is let go between the steps.
 	for step := range slices.Chunk(due, 1000) {
 		if err != nil {
 			return err

@@ -75,6 +75,7 @@ func (t *txn) restart(r store.Restart, policy evidence.Policy) error {
 	if at <= c.restart {
 		return nil
 	}
+	// What was lost from before the new restart need not be known, since it no longer counts.
 	if c.lostAt() >= at {
 		return evidence.ErrForgotten
 	}
@@ -100,6 +101,7 @@ func (t *txn) retract(text string) error {
 	case k.untraced || t.cfg.NoHistory:
 		return evidence.ErrForgotten
 	}
+	// All cells are asked before any changes, because Withdraw goes on after an id that is refused.
 	for _, c := range k.cells {
 		if t.edit(c).lacks(h) {
 			return evidence.ErrForgotten
@@ -124,11 +126,14 @@ func (t *txn) expunge(of store.SourceOf) error {
 	if slices.ContainsFunc(c.tallies, func(t tally) bool { return t.lostSource }) {
 		return evidence.ErrForgotten
 	}
+	// First the history, which corrects sums that hold several sources. Then, where origins are
+	// apart, the tallies of the source, which may also hold what was lost.
 	c.take(func(e *entry) bool { return e.Source == of.Source })
 	c.tallies = slices.DeleteFunc(c.tallies, func(t tally) bool { return t.Source == of.Source })
 	maps.DeleteFunc(c.lost, func(_ id, from *dump.Origin) bool {
 		return from != nil && from.Source == of.Source
 	})
+	// Without its restart the cell is empty, and goes: its name would keep the source.
 	if len(c.tallies)+len(c.history) == 0 && c.named(of.Source) {
 		c.restart = 0
 	}

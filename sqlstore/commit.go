@@ -78,10 +78,13 @@ func (c *change) retry(try func() error) error {
 	for {
 		err := try()
 		switch {
+		// A transaction for several calls is not made alone for the sake of one: its error sends each
+		// call on its own way, and there this case holds.
 		case errors.Is(err, errRaced) && len(c.calls) == 0:
 			c.alone = true
 		case errors.Is(err, errCareful):
 			c.careful = true
+		// The known batches are marked. The others are tried again, as long as there are any.
 		case errors.Is(err, errKnown) && slices.Contains(c.known, false):
 		default:
 			return err
@@ -176,6 +179,8 @@ func (c *change) enter(t *tx) error {
 		}
 	}
 	c.now, c.revision = evidence.InstantOf(now), uint64(revision)
+	// The batches were checked by what this process believed of the server's clock. Only if that
+	// was wrong by more than rounding, observations may be refused by the true one.
 	if d := now.Sub(c.assumed); len(c.batches) > 0 && d.Abs() > time.Second &&
 		c.store.cfg.Now == nil {
 		return store.Validate(now, c.batches...)
@@ -187,6 +192,8 @@ func (c *change) enter(t *tx) error {
 // number: where all is as usual, by one statement.
 func (c *change) enterSQLite(t *tx, lock *query) (version int, revision int64, err error) {
 	if c.writesRecords() {
+		// The statement finds its row by the version of the tables. So in the usual case it takes the
+		// lock, checks the version and draws the revision in one.
 		err := t.one(nextRevision, []any{tablesVersion}, &revision)
 		if !errors.Is(err, heed.ErrNotFound) {
 			return tablesVersion, revision, err
@@ -224,6 +231,7 @@ func (c *change) run(t *tx) error {
 		if err := c.takeAway(&c.batches[0], &c.receipts[0]); err != nil {
 			return err
 		}
+		// What a take-away returned were sums on their way, and not the ones after the commit.
 		c.parts = nil
 	}
 	pending, observe := c.pending(), c.observe

@@ -24,6 +24,9 @@ func (c *change) knowIDs() error {
 	for i, id := range ids {
 		rows[i] = []any{id, int64(c.now), flag(!c.store.cfg.NoHistory)}
 	}
+	// Only ids that were not there come back. So one statement both counts an id and finds out
+	// whether this commit is the one that counts it, and two commits of one id can't both believe
+	// that they are.
 	err := c.t.insert(learnIDs, rows, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
@@ -51,6 +54,8 @@ func (c *change) ids() (ids []string) {
 			}
 		}
 	}
+	// All commits insert ids in this order. Two that have ids in common then wait for each other in
+	// one direction, and neither ends in a deadlock.
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
@@ -69,6 +74,8 @@ func (c *change) checkBatches() error {
 		default:
 			taken[id] = true
 		}
+		// The observations come after the ID of their batch, because one of them may have the same
+		// id, and counts. For a later batch both are taken.
 		for k := range b.Observations {
 			if len(c.batches) > 1 && !c.known[i] {
 				taken[hashOfID(b.Observations[k].ID)] = true
@@ -103,12 +110,16 @@ func (c *change) pending() (all []addition) {
 		if receipt.Duplicate = c.known[i]; receipt.Duplicate {
 			continue
 		}
+		// An observation of a later batch that has this batch's ID is a duplicate. The last batch has
+		// no later one, so its ID need not be hashed.
 		if b := &c.batches[i]; b.ID != "" && i+1 < len(c.batches) {
 			owner[hashOfID(b.ID)] = i
 		}
 		for k := range c.batches[i].Observations {
 			o := &c.batches[i].Observations[k]
 			id := hashOfID(o.ID)
+			// An id that is fresh to the database still counts in one batch alone: the first of this
+			// commit that has it. Within that batch it may be of several cells.
 			if first, ok := owner[id]; !c.fresh[id] || ok && first != i {
 				if !slices.Contains(receipt.Duplicates, o.ID) {
 					receipt.Duplicates = append(receipt.Duplicates, o.ID)
@@ -158,6 +169,8 @@ func (c *change) sum(all []addition, cells map[string]*cellRow) deltas {
 			continue
 		}
 		a.from = row.origin(a.Observation)
+		// What is never in the history counts as lost at once, or else a later rebuild would believe
+		// that an empty history is whole.
 		if c.store.cfg.NoHistory {
 			d.lose(a.Observation)
 		}
@@ -258,6 +271,8 @@ func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 // makeCells adds those cells that are not there yet, and returns all.
 func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, error) {
 	keys := slices.Sorted(maps.Keys(wanted))
+	// To look first costs a statement, and saves an insertion that takes locks: nearly always all
+	// of the cells are there.
 	found, err := c.findCells(keys)
 	if err != nil || len(found) == len(keys) {
 		return found, err
@@ -291,6 +306,8 @@ func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
 	opened := make(map[string]bool) // by this commit
 	for i := range all {
 		row, wanted := found[all[i].key], all[i].policy
+		// The policies differ. That is a conflict if the cell has evidence under its own one, from
+		// before or from an observation of this commit, which the tallies do not have yet.
 		if row.policy != wanted {
 			open, err := c.open(row)
 			switch {
@@ -306,6 +323,8 @@ func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
 				return nil, err
 			}
 		}
+		// An observation that does not count settles nothing, so the next one may still bring another
+		// policy.
 		opened[row.key] = opened[row.key] || row.counts(all[i].Observation)
 	}
 	return found, nil
@@ -411,6 +430,10 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 		}
 		return err
 	}
+	// The plain statement adds to the tallies of the same landmark, which is nearly all of them,
+	// and leaves out others. These return no row, so the count shows whether the second, slower
+	// statement is needed. That one leaves out the tallies of the first, so both may be given all
+	// rows.
 	err := c.t.insert(addSums, rows, take)
 	if err == nil && added < len(rows) {
 		err = c.t.insert(scaleSums, rows, take)
@@ -420,6 +443,8 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 
 // keepPart keeps a part for the receipts, if its cell contains no other.
 func (c *change) keepPart(row *cellRow, part evidence.Part) {
+	// A cell that keeps origins apart may have parts that this commit did not touch, so what comes
+	// back here need not be all of it.
 	if !row.policy.ByOrigin {
 		part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
 		c.parts[row.key] = append(c.parts[row.key], part)
@@ -439,6 +464,7 @@ func (c *change) readParts(all []addition) error {
 	seen := make(map[evidence.Cell]bool)
 	for i := range c.batches {
 		for _, cell := range c.batches[i].PartsOf {
+			// What the insertion returned is used. The rest is read once for all batches.
 			if !c.known[i] && !seen[cell] && c.parts[hashOfCell(cell)] == nil {
 				seen[cell] = true
 				missing = append(missing, cell)

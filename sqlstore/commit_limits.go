@@ -22,6 +22,8 @@ func leaving(text string) *query { return either(text, text+` FOR UPDATE SKIP LO
 func (c *change) limit(k *keptKind, seq int64) error {
 	limits, most := k.Limits, k.most()
 	k.counting.Lock()
+	// Numbers are given in order, so at most seq-k.seq records were added since the count. Some of
+	// the numbers may be of other kinds: the guess is then too high, and only costs a count.
 	room := k.counted && seq >= k.seq && k.count+seq-k.seq <= most
 	k.counting.Unlock()
 	if room || limits.Most == 0 {
@@ -46,6 +48,7 @@ func (c *change) limit(k *keptKind, seq int64) error {
 			count -= n
 		}
 	}
+	// If the transaction is taken back, forgetCounts voids what is noted here.
 	c.counted = append(c.counted, k)
 	k.counting.Lock()
 	defer k.counting.Unlock()
@@ -98,6 +101,8 @@ func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) 
 	if err != nil || len(removed) == 0 {
 		return 0, err
 	}
+	// Whether the kind has a version is asked of the database, because a sweep also drops records
+	// of kinds that this process never declared.
 	rule, _, err := c.store.declared(c.t, kind) // which another program may have declared
 	if err == nil && rule.Versioned {
 		err = c.raiseOf(raises{kind: 1})

@@ -50,6 +50,8 @@ func (c *change) observeQuickly(all []addition) error {
 	if err := c.addTallies(sums, cells, first); err != nil {
 		return err
 	}
+	// The cache takes the parts after the commit, and before anybody else in this process can
+	// write.
 	parts := c.parts
 	c.t.committed = func() { c.cached = c.store.keepParts(cells, parts, began) }
 	return c.addHistory(all)
@@ -82,6 +84,8 @@ func (c *change) addTallies(sums deltas, cells map[string]*cellRow,
 		err := scanTally(func(into ...any) error { return scan(append(into, &kept)...) }, &part.Tally,
 			&key, &part.Channel, &part.Source)
 		row := cells[key]
+		// The cell is read by the statement that adds, so it costs nothing to look whether it is kept
+		// as assumed. If not, the transaction is taken back with what was added.
 		switch added++; {
 		case err != nil:
 			return err

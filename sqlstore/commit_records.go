@@ -66,6 +66,8 @@ func (c *change) putRecords() error {
 			changed = append(changed, all[i])
 		}
 	}
+	// What is expected is locked before anything is written, so that it holds until the commit. A
+	// commit that only expects, and writes no record, ends here.
 	if err := c.expect(); err != nil {
 		return err
 	}
@@ -163,6 +165,8 @@ func (c *change) hold() error {
 		}
 	}
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.ref, b.ref) })
+	// One statement for each run of the same lock, so that the order by hash is kept across both
+	// kinds of locks.
 	for len(rows) > 0 { // the next rows that have the same sort of lock
 		var refs []string
 		lock := rows[0].lock
@@ -247,6 +251,9 @@ func (c *change) expect() error {
 	if err != nil {
 		return err
 	}
+	// There is no row to lock for a record that must be absent. So the commit puts one in its
+	// place, which makes a writer of that record wait, and removes it at once. If another writer
+	// has put a row there before, the count is too small.
 	switch held, err := c.t.exec(holdPlaces, rows); {
 	case err != nil:
 		return err
@@ -299,6 +306,8 @@ func (c *change) changeRecords(all []writing) error {
 		if row == nil || row.revision != w.Revision {
 			return c.conflict(w.batch, w.Kind)
 		}
+		// The rows of keys have no reference to the record, so they are removed with it, by the keys
+		// that the record had.
 		if w.Body.IsZero() {
 			removed = append(removed, []any{row.seq})
 			lost = append(lost, keyRows(w.Kind, row.at, row.seq, row.keys, nil)...)
@@ -312,6 +321,8 @@ func (c *change) changeRecords(all []writing) error {
 		written = append(written, []any{row.seq, int64(at), string(text), w.body})
 		c.receipts[w.batch].Revision = c.revision
 		before, after := distinct(row.keys), w.keys
+		// The index of keys has the moment in it. As long as that stays, only keys that came or went
+		// are touched, which for most updates are none.
 		if at == row.at {
 			keys = append(keys, keyRows(w.Kind, at, row.seq, after, before)...)
 			lost = append(lost, keyRows(w.Kind, at, row.seq, before, after)...)
@@ -344,6 +355,8 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 		}
 		written = nil
 	}
+	// SQLite runs in this process, so a statement for each row costs no round trip. PostgreSQL had
+	// all of them in one, above.
 	for _, w := range written {
 		if _, err := c.t.exec(writeRecords, int64(c.revision), w[1], w[2], w[3], w[0]); err != nil {
 			return err
@@ -379,6 +392,8 @@ func (c *change) addRecords(all []writing) error {
 		}
 	}
 	seqs := make(map[string]int64, len(rows)) // of the records that were not there
+	// Records that are there return no row. So whether a record is new is decided by the insertion,
+	// and not by a look before it, which another commit could overtake.
 	err := c.t.insert(insertRecords, rows, func(scan func(...any) error) error {
 		var ref string
 		var seq int64
@@ -400,6 +415,7 @@ func (c *change) addRecords(all []writing) error {
 			keyed = append(keyed, keyRows(w.Kind, evidence.InstantOf(w.At), seq, w.keys, nil)...)
 			kind := c.store.kinds.get(w.Kind)
 			last[kind] = max(last[kind], seq)
+		// It was there already, which is as well for a record that is written once.
 		case w.Revision == store.Once:
 			c.receipts[w.batch].Left = append(c.receipts[w.batch].Left, w.Ref)
 		default:
@@ -409,6 +425,7 @@ func (c *change) addRecords(all []writing) error {
 	if err := c.t.insert(addKeys, keyed, nil); err != nil {
 		return err
 	}
+	// Each kind is counted once for the whole commit, after its last record is in.
 	for kind, seq := range last {
 		if err := c.limit(kind, seq); err != nil {
 			return err

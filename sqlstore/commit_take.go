@@ -94,6 +94,8 @@ func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 		return err
 	}
 	found[key].policy = policy
+	// Any loss at all is too much here, because the history has to yield everything that the sums
+	// hold. 1 is the first moment there is.
 	if err := c.whole(key, 1); err != nil {
 		return err
 	}
@@ -109,12 +111,18 @@ func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 		return err
 	}
 	row := cells[key]
+	// An earlier restart than the cell's has no effect. It is no error, so that a repeated commit
+	// is none either.
 	if at <= row.restart {
 		return nil
 	}
+	// What was lost from before the restart is to go in any case. Only what counts afterwards has
+	// to be in the history.
 	if err := c.whole(key, at); err != nil {
 		return err
 	}
+	// The policy of a cell with evidence stays. A new one, or one that lost all it had, takes the
+	// policy of this batch, because a restart settles it.
 	open, err := c.open(row)
 	if err != nil {
 		return err
@@ -139,6 +147,8 @@ func (c *change) recount(row *cellRow) error {
 			return err
 		}
 	}
+	// The policy and the restart were stored first. What is added below is computed by them, and so
+	// is all that comes later.
 	sums := make(deltas)
 	if err := c.eachOf(row, func(o *evidence.Observation) { sums.add(row, o) }); err != nil {
 		return err
@@ -191,10 +201,14 @@ func (c *change) retractable(ids []string) (gone []string, reasons map[string]er
 	err = c.t.each(stateOfIDs, []any{asked}, func(scan func(...any) error) error {
 		var id string
 		var traced, retracted int64
+		// An id that a later batch of this commit brings was made known before, and yet is not known
+		// to this batch: it takes away what was there when the commit began.
 		if err := scan(&id, &traced, &retracted); err != nil || c.fresh[id] {
 			return err
 		}
 		delete(reasons, id)
+		// Its reason to be kept, that it was never seen, does not hold any more. One that was
+		// retracted before has nothing to take back, and no reason against it.
 		switch {
 		case retracted == 1:
 		case traced == 0:
@@ -211,6 +225,8 @@ func (c *change) retractable(ids []string) (gone []string, reasons map[string]er
 	if err != nil {
 		return nil, nil, err
 	}
+	// A mark of loss matters only while the tally may still hold what was lost. After a rebuild or
+	// a restart the sums are of the history alone.
 	forgotten, err := c.t.texts(lostOfIDs, asked)
 	for _, id := range forgotten {
 		reasons[id] = evidence.ErrForgotten
@@ -228,6 +244,8 @@ func (c *change) retract(ids []string) error {
 	if err != nil {
 		return err
 	}
+	// Nothing is taken before all ids were looked at, because a refused commit has no effect. The
+	// order of the reasons must not depend on the order of a map.
 	unknown := false
 	for _, reason := range reasons {
 		unknown = unknown || errors.Is(reason, heed.ErrNotFound)
@@ -267,6 +285,7 @@ func (c *change) takeIDs(hashes []string) error {
 	if err != nil {
 		return err
 	}
+	// The observations go first: the mark on the id means that all of them were taken.
 	if err := c.take(takenOfIDs, rows); err != nil {
 		return err
 	}
@@ -307,6 +326,8 @@ func (c *change) expungeFrom(cells []evidence.Cell, source string) error {
 	if err != nil {
 		return err
 	}
+	// Where origins are together and one with a source was lost, it is unknown whose it was. Where
+	// they are apart, the tally of the source goes as a whole, with what was lost in it.
 	lost, err := c.t.finds(sourceLostOf, rows)
 	if err == nil && lost {
 		err = evidence.ErrForgotten
@@ -370,12 +391,16 @@ func (c *change) take(q *query, args ...any) error {
 		for i := range page {
 			sums.add(cells[page[i].key], &page[i].Observation)
 		}
+		// To take away is to add what is negative, by the statement that adds. So a landmark that
+		// moved is scaled in one place.
 		for _, d := range sums {
 			d.negate()
 		}
 		if err := c.addSums(sums, cells); err != nil {
 			return err
 		}
+		// A page at a time, the sums and what follows from them are right. The memory is bounded by
+		// the page, whatever a source has sent.
 		if err := c.correctLast(sums, cells); err != nil {
 			return err
 		}
@@ -409,6 +434,7 @@ func (c *change) correctLast(touched deltas, cells map[string]*cellRow) error {
 			return err
 		}
 	}
+	// A tally of no observations is no part, though rounding may have left a little in its sums.
 	for key := range cells {
 		if _, err := c.t.exec(dropEmptied, key); err != nil {
 			return err

@@ -215,12 +215,15 @@ func (c *change) load(from io.Reader) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
+	// Ids first, then versions: copies of the records from before the load must be seen to be
+	// stale.
 	if err := c.learnLoaded(); err != nil {
 		return err
 	}
 	if err := c.raiseAll(l.tenants); err != nil {
 		return err
 	}
+	// Revisions continue above the dump's, so that a loaded record's revision never comes again.
 	_, err = c.t.exec(raiseRevision, int64(in.Revision))
 	if err == nil && !c.t.db.dialect.embedded() {
 		_, err = c.t.exec(analyzeAll)

@@ -50,6 +50,7 @@ func (k *kinds) get(name string) *keptKind {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	// Another caller may have made it between the two locks.
 	declared := k.known[base]
 	if declared == nil || k.of[name] != nil {
 		return k.of[name]
@@ -118,6 +119,8 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 		}
 		return changed, nil
 	}
+	// Without the lock first. What is found to differ is joined again under the lock, because
+	// another program may have declared something in between.
 	var changed []store.Kind
 	err := s.db.read(ctx, func(t *tx) (err error) {
 		changed, err = joined(t)
@@ -136,6 +139,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 	if err != nil {
 		return err
 	}
+	// Only now may commits of the kind begin, because others sweep by what the database has.
 	for _, kind := range all {
 		s.kinds.set(kind)
 	}

@@ -92,6 +92,7 @@ func (t *tx) withEmpty(parts []evidence.Part, kind, scope string) ([]evidence.Pa
 	for _, c := range cells {
 		parts = append(parts, evidence.Part{Cell: c})
 	}
+	// Stable, because the parts of one cell are in the order of their channels and sources.
 	slices.SortStableFunc(parts, func(a, b evidence.Part) int { return a.Cell.Compare(b.Cell) })
 	return parts, err
 }
@@ -115,6 +116,7 @@ func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
 	err = t.each(sourceLost, nil, func(scan func(...any) error) error {
 		var kind, scope string
 		err := scan(&kind, &scope)
+		// It is an error before the first part, because a job that began could not be finished.
 		if _, of := store.KindOf(kind); err == nil && of == tenant {
 			err = fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope,
 				evidence.ErrForgotten)
@@ -138,6 +140,8 @@ func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
 		for _, c := range page {
 			had := len(parts)
 			for _, p := range found[hashOfCell(c)] {
+				// A part without a channel and a source may be one of a cell that keeps origins together,
+				// and then it may hold the source.
 				if p.Source == source || p.Channel == "" && p.Source == "" {
 					parts = append(parts, p)
 				}

@@ -34,6 +34,8 @@ func (s *Store) erase(ctx context.Context) error {
 	if err != nil || forgotten == erased {
 		return err
 	}
+	// The file before the log, because to rewrite the file puts its pages into the log, which is
+	// emptied afterwards.
 	if rewritten < forgotten {
 		if err := s.db.alone(ctx, rewriteFile); err != nil {
 			return err
@@ -42,6 +44,8 @@ func (s *Store) erase(ctx context.Context) error {
 			return err
 		}
 	}
+	// Readers that are in the middle of the log keep it from being emptied. They are waited for a
+	// little, and otherwise the next sweep tries again.
 	empty := false
 	const patience = time.Second / 2 // with those who read from the log
 	for over := machineNow().Add(patience); err == nil && !empty &&

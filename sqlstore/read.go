@@ -50,8 +50,12 @@ func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// Only a read of cells alone may be answered by the cache. With a record in it, the caller
+	// relies on parts that are as new as the record.
 	before := len(into.Parts)
 	if s.cache != nil && len(refs)+len(finds) == 0 {
+		// All of the cells or none come from the cache: if one is missing, the statement that reads
+		// it reads the others at no cost, and all are of one moment.
 		now, known := machineNow(), true
 		for _, c := range cells {
 			parts, ok := s.cache.get(c, now)
@@ -90,6 +94,8 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 				"asks for the version of %q, which is not declared with one", ref.Kind)}
 		}
 	}
+	// A ticket is drawn before the read. If a commit changes the cell in the meantime, the ticket
+	// is void, and what was read does not enter the cache.
 	tickets := make([]ticket, len(cells))
 	if s.cache != nil {
 		for i, c := range cells {
@@ -102,6 +108,7 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 		return err
 	}
 	for _, ref := range refs {
+		// The map is shared with callers that read at the same time, so the record is copied.
 		record := all.records[hashOfRef(ref)]
 		record.Ref, record.Keys = ref, slices.Clone(record.Keys) // another caller may have it too
 		if ref.ID == "" {
@@ -275,6 +282,8 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 			if err := scan(&p.Seq, &p.At, &id, &revision, &keys, &body); err != nil {
 				return err
 			}
+			// A record that moved during the loop comes a second time, and counts as a row: or else a
+			// full page would look like the last one.
 			rows++
 			s.Pass(p, s.Oldest)
 			ref := store.Ref{Kind: s.Kind, ID: id}
@@ -306,6 +315,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 			return
 		}
 		left := cmp.Or(q.Limit, int(^uint(0)>>1))
+		// Most loops end early, so the first page is small.
 		for size := 100; left > 0; size = pageSize {
 			all, more, err := search.page(ctx, s.db, min(size, left))
 			stop := err != nil || !more

@@ -118,6 +118,8 @@ func (q *readers) lead(r *reader) (all found, err error) {
 		next = toTake
 		return all, nil
 	}
+	// The read failed for the leader's own context. Those it read for had no part in that, so they
+	// read alone, by what next is.
 	if r.ctx.Err() != nil {
 		return found{}, err
 	}
@@ -147,6 +149,7 @@ func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Ce
 	take(leader)
 	q.waiting = slices.DeleteFunc(q.waiting, func(r *reader) bool {
 		more := len(r.cells) + len(r.refs)
+		// It stays in the queue, and a later leader takes it.
 		if n+more > mostRead {
 			return false
 		}

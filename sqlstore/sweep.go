@@ -98,8 +98,11 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	}
 	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
 	var unread error
+	// Jobs come first, because they need history that the next part may drop. Ids come after the
+	// observations that have them: an observation whose id was forgotten could be counted twice.
 	for _, part := range []func() error{w.jobs, w.histories, w.ids, w.records, w.files} {
 		err := part()
+		// A row that can't be read must not keep all other people's records past their time.
 		undone := errors.Is(err, heed.ErrDamaged) || errors.Is(err, evidence.ErrForgotten)
 		if err != nil && !undone {
 			return fmt.Errorf("sqlstore: sweep: %w", err)
@@ -146,6 +149,8 @@ func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 // histories removes observations that are past their time, and those that are too many for their
 // cell. The sums still count them, and each leaves a mark that it can no longer be taken back.
 func (w *sweep) histories() error {
+	// The moment of the start is by the store's clock even if the caller gave another one, because
+	// it is compared with moments of recording, which are by the store's.
 	w.began = evidence.InstantOf(w.store.now())
 	before := int64(w.now) - w.store.cfg.HistoryFor.Microseconds()
 	err := w.step(true, func() (bool, error) { return w.lose(oldHistories, before) })
@@ -153,6 +158,7 @@ func (w *sweep) histories() error {
 		return err
 	}
 	full, err := w.full()
+	// One cell at a time, so that no transaction has the store alone for long.
 	for cell, most := range full {
 		if err == nil {
 			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, most) })
@@ -251,6 +257,8 @@ func (w *sweep) unused() error {
 	if err == nil {
 		_, err = w.t.exec(unusedCells, done.cell)
 	}
+	// A sweep looks at one page of cells only. A cell that is not used takes little room, and the
+	// next sweeps come to it.
 	if n < cellsOfPage {
 		last = ""
 	}
@@ -349,6 +357,8 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 	var lost [][]any
 	for i := range page {
 		o := &page[i].Observation
+		// The deltas are made for what they note as lost. Their sums are not added, because the
+		// tallies hold these observations already.
 		if d := sums.add(cells[page[i].key], o); d != nil { // it counts
 			d.lose(o)
 			lost = append(lost, []any{hashOfID(o.ID), page[i].key, int64(w.now), o.Source})

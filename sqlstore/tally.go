@@ -85,6 +85,8 @@ func (d *delta) lose(o *evidence.Observation) {
 func (d *delta) negate() {
 	d.Mass, d.Squares, d.Reward, d.RewardSquares = -d.Mass, -d.Squares, -d.Reward, -d.RewardSquares
 	for _, count := range []*evidence.Count{&d.Positive, &d.Negative, &d.Neutral} {
+		// The moment of the last one can't be subtracted. 0 leaves it as it is, and correctLast looks
+		// it up.
 		count.N, count.Last = -count.N, 0 // as a signed number it is right
 	}
 }
@@ -144,6 +146,8 @@ func onConflict(landmarks string, total func(sum string) string) string {
 
 // row has the values of tallyNames.
 func (d *delta) row(from origin) []any {
+	// Stored as a number of steps, because SQL then scales by whole steps, and two landmarks are
+	// equal if their numbers are.
 	var landmark int64
 	if d.HalfLife > 0 {
 		landmark = int64(d.Landmark) / (valid.LandmarkStep * d.HalfLife.Microseconds())

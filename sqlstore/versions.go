@@ -41,6 +41,7 @@ func (c *change) raised() raises {
 		call := c.call(i)
 		for k := range c.batches[i].Records {
 			name := c.batches[i].Records[k].Kind
+			// Once for each call, however many of its records are of the kind.
 			if before, counted := last[name]; c.store.kinds.get(name).Versioned &&
 				(!counted || before != call) {
 				last[name] = call

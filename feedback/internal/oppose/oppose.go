@@ -44,10 +44,14 @@ func Find(a, b string) Way { return Read(a).Opposes(Read(b)) }
 // Opposes is [Find] for texts that were read.
 func (x Reading) Opposes(y Reading) Way {
 	switch {
+	// The surest and cheapest signs come first. A text with another number is not the same,
+	// whatever its words are, and that needs no list.
 	case !slices.Equal(x.numbers, y.numbers):
 		return Numbers
 	case x.deniesOf(y) || y.deniesOf(x) || x.negations != y.negations:
 		return Polarity
+	// What follows compares words with words, which takes the square of their number. So a long
+	// text is compared as a whole.
 	case tooLong(x, y):
 		if slices.Equal(x.tokens, y.tokens) {
 			return ""
@@ -59,6 +63,7 @@ func (x Reading) Opposes(y Reading) Way {
 		return Order
 	case otherNames(x.names, y.names):
 		return Names
+	// Last, because it says the least: something differs, and no list knows what.
 	case reworded(x, y), x.turning != y.turning:
 		return Words
 	}
@@ -83,6 +88,8 @@ func tooLong(x, y Reading) bool {
 // both words but about other things.
 func antonymous(x, y Reading) bool {
 	for _, root := range x.opposable {
+		// A text that has both opposites speaks about both, for example "enable or disable", so it
+		// does not take a side.
 		if !y.roots[root] && slices.ContainsFunc(antonyms[root],
 			func(o string) bool { return y.roots[o] && !x.roots[o] }) {
 			return true
@@ -101,6 +108,7 @@ func affixed(x, y Reading) bool {
 			continue
 		}
 		for _, negative := range y.prefixed[word] {
+			// If x has the negative word as well, it is about both.
 			if !x.words[negative] {
 				return true
 			}
@@ -127,6 +135,8 @@ func bindsOther(x, y Reading) bool {
 		}) {
 			continue
 		}
+		// "Open the door, close the window" and "close the door, open the window" have the same
+		// words. What differs is the word behind each.
 		object := x.next(i)
 		if object != "" && !slices.ContainsFunc(y.positions(t.word),
 			func(j int) bool { return y.next(j) == object }) {
@@ -160,6 +170,8 @@ func swapped(x, y Reading) bool {
 	if slices.Equal(x.stems, y.stems) {
 		return false
 	}
+	// A relation such as "before" has two sides. If a word stands on one side here and on the other
+	// side there, and the same is true of a word of the other side, the relation is reversed.
 	for _, i := range x.related {
 		places := y.positions(x.tokens[i].word)
 		if len(places) == 0 {
@@ -175,6 +187,8 @@ func swapped(x, y Reading) bool {
 		}
 	}
 	// "X must name Y" is "name Y in X", and "give X to Y" is "give Y X"
+	// The passive and a modal verb change the order of words without changing the meaning, so an
+	// order that differs proves nothing there.
 	if x.passive || y.passive || x.modal != y.modal || !x.relatesAs(y) {
 		return false
 	}
@@ -232,12 +246,14 @@ func reworded(x, y Reading) bool {
 	for i := range a {
 		switch {
 		case kin(a[i], b[i]):
+		// The word only moved, so this is another sentence and not one with a word replaced.
 		case slices.Contains(b, a[i]) || slices.Contains(a, b[i]):
 			return false
 		default:
 			replaced++
 		}
 	}
+	// If every word differs, the texts have nothing in common, and are no variants of one sentence.
 	return replaced > 0 && replaced < len(a)
 }
 
@@ -290,6 +306,7 @@ func SameWords(x, y Reading) bool {
 	left := y.content()
 	for _, stem := range x.content() {
 		at := slices.Index(left, stem)
+		// The same stem is preferred, so that a word does not use up a form which another word needs.
 		if at < 0 {
 			at = slices.IndexFunc(left, func(other string) bool {
 				return kin(stem, other) &&
@@ -324,6 +341,8 @@ func kin(a, b string) bool {
 	if a == b || len(a) < beginning || len(b) < beginning || a[:beginning] != b[:beginning] {
 		return a == b
 	}
+	// The bytes above are a quick look. Letters are compared here, because one may have several
+	// bytes.
 	x, y := []rune(a), []rune(b)
 	common := 0
 	for common < min(len(x), len(y)) && x[common] == y[common] {

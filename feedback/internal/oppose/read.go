@@ -39,6 +39,7 @@ type token struct {
 func Read(written string) Reading {
 	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{},
 		roots: map[string]bool{}}
+	// The order matters: clauses need tokens, and affixes need the words that tokens brought.
 	r.tokenize(plainBounds.Replace(written))
 	r.readClauses()
 	r.readAffixes()
@@ -91,12 +92,15 @@ func (r *Reading) tokenize(written string) {
 	for i := 0; i < len(runes); {
 		switch c := runes[i]; {
 		case text.Dense(c):
+			// Dense scripts have no blanks, so each character is a word. They are asked for first,
+			// because they are letters as well.
 			i += r.addDense(runes[i:])
 		case unicode.Is(unicode.Nd, c):
 			i += r.addNumber(runes[i:])
 		case unicode.IsLetter(c):
 			i += r.addWord(runes[i:])
 		default:
+			// Marks that stand inside words or names do not end a clause: "user-id", "a/b".
 			if unicode.IsPunct(c) && !strings.ContainsRune("'\"-_/`", c) || c == '\n' {
 				r.tokens = append(r.tokens, token{})
 			}
@@ -108,6 +112,7 @@ func (r *Reading) tokenize(written string) {
 // addDense adds one character, or a negation of several.
 func (r *Reading) addDense(runes []rune) int {
 	for _, negation := range denseNegations {
+		// The list has the longest first, and none is longer than four characters.
 		if strings.HasPrefix(string(runes[:min(len(runes), 4)]), negation) {
 			r.tokens = append(r.tokens, token{word: negation})
 			return len([]rune(negation))
@@ -131,6 +136,7 @@ func (r *Reading) addNumber(runes []rune) int {
 			digits.WriteByte(byte('0' + digit(c)))
 		case c == '.' && inside:
 			digits.WriteByte('.')
+		// "1,000" and "1_000" are 1000. A comma at the end of a number is punctuation.
 		case (c == ',' || c == '_') && inside:
 		default:
 			goto done
@@ -186,6 +192,7 @@ func (r *Reading) addWord(runes []rune) int {
 		r.tokens = append(r.tokens, token{word: "can"}, token{word: "not"})
 		return n
 	}
+	// The elided part stays a word, because "n'" is a negation.
 	if elided, rest, ok := strings.Cut(word, "'"); ok && len(elided) <= 2 { // n'utilise, l'agent
 		r.tokens = append(r.tokens, token{word: elided})
 		word = rest
@@ -199,6 +206,8 @@ func (r *Reading) addWord(runes []rune) int {
 	r.passive = r.passive || be.has(word)
 	r.modal = r.modal || modals.has(word)
 	t := token{word: word}
+	// A negation has no stem. It changes what is said about other words, and must not count as one
+	// of them when texts are compared.
 	if !emptyWords.has(word) && !negations.has(word) {
 		t.stem = root
 	}
@@ -230,11 +239,14 @@ func (r *Reading) readClauses() {
 			flush()
 		case negations.has(t.word) || denseNegation.has(t.word):
 			r.negations++
+			// What came before the negation in this clause is not denied, so it is settled first.
 			if len(clause) > 0 && i > 0 && !auxiliaries.has(r.tokens[i-1].word) &&
 				!denseNegation.has(t.word) && !r.ends(i) {
 				flush()
 			}
+			// Two negations in one clause affirm: "not without review".
 			denied = !denied
+			// "Forbid X" is "do not allow X", so it meets a text that allows X.
 			if forbidding.has(t.word) {
 				clause = append(clause, "allow")
 			}

@@ -30,6 +30,7 @@ var (
 func anyOf(list string) string {
 	var entries []string
 	for _, entry := range wordsOf(list) {
+		// Blanks in the list are written as underscores, because a line has several entries.
 		beginning, open := strings.CutSuffix(entry, "-")
 		entry = regexp.QuoteMeta(strings.ReplaceAll(beginning, "_", " "))
 		if !open {
