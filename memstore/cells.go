@@ -399,6 +399,7 @@ func (c *cell) names(source string) bool {
 // scopes returns the scopes of a kind that have evidence, in order. It looks at all scopes, because
 // there are few of them.
 func (s *state) scopes(kind string) (scopes []string) {
+	// A scope whose cells were all restarted has cells, and yet no evidence.
 	for in, items := range s.spaces {
 		hasEvidence := func(c *cell) bool { return len(c.tallies) > 0 }
 		for _, cells := range items {

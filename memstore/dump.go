@@ -27,6 +27,8 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 		}
 		return d.state(held)
 	})
+	// In the order of first writing, so that a store that numbers them again keeps the order of
+	// records of one moment.
 	slices.SortFunc(d.records, func(a, b recordRow) int { return cmp.Compare(a.Seq, b.Seq) })
 	for i := 0; err == nil && i < len(d.records); i++ {
 		if err = d.record(&d.records[i]); err != nil {
@@ -94,6 +96,7 @@ func (d *dumper) state(s *state) error {
 			return err
 		}
 		for _, c := range k.cells {
+			// What is in the history, or counts no more, is not lost.
 			if !c.lacks(h) {
 				continue
 			}

@@ -23,6 +23,8 @@ import (
 // shorter than in the store that was dumped. Others can use the store while Load reads, but what
 // they commit makes Load fail.
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
+	// A store that is not empty is refused before the dump is read, and again at the end, because
+	// others may have committed while it was read.
 	err := s.read(ctx, (*state).checkEmpty)
 	var loaded *state
 	if err == nil {
@@ -93,6 +95,7 @@ func load(ctx context.Context, cfg Config, from io.Reader) (*state, error) {
 			return nil, err
 		}
 	}
+	// Only now, because which records are the oldest is known when all are there.
 	for _, k := range l.kinds {
 		k.trim()
 	}
@@ -160,6 +163,7 @@ func (l *loader) id(d *dump.ID) error {
 	if l.known[d.ID] != nil && !l.guessed[d.ID] {
 		return errors.New("the id comes twice")
 	}
+	// Its own row knows better than what its observations made it.
 	delete(l.guessed, d.ID)
 	k := l.note(d.ID, d.Recorded)
 	k.recorded, k.retracted, k.untraced = d.Recorded, d.Retracted, d.Untraced || l.cfg.NoHistory
@@ -176,6 +180,7 @@ func (l *loader) lost(d *dump.Lost) {
 		k.cells = append(k.cells, c)
 	}
 	from := d.Origin
+	// Where origins are together, there is one tally, and the loss is its.
 	if !c.policy.ByOrigin {
 		from = &dump.Origin{}
 	}

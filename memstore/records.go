@@ -85,6 +85,7 @@ func (s *state) declared(name string) *kind {
 	if of == nil || tenant == "" {
 		return nil
 	}
+	// As its kind is kept now. A later declaration changes it as well: see declare.
 	k := newKind()
 	k.Kind, k.limits = of.Kind, of.limits
 	s.kinds[name] = k

@@ -120,6 +120,7 @@ func (s *Store) write(ctx context.Context, do func(*state) error) error {
 // taken. It never returns [heed.ErrOutcomeUnknown], because no reply can get lost.
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	s.start()
+	// One moment for the whole call: what was checked by it is recorded by it.
 	now := s.cfg.Now()
 	err := store.Validate(now, batches...)
 	t := newTxn(batches, evidence.InstantOf(now))
@@ -162,6 +163,7 @@ func (s *Store) Read(
 		}
 	}
 	return s.read(ctx, func(held *state) error {
+		// The caller's snapshot is as it was if a reference is refused.
 		first := len(into.Records)
 		for _, ref := range refs {
 			record, err := held.record(ref)
@@ -197,6 +199,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 			yield(store.Record{}, fmt.Errorf("memstore: find: %w", err))
 			return
 		}
+		// Rows are told apart by their pointer, which stays through all updates.
 		left, had := search.most(), make(map[*row]bool)
 		for _, n := range []int{32, 1024, left} {
 			var noted []*row

@@ -184,6 +184,8 @@ func (q *queue) gather(leader *member) []*member {
 	if len(q.waiting) == 0 {
 		return members
 	}
+	// The leader's own records come first, so those that conflict with it wait for the next
+	// transaction, where they see what it wrote.
 	touched := make(touched)
 	touched.take(leader.change.batches)
 	room := store.MaxChanges - changesOf(leader.change.batches)
@@ -213,6 +215,8 @@ type touched map[store.Ref]bool
 
 // take adds the records of a call, if it does not overwrite a record of the group or rely on one.
 func (t touched) take(batches []store.Batch) bool {
+	// All records of the call are compared before any is added, because a call is taken as a whole,
+	// and its own batches may rely on the same records.
 	for i := range batches {
 		for k := range batches[i].Records {
 			if _, ok := t[batches[i].Records[k].Ref]; ok {
@@ -267,6 +271,7 @@ func (q *queue) commitAll(members []*member) turn {
 			case m.ctx.Err() != nil:
 				next[m] = toReturn
 				m.err = because(m.ctx, err)
+			// The fault was another member's, so this one is tried again with those that are left.
 			case j.ended > 0 || j.change.blamed >= 0 && j.change.call(j.change.blamed) != i:
 				again = append(again, m)
 			}
@@ -290,6 +295,8 @@ func (q *queue) join(members []*member) *joint {
 		}
 	}
 	j.change.known = make([]bool, len(j.change.batches))
+	// The context of the leader must not end the work for the others, so only its values are kept.
+	// It ends when end notes that a member's context ended.
 	j.ctx, j.cancel = context.WithCancel(context.WithoutCancel(members[0].ctx))
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -379,6 +386,7 @@ func (c *change) call(batch int) int {
 		return 0
 	}
 	i, found := slices.BinarySearch(c.calls, batch)
+	// The search returns where the batch would be inserted: behind the first batch of its call.
 	if !found {
 		i--
 	}
@@ -393,6 +401,8 @@ func (c *change) partsAfter(batch int, cell evidence.Cell, all []addition) []evi
 	if len(c.calls) == 0 {
 		return parts
 	}
+	// The parts are shared by all receipts of the transaction, so they are copied before something
+	// is taken out of them.
 	own, copied := c.call(batch), false
 	for i := range all {
 		a := &all[i]

@@ -54,6 +54,8 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 	if s.db.dialect.embedded() || c.alone || len(c.batches) == 0 {
 		return false, nil
 	}
+	// Each try learns of more ids that are known, and leaves them out of the next one. Usually one
+	// or two tries do. If ids become known faster than that, the steps lock what they look at.
 	known := make(map[string]bool)
 	for range 3 {
 		doc, err := c.callDoc(known)
@@ -68,6 +70,8 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 			if outcome, err = c.callIn(t, doc, known); err == nil && outcome != "done" {
 				err = errSteps
 			}
+			// Refused here, the transaction is rolled back like any other that failed, so nothing of
+			// the call stays.
 			if err == nil && ending != nil {
 				err = ending()
 			}
@@ -78,6 +82,8 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 		case err == nil:
 			c.callReceipts()
 			return true, nil
+		// After the last statement, only the end of the transaction can fail, and whether it was
+		// applied may be unknown. The steps must not repeat it.
 		case called, errors.Is(err, errEnded), ctx.Err() != nil:
 			return true, err
 		case outcome != "known" && !deadlocked(err):
@@ -104,6 +110,8 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 			&y.RewardSquares,
 			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last,
 			&y.Neutral.Last)
+		// A tally that the call added to comes without its half-life, because the caller knows the
+		// policy. One that no receipt asks for is passed over.
 		if what == changed {
 			policy, wanted := c.wanted[one]
 			if !wanted {
@@ -166,6 +174,8 @@ func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
 				c.fresh[id] = true
 			}
 		}
+		// A batch that turns out to be known takes its observations out of the list of ids, so the
+		// list is made again until no further batch is known.
 		switch err := c.checkBatches(); {
 		case err == nil:
 			doc.IDs, doc.Known = slices.Sorted(maps.Keys(c.fresh)), old
@@ -241,6 +251,7 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		// NULL removes the record.
 		var body any
 		if !w.Body.IsZero() {
 			body = w.body
@@ -249,6 +260,8 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 		if w.isNew() {
 			if _, ok := room[w.Kind]; !ok {
 				var counted bool
+				// Without a count it is unknown whether there is room. The steps count, and remember it
+				// for the next call.
 				if room[w.Kind], counted = c.store.kinds.get(w.Kind).room(); !counted {
 					return false, nil
 				}

@@ -181,6 +181,7 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
 	if db.dialect.embedded() {
+		// The connection goes back to the pool of the host, which expects that SQLite waits.
 		if waits == noWaiting {
 			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
 		}
@@ -265,6 +266,8 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 		_, err = db.finish(ctx, sqlTx, err, lock, do)
 		return err
 	}
+	// The writers of this process wait in a line, because SQLite would let all of them try at once,
+	// and serves those that wait in no order.
 	if err := db.turn.Lock(ctx); err != nil {
 		return err
 	}
@@ -284,6 +287,7 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 		})
 		return err
 	})
+	// Still under the turn, so that no later commit of this process can be overtaken.
 	if err == nil && t != nil && t.committed != nil {
 		t.committed()
 	}
@@ -356,6 +360,7 @@ func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock,
 // commit ends a transaction. Its error wraps [heed.ErrOutcomeUnknown], unless it is certain that
 // the database did not apply the transaction.
 func (db *database) commit(ctx context.Context, sqlTx *sql.Tx) error {
+	// Looked at once more, because an error from here on is certain, and one after COMMIT is not.
 	if err := ctx.Err(); err != nil { // COMMIT is not sent
 		return err
 	}
@@ -487,6 +492,7 @@ func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error)
 			found = true
 			return row(scan)
 		})
+		// Rows were handed on already. To ask again would hand them on twice, so the error is final.
 		if found {
 			failed, err = err, nil
 		}

@@ -58,6 +58,8 @@ func (s *Store) erase(ctx context.Context) error {
 	if err != nil || !empty {
 		return err
 	}
+	// The number from the beginning, and not the present one: people who were forgotten in between
+	// may still be in the files.
 	return s.note(ctx, noteErased, forgotten)
 }
 

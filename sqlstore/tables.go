@@ -113,6 +113,7 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 			return err
 		}
 	}
+	// Asked again under the lock, because another process may have made the tables since.
 	version, err := db.tablesVersion(ctx, conn)
 	if err != nil || version > 0 { // another process made them
 		return err
