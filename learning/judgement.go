@@ -19,18 +19,6 @@ const (
 	DevScale Scale = "dev"
 )
 
-// points returns the highest score of a scale, and 0 for thumbs and for an unknown scale.
-func (s Scale) points() int {
-	switch s {
-	case UserScale:
-		return 3
-	case DevScale:
-		return 5
-	default:
-		return 0
-	}
-}
-
 // A Judgement is what a person states about an answer, or an outcome that a source reports. It can
 // come at any time. It is immutable.
 type Judgement struct {

@@ -125,8 +125,6 @@ func tokens(text string) (all []string) {
 // A set is a set of words.
 type set map[string]bool
 
-func (s set) has(word string) bool { return s[word] }
-
 // setOf returns the words of a text as a set.
 func setOf(words string) set {
 	set := make(set)

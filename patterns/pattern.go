@@ -31,7 +31,7 @@ const (
 	Established State = "established"
 	// Proven: it has a good record, and recently so. Plans recommend it first.
 	Proven State = "proven"
-	// Deprecated: it does harm too often.
+	// Deprecated patterns did harm too often.
 	Deprecated State = "deprecated"
 	// Inverted: it failed so often that its anti-pattern warns of it.
 	Inverted State = "inverted"

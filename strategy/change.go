@@ -217,8 +217,8 @@ type change struct {
 
 // changed returns a change of an arm, or nil. First the item is tested by itself. A change of the
 // segment must show without each single item. If more than two people gave evidence, each counts
-// within the limits of Config.Trust, and a change must show without each single person, so that no
-// one person can make one up.
+// within the limits of Config.Trust, and a change must show without each single person and without
+// the tenth of the people who make most of it, so that few can't make one up.
 func (l *Learner) changed(all []recent, item string, arm int, now evidence.Instant) *change {
 	kept, limited := l.keptOf(all, arm, now)
 	all = slices.DeleteFunc(all, func(o recent) bool { return o.arm != arm })
@@ -229,8 +229,9 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 	}
 	for _, c := range tests {
 		at, found := l.cfg.change.find(c.outcomes, kept)
-		if limited {
-			found = found && l.showsWithout(c.outcomes, kept, func(o *recent) string { return o.source })
+		if found && limited {
+			found = l.showsWithoutFew(c.outcomes, at, kept) &&
+				l.showsWithout(c.outcomes, kept, func(o *recent) string { return o.source })
 		}
 		if c.all {
 			found = found && l.showsWithout(c.outcomes, kept, func(o *recent) string { return o.item })
@@ -241,6 +242,41 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 		}
 	}
 	return nil
+}
+
+// showsWithoutFew reports whether a change shows without the tenth of the people, at least one, who
+// make most of it: whose outcomes from at on lie furthest from the mean on one side, and those
+// before on the other. A restart leaves out what the others stated before, so what few can make up
+// would outweigh many.
+func (l *Learner) showsWithoutFew(outcomes []recent, at int, kept func(*recent) float64) bool {
+	mean := meanReward(outcomes)
+	side := 1.
+	if meanReward(outcomes[at:]) < mean {
+		side = -1
+	}
+	makes := make(map[string]float64)
+	for i := range outcomes {
+		o := &outcomes[i]
+		part := kept(o) * o.mass * (o.reward - mean) * side
+		if i < at {
+			part = -part
+		}
+		makes[o.source] += part
+	}
+	names := slices.SortedFunc(maps.Keys(makes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(makes[b], makes[a]), strings.Compare(a, b))
+	})
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.Contains(l.cfg.Trust.Instruments, name)
+	})
+	few := names[:min(max(1, (len(names)+9)/10), len(names))]
+	_, found := l.cfg.change.without().find(outcomes, func(o *recent) float64 {
+		if slices.Contains(few, o.source) {
+			return 0
+		}
+		return kept(o)
+	})
+	return found
 }
 
 // showsWithout reports whether a change shows without each person or item that a name gives. The
