@@ -145,8 +145,8 @@ func closes(a *answer.Answer, f *answer.Fire, now time.Time) bool {
 }
 
 // askerForgotten reports whether the person who asked may have stated something and was forgotten
-// since. Then the answer did not pass in silence. The record does not keep whether it ever named the
-// asker, so an answer without an asker loses its silence, too, if somebody else was forgotten.
+// since. Then the answer did not pass in silence. The record does not keep whether it ever named
+// the asker, so an answer without an asker loses its silence, too, if somebody else was forgotten.
 func askerForgotten(a *answer.Answer) bool {
 	return a.Person == "" && slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
 		return s.Forgotten()

@@ -129,8 +129,8 @@ type Batch struct {
 	Forgotten []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt
-	// names it. Observations of the batch may share an id, if they are of several cells. Of one id and
-	// one cell, the first counts, and the receipt does not name the others.
+	// names it. Observations of the batch may share an id, if they are of several cells. Of one id
+	// and one cell, the first counts, and the receipt does not name the others.
 	Observations []evidence.Observation
 
 	// Expect names records that must still have these revisions. They stay as they are.

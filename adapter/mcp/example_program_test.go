@@ -14,7 +14,9 @@ import (
 
 var (
 	db      *sql.DB // nil: in memory
-	lessons = loop.Lessons{Notes: []loop.Note{{ID: "db-1", Text: "db-1 is the billing database, and its disk is small."}}}
+	lessons = loop.Lessons{Notes: []loop.Note{{
+		ID: "db-1", Text: "db-1 is the billing database, and its disk is small.",
+	}}}
 )
 
 func serveNotes(ctx context.Context, transport sdk.Transport) error {
@@ -39,7 +41,8 @@ func Example() {
 			log.Fatal(err)
 		}
 	}()
-	client, err := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil).Connect(ctx, here, nil)
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil).
+		Connect(ctx, here, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +55,8 @@ func Example() {
 	}
 	plan := call("prepare", map[string]any{"text": "The disk of db-1 is full."})
 	fmt.Println(plan["system"])
-	call("answered", map[string]any{"id": plan["id"], "text": "Rotate its logs."}) // the client's model said so
+	// The client's model answers.
+	call("answered", map[string]any{"id": plan["id"], "text": "Rotate its logs."})
 	call("react", map[string]any{"answer": plan["id"], "value": 1})
 	fmt.Println(call("explain", map[string]any{"answer": plan["id"]})["worth"])
 	// Output:
