@@ -239,7 +239,8 @@ func recognised(t *checker, s learning.Strategy) {
 func commanded(t *checker, s learning.Strategy) {
 	signals, err := s.InterpretUndo("", shown())
 	t.Check(err == nil && len(signals) > 0,
-		"InterpretUndo of an empty text returns %d signals and the error %v, want a signal", len(signals),
+		"InterpretUndo of an empty text returns %d signals and the error %v, want a signal",
+		len(signals),
 		err)
 	for _, signal := range signals {
 		t.Check(signal.Type != learning.Positive, "it praised: %+v", signal)
