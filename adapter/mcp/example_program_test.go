@@ -38,18 +38,18 @@ func Example() {
 	there, here := sdk.NewInMemoryTransports()
 	go func() {
 		if err := serveNotes(ctx, there); err != nil && ctx.Err() == nil {
-			log.Fatal(err)
+			log.Panic(err)
 		}
 	}()
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil).
 		Connect(ctx, here, nil)
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	call := func(tool string, in map[string]any) map[string]any {
 		result, err := client.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: in})
 		if err != nil || result.IsError {
-			log.Fatal(err, result)
+			log.Panic(err, result)
 		}
 		return result.StructuredContent.(map[string]any)
 	}

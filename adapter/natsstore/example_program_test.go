@@ -29,7 +29,7 @@ func connect(ctx context.Context, servers string, replicas int) (*natsstore.Stor
 
 func must[T any](value T, err error) T {
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	return value
 }
