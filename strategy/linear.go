@@ -22,26 +22,27 @@ const (
 // vectors about as they are (Achlioptas 2003). The signs follow from their places, so that all
 // processes agree.
 func direction(vector []float32) []float32 {
-	x := vector
-	if len(vector) > mostNumbers {
-		x = make([]float32, mostNumbers)
-		for j, v := range vector {
-			signs := evidence.Rand{State: uint64(j)} //nolint:gosec // not negative
-			for i, bits := 0, signs.Uint64(); i < mostNumbers; i, bits = i+1, bits>>1 {
-				x[i] += v * (1 - 2*float32(bits&1))
-			}
+	x := make([]float64, min(len(vector), mostNumbers)) // sums of any float32 are finite
+	for j, v := range vector {
+		if len(vector) <= mostNumbers {
+			x[j] = float64(v)
+			continue
+		}
+		signs := evidence.Rand{State: uint64(j)} //nolint:gosec // not negative
+		for i, bits := 0, signs.Uint64(); i < mostNumbers; i, bits = i+1, bits>>1 {
+			x[i] += float64(v) * (1 - 2*float64(bits&1))
 		}
 	}
 	squares := 0.
 	for _, v := range x {
-		squares += float64(v) * float64(v)
+		squares += v * v
 	}
 	if squares == 0 {
 		return nil
 	}
-	unit, length := make([]float32, len(x)), float32(math.Sqrt(squares))
+	unit, length := make([]float32, len(x)), math.Sqrt(squares)
 	for i, v := range x {
-		unit[i] = v / length
+		unit[i] = float32(v / length)
 	}
 	return unit
 }
@@ -184,11 +185,12 @@ func (m *linear) add(s *sample) {
 	m.compare()
 }
 
-// count adds what a sample counts for to the sums.
+// count adds what a sample counts for to the sums. One from after the load counts in full and not
+// for more, so that a clock that jumps leaves the sums finite.
 func (m *linear) count(s *sample) {
 	s.counts = s.weight * m.kept(s.arm, s.source)
 	if m.half > 0 {
-		s.counts *= math.Exp2(-m.now.Sub(s.at).Hours() / m.half.Hours())
+		s.counts *= math.Exp2(-max(m.now.Sub(s.at).Hours(), 0) / m.half.Hours())
 	}
 	m.put(s, 1)
 }

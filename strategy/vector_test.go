@@ -289,3 +289,43 @@ func TestVectorsSurviveTheStore(t *testing.T) {
 	})
 	assert.GreaterOrEqual(t, failed, 3, "the cells, the resets and the records are read")
 }
+
+// The greatest and the smallest numbers have a direction, too.
+func TestVectorsOfAnySize(t *testing.T) {
+	for _, numbers := range []int{1, 3, 32, 33, 1000} {
+		for _, v := range []float32{math.MaxFloat32, math.SmallestNonzeroFloat32} {
+			x, squares := make([]float32, numbers), 0.
+			for i := range x {
+				x[i] = v
+			}
+			for _, d := range strategy.Direction(x) {
+				squares += float64(d) * float64(d)
+			}
+			assert.InDelta(t, 1, squares, 1e-6, "%d times %v", numbers, v)
+		}
+	}
+}
+
+// An outcome of a clock that was ahead counts as one, for this process and for others, also if the
+// outcome came before the clock's jump was seen by a load.
+func TestVectorsWithAClockThatJumps(t *testing.T) {
+	for _, jump := range []time.Duration{24 * time.Hour, 365 * 24 * time.Hour} {
+		c := &clock{}
+		cfg := withFixtures(t, strategy.Config{Now: c.Now, HalfLife: time.Hour})
+		l := newLearner(t, cfg)
+		w := newVectorWorld(3, 1)
+		w.play(t, l, 20, true)
+		x := unitVector(w.rng, 16)
+		before := linearOf(t, l, x)
+		ahead := choose(t, l, strategy.Query{Vector: x, Arms: []strategy.ArmID{"c"}})
+		c.Advance(jump)
+		credit(t, l, ahead, 1)
+		c.Advance(-jump)
+		for _, l := range []*strategy.Learner{l, newLearner(t, cfg)} {
+			after := linearOf(t, l, x)
+			assert.InDelta(t, before[0], after[0], 0.05, "another arm, after %v", jump)
+			assert.Greater(t, after[4], before[4])
+			assert.Greater(t, after[8], 0.)
+		}
+	}
+}
