@@ -256,7 +256,7 @@ func TestStatementsAreListedTogether(t *testing.T) {
 		"the instrument ci reported an outcome 2026-01-05 09:00:06: -0.50, does not count")
 }
 
-// Whoever takes an answer back is on its record, though the first undo counts for all. If the first
+// The record of an answer lists each person who takes it back, and the first undo counts. If that
 // person is forgotten, the undo of the next one counts.
 func TestEveryUndoIsListed(t *testing.T) {
 	w := newSpoken(t, loop.Config{})

@@ -80,8 +80,8 @@ type TaskError struct {
 	Type ErrorType `json:"type"`
 	// Message is what the next attempt's prompt shows. It must be set, or Err.
 	Message string `json:"message"`
-	// Context is what was being done, Tool the tool that was used, and Stack a trace, of which a
-	// prompt has the first 100 characters. Each may be empty.
+	// Context is what was being done, Tool the tool that was used, and Stack a trace. A
+	// prompt has the first 100 characters of the trace. Each may be empty.
 	Context string `json:"context,omitempty"`
 	Tool    string `json:"tool,omitempty"`
 	Stack   string `json:"stack,omitempty"`

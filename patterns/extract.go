@@ -18,7 +18,8 @@ import (
 // example "order*". Between two words of a phrase, a text may have articles and one other word.
 // "..." permits up to six other words or commas.
 type Approach struct {
-	// Name is the strategy's name, of which [IDOf] makes its pattern. It must have a word.
+	// Name is the strategy's name, from which [IDOf] makes the id of its pattern. It must have a
+	// word.
 	Name string
 	// Phrases show that a text follows the strategy. One is enough. Prefer phrases with a verb, such
 	// as "behind flag*", because a bare noun also occurs in texts about something else.

@@ -23,7 +23,7 @@ const restoreIt = ": restore the store from a copy"
 // A deep check takes longer. SQLite compares the indexes of the file with the tables
 // (integrity_check). PostgreSQL does so if the database has the extension amcheck. Warnings list
 // what could not be checked, for example because the server keeps no checksums of its pages. There
-// may be one Config, of which only Schema is used.
+// may be one Config, and only its Schema is used.
 func Check(ctx context.Context, handle *sql.DB, dialect Dialect, deep bool, configs ...Config) (
 	faults, warnings []string, err error,
 ) {

@@ -204,7 +204,7 @@ func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	assert.Equal(t, 60., massOf(kept(t, st, strategy.Query{}, "arm")))
 }
 
-// TestAChangeOfAllItemsIsFoundInAll lets an arm become worse for forty items, of which each has so
+// TestAChangeOfAllItemsIsFoundInAll lets an arm become worse for forty items, each with so
 // few outcomes that it shows nothing by itself.
 func TestAChangeOfAllItemsIsFoundInAll(t *testing.T) {
 	restarts, after := changesOf(t, strategy.Config{}, 40, func(n, item int, rng *rand.Rand) float64 {
@@ -251,8 +251,9 @@ func TestNoOnePersonMakesUpAChangeOfAllItems(t *testing.T) {
 	}
 }
 
-// changesOf plays 600 outcomes of one arm. In the second half those of the first half of the items
-// become rare. It returns how often all items were restarted, and after how many outcomes first.
+// changesOf plays 600 outcomes of one arm. In the second half, outcomes of the first half of the
+// items become rare. It returns how often all items were restarted, and after how many outcomes
+// first.
 func changesOf(t *testing.T, cfg strategy.Config, items int,
 	reward func(n, item int, rng *rand.Rand) float64) (restarts, first int) {
 	c := &clock{}

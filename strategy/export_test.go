@@ -58,5 +58,11 @@ func Eager(c Config, alarms float64, n int) Config {
 // GreatestNormal integrates the probability that a normal sample is the greatest.
 func GreatestNormal(draws []Draw, arm ArmID) float64 { return greatestNormal(draws, arm) }
 
+// Packed and Unpacked write a vector into a record, and read it.
+var (
+	Packed   = packed
+	Unpacked = unpacked
+)
+
 // Direction reduces a vector.
 func Direction(vector []float32) []float32 { return direction(vector) }

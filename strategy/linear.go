@@ -55,11 +55,15 @@ func packed(x []float32) (text []byte) {
 	return text
 }
 
-// unpacked is the inverse of packed.
+// unpacked is the inverse of packed. It returns nil if a number is not finite, for example in a
+// dump that another program wrote, because such a number would spread to all sums.
 func unpacked(text []byte) []float32 {
 	x := make([]float32, len(text)/4)
 	for i := range x {
 		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(text[4*i:]))
+		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
 	}
 	return x
 }

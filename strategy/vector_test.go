@@ -122,7 +122,8 @@ func linearOf(t testing.TB, l *strategy.Learner, x []float32) (all []float64) {
 	return append(all, r.Linear.Weight)
 }
 
-// The propensity is the frequency with which an arm is chosen, and those of all arms sum to 1.
+// The propensity is the frequency with which an arm is chosen, and the propensities of all arms sum
+// to 1.
 func TestPropensitiesWithAVector(t *testing.T) {
 	l := newLight(t, 1)
 	w := newVectorWorld(1, 1)
@@ -327,5 +328,14 @@ func TestVectorsWithAClockThatJumps(t *testing.T) {
 			assert.Greater(t, after[4], before[4])
 			assert.Greater(t, after[8], 0.)
 		}
+	}
+}
+
+// A number that is not finite would spread to all sums, so a record that has one has no vector.
+func TestAStoredVectorMustBeFinite(t *testing.T) {
+	x := []float32{1, -0.5}
+	assert.Equal(t, x, strategy.Unpacked(strategy.Packed(x)))
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		assert.Nil(t, strategy.Unpacked(strategy.Packed([]float32{1, float32(v)})), v)
 	}
 }

@@ -29,7 +29,7 @@ var (
 	}
 )
 
-// fixedModel stands for gemini.NewModel.
+// fixedModel takes the place of gemini.NewModel.
 type fixedModel struct{}
 
 func (fixedModel) Name() string { return "scripted" }

@@ -26,7 +26,7 @@ var (
 	}
 )
 
-// fixedModel stands for a model of eino-ext's.
+// fixedModel takes the place of a model of eino-ext.
 type fixedModel struct{}
 
 func (fixedModel) Generate(_ context.Context, in []*schema.Message,

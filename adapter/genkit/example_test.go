@@ -23,7 +23,7 @@ var (
 	}
 )
 
-// fixedModel stands for a model of a plugin.
+// fixedModel takes the place of a model of a plugin.
 func fixedModel(ctx context.Context, r *ai.ModelRequest,
 	stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 	fmt.Printf("system: %q\n", r.Messages[0].Text())

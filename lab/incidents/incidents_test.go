@@ -16,8 +16,8 @@ func played(t *testing.T, seeds int, all ...outage) *study {
 	return s
 }
 
-// While the best arm's model is down, its events go to the other arms, but for those that ask
-// whether it is back: one in three at this pace. What is learned meanwhile is a line of the
+// While the best arm's model is down, its events go to the other arms, except for those that ask
+// whether it is back: one in three at this pace. What is learned during the outage is a line of the
 // scorecard: see [Line].
 func TestTheBestModelIsDown(t *testing.T) {
 	s := played(t, 2, outage{length: 100, how: dead})

@@ -157,9 +157,9 @@ func learnersLogs(t *testing.T, seed uint64, rates []float64,
 }
 
 // TestOfALearnersLog asks what each arm alone would have earned, of the logs of learners that learn
-// meanwhile. The interval holds in about nine of ten, also of an arm that was given up, of which
-// one by the normal approximation holds in 11 to 68 of 100. The bound is three standard errors
-// below 88.
+// at the same time. The interval holds in about nine of ten, also for an arm that was given up,
+// where one by the normal approximation holds in 11 to 68 of 100. The bound is three standard
+// errors below 88.
 func TestOfALearnersLog(t *testing.T) {
 	t.Parallel()
 	times, rounds := long(16, 200), long(100, 1000)
