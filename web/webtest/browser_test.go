@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -178,12 +179,32 @@ func (b *tab) spare(words string) {
 	b.spared = append(b.spared, words)
 }
 
-// do carries out steps within a time.
-func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+// gone reports whether a step failed because the browser renewed the document after the step had
+// found its node there. Such a step typed and clicked nothing: the browser is asked for the node
+// before that.
+func gone(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused) && refused.Code == -32000 &&
+		refused.Message == "Could not find node with given id"
+}
+
+// within carries out a step within a time, and again while its node is gone, because a step finds the
+// node that is there now.
+func (b *tab) within(about string, step func(context.Context) error) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
-	require.NoError(b, chromedp.Do(ctx, steps...))
+	err := step(ctx)
+	for gone(err) {
+		err = step(ctx)
+	}
+	require.NoError(b, err, about)
+}
+
+// do carries out a step within a time.
+func (b *tab) do(step chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	b.within("", func(ctx context.Context) error { return chromedp.Do(ctx, step) })
 }
 
 // eval returns the value of an expression in a page.
@@ -266,16 +287,29 @@ func (b *tab) says(words string) {
 // fill types a text into a field.
 func (b *tab) fill(selector, text string) {
 	b.Helper()
-	b.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	b.within(selector, func(ctx context.Context) error {
+		return chromedp.Do(ctx, chromedp.SendKeys(chromedp.CSS(selector), text))
+	})
 }
 
 // click clicks on an element, and waits for the page that it leads to.
 func (b *tab) click(selector string) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
-	defer cancel()
-	_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector)))
-	require.NoError(b, err, selector)
+	b.within(selector, func(ctx context.Context) error {
+		_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector)))
+		return err
+	})
+}
+
+func TestGone(t *testing.T) {
+	stale := &cdproto.Error{Code: -32000, Message: "Could not find node with given id"}
+	assert.True(t, gone(stale))
+	assert.True(t, gone(fmt.Errorf("focus: %w", stale)))
+	for _, err := range []error{nil, errNoBrowser, context.DeadlineExceeded,
+		&cdproto.Error{Code: -32000, Message: "Node does not have a layout object"},
+		&cdproto.Error{Code: -32602, Message: stale.Message}} {
+		assert.False(t, gone(err), err)
+	}
 }
 
 func TestFindBrowser(t *testing.T) {
