@@ -21,32 +21,22 @@ const oldest, older, newest = "2024-11-05", "2025-11-25", "2026-07-28"
 // A client is the SDK's own client.
 type client struct{ *sdk.ClientSession }
 
-// An answerer fills in a form. nil says that the client has no forms.
-type answerer func(*sdk.ElicitParams) *sdk.ElicitResult
-
 // connect connects a client of a version to a transport's other end.
-func connect(ctx context.Context, to sdk.Transport, version string, fill answerer) (client, error) {
-	options := &sdk.ClientOptions{}
-	if fill != nil {
-		options.ElicitationHandler = func(_ context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult,
-			error) {
-			return fill(req.Params), nil
-		}
-	}
-	c := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, options)
+func connect(ctx context.Context, to sdk.Transport, version string) (client, error) {
+	c := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil)
 	session, err := c.Connect(ctx, to, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	return client{session}, err
 }
 
 // inMemory connects a client to a server within the process.
-func inMemory(t *testing.T, cfg mcp.Config, version string, fill answerer) client {
+func inMemory(t *testing.T, cfg mcp.Config, version string) client {
 	t.Helper()
 	server, err := mcp.New(cfg)
 	require.NoError(t, err)
 	there, here := sdk.NewInMemoryTransports()
 	served, err := server.Connect(context.Background(), there, nil)
 	require.NoError(t, err)
-	c, err := connect(t.Context(), here, version, fill)
+	c, err := connect(t.Context(), here, version)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, c.Close())
@@ -71,17 +61,18 @@ func tokens(token string) (string, bool) {
 }
 
 // overHTTP serves an agent over HTTP and returns what connects a client with a token.
-func overHTTP(t *testing.T, cfg mcp.Config) (url string,
-	join func(token, version string, fill answerer) client) {
+func overHTTP(t *testing.T, cfg mcp.Config) (
+	url string, join func(token, version string) client,
+) {
 	t.Helper()
 	server, err := mcp.New(cfg)
 	require.NoError(t, err)
 	served := httptest.NewServer(mcp.Handler(server, tokens))
 	t.Cleanup(served.Close)
-	return served.URL, func(token, version string, fill answerer) client {
+	return served.URL, func(token, version string) client {
 		to := &sdk.StreamableClientTransport{Endpoint: served.URL,
 			HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true}
-		c, err := connect(t.Context(), to, version, fill)
+		c, err := connect(t.Context(), to, version)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, c.Close()) })
 		return c

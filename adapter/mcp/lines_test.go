@@ -31,7 +31,7 @@ func TestABadLineEndsNothing(t *testing.T) {
 	}
 	bad()
 	to := &sdk.IOTransport{Reader: fromServer, Writer: toServer}
-	c, err := connect(t.Context(), to, older, nil)
+	c, err := connect(t.Context(), to, older)
 	require.NoError(t, err)
 	bad()
 	assert.NotEmpty(t, c.must(t, "prepare", arguments{"text": disk})["id"])

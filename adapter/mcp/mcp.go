@@ -9,18 +9,17 @@
 // react, undo and correct report how an answer turned out, and tool_result reports a tool's result.
 // The tool explain returns why an answer was given. All of them name an answer by its id.
 //
-// The tool propose proposes a rule. The tool review asks the person for a decision about a
-// proposal, in a form that the client shows (elicitation). The model that calls review sees the
-// decision and has no part in it. No person decides about a proposal that they made.
+// The tool propose proposes a rule. People decide about it on the pages or with the command, and not
+// through a client, because a client may let its model answer for them.
 //
-// The resources heed://rules, heed://proposals, heed://warnings and heed://learned are JSON. All
-// texts in results and resources are strings in JSON, and so they stay data.
+// The resources heed://rules, heed://proposals, heed://warnings, heed://heuristics and
+// heed://segments are lists of the HTTP API. All texts in results and resources are strings in
+// JSON, and so they stay data.
 //
 // Protocol versions from 2024-11-05 to 2026-07-28 are served, if the SDK supports them.
 package mcp
 
 import (
-	"crypto/rand"
 	"runtime/debug"
 	"time"
 
@@ -37,8 +36,8 @@ type Config struct {
 	// Agent is what the server speaks for. It must be set.
 	Agent *loop.Agent
 	// Person is who speaks through sessions without a bearer token, such as those over stdio. ""
-	// means that the person is unknown. Then correcting, proposing and reviewing are refused. In a
-	// session over HTTP, the bearer token identifies the person: see [Handler].
+	// means that the person is unknown. Then correcting and proposing are refused. Over HTTP, the
+	// bearer token identifies the person: see [Handler].
 	Person string
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -59,11 +58,8 @@ const module = "github.com/heedhq/heed/adapter/mcp"
 
 // server is a server's state. It is safe for concurrent use.
 type server struct {
-	agent  *loop.Agent
-	person string
-	now    func() time.Time
-	key    []byte // signs what people were asked
-
+	agent      *loop.Agent
+	person     string
 	operations *view.Server
 }
 
@@ -95,15 +91,16 @@ func Add(to *sdk.Server, cfg Config) error {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	s := &server{
-		agent: cfg.Agent, person: cfg.Person, now: cfg.Now, key: make([]byte, 32),
+		agent: cfg.Agent, person: cfg.Person,
 		operations: view.NewServer(func() *view.Source { return view.Of(cfg.Agent, cfg.Now) }),
 	}
-	if _, err := rand.Read(s.key); err != nil {
-		return err
+	operations := make(map[string]view.Operation)
+	for _, o := range view.Operations() {
+		if operations[o.Path] = o; o.Tool != "" {
+			s.addTool(to, &o)
+		}
 	}
-	s.addTools(to)
-	s.addReview(to)
-	s.addResources(to)
+	s.addResources(to, operations)
 	return nil
 }
 

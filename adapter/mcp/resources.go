@@ -1,57 +1,38 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"reflect"
-	"slices"
+	"net/url"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/heedhq/heed/internal/view"
 )
 
-// most is the part of a list that a resource has: the first 200 elements.
-var most = view.Page{Number: 1, Limit: 200}
-
-// resources are what a client can read. Each part has a name in the result.
-var resources = []struct {
-	name, title, about string
-	read               func(context.Context, *view.Source) (map[string]any, error)
-}{
-	{"rules", "Rules", "The rules that hold for this agent: people approved them.",
-		func(ctx context.Context, v *view.Source) (map[string]any, error) {
-			found, err := v.Rules(ctx, view.RuleQuery{Agent: v.Name, Status: "active"}, most)
-			return map[string]any{"rules": found.Items}, err
-		}},
-	{"proposals", "Proposed rules", "The rules that wait for people's decision.",
-		func(ctx context.Context, v *view.Source) (map[string]any, error) {
-			found, err := v.Proposals(ctx, view.RuleQuery{Agent: v.Name, Status: "pending"}, most)
-			return map[string]any{"proposals": found.Items, "total": found.Total}, err
-		}},
-	{"warnings", "Warnings", "Ways of working that went badly.",
-		func(ctx context.Context, v *view.Source) (map[string]any, error) {
-			found, err := v.Ways(ctx, view.WayQuery{Warned: true}, most)
-			return map[string]any{"warnings": found.Items}, err
-		}},
-	{"learned", "What was learned",
-		"Heuristics, arms and ways of working, with how far each is trusted.", learned},
+// resources are what a client can read: lists of the HTTP API, with the status of their elements.
+var resources = []struct{ name, path, status string }{
+	{"rules", "/v1/rules", "active"}, {"proposals", "/v1/rules", "pending"},
+	{"warnings", "/v1/warnings", ""}, {"heuristics", "/v1/heuristics", ""},
+	{"segments", "/v1/segments", ""},
 }
 
-func (s *server) addResources(to *sdk.Server) {
+// addResources adds the first 200 elements of each list, as the API returns them.
+func (s *server) addResources(to *sdk.Server, operations map[string]view.Operation) {
 	for _, r := range resources {
-		uri := "heed://" + r.name
+		o, uri := operations[r.path], "heed://"+r.name
+		query := url.Values{"limit": {"200"}}
+		if r.status != "" {
+			query.Set("status", r.status)
+			query.Set("agent", s.agent.Name())
+		}
+		title, _, _ := o.Describe()
 		to.AddResource(&sdk.Resource{
-			URI: uri, Name: r.name, Title: r.title, Description: r.about, MIMEType: "application/json",
+			URI: uri, Name: r.name, Description: title, MIMEType: "application/json",
 		}, func(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			v := view.Of(s.agent, s.now)
-			if v.Feedback == nil && (r.name == "rules" || r.name == "proposals") {
-				return nil, view.Lacks("rules")
-			}
-			found, err := r.read(ctx, v)
+			found, err := s.operations.Query(ctx, &o, &view.Caller{}, query.Encode())
 			if err != nil {
-				return nil, told(err, reflect.TypeFor[view.Nothing]())
+				return nil, told(err, o.In)
 			}
 			text, err := json.MarshalIndent(found, "", "  ")
 			return &sdk.ReadResourceResult{
@@ -61,22 +42,4 @@ func (s *server) addResources(to *sdk.Server) {
 			}, err
 		})
 	}
-}
-
-func learned(ctx context.Context, v *view.Source) (map[string]any, error) {
-	heuristics, err := v.Heuristics(ctx, "", most)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(heuristics.Items, func(a, b view.Heuristic) int {
-		return cmp.Compare(b.Confidence, a.Confidence)
-	})
-	segments, err := v.Segments(ctx, most)
-	if err != nil {
-		return nil, err
-	}
-	ways, err := v.Ways(ctx, view.WayQuery{Followed: true}, most)
-	return map[string]any{
-		"heuristics": heuristics.Items, "segments": segments.Items, "ways": ways.Items,
-	}, err
 }

@@ -15,12 +15,12 @@ import (
 // TestResources have what holds and what was learned, of this agent.
 func TestResources(t *testing.T) {
 	agent, _ := looptest.New(t, taught())
-	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
+	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest)
 	bad, err := agent.Patterns().Define(t.Context(),
 		patterns.Pattern{ID: "edits", Anti: true, Reason: "It broke the build.",
 			Content: "Edit before reading."})
 	require.NoError(t, err)
-	good, err := agent.Patterns().Define(t.Context(),
+	_, err = agent.Patterns().Define(t.Context(),
 		patterns.Pattern{ID: "tests", Content: "Write the test first."})
 	require.NoError(t, err)
 	rules := agent.Feedback().Rules()
@@ -36,21 +36,21 @@ func TestResources(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	waits := proposed(t, c, "Answer in English.")
+	waits := c.must(t, "propose", arguments{"text": "Answer in English.",
+		"reason": "Tickets were mixed up."})["proposal"]
 
-	found := c.resource(t, "rules")["rules"].([]any)
+	found := c.resource(t, "rules")["items"].([]any)
 	require.Len(t, found, 1)
 	assert.Equal(t, "Name the server.", found[0].(arguments)["text"])
-	found = c.resource(t, "proposals")["proposals"].([]any)
+	found = c.resource(t, "proposals")["items"].([]any)
 	require.Len(t, found, 1)
 	assert.Equal(t, waits, found[0].(arguments)["id"])
-	found = c.resource(t, "warnings")["warnings"].([]any)
+	found = c.resource(t, "warnings")["items"].([]any)
 	require.Len(t, found, 1)
 	assert.Equal(t, string(bad.ID), found[0].(arguments)["id"])
 	assert.Contains(t, found[0].(arguments)["content"], "Edit before reading.")
 	assert.Equal(t, "It broke the build.", found[0].(arguments)["reason"])
-	learned := c.resource(t, "learned")
-	assert.Len(t, learned["ways"], 1)
-	assert.Equal(t, string(good.ID), learned["ways"].([]any)[0].(arguments)["id"])
-	assert.InDelta(t, 0.9, learned["heuristics"].([]any)[0].(arguments)["confidence"], 1e-9)
+	found = c.resource(t, "heuristics")["items"].([]any)
+	assert.InDelta(t, 0.9, found[0].(arguments)["confidence"], 1e-9)
+	assert.Empty(t, c.resource(t, "segments")["items"])
 }

@@ -61,13 +61,10 @@ func TestSameAsTheAPI(t *testing.T) {
 		return at
 	}
 	agent, _ := looptest.New(t, loop.Config{})
-	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
+	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest)
 	var tools []string
 	for tool, err := range c.Tools(t.Context(), nil) {
 		require.NoError(t, err)
-		if tool.Name == "review" { // it asks the person, and the API has none
-			continue
-		}
 		tools = append(tools, tool.Name)
 		assert.NotEmpty(t, tool.Description, tool.Name)
 		want := inputs(tool.Name)

@@ -71,7 +71,7 @@ func (d *desk) of(person string) (client, error) {
 	if err != nil {
 		return client{}, err
 	}
-	c, err := connect(context.Background(), here, d.version, nil)
+	c, err := connect(context.Background(), here, d.version)
 	if err != nil {
 		return client{}, err
 	}

@@ -34,11 +34,6 @@ type Against struct {
 	Text string `json:"text,omitempty"` // "" if they are not kept
 }
 
-// Overridable reports whether an approval can override the conflict.
-func (a *Against) Overridable() bool {
-	return a.Kind == feedback.Contradiction && !a.Pending && !a.Correction
-}
-
 // against reads what a conflict is with.
 func (s *Source) against(ctx context.Context, c feedback.Conflict) (a Against, err error) {
 	a.Conflict = c
@@ -235,19 +230,4 @@ func CheckWords(c feedback.Check, show func(string) string) string {
 		return where + " must match " + show(c.Require)
 	}
 	return ""
-}
-
-// ProposedFor returns the reason that the proposer gave, or "" if heed made the proposal.
-func (s *Source) ProposedFor(ctx context.Context, p *feedback.Proposal) (string, error) {
-	subject, action := p.ID, "feedback.propose"
-	if p.Was != nil { // an edit describes what it replaces
-		subject, action = p.Previous, "feedback.modify"
-	}
-	all, err := s.history(ctx, subject)
-	for _, e := range slices.Backward(all) {
-		if e.Actor != "" && e.Action == action {
-			return e.Reason, err
-		}
-	}
-	return "", err
 }
