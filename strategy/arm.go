@@ -39,6 +39,9 @@ type Parameter struct {
 // maxArms bounds the draws of a choice, which a learner also reads from outside.
 const maxArms = 1000
 
+// validateArms reports all faults of the arms together, each with the path of its field, for
+// example Arms[2].Parameters[0].Values. The mix of weighted and unweighted arms is looked for last,
+// because it is a fault of the list and would only repeat the fault of a single weight.
 func validateArms(arms []Arm) error {
 	var found valid.Faults
 	found.Check(len(arms) > 0, "Arms", len(arms), "must have at least one")
@@ -80,6 +83,8 @@ func validateArms(arms []Arm) error {
 	return nil
 }
 
+// tooLong is the fault of a parameter's value. The value shares a cell's name with the parameter's
+// name and an equals sign, so both together must fit into MaxText bytes.
 var tooLong = fmt.Sprintf(
 	"must be valid UTF-8 without NUL, at most %d bytes with the parameter's name, and different "+
 		"from the others", evidence.MaxText-1)

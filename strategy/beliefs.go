@@ -43,17 +43,24 @@ func (l *Learner) believe(s *segment, read *reading) []Belief {
 	return beliefs
 }
 
-// A reading is what was read of an item.
+// A reading is what was read of an item: the Item for the pooling, and what the learner itself
+// needs of the same cells.
 type reading struct {
 	Item
-	arms    [][]evidence.Part
-	counts  []uint64 // how many outcomes each arm has
-	resets  resets
+	// arms are the parts of each arm's cell, by arm. They still name their sources, which Item.Arms
+	// no longer does because the limits on people are applied there.
+	arms   [][]evidence.Part
+	counts []uint64 // how many outcomes each arm has
+	// resets are how often the segment and the item were reset, at the time of the reading.
+	resets resets
+	// records are in the order of the refs that were asked for.
 	records []store.Record
 }
 
 // read reads what an item showed, and some records, in one round trip. It loads the segment if that
-// is older than Config.Refresh.
+// is older than Config.Refresh. The load and the reading share the round trip: the cells are wanted
+// before the load begins. The load runs under the lock s.loading, which l.stale takes if it reports
+// true, so that only one goroutine of a process loads a segment.
 func (l *Learner) read(
 	tx *store.Tx, s *segment, item string, now time.Time, refs ...store.Ref,
 ) (*reading, error) {
@@ -81,7 +88,7 @@ func (l *Learner) read(
 }
 
 // itemCells names the cells of an item: its arms, what it was given if its pooling specialises, and
-// how often it was reset.
+// how often it was reset. The order is what readingOf relies on.
 func (l *Learner) itemCells(s *segment, item string) []evidence.Cell {
 	cells := l.armCells(s.space, item)
 	if l.specializes() {
@@ -111,7 +118,9 @@ func (l *Learner) specializes() bool {
 	return ok
 }
 
-// readingOf takes up what was read of the cells of an item.
+// readingOf sorts the parts that were read by the cells of an item. Cells are as itemCells returns
+// them, and parts are in the order of the cells. A cell without evidence has no parts, so the parts
+// alone do not show which cell they belong to.
 func (l *Learner) readingOf(
 	cells []evidence.Cell, parts []evidence.Part, at evidence.Instant,
 ) *reading {
@@ -122,12 +131,14 @@ func (l *Learner) readingOf(
 		cells, parts = cells[1:], parts[len(of):]
 		return of
 	}
+	// next moves through the arms first, then through the copies, then through the counts of resets.
 	for i := range n {
 		r.arms[i] = next()
 		r.counts[i] = countOf(r.arms[i])
 	}
 	r.Arms = l.cfg.Trust.Pool(r.arms, at)
 	if l.specializes() {
+		// r.Given stays nil if no copy was made, because an item with an empty copy goes its own way.
 		given := make([]evidence.Sums, n)
 		for i := range n {
 			for _, part := range next() {

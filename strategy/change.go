@@ -26,10 +26,17 @@ import (
 // the items' own means let expect there. The items' means were estimated from both sides, so the
 // ratio is scaled by the information that is left, as in the test of Cochran, Mantel and Haenszel
 // (1959). For one item alone that is the plain ratio.
+//
+// Besson, Kaufmann, Maillard and Seznec call it GLR-klUCB with the Bernoulli GLR test. The test
+// here looks only at outcomes that this process counted, so that most outcomes cost no reading of
+// the store.
 type changeTest struct {
-	// alarms is roughly the probability of a false alarm for an arm, in a window of outcomes.
+	// alarms is roughly the probability of a false alarm for an arm, in a window of outcomes. The
+	// test of a segment and the test of each of its items have the same alarms.
 	alarms float64
-	every  int // outcomes of an arm between two tests at least
+	// every is how many outcomes of an arm lie between two tests at least. A test costs time in
+	// proportion to the outcomes of the window, and a single outcome seldom shows a change.
+	every int
 }
 
 // The defaults of the test. Over 100 runs of each world of lab/board, with 1,000 requests, 0.05
@@ -47,6 +54,8 @@ const (
 	restartedAtOnce = 500
 )
 
+// withDefaults returns the test with the defaults in place of zeros. Only tests of this package set
+// other values.
 func (c changeTest) withDefaults() changeTest {
 	return changeTest{cmp.Or(c.alarms, falseAlarms), cmp.Or(c.every, testedEvery)}
 }
@@ -58,7 +67,8 @@ func (c changeTest) without() changeTest {
 	return c
 }
 
-// A recent outcome is what the test of a change needs of an outcome.
+// A recent outcome is what the test of a change needs of an outcome. Its mass is its weight times
+// its share, before it fades.
 type recent struct {
 	item, source string
 	arm          int
@@ -70,8 +80,11 @@ type recent struct {
 // only if they show a change.
 type latest struct {
 	outcomes []recent
-	untested []int            // by arm, how many came since the last test
-	cut      evidence.Instant // what came about before it may not count in the store
+	// untested counts, by arm, how many outcomes came since the arm's last test.
+	untested []int
+	// cut is the latest restart that this process made or noticed. An outcome from before it may have
+	// no effect in the store, so the memory must not be updated as if it had.
+	cut evidence.Instant
 }
 
 // add keeps an outcome. Silence is left out, because it comes in bursts, at sweeps. The caller
@@ -84,6 +97,7 @@ func (l *latest) add(o *evidence.Observation, item string, arm, arms int) {
 		l.untested = make([]int, arms)
 	}
 	l.untested[arm]++
+	// The window may grow by a quarter before it is cut, so that the outcomes are moved seldom.
 	if len(l.outcomes) >= changeWindow*5/4 {
 		l.outcomes = append(l.outcomes[:0], l.outcomes[len(l.outcomes)-changeWindow:]...)
 	}
@@ -91,7 +105,8 @@ func (l *latest) add(o *evidence.Observation, item string, arm, arms int) {
 		recent{item, o.Source, arm, evidence.InstantOf(o.At), massOf(o), o.Reward})
 }
 
-// drop leaves out the outcomes of an item, or of all items, from before a moment.
+// drop leaves out the outcomes of an item, or of all items, from before a moment. Without this the
+// same change would be found again with the next outcome.
 func (s *segment) drop(item string, all bool, before evidence.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,6 +122,7 @@ func (s *segment) due(c changeTest, arm int) (all []recent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := &s.latest
+	// With 1,024 outcomes an arm is tested every 32, so that the cost of all tests stays linear.
 	if l.untested == nil || l.untested[arm] < max(c.every, len(l.outcomes)/32) {
 		return nil
 	}
@@ -117,19 +133,23 @@ func (s *segment) due(c changeTest, arm int) (all []recent) {
 }
 
 // mayNotCount reports whether an outcome may have come about before a restart of its cell, so that
-// it does not count.
+// it does not count. The cell is then read before the commit, and the memory follows the store's
+// counts.
 func (s *segment) mayNotCount(o *Outcome) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.latest.cut > 0 && !o.At.IsZero() && evidence.InstantOf(o.At) < s.latest.cut
 }
 
-// A stratum is what the test knows of an item.
+// A stratum is what the test counts of an item: the mass of its outcomes, the sum of their rewards,
+// and the mass of those before the cut that is looked at.
 type stratum struct{ n, reward, before float64 }
 
 // find returns the first outcome after the change that is most likely, if there is a change. The
-// outcomes are of one arm, the oldest first. part is how much of each counts.
+// outcomes are of one arm, the oldest first. part is how much of each counts. The last outcome
+// can't be a change by itself, because a cut needs outcomes on both sides.
 func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int, found bool) {
+	// First pass: the totals, by which the second pass knows what each item's mean lets expect.
 	var n, mass, reward, squares float64
 	masses, items := make([]float64, len(outcomes)), make(map[string]*stratum)
 	for i := range outcomes {
@@ -153,6 +173,10 @@ func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int,
 	scale := n / mass // weights count relative to each other: all together they are n outcomes
 	scale *= sharper(items, n, reward/mass, squares*scale, scale)
 	most := math.Log(3 * n * math.Sqrt(n) / c.alarms)
+	// Second pass: the cut moves over the outcomes. information is the sum over items of the mass
+	// before times the mass after the cut, over the item's mass. It is 0 for an item that lies on one
+	// side only, because such an item was estimated from that side and can't differ from its own
+	// mean.
 	var before, is, expected, information float64
 	for i := range len(outcomes) - 1 {
 		if masses[i] == 0 {
@@ -180,7 +204,9 @@ func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int,
 }
 
 // sharper is how much more evidence an outcome is than a yes or no with the same mean, from how
-// much the outcomes of an item differ: at most 10 times, and 1 if there are few outcomes.
+// much the outcomes of an item differ: at most 10 times, and 1 if there are few outcomes. The
+// variance of a yes or no is mean·(1−mean). Rewards such as 0.4 and 0.5 vary far less within an
+// item, so each of them is worth more than one yes or no, by the ratio of the two variances.
 func sharper(items map[string]*stratum, n, mean, squares, scale float64) float64 {
 	rest := n - float64(len(items)) // degrees of freedom
 	if rest <= 20 {
@@ -206,7 +232,8 @@ func divergence(p, q float64) float64 {
 	return d
 }
 
-// A change is where the rewards of an arm have changed.
+// A change is where the rewards of an arm have changed. It is what was found, before the store was
+// asked whether it still has these outcomes.
 type change struct {
 	item     string
 	all      bool // it changed for several items
@@ -220,10 +247,13 @@ type change struct {
 // within the limits of Config.Trust, and a change must show without each single person and without
 // the tenth of the people who make most of it, so that few can't make one up.
 func (l *Learner) changed(all []recent, item string, arm int, now evidence.Instant) *change {
+	// The limits are computed before other arms are left out, because a person's part depends on how
+	// much the person gave to all arms.
 	kept, limited := l.keptOf(all, arm, now)
 	all = slices.DeleteFunc(all, func(o recent) bool { return o.arm != arm })
 	own := slices.DeleteFunc(slices.Clone(all), func(o recent) bool { return o.item != item })
 	tests := []change{{item, false, arm, own, 0}, {"", true, arm, all, 0}}
+	// If all outcomes are of this item, the segment's test would repeat the item's.
 	if len(own) == len(all) {
 		tests = tests[:1]
 	}
@@ -266,6 +296,7 @@ func (l *Learner) showsWithoutFew(outcomes []recent, at int, kept func(*recent) 
 	names := slices.SortedFunc(maps.Keys(makes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(makes[b], makes[a]), strings.Compare(a, b))
 	})
+	// Instruments are trusted, so a change may rest on a single one of them.
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return slices.Contains(l.cfg.Trust.Instruments, name)
 	})
@@ -318,6 +349,8 @@ func (l *Learner) keptOf(
 		if places[o.arm] == nil {
 			places[o.arm] = make(map[string]int)
 		}
+		// All outcomes of one source make one part, because limits apply to a source and not to an
+		// outcome.
 		at, ok := places[o.arm][o.source]
 		if !ok {
 			at = len(parts[o.arm])
@@ -338,6 +371,7 @@ func (l *Learner) keptOf(
 func (l *Learner) restartIfChanged(
 	ctx context.Context, s *segment, item string, arm int, now time.Time,
 ) error {
+	// Most outcomes end here, without a look at the store.
 	all := s.due(l.cfg.change, arm)
 	if len(all) == 0 {
 		return nil
@@ -358,8 +392,10 @@ func (l *Learner) restartIfChanged(
 	return err
 }
 
-// toRestart returns the cells that a change restarts, or none if the store has fewer than half
-// of the outcomes of the arm that this process counted: they were reset or restarted elsewhere.
+// toRestart returns the cells that a change restarts, or none if the store has fewer than half of
+// the outcomes of the arm that this process counted: they were reset or restarted elsewhere. A
+// change of more than mostRestarted cells restarts none, because the commits would take longer than
+// the caller of an outcome can wait.
 func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evidence.Cell, error) {
 	var cells []evidence.Cell
 	outcomes := uint64(0)
@@ -398,7 +434,11 @@ func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evide
 	return cells, nil
 }
 
-// restart leaves out of cells what happened before a change.
+// restart leaves out of cells what happened before a change. A restart is an entry of the store's
+// audit, an event, and what is dropped with it: the counts of sessions and the copies, which hold
+// evidence from before the change. These are dropped by a job in the first commit only, because
+// they do not belong to single cells. The id of a batch is derived from the change, so two
+// processes that find the same change restart once.
 func (l *Learner) restart(
 	ctx context.Context, s *segment, c *change, cells []evidence.Cell,
 ) error {
@@ -437,6 +477,7 @@ func (l *Learner) restart(
 	return nil
 }
 
+// meanReward is the mean reward of outcomes, weighed by their masses. Without outcomes it is 0.5.
 func meanReward(outcomes []recent) float64 {
 	var sums evidence.Sums
 	for _, o := range outcomes {

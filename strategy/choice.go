@@ -109,10 +109,14 @@ type Choice struct {
 
 // details is what a choice shares with the cache. Only kept changes after the choice is made.
 type details struct {
-	made  answer.Choice
-	given bool // whether the item had its copy of the segment then; false if that is not known
-	drawn bool // whether it was made here, and not read from its record
-	// kept is its record as this process has it, or nil.
+	made answer.Choice
+	// given reports whether the item had its copy of the segment when the arm was chosen. It is false
+	// if that is not known; then the copy is looked for once more after an outcome.
+	given bool
+	// drawn reports whether this process made the choice, and did not read it from its record.
+	drawn bool
+	// kept is the choice's record with its revision, if this process read or wrote it, and nil
+	// otherwise. A step that has it writes the record without a reading.
 	kept atomic.Pointer[keptChoice]
 }
 
@@ -126,6 +130,8 @@ func (d *details) choice() Choice {
 // derived from other evidence, so that this can be derived again after a reset.
 type resets [2]uint64
 
+// atLeast returns the greater count of each, because counts only grow and a reading may be older
+// than what the process learned since.
 func (r resets) atLeast(o resets) resets { return resets{max(r[0], o[0]), max(r[1], o[1])} }
 
 func (r resets) String() string {

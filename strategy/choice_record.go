@@ -108,8 +108,9 @@ type ChoiceFilter struct {
 	Limit    int       // at most this number, the newest. 0: all
 }
 
-// passes reports whether the filter lets a record pass. Times, the stage and the limit are left to
-// the caller.
+// passes reports whether the filter lets a record pass. Times are left to the store's query. The
+// stage and the limit are left to the caller, because they depend on the record after it was
+// decoded.
 func (f *ChoiceFilter) passes(a *answer.Answer) bool {
 	c := a.Choice
 	return (f.Session == "" || f.Session == c.Session) &&
@@ -118,7 +119,9 @@ func (f *ChoiceFilter) passes(a *answer.Answer) bool {
 		(f.Context == "" || f.Context == c.Context)
 }
 
-// query returns the query that finds what the filter lets pass, and more.
+// query returns the query that finds what the filter lets pass, and more. A session and an item are
+// keys of the record, so an index serves them. Category and context are not, and passes looks at
+// them.
 func (l *Learner) query(f *ChoiceFilter) store.Query {
 	q := store.Query{Since: f.Since, Until: f.Until}
 	if f.Session != "" {
@@ -137,7 +140,8 @@ func (l *Learner) query(f *ChoiceFilter) store.Query {
 // answersKind returns the kind in which a learner keeps its choices by default.
 func answersKind(learner string) string { return learner + ".answer" }
 
-// A keptChoice is the record of a choice that was read or written.
+// A keptChoice is the record of a choice that was read or written. It is immutable once others can
+// reach it: a change makes another one.
 type keptChoice struct {
 	*answer.Answer
 	revision uint64 // 0: there is no record
@@ -151,7 +155,8 @@ func (l *Learner) write(k *keptChoice) store.Record {
 }
 
 // kept returns a record that was read. Its revision is 0 without a record, or if the record is not
-// a choice of this package alone.
+// a choice of this package alone. A record of package loop has more than a choice; the loop writes
+// it, and the learner must not.
 func (l *Learner) kept(r store.Record) (keptChoice, error) {
 	row, err := l.answers.Of(r) // on the heap
 	if err != nil || row.Revision == 0 || !answers.Alone(&row.Value) {
@@ -182,7 +187,8 @@ var sessions = store.View[sessionRow]{
 
 func sessionID(learner, session string) string { return store.IDOf("session", learner, session) }
 
-// record returns a record as users have it.
+// record returns a record as users have it. The outcomes of an answer with more than a choice
+// follow from what people stated about it, so they are computed here and are not stored twice.
 func (l *Learner) record(a *answer.Answer) ChoiceRecord {
 	r := ChoiceRecord{Choice: ChoiceOf(a.Choice), Stage: Pending}
 	var results []Result
@@ -243,7 +249,8 @@ func knows(a *answer.Answer, id string) bool {
 }
 
 // settled returns the record with an outcome. A record that has, or had, the outcome stays as it
-// is.
+// is. An outcome ends silence and expiry. If there are too many outcomes, the first by time is left
+// out of the record, but stays in the evidence.
 func settled(a *answer.Answer, result Result) *answer.Answer {
 	if knows(a, result.ID) {
 		return a
@@ -267,7 +274,8 @@ func settled(a *answer.Answer, result Result) *answer.Answer {
 
 // without returns the record without an outcome that was taken back, and the outcome if the record
 // had it. If no other is left, the choice is at this stage. A record that had lost the outcome
-// before stays as it is.
+// before stays as it is. The id is remembered in Taken, so that a late delivery of the same outcome
+// is recognised.
 func without(a *answer.Answer, id string, left Stage) (*answer.Answer, *Result) {
 	if slices.Contains(a.Choice.Taken, id) {
 		return a, nil
@@ -294,7 +302,9 @@ func (l *Learner) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	return store.Damaged(ctx, l.cfg.Store, &l.answers, &sessions)
 }
 
-// places returns where the record of a choice may be.
+// places returns where the record of a choice may be. A choice in a session may be in the record of
+// the session's last answer for its item, or in a record with the choice's own id. Both are read in
+// one round trip, and the id decides.
 func (l *Learner) places(c *Choice) []store.Ref {
 	own := l.answers.Ref(c.ID.String())
 	if c.Session == "" {

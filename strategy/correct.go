@@ -88,6 +88,9 @@ func (l *Learner) drops(confidence float64) bool {
 	return l.cfg.Disabled || confidence < l.cfg.MinConfidence
 }
 
+// validateRevision checks the new outcomes and the ids of the old ones before anything is read. It
+// gives all outcomes the same Choice value, so that they share the record that this process has of
+// it.
 func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Time) error {
 	if len(outcomes) == 0 {
 		return &heed.InputError{Field: "outcomes", Reason: "must not be empty"}
@@ -113,6 +116,8 @@ func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Ti
 	return l.validateRetraction(&outcomes[0].Choice, ids)
 }
 
+// validateRetraction refuses the choice of another learner and ids that no outcome can have. Such
+// ids would fail in the store, with an error that does not name the field.
 func (l *Learner) validateRetraction(c *Choice, ids []string) error {
 	if c.Learner() != l.cfg.Name {
 		return errForeign
@@ -133,10 +138,16 @@ type retraction struct {
 	choice        *Choice
 	ids           []string
 	actor, reason string
-	revises       bool       // others take their place
-	next          []*Outcome // those that count
-	name          string     // the id of a new outcome, by which a revision counts once
-	duplicate     bool       // it was made before
+	// revises reports that other outcomes take their place. It is true also if all others are
+	// dropped.
+	revises bool
+	// next are the new outcomes that count. Dropped ones are not among them.
+	next []*Outcome
+	// name is the id of a new outcome, from which the id of the batch is derived, so that a revision
+	// which is delivered twice counts once.
+	name string
+	// duplicate is set after the commit, if the same revision was committed before.
+	duplicate bool
 }
 
 // retract takes outcomes back, and counts others in their place if there are some.
@@ -144,7 +155,9 @@ func (l *Learner) retract(ctx context.Context, r *retraction) error {
 	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error { return l.retractIn(tx, r) })
 }
 
-// retractIn takes outcomes back as a part of a step, which counts once.
+// retractIn takes outcomes back as a part of a step, which counts once. The record loses the old
+// outcomes and gains the new ones before the batch is made, because the events tell what the record
+// had. A choice without a record has events with the ids alone.
 func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 	s, err := l.segment(r.choice.Category, r.choice.Context)
 	if err != nil {
@@ -180,6 +193,8 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 		kept.Answer = row
 		b.Records = append(b.Records, l.write(kept))
 	}
+	// The receipt has no parts of what was taken back, so the segment is loaded again with its next
+	// use.
 	step.expires = append(step.expires, s)
 	tx.Then(func(receipt store.Receipt, _ error) { r.duplicate = receipt.Duplicate })
 	tx.Add(b)
@@ -188,7 +203,8 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 
 // correction returns the batch that takes outcomes back and counts the next, with its events and
 // its entry in the audit. It counts once, by a new outcome's id if there is one: a late delivery
-// must not take back what has been revised since.
+// must not take back what has been revised since. A retraction without new outcomes has an id that
+// is derived from the ids of the old ones.
 func (l *Learner) correction(
 	tx *store.Tx, s *segment, r *retraction, gone []Result,
 ) (b store.Batch, err error) {
@@ -218,6 +234,8 @@ func (l *Learner) correction(
 			"outcome": strings.Join(r.ids, ", "),
 		},
 	}.Record()}
+	// A consumer that replays events must apply the correction once, though there are several events.
+	// So only the first event gets the batch with its observations; the others get the records alone.
 	emit := func(e LearnerEvent, effect bool) error { // one event has the effect on the evidence
 		written := store.Batch{Records: b.Records}
 		if effect {

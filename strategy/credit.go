@@ -13,28 +13,38 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A credit is an outcome on its way into the store.
+// A credit is an outcome on its way into the store. It is made by one run of a step, and lives
+// until the memory has been updated after the commit.
 type credit struct {
 	*Outcome
+	// segment is where the choice's arm learns.
 	segment *segment
-	did     *Disposition
-	quiet   bool // not reported to the observer
-	follows bool // a copy or the test of a change may follow
+	// did becomes known after the commit, so the caller holds the pointer.
+	did *Disposition
+	// quiet credits are not reported to the observer, for example silence, which a sweep reports
+	// together.
+	quiet bool
+	// follows reports that the item's copy or the test of a change may follow.
+	follows bool
 
 	// The first is on the arm. All have the id of the outcome or one of their own. Empty for an
 	// outcome that was counted before the commit.
 	made     []evidence.Observation
-	withdraw []string        // the silence to take back
-	before   []evidence.Part // of the arm's cell, where known
-	known    bool            // the cell was read, because evidence was taken away or may not count
-	sampled  int             // by how many outcomes the arm has more
-	replaces []string        // the ids of the outcomes that it takes the place of
+	withdraw []string // the silence to take back
+	// before are the parts of the arm's cell before the commit, if known is set.
+	before []evidence.Part
+	known  bool // the cell was read, because evidence was taken away or may not count
+	// sampled is by how many outcomes the arm gained or lost, for the bonus of Exploration.
+	sampled  int
+	replaces []string // the ids of the outcomes that it takes the place of
 }
 
 // cell returns the arm's cell.
 func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item, c.Choice.Arm) }
 
-// A crediting is what the learner credits in one run of a step.
+// A crediting is what the learner credits in one run of a step. A step may have several outcomes
+// and answers, of several segments; they share one commit. A run that is repeated after a conflict
+// begins with an empty crediting.
 type crediting struct {
 	now     time.Time
 	credits []*credit
@@ -52,10 +62,14 @@ type crediting struct {
 // the commit, and what follows from outcomes happens with the next one of the item.
 const bulk = 128
 
+// stepKey finds the crediting of a learner in a step. Two learners in one step have two creditings.
 type stepKey struct{ *Learner }
 
 // stepOf returns what the learner credits in this run of a step. From the commit on no load of the
-// segments ends until the memory is up to date.
+// segments ends until the memory is up to date. Answers are credited only before the commit,
+// because a later part of the step may change the plan of an answer once more. If the store refuses
+// to take outcomes back, the step runs again, and then the plan looks into the store's history
+// first: see doubts.
 func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 	return tx.State(stepKey{l}, func() any {
 		c := &crediting{now: now, records: make(map[ChoiceID]*keptChoice)}
@@ -101,7 +115,10 @@ func (c *crediting) withdraws(id ChoiceID) bool {
 	})
 }
 
-// observe lets no load of the segments end until the caller left those that it returns.
+// observe lets no load of the segments end until the caller left those that it returns. A load that
+// ended between the commit and the update of the memory would have the outcome in it already, and
+// the update would count it twice. The order of the segments prevents a deadlock of two steps that
+// have the same segments.
 func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
 	if len(all) > 1 { // in one order, because loads wait as well
 		slices.SortFunc(all, func(a, b *segment) int {
@@ -120,6 +137,7 @@ func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
 	return all, nil
 }
 
+// leave lets loads of the segments end again.
 func leave(all []*segment) {
 	for _, s := range all {
 		<-s.observers
@@ -136,7 +154,9 @@ func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
 		}
 		s, err := l.segment(c.Category, c.Context)
 		switch {
+		// The step itself reports this error, when it counts the outcome.
 		case err != nil:
+		// Many sources may have reached the limit of a cell, so batch has to see who is there.
 		case s.sources.mayBeMany():
 			w.Cells = append(w.Cells, l.creditedCells(s, c)...)
 		case reads || s.mayNotCount(&outcomes[i]):
@@ -156,7 +176,9 @@ func (l *Learner) needsRecord(c *Choice) bool {
 	return kept == nil || kept.Choice.Silent
 }
 
-// recordIn returns the record of a choice for a step. Revision 0 means that there is no record.
+// recordIn returns the record of a choice for a step. Revision 0 means that there is no record. All
+// outcomes of a choice within a step share one record, so that the second adds to what the first
+// wrote, and does not replace it.
 func (l *Learner) recordIn(tx *store.Tx, step *crediting, c *Choice) (*keptChoice, error) {
 	step.choices = append(step.choices, c)
 	if known := step.records[c.ID]; known != nil {
@@ -215,11 +237,14 @@ func (l *Learner) observeIn(
 	if err != nil {
 		return nil, err
 	}
+	// The record knows the outcomes of its choice for as long as it is kept. Without a record the
+	// store's own ids recognise an outcome that is delivered twice: see learned.
 	recorded := kept.revision > 0
 	if recorded && knows(kept.Answer, o.ID) || step.has(l.evidenceID(o)) {
 		*c.did, step.credits = Duplicate, append(step.credits, c)
 		return c.did, nil
 	}
+	// An outcome that comes after the silence takes the silence's place in the same commit.
 	silent := recorded && kept.Choice.Silent || !recorded && l.silenced(&o.Choice, now)
 	if silent && !step.withdraws(o.Choice.ID) {
 		c.withdraw = l.silences(&o.Choice)
@@ -239,6 +264,8 @@ func (l *Learner) observeIn(
 	if err := l.emitObserved(&b, o); err != nil {
 		return nil, err
 	}
+	// A batch with an id counts as a whole or not at all. Together with others, each observation
+	// counts once by its own id, so a duplicate does not stop the rest.
 	if !alone {
 		b.ID = ""
 	}
@@ -275,7 +302,9 @@ func (l *Learner) observedEvent(o *Outcome) LearnerEvent {
 	}
 }
 
-// credited updates the memory after a commit, and does what follows from outcomes.
+// credited updates the memory after a commit, and does what follows from outcomes. The commit is
+// done by then, so no failure here fails the step. What fails is reported to the observer, and the
+// segment is loaded again.
 func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, err error) {
 	c.remember(r, err)
 	c.update(l, r, err)
@@ -301,7 +330,8 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 	}
 }
 
-// update brings the memory of the segments in line with a commit, and lets loads of them end.
+// update brings the memory of the segments in line with a commit, and lets loads of them end. If
+// the store refused the commit, the memory stays as it is, because the evidence did too.
 func (c *crediting) update(l *Learner, r store.Receipt, err error) {
 	defer leave(c.held) // also if a host's pooling panics
 	if err == nil {
@@ -315,7 +345,8 @@ func (c *crediting) update(l *Learner, r store.Receipt, err error) {
 	}
 }
 
-// refused reports whether an error means that a store has not taken what it was given.
+// refused reports whether an error means that a store has not taken what it was given. All other
+// errors, for example a broken connection, leave open whether the commit took place.
 func refused(err error) bool {
 	for _, of := range []error{
 		heed.ErrConflict, heed.ErrNotFound, evidence.ErrFull, evidence.ErrForgotten,
@@ -327,7 +358,9 @@ func refused(err error) bool {
 	return isInputError(err)
 }
 
-// remember gives the choices their records after a commit. After an error they must be read again.
+// remember gives the choices their records after a commit, so that the next outcome of a choice
+// needs no reading. After an error the records must be read again, because the store may have other
+// ones.
 func (c *crediting) remember(r store.Receipt, err error) {
 	for _, choice := range c.choices {
 		switch kept := c.records[choice.ID]; {
@@ -361,7 +394,8 @@ func (l *Learner) notify(ctx context.Context, now time.Time, o *Outcome, did Dis
 	}
 }
 
-// A cellChange is what a step changed in the cell of an arm.
+// A cellChange is what a step changed in the cell of an arm. Several outcomes of a step may be on
+// one cell; the receipt has the cell as it is after all of them.
 type cellChange struct {
 	made   []evidence.Observation
 	fewer  int             // the outcomes that were taken back
@@ -369,7 +403,11 @@ type cellChange struct {
 	known  bool
 }
 
-// learned updates the memory of the segments by a receipt.
+// learned updates the memory of the segments by a receipt. It goes over the credits twice. The
+// first pass collects what changed in each cell, and finds the duplicates. The second updates the
+// memory, if the cell's count in the receipt is the count before plus this step's own outcomes. If
+// it is not, another process committed in between, and the difference can't be computed from the
+// receipt.
 func (c *crediting) learned(l *Learner, r store.Receipt) {
 	changes := make(map[evidence.Cell]*cellChange)
 	for _, one := range c.credits {
@@ -422,7 +460,9 @@ func (c *crediting) learned(l *Learner, r store.Receipt) {
 }
 
 // learn updates the memory of a segment by an outcome. The first outcome on a cell updates the
-// model for all.
+// model for all. The memory is updated by a difference: what the cell was worth for the segment
+// before and what it is worth after. The model takes both, so an outcome costs the same in a small
+// segment and a large one.
 func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now time.Time) {
 	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
 	s.mu.Lock()
@@ -436,6 +476,8 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 		return
 	}
 	scale := scaleOf(s.total, l.cfg.MinConfidence)
+	// A silence that was loaded and then taken back elsewhere may be taken away twice, so the count
+	// stops at 0.
 	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(c.sampled), 0))
 	for i, v := range l.values {
 		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
@@ -471,7 +513,8 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 
 // shareWithout returns what a cell was for the segment before the observations. It reports false if
 // the observations are not there. Parts may be very many, so it takes the observations out of them
-// and puts them back.
+// and puts them back. A caller uses it if the cell was not read before the commit. The parts belong
+// to the receipt, so they must be as before when it returns.
 func (s *segment) shareWithout(
 	arm int, parts []evidence.Part, observations []evidence.Observation, now evidence.Instant,
 ) (was evidence.Sums, ok bool) {
@@ -479,6 +522,7 @@ func (s *segment) shareWithout(
 		at   int
 		part evidence.Part
 	}
+	// One observation is the usual case, which then needs no allocation.
 	var few [1]change
 	taken := few[:0]
 	defer func() {
@@ -514,7 +558,8 @@ func (s *segment) shareWithout(
 }
 
 // followUp does what may follow from an outcome: the item's copy of its segment, and a test for a
-// change.
+// change. Both are commits after the outcome's own. If one of them fails, the outcome still counts,
+// and the next outcome of the item tries again.
 func (l *Learner) followUp(
 	ctx context.Context, c *credit, parts []evidence.Part, now time.Time,
 ) error {
@@ -533,6 +578,11 @@ func (l *Learner) followUp(
 }
 
 // doubts are ids of evidence that a store may be unable to take back.
+//
+// A step that takes evidence back fails as a whole if the store's history no longer has the
+// evidence. The ids of such a step are remembered here, so that its next run looks into the history
+// and leaves the outcomes that can't be taken back as they are. All other steps are spared that
+// look.
 type doubts struct {
 	mu  sync.Mutex
 	ids map[string]bool

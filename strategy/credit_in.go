@@ -11,7 +11,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// CreditWants names what [Learner.CreditIn] reads for an answer.
+// CreditWants names what [Learner.CreditIn] reads for an answer. Name them together with the step's
+// other wants, so that the step has one round trip.
 func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	c := a.Choice
 	if c == nil || c.Learner != l.cfg.Name {
@@ -73,7 +74,9 @@ func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err e
 	return stands, nil
 }
 
-// possible reads what a plan needs. It returns why the plan is not possible, if it is not.
+// possible reads what a plan needs. It returns why the plan is not possible, if it is not. A fault
+// of the plan itself is returned as stands, because the rest of the step goes on without it. An
+// error of the store is returned as err and ends the step.
 func (l *Learner) possible(tx *store.Tx, step *crediting, p *creditPlan) (stands, err error) {
 	for _, o := range p.next {
 		if fault := l.validateOutcome(o, step.now); fault != nil {
@@ -98,22 +101,32 @@ var errNoArm = errors.New("the learner has no such arm, so the outcome is droppe
 // creditID returns the id of the outcome that a credit of an answer is.
 func creditID(a *answer.Answer, number uint64) string { return fmt.Sprintf("%s/%d", a.ID, number) }
 
-// A creditPlan is how the credits of an answer change.
+// A creditPlan is how the credits of an answer change: which of its outcomes stay, go, and come. A
+// second plan for the same answer in one step replaces the first.
 type creditPlan struct {
-	answer   string
-	choice   Choice
-	had      *answer.Choice // before the step
-	of       credit         // on the arm's cell
-	actor    string
+	answer string
+	choice Choice
+	// had is the choice before the step. A second plan is computed from it, because the first plan is
+	// not committed.
+	had   *answer.Choice
+	of    credit // on the arm's cell
+	actor string
+	// numbered is the number of the last outcome that the answer ever had. Numbers are not reused, so
+	// an outcome that comes back gets an id that the store has not seen.
 	numbered uint64
 	credits  []answer.ArmCredit // as they are after it
-	gone     []Result           // what is to be taken back
-	next     []*Outcome         // what is to be observed, or dropped
-	counts   []*Outcome         // what is to be observed
-	revises  bool
+	// gone is what is to be taken back. Dropped credits are never in it, because they were not
+	// observed.
+	gone   []Result
+	next   []*Outcome // what is to be observed, or dropped
+	counts []*Outcome // what is to be observed
+	// revises reports that outcomes come, whether or not one of them counts.
+	revises bool
 }
 
-// plan compares what counts for the arm of an answer with the credits that it had.
+// plan compares what counts for the arm of an answer with the credits that it had. A part that is
+// the same as before in all that the evidence depends on keeps its credit and number, so a
+// statement that changes one person's part does not touch the parts of others.
 func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	p := &creditPlan{
 		answer: a.ID, choice: ChoiceOf(a.Choice), had: had, actor: a.Changer(), numbered: had.Told,
@@ -125,6 +138,7 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 			Dropped: l.drops(part.Trust),
 		}
 		i := slices.IndexFunc(before, func(was answer.ArmCredit) bool {
+			// Numbers and whether it was dropped do not make a part different.
 			was.Number, was.Dropped = is.Number, is.Dropped
 			return was == is
 		})
@@ -154,7 +168,8 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	return p
 }
 
-// withoutNext leaves out what would be observed.
+// withoutNext leaves out what would be observed. It serves an arm that is no longer configured: old
+// credit may be withdrawn, but no new one is given.
 func (p *creditPlan) withoutNext() {
 	first := p.numbered - uint64(len(p.next))
 	p.credits = slices.DeleteFunc(p.credits, func(c answer.ArmCredit) bool {
@@ -163,7 +178,8 @@ func (p *creditPlan) withoutNext() {
 	p.next, p.counts, p.revises = nil, nil, false
 }
 
-// apply notes the credits in the answer.
+// apply notes the credits in the answer. The answer's Choice is copied first, because other answers
+// or a cache may share it.
 func (p *creditPlan) apply(a *answer.Answer) {
 	if a.Choice.Told == p.numbered && slices.Equal(a.Choice.Credits, p.credits) {
 		return
@@ -200,7 +216,9 @@ func reportedCost(a *answer.Answer) float64 {
 	return 0
 }
 
-// recredit adds to a step what takes outcomes back and what observes others.
+// recredit adds to a step what takes outcomes back and what observes others. Outcomes that replace
+// others are in the batch of the correction, so that no reader sees the arm without both. Outcomes
+// that replace no others have a batch each.
 func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 	s := p.of.segment
 	if len(p.gone) > 0 {
@@ -220,6 +238,7 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 		if err != nil {
 			return err
 		}
+		// The credit is a copy of p.of, which has the segment and what was read of the arm's cell.
 		c := p.of
 		c.Outcome, c.did, c.made = o, new(Disposition), own.Observations
 		if c.follows = len(p.gone) == 0; i == 0 {
@@ -244,7 +263,8 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 	return nil
 }
 
-// retraction returns how the outcomes that no longer hold are taken back.
+// retraction returns how the outcomes that no longer hold are taken back. A dropped outcome gives
+// its id to the revision only if no outcome counts.
 func (p *creditPlan) retraction() *retraction {
 	r := &retraction{choice: &p.choice, actor: p.actor, reason: "withdrawn", next: p.counts}
 	for _, gone := range p.gone {

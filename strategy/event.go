@@ -22,7 +22,9 @@ const (
 
 // A LearnerEvent records what happened to a learner, and has all that [Learner.Replay] needs to let
 // it happen again. In a store's outbox it is the JSON payload of a [stream.Event] of the same id.
+// It may be delivered more than once, each time with the same ID.
 type LearnerEvent struct {
+	// ID is derived from what happened, so that the same outcome or retraction has the same ID again.
 	ID string `json:"id"`
 	// Type is what happened. selected: a choice was made. observed: an outcome was counted.
 	// retracted: one was taken back. expired: no outcome came in time. specialized: an item took its
@@ -35,16 +37,21 @@ type LearnerEvent struct {
 	Item     string    `json:"item,omitempty"`
 	At       time.Time `json:"at"`
 
-	Choice *Choice `json:"choice,omitempty"` // where it is about one; what was drawn is in selected alone
-	// of observed and retracted; of an outcome that the record lost, the id alone
+	// Choice is the choice that the event is about, if it is about one. Only events of the type
+	// selected have what was drawn, because draws are most of a choice's size.
+	Choice *Choice `json:"choice,omitempty"`
+	// Result is the outcome of observed and retracted events. If the choice's record has lost the
+	// outcome, it has the ID alone.
 	Result *Result `json:"result,omitempty"`
 	Actor  string  `json:"actor,omitempty"`  // of reset and retracted
 	Reason string  `json:"reason,omitempty"` // of reset, retracted and restarted
-	Effect *effect `json:"effect,omitempty"` // what it did to the evidence
+	// Effect is what the event did to the evidence. It is what [Learner.Replay] commits again.
+	Effect *effect `json:"effect,omitempty"`
 }
 
 // outbox is the kind of outgoing events, with the paths to the names of people in a [LearnerEvent],
-// and in what package attribution sends: its reports, and dead letters of them.
+// and in what package attribution sends: its reports, and dead letters of them. The paths let a
+// store find and remove a person in events that wait to be sent.
 var outbox = store.Kind{
 	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
 	Caused: []string{
@@ -60,7 +67,9 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 	return l.emitJob(b, store.Job{}, e)
 }
 
-// emitJob puts an event about a batch and the job that it begins into the batch.
+// emitJob puts an event about a batch and the job that it begins into the batch. An event without a
+// batch id has no effect, because replaying it could not count once. People who are named in the
+// event are listed with its record, so that forgetting finds them without a look into each payload.
 func (l *Learner) emitJob(b *store.Batch, job store.Job, e LearnerEvent) error {
 	if l.cfg.Topic == "" {
 		return nil

@@ -54,7 +54,9 @@ func (l *Learner) recorded(ctx context.Context, f ChoiceFilter) iter.Seq2[Choice
 	}
 }
 
-// outcomes yields the outcomes of an item that the store still keeps.
+// outcomes yields the outcomes of an item that the store still keeps. The store lists a history for
+// each arm's cell, so all arms are read before they can be put in the order of time. The limit
+// holds for each arm, because any one of them may have all of the newest.
 func (l *Learner) outcomes(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
 	return func(yield func(ChoiceRecord, error) bool) {
 		q := Query{Session: f.Session, Item: f.Item, Category: f.Category, Context: f.Context}
@@ -119,7 +121,8 @@ func (l *Learner) outcomeRecord(f *ChoiceFilter, arm ArmID, o *evidence.Observat
 }
 
 // find yields the records that a filter lets pass, the newest first. It leaves the stage and the
-// limit to the caller.
+// limit to the caller. Answers of other learners, and answers without a choice, may be of the same
+// kind.
 func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice, error] {
 	return func(yield func(keptChoice, error) bool) {
 		if l.cfg.Unrecorded {
@@ -210,9 +213,12 @@ func (l *Learner) FindSession(ctx context.Context, session string,
 	return found, nil
 }
 
-// A finding is the choice of a name in a session that a moment is about, if it was found.
+// A finding is the choice of a name in a session that a moment is about, if it was found. It is
+// filled by meet, with choices from the newest to the oldest: each replaces the one before, until
+// one was made at the moment or earlier.
 type finding struct {
 	keptChoice
+	// done is set if no older choice can be the one.
 	done bool
 }
 

@@ -24,23 +24,31 @@ import (
 // stopped. It does not start goroutines or need to be closed. It is safe for concurrent use by
 // multiple goroutines.
 type Learner struct {
-	cfg      Config
-	priors   []evidence.Beta
+	cfg Config
+	// priors are the cold starts, by arm.
+	priors []evidence.Beta
+	// index is the place of each arm in Config.Arms.
 	index    map[ArmID]int
 	values   []parameterValue // of all parameters of all arms, in order
 	kinds    kinds
 	policies map[string]evidence.Policy // by kind
-	key      evidence.Key
-	pending  string        // the key of choices that wait
-	loose    atomic.Uint64 // numbers the choices without a session
-	answers  store.View[answer.Answer]
+	// key is the key of all random numbers. Each choice derives a generator from it.
+	key     evidence.Key
+	pending string        // the key of choices that wait
+	loose   atomic.Uint64 // numbers the choices without a session
+	answers store.View[answer.Answer]
+	// sessions is the cache of choices, by session, and within it by item and segment.
 	sessions *memo[*remembered]
-	doubts   doubts
-	watch    *watch.Watch
-	shared   *sharing // nil: nothing is
+	// doubts are ids that the store could not take back: see there.
+	doubts doubts
+	watch  *watch.Watch
+	// shared is what this learner shares with other tenants, or nil.
+	shared *sharing
 
+	// sampleItems is the constant of the same name, which tests set lower.
 	sampleItems int
 
+	// mu guards segments alone. Each segment has locks for what it holds.
 	mu       sync.RWMutex
 	segments map[segmentKey]*segment
 }
@@ -51,7 +59,8 @@ type parameterValue struct {
 	Setting
 }
 
-// remembered is a choice as the cache keeps it.
+// remembered is a choice as the cache keeps it. The record of a choice is read again after
+// Config.Refresh, because the session may have ended in another process.
 type remembered struct {
 	details
 	checked evidence.Instant // when its record was read last
@@ -72,7 +81,8 @@ func New(ctx context.Context, cfg Config) (*Learner, error) {
 	return l, nil
 }
 
-// build makes a learner that has not seen its store yet.
+// build makes a learner that has not seen its store yet. Rebuild uses it as well, to validate a
+// configuration before it touches the store.
 func build(cfg Config) (*Learner, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -126,7 +136,9 @@ func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
 // maxEnds bounds the ids that a session remembers of those that have ended it.
 const maxEnds = 16
 
-// endIn ends a session as a part of a step. If the id is not empty, it ends the session once.
+// endIn ends a session as a part of a step. If the id is not empty, it ends the session once. The
+// epoch is raised, and a choice of an earlier epoch is no longer the session's. So the choices need
+// not be written, however many there are.
 func (l *Learner) endIn(tx *store.Tx, session, id string) error {
 	row, err := sessions.In(tx, sessionID(l.cfg.Name, session))
 	if err != nil || id != "" && slices.Contains(row.Value.Ends, id) {
@@ -151,7 +163,8 @@ func (l *Learner) Refresh(ctx context.Context) (err error) {
 	return l.refreshAll(ctx, l.cfg.Now(), 0)
 }
 
-// refreshAll loads the segments in memory that are not as fresh as that.
+// refreshAll loads the segments in memory that are not as fresh as that. Segments that were never
+// loaded stay so. A failure of one segment does not stop the others.
 func (l *Learner) refreshAll(ctx context.Context, now time.Time, fresh time.Duration) error {
 	l.mu.RLock()
 	segments := slices.Collect(maps.Values(l.segments))
@@ -165,6 +178,8 @@ func (l *Learner) refreshAll(ctx context.Context, now time.Time, fresh time.Dura
 	return errors.Join(failures...)
 }
 
+// refresh loads a segment, after a load that is under way. It waits for that one to end, because it
+// may have begun before the change that the caller wants to see.
 func (l *Learner) refresh(ctx context.Context, s *segment, now time.Time) error {
 	if err := s.loading.Lock(ctx); err != nil {
 		return err

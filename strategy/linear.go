@@ -47,7 +47,8 @@ func direction(vector []float32) []float32 {
 	return unit
 }
 
-// packed is a vector as a record has it.
+// packed is a vector as a record has it. Four bytes a number keep a record with 32 numbers at 128
+// bytes, before it is encoded.
 func packed(x []float32) (text []byte) {
 	for _, v := range x {
 		text = binary.LittleEndian.AppendUint32(text, math.Float32bits(v))
@@ -70,11 +71,13 @@ func unpacked(text []byte) []float32 {
 
 // A sample is one outcome of a choice that has a vector, as the linear level learns from it.
 type sample struct {
-	id             string // of the evidence
-	source         string
-	at             time.Time
-	arm            int
-	x              []float32
+	id     string // of the evidence
+	source string
+	// at is when the outcome came about.
+	at  time.Time
+	arm int
+	x   []float32
+	// reward is in [0, 1].
 	reward         float64
 	above          float64 // what the item was above its segment's level
 	weight         float64 // its confidence and share
@@ -88,7 +91,12 @@ type sample struct {
 // well it predicted with how well the tables did, which are the pooling's beliefs. Both follow from
 // the latest outcomes of choices that were recorded with a vector, and from nothing else: an
 // outcome that is taken back leaves no trace.
+//
+// It is not safe for concurrent use: the lock of the segment guards it. All sums are kept so that a
+// sample can be added and taken out again in O(numbers²), and only the solving costs O(numbers³).
 type linear struct {
+	// numbers is the length of the vectors that it learns from. Samples of another length, for
+	// example from before the host changed its embedding, are left out.
 	numbers int
 	cold    []float64 // the mean that is expected of each arm before any outcome
 	fits    []fit
@@ -96,21 +104,28 @@ type linear struct {
 	samples []*sample // the oldest first
 	known   map[string]*sample
 	sources map[string]int // how many samples each source has
-	now     time.Time      // when it was loaded
-	half    time.Duration
+	// now is when it was loaded. Weights fade up to that moment, and are computed again with the next
+	// load, so that all samples fade alike in between.
+	now time.Time
+	// half is Config.HalfLife. 0: weights do not fade.
+	half time.Duration
 	// kept returns the part of a source's evidence on an arm that counts.
-	kept    func(arm int, source string) float64
-	mass    float64 // of all samples
+	kept func(arm int, source string) float64
+	// mass is the sum of what all samples count.
+	mass    float64
 	squares float64 // of their weights
 	// leads are how much better than the tables the level predicted for each source: the difference
-	// of the logarithmic losses. odds follow from them.
-	// The first is against the tables as they are, the second as if they knew what is common.
+	// of the logarithmic losses. odds follow from them. The first is against the tables as they are,
+	// the second as if they knew what is common. The smaller of both counts, so the level must beat
+	// either.
 	leads       [2]map[string]float64
 	instruments []string // sources without a limit
 	odds        float64  // that the level is right, and not the tables
 }
 
-// A fit is the regression of an arm. Its sums have the constant 1 before the numbers of the vector.
+// A fit is the regression of an arm, as its normal equations: the coefficients solve (Σ x xᵀ + P) c
+// = Σ x y, where P is the prior's precision. Its sums have the constant 1 before the numbers of the
+// vector, so that the first coefficient is the arm's level.
 type fit struct {
 	products []float64 // Σ x xᵀ, the lower triangle by rows
 	sums     []float64 // Σ x y for what the reward is above the cold start and the item
@@ -147,6 +162,8 @@ func newFit(n int) fit {
 	}
 }
 
+// newLinear returns a level without samples, which expects the cold start of each arm whatever the
+// vector. It is solved at once, so that predict finds roots that are not 0.
 func newLinear(numbers int, priors []evidence.Beta, now time.Time, half time.Duration) *linear {
 	m := &linear{
 		numbers: numbers, fits: make([]fit, len(priors)), known: make(map[string]*sample),
@@ -172,6 +189,7 @@ func (m *linear) add(s *sample) {
 	if m.known[s.id] != nil || len(s.x) != m.numbers {
 		return
 	}
+	// The sample counts before another is removed, so that sources has its source in it.
 	m.known[s.id], m.samples = s, append(m.samples, s)
 	m.sources[s.source]++
 	m.count(s)
@@ -219,13 +237,17 @@ func (m *linear) remove(id string) {
 	m.compare()
 }
 
-// put adds a sample to the sums, or takes it out.
+// put adds a sample to the sums, or takes it out. Taking out subtracts exactly what adding added,
+// because s.counts stays as it is. What rounding leaves is removed with the next load, which makes
+// all sums again.
 func (m *linear) put(s *sample, sign float64) {
 	w := sign * s.counts
 	m.fits[s.arm].put(s, w, s.reward-s.above-m.cold[s.arm])
 	m.common.put(s, w, s.reward-s.tables)
 	m.mass += w
 	m.squares += w * s.counts
+	// What either predicted was recorded with the choice, before the outcome was known. So the
+	// comparison is honest: no prediction is made from the data that it is scored on.
 	own := loss(s.linear, s.reward)
 	m.leads[0][s.source] += w * (loss(s.tables, s.reward) - own)
 	m.leads[1][s.source] += w * (loss(s.tables+s.common, s.reward) - own)
@@ -253,13 +275,15 @@ func (s *sample) number(i int) float64 {
 	return float64(s.x[i-1])
 }
 
-// loss is the logarithmic loss of a prediction.
+// loss is the logarithmic loss of a prediction. It is at least −log 0.98 for a right prediction and
+// at most −log 0.02 for a wrong one, so a single outcome can't decide between the levels.
 func loss(predicted, reward float64) float64 {
 	p := min(max(predicted, 0.02), 0.98)
 	return -reward*math.Log(p) - (1-reward)*math.Log(1-p)
 }
 
-// weigh makes all sums again. kept returns the part of a source's evidence on an arm that counts.
+// weigh makes all sums again. kept returns the part of a source's evidence on an arm that counts. A
+// load calls it, once the limits on people are known for all evidence of the segment.
 func (m *linear) weigh(kept func(arm int, source string) float64) {
 	m.kept, m.mass, m.squares = kept, 0, 0
 	m.leads = [2]map[string]float64{{}, {}}
@@ -297,12 +321,16 @@ func (m *linear) scale() float64 {
 // right, so what each of N people adds to its lead is limited like evidence: to the x that solves x
 // = 2/N · Σ min(lead, x), or to the third of the leads, or to leastLead, whichever is most. One or
 // two people are believed as they are.
+//
+// A lead of 500 nats is beyond doubt, and its exponential is still finite.
 func (m *linear) compare() {
 	least := min(m.total(m.leads[0]), m.total(m.leads[1]))
 	m.odds = linearOdds * math.Exp(min(max(least, -500), 500))
 }
 
-// total adds up the leads of all sources within the limits on people.
+// total adds up the leads of all sources within the limits on people. Leads are divided by the
+// scale of the weights, so that each outcome counts as one. Instruments are trusted and count in
+// full.
 func (m *linear) total(leads map[string]float64) (all float64) {
 	scale, most := m.scale(), math.Inf(1)
 	var people []float64
@@ -331,6 +359,7 @@ const leastLead = 0.25
 func mostLead(leads []float64) float64 {
 	n := float64(len(leads))
 	least := max(leads[len(leads)-3], leastLead)
+	// The first step, from infinity, limits no lead. Each further step limits those above x.
 	for x := math.Inf(1); ; {
 		over, rest := 0., 0.
 		for _, lead := range leads {
@@ -351,7 +380,9 @@ func mostLead(leads []float64) float64 {
 // weight is the probability with which the level chooses, and not the tables.
 func (m *linear) weight() float64 { return m.odds / (1 + m.odds) }
 
-// noise is the variance of an outcome around its prediction.
+// noise is the variance of an outcome around its prediction. It is the mean of what the
+// coefficients leave unexplained, together with noiseFrom outcomes of the variance evenNoise, so
+// that a few outcomes that fit by chance do not make the level sure of itself.
 func (m *linear) noise() float64 {
 	all, n := evenNoise*noiseFrom*m.scale(), noiseFrom*m.scale()
 	for i := range m.fits {
@@ -366,7 +397,9 @@ func (m *linear) noise() float64 {
 	return max(all/n, 1e-4)
 }
 
-// variance is the mean squared distance of vectors from their mean. With few it is 1.
+// variance is the mean squared distance of vectors from their mean. With few it is 1. Directions
+// have length 1, so it is at most 1. The prior is scaled by it, because vectors that lie close
+// together, as embeddings of one topic do, need larger coefficients for the same effect.
 func (m *linear) variance() float64 {
 	mass, all := 0., 0.
 	for i := range m.fits {
@@ -375,6 +408,8 @@ func (m *linear) variance() float64 {
 	if mass < 10*m.scale() {
 		return 1
 	}
+	// Row j of the lower triangle begins with the sum over the constant and number j, and ends with
+	// the sum of squares of number j, so both moments of all numbers are in the products already.
 	at := 1
 	for j := 1; j <= m.numbers; j++ {
 		sum, squares := 0., 0.
@@ -391,6 +426,10 @@ func (m *linear) variance() float64 {
 // solve works out the coefficients of an arm, and what all arms have in common. If a request is
 // hard for all arms, the vector explains rewards, but chooses no arm. So the tables are compared
 // with the level as if they knew what is common.
+//
+// Three systems are solved, each by Cholesky's decomposition: what is common, the arm under the
+// narrow prior for predictions, and the arm under the wide prior for choices. The last root is
+// kept, because predict needs it for the standard deviation of a draw.
 func (m *linear) solve(arm int) {
 	f, noise, scale := &m.fits[arm], m.noise(), m.scale()
 	level := noise / (levelSpread * levelSpread) * scale
@@ -408,7 +447,9 @@ func (m *linear) solve(arm int) {
 	f.spread = drawn * math.Sqrt(noise*scale)
 }
 
-// decompose sets the root of the products with a prior's precisions on the diagonal.
+// decompose sets the root of the products with a prior's precisions on the diagonal. level is the
+// precision of the constant, and slope the precision of each number. The matrix is positive
+// definite with them; rounding may still bring a diagonal to 0, so each is at least 1e-9.
 func (f *fit) decompose(root []float64, level, slope float64) {
 	row := 0
 	for i := range f.sums {
@@ -435,7 +476,8 @@ func (f *fit) decompose(root []float64, level, slope float64) {
 	}
 }
 
-// substitute solves root rootᵀ x = sums.
+// substitute solves root rootᵀ x = sums. The first loop solves root y = sums from the top, and the
+// second rootᵀ x = y from the bottom, in place.
 func substitute(root, sums, x []float64) {
 	row := 0
 	for i := range sums {
@@ -457,6 +499,9 @@ func substitute(root, sums, x []float64) {
 
 // predict returns what is expected of an arm for a vector: for choosing, with the standard
 // deviation of a draw, and for predicting. Both lie above the cold start by as much as the item.
+// The variance of the prediction is xᵀ A⁻¹ x for the precision A = root rootᵀ. It is |y|² for the y
+// that solves root y = x, so one forward substitution gives it. float32 is precise enough for a
+// deviation, and halves what a choice reads of memory.
 func (m *linear) predict(arm int, x []float32, above float64) (bold, deviation, careful float64) {
 	f := &m.fits[arm]
 	bold, careful = m.cold[arm]+above+f.bold[0], m.cold[arm]+above+f.careful[0]

@@ -22,6 +22,11 @@ type touched struct {
 // Outcomes are counted during that: each updates the old model, and leaves a note of its cell. The
 // cells with a note are read again. Only for the last of them does load keep new outcomes waiting,
 // so that the new model contains all of them.
+//
+// The order is: list the items, read what was touched since, take the shared start of other
+// tenants, make the model, read the records with vectors, catch up until few cells are left, stop
+// outcomes, catch up once more, read the parameters, install. A failure at any point leaves the old
+// model in place.
 func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 	ctx, expired := tx.Context(), s.beginLoad()
 	defer s.endLoad()
@@ -46,6 +51,8 @@ func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 			return err
 		}
 	}
+	// Outcomes hold one place of s.observers each from before their commit until the memory has them.
+	// With all places taken, no outcome is on its way.
 	for range maxObservers {
 		select {
 		case s.observers <- struct{}{}:
@@ -92,6 +99,8 @@ func (l *Learner) loadSome(
 		return f, err
 	}
 	f.first = first
+	// An item that this learner uses must be in the sample, because each of its outcomes updates the
+	// model by a difference, which would be wrong for an item that the model does not have.
 	if f.sampled {
 		var cells []evidence.Cell
 		for _, item := range s.recent() {
@@ -105,7 +114,8 @@ func (l *Learner) loadSome(
 	return f, err
 }
 
-// settle computes the limit of each source, and the sums of the items within the limits.
+// settle computes the limit of each source, and the sums of the items within the limits. The limits
+// depend on all evidence of the segment, so they are known only after the last item was listed.
 func (f *found) settle() {
 	f.crowd.Settle(slices.Values(f.voices))
 	f.settled = true
@@ -119,7 +129,8 @@ func (f *found) settle() {
 
 // loadSample reads what the items of a segment have shown, or about so many of them at random if
 // there are more, the store can draw a sample, and the pooling learns from each only how items
-// spread.
+// spread. A host's pooling may learn more from an item than how items spread, so only the poolings
+// of this package get a sample. The counts of outcomes are scaled up by the share that was read.
 func (l *Learner) loadSample(
 	ctx context.Context, space space, now evidence.Instant, most int,
 ) (f found, err error) {
@@ -145,7 +156,8 @@ func (s *segment) recent() []string {
 	return slices.Collect(maps.Keys(s.own))
 }
 
-// notes keeps what a load needs of an outcome. The caller holds the lock.
+// notes keeps what a load needs of an outcome. The caller holds the lock. It remembers at most most
+// items, and any one makes room: the map serves a sample, not a promise.
 func (s *segment) notes(item string, arm, most int) {
 	if s.touched != nil {
 		s.touched[touched{item, arm}] = true
@@ -185,6 +197,7 @@ func (s *segment) beginLoad() (expired uint64) {
 	return s.expired
 }
 
+// endLoad has outcomes leave no more notes, whether the load succeeded or failed.
 func (s *segment) endLoad() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +211,8 @@ func (s *segment) behind() int {
 	return len(s.touched)
 }
 
-// catchUp reads the touched cells again, and updates the model if there is one.
+// catchUp reads the touched cells again, and updates the model if there is one. The notes are
+// cleared before the reading, so that an outcome that comes during it leaves another note.
 func (l *Learner) catchUp(ctx context.Context, s *segment, f *found) error {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.touched))
@@ -211,7 +225,8 @@ func (l *Learner) catchUp(ctx context.Context, s *segment, f *found) error {
 	return l.reread(ctx, f, cells)
 }
 
-// reread reads cells again.
+// reread reads cells again. Parts come in the order of cells, so the cells are sorted to tell the
+// parts apart.
 func (l *Learner) reread(ctx context.Context, f *found, cells []evidence.Cell) error {
 	if len(cells) == 0 {
 		return nil
@@ -229,7 +244,9 @@ func (l *Learner) reread(ctx context.Context, f *found, cells []evidence.Cell) e
 	return nil
 }
 
-// replace puts what was read of a cell in the place of what was listed.
+// replace puts what was read of a cell in the place of what was listed. Before the limits are
+// computed, only the voices of the cell are replaced. After that, the model and the total are
+// updated by the difference.
 func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
 	arm, at := l.index[ArmID(cell.Name)], f.at(cell.Item)
 	had, has := f.counts[at][arm], countOf(parts)
@@ -279,16 +296,22 @@ func (l *Learner) install(
 
 // found is what a store has of the items of a segment.
 type found struct {
-	items   []Item
-	names   []string       // of the items, in order
-	late    map[string]int // the items that were first seen after the others were listed
+	// items are the items with their sums by arm, within the limits once settled is set.
+	items []Item
+	names []string       // of the items, in order
+	late  map[string]int // the items that were first seen after the others were listed
+	// counts are the numbers of outcomes, by item and arm.
 	counts  [][]uint64
-	samples []uint64             // by arm, over all items
-	voices  [][][]evidence.Voice // of the items' arms
+	samples []uint64 // by arm, over all items
+	// voices are what each source gave, by item and arm, from which the limits are computed.
+	voices  [][][]evidence.Voice
 	crowd   *evidence.Crowd
 	settled bool // whether the limits are computed
-	last    evidence.Instant
-	parts   int // of the cell that has most
+	// last is when the latest outcome came about.
+	last evidence.Instant
+	// parts is how many parts the cell with most parts has. If cells have many, they are read before
+	// each outcome: see sources.
+	parts   int
 	space   space
 	now     evidence.Instant
 	total   evidence.Sums // of all items and arms
@@ -301,7 +324,9 @@ type found struct {
 }
 
 // loadItems reads the evidence on the items of a segment, or about a sample of them, in the order
-// of the store.
+// of the store. The listing is in the order of cells: all arms of one item come before the next
+// item, so an item ends where the name changes. Slices for several items are allocated together,
+// because a segment may have a hundred thousand items.
 func (l *Learner) loadItems(
 	ctx context.Context, space space, now evidence.Instant, sample *store.Sample,
 ) (f found, err error) {
@@ -343,7 +368,8 @@ func (l *Learner) loadItems(
 	return f, nil
 }
 
-// at returns the place of an item, which it makes if it is missing.
+// at returns the place of an item, which it makes if it is missing. Listed items are in order and
+// found by a search. Items that came later are at the end, in a map.
 func (f *found) at(item string) int {
 	n := len(f.items) - len(f.late)
 	if i, ok := slices.BinarySearch(f.names[:n], item); ok {

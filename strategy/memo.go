@@ -12,9 +12,14 @@ import (
 // for, and those that are being made. When it is full, a new value takes the place of the one that
 // was not asked for longest, among the values of the shard that it goes to. A value is made once,
 // however many callers ask for it at the same time. A memo is safe for concurrent use.
+//
+// It is not a general cache: a group is a session, all of whose values can be dropped at once, and
+// each value has a number that grows when it is made again, so that a session's second choice for
+// an item draws other random numbers than its first.
 type memo[V any] struct {
-	seed   maphash.Seed
-	ttl    time.Duration
+	seed maphash.Seed
+	ttl  time.Duration
+	// room is how many values may be kept in all shards together.
 	room   int64
 	kept   atomic.Int64
 	shards []shard[V]
@@ -33,6 +38,9 @@ type key struct{ group, name string }
 
 // An entry is on the ring of its shard and on the chain of its group while it is kept. Its value
 // does not change once it is made.
+//
+// Two lists run through the entries. newer and older are the ring of a shard by last use, whose
+// head is shard.recent. before and behind are the chain of a group, in no order.
 type entry[V any] struct {
 	key            key
 	value          V
@@ -47,7 +55,8 @@ type entry[V any] struct {
 // shardCount is what large caches are spread over.
 const shardCount = 16
 
-// newMemo returns one with room for that many values.
+// newMemo returns one with room for that many values. A small memo has one shard, so that it holds
+// what it has room for exactly: with several shards, a full shard evicts although others have room.
 func newMemo[V any](room int, ttl time.Duration) *memo[V] {
 	n := 1
 	if room >= 64*shardCount {
@@ -64,6 +73,8 @@ func newMemo[V any](room int, ttl time.Duration) *memo[V] {
 	return c
 }
 
+// shard returns where a group is. The seed is random, so that the names of sessions can't be chosen
+// to all fall into one shard.
 func (c *memo[V]) shard(group string) *shard[V] {
 	return &c.shards[maphash.String(c.seed, group)%uint64(len(c.shards))]
 }
@@ -90,6 +101,8 @@ func (c *memo[V]) Do(ctx context.Context, group, name string, now time.Time,
 			s.mu.Unlock()
 			return &e.value, true, nil
 		}
+		// The entry is added before its value is made, so that other callers find it and wait. The
+		// shard's lock is not held while the value is made.
 		fresh := &entry[V]{key: k, expires: now.Add(c.ttl).UnixNano()}
 		if e != nil {
 			fresh.number = e.number + 1
@@ -146,6 +159,8 @@ func (s *shard[V]) wait(ctx context.Context, e *entry[V]) error {
 	}
 }
 
+// fill makes the value of an entry that others may wait for. If it fails, the entry is removed and
+// those who waited look again, so one of them makes the value in its place.
 func (c *memo[V]) fill(s *shard[V], e *entry[V], fill func(*V, uint64) error) (*V, bool, error) {
 	failed := true // unless fill returns: it may panic
 	defer func() {
@@ -201,16 +216,20 @@ func (s *shard[V]) evict() {
 	}
 }
 
+// link puts an entry into the ring as the one that was used last.
 func (s *shard[V]) link(e *entry[V]) {
 	e.newer, e.older = &s.recent, s.recent.older
 	e.newer.older, e.older.newer = e, e
 }
 
+// touch moves an entry to the place of the one that was used last.
 func (s *shard[V]) touch(e *entry[V]) {
 	e.newer.older, e.older.newer = e.older, e.newer
 	s.link(e)
 }
 
+// remove takes an entry off the map, the ring and the chain. Its value stays valid for those who
+// have it.
 func (s *shard[V]) remove(e *entry[V]) {
 	s.cache.kept.Add(-1)
 	delete(s.entries, e.key)

@@ -113,7 +113,9 @@ func (l *Learner) observeAll(
 	return l.observe(ctx, now, outcomes, id, ended)
 }
 
-// observe counts outcomes, which are valid, and ends a session, in one commit.
+// observe counts outcomes, which are valid, and ends a session, in one commit. A single outcome
+// that ends no session counts once by the id of its batch, which costs the store less than ids of
+// single observations.
 func (l *Learner) observe(
 	ctx context.Context, now time.Time, outcomes []Outcome, id, ended string,
 ) ([]Disposition, error) {
@@ -192,7 +194,9 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 // maxCost keeps the squares of costs, and their sums, finite.
 const maxCost = 1e15
 
-// judge works out the value that is learned.
+// judge works out the value that is learned, by Config.Reward if it is set. It is called once for
+// each outcome, before the step, because the host's function need not return the same twice. A
+// panic of the function is returned as an error.
 func (l *Learner) judge(o *Outcome) error {
 	o.worth = o.Value
 	if l.cfg.Reward == nil {
@@ -219,7 +223,8 @@ func (l *Learner) validateID(id string) error {
 	if strings.HasPrefix(id, reserved) {
 		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
 	}
-	// of evidenceID
+	// The id of the evidence has the learner's name, the UUID of the choice and this id, so all
+	// together must fit into the text of an observation.
 	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(id); n > evidence.MaxText {
 		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf(
 			"is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
@@ -228,7 +233,7 @@ func (l *Learner) validateID(id string) error {
 }
 
 // validateTexts reports a text that a store can't keep. A choice that comes from outside may hold
-// any.
+// any. Category and context are checked together as well, because they make one scope.
 func (o *Outcome) validateTexts() error {
 	c := &o.Choice
 	for _, p := range c.facts().Parameters {
@@ -245,7 +250,8 @@ func (o *Outcome) validateTexts() error {
 // reserved begins the ids of outcomes that the learner makes itself.
 const reserved = "heed:"
 
-// evidenceID names an outcome among all ids in the store.
+// evidenceID names an outcome among all ids in the store. It counts once in the store, whichever
+// process or delivery brings it.
 func (l *Learner) evidenceID(o *Outcome) string {
 	choice, _ := o.Choice.ID.MarshalText() // never fails
 	return l.cfg.Name + ":" + string(choice) + ":" + o.ID
@@ -254,6 +260,8 @@ func (l *Learner) evidenceID(o *Outcome) string {
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and, if items
 // specialise after a number of sessions, on how many the item was seen in. A silent session does
 // not count. Cells that may have very many sources are read for that: see [evidence.Trust.Apart].
+// Observations on parameters of a silent choice have ids of their kind, because silence is taken
+// back later by its ids, and each must then name one observation.
 func (l *Learner) batch(
 	tx *store.Tx, s *segment, o *Outcome, event string,
 ) (b store.Batch, err error) {
@@ -301,7 +309,9 @@ func (l *Learner) creditedCells(s *segment, c *Choice) []evidence.Cell {
 	return cells
 }
 
-// sessionSeen counts the session of an outcome, once.
+// sessionSeen counts the session of an outcome, once. Its id is derived from the session and the
+// item, so further outcomes of the session do not count again. The counts of resets are in it,
+// because after a reset the session may count once more.
 func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 	c := &o.Choice
 	session := c.Session
@@ -329,10 +339,12 @@ func (o *Outcome) result() Result {
 // weight is how much evidence the outcome is.
 func (o *Outcome) weight() float64 { return o.Confidence * cmp.Or(o.Share, 1) }
 
-// derivedID names evidence that follows from other evidence, by what it follows from.
+// derivedID names evidence that follows from other evidence, by what it follows from. Two processes
+// that derive the same evidence give it the same id, and the store counts it once.
 func derivedID(what string, parts ...string) string { return what + ":" + store.IDOf(parts...) }
 
-// expire makes the next use of the segment load it from the store.
+// expire makes the next use of the segment load it from the store. The count of expiries shows a
+// load that is under way that its result is outdated.
 func (s *segment) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,8 +352,9 @@ func (s *segment) expire() {
 	s.expired++
 }
 
-// specialize gives an item its copy of the segment's evidence. The copy is new evidence,
-// under an id that counts once.
+// specialize gives an item its copy of the segment's evidence. The copy is new evidence, under an
+// id that counts once. The model is asked within the step, because the item's own evidence must be
+// as it is in the store. If another process gave the item its copy, there is no more to do.
 func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time) error {
 	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
 		read, err := l.read(tx, s, item, now)

@@ -76,7 +76,8 @@ type Giver interface {
 // A Belief is what a learner believes of one arm of one item: see [evidence.Belief].
 type Belief = evidence.Belief
 
-// counts are effective numbers of successes and failures.
+// counts are effective numbers of successes and failures. They need not be whole, because outcomes
+// fade and have weights.
 type counts struct{ successes, failures float64 }
 
 // countsOf returns the numbers of outcomes, each counted by its weight on this scale, and by how

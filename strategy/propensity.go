@@ -13,6 +13,11 @@ import (
 // bestOf returns the probability that the sample of one of the draws is the greatest: the integral
 // of its density times the distribution functions of the others. It reports false if it can't
 // compute it, and the draws must be counted.
+//
+// The sample of each arm is max(own, mean), plus a bonus: see sampled. Its distribution is made
+// once for each arm, as polynomials on panels, and looked up at each node of the chosen arm's
+// integral. So n arms cost n distributions and n lookups at each node, and no integral within an
+// integral.
 func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 	all := make([]sampled, len(draws))
 	for i := range draws {
@@ -20,6 +25,7 @@ func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 			return 0, false
 		}
 	}
+	// Below the floor the chosen arm never wins, so no arm's distribution is needed there.
 	one, floor := &all[chosen], floorOf(all, chosen)
 	others := make([]*sampled, 0, len(all))
 	for i := range all {
@@ -36,6 +42,7 @@ func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 		whole := one.wins(panel, panel.from, panel.to, others)
 		p += one.refine(panel, panel.from, panel.to, whole, others, mostHalvings)
 	}
+	// What is left of the chosen arm's probability lies where its rate is 1 as a float64.
 	p += (1 - min(one.sum, 1)) * equal(all, chosen)
 	return p, p >= 0 && p <= 1+1e-4
 }
@@ -47,7 +54,8 @@ const (
 	integralError = 1e-8
 )
 
-// refine integrates a part of a panel, of which whole is an estimate.
+// refine integrates a part of a panel, of which whole is an estimate. This is adaptive quadrature:
+// where halving changes the estimate, each half is integrated by itself.
 func (s *sampled) refine(
 	p *sampledPanel, from, to, whole float64, others []*sampled, halvings int,
 ) float64 {
@@ -74,8 +82,8 @@ func (s *sampled) wins(p *sampledPanel, from, to float64, others []*sampled) (su
 }
 
 // floorOf returns a sample of the chosen arm below which it is practically never the greatest. A
-// sample is at least its mean, so the product of the distribution functions of the others' means
-// is a bound.
+// sample is at least its mean, so the product of the distribution functions of the others' means is
+// a bound. Bisection on the logit finds where the bound is about never, to 0.01.
 func floorOf(all []sampled, chosen int) point {
 	low, high := -top, top
 	for high-low > 0.01 {
@@ -102,7 +110,8 @@ const never = 1e-9
 const top = 37.4
 
 // equal returns the probability that an arm whose rate is 1 has the greatest sample. Of equals the
-// first has it.
+// first has it. A rate of 1 exceeds all smaller ones. Other arms with a rate of 1 have the same
+// sample if their bonus is the same, and the order of arms decides, as in drawArms.
 func equal(all []sampled, chosen int) float64 {
 	product := 1.
 	for i := range all {
@@ -125,7 +134,8 @@ func below(others []*sampled, p point, bonus float64) float64 {
 	return product
 }
 
-// A point is a rate, to full precision at either end.
+// A point is a rate, to full precision at either end: its logit, the logarithm of the rate, and the
+// logarithm of one minus the rate. A rate of 1 − 1e-30 is 1 as a float64, but its logRest is exact.
 type point struct{ logit, log, logRest float64 }
 
 func at(logit float64) point {
@@ -133,6 +143,8 @@ func at(logit float64) point {
 	return point{logit, log, rest}
 }
 
+// plus returns the rate that is greater by x, cut at 0 and 1. It compares rates of arms that have
+// different bonuses.
 func (p point) plus(x float64) point {
 	if x == 0 {
 		return p
@@ -151,7 +163,8 @@ func (p point) plus(x float64) point {
 // mean at the level, and an own rate around that mean. It is integrated in panels. At first the
 // coordinate is the logit of the level, whose mean the sample is at least. Panels beyond the
 // greatest mean have the logit of the rate as their coordinate. Only what is above a floor has
-// panels.
+// panels. The method of all panels is Gauss-Legendre quadrature, and the distribution functions are
+// the polynomials through its nodes: see package curves.
 type sampled struct {
 	strength, successes, failures float64
 	total                         float64 // of these three
@@ -165,6 +178,8 @@ type sampled struct {
 	sum                           float64     // the probability up to the end of the last panel
 }
 
+// A sampledPanel is an interval of the coordinate on which density and distribution are
+// polynomials.
 type sampledPanel struct {
 	from, to       float64 // in its own coordinate
 	beyond         bool    // whether that is the logit of the rate
@@ -190,7 +205,8 @@ const (
 	mostPanels                    = 128
 )
 
-// take takes a belief, or reports that it can't be integrated.
+// take takes a belief, or reports that it can't be integrated. A level alone is taken as a level
+// whose item has no outcomes and no own rate, so that one code serves both.
 func (s *sampled) take(d *Draw) bool {
 	b := &d.Belief
 	*s = sampled{strength: b.Strength, successes: b.Successes, failures: b.Failures,
@@ -215,6 +231,7 @@ func (s *sampled) take(d *Draw) bool {
 
 // meanBelow returns the probability that the item's mean is at most a rate.
 func (s *sampled) meanBelow(p point) float64 {
+	// The mean grows with the level, so the question about the mean is one about the level.
 	level := s.own(p, false)
 	switch {
 	case level <= -top:
@@ -227,6 +244,11 @@ func (s *sampled) meanBelow(p point) float64 {
 }
 
 // of works out the distribution above a floor, and the probability below.
+//
+// The panels of the level come first, cut where its density bends and where means reach the floor.
+// Levels whose means are below the floor have no panel in the end, because only their own rates can
+// exceed the floor; they stay as nodes, over which before integrates. It reports false if the
+// probabilities do not sum to 1 within 1e-5, and then the draws are counted.
 func (s *sampled) of(floor point) bool {
 	cuts := s.level.AppendCuts(nil)
 	slices.Sort(cuts)
@@ -268,7 +290,9 @@ func (s *sampled) of(floor point) bool {
 		s.panels[len(s.panels)-1].end > top-1e-3)
 }
 
-// reach returns a level from which on own rates reach the floor.
+// reach returns a level from which on own rates reach the floor. Levels below it add nothing above
+// the floor, so they need no nodes. Bisection to 0.05 is near enough, because a level too many
+// costs a node.
 func (s *sampled) reach(low, high float64, floor *point) float64 {
 	if s.sharpness == 0 {
 		return high
@@ -309,7 +333,8 @@ func (s *sampled) node(own, half float64) levelNode {
 	return n
 }
 
-// split adds panels of the level that are narrow next to the spread of the own rate.
+// split adds panels of the level that are narrow next to the spread of the own rate. The own rate's
+// density moves with the level. A panel that is wide next to it would step over the peak.
 func (s *sampled) split(from, to float64) {
 	start, end := s.point(from, false).logit, s.point(to, false).logit
 	if s.sharpness > 0 && end-start > 4*min(s.spread(from), s.spread(to)) &&
@@ -321,19 +346,23 @@ func (s *sampled) split(from, to float64) {
 	s.panels = append(s.panels, sampledPanel{from: from, to: to, start: start, end: end})
 }
 
-// shapes returns the shapes of the own rate at a level.
+// shapes returns the shapes of the own rate at a level. The own rate is Beta around the item's
+// mean, with a concentration of sharpness times all outcomes and the strength.
 func (s *sampled) shapes(level point) (alpha, beta float64) {
 	alpha = s.sharpness * (s.strength*math.Exp(level.log) + s.successes)
 	beta = s.sharpness * (s.strength*math.Exp(level.logRest) + s.failures)
 	return max(alpha, leastShape), max(beta, leastShape)
 }
 
+// spread is about the standard deviation of the logit of the own rate at a level.
 func (s *sampled) spread(level float64) float64 {
 	alpha, beta := s.shapes(at(level))
 	return math.Sqrt(1/alpha + 1/beta)
 }
 
-// beyond adds panels above the greatest mean. Own rates reach there.
+// beyond adds panels above the greatest mean. Own rates reach there. Panels end where one of the
+// own rates' densities bends, at the lowest, the most probable and the highest level, and at
+// distances that grow, because tails are smooth.
 func (s *sampled) beyond(from float64, levels ...float64) {
 	var cuts []float64
 	for _, bend := range [...]float64{1, 2.5, 7, 16} {
@@ -356,6 +385,12 @@ func (s *sampled) beyond(from float64, levels ...float64) {
 }
 
 // integrate works out a panel. sum is the probability up to it.
+//
+// The density of the sample has two parts at a coordinate. One is the level itself, if its own rate
+// is at most the mean: the level's density times that probability. The other is an own rate that
+// exceeds its mean: the own rates' densities, integrated over all levels whose mean is below. Below
+// the greatest mean, these are the levels of earlier panels, by before, and the levels of this
+// panel up to the coordinate, by UpTo. Beyond it there is only the second part.
 func (s *sampled) integrate(i int, sum float64) float64 {
 	p, rule := &s.panels[i], curves.Legendre()
 	half := (p.to - p.from) / 2
@@ -515,7 +550,9 @@ func (s *sampled) below(p point) float64 {
 // drawsFor returns how often each arm is drawn to count a propensity.
 func drawsFor(arms int) int { return min(propensityDraws, propensityWork/arms) }
 
-// count returns the share of draws in which an arm has the greatest sample.
+// count returns the share of draws in which an arm has the greatest sample. The generator is keyed
+// by the choice's id, so the same choice has the same propensity each time. The share is kept half
+// a draw from 0 and 1, because off-policy estimates divide by it.
 func (c *Choice) count(draws []Draw, chosen int) float64 {
 	draws = slices.Clone(draws)
 	for i := range draws {

@@ -12,7 +12,8 @@ import (
 
 // An ownChoice is an arm that the host chose by itself.
 type ownChoice struct {
-	arm        ArmID
+	arm ArmID
+	// propensity is the probability that the host stated, or 0 if it is unknown.
 	propensity float64
 	parameters []Setting // in the order of the arm's
 }
@@ -53,6 +54,9 @@ func (l *Learner) RecordIn(
 	return l.own(tx.Context(), tx, q, arm, propensity, parameters)
 }
 
+// own makes the host's choice, within a step if there is one. A disabled learner and one whose
+// store fails return the choice as well, because the host has made it and may want to observe its
+// outcome.
 func (l *Learner) own(
 	ctx context.Context, tx *store.Tx, q Query, arm ArmID, propensity float64, parameters []Setting,
 ) (c Choice, err error) {

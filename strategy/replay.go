@@ -17,6 +17,9 @@ import (
 )
 
 // An effect is what an event did to a store's evidence.
+//
+// It has the inputs of the commit, and not the sums after it, so replaying it in another store
+// gives the same sums whatever that store has already.
 type effect struct {
 	ID           string                 `json:"id"` // of the batch
 	Reset        []store.Selection      `json:"reset,omitempty"`
@@ -63,6 +66,7 @@ func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]
 	return changed, nil
 }
 
+// expireAll has all segments in memory read again with their next use.
 func (l *Learner) expireAll() {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -85,6 +89,8 @@ func (l *Learner) expungedSources(ctx context.Context) (map[string]time.Time, er
 	return out, nil
 }
 
+// replay commits one event: first the job that it began, if there is one, and then its evidence and
+// the record of its choice. It reports whether the evidence changed.
 func (l *Learner) replay(ctx context.Context, entry stream.Event,
 	out map[string]time.Time) (changed bool, err error) {
 	var e LearnerEvent
@@ -166,6 +172,8 @@ func (l *Learner) replayedRecord(tx *store.Tx, e *LearnerEvent) (*store.Record, 
 	if err != nil {
 		return nil, err
 	}
+	// Each case is a change that the event made at the time, if the record does not have it yet.
+	// Otherwise row stays the record that was read, and there is no change.
 	row := kept.Answer
 	switch known := kept.revision > 0; {
 	case e.Type == selected && !known:

@@ -34,6 +34,9 @@ type Reset struct {
 // Outcomes that had been counted do not count again if they are delivered again. Choices that
 // running sessions remember stay as they are. If there is no evidence to forget, Reset returns
 // [heed.ErrNotFound] and has no effect, because the name of the category may be mistyped.
+//
+// Reset returns when the evidence is gone, which may take several commits for a large segment: see
+// [store.Job]. If the program ends in between, the next Sweep of the store finishes it.
 func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	defer because(&err, "reset")
 	if err := r.validate(); err != nil {
@@ -63,6 +66,8 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	return cmp.Or(err, l.unshare(ctx, func(segment string) bool { return segment == of }))
 }
 
+// validate reports the first fault. A reason is required, because the audit must show why evidence
+// is gone.
 func (r *Reset) validate() error {
 	switch {
 	case r.Reason == "":
@@ -75,7 +80,8 @@ func (r *Reset) validate() error {
 		r.Source)
 }
 
-// expunge takes away what a source caused, with its event and its entry in the audit.
+// expunge takes away what a source caused, with its event and its entry in the audit. All segments
+// are affected, so all are read again, and what the tenant shares of them is removed until then.
 func (l *Learner) expunge(ctx context.Context, r Reset) error {
 	at := l.cfg.Now()
 	job := store.Job{At: at, Expunge: []string{r.Source}}
@@ -123,7 +129,9 @@ func (l *Learner) run(
 }
 
 // forget commits a batch and runs its job, with its event, its entry in the audit, and the count of
-// resets. It reports false if it was done before.
+// resets. It reports false if it was done before. The count of resets is an observation of this
+// batch, so it counts once with it. Its new value comes back in the receipt, and is remembered for
+// the ids of derived evidence.
 func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, job store.Job,
 	e LearnerEvent, actor, action string) (bool, error) {
 	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1,

@@ -25,22 +25,30 @@ type segment struct {
 	segmentKey
 	space space
 
-	mu         sync.RWMutex // of what follows; Update and its like write, choices read
-	model      Model        // nil until loaded
+	mu sync.RWMutex // of what follows; Update and its like write, choices read
+	// model holds the beliefs about items. It is nil until the segment was loaded.
+	model Model
+	// loaded is when the model was made. The zero time has the next use make it again, while other
+	// users go on with the old one.
 	loaded     time.Time
 	parameters []evidence.Sampler // what is believed of the learner's values
 	samples    []uint64           // outcomes of each arm
-	crowd      *evidence.Crowd    // the people with evidence on the arms
-	total      evidence.Sums      // of all items and arms, within the limits on people
-	scale      float64            // of the outcomes' weights, when it was loaded
-	resets     map[string]resets  // of items that were reset, if they were read
-	expired    uint64             // how often it was expired
-	touched    map[touched]bool   // by outcomes since a load began; nil without a load
+	// crowd has the people with evidence on the arms, and how much each of them counts.
+	crowd *evidence.Crowd
+	// total are the sums of all items and arms, within the limits on people.
+	total evidence.Sums
+	// scale is the scale of the weights when the segment was loaded: see scaleOf. Parameters are
+	// learned on it, so the segment is loaded again if the scale has moved far.
+	scale   float64
+	resets  map[string]resets // of items that were reset, if they were read
+	expired uint64            // how often it was expired
+	touched map[touched]bool  // by outcomes since a load began; nil without a load
 	// linear is the linear level, nil until it was loaded, which vectors of queries ask for. changes
 	// list how its outcomes changed since a load began; nil without a load.
 	linear  *linear
 	changes []func(*linear)
-	// items that outcomes came for of late; nil unless the model is of a sample
+	// own are the items for which outcomes came of late, because a load must have them even if it
+	// reads a sample. It is nil unless the model is of a sample.
 	own    map[string]bool
 	latest latest // the outcomes that the test of a change reads
 
@@ -55,6 +63,10 @@ type segment struct {
 
 // sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
 // process saw it.
+//
+// A cell keeps evidence.MostParts sources apart. Further sources share a part, and which source
+// goes where depends on who is there, so such a cell is read before an outcome adds to it. Other
+// cells are spared that reading. A process that has not seen the segment's cells reads as well.
 type sources struct{ seen atomic.Uint32 }
 
 const (
@@ -65,7 +77,8 @@ const (
 // mayBeMany reports whether a cell must be read before an outcome adds to it.
 func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
 
-// saw notes the parts of a cell.
+// saw notes the parts of a cell. A cell that once had many keeps the segment at many, because parts
+// only go when evidence is forgotten.
 func (s *sources) saw(parts int) {
 	if parts >= evidence.MostParts {
 		s.seen.Store(manySources)
@@ -74,10 +87,13 @@ func (s *sources) saw(parts int) {
 	s.seen.CompareAndSwap(0, fewSources)
 }
 
-// maxObservers is how many goroutines may add evidence to a segment at a time.
+// maxObservers is how many goroutines may add evidence to a segment at a time. More of them wait.
+// It bounds how long the end of a load waits, which takes all tokens.
 const maxObservers = 64
 
-// segment returns a segment, which may not be loaded.
+// segment returns a segment, which may not be loaded. Segments are made with their first use and
+// stay for the life of the learner, because a host has few categories and contexts. The read lock
+// serves the usual case, in which the segment is there.
 func (l *Learner) segment(category, context string) (*segment, error) {
 	key := segmentKey{category, context}
 	l.mu.RLock()
@@ -116,6 +132,7 @@ func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, e
 			return false, err
 		}
 	}
+	// Another goroutine may have loaded it while this one waited for the lock.
 	if _, fresh := s.state(now, l.cfg.Refresh); fresh {
 		s.loading.Unlock()
 		return false, nil
@@ -131,7 +148,8 @@ func (s *segment) state(now time.Time, refresh time.Duration) (loaded, fresh boo
 	return s.model != nil, s.model != nil && now.Sub(s.loaded).Abs() < refresh
 }
 
-// wasReset remembers how often an item was reset.
+// wasReset remembers how often an item was reset. The count of the segment is kept under the empty
+// item as well, for items that were not read.
 func (s *segment) wasReset(item string, n resets) {
 	if n == (resets{}) {
 		return
@@ -158,10 +176,12 @@ func (s *segment) resetCount(c *Choice) resets {
 	return n.atLeast(resets{s.resets[""][0]})
 }
 
+// model asks the pooling, which may be a host's, for a model of these items.
 func (l *Learner) model(priors []evidence.Beta, items []Item) Model {
 	return l.cfg.Pooling.Model(Segment{Priors: priors, LeastWeight: l.cfg.MinConfidence}, items)
 }
 
+// countOf returns how many outcomes the parts of a cell have together, each counted as one.
 func countOf(parts []evidence.Part) (n uint64) {
 	for i := range parts {
 		n += parts[i].Tally.N()
@@ -169,7 +189,7 @@ func countOf(parts []evidence.Part) (n uint64) {
 	return n
 }
 
-// partsOf returns the parts of a cell, which follow each other.
+// partsOf returns the parts of a cell, which follow each other. A cell without evidence has none.
 func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
 	first := 0
 	for first < len(parts) && parts[first].Cell != cell {

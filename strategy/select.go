@@ -23,6 +23,9 @@ import (
 // read, or the choice can't be recorded before the context is done, Select returns the error and a
 // choice of the default arm, or of the first permitted one. A host may go on with it: it is neither
 // remembered nor recorded, but its outcome may be observed.
+//
+// A choice that the session remembers costs no reading of the store. A new one reads the item's
+// cells in one round trip, and commits its record: see Config.Unrecorded.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	return l.choice(ctx, nil, &q)
 }
@@ -54,7 +57,8 @@ func (l *Learner) Wants(q Query) (w store.Wants) {
 	return w
 }
 
-// choice chooses an arm, within a step if there is one.
+// choice chooses an arm, within a step if there is one. Every error other than bad input comes with
+// the default arm, so that a host can serve its request while the store is down.
 func (l *Learner) choice(ctx context.Context, tx *store.Tx, q *Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
@@ -77,6 +81,7 @@ func (l *Learner) choice(ctx context.Context, tx *store.Tx, q *Query) (Choice, e
 	}
 }
 
+// validateQuery reports the first fault of a query, as an InputError that names the field.
 func (l *Learner) validateQuery(q *Query) error {
 	if err := q.validate(); err != nil {
 		return err
@@ -93,6 +98,8 @@ func (l *Learner) validateQuery(q *Query) error {
 	return l.validateShares(q)
 }
 
+// validateShares reports shares that are no probabilities of the arms they are for. The sum may be
+// off by 1e-6, because hosts add up rounded numbers.
 func (l *Learner) validateShares(q *Query) error {
 	if len(q.Shares) == 0 {
 		return nil
@@ -149,7 +156,9 @@ func (l *Learner) fresh(r *remembered, q *Query, own *ownChoice, now time.Time) 
 		(l.cfg.Unrecorded || now.Sub(r.checked.Time()).Abs() < l.cfg.Refresh)
 }
 
-// holds reports whether a choice that was made in the session is still good.
+// holds reports whether a choice that was made in the session is still good. Its arm must be
+// permitted now, its time to live must not be over, and if the host chooses by itself, it must be
+// the host's arm and parameters.
 func (l *Learner) holds(c *answer.Choice, q *Query, own *ownChoice, now time.Time) bool {
 	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL && own.is(c)
 }
@@ -163,13 +172,16 @@ type making struct {
 	id     ChoiceID
 	number uint64     // of the choices that differ in their randomness
 	own    *ownChoice // the arm that the host chose by itself, or nil
-	alone  bool       // the choice gets a record, because no host keeps it in an answer
-	// direction is the vector's, or nil
+	// alone reports that the choice gets a record, because no host keeps it in an answer.
+	alone bool
+	// direction is the direction of the query's vector, or nil if the linear level does not apply.
 	direction []float32
 }
 
 // make makes a choice, and records it. Goroutines that ask for one item of a session wait for one
-// of them.
+// of them. The memo lets one of them through. The number that it gives is greater each time the
+// value is made again, so that a session that chooses again does not repeat its draw. Without a
+// session, and with Frozen, there is no choice to share, so the memo is left out.
 func (l *Learner) make(
 	ctx context.Context, q Query, now time.Time, own *ownChoice,
 ) (Choice, error) {
@@ -199,7 +211,8 @@ func (l *Learner) make(
 	return (*r).choice(), nil
 }
 
-// makeIn makes a choice as a part of a step.
+// makeIn makes a choice as a part of a step. The choice is remembered only after the commit,
+// because a step may fail or run again, and then other processes would not know it.
 func (l *Learner) makeIn(
 	tx *store.Tx, q Query, now time.Time, own *ownChoice,
 ) (Choice, error) {
@@ -221,7 +234,7 @@ func (l *Learner) makeIn(
 }
 
 // number returns the number of a choice without a session. Choices of one Query.Key have the same
-// one.
+// one. Choices with neither a session nor a key are numbered, so that each draws by itself.
 func (l *Learner) number(q *Query) uint64 {
 	if q.Session != "" || q.Key != "" {
 		return 0
@@ -252,6 +265,7 @@ func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
 		of = &l.answers.Kind
 	}
 	m.direction = l.directionOf(s, &m.Query)
+	// What the item has shown and the session's records are read in the same round trip.
 	refs := l.recalls(&m.Query, of)
 	read, err := l.read(tx, s, m.Item, m.now, refs...)
 	if err != nil {
@@ -266,7 +280,9 @@ func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
 		}
 		m.number = r.made.Number
 	} else {
-		last.revision = store.Once // it has the id of the choice
+		// Without a session there is no earlier record. The id of the new record is the choice's own,
+		// so that it can be written once without a reading.
+		last.revision = store.Once
 	}
 	r.made.Resets, r.given = read.resets, read.Given != nil
 	if m.own != nil {
@@ -283,6 +299,7 @@ func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
 }
 
 // recalls names the records that have how often a session ended, and its last choice for an item.
+// The second is the record of a choice, or the pointer of SelectIn, depending on the kind.
 func (l *Learner) recalls(q *Query, of *store.Kind) []store.Ref {
 	if l.cfg.Unrecorded || q.Session == "" {
 		return nil
@@ -297,7 +314,10 @@ func (l *Learner) lastID(q *Query) string {
 }
 
 // recall takes over the choice that the session made before, or reports false. Then it notes how
-// many choices the session made for the item. It also returns the record that was read.
+// many choices the session made for the item. It also returns the record that was read. A choice of
+// an earlier epoch ended with its session, so the numbers begin again at 0. A choice of this epoch
+// that no longer holds, for example because its arm is not permitted, has a successor with the next
+// number, which draws other random numbers.
 func (l *Learner) recall(
 	tx *store.Tx, m *making, read []store.Record, r *remembered,
 ) (last keptChoice, found bool, err error) {
@@ -338,7 +358,8 @@ func (l *Learner) isArm(arm ArmID) bool {
 }
 
 // keep adds the record of a choice to a step, and its event. The record of the session's last
-// choice for the item moves to the id of that choice.
+// choice for the item moves to the id of that choice. So the session's last choice is always found
+// under one id, and earlier ones stay findable by theirs.
 func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) error {
 	switch {
 	case l.cfg.Unrecorded || !m.alone && m.Session == "":
@@ -397,7 +418,8 @@ func (l *Learner) fallBack(q *Query, now time.Time) Choice {
 }
 
 // draw draws an arm and its parameters, with the randomness of the choice's number, its session or
-// key, and its name in it.
+// key, and its name in it. The order of the draws is fixed: the arms in their order, the linear
+// level, the parameters. So the same key, number and beliefs give the same choice, on any machine.
 func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) error {
 	q := &m.Query
 	key, name := cmp.Or(q.Session, q.Key), q.Item
@@ -431,7 +453,8 @@ func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) erro
 	return nil
 }
 
-// share takes an arm by the query's shares.
+// share takes an arm by the query's shares. Rounding may leave a little of 1 after the last share;
+// the last arm with a share gets it.
 func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
 	left, last := rng.Float64(), 0
 	for i, share := range q.Shares {
@@ -450,7 +473,8 @@ func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
 }
 
 // bonus counts outcomes as far as the limits on people let them count, so that one person does not
-// end the trials of an arm.
+// end the trials of an arm. bonus returns what is added to the draw of an arm with few outcomes:
+// see Exploration.
 func (l *Learner) bonus(s *segment, arm int) float64 {
 	if float64(s.samples[arm])*s.crowd.Part(arm) < float64(l.cfg.Exploration.MinSamples) {
 		return l.cfg.Exploration.Bonus
@@ -458,7 +482,8 @@ func (l *Learner) bonus(s *segment, arm int) float64 {
 	return 0
 }
 
-// drawParameters chooses a value for each parameter of an arm, in the same way as an arm.
+// drawParameters chooses a value for each parameter of an arm, in the same way as an arm. A
+// parameter with a single value draws nothing, so that adding one does not change later draws.
 func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (settings []Setting) {
 	at := slices.IndexFunc(l.values, func(v parameterValue) bool { return v.arm == arm })
 	parameters := l.cfg.Arms[l.index[arm]].Parameters

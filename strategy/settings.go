@@ -15,7 +15,9 @@ import (
 const component = "strategy/"
 
 // settings returns the learner's settings, to be kept in the store. They point into its
-// configuration.
+// configuration. HalfLife is Fixed, because the stored sums were faded by it: another value needs a
+// Rebuild. All others may change with the next New. What a field leaves out, such as Cache,
+// concerns one process only.
 func (l *Learner) settings(pooling *storedPooling) settings.Component {
 	c := &l.cfg
 	return settings.Component{Name: component + c.Name, Fields: []settings.Field{
@@ -34,7 +36,9 @@ func (l *Learner) settings(pooling *storedPooling) settings.Component {
 	}}
 }
 
-// storedPooling is a pooling as it is stored. For one of the host's own, only the type is stored.
+// storedPooling is a pooling as it is stored. For one of the host's own, only the type is stored. A
+// tool that opens the learner can then make the poolings of this package again, and needs the
+// host's own from its caller.
 type storedPooling struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value,omitempty"`
@@ -70,7 +74,8 @@ func (s *storedPooling) pooling() (Pooling, error) {
 // long as it is among them.
 const history = 10_000
 
-// declare declares how the records of a learner are kept.
+// declare declares how the records of a learner are kept. A kind must be declared before records of
+// it are written. Declaring it again has no effect.
 func (l *Learner) declare(ctx context.Context) error {
 	kinds := []store.Kind{store.Audit, {Name: l.kinds.arm, History: history},
 		{Name: l.kinds.parameter, History: history}}
@@ -100,7 +105,8 @@ func (l *Learner) open(ctx context.Context, refresh bool) error {
 	return err
 }
 
-// settle takes up what follows from the settings that are in force.
+// settle takes up what follows from the settings that are in force. The half-life may have come
+// from the store, and Refresh and the policies depend on it.
 func (l *Learner) settle(refresh bool) {
 	if refresh {
 		l.cfg.Refresh = l.cfg.refresh()

@@ -40,6 +40,9 @@ const (
 	sharedMass   = 2
 )
 
+// sharedBy returns the records of what the tenants share of a learner. Each has the key of its
+// segment, by which other tenants find it, the key of its owner, by which the tenant removes all of
+// them, and the key of the tenant as a person, by which a job that forgets the tenant finds them.
 func sharedBy(learner string) *store.View[sharedRow] {
 	return &store.View[sharedRow]{
 		Kind: store.Kind{Name: learner + ".shared", Caused: []string{"Tenant"}, Whole: true,
@@ -59,12 +62,16 @@ type sharing struct {
 	store  store.Store // of all tenants
 	rows   *store.View[sharedRow]
 	tenant string
-	owner  string
+	// owner is a hash of the tenant. As a source it limits the tenant, and does not name it.
+	owner string
+	// writes is set once the learner is open for writing.
 	writes bool
 	last   time.Time // when all segments were read; one sweep at a time uses it
 }
 
-// sharing returns the access of a learner, or nil if it shares nothing.
+// sharing returns the access of a learner, or nil if it shares nothing. A store without tenants is
+// one tenant with the empty name. It then shares with the others, if there are others, what its
+// learners of the same name have shown.
 func (c *Config) sharing() *sharing {
 	if !c.Shared {
 		return nil
@@ -83,7 +90,8 @@ func (c *Config) sharing() *sharing {
 func (s *sharing) writing() bool { return s != nil && s.writes }
 
 // start returns the beliefs about arms with which a segment begins: by what other tenants share, if
-// enough do, and else the cold start. With offers, it also writes what this tenant must share.
+// enough do, and else the cold start. With offers, it also writes what this tenant must share. The
+// own row and the rows of others are read in one round trip; rows of others are the latest first.
 func (l *Learner) start(ctx context.Context, f *found, offers bool) ([]evidence.Beta, error) {
 	if l.shared == nil {
 		return l.priors, nil
@@ -141,7 +149,9 @@ func sumsOf(items []Item, arms int) []evidence.Sums {
 }
 
 // offer writes what the tenant shares of a segment if that changed. A failure does not hold up
-// choices: the next load writes it.
+// choices: the next load writes it. A row is also written again once it is older than reshares, so
+// that it does not expire while the tenant is in use. A tenant without evidence has its row
+// removed.
 func (l *Learner) offer(ctx context.Context, own sharedRow, r store.Record) {
 	was, err := l.shared.rows.Of(r)
 	switch age := own.At.Sub(was.Value.At); {
@@ -160,7 +170,8 @@ func (l *Learner) offer(ctx context.Context, own sharedRow, r store.Record) {
 	}
 }
 
-// same reports whether a row contains the same evidence as another, apart from what faded.
+// same reports whether a row contains the same evidence as another, apart from what faded. Both are
+// compared as they are at the same moment, because sums that fade differ by their age alone.
 func (l *Learner) same(was, is sharedRow) bool {
 	if len(was.Arms) != len(is.Arms) {
 		return false
@@ -189,6 +200,7 @@ func (l *Learner) tally(row sharedRow, arm ArmID) evidence.Tally {
 	}
 }
 
+// faded returns a row's sums of an arm as they are at a moment.
 func (l *Learner) faded(row sharedRow, arm ArmID, now evidence.Instant) evidence.Sums {
 	t := l.tally(row, arm)
 	return t.At(now)
@@ -213,6 +225,7 @@ func (l *Learner) levels(others []sharedRow, f *found) []evidence.Beta {
 			voices[i][arm] = crowd.Hear(nil, arm, []evidence.Part{part}, f.now)
 		}
 	}
+	// Without an arm that enough tenants share, a reader could work out what a single tenant shared.
 	if slices.Max(tenants) < leastSharing {
 		return l.priors
 	}
@@ -238,6 +251,11 @@ func (l *Learner) levels(others []sharedRow, f *found) []evidence.Beta {
 // tenant's rate lies around the level as the others' do: level and strength give its variance.
 // How far the tenant goes its own way follows from its own outcomes: where they are improbable, the
 // belief has less weight.
+//
+// It weighs a series of beliefs with the same mean, whose sums of shapes go from the greatest, by
+// the variance of tenants, down to leastStart by thirds. Each is weighed by its prior odds and by
+// the Beta-binomial likelihood of the tenant's own outcomes, and the logarithms of the sums are
+// averaged.
 func begin(level Belief, own counts) evidence.Beta {
 	m, known := level.Level.Mean(), 1/(level.Level.Alpha+level.Level.Beta+1)
 	apart := 0.

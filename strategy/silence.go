@@ -16,6 +16,7 @@ import (
 // silenceChannel is the channel of the evidence that silence makes: see [Silence].
 const silenceChannel = "silence"
 
+// silenceID is the id of silence as an outcome. Hosts can't use it, because it is reserved.
 const silenceID = reserved + silenceChannel
 
 // silentParameter names the evidence of silence on one parameter of an arm. It has an id of its
@@ -53,7 +54,9 @@ func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 }
 
 // expireChoices makes the choices expire that are due, the oldest first. It returns how many it
-// did, and the first error.
+// did, and the first error. Pending choices have a key of their own, so the query is served by an
+// index and costs what is due. An error that another attempt would not mend is passed over, so that
+// one record does not stop the sweep.
 func (l *Learner) expireChoices(ctx context.Context, now time.Time) (n int, first error) {
 	if l.cfg.Unrecorded {
 		return 0, ctx.Err()
@@ -109,6 +112,9 @@ func (l *Learner) expireChoice(
 	return done && err == nil, err
 }
 
+// expireIn marks the record of a choice as expired, and counts its silence if that is configured.
+// The record is written with the revision that the sweep read, so an outcome that came in between
+// wins.
 func (l *Learner) expireIn(tx *store.Tx, kept keptChoice, now time.Time) error {
 	row, choice, c := *kept.Answer, *kept.Choice, ChoiceOf(kept.Choice)
 	row.Choice, choice.Expired = &choice, true

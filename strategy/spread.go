@@ -11,7 +11,8 @@ type spread struct {
 
 // newSpread returns the spread of the rewards in some sums. Both parts are equal for rewards of 0
 // and 1. One observation has no spread. leastWeight means what it means in
-// [evidence.Sums.Effective].
+// [evidence.Sums.Effective]. Tosses of mean m have the variance m(1−m), which estimated from n
+// tosses is too small by one n-th.
 func newSpread(s evidence.Sums, leastWeight float64) spread {
 	n := s.Effective(leastWeight)
 	if n <= 1 {

@@ -47,6 +47,8 @@ type Distribution struct {
 }
 
 // A Standing summarises an item of a segment.
+//
+// Compare Mean between items with care: an item with few outcomes has the mean of its segment.
 type Standing struct {
 	Item    string  `json:"item"`
 	Leading ArmID   `json:"leading"` // the arm with the greatest mean; of equals the first
@@ -59,13 +61,13 @@ type Standing struct {
 	Outcomes uint64 `json:"outcomes"` // that count
 }
 
-// An ItemReport is what a learner believes of one item.
+// An ItemReport is what a learner believes of one item: its summary, and each of its arms.
 type ItemReport struct {
 	Standing
 	Arms []ArmReport `json:"arms"`
 }
 
-// An ArmReport is what is believed of an arm.
+// An ArmReport is what is believed of an arm, in a segment or for one of its items.
 type ArmReport struct {
 	Arm      ArmID   `json:"arm"`
 	Belief   Belief  `json:"belief"`
@@ -87,7 +89,8 @@ type ParameterReport struct {
 // reportLevel is the probability of the intervals in reports.
 const reportLevel = 0.9
 
-// reports returns what is believed of the arms of an item, and the arm that leads.
+// reports returns what is believed of the arms of an item, and the arm that leads. counts are the
+// outcomes of each arm, which the sums no longer have.
 func (f *found) reports(item Item, counts []uint64) (all []ArmReport, best ArmID) {
 	beliefs := make([]Belief, len(f.arms))
 	f.model.Believe(item, beliefs)
@@ -147,6 +150,8 @@ func (l *Learner) surveyed(ctx context.Context, of []Query) iter.Seq2[Query, err
 	}
 }
 
+// distribution reads one segment and reports it. With named, the query names an item that the
+// caller wants to see even if it is not in the sample.
 func (l *Learner) distribution(
 	ctx context.Context, q Query, named bool,
 ) (d Distribution, err error) {
@@ -262,7 +267,9 @@ func (l *Learner) countSessions(ctx context.Context, d *Distribution) error {
 const surveyItems = 4000
 
 // survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound]
-// without outcomes.
+// without outcomes. It makes a model for the report alone: the learner's memory may be older than a
+// report should be, and must not depend on who looks. The model sees the items as shares of their
+// segment; each item is then reported within the limits that hold for the item itself.
 func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 	now := evidence.InstantOf(l.cfg.Now())
 	f, err = l.loadSample(ctx, space{l.kinds, answers.Scope(q.Category, q.Context)}, now, surveyItems)
@@ -309,6 +316,7 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 	return nil
 }
 
+// parameterReports reads the values of all parameters of all arms, in their order.
 func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []ParameterReport,
 	err error) {
 	if len(l.values) == 0 {

@@ -50,6 +50,8 @@ func (p TwoLevel) Validate() error {
 func (TwoLevel) String() string { return "two-level" }
 
 // strengths are the candidates for how many observations the segment's level is worth to an item.
+// They grow by about three, because beliefs hardly differ between neighbours; between them the
+// likelihood is interpolated: see weigh.
 var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 
 // twoLevel holds, for each candidate strength s, the sums of the segment under that strength. An
@@ -72,12 +74,14 @@ type twoLevel struct {
 	levels []Belief
 }
 
+// A candidate is the segment under one strength.
 type candidate struct {
 	arms []counts  // what the items count for, by arm
 	logs []float64 // of the probability of what was seen of the arm, up to a constant for each arm
 }
 
-// Model implements [Pooling].
+// Model implements [Pooling]. It goes over the items twice: first for the level of each arm under
+// each candidate, then for the likelihood of the items at these levels.
 func (p TwoLevel) Model(segment Segment, items []Item) Model {
 	m := &twoLevel{
 		segment: segment, sharpness: cmp.Or(p.Sharpness, 2),
@@ -108,7 +112,9 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 	return m
 }
 
-// Update implements [Model].
+// Update implements [Model]. The new outcome is first predicted from what was known before, and
+// then added to the sums. Its cost depends on the number of arms and candidates, and not on the
+// number of items.
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 	m.spread = m.spread.plus(newSpread(after, m.segment.LeastWeight)).minus(newSpread(before,
 		m.segment.LeastWeight))
@@ -125,11 +131,13 @@ func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 		aged(scaleOf(m.total, m.segment.LeastWeight)/m.scale)
 }
 
+// aged reports whether a value has gone too far from the one with which the sums were made.
 func aged(ratio float64) bool { return ratio > aging || ratio < 1/aging }
 
 // aging is how far the dispersion and the scale may go from the values of the sums.
 const aging = 1.25
 
+// countsOf returns sums as counts on the scale and with the dispersion of this model.
 func (m *twoLevel) countsOf(s evidence.Sums) counts {
 	return countsOf(s, m.scale, m.dispersion)
 }
@@ -231,7 +239,9 @@ func (m *twoLevel) exchange(arm int, old, now counts) {
 	}
 }
 
-// limited returns what counts come to in a segment of this strength.
+// limited returns what counts come to in a segment of this strength. The factor (s+1)/(s+n) is the
+// precision of an item's mean as a sample of the level: one outcome counts as one, and infinitely
+// many as s+1, because the item itself deviates from the level.
 func (c counts) limited(s float64) counts {
 	factor := (s + 1) / (s + c.total())
 	return counts{c.successes * factor, c.failures * factor}
@@ -270,7 +280,8 @@ func (m *twoLevel) predicted(arm int, old, now counts, kept float64) {
 // shapes of the items' rates, and the part of the likelihood that does not depend on the item.
 type standpoint struct{ alpha, beta, log float64 }
 
-// standpoints returns the standpoint of each candidate, by arm.
+// standpoints returns the standpoint of each candidate, by arm. They are computed once for all
+// items, because gamma functions are most of the cost of making a model.
 func (m *twoLevel) standpoints() [][len(strengths)]standpoint {
 	all := make([][len(strengths)]standpoint, len(m.segment.Priors))
 	for i := range all {
@@ -317,6 +328,7 @@ func (m *twoLevel) allow() {
 	}
 }
 
+// lgamma is the logarithm of the gamma function, for x above 0, where its sign is positive.
 func lgamma(x float64) float64 {
 	y, _ := math.Lgamma(x)
 	return y
@@ -325,7 +337,8 @@ func lgamma(x float64) float64 {
 // apartOdds are the odds, beforehand, that each arm has its own strength.
 const apartOdds = 1. / 19
 
-// weighOwn weighs the candidates by what was seen of an arm alone.
+// weighOwn weighs the candidates by what was seen of an arm alone. The greatest logarithm becomes
+// 0, so that logarithms stay small however many outcomes there are. Only their differences count.
 func (m *twoLevel) weighOwn(arm int) {
 	var logs [len(strengths)]float64
 	most := math.Inf(-1)
@@ -416,7 +429,8 @@ type weighed struct {
 }
 
 // weigh weighs the candidates by the logarithms of their probabilities. They lie far apart, so the
-// logarithms are interpolated.
+// logarithms are interpolated. A strength between two candidates has its weight spread over both,
+// in proportion to how near they are, because sums are kept for candidates only.
 func weigh(at *[len(strengths)]float64) (all weighed) {
 	const last = len(strengths) - 1
 	var logs [len(logStrengths)]float64

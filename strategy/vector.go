@@ -15,7 +15,8 @@ import (
 )
 
 // directionOf returns the direction of a query's vector, or nil if the linear level does not apply.
-// The first vector of a segment has the segment loaded, with the linear level.
+// The first vector of a segment has the segment loaded, with the linear level. Segments whose
+// queries have no vector never read records for one.
 func (l *Learner) directionOf(s *segment, q *Query) []float32 {
 	if len(q.Vector) == 0 || l.cfg.Unrecorded {
 		return nil
@@ -28,7 +29,8 @@ func (l *Learner) directionOf(s *segment, q *Query) []float32 {
 }
 
 // drawLinear replaces the choice of the tables by one of the linear level, with the probability
-// that the level's predictions have earned. The caller holds the lock.
+// that the level's predictions have earned. The caller holds the lock. Its prediction and deviation
+// are noted in every draw, whichever of both chose, because the propensity is a mixture of both.
 func (l *Learner) drawLinear(
 	s *segment, m *making, read *reading, c *answer.Choice, rng *evidence.Rand,
 ) {
@@ -57,7 +59,8 @@ func (l *Learner) drawLinear(
 }
 
 // predict notes in a choice what the tables and the linear level expect of its arm, by which an
-// outcome compares the two.
+// outcome compares the two. These are predictions from before the outcome, so comparing them does
+// not reward a fit to the outcome.
 func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice) {
 	arm, ok := l.index[c.Arm]
 	if m.direction == nil || !ok {
@@ -79,7 +82,9 @@ func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice
 }
 
 // above returns by how much the mean of an item lies above its segment, by arm. It is 0 if the item
-// has no evidence, or all evidence of the segment. The caller holds the lock.
+// has no evidence, or all evidence of the segment. The caller holds the lock. The linear level
+// describes requests and not items, so an item that does better than others for any request is
+// taken out of what the vector has to explain.
 func (l *Learner) above(s *segment, read *reading) []float64 {
 	above, mass := make([]float64, len(l.cfg.Arms)), 0.
 	for _, sums := range read.Arms {
@@ -108,7 +113,8 @@ func byVector(c *Choice) bool {
 func (m *linear) takes(x []float32) bool { return m != nil && x != nil && len(x) == m.numbers }
 
 // learnLinear brings the linear level in line with an outcome that was counted. The caller holds
-// the lock.
+// the lock. During a load the change is also noted, and applied to the new level before it is
+// installed.
 func (l *Learner) learnLinear(c *credit) {
 	s := c.segment
 	if s.linear == nil && s.changes == nil {
@@ -152,7 +158,8 @@ func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 }
 
 // loadLinear makes the linear level of a segment from the newest records that have a vector. It
-// returns nil if no query had one.
+// returns nil if no query had one. Records are found by a key of their segment, the newest first,
+// and twice as many as are kept: some may be without an outcome or from before a reset.
 func (l *Learner) loadLinear(
 	ctx context.Context, s *segment, f *found, priors []evidence.Beta,
 ) (*linear, error) {
@@ -196,7 +203,8 @@ func (l *Learner) loadLinear(
 	return m, nil
 }
 
-// allResets reads how often the items of a segment were reset.
+// allResets reads how often the items of a segment were reset. One listing serves all records, and
+// they may be of many items.
 func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) resets, error) {
 	counts := make(map[string]uint64)
 	q := store.CellQuery{Kind: l.kinds.resets, Scope: s.space.scope}
@@ -215,8 +223,9 @@ func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) 
 	}, nil
 }
 
-// outcomesIn returns the outcomes in a record that count for the arm. It leaves out people who
-// were forgotten.
+// outcomesIn returns the outcomes in a record that count for the arm. It leaves out people who were
+// forgotten. They follow the same rules as the evidence of the tables, so both levels learn from
+// the same outcomes.
 func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
 	choice := ChoiceOf(a.Choice)
 	if !answers.Alone(a) {
@@ -252,7 +261,7 @@ func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
 }
 
 // take remembers samples without counting them: the newest, and of too many, fewer of the sources
-// with most.
+// with most. The samples are in order of time. Each source loses its oldest, as in add.
 func (m *linear) take(all []*sample) {
 	counts := make(map[string]int)
 	for _, s := range all {
@@ -308,6 +317,7 @@ func (m *linear) limits(trust evidence.Trust, crowd *evidence.Crowd) func(int, s
 }
 
 // install puts a linear level in the place of the segment's, with what changed during the load.
+// Changes are applied under the lock, so none is lost between the last one and the exchange.
 func (s *segment) install(m *linear) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,7 +331,8 @@ func (s *segment) install(m *linear) {
 
 // greatestNormal returns the probability that the linear level's sample of an arm is the greatest
 // among independent normal ones: the integral of its density times the distribution functions of
-// the others, between the places where any of them bends.
+// the others, between the places where any of them bends. Beyond eight standard deviations of the
+// arm its density adds less than 1e-15.
 func greatestNormal(draws []Draw, arm ArmID) (p float64) {
 	at := slices.IndexFunc(draws, func(d Draw) bool { return d.Arm == arm })
 	one := &draws[at]
