@@ -10,6 +10,9 @@ import (
 
 // A cache holds the parts of cells for a time. Parts that are dropped while they are being read
 // from the database are not put in: each reader takes a ticket first.
+//
+// It serves reads of cells alone, which choices make for each request. A cell that other processes
+// change is at most stale out of date; a cell that this store changes is dropped with the commit.
 type cache struct {
 	seed   maphash.Seed
 	shards [cacheShards]cacheShard
@@ -48,6 +51,8 @@ func newCache() *cache {
 	return c
 }
 
+// shard returns where a cell is. All cells of an item are in one shard, because they are read
+// together. The seed is random, so that names of items can't be chosen to crowd one shard.
 func (c *cache) shard(of evidence.Cell) *cacheShard {
 	return &c.shards[maphash.String(c.seed, of.Item)%cacheShards]
 }
@@ -62,6 +67,7 @@ func (c *cache) get(of evidence.Cell, now time.Time) ([]evidence.Part, bool) {
 	return known.parts, ok && age >= 0 && age < stale
 }
 
+// ticket returns the ticket for a read of a cell that is about to begin.
 func (c *cache) ticket(of evidence.Cell) ticket {
 	s := c.shard(of)
 	s.mu.RLock()

@@ -11,8 +11,11 @@ import (
 	"github.com/heedhq/heed"
 )
 
+// madeTable finds the names of the tables in the file that makes them, so that a check can't forget
+// one.
 var madeTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 
+// restoreIt is the remedy for every fault: heed repairs no database, because a copy is surer.
 const restoreIt = ": restore the store from a copy"
 
 // Check reads a database without opening a store in it, and does not change it. It returns what is
@@ -52,15 +55,18 @@ type check struct {
 	faults, warnings []string
 }
 
+// fault notes something that is wrong, with the remedy.
 func (c *check) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...)+restoreIt)
 }
 
+// warn notes something that could not be checked.
 func (c *check) warn(format string, args ...any) {
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
-// tables looks for the tables. It asks PostgreSQL about its pages, too.
+// tables looks for the tables. It asks PostgreSQL about its pages, too, on the same connection. A
+// database that has only some of the tables is at fault; one without any is not a store.
 func (c *check) tables(ctx context.Context, conn *sql.Conn) error {
 	_, err := c.db.tablesVersion(ctx, conn)
 	if err == nil && !c.db.dialect.embedded() {
@@ -90,7 +96,9 @@ func (c *check) tables(ctx context.Context, conn *sql.Conn) error {
 }
 
 var (
+	// quickCheck reads every page and compares no index. It stops at the first fault.
 	quickCheck = either(`PRAGMA quick_check(1)`, ``)
+	// wholeCheck also compares each index with its table, and reports up to 100 faults.
 	wholeCheck = either(`PRAGMA integrity_check(100)`, ``)
 )
 
@@ -123,7 +131,8 @@ const compareIndexes = `DO $$ BEGIN
 		WHERE e.extname = 'amcheck');
 END $$`
 
-// server asks PostgreSQL what it found in its pages and, in a deep check, has amcheck look.
+// server asks PostgreSQL what it found in its pages and, in a deep check, has amcheck look. A role
+// without the right to run amcheck is a warning, because the database may be in order.
 func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	var kept string
 	var failures int64

@@ -11,10 +11,16 @@ import (
 // A clock returns the time of PostgreSQL's server. Each commit reads the server's time again. In
 // between, the clock adds the time that passed on this machine, so that it does not matter how this
 // machine's clock is set.
+//
+// All processes of a store thus share one clock, by which ids, history and records age. SQLite has
+// no server: there the clock is the machine's.
 type clock struct {
-	mu         sync.RWMutex
-	serverTime time.Time // by the server
-	at         time.Time // when, on this machine
+	mu sync.RWMutex
+	// serverTime is the server's time when it was read last.
+	serverTime time.Time
+	// at is when that was on this machine. It has Go's monotonic reading, so a clock that is set back
+	// does not matter.
+	at time.Time
 }
 
 // learn sets the clock by the server, in microseconds.
@@ -32,6 +38,7 @@ func (c *clock) now() time.Time {
 	return c.serverTime.Add(machineNow().Sub(c.at))
 }
 
+// machineNow is this machine's clock.
 func machineNow() time.Time { return time.Now() } //nolint:forbidigo // the default clock
 
 // now returns the moment by the store's clock.
@@ -45,9 +52,11 @@ func (s *Store) now() time.Time {
 	return s.clock.now()
 }
 
+// readClock reads the server's clock by itself.
 var readClock = either(``, `SELECT `+postgresNow)
 
-// learnClock asks the server for its time.
+// learnClock asks the server for its time. Open and Sweep call it. A commit brings the server's
+// time along, at no cost.
 func (s *Store) learnClock(ctx context.Context) error {
 	if s.db.dialect.embedded() {
 		return nil
@@ -60,5 +69,6 @@ func (s *Store) learnClock(ctx context.Context) error {
 	})
 }
 
-// postgresNow is the server's clock, in microseconds.
+// postgresNow is the server's clock, in microseconds. It is clock_timestamp and not now, which is
+// when the transaction began: a commit may wait for a lock.
 const postgresNow = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`

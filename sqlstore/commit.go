@@ -16,6 +16,9 @@ import (
 // concurrently, because all they do to a cell is to add to its sums, and each record has its own
 // row. A commit that takes evidence away has the store alone. Its statements are in the files
 // commit_evidence.go, commit_records.go and commit_take.go.
+//
+// A change is used by one goroutine at a time. It may be tried several times: retry decides with
+// what.
 type change struct {
 	store   *Store
 	batches []store.Batch
@@ -24,6 +27,7 @@ type change struct {
 	alone   bool   // whether this has the store for itself
 	careful bool   // whether a quick try found that there is more to do
 	cached  bool   // whether the cache has what this commit changed
+	// assumed is the time by which the batches were checked, before the transaction.
 	assumed time.Time
 	counted []*keptKind // whose number of records this has learnt
 
@@ -46,12 +50,17 @@ type change struct {
 }
 
 var (
+	// errKnown takes a try back because the ID of a batch is known. retry leaves the batch out.
 	errKnown = errors.New("a batch is known")
+	// errRaced takes a try back because only a commit that has the store alone can do it: to give a
+	// cell without evidence another policy.
 	errRaced = errors.New("this can only be done alone")
 )
 
 // begin checks the batches to commit, by the clock as it was last known. PostgreSQL's clock is read
-// in the transaction, and if it differs by more than a second, the batches are checked again.
+// in the transaction, and if it differs by more than a second, the batches are checked again. What
+// can be refused without the database is refused here, so that a batch with a fault never waits in
+// the queue and never fails the commit of others.
 func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, error) {
 	c := &change{store: s, batches: batches, known: make([]bool, len(batches)), blamed: -1}
 	if err := ctx.Err(); err != nil {
@@ -99,6 +108,7 @@ func (c *change) end(err error) ([]store.Receipt, error) {
 	return receipts, wrap("commit", err)
 }
 
+// result returns the receipts of the last try, or its error as it is.
 func (c *change) result(err error) ([]store.Receipt, error) {
 	switch {
 	case errors.Is(err, errKnown):
@@ -132,6 +142,10 @@ var (
 	enterAlone  = entrance(`pg_advisory_xact_lock`)
 )
 
+// entrance makes the statement for a lock of PostgreSQL. One round trip takes the lock, reads the
+// server's clock after the wait, checks the version of the tables, and draws a revision if records
+// are written. The number of the lock is a constant that other programs on the database are
+// unlikely to use.
 func entrance(lock string) *query {
 	return either(`UPDATE heed_store SET version = version WHERE version <> $1`,
 		`SELECT version, CASE WHEN `+lock+`(4838441021388) IS NULL THEN 0 ELSE `+postgresNow+` END,
@@ -139,8 +153,11 @@ func entrance(lock string) *query {
 		FROM heed_store`)
 }
 
+// whichVersion reads the version of the tables, for the error that names it.
 var whichVersion = either(`SELECT version FROM heed_store`, ``)
 
+// nextRevision draws the number of a commit in SQLite. PostgreSQL has a sequence, which does not
+// make commits wait for each other.
 var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 WHERE version = $1
 	RETURNING revision`, ``)
 
@@ -217,7 +234,7 @@ func (c *change) writesRecords() bool {
 // run makes the commit in steps, in a transaction that has entered: ids become known, evidence is
 // taken away and added, records are checked and written, and versions rise. An error rolls all of
 // it back. The order is the same for all commits, so that two of them wait for each other in one
-// direction only.
+// direction only. A change that is tried again begins with empty receipts.
 func (c *change) run(t *tx) error {
 	c.t, c.receipts, c.parts, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, -1
 	c.quick = c.fitsQuick()
@@ -247,6 +264,8 @@ func (c *change) run(t *tx) error {
 	if err := c.readParts(pending); err != nil {
 		return err
 	}
+	// The file still has copies of what was deleted: see people.go. The note is a part of the commit,
+	// so that a crash does not lose it.
 	if forgets(c.batches) && t.db.dialect.embedded() {
 		if _, err := t.exec(noteForgotten); err != nil {
 			return err

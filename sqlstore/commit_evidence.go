@@ -11,7 +11,9 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// An id that another transaction is about to make known is waited for.
+// learnIDs makes ids known. The primary key serves it: an id that is known conflicts, and returns
+// no row. An id that another transaction is about to make known is waited for, because either of
+// both outcomes decides whether this commit counts it.
 var learnIDs = inserting(`INSERT INTO heed_id (id, recorded, traced)`, `tii`,
 	` ON CONFLICT DO NOTHING RETURNING id`)
 
@@ -88,14 +90,16 @@ func (c *change) checkBatches() error {
 	return nil
 }
 
-// addition is an observation that is to count, with the key of its cell.
+// addition is an observation that is to count, with what it adds to.
 type addition struct {
 	*evidence.Observation
 	id, key string
 	policy  evidence.Policy
-	batch   int
-	from    origin
-	counts  bool // as a part of the sums of that origin
+	// batch is the place of its batch, by which a receipt gets the sums after its own call.
+	batch int
+	// from is the origin whose sums count it.
+	from   origin
+	counts bool // as a part of the sums of that origin
 }
 
 // pending returns the observations whose ids are new, each once, and fills in the receipts. An id
@@ -143,7 +147,9 @@ func (c *change) pending() (all []addition) {
 }
 
 // observe adds observations to their cells and to the history. Sums are added by the database, so
-// concurrent commits to one cell need no retry.
+// concurrent commits to one cell need no retry. The cells come first, because a tally and an
+// observation belong to one, and then the sums, whose statement returns them as they are after the
+// addition.
 func (c *change) observe(all []addition) error {
 	if len(all) == 0 {
 		return nil
@@ -216,15 +222,21 @@ func (c *change) addHistory(all []addition) error {
 	return c.t.insert(addToHistory, rows, nil)
 }
 
+// cellColumns are the columns of a cell in the order of scanCell.
 const cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name`
 
 var (
+	// findCells reads cells by their primary key.
 	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell
 		WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
+	// makeCells returns the cells that it made; a cell that another commit made in the meantime
+	// returns no row.
 	makeCells = inserting(`INSERT INTO heed_cell
 		(cell, kind, scope, item, name, half_life, by_origin, lot, restart)`, `tttttiiii`,
 		` ON CONFLICT DO NOTHING RETURNING `+cellColumns)
+	// cellIsOpen finds a row if a cell has evidence, by the primary key of heed_tally.
 	cellIsOpen = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
+	// changeCell stores how a cell is kept.
 	changeCell = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3
 		WHERE cell = $4`)
 )
@@ -249,7 +261,7 @@ func scanCell(scan func(...any) error) (*cellRow, error) {
 	return r, err
 }
 
-// row returns the values of a row to make.
+// row returns the values of a row to make. They are in the order of makeCells.
 func (r *cellRow) row() []any {
 	return []any{
 		r.key, r.cell.Kind, r.cell.Scope, r.cell.Item, r.cell.Name, r.policy.HalfLife.Microseconds(),
@@ -292,7 +304,8 @@ func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, err
 
 // openCells returns the cells of observations. Each cell has the policy that its observations want.
 // A cell without evidence takes another policy, but only in a commit that has the store alone,
-// because a concurrent commit may be about to open the cell.
+// because a concurrent commit may be about to open the cell. If the policies differ and the cell
+// has evidence, the commit is refused: its sums were faded by the cell's own half-life.
 func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
 	cells := make(map[string]*cellRow, len(all))
 	for i := range all {
@@ -345,10 +358,13 @@ func (c *change) keep(row *cellRow) error {
 	return err
 }
 
+// addToHistory has no conflict to mind: each row gets a new number, and the ids were found to be
+// new before.
 var addToHistory = inserting(`INSERT INTO heed_observation
 	(cell, id, happened, source, observation, recorded)`, `ttitti`, ``)
 
-// A keptObservation is an observation in the history, without its cell, its source and its time.
+// A keptObservation is the JSON of an observation in the history. Its cell, its source and its time
+// are columns, because queries look for them. Fields can be added without a change of the tables.
 type keptObservation struct {
 	ID      string  `json:"id"`
 	Channel string  `json:"channel,omitempty"`
@@ -381,9 +397,11 @@ type kept struct {
 	evidence.Observation
 }
 
+// observationColumns are the columns of the history in the order of scanObservation.
 const observationColumns = `seq, cell, id, happened, recorded, source, observation`
 
-// scanObservation returns a row of the history, or an error that names it.
+// scanObservation returns a row of the history, or an error that names it. The number in the error
+// finds the row in the database.
 func scanObservation(scan func(...any) error) (o kept, err error) {
 	var source, text string
 	if err := scan(&o.seq, &o.key, &o.id, &o.happened, &o.recorded, &source, &text); err != nil {
@@ -402,8 +420,10 @@ func scanObservation(scan func(...any) error) (o kept, err error) {
 }
 
 const (
+	// insertTallies and what follows it make a tally or add to the one that is there: see onConflict.
 	insertTallies = `INSERT INTO heed_tally AS t (` + tallyNames + `)`
-	tallyTypes    = `tttiffffiiiiiiiiii`
+	// tallyTypes has a letter for each of tallyNames: see inserting.
+	tallyTypes = `tttiffffiiiiiiiiii`
 )
 
 // addSums returns the tallies that it has added to. scaleSums is for those tallies that addSums
@@ -413,6 +433,7 @@ var (
 	scaleSums = inserting(insertTallies, tallyTypes, addingToOthers+returningTally)
 )
 
+// returningTally has a statement return the sums as they are after it, which saves a read.
 var returningTally = ` RETURNING cell, channel, source, ` + strings.ReplaceAll(tallySums, `t.`, ``)
 
 // addSums adds to the tallies, and keeps the parts that it saw for the receipts.
@@ -451,14 +472,16 @@ func (c *change) keepPart(row *cellRow, part evidence.Part) {
 	}
 }
 
-// restated gives a tally its half-life. The landmark is a number of steps of it.
+// restated gives a tally its half-life. The landmark is a number of steps of it. With a half-life
+// of 0 sums do not fade, and the landmark is 0.
 func restated(t evidence.Tally, halfLife time.Duration) evidence.Tally {
 	t.HalfLife = halfLife
 	t.Landmark = evidence.Instant(int64(t.Landmark) * valid.LandmarkStep * halfLife.Microseconds())
 	return t
 }
 
-// readParts gives the receipts the cells that the batches ask for, in their present state.
+// readParts gives the receipts the cells that the batches ask for, in their present state. Most
+// receipts need no read, because the insertion returned the parts.
 func (c *change) readParts(all []addition) error {
 	var missing []evidence.Cell
 	seen := make(map[evidence.Cell]bool)

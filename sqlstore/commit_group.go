@@ -22,6 +22,10 @@ import (
 // made again without it. If one has a conflict, it is made alone, and the others again. If the
 // transaction fails for another reason, each is made alone. Only an error at the very end is one
 // for all, because it leaves open whether they were applied.
+//
+// A transaction costs a wait for the disk, or a round trip and the server's wait for its disk.
+// Commits that share it share that cost, so the throughput grows with the number of callers, while
+// a single caller never waits for others.
 type queue struct {
 	line[*member]
 	store *Store
@@ -32,14 +36,16 @@ const mostTogether = 128
 
 // A member is a call of Commit.
 type member struct {
-	ctx    context.Context
+	ctx context.Context
+	// change is the call's own, for the case that it is committed alone.
 	change *change
 	turn   chan turn // gets one value for each time that the member waits
 
 	// The fields below are guarded by the queue's mutex.
-	stage    stage
-	in       *joint // while stage is joined
-	ended    bool   // its context has, and that was noted
+	stage stage
+	in    *joint // while stage is joined
+	ended bool   // its context has, and that was noted
+	// receipts and err are set before the turn toReturn.
 	receipts []store.Receipt
 	err      error
 }
@@ -62,7 +68,8 @@ const (
 	toReturn // its receipts or its error
 )
 
-// A joint is a transaction for several members. The first one leads.
+// A joint is a transaction for several members. The first one leads. Its context ends if a member's
+// context ends before the last statement, or if all of them have ended.
 type joint struct {
 	members []*member
 	change  *change
@@ -96,7 +103,10 @@ func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) 
 }
 
 // await waits for the member's turn. It returns an error if the context ended, and then the member
-// is not committed.
+// is not committed. What an ended context means depends on how far the member came. If it still
+// waits, it leaves. If a leader has it in a transaction that is not about to end, that transaction
+// is taken back. If the transaction is about to end, the outcome is unknown, because the end can't
+// be called off.
 func (q *queue) await(m *member) (turn, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -176,7 +186,8 @@ func (q *queue) leadFor(m *member) ([]store.Receipt, error) {
 }
 
 // gather takes from the queue those that can be in one transaction with the leader: no two may
-// write the same record, or rely on what another writes.
+// write the same record, or rely on what another writes. A call that does not fit stays in the
+// queue, in its place.
 func (q *queue) gather(leader *member) []*member {
 	members := []*member{leader}
 	q.mu.Lock()
@@ -243,7 +254,8 @@ func (t touched) take(batches []store.Batch) bool {
 }
 
 // commitAll commits for members. The first member is the caller. commitAll gives the others their
-// turns, and returns the caller's.
+// turns, and returns the caller's. Each round of the loop either decides about all members that are
+// left or has fewer of them, so it ends.
 func (q *queue) commitAll(members []*member) turn {
 	next := make(map[*member]turn, len(members))
 	for _, m := range members {
@@ -257,6 +269,8 @@ func (q *queue) commitAll(members []*member) turn {
 		}
 	}()
 	for left := members; len(left) > 1; {
+		// One transaction for all that are left. The map keeps toCommitAlone for those that it does not
+		// decide about.
 		j := q.join(left)
 		err := j.commit(q)
 		q.mu.Lock()
@@ -312,7 +326,9 @@ func (q *queue) join(members []*member) *joint {
 // again without that member.
 var errEnded = errors.New("the context of another call has ended")
 
-// commit commits the transaction.
+// commit commits the transaction. The leader's context is watched as well: it has no goroutine that
+// waits for a turn. The lock of the queue is not held while the statements run. A panic of the
+// driver is an error, and if the transaction was about to end, its outcome is unknown.
 func (j *joint) commit(q *queue) error {
 	defer j.cancel()
 	noted := make(chan struct{})
@@ -380,7 +396,7 @@ func (j *joint) receipts(member int) []store.Receipt {
 	return slices.Clip(j.change.receipts[first : first+len(j.members[member].change.batches)])
 }
 
-// call returns which call a batch is of.
+// call returns which call a batch is of. c.calls has the first batch of each call, in order.
 func (c *change) call(batch int) int {
 	if len(c.calls) == 0 {
 		return 0
@@ -394,7 +410,8 @@ func (c *change) call(batch int) int {
 }
 
 // partsAfter returns the parts of a cell as they are after the call of a batch: without what later
-// calls in the same transaction have added.
+// calls in the same transaction have added. So the receipt of a call is the same, whether the call
+// was committed alone or with others.
 func (c *change) partsAfter(batch int, cell evidence.Cell, all []addition) []evidence.Part {
 	key := hashOfCell(cell)
 	parts := c.parts[key]

@@ -6,7 +6,10 @@ import (
 )
 
 var (
+	// countRecords counts by the index heed_record_at, in time that grows with the number of records.
+	// So it is run seldom: see limit.
 	countRecords = both(`SELECT count(*) FROM heed_record WHERE kind = $1`)
+	// firstRecords finds the oldest records of a kind, by the index heed_record_at.
 	firstRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1
 		ORDER BY at, seq LIMIT $2`)
 )
@@ -66,7 +69,8 @@ func (k *keptKind) most() int64 {
 }
 
 // room returns the greatest number of a record up to which there is room in a kind, nil for any, or
-// false where that is not known.
+// false where that is not known. The function heed_commit compares the number that it draws with
+// it, and makes no change if there is no room.
 func (k *keptKind) room() (last *int64, counted bool) {
 	if k.Limits.Most == 0 {
 		return nil, true
@@ -78,6 +82,7 @@ func (k *keptKind) room() (last *int64, counted bool) {
 }
 
 // dropRecords removes the records of a kind that a query finds, and returns how many it found.
+// Their keys go with them, because the rows of heed_key have no reference to the record.
 func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) {
 	var removed, lost [][]any
 	err := c.t.each(q, args, func(scan func(...any) error) error {

@@ -14,20 +14,25 @@ import (
 
 // PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT. In
 // an unusual case, for example a conflict, the function makes no change. Then the commit is made in
-// steps, which find out the case.
+// steps, which find out the case. callCommit returns rows of one shape: what a row is about, three
+// texts, and the numbers of a tally. The row whose first column is 0 is the outcome.
 var callCommit = either(``,
 	`SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4,
 		n1, n2, n3, last1, last2, last3
 	FROM heed_commit(CAST($1 AS JSONB))`)
 
-// A callDoc is the argument of the function. Its lists are left out where they are empty.
+// A callDoc is the argument of the function. Its lists are left out where they are empty. Rows are
+// arrays and not objects, because names in every row would double the text.
 type callDoc struct {
-	Version int      `json:"version"`
-	Now     *int64   `json:"now,omitempty"` // nil: the server's
-	Assumed int64    `json:"assumed"`       // the moment by which the batches were checked
-	Traced  int64    `json:"traced"`
-	IDs     []string `json:"ids,omitempty"`   // which must be new
-	Known   []string `json:"known,omitempty"` // which must be known
+	Version int    `json:"version"`
+	Now     *int64 `json:"now,omitempty"` // nil: the server's
+	Assumed int64  `json:"assumed"`       // the moment by which the batches were checked
+	Traced  int64  `json:"traced"`
+	// IDs are the hashes of ids that must be new, sorted.
+	IDs []string `json:"ids,omitempty"`
+	// Known are the hashes of ids that must be known. An id that was forgotten since counts again, so
+	// the function checks it.
+	Known []string `json:"known,omitempty"`
 	// key, half-life, by origin, first moment that counts, kind, scope, item, name, lot
 	Cells   [][]any `json:"cells,omitempty"`
 	Tallies [][]any `json:"tallies,omitempty"` // as tallyNames
@@ -44,7 +49,7 @@ type callDoc struct {
 	Versions [][]any `json:"versions,omitempty"` // ref, kind, number
 }
 
-// errSteps takes a call back.
+// errSteps takes a call back. It never reaches a caller.
 var errSteps = errors.New("this is done in steps")
 
 // call tries to commit in one statement. It reports false where the commit must be made in steps.
@@ -94,6 +99,8 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 }
 
 // callIn makes the call, and returns what came of it. It adds the ids that turned out to be known.
+// The outcome is done, known if ids turned out to be known, or another word if the steps must find
+// out.
 func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome string, err error) {
 	text, err := json.Marshal(doc)
 	if err != nil {
@@ -140,7 +147,8 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 }
 
 // callDoc makes the argument of the call, or nil where it is known that the commit must be made in
-// steps.
+// steps. It is made again for each try, because a batch that is known leaves it with all that it
+// has.
 func (c *change) callDoc(known map[string]bool) (*callDoc, error) {
 	doc := &callDoc{Version: tablesVersion, Assumed: int64(evidence.InstantOf(c.assumed)),
 		Traced: flag(!c.store.cfg.NoHistory)}
@@ -186,7 +194,8 @@ func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
 	}
 }
 
-// callEvidence adds the observations.
+// callEvidence adds the observations. It does not fit if two observations want one cell in
+// different ways. The steps then name the conflict.
 func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 	cells, first, alike := wantedCells(c.additions)
 	if !alike {
@@ -211,7 +220,8 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 }
 
 // callParts lists the cells to report. Cells with one tally that the commit adds to are reported
-// anyway.
+// anyway. A cell that keeps origins apart may have tallies that the commit does not touch, so it is
+// read.
 func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas) {
 	c.wanted = make(map[string]evidence.Policy)
 	c.asked = make(map[string]evidence.Cell)
@@ -231,7 +241,8 @@ func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas)
 	}
 }
 
-// callRecords adds the records and the revisions that are expected.
+// callRecords adds the records and the revisions that are expected. It does not fit if a kind has a
+// limit and its records were not counted yet.
 func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 	if c.writes, err = c.writings(); err != nil {
 		return false, err

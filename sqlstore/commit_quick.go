@@ -20,7 +20,8 @@ import (
 // errCareful is why a quick commit is taken back.
 var errCareful = errors.New("this commit has to be made with care")
 
-// fitsQuick reports whether a commit may be tried quickly.
+// fitsQuick reports whether a commit may be tried quickly. An observation without weight does not
+// count, and would make a cell without a tally.
 func (c *change) fitsQuick() bool {
 	if c.careful || c.alone || !c.t.db.dialect.embedded() {
 		return false
@@ -73,7 +74,9 @@ func (s *Store) keepParts(cells map[string]*cellRow, parts map[string][]evidence
 	return true
 }
 
-// addTallies adds to the tallies, and checks their cells. It makes those that are missing.
+// addTallies adds to the tallies, and checks their cells. It makes those that are missing. The
+// order is the reverse of observe: a tally may come before its cell, because the tables have no
+// foreign keys. So the usual commit, to cells that are there, is one statement and not two.
 func (c *change) addTallies(sums deltas, cells map[string]*cellRow,
 	first map[string]evidence.Instant) error {
 	c.parts = make(map[string][]evidence.Part)

@@ -22,9 +22,10 @@ type recordRow struct {
 	keys     []string
 }
 
-// A writing is a record to write, with the number of its batch.
+// A writing is a record to write, as the tables take it.
 type writing struct {
 	*store.Record
+	// ref is the hash of the kind and the id, which finds the row.
 	ref   string
 	batch int
 	keys  []string // sorted, each once
@@ -110,15 +111,19 @@ func distinct(keys []string) []string {
 }
 
 var (
+	// expectRecords lets other commits rely on the same records, and has those wait that write them.
 	expectRecords = locking(`FOR SHARE`)
-	lockRecords   = locking(`FOR UPDATE`)
+	// lockRecords is for records that this commit writes.
+	lockRecords = locking(`FOR UPDATE`)
 	// While there is a row that is not committed, no other connection can write one of its id.
 	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
 		SELECT value->>0, '', '', 0, 0, '[]', '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
 	freePlaces = both(`DELETE FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`)
 )
 
-// locking finds rows of records, which PostgreSQL locks.
+// locking finds rows of records, which PostgreSQL locks. SQLite has one writer, so there is no lock
+// to take. The rows are locked in the order of their hashes, as everywhere. The unique index on ref
+// serves both.
 func locking(how string) *query {
 	const find = `SELECT ref, seq, kind, id, at, revision, keys FROM heed_record WHERE ref `
 	return either(find+`IN (SELECT value->>0 FROM json_each($1))`,
@@ -223,7 +228,8 @@ func (c *change) expected() (refs, absent, leaving []string) {
 	return refs, slices.Compact(absent), slices.Compact(leaving)
 }
 
-// expect checks the revisions that are expected, which then stay as they are until the commit.
+// expect checks the revisions that are expected, which then stay as they are until the commit. A
+// revision of 0 means that there must be no record.
 func (c *change) expect() error {
 	refs, absent, _ := c.expected()
 	if len(refs) == 0 {
@@ -265,6 +271,8 @@ func (c *change) expect() error {
 }
 
 var (
+	// writeRecords updates records by their numbers, which is the primary key. PostgreSQL takes all
+	// of them in one statement. The array keeps it from joining the whole table with the rows.
 	writeRecords = either(`UPDATE heed_record SET revision = $1, at = $2, keys = $3, body = $4
 		WHERE seq = $5`,
 		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT),
@@ -272,8 +280,11 @@ var (
 		FROM jsonb_array_elements($2)
 		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one))
 			AND seq = CAST(value->>0 AS BIGINT)`)
+	// dropRecords removes records by their numbers.
 	dropRecords = both(`DELETE FROM heed_record
 		WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
+	// addKeys and dropKeys change what finds records by a key: the hash of the kind and the key, the
+	// record's moment and its number, which together are the primary key.
 	addKeys  = inserting(`INSERT INTO heed_key (hash, at, seq)`, `tii`, ` ON CONFLICT DO NOTHING`)
 	dropKeys = inserting(`DELETE FROM heed_key WHERE (hash, at, seq) IN (`, `tii`, `)`)
 )
@@ -286,7 +297,8 @@ func init() { // PostgreSQL looks each key up by itself, whatever its statistics
 		) AS k))`
 }
 
-// changeRecords writes and removes records that must be there.
+// changeRecords writes and removes records that must be there. The rows were locked by hold; here
+// they are read once more, because SQLite does not lock and a commit alone does not either.
 func (c *change) changeRecords(all []writing) error {
 	if len(all) == 0 {
 		return nil
@@ -347,7 +359,8 @@ func keyRows(kind string, at evidence.Instant, seq int64, keys, without []string
 	return rows
 }
 
-// writeRows updates and removes rows of records, and changes keys. No key is both lost and added.
+// writeRows updates and removes rows of records, and changes keys. No key is both lost and added. A
+// row of written has the number of the record, the moment, the keys and the body.
 func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 	if !c.t.db.dialect.embedded() {
 		if err := c.t.execRows(writeRecords, written, int64(c.revision)); err != nil {
@@ -371,6 +384,7 @@ func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 	return c.t.insert(addKeys, keys, nil)
 }
 
+// insertRecords returns the numbers of the records that were not there, by the unique index on ref.
 var insertRecords = inserting(`INSERT INTO heed_record
 	(ref, kind, id, at, keys, body, revision)`, `tttitti`, `
 		ON CONFLICT DO NOTHING RETURNING ref, seq`)

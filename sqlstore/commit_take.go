@@ -36,7 +36,8 @@ func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 	return c.expunge(b.Expunge)
 }
 
-// reset removes cells with all that they have.
+// reset removes cells with all that they have. The ids of their observations stay in heed_id, so
+// that an outcome that is delivered again does not count.
 func (c *change) reset(cells []evidence.Cell) error {
 	if len(cells) == 0 {
 		return nil
@@ -67,8 +68,12 @@ var resetCells = []*query{
 	both(`DELETE FROM heed_cell WHERE ` + amongCells),
 }
 
+// amongCells selects rows of some cells. Each of the four tables has an index that begins with the
+// cell, or the cell is its primary key.
 const amongCells = `cell IN (SELECT value->>0 FROM json_each($1))`
 
+// whenLost reads when the last observations happened that a cell's tallies count and its history
+// does not have any more.
 var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally
 	WHERE cell = $1`)
 
@@ -103,7 +108,8 @@ func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 }
 
 // restart moves the restart of a cell forward, and makes its sums again without what was before. A
-// cell that does not exist is made, because what comes late must not count there.
+// cell that does not exist is made, because what comes late must not count there. The history keeps
+// what was before, so that its observations can still be retracted or expunged.
 func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 	key, at := hashOfCell(r.Cell), evidence.InstantOf(r.At)
 	cells, err := c.makeCells(map[string]*cellRow{key: {key: key, cell: r.Cell, policy: policy}})
@@ -134,6 +140,8 @@ func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 	return c.recount(row)
 }
 
+// recounts empties a cell's sums before they are made again. With them the marks of loss go,
+// because the new sums hold what is in the history alone.
 var recounts = []*query{both(`DELETE FROM heed_tally WHERE cell = $1`), both(`DELETE FROM heed_lost
 	WHERE cell = $1`)}
 
@@ -156,6 +164,7 @@ func (c *change) recount(row *cellRow) error {
 	return c.addSums(sums, map[string]*cellRow{row.key: row})
 }
 
+// wholeHistory reads a cell's history from the oldest on, by the index heed_observation_cell.
 var wholeHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
 	ORDER BY happened, seq`)
 
@@ -172,15 +181,23 @@ func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
 }
 
 var (
+	// stateOfIDs reads what is known of ids, by their primary key.
 	stateOfIDs = both(`SELECT id, traced, retracted FROM heed_id
 		WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	// lostOfIDs finds the ids whose observations have left the history of a cell that still counts
+	// some of what it lost.
 	lostOfIDs = both(`SELECT DISTINCT f.id FROM heed_lost f JOIN heed_tally t ON t.cell = f.cell
 		WHERE f.id IN (SELECT value->>0 FROM json_each($1))
 			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0)`)
+	// setRetracted marks ids as taken back, so that taking them back again has no effect.
 	setRetracted = both(`UPDATE heed_id SET retracted = 1
 		WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	// takenOfIDs reads a page of the observations of some ids, by the index heed_observation_id. What
+	// was read is deleted before the next page is read.
 	takenOfIDs = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
+	// takenOfSource reads a page of the observations of a source in some cells, by the index
+	// heed_observation_cell or heed_observation_source.
 	takenOfSource = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE ` + amongCells + ` AND source <> '' AND source = $2 ORDER BY seq LIMIT 500`)
 )
@@ -294,8 +311,12 @@ func (c *change) takeIDs(hashes []string) error {
 }
 
 var (
+	// sourceLostOf finds a row if one of the cells counts an observation with a source that is no
+	// longer in the history, in a tally that does not keep sources apart.
 	sourceLostOf = both(`SELECT 1 FROM heed_tally
 		WHERE ` + amongCells + ` AND lost_source = 1 LIMIT 1`)
+	// dropSource removes what is left of a source after its observations were taken: its tallies, its
+	// marks of loss, and cells that are named like the source and have become empty.
 	dropSource = []*query{
 		both(`DELETE FROM heed_tally WHERE ` + amongCells + ` AND source <> '' AND source = $2`),
 		both(`DELETE FROM heed_lost WHERE ` + amongCells + ` AND source <> '' AND source = $2`),
@@ -320,7 +341,9 @@ func (c *change) expunge(all []store.SourceOf) error {
 	return nil
 }
 
-// expungeFrom takes a source out of cells.
+// expungeFrom takes a source out of cells. The source's observations are taken out of the history
+// and the sums first; tallies that are of the source alone then go with whatever rounding left in
+// them.
 func (c *change) expungeFrom(cells []evidence.Cell, source string) error {
 	rows, err := columnOfCells(cells)
 	if err != nil {
@@ -344,10 +367,14 @@ func (c *change) expungeFrom(cells []evidence.Cell, source string) error {
 }
 
 var (
+	// dropFromHistory removes observations by their numbers.
 	dropFromHistory = both(`DELETE FROM heed_observation
 		WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
+	// dropEmptied removes the tallies of a cell that count no observation any more.
 	dropEmptied = both(`DELETE FROM heed_tally
 		WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
+	// setLast sets when the last observations of a tally happened: the later of what the history has
+	// and what is known to be lost, and 0 if there is none left.
 	setLast = both(`UPDATE heed_tally SET
 			last_positive = CASE WHEN n_positive = 0 THEN 0
 				WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,
@@ -380,7 +407,8 @@ func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*c
 	return page, cells, c.t.execRows(dropFromHistory, seqs)
 }
 
-// take removes a query's finds from the history and, as far as they counted, from the sums.
+// take removes a query's finds from the history and, as far as they counted, from the sums. Each
+// page is deleted, so the query finds the next one without an offset.
 func (c *change) take(q *query, args ...any) error {
 	for {
 		page, cells, err := c.remove(q, args...)
@@ -408,7 +436,8 @@ func (c *change) take(q *query, args ...any) error {
 }
 
 // correctLast sets when the last observations of tallies happened to what is left: in the history,
-// or known to be lost.
+// or known to be lost. A sum can be subtracted, but the latest moment can't: without the
+// observation that was taken, another one is the last, and only the history knows which.
 func (c *change) correctLast(touched deltas, cells map[string]*cellRow) error {
 	last := make(map[origin][3]evidence.Instant)
 	for from := range touched {

@@ -17,7 +17,8 @@ import (
 )
 
 // Dialect is the kind of database, and the guarantees there. If it is 0, [Open] finds it out by
-// itself: then it is SQLite or Postgres.
+// itself: then it is SQLite or Postgres. Give it to [Open] if you know it: then a handle of the
+// wrong kind is an error, and SQLiteRelaxed can be chosen.
 type Dialect int
 
 // The dialects.
@@ -32,6 +33,7 @@ const (
 	// synchronous_commit makes them. By default they survive a power cut.
 	Postgres
 
+	// dialects is one more than the last dialect, for arrays that are indexed by it.
 	dialects = iota + 1
 )
 
@@ -51,6 +53,7 @@ func (d Dialect) String() string {
 // embedded reports whether the database is a file that SQLite reads and writes in this process.
 func (d Dialect) embedded() bool { return d == SQLite || d == SQLiteRelaxed }
 
+// validate refuses 0 as well, which only Open accepts.
 func (d Dialect) validate() error {
 	var found valid.Faults
 	found.Check(d >= SQLite && d < dialects, "Dialect", int(d),
@@ -58,7 +61,8 @@ func (d Dialect) validate() error {
 	return found.Err()
 }
 
-// dialectOf asks a database what it is.
+// dialectOf asks a database what it is. Other databases that know version(), for example MySQL, are
+// refused by name.
 func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 	var version string
 	// which SQLite does not have
@@ -77,6 +81,7 @@ func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 
 // A database has heed's tables. It is safe for concurrent use.
 type database struct {
+	// handle is the host's, and stays open.
 	handle  *sql.DB
 	dialect Dialect
 	schema  string   // of the tables; empty: the schema that search_path finds
@@ -87,7 +92,8 @@ type database struct {
 	turn  host.Lock // of the writers of this process, because SQLite has one at a time
 }
 
-// newDB returns a database whose tables were not looked at yet.
+// newDB returns a database whose tables were not looked at yet. With a schema, each statement is
+// rewritten once to name it, because a pooler may give any connection another search_path.
 func newDB(handle *sql.DB, dialect Dialect, schema string) *database {
 	setUp := durable
 	if dialect == SQLiteRelaxed {
@@ -169,7 +175,8 @@ func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 }
 
 // onConn calls a function with a connection that is set up. One of SQLite that is to write does not
-// wait by itself for others that write: see patiently.
+// wait by itself for others that write: see patiently. The set-up costs no round trip, because
+// SQLite runs in this process.
 func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn) error) error {
 	var conn *sql.Conn
 	err := patiently(ctx, func() (err error) { // fails while the last connection closes
@@ -199,12 +206,14 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 
 // A tx runs queries, in a transaction or, to read, outside of one.
 type tx struct {
+	// ctx is the context of the statements. CommitTx replaces it at the end.
 	ctx context.Context
 	db  *database
 	on  interface {
 		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	}
+	// sql is the transaction, or nil outside of one.
 	sql  *sql.Tx
 	seen []*query // that were not prepared
 
@@ -213,7 +222,9 @@ type tx struct {
 }
 
 // prepare keeps statements for the next time. It is done when the connection of a transaction is
-// back in the pool, which may have no other; one that can't be prepared then goes on as text.
+// back in the pool, which may have no other; one that can't be prepared then goes on as text. A
+// statement is prepared once for the handle, and database/sql prepares it on each connection that
+// uses it.
 func (db *database) prepare(ctx context.Context, seen []*query) {
 	for _, q := range seen {
 		if db.stmts[q.number].Load() != nil {
@@ -259,7 +270,8 @@ func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 // deadlocked reports whether an error is PostgreSQL's that the transaction was in a deadlock.
 func deadlocked(err error) bool { return stateOf(err) == "40P01" }
 
-// writeOnce is enter without another try.
+// writeOnce is enter without another try. PostgreSQL runs transactions at READ COMMITTED: what must
+// not change is locked, and each statement sees what others have committed.
 func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
@@ -298,6 +310,7 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 }
 
 // alone calls a function with a connection of SQLite while no other call in this process writes.
+// VACUUM and checkpoints run so, outside of a transaction.
 func (db *database) alone(ctx context.Context, do func(context.Context, *sql.Conn) error) error {
 	if err := db.turn.Lock(ctx); err != nil {
 		return err
@@ -334,11 +347,11 @@ func patiently(ctx context.Context, do func() error) error {
 }
 
 // locked reports whether an error is SQLite's that others have what it takes. Each driver has a
-// separate type for it.
+// separate type for it. All of the drivers have this word of SQLite's in the text.
 func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
 // finish calls a function in a transaction that began, if it has, and ends it. It returns what the
-// function was given.
+// function was given. The rollback after a commit has no effect.
 func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock,
 	do func(*tx) error) (*tx, error) {
 	if err != nil {
@@ -371,7 +384,9 @@ func (db *database) commit(ctx context.Context, sqlTx *sql.Tx) error {
 	return fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, because(ctx, err))
 }
 
-// notApplied reports whether an error of COMMIT means that the transaction was not applied.
+// notApplied reports whether an error of COMMIT means that the transaction was not applied. For all
+// other errors the outcome is unknown, and store.Do looks by the id of the batch whether it was
+// applied.
 func (db *database) notApplied(err error) bool {
 	if errors.Is(err, sql.ErrTxDone) { // the context ended before
 		return true
@@ -452,7 +467,9 @@ func (t *tx) execRows(q *query, rows [][]any, before ...any) error {
 }
 
 // insert runs a bulk with rows of values, and calls a function with every row that it returns. A
-// bulk that returns no rows does not need the function.
+// bulk that returns no rows does not need the function. PostgreSQL gets one statement for all rows.
+// SQLite gets the fewest statements of bulkSizes that make up the number, for example 32, 8 and 3
+// rows for 43.
 func (t *tx) insert(b *bulk, rows [][]any, row func(scan func(...any) error) error) error {
 	run := func(q *query, args []any) error {
 		if row != nil {

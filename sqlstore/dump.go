@@ -19,8 +19,12 @@ import (
 )
 
 var (
+	// lastRevision reads the number of the last commit that wrote records. A sequence is outside of
+	// snapshots, so the number may be greater than those in the dump, and never less.
 	lastRevision = either(`SELECT revision FROM heed_store`,
 		`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
+	// The queries of a dump read each table in the order of an index, so that no engine sorts it, and
+	// two dumps of one state are equal.
 	dumpCells   = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
 	dumpTallies = both(`SELECT t.cell, t.channel, t.source,
 			(SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell),
@@ -35,6 +39,10 @@ var (
 
 // Dump writes the whole content of the store at one moment as lines of JSON. Every store can
 // [Store.Load] it. The host's own tables are not in it. Commits go on in the meantime.
+//
+// Forgotten people are not in a dump. It has the names of all others, so protect it like the
+// database. An error of the writer is returned, and what was written until then is refused by Load,
+// because its end is missing.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
 		// the first statement, so that the snapshot is no newer than the revision
@@ -71,7 +79,8 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	}))
 }
 
-// dumpParts are the tables in the order of a dump.
+// dumpParts are the tables in the order of a dump. Cells come before tallies and observations,
+// which name their cell by its hash.
 var dumpParts = []struct {
 	q   *query
 	row func(scan func(...any) error) (dump.Row, error)
@@ -130,8 +139,8 @@ func hashes(err error, text string, into *text.Hash) error {
 	return err
 }
 
-// dumpedTally reads a row of dumpTallies. A landmark is stored as a number of steps, and written
-// as a moment.
+// dumpedTally reads a row of dumpTallies. A landmark is stored as a number of steps, and written as
+// a moment. So the dump does not depend on the length of a step.
 func dumpedTally(scan func(...any) error) (dump.Row, error) {
 	d := &dump.Tally{}
 	var cell string
@@ -148,6 +157,7 @@ var (
 	// loadEmpty finds a row where there is anything but kinds.
 	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1
 		FROM heed_record WHERE kind <> '` + versionKind + `' LIMIT 1`)
+	// loadIDs returns the ids that it made known. The 0 is in the place of a record's number.
 	loadIDs = inserting(`INSERT INTO heed_id (id, recorded, traced, retracted)`, `tiii`,
 		` ON CONFLICT DO NOTHING RETURNING id, 0`)
 	// unknownLoaded finds ids that came without a row of their own, and would count again.
@@ -156,6 +166,7 @@ var (
 			FROM heed_lost) AS loaded
 		WHERE NOT EXISTS (SELECT 1 FROM heed_id k WHERE k.id = loaded.id) GROUP BY id LIMIT 10000`)
 
+	// raiseRevision has the next commit draw a number above all numbers in the dump.
 	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,
 		`SELECT setval('heed_revision', greatest(nextval('heed_revision'), CAST($1 AS BIGINT)))`)
 
@@ -187,7 +198,9 @@ func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	return wrap("load", err)
 }
 
-// load reads a dump in one transaction, so a dump that turns out to be cut off has no effect.
+// load reads a dump in one transaction, so a dump that turns out to be cut off has no effect. The
+// transaction has the store alone: no commit may count an id that the dump has, and is not loaded
+// yet.
 func (c *change) load(from io.Reader) error {
 	switch found, err := c.t.finds(loadEmpty); {
 	case err != nil:
@@ -249,7 +262,8 @@ func (c *change) learnLoaded() error {
 	}
 }
 
-// A loading collects rows, to write many of them at once.
+// A loading collects rows, to write many of them at once. Rows of a dump come sorted by their
+// table, so there is one sort of rows at a time.
 type loading struct {
 	*change
 	in      *dump.Reader
@@ -261,7 +275,8 @@ type loading struct {
 	tenants map[string]bool        // who has records
 }
 
-// take takes a row, which fits to those before it.
+// take sorts a row of the dump into the statement that writes it. The reader of the dump has
+// checked the row against those before it, for example that an observation's cell was there.
 func (l *loading) take(row dump.Row) error {
 	switch {
 	case row.Kind != nil:
@@ -294,7 +309,7 @@ func (l *loading) take(row dump.Row) error {
 // errTwice is why a row is refused whose id or record was loaded before.
 var errTwice = errors.New("the row comes twice")
 
-// loadedTally returns the values of a row of heed_tally.
+// loadedTally returns the values of a row of heed_tally. They are in the order of tallyNames.
 func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 	t := &delta{
 		Tally: d.Evidence(time.Duration(cell.HalfLife) * time.Microsecond), lostSource: d.LostSource,
@@ -303,7 +318,8 @@ func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 	return t.row(origin{d.Cell.String(), d.Channel, d.Source})
 }
 
-// kind joins a declaration of the dump with the one of this store, which wins.
+// kind joins a declaration of the dump with the one of this store, which wins. So a program that
+// has declared a kind keeps its limits, and people are forgotten by the paths of both.
 func (l *loading) kind(kind store.Kind) error {
 	stored, found, err := l.store.declared(l.t, kind.Name)
 	if err != nil {
@@ -315,7 +331,8 @@ func (l *loading) kind(kind store.Kind) error {
 	return keepDeclared(l.t, kind)
 }
 
-// record keeps a record to be written with its keys.
+// record keeps a record to be written with its keys. Its keys can be written only when the database
+// has given the record a number.
 func (l *loading) record(d *dump.Record) error {
 	text, err := textOfKeys(d.Keys)
 	if err != nil {
@@ -375,7 +392,8 @@ func (l *loading) flush() error {
 	return l.t.insert(l.bulk, rows, nil)
 }
 
-// insert writes ids, or records with their keys. They must not exist yet.
+// insert writes ids, or records with their keys. They must not exist yet. A row that does not come
+// back was there before, and the error names its line in the dump.
 func (l *loading) insert(rows [][]any, lines []int, records map[string]dump.Record) error {
 	var keys [][]any
 	added := make(map[string]bool)

@@ -22,7 +22,8 @@ func statFile(ctx context.Context, conn *sql.Conn) (string, os.FileInfo, error) 
 	return path.String, info, nil
 }
 
-// private lets only its owner read and write a database file that is new, while it is empty.
+// private lets only its owner read and write a database file that is new, while it is empty. A file
+// with content was made by the host, which has decided who may read it.
 func private(ctx context.Context, conn *sql.Conn) error {
 	path, info, err := statFile(ctx, conn)
 	if err != nil || info == nil || info.Size() > 0 || !info.Mode().IsRegular() {
@@ -47,7 +48,8 @@ func alignFiles(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rewriteFile makes SQLite write its file again, with what is stored and no remains.
+// rewriteFile makes SQLite write its file again, with what is stored and no remains. It needs room
+// for a second copy of the file, and time in proportion to its size.
 func rewriteFile(ctx context.Context, conn *sql.Conn) error {
 	return patiently(ctx, func() error { _, err := conn.ExecContext(ctx, "VACUUM"); return err })
 }

@@ -4,7 +4,9 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// checkHosts refuses a transaction of the host that sees or promises too little.
+// checkHosts refuses a transaction of the host that sees or promises too little. At REPEATABLE READ
+// a statement would not see what others have committed since the transaction began, and an id could
+// count twice. With a weaker synchronous, an acknowledged commit could be lost in a power cut.
 func (t *tx) checkHosts() error {
 	var setting string
 	if err := t.one(ofTransaction, nil, &setting); err != nil {
@@ -25,7 +27,10 @@ func (t *tx) checkHosts() error {
 }
 
 var (
-	ofTransaction    = either(`PRAGMA synchronous`, `SELECT current_setting('transaction_isolation')`)
+	// ofTransaction reads the setting on which a promise of the store depends.
+	ofTransaction = either(`PRAGMA synchronous`, `SELECT current_setting('transaction_isolation')`)
+	// The savepoint separates heed's statements from the host's: a batch that is refused is taken
+	// back to it, and the host's transaction goes on.
 	setSavepoint     = both(`SAVEPOINT heed`)
 	toSavepoint      = both(`ROLLBACK TO SAVEPOINT heed`)
 	releaseSavepoint = both(`RELEASE SAVEPOINT heed`)

@@ -12,7 +12,7 @@ import (
 )
 
 // kinds are the kinds of records that this program declared. The database has the kinds of all
-// programs.
+// programs. It is safe for concurrent use.
 type kinds struct {
 	limits map[string]store.Limits // of the configuration
 	mu     sync.RWMutex
@@ -24,16 +24,20 @@ type kinds struct {
 // and their records are counted again.
 const mostOfTenants = 10_000
 
-// A keptKind is a kind, with an estimate of the number of its records. It counts them now and then.
+// A keptKind is a kind, with an estimate of the number of its records, by which most commits need
+// no count: see limit. It is derived from the database, and each process has its own.
 type keptKind struct {
 	store.Kind
 	counting sync.Mutex
-	counted  bool
-	count    int64 // of its records, when seq was the greatest number
-	seq      int64
+	// counted reports that count and seq are set. A transaction that was taken back resets it.
+	counted bool
+	count   int64 // of its records, when seq was the greatest number
+	// seq is the number of the last record when they were counted.
+	seq int64
 }
 
-// get returns a kind that was declared, also of a tenant, or nil.
+// get returns a kind that was declared, also of a tenant, or nil. A tenant declares no kinds: its
+// kinds are the kinds of the store, under a name that has the tenant in it.
 func (k *kinds) get(name string) *keptKind {
 	k.mu.RLock()
 	found := k.known[name]
@@ -82,6 +86,7 @@ func (k *kinds) set(kind store.Kind) {
 }
 
 var (
+	// These read and write the declarations. There are few, so the primary key is all they need.
 	listDeclared = both(`SELECT name, kind FROM heed_kind ORDER BY name`)
 	readDeclared = both(`SELECT name, kind FROM heed_kind WHERE name = $1`)
 	keepKind     = both(`INSERT INTO heed_kind (name, kind) VALUES ($1, $2)
@@ -89,7 +94,9 @@ var (
 )
 
 // Declare implements [store.Store]. The database keeps the declarations, so that each program
-// forgets people and sweeps as all of them have declared.
+// forgets people and sweeps as all of them have declared. Declaring a kind twice joins both
+// declarations: paths to people are added, and what the later one sets otherwise replaces what was
+// stored.
 func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	err := ctx.Err()
 	for i := range kinds {
@@ -179,7 +186,8 @@ func scanKind(scan func(...any) error) (kind store.Kind, err error) {
 	return kind, nil
 }
 
-// allDeclared returns the kinds that any program declared.
+// allDeclared returns the kinds that any program declared. Limits of this store's configuration
+// replace declared ones.
 func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
 	all, err = t.declaredKinds()
 	for i := range all {

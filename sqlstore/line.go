@@ -8,10 +8,15 @@ import (
 
 // A line has callers of one sort: leaders, who work for all that wait, and those that wait. The
 // first caller leads at once.
+//
+// It is what queue and readers share: who works, who waits, and when one who waits may begin to
+// work. There is no goroutine of the store behind it. If the leaders are slow, those who wait
+// become leaders, up to most.
 type line[M comparable] struct {
 	mu      sync.Mutex
 	leaders int // how many there are
 	most    int // how many there may be
+	// waiting are those that wait, the first to come first.
 	waiting []M
 }
 

@@ -13,30 +13,43 @@ import (
 )
 
 const (
+	// partsOfScope finds the cells of a scope by the index heed_cell_scope, and the tallies of each
+	// by their primary key.
 	partsOfScope = partsBefore + `heed_cell c JOIN heed_tally t ON t.cell = c.cell
 		WHERE c.kind = $1 AND c.scope = $2 `
 	inOrder = `ORDER BY c.item, c.name, t.channel, t.source`
 )
 
 var (
+	// listParts reads all parts of a scope.
 	listParts = both(partsOfScope + inOrder)
-	listLost  = both(partsOfScope +
+	// listLost reads the tallies that count something which the history does not have any more: what
+	// Rebuild can't make again.
+	listLost = both(partsOfScope +
 		`AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0) ` + inOrder)
+	// listEmpty reads the cells of a scope without tallies, for example after a restart.
 	listEmpty = both(`SELECT c.kind, c.scope, c.item, c.name FROM heed_cell c
 		WHERE c.kind = $1 AND c.scope = $2
 			AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = c.cell)`)
+	// listNaming reads the cells that name a person: as their source, by partial indexes on the
+	// sources, or in their own name, for which all cells are read. It is part of a job that forgets
+	// somebody.
 	listNaming = both(`SELECT c.kind, c.scope, c.item, c.name FROM heed_cell c
 		WHERE c.scope = $1 OR c.item = $1 OR c.name = $1 OR c.cell IN (
 			SELECT cell FROM heed_observation WHERE source <> '' AND source = $1
 			UNION SELECT cell FROM heed_tally WHERE source <> '' AND source = $1
 			UNION SELECT cell FROM heed_lost WHERE source <> '' AND source = $1)`)
+	// sourceLost finds the tallies in which it is unknown whose evidence was lost, by the partial
+	// index heed_tally_lost, which is nearly always empty.
 	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell
 		WHERE t.lost_source = 1`)
+	// listTenant reads the cells of a tenant. No index serves the end of a kind, so all cells are
+	// read, once when a tenant leaves.
 	listTenant = both(`SELECT kind, scope, item, name FROM heed_cell WHERE kind LIKE $1`)
 )
 
 // List implements [store.Store]. It reads all parts before the loop begins, or the parts of a
-// sample where one is wanted.
+// sample where one is wanted. So the loop may use the store, and a slow loop holds no connection.
 func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		var parts []evidence.Part
@@ -97,7 +110,8 @@ func (t *tx) withEmpty(parts []evidence.Part, kind, scope string) ([]evidence.Pa
 	return parts, err
 }
 
-// tenant reads the cells of a tenant, without their sums.
+// tenant reads the cells of a tenant, without their sums. The pattern may find more than it should,
+// because LIKE has wildcards, and so the tenant of each cell is compared.
 func (t *tx) tenant(kind string) (parts []evidence.Part, err error) {
 	like := strings.NewReplacer(`%`, `_`, `\`, `_`).Replace(kind) // finds what it should, and more
 	_, tenant := store.KindOf(kind)
@@ -111,7 +125,9 @@ func (t *tx) tenant(kind string) (parts []evidence.Part, err error) {
 	return parts, err
 }
 
-// naming reads the cells of a tenant, or of none, that name a source.
+// naming reads the cells of a tenant, or of none, that name a source. A cell without a part of the
+// source is listed as well, with an empty part, because its history or its name may have the
+// source.
 func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
 	err = t.each(sourceLost, nil, func(scan func(...any) error) error {
 		var kind, scope string

@@ -18,6 +18,7 @@ var (
 )
 
 // erasure counts the forgotten people, and how many of them the file and the log no longer hold.
+// They are counts of commits that forgot people, not of people. PostgreSQL manages its own files.
 func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
 	if s.db.dialect.embedded() {
 		err = s.db.read(ctx, func(t *tx) error {
@@ -28,7 +29,8 @@ func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64
 	return forgotten, rewritten, erased, err
 }
 
-// erase removes forgotten names from the files, if it can.
+// erase removes forgotten names from the files, if it can. It does nothing if no one was forgotten
+// since the last time. Otherwise it takes as long as a rewrite of the file.
 func (s *Store) erase(ctx context.Context) error {
 	forgotten, rewritten, erased, err := s.erasure(ctx)
 	if err != nil || forgotten == erased {

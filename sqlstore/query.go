@@ -8,7 +8,8 @@ import (
 
 // A query is a statement, in the words of each dialect that has it. Every text is constant, and its
 // placeholders first appear in ascending order, because some drivers bind them by their first
-// appearance.
+// appearance. They are constants, so that they can be prepared once, explained by a test for each
+// engine, and can't be made from what a caller gives.
 type query struct {
 	number int
 	texts  [dialects]string
@@ -26,7 +27,9 @@ func either(sqlite, postgres string) *query {
 }
 
 // both registers a statement that reads alike in all dialects, except for how rows are taken from a
-// JSON array.
+// JSON array. Conditions of the form "x IN (SELECT … FROM json_each(…))" become "= ANY (ARRAY(…))",
+// because PostgreSQL guesses that json_each returns a hundred rows, and then reads a large table as
+// a whole.
 func both(text string) *query {
 	// it then takes an index
 	postgres := among.ReplaceAllString(text, "= ANY (ARRAY(SELECT $1 FROM json_each($2)))")
@@ -52,7 +55,8 @@ var columnTypes = map[rune]string{
 }
 
 // inserting registers a bulk. The rows are put between into and after. types has a letter for each
-// column: a text, a whole number or a fraction.
+// column: a text, a whole number or a fraction. For PostgreSQL the rows are a SELECT from JSON, and
+// for SQLite VALUES with a placeholder for each value.
 func inserting(into, types, after string) *bulk {
 	b := &bulk{}
 	row := `(?` + strings.Repeat(`, ?`, len(types)-1) + `)` // drivers look numbered ones up by name

@@ -21,15 +21,19 @@ import (
 // landmark. PostgreSQL looks each one up by itself: it would read whole tables otherwise as long as
 // it has no statistics, and keep that plan while the tables grow.
 const (
+	// The first column is 1 for a tally and 0 for a record.
 	tallyRows = `SELECT 1, t.cell, t.channel, t.source, c.half_life, ` + tallySums + `
 		FROM `
 	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision,
 			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
 			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0
 		FROM `
+	// These are SQLite's: it uses the primary key of heed_tally and the unique index on ref by
+	// itself.
 	someTallies = tallyRows + `heed_tally t JOIN heed_cell c ON c.cell = t.cell
 		WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
 	someRecords = recordRows + `heed_record r WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`
+	// These are PostgreSQL's. OFFSET 0 keeps it from turning the lookups into a join.
 	eachOfTally = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT *
 		FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t` + cellOfTally
 	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT *
@@ -38,6 +42,7 @@ const (
 )
 
 var (
+	// readSome reads tallies alone, and readBoth records and tallies, in one statement.
 	readSome = either(someTallies, eachOfTally)
 	readBoth = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1),
 		eachOfRecord+` UNION ALL `+strings.Replace(eachOfTally, `($1)`, `($2)`, 1))
@@ -85,7 +90,8 @@ func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence
 	return nil
 }
 
-// readAll reads from the database.
+// readAll reads from the database. The version of a kind is read as the record of the kind without
+// an id, and only its revision is returned.
 func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
 	refs []store.Ref) error {
 	for _, ref := range refs {
@@ -126,7 +132,8 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 	return nil
 }
 
-// snapshot reads cells and records, each by its hash.
+// snapshot reads cells and records, each by its hash. Cells without evidence and records that are
+// not there have no entry. Parts of a cell are in the order of channel and source, on every engine.
 func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string][]evidence.Part,
 	records map[string]store.Record) error {
 	if len(cells)+len(refs) == 0 {
@@ -213,10 +220,15 @@ func keysOf(ref store.Ref, text string) (keys []string, err error) {
 // exclusive. Where there are more keys, all of them are looked up.
 const (
 	foundColumns = `SELECT r.seq, r.at, r.id, r.revision, r.keys, r.body FROM `
-	ofKind       = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3)
+	// ofKind reads a range of the index heed_record_at.
+	ofKind = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3)
 		AND (r.at, r.seq) < ($4, $5) `
+	// ofKey reads a range of the primary key of heed_key, which begins with the hash of the kind and
+	// the key.
 	ofKey = foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
 		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) AND (k.at, k.seq) < ($4, $5) `
+	// ofKeys reads the range of the first key, and looks up each further key of a record. So a caller
+	// should give the rarest key first.
 	ofKeys = ofKey + `AND NOT EXISTS (SELECT 1 FROM json_each($6) AS other WHERE NOT EXISTS (
 			SELECT 1 FROM heed_key o WHERE o.hash = other.value->>0 AND o.at = k.at AND o.seq = k.seq)) `
 )
@@ -230,6 +242,9 @@ var finds = [3][2]*query{
 }
 
 // A search is a query on its way, and the range of what is left of it.
+//
+// It goes page by page and holds no transaction, so a loop may take long. A record that is written
+// during the loop may move to another place, and is yielded at most once.
 type search struct {
 	store.Query
 	stores.Range
@@ -344,11 +359,13 @@ var (
 		)
 		SELECT scope FROM scopes WHERE scope IS NOT NULL ORDER BY scope`)
 
+	// findHistory reads a page of a cell's history, the newest first, by the index
+	// heed_observation_cell.
 	findHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation
 		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
 )
 
-// Scopes implements [store.Store].
+// Scopes implements [store.Store]. Scopes are few, so they are read at once.
 func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var scopes []string
@@ -360,7 +377,9 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 	}
 }
 
-// History implements [store.Store].
+// History implements [store.Store]. It reads a page at a time, each after the last observation of
+// the page before, so a commit during the loop neither repeats nor hides an observation that was
+// there.
 func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
 	error] {
 	return func(yield func(evidence.Observation, error) bool) {
@@ -386,6 +405,7 @@ func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence
 	}
 }
 
+// findKinds reads the kinds of cells that have evidence.
 var findKinds = both(`SELECT DISTINCT c.kind FROM heed_cell AS c
 	WHERE EXISTS (SELECT 1 FROM heed_tally AS t WHERE t.cell = c.cell)
 	ORDER BY c.kind`)

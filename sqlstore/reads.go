@@ -14,6 +14,9 @@ import (
 // each has the statement prepared.
 //
 // If a read for several fails, each reads by itself.
+//
+// What was read began after the caller came, so a caller sees its own commits, and those that were
+// acknowledged to others before.
 type readers struct {
 	line[*reader]
 	db *database
@@ -28,7 +31,8 @@ type reader struct {
 	cells []evidence.Cell
 	refs  []store.Ref
 	turn  chan readTurn // gets one value
-	found found         // for toTake
+	// found is what the leader found, which may be more than was asked for. It is set before toTake.
+	found found
 }
 
 // readTurn is what a reader must do next.
@@ -100,7 +104,8 @@ func (q *readers) giveUp(r *reader) {
 func leadsReaders(r *reader) { r.turn <- toLeadReaders }
 
 // lead reads for a reader and for those that wait. The next leader has its turn when this one is
-// done, whatever happens.
+// done, whatever happens. A leader for whom others wait reads under its own context, so the others
+// must not fail with it.
 func (q *readers) lead(r *reader) (all found, err error) {
 	defer q.pass(leadsReaders)
 	members, cells, refs := q.gather(r)

@@ -15,7 +15,8 @@ func rowsOf(rows [][]any) (string, error) {
 	return string(text), err
 }
 
-// column makes rows of one text each.
+// column makes rows of one text each. They are arrays of one element, as rows are, so that queries
+// take both in one way.
 func column(texts []string) (string, error) {
 	rows := make([][1]string, len(texts))
 	for i := range texts {
@@ -33,7 +34,8 @@ func flag(is bool) int64 {
 	return 0
 }
 
-// yieldAll yields until the loop ends or the context is done, or an error if there is one.
+// yieldAll yields until the loop ends or the context is done, or an error if there is one. After an
+// error there is no further element.
 func yieldAll[T any](ctx context.Context, all []T, err error, yield func(T, error) bool) {
 	if err != nil {
 		yield(*new(T), fmt.Errorf("sqlstore: %w", err))
@@ -50,7 +52,8 @@ func yieldAll[T any](ctx context.Context, all []T, err error, yield func(T, erro
 	}
 }
 
-// pageSize is how many rows a list reads at a time.
+// pageSize is how many rows a list reads at a time. The statements that read pages have the number
+// in their text: LIMIT 500.
 const pageSize = 500
 
 // damaged is the error of a row that holds something that heed has not written.

@@ -13,7 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// lotOf returns the lot of an item: 63 bits of a hash.
+// lotOf returns the lot of an item: 63 bits of a hash. Cells are indexed by it within their scope,
+// so a random range of lots is a random sample of the items, read in the order of an index.
 func lotOf(item string) int64 {
 	hash := text.HashOf(item)
 	return lot(hash[:])
@@ -26,10 +27,13 @@ func lot(bytes []byte) int64 { return int64(binary.BigEndian.Uint64(bytes) >> 1)
 // The lots of a scope are read in order. PostgreSQL looks up the sums of each cell by itself, like
 // in Read.
 var (
+	// someLots counts the next lots from one on, up to a limit, and returns the last of them. It
+	// reads the index heed_cell_scope alone.
 	someLots = both(`SELECT count(*), coalesce(max(l.lot), 0) FROM (
 			SELECT DISTINCT lot FROM heed_cell WHERE kind = $1 AND scope = $2 AND lot >= $3
 				ORDER BY lot LIMIT $4
 		) AS l`)
+	// partsOfLots reads the parts of the items in a range of lots.
 	partsOfLots = either(
 		partsBefore+`heed_cell c CROSS JOIN heed_tally t WHERE t.cell = c.cell AND `+ofLots,
 		partsBefore+`heed_cell c CROSS JOIN LATERAL (SELECT * FROM heed_tally
@@ -39,6 +43,7 @@ var (
 const partsBefore = `SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + `
 	FROM `
 
+// ofLots is a range of the index heed_cell_scope.
 const ofLots = `c.kind = $1 AND c.scope = $2 AND c.lot >= $3 AND c.lot < $4`
 
 // sampled is the part of the items wanted that a sample has. To read an item takes a database much

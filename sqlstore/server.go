@@ -14,8 +14,10 @@ import (
 )
 
 var (
+	// schemaName matches names that need no escaping within quotes. PostgreSQL cuts longer names.
 	schemaName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
-	heedsName  = regexp.MustCompile(`\bheed_\w+`)
+	// heedsName matches what is heed's in a statement: all its names begin with heed_.
+	heedsName = regexp.MustCompile(`\bheed_\w+`)
 )
 
 // checkSchema refuses a schema that SQLite does not have, or that would have to be quoted.
@@ -40,7 +42,8 @@ func (db *database) inSchema(text string) string {
 	})
 }
 
-// stateOf returns the SQLSTATE of an error of PostgreSQL's server, or "".
+// stateOf returns the SQLSTATE of an error of PostgreSQL's server, or "". Drivers have different
+// types for it, but share this method, so no driver need be imported.
 func stateOf(err error) string {
 	var answer interface{ SQLState() string }
 	if errors.As(err, &answer) {

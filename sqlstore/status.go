@@ -20,7 +20,8 @@ type Status struct {
 }
 
 // Status reads what the database holds. If how a kind of records is kept can't be read, the error
-// is [heed.ErrDamaged] and names the kind.
+// is [heed.ErrDamaged] and names the kind. It reads the names of all kinds of cells, which takes a
+// scan of an index: call it for people, and not for each request.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	var found Status
 	forgotten, _, erased, err := s.erasure(ctx)

@@ -83,11 +83,13 @@ type Store struct {
 	cfg   Config
 	clock clock
 	cache *cache // nil without one
+	// kinds are the declared kinds.
 	kinds kinds
 
 	commits queue
 	reads   readers
-	swept   swept
+	// swept is what the last sweep of this store has done already.
+	swept swept
 }
 
 var _ store.Store = (*Store)(nil)
@@ -183,7 +185,8 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	return receipts, nil
 }
 
-// commitAlone commits a call in its own transaction.
+// commitAlone commits a call in its own transaction. It is in one statement where that is possible,
+// and otherwise in steps.
 func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, error) {
 	done, err := s.call(ctx, c, nil)
 	if !done {
@@ -222,6 +225,7 @@ func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx,
 	if _, err := t.exec(setSavepoint); err != nil {
 		return c.end(err)
 	}
+	// A try that was taken back leaves the host's statements alone, by the savepoint.
 	first := true
 	err = c.retry(func() error {
 		if !first {
@@ -248,7 +252,8 @@ func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx,
 	return c.end(err)
 }
 
-// forget has the cells read again that a commit may have changed.
+// forget has the cells read again that a commit may have changed. After an error as well, because
+// the commit may have taken place.
 func (s *Store) forget(batches []store.Batch) {
 	if s.cache == nil {
 		return
@@ -264,7 +269,8 @@ func (s *Store) forget(batches []store.Batch) {
 	}
 }
 
-// hashOf names texts so that they fit into any index and reveal no name.
+// hashOf names texts so that they fit into any index and reveal no name. Equal texts have equal
+// hashes on all engines, so that dumps can be loaded anywhere.
 func hashOf(texts ...string) string { return text.HashOf(texts...).String() }
 
 func hashOfID(id string) string         { return text.HashOfID(id).String() }

@@ -15,29 +15,44 @@ import (
 )
 
 var (
+	// oldHistories reads a page of observations past their time, by the index
+	// heed_observation_recorded.
 	oldHistories = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE recorded < $1
 		ORDER BY recorded LIMIT 500`)
+	// fullHistory counts the history of every cell, which reads the whole index
+	// heed_observation_cell. It is run once for each process: see whatIsNew.
 	fullHistory = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h
 		JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
-	fullOfLate  = fullAmong(`cell FROM heed_observation WHERE recorded >= $1`)
+	// fullOfLate counts the history of the cells that got observations of late.
+	fullOfLate = fullAmong(`cell FROM heed_observation WHERE recorded >= $1`)
+	// overHistory reads a page of a cell's observations beyond those that are kept, which are the
+	// last that happened.
 	overHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
 		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
-	oldLost  = both(`DELETE FROM heed_lost WHERE recorded < $1`)
+	// oldLost removes marks of loss as late as ids, because a mark answers what became of an id.
+	oldLost = both(`DELETE FROM heed_lost WHERE recorded < $1`)
+	// oldKnown removes a page of ids past their time, by the index heed_id_recorded.
 	oldKnown = deleteAmong("heed_id", "id", `SELECT id FROM heed_id WHERE recorded < $1
 		ORDER BY recorded LIMIT 10000`, "")
+	// pageOfCells finds where a page of cells ends.
 	pageOfCells = both(`SELECT count(*), coalesce(max(cell), '') FROM (` + nextCells + `) AS page`)
+	// unusedCells removes the cells of a page that have neither sums nor history nor a restart.
 	unusedCells = deleteAmong("heed_cell", "cell", nextCells, ` AND restart = 0
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
 		AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`)
+	// addLoss notes in a tally when the last of its observations happened that left the history.
 	addLoss = both(`UPDATE heed_tally SET
 			lost_positive = CASE WHEN lost_positive < $1 THEN $1 ELSE lost_positive END,
 			lost_negative = CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END,
 			lost_neutral = CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END,
 			lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
 		WHERE cell = $5 AND channel = $6 AND source = $7`)
+	// addLost notes the ids whose observations left the history, because they can't be retracted any
+	// more.
 	addLost = inserting(`INSERT INTO heed_lost (id, cell, recorded, source)`, `ttit`,
 		` ON CONFLICT DO NOTHING`)
+	// oldRecords finds a page of records past their time, by the index heed_record_at.
 	oldRecords = leaving(`SELECT seq, id, at, keys FROM heed_record WHERE kind = $1 AND at < $2
 		ORDER BY at, seq LIMIT 500`)
 )
@@ -67,14 +82,17 @@ func fullAmong(found string) *query {
 
 // swept is what a process remembers of its sweeps, so that the next one looks at what is new.
 type swept struct {
-	mu      sync.Mutex
-	history evidence.Instant // when the history of all cells was within its limits; 0: never
-	limits  map[string]int   // the limits that were then declared, by kind
-	cell    string           // the last cell that was looked at
-	kind    string           // the last kind of records that was looked for tenants
+	mu sync.Mutex
+	// history is when the history of all cells was within its limits. 0: never.
+	history evidence.Instant
+	limits  map[string]int // the limits that were then declared, by kind
+	// cell is the last cell that was looked at, because each sweep looks at one page of cells.
+	cell string
+	kind string // the last kind of records that was looked for tenants
 }
 
-// A sweep does its work in small transactions.
+// A sweep does its work in small transactions, so that commits wait for at most one of them at a
+// time. What it has done stays done if it ends early.
 type sweep struct {
 	*change
 	ctx      context.Context
@@ -130,7 +148,7 @@ func (w *sweep) files() error {
 	return err
 }
 
-// step calls a function in transactions until no work is left.
+// step calls a function in transactions until no work is left. Each call is one transaction.
 func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 	w.alone = alone
 	for again := true; again; {
@@ -314,7 +332,8 @@ func (w *sweep) records() error {
 var nextKind = both(`SELECT kind FROM heed_record WHERE kind > $1 ORDER BY kind LIMIT 1`)
 
 // withTenants returns declared kinds, and the kinds of the next tenants that have records. After
-// the last tenant comes the first one.
+// the last tenant comes the first one. With ten thousand tenants of ten kinds, a hundred sweeps
+// come round.
 func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error) {
 	const most = 1000 // kinds; each takes a lookup in an index
 	done := &w.store.swept
@@ -347,7 +366,8 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 }
 
 // lose removes a page of a query's finds from the history, and leaves it in the sums. It reports
-// whether there was any row.
+// whether there was any row. The marks are written in the same transaction: a retraction must find
+// either the observation or the mark.
 func (w *sweep) lose(q *query, args ...any) (bool, error) {
 	page, cells, err := w.remove(q, args...)
 	if err != nil || len(page) == 0 {

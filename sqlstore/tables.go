@@ -22,6 +22,7 @@ const (
 	tablesFile    = "0001_store.sql"
 )
 
+// tableFiles returns the folder that has the tables of a dialect.
 func (d Dialect) tableFiles() string {
 	if d.embedded() {
 		return "tables/sqlite/"
@@ -40,7 +41,8 @@ func Schema(dialect Dialect) (fs.FS, error) {
 }
 
 // A SchemaError reports tables that this program does not open, because a newer heed or an earlier
-// layout made them.
+// layout made them. It is matched with [errors.As]. The remedy is a newer program, or a new
+// database.
 type SchemaError struct {
 	Found int // the version of the tables
 	Known int // the version that this program works with
@@ -86,7 +88,8 @@ func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing 
 }
 
 // makeTables makes the tables in one transaction. Of several programs that open an empty database
-// at once, one makes them, and the others wait and find them.
+// at once, one makes them, and the others wait and find them. In PostgreSQL they wait for an
+// advisory lock; SQLite has one writer.
 func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) {
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED" // to see what others have just made
 	if db.dialect.embedded() {
@@ -128,7 +131,8 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 	return db.mayNotCreate(err)
 }
 
-// useSchema makes the schema of the store if it is missing, and has the transaction use it.
+// useSchema makes the schema of the store if it is missing, and has the transaction use it. The
+// search_path is set for this transaction only, because the connection is the host's.
 func (db *database) useSchema(ctx context.Context, conn *sql.Conn) error {
 	if db.schema == "" {
 		return nil

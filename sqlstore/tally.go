@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// A cellRow is a stored cell.
+// A cellRow is a stored cell. It has how the cell is kept, and not its sums.
 type cellRow struct {
 	key     string
 	cell    evidence.Cell
@@ -36,10 +36,12 @@ func (r *cellRow) counts(o *evidence.Observation) bool {
 	return o.Weight > 0 && evidence.InstantOf(o.At) >= r.restart
 }
 
-// A delta is a change of a tally.
+// A delta is a change of a tally: what is added to its sums and counts, which may be negative, and
+// the later of what is noted.
 type delta struct {
 	evidence.Tally
-	lost       [3]evidence.Instant // of positive, negative and neutral observations
+	lost [3]evidence.Instant // of positive, negative and neutral observations
+	// lostSource reports that a lost observation had a source which the tally does not keep apart.
 	lostSource bool
 	apart      bool // whether the tally is of one source alone
 }
@@ -47,7 +49,8 @@ type delta struct {
 // deltas are changes of tallies.
 type deltas map[origin]*delta
 
-// rows returns the rows for the database, in order.
+// rows returns the rows for the database, in order. The order is the same for all commits, so that
+// two that change the same tallies do not deadlock.
 func (ds deltas) rows() [][]any {
 	rows := make([][]any, 0, len(ds))
 	for _, from := range slices.SortedFunc(maps.Keys(ds), func(a, b origin) int {
@@ -59,7 +62,8 @@ func (ds deltas) rows() [][]any {
 	return rows
 }
 
-// add adds an observation, if it counts.
+// add adds an observation, if it counts. It returns the delta of the observation's origin, or nil
+// if the observation does not count.
 func (ds deltas) add(row *cellRow, o *evidence.Observation) *delta {
 	if row == nil || !row.counts(o) {
 		return nil
@@ -102,7 +106,8 @@ const (
 	step = `(CAST(1 AS DOUBLE PRECISION)/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296)`
 )
 
-// scaled is a sum after a number of steps.
+// scaled is a sum after a number of steps. The engines have no exact power of two, so the steps are
+// written out.
 func scaled(sum, steps string) string {
 	return `CASE WHEN ` + steps + ` <= 0 THEN ` + sum + `
 		WHEN ` + steps + ` > 3 OR abs(` + sum + `) < 1e-70 THEN 0
@@ -124,7 +129,8 @@ var (
 	})
 )
 
-// onConflict returns the part of an insertion that adds to a tally which is there.
+// onConflict returns the part of an insertion that adds to a tally which is there. The counts are
+// added, and of landmarks and moments the later one stays.
 func onConflict(landmarks string, total func(sum string) string) string {
 	var set []string
 	for _, sum := range []string{"mass", "squares", "reward", "reward_squares"} {

@@ -11,7 +11,8 @@ import (
 
 // The version of a kind is the revision of a row of this kind, which is found as the record of the
 // kind without an id. No record has that name. The row is locked last, so that it is held for as
-// short as possible.
+// short as possible. Versions are how a process notices that records of a kind have changed: it
+// keeps copies, and reads one number to learn whether they are current.
 const versionKind = "heed.version"
 
 var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
@@ -31,7 +32,8 @@ func (c *change) raise() error {
 // because several may be in one transaction.
 type raises map[string]int
 
-// raised returns the versions that a commit raises that only adds.
+// raised returns the versions that a commit raises that only adds. If several calls share a
+// transaction, each must see the version that its change gives, so each raises by one.
 func (c *change) raised() raises {
 	all, last := make(raises), make(map[string]int)
 	for i := range c.batches {
@@ -62,7 +64,8 @@ func (all raises) rows() (rows [][]any) {
 	return rows
 }
 
-// raiseAll raises the versions of all kinds that any program declared, for tenants.
+// raiseAll raises the versions of all kinds that any program declared, for tenants. A commit that
+// takes much away may change what is derived from evidence of any kind, so all copies become stale.
 func (c *change) raiseAll(tenants map[string]bool) error {
 	all, err := c.store.allDeclared(c.t)
 	if err != nil {
