@@ -83,14 +83,14 @@ func Example() {
 		Name: "ops", Model: fixedModel{}, Instruction: "You help with our servers.",
 	})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	ask := func(id, text string, mode adkagent.StreamingMode) {
 		message := genai.NewContentFromText(text, genai.RoleUser)
 		for event, err := range run.Run(adk.WithEvent(ctx, loop.Event{ID: id}), "ann", "s1", message,
 			adkagent.RunConfig{StreamingMode: mode}) {
 			if err != nil {
-				log.Fatal(err)
+				log.Panic(err)
 			}
 			fmt.Printf("partial %v: %q, id %q\n", event.Partial, event.Content.Parts[0].Text,
 				adk.ID(event))

@@ -67,14 +67,14 @@ func Example() {
 		Instruction: "You help with our servers.", Model: fixedModel{},
 	})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	ask := func(id, text string, streaming bool) {
 		runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: agent, EnableStreaming: streaming})
 		event := loop.Event{ID: id, Session: "s1", Person: "ann"}
 		for out, err := range heeding.Run(ctx, runner, event, []adk.Message{schema.UserMessage(text)}) {
 			if err != nil {
-				log.Fatal(err)
+				log.Panic(err)
 			}
 			said := out.Output.MessageOutput
 			if !said.IsStreaming {
@@ -87,7 +87,7 @@ func Example() {
 					break
 				}
 				if err != nil {
-					log.Fatal(err)
+					log.Panic(err)
 				}
 				fmt.Printf("piece %q, id %q\n", piece.Content, eino.ID(piece))
 			}

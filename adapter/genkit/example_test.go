@@ -58,7 +58,7 @@ func Example() {
 	defer stop()
 	heeding, err := newHeed(ctx)
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	g := sdk.Init(ctx)
 	sdk.DefineModel(g, "ops/scripted", &ai.ModelOptions{Supports: &ai.ModelSupports{Multiturn: true,
@@ -70,7 +70,7 @@ func Example() {
 			ai.WithUse(heeding.For(loop.Event{ID: id, Session: "s1", Person: "ann"})),
 		)...)
 		if err != nil {
-			log.Fatal(err)
+			log.Panic(err)
 		}
 		fmt.Printf("%q, id %q\n", response.Text(), genkit.ID(response))
 	}

@@ -34,7 +34,7 @@ func wire(ctx context.Context, js jetstream.JetStream,
 
 func must[T any](value T, err error) T {
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	return value
 }
@@ -64,7 +64,7 @@ func Example() {
 	event := must(report.Event("event 1", time.Now()))
 	for range 2 { // brokers deliver some events twice
 		if err := sink.Publish(ctx, event); err != nil {
-			log.Fatal(err)
+			log.Panic(err)
 		}
 	}
 	go func() {
@@ -74,7 +74,7 @@ func Example() {
 		stop()
 	}()
 	if err := consumer.Run(ctx); err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	fmt.Println("outcomes:", consumer.Counts().Outcomes, "duplicates:", consumer.Counts().Duplicates)
 	// Output:
