@@ -129,10 +129,6 @@ var uses = []use{
 		h := w.strategy(t)
 		return func() error { return reads(t, h.Trace, "r1") }
 	}},
-	{"Decider.Damaged", func(t *testing.T, w *world) func() error {
-		h := w.strategy(t)
-		return func() error { _, err := h.Damaged(ctx); return err }
-	}},
 	{"Decider.Traces", func(t *testing.T, w *world) func() error {
 		h := w.strategy(t)
 		return func() error { return drain(t, h.Traces(ctx)) }

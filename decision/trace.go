@@ -66,15 +66,6 @@ func declare(ctx context.Context, st store.Store) error {
 	return st.Declare(ctx, traceKind.Kind)
 }
 
-// Damaged returns the traces that hold something that this package has not written.
-func (d *Decider) Damaged(ctx context.Context) ([]store.Ref, error) {
-	refs, err := store.Damaged(ctx, d.cfg.Store, &traceKind)
-	if err != nil {
-		return nil, fmt.Errorf("decision: damaged: %w", err)
-	}
-	return refs, nil
-}
-
 // Trace returns the trace of an answer, or [heed.ErrNotFound].
 func (d *Decider) Trace(ctx context.Context, responseID string) (Trace, error) {
 	kept, err := getTrace(ctx, d.cfg.Store, responseID)

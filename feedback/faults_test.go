@@ -173,7 +173,6 @@ func joiner(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
 const state, conflict = "state", "conflict"
 
 var faults = []fault{
-	{method: "Service.Damaged", call: func(w *world) (any, error) { return w.Damaged(ctx) }},
 	{method: "Service.Record", call: func(w *world) (any, error) {
 		f := w.correction("ann", long)
 		f.ID, f.At, f.OutputSHA = "x", start, "x"

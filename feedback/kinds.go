@@ -357,10 +357,3 @@ func (c *change) raise(agent string) error {
 	c.write(laneKind.Record(mark{agent, c.now}, row.Revision))
 	return err
 }
-
-// Damaged returns the records of the service that hold something that this package has not written.
-func (s *Service) Damaged(ctx context.Context) ([]store.Ref, error) {
-	refs, err := store.Damaged(ctx, s.cfg.Store, &feedbackKind.View, &proposalKind.View,
-		&ruleKind.View, &markKind, &laneKind)
-	return refs, wrap("damaged", err)
-}

@@ -140,7 +140,6 @@ var deeds = []deed{
 			learning.Origin{ID: "1"})
 		return err
 	}},
-	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
 	{method: "Timeouts", prepare: func(f *fixture) {
 		f.fire("h", "e", "s")
 		f.fire("oven", "f",

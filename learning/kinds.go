@@ -2,7 +2,6 @@ package learning
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"github.com/heedhq/heed/answer"
@@ -61,13 +60,6 @@ func (k *kinds) all() []store.Kind {
 		k.heuristics.Kind, k.answers.Kind, k.streaks.Kind, store.Audit,
 		{Name: k.fire, History: history},
 	}
-}
-
-// Damaged returns the records of the module that hold something that this package has not written.
-func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
-	defer doing("damaged", &err)
-	k := &m.kinds
-	return store.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.answers, &k.streaks)
 }
 
 // policies defines how the cells are kept. Counts do not fade.

@@ -159,7 +159,6 @@ var recorderCalls = map[string]call{
 		return s.Standing(ctx,
 			"anti-inverted")
 	}),
-	"Damaged": answers(func(s *shaky) ([]store.Ref, error) { return s.Damaged(ctx) }),
 	"Standings": answers(func(s *shaky) ([]patterns.Standing, error) {
 		return s.Standings(ctx, patterns.PatternQuery{})
 	}),

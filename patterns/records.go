@@ -338,14 +338,6 @@ func history[T any](ctx context.Context, r *Recorder, action, about string, kind
 	}
 }
 
-// Damaged returns the records of the recorder that hold something that this package has not
-// written.
-func (r *Recorder) Damaged(ctx context.Context) (refs []store.Ref, err error) {
-	k := &r.kinds
-	refs, err = store.Damaged(ctx, r.cfg.Store, &k.patterns, &k.transitions, &k.entries, &k.errors)
-	return refs, failed("damaged", err)
-}
-
 // failed adds to an error what it happened to.
 func failed(action string, err error) error {
 	if err == nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
 )
 
@@ -114,36 +113,3 @@ func (v *View[T]) Put(tx *Tx, value T, revision uint64) { tx.Put(v.Record(value,
 // another one. The id is 22 characters long and does not reveal the texts, unless they can be
 // guessed.
 func IDOf(parts ...string) string { return text.HashOf(parts...).String() }
-
-// Damaged returns the records of kinds whose bodies are not values of the type of their view.
-func Damaged(ctx context.Context, st Store, views ...interface {
-	damaged(ctx context.Context, st Store) ([]Ref, error)
-}) (refs []Ref, err error) {
-	for _, v := range views {
-		found, err := v.damaged(ctx, st)
-		if err != nil {
-			return nil, err
-		}
-		refs = append(refs, found...)
-	}
-	return refs, nil
-}
-
-func (v *View[T]) damaged(ctx context.Context, st Store) (refs []Ref, err error) {
-	for r, err := range st.Find(ctx, Query{Kind: v.Name}) {
-		if err != nil {
-			return nil, err
-		}
-		id := ""
-		if host.Call(v.Name, func() error {
-			row, err := v.Of(r)
-			if err == nil {
-				id, _, _ = v.Place(row.Value)
-			}
-			return err
-		}) != nil || id == "" {
-			refs = append(refs, r.Ref)
-		}
-	}
-	return refs, nil
-}

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -294,12 +293,6 @@ func without(a *answer.Answer, id string, left Stage) (*answer.Answer, *Result) 
 		next.Statements, choice.Expired = nil, left == Expired
 	}
 	return &next, &result
-}
-
-// Damaged returns the records of the learner that hold something that this package has not written.
-func (l *Learner) Damaged(ctx context.Context) (refs []store.Ref, err error) {
-	defer because(&err, "damaged")
-	return store.Damaged(ctx, l.cfg.Store, &l.answers, &sessions)
 }
 
 // places returns where the record of a choice may be. A choice in a session may be in the record of

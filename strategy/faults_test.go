@@ -396,7 +396,6 @@ var fallibles = []fallible{
 	{method: "Distributions", call: func(w *workshop) (string, error) {
 		return asText(itemReport(w.Learner, itemI))
 	}},
-	{method: "Damaged", call: func(w *workshop) (string, error) { return asText(w.Damaged(ctx)) }},
 	{method: "History", call: func(w *workshop) (string,
 		error) {
 		return collected(w.History(ctx, strategy.ChoiceFilter{}))

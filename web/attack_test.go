@@ -52,12 +52,12 @@ var (
 	attribute = regexp.MustCompile(` ([a-zA-Z][a-zA-Z0-9-]*)(?:="([^"<>]*)")?`)
 	elements  = words(`html head meta title link script body a header p nav ul li b bdi main h1 h2 h3 footer section form label input button article span time blockquote dl dt dd ` +
 		`details summary textarea select option fieldset legend ins del ol code div table caption thead tbody tr th td figure figcaption svg rect line polyline small q`)
-	attributes = words(`lang charset name content rel href src defer class id aria-label aria-labelledby aria-describedby aria-current aria-hidden tabindex role data-live data-seen method action ` +
+	attributes = words(`lang charset name content rel href src defer class id aria-label aria-labelledby aria-describedby aria-current aria-hidden tabindex role method action ` +
 		`for type value maxlength required rows selected datetime dir scope colspan viewBox preserveAspectRatio focusable x y width height x1 y1 x2 y2 points`)
 	void = words(`meta link input rect line polyline`)
 	// carriers are the attributes that data may be in.
 	carriers = words(`value href points data-seen`)
-	links    = words(`href src action data-live`)
+	links    = words(`href src action`)
 )
 
 func words(text string) map[string]bool {

@@ -64,7 +64,6 @@ type frame struct {
 	Menu    []entry
 	Prefix  string
 	Assets  string // the version of the files
-	Version string // of what the page shows, for it to follow what happens; "" it does not
 	Notice  string // what was just done
 	// Problem is why an input is refused, and Typed is that input.
 	Problem string
@@ -156,18 +155,16 @@ func (h *Handler) pages() {
 			path = "/{$}"
 		}
 		h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			version, _ := h.version(r.Context()) // before the page is read: later changes are reported
 			f, err := p.frame(r, h.view())
 			if err != nil {
 				h.fail(w, r, p.title, err)
 				return
 			}
-			f.Version, f.Notice = version, h.notice(r)
+			f.Notice = h.notice(r)
 			h.render(w, r, http.StatusOK, p.name(), f)
 		})
 	}
 	h.decisions()
-	h.mux.HandleFunc("GET /live", h.live)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, http.StatusNotFound, "There is no such page.")
 	})

@@ -90,8 +90,6 @@ type Handler struct {
 	mux   *http.ServeMux
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
-	// states are what the store was like when it was last read.
-	states view.Memo[struct{}, string]
 	// reachable is whether the store could be read.
 	reachable view.Memo[struct{}, struct{}]
 }
@@ -112,8 +110,7 @@ func New(cfg Config) (*Handler, error) {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
-		watch: watch.New(cfg.Observer, "web", cfg.Now), states: view.NewMemo[struct{}, string](),
-		reachable: view.NewMemo[struct{}, struct{}](),
+		watch: watch.New(cfg.Observer, "web", cfg.Now), reachable: view.NewMemo[struct{}, struct{}](),
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()

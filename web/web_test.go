@@ -81,7 +81,7 @@ func TestConfig(t *testing.T) {
 func TestNobody(t *testing.T) {
 	h := handler(t)
 	for _, person := range []string{"", "nobody", "bad\xff"} {
-		for _, path := range []string{"/", "/v1/x", "/live", "/no/such"} {
+		for _, path := range []string{"/", "/v1/x", "/no/such"} {
 			w := ask{"GET", path, person, nil, nil}.of(h)
 			assert.Equal(t, http.StatusUnauthorized, w.Code, path)
 			assert.NotContains(t, w.Body.String(), "secret")
@@ -236,7 +236,7 @@ func TestProgram(t *testing.T) {
 	})
 	token := map[string]string{"Authorization": "Bearer x"}
 	for _, a := range []ask{
-		{method: http.MethodGet, path: "/"}, {method: http.MethodGet, path: "/live"},
+		{method: http.MethodGet, path: "/"},
 		{method: http.MethodGet, path: "/none"},
 		{method: http.MethodPost, path: "/proposal/approve",
 			form: url.Values{"id": {"x"}, "hash": {"x"}, "reason": {"x"}}},

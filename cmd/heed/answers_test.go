@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -130,10 +129,6 @@ func TestAgentsStore(t *testing.T) {
 			assert.Equal(t, uint64(1), read[view.HeuristicDetail](t, of("confidence", "rotate")...).Fires)
 			doctor := call{args: of("doctor")}.run(t)
 			require.Zero(t, doctor.code, doctor.out+doctor.err)
-			kind := cmp.Or(name, "loop") + ".answer"
-			statement(t, file, "UPDATE heed_record SET body = '[7]' WHERE kind = '"+kind+"'")
-			doctor = call{args: of("doctor")}.run(t)
-			assert.Equal(t, 2, strings.Count(doctor.out, "of "+kind+" is damaged"), doctor.out)
 		})
 	}
 }

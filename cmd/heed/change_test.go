@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -343,8 +344,13 @@ func TestFreeze(t *testing.T) {
 			call{args: freeze}.run(t).out)
 		assertFails(t, call{args: freeze}.run(t), failed, "loop is frozen already")
 		assert.Equal(t, 1, fires("frozen"))
-		assert.Contains(t, call{args: []string{"--db", db, "doctor"}}.run(t).out,
-			"the agent loop has not learned since")
+		doctor := call{args: []string{"--db", db, "doctor"}}.run(t)
+		assert.Zero(t, doctor.code)
+		assert.Contains(t, doctor.out, "warning: the agent loop has not learned since")
+		later := time.Now().Add(25 * time.Hour).Format(time.RFC3339)
+		doctor = call{args: []string{"--db", db, "--now", later, "doctor"}}.run(t)
+		assert.Equal(t, failed, doctor.code)
+		assert.Contains(t, doctor.out, "fault: the agent loop has not learned since")
 		assert.Contains(t, call{args: []string{"--db", db}}.run(t).out, "has not learned since")
 		freeze[3] = "unfreeze"
 		assert.Equal(t, "The agent loop learns again.\n", call{args: freeze}.run(t).out)

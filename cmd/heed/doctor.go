@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/view"
@@ -130,7 +127,7 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 			return err
 		}
 	}
-	for _, look := range []func(*session) error{d.values, d.rows, d.events, d.choices, d.frozen} {
+	for _, look := range []func(*session) error{d.rows, d.events, d.choices, d.frozen} {
 		if err := look(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
 			return err
 		}
@@ -138,13 +135,18 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	return nil
 }
 
-// frozen lists which agents do not learn.
+// frozen lists which agents do not learn. A freeze is for hours, so one of more than a day was
+// probably forgotten.
 func (d *diagnosis) frozen(s *session) error {
 	return agents.each(s, func(v *view.Source, _ []string) error {
 		freezes := answers.Freezes(v.Name)
 		row, err := freezes.Get(s.ctx, s.at.view, answers.FrozenID)
+		report := d.warning
+		if s.now().Sub(row.Value.At) > day {
+			report = d.fault
+		}
 		if row.Value.Frozen {
-			d.warning("the agent %s has not learned since %s: see heed store unfreeze", show(v.Name),
+			report("the agent %s has not learned since %s: see heed store unfreeze", show(v.Name),
 				text(row.Value.At))
 		}
 		if errors.Is(err, heed.ErrNotFound) {
@@ -207,6 +209,9 @@ func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
 		if err != nil {
 			return err
 		}
+		if body, err := r.Body.JSON(); err != nil || !json.Valid(body) {
+			d.fault("record %s of %s is damaged: restore the store from a copy", show(r.ID), show(kind))
+		}
 		found.Entries++
 		if kept > 0 && s.now().Sub(r.At) > kept+day {
 			overdue++
@@ -219,49 +224,6 @@ func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
 		d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
 			"longer?", plural(overdue, "is kept", "are kept"), show(kind),
 			plural(int(kept/day), "day", "days"))
-	}
-	return nil
-}
-
-// values reads the records of each package as the package's own types, and names those that are
-// damaged.
-func (d *diagnosis) values(s *session) error {
-	decider, err := decision.New(s.ctx, decision.Config{Store: s.at.view})
-	if err != nil {
-		return err
-	}
-	damaged, err := decider.Damaged(s.ctx)
-	if err != nil {
-		return err
-	}
-	add := func(v *view.Source, _ []string) error {
-		for part, read := range map[string]func(context.Context) ([]store.Ref, error){
-			"arms": v.Strategy.Damaged, "heuristics": v.Learning.Damaged,
-			"ways of working": v.Patterns.Damaged, "rules": v.Feedback.Damaged,
-		} {
-			if !v.Has(part) {
-				continue
-			}
-			refs, err := read(s.ctx)
-			if damaged = append(damaged, refs...); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, t := range []part{learners, modules, recorders, services} {
-		if err := t.each(s, add); errors.Is(err, heed.ErrDamaged) {
-			d.fault("%v: restore it from a copy", err)
-		} else if err != nil {
-			return err
-		}
-	}
-	slices.SortFunc(damaged, func(a, b store.Ref) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
-	})
-	for _, ref := range slices.Compact(damaged) { // learners share their records
-		d.fault("record %s of %s is damaged, because heed has not written its content: restore it "+
-			"from a copy", show(ref.ID), show(ref.Kind))
 	}
 	return nil
 }

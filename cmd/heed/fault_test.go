@@ -235,8 +235,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 	assert.Contains(t, later.out, "does the host call Learner.Sweep?")
 }
 
-// TestDoctorReadsEveryRecord has records of each kind hold nothing that heed has written: no JSON,
-// and JSON of another type.
+// TestDoctorReadsEveryRecord has a record of each kind hold no JSON.
 func TestDoctorReadsEveryRecord(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
@@ -254,17 +253,15 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 		require.NoError(t, rows.Err())
 	})
 	require.Greater(t, len(kinds), 8)
-	told := regexp.MustCompile(`^record \S+ of (\S+) is damaged, because heed has not written`)
-	for _, body := range []string{"x", "[7]"} {
-		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE kind NOT LIKE 'heed.%'")
-		var named []string
-		for _, f := range readOf[diagnosis](t, failed, "--db", db, "doctor").Findings {
-			if found := told.FindStringSubmatch(f.Text); found != nil {
-				named = append(named, found[1])
-			}
+	told := regexp.MustCompile(`^record \S+ of (\S+) is damaged`)
+	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE kind NOT LIKE 'heed.%'")
+	var named []string
+	for _, f := range readOf[diagnosis](t, failed, "--db", db, "doctor").Findings {
+		if found := told.FindStringSubmatch(f.Text); found != nil {
+			named = append(named, found[1])
 		}
-		assert.Equal(t, kinds, slices.Compact(named), body)
 	}
+	assert.Equal(t, kinds, slices.Compact(named))
 }
 
 // A record that can't be read is called damaged, and not unknown.

@@ -126,7 +126,6 @@ func TestRules(t *testing.T) {
 		{"region", `document.querySelector(".wide").removeAttribute("tabindex")`},
 		{"picture", `main.insertAdjacentHTML("beforeend", "<svg></svg>")`},
 		{"target", `document.querySelector("button").style.cssText = "padding: 0; font-size: 10px; line-height: 1"`},
-		{"status", `document.getElementById("live").remove(); document.querySelectorAll("[role=status]").forEach((e) => e.remove())`},
 	} {
 		eval[any](b, `(() => {
   window.was ??= { body: document.body.innerHTML, lang: document.documentElement.lang, title: document.title };

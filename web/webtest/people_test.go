@@ -27,52 +27,30 @@ func (w *world) status(t *testing.T, id string) feedback.State {
 	return p.Status
 }
 
-// TestTwoPeople has two people approve a rule in two browsers. Each sees what the other does
-// without loading the page again. The page says when it is behind.
+// TestTwoPeople has two people approve a rule in two browsers. Who decides later on a page from
+// before is told what became of it.
 func TestTwoPeople(t *testing.T) {
 	s := serve(t, desk(t))
 	id := s.world.waiting(t, "Always name the server in the first line.")
 	kim, zoe := s.open(t, "kim"), s.open(t, "zoe")
 	for _, b := range []*tab{kim, zoe} {
 		b.visit(at("/proposal", "id", id))
-		b.says("Up to date")
+		b.says("0 of 2; 2 more people must approve")
 	}
-	stay := func() { eval[any](zoe, "window.same = true") } // is lost if the page is loaded again
-	stay()
-	zoe.says("0 of 2; 2 more people must approve")
 	kim.fill("#approve-reason", "I looked it up every time")
 	kim.click("button.good")
 	kim.says("Your approval counts.")
-	zoe.says("1 of 2; one more person must approve")
-	zoe.says("I looked it up every time")
-	assert.True(t, eval[bool](zoe, "window.same"))
 	assert.Equal(t, feedback.StatePending, s.world.status(t, id))
 
-	// Typing is not lost: the page offers the change, and the person decides.
 	zoe.fill("#approve-reason", "Me, too")
-	_, err := s.world.agent.Feedback().Rules().Propose(t.Context(),
-		feedback.Submission{Draft: feedback.Draft{Text: "Be kind.", Agents: []string{"support"}},
-			Actor: "eve", Reason: "Always"})
-	require.NoError(t, err)
-	zoe.says("What you typed is still there")
-	assert.True(t, eval[bool](zoe, `document.getElementById("changed-note").nextElementSibling.matches("form")`))
-	kim.says("Last change seen")
-	kim.says("Your approval counts.")
-	assert.Equal(t, "Me, too", eval[string](zoe, `document.getElementById("approve-reason").value`))
-
-	// The server goes, and comes back.
-	for _, b := range []*tab{kim, zoe} {
-		b.spare("net::ERR_")
-	}
-	s.stop()
-	kim.says("This page may be behind")
-	s.again()
-	kim.says("Up to date")
-
 	zoe.click("button.good")
 	zoe.says("It is a rule now")
-	kim.says("The rule that it became")
 	assert.Equal(t, feedback.StateApproved, s.world.status(t, id))
+
+	kim.fill("#reject-reason", "No, after all")
+	kim.spare("status of 409")
+	kim.click("button.stop")
+	kim.says("It is a rule now")
 }
 
 // TestKeyboard reads and decides with the keyboard alone.
@@ -167,7 +145,6 @@ func TestWithoutScripts(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b.visit("/inbox")
-	assert.Empty(t, eval[string](b, `document.getElementById("live").textContent`), "a script ran")
 	b.click(`a[href="/proposal?id=` + first + `"]`)
 	b.fill("#edit-text", "Always: ")
 	b.fill("#edit-reason", "It is easy to forget")

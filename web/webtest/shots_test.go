@@ -35,7 +35,6 @@ func TestScreenshots(t *testing.T) {
 			b.area(c.width, c.height)
 			b.scheme(c.scheme)
 			b.visit(c.path)
-			b.says("Up to date")
 			eval[any](b, `document.documentElement.style.overflow = "hidden"`) // no bar at the side
 			require.NoError(t, os.WriteFile(filepath.Join(docs, c.name+".png"), b.picture(false), 0o644))
 		}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -228,13 +226,6 @@ type site struct {
 func serve(t *testing.T, w *world) *site {
 	t.Helper()
 	s := &site{T: t, world: w}
-	s.start("127.0.0.1:0")
-	t.Cleanup(s.stop)
-	return s
-}
-
-func (s *site) start(address string) {
-	s.Helper()
 	var err error
 	s.pages, err = web.New(web.Config{Store: s.world.store, Agent: s.world.agent,
 		Now: s.world.clock, Identify: func(r *http.Request) (string, error) {
@@ -257,23 +248,11 @@ func (s *site) start(address string) {
 			Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
-	var listener net.Listener
-	listener, err = net.Listen("tcp", address)
-	require.NoError(s, err)
-	s.server = &httptest.Server{Listener: listener,
-		Config: &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}}
-	s.server.Start()
+	s.server = httptest.NewServer(mux)
+	t.Cleanup(s.server.Close)
 	s.url = s.server.URL
+	return s
 }
-
-// stop ends the server as a shutdown does.
-func (s *site) stop() {
-	s.server.CloseClientConnections()
-	s.server.Close()
-}
-
-// again starts a server at the same address.
-func (s *site) again() { s.start(strings.TrimPrefix(s.url, "http://")) }
 
 // waiting returns the id of the pending proposal with a text, or of any for "".
 func (w *world) waiting(t *testing.T, text string) string {
