@@ -58,13 +58,13 @@ func asset(w http.ResponseWriter, r *http.Request) bool {
 
 // A frame is what each page needs. Data is what the page itself shows.
 type frame struct {
-	Title   string
-	Here    string // the path of the entry in the menu that is marked
-	Person  string // "" if the person is unknown
-	Menu    []entry
-	Prefix  string
-	Assets  string // the version of the files
-	Notice  string // what was just done
+	Title  string
+	Here   string // the path of the entry in the menu that is marked
+	Person string // "" if the person is unknown
+	Menu   []entry
+	Prefix string
+	Assets string // the version of the files
+	Notice string // what was just done
 	// Problem is why an input is refused, and Typed is that input.
 	Problem string
 	Typed   url.Values
