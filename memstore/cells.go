@@ -16,6 +16,9 @@ import (
 
 // A cell contains the sums of what was observed of it, by origin, and the history of single
 // observations.
+//
+// A cell belongs to its state, whose lock guards it. Only copies are changed while a commit is
+// decided.
 type cell struct {
 	evidence.Cell
 	// policy is settled by the first observation that counts, and changed only by a reset or a
@@ -127,7 +130,8 @@ func (c *cell) tally(from dump.Origin) *tally {
 	return &c.tallies[i]
 }
 
-// add adds an observation to the sums, if it counts.
+// add adds an observation to the sums, if it counts. It does not touch the history, because a
+// rebuild adds what is there already.
 func (c *cell) add(e *entry) {
 	if c.counts(e) {
 		c.tally(c.origin(e)).Add(e.Weight, e.Share, e.Reward, e.At)
@@ -135,7 +139,8 @@ func (c *cell) add(e *entry) {
 }
 
 // record adds an observation to the history, which holds at most a number of them: those that
-// happened last. The one that leaves stays in the sums, and is noted as lost.
+// happened last. The one that leaves stays in the sums, and is noted as lost. The slice only moves
+// forward, so dropping the first costs no copying.
 func (c *cell) record(e entry, most int) {
 	// From the end, because nearly all observations come in the order in which they happened.
 	at := len(c.history)
@@ -260,7 +265,8 @@ func (s *state) find(c evidence.Cell) *cell {
 	return nil
 }
 
-// cell returns a cell, or a new one.
+// cell returns a cell, or a new one. The cells of an item stay in the order of their names, which
+// is the order of a listing.
 func (s *state) cell(c evidence.Cell) *cell {
 	in := space{c.Kind, c.Scope}
 	cells := s.spaces[in][c.Item]
@@ -339,7 +345,8 @@ func (s *state) items(in space, sample *store.Sample) []string {
 }
 
 // selected appends the parts of a cell that a query selects. A query that asks for cells without
-// evidence, or for a source, gets a part without sums if there is no other.
+// evidence, or for a source, gets a part without sums if there is no other. With Lost, a cell
+// counts as one that lost evidence as soon as its history is past its time.
 func (c *cell) selected(q *store.CellQuery, oldest evidence.Instant, to []evidence.Part,
 ) []evidence.Part {
 	had := len(to)

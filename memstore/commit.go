@@ -12,6 +12,8 @@ import (
 
 // A txn is one call of Commit. It finds all that could be wrong before it changes anything. What a
 // commit takes away is worked out on copies of cells, which then take the place of the cells.
+//
+// A txn is used once. The fields from ids on are worked out by decide, and read by apply.
 type txn struct {
 	*state
 	now      evidence.Instant // by the store's clock, the same for the whole call
@@ -91,7 +93,8 @@ func (t *txn) decide() error {
 
 // markDuplicates finds what counts no more: batches whose id is known, and observations that were
 // known before the commit, came with an earlier batch of it, or stand twice in theirs. The id of a
-// batch is entered after its observations, because one of them may have the same id, and counts.
+// batch is entered after its observations, because one of them may have the same id, and counts. An
+// id may have observations on several cells within one batch, and each of them counts.
 func (t *txn) markDuplicates() {
 	type once struct {
 		id   id
@@ -274,7 +277,7 @@ func (t *txn) apply() {
 }
 
 // fillParts gives the receipts the parts that their batches asked for, as they are after the whole
-// commit.
+// commit. A duplicate's receipt has no parts, because its caller had them with the first commit.
 func (t *txn) fillParts() {
 	for i := range t.batches {
 		if t.receipts[i].Duplicate {
@@ -287,7 +290,8 @@ func (t *txn) fillParts() {
 }
 
 // observe adds an observation to its cell, makes its id known, and keeps it in the history. Without
-// a history it counts as lost from the beginning.
+// a history it counts as lost from the beginning. The policy is settled before the observation is
+// added, because its sums fade by it.
 func (t *txn) observe(o *sighting, policy evidence.Policy) {
 	c, e := t.cell(o.Cell), entryOf(o.Observation, t.now)
 	if !c.open() {

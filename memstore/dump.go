@@ -47,10 +47,11 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 // A dumper writes one dump. It copies the rows of records under the lock and writes them later,
 // because bodies may be large and have to be encoded.
 type dumper struct {
-	ctx     context.Context //nolint:containedctx // of the one call that it is for
-	out     *dump.Writer
-	rows    int
-	places  bool // to be kept
+	ctx  context.Context //nolint:containedctx // of the one call that it is for
+	out  *dump.Writer
+	rows int
+	// places reports that the numbers of records are to be kept: see dump.WithPlaces.
+	places  bool
 	records []recordRow
 }
 
@@ -70,7 +71,8 @@ func (d *dumper) write(row dump.Row) error {
 	return d.out.Write(row)
 }
 
-// state writes all but the records, which it copies.
+// state writes all but the records, which it copies. The records are copied without their bodies
+// being encoded, so the lock is held as briefly as possible.
 func (d *dumper) state(s *state) error {
 	for _, name := range slices.Sorted(maps.Keys(s.kinds)) {
 		k := s.kinds[name]

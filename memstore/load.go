@@ -22,6 +22,8 @@ import (
 // The store keeps as much as its own configuration allows: for example less history, if that is
 // shorter than in the store that was dumped. Others can use the store while Load reads, but what
 // they commit makes Load fail.
+//
+// Kinds that were declared before stay as they were declared, joined with what the dump has.
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	// A store that is not empty is refused before the dump is read, and again at the end, because
 	// others may have committed while it was read.
@@ -62,10 +64,12 @@ func (s *state) checkEmpty() error {
 }
 
 // A loader fills a state that has no other user, so it needs no lock. It refuses what comes twice;
-// that rows fit together is checked by the reader.
+// that rows fit together is checked by the reader. It does not bound history or records by time:
+// the next sweep does.
 type loader struct {
 	*state
-	in     *dump.Reader
+	in *dump.Reader
+	// loaded are the cells by their hashes, by which later rows name them.
 	loaded map[id]*cell
 	// guessed are the ids of observations whose own row has not come.
 	guessed map[id]bool
@@ -102,7 +106,8 @@ func load(ctx context.Context, cfg Config, from io.Reader) (*state, error) {
 	return l.state, nil
 }
 
-// row takes in a row, which is valid by itself and fits to those before it.
+// row takes in a row, which is valid by itself and fits to those before it. An error names the line
+// of the row.
 func (l *loader) row(row *dump.Row) (err error) {
 	switch {
 	case row.Kind != nil:

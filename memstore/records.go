@@ -16,12 +16,16 @@ import (
 
 // A kind holds the records of one kind, of one tenant. Rows are found by id, by moment, and by key
 // and moment.
+//
+// Lists are slices that are searched by bisection. A record that is added at the end or dropped
+// from the beginning, as nearly all are, costs no more than that search.
 type kind struct {
 	store.Kind              // as declared
 	limits     store.Limits // in force
 	version    uint64       // rises with each commit that changes records
-	rows       map[string]*row
-	all        rows // in the order of Find
+	// rows has the records by id.
+	rows map[string]*row
+	all  rows // in the order of Find
 	// keyed has the same rows by key. A row is in as many lists as it has different keys.
 	keyed map[string]rows
 }
@@ -34,7 +38,8 @@ type row struct {
 	keys     []string // never changed in place
 	revision uint64
 	body     store.Body
-	gone     bool
+	// gone notes that the record was removed, for loops that have the row.
+	gone bool
 }
 
 // record returns the row as a caller gets it. Keys are copied, and the value in the body is
@@ -131,7 +136,7 @@ func (s *state) row(ref store.Ref) *row {
 	return nil
 }
 
-// insert adds a row that is new.
+// insert adds a row that is new. The caller has given it its number.
 func (k *kind) insert(r *row) {
 	k.rows[r.id] = r
 	k.enter(r)
@@ -169,7 +174,7 @@ func (k *kind) enter(r *row) {
 	}
 }
 
-// leave undoes what enter did.
+// leave undoes what enter did. The row must still have the moment and the keys by which it entered.
 func (k *kind) leave(r *row) {
 	k.all = k.all.without(r)
 	for i, key := range r.keys {
@@ -198,7 +203,8 @@ type dueRow struct {
 }
 
 // dueRows returns the rows that are past the limits of their kinds. They are at the beginning of
-// the list of the kind, so the search ends at the first row that is not.
+// the list of the kind, so the search ends at the first row that is not. A row is due if it is
+// older than the kind's limit, or among the oldest of too many.
 func (s *state) dueRows(now evidence.Instant) (due []dueRow) {
 	for _, k := range s.kinds {
 		over := 0
@@ -259,7 +265,7 @@ func (rs rows) without(r *row) rows {
 }
 
 // within yields the rows of a range, the oldest or the newest first. The range is found by
-// bisection, so a page deep in a list costs no more than the first one.
+// bisection, so a page deep in a list costs no more than the first one. Both bounds are exclusive.
 func (rs rows) within(in stores.Range, oldest bool) iter.Seq[*row] {
 	from := rs.seek(stores.Position{At: in.After.At, Seq: in.After.Seq + 1})
 	part := rs[from:max(from, rs.seek(in.Before))]
@@ -275,7 +281,8 @@ func (rs rows) within(in stores.Range, oldest bool) iter.Seq[*row] {
 	}
 }
 
-// A search is a query on its way, with the positions between which it finds rows.
+// A search is a query on its way, with the positions between which it finds rows. The positions are
+// fixed when the query is checked, so records that come later than a bound are left out.
 type search struct {
 	store.Query
 	stores.Range

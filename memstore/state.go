@@ -7,6 +7,8 @@ import (
 
 // A state is all that a store holds. Load makes another one and puts it in the place of the first,
 // so that a load that fails leaves the store as it was.
+//
+// It has no lock: a caller that has the store's lock for writing may change it.
 type state struct {
 	cfg Config
 	// spaces has the cells of each item in the order of their names, so that List reads
@@ -39,7 +41,8 @@ type id = text.Hash
 // hashID returns the name under which an id is known.
 func hashID(name string) id { return text.HashOfID(name) }
 
-// known is what a store keeps of an id that it saw.
+// known is what a store keeps of an id that it saw: enough to refuse it a second time, and to find
+// its observations when it is retracted.
 type known struct {
 	recorded evidence.Instant // when the store got it, which starts its time
 	// cells are those in whose history its observations are, or were. An id may be of several cells.

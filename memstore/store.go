@@ -69,7 +69,8 @@ func (c Config) validate() error {
 // over a list holds no lock while its body runs. Store starts no goroutine. Its content ends with
 // the process, unless the host calls [Store.Dump]. It is safe for concurrent use.
 type Store struct {
-	cfg     Config
+	cfg Config
+	// started makes the state with the first call, so that the zero value is ready.
 	started sync.Once
 	mu      sync.RWMutex
 	state   *state // Load puts another one in its place
@@ -94,7 +95,8 @@ func (s *Store) start() {
 	})
 }
 
-// read calls a function that reads the state.
+// read calls a function that reads the state. Others may read at the same time. The function must
+// not call the store.
 func (s *Store) read(ctx context.Context, do func(*state) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,7 +107,8 @@ func (s *Store) read(ctx context.Context, do func(*state) error) error {
 	return do(s.state)
 }
 
-// write calls a function that may change the state.
+// write calls a function that may change the state. It has the store alone. A function that returns
+// an error must have changed nothing.
 func (s *Store) write(ctx context.Context, do func(*state) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -188,7 +191,8 @@ func (s *Store) Read(
 }
 
 // Find implements [store.Store]. It notes a few rows first, because the loop may end early, then
-// more, then the rest. A record that moves during the loop is neither missed nor met twice.
+// more, then the rest. A record that moves during the loop is neither missed nor met twice. The
+// loop's body may use the store, and even change the records that it loops over.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	if q.Kind == store.Declarations {
 		return listed(ctx, s, (*state).declarations)
@@ -237,7 +241,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 }
 
 // List implements [store.Store]. It notes the items first, and reads each when the loop comes to
-// it.
+// it. So each item is of one moment, and different items may be of different ones.
 func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	s.start()
 	now := evidence.InstantOf(s.cfg.Now())
@@ -302,7 +306,7 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 }
 
 // History implements [store.Store]. What is past its time is left out, also before a sweep drops
-// it.
+// it. The newest observation comes first.
 func (s *Store) History(
 	ctx context.Context, c evidence.Cell,
 ) iter.Seq2[evidence.Observation, error] {

@@ -13,6 +13,9 @@ import (
 // takeAway works out what the first batch takes away, in the order of the batch's fields. Only
 // copies of cells change, so an error anywhere leaves the state as it was. What is not possible is
 // an [evidence.ErrForgotten], except for ids to withdraw, which the receipt lists.
+//
+// The order matters: a cell that is reset and restarted in one batch has neither evidence nor a
+// past, and what a batch retracts is taken out of the rebuilt sums.
 func (t *txn) takeAway(b *store.Batch) error {
 	t.copies = make(map[*cell]*cell)
 	for _, of := range b.Reset {
@@ -57,7 +60,8 @@ func (t *txn) takeAway(b *store.Batch) error {
 }
 
 // edit returns the copy of a cell that is to take its place. Observations that are past their time
-// have become lost in it, so that the result does not depend on when the last sweep was.
+// have become lost in it, so that the result does not depend on when the last sweep was. A cell
+// that is edited twice in one batch has one copy.
 func (t *txn) edit(c *cell) *cell {
 	copied := t.copies[c]
 	if copied == nil {

@@ -55,6 +55,8 @@ func waiting(a *answer.Answer, until time.Time) string {
 // the answers, and an answer is found once it is as old as the least time of its class. So the
 // queries leave out those in the first half of their time, and with the usual windows all that
 // still must wait. Due reads the store once, and leaves out queries without a result.
+//
+// The queries of all classes are one round trip, with a limit of one record each.
 func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]store.Query, error) {
 	var all []store.Query
 	for class, least := range waits {
@@ -211,7 +213,8 @@ func Keys(a *answer.Answer) (keys []string) {
 	return keys
 }
 
-// open adds the keys by which a fire is found while messages can change it.
+// open adds the keys by which a fire is found while messages can change it. A fire that nothing can
+// change any more has no such key, and so costs no search.
 func open(a *answer.Answer, f *answer.Fire, add func(string)) {
 	if f.Closed {
 		return

@@ -24,7 +24,9 @@ func ResetsCell(learner, scope, item string) evidence.Cell {
 // ResetsKind returns the kind of the cells of [ResetsCell].
 func ResetsKind(learner string) string { return learner + ".resets" }
 
-// Scope writes category and context as one text from which both can be read back.
+// Scope writes category and context as one text from which both can be read back. A category with a
+// slash or a quote is quoted, and so are two empty ones, because a scope must not be empty in a way
+// that reads like another.
 func Scope(category, context string) string {
 	if strings.ContainsAny(category, `/"`) || category == "" && context == "" {
 		category = strconv.Quote(category)

@@ -16,7 +16,8 @@ type Checker struct {
 }
 
 // ruleLine returns the line of the rule that is running: the nearest caller outside of methods and
-// of files that are named fixture.go.
+// of files that are named fixture.go. A failure in a fixture, which many rules use, would name the
+// same line for all of them otherwise.
 func ruleLine() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
@@ -30,7 +31,7 @@ func ruleLine() string {
 	}
 }
 
-// Errorf reports a failure.
+// Errorf reports a failure. The check goes on.
 func (c *Checker) Errorf(format string, args ...any) {
 	c.Helper()
 	c.TB.Errorf("%s: %s%s", ruleLine(), c.Prefix, fmt.Sprintf(format, args...))

@@ -16,7 +16,8 @@ type Rule[S any] struct {
 	Check func(TB, S)
 }
 
-// TB is what a check needs of a test.
+// TB is what a check needs of a test. It is small, so that suites can be run against broken
+// implementations, with a TB that only records.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -63,6 +64,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
+// Fatalf ends the goroutine of the check, as a test's Fatalf does.
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.Errorf(format, args...)
 	runtime.Goexit()

@@ -26,10 +26,13 @@ func NewLoader(from io.Reader) (*Reader, error) {
 // CellOf returns how a cell is kept that [NewLoader] has let in.
 func (r *Reader) CellOf(hash text.Hash) *Cell { return r.check.cells[hash] }
 
-// A checker keeps what later rows must fit to.
+// A checker keeps what later rows must fit to. It protects a store from a dump that another program
+// wrote: sums that do not contain their observations would become negative when these are
+// retracted.
 type checker struct {
 	kinds map[string]bool
 	cells map[text.Hash]*Cell // without their texts
+	// rooms has each tally, by its cell and origin.
 	rooms map[roomKey]*room
 	late  bool // ids or records have come
 }
@@ -45,6 +48,8 @@ type room struct {
 	last [3]evidence.Instant
 }
 
+// row checks a row against those before it, and remembers what later rows need. Evidence comes
+// before ids and records, so that a loader knows all cells when it meets an id.
 func (c *checker) row(r *Row) error {
 	switch {
 	case r.Cell != nil || r.Tally != nil || r.Observation != nil:
@@ -77,6 +82,7 @@ func (c *checker) row(r *Row) error {
 
 var errNoCell = errors.New("the cell did not come before")
 
+// tally checks that the cell can have the tally, once for each origin.
 func (c *checker) tally(t *Tally) error {
 	cell := c.cells[t.Cell]
 	if cell == nil {
@@ -100,6 +106,8 @@ func (c *checker) tally(t *Tally) error {
 	return nil
 }
 
+// observation takes a place in the room of its tally. An observation that does not count needs
+// none.
 func (c *checker) observation(o *Observation) error {
 	cell := c.cells[o.Cell]
 	if cell == nil {

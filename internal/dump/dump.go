@@ -29,7 +29,8 @@ import (
 // version 1 the records of an earlier layout.
 const Version = 3
 
-// MaxLine is how many bytes a line may have.
+// MaxLine is how many bytes a line may have. A record's body has at most 4 MiB, so a line of a dump
+// is never longer.
 const MaxLine = 16 << 20
 
 // HashOfCell returns the hash of a cell.
@@ -48,21 +49,24 @@ type Row struct {
 
 // A Cell records how a cell is kept.
 type Cell struct {
-	Hash     text.Hash        `json:"hash"`
-	Kind     string           `json:"kind"`
-	Scope    string           `json:"scope,omitempty"`
-	Item     string           `json:"item,omitempty"`
-	Name     string           `json:"name,omitempty"`
-	HalfLife int64            `json:"halfLife,omitempty"` // microseconds
-	ByOrigin bool             `json:"byOrigin,omitempty"`
-	Restart  evidence.Instant `json:"restart,omitempty"`
+	// Hash names the cell in later rows. It follows from the texts below.
+	Hash     text.Hash `json:"hash"`
+	Kind     string    `json:"kind"`
+	Scope    string    `json:"scope,omitempty"`
+	Item     string    `json:"item,omitempty"`
+	Name     string    `json:"name,omitempty"`
+	HalfLife int64     `json:"halfLife,omitempty"` // microseconds
+	ByOrigin bool      `json:"byOrigin,omitempty"`
+	// Restart is the moment before which observations do not count.
+	Restart evidence.Instant `json:"restart,omitempty"`
 }
 
 // A Tally is the sum of one origin of a cell.
 type Tally struct {
-	Cell          text.Hash        `json:"cell"`
-	Channel       string           `json:"channel,omitempty"`
-	Source        string           `json:"source,omitempty"`
+	Cell    text.Hash `json:"cell"`
+	Channel string    `json:"channel,omitempty"`
+	Source  string    `json:"source,omitempty"`
+	// Landmark is the moment at which the sums are stated, a whole number of steps of the half-life.
 	Landmark      evidence.Instant `json:"landmark,omitempty"`
 	Mass          float64          `json:"mass"`
 	Squares       float64          `json:"squares"`
@@ -148,7 +152,8 @@ type firstLine struct {
 	Header header `json:"heed"`
 }
 
-// lastLine returns the last line of a dump, with its number of rows.
+// lastLine returns the last line of a dump, with its number of rows. It is compared byte for byte
+// when the dump is read, so its form must not change within a version.
 func lastLine(rows int, sum hash.Hash) []byte {
 	return fmt.Appendf(nil, `%s{"rows":%d,"sha256":"%s"}}`+"\n", endPrefix, rows,
 		hex.EncodeToString(sum.Sum(nil)))
@@ -156,7 +161,8 @@ func lastLine(rows int, sum hash.Hash) []byte {
 
 const endPrefix = `{"end":`
 
-// A Writer writes a dump. It must not be used concurrently.
+// A Writer writes a dump. It must not be used concurrently. An error leaves the dump without its
+// last line, and no reader accepts it.
 type Writer struct {
 	out  *bufio.Writer
 	line lineBuffer
@@ -165,6 +171,7 @@ type Writer struct {
 	rows int
 }
 
+// A lineBuffer collects a line, because its length must be known before it is written.
 type lineBuffer []byte
 
 func (b *lineBuffer) Write(p []byte) (int, error) {
@@ -187,6 +194,8 @@ func (w *Writer) Write(row Row) error {
 	return w.write(row)
 }
 
+// write writes a line and adds it to the sum. HTML is not escaped, so that bodies stay as short as
+// they were.
 func (w *Writer) write(line any) error {
 	w.line = w.line[:0]
 	if err := w.json.Encode(line); err != nil {
@@ -209,7 +218,9 @@ func (w *Writer) Close() error {
 }
 
 // Only writes the rows of one tenant, which it reads from a dump. Of the ids, which are hashes, it
-// keeps the ids of observations.
+// keeps the ids of observations. It serves to move a tenant to a separate store. Ids of batches do
+// not name their tenant, so they are left out, and a batch that is delivered again after the move
+// may count again.
 func Only(to io.Writer, from io.Reader, tenant string) error {
 	in, err := NewReader(from)
 	if err != nil {
@@ -235,6 +246,8 @@ func Only(to io.Writer, from io.Reader, tenant string) error {
 }
 
 // of reports whether a row is of a tenant. own has the tenant's cells and ids in the rows before.
+// The order of a dump makes this possible: a cell comes before what belongs to it, and an id after
+// its observations.
 func (r *Row) of(tenant string, own map[text.Hash]bool) bool {
 	is := func(kind string) bool {
 		_, of := store.KindOf(kind)

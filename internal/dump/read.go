@@ -15,6 +15,9 @@ import (
 )
 
 // A Reader reads a dump. It must not be used concurrently.
+//
+// It reads one line at a time, so its memory does not grow with the dump, unless it checks rows
+// against each other.
 type Reader struct {
 	// Revision is the greatest that the store ever gave. Records written after a load must get a
 	// greater one.
@@ -86,6 +89,7 @@ func (r *Reader) Next() (Row, error) {
 	return row, nil
 }
 
+// end checks the last line against what was read. It counts rows without the first line and itself.
 func (r *Reader) end(text []byte) error {
 	if !bytes.Equal(text, lastLine(r.lines-2, r.sum)) {
 		return r.fault("the dump was changed: its lines are not those that were written")
@@ -100,7 +104,8 @@ func (r *Reader) end(text []byte) error {
 	return io.EOF
 }
 
-// next returns the next line with its end.
+// next returns the next line with its end. A line without its end is the sign of a file that was
+// cut off.
 func (r *Reader) next() ([]byte, error) {
 	r.line = r.line[:0]
 	r.lines++
@@ -135,7 +140,8 @@ func FaultAt(line int, err error) error {
 	return &heed.InputError{Field: fmt.Sprintf("line %d", line), Reason: err.Error()}
 }
 
-// decode reads JSON and refuses unknown members.
+// decode reads JSON and refuses unknown members. An unknown member means a newer format or a typing
+// error; passing it by would lose what it has.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -16,7 +16,7 @@ import (
 var lastInstant = evidence.InstantOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC))
 
 // validate reports the first fault of a row by itself. Whether it fits to others is for
-// [NewLoader].
+// [NewLoader]. Faults of all its members are joined.
 func (r *Row) validate() (err error) {
 	fields := 0
 	count := func(set bool, validate func() error) {
@@ -38,6 +38,7 @@ func (r *Row) validate() (err error) {
 	return err
 }
 
+// validate checks the texts and the moment of a loss.
 func (l *Lost) validate() error {
 	if l.Origin != nil {
 		if err := errors.Join(evidence.CheckText("Channel", l.Origin.Channel),
@@ -94,6 +95,8 @@ func (t *Tally) Evidence(halfLife time.Duration) evidence.Tally {
 	}
 }
 
+// validate checks that the sums are finite and that counts and moments go together. Sums may be
+// negative by rounding, so their signs are not checked.
 func (t *Tally) validate() error {
 	for _, x := range []float64{t.Mass, t.Squares, t.Reward, t.RewardSquares} {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -117,7 +120,8 @@ func (t *Tally) validate() error {
 	return errors.Join(moments(t.Landmark), texts("channel", t.Channel, "source", t.Source))
 }
 
-// Fits reports whether the tally can be one of the cell.
+// Fits reports whether the tally can be one of the cell. A landmark that is too old would let the
+// weights of later observations overflow.
 func (t *Tally) Fits(c *Cell) error {
 	step := evidence.Instant(valid.LandmarkStep * c.HalfLife)
 	last := max(t.Positive.Last, t.Negative.Last, t.Neutral.Last)
@@ -141,6 +145,8 @@ func (o *Observation) Of(c evidence.Cell) evidence.Observation {
 	}
 }
 
+// validate checks an observation by the rules that a commit has. Its moment may lie in the future
+// of this clock, because another clock recorded it.
 func (o *Observation) validate() error {
 	of := o.Of(evidence.Cell{Kind: "kind", Item: "item"}) // the cell's own row is looked at by itself
 	if err := moments(o.At, o.Recorded); err != nil {
@@ -157,6 +163,8 @@ func (r *Record) Of() store.Record {
 	}
 }
 
+// validate checks a record by the rules that a commit has, and the key of pseudonyms by separate
+// ones, because no commit may write it and a load must.
 func (r *Record) validate() error {
 	if r.Revision == 0 || r.Revision >= math.MaxInt64 {
 		return errors.New("revision must be one that a store gives")

@@ -12,7 +12,8 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A script has letters and marks that occur together in a word.
+// A script has letters and marks that occur together in a word. Its ranges leave out letters that
+// are only in old or technical texts.
 type script struct {
 	name   string
 	ranges [][2]rune
@@ -75,6 +76,10 @@ var swappable = []rune{
 // A name has printable ASCII, and letters of the scripts in everyday use. A word has letters of one
 // script, except for Chinese, Japanese and Korean. A name that could be taken for one in ASCII is
 // refused. Look-alikes within a script are different names.
+//
+// The reason is safety: two people approve a rule only if their names are different ones, so a
+// person must not have two spellings of one name, and no name may pass for another person's at a
+// glance.
 func Canonical(name string) (string, error) {
 	if !utf8.ValidString(name) {
 		return "", errors.New("must be valid UTF-8")
@@ -96,7 +101,8 @@ func Canonical(name string) (string, error) {
 	return string(letters), nil
 }
 
-// fold folds the case.
+// fold folds the case. It goes through capitals first, because some small letters share a capital,
+// for example ς and σ.
 func fold(name string) (string, error) {
 	letters := []rune(name)
 	for i, r := range letters {
@@ -112,7 +118,8 @@ func fold(name string) (string, error) {
 	return strings.ReplaceAll(string(letters), "ß", "ss"), nil
 }
 
-// ordered sorts marks whose order has no meaning.
+// ordered sorts marks whose order has no meaning. Unicode treats sequences that differ in this
+// order as the same text.
 func ordered(letters []rune) []rune {
 	for i := 0; i < len(letters); {
 		end := i
@@ -125,7 +132,9 @@ func ordered(letters []rune) []rune {
 	return letters
 }
 
-// check reports a name that may not be.
+// check reports a name that may not be. Digits may be in any word. A mark must follow a letter,
+// because by itself it would be drawn on whatever comes before it. A name whose letters all look
+// like Latin ones, and are not, is refused as a whole.
 func check(letters []rune) error {
 	foreign, posing, now := false, true, ""
 	for i, r := range letters {
@@ -161,7 +170,8 @@ func check(letters []rune) error {
 // dots are marks that change a consonant.
 var dots = []rune{0x93c, 0x9bc, 0xa3c, 0xabc, 0xb3c, 0xc3c, 0xcbc}
 
-// scriptOf returns the script of a letter or mark, or "".
+// scriptOf returns the script of a letter or mark, or "". Modifier letters are refused, except for
+// a few that everyday words need, and so are invisible characters.
 func scriptOf(r rune) string {
 	letter := unicode.IsLetter(r) && (!unicode.Is(unicode.Lm, r) || r == 'ー' || r == '々' ||
 		r == 'ๆ' || r == 'ໆ')

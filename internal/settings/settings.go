@@ -43,7 +43,8 @@ func (f *Field) show(value json.RawMessage) string {
 	return string(value)
 }
 
-// A Component is what has settings: a learner, a module. Its name is unique in the store.
+// A Component is what has settings: a learner, a module. Its name is unique in the store. Its
+// fields point into the configuration in force, so reconciling may change that.
 type Component struct {
 	Name   string // as "strategy/routing"
 	Fields []Field
@@ -62,6 +63,7 @@ type row struct {
 	Fields    map[string]Value `json:"fields"`
 }
 
+// kind has a record for each component, with the component's name as its id.
 var kind = store.View[row]{
 	Kind: store.Kind{Name: "heed.settings"},
 	Place: func(r row) (string, time.Time, []string) {
@@ -72,6 +74,10 @@ var kind = store.View[row]{
 // Open keeps the component's settings in the store, where they are not there yet, and reconciles
 // the two where they are: see [Field]. It declares the kinds that it needs. A refusal is a
 // [*heed.SettingsError].
+//
+// Several processes may open a component at the same time: the store lets one of them write, and
+// the others read what it wrote. A component that is new gets no entry in the audit, because no
+// setting changed.
 func Open(ctx context.Context, st store.Store, now time.Time, c Component) error {
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
 		return err
@@ -98,7 +104,9 @@ func Open(ctx context.Context, st store.Store, now time.Time, c Component) error
 }
 
 // reconcile returns the row to store and the fields that change. changes is nil if no field
-// changes.
+// changes. A field that was not stored before, for example because this version of heed introduced
+// it, is stored without being called a change. A fixed field that the host does not set takes the
+// stored value, and then the configuration points to that.
 func (c *Component) reconcile(stored row) (next row, changes map[string]string, err error) {
 	next = row{Component: c.Name, Fields: make(map[string]Value, len(c.Fields))}
 	changed := stored.Fields == nil
@@ -136,6 +144,9 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 // Rebuild stores the component's settings in the place of others, and makes the evidence of the
 // kinds again that have a policy and are kept under another one, in one commit. The entry is for
 // the audit. If no fixed setting differs, and no evidence, nothing is written.
+//
+// Evidence may be kept under other policies than the settings say after a rebuild that was cut off,
+// so the half-life of what is stored is compared as well.
 func (c *Component) Rebuild(ctx context.Context, st store.Store, entry store.AuditEntry,
 	policies map[string]evidence.Policy) error {
 	err := st.Declare(ctx, kind.Kind, store.Audit)

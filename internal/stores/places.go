@@ -24,12 +24,14 @@ func (p Position) Compare(o Position) int {
 	return cmp.Or(cmp.Compare(p.At, o.At), cmp.Compare(p.Seq, o.Seq))
 }
 
-// String returns the position as store.Record.Place has it.
+// String returns the position as store.Record.Place has it. Numbers are in base 36, which keeps a
+// place short enough for a link.
 func (p Position) String() string {
 	text := strconv.AppendInt(make([]byte, 0, 32), int64(p.At), 36)
 	return string(strconv.AppendInt(append(text, '.'), p.Seq, 36))
 }
 
+// parse reads what String wrote. A place of another sort of store is refused as bad input.
 func parse(place string) (p Position, err error) {
 	at, seq, _ := strings.Cut(place, ".")
 	moment, err := strconv.ParseInt(at, 36, 64)
@@ -46,7 +48,8 @@ func parse(place string) (p Position, err error) {
 // A Range holds what lies between two positions, without the two.
 type Range struct{ After, Before Position }
 
-// RangeOf returns the range of a query, or the fault of the query.
+// RangeOf returns the range of a query, or the fault of the query. Since is inclusive and Until is
+// not. Positions have whole microseconds, so a bound between two of them is rounded up.
 func RangeOf(q store.Query) (r Range, err error) {
 	if err := q.Validate(); err != nil {
 		return r, err

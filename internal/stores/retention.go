@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// month is how long history and ids are kept by default.
 const month = 30 * 24 * time.Hour
 
 // Defaults sets what is 0: 100 observations of a cell, for 30 days, and ids for 30 days or as long
@@ -25,7 +26,9 @@ func Defaults(historyPerCell *int, historyFor, idsFor *time.Duration) {
 	*idsFor = cmp.Or(*idsFor, max(*historyFor, month))
 }
 
-// Check adds what is wrong with a configuration whose defaults are set.
+// Check adds what is wrong with a configuration whose defaults are set. An id must be known for as
+// long as its observation is in the history: after that, the same outcome could count again while
+// the first one is still there.
 func Check(found *valid.Faults, historyPerCell int, historyFor, idsFor time.Duration,
 	limits map[string]store.Limits) {
 	found.Check(historyPerCell > 0, "HistoryPerCell", historyPerCell, "must not be negative")
@@ -54,6 +57,7 @@ func Join(before, after store.Kind) store.Kind {
 	return after
 }
 
+// union returns a with what only b has, in the order of both.
 func union(a, b []string) []string {
 	all := slices.Clone(a)
 	for _, path := range b {

@@ -6,7 +6,7 @@ import (
 )
 
 // ChannelWords describes how something is known, by the name of its channel. Names of the host's
-// own stay as they are.
+// own stay as they are. Pages, the command and the pages of an answer use it.
 func ChannelWords(name string) string {
 	switch name { // the channels of package learning, which explains them
 	case "user_explicit":
@@ -30,7 +30,9 @@ func ChannelWords(name string) string {
 }
 
 // StatementWords describes how something is known and from whom: a person or an instrument by name,
-// a user who is not known, or silence. kind is an answer.SourceKind, or "" if it is not known.
+// a user who is not known, or silence. kind is an answer.SourceKind, or "" if it is not known. The
+// words of a channel begin with who spoke, so a known person's name takes the place of that. An
+// instrument reports, and does not speak.
 func StatementWords(channel, kind, source string) string {
 	words := ChannelWords(channel)
 	who := cmp.Or(source, "an unknown user")

@@ -36,7 +36,8 @@ func Cosines(ctx context.Context, embed Embed, text string, others []string) ([]
 }
 
 // Cosine returns the cosine of the angle between two vectors, in [-1, 1]. It is 0 for vectors of
-// different lengths, and for those that are zero or not finite.
+// different lengths, and for those that are zero or not finite. Both lengths are divided out one
+// after the other, because their product could overflow.
 func Cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
@@ -56,11 +57,12 @@ func Cosine(a, b []float32) float64 {
 // Remembering returns an embedding that remembers the vectors of the texts that were embedded last,
 // at most this many, and embeds at most batch texts in a call. It is stricter than embed: a vector
 // that is zero, not finite or of another length than the first is an error. It is safe for
-// concurrent use if embed is.
+// concurrent use if embed is. Callers must not change the vectors, because they are shared.
 func Remembering(embed Embed, most, batch int) Embed {
 	return (&memory{embed: embed, most: most, batch: batch, vectors: make(map[string][]float32)}).get
 }
 
+// A memory keeps vectors by text. The first that came is the first to go.
 type memory struct {
 	embed       Embed
 	most, batch int
@@ -70,6 +72,9 @@ type memory struct {
 	order   []string // the texts in vectors, the first embedded first
 }
 
+// get embeds the texts that are not remembered, without the lock, because that may take seconds.
+// Two callers may embed the same text at the same time; then either vector is kept. After an error
+// of one batch no vector is kept.
 func (m *memory) get(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	var missing []string
@@ -109,6 +114,7 @@ func (m *memory) get(ctx context.Context, texts []string) ([][]float32, error) {
 	return vectors, nil
 }
 
+// remember keeps vectors, and drops the oldest of too many.
 func (m *memory) remember(made map[string][]float32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

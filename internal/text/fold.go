@@ -11,6 +11,10 @@ import (
 // one width, without invisible characters, and with one letter for those that look alike, such as a
 // Cyrillic and a Latin one. Folding it again has no effect. The result is for comparisons only, and
 // is found in time linear in the text.
+//
+// It keeps people from passing a forbidden word or another one's name by spelling it in another
+// way. It also folds texts that differ in meaning, for example "l" and "1", so it must not be
+// shown.
 func Fold(written string) string {
 	var b strings.Builder
 	b.Grow(len(written))
@@ -25,7 +29,8 @@ func Fold(written string) string {
 	return b.String()
 }
 
-// folded returns what a character is folded to: 0 to drop it.
+// folded returns what a character is folded to: 0 to drop it. The order is: width and style first,
+// then case, then marks, then look-alikes. Each step may make a character that the next one knows.
 func folded(r rune) rune {
 	if r < utf8.RuneSelf {
 		return alike(unicode.ToLower(r))
@@ -43,7 +48,8 @@ func folded(r rune) rune {
 	return alike(r)
 }
 
-// alike returns one letter for those that look alike.
+// alike returns one letter for those that look alike. It is called again with what it found,
+// because that letter may itself have look-alikes.
 func alike(r rune) rune {
 	switch r {
 	case 'l', '1', '|':
@@ -63,7 +69,8 @@ func alike(r rune) rune {
 // Latin returns the small Latin letter that a small letter of another script looks like, or 0.
 func Latin(r rune) rune { return smallAlike[r] }
 
-// The letters that look like Latin ones, and those whose capitals do.
+// smallAlike has the letters that look like small Latin ones: Cyrillic, Greek, Armenian and others,
+// each followed by the Latin letter. largeAlike has those whose capitals look alike.
 var (
 	smallAlike = pairs("аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwӏl" + "οoνvρpιiυuαaγyχxκk" + "օoսuհhցgզqյjոn" +
 		"ɑaɡgϲcⅰiⅴvⅹxⅼlⅽcⅾdⅿm")
@@ -96,7 +103,7 @@ func Width(r rune) rune {
 var halfWidth = []rune("・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309A")
 
 // styled returns the plain letter or digit of one in a circle, or of one in bold, italics, script
-// and the like.
+// and the like. Mathematical alphabets are in blocks of 52 letters, capitals first.
 func styled(r rune) rune {
 	switch {
 	case r >= 0x1d400 && r <= 0x1d6a3:
@@ -113,7 +120,8 @@ func styled(r rune) rune {
 	return r
 }
 
-// bases has for each letter with a mark one with a mark less.
+// bases has for each letter with a mark one with a mark less. A letter with two marks loses one
+// with each look-up.
 var bases = func() map[rune]rune {
 	all := make(map[rune]rune)
 	for _, written := range composed {
@@ -128,7 +136,8 @@ var bases = func() map[rune]rune {
 // Base returns a letter with a mark less, or the letter itself.
 func Base(r rune) rune { return cmp.Or(bases[r], r) }
 
-// Compose puts letters and marks together where there is a letter for both.
+// Compose puts letters and marks together where there is a letter for both. A letter may take
+// several marks, one after the other. A mark without a letter for it stays.
 func Compose(letters []rune) []rune {
 	var whole []rune
 	for _, r := range letters {

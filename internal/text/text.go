@@ -19,7 +19,8 @@ func Comparable(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, letters...) })
 }
 
-// Dense reports whether a character belongs to a script without blanks between words.
+// Dense reports whether a character belongs to a script without blanks between words. The first
+// comparison lets nearly all characters pass without a table.
 func Dense(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
@@ -67,6 +68,7 @@ func Trigrams(text string) []uint64 {
 	return slices.Compact(all)
 }
 
+// pack puts three characters into one number, so that trigrams are compared and sorted fast.
 func pack(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c) } //nolint:gosec // runes are not negative
 
 // Jaccard returns the share of elements that two sorted sets have in common, in [0, 1]: the size of
@@ -102,6 +104,7 @@ func Distinct(texts []string) []string {
 const Max = 1024
 
 // Fault returns why some store could not keep a name, and is empty where every store can.
+// PostgreSQL refuses NUL and invalid UTF-8, and an index has a limit on the length.
 func Fault(name string) string {
 	switch {
 	case len(name) > Max:

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// A form is a way to write tags.
+// A form is a way to write tags. Models differ in the signs that they use.
 type form struct {
 	opening, closing string // the signs around a name
 	names            []string
@@ -67,15 +67,22 @@ func Split(text string) (answer, thoughts string) {
 
 // A Reader takes the thoughts out of an answer that comes in chunks. The chunks' boundaries do not
 // matter. The zero value is ready. It must not be used concurrently.
+//
+// The caller may show text as it comes, so the Reader holds back only what may still turn out to be
+// a tag. That is at most longestTag bytes, longestHeader in the harmony format, and longestSpan for
+// a code span.
 type Reader struct {
-	held     string // what is not decided yet
+	// held is what is not decided yet. Every call decides as much of it as it can.
+	held string
+	// shown is the answer's text so far, and thoughts the thoughts.
 	shown    strings.Builder
 	thoughts strings.Builder
 	open     []string // the names of the tags that are open, the outermost first
 
-	fence   string // the characters that opened the code block, or ""
-	inLine  bool   // the line contains more than blanks before
-	harmony bool   // a message of the harmony format began
+	fence string // the characters that opened the code block, or ""
+	// inLine reports that the line contains more than blanks until here, so that a fence can't begin.
+	inLine  bool
+	harmony bool // a message of the harmony format began
 }
 
 // Write takes a chunk and returns what is an answer's text for sure. It may hold some back. If
@@ -85,13 +92,14 @@ func (r *Reader) Write(chunk string) (text string, restart bool) {
 	return r.read(false)
 }
 
-// Close returns the rest of the text.
+// Close returns the rest of the text. What was held back is read as text if it is no whole tag. The
+// Reader must not be written to any more.
 func (r *Reader) Close() (text string, restart bool) { return r.read(true) }
 
 // Thoughts returns the thoughts so far, without blanks around them.
 func (r *Reader) Thoughts() string { return strings.TrimSpace(r.thoughts.String()) }
 
-// read reads what is held back, if it can be decided.
+// read reads what is held back, if it can be decided. With final there is no more text to wait for.
 func (r *Reader) read(final bool) (text string, restart bool) {
 	begin := r.shown.Len()
 	for r.held != "" {
@@ -108,7 +116,8 @@ func (r *Reader) read(final bool) (text string, restart bool) {
 }
 
 // step reads the next piece and returns its length, or 0 where more text is needed. It reports
-// whether all before was thought.
+// whether all before was thought. Each case either consumes at least one byte or needs more text,
+// so read ends.
 func (r *Reader) step(final bool) (n int, thought bool) {
 	switch c := r.held[0]; {
 	case c == '\n':
@@ -160,6 +169,9 @@ func (r *Reader) take(n int) int {
 
 // tag reads a tag of thoughts, or the sign with which one would begin. Code hides a tag from the
 // answer, and an opening tag from the thoughts.
+//
+// A closing tag without an opening one turns all that was shown into thoughts, and the caller must
+// start again: see [Reader.Write].
 func (r *Reader) tag(f *form, final bool) (n int, thought bool) {
 	window := r.held[:min(len(r.held), longestTag)]
 	end := strings.Index(window, f.closing)
@@ -203,7 +215,7 @@ func (r *Reader) tag(f *form, final bool) (n int, thought bool) {
 	return end + len(f.closing), thought
 }
 
-// begin opens a tag.
+// begin opens a tag. Separate thoughts are separated by an empty line.
 func (r *Reader) begin(name string) {
 	if len(r.open) == 0 && r.thoughts.Len() > 0 {
 		r.thoughts.WriteString("\n\n")
@@ -231,7 +243,8 @@ func (f *form) name(inside string) (name string, closes bool) {
 	return f.opening + name, closes
 }
 
-// begins reports whether a text may be the beginning of a tag.
+// begins reports whether a text may be the beginning of a tag. The text may end within the name,
+// after the name, or within the closing sign.
 func (f *form) begins(text string) bool {
 	if len(text) <= len(f.opening) {
 		return true
@@ -250,7 +263,8 @@ func (f *form) begins(text string) bool {
 }
 
 // token reads what begins or ends a message of the harmony format, or else a "<". In code only the
-// tokens that end thoughts count.
+// tokens that end thoughts count. Tokens are read as such only where they have a meaning: an end
+// token counts only after a message began, because an answer may be about the format.
 func (r *Reader) token(final bool) int {
 	thinking := slices.Index(r.open, message)
 	if r.fence != "" && thinking < 0 {
@@ -285,7 +299,8 @@ func (r *Reader) token(final bool) int {
 }
 
 // header returns the length of what precedes a message, and the channel of the message. The length
-// is 0 if more text is needed, and negative if the text begins with something else.
+// is 0 if more text is needed, and negative if the text begins with something else. A header is in
+// one line. The channel is the first word behind its token.
 func header(text string, final bool) (n int, channel string) {
 	text = text[:min(len(text), longestHeader)]
 	if !mayBegin(startToken, text) && !mayBegin(channelToken, text) {
@@ -306,7 +321,11 @@ func header(text string, final bool) (n int, channel string) {
 	}
 }
 
-// code reads the line of a fence, a code span, or backticks that are neither.
+// code reads the line of a fence, a code span, or backticks that are neither. A fence is at least
+// three characters at the beginning of a line. It is closed by as many of the same character or
+// more. A span ends with as many backticks as it began with, in the same line; without such an end
+// the backticks are text. Within thoughts, a span is not taken as a whole if it holds what may
+// close them.
 func (r *Reader) code(final bool) int {
 	window := r.held[:min(len(r.held), longestSpan)]
 	line, _, whole := strings.Cut(window, "\n")

@@ -39,6 +39,10 @@ type Config struct {
 // A Race looks for the best arm of a learner, for each category, context and item by itself. Make
 // one with [New].
 //
+// Several processes may race for the same item, also with other settings: outcomes are shared
+// through the store, and an end counts for each process whose settings are no stricter. The arms of
+// a race that has ended may change; a race with other arms is a new one.
+//
 // It is safe for concurrent use by multiple goroutines.
 type Race struct {
 	cfg     Config
@@ -59,7 +63,8 @@ type look struct {
 // due reports whether the shares have to be computed again for a state of the race.
 func (l *look) due(s *state) bool { return l.resets != s.resets || l.seen.Due(s.seen) }
 
-// maxLooks bounds the looks that are remembered.
+// maxLooks bounds the looks that are remembered. If there are more, all are dropped: the next look
+// at a race computes its shares again.
 const maxLooks = 10_000
 
 // New returns a race, or all faults of its configuration, joined; each is a [*heed.ConfigError].
@@ -128,7 +133,8 @@ func (e *ending) by(cfg *Config) (verdict, bool) {
 	return verdict{}, false
 }
 
-// endings is where the records of ended races are. They are found by the name of the learner.
+// endings is where the records of ended races are. They are found by the name of the learner. There
+// is no limit in time, because an arm that has won stays in use for long.
 var endings = store.View[ending]{
 	Kind: store.Kind{Name: "strategy.winner", Limits: store.Limits{Most: 100_000}},
 	Place: func(e ending) (id string, at time.Time, keys []string) {
@@ -151,7 +157,8 @@ func (r *Race) Select(ctx context.Context, q strategy.Query) (strategy.Choice, e
 	return c, errors.Join(failed, err)
 }
 
-// Wants names what [Race.SelectIn] reads for a query.
+// Wants names what [Race.SelectIn] reads for a query: the state of the race, and what the learner
+// reads.
 func (r *Race) Wants(q strategy.Query) (w store.Wants) {
 	if !r.learner.Disabled && len(q.Shares) == 0 {
 		w = r.wants(&q)
@@ -177,13 +184,16 @@ func (r *Race) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error)
 
 // A state is the stored state of a race.
 type state struct {
-	id       string // of the ending's record
-	query    strategy.Query
-	records  []winner.Record // of each arm, within the limits on people: these decide
-	counts   []uint64        // the outcomes of each arm
-	seen     winner.Seen     // the sums before any limits: these show what was taken back
-	resets   uint64          // how often the item and its segment were reset or restarted
-	outcomes uint64          // of all arms
+	id    string // of the ending's record
+	query strategy.Query
+	// records are the sums of each arm, within the limits on people. They decide.
+	records []winner.Record
+	counts  []uint64 // the outcomes of each arm
+	// seen are the sums before any limits. They show what was taken back since the race ended: limits
+	// may move sums without that.
+	seen     winner.Seen
+	resets   uint64 // how often the item and its segment were reset or restarted
+	outcomes uint64 // of all arms
 	ended    store.Row[ending]
 	over     bool // the race ended, also by the settings of this process
 }
@@ -268,7 +278,8 @@ func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 }
 
 // settle ends the race if there is enough evidence, and opens it again if its end no longer holds.
-// For a frozen query it leaves the race as it is.
+// For a frozen query it leaves the race as it is. It ends a race again whose end holds for other
+// settings only, once the evidence is enough for these.
 func (r *Race) settle(tx *store.Tx, s *state) {
 	ended, holds := s.ended.Revision > 0, r.judge(s)
 	if s.over {
@@ -293,7 +304,8 @@ func (r *Race) judge(s *state) (holds bool) {
 }
 
 // holds reports whether the end of a race is still valid: for the same arms, on outcomes that were
-// neither taken back nor reset, unless another arm is surely better by now.
+// neither taken back nor reset, unless another arm is surely better by now. The winner is refuted
+// by the error and the indifference with which it won, whatever the settings are now.
 func (r *Race) holds(s *state) bool {
 	e := &s.ended.Value
 	if e.Resets != s.resets || len(e.Arms) != len(s.records) || winner.Lost(e.Sums, s.seen.Sums) {
@@ -313,7 +325,8 @@ func (r *Race) holds(s *state) bool {
 
 // put adds the end of a race to a step, or that it is open again if best is negative, with an entry
 // in the audit. If an end holds by other settings, it stays, and gets one more verdict. The ids of
-// entries have the revision, so that a step that is repeated after a conflict writes one entry.
+// entries have the revision, so that a step that is repeated after a conflict writes one entry. A
+// race that is open again has no record. Processes that had read the old one meet a conflict.
 func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	entry := store.AuditEntry{
@@ -388,6 +401,8 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 		add(i)
 	}
 	switch last, ok := r.last(s.id); {
+	// The winner may not be permitted for this query. Then lead is negative, and the permitted arms
+	// are raced among themselves.
 	case lead >= 0:
 		return r.settled(len(of), lead)
 	case len(few) > 0:

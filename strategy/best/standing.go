@@ -22,9 +22,11 @@ type Standing struct {
 	Leader strategy.ArmID `json:"leader,omitempty"`
 	Ended  bool           `json:"ended"`
 	At     time.Time      `json:"at,omitzero"` // when it ended
-	Needed uint64         `json:"needed"`      // the outcomes until then; of an open race those so far
-	Error  float64        `json:"error"`
-	Arms   []Contestant   `json:"arms"` // in the learner's order
+	// Needed is how many outcomes there were when the race ended, or until now if it is open.
+	Needed uint64 `json:"needed"`
+	// Error is the setting with which the race was judged.
+	Error float64      `json:"error"`
+	Arms  []Contestant `json:"arms"` // in the learner's order
 }
 
 // A Contestant is an arm of a race.
@@ -41,7 +43,8 @@ type Contestant struct {
 }
 
 // Standing returns the state of the race of a query's category, context and item. It ends the race
-// if there is enough evidence.
+// if there is enough evidence. You may call it as often as you like: the stated error holds at all
+// looks together. The query's session, arms and vector have no effect.
 func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error) {
 	s, err := r.stands(ctx, q)
 	if err != nil {
@@ -89,7 +92,8 @@ func (r *Race) standing(s *state) Standing {
 }
 
 // Winners returns the standings of a learner's races that have ended, the last first. It only reads
-// and needs no settings: each standing contains the settings with which its race ended.
+// and needs no settings: each standing contains the settings with which its race ended. A race
+// whose end no longer holds is left out.
 func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, err error) {
 	cfg := learner.Config()
 	if err := cfg.Store.Declare(ctx, endings.Kind); err != nil {

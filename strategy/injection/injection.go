@@ -171,7 +171,8 @@ func read(arm strategy.ArmID, given []strategy.Setting) (Strategy, error) {
 }
 
 // set reads the value of a parameter. Durations are written as whole milliseconds, and must not
-// overflow.
+// overflow. ParseBool accepts "1" as well, but Parse then refuses the text, because String writes
+// "true".
 func (p parameter) set(text string) (err error) {
 	switch v := p.value.(type) {
 	case *string:
@@ -237,7 +238,9 @@ func (s Strategy) String() string {
 // setting is a parameter at the front of a text.
 var setting = regexp.MustCompile(`^([a-z_]+)=("(?:[^"\\]|\\.)*"|[a-z0-9_]+(?:\([0-9]+\))?)(?:, |$)`)
 
-// Parse reads the text that [Strategy.String] wrote. Any other text is a [*heed.InputError].
+// Parse reads the text that [Strategy.String] wrote. Any other text is a [*heed.InputError]. What
+// was parsed is written again and compared, so that each strategy has one text and each text one
+// strategy.
 func Parse(text string) (Strategy, error) {
 	malformed := &heed.InputError{Field: "injection",
 		Reason: "must be an arm with its parameters in parentheses, as Strategy.String writes it"}

@@ -45,10 +45,12 @@ type Frugal struct {
 	cfg     Config
 	learner strategy.Config // the settings of cfg.Learner, with its defaults
 
-	mu    sync.Mutex        // of what follows
-	costs map[place][]tally // of each arm, by its outcomes; replaced as a whole
-	read  time.Time         // when the costs were read
-	asked int               // how often they were asked for since then
+	mu sync.Mutex // of what follows
+	// costs are what each arm's outcomes cost, by place. The map is replaced as a whole, so a reader
+	// that has it needs no lock.
+	costs map[place][]tally
+	read  time.Time // when the costs were read
+	asked int       // how often they were asked for since then
 }
 
 // A place is a category and context. anywhere means all of them: an arm without outcomes in a place
@@ -61,7 +63,7 @@ type place struct {
 // A tally is the sum of costs of outcomes.
 type tally struct{ sum, n float64 }
 
-// An expense is what an arm is taken to cost.
+// An expense is what an arm is taken to cost. An unknown cost is a guess: see expenses.
 type expense struct {
 	cost    float64
 	unknown bool // no outcome reported it
@@ -113,7 +115,8 @@ const (
 )
 
 // refresh reads what arms cost from the newest records, at most limit; 0: all. An arm that is not
-// among them keeps its cost.
+// among them keeps its cost. It is run without the lock, because it may read thousands of records.
+// The costs of places that the newest records do not mention stay.
 func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 	tallies := make(map[place][]tally)
 	if len(f.cfg.Costs) < len(f.learner.Arms) {
@@ -158,7 +161,8 @@ func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 
 // known returns what each arm costs in the place of a query. It reads the costs again as often as
 // the learner reads its segments, and sooner if the cost of an arm is unknown. Frozen queries,
-// which only look, do not hasten that.
+// which only look, do not hasten that. Several goroutines may find that the costs are due and read
+// them at the same time, which is harmless.
 func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error) {
 	now := f.learner.Now()
 	f.mu.Lock()
@@ -205,7 +209,8 @@ func (f *Frugal) expenses(q *strategy.Query) []expense {
 }
 
 // Select chooses an arm. The rules of [strategy.Learner.Select] hold. If beliefs or costs can't be
-// read, the learner chooses by itself, and the error reports why.
+// read, the learner chooses by itself, and the error reports why. A query with Shares is left to
+// the learner, because the host has decided then.
 func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.Select(ctx, q)
@@ -302,7 +307,8 @@ func (f *Frugal) shares(
 }
 
 // explore gives arms that are cheaper than the one with the greatest share, or may be, their part
-// of Explore, in equal parts. The others give it in proportion to their shares.
+// of Explore, in equal parts. The others give it in proportion to their shares. Dearer arms need no
+// such trials: they are chosen whenever a cheaper one is not good enough.
 func (f *Frugal) explore(shares []float64, cost func(int) expense) {
 	lead, most := 0, 0.
 	for n, share := range shares {

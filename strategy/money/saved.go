@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/strategy/offpolicy"
 )
 
-// A charge is a choice with its outcome, for compare.
+// A charge is a choice with its outcome, as compare reads it.
 type charge struct {
 	Arm        strategy.ArmID
 	Propensity float64 // with which the arm was chosen, in (0, 1]
@@ -23,7 +23,8 @@ type charge struct {
 	Latency    time.Duration
 }
 
-// Savings compare choices with what each arm alone would have done in their place.
+// Savings compare choices with what each arm alone would have done in their place. Money is in the
+// host's unit.
 type Savings struct {
 	Choices int           `json:"choices"`  // that were compared
 	LeftOut int           `json:"left_out"` // their propensity is not known
@@ -60,9 +61,10 @@ type Bounds struct {
 
 // Saved compares the choices of a learner that a filter lets pass and that have an outcome with
 // what each of its arms alone would have done. The filter's Stage does not matter. The quality of a
-// choice is the mean of its outcomes, and its cost and latency are the last outcome's. The level
-// of the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out.
-// If arms were not permitted for some of the choices, filter for those for which they were.
+// choice is the mean of its outcomes, and its cost and latency are the last outcome's. The level of
+// the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out. If
+// arms were not permitted for some of the choices, filter for those for which they were. It
+// computes the propensity of each choice, which may take a millisecond, so run it for reports.
 func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter,
 	level float64) (Savings, error) {
 	f.Stage = strategy.Observed
@@ -95,7 +97,10 @@ const fewestPrices = 10
 
 // compare does what [Saved] does, for a log in the order of the choices. Costs are divided by the
 // greatest one, because an estimate is of numbers in [0, 1]. For a log of less than two choices the
-// result is empty. A bad log or level is a [*heed.InputError].
+// result is empty. A bad log or level is a [*heed.InputError]. An arm that was never chosen can't
+// be estimated, and has only its name. An arm whose choices all cost the same has a price, which
+// needs no estimate. All others are estimated by weighing each of the arm's choices by one over its
+// propensity.
 func compare(log []charge, arms []strategy.ArmID, level float64) (Savings, error) {
 	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
 	if !(s.Level > 0 && s.Level < 1) {
@@ -190,7 +195,7 @@ func (s Savings) String() string {
 	return b.String()
 }
 
-// amount writes a sum of money with three digits.
+// amount writes a sum of money with three digits. Above 100 it has no fraction.
 func amount(x float64) string {
 	if math.Abs(x) >= 100 {
 		return fmt.Sprintf("%.0f", x)

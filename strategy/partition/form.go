@@ -9,25 +9,28 @@ import (
 
 // The places of a vector that Form makes.
 const (
-	lengths  = 6   // of the text
-	lines    = 3   // few or many
-	shares   = 2   // a little or much, of each sort of character
-	sorts    = 6   // of characters
-	scripts  = 5   // of letters
-	traits   = 4   // that a text has or not
-	grams    = 256 // hashed
-	formed   = lengths + lines + shares*sorts + scripts + traits
+	lengths = 6   // of the text
+	lines   = 3   // few or many
+	shares  = 2   // a little or much, of each sort of character
+	sorts   = 6   // of characters
+	scripts = 5   // of letters
+	traits  = 4   // that a text has or not
+	grams   = 256 // hashed
+	formed  = lengths + lines + shares*sorts + scripts + traits
+	// maxRunes bounds the work for a long text: its kind shows at its beginning.
 	maxRunes = 8192
 )
 
-// gramsWeight is what the characters weigh next to the form, whose weight is 1.
+// gramsWeight is what the n-grams weigh next to the form, whose weight is 1. With more, texts of
+// one topic would make cells, whatever their form; docs/choosing.md has figures.
 const gramsWeight = 0.25
 
 // Form is an embedder without a model. A vector has the form of the text, which is its length, its
 // lines, its scripts, and how much of it is digits, capitals, code and the like; and the text's
 // n-grams of three to five characters within words, hashed (Weinberger and others 2009). It
 // distinguishes kinds of texts by their words and their form, and not by their meaning. It takes
-// the first 8,192 characters, and returns no error but the context's.
+// the first 8,192 characters, and returns no error but the context's. Each vector has 286 numbers.
+// The same text has the same vector in every process and version of this layout.
 func Form(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -39,7 +42,8 @@ func Form(ctx context.Context, texts []string) ([][]float32, error) {
 	return vectors, nil
 }
 
-// A reading counts what Form looks at.
+// A reading counts what Form looks at. It goes through a text once, rune by rune, and keeps only
+// the word that it is in.
 type reading struct {
 	runes, lines, questions, lists, links, negations int
 
@@ -51,12 +55,18 @@ type reading struct {
 	length int           // of the word
 }
 
-const maxWord = 24 // characters of a word that are looked at
+// maxWord is how many characters of a word are looked at. The rest of a longer word, such as a
+// link, is counted but has no n-grams.
+const maxWord = 24
 
+// form returns the vector of one text. Links are counted by searching, because a rune shows too
+// little.
 func form(text string) []float32 {
 	var r reading
 	r.lines = 1
-	start := true // of a line
+	// start reports that the line has had only blanks until here, so a dash or a star begins an item
+	// of a list.
+	start := true
 	for _, c := range text {
 		if r.runes++; r.runes > maxRunes {
 			break
@@ -75,6 +85,7 @@ func form(text string) []float32 {
 	return r.vector()
 }
 
+// take counts a rune, and adds it to the word or ends the word. The most frequent runes come first.
 func (r *reading) take(c rune) {
 	switch {
 	case c >= 'a' && c <= 'z':
@@ -122,6 +133,8 @@ func (r *reading) mark(c rune) {
 	}
 }
 
+// script returns the group of scripts of a letter, by rough ranges of Unicode. The last two are the
+// scripts of East Asia, and Hangul.
 func script(c rune) int {
 	switch {
 	case c < 0x0250:
@@ -142,10 +155,14 @@ func btoi(b bool) int {
 	return 0
 }
 
+// negations are English words that turn a meaning. "t" is what "don't" ends with, because an
+// apostrophe ends a word.
 var negations = map[string]bool{"no": true, "not": true, "never": true, "except": true,
 	"without": true, "cannot": true, "t": true}
 
-// endWord counts the n-grams of the word.
+// endWord counts the n-grams of the word. An n-gram is hashed to one of the places, and the same
+// hash decides its sign, so that collisions cancel out on average. The hash goes on from n
+// characters to n+1, which is why lengths are in the inner loop.
 func (r *reading) endWord() {
 	n := r.length
 	if r.length = 0; n == 0 {
@@ -181,7 +198,7 @@ func (r *reading) endWord() {
 }
 
 // vector returns the counts as a vector. The form has the length 1 about, and so have the n-grams
-// times their weight.
+// times their weight. Lengths and lines are on a logarithmic scale.
 func (r *reading) vector() []float32 {
 	v := make([]float32, 0, formed+grams)
 	v = between(v, lengths, math.Log2(1+float64(r.runes))/2-1.5) // 8 characters, 32, 128, ...
@@ -205,7 +222,8 @@ func (r *reading) vector() []float32 {
 	return v
 }
 
-// between appends n places. The two next to the position share it.
+// between appends n places. The two next to the position share it. So lengths that are near have
+// vectors that are near, which a single place for each range would not give.
 func between(v []float32, n int, position float64) []float32 {
 	position = min(max(position, 0), float64(n-1))
 	for i := range n {

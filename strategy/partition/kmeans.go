@@ -18,11 +18,17 @@ type cell struct {
 
 // The bounds of the work.
 const (
-	perCell   = 10     // vectors that there must be for each cell
-	maxSample = 256    // vectors for each cell that Fit uses
-	rounds    = 25     // of k-means
-	seedings  = 3      // the best is used
-	maxMass   = 10_000 // so that a cell never ceases to follow
+	// perCell is how many vectors there must be for each cell. A cell of fewer would follow single
+	// texts.
+	perCell = 10
+	// maxSample is how many vectors for each cell Fit uses. More hardly move a centre.
+	maxSample = 256
+	// rounds bounds the rounds of k-means.
+	rounds = 25
+	// seedings is how often seeds are drawn. Those with the least distances are used.
+	seedings = 3
+	// maxMass bounds how much a cell's past weighs, so that a cell never ceases to follow what comes.
+	maxMass = 10_000
 )
 
 // unit returns the vector with length 1 in its own slice, or false for one that is zero or not
@@ -42,7 +48,8 @@ func unit(vector []float32) ([]float32, bool) {
 	return out, true
 }
 
-// dot returns the inner product of vectors of one length.
+// dot returns the inner product of vectors of one length. Four sums at a time let the processor add
+// them in parallel. The result of one order is the same each time, so the nearest cell is as well.
 func dot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	b = b[:len(a)]
@@ -72,7 +79,8 @@ func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 }
 
 // makeCells makes the first cells of unit vectors. They have no ids yet. Where the vectors are all
-// alike there are fewer than k.
+// alike there are fewer than k. It costs at most rounds·k·len(points) inner products; a context
+// that ends stops it between rounds.
 func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) ([]cell, error) {
 	if most := maxSample * k; len(points) > most {
 		points = slices.Clone(points)
@@ -95,7 +103,8 @@ func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) (
 
 // seed adds cells until there are k, each at a point that is drawn by how far it is from those
 // before. It returns them, and how far all points are from their cells in sum. On the unit sphere
-// the squared distance is twice 1 - cosine.
+// the squared distance is twice 1 - cosine. With cells that are there already, new ones begin where
+// points are far from all of them.
 func seed(ctx context.Context, points [][]float32, cells []cell, k int, rng *rand.Rand) (all []cell,
 	rest float64, err error) {
 	cells = slices.Clone(cells)
@@ -131,7 +140,8 @@ func seed(ctx context.Context, points [][]float32, cells []cell, k int, rng *ran
 	return cells, rest, nil
 }
 
-// distance is 0 also for what differs by rounding alone.
+// distance is 0 also for what differs by rounding alone. Otherwise two cells could begin at the
+// same point.
 func distance(cosine float32) float64 {
 	if d := 1 - float64(cosine); d > 1e-6 {
 		return d
@@ -141,7 +151,8 @@ func distance(cosine float32) float64 {
 
 // settle moves the cells to the middle of what is nearest to them, in at most this number of
 // rounds. A cell's mass is what it was before, and counts as much as that many points at its place.
-// The cells that are given are not changed.
+// The cells that are given are not changed. It ends early once no more than one point of a thousand
+// has moved to another cell.
 func settle(ctx context.Context, points [][]float32, before []cell, rounds int) ([]cell, error) {
 	cells, of := slices.Clone(before), make([]int, len(points))
 	for i := range of {
@@ -190,13 +201,16 @@ func sums(points [][]float32, before []cell, of []int) []sum {
 	return all
 }
 
+// add adds a vector a number of times, in float64, because thousands of float32 would lose digits.
 func (s sum) add(vector []float32, times float64) {
 	for i, x := range vector {
 		s[i] += times * float64(x)
 	}
 }
 
-// cell returns the cell at the middle. Without a middle, it stays where it is, without mass.
+// cell returns the cell at the middle. Without a middle, it stays where it is, without mass. The
+// length of the sum is its mass: vectors that differ add up to less, and then the middle moves more
+// easily.
 func (s sum) cell(c cell) cell {
 	var squares float64
 	for _, x := range s {

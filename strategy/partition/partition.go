@@ -47,15 +47,20 @@ type Config struct {
 }
 
 const (
-	defaultName     = "partition"
+	defaultName = "partition"
+	// defaultClusters is a compromise: more cells distinguish more, and each needs outcomes.
 	defaultClusters = 30
 	maxName         = evidence.MaxText - 32 // leaves room for the number of a cell
 	// vectors that are kept for Sweep, and vectors of texts that are remembered
 	remembered = 1000
-	leastBatch = 32 // vectors that Sweep learns from
+	// leastBatch is how many vectors Sweep learns from at least.
+	leastBatch = 32
+	// textsACall is how many texts an embedder gets in one call at most.
 	textsACall = 100
 )
 
+// withDefaults sets the zero fields. An embedder of the host's is contained, remembers its last
+// vectors, and gets batches; Form needs neither, because it is as fast as the look-up.
 func (c Config) withDefaults() Config {
 	c.Name, c.Clusters = cmp.Or(c.Name, defaultName), cmp.Or(c.Clusters, defaultClusters)
 	if c.Embed == nil {
@@ -72,6 +77,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// validate reports all faults of a configuration that has its defaults.
 func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name,
@@ -94,9 +100,14 @@ func contained(embed heed.Embedder) heed.Embedder {
 
 // A Partition assigns a text or a vector to a cell. Make one with [New]. It does not start
 // goroutines or need to be closed. It is safe for concurrent use by multiple goroutines.
+//
+// Readers see a version as a whole, through one pointer, so Item costs no lock. A change makes
+// another version and exchanges the pointer.
 type Partition struct {
-	cfg   Config
-	key   [2]uint64
+	cfg Config
+	// key keys what is drawn: the seeds of cells, and the sample of Fit.
+	key [2]uint64
+	// state is the version in use.
 	state atomic.Pointer[state]
 
 	mu sync.Mutex
@@ -146,7 +157,8 @@ func (p *Partition) Item(
 }
 
 // Of returns the item of a vector: see [Partition.Item]. A vector that is zero, not finite, or of
-// another length than the cells' vectors is a [*heed.InputError].
+// another length than the cells' vectors is a [*heed.InputError]. The vector is remembered for the
+// next sweep, unless Config.Frozen is set.
 func (p *Partition) Of(vector []float32) (string, error) {
 	v, ok := unit(vector)
 	if !ok || len(v) > maxNumbers {
@@ -171,7 +183,8 @@ func (p *Partition) Of(vector []float32) (string, error) {
 var errVector = &heed.InputError{Field: "vector",
 	Reason: fmt.Sprintf("must be finite and not zero, of at most %d numbers", maxNumbers)}
 
-// remember keeps a vector for the next sweep.
+// remember keeps a vector for the next sweep. A thousand are enough to learn from. More than that
+// until the next sweep are left out.
 func (p *Partition) remember(v []float32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -225,7 +238,8 @@ func (p *Partition) FitVectors(ctx context.Context, vectors [][]float32) error {
 }
 
 // name gives each cell the id of the old one that has the most in common with it, where that is
-// more than half of both together. No two can have that with one.
+// more than half of both together. No two can have that with one. It looks at a part of the points
+// if there are very many, because a majority shows in a sample.
 func name(points [][]float32, before, next *state) {
 	known := before.numbers() == next.numbers()
 	type pair struct{ before, next int }
@@ -258,7 +272,8 @@ func name(points [][]float32, before, next *state) {
 // [Partition.Item] and [Partition.Of] have seen since: at most 1,000, which are in memory only.
 // Fewer than 32 wait. Cells move towards the vectors that are nearest to them, the less the more
 // they have seen. New ones begin where vectors are far from all cells, until there are
-// Config.Clusters. It implements [heed.Sweeper].
+// Config.Clusters. It implements [heed.Sweeper]. After an error the vectors are kept for the next
+// sweep, as many as there is room for.
 func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return wrap("sweep", err)
@@ -285,7 +300,9 @@ func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", err)
 }
 
-// learn returns the cells after a batch, or nil where the vectors are not of the cells' space.
+// learn returns the cells after a batch, or nil where the vectors are not of the cells' space. The
+// generator is keyed by how many vectors were seen, so each batch draws other seeds, and the same
+// vectors in the same batches give the same cells.
 func (p *Partition) learn(ctx context.Context, now *state, points [][]float32) (*state, error) {
 	numbers := cmp.Or(now.numbers(), len(points[len(points)-1]))
 	points = slices.DeleteFunc(slices.Clone(points),
@@ -329,7 +346,8 @@ func (p *Partition) read(ctx context.Context) (store.Row[row], error) {
 	return kept, nil
 }
 
-// take replaces the cells by the cells of a newer version.
+// take replaces the cells by the cells of a newer version. It never goes back: a version that
+// another goroutine took in the meantime may be newer.
 func (p *Partition) take(s *state) {
 	next := s.named(p.cfg.Name)
 	for {
@@ -341,7 +359,9 @@ func (p *Partition) take(s *state) {
 }
 
 // change makes a new version of the cells from the current one. If another process was quicker, it
-// starts again. If to returns nil, the cells stay as they are.
+// starts again. If to returns nil, the cells stay as they are. The lock keeps changes within this
+// process apart, and the revision of the record the changes of other processes. The new cells are
+// used once the store has them.
 func (p *Partition) change(ctx context.Context, at time.Time,
 	to func(now *state) (*state, error)) error {
 	p.changing.Lock()
@@ -389,7 +409,8 @@ func (p *Partition) next(to func(now *state) (*state, error)) (*state, error) {
 	return next, nil
 }
 
-// first names the first version by what it has.
+// first names the first version by what it has. Partitions that were made from different texts have
+// different origins, by which their exports can be told apart.
 func (s *state) first() string {
 	parts := make([]string, len(s.cells))
 	for i, c := range s.file().Cells {
@@ -398,6 +419,7 @@ func (s *state) first() string {
 	return store.IDOf(parts...)
 }
 
+// wrap adds to an error what the partition was doing.
 func wrap(doing string, err error) error {
 	if err == nil {
 		return nil

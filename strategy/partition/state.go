@@ -24,13 +24,16 @@ type state struct {
 
 // The file format, and the bounds of what is read.
 const (
-	format     = 1
+	format = 1
+	// maxCells bounds the work of finding the nearest cell, which looks at each.
 	maxCells   = 10_000
 	maxNumbers = 65_536 // of a vector
-	maxCount   = 1 << 53
+	// maxCount is where float64, by which other programs read JSON, stops being exact.
+	maxCount = 1 << 53
 )
 
-// A file is a state as JSON.
+// A file is a state as JSON. Other programs may read it: a text's cell is the one whose vector has
+// the greatest inner product with the text's vector.
 type file struct {
 	Format  int        `json:"format"`
 	Version uint64     `json:"version"`
@@ -55,11 +58,14 @@ type row struct {
 	File file      `json:"partition"`
 }
 
+// kind has one record for each partition, with the partition's name as its id. A change replaces
+// it.
 var kind = store.View[row]{
 	Kind:  store.Kind{Name: "strategy.partition"},
 	Place: func(r row) (string, time.Time, []string) { return r.Name, r.At, nil },
 }
 
+// numbers is the length of the cells' vectors, and 0 without cells.
 func (s *state) numbers() int {
 	if len(s.cells) == 0 {
 		return 0
@@ -76,6 +82,7 @@ func (s state) named(partition string) *state {
 	return &s
 }
 
+// file returns the state as it is written.
 func (s *state) file() file {
 	f := file{Format: format, Version: s.version, Origin: s.origin, Seen: s.seen, Next: s.next,
 		Cells: make([]fileCell, len(s.cells))}
@@ -126,6 +133,7 @@ func (f *file) state() (state, error) {
 	return s, nil
 }
 
+// readVector reads a vector of length 1. Numbers that are not finite do not have that length.
 func readVector(text []byte) ([]float32, error) {
 	if len(text) == 0 || len(text)%4 != 0 || len(text) > 4*maxNumbers {
 		return nil, fmt.Errorf("its vector has %d bytes, must have four for each number", len(text))

@@ -41,7 +41,8 @@ func (w Way) Contradicts() bool { return w == Polarity || w == Meaning || w == O
 // symmetric, and no text opposes itself.
 func Find(a, b string) Way { return Read(a).Opposes(Read(b)) }
 
-// Opposes is [Find] for texts that were read.
+// Opposes is [Find] for texts that were read. The order of the cases decides which way is named if
+// there are several.
 func (x Reading) Opposes(y Reading) Way {
 	switch {
 	// The surest and cheapest signs come first. A text with another number is not the same,
@@ -85,7 +86,7 @@ func tooLong(x, y Reading) bool {
 }
 
 // antonymous reports whether x has a word whose opposite only y has, or whether both texts have
-// both words but about other things.
+// both words but about other things. The caller asks in both directions.
 func antonymous(x, y Reading) bool {
 	for _, root := range x.opposable {
 		// A text that has both opposites speaks about both, for example "enable or disable", so it
@@ -98,7 +99,8 @@ func antonymous(x, y Reading) bool {
 	return affixed(x, y) || bindsOther(x, y)
 }
 
-// affixed reports whether x has a word that only y has with a negative prefix or with "less".
+// affixed reports whether x has a word that only y has with a negative prefix or with "less". For
+// example, x has "safe" and y "unsafe", or x has "careful" and y "careless".
 func affixed(x, y Reading) bool {
 	if len(y.prefixed)+len(y.less) == 0 {
 		return false
@@ -146,7 +148,8 @@ func bindsOther(x, y Reading) bool {
 	return false
 }
 
-// next is the first word with a meaning behind a place.
+// next is the first word with a meaning behind a place. It may be in the next clause, because a
+// list such as "open, then close the door" shares its object.
 func (r *Reading) next(i int) string {
 	if after := stems(r.tokens[i+1:]); len(after) > 0 {
 		return after[0]
@@ -215,7 +218,8 @@ func crosses(in, and, not, nor []string) bool {
 }
 
 // around returns the words before and behind a place. In "before A, B", A counts as behind and B as
-// before.
+// before. The sides are whole, up to the ends of the text, because an object may be several words
+// long.
 func (r *Reading) around(i int) (left, right []string) {
 	left, rest := stems(r.tokens[:i]), r.tokens[i+1:]
 	if end := slices.IndexFunc(rest, func(t token) bool { return t.word == "" }); end >= 0 &&
@@ -236,7 +240,7 @@ func stems(tokens []token) (all []string) {
 }
 
 // reworded reports whether two texts are the same sentence except for some words that no list
-// contains as opposites.
+// contains as opposites. Words are compared by their places, so both texts must have as many.
 func reworded(x, y Reading) bool {
 	a, b := x.stems, y.stems
 	if len(a) != len(b) {
@@ -270,6 +274,7 @@ func (r *Reading) marks() string {
 }
 
 // Exchanged reports whether each of two texts has a word that the other lacks in all its forms.
+// Such texts may mean the same, but no list can show it, so they are not joined by themselves.
 func Exchanged(x, y Reading) bool {
 	if tooLong(x, y) {
 		return !slices.Equal(x.tokens, y.tokens)
@@ -278,7 +283,8 @@ func Exchanged(x, y Reading) bool {
 }
 
 // hasMoreThan reports whether a text has a word that the other one lacks in all its forms. Single
-// characters of dense scripts do not count, because a word has several.
+// characters of dense scripts do not count, because a word has several. Words of place, such as
+// "in", count in their exact form, because they change what is demanded.
 func (r *Reading) hasMoreThan(o Reading) bool {
 	return slices.ContainsFunc(r.tokens, func(t token) bool {
 		switch {
@@ -322,7 +328,7 @@ func SameWords(x, y Reading) bool {
 }
 
 // content returns the words of a text that have a meaning, without the words that only stress
-// others.
+// others. Words of place are among them as they are written.
 func (r *Reading) content() (all []string) {
 	for _, t := range r.tokens {
 		switch {
@@ -335,7 +341,8 @@ func (r *Reading) content() (all []string) {
 	return all
 }
 
-// kin reports whether two stems look like forms of one word.
+// kin reports whether two stems look like forms of one word. They share at least four letters from
+// the beginning, and at most three letters differ after that.
 func kin(a, b string) bool {
 	const beginning = 4 // of each, in bytes: as many letters at least must be the same
 	if a == b || len(a) < beginning || len(b) < beginning || a[:beginning] != b[:beginning] {

@@ -9,19 +9,26 @@ import (
 )
 
 // A Reading is a text as [Find] sees it. It is immutable.
+//
+// All that comparing needs more than once is worked out when the text is read, because a new text
+// is compared with each of many rules.
 type Reading struct {
-	tokens    []token
-	affirmed  map[string]bool // stems of words in clauses without a negation
-	denied    map[string]bool // stems of words in negated clauses
+	tokens   []token
+	affirmed map[string]bool // stems of words in clauses without a negation
+	denied   map[string]bool // stems of words in negated clauses
+	// negations is how many negations the text has.
 	negations int
 	numbers   []string // sorted
 	names     []string // words that are written like names, sorted
-	words     map[string]bool
-	roots     map[string]bool     // the stems of all words
-	prefixed  map[string][]string // the words with a negative prefix, by what is behind it
-	less      map[string]bool     // what is before "less"
-	passive   bool
-	modal     bool
+	// words are all words in lower case.
+	words    map[string]bool
+	roots    map[string]bool     // the stems of all words
+	prefixed map[string][]string // the words with a negative prefix, by what is behind it
+	less     map[string]bool     // what is before "less"
+	// passive and modal report a form of "be" and a modal verb, which change the order of words.
+	passive bool
+	modal   bool
+	// stems are the stems of words with a meaning, in the order of the text.
 	stems     []string
 	sorted    []string // the stems, in order
 	turning   string   // see turningWords
@@ -124,7 +131,8 @@ func (r *Reading) addDense(runes []rune) int {
 	return 1
 }
 
-// addNumber adds the value of a number.
+// addNumber adds the value of a number. Leading zeros and separators are dropped, so that "1,000",
+// "1000" and "01000" are the same number.
 func (r *Reading) addNumber(runes []rune) int {
 	var digits strings.Builder
 	i := 0
@@ -219,6 +227,9 @@ func (r *Reading) addWord(runes []rune) int {
 // auxiliary verb ("must not") or at the end, denies its whole clause. Elsewhere ("tabs, not
 // spaces", "merge without review") it denies the words that follow. A condition without a negation
 // ("if it was deployed") neither affirms nor denies its words.
+//
+// A clause ends at punctuation, at a word that begins another one, such as "but", and at "and" if a
+// negation follows at once: "use tabs and never spaces" has two clauses.
 func (r *Reading) readClauses() {
 	var clause []string
 	denied, condition := false, false
@@ -265,7 +276,8 @@ func (r *Reading) ends(i int) bool {
 	return i+1 == len(r.tokens) || r.tokens[i+1].word == "" || forbidding.has(r.tokens[i].word)
 }
 
-// negatedSoon reports whether a negation follows within two words.
+// negatedSoon reports whether a negation follows within two words. Two words leave room for a verb:
+// "and do not".
 func (r *Reading) negatedSoon(i int) bool {
 	for _, t := range r.tokens[i+1 : min(i+3, len(r.tokens))] {
 		if negations.has(t.word) {
@@ -275,7 +287,8 @@ func (r *Reading) negatedSoon(i int) bool {
 	return false
 }
 
-// deniesOf reports whether r only denies something that o only affirms.
+// deniesOf reports whether r only denies something that o only affirms. A word that a text both
+// affirms and denies shows no side.
 func (r *Reading) deniesOf(o Reading) bool {
 	for stem := range r.denied {
 		if !r.affirmed[stem] && o.affirmed[stem] && !o.denied[stem] {
@@ -285,7 +298,9 @@ func (r *Reading) deniesOf(o Reading) bool {
 	return false
 }
 
-// stem cuts the endings of English words, so that "logs", "logged" and "logging" are one.
+// stem cuts the endings of English words, so that "logs", "logged" and "logging" are one. It is
+// rougher than Porter's algorithm (1980), and needs no table: a stem is only compared with stems.
+// Doubled letters are made single, and a final e is cut, so that "stopped" and "stop" agree.
 func stem(word string) string {
 	if len(word) < 4 {
 		return word
@@ -313,7 +328,7 @@ func stem(word string) string {
 }
 
 // Topic returns the words that show what a text is about. It leaves out negations and words that
-// have an opposite.
+// have an opposite. Texts on the same topic can be found by it even if they demand opposite things.
 func (r *Reading) Topic() string {
 	var words []string
 	for _, t := range r.tokens {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Binds reports whether a text demands or forbids something.
+// Binds reports whether a text demands or forbids something. A text that does not, for example a
+// plain fact, makes no rule.
 func (r Reading) Binds() bool {
 	return slices.ContainsFunc(obligations, func(word string) bool { return r.words[word] })
 }
@@ -20,6 +21,7 @@ func AgainstInstructions(text string) bool {
 }
 
 var (
+	// The lists are compiled when the program starts, because each proposal is checked against them.
 	obligations = wordsOf("obligations")
 	takeover    = regexp.MustCompile(`\b` + anyOf("takeovers"))
 	setsAside   = regexp.MustCompile(`\b` + anyOf("setsAside") + `|(?:\b(?:not|never|stop)|n't) ` + anyOf("obeys"))

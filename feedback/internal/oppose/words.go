@@ -41,7 +41,7 @@ type vocabulary struct {
 }
 
 // setOf returns the words of lists as a vocabulary. A dash at the end of an entry marks a
-// beginning.
+// beginning. Several lists may share words.
 func setOf(names ...string) vocabulary {
 	v := vocabulary{whole: make(map[string]bool)}
 	for _, word := range wordsOf(names...) {
@@ -81,7 +81,8 @@ var (
 	negativePrefixes = wordsOf("negativePrefixes")
 )
 
-// plainBounds words a bound without a negation, and has one kind of apostrophe.
+// plainBounds words a bound without a negation, and has one kind of apostrophe. "No more than 3"
+// denies nothing, and must not look like the opposite of "at most 3".
 var plainBounds = strings.NewReplacer("’", "'", "no more than", "at most", "not more than",
 	"at most", "No more than", "at most",
 	"no less than", "at least", "no fewer than", "at least", "not less than", "at least", "up to",

@@ -17,14 +17,20 @@ import (
 // needs. In a language with such a key, it then finds out whether a root has a phrase with all its
 // keys in the text.
 type filter struct {
-	needed   keyIndex // with the numbers of the languages
+	// needed has the keys that every command of a language needs, with the numbers of the languages.
+	needed keyIndex
+	// sketches are the grammars without their order, by language.
 	sketches []*sketch
+	// spelling corrects slips in the words of keys before they are looked up.
 	spelling *speller
 }
 
-// roots are the rules that the clauses of a command follow.
+// roots are the rules that the clauses of a command follow. A text without any of them has no
+// command, whatever else it has.
 var roots = []string{"command", "loose", "free", "sure", "dependent", "again"}
 
+// newFilter sketches each grammar, and collects from each root the keys of which a text must have
+// one.
 func newFilter(all []*grammar) *filter {
 	f := &filter{needed: make(keyIndex)}
 	for i, g := range all {
@@ -41,7 +47,8 @@ func newFilter(all []*grammar) *filter {
 }
 
 // languages returns the numbers of the languages in which a text may have a command. normalise made
-// the text.
+// the text. Most texts end with the first look-up, which finds no key of any language. The arrays
+// are on the stack for texts of up to 64 words, and there are fewer than 64 languages.
 func (f *filter) languages(normal string) (may []int) {
 	var few [64]string
 	var found [1]uint64
@@ -81,14 +88,17 @@ func (s *speller) wordsOf(words []string, normal string) []string {
 	return words
 }
 
-// A keyIndex holds the numbers of keys by their first words.
+// A keyIndex holds the numbers of keys by their first words, so that a text is looked through once,
+// whatever the number of keys.
 type keyIndex map[string][]numbered
 
+// A numbered is a key in an index: what must follow its first word, and its number.
 type numbered struct {
 	rest   []word // the words of the key behind its first one
 	number int
 }
 
+// add enters a key under its first word, with and without accents.
 func (x keyIndex) add(key []word, number int) {
 	n := numbered{key[1:], number}
 	same := func(other numbered) bool {
@@ -113,6 +123,7 @@ func (x keyIndex) find(words []string, found bitSet) {
 	}
 }
 
+// follow reports whether a text goes on with the rest of a key.
 func follow(words []string, wanted []word) bool {
 	if len(words) < len(wanted) {
 		return false
@@ -125,7 +136,9 @@ func follow(words []string, wanted []word) bool {
 	return true
 }
 
-// A sketch is a grammar without the order of words.
+// A sketch is a grammar without the order of words: for each rule, which keys a text must have so
+// that the rule may hold somewhere in it. It may say yes where the grammar says no, and never the
+// reverse.
 type sketch struct {
 	*grammar
 	roots   []int       // their numbers; no language must have all
@@ -142,6 +155,9 @@ type sketched struct {
 }
 
 // A need is an item of a phrase that is not optional.
+//
+// A phrase may hold only if all its needs are met. The need with the fewest texts comes first, so
+// that most phrases are refused by one comparison.
 type need struct {
 	keys [][]word // the text contains one of them; nil for a rule that may hold for any words
 	bits bitSet   // the keys
@@ -149,6 +165,8 @@ type need struct {
 	rule int      // holds for the text, too; 0 for no rule
 }
 
+// newSketch sketches the rules that the roots need. Other rules are only read by judge, which the
+// filter does not decide.
 func newSketch(g *grammar) *sketch {
 	s := &sketch{grammar: g, rules: make([]*sketched, len(g.rules)), index: make(keyIndex)}
 	numbers := make(map[string]int)
@@ -163,6 +181,9 @@ func newSketch(g *grammar) *sketch {
 }
 
 // add sketches a rule and those that it needs.
+//
+// If every phrase has a need with keys, the rule needs one of all these keys, and a rule that needs
+// it can be refused by them. If a phrase has no keys, the rule may hold for any words.
 func (s *sketch) add(number int, numbers map[string]int) *sketched {
 	if s.rules[number] != nil {
 		return s.rules[number] // without keys as yet, if the rule has itself in it
@@ -193,7 +214,8 @@ func (s *sketch) add(number int, numbers map[string]int) *sketched {
 	return r
 }
 
-// needs returns what a phrase needs. It begins with what the fewest texts have.
+// needs returns what a phrase needs. It begins with what the fewest texts have. Optional items and
+// builtin rules need no words. Equal keys of different phrases have one number.
 func (s *sketch) needs(p phrase, numbers map[string]int) (all []need) {
 	for _, it := range p {
 		switch {
@@ -237,7 +259,8 @@ func cost(key []word) int {
 	return 1 + 1000>>letters
 }
 
-// mayHave reports whether words may be a command.
+// mayHave reports whether words may be a command. It finds the keys of the text once, and then
+// works out which roots hold.
 func (s *sketch) mayHave(words []string) bool {
 	c := &checker{sketch: s, found: make(bitSet, s.numbers/64+1), known: make([]int8, len(s.rules))}
 	s.index.find(words, c.found)
@@ -264,6 +287,8 @@ func (c *checker) has(n *need) bool {
 	return n.rule == 0 || c.holds(n.rule)
 }
 
+// holds reports whether a rule may hold for the text. A rule within itself counts as holding, which
+// errs on the side of reading the text.
 func (c *checker) holds(number int) bool {
 	if c.known[number] == 0 {
 		c.known[number] = 1 // within itself
@@ -274,6 +299,8 @@ func (c *checker) holds(number int) bool {
 	return c.known[number] > 0
 }
 
+// oneHolds reports whether one phrase of a rule may hold: one that needs a single key, or one all
+// of whose needs are met.
 func (c *checker) oneHolds(r *sketched) bool {
 	if c.found.meets(r.single) {
 		return true
@@ -290,7 +317,7 @@ phrases:
 	return false
 }
 
-// A bitSet is a set of numbers.
+// A bitSet is a set of numbers of keys, small enough that two are compared in a few steps.
 type bitSet []uint64
 
 func (b *bitSet) add(number int) {
@@ -310,6 +337,7 @@ func (b *bitSet) join(other bitSet) {
 	}
 }
 
+// meets reports whether two sets have a number in common.
 func (b bitSet) meets(other bitSet) bool {
 	for i := range min(len(b), len(other)) {
 		if b[i]&other[i] != 0 {

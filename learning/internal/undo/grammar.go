@@ -9,26 +9,31 @@ import (
 //go:embed grammar.txt
 var grammarFile string
 
-// A grammar is the rules of one language.
+// A grammar is the rules of one language. Rules may name rules, also themselves, and all are kept
+// by number. A text is read by trying each rule at each place once: see reader.
 type grammar struct {
 	name  string
 	names map[string]int // the number of each rule
 	rules []rule
 }
 
-// A rule is a list of phrases. Those that begin with a fixed word are found by it.
+// A rule is a list of phrases. Those that begin with a fixed word are found by it. others are those
+// that begin with a rule or with an optional item.
 type rule struct {
 	phrases []phrase
 	byFirst map[string][]phrase
 	others  []phrase
 }
 
+// A phrase is a sequence of items that follow each other.
 type phrase []item
 
 // An item is a part of a phrase: a rule, or one of several sequences of words.
 type item struct {
-	rule     int
-	words    [][]word
+	rule  int
+	words [][]word
+	// optional and repeated are written as "?" and "*": an item with a star may be left out or come
+	// often.
 	optional bool
 	repeated bool
 }
@@ -65,6 +70,8 @@ func load(file string) []*grammar {
 	return all
 }
 
+// number returns the number of a rule, which may be defined later in the file. A rule that is never
+// defined has no phrases, and holds for no text.
 func (g *grammar) number(name string) int {
 	n, ok := g.names[name]
 	if !ok {
@@ -91,6 +98,8 @@ func (g *grammar) numberOf(field string) int {
 	return n
 }
 
+// add adds a phrase to a rule. Words are read by the same tokenizer as texts, so that both are
+// divided and normalised in the same way.
 func (g *grammar) add(number int, written string) {
 	var p phrase
 	for field := range strings.FieldsSeq(written) {
@@ -129,6 +138,9 @@ func (g *grammar) add(number int, written string) {
 }
 
 // A reader finds out which rules of a language a clause follows.
+//
+// It remembers what it found for each rule and place (packrat parsing, Ford 2002), so that the time
+// is linear in the clause for each rule, however often rules name each other.
 type reader struct {
 	*grammar
 	clause
@@ -158,7 +170,8 @@ func (r *reader) whole(name string) bool {
 	return len(r.words) <= longestClause && r.ends(r.names[name], 0)&(1<<len(r.words)) != 0
 }
 
-// begins reports whether the first words follow a rule.
+// begins reports whether the first words follow a rule. A clause that is too long to be read counts
+// as one that does: the caller then refuses the command.
 func (r *reader) begins(name string) bool {
 	return len(r.words) > longestClause || r.ends(r.names[name], 0) != 0
 }
@@ -183,7 +196,8 @@ func (r *reader) has(name string) bool {
 	return false
 }
 
-// ends returns where a rule can end that begins at a place.
+// ends returns where a rule can end that begins at a place. A rule that is asked for within itself
+// at the same place has found no end yet, so left recursion ends instead of going on for ever.
 func (r *reader) ends(number, at int) places {
 	end := places(1) << len(r.words)
 	switch number {
@@ -213,7 +227,9 @@ func (r *reader) ends(number, at int) places {
 	return found
 }
 
-// follow returns where a phrase can end that begins at a place.
+// follow returns where a phrase can end that begins at a place. It carries the set of places that
+// can be reached through the items, so all readings of an ambiguous phrase are followed at once. A
+// repeated item is stepped until it reaches no new place.
 func (r *reader) follow(p phrase, at int) places {
 	set := places(1) << at
 	for _, it := range p {
@@ -236,7 +252,8 @@ func (r *reader) follow(p phrase, at int) places {
 	return set
 }
 
-// step returns where one item can end that begins at one of some places.
+// step returns where one item can end that begins at one of some places. The loop takes the lowest
+// place out of the set each time.
 func (r *reader) step(it item, from places) places {
 	var reached places
 	for ; from != 0; from &= from - 1 {

@@ -20,7 +20,7 @@ type clause struct {
 // foreign is a word that no grammar has. It replaces quotations and code.
 const foreign = "\x00"
 
-// A tokenizer splits a text into clauses.
+// A tokenizer splits a text into clauses. It reads rune by rune, with a look at the neighbours.
 type tokenizer struct {
 	clauses  []clause
 	open     clause
@@ -50,6 +50,9 @@ func clausesOf(normal string) []clause {
 	return t.clauses
 }
 
+// add reads a rune. A hyphen, an apostrophe or a star ends a word and no clause. A sign between two
+// letters, as in "undo.js", makes a name that is foreign to every grammar. A question mark, a full
+// stop or a line break ends a sentence, and other punctuation a clause.
 func (t *tokenizer) add(before, r, after rune) {
 	inside := isWord(before) && isWord(after)
 	switch {
@@ -79,6 +82,7 @@ func (t *tokenizer) add(before, r, after rune) {
 	}
 }
 
+// endWord adds the word that is being read to the clause.
 func (t *tokenizer) endWord() {
 	if t.word.Len() > 0 {
 		t.open.words = append(t.open.words, t.word.String())
@@ -86,6 +90,7 @@ func (t *tokenizer) endWord() {
 	}
 }
 
+// foreign adds a word that no rule matches, except for the builtin ones.
 func (t *tokenizer) foreign() {
 	t.endWord()
 	t.open.words = append(t.open.words, foreign)
@@ -117,7 +122,9 @@ func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M) || r == foreignRune
 }
 
-const foreignRune = '\uE000' // replaces a quotation in a text
+// foreignRune replaces a quotation in a text. It is of a private area, and normalise takes it out
+// of what people write.
+const foreignRune = '\uE000'
 
 // closers has for each opening quotation mark what may close it.
 var closers = map[rune]string{
@@ -127,7 +134,8 @@ var closers = map[rune]string{
 
 // hideQuotes replaces each quotation, and each line that begins with ">" or with a dash, by one
 // rune. A quotation that is not closed goes to the end of the text, but a single quotation mark
-// without another one is an apostrophe.
+// without another one is an apostrophe. A quotation is what others wrote, so a command in it is not
+// the writer's.
 func hideQuotes(runes []rune) []rune {
 	var shown []rune
 	for i := 0; i < len(runes); i++ {
@@ -166,7 +174,7 @@ func lineBefore(runes []rune, at int) string {
 }
 
 // closing returns where the quotation that begins at a place ends. Quotations may lie in each
-// other.
+// other. An apostrophe within a word does not close a quotation.
 func closing(runes []rune, start int) int {
 	opener, depth := runes[start], 0
 	for i := start + 1; i < len(runes); i++ {
@@ -193,6 +201,7 @@ func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '‘' }
 
 // normalise lower-cases a text and writes each letter in one way: composed, of normal width, in
 // kana of full width. It drops what can't be seen, and the long-vowel mark, which people repeat.
+// Later steps then compare runes, and need no table of variants.
 func normalise(written string) string {
 	out := make([]rune, 0, len(written))
 	for _, r := range written {

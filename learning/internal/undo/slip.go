@@ -8,7 +8,8 @@ import (
 // well be another word.
 const shortestKnown = 6
 
-// A speller finds the word that was meant by a word with a slip.
+// A speller finds the word that was meant by a word with a slip. It only knows words of keys. A
+// slip in any other word is left, because rules match those by any word.
 type speller struct {
 	words  map[string]bool    // all words of the grammars
 	shapes map[shape][][]rune // the keys that every command needs, by their shape
@@ -19,6 +20,7 @@ type shape struct{ first, beforeLast, last rune }
 
 func shapeOf(word []rune) shape { return shape{word[0], word[len(word)-2], word[len(word)-1]} }
 
+// newSpeller collects all words, which are never corrected, and the shapes of the words of keys.
 func newSpeller(all []*grammar, sketches []*sketch) *speller {
 	s := &speller{words: make(map[string]bool), shapes: make(map[shape][][]rune)}
 	for _, g := range all {
@@ -42,6 +44,7 @@ func newSpeller(all []*grammar, sketches []*sketch) *speller {
 	return s
 }
 
+// add enters the words of a key that are long enough, with and without accents.
 func (s *speller) add(key []word) {
 	for _, w := range key {
 		for _, written := range slices.Compact([]string{w.exact, w.plain}) {
@@ -55,7 +58,9 @@ func (s *speller) add(key []word) {
 
 // meant returns the word of a grammar that was meant by a word in which a letter is left out, one
 // is too many, or two are swapped. The first letter and the last two must be right, because another
-// ending makes another word: "ripristino" is not "ripristina".
+// ending makes another word: "ripristino" is not "ripristina". Few known words share a shape, so
+// each unknown word is compared with one or two. The bound on the length keeps the letters on the
+// stack.
 func (s *speller) meant(word string) string {
 	if len(word) < shortestKnown-1 || s.words[word] {
 		return word
@@ -82,6 +87,9 @@ func (s *speller) meant(word string) string {
 }
 
 // slipped reports whether one letter more, one less or two swapped ones make one word of the other.
+// It finds the first difference, and compares the rest with what each kind of slip would leave.
+// This is a distance of 1 by Damerau (1964) without replaced letters, which more often make another
+// word.
 func slipped(written, known []rune) bool {
 	at := 0
 	for at < min(len(written), len(known)) && written[at] == known[at] {

@@ -41,7 +41,8 @@ func Command(text string) bool {
 	return command(normal, may)
 }
 
-// command reads a text in some languages.
+// command reads a text in some languages. A single refusal in any language outweighs every
+// acceptance, because a false command takes back an answer that somebody wanted.
 func command(normal string, may []int) bool {
 	languages, fast := tables()
 	clauses := clausesOf(normal)
@@ -73,6 +74,11 @@ const (
 )
 
 // judge reads one clause of a text in a language, with the clauses around it.
+//
+// The rules are tried from the surest to the most general. "sure" is a command in itself; "command"
+// needs no look at single words; "dependent" and "again" are commands only behind another clause,
+// for example "please, that one"; "loose" and "free" also need that the clause is not a question, a
+// task or a report.
 func judge(all []*reader, i int) verdict {
 	c := all[i]
 	sure := c.whole("sure")
@@ -102,7 +108,8 @@ func judge(all []*reader, i int) verdict {
 }
 
 // isFree reports whether a clause, or it and one or two more of its sentence together, are a
-// command by their general form.
+// command by their general form. People put commas anywhere: "this answer, could you, please, take
+// it back".
 func isFree(all []*reader, i int) bool {
 	c := all[i]
 	for n := i + 1; n < min(i+3, len(all)) && all[n].sentence == c.sentence && !c.whole("free") &&
@@ -123,7 +130,8 @@ func (r *reader) speaksOf() bool {
 }
 
 // spoils reports whether the clause j makes i not a command. A bare command may be an item of a
-// list, and a dismissal like "never mind" may be about what comes next.
+// list, and a dismissal like "never mind" may be about what comes next. A clause that is a command
+// or a courtesy spoils none.
 func spoils(all []*reader, i, j int) bool {
 	c, other := all[i], all[j]
 	switch {
