@@ -37,6 +37,7 @@ import (
 // concurrent use by multiple goroutines. Any number of agents of one name may use a store, in any
 // number of processes.
 type Agent struct {
+	// cfg is complete: its defaults are set, and its Store is the lifeline.
 	cfg       Config
 	learning  *learning.Module
 	decider   *decision.Decider
@@ -45,6 +46,7 @@ type Agent struct {
 	partition *partition.Partition // nil without one
 	taught    Taught               // by New
 
+	// The views of the agent's kinds of records.
 	answers store.View[answer.Answer]
 	notes   store.View[noteRow]
 	lessons store.View[lessonRow]
@@ -52,20 +54,25 @@ type Agent struct {
 	freezes store.View[answers.Frozen]
 	planned store.View[planRow]
 	imports store.View[importedRow]
-	models  *availability
+	// models is shared by the agents of all tenants, because a provider's outage is everybody's.
+	models *availability
 
+	// similar is Matching.Similarity, which remembers embeddings and gives up calls that take too
+	// long.
 	similar  heed.Similarity
 	library  atomic.Pointer[library] // as this process read it last
 	own      store.Store             // the host's, or the one that New opened
 	lifeline *lifeline               // to it
 	trialKey []byte                  // by which the control group is drawn
-	changed  changes
-	harms    atomic.Bool // learning does harm, which the observer received
-	watch    *watch.Watch
-	gates    *sync.Map  // of models and of other code of the host's, by name
-	tenant   string     // "" if the agent has the store itself
-	root     *Agent     // of all tenants; nil for the agent that [New] made
-	tenants  tenantPool // of the agent that [New] made
+	// changed has what sweeps look at to write the audit log.
+	changed changes
+	harms   atomic.Bool // learning does harm, which the observer received
+	watch   *watch.Watch
+	gates   *sync.Map  // of models and of other code of the host's, by name
+	tenant  string     // "" if the agent has the store itself
+	root    *Agent     // of all tenants; nil for the agent that [New] made
+	tenants tenantPool // of the agent that [New] made
+	// strategy is what Teach may exchange while events are answered, so it has a lock.
 	strategy struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
@@ -95,7 +102,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	return build(ctx, cfg, lessons, &Agent{models: newAvailability(), gates: new(sync.Map)})
 }
 
-// build makes an agent of a configuration that is complete and valid.
+// build makes an agent of a configuration that is complete and valid. shared has what the agents of
+// all tenants have in common. The order matters: kinds are declared before any part writes records,
+// and lessons are taught last, because they need the parts.
 func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *Agent, err error) {
 	own := cfg.Store
 	a := &Agent{
@@ -132,7 +141,8 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 // Name returns [Config].Name, or its default.
 func (a *Agent) Name() string { return a.cfg.Name }
 
-// openStore opens the store if the host gave no store. clock is the host's, or nil.
+// openStore opens the store if the host gave no store. clock is the host's, or nil. A database is
+// read by its own clock unless the host set one; a store in memory has no other.
 func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 	switch {
 	case c.DB != nil:
@@ -167,7 +177,8 @@ func (c *Config) kind() string { return c.Name + ".answer" }
 // knows reports whether a model of this name is configured.
 func (c *Config) knows(model string) bool { return c.Models[model] != nil }
 
-// lessons returns the lessons that New teaches.
+// lessons returns the lessons that New teaches. The lessons of the file come after the lessons of
+// the configuration.
 func (c *Config) lessons() (Lessons, error) {
 	if c.LessonsFile == "" {
 		return c.Lessons, nil
@@ -189,7 +200,8 @@ func (c *Config) lessons() (Lessons, error) {
 	}, nil
 }
 
-// seeds draws the seeds of the parts, or no seeds if the host gave none.
+// seeds draws the seeds of the parts, or no seeds if the host gave none. Each part has its own
+// seed, so that a part that draws more does not change what others draw.
 func (c *Config) seeds() (of [3]rand.Source) {
 	if c.Testing.Seed != nil {
 		for i := range of {
@@ -199,7 +211,9 @@ func (c *Config) seeds() (of [3]rand.Source) {
 	return of
 }
 
-// part returns the name of a part of the agent: its default for an agent without a name.
+// part returns the name of a part of the agent: its default for an agent without a name. An agent
+// with a name puts it before the parts' names, so that two agents on one store share no part by
+// accident.
 func (c *Config) part(own, name string) string {
 	if own == "" && c.Name != defaultName {
 		return c.Name + "." + name
@@ -207,7 +221,8 @@ func (c *Config) part(own, name string) string {
 	return own
 }
 
-// open makes the parts.
+// open makes the parts. What is the agent's, such as its store and clock, replaces what Tuning has
+// in these fields.
 func (a *Agent) open(ctx context.Context) error {
 	cfg, seeds := &a.cfg, a.cfg.seeds()
 	if s := seeds[0]; s != nil {

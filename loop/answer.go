@@ -119,7 +119,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	return given, wrap("answer", errors.Join(err, c.pipe.close()))
 }
 
-// call returns what the decider asks for a plan.
+// call returns what the decider asks for a plan. Models that are unavailable are left out of its
+// chain.
 func (a *Agent) call(p *Plan, m chain) *call {
 	c := &call{
 		models:  m.without(a.models, p.spared, a.cfg.Testing.Now()),
@@ -167,7 +168,8 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	return made, wrap("answered", err)
 }
 
-// catchUp records an answer that was given while the store was away.
+// catchUp records an answer that was given while the store was away. The decider's result is in the
+// plan already, so only the commit is made.
 func (a *Agent) catchUp(ctx context.Context, p Plan) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, wrap("answered", err)
@@ -192,7 +194,9 @@ func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 	return got.whose() == someArm
 }
 
-// conclude records what a model answered.
+// conclude records what a model answered. The decider's path decides: an answer of the model is
+// kept; a Fallback means that no model gave one, which may count against the arm; and a rejection
+// is an error.
 func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Answer, error) {
 	now := a.cfg.Testing.Now()
 	began := p.began
@@ -249,7 +253,9 @@ func (p *Plan) answer() Answer {
 	}
 }
 
-// converse has the model read the conversation so far.
+// converse has the model read the conversation so far. If there is a conversation, or the text has
+// its heading, a text of several lines is put into a fence, because a message must not pass for a
+// part of the prompt.
 func (a *Agent) converse(p *Plan, r *decision.Request) {
 	for _, turn := range p.Event.History {
 		if a.cuts(turn.Text) {
@@ -261,7 +267,8 @@ func (a *Agent) converse(p *Plan, r *decision.Request) {
 	r.Code = (len(p.Event.History) > 0 || heads) && prompt.Check(r.Text) != nil
 }
 
-// checked returns the answer of a plan, with the rules that it breaks.
+// checked returns the answer of a plan, with the rules that it breaks. Rules that can't be read are
+// listed as unread, and the answer is returned all the same.
 func (a *Agent) checked(ctx context.Context, p *Plan) (given Answer, err error) {
 	var broken []feedback.Violation
 	if p.Text != "" && !p.unchecked {
@@ -318,7 +325,9 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	return before, err
 }
 
-// keepIn adds the record of an answer to a step, with its trace and what waits for its outcome.
+// keepIn adds the record of an answer to a step, with its trace and what waits for its outcome. The
+// trace, the fire and the record are in one commit, so a statement finds either all of them or none
+// of them.
 func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	if err := a.decider.TraceIn(tx, a.asking(p), res); err != nil {
 		return err
@@ -352,7 +361,8 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 // maxCompared is how many comparisons package learning takes.
 const maxCompared = 64
 
-// recordOf returns the record of an answer.
+// recordOf returns the record of an answer. It has what later statements need to be credited, and
+// what Explain shows.
 func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err error) {
 	e := &p.Event
 	reply := &answer.Reply{
@@ -413,7 +423,9 @@ func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
 	return shown
 }
 
-// redact leaves out of texts what must not be kept.
+// redact leaves out of texts what must not be kept. A text that Redact empties becomes
+// "[redacted]", because an empty text means that there was no answer. A panic of Redact is an
+// error, and then no text is stored.
 func (a *Agent) redact(texts ...*string) error {
 	if a.cfg.Redact == nil {
 		return nil
@@ -428,7 +440,8 @@ func (a *Agent) redact(texts ...*string) error {
 	})
 }
 
-// failed credits the arm with an answer that is of no use. Other failures do not count.
+// failed credits the arm with an answer that is of no use. Other failures do not count. There is no
+// record of an answer without a text, so this outcome is observed by itself.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	learner := a.Strategy()
 	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || p.frozen || !p.blamed {
@@ -455,7 +468,8 @@ func maxTime(a, b time.Time) time.Time {
 	return a
 }
 
-// request returns what the decider is asked.
+// request returns what the decider is asked. The prompts of the arm, the configuration and the plan
+// have one place each: see Config.System.
 func (a *Agent) request(p *Plan) decision.Request {
 	e := &p.Event
 	texts := make([]string, len(e.History))

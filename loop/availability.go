@@ -48,6 +48,9 @@ const (
 
 // A health is what is known about the availability of a model. It is the record that replicas
 // share.
+//
+// A model goes through three states: available; unavailable, while arms that use it are left out;
+// and probed, while a single event finds out whether it is back.
 type health struct {
 	Model    string      `json:"model"`
 	At       time.Time   `json:"at"`                // of the last failure, or of the last change
@@ -89,6 +92,9 @@ func (h *health) spared(now time.Time) bool {
 }
 
 // fail counts a failure. It reports whether other processes need the news.
+//
+// A call that began before the model was left out is no probe, so it does not double the wait. It
+// may still bring a time to wait that the provider asks for.
 func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (share bool) {
 	h.fade(now)
 	h.At, h.Failure, h.Answers = now, f, 0
@@ -123,7 +129,8 @@ func (h *health) apart(wait time.Duration) time.Duration {
 	return wait/2 + time.Duration(part*float64(wait)/2)
 }
 
-// answer counts an answer. It reports whether other processes need the news.
+// answer counts an answer. It reports whether other processes need the news. While the model is on
+// trial, it may be asked by every event.
 func (h *health) answer(now time.Time) (share bool) {
 	h.fade(now)
 	h.Failures = 0
@@ -137,7 +144,8 @@ func (h *health) answer(now time.Time) (share bool) {
 	return true
 }
 
-// probe leaves the model to the one caller who asks it now.
+// probe leaves the model to the one caller who asks it now. Other callers pass over the model until
+// the probe has ended, or its time is over.
 func (h *health) probe(now time.Time) {
 	if h.down(now) && !h.left(now) {
 		h.Again, h.probed, h.passed = now.Add(max(h.Wait, firstProbe)), true, 0
@@ -181,6 +189,9 @@ func (e *UnavailableError) Unwrap() []error { return e.models }
 
 // An availability is what a process saw of the availability of models. It is safe for concurrent
 // use by multiple goroutines. A model that never failed has no place in it.
+//
+// An outage of all models is an incident, and is reported once, because its cause is likely to be
+// on this side, for example the network.
 type availability struct {
 	mu       sync.Mutex
 	of       map[string]*health
@@ -254,7 +265,8 @@ func (v *availability) dead(names []string, now time.Time) error {
 	return unavailableError(dead, now)
 }
 
-// note counts what became of asking a model.
+// note counts what became of asking a model. An answer that is of no use shows that the model can
+// be reached.
 func (v *availability) note(name string, t *attempt, now time.Time) {
 	failed := t.whose() == aModel
 	v.mu.Lock()
@@ -286,7 +298,8 @@ func (v *availability) takeNews() (news []health) {
 	return news
 }
 
-// take takes over what another process stored about a model.
+// take takes over what another process stored about a model. A newer revision replaces what this
+// process counted, because the other process has seen later calls.
 func (v *availability) take(row store.Row[health]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -315,7 +328,7 @@ type notice struct {
 
 // changes returns what changed since the last call. used are the models that arms use, or the one
 // that answers without arms: if each of them is unavailable, or several models are, that is an
-// incident.
+// incident. Each beginning and each end is returned once in this process.
 func (v *availability) changes(used []string, now time.Time) (all []notice) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -402,7 +415,9 @@ func (a *Agent) tried(ctx context.Context, name string, got *attempt) {
 // healthTimeout bounds the commit of what is known of models, because an answer waits for it.
 const healthTimeout = time.Second
 
-// shareHealth stores what other processes need to know about models.
+// shareHealth stores what other processes need to know about models. The caller's context does not
+// end it: what one process learned saves others a failing call. A failure to store it is reported,
+// and the answer goes on.
 func (a *Agent) shareHealth(ctx context.Context) {
 	news := a.models.takeNews()
 	if len(news) == 0 {

@@ -34,7 +34,8 @@ const (
 	mostLooked  = 64   // audit entries among which the latest of a subject is looked for
 )
 
-// changes has what sweeps look at to record what learning changed.
+// changes has what sweeps look at to record what learning changed. It is memory only: if a process
+// ends before its sweep, an entry is written with the next change of the same segment or heuristic.
 type changes struct {
 	mu         sync.Mutex
 	segments   map[string]struct{} // that got evidence, by their scopes
@@ -43,7 +44,8 @@ type changes struct {
 	told       time.Time // outages of the store that ended until then are recorded
 }
 
-// touch notes that an answer counts for something else now.
+// touch notes that an answer counts for something else now. More than mostTouched between two
+// sweeps are left out.
 func (c *changes) touch(r *answer.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +69,7 @@ func (c *changes) incident(all ...store.AuditEntry) {
 	c.incidents = append(c.incidents, all[:min(len(all), mostTouched-len(c.incidents))]...)
 }
 
-// take returns what one sweep looks at.
+// take returns what one sweep looks at. The rest waits for the next sweep, so that none takes long.
 func (c *changes) take() (segments, heuristics []string, incidents []store.AuditEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +86,8 @@ func (c *changes) take() (segments, heuristics []string, incidents []store.Audit
 }
 
 // recordChanges adds to the audit log which arms took over, which heuristics began or stopped to
-// answer, and which outages there were.
+// answer, and which outages there were. Errors are joined, and one segment does not stop the
+// others. Entries of outages that could not be stored are kept for the next sweep.
 func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	segments, heuristics, incidents := a.changed.take()
 	incidents = append(incidents, a.lifeline.over(&a.changed.told, a.cfg.Name)...)
@@ -145,7 +148,8 @@ func (a *Agent) leader(
 }
 
 // turn records an entry, unless the latest one of its subject records the same, or it would be the
-// first and record that a heuristic does not answer.
+// first and record that a heuristic does not answer. The id is derived from the latest entry, so
+// several processes that find the same change write one entry.
 func (a *Agent) turn(ctx context.Context, e store.AuditEntry) error {
 	e.Action = a.cfg.Name + "." + e.Action
 	var last store.AuditEntry

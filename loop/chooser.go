@@ -18,7 +18,8 @@ type Chooser interface {
 	Select(ctx context.Context, q strategy.Query) (strategy.Choice, error)
 }
 
-// A stepChooser chooses as a part of a step. heed's own choosers do.
+// A stepChooser chooses as a part of a step. heed's own choosers do. A choice in the step is read
+// and committed with the rest of the plan, in the same round trips.
 type stepChooser interface {
 	Wants(q strategy.Query) store.Wants
 	SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error)
@@ -39,7 +40,8 @@ func (a *Agent) arms() []Arm {
 	return a.strategy.arms
 }
 
-// chooser returns who chooses the arms of a learner.
+// chooser returns who chooses the arms of a learner. A panic of the host's function is an error of
+// New or Teach.
 func (c *Config) chooser(
 	ctx context.Context, learner *strategy.Learner,
 ) (chooser Chooser, err error) {

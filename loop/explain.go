@@ -26,6 +26,9 @@ import (
 // believe now. Its tree has the same in sentences, for people: the command and the pages show it.
 
 // An Account describes why an answer was given, and what became of it. It is immutable.
+//
+// Beliefs in it are as they are when it is read, and all about the answer is as it was recorded. So
+// a heuristic may be trusted less by now than the confidence with which it answered.
 type Account struct {
 	// ID names the answer, and its event.
 	ID string
@@ -191,7 +194,9 @@ func (a *Account) believed(ctx context.Context, l *strategy.Learner, c *answer.C
 }
 
 // statementsOf returns every statement about an answer. Withdrawn statements are left out, and so
-// is silence if a source stated something before the silence was over.
+// is silence if a source stated something before the silence was over. The shares are those that
+// the arm was credited with, because a person who was forgotten since changes the shares of the
+// others only when the answer is credited again.
 func statementsOf(r *answer.Answer) (all []Statement) {
 	var silence []Statement
 	for _, p := range r.Parts() {
@@ -256,7 +261,8 @@ func setAside(r *answer.Answer) (all []Statement) {
 	return all
 }
 
-// contents returns the texts of the ways of working of an answer.
+// contents returns the texts of the ways of working of an answer. A way of working that was removed
+// since has no text.
 func (a *Agent) contents(ctx context.Context, r *Account) (map[string]string, error) {
 	contents := make(map[string]string)
 	for _, id := range slices.Concat(r.Ways, r.Warnings, r.Followed) {
@@ -283,7 +289,8 @@ func (a *Account) named(id string) string {
 	return id
 }
 
-// A Branch is a statement with what it rests on.
+// A Branch is a statement with what it rests on. Branches are a tree of sentences, which the
+// command prints and the pages nest.
 type Branch struct {
 	Text string   `json:"text"`
 	On   []Branch `json:"on,omitempty"`
@@ -329,7 +336,8 @@ const (
 	shown  = 100 // runes of a text in a tree
 )
 
-// Tree lists the evidence for the answer, down to the latest observations.
+// Tree lists the evidence for the answer, down to the latest observations. Each branch is a
+// sentence for somebody who does not know heed.
 func (a Account) Tree() Branch {
 	root := Branch{Text: fmt.Sprintf("answer %s of %s: %s", a.ID, a.At.UTC().Format(day),
 		prompt.Line(a.Text, shown))}
@@ -388,7 +396,8 @@ func (a Account) Tree() Branch {
 	return root
 }
 
-// became describes what became of the answer.
+// became describes what became of the answer. A statement that has no part in the worth is listed
+// with the reason.
 func (a *Account) became() Branch {
 	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth,
 		text.ChannelsWords(a.Channel))}
@@ -422,7 +431,8 @@ func fromWhom(channel string, kind answer.SourceKind, source string) string {
 	return text.StatementWords(channel, string(kind), source)
 }
 
-// trust describes why the heuristic was trusted.
+// trust describes why the heuristic was trusted. The confidence of then and of now are both shown,
+// because the answer was given by the former.
 func (a *Account) trust() Branch {
 	b := Branch{Text: fmt.Sprintf(
 		"the heuristic %s answered, with a confidence of %.2f where %.2f was needed", a.Heuristic,
@@ -462,7 +472,8 @@ func (a *Account) trust() Branch {
 	return b
 }
 
-// arm describes why the arm was chosen.
+// arm describes why the arm was chosen. If the session has had the arm for longer, the draws are
+// the draws of the first choice.
 func (a *Account) arm() Branch {
 	c := a.Choice
 	what := cmp.Or(c.Item, "all items of "+cmp.Or(c.Category, "its kind"))

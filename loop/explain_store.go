@@ -22,7 +22,9 @@ func Explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	return account, wrap("explain", err)
 }
 
-// explain makes an agent of the parts that the store has, only to read.
+// explain makes an agent of the parts that the store has, only to read. Each part is opened with
+// the settings that its host stored, and declares its kinds. A part that the host does not have is
+// nil, and explain leaves out what it would add.
 func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	if cfg.Store == nil {
 		return Account{}, &heed.ConfigError{Field: "Store", Reason: "must be set"}

@@ -10,7 +10,8 @@ import (
 	"github.com/heedhq/heed/llm"
 )
 
-// A subject is what a call of a model is evidence about.
+// A subject is what a call of a model is evidence about. Only the subject learns from a failure: an
+// outage must not make an arm look bad.
 type subject string
 
 const (

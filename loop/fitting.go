@@ -12,7 +12,8 @@ import (
 )
 
 // A fitting is what fits an event among the heuristics and notes, for text that must be compared
-// with them only once.
+// with them only once. It is made before the step, because comparing may call the host and take
+// long, and a step may run twice.
 type fitting struct {
 	library    *library
 	heuristics []match[learning.Heuristic]
@@ -35,7 +36,8 @@ func (a *Agent) fitting(ctx context.Context, e *Event) fitting {
 	return f
 }
 
-// fit compares an event with heuristics and notes.
+// fit compares an event with heuristics and notes. Without a library, which the first event of a
+// process does not have, it is empty, and planIn compares.
 func (a *Agent) fit(ctx context.Context, b *library, e *Event) (f fitting) {
 	if f.library = b; b == nil {
 		return f
@@ -95,7 +97,8 @@ func (a *Agent) embeds(e heed.Embedder) heed.Embedder {
 	}
 }
 
-// inDomain returns what is like a text among the things of a domain and the things without one.
+// inDomain returns what is like a text among the things of a domain and the things without one. Of
+// equals, things of the domain come first.
 func inDomain[T any](
 	ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64,
 	most int,

@@ -57,9 +57,13 @@ const groups = 64
 // gainKind returns the kind of the cells of a Gain.
 func gainKind(agent string) string { return agent + ".gain" }
 
+// gainPolicy keeps the sums of channels apart, and lets them never fade: a comparison is of all
+// answers.
 var gainPolicy = evidence.Policy{ByOrigin: true}
 
 // openTrial reads the key by which sessions are drawn. The first agent of the name stores it.
+// Agents of the same name in other processes read it, so that a session is on one side everywhere.
+// The key stays if Control changes, so a greater share only adds sessions to the group.
 func (a *Agent) openTrial(ctx context.Context, source rand.Source) error {
 	if a.cfg.Control == 0 {
 		return nil
@@ -76,7 +80,8 @@ func (a *Agent) openTrial(ctx context.Context, source rand.Source) error {
 }
 
 // trial draws whether an event is answered without learning. All events of a session are drawn
-// together; without a session, all events of a person.
+// together; without a session, all events of a person. It is not stored with the session: the same
+// key gives the same draw.
 func (a *Agent) trial(e *Event) answer.Side {
 	t := answer.Side{Share: a.cfg.Control}
 	if t.Share == 0 {
@@ -122,7 +127,8 @@ func (a *Agent) gained(scope, item, name, channel string) evidence.Observation {
 	}
 }
 
-// countTaken counts an answer and what it took, if there is something to compare that with.
+// countTaken counts an answer and what it took, if there is something to compare that with. Cost
+// and time are the weights of observations, because only their sums are needed.
 func (a *Agent) countTaken(tx *store.Tx, r *answer.Answer, spent answer.Spent) {
 	if r.Reply.Side.Share == 0 {
 		return
@@ -146,7 +152,8 @@ func (a *Agent) countTaken(tx *store.Tx, r *answer.Answer, spent answer.Spent) {
 	a.putGained(tx, r, all...)
 }
 
-// countGain counts what an answer was worth, in place of what was counted of it before.
+// countGain counts what an answer was worth, in place of what was counted of it before. A change
+// takes the former success back by an observation under a name that ends in minus.
 func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 	if r.Reply.Side == nil {
 		return
@@ -198,7 +205,8 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 // apart, because the kind of sessions in the group may have changed with it.
 func shareText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// reportGain reports to the observer what learning gains, and once that it harms.
+// reportGain reports to the observer what learning gains, and once that it harms. Each sweep
+// reports the comparison; the harm is reported when the verdict becomes Harms.
 func (a *Agent) reportGain(ctx context.Context) error {
 	if a.watch == nil || a.cfg.Control == 0 {
 		return nil

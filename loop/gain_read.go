@@ -113,7 +113,8 @@ func (a *Agent) Gain(ctx context.Context) (Gain, error) {
 	return ReadGain(ctx, a.cfg.Store, a.cfg.Name)
 }
 
-// ReadGain returns what learning gains an agent, for a program that has only its store.
+// ReadGain returns what learning gains an agent, for a program that has only its store. It reads
+// three scopes of cells, whose number grows with days, domains and arms, and not with answers.
 func ReadGain(ctx context.Context, st store.Store, agent string) (Gain, error) {
 	strata := make(map[string]*stratum)
 	daily, domains, arms := make(table), make(table), make(table)
@@ -176,7 +177,8 @@ func (s *stratum) add(p *evidence.Part) {
 
 var sides = [...]string{learned, control, alone}
 
-// plus adds the sums of a part, or takes them away.
+// plus adds the sums of a part, or takes them away. Sums of this kind do not fade, so any moment
+// gives them as they are.
 func plus(to evidence.Sums, p *evidence.Part, taken bool) evidence.Sums {
 	from := p.Tally.At(0)
 	if taken {
@@ -188,7 +190,9 @@ func plus(to evidence.Sums, p *evidence.Part, taken bool) evidence.Sums {
 
 // measured returns the sums of the sides, and by which factor their variance exceeds the variance
 // of independent answers: the greater factor of the two sides. It is estimated by the differences
-// between the groups.
+// between the groups. If sessions had nothing in common within, the sums of the groups would vary
+// as independent answers do, and the factor would be 1. Fewer sessions that are alike make it
+// greater.
 func (s *stratum) measured() (of [2]evidence.Sums, wide float64) {
 	wide = 1
 	for side := range s {
@@ -208,7 +212,9 @@ func (s *stratum) measured() (of [2]evidence.Sums, wide float64) {
 	return of, wide
 }
 
-// whole combines the strata by their numbers of outcomes. wide is the greatest of theirs.
+// whole combines the strata by their numbers of outcomes. wide is the greatest of theirs. Each
+// stratum compares answers of the same time, so a change of the share together with a change of the
+// traffic is not taken for a gain (Simpson's paradox).
 func whole(strata map[string]*stratum, sides *[3]sums) (g Gain, wide float64) {
 	g = Gain{
 		Learned: sides[0].measured(), Control: sides[1].measured(), Alone: sides[2].measured(),
@@ -238,6 +244,7 @@ func gap(l, c evidence.Sums, wide float64, several int) (low, high float64) {
 // sums are what is summed up of one side.
 type sums struct{ success, answers, cost, seconds evidence.Sums }
 
+// plus adds other sums.
 func (s *sums) plus(o *sums) {
 	s.success, s.answers = s.success.Plus(o.success), s.answers.Plus(o.answers)
 	s.cost, s.seconds = s.cost.Plus(o.cost), s.seconds.Plus(o.seconds)
@@ -259,7 +266,8 @@ func (s *sums) measured() Measured {
 // A table contains the sums of the sides by a name.
 type table map[string]*[3]sums
 
-// add adds a cell, by its name, to the side and the sum that it is of.
+// add adds a cell, by its name, to the side and the sum that it is of. The name is the side, a
+// blank and what is counted, and a minus at the end if it was taken back.
 func (t table) add(name string, p *evidence.Part) {
 	of, taken := strings.CutSuffix(p.Cell.Name, minus)
 	of, what, _ := strings.Cut(of, " ")

@@ -46,7 +46,8 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 }
 
 // heard counts what a message means, credits the arms of the answers that it changes, and returns
-// what changed and which answers were taken back.
+// what changed and which answers were taken back. A record without a reply is a fire of package
+// learning alone, and has no arm.
 func (a *Agent) heard(
 	tx *store.Tx, h *learning.Hearing, stands *error,
 ) (changes []*learning.Change, undone []string, err error) {
@@ -95,7 +96,8 @@ func (a *Agent) undoneQuery(e *Event) store.Query {
 	return store.Query{Kind: a.answers.Name, Keys: []string{answers.UndoneBy(e.ID)}}
 }
 
-// undoneBefore returns the answers that an event's text took back already.
+// undoneBefore returns the answers that an event's text took back already. If the event is prepared
+// a second time, its text must not look for another answer to undo.
 func (a *Agent) undoneBefore(tx *store.Tx, e *Event) (ids []string, err error) {
 	var s store.Snapshot
 	if err := tx.Read(&s, nil, nil, a.undoneQuery(e)); err != nil {

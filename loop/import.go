@@ -164,7 +164,9 @@ func importsOf(name string) store.View[importedRow] {
 var errFrozen = &heed.ConfigError{Field: "Freeze", Value: true,
 	Reason: "must be off while past answers are imported"}
 
-// importRows imports rows in one commit.
+// importRows imports rows in one commit. What needs no store, such as checking and hashing, is done
+// before the step. The hash of the commit is of the rows' contents in their order, so the same file
+// gives the same marks.
 func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) error {
 	if len(rows) == 0 {
 		return nil
@@ -300,7 +302,8 @@ func (a *Agent) validatePast(p *Past) error {
 	return nil
 }
 
-// importRow adds a row to a step.
+// importRow adds a row to a step. A row that adds no statement to an answer that is there counts as
+// known.
 func (a *Agent) importRow(
 	tx *store.Tx, made *Imported, p *Past, item string, now time.Time,
 ) error {
@@ -331,7 +334,9 @@ func (a *Agent) importRow(
 	return a.settle(tx, row, before, new(error))
 }
 
-// importStatements adds to a step what became of a past answer.
+// importStatements adds to a step what became of a past answer. They take the same way as live
+// ones, so the limits on sources hold. Corrections are evaluated after the step, because a host's
+// evaluator may take long.
 func (a *Agent) importStatements(
 	tx *store.Tx, made *Imported, p *Past, r *answer.Answer, now time.Time,
 ) error {
@@ -369,7 +374,8 @@ func (a *Agent) importStatements(
 	return nil
 }
 
-// recordPast returns the record of a past answer.
+// recordPast returns the record of a past answer. The choice has no draws. Its id is derived from
+// the event, so that the same row gives the same choice.
 func (a *Agent) recordPast(ctx context.Context, p *Past, item string) (answer.Answer, error) {
 	e := &p.Event
 	reply := &answer.Reply{

@@ -19,6 +19,8 @@ import (
 
 // A library holds the heuristics and notes of one moment, so that an event is compared with them
 // without reading them all: one small read shows whether they changed. It is immutable.
+//
+// Heuristics without an action, which were taken out, are in all but not in an index.
 type library struct {
 	all        []learning.Heuristic
 	heuristics map[string]*index[learning.Heuristic] // by domain
@@ -28,7 +30,8 @@ type library struct {
 
 // An index has things with the texts that they are found by.
 type index[T any] struct {
-	all   []T
+	all []T
+	// texts are what the things are compared by, in the order of all.
 	texts []string
 	// Where the similarity is by trigrams: how many each text has, and in which texts each trigram
 	// is.
@@ -60,7 +63,8 @@ func (x *index[T]) add(it T, about string, lexical bool) {
 }
 
 // like returns the things whose texts are like one, the most similar first. most bounds their
-// number.
+// number. It keeps the best in order while it goes over all, so that memory does not grow with the
+// index.
 func (x *index[T]) like(
 	ctx context.Context, s heed.Similarity, one string, least float64, most int,
 ) ([]match[T], error) {
@@ -120,7 +124,8 @@ func (x *index[T]) byTrigrams(one string) []float64 {
 }
 
 // remembering lets an embedder embed each text once. A call of the host's function is given up when
-// its context ends.
+// its context ends. Ten thousand vectors are kept, so that heuristics and notes are embedded once
+// for each process.
 func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	const most, batch = 10_000, 100
 	switch s := s.(type) {
@@ -134,7 +139,8 @@ func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 }
 
 // libraryIn returns the heuristics and notes as the store keeps them. It reads only what changed
-// since this process read it.
+// since this process read it. Heuristics are compared by their revisions, and notes by the version
+// of their kind, which is one small record. What did not change keeps its index.
 func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	version, err := tx.Get(a.notes.Ref(""))
 	if err != nil {
@@ -211,7 +217,8 @@ func (a *Agent) closeness() float64 {
 
 // candidatesIn returns the heuristics that fit an event, the best first, each with its present
 // trust. A heuristic that lost half of its first trust is not a candidate, because the model might
-// believe it. Before that, it may still earn trust by agreement.
+// believe it. Before that, it may still earn trust by agreement. They are ranked by similarity and
+// confidence together: see decision.Rank.
 func (a *Agent) candidatesIn(
 	tx *store.Tx, found []match[learning.Heuristic],
 ) ([]decision.Candidate, error) {
@@ -245,7 +252,8 @@ func (a *Agent) candidatesIn(
 }
 
 // nearest returns the heuristic with the most similar action among those whose condition is like
-// one.
+// one. decision.Extract asks it, so that the same advice strengthens a heuristic and does not make
+// a second one.
 func (a *Agent) nearest(
 	ctx context.Context, condition, message string,
 ) (id string, similarity float64, err error) {

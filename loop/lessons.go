@@ -75,7 +75,8 @@ func ReadLessons(r io.Reader) (Lessons, error) {
 	return l, nil
 }
 
-// readLessons decodes a file. It does not validate the lessons.
+// readLessons decodes a file. It does not validate the lessons. An error of JSON names the line,
+// because a lesson is edited by hand.
 func readLessons(r io.Reader) (l Lessons, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxLessons+1))
 	if err == nil && len(text) > maxLessons {
@@ -241,7 +242,8 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 }
 
 // put stores a heuristic, if it is new or changed. known are those that were read before. If
-// another process is quicker, it looks again at what is stored.
+// another process is quicker, it looks again at what is stored. The first try uses what was read
+// for all lessons; each further one reads this heuristic.
 func (a *Agent) put(ctx context.Context, h learning.Heuristic,
 	known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
 	err = store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
@@ -263,7 +265,8 @@ func (a *Agent) put(ctx context.Context, h learning.Heuristic,
 }
 
 // putOver stores a heuristic in the place of the one before, if there is one. restarted reports
-// that it does not keep its evidence.
+// that it does not keep its evidence. A heuristic that was taken out, and whose text comes back,
+// counts as new.
 func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bool) (isNew, changed,
 	restarted bool, err error) {
 	if is {
@@ -282,7 +285,8 @@ func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bo
 	return !is, is, false, err
 }
 
-// missing is what was taught and is not among the lessons: a heuristic or a note.
+// missing is what was taught and is not among the lessons: a heuristic or a note. One of both
+// fields is set.
 type missing struct {
 	heuristic learning.Heuristic
 	note      store.Row[noteRow]
@@ -297,7 +301,8 @@ func (m *missing) name() string {
 }
 
 // known returns all heuristics, and what was taught and is not among the lessons. If only arms are
-// given, the rest is left alone.
+// given, the rest is left alone. Only heuristics with a mark can be missing, because others were
+// learned or put by the host.
 func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learning.Heuristic,
 	gone []missing, err error) {
 	known = make(map[string]learning.Heuristic)
@@ -434,7 +439,9 @@ func (a *Agent) mergedArms(taught []Arm) []Arm {
 	return arms
 }
 
-// arm makes the learner that chooses among arms.
+// arm makes the learner that chooses among arms. The learner is made before the lock is taken, and
+// exchanged together with its chooser and arms, so that an event sees either the old ones or the
+// new ones. Without arms only the models get their names.
 func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	cfg := &a.cfg
 	if len(arms) == 0 {

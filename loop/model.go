@@ -22,7 +22,7 @@ import (
 // then.
 
 // A call is the model of one answer: a chain of models, which get the conversation so far and may
-// give the answer in pieces.
+// give the answer in pieces. It serves one answer, and is used by the decider alone.
 type call struct {
 	models  chain
 	history []Turn
@@ -78,7 +78,8 @@ func (a *Agent) member(name string, m decision.LLM) member {
 	return member{name, m, a.gate(name, 0)}
 }
 
-// gate returns the gate of a name.
+// gate returns the gate of a name. Gates are shared by the agents of all tenants, because they
+// bound calls of the process.
 func (a *Agent) gate(name string, places int) *host.Gate {
 	gate, ok := a.gates.Load(name)
 	if !ok {
@@ -156,7 +157,8 @@ func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 }
 
 // ask asks models in their order until one answers, and returns which one did. A model that broke
-// off has the next one begin the answer again.
+// off has the next one begin the answer again. The host's receiver begins again if a model broke
+// off after its first piece: see pipe.
 func (c chain) ask(
 	ctx context.Context, r decision.LLMRequest, p *pipe, t *tries,
 ) (reply decision.LLMResponse, by int, err error) {
@@ -208,7 +210,8 @@ func (t *tries) begin(name string, first bool) {
 	t.agent.models.probe(name, t.agent.cfg.Testing.Now())
 }
 
-// end counts what became of the attempt that runs, once.
+// end counts what became of the attempt that runs, once. An attempt that was closed, because the
+// answer was given up, is not counted again when it returns.
 func (t *tries) end(ctx context.Context, got *attempt) {
 	if t == nil {
 		return
@@ -244,6 +247,9 @@ var errSlow = fmt.Errorf("the model gave no answer in its time: %w", context.Dea
 
 // try asks the i-th model. If there is one after it, it has a limited time to answer, or to begin
 // to.
+//
+// The timer takes half of what is left of the deadline. If the model has begun to stream by then,
+// it keeps its time, because a person is reading the answer already.
 func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 	p *pipe) (reply decision.LLMResponse, err error) {
 	ctx, cancel := context.WithCancel(ctx)

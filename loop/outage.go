@@ -97,13 +97,20 @@ func patient(ctx context.Context, most time.Duration) (context.Context, context.
 
 // A lifeline is the store of the host. It notices outages, remembers what was read, and keeps
 // answers for [Config].Keep.
+//
+// Calls pass through it to the host's store. Errors that mean an outage become an unreachable
+// error; all others, such as conflicts, stay as they are. It makes no calls by itself, so an outage
+// is noticed to be over by the next call.
 type lifeline struct {
 	store.Store
-	limits map[string]store.Limits // by kind
+	// limits follow from Config.Keep, by kind. They replace the limits with which a part declares the
+	// kind.
+	limits map[string]store.Limits
 	memory *memory
 	watch  *watch.Watch
 	now    func() time.Time
 	root   store.Store // of all tenants, for what they share; nil if this is the one
+	// tenant is the name of the tenant whose agent this is for, or empty.
 	tenant string
 
 	mu      sync.Mutex
@@ -203,7 +210,8 @@ func (l *lifeline) Sweep(ctx context.Context, now time.Time) error {
 	return l.try(ctx, committing, func() error { return l.Store.Sweep(ctx, now) })
 }
 
-// trying passes on what a store yields, and notices whether it fails.
+// trying passes on what a store yields, and notices whether it fails. An error ends the loop, and
+// so does the caller, which is no failure.
 func trying[T any](
 	ctx context.Context, l *lifeline, all iter.Seq2[T, error],
 ) iter.Seq2[T, error] {
@@ -226,7 +234,8 @@ func trying[T any](
 	}
 }
 
-// try calls the store, unless that has just hung, and notes how it went.
+// try calls the store, unless that has just hung, and notes how it went. A store that hangs is not
+// called by each event in turn, because each would wait.
 func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 	began := time.Now() //nolint:forbidigo // a store hangs in real time
 	if err := l.hangs(began); err != nil && ctx.Err() == nil {
@@ -254,7 +263,9 @@ func (l *lifeline) hangs(now time.Time) error {
 	return l.last
 }
 
-// isOutage reports whether the store could not be reached, by an error that it returned.
+// isOutage reports whether the store could not be reached, by an error that it returned. An error
+// that is not one of the known answers of a store counts as an outage. If the caller's context
+// ended, only the store's own time limit does.
 func isOutage(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return errors.Is(context.Cause(ctx), errStoreSlow)
@@ -341,7 +352,9 @@ func (r recalled) Read(
 var errNotRemembered = errors.New("this process had not read it before the store failed")
 
 // A memory holds the records and evidence that a process read last, about 4,000 of each at most,
-// and versions without a limit. Records of answers are left out. It is safe for concurrent use.
+// and versions without a limit. Records of answers are left out. It is safe for concurrent use. It
+// makes an outage bearable for what was in use before it, and is no cache: while the store can be
+// reached, everything is read from there.
 type memory struct {
 	answers string // the kind of answers
 
@@ -351,7 +364,7 @@ type memory struct {
 	parts    recent[evidence.Cell, []evidence.Part]
 }
 
-// keep remembers what was read.
+// keep remembers what was read. The parts are in the order of the cells, each cell's together.
 func (m *memory) keep(
 	refs []store.Ref, records []store.Record, cells []evidence.Cell, parts []evidence.Part,
 ) {
@@ -411,6 +424,8 @@ func (m *memory) recall(into *store.Snapshot, cells []evidence.Cell, refs []stor
 const mostRecent = 2048
 
 // recent keeps what was put or got lately: the latest entries, and one generation before them.
+// Dropping a generation at a time costs less than an order by use, and keeps what is asked for
+// often.
 type recent[K comparable, V any] struct{ now, before map[K]V }
 
 // put keeps a value. The generation before goes if the present one is full.

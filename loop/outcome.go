@@ -54,7 +54,8 @@ func (a *Agent) completeOutcome(o *Outcome, now time.Time) error {
 	return a.redact(&o.Failure)
 }
 
-// outcomeIn credits the ways of working and adds the outcome to the record as a statement.
+// outcomeIn credits the ways of working and adds the outcome to the record as a statement. Ways
+// that the outcome names replace those that were found in the text.
 func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o Outcome, now time.Time) error {
 	if o.At.IsZero() {
 		o.At = answers.Arrival(r, now)
@@ -83,7 +84,9 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o Outcome, now time.Ti
 }
 
 // Attribute records an outcome that a stream brought. It is for [attribution.Config].Answers: see
-// there for which answer is meant.
+// there for which answer is meant. Without an id, the answer is the last one of the session at that
+// time, for the item if it has one. The disposition is Dropped if the agent is frozen, and
+// Duplicate if the record had the statement.
 func (a *Agent) Attribute(
 	ctx context.Context, id, session string, o strategy.Outcome,
 ) (did strategy.Disposition, err error) {
@@ -123,7 +126,8 @@ func (a *Agent) EndSession(ctx context.Context, session string) error {
 var _ attribution.Answers = (*Agent)(nil)
 
 // followed credits the ways of working that the answer to a task follows, with the first outcome
-// that reports whether it succeeded.
+// that reports whether it succeeded. Its id is derived from the answer, so later outcomes of the
+// same answer do not count for the ways again.
 func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 	if r.Task() == "" || o.Success == nil {
 		return nil

@@ -260,7 +260,8 @@ func (a *Agent) recalled(
 	return p, done, err
 }
 
-// want names what a plan reads.
+// want names what a plan reads. What is not named here and is read later costs another round trip,
+// and is correct all the same.
 func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	e := &p.Event
 	w := store.Wants{Refs: []store.Ref{
@@ -290,7 +291,8 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	tx.Want(w)
 }
 
-// planIn lets a trusted heuristic answer, or assembles the prompt for the model.
+// planIn lets a trusted heuristic answer, or assembles the prompt for the model. If the heuristics
+// or notes changed since the event was compared, it is compared again.
 func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	ctx := tx.Context()
 	if p.Degraded == nil {
@@ -329,7 +331,8 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	return tx.Within(limited, func() error { return a.brief(ctx, tx, f, p) })
 }
 
-// repeat makes the plan of an event that was answered before.
+// repeat makes the plan of an event that was answered before. Its text, its arm and its rules are
+// as they were recorded, and not as they would be now.
 func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 	p.Ready, p.Text, p.Undone = true, r.Reply.Text, slices.Clone(r.Undoes)
 	p.repeated = true
@@ -481,7 +484,8 @@ func (a *Agent) addLearned(ctx context.Context, tx *store.Tx, p *Plan) error {
 	return p.late(ctx, a.addErrors(tx, p), "errors")
 }
 
-// add adds a text to the system prompt, if there is room for it.
+// add adds a text to the system prompt, if there is room for it. A text that does not fit is left
+// out as a whole, because half a rule may mean the opposite.
 func (p *Plan) add(what, text string) bool {
 	text = strings.TrimSpace(text)
 	n := utf8.RuneCountInString(text)
@@ -515,7 +519,8 @@ func (a *Agent) addRules(tx *store.Tx, p *Plan) error {
 	return nil
 }
 
-// addPatterns adds which ways of working went well and badly in tasks like this one.
+// addPatterns adds which ways of working went well and badly in tasks like this one. The plan's
+// lists have only the ways that the text really has, because it may have been cut to its size.
 func (a *Agent) addPatterns(tx *store.Tx, p *Plan) error {
 	if p.Event.Task == "" {
 		return nil
@@ -578,7 +583,9 @@ func (a *Agent) addErrors(tx *store.Tx, p *Plan) error {
 	return nil
 }
 
-// choose chooses an arm, if there are arms that matter for the event.
+// choose chooses an arm, if there are arms that matter for the event. Arms whose model is
+// unavailable are not offered. A choice of an arm that this agent does not have is an error of the
+// host's chooser.
 func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 	a.strategy.RLock()
 	learner, chooser, arms := a.strategy.learner, a.strategy.chooser, a.strategy.arms
@@ -647,7 +654,9 @@ func (p *Plan) take(choice strategy.Choice, arms []Arm) {
 	}
 }
 
-// query returns what an arm is chosen for.
+// query returns what an arm is chosen for. The item is the event's, or the cell of its text, or the
+// best note, in this order. A note also brings its category, so that arms learn how to use notes of
+// one sort. The event's id keys the draw, so a step that runs again chooses the same arm.
 func (p *Plan) query(notes []Note) strategy.Query {
 	e := &p.Event
 	q := strategy.Query{
@@ -663,7 +672,8 @@ func (p *Plan) query(notes []Note) strategy.Query {
 // notesHeading is the heading of the notes in a prompt.
 const notesHeading = "## Notes"
 
-// addNotes adds the notes that fit, written by the arm if it has a Brief.
+// addNotes adds the notes that fit, written by the arm if it has a Brief. A Brief that is not done
+// in time leaves the notes out. Any other error of it is an error of the plan.
 func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {
 	if len(notes) == 0 {
 		return nil

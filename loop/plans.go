@@ -99,7 +99,9 @@ func plansOf(name string) store.View[planRow] {
 	}
 }
 
-// planRowOf returns a plan as it may be stored. The prompt is in Ask.
+// planRowOf returns a plan as it may be stored. The prompt is in Ask. What only the process has,
+// such as functions and models, is left out, and so is what the client has already, such as the
+// history.
 func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	p.Event.History, p.Event.OnChunk, p.Heard, p.Contents = nil, nil, nil, nil
 	p.Prompt, p.Degraded, p.Arm.Model, p.Arm.Brief = "", nil, nil, nil

@@ -87,6 +87,8 @@ func optionalTime(at, now time.Time) error {
 }
 
 // reactIn puts a reaction on the record, and backs the heuristic with the same advice as the model.
+// The statement holds unless a later one of the same person, channel and target is there: then it
+// is outdated, and has no effect.
 func (a *Agent) reactIn(
 	tx *store.Tx, r *answer.Answer, s answer.Statement, now time.Time,
 ) (answer.Disposition, error) {
@@ -119,6 +121,10 @@ func (a *Agent) back(tx *store.Tx, r *answer.Answer, heuristic string, s answer.
 }
 
 // extract has the model write a heuristic from an answer that was praised, once.
+//
+// The id is derived from the answer, so that praise of several people makes one heuristic. If the
+// model's heuristic has the advice of one that is there, that one is strengthened, but only if the
+// model had not seen it: agreement with what it was shown is no evidence.
 func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Statement) error {
 	domains := a.cfg.Tuning.Extract
 	wanted := slices.Contains(domains, r.Domain) || slices.Contains(domains, "*")

@@ -58,7 +58,9 @@ func (a *Agent) Find(ctx context.Context, session string) (id string, err error)
 }
 
 // answered returns the answer that a session was given last, until a moment unless that is zero,
-// for an item unless that is empty.
+// for an item unless that is empty. Answers come from the newest on. The first one at the moment or
+// before is the one; without such, it is the earliest of those that follow within the skew of
+// clocks.
 func (a *Agent) answered(
 	ctx context.Context, session, item string, until time.Time,
 ) (id string, err error) {
@@ -113,7 +115,8 @@ func (a *Agent) change(
 	return cmp.Or(err, stands)
 }
 
-// changeIn is change as a part of a step.
+// changeIn is change as a part of a step. An edit may run several times, so it must not keep
+// anything outside of the record.
 func (a *Agent) changeIn(
 	tx *store.Tx, id string, stands *error, edit func(*answer.Answer) error,
 ) error {

@@ -25,6 +25,9 @@ type Streamer interface {
 
 // A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was
 // given up can't write any more. A nil pipe drops the pieces.
+//
+// The lock is held while the host's function runs, so that pieces come one after the other, and a
+// model that was given up can't write between them.
 type pipe struct {
 	to func(ctx context.Context, text string, restart bool)
 
@@ -39,7 +42,8 @@ type pipe struct {
 }
 
 // begin returns what the next model writes with. stop ends its call, where the host has panicked.
-// The host is given the call's context.
+// The host is given the call's context. The number of the writer is compared with each piece,
+// because the goroutine of a model that was given up may still run.
 func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 	if p == nil {
 		return func(string) {}
@@ -78,7 +82,8 @@ func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	return !p.begun
 }
 
-// give calls the host with a piece, unless it is empty, because its text was a thought.
+// give calls the host with a piece, unless it is empty, because its text was a thought. A restart
+// is only of use to a host that has received something.
 func (p *pipe) give(ctx context.Context, text string, restart bool) {
 	if restart = restart || p.restart && text != ""; p.failed == nil &&
 		(text != "" || restart && p.written) {
@@ -88,7 +93,8 @@ func (p *pipe) give(ctx context.Context, text string, restart bool) {
 	}
 }
 
-// end gives what was held back of an answer that is whole, and closes the pipe.
+// end gives what was held back of an answer that is whole, and closes the pipe. It returns the
+// host's panic, if there was one.
 func (p *pipe) end(ctx context.Context) error {
 	if p == nil {
 		return nil

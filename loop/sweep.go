@@ -26,7 +26,8 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 		a.cfg.Store.Sweep(ctx, now)))
 }
 
-// sweepParts does what is due, except for the store.
+// sweepParts does what is due, except for the store. A frozen agent learns from no silence, and its
+// gain is reported all the same.
 func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 	frozen, err := a.isFrozen(store.Reading(ctx, a.cfg.Store))
 	errs := []error{err}
@@ -49,7 +50,8 @@ func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 const sweepStep = 64
 
 // silence counts silence about the answers that waited long enough, and closes those that no
-// message can change any more.
+// message can change any more. Answers are found in the order of their times, page by page: a page
+// begins after the last answer of the page before, whether or not that was due.
 func (a *Agent) silence(ctx context.Context, now time.Time) error {
 	queries, err := answers.Due(ctx, a.cfg.Store, a.answers.Name, now)
 	if err != nil {

@@ -44,7 +44,8 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.V
 	return nil, wrap("tool", cmp.Or(a.down(ctx, limited, err), err))
 }
 
-// violations asks the rules about an answer or a call.
+// violations asks the rules about an answer or a call. A check counts for the rule that it broke,
+// once by its ID. A frozen agent checks and does not count.
 func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.Violation, error) {
 	c.Agent = a.cfg.Name
 	rules := a.feedback.Rules()
@@ -69,7 +70,8 @@ func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.
 	return found, err
 }
 
-// tool records the error of a tool.
+// tool records the error of a tool. The id of the error is derived from the call or from its
+// content, so a report that is repeated counts once.
 func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 	if r.Err == nil {
 		return nil
