@@ -30,12 +30,13 @@ var budgets = []struct {
 }{
 	{"library: code lines", budget{34_000, 41_500}},
 	{"library: code for 100 lines of comments", budget{400, 462}},
-	{"sqlstore: lines", budget{6_300, 6_650}},
+	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost nothing.
+	{"sqlstore: code lines", budget{5_370, 5_370}},
 	{"suites: lines", budget{5_500, 8_600}},
 	{"command, pages, API, MCP: lines", budget{9_400, 12_750}},
 	{"adapters, streams: lines", budget{5_000, 6_500}},
 	{"lab: lines", budget{9_000, 11_250}},
-	{"all: lines", budget{80_000, 101_600}},
+	{"all: lines", budget{80_000, 102_500}},
 	{"library: exported names", budget{600, 995}},
 	{"library: settings", budget{200, 268}},
 	{"loop.Config: fields", budget{20, 20}},

@@ -335,8 +335,11 @@ func (t *tree) figures() map[string]int {
 	for _, p := range t.packages {
 		all["all: lines"] += p.lines
 		in := roomOf(p.dir)
-		if all[string(in)+": lines"] += p.lines; in == library {
-			all["library: code lines"] += p.code
+		all[string(in)+": lines"] += p.lines
+		if in == library || in == database {
+			all[string(in)+": code lines"] += p.code
+		}
+		if in == library {
 			comments += p.comments
 		}
 		if strings.HasPrefix(p.dir, "internal/") {
