@@ -271,9 +271,9 @@ func TestExportAndImport(t *testing.T) {
 		}
 		assert.Contains(t, call{args: at(dsn, "doctor")}.run(t).out, "PostgreSQL")
 		assertFails(t, call{args: []string{"--db", dsn, "store", "backup",
-			filepath.Join(dir, "copy.db")}}.run(t), misuse, ".jsonl", "pg_dump")
+			filepath.Join(dir, "copy.db")}}.run(t), misuse, "export", "pg_dump")
 		copied := filepath.Join(dir, "copy.jsonl")
-		r = call{args: []string{"--db", dsn, "store", "backup", copied}}.run(t)
+		r = call{args: []string{"--db", dsn, "store", "export", copied}}.run(t)
 		require.Zero(t, r.code, r.err)
 		r = call{args: []string{"--db", filepath.Join(dir, "restored.db"), "store", "import",
 			copied}}.run(t)

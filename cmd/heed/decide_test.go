@@ -135,15 +135,9 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
 	// before it asks
-	for _, asked := range []struct{ actor, command, says string }{
-		{"olive", "rules reject 7d0c2b13", "the proposal is approved: it is a rule now"},
-		{"wendy", "rules approve 7d0c2b11", "people cannot approve what they proposed or edited"},
-		{"olive", "rules retire 7d0c2b13", "the rule is revoked: "},
-	} {
-		r := call{args: append([]string{"--db", db}, strings.Fields(asked.command)...),
-			env: []string{"HEED_ACTOR=" + asked.actor}}.run(t)
-		assertFails(t, r, failed, asked.says)
-	}
+	r := call{args: []string{"--db", db, "rules", "approve", "7d0c2b11"},
+		env: []string{"HEED_ACTOR=wendy"}}.run(t)
+	assertFails(t, r, failed, "people cannot approve what they proposed or edited")
 	for _, command := range []string{"rules show", "rules retire", "confidence pin"} {
 		assertFails(t, call{args: append([]string{"--db", db}, append(strings.Fields(command),
 			"")...)}.run(t), misuse, "The id is empty")

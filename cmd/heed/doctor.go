@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -230,7 +231,7 @@ func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
 
 // rows reads all that a dump has.
 func (d *diagnosis) rows(s *session) error {
-	for _, err := range s.at.rows(s.ctx) {
+	for _, err := range rows(func(to io.Writer) error { return s.at.store.Dump(s.ctx, to) }) {
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,8 +15,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/dump"
-	ids "github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -40,14 +39,14 @@ func (cmd *forgetCommand) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		if len(before.rows) == 0 {
+		if len(before) == 0 {
 			return unknown("person", cmd.Person, nil, "no row of the store has that name")
 		}
 		if err := cmd.confirm(s, "This takes %v, whom %v name, out of the store, for good", cmd.Person,
 			before.words()); err != nil {
 			return err
 		}
-		if err := cmd.forget(s, before); err != nil {
+		if err := cmd.forget(s); err != nil {
 			return err
 		}
 		after, err := search(s.ctx, s.at, cmd.Person)
@@ -55,10 +54,10 @@ func (cmd *forgetCommand) Run(s *session) error {
 			return err
 		}
 		left := plain("")
-		if len(after.rows) > 0 {
+		if len(after) > 0 {
 			left = say(" Their name is still in %v.", after.words())
 		}
-		return s.told(map[string]any{"person": cmd.Person, "rows": before.rows, "left": after.rows},
+		return s.told(map[string]any{"person": cmd.Person, "rows": before, "left": after},
 			"Forgot %v, whom %v named.%v", cmd.Person, before.words(), left)
 	})
 }
@@ -76,7 +75,8 @@ func (cmd *forgetCommand) leave(s *session) error {
 	return s.told(map[string]string{"tenant": s.Tenant}, "Took out the tenant %v.", s.Tenant)
 }
 
-func (cmd *forgetCommand) forget(s *session, f *mentions) error {
+// forget takes the person out, and records that somebody was.
+func (cmd *forgetCommand) forget(s *session) error {
 	word := regexp.MustCompile(`(?i)(^|[^\pL\pN])` + regexp.QuoteMeta(cmd.Person) + `($|[^\pL\pN])`)
 	if word.MatchString(cmd.Reason) || strings.EqualFold(cmd.Actor, cmd.Person) {
 		return &usageError{"the audit would go on naming the person: give a --reason that does not, " +
@@ -95,41 +95,37 @@ func (cmd *forgetCommand) forget(s *session, f *mentions) error {
 		return nil
 	})
 	if errors.Is(err, evidence.ErrForgotten) {
-		return fmt.Errorf("%s is not forgotten, because sums of %s do not name their sources: "+
-			"reset those (heed strategy reset, or in the host), and have the host keep sources apart "+
-			"from then on", show(cmd.Person), strings.Join(slices.Sorted(maps.Keys(f.lost)), ", "))
+		return fmt.Errorf("%s is not forgotten, because some sums do not name their sources: reset "+
+			"those (heed strategy reset, or in the host), and have the host keep sources apart from then "+
+			"on: %w", show(cmd.Person), err)
 	}
 	return err
 }
 
-// Mentions are what was found of a person in a store.
-type mentions struct {
-	person, tenant string
-	rows           map[string]int      // that name the person, by table
-	kinds          map[ids.Hash]string // of the tenant's cells
-	lost           map[string]bool     // the kinds of sums that do not name their sources
-}
+// mentions count the rows that name a person, by table.
+type mentions map[string]int
 
-// words counts the rows that name a person, by table.
-func (f *mentions) words() plain {
+func (m mentions) words() plain {
 	total := 0
-	parts := texts(slices.Sorted(maps.Keys(f.rows)), func(table string) string {
-		total += f.rows[table]
-		return fmt.Sprintf("%s %d", table, f.rows[table])
+	parts := texts(slices.Sorted(maps.Keys(m)), func(table string) string {
+		total += m[table]
+		return fmt.Sprintf("%s %d", table, m[table])
 	})
 	return say("%v (%v)", plural(total, "row", "rows"), parts)
 }
 
-// search looks for a person in all that a dump of the store has.
-func search(ctx context.Context, in *opened, person string) (*mentions, error) {
-	f := &mentions{person, in.tenant, map[string]int{}, map[ids.Hash]string{}, map[string]bool{}}
-	for r, err := range in.rows(ctx) {
+// search looks for a person in all that a dump of the tenant has.
+func search(ctx context.Context, in *opened, person string) (mentions, error) {
+	found := make(mentions)
+	for r, err := range rows(func(to io.Writer) error { return in.only(ctx, to) }) {
 		if err != nil {
 			return nil, err
 		}
-		table, ours := f.tableOf(&r)
-		if !ours {
-			continue
+		table := "evidence"
+		if r.Record != nil {
+			table, _ = store.KindOf(r.Record.Kind)
+		} else if r.Observation != nil {
+			table = "observations"
 		}
 		var value any
 		text, err := json.Marshal(r)
@@ -139,55 +135,31 @@ func search(ctx context.Context, in *opened, person string) (*mentions, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.names(value) {
-			f.rows[table]++
+		if mentioned(person, value) {
+			found[table]++
 		}
 	}
-	return f, nil
+	return found, nil
 }
 
-// tableOf returns what table a row is of, and whether it is the tenant's.
-func (f *mentions) tableOf(r *dump.Row) (table string, ours bool) {
-	switch {
-	case r.Record != nil:
-		kind, tenant := store.KindOf(r.Record.Kind)
-		return kind, tenant == f.tenant
-	case r.Observation != nil:
-		_, ours = f.kinds[r.Observation.Cell]
-		return "observations", ours
-	case r.Cell != nil:
-		kind, tenant := store.KindOf(r.Cell.Kind)
-		if ours = tenant == f.tenant; ours {
-			f.kinds[r.Cell.Hash] = kind
-		}
-	case r.Tally != nil:
-		var kind string
-		if kind, ours = f.kinds[r.Tally.Cell]; ours && r.Tally.LostSource {
-			f.lost[kind] = true
-		}
-	default:
-		return "others", true
-	}
-	return "evidence", ours
-}
-
-// names reports whether the person is a value of JSON, or of JSON that is one of its texts, or of
-// the base64 of such.
-func (f *mentions) names(value any) bool {
+// mentioned reports whether a person is a value of JSON, or of JSON that is one of its texts, or of the
+// base64 of such.
+func mentioned(person string, value any) bool {
+	in := func(v any) bool { return mentioned(person, v) }
 	switch v := value.(type) {
 	case string:
-		if v == f.person || v == store.Key("person", f.person) {
+		if v == person || v == store.Key("person", person) {
 			return true
 		}
 		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
 			v = string(decoded)
 		}
 		var inner any
-		return strings.HasPrefix(v, "{") && json.Unmarshal([]byte(v), &inner) == nil && f.names(inner)
+		return strings.HasPrefix(v, "{") && json.Unmarshal([]byte(v), &inner) == nil && in(inner)
 	case []any:
-		return slices.ContainsFunc(v, f.names)
+		return slices.ContainsFunc(v, in)
 	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), f.names)
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), in)
 	}
 	return false
 }

@@ -46,7 +46,6 @@ type commands struct {
 	Serve      serveCommand       `cmd:""`
 	Doctor     doctorCommand      `cmd:""`
 	Store      storeCommands      `cmd:""`
-	Completion completion         `cmd:""`
 }
 
 // newParser returns the grammar of the command line.

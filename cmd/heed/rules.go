@@ -60,15 +60,6 @@ var nextOf = map[string]string{
 	"expired":    "it was not decided in time, and it has to be proposed again",
 }
 
-// stands explains why a proposal or rule can't be decided about in its state, before the user is
-// asked.
-func stands(what string, now feedback.State, needed ...feedback.State) error {
-	if slices.Contains(needed, now) {
-		return nil
-	}
-	return fmt.Errorf("the %s is %s: %s", what, lower(now), nextOf[lower(now)])
-}
-
 // proposal finds a proposal by its id, or by the start of the id if no other begins so.
 func proposal(s *session, v *view.Source, id string) (feedback.Proposal, error) {
 	rules := v.Feedback.Rules()

@@ -58,9 +58,6 @@ func (cmd *ruleDecision) review(
 ) error {
 	return withRules(s, func(v *view.Source) error {
 		p, err := proposal(s, v, cmd.ID)
-		if err == nil && !cmd.Yes {
-			err = stands("proposal", p.Status, feedback.StatePending)
-		}
 		if err != nil {
 			return err
 		}
@@ -125,16 +122,11 @@ type ruleOrder struct{ ruleDecision }
 // Run retires or revokes a rule, if that is confirmed.
 func (cmd *ruleOrder) Run(s *session) error {
 	asks, to, done := "This retires %q for %v", feedback.StateRetired, "Retired."
-	from := []feedback.State{feedback.StateActive}
 	if s.command == "revoke" {
 		asks, to, done = "This revokes %q for %v, for good", feedback.StateRevoked, "Revoked."
-		from = append(from, feedback.StateRetired)
 	}
 	return withRules(s, func(v *view.Source) error {
 		r, err := rule(s, v, cmd.ID)
-		if err == nil && !cmd.Yes {
-			err = stands("rule", r.Status, from...)
-		}
 		if err != nil {
 			return err
 		}

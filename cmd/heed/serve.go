@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -23,14 +22,11 @@ import (
 
 // A listening is where to listen, and who may come in.
 type listening struct {
-	Listen    string   `default:"127.0.0.1:8377" placeholder:"ADDRESS"`
-	As        []string `placeholder:"NAME"`
-	Tokens    string   `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…"`
-	Links     string   `env:"HEED_LINKS" placeholder:"NAME=TOKEN,…"`
-	TLSCert   string   `name:"tls-cert" and:"tls" type:"existingfile" placeholder:"FILE"`
-	TLSKey    string   `name:"tls-key" and:"tls" type:"existingfile" placeholder:"FILE"`
-	AllowHTTP bool     `name:"allow-http"`
-	URL       string   `name:"url" placeholder:"URL"`
+	Listen string   `default:"127.0.0.1:8377" placeholder:"ADDRESS"`
+	As     []string `placeholder:"NAME"`
+	Tokens string   `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…"`
+	Links  string   `env:"HEED_LINKS" placeholder:"NAME=TOKEN,…"`
+	URL    string   `name:"url" placeholder:"URL"`
 }
 
 type serveCommand struct {
@@ -198,13 +194,7 @@ func (l *listening) pages(s *session, cfg web.Config, what string) error {
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() {
-		if l.TLSCert != "" {
-			ended <- server.ServeTLS(at, l.TLSCert, l.TLSKey)
-		} else {
-			ended <- server.Serve(at)
-		}
-	}()
+	go func() { ended <- server.Serve(at) }()
 	select {
 	case err := <-ended:
 		return err
@@ -240,9 +230,9 @@ func (l *listening) check() error {
 	switch {
 	case err != nil:
 		return &usageError{"--listen must be as 127.0.0.1:8377: " + err.Error()}
-	case !local && l.TLSCert == "" && !l.AllowHTTP:
+	case !local && l.URL == "":
 		return &usageError{"other machines can reach " + show(l.Listen) + ", and read the tokens: " +
-			"give --tls-cert and --tls-key, or --allow-http behind a proxy that has HTTPS"}
+			"put a proxy with HTTPS before it, and give its address as --url"}
 	case l.URL != "" && !goodURL.MatchString(l.URL):
 		return &usageError{"--url must be as https://heed.example.org, without a path"}
 	}
@@ -261,12 +251,7 @@ func (l *listening) door(at net.Addr) (*door, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	d := &door{cookie: "heed-" + port, secure: l.TLSCert != "" || l.URL != "", url: l.URL}
-	if d.url == "" {
-		d.url = "http://" + net.JoinHostPort(host, port)
-		if d.secure {
-			d.url = "https" + strings.TrimPrefix(d.url, "http")
-		}
-	}
+	d := &door{cookie: "heed-" + port, secure: l.URL != "",
+		url: cmp.Or(l.URL, "http://"+net.JoinHostPort(host, port))}
 	return d, d.admit(l)
 }

@@ -4,16 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"database/sql"
 	"encoding/json"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -261,54 +254,21 @@ func smallAgent(t *testing.T, file string) {
 	})
 }
 
-// HTTPS is served with the files that were given.
-func TestServeTLS(t *testing.T) {
-	t.Parallel()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"localhost"}}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
-		Bytes: cert}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
-		Bytes: private}), 0o600))
-	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", ":0", "--tls-cert", certFile,
-		"--tls-key", keyFile, "--learner", "strategy")
-	assert.True(t, strings.HasPrefix(s.greeting.URL, "https://localhost:"), s.greeting.URL)
-	roots := x509.NewCertPool()
-	parsed, err := x509.ParseCertificate(cert)
-	require.NoError(t, err)
-	roots.AddCert(parsed)
-	s.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
-		DisableKeepAlives: true}
-	status, _ := s.call(http.MethodGet, "/v1/segments", s.greeting.People[1].Token, "")
-	assert.Equal(t, http.StatusOK, status)
-	s.end(os.Interrupt)
-}
-
 // An address that others can reach, and flags that do not go together, are refused before anything
 // is opened.
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "new.db")
 	for wrong, want := range map[string]string{
-		"--listen 0.0.0.0:0":                      "other machines can reach",
-		"--listen :0":                             "other machines can reach",
-		"--listen 192.0.2.1:0":                    "other machines can reach",
-		"--listen nowhere":                        "--listen must be as",
-		"--tls-cert " + db:                        "no such file",
-		"--tls-cert serve.go":                     "must be used together",
-		"--model http://localhost":                "are for --run",
-		"--run --model-name m":                    "are for --model",
-		"--listen 127.0.0.1:0 --as=kim,,lee":      "must name a person",
-		"--listen 127.0.0.1:0 --tokens kim=short": "HEED_TOKENS must be as",
-		"--listen 127.0.0.1:0 --links kim=short":  "HEED_LINKS must be as",
+		"--listen 0.0.0.0:0":                                          "other machines can reach",
+		"--listen :0":                                                 "other machines can reach",
+		"--listen 192.0.2.1:0":                                        "other machines can reach",
+		"--listen nowhere":                                            "--listen must be as",
+		"--model http://localhost":                                    "are for --run",
+		"--run --model-name m":                                        "are for --model",
+		"--listen 127.0.0.1:0 --as=kim,,lee":                          "must name a person",
+		"--listen 127.0.0.1:0 --tokens kim=short":                     "HEED_TOKENS must be as",
+		"--listen 127.0.0.1:0 --links kim=short":                      "HEED_LINKS must be as",
 		"--links kim=0123456789abcdef --tokens shop=0123456789abcdef": "the same token",
 		"--tokens kim=0123456789abcdef,lee=0123456789abcdef":          "the same token",
 		"--tokens kіm=0123456789abcdef":                               "nobody can decide by the name",

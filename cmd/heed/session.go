@@ -38,16 +38,8 @@ type instant struct{ time.Time }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (i *instant) UnmarshalText(text []byte) (err error) {
-	if len(text) == 0 {
-		return nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if i.Time, err = time.Parse(layout, string(text)); err == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("%q must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31",
-		text)
+	i.Time, err = view.Moment("the time", string(text), 0)
+	return err
 }
 
 // A when is a day in UTC, or a time.

@@ -113,21 +113,15 @@ func (cmd *backupCommand) Run(s *session) error {
 		return err
 	}
 	return s.with(func() error {
-		how := "It is a database of SQLite, with the tables of the host: open it with --db."
-		fill := s.at.copyTo
 		if s.at.dialect == sqlstore.Postgres {
-			if !strings.HasSuffix(cmd.File, ".jsonl") {
-				return &usageError{"of PostgreSQL, heed writes an export: give the file a name that ends " +
-					"in .jsonl. Use pg_dump for a copy with the tables of the host"}
-			}
-			how = "heed store import fills an empty store from it. It has heed's tables alone: " +
-				"pg_dump copies those of the host, too."
-			fill = s.at.exportTo
+			return &usageError{"copy PostgreSQL with pg_dump, which has the tables of the host, too, or " +
+				"with heed store export"}
 		}
-		if err := writeNew(s.ctx, cmd.File, fill); err != nil {
+		if err := writeNew(s.ctx, cmd.File, s.at.copyTo); err != nil {
 			return err
 		}
-		return s.told(map[string]string{"backup": cmd.File}, "Wrote %v. %v", cmd.File, how)
+		return s.told(map[string]string{"backup": cmd.File}, "Wrote %v. It is a database of SQLite, "+
+			"with the tables of the host: open it with --db.", cmd.File)
 	})
 }
 
@@ -164,7 +158,12 @@ func (o *opened) dump(ctx context.Context, to io.Writer) error {
 	if o.tenant == "" {
 		return o.store.Dump(ctx, to)
 	}
-	from := o.lines(ctx)
+	return o.only(ctx, to)
+}
+
+// only writes what a tenant has, or what belongs to no tenant.
+func (o *opened) only(ctx context.Context, to io.Writer) error {
+	from := piped(func(to io.Writer) error { return o.store.Dump(ctx, to) })
 	defer from.Close()
 	return dump.Only(to, from, o.tenant)
 }
@@ -271,17 +270,17 @@ func (cmd *importCommand) Run(s *session) (err error) {
 	})
 }
 
-// lines returns a dump of the whole store. It ends if the caller closes it.
-func (o *opened) lines(ctx context.Context) io.ReadCloser {
+// piped returns what a function writes. The function ends if the caller closes it.
+func piped(write func(io.Writer) error) io.ReadCloser {
 	lines, to := io.Pipe()
-	go func() { to.CloseWithError(o.store.Dump(ctx, to)) }()
+	go func() { to.CloseWithError(write(to)) }()
 	return lines
 }
 
-// rows yields all rows of the store in the form of a dump, in their state at one moment.
-func (o *opened) rows(ctx context.Context) iter.Seq2[dump.Row, error] {
+// rows yields the rows of a dump, which is in the state of the store at one moment.
+func rows(write func(io.Writer) error) iter.Seq2[dump.Row, error] {
 	return func(yield func(dump.Row, error) bool) {
-		lines := o.lines(ctx)
+		lines := piped(write)
 		defer lines.Close()
 		reader, err := dump.NewReader(lines)
 		if err != nil {

@@ -210,9 +210,7 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 		f.Since, since = s.now().Add(-cmd.Since), cmd.Since.String()
 	}
 	err := c.with(s, func(v *view.Source) (err error) {
-		all, err = v.Choices(s.ctx, f, func() ([]view.Item, error) {
-			return (&itemFilter{}).find(s, v, cmd.Item)
-		})
+		all, err = v.Choices(s.ctx, f)
 		return err
 	})
 	return answerList(s, all, err, "choices", "history", "stage", cmd.Stage, "since", since)

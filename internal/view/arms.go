@@ -257,14 +257,12 @@ type Choice struct {
 	Choice     string            `json:"choice,omitempty"` // its id
 }
 
-// Choices returns the choices for an item that a filter selects, the newest first. If no choice is
-// recorded, it returns the outcomes that the evidence still has, in the segments that where names.
-func (s *Source) Choices(
-	ctx context.Context, f strategy.ChoiceFilter, where func() ([]Item, error),
-) (all []Choice, err error) {
-	every := f
-	every.Limit = 0
-	for r, err := range s.Strategy.History(ctx, every) {
+// Choices returns the choices for an item that a filter selects, the newest first. A learner that
+// keeps no records has none.
+func (s *Source) Choices(ctx context.Context, f strategy.ChoiceFilter) (all []Choice, err error) {
+	most := f.Limit
+	f.Limit = 0
+	for r, err := range s.Strategy.History(ctx, f) {
 		if errors.Is(err, heed.ErrNotFound) {
 			break
 		}
@@ -274,30 +272,11 @@ func (s *Source) Choices(
 		if r.Choice.Item != f.Item {
 			continue // a filter's empty item selects every item
 		}
-		if all = append(all, choiceOf(&r)); len(all) == f.Limit {
+		if all = append(all, choiceOf(&r)); len(all) == most {
 			break
 		}
 	}
-	if len(all) > 0 {
-		return all, nil
-	}
-	items, err := where()
-	if err != nil {
-		return nil, err
-	}
-	for _, at := range items {
-		f.Evidence, f.Category, f.Context = true, at.Category, at.Context
-		for r, err := range s.Strategy.History(ctx, f) {
-			if err != nil {
-				return nil, err
-			}
-			one := choiceOf(&r)
-			one.At, one.Choice, one.Parameters = r.Result.At, "", nil
-			all = append(all, one)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Choice) int { return b.At.Compare(a.At) })
-	return all[:min(len(all), f.Limit)], nil
+	return all, nil
 }
 
 func choiceOf(r *strategy.ChoiceRecord) Choice {
