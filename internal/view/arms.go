@@ -258,7 +258,7 @@ type Choice struct {
 }
 
 // Choices returns the choices for an item that a filter selects, the newest first. A learner that
-// keeps no records has none.
+// keeps no records has no choices.
 func (s *Source) Choices(ctx context.Context, f strategy.ChoiceFilter) (all []Choice, err error) {
 	most := f.Limit
 	f.Limit = 0

@@ -29,7 +29,7 @@ type Operation struct {
 	do      func(context.Context, *Server, *Caller, any) (any, error)
 }
 
-// Nothing is the result of an operation that has none.
+// Nothing is the result of an operation without a result.
 type Nothing struct{}
 
 // A Caller is who calls an operation, and what comes with the call in addition to its input.

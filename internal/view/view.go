@@ -56,7 +56,7 @@ type List[T any] struct {
 	Total int    `json:"-"`              // how many elements there are in all parts
 }
 
-// none returns the list of a part that the agent does not have.
+// none is the empty list of a part that the agent does not have.
 func none[T any]() List[T] { return List[T]{Items: []T{}} }
 
 // listed returns the part of a list that a page selects. The list may be of names alone, of which
