@@ -34,7 +34,8 @@ func (s *Service) Tree(ctx context.Context) (map[string][]byte, error) {
 	return files, wrap("tree", errors.Join(noDecisions, noProposals, noRules, err))
 }
 
-// treeOf lays values out as files: see [Service.Tree].
+// treeOf lays values out as files: see [Service.Tree]. A proposal that was approved and its rule
+// are two files, because both show what people decided.
 func treeOf(decisions []Feedback, proposals []Proposal, rules []Rule) (map[string][]byte, error) {
 	var failures []error
 	files := make(map[string][]byte)
@@ -71,7 +72,7 @@ var devices = strings.Fields(
 		"lpt5 lpt6 lpt7 lpt8 lpt9")
 
 // fileName makes a name of an id that is safe in every file system. Different ids have different
-// names.
+// names. Some file systems do not distinguish capitals, so an id with capitals gets a hash.
 func fileName(id string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
@@ -123,7 +124,8 @@ func (s *Service) Import(
 // imported are the directories that [Service.Import] reads.
 var imported = []string{"feedback/rules/active", "feedback/rules/proposed"}
 
-// importFile proposes what a file of a tree has. What the store has already is errKnown.
+// importFile proposes what a file of a tree has. What the store has already is errKnown. It is one
+// step: if the store gets the rule in the meantime, the file has no effect.
 func (s *Service) importFile(
 	ctx context.Context, tree fs.FS, name, actor, reason string,
 ) (p Proposal, err error) {
@@ -153,6 +155,8 @@ func (s *Service) importFile(
 }
 
 // readProposal reads the file of a rule or a proposal as a proposal without evidence and approvals.
+// The JSON is read as a rule and as a proposal, because both contain a draft and their ids have
+// different names.
 func readProposal(tree fs.FS, name string) (Proposal, error) {
 	const most = 1 << 20 // bytes
 	info, err := fs.Stat(tree, name)

@@ -88,7 +88,8 @@ func (r *Rules) CheckIn(tx *store.Tx, c Checked) ([]Violation, error) {
 }
 
 // check compares a text with each rule of the agent. It adds one observation for each expression
-// that looked at the text, so that [Effect] can count how often a rule is kept.
+// that looked at the text, so that [Effect] can count how often a rule is kept. The id of an
+// observation follows from the rule and the text's ID, so a text that is checked twice counts once.
 func (r *Rules) check(tx *store.Tx, c Checked) (violations []Violation, err error) {
 	if err := errors.Join(evidence.CheckText("ID", c.ID),
 		evidence.CheckText("Tool", c.Tool)); err != nil {
@@ -162,7 +163,7 @@ type Reached struct {
 
 // Reach returns the heuristics that may break a draft, by the ids and actions of heuristics. Those
 // that heed will withhold by itself come first, and then at most ten that are about the same, the
-// most alike first.
+// most alike first. It reads no store: the caller gives the actions, for example of all heuristics.
 func (r *Rules) Reach(
 	ctx context.Context, d Draft, actions map[string]string,
 ) (all []Reached, err error) {
@@ -224,7 +225,7 @@ func (s *Service) contradicts(a, b string) bool {
 // checks names the evidence of how often a rule was kept.
 func checks(rule string) evidence.Cell { return evidence.Cell{Kind: "feedback.check", Item: rule} }
 
-// A checker is a check with its expression.
+// A checker is a check with its expression. If the expression can't be used, err is the reason.
 type checker struct {
 	Check
 	expression *regexp.Regexp
@@ -265,7 +266,8 @@ func (k *checker) compare(text *checkedText) (reason string, err error) {
 	return "", nil
 }
 
-// compile makes an expression whose time is bounded by the length of the text.
+// compile makes an expression whose time is bounded by the length of the text. Package regexp needs
+// time in proportion to the text and to the size of the program, so both are bounded.
 func compile(expression string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -282,7 +284,8 @@ func compile(expression string) (*regexp.Regexp, error) {
 	return regexp.Compile(expression)
 }
 
-// validate reports the first fault of a check.
+// validate reports the first fault of a check. The expression is compiled here, so that people
+// never approve a rule whose expression can't be used.
 func (c *Check) validate(a Action) error {
 	if *c == (Check{}) {
 		return nil

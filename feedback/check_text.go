@@ -33,7 +33,8 @@ func checkedOf(c *Checked) checkedText {
 	return t
 }
 
-// canonical returns JSON in its canonical form, or an error if the text is not one value.
+// canonical returns JSON in its canonical form, or an error if the text is not one value. Keys are
+// sorted, so the order in which a model writes arguments does not matter.
 func canonical(text string) (string, error) {
 	in := json.NewDecoder(strings.NewReader(text))
 	in.UseNumber()
@@ -70,7 +71,8 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// stringsIn returns all strings in JSON, including keys, and keys that occur twice.
+// stringsIn returns all strings in JSON, including keys, and keys that occur twice. It reads tokens
+// and not values, because a decoder keeps only the last of two members with one name.
 func stringsIn(text string) (all []string) {
 	in := json.NewDecoder(strings.NewReader(text))
 	in.UseNumber() // no number is out of range
@@ -85,6 +87,7 @@ func stringsIn(text string) (all []string) {
 	}
 }
 
+// escapes matches what JSON may write in place of a letter or sign.
 var escapes = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\/`)
 
 // unescaped returns a text with the characters in place of JSON's escapes for letters and signs.

@@ -246,7 +246,8 @@ func canonicalID(id string) (string, error) {
 	return names.Canonical(id)
 }
 
-// person returns the canonical form of an id, or what speaks against it.
+// person returns the canonical form of an id, or what speaks against it. Every id from outside
+// passes through it before it is compared or stored.
 func (s *Service) person(field, id string) (canonical string, err error) {
 	err = host.Call("Config.Canonical", func() error {
 		canonical, err = s.cfg.Canonical(id)

@@ -76,7 +76,8 @@ func waitingQueries() []store.Query {
 	return proposalKind.queries([][]string{statusKeys(StatePending)})
 }
 
-// conflicts compares the draft with active rules and with these proposals, except for one.
+// conflicts compares the draft with active rules and with these proposals, except for one. Drafts
+// with another action, rules that the draft supersedes, and the rule that it changes are left out.
 func (s *Service) conflicts(
 	tx *store.Tx, d *Draft, pending []Proposal, except string,
 ) (found []Conflict, err error) {
@@ -123,7 +124,8 @@ func sortConflicts(all []Conflict) []Conflict {
 	return all
 }
 
-// disputed returns the feedback that contradicts a draft, once for each text.
+// disputed returns the feedback that contradicts a draft, once for each text. If several reviews
+// have a text, it is one conflict.
 func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error) {
 	if !d.speaks() {
 		return nil, nil
@@ -181,7 +183,8 @@ func activeRules(tx *store.Tx, d *Draft) ([]Rule, error) {
 	return ruleKind.union(tx, d.activeKeys(), func(r *Rule) bool { return d.overlaps(&r.Draft) })
 }
 
-// activeKeys are what to look for: the active rules that an agent of the draft may see.
+// activeKeys are what to look for: the active rules that an agent of the draft may see. A rule for
+// all agents, or for many, has the key of anyValue, so that key is always among them.
 func (d *Draft) activeKeys() (keys [][]string) {
 	if d.AllAgents {
 		return [][]string{statusKeys(StateActive)}
@@ -194,7 +197,8 @@ func (d *Draft) activeKeys() (keys [][]string) {
 }
 
 // explain sets the kind of the conflict of two texts with this score, and leaves it empty if the
-// texts do not conflict.
+// texts do not conflict. Opposition is looked for before likeness, because a text and its opposite
+// are alike.
 func (s *Service) explain(c *Conflict, text, other string) {
 	threshold := s.cfg.Threshold
 	if !s.sameTopic(text, other, c.Score) {

@@ -57,7 +57,9 @@ func (s *Service) Consume(ctx context.Context, in Intake) error {
 	return wrap("consume", err)
 }
 
-// take records and evaluates a decision.
+// take records and evaluates a decision. A panic of the host and an id with other content are
+// refused, so that they become dead letters. An error of the store ends the runner, and the message
+// is delivered again.
 func (s *Service) take(ctx context.Context, in *Intake, payload []byte) error {
 	f, err := decodeEvent(payload)
 	if err == nil && in.Complete != nil {
@@ -78,7 +80,8 @@ func (s *Service) take(ctx context.Context, in *Intake, payload []byte) error {
 	return err
 }
 
-// taken evaluates a decision that is recorded, and reports the result.
+// taken evaluates a decision that is recorded, and reports the result. Taken gets the decision as
+// the store has it, also if its evaluation failed.
 func (s *Service) taken(ctx context.Context, in *Intake, f Feedback) error {
 	evaluated, failed := s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
 	s.watch.Failed(ctx, "evaluation", failed)
@@ -100,7 +103,8 @@ func (s *Service) taken(ctx context.Context, in *Intake, f Feedback) error {
 // maxEvent is how many bytes an event may have.
 const maxEvent = 256 << 10
 
-// decodeEvent reads a decision: see Intake.Stream.
+// decodeEvent reads a decision: see Intake.Stream. Fields that only heed sets are cleared: an event
+// must not classify or erase a decision.
 func decodeEvent(payload []byte) (Feedback, error) {
 	if len(payload) > maxEvent {
 		return Feedback{}, invalid("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload),

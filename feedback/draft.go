@@ -125,7 +125,8 @@ func (d *Draft) normal() Draft {
 	return n
 }
 
-// validate reports the first fault of a draft in its normal form.
+// validate reports the first fault of a draft in its normal form. The text becomes a line of a
+// prompt, so it must not be able to pass for another part of the prompt.
 func (s *Service) validateDraft(d *Draft) error {
 	switch n := utf8.RuneCountInString(d.Text); {
 	case !d.Action.valid():
@@ -201,7 +202,8 @@ func (d *Draft) makes() bool { return d.Of == "" }
 
 // representative is the default of [Config].Drafter, which needs no model. The text of the feedback
 // that is most like the others becomes the rule, word for word, and its type follows the rules of
-// [RuleType]. Of a large cluster, the latest 200 are compared.
+// [RuleType]. Of a large cluster, the latest 200 are compared. The text with the greatest sum of
+// similarities to all others is in the middle of the cluster.
 func representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
 	if len(cluster) == 0 {
@@ -258,7 +260,8 @@ func selectType(cluster []Feedback, text string) RuleType {
 	}
 }
 
-// draft asks the drafter, survives what it does, and completes its answer from the evidence.
+// draft asks the drafter, survives what it does, and completes its answer from the evidence. The
+// drafter gets copies. An answer that is no valid draft is an error.
 func (s *Service) draft(ctx context.Context, cluster []Feedback) (d Draft, err error) {
 	err = host.Call("the drafter", func() error {
 		d, err = s.cfg.Drafter(ctx, copies(cluster))

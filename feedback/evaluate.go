@@ -77,6 +77,8 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 }
 
 // unanswered stores why the evaluator of a feedback gave no answer that can be used, if it did not.
+// The pause before the next try doubles up to a day, so a model that is broken is not asked about
+// the same feedback every hour.
 func (s *Service) unanswered(ctx context.Context, id string, why error) error {
 	var unusable *unansweredError
 	if !errors.As(why, &unusable) {
@@ -149,7 +151,8 @@ func promoting(c *change, promoted []Feedback) {
 	}
 }
 
-// classify fills in the evaluation, and returns the feedback of the cluster that it promotes.
+// classify fills in the evaluation, and returns the feedback of the cluster that it promotes. The
+// cases are in the order that Evaluate documents.
 func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err error) {
 	content := r.content()
 	r.Unanswered = Unanswered{}
@@ -179,7 +182,9 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	return s.classifyCorrection(tx, r, known, matches)
 }
 
-// classifyCorrection classifies a correction whose text was compared with what is known.
+// classifyCorrection classifies a correction whose text was compared with what is known. If the
+// words seem to contradict an earlier correction, the evaluator is asked first. Its verdict changes
+// the matches, and then the contradiction is looked for again.
 func (s *Service) classifyCorrection(
 	tx *store.Tx, r *Feedback, known []Feedback, matches []Match,
 ) (promoted []Feedback, err error) {
@@ -247,7 +252,9 @@ func (c Classification) positive() bool { return c == Positive }
 func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
 
 // contradiction returns the ids of what the correction contradicts. why is "" if the correction
-// counts nevertheless. Otherwise dispute is how it contradicts the first of them.
+// counts nevertheless. Otherwise dispute is how it contradicts the first of them. A correction
+// counts in spite of a contradiction if a person resolved one between the same two texts, or if
+// another reviewer gives the same correction.
 func (s *Service) contradiction(
 	r *Feedback, known []Feedback, matches []Match, key store.PseudonymKey,
 ) (against []string, why string, dispute Opposition) {
@@ -278,7 +285,8 @@ func (s *Service) contradiction(
 	return against, why, dispute
 }
 
-// disputes reports whether a match contradicts a text on the same topic.
+// disputes reports whether a match contradicts a text on the same topic. The evaluator's verdict
+// comes first. Other numbers and other names are no contradiction, because both texts may hold.
 func (s *Service) disputes(content string, m *Match) bool {
 	way := oppose.Way(m.Opposed)
 	switch {
@@ -309,7 +317,8 @@ func (s *Service) agrees(r *Feedback, m *Match) bool {
 }
 
 // decided reports whether a person resolved the contradiction between the texts of a correction and
-// a match, in these or in other corrections.
+// a match, in these or in other corrections. A resolution is about two texts, so it holds for all
+// corrections with these texts.
 func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 	text := map[string]string{r.ID: r.content()}
 	for i := range matches {
@@ -373,7 +382,8 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 }
 
 // assess asks the evaluator about a correction that seems to contradict these, and writes its
-// verdict into the matches.
+// verdict into the matches. The case has what the words suggest: the cluster that the correction
+// would join, the candidates, and what it seems to contradict.
 func (s *Service) assess(
 	tx *store.Tx, r *Feedback, matches []Match, against []string, key store.PseudonymKey,
 ) (v Assessment, err error) {
@@ -412,7 +422,8 @@ func (s *Service) assess(
 	return v, nil
 }
 
-// judge finds the cluster of a correction, and classifies it by the evaluator's verdict.
+// judge finds the cluster of a correction, and classifies it by the evaluator's verdict. If the
+// evaluator named the matches that mean the same, only these count for the cluster.
 func (s *Service) judge(
 	tx *store.Tx, r *Feedback, matches []Match, v Assessment, key store.PseudonymKey,
 ) (promoted []Feedback, err error) {
@@ -455,7 +466,8 @@ func (s *Service) leastNear() float64 {
 	return s.cfg.Threshold
 }
 
-// settle takes over a verdict as far as the support allows.
+// settle takes over a verdict as far as the support allows. A verdict may be lower than what the
+// support allows, and never higher.
 func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key store.PseudonymKey) {
 	all := with(members, r)
 	support := supportOf(all, key)
@@ -481,7 +493,8 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key stor
 	}
 }
 
-// promote raises earlier members of a cluster to the class of the newest one.
+// promote raises earlier members of a cluster to the class of the newest one. A class never falls:
+// a member with a higher class keeps it.
 func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	for _, m := range members {
 		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh ||
@@ -544,7 +557,8 @@ func certain(all []Feedback) []Feedback {
 }
 
 // expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the
-// corrections that certainly mean the same are enough.
+// corrections that certainly mean the same are enough. The cluster is read again after the commit,
+// because other corrections may have joined it.
 func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.tuning.Expedite || r.Worded {
 		return false, nil
@@ -577,7 +591,8 @@ func supportOf(all []Feedback, key store.PseudonymKey) Support {
 
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a
 // new one. It returns the other members of the cluster, the oldest first. vouched reports that
-// somebody who understands the texts chose the matches.
+// somebody who understands the texts chose the matches. Clusters are tried in the order of their
+// most similar match. If a member is opposed, or a person kept it apart, the next cluster is tried.
 func (s *Service) join(tx *store.Tx, r *Feedback, matches []Match, kind func(Classification) bool,
 	vouched bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)

@@ -95,7 +95,8 @@ type Unanswered struct {
 	Next time.Time `json:"next"`
 }
 
-// A Case is a feedback with the other feedback that a [Config].Evaluator may compare it with.
+// A Case is a feedback with the other feedback that a [Config].Evaluator may compare it with. It is
+// a copy, so an evaluator may change it.
 type Case struct {
 	// Feedback is the correction to classify.
 	Feedback Feedback

@@ -185,7 +185,8 @@ func (f Feedback) id() string       { return f.ID }
 func (f Feedback) revision() uint64 { return f.Revision }
 
 // same reports whether another one is the stored decision with the same content. Both are
-// normalized. The reviewer may have been forgotten since.
+// normalized. The reviewer may have been forgotten since. Times are compared by themselves, because
+// equal times may differ in their locations.
 func (f *Feedback) same(o *Feedback, key store.PseudonymKey) bool {
 	a, b := *f, *o
 	a.Reviewer, b.Reviewer = key.Of(a.Reviewer), key.Of(b.Reviewer)

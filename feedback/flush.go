@@ -46,7 +46,8 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 }
 
 // proposeCluster opens the proposal of a cluster, or gives it new evidence, if it is ready for
-// that.
+// that. It first looks without a lock whether there is something to propose, and has the rule
+// drafted, which may call a model. The step then looks again, because the cluster may have changed.
 func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal,
 	err error) {
 	tx := s.reading(ctx)
@@ -150,7 +151,10 @@ func clusterWants(cluster string) store.Wants {
 // retired. Each further rejection doubles it.
 const freshEvidence = 3
 
-// readyFor returns the last proposal of a cluster, and whether there is something to propose.
+// readyFor returns the last proposal of a cluster, and whether there is something to propose. A
+// cluster that was never proposed is ready at once. After a proposal expired it takes one more
+// correction; after a rejection it takes three, and twice as many after each further one. If a rule
+// of the cluster left since, evidence counts from then on.
 func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (last *Proposal,
 	ready bool, err error) {
 	proposals, err := s.proposals(tx, ProposalQuery{Cluster: cluster})
@@ -296,7 +300,7 @@ func byKind(rules []Rule) (groups [][]Rule) {
 }
 
 // alikeRules returns the groups of rules of one kind that mean the same as the first of the group,
-// and as each other.
+// and as each other. The rules are in the order of their ranks, so the words of the first one stay.
 func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule, err error) {
 	for len(rules) > 1 {
 		texts := make([]string, len(rules)-1)
@@ -326,6 +330,8 @@ func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule
 }
 
 // proposeGroup opens the proposal of a group of rules, the one that ranks first before the others.
+// The proposal names the people behind all of the rules, so a person who wrote one of them can't
+// approve it.
 func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Proposal, err error) {
 	form := Proposal{Draft: group[0].Draft.clone()}
 	form.Supersedes, form.Change, form.Of, form.Withdrawn = nil, "", "", 0

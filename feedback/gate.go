@@ -195,7 +195,9 @@ func (p *Proposal) closeAs(c *change, status State, reason string) {
 	c.write(proposalKind.record(*p))
 }
 
-// approve adds an approval, and makes the rule where that completes the quorum.
+// approve adds an approval, and makes the rule where that completes the quorum. An approval
+// replaces an earlier one of the same person, or has no effect if both are the same. The
+// contradictions are the ones of this moment, so a rule that was made since is seen.
 func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	hash := p.Hash()
 	key := c.people()
@@ -249,7 +251,8 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	return nil
 }
 
-// hadMore reports whether a hash is of the same draft, when there was more evidence for it.
+// hadMore reports whether a hash is of the same draft, when there was more evidence for it. It
+// tries the draft with each smaller number of withdrawn feedback.
 func (p *Proposal) hadMore(hash string) bool {
 	for d := p.Draft; d.Withdrawn > 0; {
 		if d.Withdrawn--; d.Hash() == hash {
@@ -280,7 +283,8 @@ type Quorum struct {
 }
 
 // quorum counts the approvals that are of the proposal's draft and override what it contradicts.
-// Each person counts once.
+// Each person counts once. If an approval does not override what the draft contradicts by now, its
+// person may approve again.
 func (g *Gate) quorum(p *Proposal, against []Conflict, key store.PseudonymKey) *Quorum {
 	hash, outsiders := p.Hash(), 0
 	q := &Quorum{Of: g.Quorum, Writers: slices.Clone(p.Writers), Reviewers: slices.Clone(p.Authors)}
@@ -343,7 +347,8 @@ func either(names []string) string {
 // ownWords returns why the approval of a proposer or an editor is refused.
 const ownWords = "people cannot approve what they proposed or edited"
 
-// activate makes a proposal a rule, or makes the change of a rule.
+// activate makes a proposal a rule, or makes the change of a rule. The rules that it supersedes
+// leave in the same step, so a prompt never has both.
 func activate(c *change, p *Proposal, reason string) error {
 	p.closeAs(c, StateApproved, reason)
 	if !p.makes() {
@@ -388,7 +393,8 @@ func (r *Rule) leave(c *change, to State, reason string) {
 	c.notice(heed.Retired{Component: component, At: c.now, Subject: r.ID, Reason: reason})
 }
 
-// changeRule makes the change of a rule that a proposal asks for.
+// changeRule makes the change of a rule that a proposal asks for. A restored rule is measured from
+// zero, so its checks are restarted.
 func changeRule(c *change, p *Proposal, reason string) error {
 	rule, err := toChange(c.Tx, &p.Draft)
 	if err != nil {

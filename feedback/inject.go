@@ -91,7 +91,8 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 	return in, nil
 }
 
-// A line is what a prompt has of a rule, and what enforces the rule. It names no person.
+// A line is what a prompt has of a rule, and what enforces the rule. It names no person. Lines are
+// kept in memory for each agent.
 type line struct {
 	id, text, words string
 	check           *checker // nil without a check
@@ -113,7 +114,8 @@ func (r *Rules) Wants(agents ...string) store.Wants {
 }
 
 // lines returns the lines of the rules that may be injected, the most important first. It reads
-// them again if a rule changed.
+// them again if a rule changed. The version of the kind is one small record. If it is the one that
+// this process read last, the lines in memory are current.
 func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	if err := checkName("Agent", agent); err != nil {
 		return nil, err

@@ -54,7 +54,8 @@ func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, err
 		})
 }
 
-// joinTo puts a correction into the cluster that another one has, with these members.
+// joinTo puts a correction into the cluster that another one has, with these members. What kept the
+// corrections apart is removed from all of them, because the person's decision is the later one.
 func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	key := c.people()
 	ids := []string{r.ID}

@@ -16,6 +16,8 @@ import (
 // The kinds of records that a service keeps. Rules are never dropped for lack of room; an approval
 // is refused instead.
 var (
+	// feedbackKind finds feedback by agent, gate, class, cluster and person. If it was erased, only
+	// its id is left.
 	feedbackKind = kindOf[Feedback]{store.View[Feedback]{
 		Kind: store.Kind{
 			Name: "feedback.record", Limits: store.Limits{Most: 100_000},
@@ -34,6 +36,8 @@ var (
 			return r.ID, r.At, keys
 		},
 	}}
+	// proposalKind finds proposals by status, agent, cluster, people, and the rules that they
+	// supersede.
 	proposalKind = kindOf[Proposal]{store.View[Proposal]{
 		Kind: store.Kind{
 			Name: "feedback.proposal", Limits: store.Limits{Most: 100_000},
@@ -51,6 +55,8 @@ var (
 			return p.ID, p.Created, append(keys, personKeys(p.people()...)...)
 		},
 	}}
+	// ruleKind finds rules by status, agent, cluster and people, and active rules by agent. Its
+	// version shows whether the rules that a process holds are current.
 	ruleKind = kindOf[Rule]{store.View[Rule]{
 		Kind: store.Kind{
 			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000,
@@ -295,7 +301,8 @@ func (s *kindOf[T]) found(
 	return s.merge(read.Found, selects)
 }
 
-// merge returns the values of several lists, each once, that are selected.
+// merge returns the values of several lists, each once, that are selected. A record that is not
+// there has the revision 0 and is left out.
 func (s *kindOf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, error) {
 	all := slices.Concat(lists...)
 	if len(all) == 0 {
@@ -336,7 +343,9 @@ func board(tx *store.Tx) (rules, proposals uint64, err error) {
 	return read.Records[0].Revision, read.Records[1].Revision, nil
 }
 
-// opens makes a change one of proposals, that holds as long as no rule changed.
+// opens makes a change one of proposals, that holds as long as no rule changed. The mark of
+// proposals is raised, so two proposals that are opened at the same time conflict, and the limits
+// on pending proposals hold.
 func (c *change) opens() error {
 	rules, proposals, err := board(c.Tx)
 	c.write(markKind.Record(mark{proposalsMark, c.now}, proposals))
@@ -344,7 +353,8 @@ func (c *change) opens() error {
 	return err
 }
 
-// governs makes a change one of rules.
+// governs makes a change one of rules. Other changes that relied on the mark then conflict, and run
+// again with the new rules.
 func (c *change) governs() error {
 	rules, _, err := board(c.Tx)
 	c.write(markKind.Record(mark{rulesMark, c.now}, rules))

@@ -209,7 +209,8 @@ const (
 	warnWords       = "its sources have other words: check that each of them means the same"
 )
 
-// warnings returns what approvers should notice in a draft.
+// warnings returns what approvers should notice in a draft. They inform approvers, and refuse no
+// draft.
 func warnings(d *Draft, evidence []Feedback, key store.PseudonymKey) []string {
 	var found []string
 	warn := func(ok bool, what string) {

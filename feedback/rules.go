@@ -158,7 +158,8 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	})
 }
 
-// modify makes a new version of a pending proposal.
+// modify makes a new version of a pending proposal. The old version is closed in the same step, and
+// its evidence is weighed again for the new text.
 func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal, error) {
 	var fault error
 	switch {
@@ -323,7 +324,8 @@ func (p *Proposal) withdraw() {
 	p.Approvals = nil
 }
 
-// separate puts a feedback alone into a cluster of this id, apart from these.
+// separate puts a feedback alone into a cluster of this id, apart from these. A generalizable
+// correction becomes an edge case, because it supports itself alone from then on.
 func (f *Feedback) separate(cluster string, others []Feedback) {
 	for i := range others {
 		f.Apart = append(f.Apart, others[i].ID)
@@ -365,7 +367,8 @@ func byTime(records []Feedback) {
 }
 
 // fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a
-// proposal may name.
+// proposal may name. Authors are also the people who joined corrections, because they are no
+// outsiders to the gate.
 func (s *Service) fill(p *Proposal, evidence []Feedback, key store.PseudonymKey) {
 	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
 	reviewers, gates := map[string]bool{}, map[string]bool{}
@@ -401,7 +404,8 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, key store.PseudonymKey)
 }
 
 // opened opens a proposal, if there is room for it. A new version expires when the old one would
-// have.
+// have. Everything that may refuse it is checked in the step: the rules that it changes, the number
+// of people, and the limits on pending proposals.
 func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	p.Created = c.now
 	switch {
@@ -470,7 +474,7 @@ func checkRules(tx *store.Tx, p *Proposal, key store.PseudonymKey) error {
 }
 
 // toChange returns the rule that a draft changes, if it has the draft's words and the state that
-// the change needs.
+// the change needs. The words must be the rule's, because people approve what they read.
 func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 	rule, err := ruleKind.in(tx, d.Of)
 	if err != nil {

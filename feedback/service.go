@@ -29,7 +29,8 @@ type Service struct {
 	evaluating host.Lock       // one evaluation at a time, so that they don't lose races
 	governing  host.Lock       // one change of proposals and rules at a time
 	counting   bool            // the evaluator is Counting, which looks at no candidates
-	// readings are by text. Readings of longer texts are fewer, because they take more memory.
+	// The memos hold what follows from texts and from records that never change, or what is checked
+	// by a version, so they are never out of date. readings are by text. Readings of longer texts are fewer, because they take more memory.
 	readings, longReadings *memo[*reading]
 	worded                 *memo[oppose.Reading] // by text
 	prompts                *memo[promptLines]    // by agent
@@ -119,7 +120,8 @@ func (s *Service) RecordIn(tx *store.Tx, f Feedback) (duplicate bool, err error)
 	return duplicate, wrap("record", err)
 }
 
-// record keeps a feedback, unless it reads that it is known.
+// record keeps a feedback, unless it reads that it is known. Without reads it writes at once; if
+// the id is known, the conflict runs the step again, and that run reads.
 func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, err error) {
 	now := s.now()
 	if f, err = s.received(f, now); err != nil {
@@ -170,7 +172,8 @@ func (s *Service) recorded(ctx context.Context, f *Feedback, now time.Time, dupl
 	}
 }
 
-// received returns a feedback in the form in which it is kept, or what is wrong with it.
+// received returns a feedback in the form in which it is kept, or what is wrong with it. Redact
+// comes first, so that what must not be kept is in no comparison and no error.
 func (s *Service) received(f Feedback, now time.Time) (_ Feedback, err error) {
 	f = f.at(0)
 	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, now, time.Time{}

@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A change is what a step of the service reads and adds.
+// A change is what a step of the service reads and adds. Each run of a step has a new one.
 type change struct {
 	*store.Tx
 	now     time.Time
@@ -80,7 +80,8 @@ func among(names []string, who string, key store.PseudonymKey) bool {
 }
 
 // step makes a change under a lock, and then notifies the observer, without the lock. It returns
-// the revision of the record that was written, or 0. A refusal ends the step.
+// the revision of the record that was written, or 0. A refusal ends the step. The lock keeps
+// goroutines of this process from racing for the same marks; between processes, conflicts do.
 func (s *Service) step(
 	ctx context.Context, l host.Lock, do func(c *change) error,
 ) (revision uint64, err error) {
@@ -112,7 +113,8 @@ func (s *Service) step(
 
 // act does what a person wants: it asks whether they may, makes the change in a step, and writes it
 // into the audit log, with refusals unless the input was not valid. do does not write if the wanted
-// state is already there. act returns what do returns, with the revision that it has now.
+// state is already there. act returns what do returns, with the revision that it has now. If the
+// step runs again after a lost reply, its audit entry shows that it took effect.
 func act[T kept[T]](
 	ctx context.Context, s *Service, a Act, reason string, do func(c *change) (T, error),
 ) (made T, err error) {

@@ -71,7 +71,8 @@ func part(name string, err error) error {
 
 // every runs a task unless a service over the store did it within the period. A mark too far ahead
 // is ignored, because the clock that made it was wrong. After the second failure in a row every
-// waits for a minute, then for twice as long each time, up to the period.
+// waits for a minute, then for twice as long each time, up to the period. The mark is shared by all
+// processes, so one of them does the task in each period.
 func (s *Service) every(
 	ctx context.Context, period time.Duration, name string, now time.Time, do func() error,
 ) error {
@@ -128,7 +129,8 @@ func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) er
 }
 
 // measureAll measures the active rules, and proposes to retire the worst. It proposes few at a
-// time, so that people look at each.
+// time, so that people look at each. All effects are measured before the first is stored, because
+// the worst are chosen among all.
 func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) error {
 	var failures []error
 	var unfit []Rule
