@@ -30,7 +30,8 @@ type Service struct {
 	governing  host.Lock       // one change of proposals and rules at a time
 	counting   bool            // the evaluator is Counting, which looks at no candidates
 	// The memos hold what follows from texts and from records that never change, or what is checked
-	// by a version, so they are never out of date. readings are by text. Readings of longer texts are fewer, because they take more memory.
+	// by a version, so they are never out of date. readings are by text. Readings of longer texts
+	// are fewer, because they take more memory.
 	readings, longReadings *memo[*reading]
 	worded                 *memo[oppose.Reading] // by text
 	prompts                *memo[promptLines]    // by agent

@@ -43,6 +43,8 @@ func Approaches() []Approach {
 	return all
 }
 
+// strategies are the approaches before the synonyms are filled in. Most have a phrase for each way
+// in which people say it: with a verb, with "one … per …", and with "each … its own …".
 var strategies = []Approach{
 	{"Split by file type", []string{
 		"{split} ... {by} file|files type*|extension*|kind*", "one {piece} {by} file type|extension",

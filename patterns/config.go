@@ -75,6 +75,8 @@ type Config struct {
 // tuning has the values that a host cannot set. Tests of the package set them to reach each rule
 // alone.
 type tuning struct {
+	// Each decides one thing: the weight of a criterion, the state of a pattern, and when a pattern
+	// becomes an anti-pattern.
 	Criteria  criteria
 	Maturity  maturity
 	Inversion inversion
@@ -84,8 +86,10 @@ type tuning struct {
 }
 
 const (
-	maxSimilar = 5 // past tasks of a plan: the design's limit
-	strikesOut = 3 // failures in a row that strike a task out: the design's
+	// maxSimilar is how many past tasks a plan has: the design's limit.
+	maxSimilar = 5
+	// strikesOut is how many failures in a row strike a task out: the design's.
+	strikesOut = 3
 )
 
 // SpecConfig returns the configuration of the learning-systems design, with the design's own
@@ -93,7 +97,8 @@ const (
 func SpecConfig() Config { return Config{tuning: tuning{Literal: true}} }
 
 // withDefaults returns the configuration with its defaults. The recency of proven patterns follows
-// the half-life, so the stored half-lives must be known.
+// the half-life, so the stored half-lives must be known. It is called twice: on what the host gave,
+// and again when the stored half-lives are known.
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "patterns")
 	c.HalfLife, c.CriteriaHalfLife = cmp.Or(c.HalfLife, quarter), cmp.Or(c.CriteriaHalfLife, quarter)
@@ -136,7 +141,8 @@ func (c *Config) validate() error {
 const componentOf = "patterns/"
 
 // component returns the settings that the store keeps. set is the configuration that the host gave.
-// The half-lives come first, because they are the defaults of other settings.
+// The half-lives come first, because they are the defaults of other settings. A half-life is fixed,
+// because the stored masses were faded with it. The other settings may change at any time.
 func (c *Config) component(set Config) settings.Component {
 	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"),
 		Fields: []settings.Field{
@@ -149,7 +155,8 @@ func (c *Config) component(set Config) settings.Component {
 		}}
 }
 
-// adopt takes over the stored settings that are wanted, and fills in the defaults.
+// adopt takes over the stored settings that are wanted, and fills in the defaults. The result is
+// validated as a whole, because settings of the store and of the host now stand together.
 func (c *Config) adopt(ctx context.Context, wanted func(settings.Field) bool) error {
 	component := c.component(*c)
 	component.Fields = slices.DeleteFunc(component.Fields,
@@ -159,7 +166,8 @@ func (c *Config) adopt(ctx context.Context, wanted func(settings.Field) bool) er
 	return cmp.Or(err, c.validate())
 }
 
-// inherit takes over the stored half-lives that the host has not set.
+// inherit takes over the stored half-lives that the host has not set. A new store has none, which
+// is no error.
 func (c *Config) inherit(ctx context.Context) error {
 	err := c.adopt(ctx, func(f settings.Field) bool { return f.Fixed && !f.Set })
 	if errors.Is(err, heed.ErrNotFound) {

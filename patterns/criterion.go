@@ -54,7 +54,8 @@ type Criterion struct {
 	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence.
 	// Zero: never.
 	LastValidated, LastFeedback time.Time
-	HalfLife                    time.Duration
+	// HalfLife is the one with which the masses fade.
+	HalfLife time.Duration
 	// Reason describes in words how the weight was computed, and Conditions what a deprecation takes.
 	Reason     string
 	Conditions []Condition
@@ -103,7 +104,8 @@ func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criteri
 	return all, nil
 }
 
-// readCriterion computes the weight of a criterion at a moment: see [criteria].
+// readCriterion computes the weight of a criterion at a moment: see [criteria]. The two conditions
+// are always listed, so people see what is missing.
 func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) Criterion {
 	cfg := &r.cfg.tuning.Criteria
 	s := t.At(evidence.InstantOf(now))

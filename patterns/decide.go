@@ -45,7 +45,9 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 }
 
 // decide makes a change that somebody wants, in one commit with its audit entry. If the change
-// returns errDone, decide does not store it.
+// returns errDone, decide does not store it. An anti-pattern has no evidence, so its pattern is
+// what a person decides on. The id of the audit entry follows from the transition, so a step that
+// runs twice has one entry.
 func (r *Recorder) decide(
 	ctx context.Context, id PatternID, by By, action string,
 	change func(*draft, *Pattern, *evidence.Tally) (string, error),
@@ -92,6 +94,7 @@ func (r *Recorder) audit(id string, at time.Time, by By, action, subject string,
 // A Reset selects what a recorder is to forget or to end, and records who wants it and why. Exactly
 // one of Pattern, Criterion and Task must be set.
 type Reset struct {
+	// Pattern is the pattern to reset. It must not be an anti-pattern, which follows its pattern.
 	Pattern PatternID
 	// KeepEvidence keeps the pattern's evidence and ends only what was decided by hand. Without it,
 	// the evidence and the inversion are forgotten too.
@@ -100,7 +103,8 @@ type Reset struct {
 	Criterion string
 	// Task ends the strikes of a task and forgets its errors: somebody looked into it.
 	Task string
-	By   By
+	// By is who wants it and why, for the audit.
+	By By
 }
 
 // Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a
@@ -127,6 +131,8 @@ func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
 }
 
 // resetPattern ends what was decided by hand, and forgets the evidence unless it is to be kept.
+// With KeepEvidence the state is computed again from the evidence. If neither the pattern nor its
+// evidence would change, no record and no audit entry is written.
 func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, error) {
 	action := "reset"
 	if reset.KeepEvidence {
@@ -154,7 +160,8 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 		})
 }
 
-// resetCriterion forgets the evidence on a criterion, if there is any.
+// resetCriterion forgets the evidence on a criterion, if there is any. Without evidence the audit
+// gets no entry either.
 func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 	var s store.Snapshot
 	if err := tx.Read(&s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil ||

@@ -33,6 +33,7 @@ const (
 	Unclassified ErrorType = "unknown"
 )
 
+// errorTypes are all types, for validation and for the room that their headings take in a prompt.
 var errorTypes = []ErrorType{Validation, Timeout, Conflict, ToolFailure, Unclassified}
 
 // Classify returns the type of an error by what it wraps, and never by its text. In this order, it
@@ -70,7 +71,8 @@ func is[E error](err error) bool {
 type TaskError struct {
 	// ID names the error. An error that is recorded again under the same id counts once. "" means a
 	// new one.
-	ID   string `json:"id"`
+	ID string `json:"id"`
+	// Task is the task that ran into it.
 	Task string `json:"task"`
 	// Err is the error itself, if there is one. It gives Type and Message if they are empty, and is
 	// not kept.
@@ -114,6 +116,7 @@ func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err erro
 }
 
 // recordErrorIn writes an error once, without reading whether it is there: the receipt shows that.
+// A failing tool should cost one write and no read.
 func (r *Recorder) recordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
 	if err := r.completeError(&e); err != nil {
 		return "", err
@@ -128,7 +131,9 @@ func (r *Recorder) recordErrorIn(tx *store.Tx, e TaskError) (id string, err erro
 	return e.ID, nil
 }
 
-// completeError fills in what an error leaves open, and validates it.
+// completeError fills in what an error leaves open, and validates it. Texts are cut and cleaned
+// before they are checked, because errors of tools are long and not always valid UTF-8, and should
+// be kept nevertheless.
 func (r *Recorder) completeError(e *TaskError) error {
 	now := r.cfg.Now()
 	fillTime(&e.At, now)

@@ -40,6 +40,7 @@ func (a *Approach) validate() error {
 }
 
 const (
+	// gapMark stands in a phrase for a wide gap.
 	gapMark  = "..."
 	wideGap  = 6 // words and commas that "..." permits
 	closeGap = 1 // other words between two words of a phrase
@@ -49,11 +50,13 @@ const (
 
 // A compiled approach is ready to match.
 type compiled struct {
+	// id and name are the approach's, and each phrase is its words in order.
 	id      PatternID
 	name    string
 	phrases [][]word
 }
 
+// A word of a phrase matches one of several words of a text.
 type word struct {
 	either []string // a star at the end matches any rest
 	gap    int      // how many other words may be before it
@@ -136,10 +139,13 @@ func setOf(words string) set {
 }
 
 var (
+	// articles do not count as words between the words of a phrase.
 	articles = setOf(`a an the its their our my your his her this these those just also very`)
 	// clauseEnds are where a judgement about the words before them ends.
 	clauseEnds = setOf(`. ; ! ? : — – but because although though however so then`)
-	speakers   = setOf(`we i they`)
+	// speakers begin a clause, so what was denied before them is over: "we did not wait, we split
+	// it".
+	speakers = setOf(`we i they`)
 	// refuses before a phrase, in its clause, mean that the text does not follow it: it denies it,
 	// only meant it, or is about another time. A noun of planned does so before "was".
 	refuses = setOf(`not never no nothing none nobody avoid avoids avoiding avoided without cannot
@@ -147,6 +153,7 @@ var (
 		if unless whether planned intended meant wanted hoped wished supposed considered thought
 		discussed talked talk proposed suggested recommended advised expected might would could have
 		forgot neglected ignored regret too replaced from over next future tomorrow mistake sense`)
+	// planned are nouns of what was only meant, if "was" or "had" follows: "the plan was to …".
 	planned = setOf(`plan idea intention proposal suggestion`)
 	// harmless after a refusal turn it round: "not only", "don't forget".
 	harmless = setOf(`only just merely forget hesitate doubt objected minded merge conflicts`)
@@ -155,12 +162,14 @@ var (
 		discarded reverted regretted pointless useless overkill unnecessary error replaced scrapped
 		shelved cancelled postponed impossible unwise failed backfired broke hurt planned proposed
 		suggested considered intended supposed plan idea no not never cannot too ruled`)
+	// referents begin a sentence that goes on about the one before it: "It was a mistake."
 	referents = setOf(`it this that which they idea approach never`)
 )
 
 // places returns where the words of a phrase may be in a text, if the word at a place begins it:
 // one list for each place where the phrase may end. For each word, one way to each place is enough,
-// so the time is bounded by the lengths of the phrase and its gaps.
+// so the time is bounded by the lengths of the phrase and its gaps. It keeps all words' places, and
+// not only the last, because [finding.within] compares them.
 func places(text []string, at int, words []word) (ways [][]int) {
 	if !words[0].matches(text[at]) {
 		return nil
@@ -181,7 +190,9 @@ func places(text []string, at int, words []word) (ways [][]int) {
 	return ways
 }
 
-// after returns the places behind another one where the word may be.
+// after returns the places behind another one where the word may be. It ends at a mark, because a
+// phrase does not go on in the next clause. Within a wide gap, commas, slashes and brackets are
+// words that may be skipped.
 func (w word) after(text []string, at int) (all []int) {
 	end := min(len(text), at+w.gap+mostArticles)
 	for i, others := at+1, 0; i < end && others <= w.gap; i++ {
@@ -209,7 +220,8 @@ func isMark(token string) bool {
 
 // follows reports whether a text follows a phrase whose last word is at a place. It does not if the
 // phrase's clause refuses it before, or finds fault with it afterwards, or if the sentence is a
-// question.
+// question. It reads backwards to the beginning of the clause, and forwards to the end of the
+// sentence, or of the next one if that is about this one.
 func follows(text []string, last int) bool {
 	for i := last - 1; i >= 0; i-- {
 		before := at(text, i-1)
@@ -240,7 +252,8 @@ func follows(text []string, last int) bool {
 	return true
 }
 
-// denies reports whether the word at a place refuses what comes after it.
+// denies reports whether the word at a place refuses what comes after it. An ending of "n't" covers
+// all contracted verbs.
 func denies(text []string, i int) bool {
 	t, next := at(text, i), at(text, i+1)
 	switch {
@@ -262,6 +275,8 @@ func at(text []string, i int) string {
 
 // A finding is a phrase of an approach in a text.
 type finding struct {
+	// approach is the index of the approach, and places are the words of the text that its phrase
+	// has.
 	approach int
 	places   []int
 }
@@ -342,6 +357,7 @@ func (r *Recorder) contentOf(id PatternID) string {
 	return string(id)
 }
 
+// idPrefix begins the id of a strategy.
 const idPrefix = "pattern-"
 
 // IDOf returns the id of the strategy of this name, for example "pattern-split-by-file-type".

@@ -45,6 +45,7 @@ func (s State) multiplier() float64 {
 	}
 }
 
+// quarter is the default half-life of patterns and criteria.
 const quarter = 90 * 24 * time.Hour
 
 // The values are the learning-systems design's.
@@ -120,9 +121,10 @@ func (c Condition) number(x float64) string {
 	}
 }
 
-// conditions returns the conditions of [maturity] in a fixed order, or the
-// learning-systems design's. That it last helped some time ago is no condition where it never did;
-// another condition of proven is missed then.
+// conditions returns the conditions of [maturity] in a fixed order, or the learning-systems
+// design's. That it last helped some time ago is no condition where it never did; another condition
+// of proven is missed then. They are the whole explanation of a state, because [stateOf] looks at
+// them alone.
 func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 	m := &c.tuning.Maturity
 	if c.tuning.Literal {
@@ -149,7 +151,8 @@ func (m *maturity) recent(t *evidence.Tally, now time.Time) Condition {
 }
 
 // stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and
-// established.
+// established. The condition of established is the number of observations, so without it the
+// pattern is a candidate, whatever its shares.
 func stateOf(conditions []Condition) State {
 	met := func(s State) bool {
 		return !slices.ContainsFunc(conditions, func(c Condition) bool {
@@ -266,7 +269,8 @@ func percent(part, whole uint64) uint64 {
 	return (200*part + whole) / (2 * whole)
 }
 
-// warn changes anti into the anti-pattern of a pattern with these observations.
+// warn changes anti into the anti-pattern of a pattern with these observations. The content is cut
+// to the limit of a pattern, so that the reason always has room.
 func warn(anti, of *Pattern, c Observations) {
 	anti.ID, anti.Anti, anti.State, anti.Twin = antiPrefix+of.ID, true, Inverted, of.ID
 	anti.Reason = c.reason()
@@ -280,6 +284,7 @@ func warn(anti, of *Pattern, c Observations) {
 }
 
 // stripPrefixes removes prohibitions from the front of a text, however often they are repeated.
+// Without it, a pattern "NEVER: x" that fails would read "AVOID: NEVER: x".
 func stripPrefixes(text string) string {
 	prefixes := []string{"AVOID:", "DO NOT:", "NEVER:"}
 	for again := true; again; {

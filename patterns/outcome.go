@@ -78,7 +78,8 @@ func (o *Outcome) clone() Outcome {
 	return c
 }
 
-// validate reports the first fault of an outcome.
+// validate reports the first fault of an outcome. It is called before the step, so an outcome that
+// is refused costs no read.
 func (o *Outcome) validate(now time.Time) error {
 	if err := checkIDs(field{"ID", o.ID}, field{"Task", o.Task}); err != nil {
 		return err
@@ -153,7 +154,8 @@ func (r *Recorder) recent(tx *store.Tx, task string) ([]Entry, error) {
 	return historyIn(tx, "task", &r.kinds.entries, attempts(task))
 }
 
-// strikes counts the failures in a row among the last outcomes of a task.
+// strikes counts the failures in a row among the last outcomes of a task. Attempts may be recorded
+// in another order than they happened, so they are sorted by their own time.
 func (r *Recorder) strikes(task string, entries []Entry) Strikes {
 	s := Strikes{Task: task}
 	entries = entries[:min(len(entries), strikesRead)]

@@ -75,6 +75,8 @@ type Pattern struct {
 	// prompt.
 	ArchivedAt time.Time `json:"archived_at"`
 
+	// CreatedAt is when it was defined or first credited, and UpdatedAt when it last changed or had
+	// evidence.
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 }
@@ -115,7 +117,8 @@ type By struct {
 // A Transition is a change of a pattern's state.
 type Transition struct {
 	// ID names the transition. It is stored once, however often its step runs.
-	ID      string    `json:"id"`
+	ID string `json:"id"`
+	// Pattern is the pattern whose state changed.
 	Pattern PatternID `json:"pattern"`
 	// From and To are its states before and after. They are the same if the pattern was archived, or
 	// came back from the archive.
@@ -138,7 +141,9 @@ func (p Pattern) clone() Pattern {
 // archived reports whether it is in the archive, and so in no prompt.
 func (p *Pattern) archived() bool { return !p.ArchivedAt.IsZero() }
 
-// root returns the id under which the evidence of a pattern is kept.
+// root returns the id under which the evidence of a pattern is kept. An anti-pattern that the host
+// defined has evidence under its id; one that was made of a pattern has none, and evidence on it
+// counts for the pattern.
 func (p *Pattern) root() PatternID {
 	if p.Anti && antiPrefix+p.Twin == p.ID {
 		return p.Twin
@@ -185,6 +190,7 @@ func inputError(field, reason string) error {
 	return &heed.InputError{Field: field, Reason: reason}
 }
 
+// A field is the name of an input and the text to check.
 type field struct{ name, value string }
 
 // checkIDs reports the first of some names that is empty or that not every store can keep.
@@ -201,6 +207,7 @@ func checkIDs(fields ...field) error {
 }
 
 // checkText reports a text of more bytes than the limit, or one that a store cannot keep.
+// PostgreSQL keeps no NUL in text, so NUL is refused for every store.
 func checkText(name, value string, limit int) error {
 	switch {
 	case len(value) > limit:

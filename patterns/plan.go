@@ -15,7 +15,7 @@ import (
 
 // A Precedent is a past task that is like the one that is planned.
 type Precedent struct {
-	// Task and Description identify the past outcome.
+	// Task and Description identify the past outcome. The prompt shows Task if Description is empty.
 	Task        string
 	Description string
 	// Similarity is how like the planned task it is, in [0, 1].
@@ -44,6 +44,7 @@ type Plan struct {
 	Size SectionSize
 }
 
+// planSize is the size of a section if Plan.Size is zero.
 var planSize = SectionSize{10, 3_000}
 
 // Plan gathers what a new task can use: past tasks that are like it, the proven and established
@@ -80,7 +81,9 @@ func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
 	return plan, nil
 }
 
-// planOf returns the plan that these patterns make, the best first.
+// planOf returns the plan that these patterns make, the best first. Patterns are read with their
+// stored state, and the state of now decides, because time may have made a proven pattern
+// established.
 func (r *Recorder) planOf(found *reading) (plan Plan) {
 	now := r.cfg.Now()
 	for _, id := range found.order {
@@ -110,7 +113,7 @@ func (r *Recorder) planOf(found *reading) (plan Plan) {
 }
 
 // similar asks the host's own function for past tasks, if there is one. Otherwise versions has the
-// version of the outcomes.
+// version of the outcomes. A result of the host may be longer than was asked for, so it is cut.
 func (r *Recorder) similar(tx *store.Tx, task string, versions []store.Record) (found []Precedent,
 	err error) {
 	limit := maxSimilar
@@ -185,7 +188,8 @@ func (s SectionSize) or(defaults SectionSize) SectionSize {
 }
 
 const (
-	lineRunes  = 300 // of a text in a prompt
+	lineRunes = 300 // of a text in a prompt
+	// timeLayout is for the times of errors and standings, which are in UTC.
 	timeLayout = "2006-01-02 15:04:05 UTC"
 )
 
@@ -281,13 +285,16 @@ func (s *Standing) label() string {
 }
 
 const (
+	// The texts around the errors are the design's.
 	errorHeading = "## Previous Errors\n\nThe following errors were encountered during execution:\n\n"
 	errorAction  = "**Action Required**: Address these errors before proceeding. Consider:\n\n" +
 		"- What caused each error?\n" +
 		"- How can you prevent similar errors?\n" + "- Are there patterns across error types?\n"
 )
 
-// errorSection writes the newest errors that have room, by type, and returns their ids.
+// errorSection writes the newest errors that have room, by type, and returns their ids. Room is
+// taken from the newest backwards, with what the headings may need already set aside. Then the
+// errors are written oldest first.
 func errorSection(all []TaskError, size SectionSize) (text string, ids []string) {
 	const group = "### tool_failure (10000 errors)\n\n" // the longest
 	size.Chars -= utf8.RuneCountInString(errorHeading+errorAction) + len(errorTypes)*len(group)
@@ -318,7 +325,8 @@ func errorSection(all []TaskError, size SectionSize) (text string, ids []string)
 	return b.String(), ids
 }
 
-// text writes an error as an item, with a blank line after it.
+// text writes an error as an item, with a blank line after it. The message is in bold, so two stars
+// in it are replaced.
 func (e *TaskError) text() string {
 	var b strings.Builder
 	// so that it does not end before its end

@@ -10,17 +10,20 @@ import (
 // with a new one. Each is of a version of its kind, so one small read shows whether it is stale.
 // The zero value is ready to use.
 type past struct {
+	// Each is replaced as a whole, so planners read without a lock. Two that find it stale both read.
 	patterns atomic.Pointer[versioned[*reading]]
 	tasks    atomic.Pointer[versioned[*pastTasks]]
 }
 
 // A versioned value was read when a kind had at least this version.
 type versioned[T any] struct {
+	// version is the revision of the kind's own record, which every write of the kind raises.
 	version uint64
 	value   T
 }
 
-// current returns the value for a version, and reads it unless it is remembered.
+// current returns the value for a version, and reads it unless it is remembered. A lower version
+// counts as another one, because a store may be restored from a backup.
 func current[T any](p *atomic.Pointer[versioned[T]], version uint64, read func() (T, error)) (T,
 	error) {
 	if known := p.Load(); known != nil && known.version == version {
@@ -51,11 +54,13 @@ func (r *Recorder) PlanWants() store.Wants {
 
 // pastTasks are the last outcomes of tasks, the latest first.
 type pastTasks struct {
+	// all, words and weights have one element for each task.
 	all     []Precedent
 	words   [][]string         // of each
 	weights []float64          // of the words that each has
 	posts   map[string][]int32 // in which of them a word is
-	known   map[string][]string
+	// known has the words of each description, for the next reading.
+	known map[string][]string
 }
 
 // pastTasks reads the tasks of the last outcomes. They must not be changed. It divides each

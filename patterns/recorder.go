@@ -19,6 +19,7 @@ import (
 // stopped. It does not start goroutines or need to be closed. It is a [heed.Sweeper], and safe for
 // concurrent use by multiple goroutines.
 type Recorder struct {
+	// cfg has its defaults, and does not change.
 	cfg        Config
 	kinds      kinds
 	policies   map[string]evidence.Policy // by kind of cell
@@ -54,6 +55,7 @@ func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 const keptOutcomes = 10_000
 
 // open makes a recorder of a configuration. agree makes its settings agree with those in the store.
+// Kinds are declared first, because agree may write to the audit.
 func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) error) (*Recorder,
 	error) {
 	c := cfg.withDefaults()
@@ -101,7 +103,8 @@ type Recorded struct {
 	Strikes Strikes
 }
 
-// complete fills in what an outcome leaves open.
+// complete fills in what an outcome leaves open. If the host counted no errors, the errors that
+// were recorded are counted.
 func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 	*o = o.clone()
 	if o.Errors == 0 {
@@ -179,7 +182,8 @@ func (r *Recorder) RecordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 }
 
 // recordIn does what RecordIn does. What the commit decides, for example that the evidence was
-// counted before, is filled in when the step has ended.
+// counted before, is filled in when the step has ended. It first looks for an entry of this id, so
+// a delivery that comes again is answered from the entry.
 func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	now := r.cfg.Now()
 	fillTime(&o.At, now)
@@ -233,7 +237,8 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 }
 
 // repeated fills in what came of an outcome that was recorded before. If its entry is no longer
-// kept, the score is the score of this delivery.
+// kept, the score is the score of this delivery. The strikes are of the task that the first
+// delivery named.
 func (r *Recorder) repeated(tx *store.Tx, o *Outcome, recorded *Recorded) error {
 	first, err := r.kinds.entries.In(tx, o.ID)
 	if err != nil {
@@ -250,7 +255,7 @@ func (r *Recorder) repeated(tx *store.Tx, o *Outcome, recorded *Recorded) error 
 }
 
 // refused remembers the last outcomes for which the store had no room. The zero value is ready to
-// use.
+// use. It is needed, because a step that fails can't show the next one why.
 type refused struct {
 	mu  sync.Mutex
 	ids []string
@@ -273,7 +278,9 @@ func (f *refused) add(id string) {
 	}
 }
 
-// credit adds the evidence of an outcome, and settles the patterns that it names.
+// credit adds the evidence of an outcome, and settles the patterns that it names. A failure with a
+// neutral score is harmful, because the task did not do what it was for. Outcomes with a neutral
+// score and success settle patterns without an observation.
 func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) error {
 	o, class := &e.Outcome, e.Score.Class
 	for i, name := range o.Criteria {
@@ -309,7 +316,8 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 }
 
 // resolve returns the patterns under which evidence on these is kept, each once: instead of an
-// anti-pattern, the pattern that it was made of. It adds a pattern that is not known.
+// anti-pattern, the pattern that it was made of. It adds a pattern that is not known. With a full
+// store, patterns that are not known are left out; if no pattern is left, that is an error.
 func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	resolved := make([]PatternID, 0, len(ids))
 	for _, id := range ids {

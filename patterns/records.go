@@ -31,7 +31,9 @@ const (
 )
 
 // kindsOf returns the kinds of a recorder. Patterns refuse one too many, because what was learned
-// must not be dropped. Of the others the oldest go.
+// must not be dropped. Of the others the oldest go. Patterns and entries are versioned, because
+// plans keep them in memory. By the key "planned" a plan reads a few patterns, and not the
+// candidates, which are many.
 func kindsOf(recorder string) kinds {
 	kept := store.Limits{Most: mostKept}
 	return kinds{
@@ -107,7 +109,8 @@ func newReading() *reading {
 	}
 }
 
-// family returns patterns, the patterns that they were made of, and their anti-patterns.
+// family returns patterns, the patterns that they were made of, and their anti-patterns. An
+// anti-pattern is decided together with its pattern, so both are always read.
 func family(ids []PatternID) []PatternID {
 	all, seen := make([]PatternID, 0, 2*len(ids)), make(map[PatternID]bool, len(ids))
 	for _, id := range ids {
@@ -128,7 +131,8 @@ func (r *Recorder) wants(ids []PatternID) (w store.Wants) {
 }
 
 // look adds patterns, the patterns that they were made of, their anti-patterns and their evidence
-// to a reading.
+// to a reading. What the step has looked up before is not read again, because the step may have
+// changed it since.
 func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	all := slices.DeleteFunc(family(ids), func(id PatternID) bool { return found.looked[id] })
 	w := r.wants(all)
@@ -217,7 +221,8 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 }
 
 // readAll reads the patterns that have these keys, and the evidence of those that a query selects.
-// These are in the order of the reading. A limit of the query keeps those that changed last.
+// These are in the order of the reading. A limit of the query keeps those that changed last. It
+// takes two reads: the records show which cells are needed.
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*reading, error) {
 	var s store.Snapshot
 	err := tx.Read(&s, nil, nil, store.Query{Kind: r.kinds.patterns.Name, Keys: keys, Limit: q.Limit})
@@ -299,7 +304,8 @@ func (q HistoryQuery) wants(kind, about string) store.Wants {
 }
 
 // historyIn returns the values that a query selects, the newest first. The caller must not change
-// what they refer to.
+// what they refer to. It is for bounded queries, which a step reads at once; history is for lists
+// of any length.
 func historyIn[T any](tx *store.Tx, about string, kind *store.View[T], q HistoryQuery) (all []T,
 	err error) {
 	var s store.Snapshot

@@ -43,7 +43,8 @@ const (
 // unknownLevel is the level of a duration that is not known.
 const unknownLevel = -1
 
-// scoreOf returns the score of some levels, rounded half up.
+// scoreOf returns the score of some levels, rounded half up. An unknown duration leaves the sum and
+// the weights, so the others share its part.
 func scoreOf(success bool, duration, errors, retries int) int {
 	sum, weights := errors*weightErrors+retries*weightRetries, 100
 	if success {

@@ -17,6 +17,7 @@ import (
 // A Standing is a pattern with what it earned, read at a moment. It is a plain value, and
 // immutable.
 type Standing struct {
+	// Pattern is the pattern as it is stored.
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
 	State State
@@ -93,7 +94,8 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 }
 
 // stand computes the standing of a pattern. A pattern that was not found is the candidate that it
-// would be.
+// would be. It advances a copy, so a read never stores what time has changed: [Recorder.Sweep]
+// does.
 func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 	p := Pattern{ID: id, Content: r.contentOf(id), State: Candidate}
 	if kept, known := from.patterns[id]; known {

@@ -15,11 +15,13 @@ import (
 
 // A draft is what one call adds to a step.
 type draft struct {
-	*reading // shared by all calls of the step
-	r        *Recorder
-	tx       *store.Tx
-	now      time.Time
-	full     bool // the store refuses another pattern
+	// The reading is shared by all calls of the step, so a second outcome sees what the first one
+	// changed.
+	*reading
+	r    *Recorder
+	tx   *store.Tx
+	now  time.Time
+	full bool // the store refuses another pattern
 
 	what, id    string                 // the evidence: "outcome" and its id; empty without evidence
 	duplicate   bool                   // that evidence had been counted
@@ -130,7 +132,9 @@ type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
 
 var errDone = errors.New("done")
 
-// settle edits a pattern, and brings it and its anti-pattern in line with its evidence.
+// settle edits a pattern, and brings it and its anti-pattern in line with its evidence. It runs
+// after the evidence was added, and writes only what differs. NoRoom is set before the state is
+// computed, because without room for a warning a pattern can't be inverted.
 func (d *draft) settle(id PatternID, actor string, change edit) error {
 	before, _ := d.pattern(id)
 	p, t := before.clone(), d.tallies[id]
@@ -168,7 +172,8 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 
 // warn brings the anti-pattern of a pattern in line with it, and returns it. While the pattern is
 // inverted, the anti-pattern has the counts of today. Afterwards it is archived. A warning that the
-// host has defined under its id stays as it is.
+// host has defined under its id stays as it is. Each further observation of an inverted pattern
+// renews the counts in the warning.
 func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 	before, known := d.pattern(antiPrefix + p.ID)
 	if known && before.Twin == "" && before.Content != d.r.contentOf(before.ID) {
@@ -217,7 +222,9 @@ func (r *Recorder) change(ctx context.Context, ids []PatternID, do func(d *draft
 }
 
 // advance gives a pattern the state that its evidence calls for. It returns the cause if the state
-// changes.
+// changes. What a person decided comes first, and then an inversion that holds. A pattern that is
+// rehabilitated begins at zero towards the next inversion, and its state follows from its evidence
+// as usual.
 func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause string) {
 	if p.Anti {
 		return ""
@@ -259,7 +266,8 @@ func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
 // countsOf returns the observations of a tally, which do not fade.
 func countsOf(t *evidence.Tally) Observations { return Observations{t.Positive.N, t.Negative.N} }
 
-// notify notifies the observer of what a draft changed.
+// notify notifies the observer of what a draft changed. The words of a person are not in a notice,
+// because observers may log it.
 func (r *Recorder) notify(ctx context.Context, d *draft) {
 	if r.watch == nil {
 		return

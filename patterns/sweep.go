@@ -46,7 +46,9 @@ func (r *Recorder) due(now time.Time) bool {
 	return last == nil || now.Sub(*last) >= every || now.Before(*last)
 }
 
-// sweep returns how many patterns it changed.
+// sweep returns how many patterns it changed. It first tries each pattern on what it has read. Only
+// if that would change the pattern, it runs the step, which reads it again. So a sweep without
+// changes writes no record.
 func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err error) {
 	all, err := r.readAll(store.Reading(ctx, r.cfg.Store), PatternQuery{})
 	if err != nil {
@@ -82,7 +84,8 @@ func (r *Recorder) archive(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	return "archived, because its last evidence is of " + heard.UTC().Format(time.DateOnly), nil
 }
 
-// unarchive is an edit.
+// unarchive is an edit: it brings a pattern back that has new evidence. Evidence that is older than
+// Config.StaleAfter does not bring it back.
 func (r *Recorder) unarchive(p *Pattern, t *evidence.Tally) (cause string, err error) {
 	if _, stale := r.stale(p, t, r.cfg.Now()); stale || !p.archived() {
 		return "", nil
