@@ -44,7 +44,7 @@ func (h *Handler) api() http.Handler {
 		mux.HandleFunc(method+" "+path, serve)
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", method)
-			problemOf(badMethod, "This call has the method "+method+".").write(w)
+			write(w, &view.Fault{Sort: badMethod, Detail: "This call has the method " + method + "."})
 		})
 	}
 	add(http.MethodGet, "/v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -57,7 +57,7 @@ func (h *Handler) api() http.Handler {
 		})
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {
-		problemOf(noCall, "GET /v1/openapi.json lists the calls.").write(w)
+		write(w, &view.Fault{Sort: noCall, Detail: "GET /v1/openapi.json lists the calls."})
 	})
 	return mux
 }
@@ -79,10 +79,10 @@ func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operatio
 	}
 	got, err := a.carryOut(ctx, r, call, c)
 	if err != nil {
-		p := explainError(err, call.In)
-		a.failed(ctx, call.Method+" "+call.Path, p.cause)
-		if !pieces.problem(p) {
-			p.write(w)
+		f := view.FaultOf(err, call.In)
+		a.failed(ctx, call.Method+" "+call.Path, f.Cause)
+		if !pieces.problem(f) {
+			write(w, f)
 		}
 		return
 	}
@@ -103,9 +103,8 @@ func (a *api) carryOut(
 	ctx context.Context, r *http.Request, call *view.Operation, c *view.Caller,
 ) (none reply, _ error) {
 	if wait := a.rate.take(c.Person); wait > 0 {
-		p := problemOf(tooMany, "Send the request again after a while.")
-		p.after = wait
-		return none, p
+		return none, &view.Fault{Sort: tooMany, Detail: "Send the request again after a while.",
+			After: wait}
 	}
 	if call.Method == http.MethodGet {
 		return replyOf(a.server.Query(ctx, call, c, r.URL.RawQuery))
@@ -119,7 +118,8 @@ func (a *api) carryOut(
 	case len(keys) == 0:
 		return replyOf(a.server.Do(ctx, call, c, given))
 	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey:
-		return none, problemAt("Idempotency-Key", "must be one text of 1 to 255 bytes")
+		return none, &view.Fault{Sort: view.BadField, Field: "Idempotency-Key",
+			Detail: "Idempotency-Key must be one text of 1 to 255 bytes."}
 	}
 	claim, before, err := a.claimKey(ctx, c.Person, keys[0], []byte(call.Path), given)
 	if err != nil {
@@ -141,8 +141,8 @@ func (a *api) carryOut(
 	}
 	if err := claim.keep(last, got); err != nil {
 		a.failed(ctx, "keep an answer under its idempotency key", err)
-		return none, problemOf(view.Failure, "The call was carried out, and its answer could not be "+
-			"kept under its idempotency key. Send it again.")
+		return none, &view.Fault{Sort: view.Failure, Detail: "The call was carried out, and its answer " +
+			"could not be kept under its idempotency key. Send it again."}
 	}
 	return got, nil
 }
@@ -161,10 +161,12 @@ const lastWords = 5 * time.Second
 func bodyOf(r *http.Request) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return nil, problemOf(notJSONType, "The Content-Type must be application/json.")
+		return nil, &view.Fault{Sort: notJSONType,
+			Detail: "The Content-Type must be application/json."}
 	}
 	if r.URL.RawQuery != "" {
-		return nil, problemOf(view.Malformed, "This call has no parameters in the URL.")
+		return nil, &view.Fault{Sort: view.Malformed,
+			Detail: "This call has no parameters in the URL."}
 	}
 	return io.ReadAll(r.Body)
 }

@@ -70,10 +70,8 @@ func (a *api) claimKey(ctx context.Context, person, key string, what, body []byt
 	if err != nil || answer != nil || c.revision > 0 {
 		return c, answer, err
 	}
-	p := problemOf(view.Conflicting,
-		"A request with this idempotency key is being carried out. Send it again.")
-	p.after = time.Second
-	return nil, nil, p
+	return nil, nil, &view.Fault{Sort: view.Conflicting, After: time.Second,
+		Detail: "A request with this idempotency key is being carried out. Send it again."}
 }
 
 // derive makes of the key what the store may have.
@@ -109,8 +107,8 @@ func (c *claim) begin(ctx context.Context, now time.Time) (*reply, error) {
 	case err != nil:
 		return nil, err
 	case known && !hmac.Equal(before.Value.Proof, c.call.Proof):
-		return nil, problemOf(keyReused,
-			"The same Idempotency-Key came with another body, or for another call.")
+		return nil, &view.Fault{Sort: keyReused,
+			Detail: "The same Idempotency-Key came with another body, or for another call."}
 	case known && before.Value.Done:
 		text, err := c.seal.Open(nil, nil, before.Value.Answer, []byte(c.call.ID))
 		return &reply{before.Value.Status, text}, err

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+
+	"github.com/heedhq/heed/internal/view"
 )
 
 // pieces sends an answer while it arrives, in server-sent events: "piece", and at the end "answer"
@@ -40,11 +42,11 @@ func (p *pieces) piece(_ context.Context, text string, restart bool) {
 func (p *pieces) end(answer []byte) { p.send("answer", answer) }
 
 // problem sends a problem, if the answer began. Else the caller does.
-func (p *pieces) problem(why *trouble) bool {
+func (p *pieces) problem(why *view.Fault) bool {
 	if p == nil || !p.begun {
 		return false
 	}
-	data, err := json.Marshal(why)
+	data, err := json.Marshal(troubleOf(why))
 	if err == nil {
 		p.send("problem", data)
 	}

@@ -90,8 +90,6 @@ type Handler struct {
 	mux   *http.ServeMux
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
-	// reachable is whether the store could be read.
-	reachable view.Memo[struct{}, struct{}]
 }
 
 const (
@@ -110,7 +108,7 @@ func New(cfg Config) (*Handler, error) {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
-		watch: watch.New(cfg.Observer, "web", cfg.Now), reachable: view.NewMemo[struct{}, struct{}](),
+		watch: watch.New(cfg.Observer, "web", cfg.Now),
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()
@@ -306,12 +304,12 @@ func protect(header http.Header) {
 
 // refuse answers with an error: as a problem to a program, as a page to a person.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, sort, text string) {
-	p := problemOf(sort, text)
+	f := &view.Fault{Sort: sort, Detail: text}
 	if rest := strings.TrimPrefix(r.URL.Path, h.cfg.Prefix); strings.HasPrefix(rest, "/v1/") {
-		p.write(w)
+		write(w, f)
 		return
 	}
-	h.failed(w, r, p.Status, text)
+	h.failed(w, r, sorts[sort].Status, text)
 }
 
 // tell reports to the observer a failure that the page does not show.

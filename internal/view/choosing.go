@@ -122,9 +122,7 @@ func part[T any](v *Source, what string, in Range, read func(Page) (List[T], err
 func (s *Server) segments(ctx context.Context, _ *Caller, in *Range) (List[Segment], error) {
 	v := s.view()
 	return part(v, "arms", *in, func(p Page) (List[Segment], error) {
-		return s.lists.Of(ctx, p, func() (List[Segment], error) {
-			return v.Segments(ctx, p) // it takes milliseconds of a core for each segment
-		})
+		return v.Segments(ctx, p)
 	})
 }
 

@@ -106,7 +106,6 @@ const AnswerPath = "/v1/answer"
 // A Server carries out operations. It is safe for concurrent use. Make it with [NewServer].
 type Server struct {
 	view  func() *Source
-	lists Memo[Page, List[Segment]]
 	plans recent // the latest that this process prepared, for when the store can't be reached
 }
 
@@ -126,7 +125,7 @@ func (r *recent) Store(key, value any) {
 
 // NewServer returns a server of what view returns.
 func NewServer(view func() *Source) *Server {
-	return &Server{view: view, lists: NewMemo[Page, List[Segment]]()}
+	return &Server{view: view}
 }
 
 // agent returns the agent, or a fault.
