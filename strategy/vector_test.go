@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/strategytest"
 )
 
 // unitVector draws a direction.
@@ -214,20 +213,6 @@ func TestVectorsForget(t *testing.T) {
 		after := linearOf(t, l, x)
 		assert.InDelta(t, 0.5, after[0], 1e-9, name)
 		assert.InDelta(t, 0.1, after[8], 1e-9, name)
-	}
-}
-
-// Liars move what is expected for a vector as little as what is expected of an item: also if they
-// make up vectors, or report what the linear level predicted.
-func TestNobodyOwnsTheLinearLevel(t *testing.T) {
-	vectors := make([][]float32, 23)
-	for n := range vectors {
-		vectors[n] = unitVector(rand.New(rand.NewPCG(uint64(n), 9)), 16)
-	}
-	for _, unnamed := range []bool{false, true} {
-		strategytest.Crowd{
-			Vector: func(n int) []float32 { return vectors[n] }, Unnamed: unnamed,
-		}.Climb(t)
 	}
 }
 

@@ -1,8 +1,13 @@
+//go:build !race
+
+// The race detector makes this ten times slower, and it starts no goroutine.
+
 package strategytest_test
 
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -36,6 +41,33 @@ func TestLiesThatClimb(t *testing.T) {
 			strategytest.Crowd{Unnamed: true, Config: cfg}.Climb(t)
 		})
 	}
+}
+
+// Liars move what is expected for a vector as little as what is expected of an item: also if they
+// make up vectors, or report what the linear level predicted.
+func TestNobodyOwnsTheLinearLevel(t *testing.T) {
+	vectors := make([][]float32, 23)
+	for n := range vectors {
+		vectors[n] = direction(rand.New(rand.NewPCG(uint64(n), 9)))
+	}
+	for _, unnamed := range []bool{false, true} {
+		strategytest.Crowd{
+			Vector: func(n int) []float32 { return vectors[n] }, Unnamed: unnamed,
+		}.Climb(t)
+	}
+}
+
+// direction draws a direction in 16 dimensions.
+func direction(rng *rand.Rand) []float32 {
+	x, sum := make([]float32, 16), 0.
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+		sum += float64(x[i]) * float64(x[i])
+	}
+	for i := range x {
+		x[i] /= float32(math.Sqrt(sum))
+	}
+	return x
 }
 
 // cells names items by the cells of a partition, into which liars' texts fall, too.
