@@ -172,8 +172,8 @@ func (b *bench) write(sample []*mutant) ([]string, error) {
 }
 
 func (b *bench) goTool(ctx context.Context, dir, verb string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-tags=mutants", "-overlay",
-		b.overlay, "-gcflags=" + module + "/...=-e"}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-overlay", b.overlay,
+		"-gcflags=" + module + "/...=-e"}, args...)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	return string(out), err

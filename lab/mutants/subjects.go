@@ -38,6 +38,8 @@ var subjects = []subject{
 }
 
 // patterns choose the tests of a package where not all of them are run.
-var patterns = map[string]string{engines: "^Test(Store|" +
-	"StoresAgree|StoreClock|.*Undecodable|Check.*|" +
-	".*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*)$"}
+var patterns = map[string]string{
+	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|" +
+		".*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*)$",
+	faults: "FailsAnywhere",
+}

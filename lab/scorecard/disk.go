@@ -24,11 +24,9 @@ type disk struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	files map[string]*image
-	ops   int          // reads, writes, syncs and the like so far
-	fail  map[int]bool // the numbers of the operations that fail
-	cut   int          // the number of the operation from which on there is no power; 0: never
-	// the number of the operation from which on writes find the disk full; 0: never
-	full    int
+	ops   int // reads, writes, syncs and the like so far
+	// fault returns the error of the operation with a number, or nil. nil: none fails.
+	fault   func(op int, writes bool) error
 	options string // more of the data source name
 	deaf    bool   // a sync has no effect, like synchronous=OFF
 }
@@ -72,26 +70,28 @@ func (d *disk) torn() *disk {
 	return found
 }
 
-// op counts an operation, and returns an error if it is one that fails.
-func (d *disk) op() error {
-	d.ops++
-	if d.fail[d.ops] || d.cut > 0 && d.ops >= d.cut {
-		return sqlite3.IOERR
+// op counts an operation, and returns its error if it is one that fails.
+func (d *disk) op(writes bool) error {
+	if d.ops++; d.fault == nil {
+		return nil
 	}
-	return nil
+	return d.fault(d.ops, writes)
 }
 
-// isFull reports whether a write now finds no space.
-func (d *disk) isFull() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.full > 0 && d.ops >= d.full
+// powerCut is the fault of a disk without power from the n-th operation on.
+func powerCut(n int) func(int, bool) error {
+	return func(op int, _ bool) error {
+		if op >= n {
+			return sqlite3.IOERR
+		}
+		return nil
+	}
 }
 
 func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.op(); err != nil {
+	if err := d.op(false); err != nil {
 		return nil, flags, sqlite3.CANTOPEN
 	}
 	if name == "" {
@@ -111,7 +111,7 @@ func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, er
 func (d *disk) Delete(name string, _ bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.op(); err != nil {
+	if err := d.op(false); err != nil {
 		return err
 	}
 	if d.files[name] == nil {
@@ -124,7 +124,7 @@ func (d *disk) Delete(name string, _ bool) error {
 func (d *disk) Access(name string, _ vfs.AccessFlag) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.files[name] != nil, d.op()
+	return d.files[name] != nil, d.op(false)
 }
 
 func (d *disk) FullPathname(name string) (string, error) { return name, nil }
@@ -135,10 +135,10 @@ type file struct {
 	*image
 }
 
-func (f *file) do(what func()) error {
+func (f *file) do(writes bool, what func()) error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	if err := f.disk.op(); err != nil {
+	if err := f.disk.op(writes); err != nil {
 		return err
 	}
 	what()
@@ -146,7 +146,7 @@ func (f *file) do(what func()) error {
 }
 
 func (f *file) ReadAt(b []byte, at int64) (n int, err error) {
-	err = f.do(func() {
+	err = f.do(false, func() {
 		if at < int64(len(f.seen)) {
 			n = copy(b, f.seen[at:])
 		}
@@ -158,10 +158,7 @@ func (f *file) ReadAt(b []byte, at int64) (n int, err error) {
 }
 
 func (f *file) WriteAt(b []byte, at int64) (n int, err error) {
-	if f.disk.isFull() {
-		return 0, sqlite3.FULL
-	}
-	err = f.do(func() {
+	err = f.do(true, func() {
 		if over := int(at) + len(b) - len(f.seen); over > 0 {
 			f.seen = append(f.seen, make([]byte, over)...)
 		}
@@ -171,11 +168,11 @@ func (f *file) WriteAt(b []byte, at int64) (n int, err error) {
 }
 
 func (f *file) Truncate(size int64) error {
-	return f.do(func() { f.seen = f.seen[:min(size, int64(len(f.seen)))] })
+	return f.do(false, func() { f.seen = f.seen[:min(size, int64(len(f.seen)))] })
 }
 
 func (f *file) Sync(vfs.SyncFlag) error {
-	return f.do(func() {
+	return f.do(false, func() {
 		if !f.disk.deaf {
 			f.synced = slices.Clone(f.seen)
 		}
@@ -183,7 +180,7 @@ func (f *file) Sync(vfs.SyncFlag) error {
 }
 
 func (f *file) Size() (size int64, err error) {
-	err = f.do(func() { size = int64(len(f.seen)) })
+	err = f.do(false, func() { size = int64(len(f.seen)) })
 	return size, err
 }
 

@@ -16,14 +16,14 @@ const (
 	gapsBar    = "acknowledged outcomes lost before one that is there"
 )
 
-// A powerCut is the disk and the writer of one attempt.
-type powerCut struct {
+// A powerLoss is the disk and the writer of one attempt.
+type powerLoss struct {
 	dialect sqlstore.Dialect
 	deaf    bool // the disk ignores syncs
 	habit   habit
 }
 
-func (p powerCut) attempt(short, long int) card.Attempt {
+func (p powerLoss) attempt(short, long int) card.Attempt {
 	return func(ctx context.Context, s card.Settings) (card.Result, error) {
 		return p.run(ctx, s, card.Pick(s, short, long))
 	}
@@ -33,10 +33,10 @@ func powerCutLines() []card.Line {
 	noSync := func(d sqlstore.Dialect) card.Control {
 		return card.Control{
 			Name: "no sync at all, as with synchronous=OFF", Misses: []string{corruptBar},
-			Run: powerCut{dialect: d, deaf: true}.attempt(30, 30),
+			Run: powerLoss{dialect: d, deaf: true}.attempt(30, 30),
 		}
 	}
-	full, relaxed := powerCut{dialect: sqlstore.SQLite}, powerCut{dialect: sqlstore.SQLiteRelaxed}
+	full, relaxed := powerLoss{dialect: sqlstore.SQLite}, powerLoss{dialect: sqlstore.SQLiteRelaxed}
 	return []card.Line{{
 		Name:    "S1",
 		Promise: "On SQLite a power cut loses no acknowledged outcome.",
@@ -65,7 +65,7 @@ func powerCutLines() []card.Line {
 		Controls: []card.Control{
 			{
 				Name: string(forgetful), Misses: []string{gapsBar},
-				Run: powerCut{dialect: sqlstore.SQLiteRelaxed, habit: forgetful}.attempt(5, 5),
+				Run: powerLoss{dialect: sqlstore.SQLiteRelaxed, habit: forgetful}.attempt(5, 5),
 			},
 			noSync(sqlstore.SQLiteRelaxed),
 		},
@@ -73,7 +73,7 @@ func powerCutLines() []card.Line {
 }
 
 // run cuts the power in the middle of writing, over and over.
-func (p powerCut) run(ctx context.Context, s card.Settings, rounds int) (result card.Result,
+func (p powerLoss) run(ctx context.Context, s card.Settings, rounds int) (result card.Result,
 	err error) {
 	base, err := newDisk(ctx, 4096)
 	if err != nil {
@@ -84,7 +84,8 @@ func (p powerCut) run(ctx context.Context, s card.Settings, rounds int) (result 
 	var all ledger
 	for range rounds {
 		d := base.snapshot(rng)
-		d.deaf, d.cut = p.deaf, 60+rng.IntN(500)
+		cut := 60 + rng.IntN(500)
+		d.deaf, d.fault = p.deaf, powerCut(cut)
 		if rng.IntN(2) == 0 {
 			d.options = "&_pragma=wal_autocheckpoint(8)" // so that cuts hit checkpoints too
 		}
@@ -100,7 +101,7 @@ func (p powerCut) run(ctx context.Context, s card.Settings, rounds int) (result 
 		all.add(found)
 		if fault != nil || found.torn > 0 || found.off != 0 {
 			corrupt++
-			result.Note("cut at operation %d: %+v, %v", d.cut, found, fault)
+			result.Note("cut at operation %d: %+v, %v", cut, found, fault)
 		}
 		result.Work++
 		result.Faults++
@@ -115,7 +116,7 @@ func (p powerCut) run(ctx context.Context, s card.Settings, rounds int) (result 
 }
 
 // write commits outcomes, one after the other, until the power is cut.
-func (p powerCut) write(ctx context.Context, d *disk) (acknowledged []string, err error) {
+func (p powerLoss) write(ctx context.Context, d *disk) (acknowledged []string, err error) {
 	handle, done, err := d.on()
 	if err != nil {
 		return nil, err

@@ -3,11 +3,12 @@
 //
 //	go run ./lab                          # the short form of all lines, in some minutes
 //	go run ./lab -report FILE             # writes the page, as Markdown
-//	go run ./lab scorecard S2 forgetting  # some lines only
+//	go run ./lab scorecard S2 limits      # some lines only
 //	go run ./lab scorecard -long -seed 0  # the long form, with another seed each time
 //
-// The lines S1 to S15 reach further than a test of a package: they kill processes, cut the power,
-// stop servers, fill disks, and let months pass. The others are short forms of the lab's studies.
+// The lines S1 to S10 reach further than a test of a package: they kill processes, cut the power and
+// stop servers. The others are short forms of the lab's studies. What a test can show is among the
+// tests of this package: disks that fail, and months that pass.
 package scorecard
 
 import (
@@ -36,11 +37,9 @@ func all() []card.Line {
 		killedLine(modernc, 100, 1000), killedLine(ncruces, 50, 500), killedLine(relaxed, 20, 200),
 		killedLine(postgres, 50, 500),
 		stoppedLine(),
-		faultsLine(), readsLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
-		injectionLine(), forgettingLine(),
+		injectionLine(),
 		poison.Line(), incidents.Line(), agent.Line(), board.Line(),
-		soakLine(),
 	)
 }
 
