@@ -30,6 +30,7 @@ func (r *Reader) CellOf(hash text.Hash) *Cell { return r.check.cells[hash] }
 // wrote: sums that do not contain their observations would become negative when these are
 // retracted.
 type checker struct {
+	// kinds has the kinds that came, without tenants. cells has the cells, without their texts.
 	kinds map[string]bool
 	cells map[text.Hash]*Cell // without their texts
 	// rooms has each tally, by its cell and origin.
@@ -37,6 +38,7 @@ type checker struct {
 	late  bool // ids or records have come
 }
 
+// A roomKey names a tally: its cell, and its origin if the cell keeps origins apart.
 type roomKey struct {
 	cell text.Hash
 	Origin
@@ -44,12 +46,15 @@ type roomKey struct {
 
 // A room is what a tally has for observations of each sign that are in the history.
 type room struct {
+	// n and last are by [stores.Sign]: how many observations may still come, and when the last
+	// happened.
 	n    [3]uint64
 	last [3]evidence.Instant
 }
 
 // row checks a row against those before it, and remembers what later rows need. Evidence comes
-// before ids and records, so that a loader knows all cells when it meets an id.
+// before ids and records, so that a loader knows all cells when it meets an id. Only the first
+// fault of a row is reported, because a load ends with it.
 func (c *checker) row(r *Row) error {
 	switch {
 	case r.Cell != nil || r.Tally != nil || r.Observation != nil:
@@ -80,9 +85,11 @@ func (c *checker) row(r *Row) error {
 	return nil
 }
 
+// errNoCell refuses what belongs to a cell that has no row.
 var errNoCell = errors.New("the cell did not come before")
 
-// tally checks that the cell can have the tally, once for each origin.
+// tally checks that the cell can have the tally, once for each origin. If something of a count was
+// lost from the history, at least one of its observations can't come.
 func (c *checker) tally(t *Tally) error {
 	cell := c.cells[t.Cell]
 	if cell == nil {
@@ -107,7 +114,7 @@ func (c *checker) tally(t *Tally) error {
 }
 
 // observation takes a place in the room of its tally. An observation that does not count needs
-// none.
+// none. An observation from before the restart of its cell is kept and is not in the sums.
 func (c *checker) observation(o *Observation) error {
 	cell := c.cells[o.Cell]
 	if cell == nil {

@@ -38,52 +38,66 @@ func HashOfCell(c evidence.Cell) text.Hash { return text.HashOf(c.Kind, c.Scope,
 
 // A Row is what a line holds. One of the fields is set.
 type Row struct {
-	Kind        *store.Kind  `json:"kind,omitempty"`
+	// Kind is a kind that the store declared, with its limits.
+	Kind *store.Kind `json:"kind,omitempty"`
+	// Cell, Tally, Observation and Lost are the evidence of one cell, in this order.
 	Cell        *Cell        `json:"cell,omitempty"`
 	Tally       *Tally       `json:"tally,omitempty"`
 	Observation *Observation `json:"observation,omitempty"`
 	Lost        *Lost        `json:"lost,omitempty"`
-	ID          *ID          `json:"id,omitempty"`
-	Record      *Record      `json:"record,omitempty"`
+	// ID is an id that counted once.
+	ID *ID `json:"id,omitempty"`
+	// Record is a record with its body.
+	Record *Record `json:"record,omitempty"`
 }
 
 // A Cell records how a cell is kept.
 type Cell struct {
 	// Hash names the cell in later rows. It follows from the texts below.
-	Hash     text.Hash `json:"hash"`
-	Kind     string    `json:"kind"`
-	Scope    string    `json:"scope,omitempty"`
-	Item     string    `json:"item,omitempty"`
-	Name     string    `json:"name,omitempty"`
-	HalfLife int64     `json:"halfLife,omitempty"` // microseconds
-	ByOrigin bool      `json:"byOrigin,omitempty"`
+	Hash text.Hash `json:"hash"`
+	// Kind, Scope, Item and Name are the cell's, as in [evidence.Cell]. The kind has the tenant's
+	// name.
+	Kind  string `json:"kind"`
+	Scope string `json:"scope,omitempty"`
+	Item  string `json:"item,omitempty"`
+	Name  string `json:"name,omitempty"`
+	// HalfLife is in microseconds, and 0 if the cell does not fade. ByOrigin reports that it keeps a
+	// tally for each origin.
+	HalfLife int64 `json:"halfLife,omitempty"`
+	ByOrigin bool  `json:"byOrigin,omitempty"`
 	// Restart is the moment before which observations do not count.
 	Restart evidence.Instant `json:"restart,omitempty"`
 }
 
 // A Tally is the sum of one origin of a cell.
 type Tally struct {
+	// Cell is the cell's hash. Channel and Source are the origin, and empty if the cell keeps origins
+	// together.
 	Cell    text.Hash `json:"cell"`
 	Channel string    `json:"channel,omitempty"`
 	Source  string    `json:"source,omitempty"`
 	// Landmark is the moment at which the sums are stated, a whole number of steps of the half-life.
-	Landmark      evidence.Instant `json:"landmark,omitempty"`
-	Mass          float64          `json:"mass"`
-	Squares       float64          `json:"squares"`
-	Reward        float64          `json:"reward"`
-	RewardSquares float64          `json:"rewardSquares"`
-	Positive      Count            `json:"positive,omitzero"`
-	Negative      Count            `json:"negative,omitzero"`
-	Neutral       Count            `json:"neutral,omitzero"`
-	// something lost had a source that the tally does not distinguish
+	Landmark evidence.Instant `json:"landmark,omitempty"`
+	// The sums are the ones of [evidence.Tally], as of the landmark.
+	Mass          float64 `json:"mass"`
+	Squares       float64 `json:"squares"`
+	Reward        float64 `json:"reward"`
+	RewardSquares float64 `json:"rewardSquares"`
+	// The counts are by the sign of the reward. They do not fade.
+	Positive Count `json:"positive,omitzero"`
+	Negative Count `json:"negative,omitzero"`
+	Neutral  Count `json:"neutral,omitzero"`
+	// LostSource reports that an observation was lost whose source the tally does not distinguish. A
+	// store then can't forget that source exactly.
 	LostSource bool `json:"lostSource,omitempty"`
 }
 
 // A Count is how many observations of one sign there were.
 type Count struct {
+	// N is the number, at most 2³²-1, and Last is when the last of them happened.
 	N    uint64           `json:"n"`
 	Last evidence.Instant `json:"last"` // when the last of them happened
-	// when the last happened that counts and is not in the history
+	// Lost is when the last one happened that counts and is not in the history.
 	Lost evidence.Instant `json:"lost,omitempty"`
 }
 
@@ -120,20 +134,26 @@ type Origin struct {
 
 // An ID is the known id of an observation or of a batch.
 type ID struct {
+	// ID is the hash of the id, Recorded is when it came, and Retracted reports that its observation
+	// was taken back. A retracted id stays, so that a late delivery does not count.
 	ID        text.Hash        `json:"id"`
 	Recorded  evidence.Instant `json:"recorded"`
 	Retracted bool             `json:"retracted,omitempty"`
-	Untraced  bool             `json:"untraced,omitempty"` // no history was kept when it came
+	// Untraced reports that no history was kept when it came.
+	Untraced bool `json:"untraced,omitempty"`
 }
 
 // A Record is a record as it was written last.
 type Record struct {
-	Kind     string           `json:"kind"`
-	ID       string           `json:"id"`
+	// Kind and ID name the record. Kind has the tenant's name.
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Revision is the one that the store gave, and stays after a load: steps compare it.
 	Revision uint64           `json:"revision"`
 	At       evidence.Instant `json:"at"`
-	Keys     []string         `json:"keys,omitempty"`
-	Body     json.RawMessage  `json:"body"`
+	// Keys are the keys by which queries find it, and Body is its JSON.
+	Keys []string        `json:"keys,omitempty"`
+	Body json.RawMessage `json:"body"`
 	// Seq is the number of its first writing, if the dump is to keep places: see [WithPlaces]. 0: the
 	// next number.
 	Seq int64 `json:"seq,omitempty"`
@@ -143,11 +163,13 @@ type Record struct {
 // the same after a load.
 type WithPlaces struct{ io.Writer }
 
+// A header is what a reader must know before the first row.
 type header struct {
 	Version  int    `json:"version"`
 	Revision uint64 `json:"revision"` // the greatest that the store ever gave
 }
 
+// A firstLine has a name for the format, by which people and programs know the file.
 type firstLine struct {
 	Header header `json:"heed"`
 }
@@ -159,11 +181,13 @@ func lastLine(rows int, sum hash.Hash) []byte {
 		hex.EncodeToString(sum.Sum(nil)))
 }
 
+// endPrefix begins the last line, and no row.
 const endPrefix = `{"end":`
 
 // A Writer writes a dump. It must not be used concurrently. An error leaves the dump without its
 // last line, and no reader accepts it.
 type Writer struct {
+	// sum is the hash of all lines so far, and rows is their number without the first line.
 	out  *bufio.Writer
 	line lineBuffer
 	json *json.Encoder
@@ -180,7 +204,7 @@ func (b *lineBuffer) Write(p []byte) (int, error) {
 }
 
 // NewWriter writes the first line. The revision is the greatest that the store ever gave, to
-// whatever record.
+// whatever record. A load continues with it, so that a revision is never given twice.
 func NewWriter(to io.Writer, revision uint64) (*Writer, error) {
 	w := &Writer{out: bufio.NewWriterSize(to, 1<<16), sum: sha256.New()}
 	w.json = json.NewEncoder(&w.line)
@@ -220,7 +244,8 @@ func (w *Writer) Close() error {
 // Only writes the rows of one tenant, which it reads from a dump. Of the ids, which are hashes, it
 // keeps the ids of observations. It serves to move a tenant to a separate store. Ids of batches do
 // not name their tenant, so they are left out, and a batch that is delivered again after the move
-// may count again.
+// may count again. It reads the dump once, and keeps the hashes of the tenant's cells and ids in
+// memory.
 func Only(to io.Writer, from io.Reader, tenant string) error {
 	in, err := NewReader(from)
 	if err != nil {

@@ -23,16 +23,19 @@ type Reader struct {
 	// greater one.
 	Revision uint64
 
+	// line is the buffer of the present line, and sum the hash of the lines before it.
 	in    *bufio.Reader
 	line  []byte
 	sum   hash.Hash
 	lines int // read so far
+	// done reports that the last line was read and was right.
 	done  bool
 	check *checker // nil: rows need not fit together
 }
 
 // NewReader reads the first line. A line that is no dump's, or of a newer version, is a
-// [*heed.InputError].
+// [*heed.InputError]. The version is checked before the form, because a newer version should be
+// named as such, and not as a faulty file.
 func NewReader(from io.Reader) (*Reader, error) {
 	r := &Reader{in: bufio.NewReaderSize(from, 1<<16), sum: sha256.New()}
 	text, err := r.next()
@@ -61,7 +64,8 @@ func NewReader(from io.Reader) (*Reader, error) {
 // Next returns the next row, and [io.EOF] after the last one, when the dump has proved to be whole.
 // A row that is not valid, and a dump that was changed or cut off, is a [*heed.InputError] that
 // names the line. A caller that stored rows must take them back on any error but io.EOF. The next
-// call may change what a row refers to.
+// call may change what a row refers to. A row is checked by itself first, and then against the rows
+// before it.
 func (r *Reader) Next() (Row, error) {
 	if r.done {
 		return Row{}, io.EOF
@@ -90,6 +94,8 @@ func (r *Reader) Next() (Row, error) {
 }
 
 // end checks the last line against what was read. It counts rows without the first line and itself.
+// One comparison covers the number of rows, the hash and the form of the line. Two dumps in one
+// file are refused, because the second one would be lost.
 func (r *Reader) end(text []byte) error {
 	if !bytes.Equal(text, lastLine(r.lines-2, r.sum)) {
 		return r.fault("the dump was changed: its lines are not those that were written")
@@ -105,7 +111,8 @@ func (r *Reader) end(text []byte) error {
 }
 
 // next returns the next line with its end. A line without its end is the sign of a file that was
-// cut off.
+// cut off. The length is checked while the line is read, so a file without line ends takes no more
+// memory than the limit.
 func (r *Reader) next() ([]byte, error) {
 	r.line = r.line[:0]
 	r.lines++

@@ -16,7 +16,8 @@ import (
 var lastInstant = evidence.InstantOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC))
 
 // validate reports the first fault of a row by itself. Whether it fits to others is for
-// [NewLoader]. Faults of all its members are joined.
+// [NewLoader]. Faults of all its members are joined. A row without a member that is known would be
+// skipped silently, so it is refused.
 func (r *Row) validate() (err error) {
 	fields := 0
 	count := func(set bool, validate func() error) {
@@ -64,12 +65,14 @@ func (c *Cell) EvidenceCell() evidence.Cell {
 	return evidence.Cell{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: c.Name}
 }
 
-// Policy returns under which policy the cell is kept.
+// Policy returns under which policy the cell is kept. The store refuses observations under another
+// policy.
 func (c *Cell) Policy() evidence.Policy {
 	return evidence.Policy{HalfLife: time.Duration(c.HalfLife) * time.Microsecond,
 		ByOrigin: c.ByOrigin}
 }
 
+// validate checks the names, the hash, which later rows refer to, and the policy.
 func (c *Cell) validate() error {
 	cell := c.EvidenceCell()
 	if err := cell.Validate(); err != nil {
@@ -84,7 +87,8 @@ func (c *Cell) validate() error {
 	return errors.Join(c.Policy().Validate(), moments(c.Restart))
 }
 
-// Evidence returns the sums, of a cell with a policy of this half-life.
+// Evidence returns the sums, of a cell with a policy of this half-life. The half-life is the
+// cell's, because all tallies of a cell have the same.
 func (t *Tally) Evidence(halfLife time.Duration) evidence.Tally {
 	return evidence.Tally{
 		HalfLife: halfLife, Landmark: t.Landmark,
@@ -96,7 +100,7 @@ func (t *Tally) Evidence(halfLife time.Duration) evidence.Tally {
 }
 
 // validate checks that the sums are finite and that counts and moments go together. Sums may be
-// negative by rounding, so their signs are not checked.
+// negative by rounding, so their signs are not checked. A count must fit into 32 bits.
 func (t *Tally) validate() error {
 	for _, x := range []float64{t.Mass, t.Squares, t.Reward, t.RewardSquares} {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -121,7 +125,7 @@ func (t *Tally) validate() error {
 }
 
 // Fits reports whether the tally can be one of the cell. A landmark that is too old would let the
-// weights of later observations overflow.
+// weights of later observations overflow. Landmarks lie on the grid of steps that all stores use.
 func (t *Tally) Fits(c *Cell) error {
 	step := evidence.Instant(valid.LandmarkStep * c.HalfLife)
 	last := max(t.Positive.Last, t.Negative.Last, t.Neutral.Last)
@@ -164,7 +168,8 @@ func (r *Record) Of() store.Record {
 }
 
 // validate checks a record by the rules that a commit has, and the key of pseudonyms by separate
-// ones, because no commit may write it and a load must.
+// ones, because no commit may write it and a load must. The body is cloned, because the reader's
+// buffer is used again for the next line.
 func (r *Record) validate() error {
 	if r.Revision == 0 || r.Revision >= math.MaxInt64 {
 		return errors.New("revision must be one that a store gives")

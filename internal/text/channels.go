@@ -6,7 +6,8 @@ import (
 )
 
 // ChannelWords describes how something is known, by the name of its channel. Names of the host's
-// own stay as they are. Pages, the command and the pages of an answer use it.
+// own stay as they are. Pages, the command and the pages of an answer use it. The words begin with
+// who spoke, and [StatementWords] relies on that.
 func ChannelWords(name string) string {
 	switch name { // the channels of package learning, which explains them
 	case "user_explicit":
@@ -32,7 +33,7 @@ func ChannelWords(name string) string {
 // StatementWords describes how something is known and from whom: a person or an instrument by name,
 // a user who is not known, or silence. kind is an answer.SourceKind, or "" if it is not known. The
 // words of a channel begin with who spoke, so a known person's name takes the place of that. An
-// instrument reports, and does not speak.
+// instrument reports, and does not speak. For example "user_explicit" from "ana" is "ana said it".
 func StatementWords(channel, kind, source string) string {
 	words := ChannelWords(channel)
 	who := cmp.Or(source, "an unknown user")

@@ -2,7 +2,8 @@ package text
 
 // composed has for each mark pairs of a letter: without the mark, and with it. A letter with two
 // marks is there for each order of the marks. Both directions are derived from it: see Compose and
-// Base.
+// Base. Unicode's normal forms are in a separate module, which the library does without. All
+// letters are small, because texts are lower-cased first.
 var composed = map[rune]string{
 	'\u0300': "aàeèiìnǹoòuùwẁyỳâầêềôồüǜăằēḕōṑơờưừеѐиѝ",
 	'\u0301': "aácćeégǵiíkḱlĺmḿnńoópṕrŕsśuúwẃyýzźâấåǻæǽçḉêếïḯôốõṍøǿüǘăắēḗōṓũṹơớưứαάεέηήιίοόυύωώϊΐϋΰ" +

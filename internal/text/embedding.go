@@ -13,7 +13,8 @@ import (
 type Embed = func(ctx context.Context, texts []string) ([][]float32, error)
 
 // Cosines embeds all texts in one call, and returns the cosine of the text's vector and each of the
-// others', with 0 for negative ones. Vectors of different lengths are an error.
+// others', with 0 for negative ones. Vectors of different lengths are an error. Negative cosines
+// count as 0, because a similarity is in [0, 1].
 func Cosines(ctx context.Context, embed Embed, text string, others []string) ([]float64, error) {
 	vectors, err := embed(ctx, append([]string{text}, others...))
 	if err != nil {
@@ -64,9 +65,11 @@ func Remembering(embed Embed, most, batch int) Embed {
 
 // A memory keeps vectors by text. The first that came is the first to go.
 type memory struct {
+	// embed makes vectors. most is how many are kept, and batch is how many texts a call has.
 	embed       Embed
 	most, batch int
 
+	// mu guards vectors and order. It is not held while embed runs.
 	mu      sync.Mutex
 	vectors map[string][]float32
 	order   []string // the texts in vectors, the first embedded first
@@ -74,7 +77,8 @@ type memory struct {
 
 // get embeds the texts that are not remembered, without the lock, because that may take seconds.
 // Two callers may embed the same text at the same time; then either vector is kept. After an error
-// of one batch no vector is kept.
+// of one batch no vector is kept. It compares the vector with itself to find one that can't be
+// compared: its cosine is 0.
 func (m *memory) get(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	var missing []string
@@ -114,7 +118,8 @@ func (m *memory) get(ctx context.Context, texts []string) ([][]float32, error) {
 	return vectors, nil
 }
 
-// remember keeps vectors, and drops the oldest of too many.
+// remember keeps vectors, and drops the oldest of too many. A vector that another caller stored
+// first stays, so that its place in the order is right.
 func (m *memory) remember(made map[string][]float32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

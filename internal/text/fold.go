@@ -31,6 +31,8 @@ func Fold(written string) string {
 
 // folded returns what a character is folded to: 0 to drop it. The order is: width and style first,
 // then case, then marks, then look-alikes. Each step may make a character that the next one knows.
+// Small letters are made by way of capitals, because some letters have one capital and two small
+// forms, for example σ and ς.
 func folded(r rune) rune {
 	if r < utf8.RuneSelf {
 		return alike(unicode.ToLower(r))
@@ -49,7 +51,8 @@ func folded(r rune) rune {
 }
 
 // alike returns one letter for those that look alike. It is called again with what it found,
-// because that letter may itself have look-alikes.
+// because that letter may itself have look-alikes. "l", "1" and "|" are alike to "i", because a
+// capital I looks like all of them.
 func alike(r rune) rune {
 	switch r {
 	case 'l', '1', '|':
@@ -103,7 +106,8 @@ func Width(r rune) rune {
 var halfWidth = []rune("・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309A")
 
 // styled returns the plain letter or digit of one in a circle, or of one in bold, italics, script
-// and the like. Mathematical alphabets are in blocks of 52 letters, capitals first.
+// and the like. Mathematical alphabets are in blocks of 52 letters, capitals first. Letters in a
+// circle count from A to Z twice: capitals, then small ones.
 func styled(r rune) rune {
 	switch {
 	case r >= 0x1d400 && r <= 0x1d6a3:
@@ -137,7 +141,9 @@ var bases = func() map[rune]rune {
 func Base(r rune) rune { return cmp.Or(bases[r], r) }
 
 // Compose puts letters and marks together where there is a letter for both. A letter may take
-// several marks, one after the other. A mark without a letter for it stays.
+// several marks, one after the other. A mark without a letter for it stays. It is not the Unicode
+// form NFC, whose order of marks it does not need: a letter with two marks has an entry for each
+// order.
 func Compose(letters []rune) []rune {
 	var whole []rune
 	for _, r := range letters {

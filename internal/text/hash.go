@@ -40,6 +40,7 @@ func HashOfID(id string) Hash {
 	return h
 }
 
+// String returns the hash in 22 characters.
 func (h Hash) String() string {
 	var text [22]byte
 	base64.RawURLEncoding.Encode(text[:], h[:])

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// letters are the characters that words are made of.
+// letters are the characters that words are made of. Marks are among them, because a vowel sign of
+// Hindi or Thai is a part of a word.
 var letters = []*unicode.RangeTable{unicode.L, unicode.N, unicode.M}
 
 // Comparable reports whether a text contains a letter or a digit. Other texts cannot be compared.
@@ -29,7 +30,8 @@ func Dense(r rune) bool {
 // Trigrams returns the letter trigrams of a text's words in lower case, sorted, each once. Each
 // word has two blanks before it and one behind, like in PostgreSQL's pg_trgm. In a script without
 // blanks between words, single characters and pairs of them take the place of trigrams. A trigram
-// is packed into a number, because a character has 21 bits.
+// is packed into a number, because a character has 21 bits. For example "cat" has "  c", " ca",
+// "cat" and "at ".
 func Trigrams(text string) []uint64 {
 	all := make([]uint64, 0, len(text)+8)
 	var last [2]rune // 0 before a word
@@ -72,7 +74,8 @@ func Trigrams(text string) []uint64 {
 func pack(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c) } //nolint:gosec // runes are not negative
 
 // Jaccard returns the share of elements that two sorted sets have in common, in [0, 1]: the size of
-// the intersection by the size of the union (Jaccard 1901). Two empty sets have 0.
+// the intersection by the size of the union (Jaccard 1901). Two empty sets have 0. Both sets are
+// walked once, in time linear in their sizes.
 func Jaccard[T cmp.Ordered](a, b []T) float64 {
 	all, common := len(a)+len(b), 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -100,7 +103,8 @@ func Distinct(texts []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
-// Max is how many bytes a name may have that a store keeps.
+// Max is how many bytes a name may have that a store keeps. Indexes of SQL databases take keys of a
+// few kilobytes, with several names in one key.
 const Max = 1024
 
 // Fault returns why some store could not keep a name, and is empty where every store can.

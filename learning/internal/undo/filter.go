@@ -26,11 +26,11 @@ type filter struct {
 }
 
 // roots are the rules that the clauses of a command follow. A text without any of them has no
-// command, whatever else it has.
+// command, whatever else it has. They are names of rules of grammar.txt.
 var roots = []string{"command", "loose", "free", "sure", "dependent", "again"}
 
 // newFilter sketches each grammar, and collects from each root the keys of which a text must have
-// one.
+// one. Only keys of roots are needed: a language whose roots have no key in a text can't accept it.
 func newFilter(all []*grammar) *filter {
 	f := &filter{needed: make(keyIndex)}
 	for i, g := range all {
@@ -48,7 +48,8 @@ func newFilter(all []*grammar) *filter {
 
 // languages returns the numbers of the languages in which a text may have a command. normalise made
 // the text. Most texts end with the first look-up, which finds no key of any language. The arrays
-// are on the stack for texts of up to 64 words, and there are fewer than 64 languages.
+// are on the stack for texts of up to 64 words, and there are fewer than 64 languages. A language
+// is one bit of the look-up, so all languages are looked for in one pass.
 func (f *filter) languages(normal string) (may []int) {
 	var few [64]string
 	var found [1]uint64
@@ -64,7 +65,7 @@ func (f *filter) languages(normal string) (may []int) {
 
 // wordsOf returns the words of a text in their order. The words of its clauses are among them. A
 // quotation hides some, but has a word in their place, so that words that follow each other in a
-// clause do so here.
+// clause do so here. It divides the text as clausesOf does, without clauses.
 func (s *speller) wordsOf(words []string, normal string) []string {
 	start := -1
 	end := func(at int) {
@@ -94,11 +95,13 @@ type keyIndex map[string][]numbered
 
 // A numbered is a key in an index: what must follow its first word, and its number.
 type numbered struct {
-	rest   []word // the words of the key behind its first one
+	rest []word // the words of the key behind its first one
+	// number is the number that find reports: of a key, or of a language.
 	number int
 }
 
-// add enters a key under its first word, with and without accents.
+// add enters a key under its first word, with and without accents. A key without accents is entered
+// once.
 func (x keyIndex) add(key []word, number int) {
 	n := numbered{key[1:], number}
 	same := func(other numbered) bool {
@@ -166,7 +169,8 @@ type need struct {
 }
 
 // newSketch sketches the rules that the roots need. Other rules are only read by judge, which the
-// filter does not decide.
+// filter does not decide. The rules of the sketch have the grammar's numbers, so a number means the
+// same in both.
 func newSketch(g *grammar) *sketch {
 	s := &sketch{grammar: g, rules: make([]*sketched, len(g.rules)), index: make(keyIndex)}
 	numbers := make(map[string]int)
@@ -183,7 +187,8 @@ func newSketch(g *grammar) *sketch {
 // add sketches a rule and those that it needs.
 //
 // If every phrase has a need with keys, the rule needs one of all these keys, and a rule that needs
-// it can be refused by them. If a phrase has no keys, the rule may hold for any words.
+// it can be refused by them. If a phrase has no keys, the rule may hold for any words. A rule
+// within itself has no keys yet, so the sketch can't refuse a text by it.
 func (s *sketch) add(number int, numbers map[string]int) *sketched {
 	if s.rules[number] != nil {
 		return s.rules[number] // without keys as yet, if the rule has itself in it
@@ -215,7 +220,8 @@ func (s *sketch) add(number int, numbers map[string]int) *sketched {
 }
 
 // needs returns what a phrase needs. It begins with what the fewest texts have. Optional items and
-// builtin rules need no words. Equal keys of different phrases have one number.
+// builtin rules need no words. Equal keys of different phrases have one number. An item whose rule
+// has no keys goes to the end, because to test it means to look at other rules.
 func (s *sketch) needs(p phrase, numbers map[string]int) (all []need) {
 	for _, it := range p {
 		switch {
@@ -250,7 +256,8 @@ func (s *sketch) needs(p phrase, numbers map[string]int) (all []need) {
 	return all
 }
 
-// cost estimates how many texts have a key. Short words are common.
+// cost estimates how many texts have a key. Short words are common. The number halves with each
+// letter; only the order matters.
 func cost(key []word) int {
 	letters := 0
 	for _, w := range key {
@@ -288,7 +295,7 @@ func (c *checker) has(n *need) bool {
 }
 
 // holds reports whether a rule may hold for the text. A rule within itself counts as holding, which
-// errs on the side of reading the text.
+// errs on the side of reading the text. Each rule is worked out once for a text.
 func (c *checker) holds(number int) bool {
 	if c.known[number] == 0 {
 		c.known[number] = 1 // within itself

@@ -6,12 +6,15 @@ import (
 	"strings"
 )
 
+// grammarFile has the grammars of all languages.
+//
 //go:embed grammar.txt
 var grammarFile string
 
 // A grammar is the rules of one language. Rules may name rules, also themselves, and all are kept
 // by number. A text is read by trying each rule at each place once: see reader.
 type grammar struct {
+	// name is the language, for example "en". names has the number of each rule.
 	name  string
 	names map[string]int // the number of each rule
 	rules []rule
@@ -20,6 +23,7 @@ type grammar struct {
 // A rule is a list of phrases. Those that begin with a fixed word are found by it. others are those
 // that begin with a rule or with an optional item.
 type rule struct {
+	// phrases are all. byFirst has the ones that begin with words, by the first word.
 	phrases []phrase
 	byFirst map[string][]phrase
 	others  []phrase
@@ -30,6 +34,7 @@ type phrase []item
 
 // An item is a part of a phrase: a rule, or one of several sequences of words.
 type item struct {
+	// rule is the number of a rule, if words is nil. words are alternatives, each a sequence.
 	rule  int
 	words [][]word
 	// optional and repeated are written as "?" and "*": an item with a star may be left out or come
@@ -99,7 +104,9 @@ func (g *grammar) numberOf(field string) int {
 }
 
 // add adds a phrase to a rule. Words are read by the same tokenizer as texts, so that both are
-// divided and normalised in the same way.
+// divided and normalised in the same way. Alternatives "a/b" that begin a phrase are entered under
+// each of their first words. An optional first item may be left out, so its phrase can't be found
+// by a word.
 func (g *grammar) add(number int, written string) {
 	var p phrase
 	for field := range strings.FieldsSeq(written) {
@@ -161,8 +168,11 @@ func (g *grammar) readers(clauses []clause) []*reader {
 type places uint64
 
 const (
-	done          places = 1 << 63
-	longestClause        = 62 // in words; a longer one is not read
+	// done marks a rule that was tried at a place, also if it ends nowhere.
+	done places = 1 << 63
+	// A place is a bit, and a clause has one place more than it has words. The highest bit is done.
+	// So a clause may have 62 words; a longer one is not read.
+	longestClause = 62
 )
 
 // whole reports whether all words together follow a rule.
@@ -198,6 +208,7 @@ func (r *reader) has(name string) bool {
 
 // ends returns where a rule can end that begins at a place. A rule that is asked for within itself
 // at the same place has found no end yet, so left recursion ends instead of going on for ever.
+// <any> ends at each later place and <word> at the next one, both without a look at the words.
 func (r *reader) ends(number, at int) places {
 	end := places(1) << len(r.words)
 	switch number {
@@ -253,7 +264,8 @@ func (r *reader) follow(p phrase, at int) places {
 }
 
 // step returns where one item can end that begins at one of some places. The loop takes the lowest
-// place out of the set each time.
+// place out of the set each time. Alternatives of words may have different lengths, so one place
+// can lead to several.
 func (r *reader) step(it item, from places) places {
 	var reached places
 	for ; from != 0; from &= from - 1 {

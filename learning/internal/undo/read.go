@@ -11,6 +11,7 @@ import (
 // A clause is a part of a sentence. Its words are in lower case. A character of Chinese or Japanese
 // is a word.
 type clause struct {
+	// words are in their order. foreign stands for what is no word.
 	words    []string
 	sentence int  // the number of its sentence
 	colon    bool // a colon ends it
@@ -22,6 +23,7 @@ const foreign = "\x00"
 
 // A tokenizer splits a text into clauses. It reads rune by rune, with a look at the neighbours.
 type tokenizer struct {
+	// clauses are the finished ones. open is the clause and word the word that is being read.
 	clauses  []clause
 	open     clause
 	word     strings.Builder
@@ -32,7 +34,8 @@ type tokenizer struct {
 func read(written string) []clause { return clausesOf(normalise(written)) }
 
 // clausesOf splits a text into clauses. normalise made the text. A quotation or a piece of code
-// becomes one foreign word.
+// becomes one foreign word. Quotations are hidden first, because punctuation in them ends no clause
+// of the writer.
 func clausesOf(normal string) []clause {
 	runes := hideQuotes([]rune(normal))
 	t := &tokenizer{}
@@ -52,7 +55,8 @@ func clausesOf(normal string) []clause {
 
 // add reads a rune. A hyphen, an apostrophe or a star ends a word and no clause. A sign between two
 // letters, as in "undo.js", makes a name that is foreign to every grammar. A question mark, a full
-// stop or a line break ends a sentence, and other punctuation a clause.
+// stop or a line break ends a sentence, and other punctuation a clause. The cases are in an order:
+// a sign inside a name is looked at before the same sign as punctuation.
 func (t *tokenizer) add(before, r, after rune) {
 	inside := isWord(before) && isWord(after)
 	switch {
@@ -97,7 +101,7 @@ func (t *tokenizer) foreign() {
 }
 
 // end ends a clause, and maybe its sentence. Punctuation behind punctuation belongs to the clause
-// before.
+// before. So "undo that ?!" is a question, although the sign stands apart.
 func (t *tokenizer) end(sentence bool) {
 	t.endWord()
 	if len(t.open.words) > 0 {
@@ -113,8 +117,11 @@ func (t *tokenizer) end(sentence bool) {
 	}
 }
 
+// isSpace reports whether a character separates words. Control characters do.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
+// isWord reports whether a character belongs to a word. ASCII is decided without a table, because
+// most characters are of it.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -135,7 +142,8 @@ var closers = map[rune]string{
 // hideQuotes replaces each quotation, and each line that begins with ">" or with a dash, by one
 // rune. A quotation that is not closed goes to the end of the text, but a single quotation mark
 // without another one is an apostrophe. A quotation is what others wrote, so a command in it is not
-// the writer's.
+// the writer's. An apostrophe opens a quotation only if no letter is before it, and one that does
+// not close again is an apostrophe.
 func hideQuotes(runes []rune) []rune {
 	var shown []rune
 	for i := 0; i < len(runes); i++ {
@@ -174,7 +182,8 @@ func lineBefore(runes []rune, at int) string {
 }
 
 // closing returns where the quotation that begins at a place ends. Quotations may lie in each
-// other. An apostrophe within a word does not close a quotation.
+// other. An apostrophe within a word does not close a quotation. The opener may be its own closer,
+// as with straight quotation marks; then the first one closes.
 func closing(runes []rune, start int) int {
 	opener, depth := runes[start], 0
 	for i := start + 1; i < len(runes); i++ {
@@ -197,11 +206,14 @@ func closing(runes []rune, start int) int {
 	return len(runes) - 1
 }
 
+// isApostrophe reports whether a character is an apostrophe or a single quotation mark, which
+// keyboards do not distinguish.
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '‘' }
 
 // normalise lower-cases a text and writes each letter in one way: composed, of normal width, in
 // kana of full width. It drops what can't be seen, and the long-vowel mark, which people repeat.
-// Later steps then compare runes, and need no table of variants.
+// Later steps then compare runes, and need no table of variants. A private character that someone
+// wrote becomes "#", so that no text can pass for a hidden quotation.
 func normalise(written string) string {
 	out := make([]rune, 0, len(written))
 	for _, r := range written {

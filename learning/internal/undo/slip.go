@@ -11,16 +11,18 @@ const shortestKnown = 6
 // A speller finds the word that was meant by a word with a slip. It only knows words of keys. A
 // slip in any other word is left, because rules match those by any word.
 type speller struct {
-	words  map[string]bool    // all words of the grammars
+	// words are all words of the grammars, which are right as they are.
+	words  map[string]bool
 	shapes map[shape][][]rune // the keys that every command needs, by their shape
 }
 
-// A shape is what a slip leaves: how a word begins and ends.
+// A shape is what a slip leaves: the first letter of a word and the last two.
 type shape struct{ first, beforeLast, last rune }
 
 func shapeOf(word []rune) shape { return shape{word[0], word[len(word)-2], word[len(word)-1]} }
 
 // newSpeller collects all words, which are never corrected, and the shapes of the words of keys.
+// Slips in other words than those of keys do not hide a command from the filter.
 func newSpeller(all []*grammar, sketches []*sketch) *speller {
 	s := &speller{words: make(map[string]bool), shapes: make(map[shape][][]rune)}
 	for _, g := range all {

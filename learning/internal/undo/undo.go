@@ -42,7 +42,9 @@ func Command(text string) bool {
 }
 
 // command reads a text in some languages. A single refusal in any language outweighs every
-// acceptance, because a false command takes back an answer that somebody wanted.
+// acceptance, because a false command takes back an answer that somebody wanted. Slips are
+// corrected in the clauses too, because the filter saw the corrected words. A clause has the best
+// verdict that a language gives it.
 func command(normal string, may []int) bool {
 	languages, fast := tables()
 	clauses := clausesOf(normal)
@@ -78,7 +80,7 @@ const (
 // The rules are tried from the surest to the most general. "sure" is a command in itself; "command"
 // needs no look at single words; "dependent" and "again" are commands only behind another clause,
 // for example "please, that one"; "loose" and "free" also need that the clause is not a question, a
-// task or a report.
+// task or a report. The clauses around it can refuse a command, and cannot make one of other words.
 func judge(all []*reader, i int) verdict {
 	c := all[i]
 	sure := c.whole("sure")
