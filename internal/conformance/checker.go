@@ -12,12 +12,14 @@ import (
 // line of the rule and with Prefix.
 type Checker struct {
 	TB
+	// Prefix names what is checked, for example one of several stores.
 	Prefix string
 }
 
 // ruleLine returns the line of the rule that is running: the nearest caller outside of methods and
 // of files that are named fixture.go. A failure in a fixture, which many rules use, would name the
-// same line for all of them otherwise.
+// same line for all of them otherwise. At most 64 callers are looked at; the outermost one stands
+// in if none fits.
 func ruleLine() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
@@ -60,7 +62,7 @@ func (c *Checker) Check(ok bool, format string, args ...any) {
 }
 
 // Equal reports a failure unless two values are equal. An empty list is equal to nil, and a number
-// to a constant of another type.
+// to a constant of another type. So a rule may compare a uint64 with a plain 3.
 func (c *Checker) Equal(what string, got, want any) {
 	c.Helper()
 	x, y := reflect.ValueOf(got), reflect.ValueOf(want)

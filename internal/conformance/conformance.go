@@ -12,6 +12,7 @@ import (
 
 // A Rule is one demand of a contract, with its check. S is what is checked, or makes it.
 type Rule[S any] struct {
+	// Name is a sentence of the contract, and names the subtest.
 	Name  string
 	Check func(TB, S)
 }
@@ -19,6 +20,7 @@ type Rule[S any] struct {
 // TB is what a check needs of a test. It is small, so that suites can be run against broken
 // implementations, with a TB that only records.
 type TB interface {
+	// Helper, Errorf and Fatalf are as in [testing.TB]. Fatalf does not return.
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
@@ -56,6 +58,7 @@ type recorder struct {
 	failures []string
 }
 
+// Helper does nothing, because a recorder has no lines of its caller.
 func (r *recorder) Helper() {}
 
 func (r *recorder) Errorf(format string, args ...any) {

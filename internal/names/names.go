@@ -15,6 +15,7 @@ import (
 // A script has letters and marks that occur together in a word. Its ranges leave out letters that
 // are only in old or technical texts.
 type script struct {
+	// name is for people, in the error about a mixed word. Each range has its first and last rune.
 	name   string
 	ranges [][2]rune
 }
@@ -79,7 +80,8 @@ var swappable = []rune{
 //
 // The reason is safety: two people approve a rule only if their names are different ones, so a
 // person must not have two spellings of one name, and no name may pass for another person's at a
-// glance.
+// glance. The steps are in this order because each needs the one before: case, order of marks,
+// whole letters, the last sigma.
 func Canonical(name string) (string, error) {
 	if !utf8.ValidString(name) {
 		return "", errors.New("must be valid UTF-8")
@@ -134,7 +136,8 @@ func ordered(letters []rune) []rune {
 
 // check reports a name that may not be. Digits may be in any word. A mark must follow a letter,
 // because by itself it would be drawn on whatever comes before it. A name whose letters all look
-// like Latin ones, and are not, is refused as a whole.
+// like Latin ones, and are not, is refused as a whole. A word ends at any ASCII sign but a digit or
+// a letter. Letters of several scripts in one name are allowed, for example "ana (アナ)".
 func check(letters []rune) error {
 	foreign, posing, now := false, true, ""
 	for i, r := range letters {
@@ -167,11 +170,13 @@ func check(letters []rune) error {
 	return nil
 }
 
-// dots are marks that change a consonant.
+// dots are marks that change a consonant. They belong directly behind the consonant, so a sign
+// between them would be another spelling of the same name.
 var dots = []rune{0x93c, 0x9bc, 0xa3c, 0xabc, 0xb3c, 0xc3c, 0xcbc}
 
 // scriptOf returns the script of a letter or mark, or "". Modifier letters are refused, except for
-// a few that everyday words need, and so are invisible characters.
+// a few that everyday words need, and so are invisible characters. A loop over all ranges is fast
+// enough: names are short.
 func scriptOf(r rune) string {
 	letter := unicode.IsLetter(r) && (!unicode.Is(unicode.Lm, r) || r == 'ー' || r == '々' ||
 		r == 'ๆ' || r == 'ໆ')
@@ -189,4 +194,5 @@ func scriptOf(r rune) string {
 	return ""
 }
 
+// refused names the character twice, because some can't be seen.
 func refused(r rune) error { return fmt.Errorf("must not have %q (%U)", r, r) }

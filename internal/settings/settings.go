@@ -21,6 +21,7 @@ import (
 
 // A Field is one setting of a component.
 type Field struct {
+	// Name is the setting's, unique in its component, for example "maturity.half_life".
 	Name string
 	// Value points to the setting in the configuration in force, with defaults applied. JSON must
 	// keep it exactly.
@@ -46,17 +47,20 @@ func (f *Field) show(value json.RawMessage) string {
 // A Component is what has settings: a learner, a module. Its name is unique in the store. Its
 // fields point into the configuration in force, so reconciling may change that.
 type Component struct {
-	Name   string // as "strategy/routing"
+	// Name is unique in the store, for example "strategy/routing". Fields are all settings.
+	Name   string
 	Fields []Field
 }
 
 // A Value is a setting as it is stored.
 type Value struct {
+	// Set and Fixed are as in [Field], and Value is the JSON of the setting.
 	Set   bool            `json:"set,omitempty"`
 	Fixed bool            `json:"fixed,omitempty"`
 	Value json.RawMessage `json:"value"`
 }
 
+// A row is the record of a component: its settings by name, and when they last changed.
 type row struct {
 	Component string           `json:"component"`
 	At        time.Time        `json:"at"`
@@ -77,7 +81,8 @@ var kind = store.View[row]{
 //
 // Several processes may open a component at the same time: the store lets one of them write, and
 // the others read what it wrote. A component that is new gets no entry in the audit, because no
-// setting changed.
+// setting changed. If nothing changed there is no write, so a program that starts often costs one
+// read.
 func Open(ctx context.Context, st store.Store, now time.Time, c Component) error {
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
 		return err
@@ -196,7 +201,8 @@ func (c *Component) Rebuild(ctx context.Context, st store.Store, entry store.Aud
 
 // Adopt sets each field to the value in the store, and leaves the store unchanged. It is for a tool
 // other than the application whose settings these are. A component without settings in the store is
-// [heed.ErrNotFound].
+// [heed.ErrNotFound]. A field that the store does not have keeps its default, for example one that
+// a newer version introduced.
 func Adopt(ctx context.Context, st store.Store, c Component) error {
 	stored, err := Stored(ctx, st, c.Name)
 	if err != nil {

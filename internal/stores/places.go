@@ -15,6 +15,8 @@ import (
 // A Position is the place of a record in the order of its kind: by its moment, and of one moment by
 // the number that the store gave it when it was first written, from 1 on.
 type Position struct {
+	// At is the record's moment, and Seq the number of its first writing. A record that is written
+	// again with another moment moves, and keeps its number.
 	At  evidence.Instant
 	Seq int64
 }
@@ -45,11 +47,13 @@ func parse(place string) (p Position, err error) {
 	return p, nil
 }
 
-// A Range holds what lies between two positions, without the two.
+// A Range holds what lies between two positions, without the two. An empty range is one whose After
+// is not before its Before.
 type Range struct{ After, Before Position }
 
 // RangeOf returns the range of a query, or the fault of the query. Since is inclusive and Until is
-// not. Positions have whole microseconds, so a bound between two of them is rounded up.
+// not. Positions have whole microseconds, so a bound between two of them is rounded up. A bound in
+// time becomes a position that no record has: number -1 is before all records of the moment.
 func RangeOf(q store.Query) (r Range, err error) {
 	if err := q.Validate(); err != nil {
 		return r, err
@@ -69,7 +73,8 @@ func RangeOf(q store.Query) (r Range, err error) {
 	return r, err
 }
 
-// Pass leaves out what a loop had up to a position, from the oldest or from the newest on.
+// Pass leaves out what a loop had up to a position, from the oldest or from the newest on. A
+// position outside of the range does not widen it.
 func (r *Range) Pass(p Position, oldest bool) {
 	if oldest && p.Compare(r.After) > 0 {
 		r.After = p

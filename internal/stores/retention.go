@@ -44,7 +44,8 @@ func Check(found *valid.Faults, historyPerCell int, historyFor, idsFor time.Dura
 }
 
 // Join returns the kind that two declarations make: the paths of both, and otherwise the fields
-// that the later one sets.
+// that the later one sets. Several components may declare one kind, for example the audit, and each
+// needs what it declared. Paths and flags are therefore never taken back.
 func Join(before, after store.Kind) store.Kind {
 	if after.Limits == (store.Limits{}) {
 		after.Limits = before.Limits

@@ -20,10 +20,12 @@ import (
 // A form is a way to write tags. Models differ in the signs that they use.
 type form struct {
 	opening, closing string // the signs around a name
-	names            []string
-	exact            bool // names are in upper case alone
+	// names are the tags', without signs.
+	names []string
+	exact bool // names are in upper case alone
 }
 
+// Their order is the one in which step looks at them.
 var forms = [...]form{
 	{opening: "<", closing: ">", names: []string{
 		"think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "seed:think",
@@ -33,7 +35,9 @@ var forms = [...]form{
 }
 
 const (
-	longestTag    = 16   // bytes, for example "</scratchpad  >"
+	// These bound what is held back while text streams. longestTag is in bytes, for example
+	// "</scratchpad  >".
+	longestTag    = 16
 	longestSpan   = 1024 // bytes of a code span
 	longestHeader = 256  // bytes before a message in the harmony format
 )
@@ -45,6 +49,7 @@ const (
 	messageToken = "<|message|>"
 )
 
+// endTokens end a message. A message that calls a tool ends with the last of them.
 var endTokens = [...]string{"<|end|>", "<|return|>", "<|call|>"}
 
 // message names a message of thoughts in the harmony format, among the tags that are open.
@@ -100,6 +105,8 @@ func (r *Reader) Close() (text string, restart bool) { return r.read(true) }
 func (r *Reader) Thoughts() string { return strings.TrimSpace(r.thoughts.String()) }
 
 // read reads what is held back, if it can be decided. With final there is no more text to wait for.
+// If all before was thought, the text begins again, and what was shown in this call is left out as
+// well.
 func (r *Reader) read(final bool) (text string, restart bool) {
 	begin := r.shown.Len()
 	for r.held != "" {
@@ -117,7 +124,8 @@ func (r *Reader) read(final bool) (text string, restart bool) {
 
 // step reads the next piece and returns its length, or 0 where more text is needed. It reports
 // whether all before was thought. Each case either consumes at least one byte or needs more text,
-// so read ends.
+// so read ends. The sign of a tag is looked at before the sign of code, because a tag may end
+// thoughts within code that is not closed.
 func (r *Reader) step(final bool) (n int, thought bool) {
 	switch c := r.held[0]; {
 	case c == '\n':
@@ -141,7 +149,8 @@ func (r *Reader) step(final bool) (n int, thought bool) {
 	}
 }
 
-// plain returns how many bytes, at least one, come before the next sign that may matter.
+// plain returns how many bytes, at least one, come before the next sign that may matter. So text
+// without signs is taken in large pieces, and not byte by byte.
 func plain(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch c := text[i]; {
@@ -171,7 +180,7 @@ func (r *Reader) take(n int) int {
 // answer, and an opening tag from the thoughts.
 //
 // A closing tag without an opening one turns all that was shown into thoughts, and the caller must
-// start again: see [Reader.Write].
+// start again: see [Reader.Write]. A tag that is longer than longestTag is text.
 func (r *Reader) tag(f *form, final bool) (n int, thought bool) {
 	window := r.held[:min(len(r.held), longestTag)]
 	end := strings.Index(window, f.closing)
@@ -223,7 +232,8 @@ func (r *Reader) begin(name string) {
 	r.open = append(r.open, name)
 }
 
-// end closes the open tags from a place on.
+// end closes the open tags from a place on. When the last one closes, a code block that the
+// thoughts left open ends with it.
 func (r *Reader) end(from int) {
 	if r.open = r.open[:from]; from == 0 {
 		r.fence = ""
@@ -244,7 +254,8 @@ func (f *form) name(inside string) (name string, closes bool) {
 }
 
 // begins reports whether a text may be the beginning of a tag. The text may end within the name,
-// after the name, or within the closing sign.
+// after the name, or within the closing sign. It is asked only while more text may come, to decide
+// whether to wait.
 func (f *form) begins(text string) bool {
 	if len(text) <= len(f.opening) {
 		return true
@@ -300,7 +311,8 @@ func (r *Reader) token(final bool) int {
 
 // header returns the length of what precedes a message, and the channel of the message. The length
 // is 0 if more text is needed, and negative if the text begins with something else. A header is in
-// one line. The channel is the first word behind its token.
+// one line. The channel is the first word behind its token. A text within the limit that may still
+// become a header is waited for.
 func header(text string, final bool) (n int, channel string) {
 	text = text[:min(len(text), longestHeader)]
 	if !mayBegin(startToken, text) && !mayBegin(channelToken, text) {
@@ -325,7 +337,8 @@ func header(text string, final bool) (n int, channel string) {
 // three characters at the beginning of a line. It is closed by as many of the same character or
 // more. A span ends with as many backticks as it began with, in the same line; without such an end
 // the backticks are text. Within thoughts, a span is not taken as a whole if it holds what may
-// close them.
+// close them. A line is waited for as a whole up to longestSpan, because only its end shows whether
+// a run of backticks is closed.
 func (r *Reader) code(final bool) int {
 	window := r.held[:min(len(r.held), longestSpan)]
 	line, _, whole := strings.Cut(window, "\n")
@@ -379,6 +392,7 @@ func (r *Reader) code(final bool) int {
 	return r.take(run)
 }
 
+// containsAny reports whether a text has one of the parts.
 func containsAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }

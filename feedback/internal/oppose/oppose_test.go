@@ -70,6 +70,8 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"add a cache for users", "removed the cache for users", oppose.Meaning},
 		{"interdire les caches", "les caches", oppose.Polarity},
 		{"retry at most 3 times", "retry no more than three times", oppose.Way("")},
+		{"No less than two people review", "At least two people review", oppose.Way("")},
+		{"Up to 3 retries", "At most 3 retries", oppose.Way("")},
 		{"use ٣ workers", "use 3 workers", oppose.Way("")},
 		{"enable logs and disable caches", "enable caches and disable logs", oppose.Meaning},
 		{"ask the test", "ask the tester", oppose.Way("")},

@@ -13,27 +13,39 @@ import (
 // All that comparing needs more than once is worked out when the text is read, because a new text
 // is compared with each of many rules.
 type Reading struct {
+	// tokens are the words in their order, with the ends of clauses.
 	tokens   []token
 	affirmed map[string]bool // stems of words in clauses without a negation
 	denied   map[string]bool // stems of words in negated clauses
-	// negations is how many negations the text has.
+	// negations is how many negations the text has. Clauses with two negations affirm, and both count
+	// here.
 	negations int
-	numbers   []string // sorted
-	names     []string // words that are written like names, sorted
+	// numbers are in digits, without leading zeros and separators, sorted; a number in letters is
+	// among them. names are words that are written like names, sorted.
+	numbers []string
+	names   []string
 	// words are all words in lower case.
-	words    map[string]bool
-	roots    map[string]bool     // the stems of all words
-	prefixed map[string][]string // the words with a negative prefix, by what is behind it
-	less     map[string]bool     // what is before "less"
+	words map[string]bool
+	// roots are the stems of all words, also of words without a meaning of their own.
+	roots map[string]bool
+	// prefixed has the words with a negative prefix, by what is behind it: "unsafe" by "safe". less
+	// has what is before "less": "care".
+	prefixed map[string][]string
+	less     map[string]bool
 	// passive and modal report a form of "be" and a modal verb, which change the order of words.
 	passive bool
 	modal   bool
 	// stems are the stems of words with a meaning, in the order of the text.
-	stems     []string
-	sorted    []string // the stems, in order
-	turning   string   // see turningWords
+	stems []string
+	// sorted are the stems in alphabetical order, for texts with the same words in another order.
+	sorted []string
+	// turning has the words that turn a statement round, and opposable the stems that have an
+	// antonym, so that most pairs need no look at antonyms.
+	turning   string
 	opposable []string // the stems of words that have an antonym
-	related   []int    // where the tokens are whose sides may be exchanged
+	// related are the places of words like "before", whose sides may be exchanged: "a before b" is
+	// not "b before a".
+	related []int
 }
 
 // A token is a word, a character of a script without blanks, or the end of a clause.
@@ -42,7 +54,8 @@ type token struct {
 	stem string // "" of words without a meaning of their own
 }
 
-// Read reads a text.
+// Read reads a text. It does not fail: a text without words has an empty reading, which opposes no
+// other.
 func Read(written string) Reading {
 	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{},
 		roots: map[string]bool{}}
@@ -72,7 +85,8 @@ func Read(written string) Reading {
 }
 
 // readAffixes finds words with a negative prefix, for example "unsafe", and with "less", for
-// example "careless", so that they can be compared with the words without it.
+// example "careless", so that they can be compared with the words without it. Both maps are made
+// only if there is such a word.
 func (r *Reading) readAffixes() {
 	for word := range r.words {
 		for _, prefix := range negativePrefixes {
@@ -93,7 +107,7 @@ func (r *Reading) readAffixes() {
 }
 
 // tokenize divides a text into words, numbers, single characters of dense scripts and ends of
-// clauses.
+// clauses. Each step takes at least one character, so the time is linear in the text.
 func (r *Reading) tokenize(written string) {
 	runes := []rune(written)
 	for i := 0; i < len(runes); {
@@ -132,7 +146,7 @@ func (r *Reading) addDense(runes []rune) int {
 }
 
 // addNumber adds the value of a number. Leading zeros and separators are dropped, so that "1,000",
-// "1000" and "01000" are the same number.
+// "1000" and "01000" are the same number. It returns how many characters the number has.
 func (r *Reading) addNumber(runes []rune) int {
 	var digits strings.Builder
 	i := 0
@@ -168,7 +182,8 @@ func digit(c rune) int {
 }
 
 // addWord adds a word, and returns how many characters it has. "don't" becomes "do not". Capitals
-// inside a word, digits and underscores show a name, for example "PostgreSQL" or "user_id".
+// inside a word, digits and underscores show a name, for example "PostgreSQL" or "user_id". A word
+// in two parts by an apostrophe, as in French, is two words.
 func (r *Reading) addWord(runes []rune) int {
 	n, capitals, other := 0, 0, false
 	for n < len(runes) {

@@ -23,9 +23,11 @@ func AgainstInstructions(text string) bool {
 var (
 	// The lists are compiled when the program starts, because each proposal is checked against them.
 	obligations = wordsOf("obligations")
-	takeover    = regexp.MustCompile(`\b` + anyOf("takeovers"))
-	setsAside   = regexp.MustCompile(`\b` + anyOf("setsAside") + `|(?:\b(?:not|never|stop)|n't) ` + anyOf("obeys"))
-	wasTold     = regexp.MustCompile(`\b` + anyOf("wasTold"))
+	// takeover matches a phrase that suffices. setsAside and wasTold must both match: a verb such as
+	// "ignore", and a word such as "instructions".
+	takeover  = regexp.MustCompile(`\b` + anyOf("takeovers"))
+	setsAside = regexp.MustCompile(`\b` + anyOf("setsAside") + `|(?:\b(?:not|never|stop)|n't) ` + anyOf("obeys"))
+	wasTold   = regexp.MustCompile(`\b` + anyOf("wasTold"))
 )
 
 // anyOf matches an entry of a list.

@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// wordFile has the lists. It explains what each list is for.
+//
 //go:embed words.txt
 var wordFile string
 
@@ -36,6 +38,7 @@ func wordsOf(names ...string) (words []string) {
 
 // A vocabulary is a set of words, and of beginnings that match words with any ending.
 type vocabulary struct {
+	// whole is looked up; beginnings are tried one after the other, because there are few.
 	whole      map[string]bool
 	beginnings []string
 }
@@ -62,6 +65,8 @@ func (v vocabulary) has(word string) bool {
 
 // The lists of words.txt, which explains what each is for.
 var (
+	// negations are in clauses of scripts with blanks. denseNegations are the ones without, as a
+	// list, longest first, and denseNegation as a set.
 	negations      = setOf("negations", "forbidding")
 	forbidding     = setOf("forbidding")
 	denseNegations = wordsOf("denseNegations")
@@ -82,11 +87,18 @@ var (
 )
 
 // plainBounds words a bound without a negation, and has one kind of apostrophe. "No more than 3"
-// denies nothing, and must not look like the opposite of "at most 3".
-var plainBounds = strings.NewReplacer("’", "'", "no more than", "at most", "not more than",
-	"at most", "No more than", "at most",
-	"no less than", "at least", "no fewer than", "at least", "not less than", "at least", "up to",
-	"at most")
+// denies nothing, and must not look like the opposite of "at most 3". A bound may begin a sentence,
+// so each is there with a capital as well.
+var plainBounds = func() *strings.Replacer {
+	pairs := []string{"’", "'"}
+	for _, b := range [][2]string{
+		{"no more than", "at most"}, {"not more than", "at most"}, {"up to", "at most"},
+		{"no less than", "at least"}, {"no fewer than", "at least"}, {"not less than", "at least"},
+	} {
+		pairs = append(pairs, b[0], b[1], strings.ToUpper(b[0][:1])+b[0][1:], b[1])
+	}
+	return strings.NewReplacer(pairs...)
+}()
 
 // numberWords has the digits of numbers in letters.
 var numberWords = func() map[string]string {
@@ -98,7 +110,8 @@ var numberWords = func() map[string]string {
 	return all
 }()
 
-// antonyms maps the stem of each word to the stems of its opposites.
+// antonyms maps the stem of each word to the stems of its opposites. A line has the words of one
+// side, a bar, and the words of the other; each opposes each.
 var antonyms = func() map[string][]string {
 	all := make(map[string][]string)
 	for _, line := range lists["antonyms"] {

@@ -22,7 +22,7 @@ type shape struct{ first, beforeLast, last rune }
 func shapeOf(word []rune) shape { return shape{word[0], word[len(word)-2], word[len(word)-1]} }
 
 // newSpeller collects all words, which are never corrected, and the shapes of the words of keys.
-// Slips in other words than those of keys do not hide a command from the filter.
+// A slip in a word that no key has does not hide a command from the filter.
 func newSpeller(all []*grammar, sketches []*sketch) *speller {
 	s := &speller{words: make(map[string]bool), shapes: make(map[shape][][]rune)}
 	for _, g := range all {
