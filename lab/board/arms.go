@@ -2,9 +2,7 @@ package board
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -69,10 +67,7 @@ var thompson = policy{"plain Thompson", rule, func(t *trial, now func() time.Tim
 	for arm := range p.Arms {
 		p.Arms[arm] = evidence.Beta{Alpha: 1, Beta: 1}
 	}
-	if state == nil {
-		return p, nil
-	}
-	return p, gob.NewDecoder(bytes.NewReader(state)).Decode(&p.Arms)
+	return resumed(p, &p.Arms, state)
 }}
 
 type posteriors struct {

@@ -6,16 +6,13 @@
 // liars. The arms change, and processes restart with only the state that they saved. All policies
 // have the same requests and the same luck.
 //
-//	go run ./lab board [SET] [-long] [-data FILE] [-forms FILE] [-price P] [-runs N]
-//	                   [-requests N] [-seed S] [-world NAME] [-under NAME] [-topics N]
-//	                   [-noise X] [-policies NAMES]
+//	go run ./lab board [SET] [-long] [-data FILE] [-price P] [-runs N] [-requests N] [-seed S]
+//	                   [-world NAME] [-under NAME] [-topics N] [-noise X] [-policies NAMES]
 //
 // A set is what plays where:
 //
 //	routers   heed, classic rules and other projects' under every trouble; this is the default
 //	context   what it is worth to know what a request is about, by vectors near topics
-//	cells     how many cells a partition of such vectors should have
-//	forms     the subject and the form of recorded questions; needs -data and -forms
 //	pooling   heed's poolings and ways of forgetting
 //	arms      heed and plain Thompson sampling with 2 to 40 arms and no items
 //	requests  recorded scores of models for requests with a text; needs -answers
@@ -26,9 +23,8 @@
 // not the best.
 //
 // -data is a CSV file with a header: the item, the question's id, and for each arm whether it was
-// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others 0. -forms is
-// one with the item, the question's id, and numbers about its text. -answers is a file with a JSON
-// object in each line: {"task", "question", "scores": {model: 0 to 1}}.
+// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others 0. -answers is
+// a file with a JSON object in each line: {"task", "question", "scores": {model: 0 to 1}}.
 package board
 
 import (
@@ -51,7 +47,7 @@ type set struct {
 
 // An order sets how worlds are made.
 type order struct {
-	data, forms  string
+	data         string
 	answers      string
 	last         bool
 	price, noise float64
@@ -63,14 +59,11 @@ var sets = []set{
 		if o.data == "" {
 			return routerWorlds(), nil
 		}
-		recorded, err := readTable(o.data, "", o.price)
+		recorded, err := readTable(o.data, o.price)
 		return append(routerWorlds(), recorded), err
 	}, nil},
-	{"context", [2]int{2, 1000}, [2]int{1000, 3000}, contexts, near, []string{"plain"}},
-	{"cells", [2]int{2, 12}, [2]int{1000, 3000}, numbersOfCells, near, []string{"plain"}},
-	{"forms", [2]int{1, 20}, [2]int{1000, 14_000}, forms, func(o *order) ([]world, error) {
-		recorded, err := readTable(o.data, o.forms, o.price)
-		return []world{recorded}, err
+	{"context", [2]int{2, 1000}, [2]int{1000, 3000}, contexts, func(o *order) ([]world, error) {
+		return contextWorlds(o.topics, o.noise), nil
 	}, []string{"plain"}},
 	{"pooling", [2]int{1, 100}, [2]int{1000, 6000}, poolings, func(*order) ([]world, error) {
 		return poolingWorlds(), nil
@@ -84,13 +77,10 @@ var sets = []set{
 	}, []string{"plain"}},
 }
 
-func near(o *order) ([]world, error) { return contextWorlds(o.topics, o.noise), nil }
-
 // Run plays a set.
 func Run(ctx context.Context, call *kit.Call) error {
 	var o order
 	call.StringVar(&o.data, "data", "", "the `file` with a table of recorded answers")
-	call.StringVar(&o.forms, "forms", "", "the `file` with the forms of its questions")
 	call.StringVar(&o.answers, "answers", "", "the `file` with recorded scores of models, as JSON")
 	call.BoolVar(&o.last, "last", false, "play the half of its requests that is kept for a last look")
 	call.Float64Var(&o.price, "price", 0.10, "what the last arm of the table costs, in right answers")
@@ -109,7 +99,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	name := cmp.Or(append(call.Names, "routers")...)
 	i := slices.IndexFunc(sets, func(s set) bool { return s.name == name })
 	if i < 0 || len(call.Names) > 1 {
-		return call.Usage("name one set: routers, context, cells, forms, pooling, arms or requests")
+		return call.Usage("name one set: routers, context, pooling, arms or requests")
 	}
 	of := sets[i]
 	s := study{
@@ -124,8 +114,6 @@ func Run(ctx context.Context, call *kit.Call) error {
 	case !(o.price >= 0 && o.price <= 100 && o.noise >= 0 && o.noise <= 100) || o.topics < 1:
 		return call.Usage("-price %v and -noise %v must be in [0, 100], and -topics %d at least 1",
 			o.price, o.noise, o.topics)
-	case name == "forms" && (o.data == "" || o.forms == ""):
-		return call.Usage("the set forms needs -data and -forms")
 	case name == "requests" && o.answers == "":
 		return call.Usage("the set requests needs -answers")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -178,7 +177,7 @@ func write(t *testing.T, text string) string {
 }
 
 func TestATableIsAWorld(t *testing.T) {
-	w, err := readTable(write(t, recorded), "", 0.1)
+	w, err := readTable(write(t, recorded), 0.1)
 	require.NoError(t, err)
 	assert.Equal(t, []float64{0, 1}, w.costs)
 	tr := troubles()
@@ -200,13 +199,13 @@ func TestATableIsAWorld(t *testing.T) {
 		"":                             "the first line must name",
 		"item,question,a\n":            "the first line must name",
 		"item,question,a,b\n":          "has no tasks",
-		"item,question,a,b\nx,1,1,2\n": `table.csv: line 2, column 4 (b): "2" is not 0 or 1`,
+		"item,question,a,b\nx,1,1,2\n": `table.csv: task 1, column 4 (b): "2" is not 0 or 1`,
 		"item,question,a,b\nx,1,1\n":   "wrong number of fields",
 	} {
-		_, err := readTable(write(t, text), "", 0.1)
+		_, err := readTable(write(t, text), 0.1)
 		require.ErrorContains(t, err, fault)
 	}
-	_, err = readTable(filepath.Join(t.TempDir(), "missing.csv"), "", 0.1)
+	_, err = readTable(filepath.Join(t.TempDir(), "missing.csv"), 0.1)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -220,7 +219,7 @@ func TestCommand(t *testing.T) {
 		assert.Contains(t, out.String(), text)
 	}
 	for _, args := range [][]string{{"-runs", "-1"}, {"-requests", "59"}, {"-price", "-1"}, {"-world",
-		"none"}, {"-under", "none"}, {"more"}, {"forms"}, {"context", "-topics", "0"}} {
+		"none"}, {"-under", "none"}, {"more"}, {"context", "-topics", "0"}} {
 		assert.ErrorIs(t, Run(context.Background(), kit.NewCall("board", io.Discard, args...)),
 			kit.ErrUsage)
 	}
@@ -258,46 +257,14 @@ In 1 of 3, one arm for all requests had, which is known only afterwards:
 `, out.String())
 }
 
-// Forms of questions become the vectors of a recorded world.
-func TestFormsAreRead(t *testing.T) {
-	data := write(t, "item,question,a,b\nx,1,0,1\nx,2,0,1\ny,1,1,0\n")
-	w, err := readTable(data, write(t,
-		"item,question,flag,long\ny,1,1,1000\nx,1,0,10\nx,2,0.5,100\nz,1,0,1\n"), 0)
-	require.NoError(t, err)
-	tr := troubles()
-	trial := w.trial(&tr[0], 3, 1, 7)
-	require.Len(t, trial.before, 3)
-	for i, flag := range []float64{0, 0.5, 1} {
-		assert.InDelta(t, flag, trial.before[i][0], 0)
-	}
-	assert.Equal(t, []float32{1, 0, 0, 0}, trial.before[0][1:], "the least")
-	assert.Equal(t, []float32{0, 0, 0, 1}, trial.before[2][1:], "the most")
-	for text, fault := range map[string]string{
-		"item,question\n":                    "the first line must name",
-		"item,question,flag\nx,1,-1\n":       `"-1" is no number from 0 to 1e9`,
-		"item,question,flag\nx,1,1\nx,2,1\n": "has no form of the question 1 of y",
-	} {
-		_, err := readTable(data, write(t, text), 0)
-		require.ErrorContains(t, err, fault)
-	}
-}
-
 // Each other set is played, and its tables have its policies.
 func TestSets(t *testing.T) {
-	data, forms := "item,question,a,b\n", "item,question,long\n"
-	for i := range 12 {
-		data += fmt.Sprintf("x,%d,0,1\n", i)
-		forms += fmt.Sprintf("x,%d,%d\n", i, 10*i)
-	}
-	data, forms = write(t, data), write(t, forms)
 	for name, texts := range map[string][]string{
 		"context": {"arms differ by topic", "not at all", "true topic", "linear Thompson"},
-		"cells":   {"100 cells", "cells, copy"}, "forms": {"subject and form"},
 		"pooling": {"200 items, s=100", "10 arms", "drift", "sharpness 3", "UCB1 by item"},
 	} {
 		var out bytes.Buffer
-		call := kit.NewCall("board", &out, name, "-runs", "2", "-requests", "60", "-data", data,
-			"-forms", forms)
+		call := kit.NewCall("board", &out, name, "-runs", "2", "-requests", "60")
 		require.NoError(t, Run(context.Background(), call))
 		for _, text := range append(texts, "oracle", "1.00 ±0.00") {
 			assert.Contains(t, out.String(), text)

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed/memstore"
@@ -111,25 +109,15 @@ func online(t *trial, st *memstore.Store, now func() time.Time) (func(*request) 
 	}, err
 }
 
-// cells names requests by cells of the vectors that were seen before, which stay as they are: this
-// many, or as many as is the default. If both, the cell is added to the request's item.
-func cells(clusters int, both bool) naming {
-	return func(t *trial, _ *memstore.Store, _ func() time.Time) (func(*request) (string, error),
-		error) {
-		ctx := context.Background()
-		cfg := partition.Config{Clusters: clusters, Frozen: true, Seed: rand.NewPCG(t.seed+2, 0)}
-		part, err := partition.New(ctx, cfg)
-		if err == nil {
-			err = part.FitVectors(ctx, t.before)
-		}
-		return func(r *request) (string, error) {
-			cell, err := part.Of(r.vector)
-			if both {
-				cell = strings.Join([]string{r.item, cell}, " ")
-			}
-			return cell, err
-		}, err
+// cells names requests by cells of the vectors that were seen before, which stay as they are.
+func cells(t *trial, _ *memstore.Store, _ func() time.Time) (func(*request) (string, error),
+	error) {
+	part, err := partition.New(context.Background(),
+		partition.Config{Frozen: true, Seed: rand.NewPCG(t.seed+2, 0)})
+	if err == nil {
+		err = part.FitVectors(context.Background(), t.before)
 	}
+	return func(r *request) (string, error) { return part.Of(r.vector) }, err
 }
 
 // routers are heed's policies: first the learner with its defaults.
@@ -164,30 +152,9 @@ var (
 // contexts are policies with more or less information on what a request is about.
 func contexts(*world) []policy {
 	return []policy{
-		noItem, trueTopic, heeding("cells", option{item: cells(0, false)}), heeding("cells, online",
-			option{item: online}),
+		noItem, trueTopic, heeding("cells", option{item: cells}),
+		heeding("cells, online", option{item: online}),
 		linear("linear Thompson, v=0.25", 0.25, true),
-	}
-}
-
-// numbersOfCells have other numbers of cells and other poolings.
-func numbersOfCells(*world) []policy {
-	all := []policy{noItem}
-	for _, k := range []int{8, 15, 30, 45, 60, 100} {
-		all = append(all, heeding(fmt.Sprint(k, " cells"), option{item: cells(k, false)}))
-	}
-	return append(all,
-		heeding("cells, alone", option{cfg: strategy.Config{Pooling: strategy.Alone{}}, item: cells(0,
-			false)}),
-		heeding("cells, copy", option{cfg: strategy.Config{Pooling: strategy.Copy{}}, item: cells(0,
-			false)}))
-}
-
-// forms take the subject of a recorded question, its form, both or neither for the item.
-func forms(*world) []policy {
-	return []policy{
-		heeding("subject", option{}), noItem, heeding("form", option{item: cells(0, false)}),
-		heeding("subject and form", option{item: cells(0, true)}),
 	}
 }
 

@@ -1,8 +1,6 @@
 package board
 
 import (
-	"bytes"
-	"encoding/gob"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -39,9 +37,6 @@ func linear(name string, width float64, thompson bool) policy {
 		if thompson {
 			l.rng = draws(t, now)
 		}
-		if state != nil {
-			return l, gob.NewDecoder(bytes.NewReader(state)).Decode(&l.arms)
-		}
 		for range t.world.costs {
 			r := ridge{make([]float64, features*features), make([]float64, features)}
 			for i := range features {
@@ -49,7 +44,7 @@ func linear(name string, width float64, thompson bool) policy {
 			}
 			l.arms = append(l.arms, r)
 		}
-		return l, nil
+		return resumed(l, &l.arms, state)
 	}}
 }
 

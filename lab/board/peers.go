@@ -1,8 +1,6 @@
 package board
 
 import (
-	"bytes"
-	"encoding/gob"
 	"math"
 	"time"
 
@@ -59,10 +57,7 @@ func peer(name string, prior evidence.Beta, most float64, names func(r *request)
 	return policy{name, rule, func(t *trial, now func() time.Time, state []byte) (router, error) {
 		p := &published{map[string]map[int]evidence.Beta{}, t,
 			evidence.Rand{State: draws(t, now).Uint64()}, prior, most, names, join, value}
-		if state == nil {
-			return p, nil
-		}
-		return p, gob.NewDecoder(bytes.NewReader(state)).Decode(&p.Beliefs)
+		return resumed(p, &p.Beliefs, state)
 	}}
 }
 

@@ -45,10 +45,7 @@ func ofTables() (all []policy) {
 				state []byte) (router, error) {
 				all := &tables{Items: make(map[string][]tally), byItem: byItem, arms: len(t.world.costs),
 					rng: draws(t, now), pick: r.pick, credit: r.credit}
-				if state == nil {
-					return all, nil
-				}
-				return all, gob.NewDecoder(bytes.NewReader(state)).Decode(&all.Items)
+				return resumed(all, &all.Items, state)
 			}})
 		}
 	}
@@ -74,6 +71,14 @@ func (t *tables) learn(o *outcome) error {
 }
 
 func (t *tables) save() ([]byte, error) { return encode(t.Items) }
+
+// resumed returns a router that goes on from the state of another process, if there was one.
+func resumed(r router, into any, state []byte) (router, error) {
+	if state == nil {
+		return r, nil
+	}
+	return r, gob.NewDecoder(bytes.NewReader(state)).Decode(into)
+}
 
 func encode(state any) ([]byte, error) {
 	var b bytes.Buffer
