@@ -39,7 +39,7 @@ type sighting struct {
 }
 
 // newTxn hashes the ids before the lock is taken, because hashing takes the most time of a small
-// commit.
+// commit. It must not fail for batches that are not valid: Commit looks at the fault afterwards.
 func newTxn(batches []store.Batch, now evidence.Instant) *txn {
 	t := &txn{
 		now: now, batches: batches, receipts: make([]store.Receipt, len(batches)),
@@ -94,7 +94,8 @@ func (t *txn) decide() error {
 // markDuplicates finds what counts no more: batches whose id is known, and observations that were
 // known before the commit, came with an earlier batch of it, or stand twice in theirs. The id of a
 // batch is entered after its observations, because one of them may have the same id, and counts. An
-// id may have observations on several cells within one batch, and each of them counts.
+// id may have observations on several cells within one batch, and each of them counts. The state is
+// not changed yet, so a call that fails later has made no id known.
 func (t *txn) markDuplicates() {
 	type once struct {
 		id   id
@@ -172,7 +173,8 @@ func (t *txn) checkPolicies() error {
 }
 
 // checkRecords checks the revisions, and that there is room for new records. A kind has to be
-// declared even in a batch that is left out, because the program is wrong in any case.
+// declared even in a batch that is left out, because the program is wrong in any case. A row that
+// is left because of [store.Once] is no conflict: the receipt names it.
 func (t *txn) checkRecords() error {
 	grows := make(map[*kind]int)
 	for i := range t.batches {
@@ -233,7 +235,8 @@ func (t *txn) has(ref store.Ref, revision uint64) bool {
 }
 
 // apply changes the state. It cannot fail. Versions of kinds rise at the end, once for each call
-// that changed the kind, and for all kinds if evidence was taken away by more than ids.
+// that changed the kind, and for all kinds if evidence was taken away by more than ids. Only kinds
+// that changed are trimmed, so the cost of a commit does not depend on the number of kinds.
 func (t *txn) apply() {
 	// The copies go into the cells themselves, because ids point at the cells.
 	for c, copied := range t.copies {

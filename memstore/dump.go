@@ -47,7 +47,8 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 // A dumper writes one dump. It copies the rows of records under the lock and writes them later,
 // because bodies may be large and have to be encoded.
 type dumper struct {
-	ctx  context.Context //nolint:containedctx // of the one call that it is for
+	ctx context.Context //nolint:containedctx // of the one call that it is for
+	// out is the dump, and rows how many it has. records are written after the lock was let go.
 	out  *dump.Writer
 	rows int
 	// places reports that the numbers of records are to be kept: see dump.WithPlaces.
@@ -72,7 +73,8 @@ func (d *dumper) write(row dump.Row) error {
 }
 
 // state writes all but the records, which it copies. The records are copied without their bodies
-// being encoded, so the lock is held as briefly as possible.
+// being encoded, so the lock is held as briefly as possible. Evidence has to be written under the
+// lock, because commits change it in place.
 func (d *dumper) state(s *state) error {
 	for _, name := range slices.Sorted(maps.Keys(s.kinds)) {
 		k := s.kinds[name]
@@ -114,7 +116,8 @@ func (d *dumper) state(s *state) error {
 	return nil
 }
 
-// cell writes a cell, its tallies, and its history in the order in which observations happened.
+// cell writes a cell, its tallies, and its history in the order in which observations happened. The
+// restart is written with the cell, so that a load knows which observations are not in the sums.
 func (d *dumper) cell(c *cell) error {
 	hash := dump.HashOfCell(c.Cell)
 	rows := []dump.Row{{Cell: &dump.Cell{

@@ -34,6 +34,7 @@ type kind struct {
 // it holds when the loop comes to it.
 type row struct {
 	stores.Position
+	// id, keys, revision and body are the record's.
 	id       string
 	keys     []string // never changed in place
 	revision uint64
@@ -226,7 +227,8 @@ func (k *kind) expired(r *row, now evidence.Instant) bool {
 	return k.limits.For > 0 && r.At < before(now, k.limits.For)
 }
 
-// drop removes the row, unless it was changed and is not past the limits any more.
+// drop removes the row, unless it was changed and is not past the limits any more. The version
+// rises, because a process that keeps records in memory must see that one is gone.
 func (d dueRow) drop(now evidence.Instant) {
 	k := d.kind
 	over := k.limits.Most > 0 && !k.limits.Refuse && len(k.all) > k.limits.Most && k.all[0] == d.row
@@ -313,7 +315,9 @@ func (s *search) record(r *row) store.Record {
 }
 
 // gather returns the next rows that a query selects, at most n, without those that it had before.
-// It walks along the shortest of the lists that all of them are in: of a key, or of the kind.
+// It walks along the shortest of the lists that all of them are in: of a key, or of the kind. The
+// rows that it had are left out, because an update may move a row behind the place where the loop
+// is.
 func (s *state) gather(q *search, n int, had map[*row]bool) (found []*row) {
 	k := s.kinds[q.Kind]
 	if k == nil {

@@ -12,22 +12,28 @@ import (
 
 // A completion is the part of an answer that matters here, or of an event of a streamed answer.
 type completion struct {
+	// Model is the model that answered, which may be another name than was asked for. Usage is what
+	// it cost, and Error a failure that came with a status of success.
 	Model   maybe[string]   `json:"model"`
 	Choices maybe[[]choice] `json:"choices"`
 	Usage   maybe[usage]    `json:"usage"`
 	Error   maybe[failure]  `json:"error"`
 }
 
+// A choice is one of the answers that an endpoint may give. Only the first is read, because one is
+// asked for.
 type choice struct {
-	Index        maybe[int]     `json:"index"`
-	Message      message        `json:"message"`
-	Delta        maybe[message] `json:"delta"` // of a streamed answer
+	Index   maybe[int]     `json:"index"`
+	Message message        `json:"message"`
+	Delta   maybe[message] `json:"delta"` // of a streamed answer
+	// FinishReason is "stop" if the answer is whole, and "length" if MaxTokens cut it off.
 	FinishReason maybe[string]  `json:"finish_reason"`
 	Error        maybe[failure] `json:"error"`
 }
 
 // A message is the model's reply, or a piece of it.
 type message struct {
+	// Content is the answer's text. Refusal is the model's reason for giving no answer.
 	Content maybe[string] `json:"content"`
 	Refusal maybe[string] `json:"refusal"`
 	// Endpoints name the model's thoughts in either way.
@@ -35,6 +41,7 @@ type message struct {
 	Reasoning        maybe[string] `json:"reasoning"`
 }
 
+// A usage is how many tokens the prompt and the answer have, by the endpoint's count.
 type usage struct {
 	Prompt     maybe[int] `json:"prompt_tokens"`
 	Completion maybe[int] `json:"completion_tokens"`
@@ -56,7 +63,8 @@ func (m *maybe[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// answer reads the answer of a response.
+// answer reads the answer of a response. An answer that comes at once is read as a stream of one
+// piece, so both are judged by the same rules.
 func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	var got completion
 	body, err := c.object(res, c.MaxResponse, &got)
@@ -77,6 +85,7 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 }
 
 // object reads the body of a response, which must be a JSON object of at most this number of bytes.
+// One byte more than the limit is read, which shows that there is more.
 func (c *Config) object(res *http.Response, most int, into any) ([]byte, error) {
 	body, more, err := read(res.Body, most)
 	switch {
@@ -96,7 +105,8 @@ func (c *Config) noObject(res *http.Response) error {
 	return &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
 }
 
-// finished reports whether an answer that ended can be used.
+// finished reports whether an answer that ended can be used. An answer that was cut off behind its
+// first words can be used, and the caller learns that it is cut.
 func finished(finish string, refused bool, text string) error {
 	switch {
 	case refused, finish == "content_filter":

@@ -21,7 +21,9 @@ import (
 // A Client asks one model at one endpoint. Make one with [New]. It is safe for concurrent use by
 // multiple goroutines.
 type Client struct {
-	config     func() *Config // a function, because fmt would print a field
+	config func() *Config // a function, because fmt would print a field
+	// endpoint and embeddings are the two addresses, and http is the host's client without redirects,
+	// because a redirect would send the key to another server.
 	endpoint   string
 	embeddings string
 	http       *http.Client
@@ -68,6 +70,8 @@ func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.
 
 // An asking is what is sent, and what reads the answer of a response.
 type asking struct {
+	// url and body make the request, and accept is its Accept header. read reads the response, if its
+	// status is a success.
 	url    string
 	body   []byte
 	accept string
@@ -76,7 +80,8 @@ type asking struct {
 
 // repeat asks, and asks again where that may help. All attempts and the waits between them are
 // within Config.Timeout. The error names the last failure of the endpoint too if the time ended
-// after it, because "deadline exceeded" alone would hide why the time was used up.
+// after it, because "deadline exceeded" alone would hide why the time was used up. An answer that
+// can't be used is returned with its error, so that its tokens are counted.
 func (c *Client) repeat(ctx context.Context, a asking) (decision.LLMResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config().Timeout)
 	defer cancel()
@@ -107,7 +112,8 @@ func ended(err, last error) error {
 	return fmt.Errorf("%w; then %w", last, err)
 }
 
-// attempt asks once.
+// attempt asks once. Each attempt makes a new request, because the reader of a body can be used
+// only once.
 func (c *Client) attempt(ctx context.Context, a asking) (decision.LLMResponse, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(a.body))
 	if err != nil {
@@ -199,6 +205,8 @@ func retryAfter(h http.Header) time.Duration {
 
 // A request is the body of a request for an answer. OpenAI's API defines the names.
 type request struct {
+	// Of the two limits on tokens one is set: newer models of OpenAI refuse the first name, and other
+	// servers do not know the second.
 	Model               string     `json:"model,omitempty"`
 	Messages            []prompted `json:"messages"`
 	MaxTokens           int        `json:"max_tokens,omitempty"`
@@ -216,6 +224,7 @@ type prompted struct {
 }
 
 var (
+	// These are the values of ResponseFormat and of StreamOptions.
 	jsonObject = json.RawMessage(`{"type":"json_object"}`)
 	jsonSchema = json.RawMessage(
 		`{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}`)

@@ -13,6 +13,7 @@ import (
 
 // The bounds of a request for embeddings.
 const (
+	// maxTexts is how many texts a request has at most. A longer list is sent in several requests.
 	maxTexts   = 64
 	maxRequest = 1 << 20 // bytes
 )
@@ -49,7 +50,8 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
 // embedding returns the body of a request for the first of the texts, and how many they are. before
-// is how many there were before them.
+// is how many there were before them. If the request is too long, it is tried with half of the
+// texts.
 func (c *Config) embedding(texts []string, before int) (body []byte, n int, err error) {
 	texts = texts[:min(len(texts), maxTexts)]
 	for ; ; texts = texts[:(len(texts)+1)/2] {
@@ -74,17 +76,21 @@ type embedded struct {
 	Error maybe[failure] `json:"error"`
 }
 
+// A place is one vector with the index of its text. Endpoints may answer in another order, and some
+// leave the index out.
 type place struct {
 	Index  maybe[int]        `json:"index"`
 	Vector maybe[[]*float64] `json:"embedding"`
 }
 
 var (
+	// errCount and errVectors do not repeat what the endpoint sent, because it may be long.
 	errCount   = &AnswerError{Fault: "not one vector for each text"}
 	errVectors = &AnswerError{Fault: "bad vector"}
 )
 
-// vectors reads the vectors of n texts.
+// vectors reads the vectors of n texts. The limit on the body is for each vector, because a vector
+// in JSON has tens of kilobytes.
 func (c *Config) vectors(res *http.Response, n int) ([][]float32, error) {
 	var got embedded
 	body, err := c.object(res, c.MaxResponse*n, &got)

@@ -83,6 +83,8 @@ func (c *Config) failureInside(f failure, body []byte) *StatusError {
 
 // A failure is how endpoints describe one.
 type failure struct {
+	// Code is the name of the failure, or the status. Type is a coarser name, for endpoints without a
+	// code.
 	Code codeOrStatus  `json:"code"`
 	Type maybe[string] `json:"type"`
 }

@@ -59,6 +59,8 @@ func (e *begunError) Unwrap() error { return e.error }
 
 // A partialAnswer is an answer while it arrives. An answer that does not stream arrives at once.
 type partialAnswer struct {
+	// out is the answer without its text, and text and thoughts are what has come. refused and finish
+	// show how it ended.
 	cfg      *Config
 	piece    func(string)
 	out      decision.LLMResponse
@@ -75,6 +77,7 @@ func (c *Config) partial(piece func(string)) *partialAnswer {
 
 // stream reads the answer of a response that streams. An answer is whole if the endpoint sent
 // [DONE] or a finish_reason: some send only one of them. A stream that ends with neither broke off.
+// A stream without any event was no stream, for example the page of a proxy.
 func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMResponse, error) {
 	t := c.partial(piece)
 	events, done, err := 0, false, error(nil)
@@ -124,7 +127,8 @@ func (t *partialAnswer) take(data []byte) error {
 	return nil
 }
 
-// begin takes what surrounds the choices of a completion.
+// begin takes what surrounds the choices of a completion. Usage comes with the last event, or with
+// each event as a sum so far, so the greatest counts.
 func (t *partialAnswer) begin(got *completion, data []byte) error {
 	if got.Model.value != "" {
 		t.out.Model = prompt.Line(t.cfg.APIKey.redact(got.Model.value, false), 200)
@@ -137,7 +141,8 @@ func (t *partialAnswer) begin(got *completion, data []byte) error {
 	return nil
 }
 
-// add adds the message of a choice, or a piece of it.
+// add adds the message of a choice, or a piece of it. Thoughts count towards the limit as well,
+// because they take memory.
 func (t *partialAnswer) add(c *choice, m *message, data []byte) error {
 	if c.Error.ok {
 		return t.cfg.failureInside(c.Error.value, data)
@@ -155,7 +160,8 @@ func (t *partialAnswer) add(c *choice, m *message, data []byte) error {
 	return nil
 }
 
-// answer returns the answer as far as it came, and why it can't be used: err, if it is set.
+// answer returns the answer as far as it came, and why it can't be used: err, if it is set. The
+// text is returned with a failed connection and not with an answer that can't be used.
 func (t *partialAnswer) answer(err error) (decision.LLMResponse, error) {
 	text, inside := thoughts.Split(t.text.String())
 	t.out.Thoughts = strings.TrimSpace(strings.TrimSpace(t.thoughts.String()) + "\n\n" + inside)
@@ -171,11 +177,16 @@ func (t *partialAnswer) answer(err error) (decision.LLMResponse, error) {
 
 // Events reads server-sent events (WHATWG HTML, section 9.2): the data of each, as one text.
 type events struct {
+	// max bounds the data of one event. first is set until the first line was read, which may begin
+	// with a byte order mark.
 	lines *bufio.Scanner
 	max   int
 	first bool
 }
 
+// newEvents reads lines that end with a line feed, a carriage return or both, as the standard
+// permits. A carriage return at the end of what has arrived ends its line at once, and a line feed
+// that comes later is skipped: to wait for it would hold back the last event.
 func newEvents(body io.Reader, most int) *events {
 	e := &events{lines: bufio.NewScanner(body), max: most, first: true}
 	e.lines.Buffer(nil, most)
@@ -201,6 +212,7 @@ func newEvents(body io.Reader, most int) *events {
 	return e
 }
 
+// errEvent reports a line or an event that is longer than a whole answer may be.
 var errEvent = &AnswerError{Fault: "too large"}
 
 // next returns the data of the next event that has some, or [io.EOF]. The last one need not be

@@ -32,7 +32,8 @@ const (
 )
 
 // unit returns the vector with length 1 in its own slice, or false for one that is zero or not
-// finite.
+// finite. With unit vectors the nearest cell has the greatest inner product, so no lengths are
+// computed later.
 func unit(vector []float32) ([]float32, bool) {
 	var squares float64
 	for _, x := range vector {
@@ -80,7 +81,8 @@ func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 
 // makeCells makes the first cells of unit vectors. They have no ids yet. Where the vectors are all
 // alike there are fewer than k. It costs at most rounds·k·len(points) inner products; a context
-// that ends stops it between rounds.
+// that ends stops it between rounds. Seeds are drawn several times, because k-means finds a
+// different result from each, and keeps a bad one.
 func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) ([]cell, error) {
 	if most := maxSample * k; len(points) > most {
 		points = slices.Clone(points)
@@ -104,7 +106,7 @@ func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) (
 // seed adds cells until there are k, each at a point that is drawn by how far it is from those
 // before. It returns them, and how far all points are from their cells in sum. On the unit sphere
 // the squared distance is twice 1 - cosine. With cells that are there already, new ones begin where
-// points are far from all of them.
+// points are far from all of them. This is k-means++ (Arthur and Vassilvitskii 2007).
 func seed(ctx context.Context, points [][]float32, cells []cell, k int, rng *rand.Rand) (all []cell,
 	rest float64, err error) {
 	cells = slices.Clone(cells)
@@ -152,7 +154,8 @@ func distance(cosine float32) float64 {
 // settle moves the cells to the middle of what is nearest to them, in at most this number of
 // rounds. A cell's mass is what it was before, and counts as much as that many points at its place.
 // The cells that are given are not changed. It ends early once no more than one point of a thousand
-// has moved to another cell.
+// has moved to another cell. This is Lloyd's algorithm (1982) on the sphere, where the middle of
+// vectors is the direction of their sum.
 func settle(ctx context.Context, points [][]float32, before []cell, rounds int) ([]cell, error) {
 	cells, of := slices.Clone(before), make([]int, len(points))
 	for i := range of {
@@ -229,7 +232,7 @@ func (s sum) cell(c cell) cell {
 }
 
 // refill puts each cell that lost all its points, and had no centre before, at the point that is
-// farthest from its own cell.
+// farthest from its own cell. Without it there would be fewer cells than were asked for.
 func refill(points [][]float32, cells []cell, of []int) {
 	var byDistance []int
 	for i := range cells {

@@ -14,12 +14,14 @@ import (
 
 // A state is a version of the cells. It is immutable. The zero state has no cells.
 type state struct {
+	// version rises by one with each change of the cells.
 	version uint64
 	origin  string // names the first version, from which all others come
 	seen    uint64 // how many vectors they were made of
 	next    uint64 // the id of the next new cell
-	cells   []cell
-	items   []string // of the cells
+	// items are the names of the cells, made once, because every text is given one.
+	cells []cell
+	items []string // of the cells
 }
 
 // The file format, and the bounds of what is read.
@@ -35,6 +37,7 @@ const (
 // A file is a state as JSON. Other programs may read it: a text's cell is the one whose vector has
 // the greatest inner product with the text's vector.
 type file struct {
+	// The numbers are as in state. A reader refuses a format that it does not know.
 	Format  int        `json:"format"`
 	Version uint64     `json:"version"`
 	Origin  string     `json:"origin"`
@@ -43,6 +46,7 @@ type file struct {
 	Cells   []fileCell `json:"cells"`
 }
 
+// A fileCell is a cell as it is written.
 type fileCell struct {
 	ID   uint64  `json:"id"`
 	Mass float64 `json:"mass"`
@@ -53,6 +57,7 @@ type fileCell struct {
 
 // A row is a partition as a store keeps it.
 type row struct {
+	// Name is the partition's, and At is when it last changed.
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
 	File file      `json:"partition"`
@@ -97,7 +102,9 @@ func (s *state) file() file {
 	return f
 }
 
-// state reads a file. The error is without context.
+// state reads a file. The error is without context. Every bound is checked, because the file may
+// come from another program and the cells are then used without checks. An id must be below next,
+// so that a new cell never gets the id of an old one.
 func (f *file) state() (state, error) {
 	s := state{version: f.Version, origin: f.Origin, seen: f.Seen, next: f.Next,
 		cells: make([]cell, len(f.Cells))}
