@@ -72,8 +72,10 @@ func (d *document) faultOf(s schema, of reflect.Type, at string) string {
 		return ""
 	}
 	switch kind := of.Kind(); {
-	case of == reflect.TypeFor[time.Time]():
+	case of == reflect.TypeFor[time.Time](), of == reflect.TypeFor[error]():
 		return is("string")
+	case of == reflect.TypeFor[time.Duration](): // in milliseconds
+		return is("number")
 	case kind == reflect.Struct:
 		return d.faultOfObject(s, of, at)
 	case kind == reflect.Slice && s.Items != nil && of.Elem() != of:

@@ -5,61 +5,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/patterns"
 )
-
-// millis makes a duration of milliseconds.
-func millis(field string, ms float64) (time.Duration, error) {
-	const most = 1e12 // some 30 years
-	if !(ms >= 0 && ms <= most) {
-		return 0, badField(field, "must be in [0, 1e12]")
-	}
-	return time.Duration(math.Round(ms * float64(time.Millisecond))), nil
-}
-
-// failed makes an error of a text, or nil of "".
-func failed(text string) error {
-	if text == "" {
-		return nil
-	}
-	return errors.New(text)
-}
 
 // An Event is what is to be answered.
 type Event struct {
-	ID       string      `json:"id,omitempty"`
-	Text     string      `json:"text"`
-	Session  string      `json:"session,omitempty"`
-	Person   string      `json:"person,omitempty" mcp:"-"`
-	Stream   string      `json:"stream,omitempty" mcp:"-"`
-	Domain   string      `json:"domain,omitempty"`
-	Task     string      `json:"task,omitempty"`
-	Item     string      `json:"item,omitempty"`
-	Context  string      `json:"context,omitempty"`
-	History  []loop.Turn `json:"history,omitempty" mcp:"-"`
-	At       time.Time   `json:"at,omitzero" mcp:"-"`
-	AskModel bool        `json:"ask_model,omitempty"`
+	loop.Event `need:"text" mcp:"person stream history at"`
 }
 
 // event returns the agent and the event for it. An event without a text is refused.
 func (s *Server) event(c *Caller, in *Event) (*loop.Agent, loop.Event, error) {
-	e := loop.Event{
-		ID: cmp.Or(in.ID, c.Event), Text: in.Text, Session: in.Session, Person: c.user(in.Person),
-		Stream: in.Stream, Domain: in.Domain, Task: in.Task, Item: in.Item, Context: in.Context,
-		At: in.At, AskModel: in.AskModel, History: in.History, OnChunk: c.Pieces,
-	}
+	e := in.Event
+	e.ID, e.Person, e.OnChunk = cmp.Or(e.ID, c.Event), c.user(e.Person), c.Pieces
 	if c.Names != nil {
 		e.ID, e.Session = c.Names(e.ID, e.Session)
 	}
@@ -188,15 +153,9 @@ type planOf struct{ person, id string }
 
 // A Reply is what a model of the caller's answered.
 type Reply struct {
-	ID           string  `json:"id"`
-	Text         string  `json:"text,omitempty"`
-	Model        string  `json:"model,omitempty"`
-	Error        string  `json:"error,omitempty"`
-	Failure      string  `json:"failure,omitempty"`
-	Cut          bool    `json:"cut,omitempty"`
-	InputTokens  int     `json:"input_tokens,omitempty"`
-	OutputTokens int     `json:"output_tokens,omitempty"`
-	Latency      float64 `json:"latency_ms,omitempty"`
+	ID      string `json:"id"`
+	Failure string `json:"failure,omitempty"`
+	loop.Reply
 }
 
 // A Kept is an answer as it is kept, or why it is not.
@@ -212,17 +171,9 @@ type Kept struct {
 // storeAway is the reason why an answer is not kept: it may be sent again.
 const storeAway = "store_unavailable"
 
-// failures are the reasons that a caller may give for a model without an answer.
-var failures = []llm.Failure{
+// reasons are what a caller may give for a model without an answer.
+var reasons = []llm.Failure{
 	llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut, llm.Cancelled, llm.Unusable,
-}
-
-// err returns why there is no answer, or nil.
-func (r *Reply) err() error {
-	if r.Failure == "" {
-		return failed(r.Error)
-	}
-	return &llm.Error{Failure: llm.Failure(r.Failure), Err: failed(r.Error)}
 }
 
 func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept, _ error) {
@@ -231,18 +182,17 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 		return none, err
 	}
 	switch {
-	case in.Text == "" && in.Error == "" && in.Failure == "":
+	case in.Text == "" && in.Err == nil && in.Failure == "":
 		return none, badField("text", "must be set, or error")
-	case in.Failure != "" && !slices.Contains(failures, llm.Failure(in.Failure)):
-		return none, badField("failure", fmt.Sprintf("must be one of %q", failures))
+	case in.Failure != "" && !slices.Contains(reasons, llm.Failure(in.Failure)):
+		return none, badField("failure", fmt.Sprintf("must be one of %q", reasons))
 	case in.InputTokens < 0:
 		return none, badField("input_tokens", "must not be negative")
 	case in.OutputTokens < 0:
 		return none, badField("output_tokens", "must not be negative")
 	}
-	latency, err := millis("latency_ms", in.Latency)
-	if err != nil {
-		return none, err
+	if in.Failure != "" {
+		in.Err = &llm.Error{Failure: llm.Failure(in.Failure), Err: in.Err}
 	}
 	p, err := a.KeptPlan(ctx, c.Person, in.ID)
 	known, here := s.plans.LoadAndDelete(planOf{c.Person, in.ID})
@@ -256,10 +206,7 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	case err != nil:
 		return none, err
 	}
-	got, err := a.Answered(ctx, p, loop.Reply{
-		Text: in.Text, Model: in.Model, Cut: in.Cut, InputTokens: in.InputTokens,
-		OutputTokens: in.OutputTokens, Latency: latency, Err: in.err(),
-	})
+	got, err := a.Answered(ctx, p, in.Reply)
 	if err != nil {
 		return none, err
 	}
@@ -275,13 +222,9 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 
 // A ToolResult is what a tool of the caller's gave, or is to be asked.
 type ToolResult struct {
-	Answer string `json:"answer" heed:"id ID"`
-	Name   string `json:"name"`
-	Call   string `json:"call,omitempty"`
-	Before bool   `json:"before,omitempty"`
-	Input  string `json:"input,omitempty"`
-	Text   string `json:"text,omitempty"`
-	Error  string `json:"error,omitempty"`
+	Answer          string `json:"answer" heed:"id ID"`
+	Call            string `json:"call,omitempty"`
+	loop.ToolResult `need:"name" not:"id task at"`
 }
 
 // A Checked holds the rules that a call of a tool breaks.
@@ -294,11 +237,8 @@ func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (Che
 	if err != nil {
 		return Checked{}, err
 	}
-	r := loop.ToolResult{
-		ID: in.Call, Name: in.Name, Before: in.Before, Input: in.Input, Text: in.Text,
-		Err: failed(in.Error),
-	}
-	if !in.Before {
+	r := in.ToolResult
+	if r.ID = in.Call; !r.Before {
 		if plan, err := a.KeptPlan(ctx, c.Person, in.Answer); err == nil {
 			r.Task = plan.Event.Task
 		} else if !errors.Is(err, heed.ErrNotFound) {
@@ -311,13 +251,8 @@ func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (Che
 
 // A Reaction is what a user makes of an answer.
 type Reaction struct {
-	Answer  string    `json:"answer" heed:"id"`
-	Person  string    `json:"person,omitempty" mcp:"-"`
-	Channel string    `json:"channel,omitempty" mcp:"-"`
-	Target  string    `json:"target,omitempty" mcp:"-"`
-	Value   float64   `json:"value"`
-	Weight  float64   `json:"weight,omitempty" mcp:"-"`
-	At      time.Time `json:"at,omitzero" mcp:"-"`
+	Answer        string `json:"answer" heed:"id"`
+	loop.Reaction `need:"value" mcp:"person channel target weight at"`
 }
 
 func (s *Server) react(ctx context.Context, c *Caller, in *Reaction) (n Nothing, _ error) {
@@ -325,10 +260,8 @@ func (s *Server) react(ctx context.Context, c *Caller, in *Reaction) (n Nothing,
 	if err != nil {
 		return n, err
 	}
-	return n, a.React(ctx, in.Answer, loop.Reaction{
-		Person: c.user(in.Person), Channel: in.Channel, Target: answer.Target(in.Target),
-		Value: in.Value, Weight: in.Weight, At: in.At,
-	})
+	in.Person = c.user(in.Person)
+	return n, a.React(ctx, in.Answer, in.Reaction)
 }
 
 // An Undo takes an answer back.
@@ -347,12 +280,7 @@ func (s *Server) undo(ctx context.Context, c *Caller, in *Undo) (n Nothing, _ er
 
 // A Message is a later message of a session that is not to be answered.
 type Message struct {
-	ID      string    `json:"id,omitempty"`
-	Text    string    `json:"text"`
-	Session string    `json:"session,omitempty"`
-	Person  string    `json:"person,omitempty"`
-	Stream  string    `json:"stream,omitempty"`
-	At      time.Time `json:"at,omitzero"`
+	learning.Message `need:"text"`
 }
 
 // A Heard lists what a message changed.
@@ -374,10 +302,8 @@ func (s *Server) hear(ctx context.Context, c *Caller, in *Message) (none Heard, 
 	if err != nil {
 		return none, err
 	}
-	found, err := a.Hear(ctx, learning.Message{
-		ID: cmp.Or(in.ID, c.Event), Text: in.Text, Session: in.Session, Person: in.Person,
-		Stream: in.Stream, At: in.At,
-	})
+	in.ID = cmp.Or(in.ID, c.Event)
+	found, err := a.Hear(ctx, in.Message)
 	out := Heard{Changes: make([]Change, len(found))}
 	for i := range found {
 		of := &found[i].Signal
@@ -390,18 +316,8 @@ func (s *Server) hear(ctx context.Context, c *Caller, in *Message) (none Heard, 
 
 // An Outcome is what came of an answer.
 type Outcome struct {
-	Answer   string               `json:"answer" heed:"id"`
-	Success  *bool                `json:"success,omitempty"`
-	Reward   *float64             `json:"reward,omitempty"`
-	Withdraw bool                 `json:"withdraw,omitempty"`
-	Errors   int                  `json:"errors,omitempty"`
-	Retries  int                  `json:"retries,omitempty"`
-	Duration float64              `json:"duration_ms,omitempty"`
-	Failure  string               `json:"failure,omitempty"`
-	Ways     []patterns.PatternID `json:"ways,omitempty" mcp:"-"`
-	Cost     float64              `json:"cost,omitempty"`
-	Source   string               `json:"source,omitempty" mcp:"-"`
-	At       time.Time            `json:"at,omitzero" mcp:"-"`
+	Answer       string `json:"answer" heed:"id"`
+	loop.Outcome `mcp:"ways source at" not:"confidence"`
 }
 
 func (s *Server) outcome(ctx context.Context, c *Caller, in *Outcome) (n Nothing, _ error) {
@@ -409,27 +325,16 @@ func (s *Server) outcome(ctx context.Context, c *Caller, in *Outcome) (n Nothing
 	if err != nil {
 		return n, err
 	}
-	took, err := millis("duration_ms", in.Duration)
-	if err != nil {
-		return n, err
-	}
-	return n, a.Outcome(ctx, in.Answer, loop.Outcome{
-		Success: in.Success, Reward: in.Reward, Withdraw: in.Withdraw, Errors: in.Errors,
-		Retries: in.Retries, Duration: took, Failure: in.Failure, Ways: in.Ways, Cost: in.Cost,
-		Source: c.user(in.Source), At: in.At,
-	})
+	in.Source = c.user(in.Source)
+	return n, a.Outcome(ctx, in.Answer, in.Outcome)
 }
 
 // A Correction holds the words of the caller, who can't speak for another reviewer.
 type Correction struct {
-	Answer   string            `json:"answer" heed:"id"`
-	ID       string            `json:"id,omitempty" mcp:"-"`
-	Decision string            `json:"decision,omitempty" mcp:"-"`
-	Text     string            `json:"text,omitempty" heed:"Summary correction_summary"`
-	Comment  string            `json:"comment,omitempty" heed:"reviewer_comment"`
-	Severity feedback.Severity `json:"severity,omitempty"`
-	Tags     []string          `json:"tags,omitempty"`
-	At       time.Time         `json:"at,omitzero" mcp:"-"`
+	Answer          string `json:"answer" heed:"id"`
+	Text            string `json:"text,omitempty" heed:"Summary correction_summary"`
+	Comment         string `json:"comment,omitempty" heed:"reviewer_comment"`
+	loop.Correction `mcp:"id decision at" not:"reviewer"`
 }
 
 // A Corrected is what was made of a correction.
@@ -456,10 +361,8 @@ func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (Correc
 	if c.Model && in.Text == "" {
 		return Corrected{}, badField("text", "must not be empty")
 	}
-	f, err := a.Correct(ctx, in.Answer, loop.Correction{
-		ID: in.ID, Reviewer: c.Person, Decision: feedback.Decision(in.Decision), Text: in.Text,
-		Comment: in.Comment, Severity: in.Severity, Tags: slices.Clone(in.Tags), At: in.At,
-	})
+	in.Reviewer, in.Correction.Text, in.Correction.Comment = c.Person, in.Text, in.Comment
+	f, err := a.Correct(ctx, in.Answer, in.Correction)
 	return Corrected{f.ID, string(f.Class), f.Proposal}, err
 }
 

@@ -14,11 +14,7 @@ import (
 
 // A Selection asks for an arm.
 type Selection struct {
-	Session  string           `json:"session,omitempty"`
-	Item     string           `json:"item,omitempty"`
-	Category string           `json:"category,omitempty"`
-	Context  string           `json:"context,omitempty"`
-	Arms     []strategy.ArmID `json:"arms,omitempty"`
+	strategy.Query `not:"key vector shares frozen"`
 }
 
 // A Selected is an arm, with the choice that outcomes refer to.
@@ -42,9 +38,7 @@ func (s *Server) choose(ctx context.Context, _ *Caller, in *Selection) (none Sel
 	if err != nil {
 		return none, err
 	}
-	c, err := learner.Select(ctx, strategy.Query{
-		Session: in.Session, Item: in.Item, Category: in.Category, Context: in.Context, Arms: in.Arms,
-	})
+	c, err := learner.Select(ctx, in.Query)
 	if err != nil { // there may be a choice all the same, which looks like a good one
 		return none, err
 	}
@@ -56,17 +50,8 @@ func (s *Server) choose(ctx context.Context, _ *Caller, in *Selection) (none Sel
 
 // An Observation reports how a choice turned out.
 type Observation struct {
-	Choice     string    `json:"choice"`
-	ID         string    `json:"id,omitempty"`
-	Value      float64   `json:"value"`
-	Confidence float64   `json:"confidence"`
-	Share      float64   `json:"share,omitempty"`
-	Channel    string    `json:"channel,omitempty"`
-	Source     string    `json:"source,omitempty"`
-	At         time.Time `json:"at,omitzero"`
-	Cost       float64   `json:"cost,omitempty"`
-	Latency    float64   `json:"latency_ms,omitempty"`
-	Tokens     int       `json:"tokens,omitempty"`
+	Choice           string `json:"choice"`
+	strategy.Outcome `need:"value confidence"`
 }
 
 // An Observed reports what was made of an observation.
@@ -79,16 +64,10 @@ func (s *Server) observe(ctx context.Context, _ *Caller, in *Observation) (none 
 	if err != nil {
 		return none, err
 	}
-	o := strategy.Outcome{
-		ID: in.ID, Value: in.Value, Confidence: in.Confidence, Share: in.Share, Channel: in.Channel,
-		Source: in.Source, At: in.At, Cost: in.Cost, Tokens: in.Tokens,
-	}
+	o := in.Outcome
 	text, err := base64.RawURLEncoding.DecodeString(in.Choice)
 	if err != nil || json.Unmarshal(text, &o.Choice) != nil {
 		return none, badField("choice", "must be what /v1/select has given")
-	}
-	if o.Latency, err = millis("latency_ms", in.Latency); err != nil {
-		return none, err
 	}
 	did, err := learner.Observe(ctx, o)
 	return Observed{string(did)}, err

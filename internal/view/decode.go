@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -25,21 +26,55 @@ type Field struct {
 	index    []int
 }
 
-// FieldsOf returns the fields of a struct, with the fields of embedded structs. A field is required
-// if its tag has no omitempty. The tag mcp hides it from models, and the tag heed has further names
-// of it in errors.
+// The types of fields that JSON has in another form: as milliseconds and as a text.
+var durations, failures = reflect.TypeFor[time.Duration](), reflect.TypeFor[error]()
+
+// FieldsOf returns the fields of a struct, with the fields of embedded structs. A field without a
+// tag is called as in Go, in lower case. It is required if its tag has no omitempty. The tag mcp
+// hides it from models, and the tag heed has further names of it in errors. An embedded struct of
+// another package has the names of such fields in tags of its own: need, mcp, and not for those
+// that are no fields here.
 func FieldsOf(t reflect.Type) (fields []Field) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" {
-			continue
-		}
-		fields = append(fields, Field{
+		one := Field{
 			Name: name, Required: options == "", Hidden: f.Tag.Get("mcp") == "-", Of: f.Type,
 			in: append(strings.Fields(f.Tag.Get("heed")), f.Name), index: f.Index,
-		})
+		}
+		if name == "" && len(f.Index) > 1 {
+			of := t.FieldByIndex(f.Index[:len(f.Index)-1]).Tag
+			has := func(tag string) bool { return slices.Contains(strings.Fields(of.Get(tag)), one.Name) }
+			one.Name = named(&f)
+			if one.Required, one.Hidden = has("need"), has("mcp"); has("not") {
+				continue
+			}
+		}
+		if one.Name != "" && one.Name != "-" && f.IsExported() {
+			fields = append(fields, one)
+		}
 	}
 	return fields
+}
+
+// named returns what JSON calls a field without a tag.
+func named(f *reflect.StructField) string {
+	switch {
+	case f.Type == failures:
+		return "error"
+	case f.Name == "ID":
+		return "id"
+	}
+	var b strings.Builder
+	for i, r := range f.Name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	if f.Type == durations {
+		b.WriteString("_ms")
+	}
+	return b.String()
 }
 
 // decode reads an object in JSON into a struct. It is stricter than [json.Unmarshal]: names are
@@ -50,7 +85,7 @@ func decode(text []byte, into any, model bool) error {
 		return &Fault{Sort: Malformed, Detail: "The body is no valid UTF-8."}
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	err := readObject(d, reflect.ValueOf(into).Elem(), "", model)
+	err := readObject(d, reflect.ValueOf(into).Elem(), model)
 	if err == nil {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return nil
@@ -64,8 +99,12 @@ func decode(text []byte, into any, model bool) error {
 	return &Fault{Sort: Malformed, Detail: "The body is not JSON: " + string(text) + "."}
 }
 
-func readObject(d *json.Decoder, v reflect.Value, at string, model bool) error {
-	if err := begins(d, '{', at, "an object"); err != nil {
+func readObject(d *json.Decoder, v reflect.Value, model bool) error {
+	token, err := d.Token()
+	if err == nil && token != json.Delim('{') {
+		err = badField("", "must be an object")
+	}
+	if err != nil {
 		return err
 	}
 	known, seen := FieldsOf(v.Type()), make(map[string]bool)
@@ -75,17 +114,20 @@ func readObject(d *json.Decoder, v reflect.Value, at string, model bool) error {
 			return err
 		}
 		name, _ := token.(string)
-		path := strings.TrimPrefix(at+"."+name, ".")
 		i := slices.IndexFunc(known, func(f Field) bool { return f.Name == name })
 		switch {
 		case i < 0 || model && known[i].Hidden:
-			return badField(clipName(path), "is not known here")
+			return badField(clipName(name), "is not known here")
 		case seen[name]:
-			return badField(path, "is there twice")
+			return badField(name, "is there twice")
 		}
 		seen[name] = true
-		if err := readValue(d, v.FieldByIndex(known[i].index), path); err != nil {
+		var text json.RawMessage
+		if err := d.Decode(&text); err != nil {
 			return err
+		}
+		if reason := readValue(text, v.FieldByIndex(known[i].index)); reason != "" {
+			return badField(name, reason)
 		}
 	}
 	if _, err := d.Token(); err != nil { // the end
@@ -93,19 +135,10 @@ func readObject(d *json.Decoder, v reflect.Value, at string, model bool) error {
 	}
 	for _, f := range known {
 		if f.Required && !seen[f.Name] {
-			return badField(strings.TrimPrefix(at+"."+f.Name, "."), "must be set")
+			return badField(f.Name, "must be set")
 		}
 	}
 	return nil
-}
-
-// begins reads the beginning of an object or an array.
-func begins(d *json.Decoder, with json.Delim, at, what string) error {
-	token, err := d.Token()
-	if err == nil && token != with {
-		err = badField(at, "must be "+what)
-	}
-	return err
 }
 
 // values describes what a value of a kind is.
@@ -114,43 +147,41 @@ var values = map[reflect.Kind]string{
 	reflect.Float64: "a number that fits into 64 bits, without quotes",
 	reflect.Int:     "a whole number that fits into 64 bits, without quotes",
 	reflect.Struct:  "a time such as 2026-01-31T15:04:05Z",
+	reflect.Slice:   "an array of what the OpenAPI document describes",
 }
 
-func readValue(d *json.Decoder, v reflect.Value, at string) error {
+// readValue reads a value, or returns what it must be.
+func readValue(text json.RawMessage, v reflect.Value) (reason string) {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	switch {
-	case v.Kind() == reflect.Slice:
-		return readArray(d, v, at)
-	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
-		return readObject(d, v, at, false)
+	into := v
+	switch v.Type() {
+	case durations:
+		into = reflect.New(reflect.TypeFor[float64]()).Elem()
+	case failures:
+		into = reflect.New(reflect.TypeFor[string]()).Elem()
 	}
-	var text json.RawMessage
-	if err := d.Decode(&text); err != nil {
-		return err
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if string(text) == "null" || d.Decode(into.Addr().Interface()) != nil {
+		return "must be " + values[into.Kind()]
 	}
-	if string(text) == "null" || json.Unmarshal(text, v.Addr().Interface()) != nil {
-		return badField(at, "must be "+values[v.Kind()])
-	}
-	return nil
-}
-
-func readArray(d *json.Decoder, v reflect.Value, at string) error {
-	if err := begins(d, '[', at, "an array"); err != nil {
-		return err
-	}
-	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	for i := 0; d.More(); i++ {
-		one := reflect.New(v.Type().Elem()).Elem()
-		if err := readValue(d, one, fmt.Sprintf("%s[%d]", at, i)); err != nil {
-			return err
+	const most = 1e12 // milliseconds, some 30 years
+	switch v.Type() {
+	case durations:
+		ms := into.Float()
+		if !(ms >= 0 && ms <= most) {
+			return "must be in [0, 1e12]"
 		}
-		v.Set(reflect.Append(v, one))
+		v.SetInt(int64(math.Round(ms * float64(time.Millisecond))))
+	case failures:
+		if into.String() != "" {
+			v.Set(reflect.ValueOf(errors.New(into.String())))
+		}
 	}
-	_, err := d.Token() // the end
-	return err
+	return ""
 }
 
 // clipName bounds a name that came from outside, for an error.
