@@ -32,7 +32,7 @@ var durations, failures = reflect.TypeFor[time.Duration](), reflect.TypeFor[erro
 // FieldsOf returns the fields of a struct, with the fields of embedded structs. A field without a
 // tag is called as in Go, in lower case. It is required if its tag has no omitempty. The tag mcp
 // hides it from models, and the tag heed has further names of it in errors. An embedded struct of
-// another package has the names of such fields in tags of its own: need, mcp, and not for those
+// another package has the names of such fields in its tags: need, mcp, and not for those
 // that are no fields here.
 func FieldsOf(t reflect.Type) (fields []Field) {
 	for _, f := range reflect.VisibleFields(t) {
