@@ -10,11 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/decision/llmtest"
 )
 
 func TestReplies(t *testing.T) {
-	all := llmtest.Replies()
+	all := replies()
 	require.Greater(t, len(all), 1000)
 	recoverable, recovered := 0, 0
 	for _, r := range all {
@@ -44,7 +43,7 @@ func TestReplies(t *testing.T) {
 }
 
 func FuzzParsePrediction(f *testing.F) {
-	for i, r := range llmtest.Replies() {
+	for i, r := range replies() {
 		if i%10 == 0 && len(r.Text) < 1000 {
 			f.Add(r.Text)
 		}

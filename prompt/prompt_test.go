@@ -182,7 +182,7 @@ func TestEveryCodePoint(t *testing.T) {
 
 func TestBenignTextStays(t *testing.T) {
 	n := 0
-	for text := range prompttest.Benign() {
+	for text := range benign() {
 		n++
 		assert.Equal(t, text, prompt.Line(text, 0))
 		assert.Equal(t, text, unquote(t, prompt.Quote(text, 0)))

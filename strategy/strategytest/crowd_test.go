@@ -15,7 +15,6 @@ import (
 
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/partition"
-	"github.com/heedhq/heed/strategy/strategytest"
 )
 
 // No lies that are found by climbing move what a learner believes further than the rule allows,
@@ -26,19 +25,19 @@ func TestLiesThatClimb(t *testing.T) {
 		strategy.TwoLevel{}, strategy.Alone{}, strategy.Copy{}, strategy.Copy{Sessions: 1},
 	} {
 		t.Run(fmt.Sprintf("%T %+v", pooling, pooling), func(t *testing.T) {
-			strategytest.Crowd{Config: strategy.Config{Pooling: pooling}}.Climb(t)
+			crowd{config: strategy.Config{Pooling: pooling}}.climb(t)
 		})
 	}
 	t.Run("fading", func(t *testing.T) {
-		strategytest.Crowd{Config: strategy.Config{HalfLife: 24 * time.Hour}}.Climb(t)
+		crowd{config: strategy.Config{HalfLife: 24 * time.Hour}}.climb(t)
 	})
 	t.Run("a partition", func(t *testing.T) {
-		strategytest.Crowd{Item: cells(t)}.Climb(t)
+		crowd{item: cells(t)}.climb(t)
 	})
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("control of %T", pooling), func(t *testing.T) {
 			cfg := strategy.Config{Pooling: pooling}
-			strategytest.Crowd{Unnamed: true, Config: cfg}.Climb(t)
+			crowd{unnamed: true, config: cfg}.climb(t)
 		})
 	}
 }
@@ -51,9 +50,9 @@ func TestNobodyOwnsTheLinearLevel(t *testing.T) {
 		vectors[n] = direction(rand.New(rand.NewPCG(uint64(n), 9)))
 	}
 	for _, unnamed := range []bool{false, true} {
-		strategytest.Crowd{
-			Vector: func(n int) []float32 { return vectors[n] }, Unnamed: unnamed,
-		}.Climb(t)
+		crowd{
+			vector: func(n int) []float32 { return vectors[n] }, unnamed: unnamed,
+		}.climb(t)
 	}
 }
 

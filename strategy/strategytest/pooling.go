@@ -1,9 +1,9 @@
-// Package strategytest is the contracts of [strategy.Pooling] and [strategy.Choices] in executable
-// form. Run them from a test of yours:
+// Package strategytest is the contract of [strategy.Pooling] in executable form. Run it from a test
+// of yours:
 //
 //	func TestPooling(t *testing.T) { strategytest.RunPooling(t, mypooling.Pooling{}) }
 //
-// It needs the standard library only. Later versions of the suites may test more of the contracts.
+// It needs the standard library only. Later versions of the suite may test more of the contract.
 package strategytest
 
 import (

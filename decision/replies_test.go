@@ -1,4 +1,4 @@
-package llmtest
+package decision_test
 
 import (
 	"fmt"
@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// A Reply is what a model may send that is asked for a prediction, and means success 0.9 and
-// confidence 0.3: see [Replies].
-type Reply struct {
+// A reply is what a model may send that is asked for a prediction, and means success 0.9 and
+// confidence 0.3: see [replies].
+type reply struct {
 	Name string
 	Text string
 	// Success and Confidence report whether each number must be read or refused.
 	Success, Confidence bool
-	Exact               bool // it is to be passed on unchanged
 }
 
 // wrappers are what models put around their JSON.
@@ -82,16 +81,16 @@ var ambiguous = map[string]string{
 	"names around a good object": `{"success": {"a": 0.9, "confidence": 0.3}}`,
 }
 
-// Replies returns what models may send where they are asked for a prediction: what must be read,
+// replies returns what models may send where they are asked for a prediction: what must be read,
 // and what must be refused. It has each shape of a reply in all wrappers, and replies that break
 // off.
-func Replies() []Reply { return append(shapes(), truncated...) }
+func replies() []reply { return append(shapes(), truncated...) }
 
-func shapes() (all []Reply) {
+func shapes() (all []reply) {
 	add := func(name, text string, success, confidence bool) {
 		for _, wrapper := range slices.Sorted(maps.Keys(wrappers)) {
 			around := fmt.Sprintf(wrappers[wrapper], text)
-			all = append(all, Reply{name + " / " + wrapper, around, success, confidence, false})
+			all = append(all, reply{name + " / " + wrapper, around, success, confidence})
 		}
 	}
 	const both, none = true, false
@@ -120,63 +119,63 @@ func shapes() (all []Reply) {
 }
 
 // truncated are replies that break off. Their complete parts are read.
-var truncated = []Reply{
+var truncated = []reply{
 	{
 		"twice the same",
 		`{"success": 0.9, "confidence": 0.3} so {"confidence": 0.30, "success": 0.9}`,
-		true, true, true,
+		true, true,
 	},
-	{"in the first number", `{"success": 0.`, false, false, true},
-	{"behind what may be a part of it", `{"success": 0.9`, false, false, true},
-	{"behind the first", `{"success": 0.9,`, true, false, true},
+	{"in the first number", `{"success": 0.`, false, false},
+	{"behind what may be a part of it", `{"success": 0.9`, false, false},
+	{"behind the first", `{"success": 0.9,`, true, false},
 	{
 		"behind what may be a part of the second",
 		`{"success": 0.9, "confidence": 0.3`,
-		true, false, true,
+		true, false,
 	},
-	{"without the brace", "{\"success\": 0.9, \"confidence\": 0.3\n", true, true, true},
+	{"without the brace", "{\"success\": 0.9, \"confidence\": 0.3\n", true, true},
 	{
 		"in a fence without the brace",
 		"```json\n{\"success\": 0.9, \"confidence\": 0.3\n```",
-		true, true, true,
+		true, true,
 	},
-	{"in a text", `{"success": 0.9, "confidence": 0.3, "reason": "it is`, true, true, true},
-	{"in a name", `{"success": 0.9, "conf`, true, false, true},
-	{"in a number in quotes", `{"success": 0.9, "confidence": "0.3`, true, false, true},
-	{"within an object", `{"result": {"success": 0.9, "confidence": 0.3, "x`, true, true, true},
+	{"in a text", `{"success": 0.9, "confidence": 0.3, "reason": "it is`, true, true},
+	{"in a name", `{"success": 0.9, "conf`, true, false},
+	{"in a number in quotes", `{"success": 0.9, "confidence": "0.3`, true, false},
+	{"within an object", `{"result": {"success": 0.9, "confidence": 0.3, "x`, true, true},
 	{
 		"behind loud thoughts that are no UTF-8",
 		"<THINK>\xff\xfe\xff{\"success\": 0.1}</THINK>{\"success\": 0.9, \"confidence\": 0.3}",
-		true, true, true,
+		true, true,
 	},
-	{"within an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"x`, true, true, true},
+	{"within an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"x`, true, true},
 	{
 		"two in an array",
 		`{"results": [{"success": 0.9, "confidence": 0.3}, {"success": 0.8, "confidence": 0.3}]}`,
-		false, false, true,
+		false, false,
 	},
 	{
 		"in an array that closes as an object",
 		`{"predictions": [{"success": 0.9, "confidence": 0.3}]m}, [}`,
-		false, false, true,
+		false, false,
 	},
-	{"arrays that close as objects", `{"a": [m}` + strings.Repeat(`[[}`, 99), false, false, true},
-	{"in thoughts", `<think>{"success": 0.9, "confidence": 0.3}`, false, false, true},
+	{"arrays that close as objects", `{"a": [m}` + strings.Repeat(`[[}`, 99), false, false},
+	{"in thoughts", `<think>{"success": 0.9, "confidence": 0.3}`, false, false},
 	{
 		"behind thoughts",
 		"<thinking>so</thinking>{\"success\": 0.9, \"confidence\": 0.3}",
-		true, true, true,
+		true, true,
 	},
 	{
 		"too long",
 		strings.Repeat(" ", 64<<10) + `{"success": 0.9, "confidence": 0.3}`,
-		false, false, true,
+		false, false,
 	},
 	{
 		"too deep",
 		strings.Repeat(`{"a":`, 40) + `{"success": 0.9, "confidence": 0.3}` + strings.Repeat("}", 40),
-		true, true, true,
+		true, true,
 	},
-	{"braces only", strings.Repeat("{", 50_000), false, false, true},
-	{"in a JSON string", `"{\"success\": 0.9, \"confidence\": 0.3}"`, true, true, true},
+	{"braces only", strings.Repeat("{", 50_000), false, false},
+	{"in a JSON string", `"{\"success\": 0.9, \"confidence\": 0.3}"`, true, true},
 }

@@ -1,4 +1,8 @@
-package strategytest
+//go:build !race
+
+// The race detector makes this ten times slower, and it starts no goroutine.
+
+package strategytest_test
 
 import (
 	"fmt"
@@ -6,25 +10,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Crowd is forty people who report on each of three items, and two liars who want to outweigh
+// A crowd is forty people who report on each of three items, and two liars who want to outweigh
 // them. Each person reports once for each item that the arm "bad" failed, with an exception, and
 // that the arm "good" did well.
-type Crowd struct {
-	// Config is the learner's. The crowd sets its arms, store, clock and seed.
-	Config strategy.Config
-	// Item returns the name of an item: the people report on 0, 1 and 2, and the liars may make up
+type crowd struct {
+	// config is the learner's. The crowd sets its arms, store, clock and seed.
+	config strategy.Config
+	// item returns the name of an item: the people report on 0, 1 and 2, and the liars may make up
 	// any. nil: each number is an item.
-	Item func(n int) string
-	// Vector returns the vector of an item, in place of its name: then the linear level is tried. It
+	item func(n int) string
+	// vector returns the vector of an item, in place of its name: then the linear level is tried. It
 	// may be nil.
-	Vector func(n int) []float32
-	// Unnamed leaves out the sources, for a control: then the liars must win, for an item of the
+	vector func(n int) []float32
+	// unnamed leaves out the sources, for a control: then the liars must win, for an item of the
 	// people's.
-	Unnamed bool
+	unnamed bool
 }
 
 const (
@@ -44,16 +50,14 @@ type lie struct {
 	channel           string
 }
 
-// Climb searches for the lies that raise the belief in the bad arm most: it begins without lies,
+// climb searches for the lies that raise the belief in the bad arm most: it begins without lies,
 // and keeps each change that raises the belief. It fails the test if that is more than the rule
-// allows: see [evidence.Trust]. That is f(2) + 2/40, less than 0.15, for an item of the people's
+// allows: see evidence.Trust. That is f(2) + 2/40, less than 0.15, for an item of the people's
 // and for an item without other evidence, also before the learner read its segment again.
-//
-// [evidence.Trust]: https://pkg.go.dev/github.com/heedhq/heed/evidence#Trust
-func (c Crowd) Climb(t testing.TB) {
+func (c crowd) climb(t testing.TB) {
 	t.Helper()
 	items := []strategy.Query{c.query(0), {Item: "an item of nobody's"}}
-	if c.Unnamed || c.Vector != nil {
+	if c.unnamed || c.vector != nil {
 		items = items[:1]
 	}
 	for _, item := range items {
@@ -70,20 +74,20 @@ func (c Crowd) Climb(t testing.TB) {
 				lies, best = next, now
 			}
 		}
-		if moved := best - before; moved > crowdMost != c.Unnamed {
+		if moved := best - before; moved > crowdMost != c.unnamed {
 			t.Errorf("lies move the belief of %+v by %.3f, where %v is the most (a control, which must"+
-				" not hold: %t): %+v", item, moved, crowdMost, c.Unnamed, lies)
+				" not hold: %t): %+v", item, moved, crowdMost, c.unnamed, lies)
 		}
 	}
 }
 
 // query returns the query of an item.
-func (c Crowd) query(n int) strategy.Query {
+func (c crowd) query(n int) strategy.Query {
 	switch {
-	case c.Vector != nil:
-		return strategy.Query{Vector: c.Vector(n)}
-	case c.Item != nil:
-		return strategy.Query{Item: c.Item(n)}
+	case c.vector != nil:
+		return strategy.Query{Vector: c.vector(n)}
+	case c.item != nil:
+		return strategy.Query{Item: c.item(n)}
 	default:
 		return strategy.Query{Item: fmt.Sprint("item ", n)}
 	}
@@ -106,21 +110,21 @@ func anyLie(rng *rand.Rand) lie {
 
 // believe returns what a learner expects of the bad arm, after the reports of the people and the
 // liars.
-func (c Crowd) believe(t testing.TB, lies []lie, item strategy.Query) float64 {
+func (c crowd) believe(t testing.TB, lies []lie, item strategy.Query) float64 {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	st, err := memstore.New(memstore.Config{Now: clock})
-	must(t, err)
-	cfg := c.Config
-	cfg.Store, cfg.Now, cfg.Seed, cfg.Unrecorded = st, clock, rand.NewPCG(3, 4), c.Vector == nil
+	require.NoError(t, err)
+	cfg := c.config
+	cfg.Store, cfg.Now, cfg.Seed, cfg.Unrecorded = st, clock, rand.NewPCG(3, 4), c.vector == nil
 	cfg.Arms = []strategy.Arm{{ID: "good"}, {ID: "bad"}}
 	l, err := strategy.New(t.Context(), cfg)
-	must(t, err)
+	require.NoError(t, err)
 	number := 0
 	say := func(who string, of lie) {
 		choice, err := l.Record(t.Context(), c.query(of.item), of.arm, 0)
-		must(t, err)
+		require.NoError(t, err)
 		choice.At = now.Add(-of.ago)
 		var outcomes []strategy.Outcome
 		for range of.times {
@@ -129,13 +133,13 @@ func (c Crowd) believe(t testing.TB, lies []lie, item strategy.Query) float64 {
 				Choice: choice, ID: fmt.Sprint(number), Value: of.value, Confidence: of.confidence,
 				Share: of.share, Channel: of.channel, At: choice.At,
 			}
-			if !c.Unnamed {
+			if !c.unnamed {
 				o.Source = who
 			}
 			outcomes = append(outcomes, o)
 		}
 		_, err = l.ObserveAll(t.Context(), outcomes, "", "")
-		must(t, err)
+		require.NoError(t, err)
 	}
 	for person := range crowdPeople {
 		for i := range crowdItems {
@@ -160,18 +164,11 @@ func expected(t testing.TB, l *strategy.Learner, q strategy.Query) float64 {
 	t.Helper()
 	q.Frozen = true
 	choice, err := l.Select(t.Context(), q)
-	must(t, err)
+	require.NoError(t, err)
 	made := choice.Record()
 	mean := made.Draws[1].Belief.Mean()
 	if made.Linear == nil {
 		return mean
 	}
 	return mean + made.Linear.Weight*(made.Draws[1].Mean-mean)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
