@@ -8,19 +8,15 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/heedhq/heed/internal/view"
 )
 
 // An api answers the calls below /v1/. It is safe for concurrent use.
 type api struct {
-	cfg      *Config
-	tell     func(ctx context.Context, what string, err error)
-	server   *view.Server
-	rate     rate
-	declared atomic.Bool // the kind of keyed calls
+	tell   func(ctx context.Context, what string, err error)
+	server *view.Server
+	rate   rate
 }
 
 const answerPath = view.AnswerPath
@@ -30,13 +26,13 @@ var (
 	ofAll = []string{
 		view.Malformed, view.BadField, unidentified, badMethod, tooMany, view.OutOfTime, view.Failure,
 	}
-	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, keyReused, view.Conflicting}
+	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, view.Conflicting}
 )
 
 // api returns the handler of all below /v1/.
 func (h *Handler) api() http.Handler {
 	a := &api{
-		cfg: &h.cfg, tell: h.tell, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now},
+		tell: h.tell, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now},
 		server: view.NewServer(h.view),
 	}
 	mux := http.NewServeMux()
@@ -80,7 +76,9 @@ func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operatio
 	got, err := a.carryOut(ctx, r, call, c)
 	if err != nil {
 		f := view.FaultOf(err, call.In)
-		a.failed(ctx, call.Method+" "+call.Path, f.Cause)
+		if f.Cause != nil { // which the client does not see
+			a.tell(ctx, call.Method+" "+call.Path, f.Cause)
+		}
 		if !pieces.problem(f) {
 			write(w, f)
 		}
@@ -98,7 +96,7 @@ func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operatio
 	}
 }
 
-// carryOut carries a call out, or finds the answer that it had before.
+// carryOut carries a call out.
 func (a *api) carryOut(
 	ctx context.Context, r *http.Request, call *view.Operation, c *view.Caller,
 ) (none reply, _ error) {
@@ -113,49 +111,8 @@ func (a *api) carryOut(
 	if err != nil {
 		return none, err
 	}
-	keys := r.Header.Values("Idempotency-Key")
-	switch {
-	case len(keys) == 0:
-		return replyOf(a.server.Do(ctx, call, c, given))
-	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey:
-		return none, &view.Fault{Sort: view.BadField, Field: "Idempotency-Key",
-			Detail: "Idempotency-Key must be one text of 1 to 255 bytes."}
-	}
-	claim, before, err := a.claimKey(ctx, c.Person, keys[0], []byte(call.Path), given)
-	if err != nil {
-		return none, err
-	}
-	if before != nil {
-		return *before, nil
-	}
-	c.Event = claim.event()
-	stop := claim.hold(ctx, a.cfg.Now)
-	defer stop() // if the call panics
-	got, err := replyOf(a.server.Do(ctx, call, c, given))
-	stop()
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-	defer cancel()
-	if err != nil {
-		a.failed(ctx, "give back an idempotency key", claim.release(last))
-		return none, err
-	}
-	if err := claim.keep(last, got); err != nil {
-		a.failed(ctx, "keep an answer under its idempotency key", err)
-		return none, &view.Fault{Sort: view.Failure, Detail: "The call was carried out, and its answer " +
-			"could not be kept under its idempotency key. Send it again."}
-	}
-	return got, nil
+	return replyOf(a.server.Do(ctx, call, c, given))
 }
-
-// failed reports to the observer what the client does not see.
-func (a *api) failed(ctx context.Context, what string, err error) {
-	if err != nil {
-		a.tell(ctx, what, err)
-	}
-}
-
-// lastWords is how long the store must keep what became of a call whose client went.
-const lastWords = 5 * time.Second
 
 // bodyOf returns the body of a request.
 func bodyOf(r *http.Request) ([]byte, error) {

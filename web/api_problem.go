@@ -28,7 +28,6 @@ func troubleOf(f *view.Fault) trouble {
 
 // The sorts of problems that package view does not have. Each has a heading in web/README.md.
 const (
-	keyReused    = "key-reused"
 	unidentified = "not-identified"
 	otherSite    = "other-site"
 	noCall       = "no-such-call"
@@ -46,7 +45,6 @@ var sorts = map[string]struct {
 }{
 	view.Malformed:   {"The request is malformed", http.StatusBadRequest},
 	view.BadField:    {"A field is wrong", http.StatusUnprocessableEntity},
-	keyReused:        {"The idempotency key is of another request", http.StatusUnprocessableEntity},
 	unidentified:     {"You are not identified", http.StatusUnauthorized},
 	otherSite:        {"The request came from another site", http.StatusForbidden},
 	view.Unknown:     {"Nothing has this name", http.StatusNotFound},

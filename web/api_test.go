@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,8 +26,6 @@ import (
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
-	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -424,12 +421,6 @@ func TestBadEnvelopes(t *testing.T) {
 			"Sec-Fetch-Site", "cross-site"), otherSite},
 		"nobody": {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules"),
 			Header: http.Header{"X-Person": {"\x00"}}}), unidentified},
-		"an empty key": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
-			"Idempotency-Key", ""), view.BadField},
-		"two keys": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
-			"Idempotency-Key", "a", "Idempotency-Key", "b"), view.BadField},
-		"a key without an end": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
-			"Idempotency-Key", strings.Repeat("k", 256)), view.BadField},
 		"no answer in the query": {of("GET", "/v1/explanation", ""), view.BadField},
 		"a bad query":            {of("GET", "/v1/explanation?answer=%zz", ""), view.Malformed},
 		"a hostile id": {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""),
@@ -514,144 +505,36 @@ func eventsOf(body string) (events [][2]string) {
 	return events
 }
 
-// The same key and body have one answer, in this process and in another one, and are carried out
-// once.
-func TestIdempotencyKeys(t *testing.T) {
+// A call that comes again, to another process after a crash for example, has the same result.
+func TestCallsThatComeAgain(t *testing.T) {
 	w := newWorld(t)
-	const body, key = `{"text":"The disk of db-1 is full.","person":"ann"}`, "Idempotency-Key"
-	first := w.must(200, w.post("/v1/answer", body, key, "k"))
 	other := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store = w.store, w.store })
-	for _, again := range []*world{w, other} {
-		assert.Equal(t, first.body, again.must(200, again.post("/v1/answer", body, key, "k")).body)
+	other.model = func(context.Context, decision.LLMRequest) (string, error) { return "Another.", nil }
+	choice := w.must(200, w.post("/v1/select", `{"item":"i","session":"s"}`)).text(t, "choice")
+	for path, body := range map[string]string{
+		"/v1/answer":  `{"id":"e","text":"The disk of db-1 is full.","person":"ann"}`,
+		"/v1/observe": fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, choice),
+	} {
+		w.must(200, w.post(path, body))
+		other.must(200, other.post(path, body))
 	}
-	assert.EqualValues(t, 1, w.asked.Load())
-	assert.Zero(t, other.asked.Load())
-	events := eventsOf(w.post("/v1/answer", body, key, "k", "Accept", "text/event-stream").body)
-	require.Len(t, events, 1)
-	assert.JSONEq(t, first.body, events[0][1])
-
-	assert.Equal(t, keyReused, w.post("/v1/answer", `{"text":"another"}`, key, "k").sort())
-	assert.Equal(t, keyReused, w.post("/v1/prepare", body, key, "k").sort(), "another call")
-	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "k", "X-Person",
-		"another")).body, "a key is of who sent it")
-	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "l")).body)
-
-	chosen := w.must(200, w.post("/v1/select", `{}`, key, "s"))
-	assert.Equal(t, chosen.body, w.must(200, w.post("/v1/select", `{}`, key, "s")).body,
-		"a choice that no id names")
-	w.must(204, w.post("/v1/undo", fmt.Sprintf(`{"answer":%q}`, first.text(t, "id")), key, "u"))
-	w.must(204, w.post("/v1/undo", fmt.Sprintf(`{"answer":%q}`, first.text(t, "id")), key, "u"))
-}
-
-// A call that failed leaves its key free, and its texts are not in the store.
-func TestKeysKeepNothingReadable(t *testing.T) {
-	w := newWorld(t, func(c *loop.Config, _ *Config) {
-		c.Redact = func(
-			string) string {
-			return "-"
+	again := other.must(200, other.post("/v1/answer", `{"id":"e","text":"The disk of db-1 is full."}`))
+	assert.Equal(t, "Rotate its logs.", again.text(t, "text"))
+	for path, body := range map[string]string{
+		"/v1/react":   `{"answer":"e","person":"ann","value":1}`,
+		"/v1/outcome": `{"answer":"e","success":true,"source":"bob"}`,
+		"/v1/correct": `{"answer":"e","text":"Name the server in the first line."}`,
+	} {
+		for _, one := range []*world{w, other, w} {
+			assert.Less(t, one.post(path, body).status, 300, path)
 		}
-	})
-	w.model = func(context.Context, decision.LLMRequest) (string, error) {
-		return "",
-			errors.New("down")
 	}
-	const body = `{"text":"the secret question"}`
-	failed := w.post("/v1/answer", body, "Idempotency-Key", "secret key")
-	assert.Equal(t, view.ModelFailed, failed.sort())
-	w.model = func(context.Context, decision.LLMRequest) (string, error) {
-		return "the secret answer",
-			nil
-	}
-	first := w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key"))
-	assert.Equal(t, "the secret answer", w.must(200,
-		w.post("/v1/answer", body, "Idempotency-Key", "secret key")).text(t, "text"))
-	assert.Contains(t, first.body, "secret")
-	for record, err := range w.store.Find(t.Context(), store.Query{Kind: keyedCalls.Name}) {
-		require.NoError(t, err)
-		text, err := record.Body.JSON()
-		require.NoError(t, err)
-		assert.NotContains(t, string(text), "secret")
-		assert.NotContains(t, record.ID, "secret")
-	}
-}
-
-// Calls with one key at the same time are carried out once: the others are told to come again.
-func TestOneKeyAtOnce(t *testing.T) {
-	w := newWorld(t)
-	begun, free := make(chan struct{}), make(chan struct{})
-	w.model = func(context.Context, decision.LLMRequest) (string, error) {
-		close(begun)
-		<-free
-		return "Once.", nil
-	}
-	other := newWorld(t, func(c *loop.Config, cfg *Config) {
-		c.Store, cfg.Store, c.Model = w.store, w.store, w
-	})
-	post := func(w *world) reception {
-		return w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k")
-	}
-	var wg sync.WaitGroup
-	var first reception
-	wg.Go(func() { first = post(w) })
-	<-begun
-	for _, busy := range []reception{post(w), post(other)} {
-		assert.Equal(t, view.Conflicting, busy.sort())
-		assert.Equal(t, "1", busy.header.Get("Retry-After"))
-	}
-	close(free)
-	wg.Wait()
-	for _, one := range []reception{post(w), post(other)} {
-		assert.Equal(t, first.body, w.must(200, one).body)
-	}
-	assert.EqualValues(t, 1, w.asked.Load())
-}
-
-// A shaky store fails to commit calls with a key, after it has done so or before.
-type shaky struct {
-	store.Store
-	fails atomic.Int64 // how often
-	late  bool         // the commit is made, and its answer lost
-}
-
-func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	keeps := len(batches) == 1 && len(batches[0].Records) == 1 &&
-		batches[0].Records[0].Kind == keyedCalls.Name && batches[0].Records[0].Revision > 0
-	if !keeps || s.fails.Add(-1) < 0 {
-		return s.Store.Commit(ctx, batches...)
-	}
-	if s.late {
-		_, _ = s.Store.Commit(ctx, batches...)
-	}
-	return nil, errors.New("the connection was lost")
-}
-
-// A repeated call gets the body that the first one got. If it could not be kept, the first one got
-// none.
-func TestAnAnswerThatIsNotKept(t *testing.T) {
-	for name, c := range map[string]struct {
-		fails int64
-		late  bool
-		want  int
-	}{"once": {1, false, 200}, "the answer of the commit is lost": {1, true, 200},
-		"for long": {1000, false, 500}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var st *shaky
-				w := newWorld(t, func(_ *loop.Config, cfg *Config) {
-					st = &shaky{Store: cfg.Store, late: c.late}
-					cfg.Store, cfg.AnswerTimeout = st, time.Second
-				})
-				st.fails.Store(c.fails)
-				first := w.must(c.want, w.post("/v1/select", `{}`, "Idempotency-Key", "k"))
-				st.fails.Store(0)
-				time.Sleep(2 * keyLease)
-				again := w.must(200, w.post("/v1/select", `{}`, "Idempotency-Key", "k"))
-				if c.want == 200 {
-					assert.Equal(t, first.body, again.body)
-				}
-			})
-		})
-	}
+	account, err := w.agent.Explain(t.Context(), "e")
+	require.NoError(t, err)
+	assert.Len(t, account.Statements, 3, "%+v", account.Statements)
+	corrections, _, err := w.agent.Feedback().List(t.Context(), feedback.Listing{Limit: 10})
+	require.NoError(t, err)
+	assert.Len(t, corrections, 1)
 }
 
 // A program that knows the session alone finds the answer. An answer that must be the model's is no
@@ -675,67 +558,6 @@ func TestFindAndAskModel(t *testing.T) {
 	p, err := w.agent.Answer(t.Context(), loop.Event{ID: id, Text: "t"})
 	require.NoError(t, err)
 	assert.True(t, p.Result.Cut)
-}
-
-// A call whose process has died is taken over when its time is up, and its event has the answer
-// that it may have had already.
-func TestAbandonedKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.AnswerTimeout = 3 * time.Second })
-		dead := &api{cfg: &w.handler.cfg}
-		const body = `{"text":"t"}`
-		claim, _, err := dead.claimKey(t.Context(), "shop", "k", []byte("/v1/answer"), []byte(body))
-		require.NoError(t, err)
-		_, err = w.agent.Answer(t.Context(), loop.Event{ID: claim.event(), Text: "t"}) // and it dies
-		require.NoError(t, err)
-		got := w.post("/v1/answer", body, "Idempotency-Key", "k")
-		assert.Equal(t, view.Conflicting, got.sort(), "it may still be alive")
-		assert.NotEmpty(t, got.header.Get("Retry-After"))
-		time.Sleep(keyLease)
-		assert.Equal(t, claim.event(), w.must(200,
-			w.post("/v1/answer", body, "Idempotency-Key", "k")).text(t, "id"))
-		assert.EqualValues(t, 1, w.asked.Load())
-		time.Sleep(keyFor)
-		w.must(200, w.post("/v1/answer", `{"text":"another"}`, "Idempotency-Key", "k"))
-	})
-}
-
-// A call is left to its process as long as that renews its lease. If the process dies, another one
-// answers a retry within ten seconds, and what the first one does later changes nothing.
-func TestACallOutlivesItsProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		other := newWorld(t)
-		dies := &storetest.Failing{Store: other.store}
-		w := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store = dies, dies })
-		w.model = func(context.Context, decision.LLMRequest) (string, error) {
-			time.Sleep(25 * time.Second)
-			return "Too late.", nil
-		}
-		post := func(w *world) reception {
-			return w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k")
-		}
-		var wg sync.WaitGroup
-		var late reception
-		wg.Go(func() { late = post(w) })
-		for range 15 {
-			time.Sleep(time.Second)
-			assert.Equal(t, view.Conflicting, post(other).sort(), "the first one is at work")
-		}
-		dies.SetAway(true)
-		died, got := time.Now(), post(other)
-		for got.status != 200 {
-			require.Equal(t, "1", got.header.Get("Retry-After"), got.body)
-			time.Sleep(time.Second)
-			got = post(other)
-		}
-		assert.LessOrEqual(t, time.Since(died), 10*time.Second)
-		dies.SetAway(false) // it was not dead, but cut off
-		wg.Wait()
-		assert.Equal(t, 500, late.status, late.body)
-		assert.Equal(t, got.body, post(w).body)
-		assert.Equal(t, got.body, post(other).body)
-		assert.EqualValues(t, 1, other.asked.Load())
-	})
 }
 
 // Each person has a rate of their own. A caller above it is told how long to wait.
@@ -793,10 +615,9 @@ func TestTimeAndCancellation(t *testing.T) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/answer",
 			strings.NewReader(`{"text":"t"}`))
 		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Idempotency-Key", "k")
 		w.send(r)
 		w.model = nil
-		w.must(200, w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k"))
+		w.must(200, w.post("/v1/answer", `{"text":"t"}`))
 	})
 }
 

@@ -90,9 +90,9 @@ func (b *balancer) pick() string {
 	return b.ready[b.next.Add(1)%uint64(len(b.ready))]
 }
 
-// do sends a request with an idempotency key again until it has been carried out. A request to a
-// server that was stopped, and not killed, must not break off.
-func (b *balancer) do(path, key, body string) (reply map[string]any) {
+// do sends a request again until it has been carried out. A request to a server that was stopped,
+// and not killed, must not break off.
+func (b *balancer) do(path, body string) (reply map[string]any) {
 	var broke time.Time
 	for began := time.Now(); time.Since(began) < time.Minute; {
 		url := b.pick()
@@ -100,7 +100,7 @@ func (b *balancer) do(path, key, body string) (reply map[string]any) {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		status, text, err := b.send(url+path, key, body)
+		status, text, err := b.send(url+path, body)
 		switch {
 		case err != nil:
 			b.mu.Lock()
@@ -119,7 +119,7 @@ func (b *balancer) do(path, key, body string) (reply map[string]any) {
 				assert.NoError(b.t, json.Unmarshal([]byte(text), &reply), text)
 			}
 			return reply
-		case status == http.StatusConflict: // another server may be at work
+		case status == http.StatusConflict: // another server was quicker
 			time.Sleep(250 * time.Millisecond)
 		default:
 			assert.Fail(b.t, path, "%d: %s", status, text)
@@ -130,13 +130,13 @@ func (b *balancer) do(path, key, body string) (reply map[string]any) {
 	return nil
 }
 
-func (b *balancer) send(url, key, body string) (status int, text string, err error) {
+func (b *balancer) send(url, body string) (status int, text string, err error) {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url,
 		strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
-	r.Header = http.Header{"Authorization": {"Bearer " + shopToken}, "Idempotency-Key": {key},
+	r.Header = http.Header{"Authorization": {"Bearer " + shopToken},
 		"Content-Type": {"application/json"}}
 	got, err := b.client.Do(r)
 	if err != nil {
@@ -150,13 +150,13 @@ func (b *balancer) send(url, key, body string) (status int, text string, err err
 // came of it.
 func (b *balancer) turn(id string, asks bool) {
 	if asks {
-		b.do("/v1/answer", id+"-a", fmt.Sprintf(`{"id":%q,"text":"The disk is full","item":"disk"}`, id))
+		b.do("/v1/answer", fmt.Sprintf(`{"id":%q,"text":"The disk is full","item":"disk"}`, id))
 	} else {
-		b.do("/v1/prepare", id+"-p", fmt.Sprintf(`{"id":%q,"text":"The disk is full","item":"disk"}`, id))
-		kept := b.do("/v1/answered", id+"-d", fmt.Sprintf(`{"id":%q,"text":"Rotate its logs."}`, id))
+		b.do("/v1/prepare", fmt.Sprintf(`{"id":%q,"text":"The disk is full","item":"disk"}`, id))
+		kept := b.do("/v1/answered", fmt.Sprintf(`{"id":%q,"text":"Rotate its logs."}`, id))
 		assert.Equal(b.t, true, kept["kept"], "%s: %v", id, kept)
 	}
-	b.do("/v1/outcome", id+"-o", fmt.Sprintf(`{"answer":%q,"success":true,"source":"ann"}`, id))
+	b.do("/v1/outcome", fmt.Sprintf(`{"answer":%q,"success":true,"source":"ann"}`, id))
 }
 
 // Servers start, are stopped and are killed in turns under load, one for three seconds; with

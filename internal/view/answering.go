@@ -24,7 +24,7 @@ type Event struct {
 // event returns the agent and the event for it. An event without a text is refused.
 func (s *Server) event(c *Caller, in *Event) (*loop.Agent, loop.Event, error) {
 	e := in.Event
-	e.ID, e.Person, e.OnChunk = cmp.Or(e.ID, c.Event), c.user(e.Person), c.Pieces
+	e.Person, e.OnChunk = c.user(e.Person), c.Pieces
 	if c.Names != nil {
 		e.ID, e.Session = c.Names(e.ID, e.Session)
 	}
@@ -302,7 +302,6 @@ func (s *Server) hear(ctx context.Context, c *Caller, in *Message) (none Heard, 
 	if err != nil {
 		return none, err
 	}
-	in.ID = cmp.Or(in.ID, c.Event)
 	found, err := a.Hear(ctx, in.Message)
 	out := Heard{Changes: make([]Change, len(found))}
 	for i := range found {

@@ -35,8 +35,6 @@ type Nothing struct{}
 // A Caller is who calls an operation, and what comes with the call in addition to its input.
 type Caller struct {
 	Person string // "" if it is not known
-	// Event is the id of an event whose input has no id. "" means a new one.
-	Event string
 	// Pieces is called with the parts of an answer while they arrive. nil: they are not wanted.
 	Pieces func(ctx context.Context, text string, restart bool)
 	// Model reports that a model calls, for the person. It can't name another one, nor set how much

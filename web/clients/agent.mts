@@ -8,7 +8,6 @@ const heed = createClient<paths>({
   baseUrl: process.env.HEED_URL,
   headers: { Authorization: `Bearer ${process.env.HEED_TOKEN}` },
 });
-const once = () => ({ header: { "Idempotency-Key": crypto.randomUUID() } });
 async function must<T>(call: Promise<{ data?: T; error?: { detail?: string } }>) {
   const { data, error } = await call;
   if (error) throw new Error(error.detail);
@@ -18,7 +17,7 @@ const yourTool = async (input: string) => "4 GB freed";
 const yourModel = async (system: string, prompt: string) => "Rotate its logs."; // the call of your framework
 
 const event = { id: "ticket-8", text: "The disk of db-2 is full.", session: "s8", person: "ann" };
-const plan = await must(heed.POST("/v1/prepare", { params: once(), body: event }));
+const plan = await must(heed.POST("/v1/prepare", { body: event }));
 if (!plan.ready) {
   for (const input of ["rotate db-2", "rm -r /var/log"]) {
     const tool = { answer: plan.id, name: "shell", input };
@@ -28,19 +27,19 @@ if (!plan.ready) {
       continue; // give this to your model as the tool's result
     }
     const result = { ...tool, text: await yourTool(input) };
-    await must(heed.POST("/v1/tool_result", { params: once(), body: result }));
+    await must(heed.POST("/v1/tool_result", { body: result }));
   }
   const text = await yourModel(plan.system, plan.prompt);
-  await must(heed.POST("/v1/answered", { params: once(), body: { id: plan.id, text } }));
+  await must(heed.POST("/v1/answered", { body: { id: plan.id, text } }));
 }
 const message = { text: "Undo that.", session: "s8", person: "ann" }; // needs no answer
-const { changes } = await must(heed.POST("/v1/hear", { params: once(), body: message }));
+const { changes } = await must(heed.POST("/v1/hear", { body: message }));
 console.log(changes.map((change) => `${change.answer} ${change.channel}`));
 
 // An answer that comes in pieces.
 const headers = { Accept: "text/event-stream" };
 const body = { text: "The disk of db-3 is full." };
-const pieces = await must(heed.POST("/v1/answer", { params: once(), headers, body, parseAs: "stream" }));
+const pieces = await must(heed.POST("/v1/answer", { headers, body, parseAs: "stream" }));
 let rest = "";
 for await (const part of pieces!.pipeThrough(new TextDecoderStream())) {
   const events = (rest + part).split("\n\n");

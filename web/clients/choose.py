@@ -1,12 +1,11 @@
 # Chooses an arm and reports its outcome, and sends a request again if a problem may pass.
-import json, os, time, urllib.error, urllib.request, uuid
+import json, os, time, urllib.error, urllib.request
 
 
 def call(path, body):
     headers = {
         "Authorization": "Bearer " + os.environ["HEED_TOKEN"],
         "Content-Type": "application/json",
-        "Idempotency-Key": str(uuid.uuid4()),
     }
     for wait in (0.5, 2, 8, None):
         request = urllib.request.Request(os.environ["HEED_URL"] + path, json.dumps(body).encode(), headers)
