@@ -19,9 +19,7 @@ type job func(ctx context.Context, st *sqlstore.Store, in io.Reader, out io.Writ
 
 var jobs = map[string]job{
 	"write": writeOutcomes,
-	"apply": serves(func(ctx context.Context, st *sqlstore.Store) (func(move) (told, error), error) {
-		return func(m move) (told, error) { return applies(ctx, st, m) }, nil
-	}),
+	"apply": playMoves,
 }
 
 // An order is a job for another process.

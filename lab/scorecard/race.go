@@ -1,7 +1,6 @@
 package scorecard
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,8 +58,8 @@ var counting = porcupine.Model{
 func appliesLine(engine string) card.Line {
 	run := func(h habit, short, long int) card.Attempt {
 		return on(engine, func(ctx context.Context, s card.Settings, p place) (card.Result, error) {
-			r := race{place: p, job: "apply", habit: h, model: counting, moves: card.Pick(s, short, long),
-				rng: s.Rand(0), next: nextApply}
+			r := race{order: order{Place: p, Job: "apply", Habit: h}, moves: card.Pick(s, short, long),
+				rng: s.Rand(0)}
 			return r.run(ctx)
 		})
 	}
@@ -69,9 +67,8 @@ func appliesLine(engine string) card.Line {
 		Name: "S5 " + engine,
 		Promise: "Several processes apply and read outcomes at once. All answers fit one order, and " +
 			"each outcome counts once, also when processes are killed.",
-		Attack: "Three processes apply the same outcomes and read their counts, twelve calls at a " +
-			"time, and are killed now and then. Porcupine must " +
-			"find an order that explains all answers.",
+		Attack: "Eight processes apply the same outcomes and read their counts, and are killed now and " +
+			"then, in the middle of a call. Porcupine must find an order that explains all answers.",
 		Bars:     card.None(illegalBar),
 		Short:    card.Form{Work: 1500, Faults: 4, Budget: 3 * time.Minute},
 		Long:     card.Form{Work: 18_000, Faults: 40, Budget: 40 * time.Minute},
@@ -80,7 +77,7 @@ func appliesLine(engine string) card.Line {
 	}
 }
 
-func nextApply(rng *rand.Rand, done int) move {
+func nextMove(rng *rand.Rand, done int) move {
 	m := move{Verb: "apply", Key: fmt.Sprint(done / 40), Event: rng.IntN(24)}
 	if rng.IntN(4) == 0 {
 		m.Verb = "read"
@@ -129,26 +126,19 @@ func applies(ctx context.Context, st *sqlstore.Store, m move) (t told, err error
 
 // A race has processes make moves at once and kills some.
 type race struct {
-	place place
-	job   string
-	habit habit
-	model porcupine.Model
-	moves int
+	order order
+	moves int // in all
 	rng   *rand.Rand
-	next  func(rng *rand.Rand, done int) move
 
 	mu      sync.Mutex
 	history map[string][]porcupine.Operation
-	kills   atomic.Int64
+	kills   int64
 	made    atomic.Int64
-	client  atomic.Int64
+	clients atomic.Int64 // a process is a client
 	began   time.Time
 }
 
-const (
-	racers  = 3 // processes
-	callers = 4 // calls at a time, of each
-)
+const racers = 8 // processes at a time
 
 func (r *race) run(ctx context.Context) (result card.Result, err error) {
 	r.history, r.began = make(map[string][]porcupine.Operation), time.Now()
@@ -156,10 +146,9 @@ func (r *race) run(ctx context.Context) (result card.Result, err error) {
 	defer cancel(nil)
 	var all sync.WaitGroup
 	for range racers {
-		rng := rand.New(rand.NewPCG(r.rng.Uint64(), r.rng.Uint64()))
 		all.Go(func() {
 			for int(r.made.Load()) < r.moves && ctx.Err() == nil {
-				if err := r.life(ctx, rng); err != nil {
+				if err := r.life(ctx); err != nil {
 					cancel(err)
 				}
 			}
@@ -172,184 +161,94 @@ func (r *race) run(ctx context.Context) (result card.Result, err error) {
 	illegal := 0
 	for key, operations := range r.history {
 		result.Work += int64(len(operations))
-		if verdict := porcupine.CheckOperationsTimeout(r.model, operations,
-			time.Minute); verdict != porcupine.Ok {
+		verdict := porcupine.CheckOperationsTimeout(counting, operations, time.Minute)
+		if verdict != porcupine.Ok {
 			illegal++
-			result.Note("%s: %s: %s", key, verdict, stuckAt(r.model, operations))
+			result.Note("%s: %s: %.2000v", key, verdict, operations)
 		}
 	}
-	result.Faults = r.kills.Load()
+	result.Faults = r.kills
 	result.Note("%d histories, %d moves, %d kills", len(r.history), result.Work, result.Faults)
 	result.Values = map[string]float64{illegalBar: float64(illegal)}
 	return result, nil
 }
 
-// stuckAt describes the moves that no order explains after the longest one that explains others,
-// the earliest first.
-func stuckAt(model porcupine.Model, operations []porcupine.Operation) (text string) {
-	_, info := porcupine.CheckOperationsVerbose(model, operations, time.Minute)
-	var longest []int
-	for _, some := range info.PartialLinearizations()[0] {
-		if len(some) > len(longest) {
-			longest = some
-		}
-	}
-	state := model.Init()
-	for _, i := range longest {
-		_, state = model.Step(state, operations[i].Input, operations[i].Output)
-	}
-	text = fmt.Sprintf("%d of %d explained, then %v; not explained:", len(longest), len(operations),
-		state)
-	var left []porcupine.Operation
-	for i, o := range operations {
-		if !slices.Contains(longest, i) {
-			left = append(left, o)
-		}
-	}
-	slices.SortFunc(left, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	for _, o := range left[:min(len(left), 8)] {
-		text += fmt.Sprintf("\n%+v %+v from %d to %d", o.Input, o.Output, o.Call, o.Return)
-	}
-	return text
-}
-
-// A lifetime is how long one process of a race lives.
-type lifetime struct {
-	*race
-	process *process
-	waiting sync.Map // by client: where the answer goes
-	write   sync.Mutex
-	left    atomic.Int64 // moves until it is killed
-	dead    atomic.Bool
-	ended   chan struct{}
-}
-
-// life is the lifetime of one process: it is killed after some moves, unless all are made.
-func (r *race) life(ctx context.Context, rng *rand.Rand) error {
-	p, err := order{Place: r.place, Job: r.job, Habit: r.habit}.start(ctx)
+// life has a process make moves until it is killed in one, or all are made.
+func (r *race) life(ctx context.Context) error {
+	r.mu.Lock()
+	rng := rand.New(rand.NewPCG(r.rng.Uint64(), r.rng.Uint64()))
+	r.mu.Unlock()
+	p, err := r.order.start(ctx)
 	if err != nil {
 		return err
 	}
 	defer p.in.Close() //nolint:errcheck // it may be dead
-	l := &lifetime{race: r, process: p, ended: make(chan struct{})}
-	l.left.Store(int64(100 + rng.IntN(300)))
-	var all sync.WaitGroup
-	for range callers {
-		client := int(r.client.Add(1)) // one that was cut off makes no more moves
-		moves := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
-		answer := make(chan told, 1)
-		l.waiting.Store(client, answer)
-		all.Go(func() { l.call(client, moves, answer) })
-	}
-	go func() {
-		all.Wait()
-		_ = p.in.Close()
-	}()
-	err = l.listen()
-	close(l.ended)
-	if err != nil {
-		_ = p.Process.Kill()
-	}
-	all.Wait()
-	switch failure := p.Wait(); {
-	case err != nil:
-		return err
-	case l.dead.Load():
-		r.kills.Add(1)
-		return nil
-	default:
-		return failure
-	}
-}
-
-// listen hands answers to those who wait for them, until the process ends.
-func (l *lifetime) listen() error {
-	for l.process.lines.Scan() {
-		var a reply
-		if err := json.Unmarshal(l.process.lines.Bytes(), &a); err != nil {
-			return fmt.Errorf("%w: %s", err, l.process.lines.Text())
+	client := int(r.clients.Add(1))
+	for left := 50 + rng.IntN(200); int(r.made.Load()) < r.moves; left-- {
+		m := nextMove(rng, int(r.made.Add(1)-1))
+		if left == 0 {
+			time.AfterFunc(time.Duration(rng.IntN(2000))*time.Microsecond,
+				func() { _ = p.Process.Kill() })
 		}
-		if a.Failed != "" {
-			return errors.New(a.Failed)
-		}
-		answer, _ := l.waiting.Load(a.Client)
-		answer.(chan told) <- a.Told
-	}
-	return nil
-}
-
-// call makes moves, one after the other, until one is cut off or all are made.
-func (l *lifetime) call(client int, moves *rand.Rand, answer <-chan told) {
-	for !l.dead.Load() && int(l.made.Load()) < l.moves {
-		m := l.next(moves, int(l.made.Add(1)-1))
-		op := porcupine.Operation{ClientId: client, Input: m, Call: time.Since(l.began).Nanoseconds()}
-		text, _ := json.Marshal(request{client, m}) //nolint:errchkjson // it has texts and numbers
-		l.write.Lock()
-		_, err := l.process.in.Write(append(text, '\n'))
-		l.write.Unlock()
-		out := told{Open: true}
-		if err == nil {
-			select {
-			case out = <-answer:
-			case <-l.ended:
-			}
-		}
-		if op.Output, op.Return = out, time.Since(l.began).Nanoseconds(); out.Open {
-			op.Return = math.MaxInt64
-		}
-		l.mu.Lock()
-		l.history[m.Key] = append(l.history[m.Key], op)
-		l.mu.Unlock()
-		if out.Open {
-			return
-		}
-		if l.left.Add(-1) == 0 {
-			l.dead.Store(true)
-			_ = l.process.Process.Kill()
-		}
-	}
-}
-
-type request struct {
-	Client int
-	Move   move
-}
-
-type reply struct {
-	Client int
-	Told   told
-	Failed string
-}
-
-// serves answers requests, each on its own goroutine.
-func serves(make func(context.Context, *sqlstore.Store) (func(move) (told, error), error)) job {
-	return func(ctx context.Context, st *sqlstore.Store, in io.Reader, out io.Writer) error {
-		play, err := make(ctx, st)
+		op := porcupine.Operation{ClientId: client, Input: m, Call: time.Since(r.began).Nanoseconds()}
+		out, err := p.asks(m)
 		if err != nil {
 			return err
 		}
-		var mu sync.Mutex
-		var all sync.WaitGroup
-		answers := json.NewEncoder(out)
-		for requests := json.NewDecoder(in); ; {
-			var r request
-			if err := requests.Decode(&r); err != nil {
-				all.Wait()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				return err
+		if op.Output, op.Return = out, time.Since(r.began).Nanoseconds(); out.Open {
+			op.Return = math.MaxInt64
+		}
+		r.mu.Lock()
+		r.history[m.Key] = append(r.history[m.Key], op)
+		if out.Open {
+			r.kills++
+		}
+		r.mu.Unlock()
+		if left <= 0 && out.Open {
+			_ = p.Wait() // which was killed
+			return nil
+		}
+		if out.Open {
+			return fmt.Errorf("a process ended by itself: %w", p.Wait())
+		}
+	}
+	_ = p.in.Close()
+	_ = p.Wait() // it may be killed
+	return nil
+}
+
+// asks has a process make a move. It is open if the process ends before it answers.
+func (p *process) asks(m move) (t told, err error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return t, err
+	}
+	if _, err := p.in.Write(append(text, '\n')); err != nil || !p.lines.Scan() {
+		return told{Open: true}, nil //nolint:nilerr // whoever kills it knows
+	}
+	if err := json.Unmarshal(p.lines.Bytes(), &t); err != nil {
+		return t, fmt.Errorf("%w: %s", err, p.lines.Text())
+	}
+	return t, nil
+}
+
+// playMoves answers each move with what it came to.
+func playMoves(ctx context.Context, st *sqlstore.Store, in io.Reader, out io.Writer) error {
+	answers := json.NewEncoder(out)
+	for moves := json.NewDecoder(in); ; {
+		var m move
+		if err := moves.Decode(&m); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
 			}
-			all.Go(func() {
-				told, err := play(r.Move)
-				a := reply{Client: r.Client, Told: told}
-				if err != nil {
-					a.Failed = err.Error()
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				_ = answers.Encode(a)
-			})
+			return err
+		}
+		t, err := applies(ctx, st, m)
+		if err == nil {
+			err = answers.Encode(t)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy"
 )
 
 const (
@@ -39,7 +38,7 @@ func stoppedLine() card.Line {
 			"-m immediate), and started again. " +
 			"The same open store must then go on, with every acknowledged outcome. While the server is " +
 			"down, each call must fail within two seconds, with the driver's " +
-			"*pgconn.ConnectError, and no model is asked. The same commit must go through afterwards.",
+			"*pgconn.ConnectError. The same commit must go through afterwards.",
 		Bars: append(card.None(lostBar, tornBar, sumsBar, unnamedBar), card.Bar{Name: waitBar,
 			Most: 2}),
 		Short: card.Form{Work: 1000, Faults: 10, Budget: 4 * time.Minute},
@@ -92,9 +91,6 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 		if err := server.Start(); err != nil {
 			return result, err
 		}
-		if err := answers(ctx, handle); err != nil {
-			return result, fmt.Errorf("the server does not come back: %w", err)
-		}
 		if _, err := st.Commit(ctx, again); err != nil {
 			return result, fmt.Errorf("the commit is not made again: %w", err)
 		}
@@ -130,59 +126,51 @@ func unlog(ctx context.Context, handle *sql.DB) error {
 // An outage has calls made while the server is down.
 type outage struct {
 	store   store.Store
-	learner *strategy.Learner
 	agent   *loop.Agent
 	habit   habit
-
 	unnamed int
 	longest time.Duration
 }
 
 func newOutage(ctx context.Context, st store.Store, h habit) (o *outage, err error) {
+	model := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
+		error) {
+		return decision.LLMResponse{Text: "Wait."}, nil
+	})
 	o = &outage{store: st, habit: h}
-	if o.learner, err = strategy.New(ctx, strategy.Config{Store: st,
-		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}); err != nil {
-		return nil, err
-	}
-	o.agent, err = loop.New(ctx, loop.Config{Store: st,
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
-			error) {
-			return decision.LLMResponse{Text: "Wait."}, nil
-		})})
+	o.agent, err = loop.New(ctx, loop.Config{Store: st, Model: model})
 	return o, err
 }
 
 // calls makes calls of each sort, a commit among them.
 func (o *outage) calls(ctx context.Context, result *card.Result, b store.Batch) {
-	o.call(result, "Commit", func() error { _, err := o.store.Commit(ctx, b); return err })
-	o.call(result, "Read", func() error {
-		return o.store.Read(ctx, &store.Snapshot{},
-			[]evidence.Cell{cell}, nil)
-	})
-	o.call(result, "Select", func() error {
-		_, err := o.learner.Select(ctx, strategy.Query{Session: b.Observations[0].ID, Item: "i"})
-		return err
-	})
-	o.call(result, "Answer", func() error {
-		given, err := o.agent.Answer(ctx, loop.Event{Text: "What now?"})
-		if err == nil && given.Degraded != nil { // it goes on without the store, and reports it
-			err = given.Degraded.Before
+	for _, call := range []struct {
+		name string
+		do   func() error
+	}{
+		{"Commit", func() error { _, err := o.store.Commit(ctx, b); return err }},
+		{"Read", func() error {
+			return o.store.Read(ctx, &store.Snapshot{}, []evidence.Cell{cell}, nil)
+		}},
+		{"Answer", func() error {
+			given, err := o.agent.Answer(ctx, loop.Event{Text: "What now?"})
+			if err == nil && given.Degraded != nil { // it goes on without the store, and reports it
+				err = given.Degraded.Before
+			}
+			return err
+		}},
+	} {
+		began := time.Now()
+		err := call.do()
+		if o.habit == stubborn && err != nil {
+			time.Sleep(2 * time.Second)
+			err = errors.New(err.Error())
 		}
-		return err
-	})
-}
-
-func (o *outage) call(result *card.Result, name string, do func() error) {
-	began := time.Now()
-	err := do()
-	if o.habit == stubborn && err != nil {
-		time.Sleep(2 * time.Second)
-		err = errors.New(err.Error())
-	}
-	o.longest = max(o.longest, time.Since(began))
-	if !errors.As(err, new(*pgconn.ConnectError)) {
-		o.unnamed++
-		result.Note("%s: %v", name, err)
+		o.longest = max(o.longest, time.Since(began))
+		if !errors.As(err, new(*pgconn.ConnectError)) {
+			o.unnamed++
+			result.Note("%s: %v", call.name, err)
+		}
 	}
 }
 
@@ -220,15 +208,4 @@ func untilCrash(ctx context.Context, st store.Store, server *servertest.Server, 
 	err = server.Stop("immediate")
 	<-ended
 	return acknowledged, err
-}
-
-// answers waits until a database answers.
-func answers(ctx context.Context, handle *sql.DB) (err error) {
-	for range 300 {
-		if err = handle.PingContext(ctx); err == nil || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
 }
