@@ -29,7 +29,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +43,6 @@ func Run(ctx context.Context, call *kit.Call) error {
 	seed := call.Int("seed", 1, "seed of the sample")
 	only := call.String("only", "",
 		"sample only the mutants whose names match this `pattern`")
-	workers := call.Int("p", 2, "tests that run at once")
 	if err := call.Parse(); err != nil {
 		return err
 	}
@@ -66,8 +64,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{out: call.Out, workers: *workers, root: root, dir: dir, overlay: filepath.Join(dir,
-		"overlay.json"), suites: map[string]*suite{}}
+	b := &bench{out: call.Out, root: root, dir: dir, overlay: filepath.Join(dir, "overlay.json"),
+		suites: map[string]*suite{}}
 	listed, err := readList(filepath.Join(root, "lab/mutants/equivalent.txt"))
 	if err != nil {
 		return err
@@ -93,7 +91,6 @@ func Run(ctx context.Context, call *kit.Call) error {
 // A bench compiles mutants and runs tests on them.
 type bench struct {
 	out                io.Writer
-	workers            int // tests that run at once
 	root, dir, overlay string
 	suites             map[string]*suite // by the directory of their package
 }
@@ -192,9 +189,8 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) error {
 			if err != nil {
 				return err
 			}
-			err = inParallel(b.workers, dirs[dir], func(m *mutant) error {
-				return m.judge(ctx, bin,
-					round+1 == len(m.subject.tests))
+			err = inParallel(ctx, dirs[dir], func(m *mutant) error {
+				return m.judge(ctx, bin, round+1 == len(m.subject.tests))
 			})
 			if err != nil {
 				return err
@@ -231,10 +227,8 @@ func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
 	for _, name := range strings.Fields(string(names)) {
 		bin.tests = append(bin.tests, &test{name: name})
 	}
-	if err := inParallel(b.workers, bin.tests, func(t *test) error {
-		return bin.trace(ctx,
-			t)
-	}); err != nil {
+	err = inParallel(ctx, bin.tests, func(t *test) error { return bin.trace(ctx, t) })
+	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(b.out, "%s: %d tests traced at %s\n", dir, len(bin.tests),
@@ -351,20 +345,7 @@ func (m *mutant) judge(ctx context.Context, bin *suite, last bool) error {
 	return ctx.Err()
 }
 
-// inParallel calls do for each item, n at once, and returns the first error.
-func inParallel[T any](n int, items []T, do func(T) error) error {
-	var all sync.WaitGroup
-	errs, slots := make(chan error, len(items)), make(chan struct{}, n)
-	for _, item := range items {
-		slots <- struct{}{}
-		all.Go(func() { errs <- do(item); <-slots })
-	}
-	all.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// inParallel calls do for each item, on all processors, and returns the first error.
+func inParallel[T any](ctx context.Context, items []T, do func(T) error) error {
+	return kit.Parallel(ctx, len(items), func(int, int) {}, func(i int) error { return do(items[i]) })
 }

@@ -63,7 +63,7 @@ func TestMutantsOfAProject(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	all, err := find(root, []subject{{"sum", []string{"sum"}}}, 1)
 	require.NoError(t, err)
-	b := &bench{out: io.Discard, workers: 2, root: root, dir: dir, overlay: filepath.Join(dir,
+	b := &bench{out: io.Discard, root: root, dir: dir, overlay: filepath.Join(dir,
 		"overlay.json"), suites: map[string]*suite{}}
 	sample, err := b.compile(t.Context(), all, 100)
 	require.NoError(t, err)

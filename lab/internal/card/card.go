@@ -24,7 +24,6 @@ type Line struct {
 	Bars     []Bar  // what all values must reach
 	Short    Form
 	Long     Form
-	Alone    bool // no other line runs at the same time
 	Run      Attempt
 	Controls []Control // at least one
 }

@@ -115,7 +115,6 @@ func TestAPanicFailsItsLineAlone(t *testing.T) {
 	assert.Equal(t, card.Fail, outcomes[0].State)
 	assert.Contains(t, outcomes[0].Reasons[0], "panic: ouch")
 	assert.Equal(t, card.Pass, outcomes[1].State)
-	assert.Equal(t, 1, card.Failed(outcomes))
 }
 
 func TestALineIsSkipped(t *testing.T) {
@@ -157,39 +156,13 @@ func TestTheBudgetAndTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		began = time.Now()
-		alone := sound()
-		alone.Alone = true // it begins when the context has ended
-		for _, o := range run(ctx, waits, alone) {
+		for _, o := range run(ctx, waits, waits) {
 			assert.Equal(t, card.Fail, o.State)
 			assert.Contains(t, o.Reasons[0], "canceled")
 		}
 		assert.Equal(t, time.Second, time.Since(began))
 		close(free)
 	})
-}
-
-func TestALineIsAlone(t *testing.T) {
-	running := make(chan struct{}, 2)
-	beside := func(l card.Line) card.Line {
-		inner := l.Run
-		l.Run = func(ctx context.Context, s card.Settings) (card.Result, error) {
-			running <- struct{}{}
-			defer func() { <-running }()
-			time.Sleep(time.Millisecond)
-			r, err := inner(ctx, s)
-			if l.Alone {
-				r.Values["lost"] = float64(len(running) - 1)
-			}
-			return r, err
-		}
-		return l
-	}
-	alone := sound()
-	alone.Alone = true
-	for _, o := range run(t.Context(), beside(alone), beside(sound()), beside(sound()),
-		beside(alone)) {
-		assert.Empty(t, o.Reasons)
-	}
 }
 
 func TestRandomnessComesFromTheSeed(t *testing.T) {

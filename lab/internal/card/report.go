@@ -42,16 +42,6 @@ func (o Outcome) work() string {
 	return text
 }
 
-// Failed counts the lines that failed.
-func Failed(outcomes []Outcome) (n int) {
-	for _, o := range outcomes {
-		if o.State == Fail {
-			n++
-		}
-	}
-	return n
-}
-
 // A Report is a run, for a page.
 type Report struct {
 	Command  string

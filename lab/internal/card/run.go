@@ -42,38 +42,27 @@ type Caught struct {
 // Grace is how long after its budget a line may still run before its outcome is given without it.
 const Grace = 5 * time.Second
 
-// Run runs the lines, at most parallel of them side by side, and those that want to be alone after
-// the others. It calls done as each one ends, one call at a time, and returns the outcomes in the
-// order of the lines. A line that panics, or runs past its budget, fails alone.
+// Run runs the lines, at most parallel of them side by side. It calls done as each one ends, one
+// call at a time, and returns the outcomes in the order of the lines. A line that panics, or runs
+// past its budget, fails alone.
 func Run(ctx context.Context, lines []Line, s Settings, parallel int,
 	done func(Outcome)) []Outcome {
 	outcomes := make([]Outcome, len(lines))
 	var mu sync.Mutex
-	run := func(i int) {
-		o := lines[i].run(ctx, s)
-		mu.Lock()
-		defer mu.Unlock()
-		outcomes[i] = o
-		done(o)
-	}
 	places := make(chan struct{}, max(1, parallel))
 	var wait sync.WaitGroup
 	for i := range lines {
-		if lines[i].Alone {
-			continue
-		}
 		places <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-places }()
-			run(i)
+			o := lines[i].run(ctx, s)
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[i] = o
+			done(o)
 		})
 	}
 	wait.Wait()
-	for i := range lines {
-		if lines[i].Alone {
-			run(i)
-		}
-	}
 	return outcomes
 }
 
