@@ -224,7 +224,7 @@ func (p *process) asks(m move) (t told, err error) {
 		return t, err
 	}
 	if _, err := p.in.Write(append(text, '\n')); err != nil || !p.lines.Scan() {
-		return told{Open: true}, nil //nolint:nilerr // whoever kills it knows
+		return told{Open: true}, nil //nolint:nilerr // life reports it
 	}
 	if err := json.Unmarshal(p.lines.Bytes(), &t); err != nil {
 		return t, fmt.Errorf("%w: %s", err, p.lines.Text())
