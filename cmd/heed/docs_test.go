@@ -29,7 +29,7 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 	got := answered.ReplaceAllStringFunc(string(page), func(block string) string {
 		calls++
 		line := answered.FindStringSubmatch(block)[1]
-		env := []string{"NO_COLOR=1", "HEED_DB=" + db}
+		env := []string{"HEED_DB=" + db}
 		if !strings.Contains(line, "--yes") {
 			env = append(env, "HEED_NOW="+asOf)
 		}

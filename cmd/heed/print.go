@@ -23,28 +23,24 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/strategy"
 )
 
-// A printer writes text: with lines, bars and colours that fit its width to a terminal, and plainly
-// to anything else. Every value that it prints goes through [text], so that no text of the store
+// A printer writes text: with lines and bars that fit its width to a terminal, and plainly to
+// anything else. Every value that it prints goes through [text], so that no text of the store
 // can control the terminal. It must not be used concurrently.
 type printer struct {
 	w        io.Writer
 	terminal bool
-	colours  bool
 	width    int // of the terminal, in columns
 	err      error
 	rows     *listing // that was begun, and not printed yet
 }
 
-// newPrinter returns a printer to a file. It has colours on a terminal, if the environment allows
-// them.
+// newPrinter returns a printer to a file.
 func newPrinter(file *os.File) *printer {
 	p := &printer{w: file, terminal: term.IsTerminal(file.Fd())}
 	if p.terminal {
 		p.width = terminalWidth(file)
-		p.colours = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return p
 }
@@ -55,17 +51,6 @@ func terminalWidth(file *os.File) int {
 		return width
 	}
 	return 80
-}
-
-// The styles of text, as terminals call them.
-const bold, green = "1", "32"
-
-// paint gives a text a style.
-func (p *printer) paint(style, text string) string {
-	if !p.colours || style == "" {
-		return text
-	}
-	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
 // write writes a text as it is. The first error stays.
@@ -86,13 +71,6 @@ func (p *printer) block(first, rest string, words plain) {
 			first = rest
 		}
 		p.write(first + line + "\n")
-	}
-}
-
-// heading writes what the lines below it are about.
-func (p *printer) heading(format string, args ...any) {
-	for line := range strings.SplitSeq(p.fit(string(say(format, args...)), 0), "\n") {
-		p.write(p.paint(bold, line) + "\n")
 	}
 }
 
@@ -229,7 +207,7 @@ func (p *printer) table(columns ...string) string {
 	}
 	p.rows = nil
 	if len(columns) > 0 {
-		p.rows = newTable(columns...)
+		p.rows = &listing{titles: columns}
 	}
 	return ""
 }
@@ -249,11 +227,6 @@ func measured(m loop.Measured, words plain) plain {
 // funcs are what templates call.
 func (p *printer) funcs() template.FuncMap {
 	return template.FuncMap{
-		"head": func(format string, args ...any) string {
-			p.table()
-			p.heading(format, args...)
-			return ""
-		},
 		"line": func(format string, args ...any) string { return p.indented(0, say(format, args...)) },
 		"in": func(by int, format string, args ...any) string {
 			return p.indented(by, say(format, args...))
@@ -279,12 +252,6 @@ func (p *printer) funcs() template.FuncMap {
 			p.rows.intervals = append(p.rows.intervals, interval{low, mean, high})
 			return ""
 		},
-		"lead": func(arm, leading strategy.ArmID) string {
-			if arm == leading {
-				p.rows.leading = len(p.rows.rows)
-			}
-			return ""
-		},
 		"none": func() plain { return "-" }, "ready": func(s string) plain { return plain(s) },
 		"say": say, "alt": alt, "list": list, "plural": plural, "percent": percent, "lower": lower,
 		"success": success, "amount": amount,
@@ -302,7 +269,6 @@ func (p *printer) funcs() template.FuncMap {
 		"deed":  deed, "told": func(deed string) bool {
 			return slices.Contains([]string{"propose", "approve", "reject"}, deed)
 		},
-		"narrow": func(hash string) bool { return p.terminal && p.width < len("hash: "+hash) },
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,7 +149,7 @@ func TestListings(t *testing.T) {
 			plain := call{args: at(db, args...)}.run(t)
 			require.Zero(t, plain.code, plain.err)
 			assert.Empty(t, plain.err)
-			assert.NotContains(t, plain.out, "\x1b", "no colours but on a terminal")
+			assert.NotContains(t, plain.out, "\x1b", "no escapes")
 			inJSON := call{args: append([]string{"--json"}, at(db, args...)...)}.run(t)
 			require.Zero(t, inJSON.code, inJSON.err)
 			require.True(t, json.Valid([]byte(inJSON.out)), inJSON.out)
@@ -174,12 +173,9 @@ var parts = map[string]string{
 func TestTables(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	for name, width := range map[string]int{"show-100.txt": 100, "show-60.txt": 60} {
-		wide := call{args: at(db, listings["show"]...), env: []string{"NO_COLOR=1"}}.onTerminal(t,
-			width)
-		require.Zero(t, wide.code, wide.out)
-		golden(t, name, ansi.Strip(wide.out))
-	}
+	wide := call{args: at(db, listings["show"]...)}.onTerminal(t, 120)
+	require.Zero(t, wide.code, wide.out)
+	golden(t, "show-120.txt", wide.out)
 }
 
 // TestListingsOfTheAgent looks at a store that a whole application has filled.
@@ -219,42 +215,6 @@ func assertFits(t *testing.T, text string, width int) {
 	}
 }
 
-func TestEveryWidthFits(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	names, widths := []string{"show", "rules-show"}, []int{79, 120, 200}
-	if long {
-		names, widths = slices.Sorted(maps.Keys(listings)), []int{79, 80, 81, 100, 120, 200}
-		// which names a file
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "doctor" })
-	}
-	for _, name := range names {
-		for _, width := range widths {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				r := call{args: at(db, listings[name]...), env: []string{"NO_COLOR=1"}}.onTerminal(t, width)
-				require.Zero(t, r.code, r.out)
-				assertFits(t, r.out, width)
-			})
-		}
-	}
-}
-
-func TestColoursOnATerminalAlone(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	args := at(db, listings["show"]...)
-	coloured := call{args: args}.onTerminal(t, 100)
-	assert.Contains(t, coloured.out, "\x1b[")
-	assert.Contains(t, coloured.out, "\x1b[32m", "the leading arm stands out")
-	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
-		r := call{args: args, env: []string{env}}.onTerminal(t, 100)
-		assert.NotContains(t, r.out, "\x1b[3", env) // no colours; NO_COLOR is about these
-		assert.Contains(t, r.out, "●", env)
-	}
-	assert.NotContains(t, call{args: args, env: []string{"TERM=dumb"}}.onTerminal(t, 100).out, "\x1b")
-}
-
 func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
@@ -262,8 +222,7 @@ func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
 	hostile(t, db, "backwards\u202e")
 	for _, r := range []result{
 		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile")}.run(t),
-		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile"),
-			env: []string{"NO_COLOR=1", "TERM=dumb"}}.onTerminal(t, 200),
+		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile")}.onTerminal(t, 200),
 		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(
 			t),
 		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m")}.run(t),
