@@ -12,7 +12,9 @@ import (
 //
 // If items differ, much evidence on one item is still weak evidence on the others. So a person is
 // limited twice: by mass, and then by items, where a mass m in a cell that counts for n in all is
-// 2m/(1+n). Without that, lies about a hundred items would outweigh a crowd that rated ten.
+// 2m/(1+n). Without that, lies about a hundred items would outweigh a crowd that rated ten. By items
+// a person may have in any case the mass a of [Trust], times what a mass of this arm is by items on
+// average: otherwise two people with items of their own would outweigh a crowd that rated three.
 //
 // Share and ShareVoices may be called by many goroutines at the same time. All other methods must
 // not be used concurrently.
@@ -28,9 +30,18 @@ type Crowd struct {
 	factors []float64 // of each person, by arm
 	counted []float64 // what people count for, by arm, when the crowd settled
 	given   []float64 // the evidence they had given, by arm
-	items   []float64 // the same by items
 	grown   []float64 // how much they gave since, by arm
 	over    []float64 // by how much people have passed their limits since, by arm
+	items   byItems
+}
+
+// byItems has the same as a crowd, by items and not by mass.
+type byItems struct {
+	given   []float64 // by each person, by arm, within the limits
+	least   []float64 // what one may have in any case, by arm
+	limits  []float64
+	counted []float64
+	over    []float64
 }
 
 // A Voice is the evidence of one source in one cell, read at a moment.
@@ -49,10 +60,10 @@ const (
 
 // Crowd returns an empty crowd for this number of arms.
 func (t Trust) Crowd(arms int) *Crowd {
+	zero := func() []float64 { return make([]float64, arms) }
 	c := &Crowd{
-		trust: t, arms: arms, limits: make([]float64, arms), counted: make([]float64, arms),
-		items: make([]float64, arms), grown: make([]float64, arms), over: make([]float64, arms),
-		given: make([]float64, arms),
+		trust: t, arms: arms, limits: zero(), counted: zero(), given: zero(), grown: zero(), over: zero(),
+		items: byItems{least: zero(), limits: zero(), counted: zero(), over: zero()},
 	}
 	c.known.trust = &c.trust
 	return c
@@ -75,7 +86,7 @@ func (c *Crowd) Hear(voices []Voice, arm int, parts []Part, now Instant) []Voice
 func (c *Crowd) number(source string) int32 {
 	n := c.known.number(source)
 	for len(c.masses) < c.known.count()*c.arms {
-		c.masses = append(c.masses, 0)
+		c.masses, c.items.given = append(c.masses, 0), append(c.items.given, 0)
 	}
 	return n
 }
@@ -182,35 +193,67 @@ func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 	for i := range c.factors {
 		c.factors[i] = 1
 	}
-	c.restrict(c.masses, c.limits, c.counted)
+	least := make([]float64, c.arms)
+	for arm := range least {
+		least[arm] = floor(c.count)
+	}
+	c.restrict(c.masses, least, c.limits, c.counted)
 	if c.count <= believed {
 		return
 	}
-	spread := make([]float64, len(c.masses))
+	c.spread(items)
+	byMass := slices.Clone(c.factors)
+	for arm := range c.arms {
+		c.items.least[arm] = least[arm] * c.average(arm)
+	}
+	c.restrict(c.items.given, c.items.least, c.items.limits, c.items.counted)
+	mass := make([]float64, len(c.masses))
+	for i, m := range c.masses {
+		mass[i] = m * c.factors[i]
+	}
+	c.restrict(mass, least, c.limits, c.counted) // some may have more than their share of what is left
+	for i := range c.items.given {
+		c.items.given[i] *= c.factors[i] / byMass[i]
+	}
+}
+
+// spread works out what each person's evidence is by items, within the limits by mass.
+func (c *Crowd) spread(items iter.Seq[[][]Voice]) {
+	clear(c.items.given)
+	clear(c.items.over)
 	for item := range items {
 		for arm, voices := range item {
 			all := max(c.ShareVoices(arm, voices).Mass, 0)
 			for i := range voices {
 				if v := &voices[i]; v.person >= 0 {
 					at := int(v.person)*c.arms + arm
-					spread[at] += 2 * v.mass() * c.factor(arm, v.person) / (1 + all)
+					c.items.given[at] += spread(v.mass()*c.factor(arm, v.person), all)
 				}
 			}
 		}
 	}
-	c.restrict(spread, c.limits, c.items)
-	mass := spread
-	for i, m := range c.masses {
-		mass[i] = m * c.factors[i]
-	}
-	c.restrict(mass, c.limits, c.counted) // some may have more than their share of what is left
 }
 
-// restrict limits what each person has of each arm. It notes the limits, and for how much all
-// people count within them, by arm.
-func (c *Crowd) restrict(of, limits, counted []float64) {
+// spread returns what a mass in a cell is by items, if the cell counts for n in all.
+func spread(mass, n float64) float64 { return 2 * mass / (1 + n) }
+
+// average returns what a mass on an arm is by items, on average over the people.
+func (c *Crowd) average(arm int) float64 {
+	given := 0.
+	for i := arm; i < len(c.items.given); i += c.arms {
+		given += c.items.given[i]
+	}
+	if given <= 0 {
+		return 1
+	}
+	return given / c.counted[arm]
+}
+
+// restrict limits what each person has of each arm, and notes the limits. It also notes for how
+// much all people count within them, by arm. least is what one may have in any case.
+func (c *Crowd) restrict(of, least, limits, counted []float64) {
 	for arm := range c.arms {
-		limits[arm], counted[arm] = limit(c.count, on(of, arm, c.arms)), 0
+		limits[arm], counted[arm] = limitFrom(c.count, least[arm], on(of, arm, c.arms)), 0
 		for i := arm; i < len(of); i += c.arms {
 			if of[i] > limits[arm] {
 				c.factors[i] *= limits[arm] / of[i]
@@ -285,16 +328,16 @@ func (c *Crowd) Pool(parts []Part, now Instant) Sums {
 	return c.trust.pool(c.count, c.known.read(few[:0], parts, now, c.known.find))
 }
 
-// Add records that a source gave more evidence on an arm since the crowd settled. What counts stays
-// as it was. Add reports whether that came so far from the rule that the crowd should be made
-// again: there is an eighth more of an arm than the limits allow, by items, or a fourth more
-// people, or twice as much evidence.
-func (c *Crowd) Add(arm int, source string, mass float64) (drifted bool) {
-	n := c.number(source)
-	if n < 0 {
+// Add records that a source gave more evidence on an arm since the crowd settled, in a cell that
+// counts for n in all, with this evidence. What counts stays as it was. Add reports whether that
+// came so far from the rule that the crowd should be made again: there is one part in 32 more of an
+// arm than the limits allow, by mass or by items, or a fourth more people, or twice as much evidence.
+func (c *Crowd) Add(arm int, source string, mass, n float64) (drifted bool) {
+	number := c.number(source)
+	if number < 0 {
 		return false
 	}
-	person, at := int(n), int(n)*c.arms+arm
+	person, at := int(number), int(number)*c.arms+arm
 	c.now -= c.counts(person)
 	before := c.masses[at]
 	c.masses[at] += mass
@@ -305,10 +348,18 @@ func (c *Crowd) Add(arm int, source string, mass float64) (drifted bool) {
 	if c.count <= believed {
 		return true
 	}
-	factor := c.factor(arm, n)
-	passed := func(m float64) float64 { return max(factor*m-c.limits[arm], 0) }
-	c.over[arm] += passed(c.masses[at]) - passed(before)
+	factor, items := c.factor(arm, number), &c.items
+	c.over[arm] += passed(factor*before, factor*mass, c.limits[arm])
 	c.grown[arm] += mass
-	return c.over[arm] > max(floor(c.count), c.items[arm]/8) || c.now > 1.25*c.count ||
-		c.grown[arm] > max(c.counted[arm], floor(c.count))
+	more := spread(factor*mass, n)
+	items.over[arm] += passed(items.given[at], more, items.limits[arm])
+	items.given[at] += more
+	return c.over[arm] > max(floor(c.count), c.counted[arm]/32) ||
+		items.over[arm] > max(items.least[arm], items.counted[arm]/32) ||
+		c.now > 1.25*c.count || c.grown[arm] > max(c.counted[arm], floor(c.count))
+}
+
+// passed returns how much of what comes is over a limit.
+func passed(before, more, limit float64) float64 {
+	return max(before+more-limit, 0) - max(before-limit, 0)
 }

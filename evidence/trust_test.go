@@ -162,12 +162,14 @@ func TestMadeUpItemsAreOne(t *testing.T) {
 func TestACrowdDrifts(t *testing.T) {
 	add := func(people, each, more int, source func(n int) string) (first int) {
 		crowd := evidence.Trust{Instruments: []string{"ci"}}.Crowd(1)
+		var voices []evidence.Voice
 		for i := range people {
-			crowd.Hear(nil, 0, []evidence.Part{part("", fmt.Sprint("p", i), float64(each), 0)}, origin)
+			parts := []evidence.Part{part("", fmt.Sprint("p", i), float64(each), 0)}
+			voices = crowd.Hear(voices, 0, parts, origin)
 		}
-		crowd.Settle(itemsOf(nil))
+		crowd.Settle(itemsOf([][]evidence.Voice{voices}))
 		for n := range more {
-			if crowd.Add(0, source(n), 1) {
+			if crowd.Add(0, source(n), 1, float64(people*each)) {
 				return n + 1
 			}
 		}
@@ -180,7 +182,7 @@ func TestACrowdDrifts(t *testing.T) {
 	assert.Zero(t, add(40, 5, 10_000, the("ci")))
 	assert.Equal(t, 1, add(2, 5, 10, anew), "the third person")
 	assert.Equal(t, 11, add(40, 5, 100, anew), "a fourth more people")
-	assert.Equal(t, 7, add(40, 5, 100, the("p0")), "five are there, ten may be, and one")
+	assert.Equal(t, 12, add(40, 5, 100, the("p0")), "five are there, ten may be, and 200/32")
 }
 
 func TestTrustIsValidated(t *testing.T) {

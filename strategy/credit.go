@@ -401,6 +401,7 @@ type cellChange struct {
 	fewer  int             // the outcomes that were taken back
 	before []evidence.Part // if the cell was read
 	known  bool
+	is     evidence.Sums // what the cell counts for now
 }
 
 // learned updates the memory of the segments by a receipt. It goes over the credits twice. The
@@ -485,14 +486,18 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 			s.parameters[i] = parameterBelief(s.crowd.Pool(of, at), scale).Sampler()
 		}
 	}
-	if s.crowd.Add(arm, c.made[0].Source, c.weight()) {
+	first := c.made[0].ID == of.made[0].ID
+	after := partsOf(parts, c.made[0].Cell)
+	if first {
+		of.is = s.crowd.Share(arm, after, at)
+	}
+	if s.crowd.Add(arm, c.made[0].Source, c.weight(), of.is.Mass) {
 		s.loaded = time.Time{} // the next load computes the limits again
 	}
-	if c.made[0].ID != of.made[0].ID {
+	if !first {
 		return
 	}
-	after := partsOf(parts, c.made[0].Cell)
-	is := s.crowd.Share(arm, after, at)
+	is := of.is
 	was, ok := s.crowd.Share(arm, of.before, at), of.known
 	if !ok {
 		was, ok = s.shareWithout(arm, after, of.made, at)
