@@ -3,6 +3,7 @@ package strategy_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,11 +29,15 @@ func TestReportsOfManyItemsReadASample(t *testing.T) {
 	})
 	require.NoError(t, err)
 	const many = 12_000
+	var outcomes []strategy.Outcome
 	for i := range many {
 		q := strategy.Query{Category: "desk", Item: fmt.Sprint("item-", i)}
 		c, err := l.Record(t.Context(), q, []strategy.ArmID{"small", "large"}[i%2], 0.5)
 		require.NoError(t, err)
-		_, err = l.Observe(t.Context(), strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
+		outcomes = append(outcomes, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
+	}
+	for some := range slices.Chunk(outcomes, 200) {
+		_, err = l.ObserveAll(t.Context(), some, "", "")
 		require.NoError(t, err)
 	}
 	d, err := distribution(l, "desk", "")
