@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/partition"
 )
@@ -53,6 +55,50 @@ func TestNobodyOwnsTheLinearLevel(t *testing.T) {
 		crowd{
 			vector: func(n int) []float32 { return vectors[n] }, unnamed: unnamed,
 		}.climb(t)
+	}
+}
+
+// Two people who praise an arm on many items of their own move what an item without evidence is
+// believed to be no further than the rule allows, also if a crowd rated three items that differ.
+func TestItemsOfOnesOwn(t *testing.T) {
+	for _, rates := range [][]float64{{0.2, 0.2, 0.2}, {0.02, 0.5, 0.05}} {
+		for _, items := range []int{5, 20, 100} {
+			st, err := memstore.New(memstore.Config{})
+			require.NoError(t, err)
+			l, err := strategy.New(t.Context(), strategy.Config{
+				Store: st, Seed: rand.NewPCG(3, 4), Unrecorded: true,
+				Arms: []strategy.Arm{{ID: "good"}, {ID: "bad"}},
+			})
+			require.NoError(t, err)
+			report := func(who, item string, good bool) {
+				c, err := l.Record(t.Context(), strategy.Query{Item: item}, "bad", 0)
+				require.NoError(t, err)
+				o := strategy.Outcome{Choice: c, Value: -1, Confidence: 1, Source: who}
+				if good {
+					o.Value = 1
+				}
+				_, err = l.Observe(t.Context(), o)
+				require.NoError(t, err)
+			}
+			believed := func() float64 {
+				beliefs, err := l.Beliefs(t.Context(), strategy.Query{Item: "new"})
+				require.NoError(t, err)
+				return beliefs[1].Mean()
+			}
+			luck := rand.New(rand.NewPCG(9, 9))
+			for person := range crowdPeople {
+				for i, rate := range rates {
+					report(fmt.Sprint("person ", person), fmt.Sprint("item ", i), luck.Float64() < rate)
+				}
+			}
+			before := believed()
+			for n := range 200 {
+				report(fmt.Sprint("liar ", n%crowdLiars), fmt.Sprint("own ", n%items), true)
+			}
+			assert.LessOrEqual(t, believed()-before, crowdMost, "%v, %d", rates, items)
+			require.NoError(t, l.Refresh(t.Context()))
+			assert.LessOrEqual(t, believed()-before, crowdMost, "%v, %d, refreshed", rates, items)
+		}
 	}
 }
 
