@@ -9,8 +9,8 @@
 // react, undo and correct report how an answer turned out, and tool_result reports a tool's result.
 // The tool explain returns why an answer was given. All of them name an answer by its id.
 //
-// The tool propose proposes a rule. People decide about it on the pages or with the command, and not
-// through a client, because a client may let its model answer for them.
+// The tool propose proposes a rule. People decide about it on the pages or with the command, and
+// not through a client, because a client may let its model answer for them.
 //
 // The resources heed://rules, heed://proposals, heed://warnings, heed://heuristics and
 // heed://segments are lists of the HTTP API. All texts in results and resources are strings in

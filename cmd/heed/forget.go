@@ -96,8 +96,8 @@ func (cmd *forgetCommand) forget(s *session) error {
 	})
 	if errors.Is(err, evidence.ErrForgotten) {
 		return fmt.Errorf("%s is not forgotten, because some sums do not name their sources: reset "+
-			"those (heed strategy reset, or in the host), and have the host keep sources apart from then "+
-			"on: %w", show(cmd.Person), err)
+			"those (heed strategy reset, or in the host), and have the host keep sources apart: %w",
+			show(cmd.Person), err)
 	}
 	return err
 }
@@ -142,8 +142,8 @@ func search(ctx context.Context, in *opened, person string) (mentions, error) {
 	return found, nil
 }
 
-// mentioned reports whether a person is a value of JSON, or of JSON that is one of its texts, or of the
-// base64 of such.
+// mentioned reports whether a person is a value of JSON, or of JSON that is one of its texts, or of
+// the base64 of such.
 func mentioned(person string, value any) bool {
 	in := func(v any) bool { return mentioned(person, v) }
 	switch v := value.(type) {

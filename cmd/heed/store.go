@@ -114,8 +114,8 @@ func (cmd *backupCommand) Run(s *session) error {
 	}
 	return s.with(func() error {
 		if s.at.dialect == sqlstore.Postgres {
-			return &usageError{"copy PostgreSQL with pg_dump, which has the tables of the host, too, or " +
-				"with heed store export"}
+			return &usageError{"copy PostgreSQL with pg_dump, which has the tables of the host, too, " +
+				"or with heed store export"}
 		}
 		if err := writeNew(s.ctx, cmd.File, s.at.copyTo); err != nil {
 			return err

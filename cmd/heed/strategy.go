@@ -116,7 +116,7 @@ func (strategyList) Run(s *session, c *strategyCommands) error {
 }
 
 type strategyShow struct {
-	Category *string `arg:"" optional:""`
+	Category string  `arg:""`
 	Context  *string `placeholder:"NAME"`
 	Items    uint    `default:"10"`
 }
@@ -124,23 +124,11 @@ type strategyShow struct {
 // lateChoices is how many choices are read for the shares of the arms.
 const lateChoices = 200
 
-// Run shows a category: the only one, or without a name a list of all.
+// Run shows a category.
 func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
-	var all []view.SegmentDetail
-	several := false
-	err := c.with(s, func(v *view.Source) (err error) {
-		if cmd.Category == nil {
-			names, err := v.SegmentNames(s.ctx)
-			if err != nil {
-				return err
-			}
-			other := func(n view.SegmentName) bool { return n.Category != names[0].Category }
-			if several = len(names) == 0 || slices.ContainsFunc(names, other); several {
-				return nil
-			}
-			cmd.Category = &names[0].Category
-		}
-		names, err := segments(s, v, *cmd.Category, cmd.Context)
+	return c.with(s, func(v *view.Source) error {
+		var all []view.SegmentDetail
+		names, err := segments(s, v, cmd.Category, cmd.Context)
 		for _, n := range names {
 			one, err := v.Segment(s.ctx, n.Category, n.Context, lateChoices)
 			if err != nil {
@@ -149,15 +137,11 @@ func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 			one.Standings = one.Standings[:min(len(one.Standings), int(cmd.Items))]
 			all = append(all, one)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.answer(all, "show")
 	})
-	if several && err == nil {
-		return strategyList{}.Run(s, c)
-	}
-	if err != nil {
-		return err
-	}
-	return s.answer(all, "show")
 }
 
 // specialised describes whether an item is specialised, and how near it is.

@@ -7,8 +7,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// A listing is a table of texts. A title that begins with > is of numbers. On a terminal that is wide
-// enough, a row may have an interval, which is drawn next to it. No text is ever cut.
+// A listing is a table of texts. A title that begins with > is of numbers. On a terminal that is
+// wide enough, a row may have an interval, which is drawn next to it. No text is ever cut.
 type listing struct {
 	titles    []string
 	rows      [][]string

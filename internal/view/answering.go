@@ -35,8 +35,8 @@ func (s *Server) event(c *Caller, in *Event) (*loop.Agent, loop.Event, error) {
 	return a, e, err
 }
 
-// A Basis is what an answer, or the prompt for one, rests on.
-type Basis struct {
+// A basis is what an answer, or the prompt for one, rests on.
+type basis struct {
 	Rules      []string             `json:"rules"`
 	Notes      []string             `json:"notes"`
 	Ways       []string             `json:"ways"`
@@ -47,8 +47,8 @@ type Basis struct {
 	Violations []feedback.Violation `json:"violations"`
 }
 
-func basisOf(p *loop.Plan, broken []feedback.Violation) Basis {
-	b := Basis{
+func basisOf(p *loop.Plan, broken []feedback.Violation) basis {
+	b := basis{
 		Rules: arrayOf(p.Rules), Notes: []string{}, Ways: arrayOf(p.Ways),
 		Warnings: arrayOf(p.Warnings), LeftOut: arrayOf(p.LeftOut), Undone: arrayOf(p.Undone),
 		Command: p.Command, Violations: arrayOf(broken),
@@ -59,8 +59,8 @@ func basisOf(p *loop.Plan, broken []feedback.Violation) Basis {
 	return b
 }
 
-// A PlannedArm is the way of answering that was chosen.
-type PlannedArm struct {
+// A plannedArm is the way of answering that was chosen.
+type plannedArm struct {
 	ID     string   `json:"id"`
 	Model  string   `json:"model,omitempty"`
 	System string   `json:"system,omitempty"`
@@ -68,11 +68,11 @@ type PlannedArm struct {
 }
 
 // armIn returns the arm of a plan, or nil if no arm was chosen.
-func armIn(p *loop.Plan) *PlannedArm {
+func armIn(p *loop.Plan) *plannedArm {
 	if p.Arm.ID == "" {
 		return nil
 	}
-	return &PlannedArm{p.Arm.ID, p.Arm.ModelName, p.Arm.System, p.Arm.Tools}
+	return &plannedArm{p.Arm.ID, p.Arm.ModelName, p.Arm.System, p.Arm.Tools}
 }
 
 // An Answered is an answer of the agent's model or of a heuristic.
@@ -81,9 +81,9 @@ type Answered struct {
 	Text      string      `json:"text"`
 	Path      string      `json:"path"`
 	Heuristic string      `json:"heuristic,omitempty"`
-	Arm       *PlannedArm `json:"arm,omitempty"`
+	Arm       *plannedArm `json:"arm,omitempty"`
 	Model     string      `json:"model,omitempty"`
-	Basis
+	basis
 }
 
 func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Answered, _ error) {
@@ -114,20 +114,20 @@ func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Answere
 	}, nil
 }
 
-// A Prepared is an answer, or what to ask a model for one.
-type Prepared struct {
+// A prepared is an answer, or what to ask a model for one.
+type prepared struct {
 	ID        string      `json:"id"`
 	Ready     bool        `json:"ready"`
 	Text      string      `json:"text"`
 	Heuristic string      `json:"heuristic,omitempty"`
-	Arm       *PlannedArm `json:"arm,omitempty"`
+	Arm       *plannedArm `json:"arm,omitempty"`
 	System    string      `json:"system"`
 	Prompt    string      `json:"prompt"`
 	Would     string      `json:"would,omitempty"`
-	Basis
+	basis
 }
 
-func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Prepared, _ error) {
+func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none prepared, _ error) {
 	a, e, err := s.event(c, in)
 	if err != nil {
 		return none, err
@@ -142,7 +142,7 @@ func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Prepar
 		}
 		s.plans.Store(planOf{c.Person, p.Event.ID}, p)
 	}
-	return Prepared{
+	return prepared{
 		p.Event.ID, p.Ready, p.Text, p.Result.CreditID, armIn(&p), p.System, p.Prompt, p.Would,
 		basisOf(&p, p.Violations),
 	}, nil
@@ -164,7 +164,7 @@ type Kept struct {
 	Text       string               `json:"text"`
 	Kept       bool                 `json:"kept"`
 	Reason     string               `json:"reason,omitempty"`
-	Arm        *PlannedArm          `json:"arm,omitempty"`
+	Arm        *plannedArm          `json:"arm,omitempty"`
 	Violations []feedback.Violation `json:"violations"`
 }
 
@@ -227,26 +227,26 @@ type ToolResult struct {
 	loop.ToolResult `need:"name" not:"id task at"`
 }
 
-// A Checked holds the rules that a call of a tool breaks.
-type Checked struct {
+// A checked holds the rules that a call of a tool breaks.
+type checked struct {
 	Violations []feedback.Violation `json:"violations"`
 }
 
-func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (Checked, error) {
+func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (checked, error) {
 	a, err := s.agent()
 	if err != nil {
-		return Checked{}, err
+		return checked{}, err
 	}
 	r := in.ToolResult
 	if r.ID = in.Call; !r.Before {
 		if plan, err := a.KeptPlan(ctx, c.Person, in.Answer); err == nil {
 			r.Task = plan.Event.Task
 		} else if !errors.Is(err, heed.ErrNotFound) {
-			return Checked{}, err
+			return checked{}, err
 		}
 	}
 	found, err := a.Tool(ctx, in.Answer, r)
-	return Checked{arrayOf(found)}, err
+	return checked{arrayOf(found)}, err
 }
 
 // A Reaction is what a user makes of an answer.
@@ -336,8 +336,8 @@ type Correction struct {
 	loop.Correction `mcp:"id decision at" not:"reviewer"`
 }
 
-// A Corrected is what was made of a correction.
-type Corrected struct {
+// A corrected is what was made of a correction.
+type corrected struct {
 	ID       string `json:"id"`
 	Class    string `json:"class,omitempty"`
 	Proposal string `json:"proposal,omitempty"`
@@ -352,17 +352,17 @@ func (c *Caller) named() error {
 	return nil
 }
 
-func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (Corrected, error) {
+func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (corrected, error) {
 	a, err := s.agent()
 	if err = cmp.Or(err, c.named()); err != nil {
-		return Corrected{}, err
+		return corrected{}, err
 	}
 	if c.Model && in.Text == "" {
-		return Corrected{}, badField("text", "must not be empty")
+		return corrected{}, badField("text", "must not be empty")
 	}
 	in.Reviewer, in.Correction.Text, in.Correction.Comment = c.Person, in.Text, in.Comment
 	f, err := a.Correct(ctx, in.Answer, in.Correction)
-	return Corrected{f.ID, string(f.Class), f.Proposal}, err
+	return corrected{f.ID, string(f.Class), f.Proposal}, err
 }
 
 // A Draft is a rule that the caller proposes for the agent. Others decide about it.

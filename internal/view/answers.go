@@ -142,13 +142,13 @@ func (s *Source) Answers(ctx context.Context, q AnswerQuery, after string, most 
 	return all, next, s.readQuestions(ctx, all)
 }
 
-// An AnswerRange asks for answers.
-type AnswerRange struct {
+// An answerRange asks for answers.
+type answerRange struct {
 	AnswerQuery
 	Range
 }
 
-func (s *Server) answers(ctx context.Context, _ *Caller, in *AnswerRange) (List[Answer], error) {
+func (s *Server) answers(ctx context.Context, _ *Caller, in *answerRange) (List[Answer], error) {
 	v := s.view()
 	return part(v, "", in.Range, func(p Page) (l List[Answer], err error) {
 		l.Items, l.Next, err = v.Answers(ctx, in.AnswerQuery, p.After, p.Limit)
@@ -230,7 +230,7 @@ type Explanation struct {
 	Heuristic string            `json:"heuristic,omitempty"`
 	Needed    float64           `json:"needed"`
 	Believed  float64           `json:"believed"`
-	Arm       *ChosenArm        `json:"arm,omitempty"`
+	Arm       *chosenArm        `json:"arm,omitempty"`
 	Rules     []string          `json:"rules"`
 	Notes     []string          `json:"notes"`
 	Ways      []string          `json:"ways"`
@@ -245,8 +245,8 @@ type Explanation struct {
 	Person    string            `json:"-"` // who asked
 }
 
-// A ChosenArm is the arm that was chosen for an answer.
-type ChosenArm struct {
+// A chosenArm is the arm that was chosen for an answer.
+type chosenArm struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
 	Context  string `json:"context"`
@@ -273,7 +273,7 @@ func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err err
 		Tree: got.Tree(), Account: got,
 	}
 	if c := got.Choice; c != nil {
-		e.Arm = &ChosenArm{string(c.Arm), c.Category, c.Context, c.Item}
+		e.Arm = &chosenArm{string(c.Arm), c.Category, c.Context, c.Item}
 	}
 	for i := range got.Rules {
 		e.Rules = append(e.Rules, got.Rules[i].ID)

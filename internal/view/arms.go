@@ -342,11 +342,11 @@ type Status struct {
 	Specialized int           `json:"specialized"`       // items
 	Outcomes    uint64        `json:"outcomes"`          // that count
 	Leading     []Segment     `json:"leading,omitempty"` // the five with the greatest means
-	Choices     *ChoiceCounts `json:"choices,omitempty"` // nil without recorded choices
+	Choices     *choiceCounts `json:"choices,omitempty"` // nil without recorded choices
 }
 
-// ChoiceCounts count the latest recorded choices.
-type ChoiceCounts struct {
+// choiceCounts count the latest recorded choices.
+type choiceCounts struct {
 	Latest   int `json:"latest"` // how many were counted
 	Pending  int `json:"pending"`
 	Observed int `json:"observed"`
@@ -379,7 +379,7 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 	if cfg.Unrecorded {
 		return sum, nil
 	}
-	sum.Choices = &ChoiceCounts{}
+	sum.Choices = &choiceCounts{}
 	day := s.Now().Add(-24 * time.Hour)
 	for r, err := range s.Strategy.History(ctx, strategy.ChoiceFilter{Limit: mostCounted}) {
 		if err != nil {
@@ -390,7 +390,7 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 	return sum, nil
 }
 
-func (c *ChoiceCounts) count(r *strategy.ChoiceRecord, since, until time.Time) {
+func (c *choiceCounts) count(r *strategy.ChoiceRecord, since, until time.Time) {
 	c.Latest++
 	for stage, n := range map[strategy.Stage]*int{
 		strategy.Pending: &c.Pending, strategy.Observed: &c.Observed, strategy.Expired: &c.Expired,

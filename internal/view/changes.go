@@ -124,13 +124,13 @@ func (s *Source) Changes(ctx context.Context, q ChangeQuery, after string, most 
 	return all, "", nil
 }
 
-// A ChangeRange asks for changes.
-type ChangeRange struct {
+// A changeRange asks for changes.
+type changeRange struct {
 	ChangeQuery
 	Range
 }
 
-func (s *Server) changes(ctx context.Context, _ *Caller, in *ChangeRange) (List[Changed], error) {
+func (s *Server) changes(ctx context.Context, _ *Caller, in *changeRange) (List[Changed], error) {
 	v := s.view()
 	return part(v, "", in.Range, func(p Page) (l List[Changed], err error) {
 		l.Items, l.Next, err = v.Changes(ctx, in.ChangeQuery, p.After, p.Limit)

@@ -12,8 +12,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Selection asks for an arm.
-type Selection struct {
+// A selection asks for an arm.
+type selection struct {
 	strategy.Query `not:"key vector shares frozen"`
 }
 
@@ -33,7 +33,7 @@ func (s *Server) learner() (*strategy.Learner, error) {
 	return nil, Lacks("arms")
 }
 
-func (s *Server) choose(ctx context.Context, _ *Caller, in *Selection) (none Selected, _ error) {
+func (s *Server) choose(ctx context.Context, _ *Caller, in *selection) (none Selected, _ error) {
 	learner, err := s.learner()
 	if err != nil {
 		return none, err
@@ -105,13 +105,13 @@ func (s *Server) segments(ctx context.Context, _ *Caller, in *Range) (List[Segme
 	})
 }
 
-// A HeuristicRange asks for heuristics.
-type HeuristicRange struct {
+// A heuristicRange asks for heuristics.
+type heuristicRange struct {
 	Domain string `json:"domain,omitempty"`
 	Range
 }
 
-func (s *Server) heuristics(ctx context.Context, _ *Caller, in *HeuristicRange) (
+func (s *Server) heuristics(ctx context.Context, _ *Caller, in *heuristicRange) (
 	List[Heuristic], error,
 ) {
 	v := s.view()
@@ -120,14 +120,14 @@ func (s *Server) heuristics(ctx context.Context, _ *Caller, in *HeuristicRange) 
 	})
 }
 
-// A RuleRange asks for rules.
-type RuleRange struct {
+// A ruleRange asks for rules.
+type ruleRange struct {
 	Agent  string `json:"agent,omitempty"`
 	Status string `json:"status,omitempty"`
 	Range
 }
 
-func (s *Server) rules(ctx context.Context, _ *Caller, in *RuleRange) (List[Rule], error) {
+func (s *Server) rules(ctx context.Context, _ *Caller, in *ruleRange) (List[Rule], error) {
 	v := s.view()
 	return part(v, "rules", in.Range, func(p Page) (List[Rule], error) {
 		q := RuleQuery{in.Agent, in.Status}
