@@ -24,15 +24,16 @@ const (
 // A comparison is a life with a control group, and what its gain is in truth: the mean, over the
 // answers with learning, of how much better they are than the same events' answers without.
 type comparison struct {
-	misses int // looks at an interval that left out the truth
-	signed bool
-	shown  loop.Gain
-	truth  float64
-	first  int // event at which the interval lay above 0; 0: never
+	looks, misses int // at the interval, and how many left out the truth
+	signed        bool
+	shown         loop.Gain
+	truth         float64
+	first         int // event at which the interval lay above 0; 0: never
 }
 
 // compare lets an assistant with a control group live through a stream of events.
-func compare(ctx context.Context, seed uint64, events int) (c comparison, err error) {
+func compare(ctx context.Context, seed uint64, events int, of interval) (c comparison,
+	err error) {
 	w := world.New(seed, events)
 	l := &life{way: learns}
 	kept, err := memstore.New(memstore.Config{Now: w.Now})
@@ -59,7 +60,7 @@ func compare(ctx context.Context, seed uint64, events int) (c comparison, err er
 				gained, learned = gained+worth(good)-worth(without), learned+1
 			}
 			if n := len(l.answers); err == nil && n%lookEvery == 0 {
-				err = c.look(ctx, l, n, gained/math.Max(learned, 1))
+				err = c.look(ctx, l, n, gained/math.Max(learned, 1), of)
 			}
 		case assistant.Morning:
 			err = l.morning(ctx, w, h)
@@ -128,13 +129,13 @@ func (l *life) both(
 }
 
 // look compares what is shown with the truth after some events.
-func (c *comparison) look(ctx context.Context, l *life, events int, truth float64) (
-	err error) {
+func (c *comparison) look(ctx context.Context, l *life, events int, truth float64,
+	of interval) (err error) {
 	if c.shown, err = l.agent.Gain(ctx); err != nil {
 		return err
 	}
-	c.truth = truth
-	if truth < c.shown.Low || truth > c.shown.High {
+	c.looks, c.truth = c.looks+1, truth
+	if low, high := of(&c.shown); truth < low || truth > high {
 		c.misses++
 	}
 	difference := c.shown.Learned.Success - c.shown.Control.Success
@@ -154,7 +155,7 @@ func gains(ctx context.Context, call *kit.Call, from uint64, lives, events int) 
 	fmt.Fprintln(table, "seed\tgain in truth\tshown\tinterval\tevents until learning helps\t")
 	for i := range lives {
 		seed := from + uint64(i) //nolint:gosec // lives are few
-		c, err := compare(ctx, seed, events)
+		c, err := compare(ctx, seed, events, atEveryLook)
 		if err != nil {
 			return err
 		}

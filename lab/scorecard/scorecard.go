@@ -22,6 +22,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed/lab/agent"
+	"github.com/heedhq/heed/lab/board"
 	"github.com/heedhq/heed/lab/incidents"
 	"github.com/heedhq/heed/lab/internal/card"
 	"github.com/heedhq/heed/lab/internal/kit"
@@ -37,7 +39,7 @@ func all() []card.Line {
 		stoppedLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
 		injectionLine(),
-		poison.Line(), incidents.Line(),
+		poison.Line(), incidents.Line(), agent.Line(), board.Line(),
 	)
 }
 

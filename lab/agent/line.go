@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
+	"github.com/heedhq/heed/loop"
+)
+
+const (
+	missingBar = "points that the success lacks of ten more than without learning"
+	leftOutBar = "of ten lives in which the interval left out the true gain"
+)
+
+// Line compares an assistant that learns with the same one that does not, as a line of the
+// scorecard, and the gain that heed shows with the true one.
+func Line() card.Line {
+	run := func(how way, shown interval, short, long int) card.Attempt {
+		return func(ctx context.Context, s card.Settings) (r card.Result, err error) {
+			lives, events := card.Pick(s, short, long), 2000
+			gained, leftOut := make([]float64, lives), make([]float64, lives)
+			err = kit.Parallel(ctx, lives, func(int, int) {}, func(i int) (err error) {
+				in := stream{seed: s.Seed + uint64(i), events: events} //nolint:gosec // lives are few
+				if gained[i], err = gain(ctx, how, in); err != nil {
+					return err
+				}
+				c, err := compare(ctx, in.seed, events, shown)
+				if c.misses > 0 {
+					leftOut[i] = 1
+				}
+				return err
+			})
+			mean := kit.Mean(gained).Mean
+			r.Note("success in the last quarter: %.1f points more", 100*mean)
+			r.Work = int64(lives * events)
+			r.Values = map[string]float64{missingBar: math.Max(0, 10-100*mean),
+				leftOutBar: 10 * kit.Mean(leftOut).Mean}
+			return r, err
+		}
+	}
+	return card.Line{
+		Name: "gain",
+		Promise: "An assistant that learns is right more often than one that does not. What heed " +
+			"shows " +
+			"of that gain is true at every look.",
+		Attack: "Assistants answer 2,000 events of a simulated world, with learning and without, " +
+			"with " +
+			"the same luck. Others answer 5 % of the events without learning. After each ten events, " +
+			"the interval that heed shows is compared with the truth.",
+		Bars:  []card.Bar{{Name: missingBar}, {Name: leftOutBar, Most: 3}},
+		Short: card.Form{Work: 8_000, Budget: 5 * time.Minute},
+		Long:  card.Form{Work: 100_000, Budget: 60 * time.Minute},
+		Run:   run(learns, atEveryLook, 4, 50),
+		Controls: []card.Control{{
+			Name:   "an assistant that does not learn, and an interval for one look",
+			Misses: []string{missingBar, leftOutBar}, Run: run(off, atOneLook, 3, 3),
+		}},
+	}
+}
+
+// gain returns how much more often a life was right in its last quarter than without learning.
+func gain(ctx context.Context, how way, in stream) (more float64, err error) {
+	for _, l := range []struct {
+		way
+		sign float64
+	}{{how, 1}, {off, -1}} {
+		played, err := live(ctx, l.way, in, func(int, int) {})
+		if err != nil {
+			return 0, err
+		}
+		more += l.sign * scoreOf(played.last()).success
+		if err := played.close(); err != nil {
+			return 0, err
+		}
+	}
+	return more, nil
+}
+
+// An interval returns what is shown of a gain.
+type interval func(g *loop.Gain) (low, high float64)
+
+func atEveryLook(g *loop.Gain) (low, high float64) { return g.Low, g.High }
+
+// atOneLook is the usual interval of 90 % for the difference of two rates, which does not hold if
+// it is looked at more than once.
+func atOneLook(g *loop.Gain) (low, high float64) {
+	l, c := &g.Learned, &g.Control
+	difference := l.Success - c.Success
+	half := 1.645 * math.Sqrt(l.Success*(1-l.Success)/math.Max(l.Outcomes, 1)+
+		c.Success*(1-c.Success)/math.Max(c.Outcomes, 1))
+	return difference - half, difference + half
+}
