@@ -27,7 +27,7 @@ func TestList(t *testing.T) {
 func TestTheScorecardIsTheDefault(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(context.Background(), []string{"-list"}, &out, io.Discard, nil))
-	for _, line := range []string{"S1 ", "limits", "incidents", "gain", "choosing"} {
+	for _, line := range []string{"S1 ", "limits", "incidents", "gain", "choosing", "forgetting"} {
 		assert.Contains(t, out.String(), line)
 	}
 }

@@ -3,7 +3,7 @@
 //
 //	go run ./lab                          # the short form of all lines, in some minutes
 //	go run ./lab -report FILE             # writes the page, as Markdown
-//	go run ./lab scorecard S2 limits      # some lines only
+//	go run ./lab scorecard S2 forgetting  # some lines only
 //	go run ./lab scorecard -long -seed 0  # the long form, with another seed each time
 //
 // The lines S1 to S10 reach further than a test of a package: they kill processes, cut the power and
@@ -38,7 +38,7 @@ func all() []card.Line {
 		killedLine(postgres, 50, 500),
 		stoppedLine(),
 		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
-		injectionLine(),
+		injectionLine(), forgettingLine(),
 		poison.Line(), incidents.Line(), agent.Line(), board.Line(),
 	)
 }
