@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/heedhq/heed"
@@ -268,6 +269,7 @@ func (t *txn) apply() {
 	// After all batches, so that a receipt has what a read would have now.
 	t.fillParts()
 	if t.taking != nil && stores.TakesMuch(t.taking) {
+		t.openVersions(t.taking)
 		for _, k := range t.kinds {
 			changed[k] = true
 		}
@@ -276,6 +278,18 @@ func (t *txn) apply() {
 		// Each row that has to make room raises the version once more.
 		k.version++
 		k.trim()
+	}
+}
+
+// openVersions makes the versioned kinds known of the tenants that a batch takes evidence from. A
+// tenant's kind is known from its first record on, and its version has to rise before that as well.
+func (t *txn) openVersions(b *store.Batch) {
+	for tenant := range stores.TenantsOf(b) {
+		for _, k := range slices.Collect(maps.Values(t.kinds)) {
+			if _, of := store.KindOf(k.Name); k.Versioned && of == "" {
+				t.declared(store.KindIn(k.Name, tenant))
+			}
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
@@ -23,7 +22,7 @@ var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, 
 // raise raises the versions of the kinds that the commit changed.
 func (c *change) raise() error {
 	if c.alone && len(c.batches) > 0 && !c.known[0] && stores.TakesMuch(&c.batches[0]) {
-		return c.raiseAll(tenantsOf(&c.batches[0]))
+		return c.raiseAll(stores.TenantsOf(&c.batches[0]))
 	}
 	return c.raiseOf(c.raised())
 }
@@ -80,25 +79,6 @@ func (c *change) raiseAll(tenants map[string]bool) error {
 		}
 	}
 	return c.raiseOf(kinds)
-}
-
-// tenantsOf returns the tenants of the cells that a batch changes, and "" for cells without one.
-func tenantsOf(b *store.Batch) map[string]bool {
-	all := make(map[string]bool)
-	add := func(c evidence.Cell) {
-		_, tenant := store.KindOf(c.Kind)
-		all[tenant] = true
-	}
-	for _, c := range slices.Concat(b.Reset, b.Rebuild) {
-		add(c)
-	}
-	for _, r := range b.Restart {
-		add(r.Cell)
-	}
-	for _, e := range b.Expunge {
-		add(e.Cell)
-	}
-	return all
 }
 
 // raiseOf raises versions. It is the last statement of a commit.

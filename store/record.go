@@ -34,7 +34,11 @@ type Record struct {
 	Keys []string
 	// Body is the value, of at most [MaxBody] bytes as JSON. The zero Body removes the record.
 	Body Body
-	// Place is where Find found the record, for Query.After.
+	// Place is the position at which Find found the record, for Query.After. Only the store reads it,
+	// so a store is free in its form. It must be short, go into a link, and stay one to go on from if
+	// the record changes or goes, also for other handles and after a restart. The stores of heed
+	// write the moment of the record in microseconds and the number of its first writing, both in
+	// base 36, with a dot between them: "hol7xb1mo0.7a".
 	Place string
 }
 
@@ -51,7 +55,8 @@ const (
 	MaxBody = 4 << 20
 )
 
-// Key returns the key by which records of a value are found: "session=42".
+// Key returns the key by which records of a value are found: "session=42". A store compares keys as
+// a whole and does not look into them. The value may have any text, also "=".
 func Key(name, value string) string { return name + "=" + value }
 
 // PersonKey returns the key of a record that names a person. Names that differ in case have the
@@ -70,8 +75,9 @@ type Query struct {
 	// were first written. A record that was removed counts as a new one when it is written again.
 	// The default is the exact reverse.
 	Oldest bool
-	// After is the Place of a record. The query yields only records behind it, in the query's
-	// order. The record may have changed or gone. A text that is no Place is a [*heed.InputError].
+	// After is the Place of a record. The query yields only records behind it, in the query's order.
+	// The record may have changed or gone. A text that is no Place is a [*heed.InputError]. A Place
+	// from another query on the same kind serves as well, because it does not depend on keys.
 	After string
 	Limit int // at most this number of records; 0: all
 }
@@ -195,8 +201,9 @@ type Kind struct {
 	// Versioned gives the kind a version, so that one small [Store.Read] shows whether a copy of its
 	// records is stale. Each call of Commit or Sweep that changes records of the kind raises it by at
 	// least one, also if a store makes several calls in one transaction. Each commit that takes
-	// evidence away by anything but Retract and Withdraw raises all versions. Commits that raise a
-	// version may wait for each other: it is for kinds that rarely change.
+	// evidence away by anything but Retract and Withdraw raises the versions of all kinds of the
+	// tenant, also of kinds without records: a copy may be empty. Commits that raise a version may
+	// wait for each other: it is for kinds that rarely change.
 	Versioned bool `json:",omitempty"`
 
 	// Caused are the paths to names of those who caused something: the name is taken out, of an

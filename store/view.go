@@ -16,7 +16,8 @@ import (
 type View[T any] struct {
 	Kind
 	// Place returns where a value is kept: its id, the moment that orders it, and its keys. The
-	// result must depend on the value alone.
+	// result must depend on the value alone. (The Place of a [Row] is another thing: where a query
+	// found it.)
 	Place func(value T) (id string, at time.Time, keys []string)
 }
 

@@ -1,6 +1,11 @@
 package stores
 
-import "github.com/heedhq/heed/store"
+import (
+	"slices"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
 
 // Sign returns which of a tally's three counts an observation of this reward is of: 0 is positive,
 // 1 negative and 2 neutral.
@@ -18,4 +23,25 @@ func Sign(reward float64) int {
 // TakesMuch reports whether a batch does more than to take single ids back.
 func TakesMuch(b *store.Batch) bool {
 	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge) > 0
+}
+
+// TenantsOf returns the tenants whose evidence a batch takes away by more than ids, and "" for cells
+// without a tenant. The versions of all their kinds rise, also of kinds without records, because a
+// copy may be empty.
+func TenantsOf(b *store.Batch) map[string]bool {
+	all := make(map[string]bool)
+	add := func(c evidence.Cell) {
+		_, tenant := store.KindOf(c.Kind)
+		all[tenant] = true
+	}
+	for _, c := range slices.Concat(b.Reset, b.Rebuild) {
+		add(c)
+	}
+	for _, r := range b.Restart {
+		add(r.Cell)
+	}
+	for _, e := range b.Expunge {
+		add(e.Cell)
+	}
+	return all
 }

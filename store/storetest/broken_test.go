@@ -210,6 +210,27 @@ func afterwards(do func(*broken, []batch)) func(*broken) {
 	}
 }
 
+// unraisedEmpty leaves the versions of kinds without records as they were, if a commit takes
+// evidence away.
+func unraisedEmpty(b *broken) {
+	b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+		b.file.mu.Lock()
+		before := maps.Clone(b.file.versions)
+		b.file.mu.Unlock()
+		receipts, err := b.reference.Commit(ctx, batches...)
+		b.file.mu.Lock()
+		defer b.file.mu.Unlock()
+		for kind := range b.file.versions {
+			ofKind := func(ref store.Ref) bool { return ref.Kind == kind }
+			if batches[0].TakesAway() && !slices.ContainsFunc(slices.Collect(maps.Keys(b.file.records)),
+				ofKind) {
+				b.file.versions[kind] = before[kind]
+			}
+		}
+		return receipts, err
+	}
+}
+
 // unraised breaks a store by leaving versions as they were at certain commits.
 func unraised(at func([]batch) bool) func(*broken) {
 	return func(b *broken) {
@@ -1442,6 +1463,8 @@ var brokenQueries = []fault{
 	{"evidence has no version", unraised(func(batches []batch) bool {
 		return len(batches[0].Expunge)+len(batches[0].Reset) > 0
 	}), "every change raises the version of its kind"},
+	{"a kind without records keeps its version", unraisedEmpty,
+		"every change raises the version of its kind"},
 	{"a sweep leaves versions", func(b *broken) {
 		b.sweep = func(b *broken, ctx context.Context, now time.Time) error {
 			before := maps.Clone(b.file.versions)

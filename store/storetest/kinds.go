@@ -178,6 +178,12 @@ func versionRaised(f *fixture) {
 	commits := func(what string, batches ...store.Batch) {
 		raises(what, func() { f.commits(batches...) })
 	}
+	// A copy may be empty: a version rises also if the kind has no records.
+	reset := func(what string) {
+		f.add(seen(what, plainCell, 1))
+		commits(what, store.Batch{Reset: []evidence.Cell{plainCell}})
+	}
+	reset("a reset before the first record")
 	named := record(rare, "a", value{Of: "ann"}, store.PersonKey("ann"))
 	commits("a new record", store.Batch{Records: records{named}})
 	commits("a change", store.Batch{Records: records{over(f.get(rare, "a").Revision, named)}})
@@ -200,6 +206,7 @@ func versionRaised(f *fixture) {
 	f.setTime(2 * time.Hour)
 	raises("a sweep", func() { f.sweep(time.Time{}) })
 	f.gone(rare, "b")
+	reset("a reset after the last record")
 	f.finds(by(rare)) // a version is no record
 }
 

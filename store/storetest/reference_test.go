@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -201,8 +202,10 @@ func (r *reference) apply(s *state, b *store.Batch, receipt *store.Receipt) erro
 
 func (r *reference) takeAway(s *state, b *store.Batch, receipt *store.Receipt) error {
 	if len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge) > 0 {
-		for kind := range r.kinds {
-			s.versions[kind]++
+		for tenant := range stores.TenantsOf(b) {
+			for kind := range r.kinds {
+				s.versions[store.KindIn(kind, tenant)]++
+			}
 		}
 		for kind := range s.versions {
 			s.versions[kind]++
