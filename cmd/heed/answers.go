@@ -65,12 +65,11 @@ const mostBegun = 1000
 
 // Run explains an answer, or lists answers with how they turned out.
 func (cmd *answersCommand) Run(s *session) error {
-	var all []view.Answer
-	err := agents.with(s, cmd.Agent, func(v *view.Source) (err error) {
-		if cmd.ID == "" {
-			all, err = cmd.list(s, v)
-			return err
-		}
+	if cmd.ID == "" {
+		return listed(s, agents.named(s, cmd.Agent), "answers", "answers",
+			func(v *view.Source) ([]view.Answer, error) { return cmd.list(s, v) })
+	}
+	return agents.with(s, cmd.Agent, func(v *view.Source) error {
 		e, err := found("answer", cmd.ID, "heed answers lists those that are kept",
 			func(id string) (e explained, err error) {
 				e.Explanation, err = v.Explain(s.ctx, id)
@@ -89,11 +88,6 @@ func (cmd *answersCommand) Run(s *session) error {
 		}
 		return s.answer(e, "explained")
 	})
-	if cmd.ID != "" {
-		return err
-	}
-	return answerList(s, all, err, "answers", "answers", "outcome", cmd.Outcome, "person", cmd.Person,
-		"arm", cmd.Arm)
 }
 
 // list reads the newest answers that the flags select.

@@ -126,7 +126,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 	assert.Equal(t, map[string]string{"7d0c2b13-rule": "retired", "7d0c2b11-rule": "rejected"},
 		statuses)
 	assert.Contains(t, call{args: of("list")}.run(t).out,
-		"There are no rules or proposals here with --status pending or active.")
+		"There are no rules or proposals here.")
 	var actions []string
 	for _, entry := range read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action",
 		"feedback", "--limit", "100") {

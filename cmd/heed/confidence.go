@@ -25,12 +25,11 @@ type confidenceShow struct {
 // Run lists confidences, or explains one.
 func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
 	if cmd.ID == "" {
-		var all view.List[view.Heuristic]
-		err := modules.with(s, c.Module, func(v *view.Source) (err error) {
-			all, err = v.Heuristics(s.ctx, cmd.Domain, view.Page{})
-			return err
-		})
-		return answerList(s, all.Items, err, "heuristics", "confidences", "domain", cmd.Domain)
+		return listed(s, modules.named(s, c.Module), "heuristics", "confidences",
+			func(v *view.Source) ([]view.Heuristic, error) {
+				all, err := v.Heuristics(s.ctx, cmd.Domain, view.Page{})
+				return all.Items, err
+			})
 	}
 	return modules.with(s, c.Module, func(v *view.Source) error {
 		one, err := heuristic(s, v, cmd.ID)

@@ -159,7 +159,7 @@ func (d *diagnosis) frozen(s *session) error {
 
 // evidence reads the evidence of one kind.
 func (d *diagnosis) evidence(s *session, kind string) error {
-	found, ahead, wrong := size{kind, "observations", 0}, 0, 0
+	found, ahead := size{kind, "observations", 0}, 0
 	halfLives := map[time.Duration]bool{}
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
 	for scope, err := range s.at.view.Scopes(s.ctx, kind) {
@@ -174,15 +174,6 @@ func (d *diagnosis) evidence(s *session, kind string) error {
 			halfLives[t.HalfLife] = true
 			if found.Entries += t.N(); t.Last() > limit {
 				ahead++
-			}
-			const slack = 1e-6 // rounding
-			sound := t.Reward >= 0 && t.RewardSquares >= 0 && t.Squares >= 0 &&
-				t.Reward <= t.Mass*(1+slack)+slack && t.RewardSquares <= t.Reward*(1+slack)+slack
-			if wrong++; !sound && wrong <= mostNotes {
-				d.fault("the sums of kind %q, scope %q, item %q, name %q can't come from evidence: "+
-					"restore the store from a copy", kind, scope, part.Cell.Item, part.Cell.Name)
-			} else if sound {
-				wrong--
 			}
 		}
 	}

@@ -68,6 +68,11 @@ func (t part) with(s *session, name string, do func(*view.Source) error) error {
 	})
 }
 
+// named is with, of a name.
+func (t part) named(s *session, name string) func(func(*view.Source) error) error {
+	return func(do func(*view.Source) error) error { return t.with(s, name, do) }
+}
+
 // one opens the one of a name, or the only one.
 func (t part) one(s *session, v *view.Source, name string) error {
 	names, err := t.names(s.ctx, v.Store)

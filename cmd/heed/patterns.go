@@ -30,27 +30,24 @@ func stateOf(w view.Way) string {
 
 // Run lists patterns, or explains one.
 func (cmd *patternsCommand) Run(s *session) error {
-	var all view.List[view.Way]
-	err := recorders.with(s, cmd.Recorder, func(v *view.Source) (err error) {
-		q := view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}
-		if cmd.ID == "" {
-			all, err = v.Ways(s.ctx, q, view.Page{})
-			return err
+	all := func(q view.WayQuery) func(*view.Source) ([]view.Way, error) {
+		return func(v *view.Source) ([]view.Way, error) {
+			found, err := v.Ways(s.ctx, q, view.Page{})
+			return found.Items, err
 		}
+	}
+	if cmd.ID == "" {
+		return listed(s, recorders.named(s, cmd.Recorder), "patterns", "ways",
+			all(view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}))
+	}
+	return recorders.with(s, cmd.Recorder, func(v *view.Source) error {
 		one, err := found("pattern", cmd.ID, "heed patterns lists them",
 			func(id string) (view.WayDetail, error) { return v.Way(s.ctx, id) },
-			func() ([]view.Way, error) {
-				all, err := v.Ways(s.ctx, view.WayQuery{}, view.Page{})
-				return all.Items, err
-			},
+			func() ([]view.Way, error) { return all(view.WayQuery{})(v) },
 			func(w view.Way) string { return string(w.ID) })
 		if err != nil {
 			return err
 		}
 		return s.answer(one, "way")
 	})
-	if cmd.ID != "" {
-		return err
-	}
-	return answerList(s, all.Items, err, "patterns", "ways", "state", cmd.State, "tag", cmd.Tag)
 }

@@ -101,21 +101,18 @@ type rulesList struct {
 
 // Run lists the proposals and rules of a status: pending and active ones without it.
 func (cmd *rulesList) Run(s *session) error {
-	var all []view.Rule
-	err := withRules(s, func(v *view.Source) error {
+	with := func(do func(*view.Source) error) error { return withRules(s, do) }
+	return listed(s, with, "rules or proposals", "rules", func(v *view.Source) ([]view.Rule, error) {
 		latest := view.Page{Number: 1}
 		proposals, err := v.Proposals(s.ctx,
 			view.RuleQuery{Agent: cmd.Agent, Status: cmp.Or(cmd.Status, "pending")}, latest)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rules, err := v.Rules(s.ctx,
 			view.RuleQuery{Agent: cmd.Agent, Status: cmp.Or(cmd.Status, "active")}, latest)
-		all = slices.Concat(proposals.Items, rules.Items)
-		return err
+		return slices.Concat(proposals.Items, rules.Items), err
 	})
-	return answerList(s, all, err, "rules or proposals", "rules", "status",
-		cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent)
 }
 
 type rulesShow struct {

@@ -11,7 +11,6 @@ import (
 	"iter"
 	"os"
 	"os/user"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -102,27 +101,24 @@ func escaped(document string) string {
 	return b.String()
 }
 
-// answerList writes a list that was read, by the template of a name. If no host opened what it is
-// read from, the list is empty. Flags are those that leave things out, each a name and a value.
-func answerList[T any](
-	s *session, all []T, err error, what, name string, flags ...string,
+// listed reads a list from what with opens, and writes it by the template of a name. If no host
+// opened what it is read from, the list is empty.
+func listed[T any](
+	s *session, with func(func(*view.Source) error) error, what, name string,
+	read func(*view.Source) ([]T, error),
 ) error {
-	if err != nil && !errors.Is(err, errNone) {
+	var all []T
+	err := with(func(v *view.Source) (err error) {
+		all, err = read(v)
 		return err
-	}
-	if len(all) > 0 {
+	})
+	switch {
+	case err != nil && !errors.Is(err, errNone):
+		return err
+	case len(all) > 0:
 		return s.answer(all, name)
 	}
-	given := plain("")
-	for pair := range slices.Chunk(flags, 2) {
-		if pair[1] != "" {
-			given += say(" --%v %v", pair[0], pair[1])
-		}
-	}
-	if given != "" {
-		given = " with" + given
-	}
-	return s.told([]T{}, "There are no %v here%v.", what, given)
+	return s.told([]T{}, "There are no %v here.", what)
 }
 
 // An atMost is a number of things to show.

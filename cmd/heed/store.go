@@ -92,15 +92,14 @@ type auditCommand struct {
 func (cmd *auditCommand) Run(s *session) error {
 	q := view.ChangeQuery{Since: string(cmd.Since), Until: string(cmd.Until), Kind: cmd.Kind,
 		Domain: cmd.Domain, Name: cmd.Name, Action: cmd.Action}
-	var all []view.Changed
-	err := s.with(func() (err error) {
-		all, err = paged(int(cmd.Limit), func(after string, most int) ([]view.Changed, string, error) {
-			return s.source().Changes(s.ctx, q, after, most)
+	with := func(do func(*view.Source) error) error {
+		return s.with(func() error { return do(s.source()) })
+	}
+	return listed(s, with, "audit entries", "audit", func(v *view.Source) ([]view.Changed, error) {
+		return paged(int(cmd.Limit), func(after string, most int) ([]view.Changed, string, error) {
+			return v.Changes(s.ctx, q, after, most)
 		})
-		return err
 	})
-	return answerList(s, all, err, "audit entries", "audit", "kind", cmd.Kind, "domain", cmd.Domain,
-		"name", cmd.Name, "action", cmd.Action)
 }
 
 type backupCommand struct {

@@ -84,35 +84,31 @@ type strategyStatus struct{}
 
 // Run prints the status of each learner.
 func (strategyStatus) Run(s *session, c *strategyCommands) error {
+	with := func(do func(*view.Source) error) error {
+		if c.Learner != "" {
+			return c.with(s, do)
+		}
+		return s.with(func() error {
+			return learners.each(s, func(v *view.Source, _ []string) error { return do(v) })
+		})
+	}
 	var all []view.Status
-	read := func(v *view.Source) error {
+	return listed(s, with, "learners", "status", func(v *view.Source) ([]view.Status, error) {
 		status, err := v.Status(s.ctx)
 		all = append(all, status)
-		return err
-	}
-	err := s.with(func() error {
-		if c.Learner == "" {
-			return learners.each(s, func(v *view.Source, _ []string) error { return read(v) })
-		}
-		v := s.source()
-		if err := learners.one(s, v, c.Learner); err != nil {
-			return err
-		}
-		return read(v)
+		return all, err
 	})
-	return answerList(s, all, err, "learners", "status")
 }
 
 type strategyList struct{}
 
 // Run lists the segments.
 func (strategyList) Run(s *session, c *strategyCommands) error {
-	var all view.List[view.Segment]
-	err := c.with(s, func(v *view.Source) (err error) {
-		all, err = v.Segments(s.ctx, view.Page{})
-		return err
-	})
-	return answerList(s, all.Items, err, "segments", "distributions")
+	return listed(s, learners.named(s, c.Learner), "segments", "distributions",
+		func(v *view.Source) ([]view.Segment, error) {
+			all, err := v.Segments(s.ctx, view.Page{})
+			return all.Items, err
+		})
 }
 
 type strategyShow struct {
@@ -185,19 +181,14 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 	if cmd.Since < 0 {
 		return &usageError{"--since must be positive"}
 	}
-	var all []view.Choice
 	f := strategy.ChoiceFilter{
 		Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time, Limit: int(cmd.Limit),
 	}
-	since := ""
 	if cmd.Since > 0 {
-		f.Since, since = s.now().Add(-cmd.Since), cmd.Since.String()
+		f.Since = s.now().Add(-cmd.Since)
 	}
-	err := c.with(s, func(v *view.Source) (err error) {
-		all, err = v.Choices(s.ctx, f)
-		return err
-	})
-	return answerList(s, all, err, "choices", "history", "stage", cmd.Stage, "since", since)
+	return listed(s, learners.named(s, c.Learner), "choices", "history",
+		func(v *view.Source) ([]view.Choice, error) { return v.Choices(s.ctx, f) })
 }
 
 type strategyReset struct {
