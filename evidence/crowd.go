@@ -12,9 +12,10 @@ import (
 //
 // If items differ, much evidence on one item is still weak evidence on the others. So a person is
 // limited twice: by mass, and then by items, where a mass m in a cell that counts for n in all is
-// 2m/(1+n). Without that, lies about a hundred items would outweigh a crowd that rated ten. By items
-// a person may have in any case the mass a of [Trust], times what a mass of this arm is by items on
-// average: otherwise two people with items of their own would outweigh a crowd that rated three.
+// 2m/(1+n). Without that, lies about a hundred items would outweigh a crowd that rated ten. By
+// items a person may have in any case the mass a of [Trust], times what a mass of this arm is by
+// items on average: otherwise two people with items of their own would outweigh a crowd that rated
+// three.
 //
 // Share and ShareVoices may be called by many goroutines at the same time. All other methods must
 // not be used concurrently.
@@ -62,7 +63,8 @@ const (
 func (t Trust) Crowd(arms int) *Crowd {
 	zero := func() []float64 { return make([]float64, arms) }
 	c := &Crowd{
-		trust: t, arms: arms, limits: zero(), counted: zero(), given: zero(), grown: zero(), over: zero(),
+		trust: t, arms: arms, limits: zero(), counted: zero(), given: zero(), grown: zero(),
+		over:  zero(),
 		items: byItems{least: zero(), limits: zero(), counted: zero(), over: zero()},
 	}
 	c.known.trust = &c.trust
@@ -211,7 +213,8 @@ func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 	for i, m := range c.masses {
 		mass[i] = m * c.factors[i]
 	}
-	c.restrict(mass, least, c.limits, c.counted) // some may have more than their share of what is left
+	// Some may now have more than their share of what is left.
+	c.restrict(mass, least, c.limits, c.counted)
 	for i := range c.items.given {
 		c.items.given[i] *= c.factors[i] / byMass[i]
 	}
@@ -331,7 +334,8 @@ func (c *Crowd) Pool(parts []Part, now Instant) Sums {
 // Add records that a source gave more evidence on an arm since the crowd settled, in a cell that
 // counts for n in all, with this evidence. What counts stays as it was. Add reports whether that
 // came so far from the rule that the crowd should be made again: there is one part in 32 more of an
-// arm than the limits allow, by mass or by items, or a fourth more people, or twice as much evidence.
+// arm than the limits allow, by mass or by items, or a fourth more people, or twice as much
+// evidence.
 func (c *Crowd) Add(arm int, source string, mass, n float64) (drifted bool) {
 	number := c.number(source)
 	if number < 0 {

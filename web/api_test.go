@@ -509,7 +509,9 @@ func eventsOf(body string) (events [][2]string) {
 func TestCallsThatComeAgain(t *testing.T) {
 	w := newWorld(t)
 	other := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store = w.store, w.store })
-	other.model = func(context.Context, decision.LLMRequest) (string, error) { return "Another.", nil }
+	other.model = func(context.Context, decision.LLMRequest) (string, error) {
+		return "Another.", nil
+	}
 	choice := w.must(200, w.post("/v1/select", `{"item":"i","session":"s"}`)).text(t, "choice")
 	for path, body := range map[string]string{
 		"/v1/answer":  `{"id":"e","text":"The disk of db-1 is full.","person":"ann"}`,

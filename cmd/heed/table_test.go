@@ -23,7 +23,8 @@ var cells = rapid.Custom(func(t *rapid.T) string {
 func TestTablesShowTextsWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		l, width := &listing{titles: []string{"id", ">n", "text"}}, rapid.IntRange(2, 200).Draw(t, "width")
+		l := &listing{titles: []string{"id", ">n", "text"}}
+		width := rapid.IntRange(2, 200).Draw(t, "width")
 		for range rapid.IntRange(1, 5).Draw(t, "rows") {
 			l.add(plain(cells.Draw(t, "id")), plain(cells.Draw(t, "n")), plain(cells.Draw(t, "text")))
 			l.intervals = append(l.intervals, interval{0.2, 0.5, 0.9})

@@ -23,8 +23,8 @@
 // not the best.
 //
 // -data is a CSV file with a header: the item, the question's id, and for each arm whether it was
-// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others 0. -answers is
-// a file with a JSON object in each line: {"task", "question", "scores": {model: 0 to 1}}.
+// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others 0. -answers
+// is a file with a JSON object in each line: {"task", "question", "scores": {model: 0 to 1}}.
 package board
 
 import (

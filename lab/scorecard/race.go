@@ -67,8 +67,8 @@ func appliesLine(engine string) card.Line {
 		Name: "S5 " + engine,
 		Promise: "Several processes apply and read outcomes at once. All answers fit one order, and " +
 			"each outcome counts once, also when processes are killed.",
-		Attack: "Eight processes apply the same outcomes and read their counts, and are killed now and " +
-			"then, in the middle of a call. Porcupine must find an order that explains all answers.",
+		Attack: "Eight processes apply the same outcomes and read their counts, and are killed now " +
+			"and then, in the middle of a call. Porcupine must find an order that explains all answers.",
 		Bars:     card.None(illegalBar),
 		Short:    card.Form{Work: 1500, Faults: 4, Budget: 3 * time.Minute},
 		Long:     card.Form{Work: 18_000, Faults: 40, Budget: 40 * time.Minute},

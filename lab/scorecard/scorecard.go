@@ -6,9 +6,9 @@
 //	go run ./lab scorecard S2 forgetting  # some lines only
 //	go run ./lab scorecard -long -seed 0  # the long form, with another seed each time
 //
-// The lines S1 to S10 reach further than a test of a package: they kill processes, cut the power and
-// stop servers. The others are short forms of the lab's studies. What a test can show is among the
-// tests of this package: disks that fail, and months that pass.
+// The lines S1 to S10 reach further than a test of a package: they kill processes, cut the power
+// and stop servers. The others are short forms of the lab's studies. What a test can show is among
+// the tests of this package: disks that fail, and months that pass.
 package scorecard
 
 import (

@@ -188,8 +188,8 @@ func gone(err error) bool {
 		refused.Message == "Could not find node with given id"
 }
 
-// within carries out a step within a time, and again while its node is gone, because a step finds the
-// node that is there now.
+// within carries out a step within a time, and again while its node is gone, because a step finds
+// the node that is there now.
 func (b *tab) within(about string, step func(context.Context) error) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
