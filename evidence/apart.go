@@ -24,6 +24,11 @@ func (t Trust) Apart(parts []Part, source string) string {
 		slices.ContainsFunc(parts, func(p Part) bool { return p.Source == source }) {
 		return source
 	}
+	return Place(source)
+}
+
+// Place returns the place of a source that is not kept apart: see [Trust.Apart].
+func Place(source string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(source)) // it returns no error
 	return "heed:others/" + strconv.Itoa(int(h.Sum32()%places))

@@ -75,7 +75,7 @@ func (h *hold) to(n, least float64, has func(int) float64, scale func(Sums, floa
 			h.masses[person] += has(i)
 		}
 	}
-	most := limitFrom(n, least, slices.Values(h.masses))
+	most := limitFrom(n, least, h.masses, 0, 1)
 	for i, person := range h.of {
 		if person != instrument && h.masses[person] > most && has(i) > 0 {
 			h.read[i] = scale(h.read[i], most/h.masses[person])

@@ -256,7 +256,7 @@ func (c *Crowd) average(arm int) float64 {
 // much all people count within them, by arm. least is what one may have in any case.
 func (c *Crowd) restrict(of, least, limits, counted []float64) {
 	for arm := range c.arms {
-		limits[arm], counted[arm] = limitFrom(c.count, least[arm], on(of, arm, c.arms)), 0
+		limits[arm], counted[arm] = limitFrom(c.count, least[arm], of, arm, c.arms), 0
 		for i := arm; i < len(of); i += c.arms {
 			if of[i] > limits[arm] {
 				c.factors[i] *= limits[arm] / of[i]
@@ -282,17 +282,6 @@ func (c *Crowd) counts(person int) float64 {
 		all += m
 	}
 	return min(1, all)
-}
-
-// on yields what each person has of an arm.
-func on(of []float64, arm, arms int) iter.Seq[float64] {
-	return func(yield func(float64) bool) {
-		for i := arm; i < len(of); i += arms {
-			if of[i] > 0 && !yield(of[i]) {
-				return
-			}
-		}
-	}
 }
 
 // factor returns the part of a person's evidence on an arm that counts in all cells together, in

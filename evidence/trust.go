@@ -79,23 +79,24 @@ func floor(n float64) float64 { return max(leastMass, allowance/(n-1)) }
 // limit returns the mass x that each of n people may have on an arm of which some have spoken. The
 // difference of the two sides of x = share·Σ min(mass, x) is concave in x. From above it,
 // Newton's method comes down to it without passing it, in fewer than 1/share steps.
-func limit(n float64, masses iter.Seq[float64]) float64 {
-	return limitFrom(n, floor(n), masses)
+func limit(n float64, masses []float64) float64 {
+	return limitFrom(n, floor(n), masses, 0, 1)
 }
 
-// limitFrom does what limit does, with another mass that each may have in any case.
-func limitFrom(n, least float64, masses iter.Seq[float64]) float64 {
+// limitFrom does what limit does, with another mass that each may have in any case, for the masses
+// of every step-th place from one on.
+func limitFrom(n, least float64, masses []float64, first, step int) float64 {
 	if n <= believed {
 		return math.Inf(1)
 	}
 	share, x := fairShares/n, math.Inf(1)
 	for {
 		over, rest := 0., 0.
-		for m := range masses {
-			if m > x {
+		for i := first; i < len(masses); i += step {
+			if m := masses[i]; m > x {
 				over++
 			} else {
-				rest += m
+				rest += max(m, 0)
 			}
 		}
 		slope := 1 - share*over
@@ -214,15 +215,15 @@ func (t *Trust) addUp(voices []Voice, factor func(*Voice) float64) (all Sums) {
 	return all.Plus(silence)
 }
 
-// massesOf yields the masses of people.
-func massesOf(voices []Voice) iter.Seq[float64] {
-	return func(yield func(float64) bool) {
-		for i := range voices {
-			if voices[i].person != instrument && !yield(voices[i].mass()) {
-				return
-			}
+// massesOf returns the masses of people.
+func massesOf(voices []Voice) []float64 {
+	all := make([]float64, 0, len(voices))
+	for i := range voices {
+		if voices[i].person != instrument {
+			all = append(all, voices[i].mass())
 		}
 	}
+	return all
 }
 
 // peopleIn returns how many people gave evidence on an item.

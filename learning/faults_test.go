@@ -217,6 +217,7 @@ var deeds = []deed{
 
 // noDeeds are the methods that ask nothing of the store.
 var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants",
+	"Unreported",
 	"Wants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must

@@ -194,7 +194,7 @@ func (h *Hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*
 		}
 	}
 	// Ignored answers come last, because the strategy needs the accounts of their heuristics.
-	if err := r.readFor(ended, ignored); err != nil {
+	if err := r.readFor(whole, ended, ignored); err != nil {
 		return nil, nil, err
 	}
 	for _, w := range ended {
@@ -274,13 +274,13 @@ func sortByShown(all []*waiting) {
 	})
 }
 
-// readFor reads the accounts that fires need.
-func (r *run) readFor(all ...[]*waiting) error {
+// readFor reads the accounts that fires need, to a depth.
+func (r *run) readFor(d depth, all ...[]*waiting) error {
 	var ids []string
 	for _, w := range slices.Concat(all...) {
 		ids = append(ids, concerned(w.fire())...)
 	}
-	return r.read(ids...)
+	return r.readAll(ids, d)
 }
 
 // find returns the fires of answers that either query finds, which are wanted and were not asked

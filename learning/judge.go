@@ -99,9 +99,14 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 		return nil, err
 	}
 	l, f := m.ledger(tx), a.Fire(s.Of)
-	// the observer does not receive the new confidence of heuristics that are compared with an answer
-	bare := s.Of == "" && m.watch == nil
-	if err := l.readAll(append(concerned(f), s.Of), bare); err != nil {
+	d := l.depth
+	switch {
+	case s.Of == "" && m.watch == nil: // the change has no confidence of the compared heuristics
+		d = bare
+	case m.cfg.Diminish > 0: // a judgement weighs less if the heuristic has others
+		d = whole
+	}
+	if err := l.readAll(append(concerned(f), s.Of), d); err != nil {
 		return nil, err
 	}
 	var of *account

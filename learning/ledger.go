@@ -46,7 +46,19 @@ type ledger struct {
 	batch   store.Batch     // the evidence that the step will add
 	added   map[string]bool // the ids of its observations
 	pending bool            // whether something is to be added before the commit
+	// depth is how much of an account [Module.JudgeIn] and [Module.UndoIn] need.
+	depth depth
 }
+
+// A depth is how much of an account is read. The parts of a confidence are most of it, because each
+// person has some. They are only of use where the confidence is reported.
+type depth uint8
+
+const (
+	whole depth = iota
+	brief       // without the parts of its confidence
+	bare        // without its streak, too, because the heuristic did not give the answer
+)
 
 // An account is what was read of one heuristic.
 type account struct {
@@ -57,10 +69,8 @@ type account struct {
 	parts     []evidence.Part // of its confidence, after the step
 	crowd     *crowd          // of its domain
 	used      bool            // the commit relies on its records
-	// bare: its streak and the parts of its confidence were not read, because only what an answer is
-	// worth for it counts, and its confidence is not reported
-	bare  bool
-	later []adjustment // of the parts, if they are read later in the step
+	depth     depth
+	later     []adjustment // of the parts, if they are read later in the step
 }
 
 // An adjustment is an observation that a step adds or takes away.
@@ -86,6 +96,15 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 		tx.Then(l.report)
 		return l
 	}).(*ledger)
+}
+
+// Unreported has [Module.JudgeIn] and [Module.UndoIn] return changes of a step without the
+// confidences Old, New and Delta, and without the limits on these. A step then reads less. Call it
+// first if you do not use them. If the module has an observer, it has no effect.
+func (m *Module) Unreported(tx *store.Tx) {
+	if m.watch == nil {
+		m.ledger(tx).depth = brief
+	}
 }
 
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
@@ -125,21 +144,28 @@ func (m *Module) answerCells(to []evidence.Cell, id string, version uint64) []ev
 }
 
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
-func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, false) }
+func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, whole) }
 
-// readAll reads accounts, or bare ones, as long as no heuristic has more parts than can be kept.
-func (l *ledger) readAll(heuristicIDs []string, bare bool) error {
-	bare = bare && !l.m.crowded.Load()
+// oftenWhole is how often accounts are read as a whole although less would do: once in so many
+// times, and the first time. So a process that reports no confidence notices a crowded heuristic.
+const oftenWhole = 64
+
+// readAll reads accounts to a depth, and as a whole once a heuristic had more parts than can be
+// kept, because then the parts decide where evidence goes.
+func (l *ledger) readAll(heuristicIDs []string, d depth) error {
+	if d != whole && (l.m.crowded.Load() || l.m.shallow.Add(1)%oftenWhole == 1) {
+		d = whole
+	}
 	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
 	ids = slices.DeleteFunc(ids, func(id string) bool {
 		a := l.accounts[id]
-		return id == "" || a != nil && (bare || !a.bare)
+		return id == "" || a != nil && a.depth <= d
 	})
 	if len(ids) == 0 {
 		return nil
 	}
 	for { // at most twice, because the records are not read again
-		accounts, current, err := l.readOnce(ids, bare)
+		accounts, current, err := l.readOnce(ids, d)
 		if err != nil {
 			return err
 		}
@@ -147,6 +173,9 @@ func (l *ledger) readAll(heuristicIDs []string, bare bool) error {
 			for id, a := range accounts {
 				if before := l.accounts[id]; before != nil {
 					a.used = before.used
+					if before.depth < bare { // what the step made of the streak stays
+						a.ignores, a.written = before.ignores, before.written
+					}
 					for i := range before.later {
 						l.adjust(a, &before.later[i].Observation, before.later[i].how)
 					}
@@ -165,7 +194,7 @@ func (l *ledger) readAll(heuristicIDs []string, bare bool) error {
 // readOnce reports false if a heuristic has another version or domain than the module knew, because
 // the evidence is about another wording then, or about other people.
 func (l *ledger) readOnce(
-	ids []string, bare bool,
+	ids []string, d depth,
 ) (all map[string]*account, current bool, err error) {
 	m, k := l.m, &l.m.kinds
 	var cells []evidence.Cell
@@ -175,12 +204,12 @@ func (l *ledger) readOnce(
 	for i, id := range ids {
 		known[i] = m.seen(id)
 		refs = append(refs, k.heuristics.Ref(id))
-		if !bare {
+		if d == whole {
 			cells = m.confidenceCells(cells, id, known[i].version)
 		}
 		crowds[known[i].domain] = &crowd{}
 	}
-	if !bare {
+	if d < bare {
 		for _, id := range ids {
 			refs = append(refs, k.streaks.Ref(id))
 		}
@@ -194,11 +223,11 @@ func (l *ledger) readOnce(
 	}
 	all, current = make(map[string]*account, len(ids)), true
 	for i, id := range ids {
-		a := &account{bare: bare}
+		a := &account{depth: d}
 		if a.heuristic, err = k.heuristics.Of(s.Records[i]); err != nil {
 			return nil, false, err
 		}
-		if !bare {
+		if d < bare {
 			if a.streak, err = k.streaks.Of(s.Records[len(ids)+i]); err != nil {
 				return nil, false, err
 			}
@@ -373,7 +402,7 @@ func (l *ledger) count(e *entry) error {
 		return nil
 	}
 	b, now := l.m.believe(a), evidence.InstantOf(e.at)
-	if !a.bare {
+	if a.depth == whole {
 		e.change.Old, _ = b.confidence(a.parts, now)
 	}
 	limit := l.blocked(a, e.fire())
@@ -393,7 +422,7 @@ func (l *ledger) count(e *entry) error {
 	}
 	l.settle(e, a, limit != "")
 	l.add(e, a)
-	if !a.bare {
+	if a.depth == whole {
 		e.change.New, e.limits = b.confidence(a.parts, now)
 	}
 	if e.signal.neutral() && e.counted == nil && len(e.withdraw)+len(e.also) == 0 {
@@ -475,7 +504,7 @@ func (l *ledger) adjust(
 	if o.Weight == 0 {
 		return
 	}
-	if a.bare {
+	if a.depth != whole {
 		a.later = append(a.later, adjustment{*o, how})
 		return
 	}
@@ -559,7 +588,7 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 		}
 		e.limit(limitKept)
 		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Add)
-		if b := l.m.believe(a); !a.bare {
+		if b := l.m.believe(a); a.depth == whole {
 			c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
 		}
 	}

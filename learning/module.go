@@ -35,7 +35,8 @@ type Module struct {
 	// heuristics are those that were read last, by id. One that is missing counts as a heuristic
 	// without a domain, in its first version.
 	heuristics sync.Map
-	crowded    atomic.Bool // some heuristic has as many parts as are kept apart
+	crowded    atomic.Bool   // some heuristic has as many parts as are kept apart
+	shallow    atomic.Uint32 // how often less than whole accounts were asked for
 }
 
 // known are the heuristics of one version.

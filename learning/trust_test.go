@@ -96,6 +96,17 @@ func TestManyPeople(t *testing.T) {
 	assert.Len(t, parts(), many+1, "the complaint takes the place of the praise")
 	say("person 1", true)
 	assert.Len(t, parts(), many+1)
+
+	own := f.another(learning.Config{}) // of a process that uses no confidences
+	for i := range 80 {
+		require.NoError(t, own.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+			own.Unreported(tx)
+			_, err := own.JudgeIn(tx, a, answer.Statement{By: fmt.Sprint("new ", i%40), Of: "h",
+				Value: 1, At: start.Add(time.Duration(i) * time.Second)})
+			return err
+		}))
+	}
+	assert.Empty(t, f.named("new 0"), "it reads the first heuristic as a whole, and notices")
 }
 
 // named returns the parts of a source.

@@ -198,6 +198,7 @@ func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) err
 			w.Refs = append(w.Refs, a.answers.Ref(answers.ID(rows[i].Event.ID)))
 		}
 		tx.Want(w)
+		a.learning.Unreported(tx)
 		a.wantFrozen(tx)
 		if frozen, err := a.isFrozen(tx); err != nil || frozen {
 			return cmp.Or[error](err, errFrozen)
@@ -321,7 +322,9 @@ func (a *Agent) importRow(
 			made.Arms[p.Arm]++
 		}
 	}
-	a.wantArm(tx, &row.Value)
+	if !isNew { // what was credited may change
+		a.wantArm(tx, &row.Value)
+	}
 	r, before := &row.Value, row.Value.ForArm()
 	numbers, corrected := r.Numbers, made.Corrections
 	if err := a.importStatements(tx, made, p, r, now); err != nil {

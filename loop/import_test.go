@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -22,12 +25,16 @@ import (
 
 // importer returns an agent with the arms a and b and the instrument ci.
 func importer(t *testing.T) *loop.Agent {
-	now := func() time.Time { return start }
-	st, err := memstore.New(memstore.Config{Now: now})
+	st, err := memstore.New(memstore.Config{Now: func() time.Time { return start }})
 	require.NoError(t, err)
+	return agentOf(t, st)
+}
+
+// agentOf returns an agent like importer's on a store.
+func agentOf(t *testing.T, st store.Store) *loop.Agent {
 	a, err := loop.New(ctx, loop.Config{
 		Store: st, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}, Instruments: []string{"ci"},
-		Testing: loop.Testing{Now: now},
+		Testing: loop.Testing{Now: func() time.Time { return start }},
 	})
 	require.NoError(t, err)
 	return a
@@ -210,6 +217,40 @@ func TestAPastRepeatsACorrection(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, account.Statements, 1)
 	assert.Equal(t, start.Add(-time.Hour), account.Statements[0].At)
+}
+
+// The people of an arm are kept apart up to a limit, whether one process knows them from the commits
+// before or reads them for each.
+func TestAPastOfManyPeople(t *testing.T) {
+	rows := past(14_000, func(i int) string { return fmt.Sprint("p", i/2%6000) })
+	once, often := importer(t), importer(t)
+	done, err := once.Import(ctx, each(rows))
+	require.NoError(t, err)
+	assert.Equal(t, 14_000, done.Reactions)
+	for some := range slices.Chunk(rows, 2000) {
+		_, err := agentOf(t, often.Store()).Import(ctx, each(some))
+		require.NoError(t, err)
+	}
+	people := func(a *loop.Agent) map[string]uint64 {
+		found := make(map[string]uint64)
+		arms := store.CellQuery{Kind: "strategy.arm", Scope: answers.Scope("d", "")}
+		for p, err := range a.Store().List(ctx, arms) {
+			require.NoError(t, err)
+			if p.Cell.Name == "a" {
+				found[p.Source] += p.Tally.N()
+			}
+		}
+		return found
+	}
+	found := people(once)
+	assert.Equal(t, people(often), found)
+	assert.Greater(t, len(found), evidence.MostParts)
+	assert.LessOrEqual(t, len(found), evidence.MostParts+2000+1024, "a commit's people, and places")
+	n := uint64(0)
+	for _, of := range found {
+		n += of
+	}
+	assert.EqualValues(t, 7000, n)
 }
 
 // A batchCounter counts the batches that reach a store.

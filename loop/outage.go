@@ -368,7 +368,6 @@ type memory struct {
 func (m *memory) keep(
 	refs []store.Ref, records []store.Record, cells []evidence.Cell, parts []evidence.Part,
 ) {
-	parts = slices.Clone(parts) // the caller may read into the slice again
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, ref := range refs {
@@ -388,7 +387,10 @@ func (m *memory) keep(
 		for end < len(parts) && parts[end].Cell == c {
 			end++
 		}
-		m.parts.put(c, parts[:end:end])
+		// A copy, because the caller may read into the slice again. It takes the place of the one
+		// before, because recall returns no slice that is kept.
+		before, _ := m.parts.get(c)
+		m.parts.put(c, append(before[:0], parts[:end]...))
 		parts = parts[end:]
 	}
 }

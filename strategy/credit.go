@@ -74,7 +74,16 @@ func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 	return tx.State(stepKey{l}, func() any {
 		c := &crediting{now: now, records: make(map[ChoiceID]*keptChoice)}
 		tx.Before(func() (err error) {
-			c.bulk = len(c.plans) >= bulk
+			if c.bulk = len(c.plans) >= bulk; c.bulk {
+				err = l.readSources(tx.Context(), c)
+			} else { // in one round trip, if they were not wanted before
+				for _, p := range c.plans {
+					tx.Want(l.sourceWants(p.of.segment, &p.choice))
+				}
+			}
+			if err != nil {
+				return err
+			}
 			for _, p := range c.plans {
 				if err := l.recredit(tx, c, p); err != nil {
 					return err
@@ -340,6 +349,7 @@ func (c *crediting) update(l *Learner, r store.Receipt, err error) {
 	}
 	for _, s := range c.segments() {
 		if !refused(err) {
+			l.sources.drop()
 			s.expire() // the reply may be lost, and the outcomes counted all the same
 		}
 	}
@@ -440,6 +450,11 @@ func (c *crediting) learned(l *Learner, r store.Receipt) {
 			continue
 		}
 		if c.bulk {
+			for i := range one.made {
+				if parts := l.sources.count(&one.made[i]); parts >= evidence.MostParts {
+					one.segment.sources.saw(parts) // and no fewer, because other cells were not seen
+				}
+			}
 			one.segment.expire()
 			continue
 		}

@@ -18,10 +18,11 @@ func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	if c == nil || c.Learner != l.cfg.Name {
 		return w
 	}
-	if s, err := l.segment(c.Category, c.Context); err == nil &&
-		(s.sources.mayBeMany() || len(c.Credits) > 0) {
+	if s, err := l.segment(c.Category, c.Context); err == nil {
 		choice := ChoiceOf(c)
-		w.Cells = l.creditedCells(s, &choice)
+		if w = l.sourceWants(s, &choice); len(c.Credits) > 0 {
+			w.Cells = l.creditedCells(s, &choice)
+		}
 	}
 	return w
 }

@@ -41,7 +41,9 @@ type Learner struct {
 	sessions *memo[*remembered]
 	// doubts are ids that the store could not take back: see there.
 	doubts doubts
-	watch  *watch.Watch
+	// sources are those of cells to which many answers were credited of late.
+	sources *sourceCache
+	watch   *watch.Watch
 	// shared is what this learner shares with other tenants, or nil.
 	shared *sharing
 
@@ -100,6 +102,7 @@ func build(cfg Config) (*Learner, error) {
 		pending:  answers.Pending(cfg.Name),
 		answers:  answers.View(cfg.Answers),
 		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
+		sources:  newSourceCache(),
 		sessions: newMemo[*remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),

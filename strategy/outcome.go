@@ -266,15 +266,20 @@ func (l *Learner) batch(
 	tx *store.Tx, s *segment, o *Outcome, event string,
 ) (b store.Batch, err error) {
 	var read store.Snapshot
-	if o.Source != "" && s.sources.mayBeMany() {
-		if err := tx.Read(&read, l.creditedCells(s, &o.Choice), nil); err != nil {
-			return b, err
+	if o.Source != "" {
+		if w := l.sourceWants(s, &o.Choice); len(w.Cells) > 0 {
+			if err := tx.Read(&read, w.Cells, nil); err != nil {
+				return b, err
+			}
 		}
 	}
-	apart := func(observation evidence.Observation) evidence.Observation {
-		of := partsOf(read.Parts, observation.Cell)
-		observation.Source = l.cfg.Trust.Apart(of, observation.Source)
-		return observation
+	apart := func(o evidence.Observation) evidence.Observation {
+		name, known := l.sources.apart(&l.cfg.Trust, o.Cell, o.Source)
+		if !known {
+			name = l.cfg.Trust.Apart(partsOf(read.Parts, o.Cell), o.Source)
+		}
+		o.Source = name
+		return o
 	}
 	c := &o.Choice
 	id := l.evidenceID(o)

@@ -61,32 +61,6 @@ type segment struct {
 	numbers atomic.Int32 // of the last query's vector; 0: there was none
 }
 
-// sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
-// process saw it.
-//
-// A cell keeps evidence.MostParts sources apart. Further sources share a part, and which source
-// goes where depends on who is there, so such a cell is read before an outcome adds to it. Other
-// cells are spared that reading. A process that has not seen the segment's cells reads as well.
-type sources struct{ seen atomic.Uint32 }
-
-const (
-	fewSources  = 1
-	manySources = 2
-)
-
-// mayBeMany reports whether a cell must be read before an outcome adds to it.
-func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
-
-// saw notes the parts of a cell. A cell that once had many keeps the segment at many, because parts
-// only go when evidence is forgotten.
-func (s *sources) saw(parts int) {
-	if parts >= evidence.MostParts {
-		s.seen.Store(manySources)
-		return
-	}
-	s.seen.CompareAndSwap(0, fewSources)
-}
-
 // maxObservers is how many goroutines may add evidence to a segment at a time. More of them wait.
 // It bounds how long the end of a load waits, which takes all tokens.
 const maxObservers = 64

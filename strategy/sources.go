@@ -1,0 +1,198 @@
+package strategy
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
+// process saw it.
+//
+// A cell keeps evidence.MostParts sources apart. Further sources share a part, and which source
+// goes where depends on who is there, so such a cell is read before an outcome adds to it. Other
+// cells are spared that reading. A process that has not seen the segment's cells reads as well.
+type sources struct{ seen atomic.Uint32 }
+
+const (
+	fewSources  = 1
+	manySources = 2
+)
+
+// mayBeMany reports whether a cell must be read before an outcome adds to it.
+func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
+
+// saw notes the parts of a cell. A cell that once had many keeps the segment at many, because parts
+// only go when evidence is forgotten.
+func (s *sources) saw(parts int) {
+	if parts >= evidence.MostParts {
+		s.seen.Store(manySources)
+		return
+	}
+	s.seen.CompareAndSwap(0, fewSources)
+}
+
+// A sourceCache remembers the sources of cells while a step after the other credits many answers,
+// for example those of an import. Which name an outcome gets in a full cell depends on the sources
+// that the cell has, and to read them all for each commit would cost more than the commit: a cell
+// has up to 5,120, and 2,000 answers may be about all cells.
+//
+// What is remembered is at most Config.Refresh old, like a segment in memory. A process that knows
+// less than another may keep a few sources more apart in a cell than [evidence.MostParts].
+type sourceCache struct {
+	seed maphash.Seed
+
+	mu    sync.Mutex
+	since time.Time // when the first of the cells was read
+	cells map[evidence.Cell]*cellSources
+	size  int // of all cells
+}
+
+// maxCached bounds the memory of a sourceCache, to about 10 MB. Beyond it, all is forgotten and
+// cells are read again.
+const maxCached = 1 << 19
+
+// cellSources are the hashes of the sources of a cell, and of its parts, because a source has a
+// part for each channel.
+type cellSources struct {
+	known map[uint64]struct{}
+	parts int
+}
+
+// newSourceCache returns an empty cache.
+func newSourceCache() *sourceCache {
+	return &sourceCache{seed: maphash.MakeSeed(), cells: make(map[evidence.Cell]*cellSources)}
+}
+
+// apart does what [evidence.Trust.Apart] does by what is remembered of a cell. It reports false if
+// the cell must be read.
+func (c *sourceCache) apart(
+	trust *evidence.Trust, cell evidence.Cell, source string,
+) (name string, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.cells[cell]
+	if of == nil {
+		return "", false
+	}
+	_, there := of.known[maphash.String(c.seed, source)]
+	if source == "" || there || of.parts < evidence.MostParts ||
+		slices.Contains(trust.Instruments, source) {
+		return source, true
+	}
+	return evidence.Place(source), true
+}
+
+// unknown returns which of the cells must be read.
+func (c *sourceCache) unknown(cells []evidence.Cell) (all []evidence.Cell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cell := range cells {
+		if c.cells[cell] == nil {
+			all = append(all, cell)
+		}
+	}
+	return all
+}
+
+// expire forgets cells that were read too long ago, and those that are too many.
+func (c *sourceCache) expire(now time.Time, refresh time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.since).Abs() >= refresh || c.size > maxCached {
+		c.clear(now)
+	}
+}
+
+// drop forgets all, because a commit may have taken place or not.
+func (c *sourceCache) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clear(time.Time{})
+}
+
+func (c *sourceCache) clear(since time.Time) {
+	clear(c.cells)
+	c.since, c.size = since, 0
+}
+
+// read remembers cells that were read, with their parts.
+func (c *sourceCache) read(cells []evidence.Cell, parts []evidence.Part) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cell := range cells { // also those without a part
+		c.cells[cell] = &cellSources{known: make(map[uint64]struct{})}
+	}
+	for i := range parts {
+		c.add(parts[i].Cell, parts[i].Channel, parts[i].Source)
+	}
+}
+
+// count adds the source of an observation that was committed. It returns how many parts the cell
+// has, or 0 if the cell is not remembered.
+func (c *sourceCache) count(o *evidence.Observation) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.add(o.Cell, o.Channel, o.Source)
+}
+
+func (c *sourceCache) add(cell evidence.Cell, channel, source string) int {
+	of := c.cells[cell]
+	if of == nil {
+		return 0
+	}
+	before := len(of.known)
+	of.known[maphash.Comparable(c.seed, [2]string{channel, source})] = struct{}{}
+	if len(of.known) > before {
+		of.parts++
+	}
+	of.known[maphash.String(c.seed, source)] = struct{}{}
+	c.size += len(of.known) - before
+	return of.parts
+}
+
+// sourceWants names the cells of a choice that are read before an outcome adds to them.
+func (l *Learner) sourceWants(s *segment, c *Choice) (w store.Wants) {
+	if s.sources.mayBeMany() {
+		w.Cells = l.sources.unknown(l.creditedCells(s, c))
+	}
+	return w
+}
+
+// sourcesAtOnce is how many cells are read at once into a sourceCache, because each of them may
+// have 5,120 parts of about 150 bytes.
+const sourcesAtOnce = 16
+
+// readSources reads the cells of plans whose sources are not remembered. The step does not keep
+// their parts, which may be many.
+func (l *Learner) readSources(ctx context.Context, step *crediting) error {
+	l.sources.expire(step.now, l.cfg.Refresh)
+	var cells []evidence.Cell
+	wanted := make(map[evidence.Cell]bool)
+	for _, p := range step.plans {
+		if len(p.counts) == 0 {
+			continue
+		}
+		for _, cell := range l.sources.unknown(l.creditedCells(p.of.segment, &p.choice)) {
+			if !wanted[cell] {
+				wanted[cell] = true
+				cells = append(cells, cell)
+			}
+		}
+	}
+	var read store.Snapshot
+	for some := range slices.Chunk(cells, sourcesAtOnce) {
+		read.Reset()
+		if err := l.cfg.Store.Read(ctx, &read, some, nil); err != nil {
+			return err
+		}
+		l.sources.read(some, read.Parts)
+	}
+	return nil
+}
