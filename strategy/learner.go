@@ -41,7 +41,7 @@ type Learner struct {
 	sessions *memo[*remembered]
 	// doubts are ids that the store could not take back: see there.
 	doubts doubts
-	// sources are those of cells to which many answers were credited of late.
+	// sources are the sources of cells to which many answers were credited recently.
 	sources *sourceCache
 	watch   *watch.Watch
 	// shared is what this learner shares with other tenants, or nil.

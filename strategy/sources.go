@@ -39,8 +39,8 @@ func (s *sources) saw(parts int) {
 }
 
 // A sourceCache remembers the sources of cells while a step after the other credits many answers,
-// for example those of an import. Which name an outcome gets in a full cell depends on the sources
-// that the cell has, and to read them all for each commit would cost more than the commit: a cell
+// for example those of an import. In a full cell, the name under which an outcome counts depends on
+// all sources of the cell. Reading these for each commit would cost more than the commit: a cell
 // has up to 5,120, and 2,000 answers may be about all cells.
 //
 // What is remembered is at most Config.Refresh old, like a segment in memory. A process that knows
