@@ -38,8 +38,8 @@ func (s *sources) saw(parts int) {
 	s.seen.CompareAndSwap(0, fewSources)
 }
 
-// A sourceCache remembers the sources of cells while a step after the other credits many answers,
-// for example those of an import. In a full cell, the name under which an outcome counts depends on
+// A sourceCache remembers the sources of cells while one step after the other credits many answers,
+// for example an import does. In a full cell, the name under which an outcome counts depends on
 // all sources of the cell. Reading these for each commit would cost more than the commit: a cell
 // has up to 5,120, and 2,000 answers may be about all cells.
 //
