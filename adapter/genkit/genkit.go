@@ -7,7 +7,7 @@
 //
 // If a trusted heuristic applies, the middleware answers a call of Generate with it. Otherwise it
 // adds what was learned to the model's request. It reports the model's answer and the results of
-// tools to heed. [Adapter.Evaluator] makes outcomes of an evaluator's scores.
+// tools to heed.
 package genkit
 
 import (

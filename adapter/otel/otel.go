@@ -73,62 +73,53 @@ func New(cfg Config) (*Telemetry, error) {
 		logs: cfg.Logs.Logger(scope), meter: cfg.Meters.Meter(scope), most: cmp.Or(cfg.MaxValues, 100),
 		values: make(map[attribute.Key]map[string]bool),
 	}
-	var failed error
-	for _, c := range []struct {
-		to               *metric.Int64Counter
-		name, unit, what string
-	}{
-		{&t.choices, "heed.choices", "{choice}", "Arms that were chosen."},
-		{&t.answers, "heed.answers", "{answer}", "Events that were answered, or were not, by path."},
-		{&t.evidence, "heed.evidence", "{observation}",
-			"Evidence that was counted about heuristics, patterns and rules, by channel."},
-		{&t.duplicates, "heed.duplicates", "{delivery}",
-			"Deliveries of something that had been counted before."},
-		{&t.changes, "heed.changes", "{change}", "Changes of rules, patterns and beliefs."},
-		{&t.failures, "heed.errors", "{error}",
-			"Failures that no caller receives, and events that were given up."},
-		{&t.commits, "heed.commits", "{commit}", "Commits of the store, by result."},
-	} {
-		var err error
-		*c.to, err = t.meter.Int64Counter(c.name, metric.WithUnit(c.unit),
-			metric.WithDescription(c.what))
-		failed = errors.Join(failed, err)
+	if err := t.instruments(); err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
 	}
+	return t, nil
+}
+
+// instruments makes the metrics.
+func (t *Telemetry) instruments() (failed error) {
 	seconds := []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30}
 	tenths := []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
-	for _, h := range []struct {
-		to               *metric.Float64Histogram
+	for _, i := range []struct {
+		to               any
 		name, unit, what string
 		bounds           []float64
 	}{
+		{&t.choices, "heed.choices", "{choice}", "Arms that were chosen.", nil},
+		{&t.answers, "heed.answers", "{answer}",
+			"Events that were answered, or were not, by path.", nil},
+		{&t.evidence, "heed.evidence", "{observation}",
+			"Evidence that was counted about heuristics, patterns and rules, by channel.", nil},
+		{&t.duplicates, "heed.duplicates", "{delivery}",
+			"Deliveries of something that had been counted before.", nil},
+		{&t.changes, "heed.changes", "{change}", "Changes of rules, patterns and beliefs.", nil},
+		{&t.failures, "heed.errors", "{error}",
+			"Failures that no caller receives, and events that were given up.", nil},
+		{&t.commits, "heed.commits", "{commit}", "Commits of the store, by result.", nil},
 		{&t.rewards, "heed.rewards", "1", "Rewards of arms, from 0 to 1.", tenths},
 		{&t.confidence, "heed.confidence", "1",
 			"What is believed of heuristics, patterns and rules after evidence, from 0 to 1.", tenths},
 		{&t.answering, "heed.answer.duration", "s", "How long decisions took.", seconds},
 		{&t.committing, "heed.commit.duration", "s", "How long commits of the store took.", seconds},
+		{&t.success, "heed.success", "1",
+			"Mean success of answers with learning and without, from 0 to 1.", nil},
+		{&t.bounds, "heed.gain", "1",
+			"The lower and the upper bound of the difference of success.", nil},
 	} {
 		var err error
-		*h.to, err = t.meter.Float64Histogram(h.name, metric.WithUnit(h.unit),
-			metric.WithDescription(h.what), metric.WithExplicitBucketBoundaries(h.bounds...))
-		failed = errors.Join(failed, err)
-	}
-	if failed = errors.Join(failed, t.gauges()); failed != nil {
-		return nil, fmt.Errorf("otel: %w", failed)
-	}
-	return t, nil
-}
-
-// gauges makes the gauges of what learning gains.
-func (t *Telemetry) gauges() (failed error) {
-	for _, g := range []struct {
-		to         *metric.Float64Gauge
-		name, what string
-	}{
-		{&t.success, "heed.success", "Mean success of answers with learning and without, from 0 to 1."},
-		{&t.bounds, "heed.gain", "The lower and the upper bound of the difference of success."},
-	} {
-		var err error
-		*g.to, err = t.meter.Float64Gauge(g.name, metric.WithUnit("1"), metric.WithDescription(g.what))
+		unit, what := metric.WithUnit(i.unit), metric.WithDescription(i.what)
+		switch to := i.to.(type) {
+		case *metric.Int64Counter:
+			*to, err = t.meter.Int64Counter(i.name, unit, what)
+		case *metric.Float64Histogram:
+			*to, err = t.meter.Float64Histogram(i.name, unit, what,
+				metric.WithExplicitBucketBoundaries(i.bounds...))
+		case *metric.Float64Gauge:
+			*to, err = t.meter.Float64Gauge(i.name, unit, what)
+		}
 		failed = errors.Join(failed, err)
 	}
 	return failed
