@@ -35,12 +35,6 @@ func RunStrategy(t *testing.T, newStrategy NewStrategy) {
 	conformance.Run(t, strategyRules, newStrategy)
 }
 
-// CheckStrategy runs the suite outside a test and returns all failures, joined. Each begins with
-// the name of its rule.
-func CheckStrategy(newStrategy NewStrategy) error {
-	return conformance.Check(strategyRules, newStrategy)
-}
-
 type checker = conformance.Checker
 
 var strategyRules = []conformance.Rule[NewStrategy]{

@@ -22,10 +22,6 @@ type NewAdapter func(provider decision.LLM) (decision.LLM, error)
 // Run runs the suite: a subtest for each rule, with its own adapter.
 func Run(t *testing.T, newAdapter NewAdapter) { conformance.Run(t, rules, newAdapter) }
 
-// Check runs the suite outside a test and returns all failures, joined. Each begins with the name
-// of its rule.
-func Check(newAdapter NewAdapter) error { return conformance.Check(rules, newAdapter) }
-
 type checker = conformance.Checker
 
 var rules = []conformance.Rule[NewAdapter]{

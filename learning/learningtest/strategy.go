@@ -26,12 +26,6 @@ func RunStrategy(t *testing.T, strategy learning.Strategy) {
 	conformance.Run(t, strategyRules, strategy)
 }
 
-// CheckStrategy runs the suite outside a test and returns all failures, joined: each begins with
-// the name of its rule.
-func CheckStrategy(strategy learning.Strategy) error {
-	return conformance.Check(strategyRules, strategy)
-}
-
 type checker = conformance.Checker
 
 var strategyRules = []conformance.Rule[learning.Strategy]{

@@ -19,3 +19,7 @@ func Rules() (names []string) {
 	}
 	return names
 }
+
+// Check runs the suite outside a test and returns all failures, joined. Each begins with the name
+// of its rule.
+func Check(s Subject) error { return conformance.Check(rules, s) }

@@ -99,10 +99,6 @@ type Said struct {
 // Run runs the suite, a subtest a rule.
 func Run(t *testing.T, s Subject) { conformance.Run(t, rules, s) }
 
-// Check runs the suite outside a test and returns all failures, joined. Each begins with the name
-// of its rule.
-func Check(s Subject) error { return conformance.Check(rules, s) }
-
 const thought = "The user must never read this."
 
 // rules is the suite.

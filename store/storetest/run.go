@@ -60,10 +60,6 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// Check runs the suite outside a test and returns all failures, joined. Each begins with the name
-// of its rule.
-func Check(s Subject) error { return conformance.Check(rulesFor(s), s) }
-
 // rulesFor returns the rules that a subject can be judged by.
 func rulesFor(s Subject) (all []conformance.Rule[Subject]) {
 	judged := rules

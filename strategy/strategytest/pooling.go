@@ -24,13 +24,6 @@ func RunPooling(t *testing.T, pooling strategy.Pooling) {
 		pooling)
 }
 
-// CheckPooling runs the suite outside a test and returns all failures, joined: each begins with the
-// name of its rule.
-func CheckPooling(pooling strategy.Pooling) error {
-	return conformance.Check(poolingRules,
-		pooling)
-}
-
 type checker = conformance.Checker
 
 var poolingRules = []conformance.Rule[strategy.Pooling]{

@@ -71,10 +71,6 @@ func lacks(h Harness, rule string) string {
 	return ""
 }
 
-// Check runs the suite outside a test and returns all failures, joined: each begins with the name
-// of its rule.
-func Check(newHarness NewHarness) error { return conformance.Check(rules, newHarness) }
-
 // rules is the suite.
 var rules = []conformance.Rule[NewHarness]{
 	rule("what is published is delivered as it was", deliversAsItWas),
