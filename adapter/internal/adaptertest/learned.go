@@ -32,9 +32,7 @@ func Outcome(t *testing.T, agent *loop.Agent) (result strategy.Result) {
 	t.Helper()
 	choices := 0
 	for record, err := range agent.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if choices++; record.Result == nil || record.Choice.Session != "s1" {
 			t.Fatalf("a choice has no result, or another session: %+v", record)
 		}
@@ -50,9 +48,7 @@ func Outcome(t *testing.T, agent *loop.Agent) (result strategy.Result) {
 func Outcomes(t *testing.T, agent *loop.Agent) (n int) {
 	t.Helper()
 	for d, err := range agent.Strategy().Distributions(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n += int(d.Outcomes)
 	}
 	return n
@@ -62,9 +58,7 @@ func Outcomes(t *testing.T, agent *loop.Agent) (n int) {
 func ToolErrors(t *testing.T, agent *loop.Agent) []patterns.TaskError {
 	t.Helper()
 	report, err := agent.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return report.Errors
 }
 
@@ -77,5 +71,12 @@ func Faults(t *testing.T, err error, fields ...string) {
 	}
 	if !slices.Equal(found, fields) {
 		t.Errorf("faults of %v and not of %v: %v", found, fields, err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -42,19 +42,13 @@ type block struct {
 func Page(t *testing.T, page string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tests := ""
 	for _, file := range files {
 		code, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tests += "\n" + flat(string(code))
 	}
 	all := blocks(text)
@@ -117,9 +111,7 @@ func run(t *testing.T, b block) {
 	t.Helper()
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte(b.code), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, []byte(b.code), 0o600))
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, source)
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)

@@ -17,16 +17,12 @@ func Approve(t *testing.T, agent *loop.Agent, check feedback.Check) string {
 		Actor: "kim", Reason: "it bills",
 	})
 	for _, lead := range []string{"ann", "bob"} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = rules.Review(t.Context(), feedback.Review{
 			Proposal: proposal.ID, Decision: feedback.Approved, Actor: lead, Reason: "it does",
 			Hash: proposal.Hash(),
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return words
 }

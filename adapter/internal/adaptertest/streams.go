@@ -30,15 +30,11 @@ func EachCounts(t *testing.T, source stream.Source, sink stream.Sink, fail func(
 	learner, err := strategy.New(t.Context(), strategy.Config{
 		Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	consumer, err := attribution.New(attribution.Config{
 		Learner: learner, Stream: source, DeadLetters: &streamtest.Stream{}, Workers: 4,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- consumer.Run(ctx) }()
@@ -51,9 +47,7 @@ func EachCounts(t *testing.T, source stream.Source, sink stream.Sink, fail func(
 		session := fmt.Sprint("session ", i%reports)
 		if i < reports {
 			_, err := learner.Select(ctx, strategy.Query{Session: session, Item: "reply"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		publish(t, sink, session)
 	}
@@ -84,9 +78,7 @@ func publish(t *testing.T, sink stream.Sink, session string) {
 	event, err := attribution.Report{
 		Session: session, Items: []attribution.Worth{{Item: "reply", Activated: true, Value: 0.5}},
 	}.Event(session, time.Now()) //nolint:forbidigo // the learner made the choice by its own clock
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
@@ -116,9 +108,7 @@ func Receive(t *testing.T, source stream.Source) stream.Delivery {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	d, err := source.Receive(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
