@@ -33,10 +33,10 @@ var budgets = []struct {
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
-	{"suites: lines", budget{5_500, 8_600}},
+	{"suites: lines", budget{5_500, 8_140}},
 	{"command, pages, API, MCP: lines", budget{9_400, 12_750}},
-	{"adapters, streams: lines", budget{5_000, 6_500}},
-	{"lab: lines", budget{9_000, 11_250}},
+	{"adapters, streams: lines", budget{5_000, 6_480}},
+	{"lab: lines", budget{9_000, 10_060}},
 	{"all: lines", budget{80_000, 102_500}},
 	{"library: exported names", budget{600, 995}},
 	{"library: settings", budget{200, 268}},
