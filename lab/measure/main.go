@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
 	{"suites: lines", budget{5_500, 8_140}},
-	{"command, pages, API, MCP: lines", budget{9_400, 12_750}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_500}},
 	{"adapters, streams: lines", budget{5_000, 6_480}},
 	{"lab: lines", budget{9_000, 10_060}},
-	{"all: lines", budget{80_000, 102_500}},
+	{"all: lines", budget{80_000, 101_000}},
 	{"library: exported names", budget{600, 995}},
 	{"library: settings", budget{200, 268}},
 	{"loop.Config: fields", budget{20, 20}},
