@@ -94,14 +94,14 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 				r.Candidates[0].Confidence = 0
 			}
 			return ctx, nil
-		}}, nil, "a request stays"},
+		}}, nil, ": the request: "},
 		"adds a bias": {brokenStrategy{before: func(ctx context.Context,
 			r *decision.Request) (context.Context, error) {
 			if r.Biases != nil {
 				maps.Copy(r.Biases, map[string]float64{"new": 1})
 			}
 			return ctx, nil
-		}}, nil, "a request stays"},
+		}}, nil, ": the request: "},
 		"takes what is wrong": {brokenStrategy{before: func(ctx context.Context,
 			r *decision.Request) (context.Context, error) {
 			if r.Validate() != nil {
