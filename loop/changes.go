@@ -29,23 +29,28 @@ const (
 )
 
 const (
-	mostTouched = 4096 // segments and heuristics that wait for a sweep
-	mostTurned  = 64   // of them, that one sweep looks at
-	mostLooked  = 64   // audit entries among which the latest of a subject is looked for
+	// mostTouched is how many segments and heuristics wait for a sweep.
+	mostTouched = 4096
+	// mostTurned is how many of them one sweep looks at, because each needs some reads.
+	mostTurned = 64
+	// mostLooked is among how many audit entries the latest of a subject is looked for.
+	mostLooked = 64
 )
 
 // changes has what sweeps look at to record what learning changed. It is memory only: if a process
 // ends before its sweep, an entry is written with the next change of the same segment or heuristic.
 type changes struct {
-	mu         sync.Mutex
-	segments   map[string]struct{} // that got evidence, by their scopes
+	mu       sync.Mutex
+	segments map[string]struct{} // that got evidence, by their scopes
+	// heuristics are the ids of the ones that got evidence, and incidents are entries that no sweep
+	// has stored yet.
 	heuristics map[string]struct{}
 	incidents  []store.AuditEntry
 	told       time.Time // outages of the store that ended until then are recorded
 }
 
 // touch notes that an answer counts for something else now. More than mostTouched between two
-// sweeps are left out.
+// sweeps are left out. It only takes a lock.
 func (c *changes) touch(r *answer.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,6 +75,7 @@ func (c *changes) incident(all ...store.AuditEntry) {
 }
 
 // take returns what one sweep looks at. The rest waits for the next sweep, so that none takes long.
+// What it returns is removed, so two sweeps at once look at different ones.
 func (c *changes) take() (segments, heuristics []string, incidents []store.AuditEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +124,8 @@ func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 }
 
 // leader records which arm leads in a segment, if it does so clearly: the interval of 90 % of its
-// reward lies above the means of all others.
+// reward lies above the means of all others. A lead that is not clear is no entry, so arms that are
+// equally good do not fill the log by taking turns.
 func (a *Agent) leader(
 	ctx context.Context, learner *strategy.Learner, scope string, now time.Time,
 ) error {
@@ -191,7 +198,8 @@ func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
 	})
 }
 
-// over returns entries about the outages that have ended since the last call.
+// over returns entries about the outages that have ended since the last call. The caller's mark
+// moves on with each outage, so that no outage is returned twice.
 func (l *lifeline) over(told *time.Time, agent string) (all []store.AuditEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +213,8 @@ func (l *lifeline) over(told *time.Time, agent string) (all []store.AuditEntry) 
 	return all
 }
 
-// outageEntry returns an entry about an outage, or its end.
+// outageEntry returns an entry about an outage, or its end. Its id is derived from the moment, so
+// an entry that is stored again is the same one.
 func outageEntry(agent, action, what string, at time.Time) store.AuditEntry {
 	return store.AuditEntry{
 		ID: store.IDOf("incident", agent, action, what, at.UTC().Format(time.RFC3339Nano)), At: at,

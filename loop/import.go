@@ -65,6 +65,8 @@ type Imported struct {
 // importStep is how many rows one commit of [Agent.Import] has, and importBytes how many bytes of
 // text. The commits of the same rows are always the same.
 const (
+	// They bound one commit. Larger ones hold up other writers for longer, and smaller ones take more
+	// of the time of a large import.
 	importStep  = 2000
 	importBytes = 4 << 20
 )
@@ -106,7 +108,8 @@ func (a *Agent) Import(
 	return done, wrap("import", a.recordImport(ctx, &done))
 }
 
-// recordImport adds to the audit log what an import has taught, and which arms lead since.
+// recordImport adds to the audit log what an import has taught, and which arms lead since. An
+// import without any effect leaves no entry. Names of people are not in it.
 func (a *Agent) recordImport(ctx context.Context, done *Imported) error {
 	if done.Answers+done.Reactions+done.Outcomes+done.Corrections == 0 {
 		return nil
@@ -130,7 +133,8 @@ func (a *Agent) recordImport(ctx context.Context, done *Imported) error {
 	return errors.Join(a.putEntries(ctx, e), a.recordChanges(ctx, now))
 }
 
-// evaluateImported evaluates imported corrections.
+// evaluateImported evaluates imported corrections. Its errors do not take back what was imported: a
+// sweep evaluates again.
 func (a *Agent) evaluateImported(ctx context.Context, done *Imported) error {
 	if done.Corrections == 0 {
 		return nil
@@ -160,13 +164,14 @@ func importsOf(name string) store.View[importedRow] {
 	}
 }
 
-// errFrozen refuses an import that would be lost.
+// errFrozen refuses an import that would be lost. A frozen agent keeps statements without learning
+// from them, and a later import of the same rows would skip them.
 var errFrozen = &heed.ConfigError{Field: "Freeze", Value: true,
 	Reason: "must be off while past answers are imported"}
 
 // importRows imports rows in one commit. What needs no store, such as checking and hashing, is done
 // before the step. The hash of the commit is of the rows' contents in their order, so the same file
-// gives the same marks.
+// gives the same marks. Rows are named by their place in the whole import.
 func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) error {
 	if len(rows) == 0 {
 		return nil
@@ -235,6 +240,8 @@ func (i *Imported) add(o *Imported) {
 }
 
 // completePast checks a row, and gives it an id and times. It hands over the hash of its content.
+// The hash is of the row as it came, before the times and the id are filled in, so that a row
+// without a time has the same hash tomorrow.
 func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error {
 	e := &p.Event
 	e.History, e.OnChunk = nil, nil
@@ -276,7 +283,8 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 	return nil
 }
 
-// later returns when something about an event happened, which is not before the event.
+// later returns when something about an event happened, which is not before the event. Clocks of
+// two systems may differ.
 func later(at, event time.Time) time.Time {
 	if at.Before(event) {
 		return event
@@ -304,7 +312,8 @@ func (a *Agent) validatePast(p *Past) error {
 }
 
 // importRow adds a row to a step. A row that adds no statement to an answer that is there counts as
-// known.
+// known. What it adds is settled as for a live statement, so evidence and records are in one
+// commit.
 func (a *Agent) importRow(
 	tx *store.Tx, made *Imported, p *Past, item string, now time.Time,
 ) error {
@@ -378,7 +387,8 @@ func (a *Agent) importStatements(
 }
 
 // recordPast returns the record of a past answer. The choice has no draws. Its id is derived from
-// the event, so that the same row gives the same choice.
+// the event, so that the same row gives the same choice. Silence about a past answer does not
+// count, because it is not known whether a person was there to see it.
 func (a *Agent) recordPast(ctx context.Context, p *Past, item string) (answer.Answer, error) {
 	e := &p.Event
 	reply := &answer.Reply{

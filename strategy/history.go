@@ -15,7 +15,8 @@ import (
 
 // History yields the learner's choices that a filter lets pass, the newest first, each with its
 // outcome if it has one. The loop may end early. After an error it ends. With Config.Unrecorded the
-// error is [heed.ErrNotFound], unless the filter asks for the evidence.
+// error is [heed.ErrNotFound], unless the filter asks for the evidence. A filter with a stage looks
+// at every choice that it would let pass otherwise, until the limit is reached.
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
 	all := l.recorded
 	if f.Evidence {
@@ -39,7 +40,7 @@ func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceR
 }
 
 // recorded yields the choices that a filter lets pass. It leaves the stage and the limit to the
-// caller.
+// caller. An error is passed on as an element, and ends the loop.
 func (l *Learner) recorded(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
 	return func(yield func(ChoiceRecord, error) bool) {
 		for a, err := range l.find(ctx, f) {
@@ -56,7 +57,8 @@ func (l *Learner) recorded(ctx context.Context, f ChoiceFilter) iter.Seq2[Choice
 
 // outcomes yields the outcomes of an item that the store still keeps. The store lists a history for
 // each arm's cell, so all arms are read before they can be put in the order of time. The limit
-// holds for each arm, because any one of them may have all of the newest.
+// holds for each arm, because any one of them may have all of the newest. It needs the memory of
+// all that it yields, at most the limit for each arm.
 func (l *Learner) outcomes(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
 	return func(yield func(ChoiceRecord, error) bool) {
 		q := Query{Session: f.Session, Item: f.Item, Category: f.Category, Context: f.Context}
@@ -103,7 +105,8 @@ func (l *Learner) outcomesOf(
 	return all, nil
 }
 
-// outcomeRecord returns the record of a choice as far as the evidence of an outcome has it.
+// outcomeRecord returns the record of a choice as far as the evidence of an outcome has it. What
+// only the record of the choice had, such as its draws, is missing.
 func (l *Learner) outcomeRecord(f *ChoiceFilter, arm ArmID, o *evidence.Observation) ChoiceRecord {
 	// The id of the evidence is the learner's, the choice's and the outcome's.
 	choice, id, _ := strings.Cut(strings.TrimPrefix(o.ID, l.cfg.Name+":"), ":")
@@ -122,7 +125,7 @@ func (l *Learner) outcomeRecord(f *ChoiceFilter, arm ArmID, o *evidence.Observat
 
 // find yields the records that a filter lets pass, the newest first. It leaves the stage and the
 // limit to the caller. Answers of other learners, and answers without a choice, may be of the same
-// kind.
+// kind. The query has the filter's keys, and passes decides about the rest.
 func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice, error] {
 	return func(yield func(keptChoice, error) bool) {
 		if l.cfg.Unrecorded {
@@ -223,6 +226,8 @@ type finding struct {
 }
 
 // meet takes the next choice, from the newest to the oldest. It reports whether the search is over.
+// Two choices of one moment are ordered by which of them still has the session's own record: that
+// is the later one.
 func (f *finding) meet(kept keptChoice, at time.Time) bool {
 	same := f.revision > 0 && kept.At.Equal(f.At)
 	f.done = f.done || f.revision > 0 && !same && (at.IsZero() || !f.At.After(at))

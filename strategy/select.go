@@ -40,7 +40,8 @@ func (l *Learner) SelectIn(tx *store.Tx, q Query) (Choice, error) {
 }
 
 // Wants lists what [Learner.SelectIn] reads for a query, so that a step reads it together with what
-// else it needs. The list is empty if this process remembers the session's choice.
+// else it needs. The list is empty if this process remembers the session's choice. A query with a
+// fault needs no reads, because SelectIn refuses it.
 func (l *Learner) Wants(q Query) (w store.Wants) {
 	if l.cfg.Disabled || l.validateQuery(&q) != nil {
 		return w
@@ -58,7 +59,8 @@ func (l *Learner) Wants(q Query) (w store.Wants) {
 }
 
 // choice chooses an arm, within a step if there is one. Every error other than bad input comes with
-// the default arm, so that a host can serve its request while the store is down.
+// the default arm, so that a host can serve its request while the store is down. An ended context
+// gives no choice at all, because its caller has gone.
 func (l *Learner) choice(ctx context.Context, tx *store.Tx, q *Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
@@ -163,6 +165,7 @@ func (l *Learner) holds(c *answer.Choice, q *Query, own *ownChoice, now time.Tim
 	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL && own.is(c)
 }
 
+// permitted reports whether a query lets an arm be chosen. Without a list every arm is.
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
 // A making is what a choice is made of.
@@ -212,7 +215,9 @@ func (l *Learner) make(
 }
 
 // makeIn makes a choice as a part of a step. The choice is remembered only after the commit,
-// because a step may fail or run again, and then other processes would not know it.
+// because a step may fail or run again, and then other processes would not know it. The memo is not
+// held in the meantime, so goroutines that choose at the same time find each other by the session's
+// record.
 func (l *Learner) makeIn(
 	tx *store.Tx, q Query, now time.Time, own *ownChoice,
 ) (Choice, error) {
@@ -352,6 +357,7 @@ func (l *Learner) recall(
 	return last, false, nil
 }
 
+// isArm reports whether the learner has an arm. A record may name one that was dropped since.
 func (l *Learner) isArm(arm ArmID) bool {
 	_, ok := l.index[arm]
 	return ok
@@ -395,7 +401,8 @@ func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) 
 	return err
 }
 
-// begin returns what a choice has of its query.
+// begin returns what a choice has of its query. The moment is in whole microseconds, so that it is
+// the same after a load from the store.
 func (l *Learner) begin(q *Query, now time.Time, id ChoiceID) details {
 	return details{made: answer.Choice{
 		ID: id, Learner: l.cfg.Name, Session: q.Session, Item: q.Item, Category: q.Category,
@@ -403,7 +410,8 @@ func (l *Learner) begin(q *Query, now time.Time, id ChoiceID) details {
 	}}
 }
 
-// fallBack makes the choice of the default arm, with the first value of each parameter.
+// fallBack makes the choice of the default arm, with the first value of each parameter. It draws no
+// random numbers.
 func (l *Learner) fallBack(q *Query, now time.Time) Choice {
 	d := l.begin(q, now, l.cfg.NewID())
 	m := &d.made
@@ -472,9 +480,9 @@ func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
 	}
 }
 
-// bonus counts outcomes as far as the limits on people let them count, so that one person does not
-// end the trials of an arm. bonus returns what is added to the draw of an arm with few outcomes:
-// see Exploration.
+// bonus returns what is added to the draw of an arm with few outcomes: see Exploration. It counts
+// outcomes as far as the limits on people let them count, so that one person does not end the trials
+// of an arm.
 func (l *Learner) bonus(s *segment, arm int) float64 {
 	if float64(s.samples[arm])*s.crowd.Part(arm) < float64(l.cfg.Exploration.MinSamples) {
 		return l.cfg.Exploration.Bonus

@@ -18,9 +18,10 @@ import (
 type Distribution struct {
 	Category string `json:"category"`
 	Context  string `json:"context"`
-	// Arms are the arms of an item without evidence, in the learner's order.
+	// Arms are the arms of an item without evidence, in the learner's order. They show what the
+	// segment as a whole has learned.
 	Arms []ArmReport `json:"arms"`
-	// the arm with the greatest mean; of equals the first
+	// Leading is the arm with the greatest mean; of equals the first.
 	Leading    ArmID             `json:"leading"`
 	Parameters []ParameterReport `json:"parameters,omitempty"`
 	Items      int               `json:"items"` // that have outcomes
@@ -90,7 +91,8 @@ type ParameterReport struct {
 const reportLevel = 0.9
 
 // reports returns what is believed of the arms of an item, and the arm that leads. counts are the
-// outcomes of each arm, which the sums no longer have.
+// outcomes of each arm, which the sums no longer have. An item without evidence gives what the
+// segment would start it with.
 func (f *found) reports(item Item, counts []uint64) (all []ArmReport, best ArmID) {
 	beliefs := make([]Belief, len(f.arms))
 	f.model.Believe(item, beliefs)
@@ -127,7 +129,8 @@ func (l *Learner) Distributions(ctx context.Context, of ...Query) iter.Seq2[Dist
 	}
 }
 
-// surveyed yields the queries of segments, and of all segments if there are no queries.
+// surveyed yields the queries of segments, and of all segments if there are no queries. Scopes that
+// can't be parsed are of other packages that use the same kinds of cells.
 func (l *Learner) surveyed(ctx context.Context, of []Query) iter.Seq2[Query, error] {
 	return func(yield func(Query, error) bool) {
 		for _, q := range of {
@@ -188,7 +191,8 @@ func (l *Learner) distribution(
 	return d, err
 }
 
-// surveyItem reads an item that the sample lacks.
+// surveyItem reads an item that the sample lacks. It does not change the model, which was made of
+// the sample.
 func (l *Learner) surveyItem(ctx context.Context, f *found, item string) error {
 	cells := l.armCells(f.space, item)
 	parts, err := l.readCells(ctx, cells...)
@@ -242,7 +246,8 @@ func (d *Distribution) Item(item string) (r ItemReport, ok bool) {
 	return r, r.Outcomes > 0
 }
 
-// countSessions reads how many sessions items were seen in, if the pooling counts them.
+// countSessions reads how many sessions items were seen in, if the pooling counts them. These are
+// cells of a separate kind, because a session counts once for an item, whatever its outcomes.
 func (l *Learner) countSessions(ctx context.Context, d *Distribution) error {
 	pooling, ok := l.cfg.Pooling.(Specializer)
 	if !ok {
@@ -316,7 +321,8 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 	return nil
 }
 
-// parameterReports reads the values of all parameters of all arms, in their order.
+// parameterReports reads the values of all parameters of all arms, in their order. All cells are
+// read in one round trip.
 func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []ParameterReport,
 	err error) {
 	if len(l.values) == 0 {

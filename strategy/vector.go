@@ -16,7 +16,8 @@ import (
 
 // directionOf returns the direction of a query's vector, or nil if the linear level does not apply.
 // The first vector of a segment has the segment loaded, with the linear level. Segments whose
-// queries have no vector never read records for one.
+// queries have no vector never read records for one. A choice without a record has no vector that
+// could be learned from, so the level needs records.
 func (l *Learner) directionOf(s *segment, q *Query) []float32 {
 	if len(q.Vector) == 0 || l.cfg.Unrecorded {
 		return nil
@@ -31,6 +32,8 @@ func (l *Learner) directionOf(s *segment, q *Query) []float32 {
 // drawLinear replaces the choice of the tables by one of the linear level, with the probability
 // that the level's predictions have earned. The caller holds the lock. Its prediction and deviation
 // are noted in every draw, whichever of both chose, because the propensity is a mixture of both.
+// The random numbers are drawn after the draws of the tables, so a segment without vectors draws as
+// if there were no linear level.
 func (l *Learner) drawLinear(
 	s *segment, m *making, read *reading, c *answer.Choice, rng *evidence.Rand,
 ) {
@@ -60,7 +63,8 @@ func (l *Learner) drawLinear(
 
 // predict notes in a choice what the tables and the linear level expect of its arm, by which an
 // outcome compares the two. These are predictions from before the outcome, so comparing them does
-// not reward a fit to the outcome.
+// not reward a fit to the outcome. It runs also for choices that the host made by itself, because
+// their outcomes teach the level as well.
 func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice) {
 	arm, ok := l.index[c.Arm]
 	if m.direction == nil || !ok {
@@ -84,7 +88,8 @@ func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice
 // above returns by how much the mean of an item lies above its segment, by arm. It is 0 if the item
 // has no evidence, or all evidence of the segment. The caller holds the lock. The linear level
 // describes requests and not items, so an item that does better than others for any request is
-// taken out of what the vector has to explain.
+// taken out of what the vector has to explain. Both means come from the model of the tables, so
+// what the item has shown is pooled as it is there.
 func (l *Learner) above(s *segment, read *reading) []float64 {
 	above, mass := make([]float64, len(l.cfg.Arms)), 0.
 	for _, sums := range read.Arms {
@@ -114,7 +119,8 @@ func (m *linear) takes(x []float32) bool { return m != nil && x != nil && len(x)
 
 // learnLinear brings the linear level in line with an outcome that was counted. The caller holds
 // the lock. During a load the change is also noted, and applied to the new level before it is
-// installed.
+// installed. A replaced outcome is removed by its id, and a new one is added with the prediction
+// that its choice noted.
 func (l *Learner) learnLinear(c *credit) {
 	s := c.segment
 	if s.linear == nil && s.changes == nil {
@@ -138,7 +144,8 @@ func (l *Learner) learnLinear(c *credit) {
 }
 
 // sampleOf returns what the linear level learns from an outcome, or nil: its choice needs a vector,
-// and neither the segment nor the item may have been reset since.
+// and neither the segment nor the item may have been reset since. After a reset, the requests
+// before it must not teach any more, although their records stay.
 func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 	f := o.Choice.facts()
 	arm, ok := l.index[o.Choice.Arm]
@@ -159,7 +166,9 @@ func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 
 // loadLinear makes the linear level of a segment from the newest records that have a vector. It
 // returns nil if no query had one. Records are found by a key of their segment, the newest first,
-// and twice as many as are kept: some may be without an outcome or from before a reset.
+// and twice as many as are kept: some may be without an outcome or from before a reset. The
+// evidence of a person who was expunged is recognised by the sums: without any of the person's, the
+// outcome is left out.
 func (l *Learner) loadLinear(
 	ctx context.Context, s *segment, f *found, priors []evidence.Beta,
 ) (*linear, error) {
@@ -225,7 +234,8 @@ func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) 
 
 // outcomesIn returns the outcomes in a record that count for the arm. It leaves out people who were
 // forgotten. They follow the same rules as the evidence of the tables, so both levels learn from
-// the same outcomes.
+// the same outcomes. A record of a host has credits, by which each statement is counted. A record
+// of this package alone has its outcomes as statements.
 func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
 	choice := ChoiceOf(a.Choice)
 	if !answers.Alone(a) {
@@ -261,7 +271,8 @@ func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
 }
 
 // take remembers samples without counting them: the newest, and of too many, fewer of the sources
-// with most. The samples are in order of time. Each source loses its oldest, as in add.
+// with most. The samples are in order of time. Each source loses its oldest, as in add. So one
+// source with thousands of outcomes can't push out all others.
 func (m *linear) take(all []*sample) {
 	counts := make(map[string]int)
 	for _, s := range all {
@@ -287,7 +298,8 @@ func (m *linear) take(all []*sample) {
 }
 
 // limits returns the part of a source's evidence on an arm that counts: the lesser of what counts
-// in the segment and among the outcomes that the level remembers.
+// in the segment and among the outcomes that the level remembers. Without the second, a person with
+// few outcomes in the segment could have most of the ones that are remembered.
 func (m *linear) limits(trust evidence.Trust, crowd *evidence.Crowd) func(int, string) float64 {
 	arms := make([][]evidence.Part, len(m.fits))
 	places := make([]map[string]int, len(arms))
@@ -332,7 +344,9 @@ func (s *segment) install(m *linear) {
 // greatestNormal returns the probability that the linear level's sample of an arm is the greatest
 // among independent normal ones: the integral of its density times the distribution functions of
 // the others, between the places where any of them bends. Beyond eight standard deviations of the
-// arm its density adds less than 1e-15.
+// arm its density adds less than 1e-15. Between two cuts the integrand is smooth, and a few points
+// of a Gauss-Legendre rule suffice. The propensity needs this, because samples of two levels are
+// mixed.
 func greatestNormal(draws []Draw, arm ArmID) (p float64) {
 	at := slices.IndexFunc(draws, func(d Draw) bool { return d.Arm == arm })
 	one := &draws[at]
