@@ -2,7 +2,7 @@
 // arm is chosen after them, how far heuristics and ways of working are trusted then, and what was
 // lost during them.
 //
-//	go run ./lab incidents [-long] [-seeds N] [-seed S] [-page FILE]
+//	go run ./lab incidents [-long] [-seeds N] [-seed S]
 //
 // An agent answers 300 events, then the events of an outage, and then 500 more. Each life is paired
 // with one without the outage: the same events, people and luck, and only the time that passed in
@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/heedhq/heed/lab/internal/kit"
 )
@@ -73,7 +72,6 @@ var errWorse = errors.New("an outage has left heed worse than it may")
 func Run(ctx context.Context, call *kit.Call) error {
 	seeds := call.Count("seeds", 5, 20, "how many lives each outage has")
 	seed := call.Uint64("seed", 2026, "the seed of the first life")
-	page := call.String("page", "", "the file to write the page to")
 	if err := call.Parse(); err != nil {
 		return err
 	}
@@ -81,17 +79,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if err := s.play(ctx, call.Progress); err != nil {
 		return err
 	}
-	out := call.Out
-	if *page != "" {
-		file, err := os.Create(*page)
-		if err != nil {
-			return err
-		}
-		defer file.Close() //nolint:errcheck // Sync reports what was not written
-		out = io.MultiWriter(out, file)
-		defer file.Sync() //nolint:errcheck // the page is looked at before it is committed
-	}
-	return s.report(out, call)
+	return s.report(call.Out, call)
 }
 
 // A study has the lives of all cells.
