@@ -12,7 +12,7 @@ import (
 )
 
 // madeTable finds the names of the tables in the file that makes them, so that a check can't forget
-// one.
+// one. The file is the only list of tables.
 var madeTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 
 // restoreIt is the remedy for every fault: heed repairs no database, because a copy is surer.
@@ -66,7 +66,8 @@ func (c *check) warn(format string, args ...any) {
 }
 
 // tables looks for the tables. It asks PostgreSQL about its pages, too, on the same connection. A
-// database that has only some of the tables is at fault; one without any is not a store.
+// database that has only some of the tables is at fault; one without any is not a store. A missing
+// table does not end the check, so all of them are named at once.
 func (c *check) tables(ctx context.Context, conn *sql.Conn) error {
 	_, err := c.db.tablesVersion(ctx, conn)
 	if err == nil && !c.db.dialect.embedded() {
@@ -132,7 +133,8 @@ const compareIndexes = `DO $$ BEGIN
 END $$`
 
 // server asks PostgreSQL what it found in its pages and, in a deep check, has amcheck look. A role
-// without the right to run amcheck is a warning, because the database may be in order.
+// without the right to run amcheck is a warning, because the database may be in order. Each of its
+// three questions needs only the rights of a usual role, except for amcheck.
 func (c *check) server(ctx context.Context, conn *sql.Conn) error {
 	var kept string
 	var failures int64

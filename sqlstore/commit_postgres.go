@@ -49,12 +49,12 @@ type callDoc struct {
 	Versions [][]any `json:"versions,omitempty"` // ref, kind, number
 }
 
-// errSteps takes a call back. It never reaches a caller.
+// errSteps takes a call back. It never reaches a caller. It rolls the transaction back.
 var errSteps = errors.New("this is done in steps")
 
 // call tries to commit in one statement. It reports false where the commit must be made in steps.
 // Then the database is unchanged. ending, if it is set, is called before the transaction ends, and
-// may refuse.
+// may refuse. In the usual case a commit is then three messages: BEGIN, the call, and COMMIT.
 func (s *Store) call(ctx context.Context, c *change, ending func() error) (done bool, err error) {
 	if s.db.dialect.embedded() || c.alone || len(c.batches) == 0 {
 		return false, nil
@@ -100,7 +100,7 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 
 // callIn makes the call, and returns what came of it. It adds the ids that turned out to be known.
 // The outcome is done, known if ids turned out to be known, or another word if the steps must find
-// out.
+// out. The rows may come in any order; the outcome is one of them.
 func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome string, err error) {
 	text, err := json.Marshal(doc)
 	if err != nil {
@@ -148,7 +148,8 @@ func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome str
 
 // callDoc makes the argument of the call, or nil where it is known that the commit must be made in
 // steps. It is made again for each try, because a batch that is known leaves it with all that it
-// has.
+// has. Assumed is what this process takes for the server's time. If it is off by more than a
+// second, the commit is made in steps, which learn the time.
 func (c *change) callDoc(known map[string]bool) (*callDoc, error) {
 	doc := &callDoc{Version: tablesVersion, Assumed: int64(evidence.InstantOf(c.assumed)),
 		Traced: flag(!c.store.cfg.NoHistory)}
@@ -170,7 +171,8 @@ func (c *change) callDoc(known map[string]bool) (*callDoc, error) {
 	return doc, nil
 }
 
-// callIDs lists the ids that must be new, and those that are known.
+// callIDs lists the ids that must be new, and those that are known. The function checks both lists:
+// an id that it finds known is reported, and one that is listed as known must be so.
 func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
 	for {
 		c.fresh = make(map[string]bool)
@@ -195,7 +197,8 @@ func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
 }
 
 // callEvidence adds the observations. It does not fit if two observations want one cell in
-// different ways. The steps then name the conflict.
+// different ways. The steps then name the conflict. The cells are sorted by their hashes, so all
+// calls lock them in one order.
 func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 	cells, first, alike := wantedCells(c.additions)
 	if !alike {
@@ -242,7 +245,8 @@ func (c *change) callParts(doc *callDoc, cells map[string]*cellRow, sums deltas)
 }
 
 // callRecords adds the records and the revisions that are expected. It does not fit if a kind has a
-// limit and its records were not counted yet.
+// limit and its records were not counted yet. A kind's room is how many records may come before
+// they must be counted again.
 func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 	if c.writes, err = c.writings(); err != nil {
 		return false, err
@@ -291,7 +295,8 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 	return true, nil
 }
 
-// callReceipts fills in the receipts after a call that committed.
+// callReceipts fills in the receipts after a call that committed. Revisions are the same for all
+// records of a call.
 func (c *change) callReceipts() {
 	for i := range c.writes {
 		w := &c.writes[i]

@@ -16,6 +16,8 @@ import (
 // A recordRow is a stored record without its body.
 type recordRow struct {
 	store.Ref
+	// seq is the number of the first writing, which is the primary key. keys are the ones that the
+	// stored row has.
 	seq      int64
 	at       evidence.Instant
 	revision uint64
@@ -24,8 +26,10 @@ type recordRow struct {
 
 // A writing is a record to write, as the tables take it.
 type writing struct {
+	// The record is the caller's and is not changed.
 	*store.Record
-	// ref is the hash of the kind and the id, which finds the row.
+	// ref is the hash of the kind and the id, which finds the row. batch is the index of the batch,
+	// for its receipt and for blame. body is the JSON, "" for a removal.
 	ref   string
 	batch int
 	keys  []string // sorted, each once
@@ -35,7 +39,8 @@ type writing struct {
 // isNew reports whether the record is inserted and not updated.
 func (w *writing) isNew() bool { return w.Revision == 0 || w.Revision == store.Once }
 
-// writings returns the records to write.
+// writings returns the records to write. Batches that are known are left out with all their
+// records.
 func (c *change) writings() (all []writing, err error) {
 	for i := range c.batches {
 		if c.known[i] {
@@ -53,7 +58,8 @@ func (c *change) writings() (all []writing, err error) {
 }
 
 // putRecords checks the expected revisions, and writes the records: first those that must be there,
-// under the lock of their rows, then those that are new.
+// under the lock of their rows, then those that are new. Evidence was added before, so a conflict
+// here rolls the evidence back as well.
 func (c *change) putRecords() error {
 	var added, changed []writing
 	all, err := c.writings()
@@ -82,7 +88,7 @@ func (c *change) putRecords() error {
 }
 
 // prepare encodes the record and checks its size. A text that is no UTF-8 is made valid, because
-// PostgreSQL refuses it.
+// PostgreSQL refuses it. The size is checked of the JSON, which alone shows it.
 func (w *writing) prepare() error {
 	w.ref = hashOfRef(w.Ref)
 	if w.Body.IsZero() {
@@ -116,6 +122,7 @@ var (
 	// lockRecords is for records that this commit writes.
 	lockRecords = locking(`FOR UPDATE`)
 	// While there is a row that is not committed, no other connection can write one of its id.
+	// holdPlaces puts a row in the place of each, and freePlaces takes it out again.
 	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
 		SELECT value->>0, '', '', 0, 0, '[]', '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
 	freePlaces = both(`DELETE FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`)
@@ -130,7 +137,8 @@ func locking(how string) *query {
 		find+`= ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1))) ORDER BY ref `+how)
 }
 
-// rowsOfRecords returns the rows of records that there are, by the hashes of their refs.
+// rowsOfRecords returns the rows of records that there are, by the hashes of their refs. Bodies are
+// not read, since a writing replaces the whole body.
 func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, error) {
 	found := make(map[string]*recordRow, len(refs))
 	rows, err := column(refs)
@@ -151,7 +159,8 @@ func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, 
 }
 
 // hold locks records before all else, in the order in which heed_commit does it: by their hashes.
-// So two commits, in steps or by the function, do not wait for each other's records.
+// So two commits, in steps or by the function, do not wait for each other's records. A commit that
+// has the store alone needs no locks of rows.
 func (c *change) hold() error {
 	if c.t.db.dialect.embedded() || c.alone {
 		return nil
@@ -185,7 +194,8 @@ func (c *change) hold() error {
 	return nil
 }
 
-// conflict is the error of a batch that relies on a revision that is not current.
+// conflict is the error of a batch that relies on a revision that is not current. The blamed batch
+// is then committed apart from the others that were to be committed with it.
 func (c *change) conflict(batch int, kind string) error {
 	c.blamed = batch
 	return fmt.Errorf("%s: %w", kind, heed.ErrConflict)
@@ -206,7 +216,9 @@ func leaves(batches []store.Batch) bool {
 }
 
 // expected returns the hashes of the records that are expected, and of those that must not be
-// there, sorted, each once: first those that others may write, then the records of leavingKind.
+// there, sorted, each once: first those that others may write, then the records of leavingKind. The
+// function heed_commit treats the three lists differently: it locks rows, puts rows in place, and
+// only looks.
 func (c *change) expected() (refs, absent, leaving []string) {
 	for i := range c.batches {
 		for _, e := range c.batches[i].Expect {
@@ -229,7 +241,7 @@ func (c *change) expected() (refs, absent, leaving []string) {
 }
 
 // expect checks the revisions that are expected, which then stay as they are until the commit. A
-// revision of 0 means that there must be no record.
+// revision of 0 means that there must be no record. An error rolls back what was put in place.
 func (c *change) expect() error {
 	refs, absent, _ := c.expected()
 	if len(refs) == 0 {
@@ -284,7 +296,8 @@ var (
 	dropRecords = both(`DELETE FROM heed_record
 		WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
 	// addKeys and dropKeys change what finds records by a key: the hash of the kind and the key, the
-	// record's moment and its number, which together are the primary key.
+	// record's moment and its number, which together are the primary key. A key that is there already
+	// is left as it is.
 	addKeys  = inserting(`INSERT INTO heed_key (hash, at, seq)`, `tii`, ` ON CONFLICT DO NOTHING`)
 	dropKeys = inserting(`DELETE FROM heed_key WHERE (hash, at, seq) IN (`, `tii`, `)`)
 )
@@ -298,7 +311,8 @@ func init() { // PostgreSQL looks each key up by itself, whatever its statistics
 }
 
 // changeRecords writes and removes records that must be there. The rows were locked by hold; here
-// they are read once more, because SQLite does not lock and a commit alone does not either.
+// they are read once more, because SQLite does not lock and a commit alone does not either. Keys
+// are compared sorted, so another order of the same keys changes no row.
 func (c *change) changeRecords(all []writing) error {
 	if len(all) == 0 {
 		return nil
@@ -349,7 +363,8 @@ func (c *change) changeRecords(all []writing) error {
 // textOfKeys is how the row of a record has its keys: a list, so that SQL can take it apart.
 func textOfKeys(keys []string) ([]byte, error) { return json.Marshal(append([]string{}, keys...)) }
 
-// keyRows are the rows of some keys of a record, without others.
+// keyRows are the rows of some keys of a record, without others. A key is hashed together with its
+// kind, so one index serves all kinds.
 func keyRows(kind string, at evidence.Instant, seq int64, keys, without []string) (rows [][]any) {
 	for _, key := range keys {
 		if !slices.Contains(without, key) {
@@ -360,7 +375,8 @@ func keyRows(kind string, at evidence.Instant, seq int64, keys, without []string
 }
 
 // writeRows updates and removes rows of records, and changes keys. No key is both lost and added. A
-// row of written has the number of the record, the moment, the keys and the body.
+// row of written has the number of the record, the moment, the keys and the body. Removed records
+// lose their keys by the list of lost ones.
 func (c *change) writeRows(written, removed, keys, lost [][]any) error {
 	if !c.t.db.dialect.embedded() {
 		if err := c.t.execRows(writeRecords, written, int64(c.revision)); err != nil {
@@ -389,7 +405,8 @@ var insertRecords = inserting(`INSERT INTO heed_record
 	(ref, kind, id, at, keys, body, revision)`, `tttitti`, `
 		ON CONFLICT DO NOTHING RETURNING ref, seq`)
 
-// addRecords writes records that must not be there, or may be left.
+// addRecords writes records that must not be there, or may be left. Limits of kinds are checked
+// last, when the numbers of the new records are known.
 func (c *change) addRecords(all []writing) error {
 	if len(all) == 0 {
 		return nil

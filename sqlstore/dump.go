@@ -24,16 +24,21 @@ var (
 	lastRevision = either(`SELECT revision FROM heed_store`,
 		`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM heed_revision`)
 	// The queries of a dump read each table in the order of an index, so that no engine sorts it, and
-	// two dumps of one state are equal.
-	dumpCells   = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
+	// two dumps of one state are equal. For dumpCells that is the primary key of heed_cell.
+	dumpCells = both(`SELECT ` + cellColumns + ` FROM heed_cell ORDER BY cell`)
+	// dumpTallies reads in the order of the primary key of heed_tally. The half-life is the cell's:
+	// the landmark is stored in steps of it.
 	dumpTallies = both(`SELECT t.cell, t.channel, t.source,
 			(SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell),
 			t.lost_positive, t.lost_negative, t.lost_neutral, t.lost_source, ` + tallySums + `
 		FROM heed_tally t ORDER BY t.cell, t.channel, t.source`)
+	// dumpObservations, dumpLost and dumpIDs read in the order of the primary keys of their tables.
 	dumpObservations = both(`SELECT ` + observationColumns + ` FROM heed_observation ORDER BY seq`)
 	dumpLost         = both(`SELECT id, cell, recorded FROM heed_lost ORDER BY id, cell`)
 	dumpIDs          = both(`SELECT id, recorded, traced, retracted FROM heed_id ORDER BY id`)
-	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record
+	// dumpRecords reads in the order of first writing, and leaves out versions, which a load raises
+	// anyway.
+	dumpRecords = both(`SELECT kind, id, revision, at, keys, body FROM heed_record
 		WHERE kind <> '` + versionKind + `' ORDER BY seq`)
 )
 
@@ -42,7 +47,8 @@ var (
 //
 // Forgotten people are not in a dump. It has the names of all others, so protect it like the
 // database. An error of the writer is returned, and what was written until then is refused by Load,
-// because its end is missing.
+// because its end is missing. It reads one snapshot, which SQLite keeps in the log and PostgreSQL
+// in old rows until Dump returns.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	return wrap("dump", s.db.snapshot(ctx, func(t *tx) error {
 		// the first statement, so that the snapshot is no newer than the revision
@@ -80,7 +86,8 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 }
 
 // dumpParts are the tables in the order of a dump. Cells come before tallies and observations,
-// which name their cell by its hash.
+// which name their cell by its hash. Each has its query, and a function that makes a row of the
+// dump from one row of the table.
 var dumpParts = []struct {
 	q   *query
 	row func(scan func(...any) error) (dump.Row, error)
@@ -131,7 +138,8 @@ var dumpParts = []struct {
 	}},
 }
 
-// hashes parses a hash that a row holds, unless there was an error before.
+// hashes parses a hash that a row holds, unless there was an error before. So a row with two hashes
+// needs one check of the error.
 func hashes(err error, text string, into *text.Hash) error {
 	if err == nil {
 		err = into.UnmarshalText([]byte(text))
@@ -140,7 +148,8 @@ func hashes(err error, text string, into *text.Hash) error {
 }
 
 // dumpedTally reads a row of dumpTallies. A landmark is stored as a number of steps, and written as
-// a moment. So the dump does not depend on the length of a step.
+// a moment. So the dump does not depend on the length of a step. The columns are in the order of
+// the query.
 func dumpedTally(scan func(...any) error) (dump.Row, error) {
 	d := &dump.Tally{}
 	var cell string
@@ -154,7 +163,8 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 }
 
 var (
-	// loadEmpty finds a row where there is anything but kinds.
+	// loadEmpty finds a row where there is anything but kinds. The rows of versions are no content of
+	// a store.
 	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1
 		FROM heed_record WHERE kind <> '` + versionKind + `' LIMIT 1`)
 	// loadIDs returns the ids that it made known. The 0 is in the place of a record's number.
@@ -182,7 +192,8 @@ var (
 // declared. Lines that are not lines of a dump, or of a newer one, or of one that was cut off or
 // changed, are a [*heed.InputError]. Other writers wait until Load returned.
 //
-// [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict
+// [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict Versions rise and the
+// cache is emptied, so copies of earlier content are not used any more.
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	c := &change{store: s, alone: true}
 	err := ctx.Err()
@@ -262,8 +273,8 @@ func (c *change) learnLoaded() error {
 	}
 }
 
-// A loading collects rows, to write many of them at once. Rows of a dump come sorted by their
-// table, so there is one sort of rows at a time.
+// A loading collects rows, to write many of them in one statement. Rows of a dump come sorted by
+// their table, so there is one sort of rows at a time.
 type loading struct {
 	*change
 	in      *dump.Reader
@@ -276,7 +287,8 @@ type loading struct {
 }
 
 // take sorts a row of the dump into the statement that writes it. The reader of the dump has
-// checked the row against those before it, for example that an observation's cell was there.
+// checked the row against those before it, for example that an observation's cell was there. The
+// numbers of observations are given again in the order of the dump, so their order stays.
 func (l *loading) take(row dump.Row) error {
 	switch {
 	case row.Kind != nil:
@@ -309,7 +321,8 @@ func (l *loading) take(row dump.Row) error {
 // errTwice is why a row is refused whose id or record was loaded before.
 var errTwice = errors.New("the row comes twice")
 
-// loadedTally returns the values of a row of heed_tally. They are in the order of tallyNames.
+// loadedTally returns the values of a row of heed_tally. They are in the order of tallyNames. The
+// counts and sums are as in the dump, to the last bit.
 func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 	t := &delta{
 		Tally: d.Evidence(time.Duration(cell.HalfLife) * time.Microsecond), lostSource: d.LostSource,
@@ -319,7 +332,8 @@ func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 }
 
 // kind joins a declaration of the dump with the one of this store, which wins. So a program that
-// has declared a kind keeps its limits, and people are forgotten by the paths of both.
+// has declared a kind keeps its limits, and people are forgotten by the paths of both. Kinds come
+// first in a dump, so the limits hold for the records that follow.
 func (l *loading) kind(kind store.Kind) error {
 	stored, found, err := l.store.declared(l.t, kind.Name)
 	if err != nil {
@@ -332,7 +346,8 @@ func (l *loading) kind(kind store.Kind) error {
 }
 
 // record keeps a record to be written with its keys. Its keys can be written only when the database
-// has given the record a number.
+// has given the record a number. Two records of one kind and id in one group are found here, and in
+// different groups by the insertion.
 func (l *loading) record(d *dump.Record) error {
 	text, err := textOfKeys(d.Keys)
 	if err != nil {
@@ -359,7 +374,9 @@ func (l *loading) record(d *dump.Record) error {
 }
 
 const (
-	loadRows  = 500     // are written at once, at most
+	// loadRows is how many rows are written at once, at most, and loadBytes how many bytes of
+	// records.
+	loadRows  = 500
 	loadBytes = 1 << 20 // of records are
 )
 
@@ -378,7 +395,8 @@ func (l *loading) add(b *bulk, values ...any) error {
 	return l.flush()
 }
 
-// flush writes the rows that were kept.
+// flush writes the rows that were kept. The lists are emptied first, so an error leaves no row that
+// would be written twice.
 func (l *loading) flush() error {
 	if len(l.rows) == 0 {
 		return nil // and the keys of the first record to come are kept
@@ -393,7 +411,8 @@ func (l *loading) flush() error {
 }
 
 // insert writes ids, or records with their keys. They must not exist yet. A row that does not come
-// back was there before, and the error names its line in the dump.
+// back was there before, and the error names its line in the dump. The numbers that come back are
+// the ones by which the keys find the records.
 func (l *loading) insert(rows [][]any, lines []int, records map[string]dump.Record) error {
 	var keys [][]any
 	added := make(map[string]bool)

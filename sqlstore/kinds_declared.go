@@ -111,7 +111,8 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 }
 
 // declare joins the kinds with what the database has, and writes only those that change. Most
-// programs declare what the last one did, so usually there is no lock.
+// programs declare what the last one did, so usually there is no lock. Two programs that declare at
+// once each join what the other wrote.
 func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 	all := slices.Clone(kinds)
 	joined := func(t *tx) (changed []store.Kind, err error) {
@@ -153,7 +154,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 	return nil
 }
 
-// keepDeclared writes how a kind is kept.
+// keepDeclared writes how a kind is kept. The row is JSON, so a new field needs no new column.
 func keepDeclared(t *tx, kind store.Kind) error {
 	text, err := json.Marshal(kind)
 	if err == nil {
@@ -174,7 +175,8 @@ func (s *Store) declared(t *tx, name string) (kind store.Kind, found bool, err e
 	return kind, found, err
 }
 
-// scanKind returns the kind in a row, or an error that names it.
+// scanKind returns the kind in a row, or an error that names it. A kind that can't be decoded stops
+// sweeps and jobs, which must know all kinds.
 func scanKind(scan func(...any) error) (kind store.Kind, err error) {
 	var name, text string
 	if err := scan(&name, &text); err != nil {

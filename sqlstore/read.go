@@ -42,14 +42,17 @@ const (
 )
 
 var (
-	// readSome reads tallies alone, and readBoth records and tallies, in one statement.
+	// readSome reads tallies alone, and readBoth records and tallies, in one statement. PostgreSQL
+	// looks each cell up by the primary key of heed_tally, and each record by the unique index on
+	// ref.
 	readSome = either(someTallies, eachOfTally)
 	readBoth = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1),
 		eachOfRecord+` UNION ALL `+strings.Replace(eachOfTally, `($1)`, `($2)`, 1))
 )
 
 // Read implements [store.Store]. See Config.NoCache for how fresh the parts are where no records
-// are asked for.
+// are asked for. Queries are run after the snapshot, each by itself, so they may see a commit that
+// the snapshot does not.
 func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
 	refs []store.Ref, finds ...store.Query) error {
 	if err := ctx.Err(); err != nil {
@@ -91,7 +94,8 @@ func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence
 }
 
 // readAll reads from the database. The version of a kind is read as the record of the kind without
-// an id, and only its revision is returned.
+// an id, and only its revision is returned. Reads of several callers share a statement: see
+// [readers].
 func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
 	refs []store.Ref) error {
 	for _, ref := range refs {
@@ -134,6 +138,7 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 
 // snapshot reads cells and records, each by its hash. Cells without evidence and records that are
 // not there have no entry. Parts of a cell are in the order of channel and source, on every engine.
+// Parts are sorted here, since engines order text by different rules.
 func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string][]evidence.Part,
 	records map[string]store.Record) error {
 	if len(cells)+len(refs) == 0 {
@@ -185,7 +190,8 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 	return err
 }
 
-// reading returns the query that reads records and cells by their hashes, and its arguments.
+// reading returns the query that reads records and cells by their hashes, and its arguments. A read
+// of cells alone has a statement without records, which is shorter to plan.
 func reading(refs, cells []string) (q *query, args []any, err error) {
 	cellRows, err := column(cells)
 	if len(refs) == 0 || err != nil {
@@ -195,7 +201,8 @@ func reading(refs, cells []string) (q *query, args []any, err error) {
 	return readBoth, []any{refRows, cellRows}, err
 }
 
-// recordOf makes a record of its stored row, or an error that names it.
+// recordOf makes a record of its stored row, or an error that names it. The body is not decoded
+// until it is used.
 func recordOf(ref store.Ref, at evidence.Instant, revision int64, keys, body string) (
 	r store.Record, err error,
 ) {
@@ -205,7 +212,8 @@ func recordOf(ref store.Ref, at evidence.Instant, revision int64, keys, body str
 	return r, err
 }
 
-// keysOf returns the keys of a record, from the text that textOfKeys wrote.
+// keysOf returns the keys of a record, from the text that textOfKeys wrote. A record without keys
+// has nil, as in memory.
 func keysOf(ref store.Ref, text string) (keys []string, err error) {
 	if json.Unmarshal([]byte(text), &keys) != nil {
 		return nil, damaged("the keys of record %q of kind %q", ref.ID, ref.Kind)
@@ -234,7 +242,8 @@ const (
 )
 
 // finds are the queries by the number of keys (0, 1 and more) and by the order, the newest and the
-// oldest first.
+// oldest first. Each is a range of one index in its order, so a page costs the same anywhere in a
+// list.
 var finds = [3][2]*query{
 	{both(ofKind + `ORDER BY r.at DESC, r.seq DESC LIMIT $6`), both(ofKind + `ORDER BY r.at, r.seq LIMIT $6`)},
 	{both(ofKey + `ORDER BY k.at DESC, k.seq DESC LIMIT $6`), both(ofKey + `ORDER BY k.at, k.seq LIMIT $6`)},
@@ -248,13 +257,15 @@ var finds = [3][2]*query{
 type search struct {
 	store.Query
 	stores.Range
+	// key is the kind, or the hash of the first key, and others are the hashes of further keys as
+	// JSON.
 	query       *query
 	key, others string
 	had         map[int64]bool // the numbers of the records that were found
 }
 
 // newSearch checks a query and picks its statement: by kind, by one key, or by one key with others
-// to check.
+// to check. The first key walks the index, so it decides how many rows are read.
 func newSearch(q store.Query) (*search, error) {
 	left, err := stores.RangeOf(q)
 	if err != nil {
@@ -279,7 +290,8 @@ func newSearch(q store.Query) (*search, error) {
 }
 
 // page reads the next records, at most n. It reports whether there may be more. It leaves out a
-// record that moved since it was found.
+// record that moved since it was found. The range becomes shorter by each row that was read, so the
+// next page begins behind it.
 func (s *search) page(ctx context.Context, db *database, n int) (all []store.Record, more bool,
 	err error) {
 	after, before := s.Range.After, s.Before
@@ -315,7 +327,8 @@ func (s *search) page(ctx context.Context, db *database, n int) (all []store.Rec
 	return all, rows == n, err
 }
 
-// Find implements [store.Store]. It reads a page at a time.
+// Find implements [store.Store]. It reads a page at a time. No connection is held while the loop's
+// body runs.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	if q.Kind == store.Declarations {
 		return s.declarations(ctx)
@@ -348,7 +361,8 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 }
 
 var (
-	// Each step finds the next scope by the index, however many cells there are of one.
+	// Each step finds the next scope by the index, however many cells there are of one. Only scopes
+	// with sums count, as cells without evidence are not listed.
 	findScopes = both(`WITH RECURSIVE scopes (scope) AS (
 			SELECT (SELECT c.scope FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell
 				WHERE c.kind = $1 ORDER BY c.scope LIMIT 1)
@@ -365,7 +379,8 @@ var (
 		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
 )
 
-// Scopes implements [store.Store]. Scopes are few, so they are read at once.
+// Scopes implements [store.Store]. Scopes are few, so they are read at once. They are as of one
+// moment.
 func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var scopes []string
@@ -379,7 +394,8 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 
 // History implements [store.Store]. It reads a page at a time, each after the last observation of
 // the page before, so a commit during the loop neither repeats nor hides an observation that was
-// there.
+// there. An observation without a number before it comes last, so the walk begins at the greatest
+// moment and number.
 func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
 	error] {
 	return func(yield func(evidence.Observation, error) bool) {

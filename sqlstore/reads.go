@@ -27,6 +27,7 @@ const mostRead = 1000
 
 // A reader is a call of Read that waits.
 type reader struct {
+	// ctx ends the wait of this caller alone. cells and refs are what it asks for.
 	ctx   context.Context
 	cells []evidence.Cell
 	refs  []store.Ref
@@ -50,7 +51,8 @@ type found struct {
 	records map[string]store.Record
 }
 
-// read returns the parts of cells and the records that there are.
+// read returns the parts of cells and the records that there are. A caller that waits for longer
+// than patience goes ahead by itself, so one slow read does not hold up all.
 func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found,
 	error) {
 	r := &reader{ctx: ctx, cells: cells, refs: refs}
@@ -132,7 +134,7 @@ func (q *readers) lead(r *reader) (all found, err error) {
 }
 
 // gather takes from the queue those whom a leader reads for, and returns them with all that is to
-// be read, each once.
+// be read, each once. The leader's own wish is always read, whatever its size.
 func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Cell,
 	refs []store.Ref) {
 	q.mu.Lock()

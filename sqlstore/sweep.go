@@ -82,6 +82,7 @@ func fullAmong(found string) *query {
 
 // swept is what a process remembers of its sweeps, so that the next one looks at what is new.
 type swept struct {
+	// mu guards all of it. Two sweeps of one process may run at once.
 	mu sync.Mutex
 	// history is when the history of all cells was within its limits. 0: never.
 	history evidence.Instant
@@ -95,6 +96,7 @@ type swept struct {
 // time. What it has done stays done if it ends early.
 type sweep struct {
 	*change
+	// ctx and now are the caller's: now is the moment that decides what is past its time.
 	ctx      context.Context
 	now      evidence.Instant
 	began    evidence.Instant // by the store's clock
@@ -130,10 +132,11 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", unread)
 }
 
-// jobs finishes jobs that have begun.
+// jobs finishes jobs that have begun. A job that can't go on stays, and the next sweep tries again.
 func (w *sweep) jobs() error { return store.Resume(w.ctx, w.store) }
 
-// files has the files of SQLite as they should be.
+// files has the files of SQLite as they should be. It erases what forgotten people left in the
+// file, and gives the log the rights of the file.
 func (w *sweep) files() error {
 	if !w.store.db.dialect.embedded() {
 		return nil
@@ -148,7 +151,8 @@ func (w *sweep) files() error {
 	return err
 }
 
-// step calls a function in transactions until no work is left. Each call is one transaction.
+// step calls a function in transactions until no work is left. Each call is one transaction. The
+// page of each call is bounded, so no transaction is long.
 func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
 	w.alone = alone
 	for again := true; again; {
@@ -190,7 +194,7 @@ func (w *sweep) histories() error {
 
 // full returns the cells that have more history than is kept of them, and how much that is. After
 // the first sweep it looks only at cells that have got observations since, unless limits have
-// changed.
+// changed. The query knows the least limit only; what a kind declares is compared here.
 func (w *sweep) full() (map[string]int, error) {
 	cfg, full := &w.store.cfg, make(map[string]int)
 	err := w.store.db.read(w.ctx, func(t *tx) error {
@@ -287,6 +291,8 @@ func (w *sweep) unused() error {
 }
 
 // records drops the records that are past their limits, of all kinds that any program declared.
+// First go the ones that are too old, and then the oldest of too many. Each step removes a page and
+// asks again.
 func (w *sweep) records() error {
 	var kinds []store.Kind
 	err := w.store.db.read(w.ctx, func(t *tx) (err error) {
@@ -367,7 +373,8 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 
 // lose removes a page of a query's finds from the history, and leaves it in the sums. It reports
 // whether there was any row. The marks are written in the same transaction: a retraction must find
-// either the observation or the mark.
+// either the observation or the mark. The transaction has the store alone, so no commit adds to a
+// tally in between.
 func (w *sweep) lose(q *query, args ...any) (bool, error) {
 	page, cells, err := w.remove(q, args...)
 	if err != nil || len(page) == 0 {

@@ -12,6 +12,8 @@ import (
 	"github.com/heedhq/heed"
 )
 
+// tableFiles has the statements that make the tables of both dialects.
+//
 //go:embed tables
 var tableFiles embed.FS
 
@@ -48,6 +50,7 @@ type SchemaError struct {
 	Known int // the version that this program works with
 }
 
+// Error states both versions and what to do.
 func (e *SchemaError) Error() string {
 	if e.Found < e.Known {
 		return fmt.Sprintf("the store was made by an earlier layout, version %d, and is not opened: "+
@@ -57,7 +60,8 @@ func (e *SchemaError) Error() string {
 		"for them", e.Found, e.Known)
 }
 
-// prepareTables makes the store's tables if they are missing.
+// prepareTables makes the store's tables if they are missing. With existing, no table is made, and
+// a database without tables is [heed.ErrNotFound].
 func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing bool) error {
 	var version int
 	err := patiently(ctx, func() (err error) {
@@ -89,7 +93,7 @@ func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing 
 
 // makeTables makes the tables in one transaction. Of several programs that open an empty database
 // at once, one makes them, and the others wait and find them. In PostgreSQL they wait for an
-// advisory lock; SQLite has one writer.
+// advisory lock; SQLite has one writer. The context's end does not stop the rollback.
 func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) {
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED" // to see what others have just made
 	if db.dialect.embedded() {
@@ -132,7 +136,8 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 }
 
 // useSchema makes the schema of the store if it is missing, and has the transaction use it. The
-// search_path is set for this transaction only, because the connection is the host's.
+// search_path is set for this transaction only, because the connection is the host's. A role that
+// may not create schemas can still use one that exists.
 func (db *database) useSchema(ctx context.Context, conn *sql.Conn) error {
 	if db.schema == "" {
 		return nil
@@ -151,7 +156,7 @@ func (db *database) useSchema(ctx context.Context, conn *sql.Conn) error {
 }
 
 // hasTable reports whether a table exists. It is the first statement on a database, so its error
-// explains a dialect that is wrong.
+// explains a dialect that is wrong. to_regclass looks in the store's schema alone, if it has one.
 func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (bool, error) {
 	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1"
 	if !db.dialect.embedded() {
@@ -168,7 +173,7 @@ func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (
 }
 
 // tablesVersion returns the version of the tables, and 0 without tables. Any other version than
-// this program's is a [*SchemaError].
+// this program's is a [*SchemaError]. It reads and changes no row.
 func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
 	if has, err := db.hasTable(ctx, conn, "heed_store"); err != nil || !has {
 		return 0, err
@@ -181,7 +186,8 @@ func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version 
 }
 
 // useWAL puts a database file into WAL mode. While another connection is about to do so, SQLite
-// refuses without waiting.
+// refuses without waiting. In WAL mode, readers do not wait for the writer. The mode stays with the
+// file.
 func useWAL(ctx context.Context, conn *sql.Conn) error {
 	var mode string
 	err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
