@@ -18,7 +18,8 @@ var learnIDs = inserting(`INSERT INTO heed_id (id, recorded, traced)`, `tii`,
 	` ON CONFLICT DO NOTHING RETURNING id`)
 
 // knowIDs makes all ids known. It returns errKnown if the id of a batch was, or if an earlier batch
-// has it, and errCareful if this is a quick commit and an id was.
+// has it, and errCareful if this is a quick commit and an id was. A transaction that is rolled back
+// makes no id known.
 func (c *change) knowIDs() error {
 	c.fresh = make(map[string]bool)
 	ids := c.ids()
@@ -93,6 +94,8 @@ func (c *change) checkBatches() error {
 // addition is an observation that is to count, with what it adds to.
 type addition struct {
 	*evidence.Observation
+	// id is the hash of the observation's id, and key the hash of its cell. policy is how the cell
+	// must be kept.
 	id, key string
 	policy  evidence.Policy
 	// batch is the place of its batch, by which a receipt gets the sums after its own call.
@@ -103,7 +106,8 @@ type addition struct {
 }
 
 // pending returns the observations whose ids are new, each once, and fills in the receipts. An id
-// belongs to the batch that has it first.
+// belongs to the batch that has it first. Receipts are filled in here, and the revision follows
+// when records are written.
 func (c *change) pending() (all []addition) {
 	type once struct{ id, key string }
 	seen := make(map[once]bool)
@@ -165,6 +169,8 @@ func (c *change) observe(all []addition) error {
 }
 
 // sum returns what observations add to the sums of their cells, and notes which of them count.
+// Several observations of one origin are one row to add, so a batch of a thousand for one arm costs
+// one update.
 func (c *change) sum(all []addition, cells map[string]*cellRow) deltas {
 	sums := make(deltas)
 	for i := range all {
@@ -186,6 +192,7 @@ func (c *change) sum(all []addition, cells map[string]*cellRow) deltas {
 
 // wantedCells returns the cells of observations, each kept as they want it, and the moment of the
 // first that counts of each. It reports false if two observations want a cell in different ways.
+// The first moment decides whether a restart of the cell leaves the observation out.
 func wantedCells(all []addition) (
 	cells map[string]*cellRow, first map[string]evidence.Instant, alike bool,
 ) {
@@ -207,7 +214,8 @@ func wantedCells(all []addition) (
 	return cells, first, true
 }
 
-// addHistory adds observations to the history, if one is kept.
+// addHistory adds observations to the history, if one is kept. The limit on the history is held by
+// sweeps, and not here.
 func (c *change) addHistory(all []addition) error {
 	if c.store.cfg.NoHistory {
 		return nil
@@ -241,7 +249,8 @@ var (
 		WHERE cell = $4`)
 )
 
-// cellsInto returns what puts the cells that a query finds into a map.
+// cellsInto returns what puts the cells that a query finds into a map. A cell with several rows
+// can't occur: the hash is the primary key.
 func (c *change) cellsInto(found map[string]*cellRow) func(scan func(...any) error) error {
 	return func(scan func(...any) error) error {
 		r, err := scanCell(scan)
@@ -270,7 +279,7 @@ func (r *cellRow) row() []any {
 	}
 }
 
-// findCells returns the cells of these keys that there are.
+// findCells returns the cells of these keys that there are. Cells that are not there have no entry.
 func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 	found := make(map[string]*cellRow, len(keys))
 	rows, err := column(keys)
@@ -280,7 +289,8 @@ func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 	return found, err
 }
 
-// makeCells adds those cells that are not there yet, and returns all.
+// makeCells adds those cells that are not there yet, and returns all. The keys are sorted, so two
+// commits make cells in the same order.
 func (c *change) makeCells(wanted map[string]*cellRow) (map[string]*cellRow, error) {
 	keys := slices.Sorted(maps.Keys(wanted))
 	// To look first costs a statement, and saves an insertion that takes locks: nearly always all

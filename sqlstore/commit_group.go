@@ -28,6 +28,7 @@ import (
 // a single caller never waits for others.
 type queue struct {
 	line[*member]
+	// store commits what the queue gathers.
 	store *Store
 }
 
@@ -71,6 +72,8 @@ const (
 // A joint is a transaction for several members. The first one leads. Its context ends if a member's
 // context ends before the last statement, or if all of them have ended.
 type joint struct {
+	// members are in the order of their calls, and change has the batches of all of them, one after
+	// the other.
 	members []*member
 	change  *change
 	ctx     context.Context
@@ -80,7 +83,8 @@ type joint struct {
 	ended   int // how many contexts have
 }
 
-// commit commits a call, together with others that wait or by itself.
+// commit commits a call, together with others that wait or by itself. The receipts are the same
+// whichever way it takes.
 func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) {
 	m := &member{ctx: ctx, change: c}
 	m.turn = make(chan turn, 1)
@@ -151,7 +155,8 @@ func (q *queue) await(m *member) (turn, error) {
 	return next, nil
 }
 
-// end notes once that the context of a member ended. The caller holds the queue's mutex.
+// end notes once that the context of a member ended. The caller holds the queue's mutex. A member
+// that ends twice counts once.
 func (m *member) end() {
 	if !m.ended && m.in != nil {
 		m.in.end()
@@ -166,7 +171,8 @@ func (j *joint) end() {
 	}
 }
 
-// call gives a member its turn. The caller holds the queue's mutex.
+// call gives a member its turn. The caller holds the queue's mutex. The channel has room for one
+// value, so this never waits.
 func (m *member) call(next turn) {
 	m.stage, m.in = called, nil
 	m.turn <- next
@@ -176,7 +182,7 @@ func (m *member) call(next turn) {
 func leads(m *member) { m.call(toLead) }
 
 // leadFor commits for a member and for those that wait. The next leader has its turn when this one
-// is done, whatever happens.
+// is done, whatever happens. A leader without company commits alone, at no cost.
 func (q *queue) leadFor(m *member) ([]store.Receipt, error) {
 	defer q.pass(leads)
 	if members := q.gather(m); len(members) > 1 && q.commitAll(members) == toReturn {
@@ -213,7 +219,8 @@ func (q *queue) gather(leader *member) []*member {
 	return members
 }
 
-// changesOf counts the changes of a call, which one transaction may only have so many of.
+// changesOf counts the changes of a call, which one transaction may only have so many of. The limit
+// is [store.MaxChanges].
 func changesOf(batches []store.Batch) (n int) {
 	for i := range batches {
 		n += batches[i].Changes()
@@ -255,7 +262,8 @@ func (t touched) take(batches []store.Batch) bool {
 
 // commitAll commits for members. The first member is the caller. commitAll gives the others their
 // turns, and returns the caller's. Each round of the loop either decides about all members that are
-// left or has fewer of them, so it ends.
+// left or has fewer of them, so it ends. A member with a conflict of its record is found by blamed,
+// and commits alone after the others.
 func (q *queue) commitAll(members []*member) turn {
 	next := make(map[*member]turn, len(members))
 	for _, m := range members {
@@ -297,7 +305,7 @@ func (q *queue) commitAll(members []*member) turn {
 }
 
 // join makes a transaction for members, and notes those whose contexts have ended since they were
-// gathered.
+// gathered. The earliest of the assumed times holds for all.
 func (q *queue) join(members []*member) *joint {
 	j := &joint{members: members, change: &change{store: members[0].change.store,
 		assumed: members[0].change.assumed, blamed: -1}}
@@ -328,7 +336,8 @@ var errEnded = errors.New("the context of another call has ended")
 
 // commit commits the transaction. The leader's context is watched as well: it has no goroutine that
 // waits for a turn. The lock of the queue is not held while the statements run. A panic of the
-// driver is an error, and if the transaction was about to end, its outcome is unknown.
+// driver is an error, and if the transaction was about to end, its outcome is unknown. It tries the
+// one call of PostgreSQL first, and then the steps.
 func (j *joint) commit(q *queue) error {
 	defer j.cancel()
 	noted := make(chan struct{})
@@ -376,7 +385,8 @@ func (j *joint) run(q *queue, t *tx) error {
 	return j.close(q)
 }
 
-// close notes that the transaction is about to end.
+// close notes that the transaction is about to end. It is the last moment at which a member may
+// leave.
 func (j *joint) close(q *queue) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -387,7 +397,7 @@ func (j *joint) close(q *queue) error {
 	return nil
 }
 
-// receipts returns the receipts of a member's batches.
+// receipts returns the receipts of a member's batches. A transaction that failed has no receipts.
 func (j *joint) receipts(member int) []store.Receipt {
 	if j.change.receipts == nil {
 		return nil

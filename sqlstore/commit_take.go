@@ -51,7 +51,8 @@ func (c *change) reset(cells []evidence.Cell) error {
 	return err
 }
 
-// columnOfCells names cells by their hashes, as rows of one text each.
+// columnOfCells names cells by their hashes, as rows of one text each. Hashes keep the argument
+// short, whatever the names of the cells.
 func columnOfCells(cells []evidence.Cell) (string, error) {
 	hashes := make([]string, len(cells))
 	for i, cell := range cells {
@@ -78,7 +79,7 @@ var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed
 	WHERE cell = $1`)
 
 // whole returns an error if a cell's sums hold an observation of a moment or later that its history
-// does not.
+// does not. It looks at the tallies alone, which note the latest loss of each sign.
 func (c *change) whole(key string, since evidence.Instant) error {
 	return c.t.each(whenLost, []any{key}, func(scan func(...any) error) error {
 		var lost [3]evidence.Instant
@@ -91,7 +92,7 @@ func (c *change) whole(key string, since evidence.Instant) error {
 }
 
 // rebuild makes the sums of a cell again from its history, under another policy. Its history must
-// be whole.
+// be whole. A cell that is not there needs no rebuild.
 func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 	key := hashOfCell(cell)
 	found, err := c.findCells([]string{key})
@@ -145,7 +146,8 @@ func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 var recounts = []*query{both(`DELETE FROM heed_tally WHERE cell = $1`), both(`DELETE FROM heed_lost
 	WHERE cell = $1`)}
 
-// recount makes the tallies of a cell again from its history.
+// recount makes the tallies of a cell again from its history. The result is the same as if the
+// history had been observed under the policy from the beginning.
 func (c *change) recount(row *cellRow) error {
 	if err := c.keep(row); err != nil {
 		return err
@@ -168,7 +170,7 @@ func (c *change) recount(row *cellRow) error {
 var wholeHistory = both(`SELECT ` + observationColumns + ` FROM heed_observation WHERE cell = $1
 	ORDER BY happened, seq`)
 
-// eachOf calls a function with the history of a cell.
+// eachOf calls a function with the history of a cell. The function must not keep the observation.
 func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
 	return c.t.each(wholeHistory, []any{row.key}, func(scan func(...any) error) error {
 		one, err := scanObservation(scan)

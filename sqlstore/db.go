@@ -51,6 +51,7 @@ func (d Dialect) String() string {
 }
 
 // embedded reports whether the database is a file that SQLite reads and writes in this process.
+// Most differences between the engines in this package follow from it.
 func (d Dialect) embedded() bool { return d == SQLite || d == SQLiteRelaxed }
 
 // validate refuses 0 as well, which only Open accepts.
@@ -62,7 +63,7 @@ func (d Dialect) validate() error {
 }
 
 // dialectOf asks a database what it is. Other databases that know version(), for example MySQL, are
-// refused by name.
+// refused by name. It runs at most two statements, and changes no setting of the connection.
 func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 	var version string
 	// which SQLite does not have
@@ -82,7 +83,8 @@ func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
 // A database has heed's tables. It is safe for concurrent use.
 type database struct {
 	// handle is the host's, and stays open.
-	handle  *sql.DB
+	handle *sql.DB
+	// dialect is found out or given before a database is made, and never 0.
 	dialect Dialect
 	schema  string   // of the tables; empty: the schema that search_path finds
 	texts   []string // by number of the query, if there is a schema
@@ -94,6 +96,7 @@ type database struct {
 
 // newDB returns a database whose tables were not looked at yet. With a schema, each statement is
 // rewritten once to name it, because a pooler may give any connection another search_path.
+// Statements are prepared later, each at its first use.
 func newDB(handle *sql.DB, dialect Dialect, schema string) *database {
 	setUp := durable
 	if dialect == SQLiteRelaxed {
@@ -122,7 +125,8 @@ func (db *database) text(q *query) string {
 }
 
 // because adds to an error that the context was done, if that is the reason. It explains the errors
-// of statements that were prepared in another session.
+// of statements that were prepared in another session. Callers then find the end of their context
+// by [errors.Is], whatever the driver returned.
 func because(ctx context.Context, err error) error {
 	if pooled(err) {
 		err = fmt.Errorf("%w: %w", errPooled(), err)
@@ -160,7 +164,7 @@ const (
 )
 
 // lengthenLog has the connections that write keep a longer log, unless the host set its length by
-// the data source name.
+// the data source name. It is called once, when the store is opened.
 func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 	if !db.dialect.embedded() {
 		return nil
@@ -176,7 +180,8 @@ func (db *database) lengthenLog(ctx context.Context, conn *sql.Conn) error {
 
 // onConn calls a function with a connection that is set up. One of SQLite that is to write does not
 // wait by itself for others that write: see patiently. The set-up costs no round trip, because
-// SQLite runs in this process.
+// SQLite runs in this process. A connection that could not be set up goes back to the pool, and do
+// is not called.
 func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn) error) error {
 	var conn *sql.Conn
 	err := patiently(ctx, func() (err error) { // fails while the last connection closes
@@ -208,8 +213,9 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 type tx struct {
 	// ctx is the context of the statements. CommitTx replaces it at the end.
 	ctx context.Context
-	db  *database
-	on  interface {
+	// db has the texts of the queries. on runs them: the handle, or the transaction.
+	db *database
+	on interface {
 		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	}
@@ -237,7 +243,8 @@ func (db *database) prepare(ctx context.Context, seen []*query) {
 	}
 }
 
-// prepared returns a statement for use in the transaction, or nil.
+// prepared returns a statement for use in the transaction, or nil. A query that was not prepared
+// yet is noted, and prepared when the transaction has ended.
 func (t *tx) prepared(q *query) *sql.Stmt {
 	if !t.db.dialect.embedded() {
 		return nil
@@ -254,9 +261,9 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 }
 
 // enter calls a function in a transaction, after one that takes the lock. The transaction is
-// committed if both return nil. In SQLite, lock is called again for as long as others have it.
-// If PostgreSQL found a deadlock and rolled this transaction back, both are called again: no caller
-// did anything wrong.
+// committed if both return nil. In SQLite, lock is called again for as long as others have it. If
+// PostgreSQL found a deadlock and rolled this transaction back, both are called again: no caller
+// did anything wrong. So do must not keep anything of an earlier try.
 func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -271,7 +278,8 @@ func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 func deadlocked(err error) bool { return stateOf(err) == "40P01" }
 
 // writeOnce is enter without another try. PostgreSQL runs transactions at READ COMMITTED: what must
-// not change is locked, and each statement sees what others have committed.
+// not change is locked, and each statement sees what others have committed. In SQLite the lock is
+// the first statement that writes, and waits for other processes only.
 func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
@@ -351,7 +359,8 @@ func patiently(ctx context.Context, do func() error) error {
 func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
 // finish calls a function in a transaction that began, if it has, and ends it. It returns what the
-// function was given. The rollback after a commit has no effect.
+// function was given. The rollback after a commit has no effect. The lock's error ends the
+// transaction before do is called.
 func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock,
 	do func(*tx) error) (*tx, error) {
 	if err != nil {
@@ -424,7 +433,8 @@ func (db *database) read(ctx context.Context, do func(*tx) error) error {
 	return err
 }
 
-// snapshot calls a function that only reads, and sees the database as it is at one moment.
+// snapshot calls a function that only reads, and sees the database as it is at one moment. A dump
+// needs it: its statements must agree with each other.
 func (db *database) snapshot(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -440,7 +450,8 @@ func (db *database) snapshot(ctx context.Context, do func(*tx) error) error {
 	})
 }
 
-// exec runs a statement and returns how many rows it changed.
+// exec runs a statement and returns how many rows it changed. A prepared statement saves SQLite the
+// parsing.
 func (t *tx) exec(q *query, args ...any) (n int64, err error) {
 	var result sql.Result
 	if stmt := t.prepared(q); stmt != nil {
@@ -454,7 +465,8 @@ func (t *tx) exec(q *query, args ...any) (n int64, err error) {
 	return result.RowsAffected()
 }
 
-// execRows runs a statement whose last argument is rows of values, if there are any.
+// execRows runs a statement whose last argument is rows of values, if there are any. The rows are
+// one argument as JSON, so a statement has the same text for any number of them.
 func (t *tx) execRows(q *query, rows [][]any, before ...any) error {
 	if len(rows) == 0 {
 		return nil
@@ -518,7 +530,8 @@ func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error)
 	return cmp.Or(err, failed)
 }
 
-// query is each without waiting for a database that is locked.
+// query is each without waiting for a database that is locked. An error of the function ends the
+// reading.
 func (t *tx) query(q *query, args []any, row func(scan func(...any) error) error) (err error) {
 	var rows *sql.Rows
 	if stmt := t.prepared(q); stmt != nil {
@@ -568,7 +581,8 @@ func (t *tx) texts(q *query, args ...any) (all []string, err error) {
 	})
 }
 
-// collect returns what a function makes of the rows that a query finds.
+// collect returns what a function makes of the rows that a query finds. All rows are kept in
+// memory, so it is for bounded queries.
 func collect[T any](
 	t *tx, q *query, args []any, row func(scan func(...any) error) (T, error),
 ) (all []T, err error) {

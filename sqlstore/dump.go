@@ -190,10 +190,10 @@ var (
 // Load reads what a store has dumped into this one: all of it, or it returns an error and leaves
 // the store as it was. If the store is not empty, the error is [heed.ErrConflict]; kinds may be
 // declared. Lines that are not lines of a dump, or of a newer one, or of one that was cut off or
-// changed, are a [*heed.InputError]. Other writers wait until Load returned.
-//
-// [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict Versions rise and the
+// changed, are a [*heed.InputError]. Other writers wait until Load returned. Versions rise and the
 // cache is emptied, so copies of earlier content are not used any more.
+//
+// [heed.ErrConflict]: https://pkg.go.dev/github.com/heedhq/heed#ErrConflict
 func (s *Store) Load(ctx context.Context, from io.Reader) error {
 	c := &change{store: s, alone: true}
 	err := ctx.Err()

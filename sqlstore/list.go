@@ -49,7 +49,8 @@ var (
 )
 
 // List implements [store.Store]. It reads all parts before the loop begins, or the parts of a
-// sample where one is wanted. So the loop may use the store, and a slow loop holds no connection.
+// sample where one is wanted. So the loop may use the store, and a slow loop holds no connection. A
+// query has one purpose, so the first case that applies decides.
 func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		var parts []evidence.Part
@@ -80,7 +81,8 @@ func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 	}
 }
 
-// list reads the parts of a kind and scope that a query selects.
+// list reads the parts of a kind and scope that a query selects. Sums are restated by the cell's
+// half-life.
 func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.Part, err error) {
 	err = t.each(q, append([]any{kind, scope}, more...), func(scan func(...any) error) error {
 		p := evidence.Part{Cell: evidence.Cell{Kind: kind, Scope: scope}}
@@ -127,7 +129,7 @@ func (t *tx) tenant(kind string) (parts []evidence.Part, err error) {
 
 // naming reads the cells of a tenant, or of none, that name a source. A cell without a part of the
 // source is listed as well, with an empty part, because its history or its name may have the
-// source.
+// source. Pages keep the statements short, however many cells name the person.
 func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
 	err = t.each(sourceLost, nil, func(scan func(...any) error) error {
 		var kind, scope string
@@ -170,7 +172,8 @@ func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
 	return parts, err
 }
 
-// declarations yields a record for each kind that any program declared.
+// declarations yields a record for each kind that any program declared. They are the declared ones,
+// without the limits of this store's configuration.
 func (s *Store) declarations(ctx context.Context) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		var all []store.Record
