@@ -51,6 +51,7 @@ type crediting struct {
 	records map[ChoiceID]*keptChoice // of choices, after the step
 	choices []*Choice                // that have such records
 	plans   []*creditPlan            // of answers
+	planned map[string]int           // the place of an answer's plan
 	failed  []error                  // why arms can't be credited
 	expires []*segment               // what was taken back has no parts in the receipt
 	gone    []string                 // the ids that are taken back, which may be forgotten
@@ -72,10 +73,12 @@ type stepKey struct{ *Learner }
 // first: see doubts.
 func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 	return tx.State(stepKey{l}, func() any {
-		c := &crediting{now: now, records: make(map[ChoiceID]*keptChoice)}
+		c := &crediting{
+			now: now, records: make(map[ChoiceID]*keptChoice), planned: make(map[string]int),
+		}
 		tx.Before(func() (err error) {
 			if c.bulk = len(c.plans) >= bulk; c.bulk {
-				err = l.readSources(tx.Context(), c)
+				err = l.readSources(tx, c)
 			} else { // in one round trip, if they were not wanted before
 				for _, p := range c.plans {
 					tx.Want(l.sourceWants(p.of.segment, &p.choice))

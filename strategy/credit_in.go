@@ -50,8 +50,8 @@ func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err e
 		return stands, nil
 	}
 	step := l.stepOf(tx, l.cfg.Now())
-	i := slices.IndexFunc(step.plans, func(p *creditPlan) bool { return p.answer == a.ID })
-	if i >= 0 {
+	i, planned := step.planned[a.ID]
+	if planned {
 		// The step has credited the answer already, and that is not committed yet.
 		p = l.plan(a, step.plans[i].had)
 	}
@@ -66,9 +66,10 @@ func (l *Learner) CreditIn(tx *store.Tx, a *answer.Answer) (stands *error, err e
 	if *stands, err = l.possible(tx, step, p); err != nil || *stands != nil {
 		return stands, err
 	}
-	if i >= 0 {
+	if planned {
 		step.plans[i] = p
 	} else {
+		step.planned[a.ID] = len(step.plans)
 		step.plans = append(step.plans, p)
 	}
 	p.apply(a)
@@ -105,7 +106,6 @@ func creditID(a *answer.Answer, number uint64) string { return fmt.Sprintf("%s/%
 // A creditPlan is how the credits of an answer change: which of its outcomes stay, go, and come. A
 // second plan for the same answer in one step replaces the first.
 type creditPlan struct {
-	answer string
 	choice Choice
 	// had is the choice before the step. A second plan is computed from it, because the first plan is
 	// not committed.
@@ -130,7 +130,7 @@ type creditPlan struct {
 // statement that changes one person's part does not touch the parts of others.
 func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	p := &creditPlan{
-		answer: a.ID, choice: ChoiceOf(a.Choice), had: had, actor: a.Changer(), numbered: had.Told,
+		choice: ChoiceOf(a.Choice), had: had, actor: a.Changer(), numbered: had.Told,
 	}
 	before, cost := slices.Clone(had.Credits), reportedCost(a)
 	for _, part := range a.ForArm() {

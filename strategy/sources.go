@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"context"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -170,8 +169,8 @@ func (l *Learner) sourceWants(s *segment, c *Choice) (w store.Wants) {
 const sourcesAtOnce = 16
 
 // readSources reads the cells of plans whose sources are not remembered. The step does not keep
-// their parts, which may be many.
-func (l *Learner) readSources(ctx context.Context, step *crediting) error {
+// their parts, which may be half a million.
+func (l *Learner) readSources(tx *store.Tx, step *crediting) error {
 	l.sources.expire(step.now, l.cfg.Refresh)
 	var cells []evidence.Cell
 	wanted := make(map[evidence.Cell]bool)
@@ -189,7 +188,7 @@ func (l *Learner) readSources(ctx context.Context, step *crediting) error {
 	var read store.Snapshot
 	for some := range slices.Chunk(cells, sourcesAtOnce) {
 		read.Reset()
-		if err := l.cfg.Store.Read(ctx, &read, some, nil); err != nil {
+		if err := tx.Peek(&read, some); err != nil {
 			return err
 		}
 		l.sources.read(some, read.Parts)
