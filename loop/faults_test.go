@@ -194,7 +194,7 @@ func fallibles() []fallible {
 					Event: loop.Event{ID: "past", Text: "t", At: start}, Text: "x",
 					Reactions: []loop.Reaction{{Person: "ann", Value: 1}},
 				}, nil)
-			}))
+			}, "", ""))
 		}},
 		{"Sweep", "", func(w *workshop) error {
 			w.clock.Advance(time.Minute)

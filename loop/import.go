@@ -82,9 +82,17 @@ const (
 //
 // Corrections are evaluated after the last row, so that they may become proposals: see
 // [Agent.Correct].
+//
+// If there was anything new, the audit log has one entry with the counts of [Imported]. Its actor
+// is who imports, and its subject where the rows come from, for example the name of a file. Either
+// may be "".
 func (a *Agent) Import(
-	ctx context.Context, past iter.Seq2[Past, error],
+	ctx context.Context, past iter.Seq2[Past, error], actor, from string,
 ) (done Imported, err error) {
+	if err := cmp.Or(evidence.CheckText("actor", actor),
+		evidence.CheckText("from", from)); err != nil {
+		return done, wrap("import", err)
+	}
 	done.Arms = make(map[string]int)
 	rows, size := make([]Past, 0, importStep), 0
 	for row, failed := range past {
@@ -105,19 +113,21 @@ func (a *Agent) Import(
 	if err := a.evaluateImported(ctx, &done); err != nil {
 		return done, wrap("import", err)
 	}
-	return done, wrap("import", a.recordImport(ctx, &done))
+	return done, wrap("import", a.recordImport(ctx, &done, actor, from))
 }
 
 // recordImport adds to the audit log what an import has taught, and which arms lead since. An
-// import without any effect leaves no entry. Names of people are not in it.
-func (a *Agent) recordImport(ctx context.Context, done *Imported) error {
+// import without any effect leaves no entry. Of people, only the actor's name is in it.
+func (a *Agent) recordImport(
+	ctx context.Context, done *Imported, actor, from string,
+) error {
 	if done.Answers+done.Reactions+done.Outcomes+done.Corrections == 0 {
 		return nil
 	}
 	now := a.cfg.Testing.Now()
 	e := store.AuditEntry{
 		ID: store.IDOf("import", a.cfg.Name, now.String(), fmt.Sprint(done.Rows)), At: now,
-		Action: a.cfg.Name + ".import", Details: make(map[string]string),
+		Actor: actor, Action: a.cfg.Name + ".import", Subject: from, Details: make(map[string]string),
 	}
 	for name, n := range map[string]int{
 		"answers": done.Answers, "thumbs": done.Reactions, "outcomes": done.Outcomes,

@@ -86,7 +86,7 @@ func numbers(t *testing.T, a *loop.Agent) map[strategy.ArmID]uint64 {
 func TestAPastIsImportedOnce(t *testing.T) {
 	rows := past(4500, many)
 	a := importer(t)
-	done, err := a.Import(ctx, each(rows))
+	done, err := a.Import(ctx, each(rows), "olive", "log.csv")
 	require.NoError(t, err)
 	assert.Equal(t, loop.Imported{Rows: 4500, Answers: 4500, Reactions: 4500,
 		Arms: map[string]int{"a": 2250, "b": 2250}}, done)
@@ -96,7 +96,8 @@ func TestAPastIsImportedOnce(t *testing.T) {
 			assert.Equal(t, map[string]string{"arm": "a", "domain": "d"}, e.Details)
 			continue
 		}
-		assert.Equal(t, "loop.import", e.Action)
+		assert.Equal(t, []string{"olive", "loop.import", "log.csv"},
+			[]string{e.Actor, e.Action, e.Subject})
 		assert.Equal(t, map[string]string{"answers": "4500", "thumbs": "4500", "of arm a": "2250",
 			"of arm b": "2250"}, e.Details)
 	}
@@ -108,7 +109,7 @@ func TestAPastIsImportedOnce(t *testing.T) {
 	for name, again := range map[string][]loop.Past{
 		"the same": rows, "a part": rows[37:3801], "with one more": append(rows[1:], rows[0]),
 	} {
-		done, err := a.Import(ctx, each(again))
+		done, err := a.Import(ctx, each(again), "", "")
 		require.NoError(t, err, name)
 		assert.Equal(t, len(again), done.Known, name)
 		assert.Equal(t, whole, numbers(t, a), name)
@@ -125,10 +126,10 @@ func TestAPastIsImportedOnce(t *testing.T) {
 				return
 			}
 		}
-	})
+	}, "", "")
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, map[strategy.ArmID]uint64{"a": 1000, "b": 1000}, numbers(t, b))
-	done, err = b.Import(ctx, each(rows))
+	done, err = b.Import(ctx, each(rows), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 2000, done.Known)
 	assert.Equal(t, whole, numbers(t, b))
@@ -147,12 +148,12 @@ func TestAPastTeachesWhatItWouldHaveTaught(t *testing.T) {
 		rows[i].Outcomes = []loop.Outcome{{Success: &outcome, Source: "ci"}}
 	}
 	imported, lived := importer(t), importer(t)
-	_, err := imported.Import(ctx, each(rows))
+	_, err := imported.Import(ctx, each(rows), "", "")
 	require.NoError(t, err)
 	for _, row := range rows {
 		alone := row
 		alone.Reactions, alone.Outcomes = nil, nil
-		_, err := lived.Import(ctx, each([]loop.Past{alone}))
+		_, err := lived.Import(ctx, each([]loop.Past{alone}), "", "")
 		require.NoError(t, err)
 		for _, r := range row.Reactions {
 			r.At = row.Event.At
@@ -184,7 +185,7 @@ func TestAPastOfSeveralRows(t *testing.T) {
 			Corrections: []loop.Correction{{Reviewer: who, Text: "Name the server in every answer"}},
 		})
 	}
-	done, err := a.Import(ctx, each(rows))
+	done, err := a.Import(ctx, each(rows), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 4, done.Answers)
 	assert.Equal(t, 2, done.Reactions)
@@ -207,10 +208,10 @@ func TestAPastRepeatsACorrection(t *testing.T) {
 	}
 	done, err := a.Import(ctx, each([]loop.Past{
 		corrected(start.Add(-time.Hour)), corrected(start.Add(-time.Minute)),
-	}))
+	}), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 1, done.Corrections)
-	done, err = a.Import(ctx, each([]loop.Past{corrected(time.Time{})}))
+	done, err = a.Import(ctx, each([]loop.Past{corrected(time.Time{})}), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 1, done.Known)
 	account, err := a.Explain(ctx, "e")
@@ -224,11 +225,11 @@ func TestAPastRepeatsACorrection(t *testing.T) {
 func TestAPastOfManyPeople(t *testing.T) {
 	rows := past(14_000, func(i int) string { return fmt.Sprint("p", i/2%6000) })
 	once, often := importer(t), importer(t)
-	done, err := once.Import(ctx, each(rows))
+	done, err := once.Import(ctx, each(rows), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 14_000, done.Reactions)
 	for some := range slices.Chunk(rows, 2000) {
-		_, err := agentOf(t, often.Store()).Import(ctx, each(some))
+		_, err := agentOf(t, often.Store()).Import(ctx, each(some), "", "")
 		require.NoError(t, err)
 	}
 	people := func(a *loop.Agent) map[string]uint64 {
@@ -279,7 +280,7 @@ func TestAPastOfLongTexts(t *testing.T) {
 		rows[i].Arm, rows[i].Text = "", strings.Repeat("x", 1<<20)
 	}
 	before := st.batches
-	done, err := a.Import(ctx, each(rows))
+	done, err := a.Import(ctx, each(rows), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 20, done.Answers)
 	assert.Equal(t, 5+1, st.batches-before, "and one for what changed")
@@ -299,7 +300,7 @@ func TestARowAtFault(t *testing.T) {
 	} {
 		a, rows := importer(t), past(3, many)
 		spoil(&rows[1])
-		done, err := a.Import(ctx, each(rows))
+		done, err := a.Import(ctx, each(rows), "", "")
 		var input *heed.InputError
 		require.ErrorAs(t, err, &input, field)
 		assert.Equal(t, field, input.Field)
@@ -314,14 +315,14 @@ func TestARowAtFault(t *testing.T) {
 func TestAnImportThatFails(t *testing.T) {
 	a := importer(t)
 	broken := errors.New("broken")
-	_, err := a.Import(ctx, func(yield func(loop.Past, error) bool) { yield(loop.Past{}, broken) })
+	_, err := a.Import(ctx, func(yield func(loop.Past, error) bool) { yield(loop.Past{}, broken) }, "", "")
 	require.ErrorIs(t, err, broken)
 	require.NoError(t, a.Freeze(ctx, true))
-	_, err = a.Import(ctx, each(past(2, many)))
+	_, err = a.Import(ctx, each(past(2, many)), "", "")
 	var config *heed.ConfigError
 	require.ErrorAs(t, err, &config)
 	require.NoError(t, a.Freeze(ctx, false))
-	done, err := a.Import(ctx, each(past(2, many)))
+	done, err := a.Import(ctx, each(past(2, many)), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 2, done.Answers)
 }

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -89,6 +90,18 @@ func (p *pastFile) open(s *session) (l *pastLog, err error) {
 		err = errors.Join(err, l.close())
 	}
 	return l, err
+}
+
+// name names the log for the audit: a query may have secrets, and a folder is of one machine.
+func (p *pastFile) name() string {
+	switch p.File {
+	case "", "-":
+		if p.Query != "" {
+			return "a query"
+		}
+		return "standard input"
+	}
+	return filepath.Base(p.File)
 }
 
 // fill writes what comes from a query, or else from a stream.
@@ -266,6 +279,7 @@ type pastCommand struct {
 	Agent       string   `placeholder:"NAME"`
 	Instruments []string `placeholder:"NAME"`
 	Suggest     string   `placeholder:"FILE"`
+	Actor       string   `env:"HEED_ACTOR" placeholder:"NAME"`
 }
 
 // A pastReport is what an import found and did.
@@ -346,7 +360,8 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	if err != nil {
 		return err
 	}
-	report.Imported, err = agent.Import(s.ctx, cmd.answers(s, l, known, &report))
+	report.Imported, err = agent.Import(s.ctx, cmd.answers(s, l, known, &report),
+		actor(cmd.Actor), cmd.name())
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w after %d of %d rows: the same command goes on there", errInterrupted,
 			report.Imported.Rows, report.Rows)

@@ -53,11 +53,15 @@ func TestALogIsImported(t *testing.T) {
 	mapping := filepath.Join(dir, "map.json")
 	require.NoError(t, os.WriteFile(mapping, []byte(proposed.out), 0o600))
 
-	r := imported(t, "--db", db, "import", log, "--map", mapping, "--suggest", lessons)
+	r := imported(t, "--db", db, "import", log, "--map", mapping, "--suggest", lessons,
+		"--actor", "olive")
 	assert.Equal(t, 40, r.Imported.Answers)
 	assert.Equal(t, map[string]int{"large": 20, "small": 20}, r.Imported.Arms)
 	assert.Equal(t, 7, r.People)
 	assert.Equal(t, 1, r.Suggested)
+	audit := call{args: []string{"--json", "--db", db, "store", "audit", "--kind", "import"}}.run(t)
+	assert.Contains(t, audit.out, `"actor": "olive"`, audit.err)
+	assert.Contains(t, audit.out, `"subject": "log.csv"`)
 	file, err := os.Open(lessons)
 	require.NoError(t, err)
 	defer file.Close()

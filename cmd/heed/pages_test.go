@@ -66,12 +66,12 @@ func BenchmarkPages(b *testing.B) {
 	}
 	agent, err := loop.New(ctx, cfg)
 	require.NoError(b, err)
-	_, err = agent.Import(ctx, rowsOf(100_000, 1000))
+	_, err = agent.Import(ctx, rowsOf(100_000, 1000), "", "")
 	require.NoError(b, err)
 	for i := range 100 {
 		tenant, err := agent.Tenant(ctx, fmt.Sprint("tenant ", i))
 		require.NoError(b, err)
-		_, err = tenant.Import(ctx, rowsOf(100, 10))
+		_, err = tenant.Import(ctx, rowsOf(100, 10), "", "")
 		require.NoError(b, err)
 	}
 	rules, luck := agent.Feedback().Rules(), rand.New(rand.NewPCG(3, 4))
