@@ -153,6 +153,7 @@ func (r *Rule) withheld() (ids []string) {
 
 // A Reached is a heuristic that a draft governs once it is a rule, or that it may govern.
 type Reached struct {
+	// ID is the heuristic's id.
 	ID string `json:"id"`
 	// Reason is how the heuristic's action breaks the draft, if heed can find it by itself: by the
 	// check or by a contradiction in words. If it is "", the two are about the same, and people

@@ -18,7 +18,7 @@ type Conflict struct {
 	// ID is of the rule, the proposal or the feedback.
 	ID string `json:"id"`
 	// Pending reports that it is a proposal, Correction that it is a feedback: the latest with its
-	// text.
+	// text. Both are false for an active rule.
 	Pending    bool `json:"pending,omitempty"`
 	Correction bool `json:"correction,omitempty"`
 	// Score is how alike the texts are, in [0, 1].

@@ -19,13 +19,15 @@ import (
 
 // A Draft is what people approve, word by word. Approvals are bound to its hash.
 type Draft struct {
+	// Action is what an approval leads to, and Type what kind of guidance the rule is.
 	Action Action   `json:"action"`    // "" means CreateRule
 	Type   RuleType `json:"rule_type"` // "" means Guideline
 	// Text is the rule: one line of at most 500 characters, of those that [prompt.Check] accepts.
 	Text string `json:"rule_content"`
 	// Agents names the agents that it is for, sorted. It is empty if AllAgents is set.
-	Agents    []string `json:"affected_agents,omitempty"`
-	AllAgents bool     `json:"all_agents,omitempty"`
+	Agents []string `json:"affected_agents,omitempty"`
+	// AllAgents makes it a rule for every agent, also for ones that come later.
+	AllAgents bool `json:"all_agents,omitempty"`
 	// Place is where in the agent's prompt or skill it belongs, in the host's words. "" is the
 	// section of learned rules.
 	Place string `json:"insertion_point,omitempty"`

@@ -122,6 +122,7 @@ type Case struct {
 type Opposition string
 
 const (
+	// The oppositions of package oppose, and the evaluator's own.
 	opposedPolarity    = Opposition(oppose.Polarity)
 	opposedNumber      = Opposition(oppose.Numbers)
 	opposedAntonym     = Opposition(oppose.Meaning)
@@ -131,6 +132,7 @@ const (
 	opposedByEvaluator = Opposition("evaluator")
 )
 
+// oppositions explain each to people, in a conflict of a proposal.
 var oppositions = map[Opposition]string{
 	opposedPolarity: "one demands it, the other denies it", opposedNumber: "they have other numbers",
 	opposedAntonym: "they have words of opposite meaning",

@@ -90,6 +90,7 @@ const (
 	SeverityCritical Severity = "critical"
 )
 
+// severities are all, for validation.
 var severities = []Severity{SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
 
 // A Decision is what a reviewer decided.
@@ -208,6 +209,7 @@ func checkName(field, value string) error {
 	return evidence.CheckText(field, value)
 }
 
+// A list is a field with several texts, which are checked alike.
 type list struct {
 	field  string
 	values []string

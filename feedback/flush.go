@@ -18,7 +18,8 @@ import (
 // rule was rejected or retired needs three more corrections first. Each further rejection doubles
 // that number, and they must be by as many people as make a cluster [GeneralizableHigh], one of
 // whom did not give any of the rejected evidence. If one cluster fails, Flush goes on with the
-// others, and returns the errors, joined.
+// others, and returns the errors, joined. Clusters are found by a key that only classified feedback
+// has.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
@@ -94,7 +95,8 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 }
 
 // proposeMembers opens the proposal of a cluster with these members, or gives it new evidence. If
-// the pending proposal was decided, the next [Service.Flush] looks at the cluster again.
+// the pending proposal was decided, the next [Service.Flush] looks at the cluster again. A pending
+// proposal that gets evidence keeps its words and its approvals.
 func (s *Service) proposeMembers(
 	c *change, cluster string, members []Feedback, d *Draft, disputed []Conflict,
 ) (*Proposal, error) {
@@ -132,7 +134,8 @@ func (s *Service) proposeMembers(
 	return p, nil
 }
 
-// waits reports whether a proposal still waits to be decided.
+// waits reports whether a proposal still waits to be decided. One that has expired is closed by the
+// next step that meets it, and does not wait any more.
 func (s *Service) waits(p *Proposal) bool {
 	return p != nil && p.Status == StatePending && s.now().Before(p.Expires)
 }

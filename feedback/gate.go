@@ -34,6 +34,7 @@ const pendingFor = 7 * 24 * time.Hour
 
 // A Review is what one person decides about a proposal.
 type Review struct {
+	// Proposal is the id, and Actor the person who decides, whom the host has signed in.
 	Proposal string
 	Decision Decision // Approved or Rejected
 	Actor    string

@@ -55,7 +55,8 @@ func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection
 	return r.InjectIn(r.s.reading(ctx), agent, base, task)
 }
 
-// InjectIn is [Rules.Inject] in a step.
+// InjectIn is [Rules.Inject] in a step. The lines in memory are used if no rule has changed, and
+// then it reads one small record.
 func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, error) {
 	ranked, err := r.lines(tx, agent)
 	if err != nil {
@@ -94,6 +95,8 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 // A line is what a prompt has of a rule, and what enforces the rule. It names no person. Lines are
 // kept in memory for each agent.
 type line struct {
+	// text is the line in the prompt. words is the rule's text, which is compared with heuristics and
+	// answers.
 	id, text, words string
 	check           *checker // nil without a check
 	withheld        []string // the heuristics that its approvers found to break it
@@ -152,7 +155,8 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	return lines, nil
 }
 
-// promptLines are the lines of an agent for one version of the rules.
+// promptLines are the lines of an agent for one version of the rules. They are replaced as a whole
+// when the version has changed.
 type promptLines struct {
 	version uint64
 	lines   []line

@@ -127,7 +127,8 @@ func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
 		})
 }
 
-// movable returns a correction that a person can join or split.
+// movable returns a correction that a person can join or split. It must have a text and a class
+// that can change, and must not be evidence of a pending proposal.
 func (s *Service) movable(c *change, id string) (Feedback, error) {
 	r, err := feedbackIn(c.Tx, id)
 	if err != nil {

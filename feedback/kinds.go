@@ -90,6 +90,7 @@ var (
 
 // A mark is a record without content: only its revision or its time matters.
 type mark struct {
+	// Name is one of the names below, and At the time of the last change or run.
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
 }
@@ -103,6 +104,7 @@ const (
 	measuredMark  = "measured"
 )
 
+// unfitKey finds active rules whose effect speaks for retiring them.
 const unfitKey = "unfit"
 
 // anyValue replaces each of many values in a key, and all agents.
@@ -144,6 +146,7 @@ func personKeys(names ...string) (keys []string) {
 
 // A ProposalQuery selects proposals. A field that is not set selects all.
 type ProposalQuery struct {
+	// Status, Type and Cluster must be equal to the proposal's.
 	Status        State
 	Agent         string // is among those affected, or all are
 	Type          RuleType
@@ -176,6 +179,7 @@ func (q *ProposalQuery) keys() [][]string {
 
 // A RuleQuery selects rules. A field that is not set selects all.
 type RuleQuery struct {
+	// Status is the state that the rule has now.
 	Status State
 	Agent  string // is among those affected, or all are
 	Unfit  bool   // active rules with a harmful effect or without effect: see [Service.Sweep]
@@ -228,6 +232,8 @@ type kindOf[T kept[T]] struct{ store.View[T] }
 
 // kept is a value with the revision that it was read with.
 type kept[T any] interface {
+	// Each of the three kinds of values has these methods, so that one implementation reads and
+	// writes all.
 	at(revision uint64) T // a copy
 	id() string
 	revision() uint64

@@ -5,6 +5,8 @@ import "sync"
 // A memo remembers at least the latest values by name, and at most twice as many. It is safe for
 // concurrent use.
 type memo[V any] struct {
+	// latest is how many values each half has at most. A value is in young if it was used since the
+	// halves were exchanged last.
 	latest     int
 	mu         sync.Mutex
 	young, old map[string]V

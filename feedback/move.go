@@ -26,7 +26,8 @@ func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
 	}
 }
 
-// takeOut takes a rule out of use, from one of these states.
+// takeOut takes a rule out of use, from one of these states. Authorize sees the rule's draft as it
+// was before the step; the step then decides by the state at that moment.
 func (r *Rules) takeOut(
 	ctx context.Context, kind string, o Order, to State, from ...State,
 ) (Rule, error) {

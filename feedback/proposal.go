@@ -14,6 +14,7 @@ import (
 
 // A Proposal is a draft on its way through the gate, with the evidence for it.
 type Proposal struct {
+	// ID names the proposal, and later the rule that is made of it.
 	ID string `json:"proposal_id"`
 	Draft
 	// Cluster names the cluster that it was made of, and is "" if a person proposed it. A cluster has
@@ -42,10 +43,12 @@ type Proposal struct {
 	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
 	// Previous is the proposal that this one replaces, or the cluster's last proposal before this
 	// one. Was is the draft as it was first proposed, before all edits, and nil if it was not edited.
-	Previous string    `json:"previous,omitempty"`
-	Was      *Draft    `json:"was,omitempty"`
-	Created  time.Time `json:"created_at"`
-	Expires  time.Time `json:"expires_at"`
+	Previous string `json:"previous,omitempty"`
+	Was      *Draft `json:"was,omitempty"`
+	// Created is when it was proposed. Expires is when it expires without a decision, seven days
+	// later.
+	Created time.Time `json:"created_at"`
+	Expires time.Time `json:"expires_at"`
 	// Decided is when it was closed, Decider who did so, and Reason why.
 	Decided  time.Time `json:"decided_at,omitzero"`
 	Decider  string    `json:"decided_by,omitempty"`
@@ -65,8 +68,9 @@ type Approval struct {
 	// Override lists the active rules that the draft may contradict.
 	Override []string `json:"override,omitempty"`
 	// Withhold lists the heuristics that the person found to break the rule: see Review.Withhold.
-	Withhold []string  `json:"withhold,omitempty"`
-	At       time.Time `json:"at"`
+	Withhold []string `json:"withhold,omitempty"`
+	// At is when the person approved these words.
+	At time.Time `json:"at"`
 }
 
 // A State is the state of a proposal or a rule. All states of a proposal except StatePending are
@@ -161,16 +165,20 @@ func cloneApprovals(approvals []Approval) []Approval {
 
 // A Rule is a draft that was approved. It has the id of its proposal.
 type Rule struct {
+	// ID is the id of the proposal that made it.
 	ID string `json:"rule_id"`
 	// Draft is what its Approvals are for: what made the rule, or restored it last.
 	Draft
-	Clusters  []string   `json:"clusters,omitempty"` // whose recurrence it should end, sorted
+	Clusters []string `json:"clusters,omitempty"` // whose recurrence it should end, sorted
+	// Authors, Writers and Approvals are as in [Proposal]. They decide who may approve a change of
+	// the rule.
 	Authors   []string   `json:"authors,omitempty"`
 	Writers   []string   `json:"writers,omitempty"`
 	Approvals []Approval `json:"approvals"`
 	Status    State      `json:"status"`
 	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject] and [Pin].
-	Pinned       bool   `json:"pinned,omitempty"`
+	Pinned bool `json:"pinned,omitempty"`
+	// SupersededBy is the id of the rule that replaced it, and "" if it was not replaced.
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Activated is when it was approved. Since is when it came into effect last, and its effect is
 	// measured from there.

@@ -18,6 +18,7 @@ import (
 // A change is what a step of the service reads and adds. Each run of a step has a new one.
 type change struct {
 	*store.Tx
+	// now is the same for all that the step writes, and draw makes the ids of its audit entries.
 	now     time.Time
 	who     string // the person who wants it, or ""
 	draw    func() string
