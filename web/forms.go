@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -46,7 +47,7 @@ func (h *Handler) act(a action) {
 			h.fail(w, r, "form", err)
 			return
 		}
-		to, err := a.do(r.Context(), d)
+		to, err := h.decide(r.Context(), &a, d)
 		if err == nil {
 			http.SetCookie(w, &http.Cookie{
 				Name: doneCookie, Value: doneMark(d.person, to), Path: h.cfg.Prefix + "/", HttpOnly: true,
@@ -57,6 +58,20 @@ func (h *Handler) act(a action) {
 		}
 		h.again(w, r, a, d, err)
 	})
+}
+
+// decide carries an action out if what it is about still has the words that the person saw.
+func (h *Handler) decide(ctx context.Context, a *action, d sent) (to string, err error) {
+	if a.path != "/proposal/approve" { // which a review does by itself
+		hash, err := h.seen(ctx, a, d.id)
+		if err == nil && hash != "" && hash != d.hash {
+			err = errStale
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return a.do(ctx, d)
 }
 
 // doneCookie keeps where the latest action of a browser led to. A link of somebody else can't claim

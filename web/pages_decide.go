@@ -23,9 +23,9 @@ func (h *Handler) decisions() {
 		{"/proposal/reject", nil, proposalPage, h.reject},
 		{"/proposal/edit", []string{"text", "type", "agents", "all"}, proposalPage, h.edit},
 		{"/proposal/take-out", []string{"source"}, proposalPage, h.takeOut},
-		{"/correction/resolve", []string{"as"}, correctionPage, h.onSeen(h.resolve)},
-		{"/correction/join", []string{"with"}, correctionPage, h.onSeen(h.join)},
-		{"/correction/split", nil, correctionPage, h.onSeen(h.split)},
+		{"/correction/resolve", []string{"as"}, correctionPage, h.resolve},
+		{"/correction/join", []string{"with"}, correctionPage, h.join},
+		{"/correction/split", nil, correctionPage, h.split},
 		{"/rule/retire", nil, rulePage, h.move(feedback.StateRetired, "retired")},
 		{"/rule/revoke", nil, rulePage, h.move(feedback.StateRevoked, "revoked")},
 		{"/rule/restore", nil, rulePage, h.propose(feedback.Restore)},
@@ -65,25 +65,20 @@ func (h *Handler) undo(ctx context.Context, d sent) (string, error) {
 var errNoAgent = &heed.InputError{Field: "agent", Reason: "does not run here, so its answers can " +
 	"be changed only in its own program"}
 
-// seen returns what a person decides about, if it still has the words that the person saw.
-func seen[T any](
-	ctx context.Context, d sent, read func(context.Context, string) (T, error), hash func(T) string,
-) (T, error) {
-	one, err := read(ctx, d.id)
-	if err == nil && hash(one) != d.hash {
-		err = errStale
+// seen returns the hash of the words that a person decides about, or "" if it is about no words.
+func (h *Handler) seen(ctx context.Context, a *action, id string) (string, error) {
+	switch a.page.path {
+	case proposalPage.path:
+		p, err := h.cfg.Feedback.Rules().Proposal(ctx, id)
+		return p.Draft.Hash(), err
+	case rulePage.path:
+		r, err := h.cfg.Feedback.Rules().Rule(ctx, id)
+		return r.Draft.Hash(), err
+	case correctionPage.path:
+		c, err := h.cfg.Feedback.Feedback(ctx, id)
+		return hashOf(c), err
 	}
-	return one, err
-}
-
-func (h *Handler) seenProposal(ctx context.Context, d sent) (feedback.Proposal, error) {
-	return seen(ctx, d, h.cfg.Feedback.Rules().Proposal,
-		func(p feedback.Proposal) string { return p.Draft.Hash() })
-}
-
-func (h *Handler) seenRule(ctx context.Context, d sent) (feedback.Rule, error) {
-	return seen(ctx, d, h.cfg.Feedback.Rules().Rule,
-		func(r feedback.Rule) string { return r.Draft.Hash() })
+	return "", nil
 }
 
 func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
@@ -105,19 +100,15 @@ func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
 }
 
 func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
-	p, err := h.seenProposal(ctx, d)
-	if err != nil {
-		return "", err
-	}
-	_, err = h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
-		Proposal: p.ID, Decision: feedback.Rejected, Actor: d.person, Reason: d.reason,
+	_, err := h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
+		Proposal: d.id, Decision: feedback.Rejected, Actor: d.person, Reason: d.reason,
 	})
 	return h.link("/proposal", "id", d.id, "done", "rejected"), err
 }
 
 // edit proposes a new version. Fields that the form does not show stay as they are.
 func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
-	p, err := h.seenProposal(ctx, d)
+	p, err := h.cfg.Feedback.Rules().Proposal(ctx, d.id)
 	if err != nil {
 		return "", err
 	}
@@ -142,23 +133,9 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 }
 
 func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
-	p, err := h.seenProposal(ctx, d)
-	if err != nil {
-		return "", err
-	}
-	_, err = h.cfg.Feedback.Rules().TakeOut(ctx,
-		feedback.Order{ID: p.ID, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
+	_, err := h.cfg.Feedback.Rules().TakeOut(ctx,
+		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
 	return h.link("/proposal", "id", d.id, "done", "out"), err
-}
-
-// onSeen decides about a correction if it still has the words that the person saw.
-func (h *Handler) onSeen(do decider) decider {
-	return func(ctx context.Context, d sent) (string, error) {
-		if _, err := seen(ctx, d, h.cfg.Feedback.Feedback, hashOf); err != nil {
-			return "", err
-		}
-		return do(ctx, d)
-	}
 }
 
 // join records that a correction means the same as another one. The page shows both, and one click
@@ -188,9 +165,6 @@ func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 // move takes a rule out of use.
 func (h *Handler) move(to feedback.State, done string) decider {
 	return func(ctx context.Context, d sent) (string, error) {
-		if _, err := h.seenRule(ctx, d); err != nil {
-			return "", err
-		}
 		_, err := h.cfg.Feedback.Rules().Move(ctx,
 			feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, to)
 		return h.link("/rule", "id", d.id, "done", done), err
@@ -200,7 +174,7 @@ func (h *Handler) move(to feedback.State, done string) decider {
 // propose proposes the change of a rule.
 func (h *Handler) propose(change feedback.RuleChange) decider {
 	return func(ctx context.Context, d sent) (string, error) {
-		rule, err := h.seenRule(ctx, d)
+		rule, err := h.cfg.Feedback.Rules().Rule(ctx, d.id)
 		if err != nil {
 			return "", err
 		}

@@ -308,11 +308,11 @@ func TestMigrate(t *testing.T) {
 	assert.Equal(t, "There are no learners here.\n",
 		call{args: []string{"--db", db, "strategy", "status"}}.run(t).out)
 	assertFails(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t), failed,
-		"no host has opened a learner")
+		"no host has opened any learner")
 	assert.Equal(t, "There are no choices here.\n",
 		call{args: []string{"--db", db, "strategy", "history", "law"}}.run(t).out)
 	assert.Contains(t, call{args: []string{"--db", db, "answers", "x"}}.run(t).err,
-		"no host has opened an agent")
+		"no host has opened any agent")
 	for _, args := range [][]string{{"strategy", "status"}, {"strategy", "distributions"},
 		{"confidence"}, {"patterns"}, {"rules", "list"}, {"answers"}, {"store", "audit"}} {
 		assert.Equal(t, "[]\n", call{args: append([]string{"--db", db, "--json"}, args...)}.run(t).out,

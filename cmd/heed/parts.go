@@ -76,7 +76,7 @@ func (t part) named(s *session, name string) func(func(*view.Source) error) erro
 // one opens the one of a name, or the only one.
 func (t part) one(s *session, v *view.Source, name string) error {
 	names, err := t.names(s.ctx, v.Store)
-	none := fmt.Errorf("%w %s in %s: check --db or HEED_DB", errNone, t.article(), s.at.place)
+	none := fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
 	switch {
 	case err != nil:
 		return err
@@ -93,13 +93,6 @@ func (t part) one(s *session, v *view.Source, name string) error {
 		err = none
 	}
 	return err
-}
-
-func (t part) article() string {
-	if strings.ContainsAny(t.what[:1], "aeiou") {
-		return "an " + t.what
-	}
-	return "a " + t.what
 }
 
 // each opens all that hosts have opened, one after the other, and calls a function with each and
