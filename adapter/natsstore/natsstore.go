@@ -18,7 +18,6 @@ package natsstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"regexp"
@@ -31,6 +30,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/internal/broker"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -89,18 +89,14 @@ var _ store.Store = (*Store)(nil)
 // Open opens a store, and creates it if it is missing. It returns all faults of the configuration,
 // each a [*heed.ConfigError], or [heed.ErrUnavailable] if the servers can't be reached.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, error) {
-	var faults []error
-	check := func(ok bool, field string, value any, reason string) {
-		if !ok {
-			faults = append(faults, &heed.ConfigError{Field: field, Value: value, Reason: reason})
-		}
-	}
-	check(js != nil, "JetStream", nil, "must be set")
-	check(nameOf.MatchString(cfg.Name), "Name", cfg.Name, "must be of letters, digits and -")
-	check(cfg.Replicas >= 0 && cfg.Replicas <= 5, "Replicas", cfg.Replicas, "must be 1 to 5")
-	check(cfg.Timeout >= 0, "Timeout", cfg.Timeout, "must not be negative")
+	var found broker.Faults
+	found.Check(js != nil, "JetStream", nil, "must be set")
+	found.Check(nameOf.MatchString(cfg.Name), "Name", cfg.Name, "must be of letters, digits and -")
+	found.Check(cfg.Replicas >= 0 && cfg.Replicas <= 5, "Replicas", cfg.Replicas, "must be 1 to 5")
+	found.Check(cfg.Timeout >= 0, "Timeout", cfg.Timeout, "must not be negative")
 	_, err := memstore.New(cfg.Kept)
-	if err := errors.Join(append(faults, err)...); err != nil {
+	found.Join(err)
+	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("natsstore: %w", err)
 	}
 	cfg.Replicas, cfg.Timeout = cmp.Or(cfg.Replicas, 3), cmp.Or(cfg.Timeout, 20*time.Second)
