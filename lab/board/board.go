@@ -6,8 +6,8 @@
 // liars. The arms change, and processes restart with only the state that they saved. All policies
 // have the same requests and the same luck.
 //
-//	go run ./lab board [SET] [-long] [-data FILE] [-price P] [-runs N] [-requests N] [-seed S]
-//	                   [-world NAME] [-under NAME] [-topics N] [-noise X] [-policies NAMES]
+//	go run ./lab board [SET] [-long] [-data FILE] [-answers FILE] [-runs N] [-requests N] [-seed S]
+//	                   [-world NAME] [-under NAME] [-policies NAMES]
 //
 // A set is what plays where:
 //
@@ -23,8 +23,8 @@
 // not the best.
 //
 // -data is a CSV file with a header: the item, the question's id, and for each arm whether it was
-// right, 0 or 1. The last arm costs 1, at the price P in right answers, and the others 0. -answers
-// is a file with a JSON object in each line: {"task", "question", "scores": {model: 0 to 1}}.
+// right, 0 or 1. The last arm costs a tenth of a right answer, and the others nothing. -answers is
+// a file with a JSON object in each line: {"task", "question", "scores": {model: 0 to 1}}.
 package board
 
 import (
@@ -47,11 +47,13 @@ type set struct {
 
 // An order sets how worlds are made.
 type order struct {
-	data         string
-	answers      string
-	last         bool
-	price, noise float64
-	topics       int
+	data, answers string
+	last          bool
+}
+
+// always makes the same worlds, whatever the order is.
+func always(make func() []world) func(*order) ([]world, error) {
+	return func(*order) ([]world, error) { return make(), nil }
 }
 
 var sets = []set{
@@ -59,18 +61,14 @@ var sets = []set{
 		if o.data == "" {
 			return routerWorlds(), nil
 		}
-		recorded, err := readTable(o.data, o.price)
+		recorded, err := readTable(o.data)
 		return append(routerWorlds(), recorded), err
 	}, nil},
-	{"context", [2]int{2, 1000}, [2]int{1000, 3000}, contexts, func(o *order) ([]world, error) {
-		return contextWorlds(o.topics, o.noise), nil
-	}, []string{"plain"}},
-	{"pooling", [2]int{1, 100}, [2]int{1000, 6000}, poolings, func(*order) ([]world, error) {
-		return poolingWorlds(), nil
-	}, []string{"plain", "drift"}},
-	{"arms", [2]int{1, 2000}, [2]int{100, 1000}, manyArms, func(*order) ([]world, error) {
-		return armWorlds(), nil
-	}, []string{"plain"}},
+	{"context", [2]int{2, 1000}, [2]int{1000, 3000}, contexts,
+		always(func() []world { return contextWorlds(30) }), []string{"plain"}},
+	{"pooling", [2]int{1, 100}, [2]int{1000, 6000}, poolings, always(poolingWorlds),
+		[]string{"plain", "drift"}},
+	{"arms", [2]int{1, 2000}, [2]int{100, 1000}, manyArms, always(armWorlds), []string{"plain"}},
 	{"requests", [2]int{1, 40}, [2]int{1000, 6108}, answered, func(o *order) ([]world, error) {
 		w, err := readAnswers(o.answers, o.last)
 		return []world{w}, err
@@ -83,10 +81,6 @@ func Run(ctx context.Context, call *kit.Call) error {
 	call.StringVar(&o.data, "data", "", "the `file` with a table of recorded answers")
 	call.StringVar(&o.answers, "answers", "", "the `file` with recorded scores of models, as JSON")
 	call.BoolVar(&o.last, "last", false, "play the half of its requests that is kept for a last look")
-	call.Float64Var(&o.price, "price", 0.10, "what the last arm of the table costs, in right answers")
-	call.IntVar(&o.topics, "topics", 30, "how many topics requests with vectors have")
-	call.Float64Var(&o.noise, "noise", 0.5,
-		"how far requests lie from their topics, which have length 1")
 	runs := call.Int("runs", 0, "how many runs to average over; 0: those of the set")
 	requests := call.Int("requests", 0, "how many requests a run has; 0: those of the set")
 	seed := call.Uint64("seed", 2026, "the seed of the runs")
@@ -111,9 +105,6 @@ func Run(ctx context.Context, call *kit.Call) error {
 	case s.runs < 1 || s.requests < 60:
 		return call.Usage("-runs %d must be at least 1, and -requests %d at least 60", s.runs,
 			s.requests)
-	case !(o.price >= 0 && o.price <= 100 && o.noise >= 0 && o.noise <= 100) || o.topics < 1:
-		return call.Usage("-price %v and -noise %v must be in [0, 100], and -topics %d at least 1",
-			o.price, o.noise, o.topics)
 	case name == "requests" && o.answers == "":
 		return call.Usage("the set requests needs -answers")
 	}

@@ -177,7 +177,7 @@ func write(t *testing.T, text string) string {
 }
 
 func TestATableIsAWorld(t *testing.T) {
-	w, err := readTable(write(t, recorded), 0.1)
+	w, err := readTable(write(t, recorded))
 	require.NoError(t, err)
 	assert.Equal(t, []float64{0, 1}, w.costs)
 	tr := troubles()
@@ -202,10 +202,10 @@ func TestATableIsAWorld(t *testing.T) {
 		"item,question,a,b\nx,1,1,2\n": `table.csv: task 1, column 4 (b): "2" is not 0 or 1`,
 		"item,question,a,b\nx,1,1\n":   "wrong number of fields",
 	} {
-		_, err := readTable(write(t, text), 0.1)
+		_, err := readTable(write(t, text))
 		require.ErrorContains(t, err, fault)
 	}
-	_, err = readTable(filepath.Join(t.TempDir(), "missing.csv"), 0.1)
+	_, err = readTable(filepath.Join(t.TempDir(), "missing.csv"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -218,8 +218,8 @@ func TestCommand(t *testing.T) {
 		"0.00 ±0.00", "One run has no intervals"} {
 		assert.Contains(t, out.String(), text)
 	}
-	for _, args := range [][]string{{"-runs", "-1"}, {"-requests", "59"}, {"-price", "-1"}, {"-world",
-		"none"}, {"-under", "none"}, {"more"}, {"context", "-topics", "0"}} {
+	for _, args := range [][]string{{"-runs", "-1"}, {"-requests", "59"}, {"-world",
+		"none"}, {"-under", "none"}, {"more"}} {
 		assert.ErrorIs(t, Run(context.Background(), kit.NewCall("board", io.Discard, args...)),
 			kit.ErrUsage)
 	}

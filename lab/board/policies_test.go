@@ -203,7 +203,7 @@ func TestLinUCBIsARidge(t *testing.T) {
 // and a linear learner where arms differ linearly less than seven tenths. Where arms do not differ,
 // cells lose about the same.
 func TestContextHelps(t *testing.T) {
-	worlds := contextWorlds(6, 0.5)
+	worlds := contextWorlds(6)
 	s := study{requests: 600, runs: 3, seed: 7, worlds: append(worlds[:1:1], worlds[2:]...),
 		troubles: troubles()[:1], policies: contexts}
 	cells, err := s.play(context.Background(), silent)

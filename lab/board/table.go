@@ -14,8 +14,8 @@ type row struct {
 }
 
 // readTable makes a world of a CSV file with a header: the item, the question's id, and for each
-// arm 0 or 1. The last arm costs 1, and the others 0.
-func readTable(name string, price float64) (w world, err error) {
+// arm 0 or 1. The last arm costs a tenth of a right answer, and the others nothing.
+func readTable(name string) (w world, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return w, err
@@ -41,7 +41,7 @@ func readTable(name string, price float64) (w world, err error) {
 			rows[n].right = append(rows[n].right, cell == "1")
 		}
 	}
-	w = world{name: "recorded", price: price, costs: make([]float64, len(rows[0].right)),
+	w = world{name: "recorded", price: 0.1, costs: make([]float64, len(rows[0].right)),
 		draw: drawRows(rows)}
 	w.costs[len(w.costs)-1] = 1
 	return w, nil

@@ -66,9 +66,9 @@ func routerWorlds() []world {
 }
 
 // contextWorlds differ in how the best arm depends on a vector of 24 numbers near a topic's.
-func contextWorlds(topics int, noise float64) []world {
+func contextWorlds(topics int) []world {
 	near := func(name string, rates rating) world {
-		return world{name, 0, free(), drawVectors(24, topics, float32(noise), rates)}
+		return world{name, 0, free(), drawVectors(24, topics, 0.5, rates)}
 	}
 	return []world{
 		near("arms differ by topic", byTopic(1)), near("for 30 % of topics", byTopic(0.3)),
