@@ -33,10 +33,10 @@ var budgets = []struct {
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
-	{"suites: lines", budget{5_500, 8_140}},
+	{"suites: lines", budget{5_500, 8_110}},
 	{"command, pages, API, MCP: lines", budget{9_400, 11_500}},
-	{"adapters, streams: lines", budget{5_000, 6_480}},
-	{"lab: lines", budget{9_000, 10_060}},
+	{"adapters, streams: lines", budget{5_000, 6_475}},
+	{"lab: lines", budget{9_000, 10_040}},
 	{"all: lines", budget{80_000, 101_000}},
 	{"library: exported names", budget{600, 995}},
 	{"library: settings", budget{200, 268}},
