@@ -53,15 +53,16 @@ type sourceCache struct {
 	size  int // of all cells
 }
 
-// maxCached bounds the memory of a sourceCache, to about 10 MB. Beyond it, all is forgotten and
-// cells are read again.
-const maxCached = 1 << 19
+// maxCached bounds the sources that a sourceCache remembers, which are about 20 MB. Beyond it, half
+// of them are forgotten, and their cells are read again.
+const maxCached = 1 << 20
 
-// cellSources are the hashes of the sources of a cell, and of its parts, because a source has a
-// part for each channel.
+// cellSources are the hashes of the sources of a cell. A source has a part for each channel, so
+// parts on another channel than the cell's first one are hashed, too.
 type cellSources struct {
-	known map[uint64]struct{}
-	parts int
+	known   map[uint64]struct{}
+	channel string
+	parts   int
 }
 
 // newSourceCache returns an empty cache.
@@ -104,8 +105,17 @@ func (c *sourceCache) unknown(cells []evidence.Cell) (all []evidence.Cell) {
 func (c *sourceCache) expire(now time.Time, refresh time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.since).Abs() >= refresh || c.size > maxCached {
+	if now.Sub(c.since).Abs() >= refresh {
 		c.clear(now)
+	}
+	if c.size <= maxCached {
+		return
+	}
+	for cell, of := range c.cells { // in no order, so that no cell is always among them
+		delete(c.cells, cell)
+		if c.size -= len(of.known); c.size <= maxCached/2 {
+			break
+		}
 	}
 }
 
@@ -146,13 +156,20 @@ func (c *sourceCache) add(cell evidence.Cell, channel, source string) int {
 	if of == nil {
 		return 0
 	}
-	before := len(of.known)
-	of.known[maphash.Comparable(c.seed, [2]string{channel, source})] = struct{}{}
+	hashes := len(of.known)
+	if hashes == 0 {
+		of.channel = channel
+	}
+	before := hashes
+	of.known[maphash.String(c.seed, source)] = struct{}{}
+	if channel != of.channel {
+		before = len(of.known) // the source may be new, and its part counts once
+		of.known[maphash.Comparable(c.seed, [2]string{channel, source})] = struct{}{}
+	}
 	if len(of.known) > before {
 		of.parts++
 	}
-	of.known[maphash.String(c.seed, source)] = struct{}{}
-	c.size += len(of.known) - before
+	c.size += len(of.known) - hashes
 	return of.parts
 }
 
