@@ -149,19 +149,24 @@ func (p *tenantPool) drop(s *active) {
 	}
 }
 
-// isFrozen reports whether the agent of all tenants was frozen, as of a second ago at the most.
+// isFrozen reports whether the agent of all tenants was frozen, as of a second ago at the most. It
+// reads without the lock, so a store that hangs does not keep callers from the pool.
 func (p *tenantPool) isFrozen(ctx context.Context, root *Agent) (bool, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := root.cfg.Testing.Now()
-	if since := now.Sub(p.looked); since >= 0 && since < time.Second {
-		return p.frozen, nil
+	p.mu.Lock()
+	frozen, since := p.frozen, now.Sub(p.looked)
+	p.mu.Unlock()
+	if since >= 0 && since < time.Second {
+		return frozen, nil
 	}
 	row, err := root.freezes.In(store.Reading(ctx, root.cfg.Store), answers.FrozenID)
-	if err == nil {
-		p.frozen, p.looked = row.Value.Frozen, now
+	if err != nil {
+		return frozen, err
 	}
-	return p.frozen, err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen, p.looked = row.Value.Frozen, now
+	return p.frozen, nil
 }
 
 // A tenantRow notes when the parts of a tenant are to be swept next.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
@@ -21,6 +23,60 @@ import (
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
+
+// held keeps reads of whether all tenants are frozen until it is released.
+type held struct {
+	store.Store
+	on, entered, release chan struct{}
+}
+
+func (h *held) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
+	select {
+	case <-h.on:
+		if len(refs) == 1 && refs[0].ID == "frozen" && !strings.Contains(refs[0].Kind, "@") {
+			close(h.entered)
+			<-h.release
+		}
+	default:
+	}
+	return h.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+// While a store hangs for one tenant, the agents of others are found.
+func TestATenantIsFoundWhileAnotherWaits(t *testing.T) {
+	clock := &clock{now: start}
+	st := &held{Store: new(memstore.Store), on: make(chan struct{}), entered: make(chan struct{}),
+		release: make(chan struct{})}
+	root, err := loop.New(ctx, loop.Config{Store: st, Model: &mouth{says: "Yes."},
+		Testing: loop.Testing{Now: clock.Now}})
+	require.NoError(t, err)
+	acme, err := root.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	umbrella, err := root.Tenant(ctx, "umbrella")
+	require.NoError(t, err)
+	clock.now = clock.now.Add(time.Minute)
+	close(st.on)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := acme.Answer(ctx, loop.Event{Text: "Hi"})
+		answered <- err
+	}()
+	<-st.entered
+	found := make(chan *loop.Agent, 1)
+	go func() {
+		agent, _ := root.Tenant(ctx, "umbrella")
+		found <- agent
+	}()
+	select {
+	case agent := <-found:
+		assert.Same(t, umbrella, agent)
+	case <-time.After(10 * time.Second):
+		assert.Fail(t, "the other tenant waits")
+	}
+	close(st.release)
+	require.NoError(t, <-answered)
+}
 
 // Two tenants share a store, and the ids, sessions and people of both are the same. News for one
 // changes neither the beliefs nor the prompts nor the answers of the other.

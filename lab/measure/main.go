@@ -29,7 +29,7 @@ var budgets = []struct {
 	budget
 }{
 	{"library: code lines", budget{34_000, 41_500}},
-	{"library: code for 100 lines of comments", budget{400, 462}},
+	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
