@@ -480,9 +480,9 @@ func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
 	}
 }
 
-// bonus returns what is added to the draw of an arm with few outcomes: see Exploration. It counts
-// outcomes as far as the limits on people let them count, so that one person does not end the trials
-// of an arm.
+// bonus returns what is added to the draw of an arm with few outcomes: see Exploration. Outcomes
+// count as far as the limits on people let them, so that one person does not end the trials of an
+// arm.
 func (l *Learner) bonus(s *segment, arm int) float64 {
 	if float64(s.samples[arm])*s.crowd.Part(arm) < float64(l.cfg.Exploration.MinSamples) {
 		return l.cfg.Exploration.Bonus

@@ -25,8 +25,8 @@ func TakesMuch(b *store.Batch) bool {
 	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge) > 0
 }
 
-// TenantsOf returns the tenants whose evidence a batch takes away by more than ids, and "" for cells
-// without a tenant. The versions of all their kinds rise, also of kinds without records, because a
+// TenantsOf returns the tenants whose evidence a batch takes away by more than ids. It has "" for
+// cells without a tenant. The versions of all their kinds rise, also of kinds without records, because a
 // copy may be empty.
 func TenantsOf(b *store.Batch) map[string]bool {
 	all := make(map[string]bool)
