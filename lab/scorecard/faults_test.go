@@ -300,6 +300,7 @@ func readings() map[string]reading {
 // there. The tables are then as before the call or as after it, and the call made again leaves them
 // as after it. The long form has all harms at all operations.
 func failAnywhere(t *testing.T, among func(e episode) bool) {
+	t.Parallel()
 	f := sweep{T: t, rng: rand.New(rand.NewPCG(1, 4))}
 	for _, e := range storeEpisodes() {
 		if among(e) {
@@ -320,6 +321,7 @@ func TestAJobFailsAnywhere(t *testing.T) {
 
 // Calls that are broken on purpose are found.
 func TestBrokenCallsAreFound(t *testing.T) {
+	t.Parallel()
 	for name, broken := range map[string]struct {
 		change func(call) call
 		found  func(*sweep) int
@@ -354,6 +356,7 @@ func TestBrokenCallsAreFound(t *testing.T) {
 // Each operation on SQLite's file fails in turn in each way to read a store: the read returns an
 // error, or all.
 func TestAReadFailsAnywhere(t *testing.T) {
+	t.Parallel()
 	d, err := newDisk(t.Context(), 512)
 	require.NoError(t, err)
 	st, handle, done, err := d.store(t.Context())
