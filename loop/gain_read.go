@@ -53,7 +53,8 @@ type GainPart struct {
 
 // Measured sums up answers.
 type Measured struct {
-	// Outcomes counts the answers whose success is known, and Success is their mean, in [0, 1].
+	// Outcomes counts the answers whose success is known, and Success is their mean, in [0, 1]. It is
+	// 0 without outcomes.
 	Outcomes float64 `json:"outcomes"`
 	Success  float64 `json:"success"`
 	// Answers counts all answers. Domains and arms have no count, because an answer without an
@@ -214,7 +215,8 @@ func (s *stratum) measured() (of [2]evidence.Sums, wide float64) {
 
 // whole combines the strata by their numbers of outcomes. wide is the greatest of theirs. Each
 // stratum compares answers of the same time, so a change of the share together with a change of the
-// traffic is not taken for a gain (Simpson's paradox).
+// traffic is not taken for a gain (Simpson's paradox). A stratum with outcomes of one side alone,
+// for example while Control was 1, compares nothing and is left out.
 func whole(strata map[string]*stratum, sides *[3]sums) (g Gain, wide float64) {
 	g = Gain{
 		Learned: sides[0].measured(), Control: sides[1].measured(), Alone: sides[2].measured(),
@@ -224,6 +226,9 @@ func whole(strata map[string]*stratum, sides *[3]sums) (g Gain, wide float64) {
 	wide = 1
 	for _, share := range slices.Sorted(maps.Keys(strata)) {
 		of, w := strata[share].measured()
+		if min(of[0].Mass, of[1].Mass) <= 0.5 {
+			continue
+		}
 		n := of[0].Mass + of[1].Mass
 		from, to := gap(of[0], of[1], w, len(strata))
 		learns, lacks = learns+n*of[0].Mean(), lacks+n*of[1].Mean()

@@ -195,6 +195,34 @@ func TestVerdicts(t *testing.T) {
 	assert.InDelta(t, 1, g.Days[0].Alone.Success, 1e-9)
 }
 
+// What a side without outcomes succeeds at is not known, and a time in which all were answered
+// without learning compares nothing.
+func TestASideWithoutOutcomes(t *testing.T) {
+	w := newWorld(t, loop.Config{Control: 1})
+	answers := func(from int) (g loop.Gain) {
+		for i := range 40 {
+			id := fmt.Sprint("s", from+i)
+			w.answer(loop.Event{ID: id, Session: id, Text: full, Person: "ann"})
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+		}
+		g, err := w.Gain(ctx)
+		require.NoError(t, err)
+		return g
+	}
+	g := answers(0)
+	assert.Equal(t, loop.Undecided, g.Verdict())
+	assert.Equal(t, []float64{0, 0}, []float64{g.Learned.Outcomes, g.Learned.Success})
+	assert.InDelta(t, 1, g.Control.Success, 1e-9)
+	assert.Equal(t, []float64{-1, 1}, []float64{g.Low, g.High})
+
+	w.cfg.Control = 0.5
+	w.Agent = w.again()
+	g = answers(40)
+	assert.Positive(t, g.Learned.Outcomes)
+	assert.InDelta(t, 1, g.Learned.Success, 1e-9)
+	assert.InDelta(t, 1, g.Control.Success, 1e-9)
+}
+
 // The observer receives one alert that learning does harm, and the figures at each sweep.
 func TestASweepTellsWhatLearningGains(t *testing.T) {
 	var told []heed.Notice

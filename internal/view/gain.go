@@ -63,18 +63,20 @@ func (g *Gain) compared() []string {
 		"successes and %.0f calls.", c.Answers, missed, more))
 }
 
-// course describes success recently and before, without a comparison.
+// course describes success recently and before, without a comparison: of the answers with learning,
+// also while Control was 0.
 func (g *Gain) course(now time.Time) []string {
 	week := now.UTC().AddDate(0, 0, -7).Format(time.DateOnly)
 	var late, before loop.Measured
 	for i := range g.Days {
-		if day := &g.Days[i]; day.Name > week {
-			merge(&late, &day.Alone)
-		} else {
-			merge(&before, &day.Alone)
+		to := &before
+		if g.Days[i].Name > week {
+			to = &late
 		}
+		merge(to, &g.Days[i].Alone)
+		merge(to, &g.Days[i].Learned)
 	}
-	words := "No outcome is known yet."
+	words := "No outcome is known yet. Imported answers are left out."
 	switch {
 	case late.Outcomes >= 1 && before.Outcomes >= 1:
 		words = fmt.Sprintf("%.0f %% of the answers of the last seven days succeeded, and %.0f %% "+
@@ -83,8 +85,13 @@ func (g *Gain) course(now time.Time) []string {
 		merge(&late, &before)
 		words = fmt.Sprintf("%.0f %% of the answers succeeded.", 100*late.Success)
 	}
-	return []string{words, "This does not show whether learning is the cause. Set Control of " +
-		"loop.Config to 0.05: then one session in twenty is answered without learning, to compare."}
+	advice := "Set Control of loop.Config to 0.05: then one session in twenty is answered without " +
+		"learning, to compare."
+	if g.Learned.Answers > 0 { // Control is set
+		advice = "No session was drawn yet that is answered without learning, to compare. Events " +
+			"without a session are drawn by their person."
+	}
+	return []string{words, "This does not show whether learning is the cause. " + advice}
 }
 
 // merge adds what was measured of further answers.
