@@ -562,6 +562,7 @@ func (cmd *pastCommand) suggest(ctx context.Context, report *pastReport) error {
 		}
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false) // people read it
 		return errors.Join(encoder.Encode(lessons), out.Close())
 	})
 }

@@ -264,3 +264,10 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A column without a use is listed, because its values are not imported.
+func TestUnusedColumnsAreListed(t *testing.T) {
+	m, err := past.Propose(strings.NewReader("text,answer,arm,thumb,mood\nHi,Yo,a,up,good\n"))
+	require.NoError(t, err)
+	assert.Contains(t, m.String(), "not used    mood")
+}

@@ -53,6 +53,7 @@ func Propose(r io.Reader) (Mapping, error) {
 		m.armsOf(all, n)
 	}
 	m.scale(all)
+	m.unused = m.without(all)
 	if len(m.Arms) == 0 && m.Fields["text"]+m.Fields["answer"]+m.Fields["arm"]+m.Fields["value"]+
 		m.Fields["outcome"] == "" {
 		return m, errors.New("no column looks like a question, an answer, an arm, a thumb or an " +
@@ -265,6 +266,22 @@ func (m *Mapping) scale(columns []*column) {
 	}
 }
 
+// mostUnused bounds the columns that people are shown, because a JSON log may have hundreds.
+const mostUnused = 12
+
+// without returns the columns that the mapping has no use for. A person who expected one of them to
+// count has to name it.
+func (m *Mapping) without(all []*column) (unused []string) {
+	for _, c := range all {
+		used := slices.Contains(slices.Collect(maps.Values(m.Fields)), c.path) ||
+			slices.Contains(slices.Collect(maps.Values(m.Arms)), c.path) || m.Only[c.path] != ""
+		if !used && len(unused) < mostUnused {
+			unused = append(unused, c.path)
+		}
+	}
+	return unused
+}
+
 // String lists the mapping for people.
 func (m *Mapping) String() string {
 	var b strings.Builder
@@ -281,6 +298,9 @@ func (m *Mapping) String() string {
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.Only)) {
 		fmt.Fprintf(&b, "  %-11s %s is %q\n", "rows where", path, m.Only[path])
+	}
+	if len(m.unused) > 0 {
+		fmt.Fprintf(&b, "  %-11s %s\n", "not used", strings.Join(m.unused, ", "))
 	}
 	return b.String()
 }
