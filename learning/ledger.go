@@ -3,7 +3,6 @@ package learning
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -156,8 +155,9 @@ func (l *ledger) readAll(heuristicIDs []string, d depth) error {
 	if d != whole && (l.m.crowded.Load() || l.m.shallow.Add(1)%oftenWhole == 1) {
 		d = whole
 	}
-	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
-	ids = slices.DeleteFunc(ids, func(id string) bool {
+	ids := slices.Clone(heuristicIDs)
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
 		a := l.accounts[id]
 		return id == "" || a != nil && a.depth <= d
 	})
@@ -200,21 +200,22 @@ func (l *ledger) readOnce(
 	var cells []evidence.Cell
 	refs := make([]store.Ref, 0, 2*len(ids))
 	known := make([]seen, len(ids))
-	crowds := make(map[string]*crowd, 1)
+	domains, crowds := make([]string, len(ids)), make(map[string]*crowd, 1)
 	for i, id := range ids {
 		known[i] = m.seen(id)
 		refs = append(refs, k.heuristics.Ref(id))
 		if d == whole {
 			cells = m.confidenceCells(cells, id, known[i].version)
 		}
-		crowds[known[i].domain] = &crowd{}
+		domains[i], crowds[known[i].domain] = known[i].domain, &crowd{}
 	}
 	if d < bare {
 		for _, id := range ids {
 			refs = append(refs, k.streaks.Ref(id))
 		}
 	}
-	for _, domain := range slices.Sorted(maps.Keys(crowds)) {
+	slices.Sort(domains)
+	for _, domain := range slices.Compact(domains) {
 		cells = append(cells, m.peopleCell(domain))
 	}
 	var s store.Snapshot
@@ -322,11 +323,16 @@ func (l *ledger) flush() error {
 		clear(l.added)
 	}
 	view := &l.m.kinds.streaks
-	for _, id := range slices.Sorted(maps.Keys(l.accounts)) {
+	var changed []string // sorted, so that a step that runs again writes in the same order
+	for id, a := range l.accounts {
+		if a.ignores != a.written {
+			changed = append(changed, id)
+		}
+	}
+	slices.Sort(changed)
+	for _, id := range changed {
 		a := l.accounts[id]
 		switch {
-		case a.ignores == a.written:
-			continue
 		case a.ignores == 0:
 			l.tx.Put(view.Removal(id, a.streak.Revision))
 		default:
