@@ -203,22 +203,35 @@ func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 	if c.count <= believed {
 		return
 	}
-	c.spread(items)
-	byMass := slices.Clone(c.factors)
-	for arm := range c.arms {
-		c.items.least[arm] = least[arm] * c.average(arm)
-	}
-	c.restrict(c.items.given, c.items.least, c.items.limits, c.items.counted)
-	mass := make([]float64, len(c.masses))
-	for i, m := range c.masses {
-		mass[i] = m * c.factors[i]
-	}
-	// Some may now have more than their share of what is left.
-	c.restrict(mass, least, c.limits, c.counted)
-	for i := range c.items.given {
-		c.items.given[i] *= c.factors[i] / byMass[i]
+	// A cell whose people are limited counts for less, so what is left of each of them is more by
+	// items: the limits are applied again until they hold.
+	before, mass := make([]float64, len(c.factors)), make([]float64, len(c.factors))
+	for range mostRounds {
+		copy(before, c.factors)
+		c.spread(items)
+		for arm := range c.arms {
+			c.items.least[arm] = least[arm] * c.average(arm)
+		}
+		c.restrict(c.items.given, c.items.least, c.items.limits, c.items.counted)
+		for i, m := range c.masses {
+			mass[i] = m * c.factors[i]
+		}
+		// Some may now have more than their share of what is left.
+		c.restrict(mass, least, c.limits, c.counted)
+		holds := true
+		for i := range before {
+			c.items.given[i] *= c.factors[i] / before[i]
+			holds = holds && c.factors[i] > 0.99*before[i]
+		}
+		if holds {
+			break
+		}
 	}
 }
+
+// mostRounds bounds how often limits are applied. A round brings a factor closer to the one that
+// holds by half at least.
+const mostRounds = 20
 
 // spread works out what each person's evidence is by items, within the limits by mass.
 func (c *Crowd) spread(items iter.Seq[[][]Voice]) {

@@ -158,6 +158,37 @@ func TestMadeUpItemsAreOne(t *testing.T) {
 		"of the item itself nobody else has")
 }
 
+// Five liars who share an item of their own have at most f(5) of what counts by items, although the
+// limit makes what is left of their item worth more.
+func TestLimitsByItemsHoldAfterScaling(t *testing.T) {
+	const people, liars = 150, 5
+	crowd := evidence.Trust{}.Crowd(1)
+	cells := make([][]evidence.Part, 5)
+	for i := range 4 {
+		for p := range people {
+			cells[i] = append(cells[i], part("", fmt.Sprint("p", p), 0, 1))
+		}
+	}
+	for k := range liars {
+		cells[4] = append(cells[4], part("", fmt.Sprint("liar ", k), 40, 0))
+	}
+	voices := make([][]evidence.Voice, 5)
+	for i := range cells {
+		voices[i] = crowd.Hear(nil, 0, cells[i], origin)
+	}
+	crowd.Settle(itemsOf(voices))
+	byItems := func(i int) float64 { // of all people in a cell: a mass m of n is 2m/(1+n)
+		n := crowd.ShareVoices(0, voices[i]).Mass
+		return 2 * n / (1 + n)
+	}
+	all := 0.
+	for i := range cells {
+		all += byItems(i)
+	}
+	f := 2. * liars / (people + liars)
+	assert.LessOrEqual(t, byItems(4)/all, 1.01*f)
+}
+
 // What is added after a crowd has settled counts as before, until it has come too far.
 func TestACrowdDrifts(t *testing.T) {
 	add := func(people, each, more int, source func(n int) string) (first int) {

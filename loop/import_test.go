@@ -311,6 +311,73 @@ func TestARowAtFault(t *testing.T) {
 	}
 }
 
+func namedSources(t *testing.T, a *loop.Agent) (named int) {
+	found := map[string]bool{}
+	for p, err := range a.Store().List(ctx, store.CellQuery{Kind: "strategy.arm", Scope: answers.Scope("d", "")}) {
+		require.NoError(t, err)
+		if p.Cell.Name == "a" && p.Tally.N() > 0 {
+			found[p.Source] = true
+		}
+	}
+	for s := range found {
+		if !strings.HasPrefix(s, "heed:others/") {
+			named++
+		}
+	}
+	return named
+}
+
+func peopleFrom(from, n int) []loop.Past {
+	rows := past(2*n, func(i int) string { return fmt.Sprint("p", from+i/2) })
+	rows = slices.DeleteFunc(rows, func(p loop.Past) bool { return p.Arm == "b" })
+	for i := range rows {
+		rows[i].Event.ID = fmt.Sprint("x", from+i)
+	}
+	return rows
+}
+
+// After an import, a reset empties the cell; the next people share places all the same.
+func TestAResetAfterAnImport(t *testing.T) {
+	for _, fresh := range []bool{true, false} {
+		a := importer(t)
+		_, err := a.Import(ctx, each(peopleFrom(0, 5000)), "", "")
+		require.NoError(t, err)
+		require.NoError(t, a.Strategy().Reset(ctx, strategy.Reset{Category: "d", Actor: "kim", Reason: "r"}))
+		if fresh {
+			a = agentOf(t, a.Store())
+		}
+		_, err = a.Import(ctx, each(peopleFrom(10_000, 60)), "", "")
+		require.NoError(t, err)
+		named := namedSources(t, a)
+		assert.Equal(t, 60, named)
+		require.NoError(t, store.Run(ctx, a.Store(), store.Job{Forget: []string{"p10001"}}))
+		n := uint64(0)
+		for p, err := range a.Store().List(ctx, store.CellQuery{Kind: "strategy.arm", Scope: answers.Scope("d", "")}) {
+			require.NoError(t, err)
+			n += p.Tally.N()
+		}
+		assert.EqualValues(t, 59, n, "the forgotten person's outcome is gone")
+	}
+}
+
+// After an import, statements one by one of 6,000 people are all kept apart.
+func TestPeopleAfterAnImport(t *testing.T) {
+	for _, bulk := range []int{100, 200} {
+		a := importer(t)
+		_, err := a.Import(ctx, each(peopleFrom(0, bulk)), "", "")
+		require.NoError(t, err)
+		for i := range 65 {
+			_, err := a.Import(ctx, each(peopleFrom(1000+100*i, 100)), "", "")
+			require.NoError(t, err)
+			if i%10 == 9 {
+				require.NoError(t, a.Strategy().Refresh(ctx))
+			}
+		}
+		named := namedSources(t, a)
+		assert.LessOrEqual(t, named, evidence.MostParts+200)
+	}
+}
+
 // An import that would be lost is refused. If the rows end in an error, Import returns it.
 func TestAnImportThatFails(t *testing.T) {
 	a := importer(t)

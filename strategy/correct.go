@@ -219,6 +219,7 @@ func (l *Learner) correction(
 		b.ID, action = l.evidenceID(&Outcome{Choice: *c, ID: r.name}), ".revise"
 	}
 	for _, o := range r.next {
+		l.sources.drop()
 		counts, err := l.batch(tx, s, o, observed)
 		if err != nil {
 			return b, err

@@ -80,6 +80,7 @@ func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 			if c.bulk = len(c.plans) >= bulk; c.bulk {
 				err = l.readSources(tx, c)
 			} else { // in one round trip, if they were not wanted before
+				l.sources.drop()
 				for _, p := range c.plans {
 					tx.Want(l.sourceWants(p.of.segment, &p.choice))
 				}
@@ -264,6 +265,7 @@ func (l *Learner) observeIn(
 	if err := c.read(tx, len(c.withdraw) > 0 || c.segment.mayNotCount(o)); err != nil {
 		return nil, err
 	}
+	l.sources.drop()
 	b, err := l.batch(tx, c.segment, o, observed)
 	if err != nil {
 		return nil, err

@@ -43,12 +43,14 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 		return err
 	}
 	if r.Source != "" {
+		defer l.sources.drop()
 		return l.expunge(ctx, r)
 	}
 	s, err := l.segment(r.Category, r.Context)
 	if err != nil {
 		return err
 	}
+	defer l.sources.drop()
 	at := l.cfg.Now()
 	b, job := store.Batch{ID: "reset:" + uuid.NewString()}, store.Job{At: at}
 	for _, kind := range []string{l.kinds.arm, l.kinds.given, l.kinds.sessions} {

@@ -133,6 +133,7 @@ func (l *Learner) expireIn(tx *store.Tx, kept keptChoice, now time.Time) error {
 			Choice: c, ID: silenceID, Value: -1, worth: -1,
 			Confidence: l.cfg.Silence.Confidence, Channel: silenceChannel, At: e.At,
 		}
+		l.sources.drop()
 		if b, err = l.batch(tx, s, o, expired); err != nil {
 			return err
 		}

@@ -42,7 +42,8 @@ func (s *sources) saw(parts int) {
 // all sources of the cell. Reading these for each commit would cost more than the commit: a cell
 // has up to 5,120, and 2,000 answers may be about all cells.
 //
-// What is remembered is at most Config.Refresh old, like a segment in memory. A process that knows
+// What is remembered is at most Config.Refresh old, like a segment in memory, and only for one step
+// of many answers after the other: a step of fewer answers and a reset drop it. A process that knows
 // less than another may keep a few sources more apart in a cell than [evidence.MostParts].
 type sourceCache struct {
 	seed maphash.Seed
@@ -119,11 +120,14 @@ func (c *sourceCache) expire(now time.Time, refresh time.Duration) {
 	}
 }
 
-// drop forgets all, because a commit may have taken place or not.
+// drop forgets all, because a commit may have taken place or not, or outcomes that come one by one
+// are not counted here. These read the cells themselves.
 func (c *sourceCache) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clear(time.Time{})
+	if len(c.cells) > 0 {
+		c.clear(time.Time{})
+	}
 }
 
 func (c *sourceCache) clear(since time.Time) {

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -166,9 +167,9 @@ func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 
 // loadLinear makes the linear level of a segment from the newest records that have a vector. It
 // returns nil if no query had one. Records are found by a key of their segment, the newest first,
-// and twice as many as are kept: some may be without an outcome or from before a reset. The
-// evidence of a person who was expunged is recognised by the sums: without any of the person's, the
-// outcome is left out.
+// and twice as many as are kept: some may be without an outcome or from before a reset. Records stay
+// as they are when a source is expunged, so of each source only the newest outcomes count, as many
+// as its cell has.
 func (l *Learner) loadLinear(
 	ctx context.Context, s *segment, f *found, priors []evidence.Beta,
 ) (*linear, error) {
@@ -185,7 +186,7 @@ func (l *Learner) loadLinear(
 	q := store.Query{
 		Keys: []string{answers.Vectors(l.cfg.Name, s.space.scope)}, Limit: 2 * mostSamples,
 	}
-	var all []*sample
+	var all []recorded
 	for row, err := range l.answers.Find(ctx, l.cfg.Store, q) {
 		if err != nil {
 			return nil, err
@@ -198,18 +199,64 @@ func (l *Learner) loadLinear(
 			if one == nil || l.judge(&o) != nil {
 				continue
 			}
-			// a source without evidence was expunged, which leaves the records as they are
-			if _, heard := f.crowd.Kept(one.arm, o.Source); !heard && !f.sampled {
-				continue
-			}
 			one.reward = (o.worth + 1) / 2
-			all = append(all, one)
+			all = append(all, recorded{one, s.space.arm(o.Choice.Item, o.Choice.Arm)})
 		}
 	}
-	slices.SortFunc(all, earlier)
-	m.take(all)
+	samples, err := l.counted(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	m.take(samples)
 	m.weigh(m.limits(l.cfg.Trust, f.crowd))
 	return m, nil
+}
+
+// recorded is a sample with the cell that has its evidence.
+type recorded struct {
+	*sample
+	cell evidence.Cell
+}
+
+// cellsAtOnce is how many cells counted reads at once, because each may have 5,120 parts.
+const cellsAtOnce = 64
+
+// counted returns the samples that count, the earliest first: of each source in a cell the newest,
+// as many as the cell has outcomes of it.
+func (l *Learner) counted(ctx context.Context, all []recorded) ([]*sample, error) {
+	type voice struct {
+		cell   evidence.Cell
+		source string
+	}
+	left, wanted := make(map[voice]uint64), make(map[evidence.Cell]bool)
+	for i := range all {
+		left[voice{all[i].cell, all[i].source}] = 0
+		wanted[all[i].cell] = true
+	}
+	cells := slices.SortedFunc(maps.Keys(wanted), evidence.Cell.Compare)
+	for some := range slices.Chunk(cells, cellsAtOnce) {
+		parts, err := l.readCells(ctx, some...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range parts {
+			of := voice{parts[i].Cell, parts[i].Source}
+			if n, ok := left[of]; ok {
+				left[of] = n + parts[i].Tally.N() // of each channel
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b recorded) int { return earlier(a.sample, b.sample) })
+	var samples []*sample
+	for i := range slices.Backward(all) {
+		of := voice{all[i].cell, all[i].source}
+		if left[of] > 0 {
+			left[of]--
+			samples = append(samples, all[i].sample)
+		}
+	}
+	slices.Reverse(samples)
+	return samples, nil
 }
 
 // allResets reads how often the items of a segment were reset. One listing serves all records, and

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
@@ -213,6 +215,46 @@ func TestVectorsForget(t *testing.T) {
 		after := linearOf(t, l, x)
 		assert.InDelta(t, 0.5, after[0], 1e-9, name)
 		assert.InDelta(t, 0.1, after[8], 1e-9, name)
+	}
+}
+
+// The outcomes of a source that was expunged stay away when the source speaks again, also those of
+// an instrument.
+func TestExpungedOutcomesStayAway(t *testing.T) {
+	x := unitVector(rand.New(rand.NewPCG(1, 9)), 16)
+	learned := func(source string, lies int, expunge store.Job) []float64 {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		l := newLearner(t, strategy.Config{
+			Now: c.Now, Store: st, IgnoreChanges: true,
+			Trust: evidence.Trust{Instruments: []string{"ci"}},
+		})
+		newVectorWorld(5, 1).play(t, l, 40, true)
+		say := func(arm strategy.ArmID, id string) {
+			q := strategy.Query{Vector: x, Arms: []strategy.ArmID{arm}}
+			_, err := l.Observe(ctx, strategy.Outcome{
+				Choice: choose(t, l, q), Value: 1, Confidence: 1, Source: source, ID: id,
+			})
+			require.NoError(t, err)
+		}
+		for n := range lies {
+			say("b", fmt.Sprint(n))
+		}
+		if lies > 0 {
+			require.NoError(t, store.Run(ctx, st, expunge))
+		}
+		require.NoError(t, l.Refresh(ctx))
+		say("a", "again")
+		require.NoError(t, l.Refresh(ctx))
+		return linearOf(t, l, x)
+	}
+	for _, source := range []string{"eve", "ci"} {
+		without := learned(source, 0, store.Job{})
+		for name, job := range map[string]store.Job{
+			"expunge": {Expunge: []string{source}}, "forget": {Forget: []string{source}},
+		} {
+			assert.InDeltaSlice(t, without, learned(source, 50, job), 1e-6, "%s %s", name, source)
+		}
 	}
 }
 

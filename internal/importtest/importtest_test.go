@@ -95,7 +95,9 @@ var table = map[string]row{
 	"adapter/mcp": {
 		anything, shared, ". evidence feedback internal/view learning loop patterns prompt store",
 	},
-	"adapter/natsstore": {anything, shared, ". evidence memstore store internal/dump"},
+	"adapter/natsstore": {
+		anything, shared, ". adapter/internal/broker evidence memstore store internal/dump",
+	},
 	"adapter/scores":    {nothing, shared, ". evidence store loop internal/..."},
 	"examples/...":      {anything, silent, "..."},
 	"cmd/...":           {anything, silent, "..."},
