@@ -220,8 +220,8 @@ func TestAPastRepeatsACorrection(t *testing.T) {
 	assert.Equal(t, start.Add(-time.Hour), account.Statements[0].At)
 }
 
-// The people of an arm are kept apart up to a limit, whether one process knows them from the commits
-// before or reads them for each.
+// The people of an arm are kept apart up to a limit, whether one process knows them from the
+// commits before or reads them for each.
 func TestAPastOfManyPeople(t *testing.T) {
 	rows := past(14_000, func(i int) string { return fmt.Sprint("p", i/2%6000) })
 	once, often := importer(t), importer(t)
@@ -311,9 +311,13 @@ func TestARowAtFault(t *testing.T) {
 	}
 }
 
+// armsOfD lists the arms of the domain that past answers are of.
+var armsOfD = store.CellQuery{Kind: "strategy.arm", Scope: answers.Scope("d", "")}
+
+// namedSources counts the sources that an arm keeps apart by their names.
 func namedSources(t *testing.T, a *loop.Agent) (named int) {
 	found := map[string]bool{}
-	for p, err := range a.Store().List(ctx, store.CellQuery{Kind: "strategy.arm", Scope: answers.Scope("d", "")}) {
+	for p, err := range a.Store().List(ctx, armsOfD) {
 		require.NoError(t, err)
 		if p.Cell.Name == "a" && p.Tally.N() > 0 {
 			found[p.Source] = true
@@ -327,6 +331,7 @@ func namedSources(t *testing.T, a *loop.Agent) (named int) {
 	return named
 }
 
+// peopleFrom returns an answer each of so many people, with a thumb.
 func peopleFrom(from, n int) []loop.Past {
 	rows := past(2*n, func(i int) string { return fmt.Sprint("p", from+i/2) })
 	rows = slices.DeleteFunc(rows, func(p loop.Past) bool { return p.Arm == "b" })
@@ -336,13 +341,14 @@ func peopleFrom(from, n int) []loop.Past {
 	return rows
 }
 
-// After an import, a reset empties the cell; the next people share places all the same.
+// After an import and a reset the cell is empty, so the next people keep their names.
 func TestAResetAfterAnImport(t *testing.T) {
 	for _, fresh := range []bool{true, false} {
 		a := importer(t)
 		_, err := a.Import(ctx, each(peopleFrom(0, 5000)), "", "")
 		require.NoError(t, err)
-		require.NoError(t, a.Strategy().Reset(ctx, strategy.Reset{Category: "d", Actor: "kim", Reason: "r"}))
+		reset := strategy.Reset{Category: "d", Actor: "kim", Reason: "another prompt"}
+		require.NoError(t, a.Strategy().Reset(ctx, reset))
 		if fresh {
 			a = agentOf(t, a.Store())
 		}
@@ -352,7 +358,7 @@ func TestAResetAfterAnImport(t *testing.T) {
 		assert.Equal(t, 60, named)
 		require.NoError(t, store.Run(ctx, a.Store(), store.Job{Forget: []string{"p10001"}}))
 		n := uint64(0)
-		for p, err := range a.Store().List(ctx, store.CellQuery{Kind: "strategy.arm", Scope: answers.Scope("d", "")}) {
+		for p, err := range a.Store().List(ctx, armsOfD) {
 			require.NoError(t, err)
 			n += p.Tally.N()
 		}
@@ -360,7 +366,7 @@ func TestAResetAfterAnImport(t *testing.T) {
 	}
 }
 
-// After an import, statements one by one of 6,000 people are all kept apart.
+// After an import, 6,500 further people in small commits are kept apart up to the limit.
 func TestPeopleAfterAnImport(t *testing.T) {
 	for _, bulk := range []int{100, 200} {
 		a := importer(t)
@@ -382,7 +388,8 @@ func TestPeopleAfterAnImport(t *testing.T) {
 func TestAnImportThatFails(t *testing.T) {
 	a := importer(t)
 	broken := errors.New("broken")
-	_, err := a.Import(ctx, func(yield func(loop.Past, error) bool) { yield(loop.Past{}, broken) }, "", "")
+	rows := func(yield func(loop.Past, error) bool) { yield(loop.Past{}, broken) }
+	_, err := a.Import(ctx, rows, "", "")
 	require.ErrorIs(t, err, broken)
 	require.NoError(t, a.Freeze(ctx, true))
 	_, err = a.Import(ctx, each(past(2, many)), "", "")

@@ -43,8 +43,8 @@ func (s *sources) saw(parts int) {
 // has up to 5,120, and 2,000 answers may be about all cells.
 //
 // What is remembered is at most Config.Refresh old, like a segment in memory, and only for one step
-// of many answers after the other: a step of fewer answers and a reset drop it. A process that knows
-// less than another may keep a few sources more apart in a cell than [evidence.MostParts].
+// of many answers after the other: a step of fewer answers and a reset drop it. A process that
+// knows less than another may keep a few sources more apart in a cell than [evidence.MostParts].
 type sourceCache struct {
 	seed maphash.Seed
 

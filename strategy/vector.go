@@ -167,9 +167,9 @@ func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 
 // loadLinear makes the linear level of a segment from the newest records that have a vector. It
 // returns nil if no query had one. Records are found by a key of their segment, the newest first,
-// and twice as many as are kept: some may be without an outcome or from before a reset. Records stay
-// as they are when a source is expunged, so of each source only the newest outcomes count, as many
-// as its cell has.
+// and twice as many as are kept: some may be without an outcome or from before a reset. Records
+// stay as they are when a source is expunged, so of each source only the newest outcomes count, as
+// many as its cell has.
 func (l *Learner) loadLinear(
 	ctx context.Context, s *segment, f *found, priors []evidence.Beta,
 ) (*linear, error) {

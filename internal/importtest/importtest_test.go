@@ -98,9 +98,9 @@ var table = map[string]row{
 	"adapter/natsstore": {
 		anything, shared, ". adapter/internal/broker evidence memstore store internal/dump",
 	},
-	"adapter/scores":    {nothing, shared, ". evidence store loop internal/..."},
-	"examples/...":      {anything, silent, "..."},
-	"cmd/...":           {anything, silent, "..."},
+	"adapter/scores": {nothing, shared, ". evidence store loop internal/..."},
+	"examples/...":   {anything, silent, "..."},
+	"cmd/...":        {anything, silent, "..."},
 }
 
 type row struct {

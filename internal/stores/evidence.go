@@ -26,8 +26,8 @@ func TakesMuch(b *store.Batch) bool {
 }
 
 // TenantsOf returns the tenants whose evidence a batch takes away by more than ids. It has "" for
-// cells without a tenant. The versions of all their kinds rise, also of kinds without records, because a
-// copy may be empty.
+// cells without a tenant. The versions of all their kinds rise, also of kinds without records,
+// because a copy may be empty.
 func TenantsOf(b *store.Batch) map[string]bool {
 	all := make(map[string]bool)
 	add := func(c evidence.Cell) {

@@ -28,17 +28,17 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 41_500}},
+	{"library: code lines", budget{34_000, 41_800}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
 	{"suites: lines", budget{5_500, 8_110}},
-	{"command, pages, API, MCP: lines", budget{9_400, 11_500}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_530}},
 	{"adapters, streams: lines", budget{5_000, 6_475}},
 	{"lab: lines", budget{9_000, 10_040}},
-	{"all: lines", budget{80_000, 101_000}},
-	{"library: exported names", budget{600, 995}},
+	{"all: lines", budget{80_000, 101_050}},
+	{"library: exported names", budget{600, 992}},
 	{"library: settings", budget{200, 268}},
 	{"loop.Config: fields", budget{20, 20}},
 	{"loop.Config: settings reached", budget{150, 187}},

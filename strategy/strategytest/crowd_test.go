@@ -107,7 +107,7 @@ func TestItemsOfOnesOwn(t *testing.T) {
 		}
 		k, n := float64(c.liars), float64(c.people)
 		most := 2*k/(n+k) + k/n
-		assert.LessOrEqual(t, believed()-before, 1.3*most, "%+v, a little more counts until a refresh", c)
+		assert.LessOrEqual(t, believed()-before, 1.3*most, "%+v, until a refresh", c)
 		require.NoError(t, l.Refresh(t.Context()))
 		assert.LessOrEqual(t, believed()-before, most, "%+v", c)
 	}
