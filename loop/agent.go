@@ -115,8 +115,10 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 		watch: watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
 	}
 	a.lifeline = &lifeline{
-		Store: own, limits: cfg.kept(), memory: &memory{answers: cfg.kind()},
-		watch: a.watch, now: cfg.Testing.Now, tenant: a.tenant,
+		Store: own, limits: cfg.kept(), watch: a.watch, now: cfg.Testing.Now, tenant: a.tenant,
+	}
+	if !cfg.RequireStore {
+		a.lifeline.memory = &memory{answers: cfg.kind()}
 	}
 	if s, ok := own.(*active); ok {
 		a.lifeline.root, _ = s.Root()

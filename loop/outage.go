@@ -106,7 +106,7 @@ type lifeline struct {
 	// limits follow from Config.Keep, by kind. They replace the limits with which a part declares the
 	// kind.
 	limits map[string]store.Limits
-	memory *memory
+	memory *memory // nil with Config.RequireStore
 	watch  *watch.Watch
 	now    func() time.Time
 	root   store.Store // of all tenants, for what they share; nil if this is the one
@@ -177,7 +177,7 @@ func (l *lifeline) Read(
 	err := l.try(ctx, reading, func() error {
 		return l.Store.Read(ctx, into, cells, refs, finds...)
 	})
-	if err == nil {
+	if err == nil && l.memory != nil {
 		l.memory.keep(refs, into.Records[records:], cells, into.Parts[parts:])
 	}
 	return err
@@ -351,8 +351,8 @@ func (r recalled) Read(
 
 var errNotRemembered = errors.New("this process had not read it before the store failed")
 
-// A memory holds the records and evidence that a process read last, about 4,000 of each at most,
-// and versions without a limit. Records of answers are left out. It is safe for concurrent use. It
+// A memory holds the records and evidence that a process read last, about 4,000 records and cells
+// at most and 200,000 parts of cells, and versions without a limit. Records of answers are left out. It is safe for concurrent use. It
 // makes an outage bearable for what was in use before it, and is no cache: while the store can be
 // reached, everything is read from there.
 type memory struct {
@@ -379,7 +379,7 @@ func (m *memory) keep(
 			}
 			m.versions[ref.Kind] = records[i]
 		default:
-			m.records.put(ref, records[i])
+			m.records.put(ref, records[i], 1)
 		}
 	}
 	for _, c := range cells {
@@ -390,7 +390,7 @@ func (m *memory) keep(
 		// A copy, because the caller may read into the slice again. It takes the place of the one
 		// before, because recall returns no slice that is kept.
 		before, _ := m.parts.get(c)
-		m.parts.put(c, append(before[:0], parts[:end]...))
+		m.parts.put(c, append(before[:0], parts[:end]...), end)
 		parts = parts[end:]
 	}
 }
@@ -422,29 +422,44 @@ func (m *memory) recall(into *store.Snapshot, cells []evidence.Cell, refs []stor
 	return true
 }
 
-// mostRecent is how many entries a generation of recent has.
-const mostRecent = 2048
+// A generation of recent has at most mostRecent entries, and entries of mostSize in all: a cell of
+// an arm may have five thousand parts, of about 150 bytes each.
+const (
+	mostRecent = 2048
+	mostSize   = 100_000
+)
 
 // recent keeps what was put or got lately: the latest entries, and one generation before them.
 // Dropping a generation at a time costs less than an order by use, and keeps what is asked for
 // often.
-type recent[K comparable, V any] struct{ now, before map[K]V }
+type recent[K comparable, V any] struct {
+	now, before map[K]sized[V]
+	size        int // of now
+}
+
+// sized is a value with its size.
+type sized[V any] struct {
+	value V
+	size  int
+}
 
 // put keeps a value. The generation before goes if the present one is full.
-func (r *recent[K, V]) put(key K, value V) {
-	if len(r.now) >= mostRecent || r.now == nil {
-		r.now, r.before = make(map[K]V), r.now
+func (r *recent[K, V]) put(key K, value V, size int) {
+	r.size += size - r.now[key].size
+	if len(r.now) >= mostRecent || r.size > mostSize || r.now == nil {
+		r.now, r.before, r.size = make(map[K]sized[V]), r.now, size
 	}
-	r.now[key] = value
+	r.now[key] = sized[V]{value, size}
 }
 
 // get returns a value that was kept, and keeps it longer, because it was asked for.
 func (r *recent[K, V]) get(key K) (value V, ok bool) {
-	if value, ok = r.now[key]; ok {
-		return value, true
+	if kept, ok := r.now[key]; ok {
+		return kept.value, true
 	}
-	if value, ok = r.before[key]; ok {
-		r.put(key, value)
+	kept, ok := r.before[key]
+	if ok {
+		r.put(key, kept.value, kept.size)
 	}
-	return value, ok
+	return kept.value, ok
 }

@@ -383,7 +383,10 @@ func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, erro
 	if err == nil {
 		err = s.openParts(v, "")
 	}
-	c := loop.Config{Store: s.at.view, Name: v.Name, Instruments: cmd.Instruments}
+	c := loop.Config{
+		Store: s.at.view, Name: v.Name, Instruments: cmd.Instruments,
+		RequireStore: true, // nothing is answered, so nothing must be remembered for outages
+	}
 	if err != nil {
 		return nil, c, err
 	}
