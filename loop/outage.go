@@ -351,10 +351,10 @@ func (r recalled) Read(
 
 var errNotRemembered = errors.New("this process had not read it before the store failed")
 
-// A memory holds the records and evidence that a process read last, about 4,000 records and cells
-// at most and 200,000 parts of cells, and versions without a limit. Records of answers are left out. It is safe for concurrent use. It
-// makes an outage bearable for what was in use before it, and is no cache: while the store can be
-// reached, everything is read from there.
+// A memory holds the records and evidence that a process read last, at most about 4,000 records,
+// 4,000 cells and 200,000 parts of cells, and versions without a limit. Records of answers are left
+// out. It is safe for concurrent use. It makes an outage bearable for what was in use before it,
+// and is no cache: while the store can be reached, everything is read from there.
 type memory struct {
 	answers string // the kind of answers
 

@@ -73,6 +73,9 @@ func embedded(t *testing.T) jetstream.JetStream {
 	t.Cleanup(connection.Close)
 	js, err := jetstream.New(connection)
 	require.NoError(t, err)
+	// When the last stream goes, the server removes the directory of all streams, at some later
+	// moment, in which a new stream can't be made there. So there is always this one.
+	makeStream(t, js, "KEEP", "keep")
 	return js
 }
 

@@ -156,6 +156,10 @@ func (c *cluster) ready(t testing.TB) {
 		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "ready", Replicas: 3})
 		return err == nil
 	}, up, 50*time.Millisecond)
+	// When the last stream goes, a server removes the directory of all streams, at some later moment,
+	// in which a new stream can't be made there. So there is always another one.
+	_, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "KEEP", Replicas: 3})
+	require.NoError(t, err)
 	require.NoError(t, js.DeleteStream(t.Context(), "ready"))
 }
 
