@@ -24,7 +24,7 @@ var (
 	fullHistory = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h
 		JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
-	// fullOfLate counts the history of the cells that got observations of late.
+	// fullOfLate counts the history of the cells that got observations since a moment.
 	fullOfLate = fullAmong(`cell FROM heed_observation WHERE recorded >= $1`)
 	// overHistory reads a page of a cell's observations beyond those that are kept, which are the
 	// last that happened.

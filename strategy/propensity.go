@@ -54,8 +54,8 @@ const (
 	integralError = 1e-8
 )
 
-// refine integrates a part of a panel, of which whole is an estimate. This is adaptive quadrature:
-// where halving changes the estimate, each half is integrated by itself.
+// refine integrates a part of a panel. whole is an estimate of that integral. This is adaptive
+// quadrature: if halving changes the estimate, each half is integrated by itself.
 func (s *sampled) refine(
 	p *sampledPanel, from, to, whole float64, others []*sampled, halvings int,
 ) float64 {

@@ -47,8 +47,8 @@ type segment struct {
 	// list how its outcomes changed since a load began; nil without a load.
 	linear  *linear
 	changes []func(*linear)
-	// own are the items for which outcomes came of late, because a load must have them even if it
-	// reads a sample. It is nil unless the model is of a sample.
+	// own are the items with recent outcomes of this process. A load must have them even if it reads
+	// a sample. It is nil unless the model is of a sample.
 	own    map[string]bool
 	latest latest // the outcomes that the test of a change reads
 

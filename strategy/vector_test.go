@@ -218,8 +218,8 @@ func TestVectorsForget(t *testing.T) {
 	}
 }
 
-// The outcomes of a source that was expunged stay away when the source speaks again, also those of
-// an instrument.
+// Expunged outcomes of a person or an instrument do not count again if the source reports another
+// outcome.
 func TestExpungedOutcomesStayAway(t *testing.T) {
 	x := unitVector(rand.New(rand.NewPCG(1, 9)), 16)
 	learned := func(source string, lies int, expunge store.Job) []float64 {

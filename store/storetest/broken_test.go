@@ -212,27 +212,30 @@ func afterwards(do func(*broken, []batch)) func(*broken) {
 
 // unraisedEmpty leaves the versions of kinds without records as they were, if a commit takes
 // evidence away.
-func unraisedEmpty(b *broken) {
-	b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-		b.file.mu.Lock()
-		before := maps.Clone(b.file.versions)
-		b.file.mu.Unlock()
-		receipts, err := b.reference.Commit(ctx, batches...)
-		b.file.mu.Lock()
-		defer b.file.mu.Unlock()
-		for kind := range b.file.versions {
-			ofKind := func(ref store.Ref) bool { return ref.Kind == kind }
-			if batches[0].TakesAway() && !slices.ContainsFunc(slices.Collect(maps.Keys(b.file.records)),
-				ofKind) {
-				b.file.versions[kind] = before[kind]
-			}
-		}
-		return receipts, err
+var unraisedEmpty = versions(func(b *broken, before map[string]uint64, batches []batch) {
+	full := make(map[string]bool)
+	for ref := range b.file.records {
+		full[ref.Kind] = true
 	}
-}
+	for kind := range b.file.versions {
+		if batches[0].TakesAway() && !full[kind] {
+			b.file.versions[kind] = before[kind]
+		}
+	}
+})
 
 // unraised breaks a store by leaving versions as they were at certain commits.
 func unraised(at func([]batch) bool) func(*broken) {
+	return versions(func(b *broken, before map[string]uint64, batches []batch) {
+		if at(batches) {
+			b.file.versions = before
+		}
+	})
+}
+
+// versions breaks a store by what it does to the versions after a commit. before are the versions
+// that the commit found.
+func versions(do func(b *broken, before map[string]uint64, batches []batch)) func(*broken) {
 	return func(b *broken) {
 		b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
 			b.file.mu.Lock()
@@ -241,9 +244,7 @@ func unraised(at func([]batch) bool) func(*broken) {
 			receipts, err := b.reference.Commit(ctx, batches...)
 			b.file.mu.Lock()
 			defer b.file.mu.Unlock()
-			if at(batches) {
-				b.file.versions = before
-			}
+			do(b, before, batches)
 			return receipts, err
 		}
 	}

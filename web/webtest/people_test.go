@@ -27,8 +27,8 @@ func (w *world) status(t *testing.T, id string) feedback.State {
 	return p.Status
 }
 
-// TestTwoPeople has two people approve a rule in two browsers. Who decides later on a page from
-// before is told what became of it.
+// TestTwoPeople has two people approve a rule in two browsers. If a person decides on a page that
+// is out of date, the next page shows the other person's decision.
 func TestTwoPeople(t *testing.T) {
 	s := serve(t, desk(t))
 	id := s.world.waiting(t, "Always name the server in the first line.")

@@ -29,8 +29,8 @@ type filter struct {
 // command, whatever else it has. They are names of rules of grammar.txt.
 var roots = []string{"command", "loose", "free", "sure", "dependent", "again"}
 
-// newFilter sketches each grammar, and collects from each root the keys of which a text must have
-// one. Only keys of roots are needed: a language whose roots have no key in a text can't accept it.
+// newFilter sketches each grammar, and collects the keys of each root. Only keys of roots are
+// needed, because a language can't accept a text that has no key of its roots.
 func newFilter(all []*grammar) *filter {
 	f := &filter{needed: make(keyIndex)}
 	for i, g := range all {

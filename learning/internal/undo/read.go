@@ -11,7 +11,7 @@ import (
 // A clause is a part of a sentence. Its words are in lower case. A character of Chinese or Japanese
 // is a word.
 type clause struct {
-	// words are in their order. foreign stands for what is no word.
+	// words are in the order of the text. foreign replaces a token that is not a word.
 	words    []string
 	sentence int  // the number of its sentence
 	colon    bool // a colon ends it
