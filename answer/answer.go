@@ -108,7 +108,9 @@ type Reply struct {
 	Path     string `json:"path"`               // "heuristic" or "llm"
 	Response string `json:"response,omitempty"` // the id of its trace
 	Text     string `json:"text,omitempty"`
-	Cut      bool   `json:"cut,omitempty"` // the model's text ends too early
+	Model    string `json:"model,omitempty"` // that answered, as it names itself
+	Cut      bool   `json:"cut,omitempty"`   // the model's text ends too early
+	Arm      string `json:"arm,omitempty"`   // that was chosen, if the answer is no evidence about it
 	// Undelivered reports that the person has not seen the answer, so that silence about it is no
 	// approval.
 	Undelivered bool    `json:"undelivered,omitempty"`
@@ -150,6 +152,8 @@ type Prompt struct {
 	Notes     []string          `json:"notes,omitempty"`
 	Ways      []string          `json:"ways,omitempty"`     // ways of working that were recommended
 	Warnings  []string          `json:"warnings,omitempty"` // ways of working that were warned of
+	// LeftOut are parts that the prompt lacks: what it is, its id, and why.
+	LeftOut [][3]string `json:"left_out,omitempty"`
 }
 
 // A Comparison is of a heuristic with an answer of a model that was not shown the heuristic.

@@ -98,8 +98,9 @@ func (s *Service) Config() Config {
 
 // Record keeps a feedback and returns when the store has it. It does not evaluate it: see
 // [Service.Evaluate]. duplicate reports that it was not kept because its ID was recorded before or
-// erased. Other content under a known ID is a [heed.ErrConflict]. A reviewer who was forgotten
-// since is recognized. Input that is not valid is a [*heed.InputError] and is not kept.
+// erased. Other content under a known ID is a [heed.ErrConflict] and a [*heed.InputError]. A
+// reviewer who was forgotten since is recognized. Input that is not valid is a [*heed.InputError]
+// and is not kept.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
 	reads := false // most are new, so the first run does not read whether this one is
 	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
@@ -139,7 +140,9 @@ func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, 
 		case err != nil:
 			return false, err
 		case known.Erased.IsZero() && !known.same(&f, key):
-			return false, store.Final(fmt.Errorf("another decision has this id: %w", heed.ErrConflict))
+			return false, store.Final(fmt.Errorf("%w: %w", heed.ErrConflict, &heed.InputError{
+				Field: "ID", Reason: "names another decision already; choose another one",
+			}))
 		default:
 			duplicate = true
 		}

@@ -135,7 +135,7 @@ func (a *Agent) call(p *Plan, m chain) *call {
 
 // Answered records the answer of a model that the framework asked by a plan that is not ready, and
 // begins to wait for what becomes of the answer. The answer of one event counts once, however often
-// it is reported.
+// it is reported, and a failure that is reported after it does not count.
 //
 // If the store can't be reached, there is no error: Degraded.After is set in what it returns. Keep
 // that Answer, and call Answered with its Plan when the store is back, which [heed.Restored]
@@ -162,6 +162,11 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	res, err := a.decider.Reply(ctx, asked, p.ask, given{r})
 	if err != nil {
 		return Answer{}, wrap("answered", err)
+	}
+	// An answer that is recorded stays the answer: a failure that is reported after it is ignored.
+	if res.Path == decision.Fallback && a.given(ctx, &p) == nil {
+		made, err := a.checked(ctx, &p)
+		return made, wrap("answered", err)
 	}
 	p.blamed = a.reported(ctx, &p, &r)
 	made, err := a.conclude(ctx, &p, res)
@@ -229,6 +234,15 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 	a.decider.Notify(ctx, p.Result, began)
 	given, failed := a.checked(ctx, p)
 	return given, cmp.Or(err, failed)
+}
+
+// given puts into a plan the answer that was given since it was made, or returns [ErrNoAnswer].
+func (a *Agent) given(ctx context.Context, p *Plan) error {
+	row, err := a.read(ctx, p.Event.ID)
+	if err == nil {
+		a.repeat(p, &row)
+	}
+	return err
 }
 
 // ways returns the ways of working that the answer to a task follows, judged by its text.
@@ -310,10 +324,7 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	})
 	// Another delivery of the event was quicker: both callers get the answer that is stored.
 	if err == nil && before {
-		var row answer.Answer
-		if row, err = a.read(limited, p.Event.ID); err == nil {
-			a.repeat(p, &row)
-		}
+		err = a.given(limited, p)
 	}
 	switch down := a.down(ctx, limited, err); {
 	case down != nil:
@@ -367,7 +378,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	e := &p.Event
 	reply := &answer.Reply{
 		Path: string(res.Path), Response: res.ResponseID, Cut: res.Cut, Heuristic: res.CreditID,
-		Threshold: res.Threshold, Task: e.Task, Undelivered: p.undelivered,
+		Threshold: res.Threshold, Task: e.Task, Undelivered: p.undelivered, Model: res.LLM,
 	}
 	r = answer.Answer{
 		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Person: e.Person,
@@ -379,6 +390,8 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 		r.Choice = p.Choice.Record()
 		r.Choice.IgnoreSilence = a.cfg.Choosing.ArmsIgnoreSilence
 		reply.Spent = p.spentOn(res)
+	} else {
+		reply.Arm = p.Arm.ID
 	}
 	if res.Path == decision.Heuristic {
 		reply.Believed = res.Prediction.Confidence
@@ -415,8 +428,11 @@ func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
 	for _, n := range p.Notes {
 		shown.Notes = append(shown.Notes, n.ID)
 	}
+	for _, o := range p.LeftOut {
+		shown.LeftOut = append(shown.LeftOut, [3]string{o.What, o.ID, o.Why})
+	}
 	lists := len(shown.Shown) + len(shown.Told) + len(shown.Rules) + len(shown.Notes) +
-		len(shown.Ways) + len(shown.Warnings)
+		len(shown.Ways) + len(shown.Warnings) + len(shown.LeftOut)
 	if lists+len(shown.Compared)+len(shown.Overruled) == 0 {
 		return nil
 	}

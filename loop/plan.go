@@ -331,19 +331,29 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 	return tx.Within(limited, func() error { return a.brief(ctx, tx, f, p) })
 }
 
-// repeat makes the plan of an event that was answered before. Its text, its arm and its rules are
-// as they were recorded, and not as they would be now.
+// repeat makes the plan of an event that was answered before. Its text, its arm and what the prompt
+// had are as they were recorded, and not as they would be now. Of notes, the record has the ids.
 func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 	p.Ready, p.Text, p.Undone = true, r.Reply.Text, slices.Clone(r.Undoes)
 	p.repeated = true
 	if p.Arm, p.Choice = (Arm{}), nil; r.Choice != nil {
 		p.take(strategy.ChoiceOf(r.Choice), a.arms())
+	} else if r.Reply.Arm != "" {
+		p.Arm = armOf(r.Reply.Arm, a.arms())
 	}
-	if p.Rules = nil; r.Prompt != nil {
-		p.Rules = slices.Clone(r.Prompt.Rules)
+	p.Rules, p.Notes, p.Ways, p.Warnings, p.LeftOut = nil, nil, nil, nil, nil
+	if shown := r.Prompt; shown != nil {
+		p.Rules, p.Ways = slices.Clone(shown.Rules), slices.Clone(shown.Ways)
+		p.Warnings = slices.Clone(shown.Warnings)
+		for _, id := range shown.Notes {
+			p.Notes = append(p.Notes, Note{ID: id})
+		}
+		for _, o := range shown.LeftOut {
+			p.LeftOut = append(p.LeftOut, LeftOut{o[0], o[1], o[2]})
+		}
 	}
 	p.Result = decision.Result{
-		Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut,
+		Path: decision.Path(r.Reply.Path), Text: r.Reply.Text, Cut: r.Reply.Cut, LLM: r.Reply.Model,
 		ResponseID: r.Reply.Response,
 		CreditID:   r.Reply.Heuristic, Threshold: r.Reply.Threshold,
 	}
@@ -646,12 +656,17 @@ func aboutNotes(arms []Arm) bool {
 
 // take puts a choice into the plan, with the arm as it is configured here.
 func (p *Plan) take(choice strategy.Choice, arms []Arm) {
-	p.Choice, p.Arm = &choice, Arm{ID: string(choice.Arm)}
+	p.Choice, p.Arm = &choice, armOf(string(choice.Arm), arms)
+}
+
+// armOf returns an arm by its id. An arm that is no longer configured has its id alone.
+func armOf(id string, arms []Arm) Arm {
 	for _, arm := range arms {
-		if arm.ID == string(choice.Arm) {
-			p.Arm = arm
+		if arm.ID == id {
+			return arm
 		}
 	}
+	return Arm{ID: id}
 }
 
 // query returns what an arm is chosen for. The item is the event's, or the cell of its text, or the

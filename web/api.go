@@ -26,7 +26,7 @@ var (
 	ofAll = []string{
 		view.Malformed, view.BadField, unidentified, badMethod, tooMany, view.OutOfTime, view.Failure,
 	}
-	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, view.Conflicting}
+	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, view.Refused, view.Conflicting}
 )
 
 // api returns the handler of all below /v1/.

@@ -26,6 +26,7 @@ import (
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -338,8 +339,19 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/prepare", `{"text":" "}`, view.BadField, "text"},
 		{"/v1/answer", `{"text":"t","at":"yesterday"}`, view.BadField, "at"},
 		{"/v1/answer", `{"text":"t","at":"9999-01-01T00:00:00Z"}`, view.BadField, "at"},
-		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":"","x":1}]}`, view.BadField,
-			"history"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":""},{"role":"user","text":"","x":1}]}`,
+			view.BadField, "history[1].x"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":"a","text":"b"}]}`, view.BadField,
+			"history[0].text"},
+		{"/v1/prepare", `{"text":"t","history":[{"role":"user","Text":"a"}]}`, view.BadField,
+			"history[0].Text"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user"}]}`, view.BadField, "history[0].text"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":null}]}`, view.BadField,
+			"history[0].text"},
+		{"/v1/answer", `{"text":"t","history":[null]}`, view.BadField, "history[0]"},
+		{"/v1/answer", `{"text":"t","history":["a"]}`, view.BadField, "history[0]"},
+		{"/v1/answer", `{"text":"t","history":null}`, view.BadField, "history"},
+		{"/v1/correct", `{"answer":"e1","text":"t","tags":["a",null]}`, view.BadField, "tags[1]"},
 		{"/v1/answer", `{"text":"t","id":"\u0000"}`, view.BadField, "id"},
 		{"/v1/answer", `{"text":"t","id":"` + strings.Repeat("x", 2000) + `"}`, view.BadField, "id"},
 		{"/v1/react", `{"answer":"e1","value":"NaN"}`, view.BadField, "value"},
@@ -370,7 +382,7 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/correct", `{"answer":"e1","text":"t","severity":"awful"}`, view.BadField, "severity"},
 		{"/v1/correct", `{"answer":"e1","text":"t","decision":"MAYBE"}`, view.BadField, "decision"},
 		{"/v1/select", `{"arms":["none"]}`, view.BadField, "arms"},
-		{"/v1/select", `{"arms":[1]}`, view.BadField, "arms"},
+		{"/v1/select", `{"arms":[1]}`, view.BadField, "arms[0]"},
 		{"/v1/observe", `{"choice":"x","value":1,"confidence":1}`, view.BadField, "choice"},
 		{"/v1/observe", `{"choice":"bnVsbA","value":1,"confidence":1}`, view.BadField, "choice"},
 		{"/v1/observe", `{"choice":"e30","value":1,"confidence":1}`, view.BadField, "choice"},
@@ -522,6 +534,7 @@ func TestCallsThatComeAgain(t *testing.T) {
 	}
 	again := other.must(200, other.post("/v1/answer", `{"id":"e","text":"The disk of db-1 is full."}`))
 	assert.Equal(t, "Rotate its logs.", again.text(t, "text"))
+	assert.Equal(t, "scripted", again.text(t, "model"))
 	for path, body := range map[string]string{
 		"/v1/react":   `{"answer":"e","person":"ann","value":1}`,
 		"/v1/outcome": `{"answer":"e","success":true,"source":"bob"}`,
@@ -537,6 +550,50 @@ func TestCallsThatComeAgain(t *testing.T) {
 	corrections, _, err := w.agent.Feedback().List(t.Context(), feedback.Listing{Limit: 10})
 	require.NoError(t, err)
 	assert.Len(t, corrections, 1)
+}
+
+// The same event has the same answer, field by field: from a heuristic, from the model after an
+// undo, with notes, a warning, and a part that was left out.
+func TestARepeatedAnswerIsTheSame(t *testing.T) {
+	w := newWorld(t, func(c *loop.Config, _ *Config) {
+		c.Arms[1].ForNotes = true
+		c.Tuning.Decision.MaxText = 100
+		c.Lessons.Heuristics[0].Initial = 0.9
+		c.Lessons.Notes = []loop.Note{{ID: "logs", Text: "The logs of a full disk are in /var/log."}}
+	})
+	_, err := w.agent.Patterns().Define(t.Context(),
+		patterns.Pattern{ID: "fast", Content: "Delete all.", Anti: true, Reason: "it was a copy"})
+	require.NoError(t, err)
+	for i, body := range []string{
+		`"text":"somebody says hello","session":"s"`,
+		`"text":"The logs of the disk of db-1 fill it.","session":"s","task":"t"`,
+		`"text":"undo that","session":"s"`,
+		`"text":"` + strings.Repeat("The logs of a full disk. ", 10) + `"`,
+	} {
+		body = fmt.Sprintf(`{"id":"e%d",%s}`, i, body)
+		first := w.must(200, w.post("/v1/answer", body))
+		assert.JSONEq(t, first.body, w.must(200, w.post("/v1/answer", body)).body)
+	}
+}
+
+// A failure that is reported after the answer of the same event is ignored: the answer stays.
+func TestAFailureAfterTheAnswerIsIgnored(t *testing.T) {
+	w := newWorld(t)
+	w.must(200, w.post("/v1/prepare", `{"id":"e","text":"The disk of db-1 is full."}`))
+	said := w.must(200, w.post("/v1/answered", `{"id":"e","text":"Rotate its logs."}`))
+	late := w.must(200, w.post("/v1/answered", `{"id":"e","failure":"unusable"}`))
+	assert.JSONEq(t, said.body, late.body)
+	assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get("/v1/segments")).body, "no failure of the arm")
+}
+
+// A correction whose id names another one can't succeed later either, and the problem says why.
+func TestAnIDNamesOneCorrection(t *testing.T) {
+	w := newWorld(t)
+	w.must(200, w.post("/v1/answer", `{"id":"e","text":"The disk of db-1 is full."}`))
+	w.must(200, w.post("/v1/correct", `{"answer":"e","id":"c","text":"Name the server."}`))
+	got := w.must(422, w.post("/v1/correct", `{"answer":"e","id":"c","text":"Be brief."}`))
+	assert.Equal(t, "id", got.text(t, "field"))
+	assert.NotContains(t, got.body, "again")
 }
 
 // A program that knows the session alone finds the answer. An answer that must be the model's is no

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/url"
@@ -26,8 +27,12 @@ type Field struct {
 	index    []int
 }
 
-// The types of fields that JSON has in another form: as milliseconds and as a text.
-var durations, failures = reflect.TypeFor[time.Duration](), reflect.TypeFor[error]()
+// The types of fields that JSON has in another form: as milliseconds, and as texts.
+var (
+	durations = reflect.TypeFor[time.Duration]()
+	failures  = reflect.TypeFor[error]()
+	times     = reflect.TypeFor[time.Time]()
+)
 
 // FieldsOf returns the fields of a struct, with the fields of embedded structs. A field without a
 // tag is called as in Go, in lower case. It is required if its tag has no omitempty. The tag mcp
@@ -78,14 +83,14 @@ func named(f *reflect.StructField) string {
 }
 
 // decode reads an object in JSON into a struct. It is stricter than [json.Unmarshal]: names are
-// compared exactly, and fields that are unknown, repeated, missing or of another type are refused.
-// null is no value.
+// compared exactly, and fields that are unknown, repeated, missing or of another type are refused
+// at every depth. null is no value.
 func decode(text []byte, into any, model bool) error {
 	if !utf8.Valid(text) {
 		return &Fault{Sort: Malformed, Detail: "The body is no valid UTF-8."}
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	err := readObject(d, reflect.ValueOf(into).Elem(), model)
+	err := readObject(d, "", reflect.ValueOf(into).Elem(), model)
 	if err == nil {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return nil
@@ -99,10 +104,11 @@ func decode(text []byte, into any, model bool) error {
 	return &Fault{Sort: Malformed, Detail: "The body is not JSON: " + string(text) + "."}
 }
 
-func readObject(d *json.Decoder, v reflect.Value, model bool) error {
+// readObject reads an object. in is the name of the field that has it, with a dot, or "".
+func readObject(d *json.Decoder, in string, v reflect.Value, model bool) error {
 	token, err := d.Token()
 	if err == nil && token != json.Delim('{') {
-		err = badField("", "must be an object")
+		err = badField(strings.TrimSuffix(in, "."), "must be an object")
 	}
 	if err != nil {
 		return err
@@ -117,17 +123,17 @@ func readObject(d *json.Decoder, v reflect.Value, model bool) error {
 		i := slices.IndexFunc(known, func(f Field) bool { return f.Name == name })
 		switch {
 		case i < 0 || model && known[i].Hidden:
-			return badField(clipName(name), "is not known here")
+			return badField(in+clipName(name), "is not known here")
 		case seen[name]:
-			return badField(name, "is there twice")
+			return badField(in+name, "is there twice")
 		}
 		seen[name] = true
 		var text json.RawMessage
 		if err := d.Decode(&text); err != nil {
 			return err
 		}
-		if reason := readValue(text, v.FieldByIndex(known[i].index)); reason != "" {
-			return badField(name, reason)
+		if err := readValue(in+name, text, v.FieldByIndex(known[i].index)); err != nil {
+			return err
 		}
 	}
 	if _, err := d.Token(); err != nil { // the end
@@ -135,7 +141,7 @@ func readObject(d *json.Decoder, v reflect.Value, model bool) error {
 	}
 	for _, f := range known {
 		if f.Required && !seen[f.Name] {
-			return badField(f.Name, "must be set")
+			return badField(in+f.Name, "must be set")
 		}
 	}
 	return nil
@@ -150,38 +156,49 @@ var values = map[reflect.Kind]string{
 	reflect.Slice:   "an array of what the OpenAPI document describes",
 }
 
-// readValue reads a value, or returns what it must be.
-func readValue(text json.RawMessage, v reflect.Value) (reason string) {
+// readValue reads the value of a field.
+func readValue(name string, text json.RawMessage, v reflect.Value) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
 	into := v
-	switch v.Type() {
-	case durations:
+	switch {
+	case v.Type() == durations:
 		into = reflect.New(reflect.TypeFor[float64]()).Elem()
-	case failures:
+	case v.Type() == failures:
 		into = reflect.New(reflect.TypeFor[string]()).Elem()
+	case v.Kind() == reflect.Slice:
+		into = reflect.ValueOf(&[]json.RawMessage{}).Elem()
+	case v.Kind() == reflect.Struct && v.Type() != times:
+		return readObject(json.NewDecoder(bytes.NewReader(text)), name+".", v, false)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if string(text) == "null" || d.Decode(into.Addr().Interface()) != nil {
-		return "must be " + values[into.Kind()]
+	if string(text) == "null" || json.Unmarshal(text, into.Addr().Interface()) != nil {
+		return badField(name, "must be "+values[into.Kind()])
 	}
 	const most = 1e12 // milliseconds, some 30 years
-	switch v.Type() {
-	case durations:
-		ms := into.Float()
-		if !(ms >= 0 && ms <= most) {
-			return "must be in [0, 1e12]"
+	switch all := into.Interface().(type) {
+	case []json.RawMessage:
+		v.Set(reflect.MakeSlice(v.Type(), len(all), len(all)))
+		for i, one := range all {
+			if err := readValue(fmt.Sprintf("%s[%d]", name, i), one, v.Index(i)); err != nil {
+				return err
+			}
 		}
-		v.SetInt(int64(math.Round(ms * float64(time.Millisecond))))
-	case failures:
-		if into.String() != "" {
-			v.Set(reflect.ValueOf(errors.New(into.String())))
+	case float64:
+		if v.Type() != durations {
+			break
+		}
+		if !(all >= 0 && all <= most) {
+			return badField(name, "must be in [0, 1e12]")
+		}
+		v.SetInt(int64(math.Round(all * float64(time.Millisecond))))
+	case string:
+		if v.Type() == failures && all != "" {
+			v.Set(reflect.ValueOf(errors.New(all)))
 		}
 	}
-	return ""
+	return nil
 }
 
 // clipName bounds a name that came from outside, for an error.

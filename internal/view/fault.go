@@ -23,6 +23,7 @@ const (
 	BadField    = "bad-field"
 	Unknown     = "unknown"
 	Conflicting = "conflict"
+	Refused     = "refused"
 	Forgotten   = "forgotten"
 	ModelFailed = "model-failed"
 	MissingPart = "not-configured"
@@ -64,7 +65,7 @@ func FaultOf(err error, in reflect.Type) *Fault {
 	case errors.As(err, &input):
 		return FaultOf(badField(nameIn(in, input.Field), input.Reason), in)
 	case errors.As(err, &refused):
-		return of(Conflicting, "Refused: "+refused.Reason+".")
+		return of(Refused, "Refused: "+refused.Reason+".")
 	case errors.As(err, &missing):
 		return of(MissingPart, missing.Field+" "+missing.Reason+".")
 	case errors.As(err, &down), errors.Is(err, decision.ErrBusy):
@@ -77,8 +78,9 @@ func FaultOf(err error, in reflect.Type) *Fault {
 		return of(Forgotten, "What the arm was told before goes on counting. All else counts.")
 	case errors.Is(err, heed.ErrNotFound):
 		return of(Unknown, "No "+kindOf(in)+" of this id is known, or no longer.")
-	case errors.Is(err, heed.ErrConflict):
-		return of(Conflicting, "Send the request again.")
+	// Settings that differ from the stored ones are a conflict that another try does not solve.
+	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)):
+		return of(Conflicting, "Others changed it at the same time. Send the request again.")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return of(OutOfTime, "The server has not finished in time. Send the request again.")
 	}
