@@ -32,7 +32,7 @@ type Check struct {
 	Require string `json:"require,omitempty"`
 }
 
-// Checked is an answer, or the call of a tool, that [Rules.Check] looks at.
+// Checked is an answer, or the call of a tool, that [Rules.CheckIn] looks at.
 type Checked struct {
 	// ID names the answer or call. It counts once for the effect of a rule. "" does not count.
 	ID string
@@ -66,22 +66,10 @@ const (
 	maxProgram = 500      // instructions of an expression
 )
 
-// Check asks the rules that are active for an agent whether an answer, or the call of a tool,
-// breaks them, in their order. The caller decides what to do then. Each check counts for the
-// [Effect] of its rule. A text of more than 64 KiB is not compared with expressions, and reported
-// as unchecked.
-func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, err error) {
-	err = store.Do(ctx, r.s.cfg.Store, func(tx *store.Tx) error {
-		violations, err = r.check(tx, c)
-		return err
-	})
-	if err != nil {
-		return nil, wrap("check", err)
-	}
-	return violations, nil
-}
-
-// CheckIn is [Rules.Check] in a step. What it finds counts when the step is committed.
+// CheckIn asks the rules that are active for an agent whether an answer, or the call of a tool,
+// breaks them, in their order, as a part of a step. The caller decides what to do then. Each check
+// counts for the [Effect] of its rule when the step is committed. A text of more than 64 KiB is not
+// compared with expressions, and reported as unchecked.
 func (r *Rules) CheckIn(tx *store.Tx, c Checked) ([]Violation, error) {
 	violations, err := r.check(tx, c)
 	return violations, wrap("check", err)

@@ -215,9 +215,9 @@ func TestViolationsAreEvidence(t *testing.T) {
 	e := w.effect(r.ID)
 	assert.Equal(t, feedback.Rate{Hits: 24, Of: 30, Mean: 0.8}, e.Checks)
 	assert.Equal(t, 24, e.Violations)
-	assert.Equal(t, feedback.EffectStabilising, e.Status)
+	assert.Equal(t, "stabilising", e.Status)
 	w.clock.advance(8 * day)
-	assert.Equal(t, feedback.EffectIneffective, w.effect(r.ID).Status,
+	assert.Equal(t, "ineffective", w.effect(r.ID).Status,
 		"a rule that most answers break does not work")
 	require.NoError(t, w.Sweep(ctx, w.clock.Now()))
 	assert.False(t, w.rule(r.ID).RetireProposed.IsZero())
@@ -235,7 +235,7 @@ func TestViolationsAreEvidence(t *testing.T) {
 		w.check(feedback.Checked{ID: "k" + string(rune('A'+i)), Text: "Yours, Ann"})
 	}
 	w.clock.advance(8 * day)
-	assert.Equal(t, feedback.EffectUnknown, w.effect(kept.ID).Status,
+	assert.Equal(t, "insufficient_data", w.effect(kept.ID).Status,
 		"that it is kept does not say what it is good for")
 }
 

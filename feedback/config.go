@@ -45,8 +45,10 @@ type Config struct {
 	// [Case].Opposing. One goroutine of each [Service] calls it at a time, without a lock that others
 	// wait for. It must return when the context is done. Its error, an answer that is not valid and a
 	// panic leave the feedback unclassified, with the reason, to be evaluated again after a growing
-	// pause: see [Unanswered]. nil means [Counting]. Set it, for example to modeleval.New, if
-	// reviewers use their own words: it finds paraphrases and opposites that words don't show.
+	// pause: see [Unanswered]. nil counts corrections and reviewers: enough of either make
+	// [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase]. Set it, for example
+	// to modeleval.New, if reviewers use their own words: it finds paraphrases and opposites that
+	// words don't show.
 	Evaluator func(ctx context.Context, c Case) (Assessment, error)
 	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the
 	// draft may be left empty: they are then taken from the evidence. Many goroutines call it at the
@@ -185,7 +187,7 @@ func (c *Config) complete() settings.Component {
 	c.Threshold = cmp.Or(c.Threshold, threshold)
 	c.Agents = slices.Clone(c.Agents)
 	if c.Evaluator == nil {
-		c.Evaluator = Counting
+		c.Evaluator = counting
 	}
 	if c.Drafter == nil {
 		c.Drafter = representative

@@ -13,8 +13,15 @@ import (
 // A Conflict is an active rule, a pending proposal or a feedback that a draft conflicts with. Only
 // those count that some agent would see together with the draft.
 type Conflict struct {
-	// Kind is what they have in common. Only a Contradiction with an active rule needs an override.
-	Kind ConflictKind `json:"kind"`
+	// Kind is what they have in common:
+	//
+	//   - "contradiction": the texts contradict each other, or name other numbers. Every approver has
+	//     to override a contradiction with an active rule, or the draft must supersede the rule. The
+	//     other kinds only inform approvers.
+	//   - "duplicate": the texts mean the same, with a score from halfway between the threshold and 1,
+	//     or with the same words if only words are compared.
+	//   - "overlap": the texts are alike.
+	Kind string `json:"kind"`
 	// ID is of the rule, the proposal or the feedback.
 	ID string `json:"id"`
 	// Pending reports that it is a proposal, Correction that it is a feedback: the latest with its
@@ -27,19 +34,11 @@ type Conflict struct {
 	Explanation string `json:"explanation"`
 }
 
-// A ConflictKind is what a draft has in common with something else.
-type ConflictKind string
-
-// The kinds of conflicts.
+// The kinds of conflicts, in the order in which they are listed.
 const (
-	// Contradiction: the texts contradict each other, or name other numbers. Every approver has to
-	// override a contradiction with an active rule, or the draft must supersede the rule. The other
-	// kinds only inform approvers.
-	Contradiction ConflictKind = "contradiction"
-	// Duplicate: the texts mean the same, with a score from halfway between the threshold and 1, or
-	// with the same words if only words are compared.
-	Duplicate ConflictKind = "duplicate"
-	Overlap   ConflictKind = "overlap" // the texts are alike
+	contradiction = "contradiction"
+	duplicate     = "duplicate"
+	overlap       = "overlap"
 )
 
 // Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that
@@ -143,7 +142,7 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 			}
 			texts[text] = len(found)
 			found = append(found, Conflict{
-				Kind: Contradiction, ID: m.ID, Correction: true, Score: m.Score,
+				Kind: contradiction, ID: m.ID, Correction: true, Score: m.Score,
 				Explanation: fmt.Sprintf("a review demands the opposite (%s)", m.Opposed),
 			})
 		})
@@ -207,14 +206,14 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	opposed := s.opposed(text, other)
 	switch {
 	case opposed.Contradicts() || opposed == oppose.Numbers:
-		c.Kind = Contradiction
+		c.Kind = contradiction
 		c.Explanation = fmt.Sprintf("compared word by word, they may oppose each other (%s)", opposed)
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2 &&
 		(!wording(s.cfg.Similarity) || s.sameText(text, other)):
-		c.Kind, c.Explanation = Duplicate, "the texts mean the same"
+		c.Kind, c.Explanation = duplicate, "the texts mean the same"
 	default:
-		c.Kind, c.Explanation = Overlap, "the texts are alike"
+		c.Kind, c.Explanation = overlap, "the texts are alike"
 	}
 }
 
@@ -230,7 +229,7 @@ func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
 // contradictions returns the contradictions with active rules.
 func contradictions(conflicts []Conflict) []Conflict {
 	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool {
-		return c.Kind != Contradiction || c.Pending || c.Correction
+		return c.Kind != contradiction || c.Pending || c.Correction
 	})
 }
 

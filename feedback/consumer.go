@@ -15,8 +15,8 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// DeadTopic is the topic of the dead letters of [Service.Consume].
-const DeadTopic = "heed.feedback.dead"
+// deadTopic is the topic of the dead letters of [Service.Consume].
+const deadTopic = "heed.feedback.dead"
 
 // Intake is where [Service.Consume] gets decisions from. Stream and DeadLetters must be set.
 type Intake struct {
@@ -25,8 +25,8 @@ type Intake struct {
 	// "severity" (also "trivial", "minor" and "major"), "consider_for_improvement" (true if it is
 	// missing) and "injected_rules". It ignores other fields. A timestamp without a zone is UTC.
 	Stream stream.Source
-	// DeadLetters takes the events that can't be used, each as a [stream.DeadLetter], so that one bad
-	// event does not stop the others.
+	// DeadLetters takes the events that can't be used, each as a [stream.DeadLetter] under the topic
+	// "heed.feedback.dead", so that one bad event does not stop the others.
 	DeadLetters stream.Sink
 	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves
 	// it as it is. Set it if events don't name the agent, because a decision without one is refused.
@@ -44,7 +44,7 @@ type Intake struct {
 // the same, and a later [Service.Sweep] evaluates it.
 func (s *Service) Consume(ctx context.Context, in Intake) error {
 	runner := &stream.Runner{
-		Stream: in.Stream, DeadLetters: in.DeadLetters, Topic: DeadTopic, Strict: true,
+		Stream: in.Stream, DeadLetters: in.DeadLetters, Topic: deadTopic, Strict: true,
 		Apply: func(ctx context.Context, e stream.Event) (func(context.Context), error) {
 			return nil, s.take(ctx, &in, e.Payload)
 		},
@@ -137,9 +137,9 @@ func decodeEvent(payload []byte) (Feedback, error) {
 	f.At, f.Duration, f.Private = at, time.Duration(event.Seconds*float64(time.Second)),
 		event.Consider != nil && !*event.Consider
 	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, time.Time{}, time.Time{}
-	f.Severity = Severity(strings.ToLower(string(f.Severity)))
-	if own, ok := map[Severity]Severity{
-		"trivial": SeverityLow, "minor": SeverityMedium, "major": SeverityHigh,
+	f.Severity = strings.ToLower(f.Severity)
+	if own, ok := map[string]string{
+		"trivial": "low", "minor": "medium", "major": "high",
 	}[f.Severity]; ok {
 		f.Severity = own
 	}

@@ -40,7 +40,7 @@ func TestDecodeEvent(t *testing.T) {
 	f, err = feedback.DecodeEvent([]byte(more))
 	require.NoError(t, err)
 	assert.Equal(t, "long", f.Summary)
-	assert.Equal(t, feedback.SeverityHigh, f.Severity)
+	assert.Equal(t, "high", f.Severity)
 	assert.True(t, f.Private)
 	assert.Equal(t, []string{"r1"}, f.Rules)
 

@@ -61,8 +61,8 @@
 // [Rules.Proposals] lists.
 //
 // A host that records something else in the same commit calls [Service.RecordIn],
-// [Rules.InjectIn] and [Rules.CheckIn] in a step of [store.Do]. [Service.Wants] and [Rules.Wants]
-// name what they read, so that it is read together with the host's records.
+// [Rules.InjectIn] and [Rules.CheckIn] in a step of [store.Do]. [Rules.Wants] names what the last
+// two read, so that it is read together with the host's records.
 //
 // Everything is in a [store.Store], as records of the kinds "feedback.record", "feedback.proposal"
 // and "feedback.rule", and in its audit log. An approval, the rule that it completes and their

@@ -31,7 +31,7 @@ type Draft struct {
 	// Place is where in the agent's prompt or skill it belongs, in the host's words. "" is the
 	// section of learned rules.
 	Place string `json:"insertion_point,omitempty"`
-	// Check enforces the rule: see [Rules.Check].
+	// Check enforces the rule: see [Rules.CheckIn].
 	Check Check `json:"check,omitzero"`
 	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
@@ -252,7 +252,7 @@ func selectType(cluster []Feedback, text string) RuleType {
 	case all(Approved):
 		return PositiveExample
 	case slices.ContainsFunc(cluster,
-		func(r Feedback) bool { return r.Severity == SeverityCritical }),
+		func(r Feedback) bool { return r.Severity == critical }),
 		oppose.Read(text).Binds():
 		return Constraint
 	case all(Rejected):

@@ -257,7 +257,7 @@ func (c Classification) correction() bool { return c == EdgeCase || c.generaliza
 // another reviewer gives the same correction.
 func (s *Service) contradiction(
 	r *Feedback, known []Feedback, matches []Match, key store.PseudonymKey,
-) (against []string, why string, dispute Opposition) {
+) (against []string, why string, dispute string) {
 	for i := range known {
 		k := &known[i]
 		if !k.corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
@@ -270,7 +270,7 @@ func (s *Service) contradiction(
 			continue
 		}
 		if why == "" && !s.decided(r, m, matches) {
-			dispute = cmp.Or(m.Opposed, opposedWord)
+			dispute = cmp.Or(m.Opposed, string(oppose.Words))
 			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, dispute)
 			against = slices.Insert(against, 0, m.ID)
 		} else {
@@ -290,7 +290,7 @@ func (s *Service) contradiction(
 func (s *Service) disputes(content string, m *Match) bool {
 	way := oppose.Way(m.Opposed)
 	switch {
-	case m.Opposed == opposedByEvaluator:
+	case m.Opposed == byEvaluator:
 		return true
 	case m.vouched || m.cleared:
 		return false
@@ -414,7 +414,7 @@ func (s *Service) assess(
 			m.vouched, m.reworded, m.Opposed = true, false, ""
 			m.Score = max(m.Score, s.cfg.Threshold)
 		case slices.Contains(v.Contradicts, m.ID):
-			m.Opposed = opposedByEvaluator
+			m.Opposed = byEvaluator
 		case v.Contradicts != nil:
 			m.cleared = true
 		}

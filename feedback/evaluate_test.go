@@ -160,7 +160,7 @@ func TestTwoWhoSayTheSameCount(t *testing.T) {
 	shown = slices.DeleteFunc(shown, func(c feedback.Conflict) bool { return c.ID == p.ID })
 	assert.Equal(t, p.Conflicts, shown)
 	require.Len(t, shown, 1)
-	assert.Equal(t, []any{feedback.Contradiction, "d2", true},
+	assert.Equal(t, []any{"contradiction", "d2", true},
 		[]any{shown[0].Kind, shown[0].ID, shown[0].Correction})
 
 	assert.Equal(t, feedback.GeneralizableHigh, w.says("dan", never).Class)

@@ -1,14 +1,12 @@
 package feedback
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
 )
 
@@ -60,8 +58,8 @@ type Evaluation struct {
 	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts
 	// nevertheless.
 	Contradicts []string `json:"contradicts,omitempty"`
-	// Dispute is how an [Ambiguous] feedback seems to contradict the first of these.
-	Dispute Opposition `json:"dispute,omitempty"`
+	// Dispute describes how an [Ambiguous] feedback seems to contradict the first of these.
+	Dispute string `json:"dispute,omitempty"`
 	// Near are the ids of earlier corrections that may mean the same, or the opposite, but were kept
 	// apart because words and a similarity cannot decide it: at most five, the most alike first. Read
 	// them side by side.
@@ -116,33 +114,8 @@ type Case struct {
 	Ceiling float64
 }
 
-// An Opposition is how two texts seem to contradict each other, "" if they don't. What it is
-// printed as is for people. All oppositions except the evaluator's are guesses from words. With
-// other numbers, names and words both texts may hold.
-type Opposition string
-
-const (
-	// The oppositions of package oppose, and the evaluator's own.
-	opposedPolarity    = Opposition(oppose.Polarity)
-	opposedNumber      = Opposition(oppose.Numbers)
-	opposedAntonym     = Opposition(oppose.Meaning)
-	opposedOrder       = Opposition(oppose.Order)
-	opposedName        = Opposition(oppose.Names)
-	opposedWord        = Opposition(oppose.Words)
-	opposedByEvaluator = Opposition("evaluator")
-)
-
-// oppositions explain each to people, in a conflict of a proposal.
-var oppositions = map[Opposition]string{
-	opposedPolarity: "one demands it, the other denies it", opposedNumber: "they have other numbers",
-	opposedAntonym: "they have words of opposite meaning",
-	opposedOrder:   "they have the same words in another order",
-	opposedName:    "they name other things", opposedWord: "one word is another",
-	opposedByEvaluator: "found by the host's evaluator",
-}
-
-// String describes the opposition.
-func (o Opposition) String() string { return cmp.Or(oppositions[o], string(o)) }
+// byEvaluator is the opposition that [Config].Evaluator found.
+const byEvaluator = "found by the host's evaluator"
 
 // A Match is a feedback that was compared with another.
 type Match struct {
@@ -150,8 +123,10 @@ type Match struct {
 	Feedback
 	// Score is how alike the texts are, in [0, 1], by [Config].Similarity.
 	Score float64
-	// Opposed is how the texts seem to contradict each other, and "" if they do not.
-	Opposed Opposition
+	// Opposed describes how the texts seem to contradict each other, and is "" if they do not. All
+	// but what the evaluator found are guesses from words. With other numbers, names and words both
+	// texts may hold.
+	Opposed string
 
 	released bool // it was ambiguous, and counts from now on
 	reworded bool // the comparison cannot decide whether they mean the same
@@ -231,10 +206,9 @@ func (v *Assessment) validate(c *Case) error {
 	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
 }
 
-// Counting is the default of [Config].Evaluator, which needs no model. It counts corrections and
-// reviewers: enough of either make [GeneralizableHigh], two corrections [GeneralizableLow], one an
-// [EdgeCase].
-func Counting(_ context.Context, c Case) (Assessment, error) {
+// counting is the default of [Config].Evaluator, which needs no model. It counts corrections and
+// reviewers.
+func counting(_ context.Context, c Case) (Assessment, error) {
 	s := c.Support
 	v := Assessment{
 		Class:      EdgeCase,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/store"
 )
 
@@ -107,13 +108,13 @@ var Representative = representative
 
 // The ways in which texts are opposed.
 const (
-	OpposedPolarity    = opposedPolarity
-	OpposedNumber      = opposedNumber
-	OpposedAntonym     = opposedAntonym
-	OpposedOrder       = opposedOrder
-	OpposedName        = opposedName
-	OpposedWord        = opposedWord
-	OpposedByEvaluator = opposedByEvaluator
+	OpposedPolarity    = string(oppose.Polarity)
+	OpposedNumber      = string(oppose.Numbers)
+	OpposedAntonym     = string(oppose.Meaning)
+	OpposedOrder       = string(oppose.Order)
+	OpposedName        = string(oppose.Names)
+	OpposedWord        = string(oppose.Words)
+	OpposedByEvaluator = byEvaluator
 )
 
 // Refusal returns the kind of a refusal: "state", "conflict", "stale", "unauthorized" or
@@ -164,3 +165,18 @@ func (c *Config) Tune() *Tuning { return &c.tuning }
 
 // RememberedDraft returns the draft that a service remembers of a proposal.
 func RememberedDraft(s *Service, id string) (Draft, bool) { return s.drafts.get(id) }
+
+// Counting is the default of Config.Evaluator.
+var Counting = counting
+
+// Check is a step that calls CheckIn.
+func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, err error) {
+	err = store.Do(ctx, r.s.cfg.Store, func(tx *store.Tx) error {
+		violations, err = r.CheckIn(tx, c)
+		return err
+	})
+	return violations, err
+}
+
+// Wants names what RecordIn reads.
+func (s *Service) Wants(ids ...string) store.Wants { return s.wants(ids...) }

@@ -470,7 +470,7 @@ var faults = []fault{
 		})
 		return found, err
 	}},
-	{method: "Rules.Check", prepare: func(w *world) {
+	{method: "Rules.CheckIn", prepare: func(w *world) {
 		d := rule("Do not name a database")
 		d.Check.Forbid = "(?i)postgres"
 		w.activate(d)

@@ -48,9 +48,12 @@ type Feedback struct {
 	DiffPath string `json:"correction_diff_path,omitempty"`
 	// Summary states in a sentence what was wrong or, in an approval, what was right and should be
 	// repeated: at most 500 characters. Comment is any further text, at most 10,000 characters.
-	Summary  string   `json:"correction_summary,omitempty"`
-	Comment  string   `json:"reviewer_comment,omitempty"`
-	Severity Severity `json:"severity,omitempty"` // "" means SeverityMedium
+	Summary string `json:"correction_summary,omitempty"`
+	Comment string `json:"reviewer_comment,omitempty"`
+	// Severity is how bad what was corrected is: "low" for taste, "medium" by default, "high" for
+	// what must not happen often, or "critical" for what must not happen: it makes a rule a
+	// [Constraint].
+	Severity string `json:"severity,omitempty"`
 	// Tags are any words. The known ones are "quality", "completeness", "scope", "style" and "other".
 	Tags []string `json:"tags,omitempty"`
 	// Private keeps the feedback out of learning. It is stored and counted in rates, and never
@@ -76,22 +79,13 @@ const (
 	maxList    = 100
 )
 
-// A Severity is how bad what was corrected is.
-type Severity string
+// severities are all values of Feedback.Severity.
+var severities = []string{"low", defaultSeverity, "high", critical}
 
-// The severities.
 const (
-	// SeverityLow is for taste, SeverityMedium the default.
-	SeverityLow    Severity = "low"
-	SeverityMedium Severity = "medium"
-	// SeverityHigh is for what must not happen often.
-	SeverityHigh Severity = "high"
-	// SeverityCritical is for what must not happen: it makes a rule a [Constraint].
-	SeverityCritical Severity = "critical"
+	defaultSeverity = "medium"
+	critical        = "critical"
 )
-
-// severities are all, for validation.
-var severities = []Severity{SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
 
 // A Decision is what a reviewer decided.
 type Decision string
@@ -123,7 +117,7 @@ func (f *Feedback) normalize() {
 	f.At = f.At.UTC().Truncate(time.Microsecond)
 	f.Summary = strings.TrimSpace(f.Summary)
 	if f.Severity == "" {
-		f.Severity = SeverityMedium
+		f.Severity = defaultSeverity
 	}
 	f.Tags, f.Rules = text.Distinct(f.Tags), text.Distinct(f.Rules)
 }

@@ -38,8 +38,8 @@ type Injection struct {
 	// Omitted are the active rules that did not fit, in their order. Reason is "rules" if there are
 	// enough of them already, and "characters" if the rule is too long for the room that is left.
 	Omitted []struct{ Rule, Reason string }
-	// Checked are the ids of the active rules that [Rules.Check] asks, whether they are in the prompt
-	// or not.
+	// Checked are the ids of the active rules that [Rules.CheckIn] asks, whether they are in the
+	// prompt or not.
 	Checked []string
 }
 

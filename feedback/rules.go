@@ -133,7 +133,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	}
 	a := Act{Actor: sub.Actor, Kind: "propose", Subject: s.cfg.NewID(), Draft: &d}
 	return act(ctx, s, a, sub.Reason, func(c *change) (Proposal, error) {
-		c.Want(d.wants(), s.Wants(text.Distinct(sub.Evidence)...),
+		c.Want(d.wants(), s.wants(text.Distinct(sub.Evidence)...),
 			store.Wants{Queries: waitingQueries()})
 		evidence, err := evidenceOf(c.Tx, sub.Evidence)
 		if err != nil {

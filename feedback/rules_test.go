@@ -381,7 +381,7 @@ func TestRuleTypes(t *testing.T) {
 	for name, test := range map[string]struct {
 		text     string
 		decision feedback.Decision
-		severity feedback.Severity
+		severity string
 		want     feedback.RuleType
 	}{
 		"an obligation": {"a PRD must name its owner", feedback.ApprovedWithChanges, "",
@@ -688,26 +688,26 @@ func TestConflicts(t *testing.T) {
 	}
 	found := conflicts(rule("Do not name the database in the PRD"))
 	require.Len(t, found, 1, "another agent's rules are no conflict")
-	assert.Equal(t, feedback.Contradiction, found[0].Kind)
+	assert.Equal(t, "contradiction", found[0].Kind)
 	assert.Equal(t, active.ID, found[0].ID)
-	assert.Contains(t, found[0].Explanation, "polarity")
+	assert.Contains(t, found[0].Explanation, "denies it")
 	assert.Greater(t, found[0].Score, 0.5)
 	for _, d := range []feedback.Draft{rule("Name the database in the PRD", "coder"),
 		{Text: "name the database in the PRD!", AllAgents: true}} {
 		found = conflicts(d)
-		assert.Equal(t, feedback.Duplicate, found[0].Kind)
+		assert.Equal(t, "duplicate", found[0].Kind)
 	}
 	assert.Len(t, found, 2, "one for all agents meets both")
 	assert.Equal(t, other.ID, conflicts(rule("Name the database in the PRD", "coder"))[0].ID)
 	found = conflicts(rule("List all questions that are open, PRD by PRD"))
 	require.Len(t, found, 1)
-	assert.Equal(t, feedback.Overlap, found[0].Kind)
+	assert.Equal(t, "overlap", found[0].Kind)
 	assert.True(t, found[0].Pending)
 	assert.Equal(t, waiting.ID, found[0].ID)
 	assert.Empty(t, conflicts(rule("Say who decides")))
 	assert.Empty(t, conflicts(rule("Name the queue in the PRD")), "another matter, in the same words")
 	w.activate(rule("Keep functions under 50 lines"))
-	assert.Equal(t, feedback.Contradiction, conflicts(rule("Keep functions under 80 lines"))[0].Kind)
+	assert.Equal(t, "contradiction", conflicts(rule("Keep functions under 80 lines"))[0].Kind)
 	d := rule("Do not name the database in the PRD")
 	d.Action = feedback.UpdateSkill
 	assert.Empty(t, conflicts(d), "it does not go to the same place")
@@ -722,12 +722,12 @@ func TestConflicts(t *testing.T) {
 
 	w.activate(rule("Never name the database in the PRD", "writer"))
 	found = conflicts(feedback.Draft{Text: "name the database in the PRD!", AllAgents: true})
-	var kinds []feedback.ConflictKind
+	var kinds []string
 	for _, c := range found {
 		kinds = append(kinds, c.Kind)
 	}
-	assert.Equal(t, []feedback.ConflictKind{
-		feedback.Contradiction, feedback.Contradiction, feedback.Duplicate, feedback.Duplicate,
+	assert.Equal(t, []string{
+		"contradiction", "contradiction", "duplicate", "duplicate",
 	}, kinds, "the worst come first")
 }
 

@@ -28,7 +28,7 @@ type Service struct {
 	similarity heed.Similarity // cfg.Similarity, with a memory if it embeds
 	evaluating host.Lock       // one evaluation at a time, so that they don't lose races
 	governing  host.Lock       // one change of proposals and rules at a time
-	counting   bool            // the evaluator is Counting, which looks at no candidates
+	counting   bool            // no Evaluator is set, so no candidates are looked at
 	// The memos hold what follows from texts and from records that never change, or what is checked
 	// by a version, so they are never out of date. readings are by text. Readings of longer texts
 	// are fewer, because they take more memory.
@@ -111,8 +111,8 @@ func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err e
 	return duplicate && err == nil, wrap("record", err)
 }
 
-// Wants names what [Service.RecordIn] reads.
-func (s *Service) Wants(ids ...string) store.Wants {
+// wants names what [Service.RecordIn] reads.
+func (s *Service) wants(ids ...string) store.Wants {
 	return store.Wants{Refs: append(feedbackKind.refs(ids), store.PseudonymKeyRef())}
 }
 
@@ -130,7 +130,7 @@ func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, 
 		return false, err
 	}
 	if reads {
-		tx.Want(peopleWants, s.Wants(f.ID))
+		tx.Want(peopleWants, s.wants(f.ID))
 		key, err := store.PseudonymKeyIn(tx)
 		if err != nil {
 			return false, err
@@ -369,7 +369,7 @@ func (s *Service) compare(
 			reworded: n.score >= s.cfg.Threshold && s.reworded(one, n.text),
 		}
 		if all || s.sameTopic(one, n.text, n.score) {
-			matches[i].Opposed = Opposition(s.opposed(one, n.text))
+			matches[i].Opposed = string(s.opposed(one, n.text))
 		}
 	}
 	return matches, nil

@@ -169,7 +169,7 @@ func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) e
 
 // compareUnfit orders rules by who should be retired first.
 func compareUnfit(a, b Rule) int {
-	return cmp.Or(compareBool(b.Effect.Status == EffectHarmful, a.Effect.Status == EffectHarmful),
+	return cmp.Or(compareBool(b.Effect.Status == statusHarmful, a.Effect.Status == statusHarmful),
 		cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
 }
 
@@ -185,7 +185,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		c.now = now
 		e := &measured.Effect
 		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
-		if e.Status == EffectHarmful && rule.Effect.Status != EffectHarmful {
+		if e.Status == statusHarmful && rule.Effect.Status != statusHarmful {
 			c.notice(heed.Harmful{Component: component, At: now, Subject: rule.ID, Reason: why})
 		}
 		rule.Effect = *e
@@ -209,9 +209,21 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 // recur or, if it was not made of corrections, how often its agents are corrected: in the decisions
 // from Measuring.Before before the rule came into effect, and from Measuring.Stabilise after.
 type Effect struct {
-	Status EffectStatus `json:"status,omitempty"` // "" until it was measured
-	Before Rate         `json:"before"`
-	After  Rate         `json:"after"`
+	// Status is the verdict, "" until it was measured. The first that holds counts:
+	//
+	//   - "stabilising": the rule came into effect less than Measuring.Stabilise ago.
+	//   - "insufficient_data": there are fewer than eight decisions on either side, or no correction
+	//     to avoid.
+	//   - "harmful": even the lower bound of the rate after is above the rate before (Wilson score
+	//     interval of 95 %, Wilson 1927).
+	//   - "ineffective": its [Check] looked at eight texts or more, and even the lower bound of the
+	//     share that broke the rule is above a half, Measuring.Stabilise after it came into effect.
+	//     Or it did not improve, Measuring.Review after it came into effect.
+	//   - "effective": it improved by a tenth or more.
+	//   - "under_review": it improved by less, or not yet.
+	Status string `json:"status,omitempty"`
+	Before Rate   `json:"before"`
+	After  Rate   `json:"after"`
 	// Improvement is 1 − After/Before: 0.5 if the rate halved, negative if it rose. It is 0 if there
 	// was no correction before, or fewer than eight decisions on either side.
 	Improvement float64 `json:"improvement"`
@@ -227,26 +239,14 @@ type Effect struct {
 	Measured   time.Time `json:"measured,omitzero"`
 }
 
-// An EffectStatus is the verdict on the effect of a rule, for example that it helps.
-type EffectStatus string
-
-// The statuses of an effect. The first that holds counts.
+// The statuses of an effect.
 const (
-	// EffectStabilising: the rule came into effect less than Measuring.Stabilise ago.
-	EffectStabilising EffectStatus = "stabilising"
-	// EffectUnknown: there are fewer than eight decisions on either side, or no correction to avoid.
-	EffectUnknown EffectStatus = "insufficient_data"
-	// EffectHarmful: even the lower bound of the rate after is above the rate before (Wilson score
-	// interval of 95 %, Wilson 1927).
-	EffectHarmful EffectStatus = "harmful"
-	// EffectIneffective: its [Check] looked at eight texts or more, and even the lower bound of the
-	// share that broke the rule is above a half, Measuring.Stabilise after it came into effect. Or it
-	// did not improve, Measuring.Review after it came into effect.
-	EffectIneffective EffectStatus = "ineffective"
-	// EffectEffective: it improved by a tenth or more.
-	EffectEffective EffectStatus = "effective"
-	// EffectUnderReview: it improved by less, or not yet.
-	EffectUnderReview EffectStatus = "under_review"
+	statusStabilising = "stabilising"
+	statusUnknown     = "insufficient_data"
+	statusHarmful     = "harmful"
+	statusIneffective = "ineffective"
+	statusEffective   = "effective"
+	statusUnderReview = "under_review"
 )
 
 // A Rate is the share of decisions that were corrections.
@@ -259,7 +259,7 @@ type Rate struct {
 }
 
 // unfit reports whether the effect speaks for retiring the rule.
-func (e *Effect) unfit() bool { return e.Status == EffectHarmful || e.Status == EffectIneffective }
+func (e *Effect) unfit() bool { return e.Status == statusHarmful || e.Status == statusIneffective }
 
 // wilsonLower returns the lower bound of the Wilson score interval of 95 % of hits in n (Wilson
 // 1927), and 0 if n is 0.
@@ -314,8 +314,8 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	e.Status = m.status(&e, now.Sub(rule.Since))
 	err := s.countChecks(ctx, rule, &e)
 	broken := e.Checks.Of >= floor && wilsonLower(e.Checks.Hits, e.Checks.Of) > 0.5
-	if broken && e.Status != EffectHarmful && now.Sub(rule.Since) >= m.Stabilise {
-		e.Status = EffectIneffective
+	if broken && e.Status != statusHarmful && now.Sub(rule.Since) >= m.Stabilise {
+		e.Status = statusIneffective
 	}
 	return e, err
 }
@@ -354,23 +354,23 @@ func (e *Effect) compare() {
 // enough reports whether both sides have decisions enough to compare them.
 func (e *Effect) enough() bool { return e.Before.Of >= floor && e.After.Of >= floor }
 
-// status returns the first status that holds: see [EffectStatus]. Harm is found before the review
+// status returns the first status that holds: see [Effect].Status. Harm is found before the review
 // is due, because a harmful rule should not stay for a month.
-func (m *Measuring) status(e *Effect, age time.Duration) EffectStatus {
+func (m *Measuring) status(e *Effect, age time.Duration) string {
 	switch {
 	case age < m.Stabilise:
-		return EffectStabilising
+		return statusStabilising
 	case !e.enough():
-		return EffectUnknown
+		return statusUnknown
 	case wilsonLower(e.After.Hits, e.After.Of) > e.Before.Mean:
-		return EffectHarmful
+		return statusHarmful
 	case e.Before.Hits == 0:
-		return EffectUnknown
+		return statusUnknown
 	case e.Improvement >= improved-1e-12:
-		return EffectEffective
+		return statusEffective
 	case e.Improvement > 0 || age < m.Review:
-		return EffectUnderReview
+		return statusUnderReview
 	default:
-		return EffectIneffective
+		return statusIneffective
 	}
 }

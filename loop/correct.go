@@ -30,8 +30,9 @@ type Correction struct {
 	// Text states in a sentence what was wrong, or what was right and should be repeated. Comment
 	// is further explanation.
 	Text, Comment string
-	Severity      feedback.Severity
-	Tags          []string
+	// Severity is as in [feedback.Feedback].
+	Severity string
+	Tags     []string
 	// the zero time means now for the complaint, and the time of the event for the rules
 	At time.Time
 }

@@ -33,7 +33,7 @@ var funcs = template.FuncMap{
 	"short":    short, "when": when,
 	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "news": news,
 	"about":   about,
-	"because": because, "opposed": feedback.Opposition.String, "join": join,
+	"because": because, "join": join,
 	"field": newField, "three": three,
 	"known": known, "seenby": seenBy,
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,

@@ -88,7 +88,7 @@ func TestAModelBringsParaphrasesTogether(t *testing.T) {
 	f = w.must("cleo", longer)
 	assert.Equal(t, feedback.Ambiguous, f.Class)
 	assert.Len(t, f.Contradicts, 1)
-	assert.Equal(t, feedback.Opposition("evaluator"), f.Dispute)
+	assert.Equal(t, "found by the host's evaluator", f.Dispute)
 
 	asked := model.Requests()
 	require.Len(t, asked, 3)

@@ -168,7 +168,7 @@ type Disputed struct {
 // no such correction.
 type Rival struct {
 	ID, Text string
-	Kind     feedback.Opposition
+	Kind     string
 }
 
 // Rival returns the correction that a correction may contradict.

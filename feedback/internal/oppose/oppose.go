@@ -11,18 +11,18 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A Way is one in which two texts may contradict each other.
+// A Way is one in which two texts may contradict each other, in words for people.
 type Way string
 
 // The ways that [Find] recognises.
 const (
-	Polarity Way = "polarity" // one denies the other
-	Numbers  Way = "number"   // they name other numbers
-	Meaning  Way = "antonym"  // one has a word, and the other its opposite
-	Order    Way = "order"    // they reverse a relation: "A before B", "B before A"
-	Names    Way = "name"     // they name other things: "PostgreSQL", "MySQL"
+	Polarity Way = "one demands it, the other denies it"
+	Numbers  Way = "they have other numbers"
+	Meaning  Way = "they have words of opposite meaning"
+	Order    Way = "they have the same words in another order" // "A before B", "B before A"
+	Names    Way = "they name other things"                    // "PostgreSQL", "MySQL"
 	// a few words make them differ, and it may be anything: "in", "out", "only"
-	Words Way = "word"
+	Words Way = "one word is another"
 )
 
 // Contradicts reports whether both texts can't hold at once. With other numbers, names and words
