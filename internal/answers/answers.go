@@ -156,7 +156,7 @@ func LastID(learner, session, name string) string {
 
 // place returns where an answer is kept. Its keys change with its statements.
 func place(a answer.Answer) (id string, at time.Time, keys []string) {
-	return recordID(&a), a.At, Keys(&a)
+	return recordID(&a), a.At, keysOf(&a)
 }
 
 // recordID returns the id of an answer's record. A choice that a session remembers has the id of
@@ -172,8 +172,8 @@ func recordID(a *answer.Answer) string {
 	return LastID(c.Learner, c.Session, InSession(c.Item, c.Category, c.Context))
 }
 
-// Keys returns what the record of an answer is found by.
-func Keys(a *answer.Answer) (keys []string) {
+// keysOf returns what the record of an answer is found by.
+func keysOf(a *answer.Answer) (keys []string) {
 	add := func(key string) {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)

@@ -6,12 +6,13 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"testing"
 )
 
 // A Checker is a TB with the verbs of checks, which fixtures embed. Its messages begin with the
 // line of the rule and with Prefix.
 type Checker struct {
-	TB
+	testing.TB
 	// Prefix names what is checked, for example one of several stores.
 	Prefix string
 }
@@ -77,5 +78,5 @@ func (c *Checker) Equal(what string, got, want any) {
 
 // Checked makes a rule whose check reports by a Checker.
 func Checked[S any](name string, check func(*Checker, S)) Rule[S] {
-	return Rule[S]{Name: name, Check: func(t TB, subject S) { check(&Checker{TB: t}, subject) }}
+	return Rule[S]{Name: name, Check: func(t testing.TB, subject S) { check(&Checker{TB: t}, subject) }}
 }

@@ -16,7 +16,7 @@ type checker = conformance.Checker
 
 // failures returns what a check reports.
 func failures(check func(*checker)) string {
-	rule := conformance.Rule[string]{Name: "rule", Check: func(t conformance.TB, s string) {
+	rule := conformance.Rule[string]{Name: "rule", Check: func(t testing.TB, s string) {
 		check(&checker{TB: t, Prefix: s})
 	}}
 	if err := conformance.Check([]conformance.Rule[string]{rule}, "after this: "); err != nil {
@@ -57,7 +57,7 @@ func (f *fixture) has(n int) { f.Equal("the number", n, 1) }
 
 func TestFailuresNameTheLineOfTheRule(t *testing.T) {
 	_, _, line, _ := runtime.Caller(0)
-	rule := conformance.Rule[int]{Name: "rule", Check: func(t conformance.TB, n int) {
+	rule := conformance.Rule[int]{Name: "rule", Check: func(t testing.TB, n int) {
 		f := &fixture{checker{TB: t}}
 		f.has(n)
 	}}

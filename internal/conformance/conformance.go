@@ -13,17 +13,9 @@ import (
 // A Rule is one demand of a contract, with its check. S is what is checked, or makes it.
 type Rule[S any] struct {
 	// Name is a sentence of the contract, and names the subtest.
-	Name  string
-	Check func(TB, S)
-}
-
-// TB is what a check needs of a test. It is small, so that suites can be run against broken
-// implementations, with a TB that only records.
-type TB interface {
-	// Helper, Errorf and Fatalf are as in [testing.TB]. Fatalf does not return.
-	Helper()
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
+	Name string
+	// Check may call Helper, Errorf and Fatalf, and no other method.
+	Check func(testing.TB, S)
 }
 
 // Run checks each rule in a subtest.
@@ -52,10 +44,12 @@ func Check[S any](rules []Rule[S], subject S) error {
 	return errors.Join(failures...)
 }
 
-// recorder is a TB outside of a test. It is safe for concurrent use, like a test's.
+// recorder is a TB outside of a test, for suites that are run against broken implementations. It is
+// safe for concurrent use, like a test's.
 type recorder struct {
-	mu       sync.Mutex
-	failures []string
+	testing.TB // nil
+	mu         sync.Mutex
+	failures   []string
 }
 
 // Helper does nothing, because a recorder has no lines of its caller.

@@ -95,7 +95,7 @@ func (c *checker) tally(t *Tally) error {
 	if cell == nil {
 		return errNoCell
 	}
-	if err := t.Fits(cell); err != nil {
+	if err := t.fits(cell); err != nil {
 		return err
 	}
 	key := roomKey{t.Cell, Origin{t.Channel, t.Source}}

@@ -25,9 +25,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Version is the version of the format. Dumps of version 2 have other hashes of ids, and dumps of
+// version is the version of the format. Dumps of version 2 have other hashes of ids, and dumps of
 // version 1 the records of an earlier layout.
-const Version = 3
+const version = 3
 
 // MaxLine is how many bytes a line may have. A record's body has at most 4 MiB, so a line of a dump
 // is never longer.
@@ -209,7 +209,7 @@ func NewWriter(to io.Writer, revision uint64) (*Writer, error) {
 	w := &Writer{out: bufio.NewWriterSize(to, 1<<16), sum: sha256.New()}
 	w.json = json.NewEncoder(&w.line)
 	w.json.SetEscapeHTML(false)
-	return w, w.write(firstLine{header{Version, revision}})
+	return w, w.write(firstLine{header{version, revision}})
 }
 
 // Write writes a row, by one of whose fields it is known.

@@ -45,13 +45,13 @@ func NewReader(from io.Reader) (*Reader, error) {
 	var first firstLine
 	if err := decode(text, &first); err != nil {
 		// A newer version may have more members.
-		if json.Unmarshal(text, &first) != nil || first.Header.Version <= Version {
+		if json.Unmarshal(text, &first) != nil || first.Header.Version <= version {
 			return nil, r.fault("is not the first line of a dump")
 		}
 	}
-	if v := first.Header.Version; v != Version {
+	if v := first.Header.Version; v != version {
 		return nil, r.fault(fmt.Sprintf("the dump is of version %d, and this program reads %d", v,
-			Version))
+			version))
 	}
 	if first.Header.Revision >= math.MaxInt64 {
 		return nil, r.fault("the revision is not one that a store gives")
@@ -133,16 +133,16 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-func (r *Reader) fault(reason string) error { return FaultAt(r.lines, errors.New(reason)) }
+func (r *Reader) fault(reason string) error { return r.Fault(errors.New(reason)) }
 
 // Line returns the number of the line of the last Next.
 func (r *Reader) Line() int { return r.lines }
 
-// Fault returns the error that the row of the last Next can't be taken: a [*heed.InputError] that
-// names the line.
+// Fault is [FaultAt] for the row of the last Next.
 func (r *Reader) Fault(err error) error { return FaultAt(r.lines, err) }
 
-// FaultAt is [Reader.Fault] for the row of another line.
+// FaultAt returns the error that the row of a line can't be taken: a [*heed.InputError] that names
+// the line.
 func FaultAt(line int, err error) error {
 	return &heed.InputError{Field: fmt.Sprintf("line %d", line), Reason: err.Error()}
 }

@@ -124,9 +124,9 @@ func (t *Tally) validate() error {
 	return errors.Join(moments(t.Landmark), texts("channel", t.Channel, "source", t.Source))
 }
 
-// Fits reports whether the tally can be one of the cell. A landmark that is too old would let the
+// fits reports whether the tally can be one of the cell. A landmark that is too old would let the
 // weights of later observations overflow. Landmarks lie on the grid of steps that all stores use.
-func (t *Tally) Fits(c *Cell) error {
+func (t *Tally) fits(c *Cell) error {
 	step := evidence.Instant(valid.LandmarkStep * c.HalfLife)
 	last := max(t.Positive.Last, t.Negative.Last, t.Neutral.Last)
 	switch {
@@ -141,8 +141,8 @@ func (t *Tally) Fits(c *Cell) error {
 	return nil
 }
 
-// Of returns the observation of a cell's history.
-func (o *Observation) Of(c evidence.Cell) evidence.Observation {
+// observation returns the observation of a cell's history.
+func (o *Observation) observation(c evidence.Cell) evidence.Observation {
 	return evidence.Observation{
 		ID: o.ID, Cell: c, Channel: o.Channel, Source: o.Source, Session: o.Session,
 		Reward: o.Reward, Weight: o.Weight, Share: o.Share, At: o.At.Time(),
@@ -152,15 +152,16 @@ func (o *Observation) Of(c evidence.Cell) evidence.Observation {
 // validate checks an observation by the rules that a commit has. Its moment may lie in the future
 // of this clock, because another clock recorded it.
 func (o *Observation) validate() error {
-	of := o.Of(evidence.Cell{Kind: "kind", Item: "item"}) // the cell's own row is looked at by itself
+	// the cell's own row is looked at by itself
+	of := o.observation(evidence.Cell{Kind: "kind", Item: "item"})
 	if err := moments(o.At, o.Recorded); err != nil {
 		return err
 	}
 	return of.Validate(lastInstant.Time())
 }
 
-// Of returns the record. Its body refers to the row.
-func (r *Record) Of() store.Record {
+// record returns the record. Its body refers to the row.
+func (r *Record) record() store.Record {
 	return store.Record{
 		Ref: store.Ref{Kind: r.Kind, ID: r.ID}, Revision: r.Revision, At: r.At.Time(), Keys: r.Keys,
 		Body: store.Raw(r.Body),
@@ -184,7 +185,7 @@ func (r *Record) validate() error {
 	if err := moments(r.At); err != nil {
 		return err
 	}
-	of := r.Of()
+	of := r.record()
 	kind, _ := store.KindOf(of.Kind)
 	if (store.Ref{Kind: kind, ID: of.ID}) == store.PseudonymKeyRef() { // which no commit may write
 		row, err := store.Pseudonyms.Of(of)

@@ -67,14 +67,14 @@ func lbeta(a, b float64) float64 {
 	return x + y - z
 }
 
-// Against is the logarithm of the evidence against "the mean of r is by gap greater than the mean
+// against is the logarithm of the evidence against "the mean of r is by gap greater than the mean
 // of other", at the two means that fit best.
 //
 // The evidence against a pair of means is the product of what most and loglik give of both. If the
 // pair is right, it is above 1/δ at any time with a probability of at most δ, however the tries are
 // shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for others
 // in [0, 1] and for weights below 1, because t ↦ a^t is convex and x ↦ x^w concave.
-func Against(r, other Record, gap float64) float64 {
+func against(r, other Record, gap float64) float64 {
 	low, high := max(0, gap), min(1, 1+gap) // of the mean of r
 	if !(low < high) {
 		return math.Inf(1)
@@ -105,7 +105,7 @@ func Gap(r, other Record, ways int, miss float64) (low, high float64) {
 // bound looks between middle and end for the gap that as much as wanted speaks against.
 func bound(r, other Record, middle, end, wanted float64) float64 {
 	for range 40 {
-		if g := (middle + end) / 2; Against(r, other, g) >= wanted {
+		if g := (middle + end) / 2; against(r, other, g) >= wanted {
 			end = g
 		} else {
 			middle = g
@@ -125,7 +125,7 @@ func Stop(records []Record, miss, indifference float64) int {
 		}
 	}
 	for i, r := range records {
-		if i != best && (r.Mass <= 0 || Against(records[best], r, -indifference) < wanted) {
+		if i != best && (r.Mass <= 0 || against(records[best], r, -indifference) < wanted) {
 			return -1
 		}
 	}
@@ -177,7 +177,7 @@ func challenger(records []Record, leader int) int {
 		if i == leader {
 			continue
 		}
-		if a := Against(records[leader], r, 0); at < 0 || a < least {
+		if a := against(records[leader], r, 0); at < 0 || a < least {
 			least, at = a, i
 		}
 	}
@@ -191,7 +191,7 @@ func Refuted(records []Record, lead int, miss, indifference float64) bool {
 	first, wanted := records[lead], enough(len(records), miss)
 	return slices.ContainsFunc(records, func(r Record) bool {
 		return r.Mass > 0 && r.Mean()-first.Mean() > indifference &&
-			Against(first, r, -indifference) >= wanted
+			against(first, r, -indifference) >= wanted
 	})
 }
 

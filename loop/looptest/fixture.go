@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -86,7 +87,7 @@ type fixture struct {
 }
 
 // newFixture makes an adapter. The mode is how it answers: as a whole if it is empty.
-func newFixture(t conformance.TB, s Subject, mode string) *fixture {
+func newFixture(t testing.TB, s Subject, mode string) *fixture {
 	f := &fixture{
 		Checker: conformance.Checker{TB: t, Prefix: mode}, subject: s, streaming: mode != "",
 		clock: &clock{}, model: &Model{}, second: &Model{},

@@ -154,7 +154,7 @@ var rules = []conformance.Rule[Subject]{
 // both makes a rule of checks. Each has its own fixture, once of a framework that gives answers as
 // a whole, and once of one that streams.
 func both(name string, checks ...func(*fixture)) conformance.Rule[Subject] {
-	return conformance.Rule[Subject]{Name: name, Check: func(t conformance.TB, s Subject) {
+	return conformance.Rule[Subject]{Name: name, Check: func(t testing.TB, s Subject) {
 		for _, check := range checks {
 			judge(t, s, "", check)
 			judge(t, s, "streaming: ", check)
@@ -168,7 +168,7 @@ func armed(
 ) conformance.Rule[Subject] {
 	rule := both(name, check)
 	checked := rule.Check
-	rule.Check = func(t conformance.TB, s Subject) {
+	rule.Check = func(t testing.TB, s Subject) {
 		if s.arms = arms; has(s) {
 			checked(t, s)
 		}
@@ -176,7 +176,7 @@ func armed(
 	return rule
 }
 
-func judge(t conformance.TB, s Subject, mode string, check func(*fixture)) {
+func judge(t testing.TB, s Subject, mode string, check func(*fixture)) {
 	f := newFixture(t, s, mode)
 	defer f.driver.Close()
 	check(f)

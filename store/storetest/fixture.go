@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -34,7 +35,7 @@ type fixture struct {
 }
 
 // newFixture makes a fresh store that is opened with limits.
-func newFixture(t conformance.TB, s Subject, limits map[string]store.Limits) *fixture {
+func newFixture(t testing.TB, s Subject, limits map[string]store.Limits) *fixture {
 	f := &fixture{Checker: conformance.Checker{TB: t}, subject: s}
 	f.options = Options{Now: f.time, Limits: limits}
 	if s.tenant {

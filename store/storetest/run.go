@@ -68,7 +68,7 @@ func rulesFor(s Subject) (all []conformance.Rule[Subject]) {
 	}
 	for _, r := range judged {
 		all = append(all, conformance.Rule[Subject]{
-			Name: r.name, Check: func(t conformance.TB, s Subject) {
+			Name: r.name, Check: func(t testing.TB, s Subject) {
 				r.check(newFixture(t, s, nil))
 				if s.paired = s.Beside != nil; s.paired {
 					r.check(newFixture(t, s, nil))

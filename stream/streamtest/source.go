@@ -90,7 +90,7 @@ var rules = []conformance.Rule[NewHarness]{
 // rule makes a rule whose check has its own source.
 func rule(name string, check func(*fixture)) conformance.Rule[NewHarness] {
 	return conformance.Rule[NewHarness]{
-		Name: name, Check: func(t conformance.TB, newHarness NewHarness) {
+		Name: name, Check: func(t testing.TB, newHarness NewHarness) {
 			f := &fixture{Checker: conformance.Checker{TB: t}}
 			var err error
 			f.Harness, err = newHarness()
