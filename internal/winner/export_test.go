@@ -1,0 +1,4 @@
+package winner
+
+// Against is the evidence against a gap.
+var Against = against
