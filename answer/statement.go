@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Target is the part of an answer that a statement is about. "" means the whole answer.
@@ -177,26 +177,24 @@ func (s *Statement) Validate() error {
 	}
 	switch most := points(s.Scale); {
 	case !s.Target.Valid():
-		return fault("Target", "must be rule, response or empty")
+		return valid.Input("Target", "must be rule, response or empty")
 	case !s.Kind.valid():
-		return fault("Kind", "must be person, instrument or empty")
+		return valid.Input("Kind", "must be person, instrument or empty")
 	case !(s.Value >= -1 && s.Value <= 1):
-		return fault("Value", fmt.Sprintf("is %v, must be in [-1, 1]", s.Value))
+		return valid.Input("Value", fmt.Sprintf("is %v, must be in [-1, 1]", s.Value))
 	case !(s.Weight >= 0 && s.Weight <= evidence.MaxWeight):
-		return fault("Weight", fmt.Sprintf("is %v, must be in [0, 1e6]", s.Weight))
+		return valid.Input("Weight", fmt.Sprintf("is %v, must be in [0, 1e6]", s.Weight))
 	case s.Scale != "" && most == 0:
-		return fault("Scale", "must be user, dev or empty")
+		return valid.Input("Scale", "must be user, dev or empty")
 	case s.Scale != "" && (s.Score < 1 || s.Score > most):
-		return fault("Score", fmt.Sprintf("is %d, must be 1 to %d", s.Score, most))
+		return valid.Input("Score", fmt.Sprintf("is %d, must be 1 to %d", s.Score, most))
 	case s.Scale == "" && s.Score != 0:
-		return fault("Score", "needs a scale")
+		return valid.Input("Score", "needs a scale")
 	case s.Scale != "" && s.Value != 0:
-		return fault("Value", "must be 0 beside a score")
+		return valid.Input("Value", "must be 0 beside a score")
 	}
 	return nil
 }
-
-func fault(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
 
 // Bounds of the statements of one answer.
 const (

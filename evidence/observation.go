@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 )
 
@@ -60,70 +58,41 @@ type Observation struct {
 // The limits of an observation.
 const (
 	// bytes of an id, of each text of a cell, of a channel, a source and a session
-	MaxText   = text.Max
+	MaxText   = valid.Name
 	MaxWeight = 1e6           // of one observation
 	MaxSkew   = valid.MaxSkew // how far ahead of the store's clock an observation may be
 )
 
 // Validate reports the first fault of the observation as a [*heed.InputError], by the clock's now.
 func (o *Observation) Validate(now time.Time) error {
-	if o.ID == "" {
-		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
-	}
-	if err := checkTexts(named{"ID", o.ID}, named{"Channel", o.Channel}, named{"Source", o.Source},
-		named{"Session", o.Session}); err != nil {
-		return err
-	}
-	if err := o.Cell.Validate(); err != nil {
+	if err := cmp.Or(valid.Names(MaxText, "ID", o.ID), valid.Texts(MaxText, "Channel", o.Channel,
+		"Source", o.Source, "Session", o.Session), o.Cell.Validate()); err != nil {
 		return err
 	}
 	switch {
 	case !(o.Reward >= 0 && o.Reward <= 1):
-		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf("is %v, must be in [0, 1]",
-			o.Reward)}
+		return valid.Input("Reward", fmt.Sprintf("is %v, must be in [0, 1]", o.Reward))
 	case !(o.Weight >= 0 && o.Weight <= MaxWeight):
-		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, %v]",
-			o.Weight, float64(MaxWeight))}
-	}
-	if !(o.Share >= 0 && o.Share <= 1) {
-		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf(
-			"is %v, must be in (0, 1], or 0 for 1", o.Share)}
+		return valid.Input("Weight", fmt.Sprintf("is %v, must be in [0, %v]", o.Weight,
+			float64(MaxWeight)))
+	case !(o.Share >= 0 && o.Share <= 1):
+		return valid.Input("Share", fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share))
 	}
 	return valid.Time("At", o.At, now)
 }
 
 // Validate reports the first fault of the cell as a [*heed.InputError].
 func (c Cell) Validate() error {
-	switch {
-	case c.Kind == "":
-		return &heed.InputError{Field: "Cell.Kind", Reason: "must not be empty"}
-	case c.Item == "" && c.Name == "":
-		return &heed.InputError{Field: "Cell", Reason: "must have an item or a name"}
+	if c.Kind != "" && c.Item == "" && c.Name == "" {
+		return valid.Input("Cell", "must have an item or a name")
 	}
-	return checkTexts(named{"Cell.Kind", c.Kind}, named{"Cell.Scope", c.Scope},
-		named{"Cell.Item", c.Item},
-		named{"Cell.Name", c.Name})
+	return cmp.Or(valid.Names(MaxText, "Cell.Kind", c.Kind), valid.Texts(MaxText,
+		"Cell.Scope", c.Scope, "Cell.Item", c.Item, "Cell.Name", c.Name))
 }
 
 // CheckText returns a [*heed.InputError] for this field if some store could not keep the text: see
 // [Observation].
-func CheckText(field, value string) error {
-	if reason := text.Fault(value); reason != "" {
-		return &heed.InputError{Field: field, Reason: reason}
-	}
-	return nil
-}
-
-type named struct{ field, value string }
-
-func checkTexts(texts ...named) error {
-	for _, t := range texts {
-		if err := CheckText(t.field, t.value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func CheckText(field, value string) error { return valid.Texts(MaxText, field, value) }
 
 // An Instant is a moment in microseconds since 1970-01-01 UTC, the precision in which evidence is
 // kept. 0 means no moment.

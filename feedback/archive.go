@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -161,7 +162,7 @@ func readProposal(tree fs.FS, name string) (Proposal, error) {
 	const most = 1 << 20 // bytes
 	info, err := fs.Stat(tree, name)
 	if err == nil && info.Size() > most {
-		err = invalid("file", fmt.Sprintf("is %d bytes long, may be %d", info.Size(), most))
+		err = valid.Input("file", fmt.Sprintf("is %d bytes long, may be %d", info.Size(), most))
 	}
 	if err != nil {
 		return Proposal{}, err

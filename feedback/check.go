@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -286,20 +287,21 @@ func (c *Check) validate(a Action) error {
 			continue
 		}
 		if n := utf8.RuneCountInString(field.value); n > maxText {
-			return invalid("Check."+field.name, fmt.Sprintf("has %d characters, may have %d", n, maxText))
+			return valid.Input("Check."+field.name,
+				fmt.Sprintf("has %d characters, may have %d", n, maxText))
 		}
-		if err := checkName("Check."+field.name, field.value); err != nil {
+		if err := evidence.CheckText("Check."+field.name, field.value); err != nil {
 			return err
 		}
 		if _, err := compile(field.value); err != nil {
-			return invalid("Check."+field.name, err.Error())
+			return valid.Input("Check."+field.name, err.Error())
 		}
 	}
 	switch {
 	case (c.Forbid == "") == (c.Require == ""):
-		return invalid("Check", "must have one of Forbid and Require")
+		return valid.Input("Check", "must have one of Forbid and Require")
 	case a != CreateRule:
-		return invalid("Check", "must be empty, because the action makes no rule for prompts")
+		return valid.Input("Check", "must be empty, because the action makes no rule for prompts")
 	}
 	return evidence.CheckText("Check.Tool", c.Tool)
 }

@@ -26,7 +26,7 @@ func (w *world) check(c feedback.Checked) (found []string) {
 	if c.Agent == "" {
 		c.Agent = "prd"
 	}
-	violations, err := w.rules.Check(ctx, c)
+	violations, err := feedback.CheckWith(ctx, w.rules, c)
 	require.NoError(w.t, err)
 	for _, v := range violations {
 		prefix := ""
@@ -79,14 +79,14 @@ func TestChecks(t *testing.T) {
 	}
 	for field, c := range map[string]feedback.Checked{"Agent": {}, "ID": {Agent: "prd", ID: "\x00"},
 		"Tool": {Agent: "prd", Tool: "\x00"}} {
-		_, err := w.rules.Check(ctx, c)
+		_, err := feedback.CheckWith(ctx, w.rules, c)
 		var fault *heed.InputError
 		require.ErrorAs(t, err, &fault)
 		assert.Equal(t, field, fault.Field)
 	}
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := w.rules.Check(done, feedback.Checked{Agent: "prd", Tool: "sql"})
+	_, err := feedback.CheckWith(done, w.rules, feedback.Checked{Agent: "prd", Tool: "sql"})
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
@@ -287,7 +287,7 @@ func TestAnApproverWithholds(t *testing.T) {
 	}
 	broken := func(heuristic string) (reasons []string) {
 		t.Helper()
-		found, err := w.rules.Check(ctx, feedback.Checked{
+		found, err := feedback.CheckWith(ctx, w.rules, feedback.Checked{
 			Agent: "prd", Text: "Migrate at night", Heuristic: heuristic,
 		})
 		require.NoError(t, err)

@@ -259,7 +259,8 @@ func (s *Service) person(field, id string) (canonical string, err error) {
 	case errors.As(err, new(*heed.PanicError)):
 		return "", err
 	case err != nil:
-		return "", fmt.Errorf("%w: %s", invalid(field, "is refused by Config.Canonical"), err.Error())
+		return "", fmt.Errorf("%w: %s", valid.Input(field, "is refused by Config.Canonical"),
+			err.Error())
 	}
-	return canonical, checkName(field, canonical)
+	return canonical, valid.Names(evidence.MaxText, field, canonical)
 }

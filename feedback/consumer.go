@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -107,7 +108,7 @@ const maxEvent = 256 << 10
 // must not classify or erase a decision.
 func decodeEvent(payload []byte) (Feedback, error) {
 	if len(payload) > maxEvent {
-		return Feedback{}, invalid("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload),
+		return Feedback{}, valid.Input("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload),
 			maxEvent))
 	}
 	var event struct {
@@ -120,10 +121,10 @@ func decodeEvent(payload []byte) (Feedback, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	if err := decoder.Decode(&event); err != nil {
-		return Feedback{}, invalid("event", "is not the JSON of a decision")
+		return Feedback{}, valid.Input("event", "is not the JSON of a decision")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Feedback{}, invalid("event", "has something behind it")
+		return Feedback{}, valid.Input("event", "has something behind it")
 	}
 	at, err := parseTime(event.Timestamp)
 	if err != nil {
@@ -131,7 +132,8 @@ func decodeEvent(payload []byte) (Feedback, error) {
 	}
 	const longest = 1e9 // seconds, some 31 years
 	if !(event.Seconds >= 0 && event.Seconds <= longest) {
-		return Feedback{}, invalid("review_duration_seconds", "must not be negative, nor more than 1e9")
+		return Feedback{}, valid.Input("review_duration_seconds",
+			"must not be negative, nor more than 1e9")
 	}
 	f := event.Feedback
 	f.At, f.Duration, f.Private = at, time.Duration(event.Seconds*float64(time.Second)),
@@ -155,5 +157,5 @@ func parseTime(text string) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, invalid("timestamp", "must be a time in the form of RFC 3339")
+	return time.Time{}, valid.Input("timestamp", "must be a time in the form of RFC 3339")
 }

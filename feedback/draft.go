@@ -11,9 +11,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -132,36 +134,30 @@ func (d *Draft) normal() Draft {
 func (s *Service) validateDraft(d *Draft) error {
 	switch n := utf8.RuneCountInString(d.Text); {
 	case !d.Action.valid():
-		return invalid("Action", "is not one of the actions")
+		return valid.Input("Action", "is not one of the actions")
 	case labels[d.Type] == "":
-		return invalid("Type", "is not one of the types")
+		return valid.Input("Type", "is not one of the types")
 	case strings.TrimSpace(d.Text) == "":
-		return invalid("Text", "must not be empty")
+		return valid.Input("Text", "must not be empty")
 	case n > maxText:
-		return invalid("Text", fmt.Sprintf("has %d characters, may have %d", n, maxText))
+		return valid.Input("Text", fmt.Sprintf("has %d characters, may have %d", n, maxText))
 	case d.AllAgents == (len(d.Agents) > 0):
-		return invalid("Agents", "must name agents, or be empty where AllAgents is set")
+		return valid.Input("Agents", "must name agents, or be empty where AllAgents is set")
 	}
 	if err := prompt.Check(d.Text); err != nil {
-		return invalid("Text", err.Error())
+		return valid.Input("Text", err.Error())
 	}
 	if err := prompt.Check(d.Place); err != nil {
-		return invalid("Place", err.Error())
+		return valid.Input("Place", err.Error())
 	}
-	if d.Place != "" {
-		if err := checkName("Place", d.Place); err != nil {
-			return err
-		}
-	}
-	if err := checkNames(list{"Agents", d.Agents}, list{"Supersedes", d.Supersedes}); err != nil {
-		return err
-	}
-	if err := cmp.Or(d.Check.validate(d.Action), d.validateChange()); err != nil {
+	if err := cmp.Or(evidence.CheckText("Place", d.Place), checkList("Agents", d.Agents),
+		checkList("Supersedes", d.Supersedes), d.Check.validate(d.Action),
+		d.validateChange()); err != nil {
 		return err
 	}
 	for i, agent := range d.Agents {
 		if len(s.cfg.Agents) > 0 && !slices.Contains(s.cfg.Agents, agent) {
-			return invalid(fmt.Sprintf("Agents[%d]", i), "is not one of Config.Agents")
+			return valid.Input(fmt.Sprintf("Agents[%d]", i), "is not one of Config.Agents")
 		}
 	}
 	return nil
@@ -172,17 +168,17 @@ func (d *Draft) validateChange() error {
 	switch d.Change {
 	case "":
 		if d.Of != "" {
-			return invalid("Of", "must be empty, because there is no Change")
+			return valid.Input("Of", "must be empty, because there is no Change")
 		}
 	case Restore, Pin, Unpin:
 		if d.Action == DocumentOnly {
-			return invalid("Change", "must be empty, because the draft makes no rule")
+			return valid.Input("Change", "must be empty, because the draft makes no rule")
 		}
 		if d.Of != "" || d.Change != Pin {
-			return checkName("Of", d.Of)
+			return valid.Names(evidence.MaxText, "Of", d.Of)
 		}
 	default:
-		return invalid("Change", "is not one of the changes")
+		return valid.Input("Change", "is not one of the changes")
 	}
 	return nil
 }
@@ -209,7 +205,7 @@ func (d *Draft) makes() bool { return d.Of == "" }
 func representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
 	if len(cluster) == 0 {
-		return Draft{}, invalid("cluster", "must not be empty")
+		return Draft{}, valid.Input("cluster", "must not be empty")
 	}
 	cluster = cluster[max(len(cluster)-compared, 0):]
 	texts := make([]string, len(cluster))

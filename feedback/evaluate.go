@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 )
@@ -676,7 +677,7 @@ func members(tx *store.Tx, agent, cluster string, kind func(Classification) bool
 // it, and [Rules.Conflicts] shows the contradiction.
 func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
 	if !as.generalizable() && as != EdgeCase && as != Archived {
-		return Feedback{}, wrap("resolve", invalid("as",
+		return Feedback{}, wrap("resolve", valid.Input("as",
 			"must be generalizable, an edge case or archived"))
 	}
 	a := Act{Actor: o.Actor, Kind: "resolve", Subject: o.ID}
@@ -727,7 +728,7 @@ func (s *Service) resolve(
 	}
 	if !text.Comparable(r.content()) {
 		if as.generalizable() {
-			return nil, invalid("as", "must not be generalizable, because there is no text")
+			return nil, valid.Input("as", "must not be generalizable, because there is no text")
 		}
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Classification is what became of a feedback.
@@ -177,11 +178,11 @@ type Assessment struct {
 func (v *Assessment) validate(c *Case) error {
 	switch {
 	case !v.Class.generalizable() && v.Class != EdgeCase && v.Class != Ambiguous:
-		return invalid("Assessment.Class", "must be generalizable, an edge case or ambiguous")
+		return valid.Input("Assessment.Class", "must be generalizable, an edge case or ambiguous")
 	case !(v.Confidence >= 0 && v.Confidence <= 1):
-		return invalid("Assessment.Confidence", "must be in [0, 1]")
+		return valid.Input("Assessment.Confidence", "must be in [0, 1]")
 	case v.Action != "" && !v.Action.valid():
-		return invalid("Assessment.Action", "is not one of the actions")
+		return valid.Input("Assessment.Action", "is not one of the actions")
 	}
 	for _, list := range []struct {
 		field string
@@ -195,11 +196,11 @@ func (v *Assessment) validate(c *Case) error {
 			field := fmt.Sprintf("Assessment.%s[%d]", list.field, i)
 			switch {
 			case !slices.ContainsFunc(list.of, func(m Match) bool { return m.ID == id }):
-				return invalid(field, "must be the id of a candidate")
+				return valid.Input(field, "must be the id of a candidate")
 			case slices.Index(list.ids, id) < i:
-				return invalid(field, "is there twice")
+				return valid.Input(field, "is there twice")
 			case list.field == "Contradicts" && slices.Contains(v.Similar, id):
-				return invalid(field, "is in Similar, too")
+				return valid.Input(field, "is in Similar, too")
 			}
 		}
 	}

@@ -169,8 +169,8 @@ func RememberedDraft(s *Service, id string) (Draft, bool) { return s.drafts.get(
 // Counting is the default of Config.Evaluator.
 var Counting = counting
 
-// Check is a step that calls CheckIn.
-func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, err error) {
+// CheckWith is a step that calls CheckIn.
+func CheckWith(ctx context.Context, r *Rules, c Checked) (violations []Violation, err error) {
 	err = store.Do(ctx, r.s.cfg.Store, func(tx *store.Tx) error {
 		violations, err = r.CheckIn(tx, c)
 		return err
@@ -178,5 +178,5 @@ func (r *Rules) Check(ctx context.Context, c Checked) (violations []Violation, e
 	return violations, err
 }
 
-// Wants names what RecordIn reads.
-func (s *Service) Wants(ids ...string) store.Wants { return s.wants(ids...) }
+// WantsOf names what RecordIn reads.
+func WantsOf(s *Service, id string) store.Wants { return s.wants(id) }

@@ -475,7 +475,7 @@ var faults = []fault{
 		d.Check.Forbid = "(?i)postgres"
 		w.activate(d)
 	}, call: func(w *world) (any, error) {
-		return w.rules.Check(ctx, feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
+		return feedback.CheckWith(ctx, w.rules, feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
 	}},
 }
 
@@ -483,7 +483,6 @@ var faults = []fault{
 var noStore = map[string]string{
 	"Service.Config": "it returns what New was given",
 	"Service.Rules":  "it returns the other half of the service",
-	"Service.Wants":  "it names what RecordIn reads",
 	"Rules.Reach":    "it reads no store",
 	"Rules.Wants":    "it names what InjectIn and CheckIn read",
 }

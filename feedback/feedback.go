@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -8,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -125,41 +126,27 @@ func (f *Feedback) normalize() {
 // validate reports the first fault of a normalized feedback. A decision that contradicts its own
 // hashes is refused, because the producer has mixed something up.
 func (f *Feedback) validate(now time.Time) error {
-	for _, name := range [...]struct {
-		field, value string
-		needed       bool
-	}{
-		{"ID", f.ID, true}, {"Gate", f.Gate, true}, {"Agent", f.Agent, true}, {"Epic", f.Epic, false},
-		{"Task", f.Task, false},
-		{"OutputSHA", f.OutputSHA, false}, {"ApprovedSHA", f.ApprovedSHA, false},
-		{"DiffPath", f.DiffPath, false},
-	} {
-		if err := checkName(name.field, name.value); err != nil && (name.needed || name.value != "") {
-			return err
-		}
+	err := cmp.Or(valid.Names(evidence.MaxText, "ID", f.ID, "Gate", f.Gate, "Agent", f.Agent),
+		valid.Texts(evidence.MaxText, "Epic", f.Epic, "Task", f.Task, "OutputSHA", f.OutputSHA,
+			"ApprovedSHA", f.ApprovedSHA, "DiffPath", f.DiffPath))
+	if err != nil {
+		return err
 	}
 	switch {
 	case !slices.Contains([]Decision{Approved, Rejected, ApprovedWithChanges}, f.Decision):
-		return invalid("Decision", "must be APPROVED, REJECTED or APPROVED_WITH_CHANGES")
+		return valid.Input("Decision", "must be APPROVED, REJECTED or APPROVED_WITH_CHANGES")
 	case !slices.Contains(severities, f.Severity):
-		return invalid("Severity", "must be low, medium, high or critical")
+		return valid.Input("Severity", "must be low, medium, high or critical")
 	case f.Duration < 0:
-		return invalid("Duration", "must not be negative")
+		return valid.Input("Duration", "must not be negative")
 	case f.Decision == Rejected && f.ApprovedSHA != "":
-		return invalid("ApprovedSHA", "must be empty, because the output was rejected")
+		return valid.Input("ApprovedSHA", "must be empty, because the output was rejected")
 	case f.Decision == Approved && f.changed():
-		return invalid("Decision", "is APPROVED, but what was approved is not what the agent made")
+		return valid.Input("Decision", "is APPROVED, but what was approved is not what the agent made")
 	}
-	if err := checkTime("At", f.At, now); err != nil {
-		return err
-	}
-	if err := checkProse("Summary", f.Summary, maxSummary); err != nil {
-		return err
-	}
-	if err := checkProse("Comment", f.Comment, maxComment); err != nil {
-		return err
-	}
-	return checkNames(list{"Tags", f.Tags}, list{"Rules", f.Rules})
+	return cmp.Or(valid.Time("At", f.At, now), checkProse("Summary", f.Summary, maxSummary),
+		checkProse("Comment", f.Comment, maxComment), checkList("Tags", f.Tags),
+		checkList("Rules", f.Rules))
 }
 
 // changed reports whether the approved output differs from what the agent made.
@@ -192,58 +179,18 @@ func (f *Feedback) same(o *Feedback, key store.PseudonymKey) bool {
 	return f.At.Equal(o.At) && reflect.DeepEqual(a, b)
 }
 
-// invalid returns an error about the input of a method.
-func invalid(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
-
-// checkName reports a text that cannot name something.
-func checkName(field, value string) error {
-	if value == "" {
-		return invalid(field, "must not be empty")
-	}
-	return evidence.CheckText(field, value)
-}
-
-// A list is a field with several texts, which are checked alike.
-type list struct {
-	field  string
-	values []string
-}
-
-// checkNames reports the first list that is too long, or the first element that cannot name
-// something.
-func checkNames(lists ...list) error {
-	for _, l := range lists {
-		if len(l.values) > maxList {
-			return invalid(l.field, fmt.Sprintf("has %d elements, may have %d", len(l.values), maxList))
-		}
-		for i, value := range l.values {
-			if err := checkName(fmt.Sprintf("%s[%d]", l.field, i), value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// checkList reports a list that is too long, or its first element that cannot name something.
+func checkList(field string, names []string) error {
+	return valid.List(field, names, maxList, evidence.MaxText)
 }
 
 // checkProse reports a text of more characters than the limit, or one that a store cannot keep.
 func checkProse(field, value string, limit int) error {
 	switch n := utf8.RuneCountInString(value); {
 	case n > limit:
-		return invalid(field, fmt.Sprintf("has %d characters, may have %d", n, limit))
+		return valid.Input(field, fmt.Sprintf("has %d characters, may have %d", n, limit))
 	case strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value):
-		return invalid(field, "must be valid UTF-8 without NUL")
-	}
-	return nil
-}
-
-// checkTime reports a time that is not set or lies ahead of the clock, because both would count for
-// ever as the latest.
-func checkTime(field string, at, now time.Time) error {
-	switch {
-	case at.Unix() < 0 || at.Year() > 9999:
-		return invalid(field, "must be set, in the years 1970 to 9999")
-	case at.Sub(now) > evidence.MaxSkew:
-		return invalid(field, fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew))
+		return valid.Input(field, "must be valid UTF-8 without NUL")
 	}
 	return nil
 }

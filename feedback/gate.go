@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -136,14 +139,12 @@ func (v *Review) validate() (kind string, err error) {
 	case v.Decision == Rejected:
 		kind = "reject"
 	case v.Decision != Approved:
-		return "", invalid("Decision", "must be APPROVED or REJECTED")
+		return "", valid.Input("Decision", "must be APPROVED or REJECTED")
 	case v.Hash == "":
-		return "", invalid("Hash", "must be that of the draft that was reviewed")
+		return "", valid.Input("Hash", "must be that of the draft that was reviewed")
 	}
-	if err := checkNames(list{"Override", v.Override}, list{"Withhold", v.Withhold}); err != nil {
-		return "", err
-	}
-	return kind, checkName("Proposal", v.Proposal)
+	return kind, cmp.Or(checkList("Override", v.Override), checkList("Withhold", v.Withhold),
+		valid.Names(evidence.MaxText, "Proposal", v.Proposal))
 }
 
 // pending returns a proposal that can be decided.
@@ -215,8 +216,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 		return ineligible("people cannot approve what their own feedback led to")
 	}
 	if len(review.Withhold) > 0 && (p.Draft.Action != CreateRule || !p.Draft.speaks()) {
-		return &heed.InputError{Field: "Withhold",
-			Reason: "needs a proposal that puts a rule into prompts"}
+		return valid.Input("Withhold", "needs a proposal that puts a rule into prompts")
 	}
 	c.Want(p.wants())
 	against, err := s.against(c.Tx, &p.Draft)

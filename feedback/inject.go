@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 )
@@ -120,7 +122,7 @@ func (r *Rules) Wants(agents ...string) store.Wants {
 // them again if a rule changed. The version of the kind is one small record. If it is the one that
 // this process read last, the lines in memory are current.
 func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
-	if err := checkName("Agent", agent); err != nil {
+	if err := valid.Names(evidence.MaxText, "Agent", agent); err != nil {
 		return nil, err
 	}
 	tx.Want(r.Wants(agent))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -19,11 +21,11 @@ import (
 // is evidence of a pending proposal is refused: see [Rules.TakeOut]. A refusal is a
 // [*RefusedError].
 func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, error) {
-	if err := checkName("with", with); err != nil {
+	if err := valid.Names(evidence.MaxText, "with", with); err != nil {
 		return Feedback{}, wrap("join", err)
 	}
 	if with == o.ID {
-		return Feedback{}, wrap("join", invalid("with", "must be another correction"))
+		return Feedback{}, wrap("join", valid.Input("with", "must be another correction"))
 	}
 	return act(ctx, s, Act{Actor: o.Actor, Kind: "join", Subject: o.ID}, o.Reason,
 		func(c *change) (Feedback, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -21,7 +23,7 @@ func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
 	case StateRevoked:
 		return r.takeOut(ctx, "revoke", o, to, StateActive, StateRetired)
 	default:
-		return Rule{}, wrap("move", invalid("to",
+		return Rule{}, wrap("move", valid.Input("to",
 			"must be RETIRED or REVOKED; all else has to be proposed"))
 	}
 }
@@ -31,7 +33,7 @@ func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
 func (r *Rules) takeOut(
 	ctx context.Context, kind string, o Order, to State, from ...State,
 ) (Rule, error) {
-	if err := checkName("ID", o.ID); err != nil {
+	if err := valid.Names(evidence.MaxText, "ID", o.ID); err != nil {
 		return Rule{}, wrap(kind, err)
 	}
 	seen, err := ruleKind.in(r.s.reading(ctx), o.ID)

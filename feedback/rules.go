@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -126,10 +129,9 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	if sub.Replaces != "" {
 		return s.modify(ctx, sub, d)
 	}
-	for i, id := range sub.Evidence {
-		if err := checkName(fmt.Sprintf("Evidence[%d]", i), id); err != nil {
-			return Proposal{}, wrap("propose", err)
-		}
+	err := valid.List("Evidence", sub.Evidence, math.MaxInt, evidence.MaxText)
+	if err != nil {
+		return Proposal{}, wrap("propose", err)
 	}
 	a := Act{Actor: sub.Actor, Kind: "propose", Subject: s.cfg.NewID(), Draft: &d}
 	return act(ctx, s, a, sub.Reason, func(c *change) (Proposal, error) {
@@ -164,11 +166,11 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	var fault error
 	switch {
 	case d.Action == DocumentOnly:
-		fault = invalid("Action", "must pass the gate: reject the proposal instead")
+		fault = valid.Input("Action", "must pass the gate: reject the proposal instead")
 	case len(sub.Evidence) > 0:
-		fault = invalid("Evidence", "must be empty, because the new version has the proposal's")
+		fault = valid.Input("Evidence", "must be empty, because the new version has the proposal's")
 	case !d.makes():
-		fault = invalid("Of", "must be empty: reject the proposal, and propose the rule's change")
+		fault = valid.Input("Of", "must be empty: reject the proposal, and propose the rule's change")
 	}
 	if fault != nil {
 		return Proposal{}, wrap("modify", fault)
@@ -269,7 +271,7 @@ func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error
 // cluster alone, and never joins the others again. The last one can't be taken out: reject the
 // proposal. A refusal is a [*RefusedError]: see [Rules.Review].
 func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal, error) {
-	if err := checkName("feedback", feedback); err != nil {
+	if err := valid.Names(evidence.MaxText, "feedback", feedback); err != nil {
 		return Proposal{}, wrap("take-out", err)
 	}
 	s := r.s

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -191,14 +192,14 @@ func (s *Service) received(f Feedback, now time.Time) (_ Feedback, err error) {
 		}
 	}
 	if f.Summary != "" && strings.TrimSpace(f.Summary) == "" {
-		return f, invalid("Summary", "must not be blank: leave it empty")
+		return f, valid.Input("Summary", "must not be blank: leave it empty")
 	}
 	f.normalize()
 	if f.Reviewer, err = s.person("Reviewer", f.Reviewer); err != nil {
 		return f, err
 	}
 	if len(s.cfg.Agents) > 0 && !slices.Contains(s.cfg.Agents, f.Agent) {
-		return f, invalid("Agent", "is not one of Config.Agents")
+		return f, valid.Input("Agent", "is not one of Config.Agents")
 	}
 	return f, f.validate(now)
 }
@@ -287,7 +288,7 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 // [Config].Threshold. Match.Opposed marks which contradict the feedback.
 func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([]Match, error) {
 	if !(threshold >= 0 && threshold <= 1) {
-		return nil, fmt.Errorf("feedback: similar: %w", invalid("threshold", "must be in [0, 1]"))
+		return nil, fmt.Errorf("feedback: similar: %w", valid.Input("threshold", "must be in [0, 1]"))
 	}
 	threshold = cmp.Or(threshold, s.cfg.Threshold)
 	known, err := s.recent(s.reading(ctx), &f)

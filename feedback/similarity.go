@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // wording reports whether a similarity compares words and not meaning.
@@ -63,12 +64,12 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 		return nil, fmt.Errorf("similarity: %w", err)
 	}
 	if len(scores) != len(others) {
-		return nil, invalid("Similar", fmt.Sprintf("has %d elements for %d texts", len(scores),
+		return nil, valid.Input("Similar", fmt.Sprintf("has %d elements for %d texts", len(scores),
 			len(others)))
 	}
 	for i, score := range scores {
 		if !(score >= 0 && score <= 1) {
-			return nil, invalid(fmt.Sprintf("Similar[%d]", i), "must be in [0, 1]")
+			return nil, valid.Input(fmt.Sprintf("Similar[%d]", i), "must be in [0, 1]")
 		}
 	}
 	return scores, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -162,12 +163,12 @@ func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who stri
 		return "", err
 	}
 	if store.IsPseudonym(who) {
-		return "", invalid("Actor", "must not be the pseudonym of somebody who was forgotten")
+		return "", valid.Input("Actor", "must not be the pseudonym of somebody who was forgotten")
 	}
 	if strings.TrimSpace(reason) == "" {
-		return "", invalid("Reason", "must not be empty")
+		return "", valid.Input("Reason", "must not be empty")
 	}
-	return who, cmp.Or(evidence.CheckText("Reason", reason), checkName("ID", a.Subject))
+	return who, valid.Names(evidence.MaxText, "Reason", reason, "ID", a.Subject)
 }
 
 // authorize asks the host whether a person may do something. It is called before the step, because

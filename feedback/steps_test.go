@@ -44,7 +44,7 @@ func noted(t *testing.T, st store.Store) string {
 // annotate records a correction with a note of the host, in one step.
 func (w *world) annotate(f feedback.Feedback) (duplicate bool, err error) {
 	err = store.Do(ctx, w.store, func(tx *store.Tx) error {
-		tx.Want(w.Wants(f.ID))
+		tx.Want(feedback.WantsOf(w.Service, f.ID))
 		row, err := notes.In(tx, "note")
 		if err != nil {
 			return err
@@ -312,7 +312,6 @@ func ExampleService_RecordIn() {
 		At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Summary: "Tests are missing",
 	}
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
-		tx.Want(service.Wants(f.ID)) // is read together with the ticket
 		row, err := tickets.In(tx, "t-7")
 		if err != nil {
 			return err

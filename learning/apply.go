@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -25,17 +27,9 @@ type Origin struct {
 
 // checkSignal reports the first fault of a signal and its origin.
 func (m *Module) checkSignal(s *Signal, o *Origin) error {
-	if o.ID == "" {
-		return errEmpty("ID")
-	}
-	texts := checkTexts(text{"ID", o.ID}, text{"Person", o.Person}, text{"Session", o.Session})
-	if err := cmp.Or(texts, s.Validate()); err != nil {
-		return err
-	}
-	if s.HeuristicID == "" {
-		return errEmpty("HeuristicID")
-	}
-	return nil
+	return cmp.Or(valid.Names(evidence.MaxText, "ID", o.ID), valid.Texts(evidence.MaxText,
+		"Person", o.Person, "Session", o.Session), s.Validate(),
+		valid.Names(evidence.MaxText, "HeuristicID", s.HeuristicID))
 }
 
 // Apply counts a signal that the host made. Signals of the same origin ID count once. If the signal

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
@@ -51,41 +50,31 @@ const maxCompared = 64
 
 // validate reports the first fault as a [*heed.InputError].
 func (f *Fire) validate() error {
-	if f.EventID == "" {
-		return errEmpty("EventID")
-	}
-	if err := f.validateCompared(); err != nil {
-		return err
-	}
-	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID},
-		text{"Stream", f.Stream},
-		text{"Person", f.Person}, text{"Session", f.Session}, text{"Path", f.Path})
+	return cmp.Or(valid.Names(evidence.MaxText, "EventID", f.EventID), f.validateCompared(),
+		valid.Texts(evidence.MaxText, "HeuristicID", f.HeuristicID, "Stream", f.Stream,
+			"Person", f.Person, "Session", f.Session, "Path", f.Path))
 }
 
 // validateCompared checks the comparisons. A heuristic that is there twice would count twice.
 func (f *Fire) validateCompared() error {
 	switch n := len(f.Compared); {
 	case n > 0 && f.HeuristicID != "":
-		return &heed.InputError{Field: "Compared", Reason: "must be empty if a heuristic answered"}
+		return valid.Input("Compared", "must be empty if a heuristic answered")
 	case n > maxCompared:
-		reason := fmt.Sprintf("has %d heuristics, may have %d", n, maxCompared)
-		return &heed.InputError{Field: "Compared", Reason: reason}
+		return valid.Input("Compared", fmt.Sprintf("has %d heuristics, may have %d", n, maxCompared))
 	}
 	known := make(map[string]bool, len(f.Compared))
 	for i, c := range f.Compared {
 		field := fmt.Sprintf("Compared[%d].HeuristicID", i)
 		switch {
-		case c.HeuristicID == "":
-			return errEmpty(field)
 		case known[c.HeuristicID]:
-			return &heed.InputError{Field: field, Reason: "is there twice"}
+			return valid.Input(field, "is there twice")
 		case !(c.Similarity >= 0 && c.Similarity <= 1):
-			field := fmt.Sprintf("Compared[%d].Similarity", i)
-			reason := fmt.Sprintf("is %v, must be in [0, 1]", c.Similarity)
-			return &heed.InputError{Field: field, Reason: reason}
+			return valid.Input(fmt.Sprintf("Compared[%d].Similarity", i),
+				fmt.Sprintf("is %v, must be in [0, 1]", c.Similarity))
 		}
 		known[c.HeuristicID] = true
-		if err := evidence.CheckText(field, c.HeuristicID); err != nil {
+		if err := valid.Names(evidence.MaxText, field, c.HeuristicID); err != nil {
 			return err
 		}
 	}
@@ -120,7 +109,7 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 		a.ID = f.EventID
 	}
 	if f.EventID != a.ID {
-		return &heed.InputError{Field: "EventID", Reason: "must be the answer's"}
+		return valid.Input("EventID", "must be the answer's")
 	}
 	if a.Fire(f.HeuristicID) != nil {
 		return nil

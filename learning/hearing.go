@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -93,8 +94,8 @@ type Hearing struct {
 // Hearing asks the strategy once whether a message is a command to undo, and looks for the phrases
 // of expectations. Invalid input is a [*heed.InputError].
 func (m *Module) Hearing(e Message) (*Hearing, error) {
-	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session},
-		text{"Person", e.Person}); err != nil {
+	if err := valid.Texts(evidence.MaxText, "ID", e.ID, "Stream", e.Stream, "Session", e.Session,
+		"Person", e.Person); err != nil {
 		return nil, err
 	}
 	h := &Hearing{m: m, message: e, known: e.known()}

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -47,22 +47,14 @@ type Heuristic struct {
 // validate reports the first fault as a [*heed.InputError].
 func (h *Heuristic) validate() error {
 	switch {
-	case h.ID == "":
-		return errEmpty("ID")
 	case h.Initial != 0 && !isConfidence(h.Initial):
-		return &heed.InputError{Field: "Initial", Reason: "must be above 0 and below 1"}
+		return valid.Input("Initial", "must be above 0 and below 1")
 	case !h.CreatedAt.IsZero() && (h.CreatedAt.Unix() < 0 || h.CreatedAt.Year() > 9999):
-		return &heed.InputError{Field: "CreatedAt", Reason: "must be in the years 1970 to 9999"}
-	case len(h.Action) > maxAction || !utf8.ValidString(h.Action) ||
-		strings.ContainsRune(h.Action, 0):
-		return &heed.InputError{Field: "Action", Reason: fmt.Sprintf(
-			"must be valid UTF-8 without NUL, of at most %d bytes", maxAction)}
+		return valid.Input("CreatedAt", "must be in the years 1970 to 9999")
 	}
-	if err := h.Constraints.validateInput(); err != nil {
-		return err
-	}
-	return checkTexts(text{"ID", h.ID}, text{"Domain", h.Domain}, text{"Pack", h.Pack},
-		text{"Condition", h.Condition})
+	return cmp.Or(valid.Names(evidence.MaxText, "ID", h.ID), h.Constraints.validateInput(),
+		valid.Texts(maxAction, "Action", h.Action), valid.Texts(evidence.MaxText,
+			"Domain", h.Domain, "Pack", h.Pack, "Condition", h.Condition))
 }
 
 // maxAction is the size of the longest action, in bytes.
@@ -154,7 +146,7 @@ func (m *Module) Restart(
 	ctx context.Context, h Heuristic, actor, reason string,
 ) (_ Heuristic, err error) {
 	defer doing("restart", &err)
-	texts := checkTexts(text{"Actor", actor}, text{"Reason", reason})
+	texts := valid.Texts(evidence.MaxText, "Actor", actor, "Reason", reason)
 	if err := cmp.Or(h.validate(), texts); err != nil {
 		return Heuristic{}, err
 	}

@@ -59,7 +59,7 @@ func (m *Module) step(
 	ctx context.Context, eventID, heuristicID string, do func(*store.Tx, *answer.Answer) error,
 ) error {
 	if eventID == "" {
-		return errEmpty("EventID")
+		return valid.Input("EventID", "must not be empty")
 	}
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		ref := m.kinds.answers.Ref(answers.ID(eventID))
@@ -93,7 +93,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	s.At = m.orNow(s.At)
 	j := judgementOf(a, &s)
 	if s.How != answer.Judged && s.How != answer.Outcome {
-		return nil, &heed.InputError{Field: "How", Reason: "must be a judgement or an outcome"}
+		return nil, valid.Input("How", "must be a judgement or an outcome")
 	}
 	if err := cmp.Or(j.Validate(), valid.Time("At", s.At, m.cfg.Now())); err != nil {
 		return nil, err

@@ -1,10 +1,12 @@
 package learning
 
 import (
+	"cmp"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Scale is the range of a score. "" means that there is no score: the judgement's value counts.
@@ -72,17 +74,7 @@ func judgementOf(a *answer.Answer, s *answer.Statement) Judgement {
 
 // Validate reports the first fault of the judgement as a [*heed.InputError].
 func (j Judgement) Validate() error {
-	if j.EventID == "" {
-		return errEmpty("EventID")
-	}
 	s := j.statement()
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	return checkTexts(text{"EventID", j.EventID}, text{"Domain", j.Domain})
-}
-
-func errEmpty(field string) error {
-	return &heed.InputError{Field: field,
-		Reason: "must not be empty"}
+	return cmp.Or(valid.Names(evidence.MaxText, "EventID", j.EventID), s.Validate(),
+		evidence.CheckText("Domain", j.Domain))
 }

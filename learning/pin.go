@@ -1,11 +1,14 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -30,7 +33,7 @@ type Pin struct {
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	defer doing("pin", &err)
 	if p.Constraints == (Constraints{}) {
-		return &heed.InputError{Field: "Constraints", Reason: "must set a limit"}
+		return valid.Input("Constraints", "must set a limit")
 	}
 	if err := p.Constraints.validateInput(); err != nil {
 		return err
@@ -55,10 +58,8 @@ func (r *heuristicRecord) pin() (p Pin) {
 
 // decide stores a pin, or removes it if p has no constraints.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
-	if p.Actor == "" {
-		return errEmpty("Actor")
-	}
-	if err := checkTexts(text{"Actor", p.Actor}, text{"Reason", p.Reason}); err != nil {
+	if err := cmp.Or(valid.Names(evidence.MaxText, "Actor", p.Actor),
+		evidence.CheckText("Reason", p.Reason)); err != nil {
 		return err
 	}
 	p.At = m.orNow(p.At)

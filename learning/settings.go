@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -87,7 +89,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, 
 	defer doing("rebuild", &err)
 	m, err := open(ctx, cfg)
 	if err == nil {
-		err = checkTexts(text{"Actor", actor}, text{"Reason", reason})
+		err = valid.Texts(evidence.MaxText, "Actor", actor, "Reason", reason)
 	}
 	if err == nil {
 		c := settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, cfg)}

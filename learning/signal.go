@@ -3,9 +3,9 @@ package learning
 import (
 	"fmt"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A SignalType is the direction of a signal: positive, negative or neutral.
@@ -69,15 +69,15 @@ func NewSignal(t SignalType, heuristicID, eventID, channel string) Signal {
 func (s Signal) Validate() error {
 	switch {
 	case s.Type != Positive && s.Type != Negative && s.Type != Neutral:
-		return &heed.InputError{Field: "Type", Reason: "must be positive, negative or neutral"}
+		return valid.Input("Type", "must be positive, negative or neutral")
 	case !(s.Magnitude >= 0 && s.Magnitude <= evidence.MaxWeight):
-		return &heed.InputError{Field: "Magnitude",
-			Reason: fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude, float64(evidence.MaxWeight))}
+		return valid.Input("Magnitude", fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude,
+			float64(evidence.MaxWeight)))
 	case !s.Target.Valid():
-		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
+		return valid.Input("Target", "must be rule, response or empty")
 	}
-	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID},
-		text{"Channel", s.Channel})
+	return valid.Texts(evidence.MaxText, "HeuristicID", s.HeuristicID, "EventID", s.EventID,
+		"Channel", s.Channel)
 }
 
 // implicit reports whether a channel is one of those that [Module] makes signals for.
@@ -102,18 +102,4 @@ func (s *Signal) reward() float64 {
 	default:
 		return 0
 	}
-}
-
-// A text is a field of the input, with its name for the error.
-type text struct{ field, value string }
-
-// checkTexts reports the first text that a store could not keep: one that is too long, is no valid
-// UTF-8, or contains a NUL.
-func checkTexts(texts ...text) error {
-	for _, t := range texts {
-		if err := evidence.CheckText(t.field, t.value); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -52,8 +53,8 @@ func (m *Module) Undo(ctx context.Context, u Undo) (_ []Change, err error) {
 // of the strategy are in [Module.FailuresIn]. u may leave EventID empty.
 func (m *Module) UndoIn(tx *store.Tx, a *answer.Answer, u Undo) ([]*Change, error) {
 	u.EventID, u.At = cmp.Or(u.EventID, a.ID), m.orNow(u.At)
-	texts := checkTexts(text{"EventID", u.EventID}, text{"HeuristicID", u.HeuristicID},
-		text{"Person", u.Person}, text{"Session", u.Session})
+	texts := valid.Texts(evidence.MaxText, "EventID", u.EventID, "HeuristicID", u.HeuristicID,
+		"Person", u.Person, "Session", u.Session)
 	if err := cmp.Or(texts, valid.Time("At", u.At, m.cfg.Now())); err != nil {
 		return nil, err
 	}

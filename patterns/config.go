@@ -123,7 +123,7 @@ func (c Config) withDefaults() Config {
 func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(checkText("", c.Name, 256) == nil, "Name", c.Name,
+	found.Check(valid.Texts(256, "", c.Name) == nil, "Name", c.Name,
 		"must be text of at most 256 bytes")
 	found.Join(evidence.Policy{HalfLife: c.HalfLife}.Validate())
 	faded := evidence.Policy{HalfLife: c.CriteriaHalfLife}.Validate() == nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -82,7 +83,7 @@ func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criteri
 	}
 	var cells []evidence.Cell
 	for i, name := range names {
-		if err := checkIDs(field{"Criterion", name}); err != nil {
+		if err := valid.Names(maxID, "Criterion", name); err != nil {
 			return nil, failed("criteria", err)
 		}
 		if !slices.Contains(names[:i], name) {

@@ -1,6 +1,7 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -52,7 +54,7 @@ func (r *Recorder) decide(
 	ctx context.Context, id PatternID, by By, action string,
 	change func(*draft, *Pattern, *evidence.Tally) (string, error),
 ) (Transition, error) {
-	err := firstError(by.validate(), checkIDs(field{"ID", string(id)}))
+	err := cmp.Or(by.validate(), valid.Names(maxID, "ID", string(id)))
 	if err != nil {
 		return Transition{}, failed(action, err)
 	}
@@ -62,7 +64,8 @@ func (r *Recorder) decide(
 		case !known:
 			return heed.ErrNotFound
 		case p.Anti:
-			return inputError("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
+			return valid.Input("Pattern",
+				"is an anti-pattern: decide on the pattern that it was made of")
 		}
 		err := d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string,
 			error) {
@@ -112,8 +115,8 @@ type Reset struct {
 // and tasks. Outcomes and ratings that were counted do not count again. If there is no such state
 // or evidence, the call has no effect. The transition is zero if no pattern changed.
 func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
-	err := firstError(reset.By.validate(), checkText("Criterion", reset.Criterion, maxID),
-		checkText("Task", reset.Task, maxID))
+	err := cmp.Or(reset.By.validate(), valid.Texts(maxID, "Criterion", reset.Criterion,
+		"Task", reset.Task))
 	switch pattern := string(reset.Pattern); {
 	case err != nil:
 	case pattern != "" && reset.Criterion+reset.Task == "":
@@ -125,7 +128,7 @@ func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
 		err = store.Do(ctx, r.cfg.Store,
 			func(tx *store.Tx) error { return r.resetTask(tx, reset.Task, reset.By) })
 	default:
-		err = inputError("Pattern", "or Criterion or Task must be set, and one of them alone")
+		err = valid.Input("Pattern", "or Criterion or Task must be set, and one of them alone")
 	}
 	return Transition{}, failed("reset", err)
 }

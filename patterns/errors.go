@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -146,13 +147,13 @@ func (r *Recorder) completeError(e *TaskError) error {
 	e.ID, e.Err, e.Resolved, e.RecordedAt = cmp.Or(e.ID, r.cfg.NewID()), nil, false, stored(now)
 	e.Message, e.Context, e.Tool, e.Stack = tame(e.Message), tame(e.Context), tame(e.Tool),
 		tame(e.Stack)
-	err := firstError(checkIDs(field{"ID", e.ID}, field{"Task", e.Task}), checkTime("At", e.At, now))
+	err := cmp.Or(valid.Names(maxID, "ID", e.ID, "Task", e.Task), valid.Time("At", e.At, now))
 	switch {
 	case err != nil:
 	case e.Message == "":
-		err = inputError("Message", "or Err must be set")
+		err = valid.Input("Message", "or Err must be set")
 	case !slices.Contains(errorTypes, e.Type):
-		err = inputError("Type", "must be validation, timeout, conflict, tool_failure or unknown")
+		err = valid.Input("Type", "must be validation, timeout, conflict, tool_failure or unknown")
 	}
 	e.At = stored(e.At)
 	return err
@@ -161,7 +162,7 @@ func (r *Recorder) completeError(e *TaskError) error {
 // ResolveError marks an error as resolved. It is then no longer in prompts. If it is not known, the
 // error is [heed.ErrNotFound].
 func (r *Recorder) ResolveError(ctx context.Context, id string) error {
-	err := checkIDs(field{"ID", id})
+	err := valid.Names(maxID, "ID", id)
 	if err == nil {
 		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
 			row, err := r.kinds.errors.In(tx, id)

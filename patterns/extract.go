@@ -29,7 +29,7 @@ type Approach struct {
 // validate reports all faults of an approach.
 func (a *Approach) validate() error {
 	var found valid.Faults
-	found.Check(checkIDs(field{"", a.Name}) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name,
+	found.Check(valid.Names(maxID, "", a.Name) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name,
 		fmt.Sprintf("must have a word, and at most %d bytes", maxID))
 	found.Check(len(a.Phrases) > 0, "Phrases", a.Phrases, "must not be empty")
 	for i, phrase := range a.Phrases {
@@ -335,10 +335,7 @@ func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, e
 		return err
 	})
 	if err == nil {
-		err = checkList("Patterns", ids, maxNames, maxID)
-	}
-	if err == nil && slices.Contains(ids, "") {
-		err = inputError("Patterns", "must not have an empty name")
+		err = valid.List("Patterns", ids, maxNames, maxID)
 	}
 	if err != nil {
 		return nil, failed("extract", err)

@@ -1,10 +1,12 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -81,28 +83,17 @@ func (o *Outcome) clone() Outcome {
 // validate reports the first fault of an outcome. It is called before the step, so an outcome that
 // is refused costs no read.
 func (o *Outcome) validate(now time.Time) error {
-	if err := checkIDs(field{"ID", o.ID}, field{"Task", o.Task}); err != nil {
-		return err
+	for i, n := range [...]int{int(o.Duration), o.Errors, o.Retries} {
+		if n < 0 {
+			return valid.Input([...]string{"Duration", "Errors", "Retries"}[i], "must not be negative")
+		}
 	}
-	switch {
-	case slices.Contains(o.Patterns, ""):
-		return inputError("Patterns", "must not have an empty name")
-	case slices.Contains(o.Criteria, ""):
-		return inputError("Criteria", "must not have an empty name")
-	case o.Duration < 0:
-		return inputError("Duration", "must not be negative")
-	case o.Errors < 0:
-		return inputError("Errors", "must not be negative")
-	case o.Retries < 0:
-		return inputError("Retries", "must not be negative")
-	}
-	return firstError(
-		checkList("Patterns", o.Patterns, maxNames, maxID),
-		checkList("Criteria", o.Criteria, maxNames, maxID),
-		checkList("Files", o.Files, maxNames, maxContent),
-		checkText("Strategy", string(o.Strategy), maxID),
-		checkText("FailureMode", o.FailureMode, maxID),
-		checkText("Source", o.Source, maxID), checkTime("At", o.At, now))
+	return cmp.Or(valid.Names(maxID, "ID", o.ID, "Task", o.Task),
+		valid.List("Patterns", o.Patterns, maxNames, maxID),
+		valid.List("Criteria", o.Criteria, maxNames, maxID),
+		valid.List("Files", o.Files, maxNames, maxContent),
+		valid.Texts(maxID, "Strategy", string(o.Strategy), "FailureMode", o.FailureMode,
+			"Source", o.Source), valid.Time("At", o.At, now))
 }
 
 // credited returns the strategy and the patterns, each of them once.
@@ -133,7 +124,7 @@ type Strikes struct {
 // Strikes returns the failures in a row of a task, from the outcomes that the store still keeps.
 // [Recorder.Reset] ends them.
 func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
-	err := checkIDs(field{"Task", task})
+	err := valid.Names(maxID, "Task", task)
 	var recent []Entry
 	if err == nil {
 		recent, err = r.recent(store.Reading(ctx, r.cfg.Store), task)

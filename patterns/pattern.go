@@ -1,14 +1,14 @@
 package patterns
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A PatternID names a pattern: a way of doing things that outcomes are credited to. It is valid
@@ -162,19 +162,15 @@ func (p *Pattern) addExample(task string) {
 // validate reports the first fault of a pattern. An id leaves room for the prefix of its
 // anti-pattern.
 func (p *Pattern) validate() error {
-	if err := checkIDs(field{"ID", string(p.ID)}, field{"State", string(p.State)}); err != nil {
-		return err
-	}
 	switch {
-	case p.Content == "":
-		return inputError("Content", "must not be empty")
 	case !p.Anti && isAnti(p.ID):
-		return inputError("ID", `begins with "anti-", which only ids of anti-patterns may`)
+		return valid.Input("ID", `begins with "anti-", which only ids of anti-patterns may`)
 	case len(p.ID)+len(antiPrefix) > maxID:
-		return inputError("ID", `must leave room for "anti-"`)
+		return valid.Input("ID", `must leave room for "anti-"`)
 	}
-	return firstError(checkList("Tags", p.Tags, maxTags, maxID),
-		checkText("Content", p.Content, maxContent), checkText("Reason", p.Reason, maxContent))
+	return cmp.Or(valid.Names(maxID, "ID", string(p.ID), "State", string(p.State)),
+		valid.Names(maxContent, "Content", p.Content), valid.Texts(maxContent, "Reason", p.Reason),
+		valid.List("Tags", p.Tags, maxTags, maxID))
 }
 
 // isAnti reports whether an id has the prefix that only anti-patterns may have.
@@ -182,74 +178,7 @@ func isAnti(id PatternID) bool { return strings.HasPrefix(string(id), antiPrefix
 
 // validate reports a name or a reason that is missing, because the audit must have both.
 func (b By) validate() error {
-	return checkIDs(field{"By.Actor", b.Actor}, field{"By.Reason", b.Reason})
-}
-
-// inputError returns an error about the input of a method.
-func inputError(field, reason string) error {
-	return &heed.InputError{Field: field, Reason: reason}
-}
-
-// A field is the name of an input and the text to check.
-type field struct{ name, value string }
-
-// checkIDs reports the first of some names that is empty or that not every store can keep.
-func checkIDs(fields ...field) error {
-	for _, f := range fields {
-		if f.value == "" {
-			return inputError(f.name, "must not be empty")
-		}
-		if err := checkText(f.name, f.value, maxID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkText reports a text of more bytes than the limit, or one that a store cannot keep.
-// PostgreSQL keeps no NUL in text, so NUL is refused for every store.
-func checkText(name, value string, limit int) error {
-	switch {
-	case len(value) > limit:
-		return inputError(name, fmt.Sprintf("is %d bytes long, may be %d", len(value), limit))
-	case strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value):
-		return inputError(name, "must be valid UTF-8 without NUL")
-	}
-	return nil
-}
-
-// checkList checks the length of a list, and each text in it.
-func checkList[T ~string](name string, list []T, most, limit int) error {
-	if len(list) > most {
-		return inputError(name, fmt.Sprintf("are %d, may be %d", len(list), most))
-	}
-	for i, text := range list {
-		if err := checkText(fmt.Sprintf("%s[%d]", name, i), string(text), limit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkTime refuses times before 1970, after 9999, and in the future.
-func checkTime(name string, at, now time.Time) error {
-	switch {
-	case at.Unix() < 0 || at.Year() > 9999:
-		return inputError(name, "must be in the years 1970 to 9999")
-	case at.Sub(now) > evidence.MaxSkew:
-		return inputError(name, fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew))
-	}
-	return nil
-}
-
-// firstError returns the first error that is not nil.
-func firstError(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return valid.Names(maxID, "By.Actor", b.Actor, "By.Reason", b.Reason)
 }
 
 // maxDetail is how many runes of a detail, of a description and of the texts of an error are kept.

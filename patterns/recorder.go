@@ -1,6 +1,7 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -481,13 +483,12 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 func (g *Rating) validate(now time.Time) error {
 	switch {
 	case (g.Criterion == "") == (g.Pattern == ""):
-		return inputError("Criterion", "or Pattern must be set, and not both")
+		return valid.Input("Criterion", "or Pattern must be set, and not both")
 	case g.Class != Helpful && g.Class != Neutral && g.Class != Harmful:
-		return inputError("Class", "must be helpful, neutral or harmful")
+		return valid.Input("Class", "must be helpful, neutral or harmful")
 	case !(g.Strength > 0 && g.Strength <= 1):
-		return inputError("Strength", fmt.Sprintf("is %v, must be in (0, 1]", g.Strength))
+		return valid.Input("Strength", fmt.Sprintf("is %v, must be in (0, 1]", g.Strength))
 	}
-	return firstError(checkIDs(field{"ID", g.ID}), checkText("Criterion", g.Criterion, maxID),
-		checkText("Pattern", string(g.Pattern), maxID), checkText("Task", g.Task, maxID),
-		checkText("Source", g.Source, maxID), checkTime("At", g.At, now))
+	return cmp.Or(valid.Names(maxID, "ID", g.ID), valid.Texts(maxID, "Criterion", g.Criterion,
+		"Pattern", string(g.Pattern), "Task", g.Task, "Source", g.Source), valid.Time("At", g.At, now))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -42,7 +43,7 @@ type Standing struct {
 
 // Standing returns the present standing of a pattern, or [heed.ErrNotFound].
 func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error) {
-	if err := checkIDs(field{"ID", string(id)}); err != nil {
+	if err := valid.Names(maxID, "ID", string(id)); err != nil {
 		return Standing{}, failed("standing", err)
 	}
 	found, err := r.read(ctx, []PatternID{id})
@@ -193,9 +194,9 @@ func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked
 	warnings []Standing, err error) {
 	ids := slices.Sorted(maps.Keys(base))
 	for _, id := range ids {
-		err := checkIDs(field{"ID", string(id)})
+		err := valid.Names(maxID, "ID", string(id))
 		if x := base[id]; !(x >= 0 && x-x == 0) {
-			err = inputError("Base", fmt.Sprintf("of %q is %v, must be finite and not negative", id, x))
+			err = valid.Input("Base", fmt.Sprintf("of %q is %v, must be finite and not negative", id, x))
 		}
 		if err != nil {
 			return nil, nil, failed("rank", err)

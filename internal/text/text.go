@@ -4,11 +4,9 @@ package text
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // letters are the characters that words are made of. Marks are among them, because a vowel sign of
@@ -101,20 +99,4 @@ func Distinct(texts []string) []string {
 		return nil
 	}
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
-}
-
-// Max is how many bytes a name may have that a store keeps. Indexes of SQL databases take keys of a
-// few kilobytes, with several names in one key.
-const Max = 1024
-
-// Fault returns why some store could not keep a name, and is empty where every store can.
-// PostgreSQL refuses NUL and invalid UTF-8, and an index has a limit on the length.
-func Fault(name string) string {
-	switch {
-	case len(name) > Max:
-		return fmt.Sprintf("is %d bytes long, may be %d", len(name), Max)
-	case strings.IndexByte(name, 0) >= 0 || !utf8.ValidString(name):
-		return "must be valid UTF-8 without NUL"
-	}
-	return ""
 }

@@ -406,7 +406,7 @@ func (s *Server) propose(ctx context.Context, c *Caller, in *Draft) (out Propose
 		out.Missing = p.Quorum.String()
 	}
 	for _, c := range p.Conflicts {
-		out.Conflicts = append(out.Conflicts, Conflict{string(c.Kind), c.ID, c.Explanation})
+		out.Conflicts = append(out.Conflicts, Conflict{c.Kind, c.ID, c.Explanation})
 	}
 	return out, err
 }

@@ -64,7 +64,7 @@ func ruleOf(r *feedback.Rule) Rule {
 	one := draftOf(&r.Draft)
 	one.ID, one.Status, one.Since = r.ID, strings.ToLower(string(r.Status)), r.Since
 	one.Pinned, one.Approvals = r.Pinned, len(r.Approvals)
-	one.Effect, one.Improved = string(r.Effect.Status), r.Effect.Improvement
+	one.Effect, one.Improved = r.Effect.Status, r.Effect.Improvement
 	return one
 }
 
