@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -262,15 +265,48 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 
 // enter calls a function in a transaction, after one that takes the lock. The transaction is
 // committed if both return nil. In SQLite, lock is called again for as long as others have it. If
-// PostgreSQL found a deadlock and rolled this transaction back, both are called again: no caller
-// did anything wrong. So do must not keep anything of an earlier try.
+// PostgreSQL found a deadlock and rolled this transaction back, or its connection was broken before
+// COMMIT, both are called again: no caller did anything wrong. So do must not keep anything of an
+// earlier try.
 func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
-		err := db.writeOnce(ctx, lock, do)
+		err := db.renewed(ctx, func() error { return db.writeOnce(ctx, lock, do) })
 		if try == tries || !deadlocked(err) {
 			return err
 		}
+	}
+}
+
+// renewed calls a function again as long as its connection turns out to be broken. A server that
+// crashed or was replaced leaves such connections in the pool of the host, and each try removes
+// one. At last a new one is opened, whose error is the server's. An error whose outcome is unknown
+// is returned.
+func (db *database) renewed(ctx context.Context, do func() error) error {
+	err := do()
+	if !broken(err) {
+		return err
+	}
+	for left := db.handle.Stats().Idle; left >= 0 && broken(err) && ctx.Err() == nil; left-- {
+		err = do()
+	}
+	return err
+}
+
+// broken reports whether an error means that the connection was of no use, and nothing was
+// committed by it.
+func broken(err error) bool {
+	if err == nil || errors.Is(err, heed.ErrOutcomeUnknown) {
+		return false
+	}
+	switch state := stateOf(err); state {
+	case "57P01", "57P02", "57P05": // the server ended the session, or all, or those that were idle
+		return true
+	case "":
+		return slices.ContainsFunc([]error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF,
+			syscall.ECONNRESET, syscall.EPIPE}, func(one error) bool { return errors.Is(err, one) })
+	default:
+		return strings.HasPrefix(state, "08") // connection exceptions
 	}
 }
 
@@ -507,15 +543,19 @@ func (t *tx) insert(b *bulk, rows [][]any, row func(scan func(...any) error) err
 	return nil
 }
 
-// each calls a function with every row that a query finds. Outside of a transaction, a database of
-// SQLite that is locked for a moment, for example while its last user closes it, is waited for
-// until there is a row.
+// each calls a function with every row that a query finds. Outside of a transaction, it is asked
+// again until there is a row if its connection was broken, or if a database of SQLite is locked for
+// a moment, for example while its last user closes it.
 func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) error {
-	if t.sql != nil || !t.db.dialect.embedded() {
+	if t.sql != nil {
 		return t.query(q, args, row)
 	}
+	again := t.db.renewed
+	if t.db.dialect.embedded() {
+		again = patiently
+	}
 	var failed error // after the first row
-	err := patiently(t.ctx, func() error {
+	err := again(t.ctx, func() error {
 		found := false
 		err := t.query(q, args, func(scan func(...any) error) error {
 			found = true
@@ -530,7 +570,7 @@ func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error)
 	return cmp.Or(err, failed)
 }
 
-// query is each without waiting for a database that is locked. An error of the function ends the
+// query is each without another try. An error of the function ends the
 // reading.
 func (t *tx) query(q *query, args []any, row func(scan func(...any) error) error) (err error) {
 	var rows *sql.Rows
