@@ -293,3 +293,17 @@ func (f *flaky) Similar(ctx context.Context, text string, others []string) ([]fl
 	}
 	return f.Trigrams.Similar(ctx, text, others)
 }
+
+// judge is a similarity of two texts.
+type judge func(a, b string) (float64, error)
+
+func (j judge) Similar(_ context.Context, one string, others []string) ([]float64, error) {
+	scores := make([]float64, len(others))
+	for i, other := range others {
+		var err error
+		if scores[i], err = j(one, other); err != nil {
+			return nil, err
+		}
+	}
+	return scores, nil
+}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package feedback_test
 
 import (
@@ -15,20 +17,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 )
-
-// judge is a similarity of two texts.
-type judge func(a, b string) (float64, error)
-
-func (j judge) Similar(_ context.Context, one string, others []string) ([]float64, error) {
-	scores := make([]float64, len(others))
-	for i, other := range others {
-		var err error
-		if scores[i], err = j(one, other); err != nil {
-			return nil, err
-		}
-	}
-	return scores, nil
-}
 
 // A written pair is one that people wrote, and whether its texts say the same.
 type written struct {

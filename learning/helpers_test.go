@@ -347,3 +347,10 @@ func readJSON(t testing.TB, name string, into any) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, into))
 }
+
+const oracleUndo, oracleSilence = 60 * time.Second, 30 * time.Second
+
+// undoAll needs no order of answers that were shown at the same moment.
+var undoAll = learning.Config{Strategy: learning.UndoAll(learning.BayesianConfig{
+	Weights: allAlike, UndoWindow: oracleUndo, SilenceWindow: oracleSilence,
+})}

@@ -541,32 +541,6 @@ func TestALostReplyCountsOnce(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
 }
 
-// TestNothingIsLeft fires a lot, without any pattern, and ignores some of it: some time after their
-// windows no event finds them, and no sweep has anything to do.
-func TestNothingIsLeft(t *testing.T) {
-	f := newFixture(t, learning.Config{}, "h")
-	for i := range 1000 {
-		id := fmt.Sprint("h", i)
-		f.put(learning.Heuristic{ID: id})
-		f.fire(id, fmt.Sprint("e", i/10), "s")
-		if i%70 == 0 {
-			f.event("s", "hello")
-		}
-	}
-	f.clock.Advance(time.Minute)
-	f.sweep()
-	f.clock.Advance(time.Hour)
-	f.sweep()
-	n, err := learning.Waiting(ctx, f.Module)
-	require.NoError(t, err)
-	assert.Zero(t, n)
-	commits, reads := len(f.store.commits), f.store.reads
-	assert.Empty(t, f.sweep())
-	assert.Empty(t, f.event("s", "undo"))
-	assert.Len(t, f.store.commits, commits)
-	assert.Equal(t, 2, f.store.reads-reads, "of what is due, and of what is open")
-}
-
 // Its fires are given up, with an error once.
 func TestDeletedHeuristic(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

@@ -217,46 +217,6 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	}
 }
 
-// An event takes as many calls of the store with many waiting fires as with few, and with many that
-// it ends as with few.
-func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
-	for _, waiting := range []int{10, 1000} {
-		f := crowded(t, learning.Config{})
-		counting := &storetest.Failing{Store: f.store.Store}
-		f.fill(waiting, "")
-		f.fill(waiting, "mine")
-		f.store.Store = counting
-		for _, test := range []struct {
-			do                    func()
-			finds, reads, commits int
-		}{
-			{func() { f.event("unknown", "hello") }, 0, 1, 0},
-			{func() { f.event("", "hello") }, 0, 0, 0},
-			{func() { assert.Len(f, f.event("mine", "hello"), waiting) }, 0, 2, 1},
-			{func() {
-				f.hear(learning.Message{Session: "session 3", Person: "person 3",
-					Text: "undo"})
-			}, 0, 2, 1},
-			{func() {
-				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown",
-					Text: "the bath empty, the window closed. Undo that!"})
-			}, 0, 2, 1},
-			{func() { f.say(thumb("filled 1", "e", true)) }, 0, 1, 1},
-			{func() { f.say(thumb("filled 1", "e", false)) }, 0, 1, 1},
-			{func() { f.fire("filled 1", "new", "s") }, 0, 1, 1},
-			{func() { f.apply("1", "filled 1", 1) }, 0, 1, 1},
-			{func() { f.standing("filled 1") }, 0, 1, 0},
-		} {
-			counting.Fail(0, false)
-			test.do()
-			assert.Equal(t, []int{test.finds, test.reads, test.commits,
-				test.finds + test.reads + test.commits},
-				[]int{counting.Calls("Find"), counting.Calls("Read"), counting.Calls("Commit"),
-					counting.Calls()})
-		}
-	}
-}
-
 // A forgotten person is in no record. Their answers stay, without the name, and can still be taken
 // back.
 func TestForget(t *testing.T) {
@@ -515,4 +475,55 @@ func TestEachPersonsUndoCounts(t *testing.T) {
 	assert.Len(t, forgotten.Statements, 41, "the answer and the other undos are still there")
 	assert.NotContains(t, forgotten.People(), "person 7")
 	assert.Len(t, f.counted("h")["implicit_undo"], 40)
+}
+
+// TestConcurrentUse fires, undoes, judges and sweeps from many goroutines: each answer earns one
+// implicit signal at most, all are counted, and none is held in the end.
+func TestConcurrentUse(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	const workers, fires = 8, 60
+	var wait sync.WaitGroup
+	for w := range workers {
+		id := fmt.Sprint("h", w%4)
+		if w < 4 {
+			f.put(learning.Heuristic{ID: id})
+		}
+		wait.Go(func() {
+			for i := range fires {
+				event := fmt.Sprint(w, "-", i)
+				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: id,
+					Session: "room"}))
+				switch i % 4 {
+				case 0:
+					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "undo", Session: "room"})
+					assert.NoError(t, err)
+				case 1:
+					_, err := f.Judge(ctx, learning.Judgement{HeuristicID: id, EventID: event,
+						Value: value(i%8 < 4)})
+					assert.NoError(t, err)
+				case 2:
+					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "hello", Session: "room"})
+					assert.NoError(t, err)
+				default:
+					err := f.Sweep(ctx, f.clock.Now())
+					assert.NoError(t, err)
+					_, err = f.Explain(ctx, id)
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	assert.Zero(t, f.waiting())
+	var shown, ended uint64
+	for i := range 4 {
+		s := f.standing(fmt.Sprint("h", i))
+		shown += s.Fires
+		ended += s.Successes + s.Failures
+	}
+	assert.EqualValues(t, workers*fires, shown)
+	assert.LessOrEqual(t, ended, shown)
+	assert.Positive(t, ended)
 }

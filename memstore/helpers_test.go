@@ -1,6 +1,7 @@
 package memstore_test
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 	"sync"
@@ -67,4 +68,14 @@ func run(t require.TestingT, st store.Store, job store.Job) {
 // expunging takes a source out of the one cell of most tests.
 func expunging(source string) store.Batch {
 	return store.Batch{Expunge: []store.SourceOf{{Cell: cell, Source: source}}}
+}
+
+// reload returns a store that was loaded from a dump of another.
+func reload(t require.TestingT, st *memstore.Store, cfg memstore.Config) *memstore.Store {
+	var file bytes.Buffer
+	require.NoError(t, st.Dump(ctx, &file))
+	loaded, err := memstore.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, loaded.Load(ctx, bytes.NewReader(file.Bytes())))
+	return loaded
 }

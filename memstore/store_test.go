@@ -2,7 +2,6 @@ package memstore_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -246,68 +245,4 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 		start.Add(time.Second))}})
 	_, err := st.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
-}
-
-// TestStoreFindsRareKeys looks for few records among 100,000: that is a matter of those few.
-func TestStoreFindsRareKeys(t *testing.T) {
-	st := newStore(t, memstore.Config{}, notes)
-	for batch := range 40 {
-		var b store.Batch
-		for i := range 1000 {
-			id := fmt.Sprint(batch, "-", i)
-			b.Records = append(b.Records, record(id, 0, start.Add(time.Duration(i)*time.Second), note{},
-				"state=waiting", store.Key("session", id)))
-		}
-		put(t, st, b)
-	}
-	timed := func(q store.Query, want int) time.Duration {
-		began := time.Now()
-		require.Len(t, found(t, st, q), want)
-		return time.Since(began)
-	}
-	all := timed(store.Query{Kind: "note"}, 40_000)
-	for _, keys := range [][]string{{"session=7-7"}, {"state=waiting", "session=7-7"},
-		{"session=7-7", "state=waiting"}} {
-		assert.Less(t, timed(store.Query{Kind: "note", Keys: keys}, 1), all/20)
-	}
-	assert.Less(t, timed(store.Query{Kind: "note", Keys: []string{"state=waiting"},
-		Since: start.Add(500 * time.Second), Limit: 3}, 3), all/20)
-}
-
-// TestStoreMemory measures what items cost, each with one arm observed once, its id known and
-// history off; what records cost, each with keys of its own, beside what they hold; and what
-// observations of a history cost with their ids.
-func TestStoreMemory(t *testing.T) {
-	const n = 50_000
-	st := newStore(t, memstore.Config{NoHistory: true}, notes)
-	before := heap()
-	for i := range n {
-		o := observe(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i), start)
-		o.Cell.Item = fmt.Sprintf("%08d-aaaa-4aaa-8aaa-aaaaaaaaaaaa", i)
-		put(t, st, store.Batch{Observations: []evidence.Observation{o}})
-	}
-	items := heap() - before
-	value := &note{}
-	before = heap()
-	for i := range n {
-		r := record(fmt.Sprint(i), 0, start, note{}, "state=open", fmt.Sprint("item=", i),
-			fmt.Sprint("session=", i/10))
-		r.Body = store.Of(value)
-		put(t, st, store.Batch{Records: []store.Record{r}})
-	}
-	records := heap() - before
-	withHistory := newStore(t, memstore.Config{})
-	before = heap()
-	for i := range n {
-		o := observe(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i), start)
-		o.Cell.Item = fmt.Sprint(i % 2000)
-		put(t, withHistory, store.Batch{Observations: []evidence.Observation{o}})
-	}
-	held := heap() - before
-	t.Logf("%d bytes an item, %d bytes a record, %d bytes an observation that is held", items/n,
-		records/n, held/n)
-	assert.Less(t, held/n, uint64(400))
-	assert.Less(t, items/n, uint64(600))
-	assert.Less(t, records/n, uint64(450))
-	runtime.KeepAlive([]any{st, withHistory})
 }

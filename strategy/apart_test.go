@@ -1,3 +1,5 @@
+//go:build !race
+
 package strategy_test
 
 import (
@@ -91,4 +93,66 @@ func TestManySources(t *testing.T) {
 		n += p.Tally.N()
 	}
 	assert.EqualValues(t, 3*20+20, n, "all outcomes count")
+}
+
+// One source invents 400 good outcomes of the worst arm. Among ten people that changes little.
+// Where nobody is told apart it decides.
+func TestALiarAmongPeople(t *testing.T) {
+	for _, pooling := range poolings {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			t.Parallel()
+			share := func(named bool) (ofItem, ofNew float64) {
+				l := newLearner(t, strategy.Config{Pooling: pooling})
+				q := strategy.Query{Item: "i", Category: "c"}
+				report := func(source string, arm strategy.ArmID, value float64) {
+					c := choose(t, l, strategy.Query{Item: q.Item, Category: q.Category,
+						Arms: []strategy.ArmID{arm}})
+					o := strategy.Outcome{Choice: c, Value: value, Confidence: 1}
+					if named {
+						o.Source = source
+					}
+					_, err := l.Observe(ctx, o)
+					require.NoError(t, err)
+				}
+				for n := range 40 {
+					user := fmt.Sprint("user", n%10)
+					report(user, "a", 0.8)
+					report(user, "b", 0)
+					report(user, "c", 0)
+					report(user, "d", -0.9)
+				}
+				for range 400 {
+					report("liar", "d", 1)
+				}
+				require.NoError(t, l.Refresh(ctx))
+				return shares(t, l, q, 500)["d"], shares(t, l,
+					strategy.Query{Item: "new", Category: q.Category}, 500)["d"]
+			}
+			ofItem, ofNew := share(true)
+			assert.Less(t, ofItem, 0.05)
+			if pooling != (strategy.Alone{}) {
+				assert.Less(t, ofNew, 0.15)
+			}
+			ofItem, _ = share(false)
+			assert.Greater(t, ofItem, 0.5)
+		})
+	}
+}
+
+// TestLoudTenant has at most two fifths of what counts among six, whatever it claims.
+func TestLoudTenant(t *testing.T) {
+	town := newTown(t)
+	for _, tenant := range []string{"one", "two", "three", "four", "five"} {
+		town.learns(tenant, "a", 30, 1)
+	}
+	before := town.start()[0]
+	loud := town.learner("loud")
+	for i := range 5000 {
+		c, err := loud.Record(ctx, strategy.Query{Session: fmt.Sprint(i)}, "a", 0)
+		require.NoError(t, err)
+		credit(t, loud, c, -1)
+	}
+	require.NoError(t, loud.Refresh(ctx))
+	assert.InDelta(t, before, town.start()[0], 2./5)
+	assert.Less(t, town.start()[0], before)
 }

@@ -190,50 +190,6 @@ func TestArmsMayComeAndGo(t *testing.T) {
 	}
 }
 
-// One source invents 400 good outcomes of the worst arm. Among ten people that changes little.
-// Where nobody is told apart it decides.
-func TestALiarAmongPeople(t *testing.T) {
-	for _, pooling := range poolings {
-		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			t.Parallel()
-			share := func(named bool) (ofItem, ofNew float64) {
-				l := newLearner(t, strategy.Config{Pooling: pooling})
-				q := strategy.Query{Item: "i", Category: "c"}
-				report := func(source string, arm strategy.ArmID, value float64) {
-					c := choose(t, l, strategy.Query{Item: q.Item, Category: q.Category,
-						Arms: []strategy.ArmID{arm}})
-					o := strategy.Outcome{Choice: c, Value: value, Confidence: 1}
-					if named {
-						o.Source = source
-					}
-					_, err := l.Observe(ctx, o)
-					require.NoError(t, err)
-				}
-				for n := range 40 {
-					user := fmt.Sprint("user", n%10)
-					report(user, "a", 0.8)
-					report(user, "b", 0)
-					report(user, "c", 0)
-					report(user, "d", -0.9)
-				}
-				for range 400 {
-					report("liar", "d", 1)
-				}
-				require.NoError(t, l.Refresh(ctx))
-				return shares(t, l, q, 500)["d"], shares(t, l,
-					strategy.Query{Item: "new", Category: q.Category}, 500)["d"]
-			}
-			ofItem, ofNew := share(true)
-			assert.Less(t, ofItem, 0.05)
-			if pooling != (strategy.Alone{}) {
-				assert.Less(t, ofNew, 0.15)
-			}
-			ofItem, _ = share(false)
-			assert.Greater(t, ofItem, 0.5)
-		})
-	}
-}
-
 // TestConcurrentUse lets 16 goroutines do all that a learner can. Then each of their outcomes is in
 // the store and in the memory of the learner.
 func TestConcurrentUse(t *testing.T) {

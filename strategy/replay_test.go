@@ -1,10 +1,11 @@
+//go:build !race
+
 package strategy_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"testing"
 	"time"
@@ -16,16 +17,6 @@ import (
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
 )
-
-func logOf(events []stream.Event) iter.Seq2[stream.Event, error] {
-	return func(yield func(stream.Event, error) bool) {
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
 
 // The log of a learner to which everything happened rebuilds the same beliefs in an empty store,
 // and once more, or in part, changes nothing.

@@ -140,24 +140,6 @@ func TestSharedEvidenceIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestLoudTenant has at most two fifths of what counts among six, whatever it claims.
-func TestLoudTenant(t *testing.T) {
-	town := newTown(t)
-	for _, tenant := range []string{"one", "two", "three", "four", "five"} {
-		town.learns(tenant, "a", 30, 1)
-	}
-	before := town.start()[0]
-	loud := town.learner("loud")
-	for i := range 5000 {
-		c, err := loud.Record(ctx, strategy.Query{Session: fmt.Sprint(i)}, "a", 0)
-		require.NoError(t, err)
-		credit(t, loud, c, -1)
-	}
-	require.NoError(t, loud.Refresh(ctx))
-	assert.InDelta(t, before, town.start()[0], 2./5)
-	assert.Less(t, town.start()[0], before)
-}
-
 // TestATenantGoesItsOwnWay if its outcomes are not those of the others.
 func TestATenantGoesItsOwnWay(t *testing.T) {
 	town := newTown(t)
