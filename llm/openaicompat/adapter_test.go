@@ -13,9 +13,9 @@ import (
 func TestAdapter(t *testing.T) {
 	for name, cfg := range map[string]openaicompat.Config{
 		"as it is": {},
-		"all is set": {Model: "m", APIKey: "secret", KeyHeader: "api-key", JSON: "json_schema",
+		"all is set": {Model: "m", APIKey: "secret", JSON: "json_schema",
 			MaxCompletionTokens: true},
-		"asks only once": {MaxAttempts: 1},
+		"asks only once": attempts(1, openaicompat.Config{}),
 		"a client of its": {HTTPClient: &http.Client{
 			Transport: &http.Transport{DisableKeepAlives: true}}},
 	} {

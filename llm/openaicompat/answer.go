@@ -67,7 +67,7 @@ func (m *maybe[T]) UnmarshalJSON(b []byte) error {
 // piece, so both are judged by the same rules.
 func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	var got completion
-	body, err := c.object(res, c.MaxResponse, &got)
+	body, err := c.object(res, c.tuning.MaxResponse, &got)
 	if err != nil {
 		return decision.LLMResponse{}, err
 	}
@@ -122,10 +122,10 @@ func finished(finish string, refused bool, text string) error {
 // An AnswerError reports that an endpoint's answer is not usable. Its text may go into a log.
 type AnswerError struct {
 	// Fault is [Refused], "cut off" (before the first word of the answer, for example because
-	// thoughts took all of the request's MaxTokens), "no JSON object", "too large" (more than
-	// Config.MaxResponse), "no choice" (the list of choices is missing, empty or malformed) or "no
-	// text" (it is missing, null, blank or of another type). Of embeddings it is "not one vector for
-	// each text" or "bad vector".
+	// thoughts took all of the request's MaxTokens), "no JSON object", "too large" (more than 1 MiB),
+	// "no choice" (the list of choices is missing, empty or malformed) or "no text" (it is missing,
+	// null, blank or of another type). Of embeddings it is "not one vector for each text" or "bad
+	// vector".
 	Fault string
 	// ContentType is the media type of an answer that is no JSON object. "text/html" hints at a
 	// proxy.

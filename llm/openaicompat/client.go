@@ -98,7 +98,7 @@ func (c *Client) repeat(ctx context.Context, a asking) (decision.LLMResponse, er
 			return answer, ended(ctx.Err(), last)
 		}
 		last = fmt.Errorf("openaicompat: %w", err)
-		if attempt == c.config().MaxAttempts || !retryable(err) || !c.wait(ctx, attempt, err) {
+		if attempt == c.config().tuning.MaxAttempts || !retryable(err) || !c.wait(ctx, attempt, err) {
 			return answer, last
 		}
 	}
@@ -121,7 +121,7 @@ func (c *Client) attempt(ctx context.Context, a asking) (decision.LLMResponse, e
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", a.accept)
-	c.config().authorize(req.Header)
+	c.config().authorize(req)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return decision.LLMResponse{}, c.config().APIKey.connectionError(err)
@@ -167,7 +167,7 @@ func isAnswer(err error) bool {
 // come back together, or for as long as the endpoint asks. It returns false at once if the context
 // would end before, because the failure that is known is worth more than a deadline.
 func (c *Client) wait(ctx context.Context, attempt int, err error) bool {
-	backoff := c.config().Backoff << min(attempt-1, 4)
+	backoff := c.config().tuning.Backoff << min(attempt-1, 4)
 	d := time.Duration(float64(backoff) * (1 + rand.Float64()) / 2) //nolint:forbidigo // so that clients do not come back together
 	var status *StatusError
 	if errors.As(err, &status) {

@@ -22,11 +22,9 @@ type Config struct {
 	// that serve only one.
 	Model string
 	// APIKey is sent to the host of BaseURL and to no other. "" sends no key, which is right for most
-	// servers on your own machine. If BaseURL begins with http:, the key is sent in plain text.
+	// servers on your own machine. If BaseURL begins with http:, the key is sent in plain text. It is
+	// sent as "Authorization: Bearer <key>", and to hosts of Azure as "api-key".
 	APIKey APIKey
-	// KeyHeader is the header for the key alone, for example "api-key". "" means "Authorization:
-	// Bearer <key>". Set it for endpoints that want another header, for example Azure's.
-	KeyHeader string
 
 	// JSON selects how to ask for an answer in JSON: by the response_format "json_object" or
 	// "json_schema" (of any object), or by the "prompt" alone. The prompt must ask for JSON in any
@@ -43,29 +41,33 @@ type Config struct {
 	// Timeout bounds a whole call, with its attempts and the waits between them. 0 means a minute.
 	// Raise it for models that think for long.
 	Timeout time.Duration
-	// MaxAttempts is how often a call asks at most. 0 means 3. Set 1 if the caller tries again or has
-	// fallbacks.
-	MaxAttempts int
-	// Backoff is the wait before the second attempt, at random between half of it and all of it. It
-	// doubles with each attempt, up to sixteen-fold, and is at least as long as the endpoint asks
-	// for. 0 means half a second. Raise it for an endpoint that limits you by the minute.
-	Backoff time.Duration
-	// MaxResponse bounds the body of a response in bytes, after decompression. Of a streamed answer
-	// it bounds each event, and text and thoughts together, and of embeddings the part of each text.
-	// 0 means 1 MiB. Raise it if answers are longer.
-	MaxResponse int
-
 	// HTTPClient sends the requests. nil means a client with http.DefaultTransport. Its CheckRedirect
 	// is not used. Set it for a proxy or a certificate of your own.
 	HTTPClient *http.Client
+
+	tuning tuning
+}
+
+// tuning has the values that a host cannot set. Tests of the package set others.
+type tuning struct {
+	// MaxAttempts is how often a call asks at most: 3.
+	MaxAttempts int
+	// Backoff is the wait before the second attempt, at random between half of it and all of it: half
+	// a second. It doubles with each attempt, up to sixteen-fold, and is at least as long as the
+	// endpoint asks for.
+	Backoff time.Duration
+	// MaxResponse bounds the body of a response in bytes, after decompression: 1 MiB. Of a streamed
+	// answer it bounds each event, and text and thoughts together, and of embeddings the part of each
+	// text.
+	MaxResponse int
 }
 
 func (c Config) withDefaults() Config {
 	c.JSON = cmp.Or(c.JSON, "json_object")
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
-	c.MaxAttempts = cmp.Or(c.MaxAttempts, 3)
-	c.Backoff = cmp.Or(c.Backoff, time.Second/2)
-	c.MaxResponse = cmp.Or(c.MaxResponse, 1<<20)
+	t := &c.tuning
+	t.MaxAttempts, t.Backoff = cmp.Or(t.MaxAttempts, 3), cmp.Or(t.Backoff, time.Second/2)
+	t.MaxResponse = cmp.Or(t.MaxResponse, 1<<20)
 	if c.HTTPClient == nil {
 		c.HTTPClient = &http.Client{}
 	}
@@ -79,16 +81,9 @@ func (c Config) validate() error {
 	found.Check(reason == "", "BaseURL", shown, reason)
 	found.Check(!strings.ContainsFunc(string(c.APIKey), notVisible), "APIKey", c.APIKey,
 		"must be printable ASCII without spaces")
-	found.Check(!strings.ContainsFunc(c.KeyHeader, notToken), "KeyHeader", c.KeyHeader,
-		"must be the name of a header")
 	found.Check(slices.Contains([]string{"json_object", "json_schema", "prompt"}, c.JSON), "JSON",
 		c.JSON, "must be json_object, json_schema or prompt")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
-	found.Check(c.MaxAttempts > 0, "MaxAttempts", c.MaxAttempts, "must not be negative")
-	found.Check(c.Backoff > 0 && c.Backoff <= time.Hour, "Backoff", c.Backoff,
-		"must not be negative, nor more than an hour")
-	found.Check(c.MaxResponse > 0 && c.MaxResponse <= 1<<30, "MaxResponse", c.MaxResponse,
-		"must not be negative, nor more than 1 GiB")
 	return found.Err()
 }
 
@@ -115,11 +110,6 @@ func checkURL(base string) (shown, reason string) {
 
 func notVisible(r rune) bool { return r <= ' ' || r > '~' }
 
-// notToken reports whether a character can't be in the name of a header (RFC 9110, section 5.6.2).
-func notToken(r rune) bool {
-	return notVisible(r) || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
-}
-
 // An APIKey is a secret. Only a conversion to string shows it. Packages fmt, log/slog and
 // encoding/json print "[redacted]".
 type APIKey string
@@ -140,14 +130,15 @@ func (k APIKey) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.masked()))
 // MarshalText implements [encoding.TextMarshaler], which log/slog uses, too.
 func (k APIKey) MarshalText() ([]byte, error) { return []byte(k.masked()), nil }
 
-// authorize puts the key into the header.
-func (c *Config) authorize(h http.Header) {
+// authorize puts the key into the headers of a request. Azure's older addresses take a key in a
+// header of Azure's own only.
+func (c *Config) authorize(r *http.Request) {
 	switch {
 	case c.APIKey == "":
-	case c.KeyHeader == "":
-		h.Set("Authorization", "Bearer "+string(c.APIKey))
+	case strings.HasSuffix(r.URL.Hostname(), ".azure.com"):
+		r.Header.Set("api-key", string(c.APIKey))
 	default:
-		h.Set(c.KeyHeader, string(c.APIKey))
+		r.Header.Set("Authorization", "Bearer "+string(c.APIKey))
 	}
 }
 

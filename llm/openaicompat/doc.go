@@ -17,13 +17,13 @@
 //	LM Studio       http://localhost:1234/v1
 //	OpenRouter      https://openrouter.ai/api/v1
 //
-// Azure has its own header for keys: set KeyHeader to "api-key". (A host that renews tokens of
-// Entra ID adds them in the Transport of its HTTPClient.) LM Studio refuses the usual request for
+// A host that renews tokens of Entra ID, or whose endpoint wants the key in another header, adds
+// the header in the Transport of its HTTPClient. LM Studio refuses the usual request for
 // JSON: set JSON to "json_schema". OpenAI's reasoning models refuse max_tokens: set
 // MaxCompletionTokens, and leave the temperature to them. OpenAI and Azure take a request for JSON
 // only if the prompt contains the word JSON in it, which the prompts of package decision do.
 //
-// A call asks again after the status 408, 429, 500, 502, 503 or 504, and after a connection that
+// A call asks again, at most twice, after the status 408, 429, 500, 502, 503 or 504, and after a connection that
 // failed before the whole answer came, which may cost its tokens twice. If the wait would not end
 // before the call must, the error is returned at once. Any other answer is final.
 //

@@ -20,7 +20,7 @@ const (
 
 // Embed returns the vectors of texts, in their order, from the endpoint's "/embeddings".
 // Config.Model is the model for embeddings. The method is a [heed.Embedder]: client.Embed. Texts
-// are sent at most 64 at a time. Config.Timeout and MaxAttempts hold for each of these requests.
+// are sent at most 64 at a time. Config.Timeout holds for each of these requests.
 //
 // The errors are the same as those [Client.Generate] returns. A text that makes a request of more
 // than 1 MiB is a [*heed.InputError]. An [*AnswerError] reports that the vectors are not one for
@@ -93,7 +93,7 @@ var (
 // in JSON has tens of kilobytes.
 func (c *Config) vectors(res *http.Response, n int) ([][]float32, error) {
 	var got embedded
-	body, err := c.object(res, c.MaxResponse*n, &got)
+	body, err := c.object(res, c.tuning.MaxResponse*n, &got)
 	switch {
 	case err != nil:
 		return nil, err

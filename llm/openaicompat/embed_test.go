@@ -100,7 +100,7 @@ func TestEmbedFaults(t *testing.T) {
 		`{"data":"` + strings.Repeat("x", 3000) + `"}`: "too large",
 	} {
 		e := serve(t, answer(200, body))
-		client := newClient(t, openaicompat.Config{BaseURL: e.URL, MaxResponse: 1000})
+		client := newClient(t, reading(1000, openaicompat.Config{BaseURL: e.URL}))
 		vectors, err := client.Embed(ctx, []string{"one", "two"})
 		var bad *openaicompat.AnswerError
 		if assert.ErrorAs(t, err, &bad, body) {

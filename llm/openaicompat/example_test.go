@@ -63,12 +63,11 @@ func ExampleConfig() {
 	// Output: gpt-4o-mini [redacted] <nil>
 }
 
-// Azure wants its key in a header of its own, and may want an API version.
+// Azure may want an API version.
 func ExampleConfig_azure() {
 	_, err := openaicompat.New(openaicompat.Config{
-		BaseURL:   "https://example.openai.azure.com/openai/deployments/mini?api-version=2024-10-21",
-		APIKey:    openaicompat.APIKey(os.Getenv("AZURE_OPENAI_API_KEY")),
-		KeyHeader: "api-key",
+		BaseURL: "https://example.openai.azure.com/openai/deployments/mini?api-version=2024-10-21",
+		APIKey:  openaicompat.APIKey(os.Getenv("AZURE_OPENAI_API_KEY")),
 	})
 	fmt.Println(err)
 	// Output: <nil>

@@ -57,9 +57,9 @@ func TestFailures(t *testing.T) {
 		"says nothing": {answer(200, `{"choices": [{"message": {"content": " "}}]}`), llm.Unusable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := newClient(t, openaicompat.Config{
-				BaseURL: serve(t, test.handler).URL, Timeout: 300 * time.Millisecond, MaxAttempts: 1,
-			})
+			client := newClient(t, attempts(1, openaicompat.Config{
+				BaseURL: serve(t, test.handler).URL, Timeout: 300 * time.Millisecond,
+			}))
 			_, err := client.Generate(ctx, ask)
 			assert.Equal(t, test.want, llm.FailureOf(err), err)
 			assert.Equal(t, test.wait, llm.RetryAfter(err))

@@ -35,8 +35,8 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Add(401, secret, "Sat, 21 Nov 2026 10:00:20 GMT", []byte(secret))
 	f.Fuzz(func(t *testing.T, status int, contentType, retryAfter string, body []byte) {
-		client := newClient(t, openaicompat.Config{
-			BaseURL: "http://endpoint.example", APIKey: secret, MaxAttempts: 1,
+		client := newClient(t, attempts(1, openaicompat.Config{
+			BaseURL: "http://endpoint.example", APIKey: secret,
 			HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{
 					StatusCode: status, Body: io.NopCloser(bytes.NewReader(body)), Request: r,
@@ -44,7 +44,7 @@ func FuzzAnswer(f *testing.F) {
 						"Date": {"Sat, 21 Nov 2026 10:00:00 GMT"}},
 				}, nil
 			})},
-		})
+		}))
 		got, err := client.Generate(ctx, ask)
 		assert.GreaterOrEqual(t, min(got.InputTokens, got.OutputTokens), 0)
 		assert.LessOrEqual(t, utf8.RuneCountInString(got.Model), 200)

@@ -25,10 +25,8 @@ var ask = decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100}
 // newClient returns a client whose waits are short, if nothing else is said.
 func newClient(t testing.TB, cfg openaicompat.Config) *openaicompat.Client {
 	t.Helper()
-	if cfg.Backoff == 0 {
-		cfg.Backoff = time.Millisecond
-	}
-	client, err := openaicompat.New(cfg)
+	client, err := openaicompat.New(openaicompat.Tuned(cfg,
+		openaicompat.Tuning{Backoff: time.Millisecond}))
 	require.NoError(t, err)
 	return client
 }
@@ -82,3 +80,13 @@ func sent(t testing.TB, r *http.Request) map[string]any {
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// attempts returns a configuration that asks this often at most.
+func attempts(n int, cfg openaicompat.Config) openaicompat.Config {
+	return openaicompat.Tuned(cfg, openaicompat.Tuning{MaxAttempts: n})
+}
+
+// reading returns a configuration that reads this many bytes of a response at most.
+func reading(n int, cfg openaicompat.Config) openaicompat.Config {
+	return openaicompat.Tuned(cfg, openaicompat.Tuning{MaxResponse: n})
+}

@@ -46,8 +46,7 @@ func TestKeyIsNotEchoed(t *testing.T) {
 					w.Header().Set("Location", "/"+secret)
 					answer(status, body)(w, r)
 				})
-				client := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: secret,
-					MaxAttempts: 1})
+				client := newClient(t, attempts(1, openaicompat.Config{BaseURL: server.URL, APIKey: secret}))
 				_, err := client.Generate(ctx, ask)
 				require.Error(t, err)
 				noKey(t, err)

@@ -51,12 +51,12 @@ func TestRequest(t *testing.T) {
 				"response_format": map[string]any{"type": "json_object"},
 			},
 		},
-		"Azure": {
-			cfg:    openaicompat.Config{APIKey: "secret", KeyHeader: "api-key"},
+		"a deployment": {
+			cfg:    openaicompat.Config{APIKey: "secret"},
 			base:   "/openai/deployments/d?api-version=2024-10-21",
 			req:    ask,
 			url:    "/openai/deployments/d/chat/completions?api-version=2024-10-21",
-			header: map[string]string{"Authorization": "", "Api-Key": "secret"},
+			header: map[string]string{"Authorization": "Bearer secret", "Api-Key": ""},
 			want:   map[string]any{"messages": []any{user}, "max_tokens": 100.0},
 		},
 		"LM Studio": {
@@ -89,6 +89,21 @@ func TestRequest(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, decision.LLMResponse{Text: "Fine.", Model: tt.cfg.Model}, got)
 		})
+	}
+}
+
+// Azure's addresses get the key in Azure's own header.
+func TestAzure(t *testing.T) {
+	for host, header := range map[string]string{
+		"r.openai.azure.com": "Api-Key", "azure.com.example": "Authorization",
+	} {
+		client := newClient(t, openaicompat.Config{BaseURL: "https://" + host, APIKey: secret,
+			HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+				assert.Contains(t, r.Header.Get(header), secret)
+				return nil, io.ErrUnexpectedEOF
+			})}})
+		_, err := client.Generate(ctx, ask)
+		require.Error(t, err)
 	}
 }
 
@@ -146,8 +161,7 @@ func TestAnswer(t *testing.T) {
 				body = string(tt.Body)
 			}
 			server := serve(t, answer(http.StatusOK, body))
-			client := newClient(t, openaicompat.Config{BaseURL: server.URL, Model: "configured",
-				MaxAttempts: 1})
+			client := newClient(t, attempts(1, openaicompat.Config{BaseURL: server.URL, Model: "configured"}))
 			got, err := client.Generate(ctx, ask)
 			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Thoughts: tt.Thoughts, Model: tt.Model,
 				Cut: tt.Cut, InputTokens: tt.In, OutputTokens: tt.Out}, got)
@@ -226,11 +240,9 @@ func TestMaxResponse(t *testing.T) {
 	}
 	t.Run("to the byte", func(t *testing.T) {
 		server := serve(t, answer(http.StatusOK, fine))
-		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL,
-			MaxResponse: len(fine)}).Generate(ctx, ask)
+		_, err := newClient(t, reading(len(fine), openaicompat.Config{BaseURL: server.URL})).Generate(ctx, ask)
 		assert.NoError(t, err)
-		_, err = newClient(t, openaicompat.Config{BaseURL: server.URL,
-			MaxResponse: len(fine) - 1}).Generate(ctx, ask)
+		_, err = newClient(t, reading(len(fine)-1, openaicompat.Config{BaseURL: server.URL})).Generate(ctx, ask)
 		assert.EqualError(t, err, "openaicompat: unusable answer: too large")
 	})
 	t.Run("a failure", func(t *testing.T) {

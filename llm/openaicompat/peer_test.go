@@ -99,9 +99,9 @@ func TestACrowdAtAServerThatFails(t *testing.T) {
 			server := httptest.NewServer(p)
 			defer server.Close()
 			var failure atomic.Value
-			client := newClient(t, openaicompat.Config{
-				BaseURL: server.URL, MaxAttempts: 1, Timeout: 5 * time.Second,
-			})
+			client := newClient(t, attempts(1, openaicompat.Config{
+				BaseURL: server.URL, Timeout: 5 * time.Second,
+			}))
 			agent, err := loop.New(ctx, loop.Config{
 				Model: client, Arms: []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
 				Tuning: loop.Tuning{Decision: decision.Config{Timeout: 2 * time.Second}},
@@ -142,7 +142,7 @@ func TestACrowdAtAServerThatFlaps(t *testing.T) {
 	server := httptest.NewServer(p)
 	defer server.Close()
 	agent, err := loop.New(ctx, loop.Config{
-		Model: newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 1}),
+		Model: newClient(t, attempts(1, openaicompat.Config{BaseURL: server.URL})),
 		Arms:  []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
 	})
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func TestRetrySucceeds(t *testing.T) {
 				assert.Equal(t, 100.0, sent(t, r)["max_tokens"], "the request is sent whole again")
 				answer(http.StatusOK, fine)(w, r)
 			}))
-			got, err := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 2}).Generate(
+			got, err := newClient(t, attempts(2, openaicompat.Config{BaseURL: server.URL})).Generate(
 				ctx, ask)
 			require.NoError(t, err)
 			assert.Equal(t, "Fine.", got.Text)
@@ -70,7 +70,7 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 	t.Run("never", func(t *testing.T) {
 		server := serve(t, cut)
-		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxAttempts: 4}).Generate(ctx,
+		_, err := newClient(t, attempts(4, openaicompat.Config{BaseURL: server.URL})).Generate(ctx,
 			ask)
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		assert.EqualValues(t, 4, server.asked.Load())
@@ -132,7 +132,7 @@ func overNetwork(t *testing.T, n *network, cfg openaicompat.Config) *openaicompa
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := script(replies(500))
-		client := overNetwork(t, n, openaicompat.Config{MaxAttempts: 8, Timeout: time.Hour})
+		client := overNetwork(t, n, attempts(8, openaicompat.Config{Timeout: time.Hour}))
 		_, err := client.Generate(ctx, ask)
 		require.Error(t, err)
 		require.Len(t, n.at, 8)
@@ -203,7 +203,7 @@ func TestRetryAfterAndDeadline(t *testing.T) {
 	for wait, want := range map[string]int{"9": 2, "10": 1, "11": 1} {
 		synctest.Test(t, func(t *testing.T) {
 			n := script(replies(503, "Retry-After", wait))
-			client := overNetwork(t, n, openaicompat.Config{MaxAttempts: 2})
+			client := overNetwork(t, n, attempts(2, openaicompat.Config{}))
 			short, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
 			_, err := client.Generate(short, ask)

@@ -81,7 +81,7 @@ func (c *Config) partial(piece func(string)) *partialAnswer {
 func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMResponse, error) {
 	t := c.partial(piece)
 	events, done, err := 0, false, error(nil)
-	for e := newEvents(res.Body, c.MaxResponse); err == nil && !done; {
+	for e := newEvents(res.Body, c.tuning.MaxResponse); err == nil && !done; {
 		var data []byte
 		if data, err = e.next(); err != nil {
 			break
@@ -154,7 +154,7 @@ func (t *partialAnswer) add(c *choice, m *message, data []byte) error {
 		t.text.WriteString(text)
 		t.piece(text)
 	}
-	if t.text.Len()+t.thoughts.Len() > t.cfg.MaxResponse {
+	if t.text.Len()+t.thoughts.Len() > t.cfg.tuning.MaxResponse {
 		return &AnswerError{Fault: "too large"}
 	}
 	return nil

@@ -40,15 +40,15 @@ const (
 // requests.
 func streamed(t testing.TB, bodies ...io.Reader) (*openaicompat.Client, *int) {
 	asked := new(int)
-	return newClient(t, openaicompat.Config{
-		BaseURL: "http://endpoint.example", Model: "m", APIKey: secret, MaxResponse: 4096,
+	return newClient(t, reading(4096, openaicompat.Config{
+		BaseURL: "http://endpoint.example", Model: "m", APIKey: secret,
 		HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 			body := bodies[min(*asked, len(bodies)-1)]
 			*asked++
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(body), Request: r,
 				Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}}, nil
 		})},
-	}), asked
+	})), asked
 }
 
 func TestStream(t *testing.T) {
