@@ -3,10 +3,8 @@ package loop
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -92,7 +90,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	lessons, err := cfg.lessons()
+	lessons, err := cfg.teaches()
 	if err == nil {
 		err = cfg.openStore(ctx, clock)
 	}
@@ -178,29 +176,6 @@ func (c *Config) kind() string { return c.Name + ".answer" }
 
 // knows reports whether a model of this name is configured.
 func (c *Config) knows(model string) bool { return c.Models[model] != nil }
-
-// lessons returns the lessons that New teaches. The lessons of the file come after the lessons of
-// the configuration.
-func (c *Config) lessons() (Lessons, error) {
-	if c.LessonsFile == "" {
-		return c.Lessons, nil
-	}
-	f, err := os.Open(c.LessonsFile)
-	if err != nil {
-		return Lessons{}, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	l, err := readLessons(f)
-	if err = errors.Join(append(l.faults(c.knows), err)...); err != nil {
-		return Lessons{}, fmt.Errorf("%s: %w", c.LessonsFile, err)
-	}
-	own := &c.Lessons
-	return Lessons{
-		Heuristics: slices.Concat(own.Heuristics, l.Heuristics),
-		Notes:      slices.Concat(own.Notes, l.Notes), Arms: slices.Concat(own.Arms, l.Arms),
-		Only: own.Only || l.Only,
-	}, nil
-}
 
 // seeds draws the seeds of the parts, or no seeds if the host gave none. Each part has its own
 // seed, so that a part that draws more does not change what others draw.

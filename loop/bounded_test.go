@@ -54,7 +54,8 @@ func TestAChooserThatHangs(t *testing.T) {
 				if c.cfg.Arms == nil {
 					c.cfg.Arms = []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}}
 				}
-				c.cfg.Lessons.Notes = []loop.Note{{ID: "n", Text: "Room 3 has the disk of db-1."}}
+				c.cfg.Lessons = loop.Lessons{
+					Notes: []loop.Note{{ID: "n", Text: "Room 3 has the disk of db-1."}}}
 				noModel := name == "there is no other"
 				if noModel {
 					c.cfg.Arms[0].Model = own
@@ -147,8 +148,8 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 				if cfg.Arms == nil {
 					cfg.Arms = twoArms
 				}
-				cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: full,
-					Text: "Room 3 has the disk of db-1."}}
+				cfg.Lessons = loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: full,
+					Text: "Room 3 has the disk of db-1."}}}
 				w := newWorld(t, cfg)
 				w.answer(loop.Event{Text: full, Task: "t"}) // reads the notes
 				for calls.Load() < 64 {

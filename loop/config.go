@@ -68,10 +68,10 @@ type Config struct {
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
-	// Lessons are taught by [New] through [Agent.Teach], together with the lessons of LessonsFile, a
-	// file that [ReadLessons] reads. "" means no file. [Agent.Taught] returns what became of them.
-	Lessons     Lessons
-	LessonsFile string
+	// Lessons are taught by [New] through [Agent.Teach]: [Lessons], or a [LessonsFile]. nil teaches
+	// nothing. [Agent.Taught] returns what became of them. Set it if you know good answers before the
+	// first event.
+	Lessons LessonSource
 
 	// Control is the fraction of sessions, in [0, 1], that are answered as without learning: by the
 	// default arm of Tuning.Strategy, without heuristics, ways of working and earlier errors. Rules

@@ -145,8 +145,10 @@ func newIsland(t *testing.T, cfg loop.Config) *island {
 	i := &island{sea: &storetest.Failing{Store: new(memstore.Store)}}
 	cfg.Store = i.sea
 	cfg.Arms = []loop.Arm{{ID: "poor"}, {ID: "good", System: "Answer well."}}
-	cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}
-	cfg.Lessons.Heuristics = []learning.Heuristic{trusted(rotating)}
+	cfg.Lessons = loop.Lessons{
+		Notes:      []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}},
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}
 	cfg.Observer = func(_ context.Context, n heed.Notice) {
 		switch n.(type) {
 		case heed.Outage, heed.Restored, heed.Failed:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -49,6 +50,42 @@ type Lessons struct {
 	// among them are taken out. Heuristics that were learned from praise, or that the host put into
 	// [Agent.Learning], stay.
 	Only bool
+}
+
+// A LessonSource has the lessons that [New] teaches: [Lessons], or a [LessonsFile].
+type LessonSource interface {
+	// lessons returns the lessons. knows reports whether a model of this name is configured.
+	lessons(knows func(model string) bool) (Lessons, error)
+}
+
+// A LessonsFile is the path of a file that [ReadLessons] can read. It is read by [New], and again
+// for each tenant. "" teaches nothing.
+type LessonsFile string
+
+func (l Lessons) lessons(func(string) bool) (Lessons, error) { return l, nil }
+
+func (path LessonsFile) lessons(knows func(string) bool) (Lessons, error) {
+	if path == "" {
+		return Lessons{}, nil
+	}
+	f, err := os.Open(string(path))
+	if err != nil {
+		return Lessons{}, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	l, err := readLessons(f)
+	if err = errors.Join(append(l.faults(knows), err)...); err != nil {
+		return Lessons{}, fmt.Errorf("%s: %w", string(path), err)
+	}
+	return l, nil
+}
+
+// teaches returns the lessons that New teaches.
+func (c *Config) teaches() (Lessons, error) {
+	if c.Lessons == nil {
+		return Lessons{}, nil
+	}
+	return c.Lessons.lessons(c.knows)
 }
 
 // maxLessons is how many bytes a file of lessons may have.

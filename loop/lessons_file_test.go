@@ -90,11 +90,11 @@ func TestFaultsNameTheirFile(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := loop.New(ctx, loop.Config{
-			LessonsFile: file, Models: map[string]decision.LLM{"mini": &mouth{}},
+			Lessons: loop.LessonsFile(file), Models: map[string]decision.LLM{"mini": &mouth{}},
 		})
 		require.ErrorContains(t, err, strings.ReplaceAll(want, "FILE", file))
 	}
-	_, err := loop.New(ctx, loop.Config{LessonsFile: t.TempDir()})
+	_, err := loop.New(ctx, loop.Config{Lessons: loop.LessonsFile(t.TempDir())})
 	assert.ErrorContains(t, err, "directory")
 }
 
@@ -131,18 +131,18 @@ func TestLessonsOfAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lessons.json")
 	teach := func(text string) (*loop.Agent, error) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		own := loop.Lessons{Notes: []loop.Note{{ID: "own", Text: "Room 3."}}}
-		return loop.New(ctx, loop.Config{LessonsFile: file, Lessons: own})
+		return loop.New(ctx, loop.Config{Lessons: loop.LessonsFile(file)})
 	}
 	agent, err := teach(`{"notes": [{"id": "room", "text": "Room 4."}], "arms": [{"id": "small"}]}`)
 	require.NoError(t, err)
-	assert.Equal(t, 2, agent.Taught().New)
+	assert.Equal(t, 1, agent.Taught().New)
 	assert.Len(t, agent.Strategy().Config().Arms, 1)
 	_, err = teach("{\"notes\": [{\"id\": \"room\"}],\n\"only\": 1}")
 	require.ErrorContains(t, err, file)
 	require.ErrorContains(t, err, "line 2: ")
-	_, err = teach(`{"notes": [{"id": "own", "text": "Room 4."}]}`)
+	_, err = teach(`{"notes": [{"id": "own", "text": "3"}, {"id": "own", "text": "4"}]}`)
 	require.ErrorContains(t, err, "is that of an earlier lesson")
-	_, err = loop.New(ctx, loop.Config{LessonsFile: filepath.Join(t.TempDir(), "none")})
+	none := loop.LessonsFile(filepath.Join(t.TempDir(), "none"))
+	_, err = loop.New(ctx, loop.Config{Lessons: none})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

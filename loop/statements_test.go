@@ -39,10 +39,10 @@ func newSpoken(t *testing.T, cfg loop.Config) *spoken {
 	kept, err := memstore.New(memstore.Config{Now: clock.Now})
 	require.NoError(t, err)
 	cfg.Store, cfg.Arms, cfg.Tuning.Decision.Withhold = kept, []loop.Arm{{ID: "only"}}, &always
-	cfg.Lessons.Heuristics = []learning.Heuristic{
+	cfg.Lessons = loop.Lessons{Heuristics: []learning.Heuristic{
 		trusted(rotating),
 		{ID: "look", Condition: "the mail is late", Action: "Look at the logs."},
-	}
+	}}
 	w := &spoken{newWorld(t, cfg), kept}
 	w.clock, w.cfg.Testing.Now = clock, clock.Now
 	w.Agent = w.again()

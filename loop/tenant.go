@@ -78,7 +78,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 			observer(heed.WithTenant(ctx, tenant), n)
 		}
 	}
-	lessons, err := cfg.lessons()
+	lessons, err := cfg.teaches()
 	if err != nil {
 		return nil, err
 	}

@@ -599,7 +599,10 @@ func TestAnIDNamesOneCorrection(t *testing.T) {
 // A program that knows the session alone finds the answer. An answer that must be the model's is no
 // heuristic's.
 func TestFindAndAskModel(t *testing.T) {
-	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Lessons.Heuristics[0].Initial = 0.9 })
+	w := newWorld(t, func(c *loop.Config, _ *Config) {
+		lessons := c.Lessons.(loop.Lessons)
+		lessons.Heuristics[0].Initial = 0.9
+	})
 	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"somebody says hello","session":"ticket 7"}`))
 	assert.EqualValues(t, 0, w.asked.Load())
 	w.must(200, w.post("/v1/answer",

@@ -21,7 +21,7 @@ func (cmd *mcpCommand) Run(s *session) error {
 		return &usageError{"--now is for looking"}
 	}
 	return s.within(true, func() error {
-		c := loop.Config{LessonsFile: cmd.Lessons, Observer: tellFailure}
+		c := loop.Config{Lessons: loop.LessonsFile(cmd.Lessons), Observer: tellFailure}
 		agent, err := newAgent(s, c, cmd.Agent, "mcp")
 		if err != nil {
 			return err

@@ -58,12 +58,14 @@ func BenchmarkPages(b *testing.B) {
 			Quorum: 1, PerProposer: 10_000, PerAgent: 10_000, Pending: 10_000,
 		}}},
 	}
+	var lessons loop.Lessons
 	for i := range 1000 {
-		cfg.Lessons.Heuristics = append(cfg.Lessons.Heuristics, learning.Heuristic{
+		lessons.Heuristics = append(lessons.Heuristics, learning.Heuristic{
 			ID: fmt.Sprint("h", i), Condition: fmt.Sprint("the disk of server ", i, " is full"),
 			Action: "Rotate its logs.", Domain: fmt.Sprint("domain ", i),
 		})
 	}
+	cfg.Lessons = lessons
 	agent, err := loop.New(ctx, cfg)
 	require.NoError(b, err)
 	_, err = agent.Import(ctx, rowsOf(100_000, 1000), "", "")

@@ -157,9 +157,11 @@ func (w *world) open(ctx context.Context) error {
 		}
 		cfg.Arms = append(cfg.Arms, arm)
 	}
+	var lessons loop.Lessons
 	for i := range heuristics {
-		cfg.Lessons.Heuristics = append(cfg.Lessons.Heuristics, heuristics[i].Heuristic)
+		lessons.Heuristics = append(lessons.Heuristics, heuristics[i].Heuristic)
 	}
+	cfg.Lessons = lessons
 	w.agent, err = loop.New(ctx, cfg)
 	return err
 }

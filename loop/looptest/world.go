@@ -77,13 +77,17 @@ func replaceModels(cfg *loop.Config, m decision.LLM) {
 	for name := range cfg.Models {
 		cfg.Models[name] = m
 	}
-	for _, arms := range []*[]loop.Arm{&cfg.Arms, &cfg.Lessons.Arms} {
+	lessons, _ := cfg.Lessons.(loop.Lessons)
+	for _, arms := range []*[]loop.Arm{&cfg.Arms, &lessons.Arms} {
 		*arms = slices.Clone(*arms)
 		for i := range *arms {
 			if (*arms)[i].Model != nil {
 				(*arms)[i].Model = m
 			}
 		}
+	}
+	if len(lessons.Arms) > 0 {
+		cfg.Lessons = lessons
 	}
 }
 

@@ -92,7 +92,7 @@ func TestDatabaseOfTheLoop(t *testing.T) {
 			require.NoError(t, err)
 			name := "agent " + keep.String()
 			agent, err := loop.New(ctx, loop.Config{
-				DB: handle, Keep: keep, Name: name, LessonsFile: file,
+				DB: handle, Keep: keep, Name: name, Lessons: loop.LessonsFile(file),
 				Testing: loop.Testing{Now: func() time.Time { return now }},
 			})
 			require.NoError(t, err)
