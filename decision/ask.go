@@ -59,7 +59,7 @@ func (d *Decider) shown(r *Request) (shown, withheld []Candidate) {
 	}
 	shown = slices.Clone(r.Candidates)
 	if share > 0 {
-		bar := d.cfg.Urgency.threshold(d.cfg.Threshold, r.Biases[BiasThreshold], d.cfg.Urgency.of(r))
+		bar := d.cfg.threshold(r)
 		rng := d.rng(r, forWithholding)
 		hide := rng.Float64() < share
 		shown = shown[:0]
@@ -107,7 +107,7 @@ func (c *Config) cuts(shown *Candidate) bool {
 	if !shown.Code {
 		return quoteCut(shown.Condition) || quoteCut(shown.Action)
 	}
-	action := shown.Action
+	action, most := shown.Action, c.mostText()
 	return quoteCut(shown.Condition) ||
-		len(action) > c.MaxText && prompt.Code(action, c.MaxText) != prompt.Code(action, len(action))
+		len(action) > most && prompt.Code(action, most) != prompt.Code(action, len(action))
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,24 +43,35 @@ type Config struct {
 	// urgency. 0 means 0.7. The threshold in force is always in [0.30, 0.95]. Raise it if a wrong
 	// answer is expensive, lower it to call the model less.
 	Threshold float64
-	// Urgency is how the urgency of an event changes a decision. The zero value has no effect. Set it
-	// if urgent events may get a less certain answer.
-	Urgency Urgency
+	// UrgencyReduction lowers the threshold of the most urgent event by this much, in [0, 1]. A
+	// heuristic needs a confidence of clamp(threshold + bias - urgency·UrgencyReduction, 0.30, 0.95).
+	// 0 lowers nothing. Set it if urgent events may get a less certain answer.
+	UrgencyReduction float64
+	// UrgencyTiers decides by the [Tier] of an event. The default is false: only the first candidate
+	// is looked at. Set it if an urgent event needs any answer, and others have time for the model.
+	UrgencyTiers bool
 
 	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before
 	// its own. Goals of a request replace them. nil: no goals. Set them if an answer can be right and
 	// still not help.
 	Goals map[string][]string
-	// Persona describes the model to itself, in a sentence or more, at the start of the system
-	// prompt. "" means "You are an assistant.", or no persona if Prompts.System is set.
-	Persona string
-	// Prompts are the texts around what is shown to the model. Set those that your users' language or
-	// your model needs.
-	Prompts Prompts
-	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means
-	// 2,000. Other texts are cut at [prompt.DefaultMax]. Raise it for long events, lower it to save
-	// tokens.
-	MaxText int
+	// System is who the model is and what it must do, at the start of the system prompt. The briefing
+	// and the goals follow. "" means an assistant that answers in one or two sentences. Set it to
+	// what your model is for.
+	System string
+	// Bare makes what happened the whole prompt: without heed's words around it, without its source,
+	// and with room for 32,000 characters of it. Its lines stay, in a fence if candidates follow or
+	// if it reads like their heading. Set it if the event is a prompt already. With the default of
+	// false, a prompt has this form. The part of the candidates is there only if some are shown, and
+	// the source only if there is one:
+	//
+	//	Event [<source>]: <2,000 characters of what happened>
+	//
+	//	Previous responses to similar situations (for context — you may ignore these):
+	//	1. Situation: "<condition>" → Response: "<action>"
+	//
+	//	How should I respond?
+	Bare bool
 
 	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0,
 	// 1]. It is drawn for each event, from Seed and the EventID. The model's answer is then compared
@@ -121,50 +131,32 @@ type tuning struct {
 	NoCandidates  bool
 	// NoSimilarity compares no answers, because the design does not.
 	NoSimilarity bool
+	// Event is the word before what happened: "Event".
+	Event string
 }
 
 // ceiling bounds what the model predicts about its answer: the design's value. A predicted number
 // outside of [0, 1] is taken as ½.
 const ceiling = 0.8
 
-// Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has
-// this form; the part of the candidates is there only if candidates are shown, and the source only
-// if there is one:
-//
-//	<Event> [<source>]: <what happened>
-//
-//	Previous responses to similar situations (for context — you may ignore these):
-//	1. Situation: "<condition>" → Response: "<action>"
-//
-//	<Question>
-type Prompts struct {
-	// Bare leaves Event and Question out where they are empty. Without an Event, the prompt begins
-	// with what happened, and does not name the source. Its lines stay: in a fence if the prompt has
-	// other parts, or if what happened reads like one of them. Set it if the event is a whole prompt.
-	// The default is false.
-	Bare bool
-	// System is what the model must do. It follows [Config].Persona in the system prompt. The
-	// briefing and the goals follow.
-	System string
-	// Event is the word before what happened. "" means "Event". Question ends the prompt. "" means
-	// "How should I respond?".
-	Event    string
-	Question string
-	// Prediction asks how probable it is that an answer succeeds. It must have {situation} and
-	// {response}, which JSON strings replace. The goals follow it.
-	Prediction string
-}
-
-var defaultPrompts = Prompts{
-	System: "Answer the event in one or two sentences. Say what to do, or that there is nothing " +
-		"to do.",
-	Event:    "Event",
-	Question: "How should I respond?",
-	Prediction: "Situation: {situation}\nResponse: {response}\n\n" +
+const (
+	defaultSystem = "You are an assistant.\n\n" +
+		"Answer the event in one or two sentences. Say what to do, or that there is nothing to do."
+	defaultEvent = "Event"
+	question     = "How should I respond?" // ends a prompt
+	// predicting asks how probable it is that an answer succeeds. The goals follow it.
+	predicting = "Situation: {situation}\nResponse: {response}\n\n" +
 		"How probable is it that this response succeeds, and how much information do you have to " +
 		"judge that by? Give both as " +
-		"numbers from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
-}
+		"numbers from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}"
+)
+
+// How many characters a prompt shows of what happened, and of an answer. Other texts are cut at
+// [prompt.DefaultMax].
+const (
+	mostText = 2_000
+	mostBare = 32_000
+)
 
 // The headings of prompts, which are the same for every host. The first and the last are the
 // design's.
@@ -175,7 +167,6 @@ const (
 )
 
 const (
-	defaultPersona  = "You are an assistant."
 	defaultWithhold = 1
 	defaultTimeout  = 30 * time.Second
 	defaultTokens   = 1024
@@ -183,42 +174,23 @@ const (
 
 // SpecConfig returns the configuration of the Decision Strategy Interface design: a second call for
 // the prediction, the design's words around an event, all candidates shown, and no comparison. The
-// design does not give the texts of the system prompt and of the prediction; those are the
-// defaults.
+// design does not give the texts of the system prompt and of the prediction; those are heed's.
 func SpecConfig() Config {
 	return Config{
 		Threshold: 0.7, Prediction: true, Withhold: new(float64),
-		Prompts: Prompts{Event: "URGENT event:", Question: "How should I respond?"},
-		tuning:  tuning{MaxCandidates: 3, NoSimilarity: true}}
-}
-
-func (p Prompts) withDefaults() Prompts {
-	d := defaultPrompts
-	if p.Bare {
-		d.Event, d.Question = "", ""
-	}
-	return Prompts{
-		Bare: p.Bare, System: cmp.Or(p.System, d.System),
-		Event: cmp.Or(p.Event, d.Event), Question: cmp.Or(p.Question, d.Question),
-		Prediction: cmp.Or(p.Prediction, d.Prediction),
-	}
+		tuning: tuning{MaxCandidates: 3, NoSimilarity: true, Event: "URGENT event:"}}
 }
 
 func (c Config) withDefaults() Config {
 	c.Strategy = cmp.Or(c.Strategy, HeuristicFirst)
 	c.Threshold = cmp.Or(c.Threshold, 0.7)
-	c.Urgency = c.Urgency.withDefaults()
-	c.Urgency.Salience = slices.Clone(c.Urgency.Salience)
 	c.tuning.MaxCandidates = cmp.Or(c.tuning.MaxCandidates, 3)
+	c.tuning.Event = cmp.Or(c.tuning.Event, defaultEvent)
 	c.Goals = maps.Clone(c.Goals)
 	for domain, goals := range c.Goals {
 		c.Goals[domain] = slices.Clone(goals)
 	}
-	if c.Prompts.System == "" {
-		c.Persona = cmp.Or(c.Persona, defaultPersona)
-	}
-	c.Prompts = c.Prompts.withDefaults()
-	c.MaxText = cmp.Or(c.MaxText, 2000)
+	c.System = cmp.Or(c.System, defaultSystem)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.MaxTokens = cmp.Or(c.MaxTokens, defaultTokens)
 	if c.Withhold == nil {
@@ -253,11 +225,8 @@ func (c Config) validate() error {
 	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy,
 		"must be heuristic_first or always_llm")
 	checkShare(&found, "Threshold", c.Threshold)
-	found.Add("Urgency", c.Urgency.validate())
-	template := c.Prompts.Prediction
-	ok := strings.Contains(template, "{situation}") && strings.Contains(template, "{response}")
-	found.Check(ok, "Prompts.Prediction", template, "must have {situation} and {response}")
-	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
+	found.Check(c.UrgencyReduction >= 0 && c.UrgencyReduction <= 1, "UrgencyReduction",
+		c.UrgencyReduction, "must be in [0, 1]")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.MaxInFlight >= 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
@@ -270,6 +239,14 @@ func (c Config) validate() error {
 
 func checkShare(found *valid.Faults, field string, x float64) {
 	found.Check(x > 0 && x <= 1, field, x, "must be in (0, 1], or 0 for the default")
+}
+
+// mostText returns how many characters a prompt shows of what happened.
+func (c *Config) mostText() int {
+	if c.Bare {
+		return mostBare
+	}
+	return mostText
 }
 
 // goals returns the goals that hold for a request.

@@ -26,18 +26,14 @@ func TestDefaults(t *testing.T) {
 	cfg := newHeuristicFirst(t, decision.Config{}).Config()
 	assert.Equal(t, 0.7, cfg.Threshold)
 	assert.Equal(t, 3, decision.TuningOf(cfg).MaxCandidates)
-	assert.Equal(t, decision.DefaultPrompts, cfg.Prompts)
-	assert.Zero(t, cfg.Urgency.Reduction)
-	assert.Equal(t, decision.Urgency{Salience: []string{"urgency"}}, cfg.Urgency)
+	assert.Zero(t, cfg.UrgencyReduction)
+	assert.False(t, cfg.UrgencyTiers)
 	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 1.0, *cfg.Withhold)
 	assert.False(t, cfg.Prediction)
-	assert.Equal(t, "You are an assistant.", cfg.Persona)
-	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction,
-		cfg.Persona} {
-		assert.NotRegexp(t, "(?i)urgent|threat|danger|wrong", text, "the defaults are neutral")
-	}
+	assert.Equal(t, decision.DefaultSystem, cfg.System)
+	assert.NotRegexp(t, "(?i)urgent|threat|danger|wrong", cfg.System, "the default is neutral")
 }
 
 func TestNewByName(t *testing.T) {
@@ -59,24 +55,18 @@ func TestNewByName(t *testing.T) {
 func TestSpecConfig(t *testing.T) {
 	assert.Equal(t, decision.Tuned(decision.Config{
 		Threshold: 0.7, Prediction: true, Withhold: new(float64),
-		Prompts: decision.Prompts{
-			Event: "URGENT event:", Question: "How should I respond?",
-		},
-	}, decision.Tuning{MaxCandidates: 3, NoSimilarity: true}), decision.SpecConfig())
+	}, decision.Tuning{MaxCandidates: 3, NoSimilarity: true, Event: "URGENT event:"}), decision.SpecConfig())
 }
 
 func TestAllFaultsAreReported(t *testing.T) {
 	hot := 3.
 	_, err := decision.New(ctx, decision.Config{
-		Strategy: "hybrid", Threshold: math.NaN(), MaxText: -1,
+		Strategy: "hybrid", Threshold: math.NaN(), UrgencyReduction: -1,
 		Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
-		Urgency:             decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3},
-		Prompts:             decision.Prompts{Prediction: "What of {situation}?"},
 		SimilarityThreshold: 2, Withhold: &hot,
 	})
 	assert.Equal(t, []string{
-		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon",
-		"Prompts.Prediction", "MaxText", "Withhold",
+		"Strategy", "Threshold", "UrgencyReduction", "Withhold",
 		"Timeout", "MaxInFlight", "MaxTokens", "SimilarityThreshold",
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
@@ -101,7 +91,7 @@ func TestConfigIsACopy(t *testing.T) {
 	assert.Equal(t, 0.5, *got.Withhold)
 	again, err := decision.New(ctx, got)
 	require.NoError(t, err)
-	assert.Equal(t, got.Prompts, again.Config().Prompts)
+	assert.Equal(t, got.System, again.Config().System)
 }
 
 // A model also gets these settings with its prompts.

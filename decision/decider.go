@@ -12,7 +12,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -97,14 +96,12 @@ func (d *Decider) decide(ctx context.Context, r *Request) Result {
 
 // begin returns a result with what follows from the request alone.
 func (d *Decider) begin(r *Request) Result {
-	res := Result{Strategy: d.cfg.Strategy, Variant: r.Variant, Urgency: d.cfg.Urgency.of(r)}
+	res := Result{Strategy: d.cfg.Strategy, Variant: r.Variant, Urgency: r.urgency()}
 	if r.AskModel {
 		res.Strategy = AlwaysLLM
 	}
 	if res.Strategy == HeuristicFirst {
-		u := &d.cfg.Urgency
-		res.Tier = u.tier(res.Urgency)
-		res.Threshold = u.threshold(d.cfg.Threshold, r.Biases[BiasThreshold], res.Urgency)
+		res.Tier, res.Threshold = d.cfg.tier(res.Urgency), d.cfg.threshold(r)
 	}
 	return res
 }
@@ -151,8 +148,9 @@ const (
 
 // threshold returns the confidence that a heuristic needs. It is rounded to 12 places, so that 0.8
 // with a bias of -0.1 is reached by 0.7.
-func (u *Urgency) threshold(base, bias, urgency float64) float64 {
-	t := math.Round((base+bias-urgency*u.Reduction)*1e12) / 1e12
+func (c *Config) threshold(r *Request) float64 {
+	t := c.Threshold + r.Biases[BiasThreshold] - r.urgency()*c.UrgencyReduction
+	t = math.Round(t*1e12) / 1e12
 	return min(max(t, minThreshold), maxThreshold)
 }
 
@@ -253,34 +251,25 @@ func singular(from []Candidate, threshold float64) *Candidate {
 	return only
 }
 
-// Urgency configures how the urgency of an event changes a decision. The zero value ignores
-// urgency.
-type Urgency struct {
-	// Reduction lowers the threshold of the most urgent event by this much, in [0, 1]. A heuristic
-	// needs a confidence of clamp(threshold + bias - urgency·Reduction, 0.30, 0.95).
-	Reduction float64
-	// Salience names dimensions of salience. The greatest of their values, clamped to [0, 1], is
-	// the urgency of a request without one. nil means "urgency".
-	Salience []string
-	// Immediate and Soon are the least urgencies of these tiers, with 0 < Soon < Immediate <= 1.
-	// Less urgent events are [NotUrgent]. Both 0 mean no tiers: only the first candidate is looked
-	// at.
-	Immediate, Soon float64
-}
+// The least urgencies of two tiers. Less urgent events are [NotUrgent].
+const (
+	immediateFrom = 0.8
+	soonFrom      = 0.4
+)
 
 // singularFit is the least similarity and the least confidence of the one candidate that may answer
 // an event that is not urgent. The design calls both high and gives no value.
 const singularFit = 0.9
 
-// A Tier is the urgency of an event. It is empty where no tiers are configured.
+// A Tier is the urgency of an event. It is empty without [Config].UrgencyTiers.
 type Tier string
 
 // The tiers. In each of them a candidate must reach the threshold.
 const (
-	// Immediately is for speed. The first candidate that reaches the threshold answers. Fetch
+	// Immediately is from an urgency of 0.8 on, and is for speed. The first candidate that reaches the threshold answers. Fetch
 	// candidates from a cache.
 	Immediately Tier = "immediate"
-	// Soon is for variety. One of the candidates that reach the threshold is drawn, weighted by
+	// Soon is from 0.4 on, and is for variety. One of the candidates that reach the threshold is drawn, weighted by
 	// similarity, or by confidence where no candidate has a similarity.
 	Soon Tier = "soon"
 	// NotUrgent is for the model. A candidate answers only if its similarity and its confidence are
@@ -288,47 +277,21 @@ const (
 	NotUrgent Tier = "not_urgent"
 )
 
-func (u *Urgency) tiered() bool {
-	return u.Immediate != 0 || u.Soon != 0
-}
-
-func (u Urgency) withDefaults() Urgency {
-	if u.Salience == nil {
-		u.Salience = []string{"urgency"}
-	}
-	return u
-}
-
-func (u Urgency) validate() error {
-	var found valid.Faults
-	found.Check(u.Reduction >= 0 && u.Reduction <= 1, "Reduction", u.Reduction, "must be in [0, 1]")
-	if u.tiered() {
-		found.Check(u.Immediate > 0 && u.Immediate <= 1, "Immediate", u.Immediate, "must be in (0, 1]")
-		found.Check(u.Soon > 0 && u.Soon < u.Immediate, "Soon", u.Soon,
-			"must be above 0 and below Immediate")
-	}
-	return found.Err()
-}
-
-// of returns the urgency of a request.
-func (u *Urgency) of(r *Request) float64 {
+// urgency returns the urgency of a request.
+func (r *Request) urgency() float64 {
 	if r.Urgency > 0 {
 		return r.Urgency
 	}
-	urgency := 0.
-	for _, dimension := range u.Salience {
-		urgency = max(urgency, r.Salience[dimension])
-	}
-	return min(urgency, 1)
+	return min(max(r.Salience["urgency"], 0), 1)
 }
 
-func (u *Urgency) tier(urgency float64) Tier {
+func (c *Config) tier(urgency float64) Tier {
 	switch {
-	case !u.tiered():
+	case !c.UrgencyTiers:
 		return ""
-	case urgency >= u.Immediate:
+	case urgency >= immediateFrom:
 		return Immediately
-	case urgency >= u.Soon:
+	case urgency >= soonFrom:
 		return Soon
 	default:
 		return NotUrgent

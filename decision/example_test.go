@@ -95,7 +95,7 @@ func ExampleDecider_Feedback() {
 // the answer that is already there.
 func ExampleDecider_Reply() {
 	ctx := context.Background()
-	decider, err := decision.New(ctx, decision.Config{Prompts: decision.Prompts{Bare: true}})
+	decider, err := decision.New(ctx, decision.Config{Bare: true})
 	if err != nil {
 		panic(err)
 	}

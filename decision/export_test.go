@@ -21,11 +21,8 @@ func ParsePrediction(reply string) (Prediction, error) {
 	return Prediction{Success: p.success, Confidence: p.confidence}, err
 }
 
-// DefaultPrompts are the prompts of a configuration without prompts.
-var DefaultPrompts = defaultPrompts
-
 // DefaultSystem is the system prompt of a configuration without one.
-var DefaultSystem = defaultPersona + "\n\n" + defaultPrompts.System
+const DefaultSystem = defaultSystem
 
 // GivenUp returns how many calls of the model and of the similarity were given up and have not
 // returned.

@@ -26,7 +26,7 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 	})
 	t.Run("HeuristicFirst with tiers", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.New(ctx, decision.Config{LLM: llm, Urgency: tiers,
+			return decision.New(ctx, decision.Config{LLM: llm, UrgencyTiers: true,
 				Similarity: heed.Trigrams{}})
 		})
 	})
@@ -69,7 +69,7 @@ func TestDecisions(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			m := model("  the model's answer \n", `{"success": 0.6, "confidence": 0.4}`)
 			cfg := decision.SpecConfig()
-			cfg.Threshold, cfg.Urgency.Reduction = v.Configured, v.Reduction
+			cfg.Threshold, cfg.UrgencyReduction = v.Configured, v.Reduction
 			if v.LLM {
 				cfg.LLM = m
 			}
@@ -189,35 +189,25 @@ func TestConfidenceIsNotRemembered(t *testing.T) {
 	}
 }
 
-var tiers = decision.Urgency{Immediate: 0.8, Soon: 0.4}
-
 func TestUrgencyComesFromSalience(t *testing.T) {
 	for name, tt := range map[string]struct {
-		salience  []string
 		urgency   float64
-		threat    float64
+		salience  float64
 		want      float64
 		wantWhich decision.Tier
 	}{
-		"none is said":      {nil, 0, 0, 0, decision.NotUrgent},
-		"it is said":        {nil, 0.5, 0.9, 0.5, decision.Soon},
-		"another dimension": {nil, 0, 0.9, 0.1, decision.NotUrgent},
-		"the greatest of those named": {[]string{"urgency", "threat"}, 0, 0.9, 0.9,
-			decision.Immediately},
-		"salience beyond its range":     {[]string{"threat"}, 0, 7, 1, decision.Immediately},
-		"salience below its range":      {[]string{"threat"}, 0, -7, 0, decision.NotUrgent},
-		"the edge belongs to the tier":  {nil, 0.8, 0, 0.8, decision.Immediately},
-		"and so does the other":         {nil, 0.4, 0, 0.4, decision.Soon},
-		"none is looked for in no name": {[]string{}, 0, 0.9, 0, decision.NotUrgent},
+		"none is said":                 {0, 0, 0, decision.NotUrgent},
+		"it is said":                   {0.5, 0.9, 0.5, decision.Soon},
+		"salience beyond its range":    {0, 7, 1, decision.Immediately},
+		"salience below its range":     {0, -7, 0, decision.NotUrgent},
+		"by its salience":              {0, 0.9, 0.9, decision.Immediately},
+		"the edge belongs to the tier": {0.8, 0, 0.8, decision.Immediately},
+		"and so does the other":        {0.4, 0, 0.4, decision.Soon},
 	} {
 		t.Run(name, func(t *testing.T) {
-			urgency := tiers
-			urgency.Salience = tt.salience
-			r := decision.Request{Urgency: tt.urgency, Salience: map[string]float64{"threat": tt.threat}}
-			if tt.threat == 0.9 && tt.want == 0.1 {
-				r.Salience["urgency"] = 0.1
-			}
-			h := newHeuristicFirst(t, decision.Config{Urgency: urgency})
+			r := decision.Request{Urgency: tt.urgency,
+				Salience: map[string]float64{"urgency": tt.salience, "threat": 0.95}}
+			h := newHeuristicFirst(t, decision.Config{UrgencyTiers: true})
 			res, err := h.Decide(ctx, r)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, res.Urgency)
@@ -231,8 +221,9 @@ func TestTiers(t *testing.T) {
 		return decision.Candidate{HeuristicID: fmt.Sprint(similarity, "/", confidence),
 			Similarity: similarity, Confidence: confidence, Action: "act"}
 	}
-	urgency := tiers
-	urgency.Reduction = 0.2
+	urgency := decision.Config{UrgencyTiers: true, UrgencyReduction: 0.2}
+	asking := urgency
+	asking.LLM = model("the model")
 	for name, tt := range map[string]struct {
 		urgency    float64
 		candidates []decision.Candidate
@@ -258,7 +249,7 @@ func TestTiers(t *testing.T) {
 			[]decision.Candidate{with(0.85, 0.99)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency},
+			res := decide(t, asking,
 				decision.Request{Candidates: tt.candidates, Urgency: tt.urgency})
 			assert.Equal(t, tt.want, res.CreditID)
 			if tt.want == "" {
@@ -272,18 +263,18 @@ func TestTiers(t *testing.T) {
 	shown.ShowOnly = true
 	for _, u := range []float64{0, 0.5, 1} {
 		r := decision.Request{Candidates: []decision.Candidate{shown}, Urgency: u}
-		res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency}, r)
+		res := decide(t, asking, r)
 		assert.Equal(t, decision.Model, res.Path, u)
 		assert.Equal(t, []string{"0.95/0.9"}, res.ShownIDs)
 		r.Candidates = append(r.Candidates, with(0.92, 0.91))
-		assert.Equal(t, "0.92/0.91", decide(t, decision.Config{Urgency: urgency}, r).CreditID)
+		assert.Equal(t, "0.92/0.91", decide(t, urgency, r).CreditID)
 		assert.Equal(t, "0.92/0.91", decide(t, decision.Config{}, r).CreditID, "without tiers")
 	}
 }
 
 // Over 4,000 requests, each share has a standard error below 0.008.
 func TestSoonDrawsBySimilarity(t *testing.T) {
-	h := newHeuristicFirst(t, decision.Config{Urgency: tiers})
+	h := newHeuristicFirst(t, decision.Config{UrgencyTiers: true})
 	all := []decision.Candidate{
 		{HeuristicID: "a", Similarity: 0.9, Confidence: 0.8},
 		{HeuristicID: "low", Similarity: 0.9, Confidence: 0.6},

@@ -110,15 +110,15 @@ func TestARequestAsksTheModel(t *testing.T) {
 }
 
 func TestAskNamesWhatItCuts(t *testing.T) {
-	long := strings.Repeat("again ", prompt.DefaultMax)
-	h := newHeuristicFirst(t, decision.Tuned(decision.Config{MaxText: 5000},
+	long, longer := strings.Repeat("again ", prompt.DefaultMax), strings.Repeat("again ", 6000)
+	h := newHeuristicFirst(t, decision.Tuned(decision.Config{Bare: true},
 		decision.Tuning{MaxCandidates: 5}))
 	ask, err := h.Ask(decision.Request{AskModel: true, Candidates: []decision.Candidate{
 		{HeuristicID: "short", Condition: "a", Action: "b"},
 		{HeuristicID: "condition", Condition: long, Action: "b"},
 		{HeuristicID: "action", Condition: "a", Action: long},
 		{HeuristicID: "code", Condition: "a", Action: long[:4000], Code: true},
-		{HeuristicID: "long code", Condition: "a", Action: long[:6000], Code: true},
+		{HeuristicID: "long code", Condition: "a", Action: longer, Code: true},
 		{HeuristicID: "not shown", Condition: long, Action: "b"},
 	}})
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ func (c *Config) system(r *Request, goals []string) string {
 	if briefing != "" {
 		briefing = "\n\n" + briefing
 	}
-	own := cmp.Or(r.System, c.Persona+"\n\n"+c.Prompts.System)
+	own := cmp.Or(r.System, c.System)
 	return strings.TrimSpace(own) + briefing + bullets(goalsHeading, goals)
 }
 
@@ -37,8 +37,8 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 	if len(shown) > 0 {
 		after = append(after, c.listed(shown))
 	}
-	if c.Prompts.Question != "" {
-		after = append(after, c.Prompts.Question)
+	if !c.Bare {
+		after = append(after, question)
 	}
 	return strings.Join(append([]string{c.happened(r, len(after) == 0)}, after...), "\n\n")
 }
@@ -46,15 +46,15 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 // happened returns the beginning of the prompt: what happened. alone reports that this is the whole
 // prompt.
 func (c *Config) happened(r *Request, alone bool) string {
-	titled, code := c.Prompts.Event != "", r.Code
-	if c.Prompts.Bare && prompt.Check(r.Text) != nil {
-		code = code || titled || !alone || plain(r.Text).has(plain(seenHeading))
+	code := r.Code
+	if c.Bare && prompt.Check(r.Text) != nil {
+		code = code || !alone || plain(r.Text).has(plain(seenHeading))
 	}
-	switch fenced := prompt.Code(r.Text, c.MaxText); {
-	case titled && code:
+	switch fenced := prompt.Code(r.Text, c.mostText()); {
+	case !c.Bare && code:
 		return c.heading(r.Source) + "\n" + fenced
-	case titled:
-		return c.heading(r.Source) + " " + prompt.Line(r.Text, c.MaxText)
+	case !c.Bare:
+		return c.heading(r.Source) + " " + prompt.Line(r.Text, c.mostText())
 	case code:
 		return fenced
 	default:
@@ -76,7 +76,7 @@ func (c *Config) listed(shown []Candidate) string {
 		b.WriteString("\n" + strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition,
 			0) + " → Response:")
 		if candidate.Code {
-			b.WriteString("\n" + prompt.Code(candidate.Action, c.MaxText))
+			b.WriteString("\n" + prompt.Code(candidate.Action, c.mostText()))
 		} else {
 			b.WriteString(" " + prompt.Quote(candidate.Action, 0))
 		}
@@ -86,7 +86,7 @@ func (c *Config) listed(shown []Candidate) string {
 
 // heading returns the heading before the text of an event.
 func (c *Config) heading(source string) string {
-	heading := c.Prompts.Event
+	heading := c.tuning.Event
 	if source != "" {
 		heading += " [" + name(source) + "]"
 	}
@@ -100,7 +100,7 @@ func name(text string) string {
 
 // predict returns the prompt that asks how probable it is that an answer succeeds.
 func (c *Config) predict(text, answer string, goals []string) string {
-	return fill(c.Prompts.Prediction, text, answer, c.MaxText) + bullets(successHeading, goals)
+	return fill(predicting, text, answer, c.mostText()) + bullets(successHeading, goals)
 }
 
 // fill replaces {situation} and {response} by JSON strings, both at once, so that no text can name

@@ -30,7 +30,7 @@ func TestHeuristicFirstOracle(t *testing.T) {
 			rapid.IntRange(0, 100).Draw(t, "reduction")
 		bias, urgent := rapid.IntRange(-100, 100).Draw(t, "bias"), rapid.Bool().Draw(t, "urgent")
 		cfg := decision.Config{Threshold: float64(threshold) / 100,
-			Urgency: decision.Urgency{Reduction: float64(reduction) / 100}}
+			UrgencyReduction: float64(reduction) / 100}
 		r := decision.Request{
 			Candidates: drawCandidates(t), CanWait: rapid.Bool().Draw(t, "can wait"),
 			Biases: map[string]float64{decision.BiasThreshold: float64(bias) / 100},

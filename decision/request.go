@@ -19,19 +19,19 @@ type Request struct {
 	Code   bool
 	Source string // who caused the event
 	Domain string // what it is about; goals may be given by domain
-	// Salience is how much the event differs from ordinary ones, by dimension. [Urgency] may be taken
-	// from it.
+	// Salience is how much the event differs from ordinary ones, by dimension. The dimension "urgency"
+	// is the urgency of a request without one.
 	Salience map[string]float64
 	// Candidates are the heuristics that fit the event, the best first: see [Rank].
 	// One that is there twice counts once.
 	Candidates []Candidate
 	// CanWait reports that the event needs no answer now: the model is not asked.
 	CanWait bool
-	// Urgency is how urgent the event is, in [0, 1]. 0 means that it is computed from Salience.
+	// Urgency is how urgent the event is, in [0, 1]. 0 means Salience["urgency"].
 	Urgency float64
 	// Goals are what the user wants. Empty means the configured goals.
 	Goals []string
-	// System replaces Config.Persona and Prompts.System for this event. "" means those.
+	// System replaces Config.System for this event. "" means that.
 	System string
 	// Briefing is what else the model must know, such as rules and warnings. It follows the system
 	// prompt and precedes the goals, unchanged except for blanks around it. Pass text from outside

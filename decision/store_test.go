@@ -477,8 +477,8 @@ func TestTurnsOfATrace(t *testing.T) {
 
 // The limits of settings hold at their ends.
 func TestFaultsJustBeyondTheLimits(t *testing.T) {
-	_, err := decision.New(ctx, decision.Config{Urgency: decision.Urgency{Reduction: 1.5}})
-	assert.Equal(t, []string{"Urgency.Reduction"}, fieldsOf(err))
+	_, err := decision.New(ctx, decision.Config{UrgencyReduction: 1.5})
+	assert.Equal(t, []string{"UrgencyReduction"}, fieldsOf(err))
 	of := func(share float64) error {
 		_, err := decision.NewExperiment("", nil,
 			decision.Variant{Name: "a", Strategy: says("a", decision.Model), Share: share},

@@ -156,7 +156,7 @@ func (d *Decider) trace(r *Request, res *Result) Trace {
 // withoutSource returns a prompt whose heading does not name the source, because the trace keeps
 // the prompt if the person is forgotten.
 func (c *Config) withoutSource(text, source string) string {
-	if source == "" || c.Prompts.Event == "" {
+	if source == "" || c.Bare {
 		return text
 	}
 	return strings.ReplaceAll(text, c.heading(source), c.heading("source"))

@@ -86,9 +86,9 @@ func TestWhatThePromptTellsIsNotCompared(t *testing.T) {
 			c.Goals = map[string][]string{"": {"rotate the logs"}}
 		},
 			[]string{"other"}},
-		"the persona": {func(c *decision.Config,
+		"the system prompt": {func(c *decision.Config,
 			_ *decision.Request) {
-			c.Persona = "You rotate the logs."
+			c.System = "You rotate the logs."
 		}, []string{"other"}},
 		"a word of it": {func(_ *decision.Config,
 			r *decision.Request) {
@@ -248,7 +248,7 @@ func TestACandidateThatIsThereTwiceCountsOnce(t *testing.T) {
 		decision.Request{EventID: "e", Candidates: twice})
 	assert.Len(t, res.Compared, 2)
 	assert.Len(t, res.Convergence, 1)
-	urgent := decision.Config{Urgency: decision.Urgency{Immediate: 0.8, Soon: 0.4}}
+	urgent := decision.Config{UrgencyTiers: true}
 	sure := []decision.Candidate{{HeuristicID: "h", Action: "x", Confidence: 0.95, Similarity: 0.95},
 		{HeuristicID: "h", Action: "x", Confidence: 0.95, Similarity: 0.95}}
 	assert.Equal(t, decision.Heuristic, decide(t, urgent, decision.Request{Candidates: sure}).Path,

@@ -257,12 +257,7 @@ func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) 
 	cfg := &a.cfg
 	d := cfg.Tuning.Decision
 	d.Store, d.Now, d.Observer, d.Redact = cfg.Store, cfg.Testing.Now, cfg.Observer, cfg.Redact
-	d.MaxText, d.Prompts.Bare = cmp.Or(d.MaxText, maxText), true
-	if d.Prompts.System == "" {
-		d.Prompts.System = cfg.System
-	} else {
-		d.Persona = cmp.Or(d.Persona, cfg.System)
-	}
+	d.Bare, d.System = true, cfg.System
 	if d.Similarity == nil {
 		d.Similarity = cfg.Tuning.Matching.Similarity
 	}

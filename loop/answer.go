@@ -124,7 +124,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 func (a *Agent) call(p *Plan, m chain) *call {
 	c := &call{
 		models:  m.without(a.models, p.spared, a.cfg.Testing.Now()),
-		history: p.Event.History, most: cmp.Or(a.cfg.Tuning.Decision.MaxText, maxText),
+		history: p.Event.History, most: maxText,
 		tries: tries{agent: a},
 	}
 	if p.Event.OnChunk != nil {
@@ -496,8 +496,7 @@ func (a *Agent) request(p *Plan) decision.Request {
 		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
 		Candidates: p.Candidates, Briefing: p.System, Told: texts, AskModel: e.AskModel,
 	}
-	d := &a.cfg.Tuning.Decision
-	if p.Arm.System != "" && a.cfg.System == "" && d.Persona == "" && d.Prompts.System == "" {
+	if p.Arm.System != "" && a.cfg.System == "" {
 		r.System, r.Briefing = p.System, "" // the arm has it in place of the default
 	}
 	return r

@@ -61,7 +61,7 @@ type Config struct {
 	// have arms, because a file can only name a model.
 	Models map[string]decision.LLM
 	// System is the system prompt of every request: who the model is, and how it answers. heed adds
-	// only what it learned. "" means decision's default, unless the arm or Decision sets a text.
+	// only what it learned. "" means decision's default, unless the arm sets a text.
 	System string
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using
 	// notes. Without arms, the loop does not choose.
@@ -155,17 +155,13 @@ type Tuning struct {
 	// heuristic keeps its text whatever the rules are by then. It needs [Config].Model.
 	Extract []string
 
-	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its
-	// History: 0 means 32,000. The model gets an event's text as it is, unless Decision.Prompts has
-	// an Event or a Question: only under an Event it sees the person's name.
-	//
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in
 	// free text. nil means Similarity.
 	//
 	// Learning, Decision, Strategy and Feedback are the configurations of the parts. Set what has an
-	// effect in the part's own documentation. Their Store, Now, Observer, Redact, Arms and
-	// Trust.Instruments have no effect: they are the agent's. So are the model, the seed and the name
-	// if they are not set here.
+	// effect in the part's own documentation. Their Store, Now, Observer, Redact, Arms, System, Bare
+	// and Trust.Instruments have no effect: they are the agent's. So are the model, the seed and the
+	// name if they are not set here.
 	Learning learning.Config
 	Decision decision.Config
 	Strategy strategy.Config
@@ -238,7 +234,7 @@ const (
 	lexicalNote  = 0.15 // the least similarity of a note by trigrams: a note may be worded otherwise
 	embeddedFit  = 0.6
 	defaultRunes = 12_000
-	maxText      = 32_000
+	maxText      = 32_000 // characters that the model gets of an event, and of a turn
 	defaultNotes = 3
 )
 

@@ -23,9 +23,9 @@ type Event struct {
 	// get the answer that is stored first. It has at most 900 bytes, and fewer where the agent's name
 	// is longer than 60.
 	ID string
-	// Text is what happened or was asked. The model gets it with its lines, up to Decision.MaxText,
-	// which is 32,000 characters by default. Plan.LeftOut reports a longer text. Its first 8 KiB are
-	// compared with heuristics, notes and tasks.
+	// Text is what happened or was asked. The model gets it with its lines, up to 32,000 characters.
+	// Plan.LeftOut reports a longer text. Its first 8 KiB are compared with heuristics, notes and
+	// tasks.
 	Text string
 	// Session is the conversation, Person who is answered, and Stream the place where the next
 	// message shows whether the answer was passed over. All may be empty.
@@ -45,7 +45,7 @@ type Event struct {
 	// if there is no Item. nil: arms are chosen without it.
 	Vector []float32 `json:"-"`
 	// History is the conversation so far, the oldest first. [Agent.Answer] puts it before the event's
-	// text. Decision.MaxText bounds each turn.
+	// text. A turn has at most 32,000 characters.
 	History []Turn
 	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is
 	// a [Streamer], and else with the whole. Thoughts are not in the pieces. restart reports that the

@@ -441,8 +441,7 @@ var _ heed.Sweeper = (*Agent)(nil)
 
 // cuts reports whether a text is too long for a prompt.
 func (a *Agent) cuts(text string) bool {
-	most := cmp.Or(a.cfg.Tuning.Decision.MaxText, maxText)
-	return len(text) > most && prompt.Code(text, most) != prompt.Code(text, len(text))
+	return len(text) > maxText && prompt.Code(text, maxText) != prompt.Code(text, len(text))
 }
 
 // shortened reports whether a line of a prompt has no room for all of a text.

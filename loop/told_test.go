@@ -33,13 +33,12 @@ func TestTheModelGetsTheWholeEvent(t *testing.T) {
 }
 
 func TestWhatIsCutIsLeftOut(t *testing.T) {
-	w := newWorld(t, loop.Config{System: coding,
-		Tuning: loop.Tuning{Decision: decision.Config{MaxText: 100}}})
+	w, ticket := newWorld(t, loop.Config{System: coding}), strings.Repeat("Why? ", 7000)
 	cut := loop.LeftOut{What: "event", Why: "characters"}
 	answer := w.answer(loop.Event{Text: ticket})
 	_, prompt := w.model.last()
-	assert.Equal(t, []rune(ticket)[:99], []rune(prompt)[:99])
-	assert.Len(t, []rune(prompt), 100)
+	assert.Equal(t, ticket[:31_999], string([]rune(prompt)[:31_999]))
+	assert.Len(t, []rune(prompt), 32_000)
 	assert.Equal(t, []loop.LeftOut{cut}, answer.Plan.LeftOut)
 
 	plan, err := w.Prepare(ctx, loop.Event{Text: ticket})
@@ -50,7 +49,7 @@ func TestWhatIsCutIsLeftOut(t *testing.T) {
 		{Role: "user", Text: ticket}}})
 	assert.Equal(t, []loop.LeftOut{{What: "history", Why: "characters"}}, answer.Plan.LeftOut)
 
-	answer = w.answer(loop.Event{Text: strings.Repeat("ü", 100)})
+	answer = w.answer(loop.Event{Text: strings.Repeat("ü", 32_000)})
 	assert.Empty(t, answer.Plan.LeftOut, "characters are no bytes")
 }
 
@@ -60,19 +59,9 @@ func TestOnlyTheHostSaysHowToAnswer(t *testing.T) {
 		cfg            loop.Config
 		system, prompt string
 	}{
-		"System": {loop.Config{System: coding}, coding, "Why?"},
-		"an arm": {loop.Config{Arms: arms}, "Answer in French.", "Why?"},
-		"both":   {loop.Config{System: coding, Arms: arms}, coding + "\n\nAnswer in French.", "Why?"},
-		"a persona": {
-			loop.Config{System: coding, Tuning: loop.Tuning{
-				Decision: decision.Config{Persona: "You are Kim."}}}, "You are Kim.\n\n" + coding, "Why?",
-		},
-		"prompts": {
-			loop.Config{System: coding, Tuning: loop.Tuning{
-				Decision: decision.Config{Prompts: decision.Prompts{System: "Be kind.", Event: "From",
-					Question: "Well?"}}}},
-			coding + "\n\nBe kind.", "From [ann]: Why?\n\nWell?",
-		},
+		"System":        {loop.Config{System: coding}, coding, "Why?"},
+		"an arm":        {loop.Config{Arms: arms}, "Answer in French.", "Why?"},
+		"both":          {loop.Config{System: coding, Arms: arms}, coding + "\n\nAnswer in French.", "Why?"},
 		"in the shadow": {loop.Config{System: coding, Control: 1}, coding, "Why?"},
 	} {
 		w := newWorld(t, c.cfg)

@@ -24,7 +24,7 @@
 //
 // This keeps the form of a prompt, not its sense. A sentence that asks the model for something
 // still asks for it. The packages decide which texts go in: see feedback.Rules.Inject,
-// patterns.Plan and decision.Prompts.
+// patterns.Plan and decision.Config.
 package prompt
 
 import (

@@ -102,8 +102,6 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		Tuning: loop.Tuning{Extract: []string{Alerts}, Decision: decision.Config{
 			// from there on, the model's answer counts as the heuristic's
 			SimilarityThreshold: 0.6,
-			// the prompt names who reports an event
-			Prompts: decision.Prompts{Event: "Event"},
 		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
 			Feedback: feedback.Config{Window: 200, NewID: numbered(),
 				Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}}},
