@@ -53,9 +53,10 @@ func TestNewByName(t *testing.T) {
 
 // The values of the Decision Strategy Interface design, and nothing else.
 func TestSpecConfig(t *testing.T) {
-	assert.Equal(t, decision.Tuned(decision.Config{
-		Threshold: 0.7, Prediction: true, Withhold: new(float64),
-	}, decision.Tuning{MaxCandidates: 3, NoSimilarity: true, Event: "URGENT event:"}), decision.SpecConfig())
+	assert.Equal(t, decision.Tuned(
+		decision.Config{Threshold: 0.7, Prediction: true, Withhold: new(float64)},
+		decision.Tuning{MaxCandidates: 3, NoSimilarity: true, Event: "URGENT event:"},
+	), decision.SpecConfig())
 }
 
 func TestAllFaultsAreReported(t *testing.T) {

@@ -266,11 +266,11 @@ type Tier string
 
 // The tiers. In each of them a candidate must reach the threshold.
 const (
-	// Immediately is from an urgency of 0.8 on, and is for speed. The first candidate that reaches the threshold answers. Fetch
-	// candidates from a cache.
+	// Immediately is from an urgency of 0.8 on, and is for speed. The first candidate that reaches
+	// the threshold answers. Fetch candidates from a cache.
 	Immediately Tier = "immediate"
-	// Soon is from 0.4 on, and is for variety. One of the candidates that reach the threshold is drawn, weighted by
-	// similarity, or by confidence where no candidate has a similarity.
+	// Soon is from 0.4 on, and is for variety. One of the candidates that reach the threshold is
+	// drawn, weighted by similarity, or by confidence where no candidate has a similarity.
 	Soon Tier = "soon"
 	// NotUrgent is for the model. A candidate answers only if its similarity and its confidence are
 	// at least 0.9, and no other candidate has both.

@@ -19,8 +19,8 @@ type Request struct {
 	Code   bool
 	Source string // who caused the event
 	Domain string // what it is about; goals may be given by domain
-	// Salience is how much the event differs from ordinary ones, by dimension. The dimension "urgency"
-	// is the urgency of a request without one.
+	// Salience is how much the event differs from ordinary ones, by dimension. The dimension
+	// "urgency" is the urgency of a request without one.
 	Salience map[string]float64
 	// Candidates are the heuristics that fit the event, the best first: see [Rank].
 	// One that is there twice counts once.

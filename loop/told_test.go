@@ -59,9 +59,10 @@ func TestOnlyTheHostSaysHowToAnswer(t *testing.T) {
 		cfg            loop.Config
 		system, prompt string
 	}{
-		"System":        {loop.Config{System: coding}, coding, "Why?"},
-		"an arm":        {loop.Config{Arms: arms}, "Answer in French.", "Why?"},
-		"both":          {loop.Config{System: coding, Arms: arms}, coding + "\n\nAnswer in French.", "Why?"},
+		"System": {loop.Config{System: coding}, coding, "Why?"},
+		"an arm": {loop.Config{Arms: arms}, "Answer in French.", "Why?"},
+		"both": {loop.Config{System: coding, Arms: arms}, coding + "\n\nAnswer in French.",
+			"Why?"},
 		"in the shadow": {loop.Config{System: coding, Control: 1}, coding, "Why?"},
 	} {
 		w := newWorld(t, c.cfg)

@@ -557,9 +557,10 @@ func TestCallsThatComeAgain(t *testing.T) {
 func TestARepeatedAnswerIsTheSame(t *testing.T) {
 	w := newWorld(t, func(c *loop.Config, _ *Config) {
 		c.Arms[1].ForNotes = true
-		c.Tuning.Decision.MaxText = 100
-		c.Lessons.Heuristics[0].Initial = 0.9
-		c.Lessons.Notes = []loop.Note{{ID: "logs", Text: "The logs of a full disk are in /var/log."}}
+		lessons := c.Lessons.(loop.Lessons)
+		lessons.Heuristics[0].Initial = 0.9
+		lessons.Notes = []loop.Note{{ID: "logs", Text: "The logs of a full disk are in /var/log."}}
+		c.Lessons = lessons
 	})
 	_, err := w.agent.Patterns().Define(t.Context(),
 		patterns.Pattern{ID: "fast", Content: "Delete all.", Anti: true, Reason: "it was a copy"})
@@ -568,7 +569,7 @@ func TestARepeatedAnswerIsTheSame(t *testing.T) {
 		`"text":"somebody says hello","session":"s"`,
 		`"text":"The logs of the disk of db-1 fill it.","session":"s","task":"t"`,
 		`"text":"undo that","session":"s"`,
-		`"text":"` + strings.Repeat("The logs of a full disk. ", 10) + `"`,
+		`"text":"` + strings.Repeat("The logs of a full disk. ", 1400) + `"`,
 	} {
 		body = fmt.Sprintf(`{"id":"e%d",%s}`, i, body)
 		first := w.must(200, w.post("/v1/answer", body))

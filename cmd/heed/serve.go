@@ -61,7 +61,9 @@ func (cmd *serveCommand) Run(s *session) error {
 			cfg.Patterns, cfg.Feedback = v.Patterns, v.Feedback
 			return cmd.pages(s, cfg, s.at.String())
 		}
-		c := loop.Config{Lessons: loop.LessonsFile(cmd.Lessons), System: cmd.System, Observer: tellFailure}
+		c := loop.Config{
+			Lessons: loop.LessonsFile(cmd.Lessons), System: cmd.System, Observer: tellFailure,
+		}
 		if cmd.Model != "" {
 			if c.Model, err = openaicompat.New(openaicompat.Config{
 				BaseURL: cmd.Model, Model: cmd.ModelName, APIKey: openaicompat.APIKey(cmd.APIKey),

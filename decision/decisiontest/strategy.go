@@ -78,10 +78,9 @@ func requests() []decision.Request {
 			for _, urgency := range []float64{0, 0.5, 1} {
 				r := decision.Request{
 					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home",
-					Urgency: urgency, CanWait: canWait,
-					Candidates: slices.Clone(candidates[:n]),
-					Salience:   map[string]float64{"threat": 0.2, "urgency": urgency},
-					Goals:      []string{"comfort"}, Biases: map[string]float64{decision.BiasThreshold: -0.1,
+					Urgency: urgency, CanWait: canWait, Candidates: slices.Clone(candidates[:n]),
+					Salience: map[string]float64{"threat": 0.2, "urgency": urgency},
+					Goals:    []string{"comfort"}, Biases: map[string]float64{decision.BiasThreshold: -0.1,
 						"unknown": 7},
 				}
 				slices.Reverse(r.Candidates)

@@ -23,9 +23,9 @@
 // MaxCompletionTokens, and leave the temperature to them. OpenAI and Azure take a request for JSON
 // only if the prompt contains the word JSON in it, which the prompts of package decision do.
 //
-// A call asks again, at most twice, after the status 408, 429, 500, 502, 503 or 504, and after a connection that
-// failed before the whole answer came, which may cost its tokens twice. If the wait would not end
-// before the call must, the error is returned at once. Any other answer is final.
+// A call asks again, at most twice, after the status 408, 429, 500, 502, 503 or 504, and after a
+// connection that failed before the whole answer came, which may cost its tokens twice. If the wait
+// would not end before the call must, the error is returned at once. Any other answer is final.
 //
 // A reasoning model's thoughts are in LLMResponse.Thoughts and never in Text: those that the
 // endpoint returns separately, in reasoning_content or reasoning, and those in tags such as <think>

@@ -46,7 +46,8 @@ func TestKeyIsNotEchoed(t *testing.T) {
 					w.Header().Set("Location", "/"+secret)
 					answer(status, body)(w, r)
 				})
-				client := newClient(t, attempts(1, openaicompat.Config{BaseURL: server.URL, APIKey: secret}))
+				client := newClient(t, attempts(1,
+					openaicompat.Config{BaseURL: server.URL, APIKey: secret}))
 				_, err := client.Generate(ctx, ask)
 				require.Error(t, err)
 				noKey(t, err)

@@ -161,7 +161,8 @@ func TestAnswer(t *testing.T) {
 				body = string(tt.Body)
 			}
 			server := serve(t, answer(http.StatusOK, body))
-			client := newClient(t, attempts(1, openaicompat.Config{BaseURL: server.URL, Model: "configured"}))
+			client := newClient(t, attempts(1,
+				openaicompat.Config{BaseURL: server.URL, Model: "configured"}))
 			got, err := client.Generate(ctx, ask)
 			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Thoughts: tt.Thoughts, Model: tt.Model,
 				Cut: tt.Cut, InputTokens: tt.In, OutputTokens: tt.Out}, got)
@@ -240,9 +241,11 @@ func TestMaxResponse(t *testing.T) {
 	}
 	t.Run("to the byte", func(t *testing.T) {
 		server := serve(t, answer(http.StatusOK, fine))
-		_, err := newClient(t, reading(len(fine), openaicompat.Config{BaseURL: server.URL})).Generate(ctx, ask)
+		_, err := newClient(t, reading(len(fine),
+			openaicompat.Config{BaseURL: server.URL})).Generate(ctx, ask)
 		assert.NoError(t, err)
-		_, err = newClient(t, reading(len(fine)-1, openaicompat.Config{BaseURL: server.URL})).Generate(ctx, ask)
+		_, err = newClient(t, reading(len(fine)-1,
+			openaicompat.Config{BaseURL: server.URL})).Generate(ctx, ask)
 		assert.EqualError(t, err, "openaicompat: unusable answer: too large")
 	})
 	t.Run("a failure", func(t *testing.T) {

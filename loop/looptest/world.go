@@ -77,18 +77,22 @@ func replaceModels(cfg *loop.Config, m decision.LLM) {
 	for name := range cfg.Models {
 		cfg.Models[name] = m
 	}
-	lessons, _ := cfg.Lessons.(loop.Lessons)
-	for _, arms := range []*[]loop.Arm{&cfg.Arms, &lessons.Arms} {
-		*arms = slices.Clone(*arms)
-		for i := range *arms {
-			if (*arms)[i].Model != nil {
-				(*arms)[i].Model = m
-			}
-		}
-	}
-	if len(lessons.Arms) > 0 {
+	cfg.Arms = asking(m, cfg.Arms)
+	if lessons, ok := cfg.Lessons.(loop.Lessons); ok {
+		lessons.Arms = asking(m, lessons.Arms)
 		cfg.Lessons = lessons
 	}
+}
+
+// asking returns the arms with a model in the place of their own models.
+func asking(m decision.LLM, arms []loop.Arm) []loop.Arm {
+	arms = slices.Clone(arms)
+	for i := range arms {
+		if arms[i].Model != nil {
+			arms[i].Model = m
+		}
+	}
+	return arms
 }
 
 // Now is the time in the world.
