@@ -45,7 +45,7 @@ type Config struct {
 	Threshold float64
 	// UrgencyReduction lowers the threshold of the most urgent event by this much, in [0, 1]. A
 	// heuristic needs a confidence of clamp(threshold + bias - urgency·UrgencyReduction, 0.30, 0.95).
-	// 0 lowers nothing. Set it if urgent events may get a less certain answer.
+	// Set it if urgent events may get a less certain answer.
 	UrgencyReduction float64
 	// UrgencyTiers decides by the [Tier] of an event. The default is false: only the first candidate
 	// is looked at. Set it if an urgent event needs any answer, and others have time for the model.

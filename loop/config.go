@@ -68,8 +68,8 @@ type Config struct {
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
-	// Lessons are taught by [New] through [Agent.Teach]: [Lessons], or a [LessonsFile]. nil teaches
-	// nothing. [Agent.Taught] returns what became of them. Set it if you know good answers before the
+	// Lessons are taught by [New] through [Agent.Teach]: [Lessons], or a [LessonsFile]. nil means no
+	// lessons. [Agent.Taught] returns what became of them. Set it if you know good answers before the
 	// first event.
 	Lessons LessonSource
 

@@ -59,7 +59,7 @@ type LessonSource interface {
 }
 
 // A LessonsFile is the path of a file that [ReadLessons] can read. It is read by [New], and again
-// for each tenant. "" teaches nothing.
+// for each tenant. It has no lessons if the path is "".
 type LessonsFile string
 
 func (l Lessons) lessons(func(string) bool) (Lessons, error) { return l, nil }
