@@ -168,12 +168,9 @@ func (s *Statement) countsForArm() bool { return !s.withdraws() && !s.Forgotten(
 
 // Validate reports the first fault as a [*heed.InputError].
 func (s *Statement) Validate() error {
-	for _, t := range [...]struct{ field, value string }{
-		{"Person", s.By}, {"Session", s.Session}, {"Channel", s.Channel}, {"HeuristicID", s.Of},
-	} {
-		if err := evidence.CheckText(t.field, t.value); err != nil {
-			return err
-		}
+	if err := valid.Texts(evidence.MaxText, "Person", s.By, "Session", s.Session,
+		"Channel", s.Channel, "HeuristicID", s.Of); err != nil {
+		return err
 	}
 	switch most := points(s.Scale); {
 	case !s.Target.Valid():

@@ -18,8 +18,8 @@ type Conflict struct {
 	//   - "contradiction": the texts contradict each other, or name other numbers. Every approver has
 	//     to override a contradiction with an active rule, or the draft must supersede the rule. The
 	//     other kinds only inform approvers.
-	//   - "duplicate": the texts mean the same, with a score from halfway between the threshold and 1,
-	//     or with the same words if only words are compared.
+	//   - "duplicate": the texts mean the same, with a score from halfway between the threshold and
+	//     1, or with the same words if only words are compared.
 	//   - "overlap": the texts are alike.
 	Kind string `json:"kind"`
 	// ID is of the rule, the proposal or the feedback.

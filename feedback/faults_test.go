@@ -475,7 +475,8 @@ var faults = []fault{
 		d.Check.Forbid = "(?i)postgres"
 		w.activate(d)
 	}, call: func(w *world) (any, error) {
-		return feedback.CheckWith(ctx, w.rules, feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
+		return feedback.CheckWith(ctx, w.rules,
+			feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
 	}},
 }
 

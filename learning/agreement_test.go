@@ -138,7 +138,7 @@ func TestAgreementIsCapped(t *testing.T) {
 	assert.InDelta(t, 0.5, f.confidence("no"), 1e-9)
 	e, err := f.Explain(ctx, "yes")
 	require.NoError(t, err)
-	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
+	assert.Equal(t, []string{"cap"}, e.Limits)
 	require.Len(t, e.Shares, 1)
 	assert.InDelta(t, 200, e.Shares[0].For, 1e-9)
 	e.Shares[0].For, e.Shares[0].CountsFor = 0, 0
@@ -169,7 +169,7 @@ func TestAgreementIsToldOf(t *testing.T) {
 		Channel: "disagreement", Source: "ann", Kind: answer.Person, Against: 0.17,
 		CountsAgainst: 0.17, Count: 1,
 	}}, e.Shares)
-	assert.Equal(t, []learning.Limit{"disagreement"}, e.Limits)
+	assert.Equal(t, []string{"disagreement"}, e.Limits)
 	f.clock.Advance(time.Second)
 	f.say(thumb("", "e", false))
 	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.2, 0.58 to 0.46"},
@@ -181,7 +181,7 @@ func TestAgreementIsToldOf(t *testing.T) {
 func TestNoAgreement(t *testing.T) {
 	for name, cfg := range map[string]learning.Config{
 		"off":    learning.Tuned(learning.Config{}, learning.Tuning{NoAgreement: true}),
-		"locked": {Packs: map[string]learning.Constraints{"": {Lock: learning.Locked}}},
+		"locked": {Packs: map[string]learning.Constraints{"": {Lock: "locked"}}},
 	} {
 		f := newFixture(t, cfg, "yes", "no")
 		f.answerOfModel("e")
@@ -313,7 +313,7 @@ func TestDisagreementAloneCountsNothing(t *testing.T) {
 	assert.Equal(t, 0.3, f.confidence("h"))
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
-	assert.Equal(t, []learning.Limit{"disagreement"}, e.Limits)
+	assert.Equal(t, []string{"disagreement"}, e.Limits)
 	require.Len(t, e.Shares, 1)
 	assert.Equal(t, uint64(40), e.Shares[0].Count)
 	assert.InDelta(t, 40*0.072, e.Shares[0].Against, 1e-9)
@@ -334,7 +334,7 @@ func TestDisagreementAloneCountsNothing(t *testing.T) {
 		1e-9, "with more agreement it counts in full, within the cap of both")
 	e, err = f.Explain(ctx, "h")
 	require.NoError(t, err)
-	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
+	assert.Equal(t, []string{"cap"}, e.Limits)
 }
 
 // TestTheOrderOfComparisonsDoesNotMatter, and agreement never lowers a confidence.

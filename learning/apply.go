@@ -43,7 +43,7 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 		return Change{}, err
 	}
 	if s.neutral() { // the store need not be read
-		return Change{Signal: s, Limits: []Limit{limitNeutral}}, ctx.Err()
+		return Change{Signal: s, Limits: []string{limitNeutral}}, ctx.Err()
 	}
 	e := &entry{
 		signal: s, cell: cellSeen, id: "signal:" + store.IDOf(m.cfg.Name, o.ID) + ":seen",

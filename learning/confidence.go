@@ -24,7 +24,7 @@ type belief struct {
 func (m *Module) believe(a *account) belief {
 	h := &a.heuristic.Value
 	c := h.pin().Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.Packs[""])
-	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.tuning.Bounds, FeedbackWeight: 1})
+	c = c.over(Constraints{Lock: unlocked, Range: m.cfg.tuning.Bounds, FeedbackWeight: 1})
 	c.Range = Range{m.cfg.tuning.Bounds.clamp(c.Range.Floor),
 		m.cfg.tuning.Bounds.clamp(c.Range.Ceiling)}
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
@@ -38,8 +38,8 @@ func (m *Module) believe(a *account) belief {
 }
 
 // confidence reads the parts of a heuristic at a moment, and returns what limits the result.
-func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []Limit) {
-	var limits []Limit
+func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []string) {
+	var limits []string
 	counted := b.counted(parts, now)
 	mean, capped, unlike := b.mean(parts, counted)
 	if limited(parts, counted, now) {
@@ -262,7 +262,7 @@ type Explanation struct {
 	People float64
 	// Limits are what holds the confidence now: "people", "cap", "floor", "ceiling" or
 	// "disagreement".
-	Limits []Limit
+	Limits []string
 }
 
 // A Share is what one origin contributes to a confidence now. It is immutable.
@@ -326,7 +326,7 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 		case cellAgreed:
 			share.Channel = ChannelAgreement
 		case cellDisagreed:
-			share.Channel = string(limitDisagreement)
+			share.Channel = limitDisagreement
 		case cellSilence:
 			share.Channel = ChannelTimeout
 		}

@@ -115,8 +115,8 @@ const (
 	specWindow      = 30 * time.Second
 )
 
-// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays.
-const AgreementMass = 6
+// agreementMass is how many full observations agreement weighs at most; above it, its mean stays.
+const agreementMass = 6
 
 // An agreement is what agreement counts. With agreement, a heuristic earns trust before it answers:
 // see [Fire].Compared. An answer of the model that people accept counts 0.24 for a heuristic that
@@ -125,14 +125,14 @@ const AgreementMass = 6
 // would have answered otherwise. Disagreement takes back at most what agreement gave, so a
 // heuristic in other words stays where it is. A rejected answer counts against a heuristic that
 // agreed: as much as a rejected answer that the heuristic gave, and at most 0.072. Agreement weighs
-// at most [AgreementMass].
+// at most [agreementMass].
 type agreement struct {
 	agree, disagree float64
 	most            float64 // in all
 }
 
 // defaultAgreement was measured by `go run ./lab lives`.
-var defaultAgreement = agreement{0.24, 0.072, AgreementMass}
+var defaultAgreement = agreement{0.24, 0.072, agreementMass}
 
 const defaultName = "learning"
 

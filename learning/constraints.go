@@ -13,8 +13,10 @@ import (
 // the heuristic's own, these override its pack's, and these the constraints of the pack "" in
 // [Config].Packs. If a field is zero, the next layer decides.
 type Constraints struct {
-	// Lock sets whether signals count. Lock a heuristic whose text is mandatory.
-	Lock Lock
+	// Lock sets whether signals count: "locked", "unlocked", or "" for the next layer. No signal
+	// counts for a locked heuristic, and what came during the lock does not count after it is
+	// unlocked. With a half-life, its evidence still fades. Lock a heuristic whose text is mandatory.
+	Lock string
 	// Range is a floor and a ceiling for the confidence. Set a ceiling below the threshold of
 	// decisions for a heuristic that must never answer by itself.
 	Range Range
@@ -23,14 +25,10 @@ type Constraints struct {
 	FeedbackWeight float64
 }
 
-// A Lock sets whether signals count. "" leaves it to the next layer.
-type Lock string
-
-// The states of a lock. No signal counts for a locked heuristic, and what came during the lock does
-// not count after it is unlocked. With a half-life, its evidence still fades.
+// The states of a lock.
 const (
-	Locked   Lock = "locked"
-	Unlocked Lock = "unlocked"
+	locked   = "locked"
+	unlocked = "unlocked"
 )
 
 // A Range limits a confidence: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range leaves it to the next layer.
@@ -44,7 +42,7 @@ func (r Range) clamp(x float64) float64 { return min(max(x, r.Floor), r.Ceiling)
 // validate reports all faults, each a [*heed.ConfigError].
 func (c Constraints) validate() error {
 	var found valid.Faults
-	found.Check(c.Lock == "" || c.Lock == Locked || c.Lock == Unlocked, "Lock", c.Lock,
+	found.Check(c.Lock == "" || c.Lock == locked || c.Lock == unlocked, "Lock", c.Lock,
 		"must be locked, unlocked or empty")
 	found.Check(c.Range.valid(), "Range", c.Range, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= 0.25 && c.FeedbackWeight <= 2,
@@ -74,7 +72,7 @@ func (c Constraints) over(next Constraints) Constraints {
 func (c Constraints) text() string {
 	var limits []string
 	if c.Lock != "" {
-		limits = append(limits, string(c.Lock))
+		limits = append(limits, c.Lock)
 	}
 	if c.Range != (Range{}) {
 		limits = append(limits, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))

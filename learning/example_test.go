@@ -212,7 +212,7 @@ func ExampleModule_Put() {
 	}
 	first := standing.Heuristic
 	locked := first
-	locked.Constraints.Lock = learning.Locked
+	locked.Constraints.Lock = "locked"
 	if _, err := module.Put(ctx, locked); err != nil {
 		panic(err)
 	}

@@ -16,6 +16,8 @@ func WeighAgreement(m *Module, agree, disagree, most float64) {
 
 // The limits that tests name.
 const (
+	AgreementMass = agreementMass
+
 	LimitLocked     = limitLocked
 	LimitNeutral    = limitNeutral
 	LimitOutdated   = limitOutdated

@@ -110,7 +110,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 		return nil, err
 	}
 	var of *account
-	var blocked Limit
+	var blocked string
 	if s.Of != "" {
 		var err error
 		if of, err = l.account(s.Of); err != nil {
@@ -165,9 +165,9 @@ func (l *ledger) judge(
 		l.repeated(e, of, on.At)
 		return &e.change, nil
 	case answer.Outdated:
-		return &Change{Signal: e.signal, Limits: []Limit{limitOutdated}}, nil
+		return &Change{Signal: e.signal, Limits: []string{limitOutdated}}, nil
 	case answer.Refused:
-		return &Change{Signal: e.signal, Limits: []Limit{limitFull}}, nil
+		return &Change{Signal: e.signal, Limits: []string{limitFull}}, nil
 	case answer.Holds:
 	}
 	var kept []answer.Credit // if the heuristic does not learn now, they go on counting
@@ -234,7 +234,7 @@ func (l *ledger) repeated(e *entry, of *account, at time.Time) {
 		confidence, _ = b.confidence(of.parts, evidence.InstantOf(at))
 	}
 	e.change = Change{
-		Signal: e.signal, Old: confidence, New: confidence, Limits: []Limit{limitDuplicate},
+		Signal: e.signal, Old: confidence, New: confidence, Limits: []string{limitDuplicate},
 	}
 	l.entries = append(l.entries, e)
 }

@@ -9,16 +9,12 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// A Scale is the range of a score. "" means that there is no score: the judgement's value counts.
-// The strategy decides how much evidence a score is: see [BayesianConfig].
-type Scale string
-
-// The scales.
+// The scales of scores.
 const (
 	// UserScale has three scores: 1 is bad, 2 neither, 3 good.
-	UserScale Scale = "user"
+	UserScale = "user"
 	// DevScale has five scores, 1 is the worst. It is for the developers of an application.
-	DevScale Scale = "dev"
+	DevScale = "dev"
 )
 
 // A Judgement is what a person states about an answer, or an outcome that a source reports. It can
@@ -43,8 +39,9 @@ type Judgement struct {
 	Value, Weight float64
 	// At is when the person judged. The zero time means now. The later of two judgements holds.
 	At time.Time
-	// Scale and Score replace the value: a score is from 1 to 3, or from 1 to 5.
-	Scale Scale
+	// Scale and Score replace the value: a score is from 1 to 3 of [UserScale], or from 1 to 5 of
+	// [DevScale]. The strategy decides how much evidence a score is: see [BayesianConfig].
+	Scale string
 	Score int
 	// Domain is the heuristic's. The module sets it for the strategy, and ignores the caller's.
 	Domain string
@@ -54,7 +51,7 @@ type Judgement struct {
 func (j *Judgement) statement() answer.Statement {
 	return answer.Statement{
 		By: j.Person, Session: j.Session, Channel: j.Channel, Target: j.Target,
-		Of: j.HeuristicID, Value: j.Value, Weight: j.Weight, Scale: string(j.Scale), Score: j.Score,
+		Of: j.HeuristicID, Value: j.Value, Weight: j.Weight, Scale: j.Scale, Score: j.Score,
 		At: j.At,
 	}
 }
@@ -64,7 +61,7 @@ func judgementOf(a *answer.Answer, s *answer.Statement) Judgement {
 	j := Judgement{
 		HeuristicID: s.Of, EventID: a.ID, Person: s.By, Session: s.Session, Channel: s.Channel,
 		Target: s.Target, Value: s.Value, Weight: s.Weight, At: s.At,
-		Scale: Scale(s.Scale), Score: s.Score,
+		Scale: s.Scale, Score: s.Score,
 	}
 	if s.Withdrawn {
 		j.Value, j.Scale, j.Score = 0, "", 0

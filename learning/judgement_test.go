@@ -209,7 +209,7 @@ func TestNeutralClickReplaces(t *testing.T) {
 	f.say(meh)
 	later, earlier := thumb("h", "unknown", true), thumb("h", "unknown", false)
 	later.At, earlier.At = start.Add(time.Microsecond), start.Add(-time.Second)
-	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, f.say(earlier).Limits)
+	assert.Equal(t, []string{learning.LimitOutdated}, f.say(earlier).Limits)
 	f.clock.Advance(time.Second)
 	f.say(later)
 	assert.InDelta(t, 2.6/3.6, f.confidence("h"), 1e-12)
@@ -234,12 +234,12 @@ func TestLateClicks(t *testing.T) {
 	last.At = start.Add(-time.Minute)
 	f.say(last)
 	c := f.say(first)
-	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, c.Limits)
+	assert.Equal(t, []string{learning.LimitOutdated}, c.Limits)
 	f.say(last)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8}}, f.counted("h"))
 	rule := thumb("h", "e", false)
 	rule.Target, rule.At = answer.TargetRule, start.Add(-time.Hour)
-	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, f.say(rule).Limits)
+	assert.Equal(t, []string{learning.LimitOutdated}, f.say(rule).Limits)
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
 }
@@ -389,7 +389,7 @@ func TestAJudgementCountsOnce(t *testing.T) {
 	for range 20 {
 		f.clock.Advance(2 * 24 * time.Hour) // the store keeps history for 30 days
 		c := f.say(j)
-		assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, c.Limits)
+		assert.Equal(t, []string{learning.LimitDuplicate}, c.Limits)
 		assert.Equal(t, [4]float64{confidence, confidence, 0, 0},
 			[4]float64{c.Old, c.New, c.Delta, c.Weight})
 		assert.Equal(t, []string{"duplicate user_explicit"}, notices())
@@ -401,10 +401,10 @@ func TestAJudgementCountsOnce(t *testing.T) {
 	for i := range 3 {
 		f.say(thumb("h", fmt.Sprint(i), true))
 	}
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits)
+	assert.Equal(t, []string{learning.LimitDuplicate}, f.say(j).Limits)
 	half := f.another(learning.Config{Packs: map[string]learning.Constraints{
 		"": {FeedbackWeight: 0.5}}})
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, half.say(j).Limits,
+	assert.Equal(t, []string{learning.LimitDuplicate}, half.say(j).Limits,
 		"it would count for less now")
 }
 
@@ -427,7 +427,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		f.clock.Advance(time.Second)
 		change(&j)
 		assert.NotContains(t, f.say(j).Limits, learning.LimitDuplicate, name)
-		assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits, name)
+		assert.Equal(t, []string{learning.LimitDuplicate}, f.say(j).Limits, name)
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
@@ -435,7 +435,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		start, start
 	f.say(rule)
 	f.say(response)
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits,
+	assert.Equal(t, []string{learning.LimitDuplicate}, f.say(rule).Limits,
 		"of two that count")
 }
 
@@ -457,7 +457,7 @@ func TestOldClicksAreDropped(t *testing.T) {
 	assert.Len(t, f.counted("h")["user_explicit"], 11, "and now it counts beside")
 	again := thumb("h", "1", true)
 	again.At = start
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(again).Limits,
+	assert.Equal(t, []string{learning.LimitDuplicate}, f.say(again).Limits,
 		"but what is delivered again does not")
 }
 
@@ -490,49 +490,49 @@ func TestConstraints(t *testing.T) {
 		h       learning.Heuristic
 		signals []float64
 		want    []float64
-		limits  []learning.Limit // of the last one
+		limits  []string // of the last one
 	}{
 		{"free", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{1}, []float64{2. / 3},
 			nil},
 		{"locked", learning.Config{}, learning.Heuristic{Initial: 0.5,
-			Constraints: learning.Constraints{Lock: learning.Locked}}, []float64{5, -3},
-			[]float64{0.5, 0.5}, []learning.Limit{learning.LimitLocked}},
+			Constraints: learning.Constraints{Lock: "locked"}}, []float64{5, -3},
+			[]float64{0.5, 0.5}, []string{learning.LimitLocked}},
 		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor},
-			[]float64{-10}, []float64{0.6}, []learning.Limit{"floor"}},
+			[]float64{-10}, []float64{0.6}, []string{"floor"}},
 		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5,
 			Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}},
-			[]float64{10}, []float64{0.7}, []learning.Limit{"ceiling"}},
+			[]float64{10}, []float64{0.7}, []string{"ceiling"}},
 		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000},
-			[]float64{0.95, 0.05}, []learning.Limit{"floor"}},
+			[]float64{0.95, 0.05}, []string{"floor"}},
 		{"no bounds", learning.SpecConfig(), learning.Heuristic{Initial: 0.5}, []float64{98},
 			[]float64{0.99}, nil},
 		{"a range beyond the bounds", learning.Config{},
 			learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{
 				Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95},
-			[]learning.Limit{"ceiling"}},
+			[]string{"ceiling"}},
 		{"a range above the bounds", learning.Tuned(learning.Config{},
 			learning.Tuning{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}),
 			learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5},
-			[]learning.Limit{"floor"}},
+			[]string{"floor"}},
 		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5,
 			Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5},
-			[]learning.Limit{"weight"}},
+			[]string{"weight"}},
 		{"a greater feedback weight", learning.Config{},
 			learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 2}},
 			[]float64{1}, []float64{0.75}, nil},
 		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}},
-			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
+			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []string{"floor"}},
 		{"the system's", learning.Config{Packs: map[string]learning.Constraints{"": floor}},
-			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
+			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []string{"floor"}},
 		{"the heuristic's before the pack's before the system's", learning.Config{
 			Packs: map[string]learning.Constraints{
-				"": {Lock: learning.Locked, Range: learning.Range{Floor: 0.9, Ceiling: 0.95},
+				"": {Lock: "locked", Range: learning.Range{Floor: 0.9, Ceiling: 0.95},
 					FeedbackWeight: 2},
 				"p": {Range: learning.Range{Floor: 0.3, Ceiling: 0.6}},
 			},
 		}, learning.Heuristic{Pack: "p", Initial: 0.5,
-			Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6},
-			[]learning.Limit{"ceiling"}},
+			Constraints: learning.Constraints{Lock: "unlocked"}}, []float64{1}, []float64{0.6},
+			[]string{"ceiling"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.cfg)
@@ -559,12 +559,12 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	f.clock.Advance(time.Minute)
 	f.sweep()
 	before := f.confidence("h")
-	lock := func(state learning.Lock) {
+	lock := func(state string) {
 		h := f.standing("h").Heuristic
 		h.Constraints.Lock = state
 		f.put(h)
 	}
-	lock(learning.Locked)
+	lock("locked")
 	f.say(thumb("h", "e", false))
 	f.say(thumb("h", "quiet", false))
 	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev,
@@ -584,7 +584,7 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	assert.EqualValues(t, 6, s.Fires)
 	assert.EqualValues(t, 2, s.Successes)
 	assert.EqualValues(t, 2, s.Failures)
-	lock(learning.Unlocked)
+	lock("unlocked")
 	assert.Equal(t, before, f.confidence("h"))
 	f.say(thumb("h", "e", false))
 	assert.Less(t, f.confidence("h"), before)
@@ -607,8 +607,8 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, evidence.Beta{Alpha: 0.6, Beta: 1.4}, e.Prior)
 	assert.Equal(t, 0.4, e.Standing.Confidence)
-	assert.Equal(t, []learning.Limit{"ceiling"}, e.Limits)
-	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked,
+	assert.Equal(t, []string{"ceiling"}, e.Limits)
+	assert.Equal(t, learning.Constraints{Lock: "unlocked",
 		Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
 		{

@@ -362,7 +362,7 @@ type entry struct {
 	how      answer.How             // the implicit signal that it is; or ""
 
 	change  Change
-	limits  []Limit                // of the confidence after the step
+	limits  []string               // of the confidence after the step
 	counted *evidence.Observation  // what it is in the evidence
 	also    []evidence.Observation // what else it adds to the heuristic's confidence
 }
@@ -373,11 +373,11 @@ func (a *account) outlived(f *answer.Fire) bool {
 }
 
 // blocked returns the limit that keeps a heuristic from learning about an answer, or "".
-func (l *ledger) blocked(a *account, f *answer.Fire) Limit {
+func (l *ledger) blocked(a *account, f *answer.Fire) string {
 	switch {
 	case a.outlived(f):
 		return limitRestarted
-	case l.m.believe(a).constraints.Lock == Locked:
+	case l.m.believe(a).constraints.Lock == locked:
 		return limitLocked
 	default:
 		return ""
@@ -547,7 +547,7 @@ func (m *Module) observation(
 	}
 }
 
-func (e *entry) limit(l Limit) { e.change.Limits = append(e.change.Limits, l) }
+func (e *entry) limit(l string) { e.change.Limits = append(e.change.Limits, l) }
 
 // changes returns the changes of the entries from one on.
 func (l *ledger) changes(from int) (all []*Change) {

@@ -76,47 +76,26 @@ func (m *Module) Answers() store.View[answer.Answer] { return m.kinds.answers }
 // Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
-// A Limit is something that kept a signal from counting in full. With some, the signal did not
-// count at all:
-//   - "locked" means that the heuristic is locked;
-//   - "neutral" means that the signal is neutral, or has magnitude 0;
-//   - "outdated" means that the person stated something later about the answer;
-//   - "full" means that the answer has no room for another statement;
-//   - "duplicate" means that it was counted before;
-//   - "outweighed" means that a judgement of the answer, or another implicit signal, counts in its
-//     place;
-//   - "restarted" means that the heuristic had another wording when it answered.
-//
-// With the others, it counted in part:
-//   - "weight" means that the feedback weight is below 1;
-//   - "diminished" means that the heuristic was judged the same way before;
-//   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
-//   - "people" means that some people have stated more than one of so many may: see [Config].Trust;
-//   - "cap" means that agreement or silence weighs all that it may;
-//   - "floor" and "ceiling" mean that they hold the confidence;
-//   - "disagreement" means that the model disagreed more than it agreed; the excess is left out.
-type Limit string
-
-// The limits of signals that did not count.
+// The limits of signals: see [Change].Limits.
 const (
-	limitLocked    Limit = "locked"
-	limitNeutral   Limit = "neutral"
-	limitOutdated  Limit = "outdated"
-	limitFull      Limit = "full"
-	limitDuplicate Limit = "duplicate"
+	limitLocked    = "locked"
+	limitNeutral   = "neutral"
+	limitOutdated  = "outdated"
+	limitFull      = "full"
+	limitDuplicate = "duplicate"
 	// limitOutweighed: a judgement of the answer, or another implicit signal, counts in its place.
-	limitOutweighed Limit = "outweighed"
+	limitOutweighed = "outweighed"
 
-	limitRestarted  Limit = "restarted"
-	limitWeight     Limit = "weight"
-	limitDiminished Limit = "diminished"
-	limitKept       Limit = "kept"
-	limitPeople     Limit = "people"
-	limitCap        Limit = "cap"
-	limitFloor      Limit = "floor"
-	limitCeiling    Limit = "ceiling"
+	limitRestarted  = "restarted"
+	limitWeight     = "weight"
+	limitDiminished = "diminished"
+	limitKept       = "kept"
+	limitPeople     = "people"
+	limitCap        = "cap"
+	limitFloor      = "floor"
+	limitCeiling    = "ceiling"
 
-	limitDisagreement Limit = "disagreement"
+	limitDisagreement = "disagreement"
 )
 
 // A Change is the effect of a signal on a confidence. Steps return it before the commit, which
@@ -129,8 +108,26 @@ type Change struct {
 	Old, New, Delta float64
 	// Weight is what the signal counted for as evidence. 1 is one full observation.
 	Weight float64
-	// Limits are in the order in which they were applied.
-	Limits []Limit
+	// Limits are what kept the signal from counting in full, in the order in which they were applied.
+	// With some, the signal did not count at all:
+	//   - "locked" means that the heuristic is locked;
+	//   - "neutral" means that the signal is neutral, or has magnitude 0;
+	//   - "outdated" means that the person stated something later about the answer;
+	//   - "full" means that the answer has no room for another statement;
+	//   - "duplicate" means that it was counted before;
+	//   - "outweighed" means that a judgement of the answer, or another implicit signal, counts in its
+	//     place;
+	//   - "restarted" means that the heuristic had another wording when it answered.
+	//
+	// With the others, it counted in part:
+	//   - "weight" means that the feedback weight is below 1;
+	//   - "diminished" means that the heuristic was judged the same way before;
+	//   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
+	//   - "people" means that some people have stated more than one of so many may: see [Config].Trust;
+	//   - "cap" means that agreement or silence weighs all that it may;
+	//   - "floor" and "ceiling" mean that they hold the confidence;
+	//   - "disagreement" means that the model disagreed more than it agreed; the excess is left out.
+	Limits []string
 }
 
 // notify reports to the observer what a commit counted.

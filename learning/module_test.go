@@ -70,7 +70,7 @@ func TestNeutralSignalsAskNothingOfTheStore(t *testing.T) {
 	} {
 		c, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
 		require.NoError(t, err)
-		assert.Equal(t, learning.Change{Signal: s, Limits: []learning.Limit{learning.LimitNeutral}}, c)
+		assert.Equal(t, learning.Change{Signal: s, Limits: []string{learning.LimitNeutral}}, c)
 	}
 	assert.Empty(t, f.store.commits)
 	assert.Zero(t, f.store.reads)
@@ -82,7 +82,7 @@ func TestApplyCountsAnIDOnce(t *testing.T) {
 	first := f.apply("1", "h", 1)
 	assert.Empty(t, first.Limits)
 	again := f.apply("1", "h", 1)
-	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, again.Limits)
+	assert.Equal(t, []string{learning.LimitDuplicate}, again.Limits)
 	assert.Equal(t, first.New, again.Old)
 	assert.Equal(t, first.New, again.New)
 	assert.Zero(t, again.Delta)
@@ -465,7 +465,7 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 	changes := f.event("s", "a")
 	require.Len(t, changes, 1)
 	assert.Equal(t, "1", changes[0].Signal.Metadata["consecutive_count"])
-	assert.Equal(t, []learning.Limit{learning.LimitNeutral}, changes[0].Limits)
+	assert.Equal(t, []string{learning.LimitNeutral}, changes[0].Limits)
 	assert.Zero(t, f.waiting())
 	f.fire("h", "2", "s")
 	f.say(thumb("h", "2", true))

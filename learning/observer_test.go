@@ -84,7 +84,7 @@ func TestObserver(t *testing.T) {
 
 func TestObserverIsToldOfNothingThatDoesNotCount(t *testing.T) {
 	f, notices := observed(t, learning.Config{Packs: map[string]learning.Constraints{
-		"": {Lock: learning.Locked}}}, "h")
+		"": {Lock: "locked"}}}, "h")
 	f.say(thumb("h", "e", true))
 	assert.Empty(t, notices(), "locked")
 

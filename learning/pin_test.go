@@ -42,7 +42,7 @@ func TestPin(t *testing.T) {
 	assert.Equal(t, pin, f.standing("h").Pin)
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
-	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: at(0.2).Range,
+	assert.Equal(t, learning.Constraints{Lock: "unlocked", Range: at(0.2).Range,
 		FeedbackWeight: 0.5}, e.Constraints)
 
 	f.clock.Advance(time.Minute)
@@ -100,7 +100,7 @@ func TestHeuristics(t *testing.T) {
 	full := learning.Heuristic{
 		ID: "heuristic/1 — ✓", Domain: "home", Pack: "kitchen", Action: "switch it off",
 		Condition: "the oven is on\nand nobody is in", Initial: 0.45,
-		Constraints: learning.Constraints{Lock: learning.Unlocked,
+		Constraints: learning.Constraints{Lock: "unlocked",
 			Range: learning.Range{Floor: 0.2, Ceiling: 0.9}, FeedbackWeight: 0.5},
 		CreatedAt: time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.FixedZone("", 3600)),
 	}

@@ -186,9 +186,9 @@ func TestALockHoldsAtOnce(t *testing.T) {
 	f.store.Store = between
 	between.before = func() {
 		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops",
-			Constraints: learning.Constraints{Lock: learning.Locked}}))
+			Constraints: learning.Constraints{Lock: "locked"}}))
 	}
-	assert.Equal(t, []learning.Limit{learning.LimitLocked}, f.apply("1", "h", 1).Limits)
+	assert.Equal(t, []string{learning.LimitLocked}, f.apply("1", "h", 1).Limits)
 	assert.Empty(t, f.counted("h"))
 }
 
@@ -209,7 +209,7 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 		changes := f.event("x", "undo")
 		require.Len(t, changes, 1)
 		if twoWeeks {
-			assert.Equal(t, []learning.Limit{"kept"}, changes[0].Limits)
+			assert.Equal(t, []string{"kept"}, changes[0].Limits)
 		} else {
 			assert.Empty(t, changes[0].Limits)
 		}
@@ -343,7 +343,7 @@ func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	f.say(thumb("h", "judged 0", false))
 	changes, err := f.Undo(ctx, learning.Undo{EventID: "0"})
 	require.NoError(t, err)
-	assert.NotContains(t, changes[0].Limits, learning.Limit("kept"))
+	assert.NotContains(t, changes[0].Limits, "kept")
 	assert.InDelta(t, (1+149+149*0.8)/(2+150+150*0.8), f.confidence("h"), 1e-9)
 	s := f.standing("h")
 	assert.Equal(t, []uint64{149, 1}, []uint64{s.Successes, s.Failures})

@@ -43,7 +43,7 @@ func TestARestartForgetsWhatTheOldTextEarned(t *testing.T) {
 	}
 	anew("the evidence is gone")
 	f.clock.Advance(time.Second)
-	assert.Equal(t, []learning.Limit{"restarted"}, f.say(thumb("h", "c", true)).Limits)
+	assert.Equal(t, []string{"restarted"}, f.say(thumb("h", "c", true)).Limits)
 	f.say(thumb("h", "a", false))
 	_, err = f.Undo(ctx, learning.Undo{EventID: "b"})
 	require.NoError(t, err)
@@ -93,12 +93,12 @@ func TestAWordingThatComesBackGoesOn(t *testing.T) {
 	assert.InDelta(t, first.Confidence, two.Confidence, 1e-12)
 	f.fire("h", "b", "s")
 	blamed := f.say(thumb("h", "b", false)).New
-	assert.Equal(t, []learning.Limit{"restarted"}, f.say(thumb("h", "a", false)).Limits)
+	assert.Equal(t, []string{"restarted"}, f.say(thumb("h", "a", false)).Limits)
 
 	back := turn("one")
 	assert.InDelta(t, praised, back.Confidence, 1e-12)
 	assert.Equal(t, [2]uint64{1, 1}, [2]uint64{back.Fires, back.Successes})
-	assert.Equal(t, []learning.Limit{"restarted"}, f.say(thumb("h", "b", true)).Limits)
+	assert.Equal(t, []string{"restarted"}, f.say(thumb("h", "b", true)).Limits)
 	assert.InDelta(t, blamed, turn("two").Confidence, 1e-12)
 	assert.InDelta(t, praised, turn("one").Confidence, 1e-12)
 	e, err := f.Explain(ctx, "h")

@@ -105,7 +105,7 @@ func TestOpen(t *testing.T) {
 		Trust: evidence.Trust{Instruments: []string{"ci"}}, HalfLife: aDay,
 		Diminish: 0.1,
 		Packs: map[string]learning.Constraints{"": {FeedbackWeight: 0.5},
-			"p": {Lock: learning.Locked}},
+			"p": {Lock: "locked"}},
 	}, learning.Tuning{Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}})
 	f := newFixture(t, cfg, "h")
 	f.put(learning.Heuristic{ID: "p", Pack: "p"})

@@ -606,7 +606,7 @@ func TestIgnoredBySomebodyElse(t *testing.T) {
 // A lock keeps what was counted and counts nothing, and what the facts say afterwards replaces it.
 func TestLockedWhileItHappens(t *testing.T) {
 	f := newFixture(t, windows(60, 30), "h")
-	lock := func(state learning.Lock) {
+	lock := func(state string) {
 		h := f.standing("h").Heuristic
 		h.Constraints.Lock = state
 		f.put(h)
@@ -614,11 +614,11 @@ func TestLockedWhileItHappens(t *testing.T) {
 	f.fire("h", "e", "s")
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
-	lock(learning.Locked)
+	lock("locked")
 	f.event("", "undo that")
 	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
 	assert.EqualValues(t, 1, f.standing("h").Failures, "the answer was taken back all the same")
-	lock(learning.Unlocked)
+	lock("unlocked")
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
 }

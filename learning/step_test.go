@@ -347,7 +347,7 @@ func TestAFullAnswer(t *testing.T) {
 	assert.Len(t, f.counted("h")["user_explicit"], 100,
 		"the first one of the busy person made room")
 	before := f.confidence("h")
-	assert.Equal(t, []learning.Limit{learning.LimitFull}, say("too late", "").Limits)
+	assert.Equal(t, []string{learning.LimitFull}, say("too late", "").Limits)
 	assert.Equal(t, before, f.confidence("h"))
 }
 
@@ -364,7 +364,7 @@ func TestJudgementsWhileLocked(t *testing.T) {
 	say(answer.TargetRule, 1)
 	say(answer.TargetResponse, 1)
 	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops",
-		Constraints: learning.Constraints{Lock: learning.Locked}}))
+		Constraints: learning.Constraints{Lock: "locked"}}))
 	say("", -1)
 	say("", -1)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8, 0.8}}, f.counted("h"))

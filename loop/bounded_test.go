@@ -267,7 +267,7 @@ func TestAThumbIsChangedAsLongAsTheAnswerIsKept(t *testing.T) {
 	assert.InDelta(t, blamed, w.confidence("rotate"), 1e-12)
 
 	require.NoError(t, w.Learning().Pin(ctx, learning.Pin{
-		HeuristicID: "rotate", Constraints: learning.Constraints{Lock: learning.Locked}, Actor: "kim",
+		HeuristicID: "rotate", Constraints: learning.Constraints{Lock: "locked"}, Actor: "kim",
 	}))
 	w.answer(loop.Event{ID: "locked", Text: full})
 	require.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: 1}))

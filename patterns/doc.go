@@ -33,9 +33,8 @@
 // reports when attempts should stop. Everything is in one [github.com/heedhq/heed/store.Store],
 // which recorders of many processes may share.
 //
-// A host that records something else in the same commit calls [Recorder.RecordIn] and
-// [Recorder.RecordErrorIn] in a step of [github.com/heedhq/heed/store.Do]. [Recorder.PlanIn] and
-// [Recorder.ErrorsIn] read in such a step. What they read is named by [Recorder.OutcomeWants],
-// [Recorder.PlanWants] and [Recorder.ErrorsWants], so that the step reads it together with the
-// host's records.
+// A host that records something else in the same commit calls [Recorder.RecordIn] in a step of
+// [github.com/heedhq/heed/store.Do]. [Recorder.PlanIn] and [Recorder.ErrorsIn] read in such a step
+// what [Recorder.PlanWants] and [Recorder.ErrorsWants] name, so that the step reads it together
+// with the host's records.
 package patterns

@@ -99,36 +99,23 @@ type TaskError struct {
 // outcome, and returns its id. An error whose id is known stays as it was. The newest 100,000
 // errors are kept, unless the store is configured otherwise.
 func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err error) {
+	if err := r.completeError(&e); err != nil {
+		return "", failed("record error", err)
+	}
 	err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
-		id, err = r.recordErrorIn(tx, e)
-		return err
+		// Whether it is there is not read, because a failing tool should cost one write and no read.
+		r.kinds.errors.Put(tx, e, store.Once)
+		tx.Then(func(receipt store.Receipt, err error) {
+			if err == nil && r.watch != nil && slices.Contains(receipt.Left, r.kinds.errors.Ref(e.ID)) {
+				r.watch.Tell(tx.Context(), heed.Duplicate{Component: r.watch.Name(), At: e.RecordedAt,
+					What: "error", ID: e.ID})
+			}
+		})
+		return nil
 	})
 	if err != nil {
 		return "", failed("record error", err)
 	}
-	return id, nil
-}
-
-// RecordErrorIn is [Recorder.RecordError] in a step. It does not read from the store. Give the
-// error an ID if the step may run again.
-func (r *Recorder) RecordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
-	id, err = r.recordErrorIn(tx, e)
-	return id, failed("record error", err)
-}
-
-// recordErrorIn writes an error once, without reading whether it is there: the receipt shows that.
-// A failing tool should cost one write and no read.
-func (r *Recorder) recordErrorIn(tx *store.Tx, e TaskError) (id string, err error) {
-	if err := r.completeError(&e); err != nil {
-		return "", err
-	}
-	r.kinds.errors.Put(tx, e, store.Once)
-	tx.Then(func(receipt store.Receipt, err error) {
-		if err == nil && r.watch != nil && slices.Contains(receipt.Left, r.kinds.errors.Ref(e.ID)) {
-			r.watch.Tell(tx.Context(), heed.Duplicate{Component: r.watch.Name(), At: e.RecordedAt,
-				What: "error", ID: e.ID})
-		}
-	})
 	return e.ID, nil
 }
 

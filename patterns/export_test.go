@@ -1,5 +1,7 @@
 package patterns
 
+import "github.com/heedhq/heed/store"
+
 // Tests reach each rule alone by other values than a host's.
 type (
 	Tuning    = tuning
@@ -19,3 +21,6 @@ func TuningOf(c Config) Tuning { return c.tuning }
 
 // Tune returns the values of a configuration, to change them.
 func (c *Config) Tune() *Tuning { return &c.tuning }
+
+// OutcomeWants names what RecordIn reads.
+func OutcomeWants(r *Recorder, o Outcome) store.Wants { return r.outcomeWants(o) }

@@ -207,13 +207,6 @@ var recorderCalls = map[string]call{
 		})
 		return recorded, err
 	}),
-	"RecordErrorIn": answers(func(s *shaky) (id string, err error) {
-		err = s.step(func(tx *store.Tx) error {
-			id, err = s.RecordErrorIn(tx, patterns.TaskError{ID: "f", Task: "t", Message: "no"})
-			return err
-		})
-		return id, err
-	}),
 	"PlanIn": answers(func(s *shaky) (patterns.Plan, error) {
 		return s.PlanIn(store.Reading(ctx, s.failing), "anything")
 	}),
@@ -322,8 +315,7 @@ func written(t testing.TB, answer any) string {
 func TestEveryMethodIsSwept(t *testing.T) {
 	without := map[string]string{
 		"Config": "asks no store", "Extract": "asks no store", "PlanWants": "asks no store",
-		"ErrorsWants":  "asks no store",
-		"OutcomeWants": "asks no store",
+		"ErrorsWants": "asks no store",
 	}
 	methods := reflect.TypeFor[*patterns.Recorder]()
 	for i := range methods.NumMethod() {
@@ -335,7 +327,7 @@ func TestEveryMethodIsSwept(t *testing.T) {
 // An outcome, a rating or a decision is one commit with all that follows from it.
 func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
-		"Record", "RecordIn", "RecordErrorIn", "Rate", "Rate, a criterion", "Define", "Promote",
+		"Record", "RecordIn", "Rate", "Rate, a criterion", "Define", "Promote",
 		"Deprecate", "Reset", "Reset, keeping the evidence",
 		"Reset, a criterion", "Reset, strikes", "Reset, errors",
 	} {

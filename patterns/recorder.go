@@ -158,8 +158,8 @@ func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	return *recorded, nil
 }
 
-// OutcomeWants names what [Recorder.RecordIn] reads.
-func (r *Recorder) OutcomeWants(o Outcome) store.Wants {
+// outcomeWants names what [Recorder.RecordIn] reads.
+func (r *Recorder) outcomeWants(o Outcome) store.Wants {
 	w := r.wants(o.credited())
 	for _, name := range o.Criteria {
 		w.Cells = append(w.Cells, r.criterionCell(name))
@@ -192,7 +192,7 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	if err := o.validate(now); err != nil {
 		return nil, err
 	}
-	tx.Want(r.OutcomeWants(o))
+	tx.Want(r.outcomeWants(o))
 	if err := r.complete(tx, &o); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ var notes = store.View[string]{
 	},
 }
 
-// An outcome, an error and a host's record are one read and one commit.
+// An outcome and a host's record are one read and one commit.
 func TestRecordInAStepOfTheHost(t *testing.T) {
 	st := &storetest.Failing{Store: newStore(t, nil)}
 	require.NoError(t, st.Declare(ctx, notes.Kind))
@@ -35,19 +35,17 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 	o := bad("p")
 	o.ID, o.Task, o.Errors = "o", "t", 0
 	w.feedPattern("p", patterns.Harmful, 2, 0)
+	_, err := w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "no"})
+	require.NoError(t, err)
 	record := func() (recorded *patterns.Recorded) {
 		st.Fail(0, false)
 		require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) (err error) {
-			tx.Want(w.OutcomeWants(o))
+			tx.Want(patterns.OutcomeWants(w.Recorder, o))
 			row, err := notes.In(tx, "note")
 			if err != nil {
 				return err
 			}
 			notes.Put(tx, row.Value+"x", row.Revision)
-			if _, err = w.RecordErrorIn(tx,
-				patterns.TaskError{ID: "e", Task: "t", Message: "no"}); err != nil {
-				return err
-			}
 			recorded, err = w.RecordIn(tx, o)
 			return err
 		}))
@@ -403,7 +401,6 @@ func ExampleRecorder_RecordIn() {
 		Success: true}
 	var recorded *patterns.Recorded
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
-		tx.Want(recorder.OutcomeWants(outcome)) // is read together with the ticket
 		row, err := tickets.In(tx, "t-7")
 		if err != nil {
 			return err

@@ -228,7 +228,7 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 	module, err := learning.New(ctx, learning.Config{
 		Store: w.store, Now: w.clock, Name: "apart", Initial: 0.4,
 		Trust: evidence.Trust{Instruments: []string{"ci"}}, HalfLife: 30 * day,
-		Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
+		Packs: map[string]learning.Constraints{"p": {Lock: "locked"}},
 	})
 	require.NoError(t, err)
 	_, err = module.Put(ctx, learning.Heuristic{ID: "praised", CreatedAt: w.now})

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
@@ -35,7 +34,7 @@ func TestForget(t *testing.T) {
 	require.Zero(t, r.code, r.err)
 	assert.NotContains(t, export(), `"ann"`)
 	assert.Equal(t, view.Heuristic{
-		ID: "greet-by-name", Domain: "chat", Confidence: 0.3, Needed: 0.7, Limits: []learning.Limit{},
+		ID: "greet-by-name", Domain: "chat", Confidence: 0.3, Needed: 0.7, Limits: []string{},
 		Held: view.Held{Floor: 0.05, Ceiling: 0.95, Weight: 1},
 	}, without(read[view.HeuristicDetail](t, at(db, "confidence", "greet-by-name")...)),
 		"it begins again")

@@ -78,5 +78,7 @@ func (c *Checker) Equal(what string, got, want any) {
 
 // Checked makes a rule whose check reports by a Checker.
 func Checked[S any](name string, check func(*Checker, S)) Rule[S] {
-	return Rule[S]{Name: name, Check: func(t testing.TB, subject S) { check(&Checker{TB: t}, subject) }}
+	return Rule[S]{Name: name, Check: func(t testing.TB, subject S) {
+		check(&Checker{TB: t}, subject)
+	}}
 }

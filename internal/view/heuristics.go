@@ -28,7 +28,7 @@ type Heuristic struct {
 	Pinned     bool    `json:"pinned"`
 	Held       Held    `json:"held"`
 	// Limits lists what holds the confidence now: see [learning.Explanation].
-	Limits []learning.Limit `json:"limits"`
+	Limits []string `json:"limits"`
 }
 
 // Held are the constraints of all layers that are in force.
@@ -171,7 +171,7 @@ func (s *Source) heuristicOf(e *learning.Explanation) Heuristic {
 		Needed: s.needed(), Fires: of.Fires, Successes: of.Successes, Failures: of.Failures,
 		Pinned: of.Pin != (learning.Pin{}), Limits: arrayOf(e.Limits),
 		Held: Held{
-			Locked: e.Constraints.Lock == learning.Locked, Floor: e.Constraints.Range.Floor,
+			Locked: e.Constraints.Lock == "locked", Floor: e.Constraints.Range.Floor,
 			Ceiling: e.Constraints.Range.Ceiling, Weight: e.Constraints.FeedbackWeight,
 		},
 	}

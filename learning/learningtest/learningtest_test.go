@@ -111,7 +111,7 @@ func TestStrategySuiteBites(t *testing.T) {
 		}}, "praise is no complaint"},
 		{"it takes every score", brokenStrategy{feedback: func(good learning.Strategy,
 			f learning.Judgement) (signal, error) {
-			f.Score = min(max(f.Score, 1), map[learning.Scale]int{"": 1, learning.UserScale: 3,
+			f.Score = min(max(f.Score, 1), map[string]int{"": 1, learning.UserScale: 3,
 				learning.DevScale: 5}[f.Scale])
 			return good.InterpretJudgement(f)
 		}}, "a judgement that is not valid is an error"},
