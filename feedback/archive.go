@@ -134,8 +134,8 @@ func (s *Service) importFile(
 	if err != nil {
 		return Proposal{}, err
 	}
-	if err := errors.Join(s.validateDraft(&form.Draft), s.people("Authors", form.Authors),
-		s.people("Writers", form.Writers)); err != nil {
+	if err := errors.Join(s.validateDraft(&form.Draft), people("Authors", form.Authors),
+		people("Writers", form.Writers)); err != nil {
 		return Proposal{}, err
 	}
 	a := Act{Actor: actor, Kind: "import", Subject: form.ID, Draft: &form.Draft}
@@ -206,9 +206,9 @@ func checkNew[T interface {
 }
 
 // people brings ids into their canonical form.
-func (s *Service) people(field string, ids []string) (err error) {
+func people(field string, ids []string) (err error) {
 	for i := range ids {
-		if ids[i], err = s.person(fmt.Sprintf("%s[%d]", field, i), ids[i]); err != nil {
+		if ids[i], err = person(fmt.Sprintf("%s[%d]", field, i), ids[i]); err != nil {
 			return err
 		}
 	}

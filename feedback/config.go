@@ -13,7 +13,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/names"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/valid"
@@ -58,9 +57,6 @@ type Config struct {
 	// reviewers' own words are not fit for a prompt, because they are long or about one case.
 	Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
-	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
-	// Raise it for an agent with many decisions a day.
-	Window int
 	// Agents are all agents that there are. Empty: any name is an agent. Set it to refuse misspelt
 	// names.
 	Agents []string
@@ -68,17 +64,10 @@ type Config struct {
 	// Gate sets who must approve a rule. The zero value needs two people, one of whom gave no
 	// evidence for it.
 	Gate Gate
-	// Measuring sets how the effect of rules is measured.
-	Measuring Measuring
+	// Retire lets a sweep retire the rules whose retirement it would otherwise propose. Set it if no
+	// person decides about such proposals. The default is false.
+	Retire bool
 
-	// Canonical brings a person's id into the one form in which it is compared, so that two spellings
-	// are not two people, or refuses it. It must be deterministic. nil folds the case of ids, and
-	// takes spellings that are the same to Unicode for one. It accepts printable ASCII, and letters
-	// of the scripts in everyday use. It refuses an id that is empty, padded with blanks, longer than
-	// [evidence.MaxText] bytes, mixes scripts in a word, looks like another one in ASCII, or has any
-	// other character. Look-alikes of one script are two people. Set it if your ids have several
-	// spellings that Unicode does not fold, for example an address with and without a dot.
-	Canonical func(id string) (string, error)
 	// Authorize returns nil if a person may do something, and otherwise an error with the reason. It
 	// is called outside of locks, by many goroutines at the same time, and must return when the
 	// context is done. A panic is a refusal. nil permits everything. Set it if not everybody may
@@ -114,22 +103,13 @@ type tuning struct {
 	// PromptRules and PromptCharacters are how many rules and how many characters (runes) the section
 	// of rules of a prompt has at most, headings included.
 	PromptRules, PromptCharacters int
-}
-
-// Measuring sets how the effect of rules is measured.
-type Measuring struct {
-	// Before is how long the period before a rule is, with which the time after it is compared. 0
-	// means 30 days. Raise it for an agent with few decisions.
-	Before time.Duration
-	// Stabilise is how long after the start of a rule no decision counts. 0 means 7 days. Raise it if
-	// work that began earlier is reviewed later than that.
-	Stabilise time.Duration
-	// Review is after how long a rule without an effect is ineffective. 0 means 30 days. Raise it for
-	// an agent with few decisions.
-	Review time.Duration
-	// Retire lets a sweep retire the rules whose retirement it would otherwise propose. Set it if no
-	// person decides about such proposals. The default is false.
-	Retire bool
+	// Window is how many of an agent's latest decisions a new one is compared with.
+	Window int
+	// Before is how long the period before a rule is, with which the time after it is compared.
+	// Stabilise is how long after the start of a rule no decision counts, because work that began
+	// earlier is still being reviewed. Review is after how long a rule without an effect is
+	// ineffective.
+	Before, Stabilise, Review time.Duration
 }
 
 // enough reports whether the support makes a cluster [GeneralizableHigh].
@@ -150,24 +130,23 @@ const component = "feedback"
 // with whether the host set it.
 func (c *Config) defaults() settings.Component {
 	const day = 24 * time.Hour
-	g, m, t := &c.Gate, &c.Measuring, &c.tuning
+	g, t := &c.Gate, &c.tuning
 	t.Occurrences, t.Reviewers = cmp.Or(t.Occurrences, 3), cmp.Or(t.Reviewers, 2)
 	t.Expedite = cmp.Or(t.Expedite, 0.7)
 	t.PromptRules, t.PromptCharacters = cmp.Or(t.PromptRules, 20), cmp.Or(t.PromptCharacters, 4000)
+	t.Window, t.Before = cmp.Or(t.Window, 1000), cmp.Or(t.Before, 30*day)
+	t.Stabilise, t.Review = cmp.Or(t.Stabilise, 7*day), cmp.Or(t.Review, 30*day)
 	return settings.Component{Name: component, Fields: []settings.Field{
 		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
 		setting("gate.per_proposer", &g.PerProposer, 10), setting("gate.per_agent", &g.PerAgent, 20),
 		setting("gate.pending", &g.Pending, 200),
-		setting("window", &c.Window, 1000),
-		setting("measuring.before", &m.Before, 30*day),
-		setting("measuring.stabilise", &m.Stabilise, 7*day),
-		setting("measuring.review", &m.Review, 30*day), setting("measuring.retire", &m.Retire, false),
+		setting("measuring.retire", &c.Retire, false),
 	}}
 }
 
 // setting fills in a default and returns the setting for the store, with whether the host set it. A
 // setting that no host sets follows the stored value.
-func setting[T int | float64 | bool | time.Duration](name string, value *T,
+func setting[T int | bool](name string, value *T,
 	standard T) settings.Field {
 	var none T
 	set := *value != none
@@ -192,9 +171,6 @@ func (c *Config) complete() settings.Component {
 	if c.Drafter == nil {
 		c.Drafter = representative
 	}
-	if c.Canonical == nil {
-		c.Canonical = canonicalID
-	}
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
@@ -212,30 +188,26 @@ func (c *Config) validate() error {
 		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i),
 			agent, "must be text that a store can keep, not empty")
 	}
-	g, m := c.Gate, c.Measuring
+	g := c.Gate
 	const share = "must be in (0, 1], or 0 for the default"
 	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, share)
 	for _, n := range []struct {
 		field string
 		value int
 	}{
-		{"Window", c.Window},
 		{"Gate.PerProposer", g.PerProposer}, {"Gate.PerAgent", g.PerAgent}, {"Gate.Pending", g.Pending},
 	} {
 		found.Check(n.value > 0, n.field, n.value, "must not be negative")
 	}
-	found.Check(m.Before > 0, "Measuring.Before", m.Before, "must not be negative")
-	found.Check(m.Stabilise > 0, "Measuring.Stabilise", m.Stabilise, "must not be negative")
 	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum,
 		"must be from 1 to 10, or 0 for the default")
 	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders,
 		"must be from 1 to Quorum, or 0 for the default")
-	found.Check(m.Review >= m.Stabilise, "Measuring.Review", m.Review,
-		"must not be shorter than Stabilise")
 	return found.Err()
 }
 
-// canonicalID is the default of Config.Canonical.
+// canonicalID brings a person's id into the one form in which it is compared, so that two spellings
+// are not two people, or refuses it: see [Feedback].Reviewer.
 func canonicalID(id string) (string, error) {
 	switch {
 	case id == "":
@@ -250,16 +222,9 @@ func canonicalID(id string) (string, error) {
 
 // person returns the canonical form of an id, or what speaks against it. Every id from outside
 // passes through it before it is compared or stored.
-func (s *Service) person(field, id string) (canonical string, err error) {
-	err = host.Call("Config.Canonical", func() error {
-		canonical, err = s.cfg.Canonical(id)
-		return err
-	})
-	switch {
-	case errors.As(err, new(*heed.PanicError)):
-		return "", err
-	case err != nil:
-		return "", fmt.Errorf("%w: %s", valid.Input(field, "is refused by Config.Canonical"),
+func person(field, id string) (canonical string, err error) {
+	if canonical, err = canonicalID(id); err != nil {
+		return "", fmt.Errorf("%w: %s", valid.Input(field, "can't be the name of a person"),
 			err.Error())
 	}
 	return canonical, valid.Names(evidence.MaxText, field, canonical)

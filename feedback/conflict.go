@@ -42,7 +42,7 @@ const (
 )
 
 // Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that
-// contradicts it among the latest [Config].Window decisions about each of its agents:
+// contradicts it among the latest 1,000 decisions about each of its agents:
 // contradictions first, then duplicates, then overlaps, each by score. Rules that the draft
 // supersedes and feedback that is [Archived] are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
@@ -234,7 +234,7 @@ func contradictions(conflicts []Conflict) []Conflict {
 }
 
 // DryRun returns the past corrections to which a draft would have applied, the most alike first,
-// and how many corrections it looked at: of each agent of the draft, among the latest Config.Window
+// and how many corrections it looked at: of each agent of the draft, among the latest 1,000
 // decisions. Match.Opposed marks which contradict the draft. DryRun only reads.
 func (r *Rules) DryRun(ctx context.Context, d Draft) (applied []Match, of int, err error) {
 	s := r.s

@@ -45,7 +45,7 @@
 // in the same step of the store, and each approver must override a contradiction. Every decision
 // needs a reason. Decisions and refusals are recorded in the audit log.
 //
-// People and their rights are defined by the host: see [Config].Canonical and [Config].Authorize.
+// People and their rights are defined by the host: see [Feedback].Reviewer and [Config].Authorize.
 //
 // # The effect
 //

@@ -193,7 +193,7 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 }
 
 func TestSweepRetiresWhereItMay(t *testing.T) {
-	w := unfit(t, 5, feedback.Config{Measuring: feedback.Measuring{Retire: true}})
+	w := unfit(t, 5, feedback.Config{Retire: true})
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Equal(t, feedback.StateRetired, w.rule("r04").Status)
 	assert.Equal(t, feedback.StateRetired, w.rule("r03").Status)
@@ -207,17 +207,17 @@ func TestSweepRetiresWhereItMay(t *testing.T) {
 func TestMeasuringIsConfigured(t *testing.T) {
 	// 20 % before (of the last 30 days: 5 days ago), 17 or 19 % after.
 	for name, test := range map[string]struct {
-		cfg    feedback.Measuring
+		cfg    feedback.Tuning
 		after  int
 		status string
 	}{
-		"as it is":                    {feedback.Measuring{}, 17, "effective"},
-		"too small an improvement":    {feedback.Measuring{}, 19, "under_review"},
-		"a longer time to stabilise":  {feedback.Measuring{Stabilise: 20 * day}, 17, "stabilising"},
-		"a shorter time before":       {feedback.Measuring{Before: 4 * day}, 17, "insufficient_data"},
-		"a shorter time until review": {feedback.Measuring{Review: 10 * day}, 19, "under_review"},
+		"as it is":                    {feedback.Tuning{}, 17, "effective"},
+		"too small an improvement":    {feedback.Tuning{}, 19, "under_review"},
+		"a longer time to stabilise":  {feedback.Tuning{Stabilise: 20 * day}, 17, "stabilising"},
+		"a shorter time before":       {feedback.Tuning{Before: 4 * day}, 17, "insufficient_data"},
+		"a shorter time until review": {feedback.Tuning{Review: 10 * day}, 19, "under_review"},
 	} {
-		w := stocked(t, 1, feedback.Config{Measuring: test.cfg}, nil)
+		w := stocked(t, 1, feedback.Tuned(feedback.Config{}, test.cfg), nil)
 		w.decide(start.Add(-5*day), start.Add(-4*day), 20, 100, "")
 		w.decide(start.Add(8*day), start.Add(11*day), test.after, 100, "")
 		w.clock.advance(12 * day)
@@ -225,7 +225,7 @@ func TestMeasuringIsConfigured(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, test.status, e.Status, name)
 	}
-	w := stocked(t, 1, feedback.Config{Measuring: feedback.Measuring{Review: 10 * day}}, nil)
+	w := stocked(t, 1, feedback.Tuned(feedback.Config{}, feedback.Tuning{Review: 10 * day}), nil)
 	w.decide(start.Add(-5*day), start, 20, 100, "")
 	w.decide(start.Add(8*day), start.Add(11*day), 20, 100, "")
 	w.clock.advance(12 * day)

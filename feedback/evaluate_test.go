@@ -221,7 +221,7 @@ func (everything) Similar(_ context.Context, _ string, others []string) ([]float
 }
 
 func TestWindow(t *testing.T) {
-	w := newWorld(t, feedback.Config{Window: 2})
+	w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 2}))
 	w.says("ann", long)
 	w.says("ann", "something about tests")
 	w.says("ann", "a matter of licences")

@@ -100,7 +100,7 @@ type Case struct {
 	// Feedback is the correction to classify.
 	Feedback Feedback
 	// Candidates are earlier corrections of the same agent that have a text, the most alike first:
-	// those among its latest [Config].Window decisions.
+	// those among its latest 1,000 decisions.
 	Candidates []Match
 	// Opposing is the earlier feedback that the feedback seems to contradict, by its words. It is a
 	// question: see Assessment.Contradicts. Some of it is among the Candidates, too.

@@ -34,7 +34,11 @@ type Feedback struct {
 	Task string `json:"task_id,omitempty"`
 	// Decision is what was decided about the output as a whole.
 	Decision Decision `json:"decision"`
-	// Reviewer is a person that Config.Canonical accepts.
+	// Reviewer is a person. The ids of people are compared in one form, which folds their case and
+	// spellings that are the same to Unicode. Printable ASCII, and letters of the scripts in everyday
+	// use, are accepted. An id is refused if it is empty, is padded with blanks, mixes scripts in a
+	// word, looks like another one in ASCII, or has any other character. Look-alikes of one script are
+	// two people.
 	Reviewer string `json:"reviewer_id"`
 	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the
 	// clock. Microseconds are kept.

@@ -2,7 +2,6 @@ package feedback_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -187,7 +186,7 @@ func TestTheObserverIsToldOfASweepThatFails(t *testing.T) {
 }
 
 func TestTheObserverIsToldOfSweeps(t *testing.T) {
-	w, n := watched(t, feedback.Config{Measuring: feedback.Measuring{Retire: true}})
+	w, n := watched(t, feedback.Config{Retire: true})
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Empty(t, n.all, "there was nothing to do")
 	w.propose("paul", rule("Be brief"))
@@ -242,23 +241,18 @@ func TestTheObserverIsToldOfTheStream(t *testing.T) {
 	assert.ErrorIs(t, failed[0].Err, errFlaky)
 }
 
-// The host's reason for putting an event aside is in the error, and in no notice.
+// The reason for putting an event aside is in the error, and in no notice.
 func TestANoticeQuotesNobody(t *testing.T) {
-	w, n := watched(t, feedback.Config{Canonical: func(id string) (string, error) {
-		if id == "mallory" {
-			return "", errors.New("mallory was dismissed by ann")
-		}
-		return id, nil
-	}})
+	w, n := watched(t, feedback.Config{})
 	d := &dead{}
-	messages := [][]byte{message("1", "mallory", long), message("2", "ann", long),
+	messages := [][]byte{message("1", " mallory", long), message("2", "ann", long),
 		message("2", "ann", "other words")}
 	require.NoError(t, w.consume(&queue{messages: messages}, d, nil))
 	require.Len(t, d.reasons, 2)
-	assert.Equal(t, "feedback: record: Reviewer: is refused by Config.Canonical: "+
-		"mallory was dismissed by ann", d.reasons[0])
+	assert.Equal(t, "feedback: record: Reviewer: can't be the name of a person: "+
+		"must not begin or end with a blank", d.reasons[0])
 	assert.Equal(t, []heed.DeadLettered{
-		{Component: "feedback", ID: "x", Reason: "Reviewer: is refused by Config.Canonical"},
+		{Component: "feedback", ID: "x", Reason: "Reviewer: can't be the name of a person"},
 		{Component: "feedback", ID: "x", Reason: "another decision has this id"},
 	}, take(t, n, deadLetters))
 }

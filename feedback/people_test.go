@@ -167,22 +167,6 @@ func TestForgettingLeavesNoName(t *testing.T) {
 		"what somebody approved counts on")
 }
 
-// Where the host's ids differ in case, whoever approved can't do so twice after somebody
-// else was forgotten.
-func TestForgettingInAnotherCaseLeavesTheQuorum(t *testing.T) {
-	w := newWorld(t, feedback.Config{Canonical: func(id string) (string, error) { return id, nil }})
-	p := w.propose("paul", rule("Be brief"))
-	p, err := w.review(p, approve, "Ann")
-	require.NoError(t, err)
-	err = store.Run(ctx, w.store, store.Job{Forget: []string{"ann"}})
-	require.NoError(t, err)
-	p, err = w.review(p, approve, "Ann")
-	require.NoError(t, err)
-	assert.Equal(t, feedback.StatePending, p.Status)
-	require.Len(t, p.Approvals, 1)
-	assert.Equal(t, "Ann", p.Approvals[0].Actor)
-}
-
 // TestADecisionOfSomebodyForgottenIsKnown when it is delivered again, and brings no name back.
 func TestADecisionOfSomebodyForgottenIsKnown(t *testing.T) {
 	w, n := watched(t, feedback.Config{})

@@ -12,7 +12,7 @@ import (
 
 // An Act is something that a person wants to do: see [Config].Authorize.
 type Act struct {
-	// Actor is who wants it, in the canonical form of [Config].Canonical.
+	// Actor is who wants it, in its canonical form: see [Feedback].Reviewer.
 	Actor string
 	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve",
 	// "join", "split", "erase" or "import". The Draft shows whether it is about a rule that is

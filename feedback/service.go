@@ -195,7 +195,7 @@ func (s *Service) received(f Feedback, now time.Time) (_ Feedback, err error) {
 		return f, valid.Input("Summary", "must not be blank: leave it empty")
 	}
 	f.normalize()
-	if f.Reviewer, err = s.person("Reviewer", f.Reviewer); err != nil {
+	if f.Reviewer, err = person("Reviewer", f.Reviewer); err != nil {
 		return f, err
 	}
 	if len(s.cfg.Agents) > 0 && !slices.Contains(s.cfg.Agents, f.Agent) {
@@ -284,7 +284,7 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 }
 
 // Similar returns the corrections of the same agent whose text is alike from the threshold on, the
-// most alike first, among the latest [Config].Window decisions. A threshold of 0 is
+// most alike first, among the latest 1,000 decisions. A threshold of 0 is
 // [Config].Threshold. Match.Opposed marks which contradict the feedback.
 func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([]Match, error) {
 	if !(threshold >= 0 && threshold <= 1) {
@@ -307,14 +307,14 @@ func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
 	records, err := feedbackKind.found(tx, func(o *Feedback) bool {
 		return o.ID != f.ID && o.Erased.IsZero()
 	}, s.recentOf(f.Agent))
-	return records[:min(len(records), s.cfg.Window)], err
+	return records[:min(len(records), s.cfg.tuning.Window)], err
 }
 
 // recentOf selects the latest decisions about an agent, one more than the window.
 func (s *Service) recentOf(agent string) store.Query {
 	l := Listing{Agent: agent}
 	q := l.stored()
-	q.Limit = s.cfg.Window + 1
+	q.Limit = s.cfg.tuning.Window + 1
 	return q
 }
 

@@ -19,7 +19,7 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	with(feedback.Config{Gate: feedback.Gate{Quorum: 3}, Window: 5})
+	with(feedback.Config{Gate: feedback.Gate{Quorum: 3, Pending: 5}})
 	entries, err := (&world{store: st}).Audit(ctx, 0)
 	require.NoError(t, err)
 	assert.Empty(t, entries, "what was never otherwise is no change")
@@ -30,7 +30,7 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 		return s.Config()
 	}
 	assert.Equal(t, 3, asStored(feedback.Config{}).Gate.Quorum)
-	lax := with(feedback.Config{Window: 5})
+	lax := with(feedback.Config{Gate: feedback.Gate{Pending: 5}})
 	assert.Equal(t, 2, lax.Config().Gate.Quorum)
 	entries, err = (&world{store: st}).Audit(ctx, 0)
 	require.NoError(t, err)
@@ -40,12 +40,12 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 
 	// A tool beside the application does what the application does, and leaves the settings alone.
 	tool := asStored(feedback.Config{Gate: feedback.Gate{PerAgent: 1}})
-	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Window, tool.Gate.PerAgent})
+	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Gate.Pending, tool.Gate.PerAgent})
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	assert.Equal(t, "20", string(stored["gate.per_agent"].Value))
 	assert.False(t, stored["gate.quorum"].Set, "what is not set is stored as not set")
-	assert.True(t, stored["window"].Set)
+	assert.True(t, stored["gate.pending"].Set)
 	_, err = feedback.Open(ctx, feedback.Config{Store: st, Gate: feedback.Gate{Outsiders: 3}})
 	assert.ErrorAs(t, err, new(*heed.ConfigError), "a tool's own settings have to be valid, too")
 	_, err = feedback.Open(ctx, feedback.Config{Store: newStore(t, nil)})
@@ -56,9 +56,8 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 func TestEverySettingIsKept(t *testing.T) {
 	st := newStore(t, nil)
 	host := feedback.Config{
-		Store: st, Window: 5,
-		Gate:      feedback.Gate{Quorum: 4, Outsiders: 3, PerProposer: 7, PerAgent: 8, Pending: 9},
-		Measuring: feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Retire: true},
+		Store: st, Retire: true,
+		Gate: feedback.Gate{Quorum: 4, Outsiders: 3, PerProposer: 7, PerAgent: 8, Pending: 9},
 	}
 	_, err := feedback.New(ctx, host)
 	require.NoError(t, err)
@@ -66,8 +65,7 @@ func TestEverySettingIsKept(t *testing.T) {
 	require.NoError(t, err)
 	cfg := tool.Config()
 	assert.Equal(t, host.Gate, cfg.Gate)
-	assert.Equal(t, host.Measuring, cfg.Measuring)
-	assert.Equal(t, 5, cfg.Window)
+	assert.True(t, cfg.Retire)
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	for name, value := range stored {

@@ -205,7 +205,7 @@ func TestSimilarIsInclusive(t *testing.T) {
 }
 
 func TestSimilar(t *testing.T) {
-	w := newWorld(t, feedback.Config{Window: 3})
+	w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 3}))
 	w.says("ann", "this is too far back in time") // beyond the window
 	w.says("ann", "the summary is far too long")
 	w.says("bob", "the summary is too long")

@@ -159,7 +159,7 @@ func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who stri
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	if who, err = s.person("Actor", a.Actor); err != nil {
+	if who, err = person("Actor", a.Actor); err != nil {
 		return "", err
 	}
 	if store.IsPseudonym(who) {

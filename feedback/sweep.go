@@ -32,7 +32,7 @@ const (
 //   - Every hour it calls [Service.EvaluateAll] and [Service.Flush].
 //   - Every day it measures the active rules and stores their [Effect]. Harmful rules get
 //     [Rule].RetireProposed first, then ineffective ones by their improvement, at most three; or
-//     they are retired, if [Measuring].Retire is set. [RuleQuery].Unfit finds them.
+//     they are retired, if [Config].Retire is set. [RuleQuery].Unfit finds them.
 //
 // If a part fails, it goes on with the others, and returns the errors, joined. The part is due
 // again at the next call. If it fails again, it pauses for a minute, and for twice as long after
@@ -190,7 +190,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		}
 		rule.Effect = *e
 		switch {
-		case retire && s.cfg.Measuring.Retire:
+		case retire && s.cfg.Retire:
 			c.logAudit("retire", rule.ID, why, nil)
 			rule.leave(c, StateRetired, why)
 		case retire && rule.RetireProposed.IsZero():
@@ -207,18 +207,18 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 
 // Effect is what a rule changed. It compares how often the corrections that the rule was made of
 // recur or, if it was not made of corrections, how often its agents are corrected: in the decisions
-// from Measuring.Before before the rule came into effect, and from Measuring.Stabilise after.
+// of 30 days before the rule came into effect, and from 7 days after.
 type Effect struct {
 	// Status is the verdict, "" until it was measured. The first that holds counts:
 	//
-	//   - "stabilising": the rule came into effect less than Measuring.Stabilise ago.
+	//   - "stabilising": the rule came into effect less than 7 days ago.
 	//   - "insufficient_data": there are fewer than eight decisions on either side, or no correction
 	//     to avoid.
 	//   - "harmful": even the lower bound of the rate after is above the rate before (Wilson score
 	//     interval of 95 %, Wilson 1927).
 	//   - "ineffective": its [Check] looked at eight texts or more, and even the lower bound of the
-	//     share that broke the rule is above a half, Measuring.Stabilise after it came into effect.
-	//     Or it did not improve, Measuring.Review after it came into effect.
+	//     share that broke the rule is above a half, 7 days after it came into effect. Or it did not
+	//     improve, 30 days after it came into effect.
 	//   - "effective": it improved by a tenth or more.
 	//   - "under_review": it improved by less, or not yet.
 	Status string `json:"status,omitempty"`
@@ -285,7 +285,7 @@ func (r *Rate) add(hit bool) {
 // measure reads the decisions about the rule's agents, before and after. Decisions while the rule
 // settles count for neither, because work that began without the rule is still being reviewed.
 func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effect, error) {
-	m := s.cfg.Measuring
+	m := &s.cfg.tuning
 	e := Effect{Measured: now}
 	settled := rule.Since.Add(m.Stabilise)
 	q := Listing{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
@@ -356,7 +356,7 @@ func (e *Effect) enough() bool { return e.Before.Of >= floor && e.After.Of >= fl
 
 // status returns the first status that holds: see [Effect].Status. Harm is found before the review
 // is due, because a harmful rule should not stay for a month.
-func (m *Measuring) status(e *Effect, age time.Duration) string {
+func (m *tuning) status(e *Effect, age time.Duration) string {
 	switch {
 	case age < m.Stabilise:
 		return statusStabilising

@@ -21,7 +21,7 @@ type Correction struct {
 	ID string
 	// Reviewer is the person, like [Reaction].Person. The complaint about the answer keeps the name
 	// unchanged, because the loop compares names exactly. Package feedback keeps the correction under
-	// the name that [feedback.Config].Canonical returns for it, by default in lower case. To forget a
+	// the name that package feedback has for it, by default in lower case. To forget a
 	// reviewer "Ann", forget "Ann" and "ann".
 	Reviewer string
 	// Decision is what the reviewer decided. If empty, it is [feedback.ApprovedWithChanges] if

@@ -226,7 +226,7 @@ func forgetsRole(t *testing.T, in kept, r role) string {
 	delete(arm, forgotten)
 	require.Positive(t, traces(forgotten), "this test does not see names")
 
-	// Package feedback keeps reviewers as Config.Canonical returns them.
+	// Package feedback keeps reviewers in a canonical form.
 	names := []string{forgotten, strings.ToLower(forgotten)}
 	require.NoError(t, store.Run(ctx, a.Store(), store.Job{Forget: names}))
 	assert.Zero(t, traces(forgotten))

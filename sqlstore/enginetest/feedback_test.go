@@ -64,7 +64,6 @@ func (o *office) reopen() {
 			return fmt.Sprint("id-",
 				o.ids)
 		},
-		Measuring: feedback.Measuring{Retire: false},
 	})
 	require.NoError(o.t, err)
 }

@@ -82,7 +82,6 @@ const systemPrompt = "You assist the people who run a data centre. Answer each e
 
 // New returns an assistant, which goes on from what its store holds.
 func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
-	const day = 24 * time.Hour
 	a = &Assistant{model: cfg.Model, earlier: make(map[string]string)}
 	a.Agent, err = loop.New(ctx, loop.Config{
 		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt,
@@ -103,8 +102,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 			// from there on, the model's answer counts as the heuristic's
 			SimilarityThreshold: 0.6,
 		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
-			Feedback: feedback.Config{Window: 200, NewID: numbered(),
-				Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}}},
+			Feedback: feedback.Config{NewID: numbered()}},
 	})
 	if err == nil {
 		err = a.Freeze(ctx, cfg.Off)
