@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/heedhq/heed/adapter/otel"
-	"github.com/heedhq/heed/adapter/scores"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -22,7 +21,7 @@ import (
 )
 
 var (
-	meanings = map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5}}
+	meanings = map[string]otel.Meaning{"Relevance": {Worst: 1, Best: 5}}
 
 	arms  = []loop.Arm{{ID: "brief", System: "Answer in one sentence."}}
 	model = decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
@@ -42,11 +41,7 @@ func wire(ctx context.Context, st store.Store, meters metric.MeterProvider) (*lo
 	if err != nil {
 		return nil, nil, err
 	}
-	taker, err := scores.New(ctx, scores.Config{Agent: agent, Meanings: meanings})
-	if err != nil {
-		return nil, nil, err
-	}
-	results, err := otel.NewResults(otel.ResultsConfig{Taker: taker})
+	results, err := otel.NewResults(otel.ResultsConfig{Agent: agent, Meanings: meanings})
 	return agent, results, err
 }
 

@@ -11,16 +11,48 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/adapter/scores"
+	"github.com/heedhq/heed/loop"
 )
 
 // resultName is the event of an evaluation's result, by the conventions for GenAI.
 const resultName = "gen_ai.evaluation.result"
 
+// A Meaning maps the values of an evaluation to what they are worth. The zero Meaning belongs to
+// one from 0 to 1 whose best value is 1.
+type Meaning struct {
+	// Worst and Best are the values that are worth -1 and 1. Worst may be the greater one, for
+	// example for toxicity. Both 0 mean 0 and 1.
+	Worst, Best float64
+	// Labels are what labels are worth, in [-1, 1].
+	Labels map[string]float64
+}
+
+// worth returns what a result is worth, in [-1, 1].
+func (m *Meaning) worth(r *result) (float64, error) {
+	worst, best := m.Worst, m.Best
+	if worst == best {
+		worst, best = 0, 1
+	}
+	worth, known := m.Labels[r.label]
+	switch {
+	case known:
+		return worth, nil
+	case r.value == nil:
+		return 0, &heed.InputError{Field: "Label", Reason: fmt.Sprintf(
+			"%q is not one of the Labels of %q", r.label, r.name)}
+	case !(*r.value >= min(worst, best) && *r.value <= max(worst, best)):
+		return 0, &heed.InputError{Field: "Value", Reason: fmt.Sprintf(
+			"%v of %q must be between %v and %v", *r.value, r.name, worst, best)}
+	}
+	return 2*(*r.value-worst)/(best-worst) - 1, nil
+}
+
 // ResultsConfig configures [Results].
 type ResultsConfig struct {
-	// must be set. Its Meanings select which evaluations count, by "gen_ai.evaluation.name"
-	Taker *scores.Taker
+	Agent *loop.Agent // whose answers are evaluated. It must be set
+	// Meanings are the evaluations that count, by "gen_ai.evaluation.name". Others are ignored,
+	// because heed cannot decide which of their values are good.
+	Meanings map[string]Meaning
 	// Answer returns the id of the answer that a result is about, or "", by the attributes of the
 	// record that are strings. nil means the attribute "heed.answer.id"; without one,
 	// "gen_ai.response.id" or else the id of the trace, whichever is the id of an answer.
@@ -28,12 +60,13 @@ type ResultsConfig struct {
 	// Observer receives a [heed.Failed] for a result that the processor could not take. A panic of it
 	// is dropped. nil: dropped results are not reported.
 	Observer heed.Observer
-	// Now is the clock, for the times that the Observer receives. nil means time.Now.
+	// Now is the clock: no result is later. nil means time.Now.
 	Now func() time.Time
 }
 
 // Results takes results of evaluations: log records with the event name "gen_ai.evaluation.result".
-// The latest result of each name of an answer counts, once: see [scores.Taker]. A result with an
+// Each is an outcome of its answer, with the evaluation's name as its source, so that the latest of
+// each name counts, once. Name them in Config.Instruments of package loop. A result with an
 // "error.type" is ignored, and so are the events of a [Telemetry].
 //
 // It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the
@@ -62,8 +95,8 @@ var _ sdklog.Processor = (*Results)(nil)
 
 // NewResults returns results; or a [*heed.ConfigError].
 func NewResults(cfg ResultsConfig) (*Results, error) {
-	if cfg.Taker == nil {
-		return nil, &heed.ConfigError{Field: "Taker", Reason: "must be set"}
+	if cfg.Agent == nil {
+		return nil, &heed.ConfigError{Field: "Agent", Reason: "must be set"}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock
@@ -75,16 +108,17 @@ func NewResults(cfg ResultsConfig) (*Results, error) {
 
 // A result is of an evaluation, with the ids that its answer may have.
 type result struct {
-	answers []string
-	grade   scores.Grade
+	answers     []string
+	name, label string
+	value       *float64
+	at          time.Time
 }
 
 // read returns the result that a record has, or false.
 func (r *Results) read(record *sdklog.Record) (found result, is bool) {
 	texts := make(map[string]string) // the attributes that are strings
-	found.grade.At = record.Timestamp()
-	if found.grade.At.IsZero() {
-		found.grade.At = record.ObservedTimestamp()
+	if found.at = record.Timestamp(); found.at.IsZero() {
+		found.at = record.ObservedTimestamp()
 	}
 	record.WalkAttributes(func(a attribute.KeyValue) bool {
 		score := a.Key == "gen_ai.evaluation.score.value"
@@ -93,15 +127,15 @@ func (r *Results) read(record *sdklog.Record) (found result, is bool) {
 			texts[string(a.Key)] = a.Value.AsString()
 		case score && kind == attribute.FLOAT64:
 			value := a.Value.AsFloat64()
-			found.grade.Value = &value
+			found.value = &value
 		case score && kind == attribute.INT64:
 			value := float64(a.Value.AsInt64())
-			found.grade.Value = &value
+			found.value = &value
 		}
 		return true
 	})
-	found.grade.Name = texts["gen_ai.evaluation.name"]
-	found.grade.Label = texts["gen_ai.evaluation.score.label"]
+	found.name = texts["gen_ai.evaluation.name"]
+	found.label = texts["gen_ai.evaluation.score.label"]
 	switch own := texts["heed.answer.id"]; {
 	case r.cfg.Answer != nil:
 		found.answers = []string{r.cfg.Answer(texts)}
@@ -113,18 +147,26 @@ func (r *Results) read(record *sdklog.Record) (found result, is bool) {
 			found.answers = append(found.answers, record.TraceID().String())
 		}
 	}
-	return found, found.grade.Name != "" && texts["error.type"] == ""
+	_, known := r.cfg.Meanings[found.name]
+	return found, known && texts["error.type"] == ""
 }
 
 // take takes a result, for the first id that an answer has.
-func (r *Results) take(ctx context.Context, of result) (err error) {
-	var taken scores.Taken
+func (r *Results) take(ctx context.Context, of result) error {
+	meaning := r.cfg.Meanings[of.name]
+	worth, err := meaning.worth(&of)
+	if err != nil {
+		return err
+	}
+	if now := r.cfg.Now(); of.at.After(now) { // the evaluator's clock is ahead
+		of.at = now
+	}
 	for _, id := range of.answers {
 		if id == "" {
 			continue
 		}
-		of.grade.Answer = id
-		if taken, err = r.cfg.Taker.Take(ctx, of.grade); err != nil || taken != scores.Unknown {
+		err := r.cfg.Agent.Outcome(ctx, id, loop.Outcome{Reward: &worth, Source: of.name, At: of.at})
+		if !errors.Is(err, loop.ErrNoAnswer) {
 			return err
 		}
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/otel"
-	"github.com/heedhq/heed/adapter/scores"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -45,13 +44,11 @@ func newResults(t *testing.T, observer heed.Observer, events ...string) (*otel.R
 	t.Helper()
 	own := &shaky{Store: &memstore.Store{}}
 	agent := newAgent(t, own, nil, events...)
-	taker, err := scores.New(t.Context(), scores.Config{
-		Agent: agent, Now: func() time.Time { return start },
-		Meanings: map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5},
+	results, err := otel.NewResults(otel.ResultsConfig{
+		Agent: agent, Observer: observer, Now: func() time.Time { return start },
+		Meanings: map[string]otel.Meaning{"Relevance": {Worst: 1, Best: 5},
 			"verdict": {Labels: map[string]float64{"fail": -1}}},
 	})
-	require.NoError(t, err)
-	results, err := otel.NewResults(otel.ResultsConfig{Taker: taker, Observer: observer})
 	require.NoError(t, err)
 	return results, agent, own
 }
@@ -205,5 +202,5 @@ func TestShutdown(t *testing.T) {
 	require.NoError(t, results.Shutdown(t.Context()))
 	assert.Zero(t, worth(t, agent, "one"))
 	_, err := otel.NewResults(otel.ResultsConfig{})
-	require.ErrorContains(t, err, "Taker")
+	require.ErrorContains(t, err, "Agent")
 }
