@@ -25,7 +25,7 @@ func (w *World) Judge(e loop.Event, answer string) Verdict {
 		}
 	}
 	if d := decompositionIn(answer); d != nil {
-		v.errors = d.errors
+		v.errors = d.Errors
 	}
 	v.Good = w.draw("luck", e.ID) < works && len(v.Mistakes) == 0
 	return v
@@ -39,7 +39,7 @@ func (w *World) Works(e loop.Event, answer string) float64 {
 	}
 	if k.Domain == assistant.Changes {
 		if d := decompositionIn(answer); d != nil {
-			return d.works
+			return d.Works
 		}
 		return nonsense
 	}
@@ -63,13 +63,13 @@ func (w *World) at(a Answer, e loop.Event) float64 {
 func (w *World) Best(e loop.Event) string {
 	k := kindOf(e.Text)
 	if k.Domain == assistant.Changes {
-		best := decompositions[0]
-		for _, d := range decompositions {
-			if d.works > best.works {
+		best := truth.Decompositions[0]
+		for _, d := range truth.Decompositions {
+			if d.Works > best.Works {
 				best = d
 			}
 		}
-		return best.text
+		return best.Text
 	}
 	best := k.Answers[0]
 	for _, a := range k.Answers {
@@ -79,27 +79,15 @@ func (w *World) Best(e loop.Event) string {
 	}
 	text := best.Text
 	for _, m := range k.Mistakes {
-		text += " " + m.fixed()
+		text += " " + m.Fixed
 	}
 	return text
 }
 
-// fixed is the answer without the mistake.
-func (m *Mistake) fixed() string {
-	switch m {
-	case timeZone:
-		return "All times are UTC."
-	case rollback:
-		return "Rollback plan: the version of yesterday."
-	default:
-		return m.Fix + " on the agreed day."
-	}
-}
-
 func decompositionIn(text string) *decomposition {
-	for i := range decompositions {
-		if strings.Contains(text, decompositions[i].name) {
-			return &decompositions[i]
+	for i := range truth.Decompositions {
+		if strings.Contains(text, truth.Decompositions[i].Name) {
+			return &truth.Decompositions[i]
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func (w *World) reply(r *decision.LLMRequest) (string, error) {
 			slip = slipsWarned
 		}
 		if w.draw("slip", m.Name, event) > slip {
-			text += " " + m.fixed()
+			text += " " + m.Fixed
 		}
 	}
 	return pick(w.draw("opener", event), "", "Seen. ", "On it: ") + text, nil
@@ -66,7 +66,7 @@ func (w *World) choose(k *Kind, r *decision.LLMRequest, event, shown string) Ans
 	}
 	own := k.Own
 	if k.Note != nil {
-		own = ways[k.Note.Sort][wayOf(r.System, k.Note)]
+		own = truth.Ways[k.Note.Sort][wayOf(r.System, k.Note)]
 	}
 	last := len(k.Answers) - 1
 	if w.draw("own", event) > own {
@@ -107,25 +107,25 @@ func (w *World) decompose(system, event string) string {
 	_, warnings, _ := strings.Cut(system, "## Anti-Patterns to Avoid")
 	praise, _, _ := strings.Cut(system, "## Anti-Patterns to Avoid")
 	_, praise, _ = strings.Cut(praise, "## Proven Patterns")
-	weights := make([]float64, len(decompositions))
+	weights := make([]float64, len(truth.Decompositions))
 	var total float64
-	for i, d := range decompositions {
-		weights[i] = d.own
-		if strings.Contains(warnings, d.name) {
+	for i, d := range truth.Decompositions {
+		weights[i] = d.Own
+		if strings.Contains(warnings, d.Name) {
 			weights[i] *= 1 - heeds
 		}
-		if strings.Contains(praise, d.name) {
+		if strings.Contains(praise, d.Name) {
 			weights[i] *= follows
 		}
 		total += weights[i]
 	}
 	left := w.draw("decomposition", event) * total
-	for i, d := range decompositions {
+	for i, d := range truth.Decompositions {
 		if left -= weights[i]; left < 0 {
-			return d.text
+			return d.Text
 		}
 	}
-	return decompositions[0].text
+	return truth.Decompositions[0].Text
 }
 
 // rule writes the heuristic behind an answer that was praised.

@@ -80,7 +80,7 @@ func (w *World) review(e loop.Event, v Verdict) {
 	}}
 	wrong := v.Mistakes
 	if len(wrong) == 0 && w.draw("nagged", e.ID) < nagged {
-		wrong = []*Mistake{taste}
+		wrong = truth.Mistakes[len(truth.Mistakes)-1:]
 	}
 	if len(wrong) > 0 {
 		r.Text = pick(w.draw("said", e.ID), wrong[0].Said...)

@@ -1,6 +1,6 @@
 // Package world simulates what an operations assistant lives in: what comes in, a model that makes
 // mistakes, users who seldom react, reviewers and their leads. Everything in it follows from a
-// seed, and from the table in truth.go.
+// seed, and from the tables in truth.json.
 //
 // Whatever is drawn is drawn by what it is about (an event, a person) and not in order, so that two
 // assistants in worlds of one seed meet the same events with the same luck.
@@ -82,21 +82,21 @@ func (w *World) event() any {
 // kind draws what kind of event it is.
 func (w *World) kind(id string) *Kind {
 	var total float64
-	for _, k := range kinds {
+	for _, k := range truth.Kinds {
 		total += k.Share
 	}
 	left := w.draw("kind", id) * total
-	for _, k := range kinds {
+	for _, k := range truth.Kinds {
 		if left -= k.Share; left < 0 {
 			return k
 		}
 	}
-	return kinds[len(kinds)-1]
+	return truth.Kinds[len(truth.Kinds)-1]
 }
 
 // kindOf returns the kind of an event by its text.
 func kindOf(text string) *Kind {
-	for _, k := range kinds {
+	for _, k := range truth.Kinds {
 		if strings.Contains(text, k.Cue) {
 			return k
 		}
