@@ -69,6 +69,7 @@ func (l *load) done() int {
 // TestKilledServer kills the server that leads the log while nine callers of three handles write.
 // Then it stops the two servers that are left, one after the other, so that no majority is there.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	c := startNodes(t, false)
 	cfg := natsstore.Config{Name: "load", Timeout: 40 * time.Second}
 	var handles []*natsstore.Store
@@ -128,6 +129,7 @@ func TestKilledServer(t *testing.T) {
 
 // TestPartition cuts a handle off from its server, and another handle goes on.
 func TestPartition(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	proxy := newProxy(t, c.clients[0])
 	direct := open(t, c.connect(t, []int{1}), natsstore.Config{Name: "cut"})
@@ -165,6 +167,7 @@ func TestPartition(t *testing.T) {
 
 // TestForgetting looks for a name in all files of all servers.
 func TestForgetting(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	st := open(t, c.connect(t, []int{0}), natsstore.Config{Name: "forget"})
 	other := open(t, c.connect(t, []int{1}), natsstore.Config{Name: "forget"})
@@ -203,6 +206,7 @@ func TestForgetting(t *testing.T) {
 // TestKilledWhileForgetting ends a program between the last commit of a Forget and each step by
 // which the log loses the name. The next sweep of any handle does the rest.
 func TestKilledWhileForgetting(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	for step := range 3 {
 		name, person := fmt.Sprint("killed", step), fmt.Sprint("Wilhelmine the ", step, ".")

@@ -17,6 +17,7 @@ import (
 
 // TestGenerations writes through three handles while the log begins again after each few commits.
 func TestGenerations(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	defer natsstore.SetLongLog(4 << 10)()
 	var handles []*natsstore.Store
@@ -51,6 +52,7 @@ func TestGenerations(t *testing.T) {
 
 // TestPagesGoOn reads pages and versions while the log begins again.
 func TestPagesGoOn(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	js := c.connect(t, []int{0})
 	st := open(t, js, natsstore.Config{Name: "pages"})
@@ -127,6 +129,7 @@ func TestConfiguration(t *testing.T) {
 
 // TestLargeCommits commits more than one message of the server holds, and more than a log holds.
 func TestLargeCommits(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	st := open(t, c.connect(t, []int{0}), natsstore.Config{Name: "large"})
 	other := open(t, c.connect(t, []int{1}), natsstore.Config{Name: "large"})

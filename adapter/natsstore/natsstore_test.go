@@ -27,6 +27,7 @@ type opened struct {
 }
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	servers := []jetstream.JetStream{c.connect(t, []int{0}), c.connect(t, []int{1})}
 	var made atomic.Int64
