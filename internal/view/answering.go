@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,18 +20,17 @@ type Event struct {
 	loop.Event `need:"text" mcp:"person stream history at"`
 }
 
-// event returns the agent and the event for it. An event without a text is refused.
-func (s *Server) event(c *Caller, in *Event) (*loop.Agent, loop.Event, error) {
+// event returns the event for the agent. One without a text is refused.
+func (c *Caller) event(in *Event) (loop.Event, error) {
 	e := in.Event
 	e.Person, e.OnChunk = c.user(e.Person), c.Pieces
 	if c.Names != nil {
 		e.ID, e.Session = c.Names(e.ID, e.Session)
 	}
-	a, err := s.agent()
-	if err == nil && strings.TrimSpace(in.Text) == "" {
-		err = badField("text", "must not be empty")
+	if strings.TrimSpace(in.Text) == "" {
+		return e, badField("text", "must not be empty")
 	}
-	return a, e, err
+	return e, nil
 }
 
 // A basis is what an answer, or the prompt for one, rests on.
@@ -87,11 +85,11 @@ type Answered struct {
 }
 
 func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Answered, _ error) {
-	a, e, err := s.event(c, in)
+	e, err := c.event(in)
 	if err != nil {
 		return none, err
 	}
-	got, err := a.Answer(ctx, e)
+	got, err := c.view.Agent.Answer(ctx, e)
 	res := &got.Result
 	switch {
 	case err != nil:
@@ -128,10 +126,11 @@ type prepared struct {
 }
 
 func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none prepared, _ error) {
-	a, e, err := s.event(c, in)
+	e, err := c.event(in)
 	if err != nil {
 		return none, err
 	}
+	a := c.view.Agent
 	p, err := a.Prepare(ctx, e)
 	if err != nil {
 		return none, err
@@ -177,10 +176,6 @@ var reasons = []llm.Failure{
 }
 
 func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept, _ error) {
-	a, err := s.agent()
-	if err != nil {
-		return none, err
-	}
 	switch {
 	case in.Text == "" && in.Err == nil && in.Failure == "":
 		return none, badField("text", "must be set, or error")
@@ -194,6 +189,7 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	if in.Failure != "" {
 		in.Err = &llm.Error{Failure: llm.Failure(in.Failure), Err: in.Err}
 	}
+	a := c.view.Agent
 	p, err := a.KeptPlan(ctx, c.Person, in.ID)
 	known, here := s.plans.LoadAndDelete(planOf{c.Person, in.ID})
 	if here && err != nil && !errors.Is(err, heed.ErrNotFound) { // the store can't be reached
@@ -233,11 +229,7 @@ type checked struct {
 }
 
 func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (checked, error) {
-	a, err := s.agent()
-	if err != nil {
-		return checked{}, err
-	}
-	r := in.ToolResult
+	a, r := c.view.Agent, in.ToolResult
 	if r.ID = in.Call; !r.Before {
 		if plan, err := a.KeptPlan(ctx, c.Person, in.Answer); err == nil {
 			r.Task = plan.Event.Task
@@ -256,12 +248,8 @@ type Reaction struct {
 }
 
 func (s *Server) react(ctx context.Context, c *Caller, in *Reaction) (n Nothing, _ error) {
-	a, err := s.agent()
-	if err != nil {
-		return n, err
-	}
 	in.Person = c.user(in.Person)
-	return n, a.React(ctx, in.Answer, in.Reaction)
+	return n, c.view.Agent.React(ctx, in.Answer, in.Reaction)
 }
 
 // An Undo takes an answer back.
@@ -271,11 +259,7 @@ type Undo struct {
 }
 
 func (s *Server) undo(ctx context.Context, c *Caller, in *Undo) (n Nothing, _ error) {
-	a, err := s.agent()
-	if err != nil {
-		return n, err
-	}
-	return n, a.Undo(ctx, in.Answer, c.user(in.Person))
+	return n, c.view.Agent.Undo(ctx, in.Answer, c.user(in.Person))
 }
 
 // A Message is a later message of a session that is not to be answered.
@@ -298,11 +282,7 @@ type Change struct {
 }
 
 func (s *Server) hear(ctx context.Context, c *Caller, in *Message) (none Heard, _ error) {
-	a, err := s.agent()
-	if err != nil {
-		return none, err
-	}
-	found, err := a.Hear(ctx, in.Message)
+	found, err := c.view.Agent.Hear(ctx, in.Message)
 	out := Heard{Changes: make([]Change, len(found))}
 	for i := range found {
 		of := &found[i].Signal
@@ -320,12 +300,8 @@ type Outcome struct {
 }
 
 func (s *Server) outcome(ctx context.Context, c *Caller, in *Outcome) (n Nothing, _ error) {
-	a, err := s.agent()
-	if err != nil {
-		return n, err
-	}
 	in.Source = c.user(in.Source)
-	return n, a.Outcome(ctx, in.Answer, in.Outcome)
+	return n, c.view.Agent.Outcome(ctx, in.Answer, in.Outcome)
 }
 
 // A Correction holds the words of the caller, who can't speak for another reviewer.
@@ -353,15 +329,14 @@ func (c *Caller) named() error {
 }
 
 func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (corrected, error) {
-	a, err := s.agent()
-	if err = cmp.Or(err, c.named()); err != nil {
+	if err := c.named(); err != nil {
 		return corrected{}, err
 	}
 	if c.Model && in.Text == "" {
 		return corrected{}, badField("text", "must not be empty")
 	}
 	in.Reviewer, in.Correction.Text, in.Correction.Comment = c.Person, in.Text, in.Comment
-	f, err := a.Correct(ctx, in.Answer, in.Correction)
+	f, err := c.view.Agent.Correct(ctx, in.Answer, in.Correction)
 	return corrected{f.ID, string(f.Class), f.Proposal}, err
 }
 
@@ -388,16 +363,12 @@ type Conflict struct {
 }
 
 func (s *Server) propose(ctx context.Context, c *Caller, in *Draft) (out Proposed, _ error) {
-	v := s.view()
 	if err := c.named(); err != nil {
 		return out, err
 	}
-	if v.Feedback == nil {
-		return out, Lacks("rules")
-	}
-	p, err := v.Feedback.Rules().Propose(ctx, feedback.Submission{
+	p, err := c.view.Feedback.Rules().Propose(ctx, feedback.Submission{
 		Draft: feedback.Draft{
-			Type: feedback.RuleType(in.Type), Text: in.Text, Agents: []string{v.Name},
+			Type: feedback.RuleType(in.Type), Text: in.Text, Agents: []string{c.view.Name},
 		},
 		Actor: c.Person, Reason: in.Reason,
 	})

@@ -148,10 +148,9 @@ type answerRange struct {
 	Range
 }
 
-func (s *Server) answers(ctx context.Context, _ *Caller, in *answerRange) (List[Answer], error) {
-	v := s.view()
-	return part(v, "", in.Range, func(p Page) (l List[Answer], err error) {
-		l.Items, l.Next, err = v.Answers(ctx, in.AnswerQuery, p.After, p.Limit)
+func (*Server) answers(ctx context.Context, c *Caller, in *answerRange) (List[Answer], error) {
+	return part(in.Range, func(p Page) (l List[Answer], err error) {
+		l.Items, l.Next, err = c.view.Answers(ctx, in.AnswerQuery, p.After, p.Limit)
 		l.Items = arrayOf(l.Items)
 		return l, err
 	})

@@ -130,10 +130,9 @@ type changeRange struct {
 	Range
 }
 
-func (s *Server) changes(ctx context.Context, _ *Caller, in *changeRange) (List[Changed], error) {
-	v := s.view()
-	return part(v, "", in.Range, func(p Page) (l List[Changed], err error) {
-		l.Items, l.Next, err = v.Changes(ctx, in.ChangeQuery, p.After, p.Limit)
+func (*Server) changes(ctx context.Context, c *Caller, in *changeRange) (List[Changed], error) {
+	return part(in.Range, func(p Page) (l List[Changed], err error) {
+		l.Items, l.Next, err = c.view.Changes(ctx, in.ChangeQuery, p.After, p.Limit)
 		l.Items = arrayOf(l.Items)
 		return l, err
 	})

@@ -25,20 +25,8 @@ type Selected struct {
 	At         time.Time         `json:"at"`
 }
 
-// learner returns what chooses arms, or a fault without one.
-func (s *Server) learner() (*strategy.Learner, error) {
-	if l := s.view().Strategy; l != nil {
-		return l, nil
-	}
-	return nil, Lacks("arms")
-}
-
-func (s *Server) choose(ctx context.Context, _ *Caller, in *selection) (none Selected, _ error) {
-	learner, err := s.learner()
-	if err != nil {
-		return none, err
-	}
-	c, err := learner.Select(ctx, in.Query)
+func (*Server) choose(ctx context.Context, by *Caller, in *selection) (none Selected, _ error) {
+	c, err := by.view.Strategy.Select(ctx, in.Query)
 	if err != nil { // there may be a choice all the same, which looks like a good one
 		return none, err
 	}
@@ -59,17 +47,13 @@ type Observed struct {
 	Disposition string `json:"disposition"`
 }
 
-func (s *Server) observe(ctx context.Context, _ *Caller, in *Observation) (none Observed, _ error) {
-	learner, err := s.learner()
-	if err != nil {
-		return none, err
-	}
+func (*Server) observe(ctx context.Context, c *Caller, in *Observation) (none Observed, _ error) {
 	o := in.Outcome
 	text, err := base64.RawURLEncoding.DecodeString(in.Choice)
 	if err != nil || json.Unmarshal(text, &o.Choice) != nil {
 		return none, badField("choice", "must be what /v1/select has given")
 	}
-	did, err := learner.Observe(ctx, o)
+	did, err := c.view.Strategy.Observe(ctx, o)
 	return Observed{string(did)}, err
 }
 
@@ -84,13 +68,8 @@ const (
 	mostListed    = 200
 )
 
-// part reads a part of a list, if the agent has what it is about.
-func part[T any](v *Source, what string, in Range, read func(Page) (List[T], error)) (
-	l List[T], err error,
-) {
-	if !v.Has(what) {
-		return l, Lacks(what)
-	}
+// part reads a part of a list.
+func part[T any](in Range, read func(Page) (List[T], error)) (l List[T], err error) {
 	p := Page{Limit: cmp.Or(in.Limit, usuallyListed), After: in.After}
 	if p.Limit < 1 || p.Limit > mostListed {
 		return l, badField("limit", fmt.Sprintf("must be 1 to %d", mostListed))
@@ -98,11 +77,8 @@ func part[T any](v *Source, what string, in Range, read func(Page) (List[T], err
 	return read(p)
 }
 
-func (s *Server) segments(ctx context.Context, _ *Caller, in *Range) (List[Segment], error) {
-	v := s.view()
-	return part(v, "arms", *in, func(p Page) (List[Segment], error) {
-		return v.Segments(ctx, p)
-	})
+func (*Server) segments(ctx context.Context, c *Caller, in *Range) (List[Segment], error) {
+	return part(*in, func(p Page) (List[Segment], error) { return c.view.Segments(ctx, p) })
 }
 
 // A heuristicRange asks for heuristics.
@@ -111,12 +87,11 @@ type heuristicRange struct {
 	Range
 }
 
-func (s *Server) heuristics(ctx context.Context, _ *Caller, in *heuristicRange) (
+func (*Server) heuristics(ctx context.Context, c *Caller, in *heuristicRange) (
 	List[Heuristic], error,
 ) {
-	v := s.view()
-	return part(v, "heuristics", in.Range, func(p Page) (List[Heuristic], error) {
-		return v.Heuristics(ctx, in.Domain, p)
+	return part(in.Range, func(p Page) (List[Heuristic], error) {
+		return c.view.Heuristics(ctx, in.Domain, p)
 	})
 }
 
@@ -127,22 +102,20 @@ type ruleRange struct {
 	Range
 }
 
-func (s *Server) rules(ctx context.Context, _ *Caller, in *ruleRange) (List[Rule], error) {
-	v := s.view()
-	return part(v, "rules", in.Range, func(p Page) (List[Rule], error) {
+func (*Server) rules(ctx context.Context, c *Caller, in *ruleRange) (List[Rule], error) {
+	return part(in.Range, func(p Page) (List[Rule], error) {
 		q := RuleQuery{in.Agent, in.Status}
 		if q.proposals() {
-			return v.Proposals(ctx, q, p)
+			return c.view.Proposals(ctx, q, p)
 		}
-		return v.Rules(ctx, q, p)
+		return c.view.Rules(ctx, q, p)
 	})
 }
 
 // warnings are the ways of working that prompts warn of.
-func (s *Server) warnings(ctx context.Context, _ *Caller, in *Range) (List[Way], error) {
-	v := s.view()
-	return part(v, "ways of working", *in, func(p Page) (List[Way], error) {
-		return v.Ways(ctx, WayQuery{Warned: true}, p)
+func (*Server) warnings(ctx context.Context, c *Caller, in *Range) (List[Way], error) {
+	return part(*in, func(p Page) (List[Way], error) {
+		return c.view.Ways(ctx, WayQuery{Warned: true}, p)
 	})
 }
 
@@ -156,12 +129,8 @@ type Found struct {
 	ID string `json:"id"`
 }
 
-func (s *Server) find(ctx context.Context, _ *Caller, in *Search) (Found, error) {
-	a, err := s.agent()
-	if err != nil {
-		return Found{}, err
-	}
-	id, err := a.Find(ctx, in.Session)
+func (*Server) find(ctx context.Context, c *Caller, in *Search) (Found, error) {
+	id, err := c.view.Agent.Find(ctx, in.Session)
 	return Found{id}, err
 }
 
@@ -170,6 +139,6 @@ type Named struct {
 	Answer string `json:"answer" heed:"id"`
 }
 
-func (s *Server) explain(ctx context.Context, _ *Caller, in *Named) (Explanation, error) {
-	return s.view().Explain(ctx, in.Answer)
+func (*Server) explain(ctx context.Context, c *Caller, in *Named) (Explanation, error) {
+	return c.view.Explain(ctx, in.Answer)
 }

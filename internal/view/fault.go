@@ -125,14 +125,23 @@ func nameIn(in reflect.Type, name string) string {
 	return strings.ToLower(name)
 }
 
+// The parts that operations and pages need.
+const (
+	agent      = "agent"
+	arms       = "arms"
+	heuristics = "heuristics"
+	rules      = "rules"
+	ways       = "ways of working"
+)
+
 // nextFor explains how a server comes by a part.
 var nextFor = map[string]string{
-	"agent": "Start heed serve with --run, or set Agent in Go's web.Config.",
-	"arms": "Start heed serve with --run and --lessons FILE, where FILE has \"arms\", or set Arms " +
+	agent: "Start heed serve with --run, or set Agent in Go's web.Config.",
+	arms: "Start heed serve with --run and --lessons FILE, where FILE has \"arms\", or set Arms " +
 		"in Go's loop.Config. Beside an application, arms are there once it has chosen one.",
-	"heuristics":      "The application has to be an agent that learns heuristics.",
-	"rules":           "The application has to be an agent that takes corrections.",
-	"ways of working": "The application has to be an agent that learns ways of working.",
+	heuristics: "The application has to be an agent that learns heuristics.",
+	rules:      "The application has to be an agent that takes corrections.",
+	ways:       "The application has to be an agent that learns ways of working.",
 }
 
 // Lacks returns the fault that an agent or a server is without a part, and how it comes by it.
@@ -143,7 +152,7 @@ func Lacks(part string) *Fault {
 // Has reports whether a part is there. "" always is.
 func (s *Source) Has(part string) bool {
 	return map[string]bool{
-		"": true, "agent": s.Agent != nil, "arms": s.Strategy != nil, "heuristics": s.Learning != nil,
-		"rules": s.Feedback != nil, "ways of working": s.Patterns != nil,
+		"": true, agent: s.Agent != nil, arms: s.Strategy != nil, heuristics: s.Learning != nil,
+		rules: s.Feedback != nil, ways: s.Patterns != nil,
 	}[part]
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/heedhq/heed/loop"
 )
 
 // OpenAPI describes the operations. Their tests compare it with the table.
@@ -26,6 +24,7 @@ type Operation struct {
 	Tool    string       // its name in MCP; "" if MCP does not have it
 	In, Out reflect.Type // Out is [Nothing] without a result
 	Faults  []string     // the sorts that it may end in, in addition to what all operations may
+	needs   string       // the part that the agent or the server must have
 	do      func(context.Context, *Server, *Caller, any) (any, error)
 }
 
@@ -41,6 +40,8 @@ type Caller struct {
 	// something counts. Names returns what heed calls an event and a session of the client's.
 	Model bool
 	Names func(event, session string) (string, string)
+
+	view *Source // while an operation is carried out
 }
 
 // user returns who an input is about.
@@ -52,11 +53,14 @@ func (c *Caller) user(named string) string {
 }
 
 func operation[In, Out any](
-	at string, do func(*Server, context.Context, *Caller, *In) (Out, error), faults ...string,
+	at, needs string, do func(*Server, context.Context, *Caller, *In) (Out, error), faults ...string,
 ) Operation {
 	method, at, _ := strings.Cut(at, " ")
+	if needs != "" {
+		faults = append(faults, MissingPart)
+	}
 	return Operation{
-		Method: method, Path: at, Faults: faults,
+		Method: method, Path: at, Faults: faults, needs: needs,
 		In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](),
 		do: func(ctx context.Context, s *Server, c *Caller, in any) (any, error) {
 			return do(s, ctx, c, in.(*In))
@@ -72,29 +76,29 @@ func tool(name string, o Operation) Operation {
 
 // Operations are all that programs and models can ask for.
 func Operations() []Operation {
-	ofAnswers := []string{Unknown, Forgotten, MissingPart}
+	ofAnswers := []string{Unknown, Forgotten}
 	return []Operation{
-		operation("POST /v1/select", (*Server).choose, MissingPart),
-		operation("POST /v1/observe", (*Server).observe, Unknown, MissingPart),
-		operation("POST "+AnswerPath, (*Server).answer, ModelFailed, MissingPart),
-		tool("prepare", operation("POST /v1/prepare", (*Server).prepare, MissingPart)),
-		tool("answered", operation("POST /v1/answered", (*Server).answered, Unknown, MissingPart)),
-		tool("tool_result", operation("POST /v1/tool_result", (*Server).toolResult, MissingPart)),
-		tool("outcome", operation("POST /v1/outcome", (*Server).outcome, ofAnswers...)),
-		tool("react", operation("POST /v1/react", (*Server).react, ofAnswers...)),
-		tool("undo", operation("POST /v1/undo", (*Server).undo, ofAnswers...)),
-		operation("POST /v1/hear", (*Server).hear, Forgotten, MissingPart),
-		tool("correct", operation("POST /v1/correct", (*Server).correct, Unknown, MissingPart)),
-		tool("propose", operation("POST /v1/propose", (*Server).propose, MissingPart)),
-		tool("explain", operation("GET /v1/explanation", (*Server).explain, Unknown)),
-		operation("GET /v1/answers", (*Server).answers),
-		operation("GET /v1/changes", (*Server).changes),
-		operation("GET /v1/gain", (*Server).gain),
-		operation("GET /v1/find", (*Server).find, Unknown, MissingPart),
-		operation("GET /v1/segments", (*Server).segments, MissingPart),
-		operation("GET /v1/heuristics", (*Server).heuristics, MissingPart),
-		operation("GET /v1/rules", (*Server).rules, MissingPart),
-		operation("GET /v1/warnings", (*Server).warnings, MissingPart),
+		operation("POST /v1/select", arms, (*Server).choose),
+		operation("POST /v1/observe", arms, (*Server).observe, Unknown),
+		operation("POST "+AnswerPath, agent, (*Server).answer, ModelFailed),
+		tool("prepare", operation("POST /v1/prepare", agent, (*Server).prepare)),
+		tool("answered", operation("POST /v1/answered", agent, (*Server).answered, Unknown)),
+		tool("tool_result", operation("POST /v1/tool_result", agent, (*Server).toolResult)),
+		tool("outcome", operation("POST /v1/outcome", agent, (*Server).outcome, ofAnswers...)),
+		tool("react", operation("POST /v1/react", agent, (*Server).react, ofAnswers...)),
+		tool("undo", operation("POST /v1/undo", agent, (*Server).undo, ofAnswers...)),
+		operation("POST /v1/hear", agent, (*Server).hear, Forgotten),
+		tool("correct", operation("POST /v1/correct", agent, (*Server).correct, Unknown)),
+		tool("propose", operation("POST /v1/propose", rules, (*Server).propose)),
+		tool("explain", operation("GET /v1/explanation", "", (*Server).explain, Unknown)),
+		operation("GET /v1/answers", "", (*Server).answers),
+		operation("GET /v1/changes", "", (*Server).changes),
+		operation("GET /v1/gain", "", (*Server).gain),
+		operation("GET /v1/find", agent, (*Server).find, Unknown),
+		operation("GET /v1/segments", arms, (*Server).segments),
+		operation("GET /v1/heuristics", heuristics, (*Server).heuristics),
+		operation("GET /v1/rules", rules, (*Server).rules),
+		operation("GET /v1/warnings", ways, (*Server).warnings),
 	}
 }
 
@@ -126,21 +130,17 @@ func NewServer(view func() *Source) *Server {
 	return &Server{view: view}
 }
 
-// agent returns the agent, or a fault.
-func (s *Server) agent() (*loop.Agent, error) {
-	if a := s.view().Agent; a != nil {
-		return a, nil
-	}
-	return nil, Lacks("agent")
-}
-
 // Do carries an operation out. given is its input in JSON.
 func (s *Server) Do(ctx context.Context, o *Operation, c *Caller, given []byte) (any, error) {
 	in := reflect.New(o.In).Interface()
 	if err := decode(given, in, c.Model); err != nil {
 		return nil, err
 	}
-	return o.do(ctx, s, c, in)
+	here := *c
+	if here.view = s.view(); !here.view.Has(o.needs) {
+		return nil, Lacks(o.needs)
+	}
+	return o.do(ctx, s, &here, in)
 }
 
 // Query carries an operation out with the parameters of a URL.
