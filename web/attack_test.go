@@ -242,6 +242,20 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 		address("/answer", "id", say("event")+"1"))
 }
 
+// While the store fails, no page shows what it has not read, whichever of its calls it is.
+func TestAFailingStoreIsNoEmptyPage(t *testing.T) {
+	w := newWorld(t, 3, same)
+	for _, path := range w.furnish(same) {
+		w.store.Fail(0, false)
+		w.get(path)
+		for at := range w.store.Calls() {
+			w.store.Fail(at+1, false)
+			answer := ask{method: "GET", path: path, person: "kim"}.of(w.h)
+			assert.GreaterOrEqual(t, answer.Code, 500, "%s, call %d", path, at+1)
+		}
+	}
+}
+
 // TestHostileFields puts hostile texts into every text of the data of every page: with HEED_LONG
 // each of them into each.
 func TestHostileFields(t *testing.T) {

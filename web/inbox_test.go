@@ -506,3 +506,70 @@ func TestApproversSeeWhatARuleReaches(t *testing.T) {
 	require.Len(t, p.Approvals, 1)
 	assert.Equal(t, []string{"logs", "owner"}, p.Approvals[0].Withhold)
 }
+
+// A list is turned page by page, and each page has the addresses of its neighbours.
+func TestAListIsTurned(t *testing.T) {
+	module, err := learning.New(t.Context(), learning.Config{Store: &memstore.Store{}})
+	require.NoError(t, err)
+	for i := range 60 {
+		_, err = module.Put(t.Context(), learning.Heuristic{ID: fmt.Sprint("h", i),
+			Condition: "always", Action: fmt.Sprint("act ", i)})
+		require.NoError(t, err)
+	}
+	hs := newHouse(t, func(c *web.Config) { c.Learning = module })
+	links := regexp.MustCompile(`href="(\?[^"]*)" rel="(prev|next)"`)
+	for number, want := range map[string][]string{
+		"1": {"1 to 25 of 60", "?page=2", "next"},
+		"2": {"26 to 50 of 60", "?page=1", "prev", "?page=3", "next"},
+		"3": {"51 to 60 of 60", "?page=2", "prev"},
+	} {
+		page := hs.get("kim", "/heuristics", "page", number)
+		got := []string{regexp.MustCompile(`\d+ to \d+ of \d+`).FindString(page)}
+		for _, found := range links.FindAllStringSubmatch(page, -1) {
+			got = append(got, found[1:]...)
+		}
+		assert.Equal(t, want, got, number)
+	}
+	page := hs.get("kim", "/")
+	assert.NotContains(t, page, `href="/ways"`)
+	assert.Contains(t, page, `href="/heuristics"`)
+	assert.Contains(t, hs.get("kim", "/changes"),
+		`href="?since=2026-03-01&amp;until=2026-03-01"`, "yesterday")
+}
+
+// A form that names nothing, or what there is not, changes nothing.
+func TestFormsNeedAnID(t *testing.T) {
+	hs := newHouse(t)
+	p := hs.proposed()
+	for _, path := range []string{"/proposal/reject", "/rule/pin", "/rule/retire",
+		"/correction/split"} {
+		for _, id := range []string{"", "none"} {
+			w, _ := hs.post("kim", path, "id", id, "hash", p.Hash(), "reason", "No")
+			assert.Equal(t, http.StatusNotFound, w.Code, "%s of %q", path, id)
+		}
+	}
+}
+
+// A change of a rule that is approved leads to the rule.
+func TestAnApprovedChangeLeadsToItsRule(t *testing.T) {
+	hs := newHouse(t)
+	p := hs.proposed()
+	for _, person := range []string{"kim", "lee"} {
+		hs.post(person, "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes")
+	}
+	hs.post("kim", "/rule/pin", "id", p.ID, "hash", p.Hash(), "reason", "It matters")
+	all, _, err := hs.f.Rules().Proposals(t.Context(),
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	var led []string
+	for _, person := range []string{"lee", "zoe"} {
+		w, _ := hs.post(person, "/proposal/approve", "id", all[0].ID, "hash", all[0].Hash(),
+			"reason", "Yes")
+		led = append(led, w.Header().Get("Location"))
+	}
+	assert.Equal(t, address("/rule", "done", "changed", "id", p.ID), led[1], led)
+	rule, err := hs.f.Rules().Rule(t.Context(), p.ID)
+	require.NoError(t, err)
+	assert.True(t, rule.Pinned)
+}

@@ -14,11 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/web"
 )
@@ -34,6 +36,7 @@ func (p parrot) Generate(context.Context, decision.LLMRequest) (decision.LLMResp
 type world struct {
 	*testing.T
 	agent *loop.Agent
+	store *storetest.Failing
 	h     *web.Handler
 	now   time.Time
 	cfg   web.Config
@@ -43,8 +46,10 @@ func newWorld(t *testing.T, events int, say func(what string) string) *world {
 	t.Helper()
 	w := &world{T: t, now: start}
 	clock := func() time.Time { return w.now }
-	st, err := memstore.New(memstore.Config{Now: clock})
+	kept, err := memstore.New(memstore.Config{Now: clock})
 	require.NoError(t, err)
+	st := &storetest.Failing{Store: kept}
+	w.store = st
 	w.agent, err = loop.New(t.Context(), loop.Config{
 		Store: st, Name: "desk", Model: parrot{say("answer")},
 		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
@@ -141,6 +146,14 @@ func TestLearned(t *testing.T) {
 	correction := w.get("/correction", "id", c.ID)
 	assert.Contains(t, plain(correction), "Question the disk is full")
 	assert.Contains(t, correction, `<a href="/answer?id=event59"`)
+	_, err = w.agent.Feedback().Record(t.Context(), feedback.Feedback{
+		ID: "c", Gate: "review", Agent: "another", Decision: feedback.ApprovedWithChanges,
+		Reviewer: "lee", At: w.now, Summary: "Name the disk.", Task: "event59",
+		OutputSHA: "a", ApprovedSHA: "b",
+	})
+	require.NoError(t, err)
+	assert.NotContains(t, plain(w.get("/correction", "id", "c")), "Question",
+		"the answer of another agent")
 	answers := w.get("/answers")
 	assert.Contains(t, plain(answers), "the disk is full")
 	next := regexp.MustCompile(`href="(\?after=[^"]+)" rel="next"`).FindStringSubmatch(answers)

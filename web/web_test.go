@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,12 +67,17 @@ func (a ask) of(h http.Handler) *httptest.ResponseRecorder {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := web.New(web.Config{Prefix: "heed/", MaxBody: -1, Timeout: -1, Name: "\x00"})
+	_, err := web.New(web.Config{Prefix: "heed/", MaxBody: -1, Timeout: -1, AnswerTimeout: -1,
+		Rate: 1.1e9, Name: "\x00"})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
-	assert.Equal(t, []string{"Store", "Identify", "Name", "Prefix", "MaxBody", "Timeout"}, fields)
+	assert.Equal(t, []string{"Store", "Identify", "Name", "Prefix", "MaxBody", "Timeout",
+		"AnswerTimeout", "Rate"}, fields)
+	handler(t, func(c *web.Config) {
+		c.MaxBody, c.Timeout, c.AnswerTimeout, c.Rate = 1, 1, 1, 1e9
+	})
 	for _, prefix := range []string{"/", "/a/", "/a//b", "/a/../b", "/{a}", "/a?b", "a"} {
 		_, err := web.New(web.Config{Store: &memstore.Store{}, Identify: byHeader, Prefix: prefix})
 		assert.Error(t, err, prefix)
@@ -165,6 +171,11 @@ func TestPaths(t *testing.T) {
 	}
 	body := ask{"GET", "/heed/", "ann", nil, nil}.of(h).Body.String()
 	assert.Contains(t, body, `href="/heed/style.css?v=`)
+	style := regexp.MustCompile(`/heed/style\.css\?v=[^"]+`).FindString(body)
+	for path, cached := range map[string]bool{style: true, style + "x": false} {
+		header := ask{"GET", path, "ann", nil, nil}.of(h).Header().Get("Cache-Control")
+		assert.Equal(t, cached, strings.Contains(header, "immutable"), path)
+	}
 }
 
 func TestCrossOrigin(t *testing.T) {
