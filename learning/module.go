@@ -115,15 +115,15 @@ type Change struct {
 	//   - "outdated" means that the person stated something later about the answer;
 	//   - "full" means that the answer has no room for another statement;
 	//   - "duplicate" means that it was counted before;
-	//   - "outweighed" means that a judgement of the answer, or another implicit signal, counts in its
-	//     place;
+	//   - "outweighed" means that a judgement of the answer, or another implicit signal, counts in
+	//     its place;
 	//   - "restarted" means that the heuristic had another wording when it answered.
 	//
 	// With the others, it counted in part:
 	//   - "weight" means that the feedback weight is below 1;
 	//   - "diminished" means that the heuristic was judged the same way before;
 	//   - "kept" means that what the signal replaces can't be taken back any more, and counts too;
-	//   - "people" means that some people have stated more than one of so many may: see [Config].Trust;
+	//   - "people" means that some people have stated more than one of so many may: [Config].Trust;
 	//   - "cap" means that agreement or silence weighs all that it may;
 	//   - "floor" and "ceiling" mean that they hold the confidence;
 	//   - "disagreement" means that the model disagreed more than it agreed; the excess is left out.

@@ -111,7 +111,8 @@ func TestSuite(t *testing.T) {
 		if err != nil {
 			return streamtest.Harness{}, err
 		}
-		return adaptertest.Harness(open, sink)
+		source, err := open()
+		return streamtest.Harness{Source: source, Sink: sink, Reopen: open}, err
 	})
 }
 

@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
 	{"suites: lines", budget{5_500, 8_110}},
-	{"command, pages, API, MCP: lines", budget{9_400, 11_530}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_500}},
 	{"adapters, streams: lines", budget{5_000, 6_165}},
 	{"lab: lines", budget{9_000, 9_810}},
-	{"all: lines", budget{80_000, 100_350}},
+	{"all: lines", budget{80_000, 100_200}},
 	{"library: exported names", budget{600, 992}},
 	{"library: settings", budget{200, 228}},
 	{"loop.Config: fields", budget{20, 20}},

@@ -96,12 +96,6 @@ func publish(t *testing.T, sink stream.Sink, session string) {
 	}
 }
 
-// Harness returns a broker for [streamtest.Run], which opens its source again.
-func Harness(open func() (stream.Source, error), sink stream.Sink) (streamtest.Harness, error) {
-	source, err := open()
-	return streamtest.Harness{Source: source, Sink: sink, Reopen: open}, err
-}
-
 // Receive returns the next delivery, which must come within seconds.
 func Receive(t *testing.T, source stream.Source) stream.Delivery {
 	t.Helper()
