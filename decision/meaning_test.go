@@ -44,7 +44,8 @@ func TestParseMeanings(t *testing.T) {
 	for _, reply := range []string{
 		"", "same", "1: same", "yes no yes", "1: same\n2: maybe", "1: same\n2:",
 		"1: same\n2: not the same", "1: same\n2: same?",
-		"1: same\n2: same, but different", "1: same\n2: different\n3: same",
+		"1: same\n2: same, but different",
+		"1: same\n2: same, same, but different", "1: same\n2: different\n3: same",
 		"0: same\n1: same\n2: same", "1: same\n1: different\n2: same",
 		"all of them say the same", "1: same thing\n2: different", "same, and yes",
 		"1: unsame\n2: different", "1: same\n12: same",
