@@ -1,9 +1,13 @@
+//go:build !race
+
 package looptest_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -547,5 +551,19 @@ func TestBrokenAdapters(t *testing.T) {
 	}
 	for _, rule := range looptest.Rules() {
 		assert.NotEmpty(t, broken[rule], "no broken adapter shows that this rule bites: %s", rule)
+	}
+}
+
+func TestBrokenDeskAdapters(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Sorted(maps.Keys(brokenDesks)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := looptest.Check(deskSubject(brokenDesks[name]))
+			if err == nil {
+				t.Fatal("the suite lets this adapter pass")
+			}
+			t.Log(err)
+		})
 	}
 }

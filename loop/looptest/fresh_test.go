@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -292,18 +291,4 @@ var brokenDesks = map[string]func(agent *loop.Agent) deskHooks{
 		}
 		return h
 	},
-}
-
-func TestBrokenDeskAdapters(t *testing.T) {
-	t.Parallel()
-	for _, name := range slices.Sorted(maps.Keys(brokenDesks)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := looptest.Check(deskSubject(brokenDesks[name]))
-			if err == nil {
-				t.Fatal("the suite lets this adapter pass")
-			}
-			t.Log(err)
-		})
-	}
 }
