@@ -130,7 +130,7 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 		worth = j.Value * b.weight(channel, most)
 	}
 	if j.Scale != "" {
-		s.Metadata["scale"], s.Metadata["score"] = string(j.Scale), strconv.Itoa(j.Score)
+		s.Metadata["scale"], s.Metadata["score"] = j.Scale, strconv.Itoa(j.Score)
 	}
 	switch s.Magnitude = max(worth, -worth); {
 	case worth > 0:

@@ -78,7 +78,7 @@ func TestInterpretJudgement(t *testing.T) {
 			require.NoError(t, err)
 			metadata := map[string]string{"original_source": f.Channel}
 			if f.Scale != "" {
-				metadata["scale"], metadata["score"] = string(f.Scale), fmt.Sprint(f.Score)
+				metadata["scale"], metadata["score"] = f.Scale, fmt.Sprint(f.Score)
 			}
 			assert.Equal(t, learning.Signal{
 				Type: test.want, HeuristicID: "h1", EventID: "e1", Channel: test.source,
