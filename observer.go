@@ -82,45 +82,24 @@ type (
 		At        time.Time
 		Count     int // how many things it changed
 	}
-	// Proposed reports that a new rule or change was proposed.
-	Proposed struct {
+	// Changed reports a change of a rule, a pattern or a belief, by What:
+	//
+	//   - "proposed": a new rule or change was proposed.
+	//   - "needs_approval": a proposal waits for people.
+	//   - "ambiguous": a feedback can't be classified by itself, and waits for a person.
+	//   - "activated": a rule or a pattern is in use from now on.
+	//   - "retired": a rule or a pattern is no longer in use.
+	//   - "harmful": something does harm, by the evidence.
+	//   - "inverted": a belief turned into its opposite: what was recommended is now warned of, or
+	//     the best arm changed its rank.
+	Changed struct {
 		Component string
 		At        time.Time
-		Subject   string // the proposal's id
-	}
-	// NeedsApproval reports that a proposal waits for people.
-	NeedsApproval struct {
-		Component string
-		At        time.Time
-		Subject   string // the proposal's id
-		Approvals int    // that it has
-		Quorum    int    // that it needs
-	}
-	// Ambiguous reports that a feedback can't be classified by itself, and waits for a person.
-	Ambiguous struct {
-		Component string
-		At        time.Time
-		Subject   string // the feedback's id
-	}
-	// Activated reports that a rule or a pattern is in use from now on.
-	Activated struct {
-		Component string
-		At        time.Time
-		Subject   string // its id
-	}
-	// Retired reports that a rule or a pattern is no longer in use.
-	Retired struct {
-		Component string
-		At        time.Time
-		Subject   string // its id
-		Reason    string
-	}
-	// Harmful reports that something does harm, by the evidence.
-	Harmful struct {
-		Component string
-		At        time.Time
-		Subject   string // its id
-		Reason    string
+		What      string
+		Subject   string // the id of the proposal, the feedback, the rule or the pattern
+		Reason    string // for what is retired, harmful or inverted
+		Approvals int    // that a proposal has, if it waits for people
+		Quorum    int    // that it needs then
 	}
 	// Compared reports at each sweep of an agent with a control group how often answers succeed
 	// with and without learning, and the bounds of the difference: see loop.Gain.
@@ -129,14 +108,6 @@ type (
 		At               time.Time
 		Learned, Control float64 // in [0, 1]
 		Low, High        float64
-	}
-	// Inverted reports that a belief turned into its opposite: what was recommended is now warned of,
-	// or the best arm changed its rank.
-	Inverted struct {
-		Component string
-		At        time.Time
-		Subject   string // its id
-		Reason    string
 	}
 	// DeadLettered reports that an event from a stream was given up because it can't be processed.
 	DeadLettered struct {
@@ -170,24 +141,24 @@ type (
 	}
 )
 
-func (Selected) notice() slog.Level      { return slog.LevelDebug }
-func (Observed) notice() slog.Level      { return slog.LevelDebug }
-func (Duplicate) notice() slog.Level     { return slog.LevelDebug }
-func (Decided) notice() slog.Level       { return slog.LevelDebug }
-func (Counted) notice() slog.Level       { return slog.LevelDebug }
-func (Swept) notice() slog.Level         { return slog.LevelDebug }
-func (Compared) notice() slog.Level      { return slog.LevelDebug }
-func (Proposed) notice() slog.Level      { return slog.LevelInfo }
-func (NeedsApproval) notice() slog.Level { return slog.LevelInfo }
-func (Ambiguous) notice() slog.Level     { return slog.LevelInfo }
-func (Activated) notice() slog.Level     { return slog.LevelInfo }
-func (Retired) notice() slog.Level       { return slog.LevelInfo }
-func (Harmful) notice() slog.Level       { return slog.LevelWarn }
-func (Inverted) notice() slog.Level      { return slog.LevelWarn }
-func (DeadLettered) notice() slog.Level  { return slog.LevelWarn }
-func (Outage) notice() slog.Level        { return slog.LevelError }
-func (Restored) notice() slog.Level      { return slog.LevelInfo }
-func (Failed) notice() slog.Level        { return slog.LevelError }
+func (Selected) notice() slog.Level     { return slog.LevelDebug }
+func (Observed) notice() slog.Level     { return slog.LevelDebug }
+func (Duplicate) notice() slog.Level    { return slog.LevelDebug }
+func (Decided) notice() slog.Level      { return slog.LevelDebug }
+func (Counted) notice() slog.Level      { return slog.LevelDebug }
+func (Swept) notice() slog.Level        { return slog.LevelDebug }
+func (Compared) notice() slog.Level     { return slog.LevelDebug }
+func (DeadLettered) notice() slog.Level { return slog.LevelWarn }
+func (Outage) notice() slog.Level       { return slog.LevelError }
+func (Restored) notice() slog.Level     { return slog.LevelInfo }
+func (Failed) notice() slog.Level       { return slog.LevelError }
+
+func (c Changed) notice() slog.Level {
+	if c.What == "harmful" || c.What == "inverted" {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
 
 type tenantKey struct{}
 
@@ -207,9 +178,9 @@ func TenantOf(ctx context.Context) string {
 // LogTo returns an [Observer] that logs each notice. The message is its type, for example
 // "heed.Selected", and each field is an attribute of its name. A field that is zero is left out,
 // but not a reward. A notice about a tenant has the attribute "Tenant". A [Failed] and an [Outage]
-// are logged as errors; [Harmful], [Inverted] and [DeadLettered] as warnings; [Proposed],
-// [NeedsApproval], [Ambiguous], [Activated], [Retired] and [Restored] for information, and all else
-// for debugging, which [slog.Default] does not show.
+// are logged as errors; what is harmful or inverted and a [DeadLettered] as warnings; any other
+// [Changed] and a [Restored] for information, and all else for debugging, which [slog.Default] does
+// not show.
 func LogTo(logger *slog.Logger) Observer {
 	return func(ctx context.Context, n Notice) {
 		if !logger.Enabled(ctx, n.notice()) {

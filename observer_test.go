@@ -29,16 +29,21 @@ func TestLogTo(t *testing.T) {
 		"level=DEBUG msg=heed.Duplicate What=click": heed.Duplicate{What: "click"},
 		"level=DEBUG msg=heed.Decided Path=model " +
 			"Took=1s": heed.Decided{Path: "model", Took: time.Second},
-		"level=DEBUG msg=heed.Swept Count=3":     heed.Swept{Count: 3},
-		"level=INFO msg=heed.Proposed Subject=r": heed.Proposed{Subject: "r"},
-		"level=INFO msg=heed.NeedsApproval Approvals=1 " +
-			"Quorum=2": heed.NeedsApproval{Approvals: 1, Quorum: 2},
-		"level=INFO msg=heed.Ambiguous Subject=f": heed.Ambiguous{Subject: "f"},
-		"level=INFO msg=heed.Activated Subject=r": heed.Activated{Subject: "r"},
-		"level=INFO msg=heed.Retired Subject=r " +
-			"Reason=revoked": heed.Retired{Subject: "r", Reason: "revoked"},
-		"level=WARN msg=heed.Harmful Subject=r":  heed.Harmful{Subject: "r"},
-		"level=WARN msg=heed.Inverted Subject=p": heed.Inverted{Subject: "p"},
+		"level=DEBUG msg=heed.Swept Count=3": heed.Swept{Count: 3},
+		"level=INFO " +
+			"msg=heed.Changed What=proposed Subject=r": heed.Changed{What: "proposed", Subject: "r"},
+		"level=INFO msg=heed.Changed What=needs_approval Approvals=1 " +
+			"Quorum=2": heed.Changed{What: "needs_approval", Approvals: 1, Quorum: 2},
+		"level=INFO " +
+			"msg=heed.Changed What=ambiguous Subject=f": heed.Changed{What: "ambiguous", Subject: "f"},
+		"level=INFO " +
+			"msg=heed.Changed What=activated Subject=r": heed.Changed{What: "activated", Subject: "r"},
+		"level=INFO msg=heed.Changed What=retired Subject=r " +
+			"Reason=revoked": heed.Changed{What: "retired", Subject: "r", Reason: "revoked"},
+		"level=WARN " +
+			"msg=heed.Changed What=harmful Subject=r": heed.Changed{What: "harmful", Subject: "r"},
+		"level=WARN " +
+			"msg=heed.Changed What=inverted Subject=p": heed.Changed{What: "inverted", Subject: "p"},
 		"level=WARN msg=heed.DeadLettered ID=e Reason=\"no " +
 			"JSON\"": heed.DeadLettered{ID: "e", Reason: "no JSON"},
 		"level=ERROR msg=heed.Outage What=store Err=refused": heed.Outage{

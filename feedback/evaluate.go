@@ -138,7 +138,7 @@ func evaluated(c *change, r Feedback, promoted []Feedback) {
 		"cluster": r.Cluster,
 	})
 	if r.Class == Ambiguous {
-		c.notice(heed.Ambiguous{Component: component, At: c.now, Subject: r.ID})
+		c.notice(heed.Changed{What: "ambiguous", Component: component, At: c.now, Subject: r.ID})
 	}
 	promoting(c, promoted)
 }

@@ -363,7 +363,7 @@ func activate(c *change, p *Proposal, reason string) error {
 		rule.Clusters = []string{p.Cluster}
 	}
 	c.logAudit("activate", p.ID, reason, p.passed())
-	c.notice(heed.Activated{Component: component, At: c.now, Subject: rule.ID})
+	c.notice(heed.Changed{What: "activated", Component: component, At: c.now, Subject: rule.ID})
 	for _, id := range p.Supersedes {
 		old, err := ruleKind.in(c.Tx, id)
 		if err != nil {
@@ -391,7 +391,8 @@ func (p *Proposal) passed() map[string]string {
 func (r *Rule) leave(c *change, to State, reason string) {
 	r.Status, r.Left, r.RetireProposed = to, c.now, time.Time{}
 	c.write(ruleKind.record(*r))
-	c.notice(heed.Retired{Component: component, At: c.now, Subject: r.ID, Reason: reason})
+	c.notice(heed.Changed{What: "retired",
+		Component: component, At: c.now, Subject: r.ID, Reason: reason})
 }
 
 // changeRule makes the change of a rule that a proposal asks for. A restored rule is measured from
@@ -408,7 +409,7 @@ func changeRule(c *change, p *Proposal, reason string) error {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, c.now, Effect{}
 		c.Add(store.Batch{Restart: []store.Restart{{Cell: checks(rule.ID), At: c.now}}})
-		c.notice(heed.Activated{Component: component, At: c.now, Subject: rule.ID})
+		c.notice(heed.Changed{What: "activated", Component: component, At: c.now, Subject: rule.ID})
 	} else {
 		rule.Pinned = p.Change == Pin
 	}

@@ -44,15 +44,22 @@ func take[T heed.Notice](t *testing.T, n *notices, timeless func(*T) *time.Time)
 	return found
 }
 
-func counts(n *heed.Counted) *time.Time           { return &n.At }
-func duplicates(n *heed.Duplicate) *time.Time     { return &n.At }
-func swept(n *heed.Swept) *time.Time              { return &n.At }
-func proposed(n *heed.Proposed) *time.Time        { return &n.At }
-func waits(n *heed.NeedsApproval) *time.Time      { return &n.At }
-func activated(n *heed.Activated) *time.Time      { return &n.At }
-func leaves(n *heed.Retired) *time.Time           { return &n.At }
-func ambiguities(n *heed.Ambiguous) *time.Time    { return &n.At }
-func harms(n *heed.Harmful) *time.Time            { return &n.At }
+func counts(n *heed.Counted) *time.Time       { return &n.At }
+func duplicates(n *heed.Duplicate) *time.Time { return &n.At }
+func swept(n *heed.Swept) *time.Time          { return &n.At }
+
+// changes returns the changes of a kind among what was told since the last call of take.
+func changes(t *testing.T, n *notices, what string) (found []heed.Changed) {
+	t.Helper()
+	for _, c := range take(t, n, func(c *heed.Changed) *time.Time { return &c.At }) {
+		if c.What == what {
+			c.What = ""
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
 func deadLetters(n *heed.DeadLettered) *time.Time { return &n.At }
 func failures(n *heed.Failed) *time.Time          { return &n.At }
 
@@ -83,26 +90,26 @@ func TestTheObserverIsToldOfFeedback(t *testing.T) {
 func TestTheObserverIsToldOfProposals(t *testing.T) {
 	w, n := watched(t, feedback.Config{})
 	p := w.propose("paul", rule("Be brief"))
-	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: p.ID}}, take(t, n, proposed))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: p.ID}}, changes(t, n, "proposed"))
 	w.says("ann", long)
 	w.says("bob", long)
 	cluster := w.proposals(feedback.StatePending)[0]
-	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: cluster.ID}},
-		take(t, n, proposed), "of a cluster")
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: cluster.ID}},
+		changes(t, n, "proposed"), "of a cluster")
 	edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be terse"),
 		Actor: "eve", Reason: "x"})
 	require.NoError(t, err)
-	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Quorum: 2}},
-		take(t, n, waits), "of a new version")
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: edited.ID, Quorum: 2}},
+		changes(t, n, "needs_approval"), "of a new version")
 	w.approve(edited, "cleo")
-	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Approvals: 1,
-		Quorum: 2}}, take(t, n, waits))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: edited.ID, Approvals: 1,
+		Quorum: 2}}, changes(t, n, "needs_approval"))
 	_, err = w.review(edited, approve, "eve")
 	require.Error(t, err)
 	assert.Empty(t, n.all, "a refusal changes nothing")
 	w.propose("paul", feedback.Draft{Action: feedback.DocumentOnly, Text: "Noted",
 		Agents: []string{"prd"}})
-	assert.Empty(t, take(t, n, waits), "nobody has to approve it")
+	assert.Empty(t, changes(t, n, "needs_approval"), "nobody has to approve it")
 
 	first, second := w.activate(rule("Keep the introduction short")),
 		w.activate(rule("Keep the introductions short"))
@@ -110,13 +117,13 @@ func TestTheObserverIsToldOfProposals(t *testing.T) {
 	opened, err := w.rules.Consolidate(ctx)
 	require.NoError(t, err)
 	require.Len(t, opened, 1)
-	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: opened[0].ID}},
-		take(t, n, proposed))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: opened[0].ID}},
+		changes(t, n, "proposed"))
 	merged := w.approve(opened[0], "cleo")
 	n.all = nil
 	w.approve(merged, "dan")
-	left := take(t, n, leaves)
-	assert.ElementsMatch(t, []heed.Retired{
+	left := changes(t, n, "retired")
+	assert.ElementsMatch(t, []heed.Changed{
 		{Component: "feedback", Subject: first.ID, Reason: "superseded"},
 		{Component: "feedback", Subject: second.ID, Reason: "superseded"},
 	}, left)
@@ -125,38 +132,42 @@ func TestTheObserverIsToldOfProposals(t *testing.T) {
 func TestTheObserverIsToldOfRules(t *testing.T) {
 	w, n := watched(t, feedback.Config{})
 	r := w.activate(rule("Be brief"))
-	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: r.ID}},
+		changes(t, n, "activated"))
 	move := func(to feedback.State) {
 		_, err := w.rules.Move(ctx, order(r.ID), to)
 		require.NoError(t, err)
 	}
 	move(feedback.StateRetired)
-	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "retired"}},
-		take(t, n, leaves))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: r.ID, Reason: "retired"}},
+		changes(t, n, "retired"))
 	w.change(r.ID, feedback.Restore)
-	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: r.ID}},
+		changes(t, n, "activated"))
 	w.change(r.ID, feedback.Pin)
-	assert.Empty(t, take(t, n, activated))
+	assert.Empty(t, changes(t, n, "activated"))
 	move(feedback.StateRevoked)
-	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "revoked"}},
-		take(t, n, leaves))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: r.ID, Reason: "revoked"}},
+		changes(t, n, "retired"))
 }
 
 // TestTheObserverIsToldOfAmbiguousFeedback, once, whoever had it evaluated.
 func TestTheObserverIsToldOfAmbiguousFeedback(t *testing.T) {
 	w, n := watched(t, feedback.Config{})
 	w.says("ann", long)
-	assert.Empty(t, take(t, n, ambiguities))
+	assert.Empty(t, changes(t, n, "ambiguous"))
 	f := w.says("bob", "the summary is not too long")
 	require.Equal(t, feedback.Ambiguous, f.Class)
-	assert.Equal(t, []heed.Ambiguous{{Component: "feedback", Subject: f.ID}}, take(t, n, ambiguities))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: f.ID}},
+		changes(t, n, "ambiguous"))
 	_, err := w.Evaluate(ctx, f.ID)
 	require.NoError(t, err)
-	assert.Empty(t, take(t, n, ambiguities))
+	assert.Empty(t, changes(t, n, "ambiguous"))
 	_, err = w.Record(ctx, w.correction("eve", "?!"))
 	require.NoError(t, err)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, []heed.Ambiguous{{Component: "feedback", Subject: "d3"}}, take(t, n, ambiguities))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: "d3"}},
+		changes(t, n, "ambiguous"))
 }
 
 // TestTheObserverIsToldOfASweepThatFails, and in which part: nobody reads what heed.Run returns.
@@ -217,11 +228,11 @@ func TestTheObserverIsToldOfSweeps(t *testing.T) {
 	n.all = nil
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	all := n.all
-	assert.Equal(t, []heed.Harmful{{Component: "feedback", Subject: r.ID,
-		Reason: "harmful: improvement -9.500"}}, take(t, n, harms))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: r.ID,
+		Reason: "harmful: improvement -9.500"}}, changes(t, n, "harmful"))
 	n.all = all
-	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID,
-		Reason: "harmful: improvement -9.500"}}, take(t, n, leaves))
+	assert.Equal(t, []heed.Changed{{Component: "feedback", Subject: r.ID,
+		Reason: "harmful: improvement -9.500"}}, changes(t, n, "retired"))
 }
 
 func TestTheObserverIsToldOfTheStream(t *testing.T) {
@@ -262,7 +273,7 @@ func TestTheObserverMayCallBack(t *testing.T) {
 	var w *world
 	var read []string
 	w = newWorld(t, feedback.Config{Observer: func(ctx context.Context, n heed.Notice) {
-		if n, ok := n.(heed.Activated); ok {
+		if n, ok := n.(heed.Changed); ok && n.What == "activated" {
 			p, err := w.asks("olga", n.Subject, feedback.Pin)
 			assert.NoError(t, err)
 			w.approve(p, "cleo", "dan")

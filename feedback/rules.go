@@ -313,7 +313,8 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 
 // waitsAt is the notice that a proposal needs approvals.
 func (s *Service) waitsAt(c *change, p *Proposal) heed.Notice {
-	return heed.NeedsApproval{
+	return heed.Changed{
+		What:      "needs_approval",
 		Component: component, At: c.now, Subject: p.ID, Approvals: len(p.Approvals),
 		Quorum: s.cfg.Gate.Quorum,
 	}
@@ -440,7 +441,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	}
 	p.Conflicts = sortConflicts(append(p.Conflicts, disputed...))
 	c.write(proposalKind.record(*p))
-	c.notice(heed.Proposed{Component: component, At: c.now, Subject: p.ID})
+	c.notice(heed.Changed{What: "proposed", Component: component, At: c.now, Subject: p.ID})
 	if p.Status == StatePending {
 		p.Quorum = s.cfg.Gate.quorum(p, nil, key)
 		c.notice(s.waitsAt(c, p))

@@ -186,7 +186,8 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		e := &measured.Effect
 		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
 		if e.Status == statusHarmful && rule.Effect.Status != statusHarmful {
-			c.notice(heed.Harmful{Component: component, At: now, Subject: rule.ID, Reason: why})
+			c.notice(heed.Changed{What: "harmful",
+				Component: component, At: now, Subject: rule.ID, Reason: why})
 		}
 		rule.Effect = *e
 		switch {

@@ -145,10 +145,10 @@ func (m *Module) notify(ctx context.Context, e *entry) {
 		})
 		switch {
 		case c.New < c.Old && slices.Contains(c.Limits, limitFloor):
-			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject,
+			m.watch.Tell(ctx, heed.Changed{What: "harmful", Component: name, At: now, Subject: subject,
 				Reason: "its confidence fell to the floor"})
 		case c.Signal.Channel == ChannelOutcome && c.Signal.Type == Negative:
-			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject,
+			m.watch.Tell(ctx, heed.Changed{What: "harmful", Component: name, At: now, Subject: subject,
 				Reason: "an expected outcome speaks against it"})
 		}
 	}

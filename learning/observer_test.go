@@ -28,8 +28,8 @@ func observed(t testing.TB, cfg learning.Config, ids ...string) (f *fixture,
 			all = append(all, "duplicate "+n.What)
 		case heed.Swept:
 			all = append(all, fmt.Sprint("swept ", n.Count))
-		case heed.Harmful:
-			all = append(all, "harmful "+n.Subject+": "+n.Reason)
+		case heed.Changed:
+			all = append(all, n.What+" "+n.Subject+": "+n.Reason)
 		case heed.Failed:
 			all = append(all, "failed "+n.What+": "+n.Err.Error())
 		default:

@@ -221,8 +221,8 @@ func (a *Agent) reportGain(ctx context.Context) error {
 		Low: g.Low, High: g.High,
 	})
 	if harms := g.Verdict() == Harms; a.harms.Swap(harms) != harms && harms {
-		a.watch.Tell(ctx, heed.Harmful{
-			Component: a.watch.Name(), At: now, Subject: "learning", Reason: fmt.Sprintf(
+		a.watch.Tell(ctx, heed.Changed{
+			What: "harmful", Component: a.watch.Name(), At: now, Subject: "learning", Reason: fmt.Sprintf(
 				"answers with learning succeed less often, by %.3f to %.3f", -g.High, -g.Low),
 		})
 	}

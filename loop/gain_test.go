@@ -229,7 +229,7 @@ func TestASweepTellsWhatLearningGains(t *testing.T) {
 	w := newWorld(t, loop.Config{
 		Control: 0.3, Observer: func(_ context.Context, n heed.Notice) {
 			switch n.(type) {
-			case heed.Compared, heed.Harmful:
+			case heed.Compared, heed.Changed:
 				told = append(told, n)
 			}
 		},
@@ -248,8 +248,8 @@ func TestASweepTellsWhatLearningGains(t *testing.T) {
 	assert.InDelta(t, 1, figures.Control, 1e-9)
 	assert.InDelta(t, 0, figures.Learned, 1e-9)
 	assert.Less(t, figures.High, 0.)
-	harm, _ := told[1].(heed.Harmful)
-	assert.Equal(t, "learning", harm.Subject)
+	harm, _ := told[1].(heed.Changed)
+	assert.Equal(t, []string{"harmful", "learning"}, []string{harm.What, harm.Subject})
 	assert.Contains(t, harm.Reason, "less often")
 }
 

@@ -96,7 +96,8 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 	w.feedPattern("p", patterns.Helpful, 2, 0)
 	assert.Empty(t, changes(pastEntry.since()))
 	w.feedPattern("p", patterns.Helpful, 1, 0)
-	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: start, Subject: "p"}},
+	assert.Equal(t, []heed.Notice{heed.Changed{What: "activated",
+		Component: component, At: start, Subject: "p"}},
 		changes(pastEntry.since()), "it is established")
 	w.feedPattern("p", patterns.Helpful, 2, 0)
 	require.Equal(t, patterns.Proven, w.standing("p").State)
@@ -104,12 +105,13 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 	w.feedPattern("p", patterns.Harmful, 3, 0)
 	retired := changes(pastEntry.since())
 	require.Len(t, retired, 1)
-	assert.Equal(t, "p", retired[0].(heed.Retired).Subject)
-	assert.Contains(t, retired[0].(heed.Retired).Reason, "a harmful share of 37.5%")
+	assert.Equal(t, "p", retired[0].(heed.Changed).Subject)
+	assert.Contains(t, retired[0].(heed.Changed).Reason, "a harmful share of 37.5%")
 
 	w.feedPattern("bad", patterns.Harmful, 3, 0)
 	const why = "Failed 3/3 times (100% failure rate)"
-	assert.Equal(t, []heed.Notice{heed.Harmful{Component: component, At: start, Subject: "bad",
+	assert.Equal(t, []heed.Notice{heed.Changed{What: "harmful",
+		Component: component, At: start, Subject: "bad",
 		Reason: why}}, changes(pastEntry.since()))
 	w.feedPattern("turned", patterns.Helpful, 3, 0)
 	for range 5 {
@@ -117,10 +119,11 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 	}
 	all := changes(pastEntry.since())
 	require.Len(t, all, 3)
-	assert.Equal(t, heed.Activated{Component: component, At: start, Subject: "turned"}, all[0])
-	assert.IsType(t, heed.Retired{}, all[1])
-	assert.IsType(t, heed.Harmful{}, all[2])
-	assert.Equal(t, "turned", all[2].(heed.Harmful).Subject)
+	assert.Equal(t, heed.Changed{What: "activated",
+		Component: component, At: start, Subject: "turned"}, all[0])
+	assert.Equal(t, "retired", all[1].(heed.Changed).What)
+	assert.Equal(t, "harmful", all[2].(heed.Changed).What)
+	assert.Equal(t, "turned", all[2].(heed.Changed).Subject)
 }
 
 func TestObserverIsToldOfAnInversionOfWhatWasRecommended(t *testing.T) {
@@ -131,8 +134,8 @@ func TestObserverIsToldOfAnInversionOfWhatWasRecommended(t *testing.T) {
 	w.feedPattern("p", patterns.Harmful, 1, 0)
 	const why = "Failed 1/4 times (25% failure rate)"
 	assert.Equal(t, []heed.Notice{
-		heed.Harmful{Component: component, At: start, Subject: "p", Reason: why},
-		heed.Inverted{Component: component, At: start, Subject: "p", Reason: why},
+		heed.Changed{What: "harmful", Component: component, At: start, Subject: "p", Reason: why},
+		heed.Changed{What: "inverted", Component: component, At: start, Subject: "p", Reason: why},
 	}, changes(pastEntry.since()))
 }
 
@@ -147,8 +150,9 @@ func TestObserverIsToldOfDecisionsWithoutTheirWords(t *testing.T) {
 	_, err = w.Deprecate(ctx, "p", by)
 	require.NoError(t, err)
 	assert.Equal(t, []heed.Notice{
-		heed.Activated{Component: component, At: start, Subject: "p"},
-		heed.Retired{Component: component, At: start, Subject: "p", Reason: "decided by hand"},
+		heed.Changed{What: "activated", Component: component, At: start, Subject: "p"},
+		heed.Changed{What: "retired",
+			Component: component, At: start, Subject: "p", Reason: "decided by hand"},
 	}, pastEntry.since())
 }
 
@@ -161,12 +165,13 @@ func TestObserverIsToldOfSweeps(t *testing.T) {
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	now := start.Add(100 * day)
 	assert.Equal(t, []heed.Notice{
-		heed.Retired{Component: component, At: now, Subject: "p",
+		heed.Changed{What: "retired", Component: component, At: now, Subject: "p",
 			Reason: "archived, because its last evidence is of 2026-01-01"},
 		heed.Swept{Component: component, At: now, Count: 2},
 	}, pastEntry.since())
 	w.feedPattern("p", patterns.Helpful, 1, 0)
-	assert.Equal(t, []heed.Notice{heed.Activated{Component: component, At: now, Subject: "p"}},
+	assert.Equal(t, []heed.Notice{heed.Changed{What: "activated",
+		Component: component, At: now, Subject: "p"}},
 		changes(pastEntry.since()), "back from the archive")
 	w.clock.Advance(day)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))

@@ -290,17 +290,20 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 		if t.Actor != "" {
 			reason = "decided by hand" // and not in that person's words
 		}
-		id, was, is := string(t.Pattern), d.used[i][0], d.used[i][1]
-		if t.To == Inverted && t.From != Inverted {
-			r.watch.Tell(ctx, heed.Harmful{Component: name, At: d.now, Subject: id, Reason: reason})
+		tell := func(what, reason string) {
+			r.watch.Tell(ctx, heed.Changed{What: what, Component: name, At: d.now,
+				Subject: string(t.Pattern), Reason: reason})
 		}
-		switch {
+		if t.To == Inverted && t.From != Inverted {
+			tell("harmful", reason)
+		}
+		switch was, is := d.used[i][0], d.used[i][1]; {
 		case t.To == Inverted && was:
-			r.watch.Tell(ctx, heed.Inverted{Component: name, At: d.now, Subject: id, Reason: reason})
+			tell("inverted", reason)
 		case is && !was:
-			r.watch.Tell(ctx, heed.Activated{Component: name, At: d.now, Subject: id})
+			tell("activated", "")
 		case was && !is, t.To == Deprecated && t.From != Deprecated:
-			r.watch.Tell(ctx, heed.Retired{Component: name, At: d.now, Subject: id, Reason: reason})
+			tell("retired", reason)
 		}
 	}
 }

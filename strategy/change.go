@@ -470,8 +470,8 @@ func (l *Learner) restart(
 		job.Reset = nil
 	}
 	if l.watch != nil {
-		l.watch.Tell(ctx, heed.Inverted{
-			Component: l.watch.Name(), At: now, Subject: c.item, Reason: reason,
+		l.watch.Tell(ctx, heed.Changed{
+			What: "inverted", Component: l.watch.Name(), At: now, Subject: c.item, Reason: reason,
 		})
 	}
 	return nil

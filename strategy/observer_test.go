@@ -104,14 +104,14 @@ func TestObserverIsToldOfInvertedItems(t *testing.T) {
 		}
 		try(t, l, q, "a", value)
 	}
-	var inverted []heed.Inverted
+	var inverted []heed.Changed
 	for _, n := range w.since() {
-		if n, ok := n.(heed.Inverted); ok {
+		if n, ok := n.(heed.Changed); ok {
 			inverted = append(inverted, n)
 		}
 	}
 	require.NotEmpty(t, inverted)
-	assert.Equal(t, heed.Inverted{Component: component, At: start, Subject: "i",
+	assert.Equal(t, heed.Changed{What: "inverted", Component: component, At: start, Subject: "i",
 		Reason: inverted[0].Reason}, inverted[0])
 	assert.Contains(t, inverted[0].Reason, "the rewards of a changed from 1.00 to 0.00")
 }

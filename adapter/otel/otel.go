@@ -212,8 +212,8 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 		t.failures.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, n.What}))
 		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At,
 			attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
-	default:
-		t.change(ctx, n)
+	case heed.Changed:
+		t.change(ctx, &n)
 	}
 }
 
@@ -229,30 +229,21 @@ func (t *Telemetry) compared(ctx context.Context, n *heed.Compared) {
 }
 
 // change reports a change of a rule, a pattern or a belief.
-func (t *Telemetry) change(ctx context.Context, n heed.Notice) {
-	tell := func(severity log.Severity, name, component, subject string, at time.Time,
-		more ...attribute.KeyValue) {
-		t.changes.Add(ctx, 1, t.with(ctx, pair{byComponent, component}, pair{byChange, name}))
-		t.event(ctx, severity, "heed."+name, component, subject, at, more...)
+func (t *Telemetry) change(ctx context.Context, n *heed.Changed) {
+	t.changes.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byChange, n.What}))
+	severity := log.SeverityInfo
+	if n.What == "harmful" || n.What == "inverted" {
+		severity = log.SeverityWarn
 	}
-	why := func(reason string) attribute.KeyValue { return attribute.String("heed.reason", reason) }
-	switch n := n.(type) {
-	case heed.Proposed:
-		tell(log.SeverityInfo, "proposed", n.Component, n.Subject, n.At)
-	case heed.NeedsApproval:
-		tell(log.SeverityInfo, "needs_approval", n.Component, n.Subject, n.At,
-			attribute.Int("heed.approvals", n.Approvals), attribute.Int("heed.quorum", n.Quorum))
-	case heed.Ambiguous:
-		tell(log.SeverityInfo, "ambiguous", n.Component, n.Subject, n.At)
-	case heed.Activated:
-		tell(log.SeverityInfo, "activated", n.Component, n.Subject, n.At)
-	case heed.Retired:
-		tell(log.SeverityInfo, "retired", n.Component, n.Subject, n.At, why(n.Reason))
-	case heed.Harmful:
-		tell(log.SeverityWarn, "harmful", n.Component, n.Subject, n.At, why(n.Reason))
-	case heed.Inverted:
-		tell(log.SeverityWarn, "inverted", n.Component, n.Subject, n.At, why(n.Reason))
+	var more []attribute.KeyValue
+	if n.Reason != "" {
+		more = append(more, attribute.String("heed.reason", n.Reason))
 	}
+	if n.Quorum > 0 {
+		more = append(more, attribute.Int("heed.approvals", n.Approvals),
+			attribute.Int("heed.quorum", n.Quorum))
+	}
+	t.event(ctx, severity, "heed."+n.What, n.Component, n.Subject, n.At, more...)
 }
 
 // reward emits a reward as the result of an evaluation.
