@@ -461,7 +461,7 @@ func (a *Account) trust() Branch {
 			counted(s.Count, "signal"), limited))
 	}
 	for _, limit := range t.Limits {
-		now.add("limited by: " + string(limit))
+		now.add("limited by: " + limit)
 	}
 	for _, o := range t.History[:min(len(t.History), latest)] {
 		now.add(fmt.Sprintf("observed %s: reward %.2f, weight %.2f, known by: %s",

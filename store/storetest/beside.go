@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync/atomic"
 	"time"
 
@@ -16,15 +15,20 @@ import (
 // A pair is one store through two handles. Commits take turns, and all else goes to the handle that
 // did not commit last. Rules run over it as over one handle.
 type pair struct {
+	Failing // which never fails
 	handles [2]store.Store
 	commits atomic.Uint64
 }
 
-// reader returns the handle that did not commit last.
-func (p *pair) reader() store.Store { return p.handles[p.commits.Load()%2] }
-
-func (p *pair) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	return p.handles[(p.commits.Add(1)+1)%2].Commit(ctx, batches...)
+func newPair(handles [2]store.Store) *pair {
+	p := &pair{handles: handles}
+	p.pick = func(method string) store.Store {
+		if method == "Commit" {
+			return p.handles[(p.commits.Add(1)+1)%2]
+		}
+		return p.handles[p.commits.Load()%2]
+	}
+	return p
 }
 
 func (p *pair) Declare(ctx context.Context, kinds ...store.Kind) error {
@@ -38,30 +42,12 @@ func (p *pair) Read(
 ) error {
 	had := len(into.Records)
 	if len(refs) > 0 {
-		return p.reader().Read(ctx, into, cells, refs, finds...)
+		return p.Failing.Read(ctx, into, cells, refs, finds...)
 	}
-	err := p.reader().Read(ctx, into, cells, []store.Ref{ref(notes, "none")}, finds...)
+	err := p.Failing.Read(ctx, into, cells, []store.Ref{ref(notes, "none")}, finds...)
 	into.Records = into.Records[:had]
 	return err
 }
-
-func (p *pair) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
-	return p.reader().Find(ctx, q)
-}
-
-func (p *pair) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
-	return p.reader().List(ctx, q)
-}
-
-func (p *pair) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
-	return p.reader().Scopes(ctx, kind)
-}
-
-func (p *pair) History(ctx context.Context, c evidence.Cell) iter.Seq2[observation, error] {
-	return p.reader().History(ctx, c)
-}
-
-func (p *pair) Sweep(ctx context.Context, now time.Time) error { return p.reader().Sweep(ctx, now) }
 
 // bare returns a handle without declarations, with a clock that is ahead of the store's. If there
 // can be one handle only, it is the store.

@@ -32,6 +32,8 @@ type Failing struct {
 	counts map[string]int // by method
 	failed bool
 	away   bool
+	// pick returns the store that a call of a method goes to. nil: Store.
+	pick func(method string) store.Store
 }
 
 // SetAway has all calls fail with [ErrFailed] and without effect, as during an outage, or ends
@@ -98,13 +100,21 @@ func (s *Failing) count(method string) (before, after bool) {
 	return !s.After, s.After
 }
 
+// of returns the store that a call goes to.
+func (s *Failing) of(method string) store.Store {
+	if s.pick != nil {
+		return s.pick(method)
+	}
+	return s.Store
+}
+
 // do makes a call.
-func (s *Failing) do(method string, call func() error) error {
+func (s *Failing) do(method string, call func(store.Store) error) error {
 	before, after := s.count(method)
 	if before {
 		return ErrFailed
 	}
-	if err := call(); err != nil || !after {
+	if err := call(s.of(method)); err != nil || !after {
 		return err
 	}
 	if method == "Commit" {
@@ -117,8 +127,8 @@ func (s *Failing) do(method string, call func() error) error {
 func (s *Failing) Commit(
 	ctx context.Context, batches ...store.Batch,
 ) (receipts []store.Receipt, err error) {
-	err = s.do("Commit", func() error {
-		receipts, err = s.Store.Commit(ctx, batches...)
+	err = s.do("Commit", func(st store.Store) error {
+		receipts, err = st.Commit(ctx, batches...)
 		return err
 	})
 	if err != nil {
@@ -129,7 +139,7 @@ func (s *Failing) Commit(
 
 // Declare implements [store.Store].
 func (s *Failing) Declare(ctx context.Context, kinds ...store.Kind) error {
-	return s.do("Declare", func() error { return s.Store.Declare(ctx, kinds...) })
+	return s.do("Declare", func(st store.Store) error { return st.Declare(ctx, kinds...) })
 }
 
 // Read implements [store.Store].
@@ -137,34 +147,36 @@ func (s *Failing) Read(
 	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
 	finds ...store.Query,
 ) error {
-	return s.do("Read", func() error { return s.Store.Read(ctx, into, cells, refs, finds...) })
+	return s.do("Read", func(st store.Store) error {
+		return st.Read(ctx, into, cells, refs, finds...)
+	})
 }
 
 // Sweep implements [store.Store].
 func (s *Failing) Sweep(ctx context.Context, now time.Time) error {
-	return s.do("Sweep", func() error { return s.Store.Sweep(ctx, now) })
+	return s.do("Sweep", func(st store.Store) error { return st.Sweep(ctx, now) })
 }
 
 // Find implements [store.Store].
 func (s *Failing) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
-	return loop(s, "Find", s.Store.Find(ctx, q))
+	return loop(s, "Find", s.of("Find").Find(ctx, q))
 }
 
 // List implements [store.Store].
 func (s *Failing) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
-	return loop(s, "List", s.Store.List(ctx, q))
+	return loop(s, "List", s.of("List").List(ctx, q))
 }
 
 // Scopes implements [store.Store].
 func (s *Failing) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
-	return loop(s, "Scopes", s.Store.Scopes(ctx, kind))
+	return loop(s, "Scopes", s.of("Scopes").Scopes(ctx, kind))
 }
 
 // History implements [store.Store].
 func (s *Failing) History(
 	ctx context.Context, c evidence.Cell,
 ) iter.Seq2[evidence.Observation, error] {
-	return loop(s, "History", s.Store.History(ctx, c))
+	return loop(s, "History", s.of("History").History(ctx, c))
 }
 
 // loop counts each loop over the sequence.

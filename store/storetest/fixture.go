@@ -46,7 +46,7 @@ func newFixture(t testing.TB, s Subject, limits map[string]store.Limits) *fixtur
 	if s.paired {
 		f.where += "over two handles: "
 		f.Prefix = f.where
-		f.store = &pair{handles: [2]store.Store(f.handles())}
+		f.store = newPair([2]store.Store(f.handles()))
 	}
 	return f
 }
