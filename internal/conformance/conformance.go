@@ -14,7 +14,7 @@ import (
 type Rule[S any] struct {
 	// Name is a sentence of the contract, and names the subtest.
 	Name string
-	// Check may call Helper, Errorf and Fatalf, and no other method.
+	// Check may call Helper, Errorf, Fatalf and Skip, and no other method.
 	Check func(testing.TB, S)
 }
 
@@ -60,6 +60,9 @@ func (r *recorder) Errorf(format string, args ...any) {
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
+
+// Skip ends the goroutine of the check, as a test's Skip does.
+func (r *recorder) Skip(...any) { runtime.Goexit() }
 
 // Fatalf ends the goroutine of the check, as a test's Fatalf does.
 func (r *recorder) Fatalf(format string, args ...any) {

@@ -4,12 +4,11 @@ import (
 	"fmt"
 
 	"github.com/heedhq/heed/internal/conformance"
-	"github.com/heedhq/heed/store"
 )
 
 // CheckRule checks one rule of the suite.
 func CheckRule(s Subject, name string) error {
-	for _, r := range rulesFor(s) {
+	for _, r := range suite() {
 		if r.Name == name {
 			return conformance.Check([]conformance.Rule[Subject]{r}, s)
 		}
@@ -19,8 +18,7 @@ func CheckRule(s Subject, name string) error {
 
 // Rules returns the names of all rules.
 func Rules() (names []string) {
-	reopens := func(st store.Store, _ Options) (store.Store, error) { return st, nil }
-	for _, r := range rulesFor(Subject{Reopen: reopens}) {
+	for _, r := range suite() {
 		names = append(names, r.Name)
 	}
 	return names
@@ -28,4 +26,4 @@ func Rules() (names []string) {
 
 // Check runs the suite outside a test and returns all failures, joined. Each begins with the name
 // of its rule.
-func Check(s Subject) error { return conformance.Check(rulesFor(s), s) }
+func Check(s Subject) error { return conformance.Check(suite(), s) }

@@ -16,7 +16,6 @@
 package storetest
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -52,21 +51,13 @@ type Options struct {
 	Limits map[string]store.Limits // by kind of record; they win over declared ones
 }
 
-// Run runs the suite, a subtest a rule.
-func Run(t *testing.T, s Subject) {
-	conformance.Run(t, rulesFor(s), s)
-	if s.Reopen == nil {
-		t.Run(reopening.name, func(t *testing.T) { t.Skip("the store keeps nothing") })
-	}
-}
+// Run runs the suite, a subtest a rule. The rule about reopening is skipped if the store keeps
+// nothing.
+func Run(t *testing.T, s Subject) { conformance.Run(t, suite(), s) }
 
-// rulesFor returns the rules that a subject can be judged by.
-func rulesFor(s Subject) (all []conformance.Rule[Subject]) {
-	judged := rules
-	if s.Reopen != nil {
-		judged = append(slices.Clone(rules), reopening)
-	}
-	for _, r := range judged {
+// suite returns the rules in the form of all suites.
+func suite() (all []conformance.Rule[Subject]) {
+	for _, r := range rules {
 		all = append(all, conformance.Rule[Subject]{
 			Name: r.name, Check: func(t testing.TB, s Subject) {
 				r.check(newFixture(t, s, nil))
@@ -87,8 +78,6 @@ type rule struct {
 	name  string
 	check func(*fixture)
 }
-
-var reopening = rule{"a store that is opened again has all it had", reopened}
 
 // rules is the contract.
 var rules = []rule{
@@ -197,4 +186,5 @@ var rules = []rule{
 	{"forgetting takes all or nothing", forgetRefused},
 
 	{"a context that is done changes nothing", contextDone},
+	{"a store that is opened again has all it had", reopened},
 }
