@@ -28,17 +28,17 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 41_800}},
+	{"library: code lines", budget{34_000, 41_540}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
-	{"suites: lines", budget{5_500, 8_110}},
+	{"suites: lines", budget{5_500, 8_075}},
 	{"command, pages, API, MCP: lines", budget{9_400, 11_500}},
 	{"adapters, streams: lines", budget{5_000, 6_165}},
 	{"lab: lines", budget{9_000, 9_810}},
 	{"all: lines", budget{80_000, 100_200}},
-	{"library: exported names", budget{600, 992}},
+	{"library: exported names", budget{600, 955}},
 	{"library: settings", budget{200, 228}},
 	{"loop.Config: fields", budget{20, 20}},
 	{"loop.Config: settings reached", budget{150, 151}},
