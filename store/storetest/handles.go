@@ -217,7 +217,7 @@ func (f *fixture) open() {
 // reopened opens a store again, and looks for everything that it had.
 func reopened(f *fixture) {
 	if f.subject.Reopen == nil {
-		f.Skip("the store keeps nothing")
+		f.Skip("the subject has no Reopen")
 	}
 	first := from("ann", seen("1", originCell, 1))
 	first.Channel, first.Session = "channel", "session"

@@ -51,8 +51,7 @@ type Options struct {
 	Limits map[string]store.Limits // by kind of record; they win over declared ones
 }
 
-// Run runs the suite, a subtest a rule. The rule about reopening is skipped if the store keeps
-// nothing.
+// Run runs the suite, a subtest a rule. The rule about reopening is skipped without Reopen.
 func Run(t *testing.T, s Subject) { conformance.Run(t, suite(), s) }
 
 // suite returns the rules in the form of all suites.
