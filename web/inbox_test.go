@@ -21,6 +21,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/web"
 )
 
@@ -572,4 +573,29 @@ func TestAnApprovedChangeLeadsToItsRule(t *testing.T) {
 	rule, err := hs.f.Rules().Rule(t.Context(), p.ID)
 	require.NoError(t, err)
 	assert.True(t, rule.Pinned)
+}
+
+// While the store fails, no action has come about.
+func TestActionsWithoutTheStore(t *testing.T) {
+	failing := &storetest.Failing{Store: &memstore.Store{}}
+	f, err := feedback.New(t.Context(), feedback.Config{Store: failing})
+	require.NoError(t, err)
+	hs := newHouse(t, func(c *web.Config) { c.Store, c.Feedback = failing, f })
+	hs.f = f
+	p := hs.proposed()
+	for path, more := range map[string][]string{
+		"approve": nil, "reject": nil, "take-out": {"source", "c1"},
+		"edit": {"text", "Give the zone", "type", "GUIDELINE", "agents", "writer"},
+	} {
+		fields := append([]string{"id", p.ID, "hash", p.Hash(), "reason", "Yes"}, more...)
+		failing.SetAway(true)
+		w, _ := hs.post("kim", "/proposal/"+path, fields...)
+		failing.SetAway(false)
+		assert.GreaterOrEqual(t, w.Code, 500, path)
+		after, err := f.Rules().Proposal(t.Context(), p.ID)
+		require.NoError(t, err)
+		assert.Equal(t, p.Hash(), after.Hash(), path)
+		assert.Equal(t, feedback.StatePending, after.Status, path)
+		assert.Empty(t, after.Approvals, path)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -180,6 +181,14 @@ func TestWithout(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/answer?id=event1",
 		person: "kim"}.of(h).Code)
+	for path, form := range map[string]url.Values{
+		"/answer/correct": {"id": {"event1"}, "text": {"Name the server."}},
+		"/answer/undo":    {"id": {"event1"}},
+	} {
+		w := ask{method: "POST", path: path, person: "kim", form: form}.of(h)
+		assert.Equal(t, http.StatusBadRequest, w.Code, path)
+		assert.Contains(t, w.Body.String(), "does not run here", path)
+	}
 	for _, path := range []string{"/inbox", "/rules", "/arms", "/heuristics", "/ways"} {
 		assert.GreaterOrEqual(t, ask{method: "GET", path: path, person: "kim"}.of(h).Code, 400, path)
 	}
