@@ -34,7 +34,7 @@ func (d *Decider) compare(
 	if err == nil {
 		agree := make(map[string]bool, len(candidates))
 		for i, x := range similarities {
-			agree[candidates[i].HeuristicID] = x >= d.cfg.SimilarityThreshold
+			agree[candidates[i].HeuristicID] = x >= same
 		}
 		exposed, err = d.exposed(ctx, r, res, similarity, shown, withheld, agree)
 	}
@@ -46,7 +46,7 @@ func (d *Decider) compare(
 	for i, s := range similarities {
 		id := candidates[i].HeuristicID
 		c := answer.Comparison{
-			HeuristicID: id, Similarity: s, Agrees: s >= d.cfg.SimilarityThreshold,
+			HeuristicID: id, Similarity: s, Agrees: s >= same,
 		}
 		if c.Agrees {
 			res.Convergence = append(res.Convergence, c)

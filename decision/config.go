@@ -99,12 +99,10 @@ type Config struct {
 	MaxTokens int
 
 	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared
-	// and Convergence. nil means [heed.Trigrams], which suits short, fixed texts. For free text set
-	// a [heed.Embedder], or [SameMeaning].
+	// and Convergence. Texts with a similarity of 0.75 or more count as the same. nil means
+	// [heed.Trigrams], which suits short, fixed texts. For free text set a [heed.Embedder] whose
+	// cosines fit that, or [SameMeaning].
 	Similarity heed.Similarity
-	// SimilarityThreshold is the least similarity of two texts that count as the same, in (0, 1]. 0
-	// means 0.75. The right value depends on Similarity.
-	SimilarityThreshold float64
 
 	// Now is the clock. nil means time.Now. Set it in tests.
 	Now func() time.Time
@@ -138,6 +136,9 @@ type tuning struct {
 // ceiling bounds what the model predicts about its answer: the design's value. A predicted number
 // outside of [0, 1] is taken as ½.
 const ceiling = 0.8
+
+// same is the least similarity of two texts that count as the same.
+const same = 0.75
 
 const (
 	defaultSystem = "You are an assistant.\n\n" +
@@ -201,7 +202,6 @@ func (c Config) withDefaults() Config {
 	if c.Similarity == nil {
 		c.Similarity = heed.Trigrams{}
 	}
-	c.SimilarityThreshold = cmp.Or(c.SimilarityThreshold, 0.75)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock
 	}
@@ -233,7 +233,6 @@ func (c Config) validate() error {
 	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")
 	s, asks := c.Similarity.(*sameMeaning)
 	found.Check(!asks || s.llm != nil, "Similarity", nil, "SameMeaning needs a model")
-	checkShare(&found, "SimilarityThreshold", c.SimilarityThreshold)
 	return found.Err()
 }
 

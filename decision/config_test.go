@@ -64,11 +64,11 @@ func TestAllFaultsAreReported(t *testing.T) {
 	_, err := decision.New(ctx, decision.Config{
 		Strategy: "hybrid", Threshold: math.NaN(), UrgencyReduction: -1,
 		Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
-		SimilarityThreshold: 2, Withhold: &hot,
+		Withhold: &hot,
 	})
 	assert.Equal(t, []string{
 		"Strategy", "Threshold", "UrgencyReduction", "Withhold",
-		"Timeout", "MaxInFlight", "MaxTokens", "SimilarityThreshold",
+		"Timeout", "MaxInFlight", "MaxTokens",
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))

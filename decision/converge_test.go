@@ -52,9 +52,6 @@ func TestConvergence(t *testing.T) {
 		{HeuristicID: "h1", Similarity: 0.75, Agrees: true},
 	}, res.Convergence)
 	assert.Empty(t, res.CreditID, "it moves nothing")
-	res = converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}},
-		SimilarityThreshold: 0.95})
-	assert.Len(t, res.Convergence, 1)
 	assert.Empty(t, res.Compared, "nothing was withheld")
 	off := decision.Tuned(decision.Config{Similarity: similarity{err: errors.New("not asked")}},
 		decision.Tuning{NoSimilarity: true})

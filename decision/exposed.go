@@ -39,7 +39,7 @@ func (d *Decider) exposed(
 			return nil, err
 		}
 		for i, x := range similarities {
-			if x >= d.cfg.SimilarityThreshold {
+			if x >= same {
 				exposed[withheld[i].HeuristicID] = true
 			}
 		}

@@ -55,7 +55,7 @@ type Agent struct {
 	// models is shared by the agents of all tenants, because a provider's outage is everybody's.
 	models *availability
 
-	// similar is Matching.Similarity, which remembers embeddings and gives up calls that take too
+	// similar is Tuning.Similarity, which remembers embeddings and gives up calls that take too
 	// long.
 	similar  heed.Similarity
 	library  atomic.Pointer[library] // as this process read it last
@@ -123,7 +123,7 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 	}
 	cfg.Store = a.lifeline
 	a.cfg = cfg
-	a.similar = a.remembering(cfg.Tuning.Matching.Similarity)
+	a.similar = a.remembering(cfg.Tuning.Similarity)
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
 		a.healths.Kind, a.freezes.Kind, a.planned.Kind, a.imports.Kind,
 		tenantsOf(cfg.Name).Kind); err != nil {
@@ -259,7 +259,7 @@ func (a *Agent) openDecision(ctx context.Context, seed rand.Source) (err error) 
 	d.Store, d.Now, d.Observer, d.Redact = cfg.Store, cfg.Testing.Now, cfg.Observer, cfg.Redact
 	d.Bare, d.System = true, cfg.System
 	if d.Similarity == nil {
-		d.Similarity = cfg.Tuning.Matching.Similarity
+		d.Similarity = cfg.Tuning.Similarity
 	}
 	if d.Seed == nil {
 		d.Seed = seed

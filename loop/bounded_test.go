@@ -94,7 +94,7 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 		})
 		w := newWorld(t, loop.Config{Arms: twoArms,
 			Choosing: loop.Choosing{ByText: true},
-			Tuning:   loop.Tuning{Matching: loop.Matching{Similarity: hang}}})
+			Tuning:   loop.Tuning{Similarity: hang}})
 		rule := approved(t, w.Feedback(), "Name the server.")
 		began := time.Now()
 		answer := w.answer(loop.Event{Text: full})
@@ -121,16 +121,16 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 			}}}
 		}, time.Second, "arm"},
 		"an embedder": {func(hang func()) loop.Config {
-			return loop.Config{Tuning: loop.Tuning{Matching: loop.Matching{
+			return loop.Config{Tuning: loop.Tuning{
 				Similarity: heed.Embedder(func(context.Context, []string) ([][]float32,
 					error) {
 					hang()
 					return nil, nil
-				})}}}
+				})}}
 		}, time.Second / 2, "notes"},
 		"a similarity": {func(hang func()) loop.Config {
 			return loop.Config{Tuning: loop.Tuning{
-				Matching: loop.Matching{Similarity: similarityFunc(hang)}}}
+				Similarity: similarityFunc(hang)}}
 		}, time.Second / 2, "notes"},
 		"a brief": {func(hang func()) loop.Config {
 			brief := func(context.Context, loop.Event, []loop.Note) (string, error) {

@@ -115,7 +115,7 @@ type Choosing struct {
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
 	// ByText has the arm of an event without an Item chosen by what its text is like: the item is the
 	// text's cell, which [Agent.Sweep] makes of the events that come. Texts are compared by
-	// Matching.Similarity if that is a [heed.Embedder], and else by their form: see package
+	// Tuning.Similarity if that is a [heed.Embedder], and else by their form: see package
 	// partition. An embedder that takes more than half of Budget.Time is given up: then the arm is
 	// chosen without a cell, and Plan.LeftOut has the item. Any other error of the embedder is one of
 	// Answer and Prepare. Set it if requests differ in what they are about, and have no Item. The
@@ -131,8 +131,8 @@ type Choosing struct {
 	ArmsIgnoreSilence bool
 }
 
-// Matching sets which heuristics and notes fit an event.
-type Matching struct {
+// Tuning configures the parts of an [Agent].
+type Tuning struct {
 	// Similarity compares an event with heuristics and notes. nil means [heed.Trigrams]. Fit is the
 	// least similarity of a heuristic that fits, in (0, 1], and with another Similarity than trigrams
 	// of a note, too. 0 means 0.22 for trigrams, and 0.6 for others. Set it for an embedder, because
@@ -143,12 +143,6 @@ type Matching struct {
 	// is shown a trusted one that is less similar. 0 means Fit. Raise it if a wrong answer is
 	// expensive.
 	AnswerFit float64
-}
-
-// Tuning configures the parts of an [Agent].
-type Tuning struct {
-	// Matching sets which heuristics and notes fit an event.
-	Matching Matching
 	// Extract are the domains in which the model writes a heuristic from its own answer that was
 	// praised, which costs one more call of the model. "*" means all domains, and nil means no
 	// domain. Leave out domains in which an answer must follow rules that may change, because a
@@ -191,11 +185,11 @@ type Budget struct {
 	// Time is how long [Agent.Prepare] waits for the parts. A part that is not ready is left out. 0
 	// means a second. Raise it if a Similarity asks a service.
 	Time time.Duration
-	// Runes is how many characters are added to the system prompt. 0 means 12,000. Lower it for a
-	// model with a small context.
-	Runes int
 	// Notes is how many notes a prompt shows. 0 means 3. Raise it if notes are short.
 	Notes int
+
+	// runes is how many characters are added to the system prompt: 12,000.
+	runes int
 }
 
 // An Arm is one way of answering. Tuning.Strategy learns which one works.
@@ -240,7 +234,7 @@ const (
 
 // lexical reports whether the similarity compares words and not meanings.
 func (c *Config) lexical() bool {
-	_, ok := c.Tuning.Matching.Similarity.(heed.Trigrams)
+	_, ok := c.Tuning.Similarity.(heed.Trigrams)
 	return ok
 }
 
@@ -249,7 +243,7 @@ func (c *Config) noteFit() float64 {
 	if c.lexical() {
 		return lexicalNote
 	}
-	return c.Tuning.Matching.Fit
+	return c.Tuning.Fit
 }
 
 // withDefaults returns the configuration with the defaults of fields that are not set. Slices are
@@ -262,17 +256,17 @@ func (c Config) withDefaults() Config {
 	if c.Testing.NewID == nil {
 		c.Testing.NewID = uuid.NewString
 	}
-	if c.Tuning.Matching.Similarity == nil {
-		c.Tuning.Matching.Similarity = heed.Trigrams{}
+	if c.Tuning.Similarity == nil {
+		c.Tuning.Similarity = heed.Trigrams{}
 	}
 	fit := embeddedFit
 	if c.lexical() {
 		fit = defaultFit
 	}
-	c.Tuning.Matching.Fit = cmp.Or(c.Tuning.Matching.Fit, fit)
-	c.Tuning.Matching.AnswerFit = cmp.Or(c.Tuning.Matching.AnswerFit, c.Tuning.Matching.Fit)
+	c.Tuning.Fit = cmp.Or(c.Tuning.Fit, fit)
+	c.Tuning.AnswerFit = cmp.Or(c.Tuning.AnswerFit, c.Tuning.Fit)
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
-	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes),
+	c.Budget.runes, c.Budget.Notes = cmp.Or(c.Budget.runes, defaultRunes),
 		cmp.Or(c.Budget.Notes, defaultNotes)
 	c.Arms, c.Fallbacks = slices.Clone(c.Arms), slices.Clone(c.Fallbacks)
 	c.Instruments = slices.Clone(c.Instruments)
@@ -302,13 +296,12 @@ func (c *Config) validate() error {
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set with Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
-	fit, answers := c.Tuning.Matching.Fit, c.Tuning.Matching.AnswerFit
-	found.Check(fit > 0 && fit <= 1, "Tuning.Matching.Fit", fit,
+	fit, answers := c.Tuning.Fit, c.Tuning.AnswerFit
+	found.Check(fit > 0 && fit <= 1, "Tuning.Fit", fit,
 		"must be in (0, 1]")
 	found.Check(answers >= fit && (answers <= 1 || answers == fit),
-		"Tuning.Matching.AnswerFit", answers, "must be in [Fit, 1]")
+		"Tuning.AnswerFit", answers, "must be in [Fit, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
-	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
 	domains := c.Tuning.Extract
 	found.Check(len(domains) == 0 || c.Model != nil, "Tuning.Extract", domains,

@@ -23,8 +23,8 @@ import (
 func TestALongTextIsComparedByItsBeginning(t *testing.T) {
 	var longest atomic.Int64
 	letters := measuring(func(one string) { longest.Store(max(longest.Load(), int64(len(one)))) })
-	w := newWorld(t, loop.Config{Tuning: loop.Tuning{Matching: loop.Matching{
-		Similarity: letters}}, Lessons: loop.Lessons{
+	w := newWorld(t, loop.Config{Tuning: loop.Tuning{
+		Similarity: letters}, Lessons: loop.Lessons{
 		Heuristics: []learning.Heuristic{trusted(rotating)},
 		Notes:      []loop.Note{{ID: "n", Text: "A note."}},
 	}})

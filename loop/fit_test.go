@@ -18,7 +18,7 @@ import (
 func TestAnswerFit(t *testing.T) {
 	zone := trusted(learning.Heuristic{ID: "zone",
 		Condition: "how to set the time zone of an account", Action: "Open Settings, then Time."})
-	w := newWorld(t, loop.Config{Tuning: loop.Tuning{Matching: loop.Matching{AnswerFit: 0.5}},
+	w := newWorld(t, loop.Config{Tuning: loop.Tuning{AnswerFit: 0.5},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{zone}}})
 	near := w.answer(loop.Event{Text: "How do I set the password of my account?"})
 	assert.Equal(t, decision.Model, near.Result.Path)
@@ -27,7 +27,7 @@ func TestAnswerFit(t *testing.T) {
 	fits := w.answer(loop.Event{Text: "How do I set the time zone of my account?"})
 	assert.Equal(t, decision.Heuristic, fits.Result.Path)
 	shadow := w.cfg
-	shadow.Control, shadow.Tuning.Matching.AnswerFit = 1, 0.9
+	shadow.Control, shadow.Tuning.AnswerFit = 1, 0.9
 	agent, err := loop.New(ctx, shadow)
 	require.NoError(t, err)
 	plan, err := agent.Prepare(ctx, loop.Event{Text: "How do I set the time zone of my account?"})
@@ -35,10 +35,10 @@ func TestAnswerFit(t *testing.T) {
 	assert.Empty(t, plan.Would)
 
 	_, err = loop.New(ctx, loop.Config{Tuning: loop.Tuning{
-		Matching: loop.Matching{Fit: 0.4, AnswerFit: 0.3}}})
+		Fit: 0.4, AnswerFit: 0.3}})
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "Tuning.Matching.AnswerFit", fault.Field)
+	assert.Equal(t, "Tuning.AnswerFit", fault.Field)
 }
 
 // The table of docs/trust.md: how many of 32 events that a condition is for, and of 32 that are

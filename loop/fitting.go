@@ -44,7 +44,7 @@ func (a *Agent) fit(ctx context.Context, b *library, e *Event) (f fitting) {
 	}
 	began := time.Now() //nolint:forbidigo // the budget is of real time
 	f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text),
-		a.cfg.Tuning.Matching.Fit, considered)
+		a.cfg.Tuning.Fit, considered)
 	f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.noteFit(),
 		a.cfg.Budget.Notes)
 	f.took = time.Since(began) //nolint:forbidigo // it is of real time, too

@@ -245,7 +245,7 @@ func (a *Agent) candidatesIn(
 		}
 		trusted = append(trusted, decision.Candidate{
 			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: confidence,
-			Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.Tuning.Matching.AnswerFit,
+			Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.Tuning.AnswerFit,
 		})
 	}
 	return decision.Rank(trusted, a.closeness()), nil
@@ -262,7 +262,7 @@ func (a *Agent) nearest(
 		return "", 0, err
 	}
 	for _, x := range b.heuristics {
-		found, err := x.like(ctx, a.similar, condition, a.cfg.Tuning.Matching.Fit, considered)
+		found, err := x.like(ctx, a.similar, condition, a.cfg.Tuning.Fit, considered)
 		if err != nil {
 			return "", 0, err
 		}

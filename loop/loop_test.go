@@ -369,11 +369,11 @@ func second[T any](_ T, err error) error { return err }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	_, err := loop.New(ctx, loop.Config{
-		Name: "\xff", Tuning: loop.Tuning{Matching: loop.Matching{Fit: 2}},
+		Name: "\xff", Tuning: loop.Tuning{Fit: 2},
 		Control:   2,
 		Fallbacks: []decision.LLM{nil},
 		Arms:      []loop.Arm{{ID: "a", ModelName: "none"}},
-		Budget:    loop.Budget{Time: -1, Runes: -1, Notes: -1},
+		Budget:    loop.Budget{Time: -1, Notes: -1},
 		DB:        new(sql.DB), Store: new(memstore.Store), Keep: -1,
 	})
 	var fields []string
@@ -381,7 +381,7 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{
-		"Name", "DB", "Keep", "Tuning.Matching.Fit", "Budget.Time", "Budget.Runes", "Budget.Notes",
+		"Name", "DB", "Keep", "Tuning.Fit", "Budget.Time", "Budget.Notes",
 		"Control", "Arms[0].ModelName", "Fallbacks[0]",
 	}, fields)
 }
@@ -623,7 +623,7 @@ func TestNotesAreUsedAsTheArmSays(t *testing.T) {
 
 func TestABudgetLeavesOutWhatHasNoRoom(t *testing.T) {
 	w := newWorld(t, loop.Config{
-		Budget: loop.Budget{Runes: 20},
+		Budget: loop.WithRoom(loop.Budget{}, 20),
 		Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: "the disk is full",
 			Text: "Disks are in room 3."}}},
 	})

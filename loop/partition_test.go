@@ -104,7 +104,7 @@ func TestTheEmbedderOfThePartition(t *testing.T) {
 		return vectors, errors.Join(err, fails)
 	})
 	w := newWorld(t, loop.Config{Arms: twoArms,
-		Tuning:   loop.Tuning{Matching: loop.Matching{Similarity: embed}},
+		Tuning:   loop.Tuning{Similarity: embed},
 		Choosing: loop.Choosing{ByText: true},
 		Budget:   loop.Budget{Time: 50 * time.Millisecond}})
 	w.answer(loop.Event{Text: "the disk"})

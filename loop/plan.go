@@ -198,7 +198,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	limited, cancel := patient(ctx, a.cfg.Budget.Time+storeTimeout)
 	defer cancel()
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
-		p = Plan{Event: e, room: a.cfg.Budget.Runes, trial: a.trial(&e)}
+		p = Plan{Event: e, room: a.cfg.Budget.runes, trial: a.trial(&e)}
 		a.want(tx, &p, &f, h)
 		row, err := a.answers.In(tx, answers.ID(e.ID))
 		if err != nil {
@@ -250,7 +250,7 @@ func (a *Agent) recalled(
 		return p, false, err
 	}
 	p = Plan{
-		Event: *e, room: a.cfg.Budget.Runes, Command: h.Command() && !frozen,
+		Event: *e, room: a.cfg.Budget.runes, Command: h.Command() && !frozen,
 		Degraded: &Degraded{Before: down}, frozen: frozen, trial: a.trial(e),
 	}
 	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {

@@ -36,7 +36,7 @@ func TestTheNextAttemptIsToldOfToolErrors(t *testing.T) {
 	assert.NotContains(t, system, "exit status")
 
 	for runes, want := range map[int]int{1: 0, 700: 3} {
-		w.cfg.Budget.Runes = runes
+		w.cfg.Budget = loop.WithRoom(w.cfg.Budget, runes)
 		plan, err := w.again().Prepare(ctx, loop.Event{Text: "Migrate it.", Task: "migrate"})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, len(plan.System), runes)

@@ -113,7 +113,7 @@ func online(t *trial, st *memstore.Store, now func() time.Time) (func(*request) 
 func cells(t *trial, _ *memstore.Store, _ func() time.Time) (func(*request) (string, error),
 	error) {
 	part, err := partition.New(context.Background(),
-		partition.Config{Frozen: true, Seed: rand.NewPCG(t.seed+2, 0)})
+		partition.Config{Seed: rand.NewPCG(t.seed+2, 0)})
 	if err == nil {
 		err = part.FitVectors(context.Background(), t.before)
 	}

@@ -24,16 +24,17 @@ type Config struct {
 	// must have a Bonus of 0, or of 1: a race then gives each arm MinSamples outcomes first.
 	Learner *strategy.Learner
 	// Error is the probability with which a race may ever end with an arm that is worse than another
-	// by more than Indifference, in (0, ½). It holds for each time that the race is opened. 0 means
+	// by more than 0.01, in (0, ½). It holds for each time that the race is opened. 0 means
 	// 0.05. Lower it if a wrong winner is expensive. The race then needs more outcomes.
 	Error float64
-	// Indifference is the difference of mean rewards, in [0, 1], that does not matter. Without it, a
-	// race of two equally good arms never ends. 0 means 0.01. Raise it to end races sooner.
-	Indifference float64
 	// Explore is the share of choices after the end, in [0, ½], that goes to the other arms, each as
 	// often. A change for the better of an arm that is never chosen goes unnoticed. 0 means no
 	// exploration. Set it if arms may become better.
 	Explore float64
+
+	// indifference is the difference of mean rewards that does not matter. Without it, a race of two
+	// equally good arms never ends.
+	indifference float64
 }
 
 // A Race looks for the best arm of a learner, for each category, context and item by itself. Make
@@ -69,13 +70,11 @@ const maxLooks = 10_000
 
 // New returns a race, or all faults of its configuration, joined; each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Race, error) {
-	cfg.Error, cfg.Indifference = cmp.Or(cfg.Error, 0.05), cmp.Or(cfg.Indifference, 0.01)
+	cfg.Error, cfg.indifference = cmp.Or(cfg.Error, 0.05), cmp.Or(cfg.indifference, 0.01)
 	var found valid.Faults
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
 	found.Check(cfg.Error > 0 && cfg.Error < 0.5, "Error", cfg.Error,
 		"must be in (0, 0.5), or 0 for the default")
-	found.Check(cfg.Indifference > 0 && cfg.Indifference <= 1, "Indifference", cfg.Indifference,
-		"must be in (0, 1], or 0 for the default")
 	found.Check(cfg.Explore >= 0 && cfg.Explore <= 0.5, "Explore", cfg.Explore, "must be in [0, 0.5]")
 	var learner strategy.Config
 	if cfg.Learner != nil {
@@ -126,7 +125,7 @@ type verdict struct {
 // ended with an error of 1 % has ended for a process that permits 5 %, but not the other way round.
 func (e *ending) by(cfg *Config) (verdict, bool) {
 	for _, v := range append([]verdict{e.verdict}, e.Also...) {
-		if v.Error <= cfg.Error && v.Indifference <= cfg.Indifference {
+		if v.Error <= cfg.Error && v.Indifference <= cfg.indifference {
 			return v, true
 		}
 	}
@@ -285,7 +284,7 @@ func (r *Race) settle(tx *store.Tx, s *state) {
 	if s.over {
 		return
 	}
-	best := winner.Stop(s.records, r.cfg.Error, r.cfg.Indifference)
+	best := winner.Stop(s.records, r.cfg.Error, r.cfg.indifference)
 	if best < 0 && (holds || !ended) || s.query.Frozen {
 		return
 	}
@@ -344,7 +343,7 @@ func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context,
 			Item: s.query.Item,
 			Arm:  r.learner.Arms[best].ID, Sums: s.seen.Sums, Resets: s.resets,
-			verdict: verdict{r.cfg.Error, r.cfg.Indifference, s.outcomes, now},
+			verdict: verdict{r.cfg.Error, r.cfg.indifference, s.outcomes, now},
 		}
 		if was := &before.Value; holds && was.Arm == e.Arm {
 			e.Also = append(slices.Clone(was.Also), e.verdict)

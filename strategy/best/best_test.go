@@ -229,7 +229,7 @@ func TestForgottenEvidenceOpensTheRace(t *testing.T) {
 // TestEqualArmsEndByIndifference, where either is right.
 func TestEqualArmsEndByIndifference(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.9, "b": 0.9})
-	r := b.race(best.Config{Indifference: 0.2}, strategy.Config{})
+	r := b.race(best.Indifferent(best.Config{}, 0.2), strategy.Config{})
 	b.play(r, 600)
 	report := b.report(r)
 	assert.True(t, report.Ended)
@@ -269,7 +269,7 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 	require.NoError(t, err)
 	for field, cfg := range map[string]best.Config{
 		"Learner": {}, "Learner.HalfLife": {Learner: fading}, "Learner.Exploration": {Learner: curious},
-		"Error": {Learner: good, Error: 0.5}, "Indifference": {Learner: good, Indifference: -1},
+		"Error":   {Learner: good, Error: 0.5},
 		"Explore": {Learner: good, Explore: 0.6},
 	} {
 		_, err := best.New(ctx, cfg)
@@ -427,8 +427,8 @@ func TestARaceLooksAgainWhereSourcesAreLimited(t *testing.T) {
 // The end stays what it was, and counts for a stricter process when that one has enough, too.
 func TestOtherSettingsJudgeOnce(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 1})
-	strict := b.race(best.Config{Error: 1e-9, Indifference: 0.001}, strategy.Config{})
-	other := b.race(best.Config{Error: 0.04, Indifference: 0.02}, strategy.Config{})
+	strict := b.race(best.Indifferent(best.Config{Error: 1e-9}, 0.001), strategy.Config{})
+	other := b.race(best.Indifferent(best.Config{Error: 0.04}, 0.02), strategy.Config{})
 	r := b.race(best.Config{}, strategy.Config{})
 	for !b.report(r).Ended {
 		b.play(r, 1)

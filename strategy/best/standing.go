@@ -105,7 +105,7 @@ func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, er
 			return nil, fmt.Errorf("best: %w", err)
 		}
 		e := &kept.Value
-		r := Race{cfg: Config{Learner: learner, Error: e.Error, Indifference: e.Indifference},
+		r := Race{cfg: Config{Learner: learner, Error: e.Error, indifference: e.Indifference},
 			learner: cfg}
 		q := strategy.Query{Category: e.Category, Context: e.Context, Item: e.Item}
 		s, err := r.read(store.Reading(ctx, cfg.Store), q)

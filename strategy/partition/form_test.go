@@ -126,23 +126,19 @@ func TestFormReadsABoundedText(t *testing.T) {
 // BenchmarkItem times a text of 200 characters with 30 cells.
 func BenchmarkItem(b *testing.B) {
 	text := strings.Repeat("Why does the printer on the second floor jam? ", 5)[:200]
-	for name, frozen := range map[string]bool{"frozen": true, "learning": false} {
-		b.Run(name, func(b *testing.B) {
-			p := newPartition(b, partition.Config{Frozen: frozen})
-			require.NoError(b, p.Fit(ctx, texts(400)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := p.Item(ctx, text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	p := newPartition(b, partition.Config{})
+	require.NoError(b, p.Fit(ctx, texts(400)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := p.Item(ctx, text); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 // BenchmarkOf times a vector of 1,536 numbers, as models give them, with 30 cells.
 func BenchmarkOf(b *testing.B) {
-	p := newPartition(b, partition.Config{Frozen: true})
+	p := newPartition(b, partition.Config{})
 	all := make([][]float32, 300)
 	for i := range all {
 		all[i] = make([]float32, 1536)

@@ -35,9 +35,6 @@ type Config struct {
 	// vectors until then. 0 means 30. If there are more already, they stay until Fit. Raise it if
 	// topics and outcomes are many, because each cell needs outcomes.
 	Clusters int
-	// Frozen keeps [Partition.Sweep] from learning. Only Fit then changes the cells. Set it
-	// if Fit made the cells from texts that you chose. The default is false.
-	Frozen bool
 
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -158,7 +155,7 @@ func (p *Partition) Item(
 
 // Of returns the item of a vector: see [Partition.Item]. A vector that is zero, not finite, or of
 // another length than the cells' vectors is a [*heed.InputError]. The vector is remembered for the
-// next sweep, unless Config.Frozen is set.
+// next sweep.
 func (p *Partition) Of(vector []float32) (string, error) {
 	v, ok := unit(vector)
 	if !ok || len(v) > maxNumbers {
@@ -170,9 +167,7 @@ func (p *Partition) Of(vector []float32) (string, error) {
 			Reason: fmt.Sprintf("has %d numbers, and the partition's have %d: to go on with another "+
 				"embedder, call Fit", len(v), s.numbers())}
 	}
-	if !p.cfg.Frozen {
-		p.remember(v)
-	}
+	p.remember(v)
 	if s.version == 0 {
 		return "", nil
 	}

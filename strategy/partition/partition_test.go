@@ -177,11 +177,6 @@ func TestSweepLearnsFromWhatComes(t *testing.T) {
 	all := items(t, p, 0, 1, 2, 3, 4, 5)
 	assert.Equal(t, 6, distinct(all))
 	assert.Equal(t, first, all[:3])
-
-	frozen := newPartition(t, partition.Config{Frozen: true})
-	see(t, frozen, topics(100, 1, 0, 1))
-	require.NoError(t, frozen.Sweep(ctx, start))
-	assert.Zero(t, frozen.Version())
 }
 
 // A cell whose vectors move goes with them, and keeps its name.

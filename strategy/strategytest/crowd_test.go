@@ -128,7 +128,7 @@ func direction(rng *rand.Rand) []float32 {
 
 // cells names items by the cells of a partition, into which liars' texts fall, too.
 func cells(t *testing.T) func(n int) string {
-	p, err := partition.New(t.Context(), partition.Config{Clusters: 3, Frozen: true})
+	p, err := partition.New(t.Context(), partition.Config{Clusters: 3})
 	require.NoError(t, err)
 	vector := func(n int) []float32 {
 		at := 2*math.Pi*float64(n%3)/3 + float64(n/3)/50

@@ -98,10 +98,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 			{ID: string(injection.Deferred), ForNotes: true,
 				Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
-		Tuning: loop.Tuning{Extract: []string{Alerts}, Decision: decision.Config{
-			// from there on, the model's answer counts as the heuristic's
-			SimilarityThreshold: 0.6,
-		}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
+		Tuning: loop.Tuning{Extract: []string{Alerts}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
 			Feedback: feedback.Config{NewID: numbered()}},
 	})
 	if err == nil {

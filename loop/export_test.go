@@ -1,0 +1,7 @@
+package loop
+
+// WithRoom returns a budget for this many characters.
+func WithRoom(b Budget, runes int) Budget {
+	b.runes = runes
+	return b
+}
