@@ -212,7 +212,7 @@ func TestImportRefusesFileByFile(t *testing.T) {
 	huge := &fstest.MapFile{Data: []byte(strings.Repeat(" ", 1<<20+1))}
 	files["feedback/rules/proposed/huge.json"], files["feedback/edge_cases/huge.json"] = huge, huge
 	files["feedback/rules/active/README.md"] = &fstest.MapFile{Data: []byte("hello")}
-	into := newWorld(t, feedback.Config{NewID: ids("into-"), Gate: feedback.Gate{PerProposer: 1}})
+	into := newWorld(t, feedback.Config{NewID: ids("into-"), Gate: feedback.Gate{Pending: 20}})
 	opened, err := into.Import(ctx, files, "igor", "x")
 	assert.ErrorContains(t, err, "broken.json")
 	assert.ErrorContains(t, err, "proposed/huge.json")

@@ -325,7 +325,7 @@ func TestAttacks(t *testing.T) {
 // TestInstructionsAgainstInstructionsAreWarnedOf, however they are worded, and ordinary corrections
 // are not.
 func TestInstructionsAgainstInstructionsAreWarnedOf(t *testing.T) {
-	w := newWorld(t, feedback.Config{Gate: feedback.Gate{PerProposer: 100, PerAgent: 100}})
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 2000}})
 	warned := func(text string) bool {
 		return slices.ContainsFunc(w.propose("paul", rule(text)).Warnings,
 			func(w string) bool { return strings.Contains(w, "like an instruction") })

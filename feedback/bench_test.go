@@ -13,8 +13,7 @@ import (
 // large is a world with 10,000 active rules, 20 of each of 500 agents, and 10,000 corrections of
 // one agent.
 func large(t testing.TB) *world {
-	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 1_000_000, PerAgent: 1_000_000,
-		PerProposer: 1_000_000}})
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 1 << 30}})
 	for agent := range 500 {
 		for i := range 20 {
 			w.put(feedback.Rule{
@@ -46,8 +45,7 @@ func sentence(i int) string {
 
 func BenchmarkLarge(b *testing.B) {
 	w := large(b)
-	consolidated := newWorld(b, feedback.Config{Gate: feedback.Gate{Pending: 1_000_000,
-		PerAgent: 1_000_000}})
+	consolidated := newWorld(b, feedback.Config{Gate: feedback.Gate{Pending: 1_000_000}})
 	for i := range 1000 {
 		consolidated.put(feedback.Rule{ID: fmt.Sprintf("r%d", i), Draft: rule(sentence(i)),
 			Status: feedback.StateActive, Activated: start})

@@ -138,7 +138,6 @@ func (c *Config) defaults() settings.Component {
 	t.Stabilise, t.Review = cmp.Or(t.Stabilise, 7*day), cmp.Or(t.Review, 30*day)
 	return settings.Component{Name: component, Fields: []settings.Field{
 		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
-		setting("gate.per_proposer", &g.PerProposer, 10), setting("gate.per_agent", &g.PerAgent, 20),
 		setting("gate.pending", &g.Pending, 200),
 		setting("measuring.retire", &c.Retire, false),
 	}}
@@ -191,14 +190,7 @@ func (c *Config) validate() error {
 	g := c.Gate
 	const share = "must be in (0, 1], or 0 for the default"
 	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, share)
-	for _, n := range []struct {
-		field string
-		value int
-	}{
-		{"Gate.PerProposer", g.PerProposer}, {"Gate.PerAgent", g.PerAgent}, {"Gate.Pending", g.Pending},
-	} {
-		found.Check(n.value > 0, n.field, n.value, "must not be negative")
-	}
+	found.Check(g.Pending > 0, "Gate.Pending", g.Pending, "must not be negative")
 	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum,
 		"must be from 1 to 10, or 0 for the default")
 	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders,

@@ -25,12 +25,16 @@ type Gate struct {
 	// 1. If it is Quorum, reviewers of the evidence may not approve at all. Raise it if reviewers of
 	// one team should not decide among themselves.
 	Outsiders int
-	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person
-	// (the evaluator counts as a person), for one agent, and in all. One more is refused, or is
+	// Pending limits how many proposals wait at the same time. One person's are at most a twentieth
+	// of them (the evaluator counts as a person), and one agent's a tenth. One more is refused, or is
 	// proposed by a later [Service.Flush], so that one person cannot fill the approvers' inbox. 0
-	// means 10, 20 and 200. Raise them if more proposals than that are reviewed at a time.
-	PerProposer, PerAgent, Pending int
+	// means 200. Raise it if more proposals than that are reviewed at a time.
+	Pending int
 }
+
+// perProposer and perAgent are how many proposals of one person, and for one agent, may wait.
+func (g *Gate) perProposer() int { return max(g.Pending/20, 1) }
+func (g *Gate) perAgent() int    { return max(g.Pending/10, 1) }
 
 // pendingFor is how long a proposal waits to be decided.
 const pendingFor = 7 * 24 * time.Hour

@@ -124,7 +124,7 @@ type modelAct struct {
 func (m *reviewModel) run(t *rapid.T, st store.Store) {
 	m.gate.Quorum = rapid.IntRange(1, 3).Draw(t, "quorum")
 	m.gate.Outsiders = rapid.IntRange(1, m.gate.Quorum).Draw(t, "outsiders")
-	m.gate.PerProposer, m.gate.PerAgent, m.gate.Pending = 1000, 1000, 1000
+	m.gate.Pending = 20_000
 	n := 0
 	for range 2 {
 		st := &storetest.Failing{Store: st}

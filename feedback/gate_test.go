@@ -645,7 +645,7 @@ func TestQuorumLeavesOutWhatIsNotOverridden(t *testing.T) {
 
 // TestADraftThatWasNotStoredIsForgotten: a review reads the proposal again.
 func TestADraftThatWasNotStoredIsForgotten(t *testing.T) {
-	w := newWorld(t, feedback.Config{Gate: feedback.Gate{PerProposer: 1},
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 20},
 		NewID: func() string { return "the id" }})
 	w.propose("paul", rule("Be brief"))
 	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Be long"), Actor: "paul",

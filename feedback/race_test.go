@@ -76,7 +76,7 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 	}
 	now := (&clock{}).Now
 	cfg := feedback.Config{Store: newStore(t, now),
-		Gate: feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}, Now: now, NewID: uuid.NewString}
+		Gate: feedback.Gate{Pending: 1 << 30}, Now: now, NewID: uuid.NewString}
 	w := newWorld(t, cfg)
 	other, err := feedback.New(ctx, cfg)
 	require.NoError(t, err)

@@ -535,8 +535,8 @@ func (s *Service) full(p *Proposal, pending []Proposal, key store.PseudonymKey) 
 	}
 	g := &s.cfg.Gate
 	return atLeast(g.Pending, func(*Proposal) bool { return true }) ||
-		atLeast(g.PerProposer, func(o *Proposal) bool { return key.Same(o.Proposer, p.Proposer) }) ||
+		atLeast(g.perProposer(), func(o *Proposal) bool { return key.Same(o.Proposer, p.Proposer) }) ||
 		slices.ContainsFunc(p.Agents, func(agent string) bool {
-			return atLeast(g.PerAgent, func(o *Proposal) bool { return o.affects(agent) })
+			return atLeast(g.perAgent(), func(o *Proposal) bool { return o.affects(agent) })
 		})
 }

@@ -644,7 +644,7 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 }
 
 func TestTheEvaluatorIsCappedToo(t *testing.T) {
-	w := newWorld(t, feedback.Config{Gate: feedback.Gate{PerProposer: 2}})
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 40}})
 	for _, says := range []string{"tests are missing", "mention the licence",
 		"which reader is meant"} {
 		w.says("ann", says)

@@ -266,7 +266,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	_, err := feedback.New(ctx, feedback.Config{
 		Threshold: 2, Agents: []string{""},
 		Gate: feedback.Gate{
-			Quorum: 11, Outsiders: 12, PerProposer: -1, PerAgent: -1, Pending: -1,
+			Quorum: 11, Outsiders: 12, Pending: -1,
 		},
 	})
 	var fields []string
@@ -276,7 +276,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		"Store", "Threshold", "Agents[0]",
 		"Gate.Quorum",
-		"Gate.Outsiders", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending",
+		"Gate.Outsiders", "Gate.Pending",
 	}, fields)
 
 	s, err := feedback.New(ctx, feedback.Config{Store: &memstore.Store{}, Agents: []string{"a"}})
@@ -287,7 +287,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	assert.Equal(t, []int{3, 2}, []int{feedback.TuningOf(cfg).Occurrences,
 		feedback.TuningOf(cfg).Reviewers})
 	assert.Equal(t, feedback.Gate{
-		Quorum: 2, Outsiders: 1, PerProposer: 10, PerAgent: 20, Pending: 200,
+		Quorum: 2, Outsiders: 1, Pending: 200,
 	}, cfg.Gate)
 	assert.Equal(t, []int{20, 4000}, []int{feedback.TuningOf(cfg).PromptRules,
 		feedback.TuningOf(cfg).PromptCharacters})

@@ -39,11 +39,11 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 	assert.Equal(t, map[string]string{"gate.quorum": "3 -> 2"}, entries[0].Details)
 
 	// A tool beside the application does what the application does, and leaves the settings alone.
-	tool := asStored(feedback.Config{Gate: feedback.Gate{PerAgent: 1}})
-	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Gate.Pending, tool.Gate.PerAgent})
+	tool := asStored(feedback.Config{Gate: feedback.Gate{Outsiders: 2}})
+	assert.Equal(t, feedback.Gate{Quorum: 2, Outsiders: 1, Pending: 5}, tool.Gate)
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
-	assert.Equal(t, "20", string(stored["gate.per_agent"].Value))
+	assert.Equal(t, "1", string(stored["gate.outsiders"].Value))
 	assert.False(t, stored["gate.quorum"].Set, "what is not set is stored as not set")
 	assert.True(t, stored["gate.pending"].Set)
 	_, err = feedback.Open(ctx, feedback.Config{Store: st, Gate: feedback.Gate{Outsiders: 3}})
@@ -57,7 +57,7 @@ func TestEverySettingIsKept(t *testing.T) {
 	st := newStore(t, nil)
 	host := feedback.Config{
 		Store: st, Retire: true,
-		Gate: feedback.Gate{Quorum: 4, Outsiders: 3, PerProposer: 7, PerAgent: 8, Pending: 9},
+		Gate: feedback.Gate{Quorum: 4, Outsiders: 3, Pending: 9},
 	}
 	_, err := feedback.New(ctx, host)
 	require.NoError(t, err)

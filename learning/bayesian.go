@@ -31,17 +31,12 @@ type BayesianConfig struct {
 	// questions, quotations and tasks about undoing. [Keywords] makes one of words. It may be asked
 	// several times about one message. Set it for other languages.
 	IsUndo func(text string) bool
-	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Raise it if your
-	// users' judgements are well considered.
-	Explicit float64
-	// Implicit is the magnitude of an undo and of an outcome, in [0, 1e6]. 0 means 1, so that what a
-	// user does is worth more than what a user states. Lower it if your users often undo right
-	// answers, for example to try another one.
-	Implicit float64
-	// Weights are magnitudes by channel, where one differs, each in [0, 1e6]. Silence
-	// ([ChannelTimeout]) and being ignored ([ChannelIgnored]) are 0.4 by default, half a click,
-	// because the user may not have looked. 0 switches a channel off: set ChannelTimeout to 0 if
-	// silence is no approval. nil means the defaults.
+	// Weights are magnitudes by channel, where one differs, each in [0, 1e6]. By default a judgement
+	// of 1 or -1 is 0.8 ([ChannelExplicit], [ChannelDev]). An undo and an outcome are 1, because what
+	// a user does is worth more than what a user states. Silence ([ChannelTimeout]) and being ignored
+	// ([ChannelIgnored]) are 0.4, half a click, because the user may not have looked. 0 switches a
+	// channel off: set ChannelTimeout to 0 if silence is no approval. Lower ChannelUndo if your users
+	// often undo right answers, for example to try another one. nil means the defaults.
 	Weights map[string]float64
 }
 
@@ -52,7 +47,6 @@ func (c BayesianConfig) withDefaults() BayesianConfig {
 	if c.IsUndo == nil {
 		c.IsUndo = undo.Command
 	}
-	c.Implicit, c.Explicit = cmp.Or(c.Implicit, 1), cmp.Or(c.Explicit, 0.8)
 	c.Weights = maps.Clone(c.Weights)
 	return c
 }
@@ -67,8 +61,6 @@ func (c *BayesianConfig) validate() error {
 		weight := c.Weights[channel]
 		found.Check(isMagnitude(weight), "Weights["+channel+"]", weight, notMagnitude)
 	}
-	found.Check(isMagnitude(c.Implicit), "Implicit", c.Implicit, notMagnitude)
-	found.Check(isMagnitude(c.Explicit), "Explicit", c.Explicit, notMagnitude)
 	return found.Err()
 }
 
@@ -111,7 +103,7 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	if err := j.Validate(); err != nil {
 		return Signal{}, err
 	}
-	channel, most := ChannelExplicit, b.cfg.Explicit
+	channel, most := ChannelExplicit, float64(defaultJudgement)
 	switch j.Channel {
 	case ChannelDev:
 		channel = ChannelDev
@@ -160,7 +152,7 @@ func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error
 		if a.EventID != newest && !b.spec {
 			continue
 		}
-		s := b.implicit(Negative, a, ChannelUndo, b.cfg.Implicit)
+		s := b.implicit(Negative, a, ChannelUndo, defaultDeed)
 		s.Metadata = map[string]string{"undo_text": kept}
 		signals = append(signals, s)
 	}
@@ -182,9 +174,9 @@ func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 // InterpretOutcome returns approval or rejection, with the magnitude of what a user does.
 func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
 	if a.Success {
-		return b.implicit(Positive, a, ChannelOutcome, b.cfg.Implicit), nil
+		return b.implicit(Positive, a, ChannelOutcome, defaultDeed), nil
 	}
-	return b.implicit(Negative, a, ChannelOutcome, b.cfg.Implicit), nil
+	return b.implicit(Negative, a, ChannelOutcome, defaultDeed), nil
 }
 
 // Windows returns the same windows for every domain. An answer can't be ignored after its silence
@@ -202,8 +194,8 @@ func (b *bayesian) Config() map[string]string {
 		"undo_window_sec":    number(c.UndoWindow.Seconds()),
 		"silence_window_sec": number(c.SilenceWindow.Seconds()),
 		"ignored_threshold":  strconv.Itoa(c.IgnoreThreshold),
-		"implicit_magnitude": number(c.Implicit),
-		"explicit_magnitude": number(c.Explicit),
+		"implicit_magnitude": number(b.weight(ChannelUndo, defaultDeed)),
+		"explicit_magnitude": number(b.weight(ChannelExplicit, defaultJudgement)),
 		"weights":            fmt.Sprint(c.Weights), // fmt sorts the keys of maps
 	}
 }

@@ -254,21 +254,22 @@ func TestBayesianConfig(t *testing.T) {
 	settings := learning.SettingsOf(b)
 	assert.Equal(t, 10*time.Minute, settings.UndoWindow)
 	assert.Equal(t, 3, settings.IgnoreThreshold)
-	assert.Equal(t, []float64{1, 0.8}, []float64{settings.Implicit, settings.Explicit})
 	config := b.Config()
 	assert.Equal(t, "bayesian", config["strategy"])
 	assert.Equal(t, "600", config["undo_window_sec"])
 	assert.Equal(t, "0.8", config["explicit_magnitude"])
+	assert.Equal(t, "1", config["implicit_magnitude"])
 	assert.Equal(t, 30*time.Second, newBayesian(t,
 		learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence,
 		"an undo later takes its place")
 
 	_, err := learning.NewBayesian(learning.BayesianConfig{
-		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1,
-		Weights: map[string]float64{"a": math.Inf(1), "b": -1},
+		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1,
+		Weights: map[string]float64{"a": math.Inf(1), "b": -1,
+			"c": math.NaN()},
 	})
 	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]",
-		"Weights[b]", "Implicit", "Explicit"}, fields(err))
+		"Weights[b]", "Weights[c]"}, fields(err))
 }
 
 // FuzzUndo holds that a keyword is found only where its letters are, once blanks and signs are

@@ -112,7 +112,10 @@ const (
 	defaultStrength = 2
 	defaultSilence  = 0.4 // the magnitude: half a click
 	defaultIgnore   = 0.4 // half a click
-	specWindow      = 30 * time.Second
+	// A judgement of 1 or -1, and an undo or an outcome.
+	defaultJudgement = 0.8
+	defaultDeed      = 1
+	specWindow       = 30 * time.Second
 )
 
 // agreementMass is how many full observations agreement weighs at most; above it, its mean stays.

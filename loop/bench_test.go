@@ -36,7 +36,7 @@ func phrase(n int) string {
 func library(tb testing.TB, cfg loop.Config) *loop.Agent {
 	cfg.Name = "agent-07"
 	cfg.Arms = []loop.Arm{{ID: "a"}, {ID: "b"}, {ID: "c", System: "Be brief."}}
-	cfg.Tuning.Feedback.Gate = feedback.Gate{PerProposer: 10_000, PerAgent: 10_000, Pending: 10_000}
+	cfg.Tuning.Feedback.Gate = feedback.Gate{Pending: 200_000}
 	a, err := loop.New(ctx, cfg)
 	require.NoError(tb, err)
 	var lessons loop.Lessons

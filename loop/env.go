@@ -74,10 +74,10 @@ func (r *envReader) read() {
 	case "LEARNING_UNDO_KEYWORDS":
 		b.IsUndo = learning.Keywords(strings.Split(r.value, ",")...)
 	case "LEARNING_IMPLICIT_MAGNITUDE":
-		b.Implicit = r.magnitude(learning.ChannelTimeout, learning.ChannelUndo,
+		r.magnitude(learning.ChannelTimeout, learning.ChannelUndo,
 			learning.ChannelIgnored, learning.ChannelOutcome)
 	case "LEARNING_EXPLICIT_MAGNITUDE":
-		b.Explicit = r.magnitude(learning.ChannelExplicit, learning.ChannelDev)
+		r.magnitude(learning.ChannelExplicit, learning.ChannelDev)
 	case "EXECUTIVE_DECISION_STRATEGY":
 		r.cfg.Tuning.Decision.Strategy = r.oneOf(decision.HeuristicFirst, decision.AlwaysLLM)
 	case "EXECUTIVE_HEURISTIC_THRESHOLD":
@@ -120,12 +120,11 @@ func (r *envReader) number(least, most float64) (float64, bool) {
 }
 
 // magnitude reads the magnitude of some channels.
-func (r *envReader) magnitude(channels ...string) float64 {
+func (r *envReader) magnitude(channels ...string) {
 	x, ok := r.number(0, 1e6)
 	for _, channel := range channels {
 		if ok {
 			r.bayesian.Weights[channel] = x
 		}
 	}
-	return x
 }

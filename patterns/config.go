@@ -31,8 +31,8 @@ type Config struct {
 	// HalfLife is the time after which an observation of a pattern counts half, at least a minute. 0
 	// keeps the stored half-life; in a new store it is 90 days. Set it lower where ways of working
 	// change quickly. A value that differs from the stored one is a [*heed.SettingsError] of [New]:
-	// see [Rebuild]. CriteriaHalfLife is the same for the evidence on criteria.
-	HalfLife, CriteriaHalfLife time.Duration
+	// see [Rebuild].
+	HalfLife time.Duration
 
 	// Approaches are found in texts by [Recorder.Extract]. nil means [Approaches]. Set them for work
 	// other than programming.
@@ -51,9 +51,6 @@ type Config struct {
 	// because a pattern that keeps failing is inverted, and its anti-pattern warns anyway. Set it if
 	// harm is so expensive that a third of bad outcomes is worth a warning.
 	Warnings bool
-	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it. 0
-	// means HalfLife. Raise it for ways that come back, for example once a year.
-	StaleAfter time.Duration
 
 	// Instruments are sources of outcomes and ratings that are believed as they are, such as CI. Of
 	// more than two people each counts for at most twice a fair share of what a pattern or a
@@ -83,6 +80,11 @@ type tuning struct {
 	// Literal keeps the arithmetic of the learning-systems design as the design has it. Evidence that
 	// is stored already keeps the arithmetic under which it was recorded.
 	Literal bool
+	// CriteriaHalfLife is the half-life of the evidence on criteria: the design's 90 days.
+	CriteriaHalfLife time.Duration
+	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it: its
+	// half-life.
+	StaleAfter time.Duration
 }
 
 const (
@@ -101,14 +103,15 @@ func SpecConfig() Config { return Config{tuning: tuning{Literal: true}} }
 // and again when the stored half-lives are known.
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "patterns")
-	c.HalfLife, c.CriteriaHalfLife = cmp.Or(c.HalfLife, quarter), cmp.Or(c.CriteriaHalfLife, quarter)
+	c.HalfLife = cmp.Or(c.HalfLife, quarter)
 	t := &c.tuning
+	t.CriteriaHalfLife = cmp.Or(t.CriteriaHalfLife, quarter)
+	t.StaleAfter = cmp.Or(t.StaleAfter, c.HalfLife)
 	t.Criteria, t.Inversion = t.Criteria.withDefaults(), t.Inversion.withDefaults()
 	t.Maturity = t.Maturity.withDefaults(c.HalfLife)
 	if c.Approaches == nil {
 		c.Approaches = Approaches()
 	}
-	c.StaleAfter = cmp.Or(c.StaleAfter, c.HalfLife)
 	c.Instruments = slices.Clone(c.Instruments)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
@@ -126,14 +129,10 @@ func (c *Config) validate() error {
 	found.Check(valid.Texts(256, "", c.Name) == nil, "Name", c.Name,
 		"must be text of at most 256 bytes")
 	found.Join(evidence.Policy{HalfLife: c.HalfLife}.Validate())
-	faded := evidence.Policy{HalfLife: c.CriteriaHalfLife}.Validate() == nil
-	found.Check(faded, "CriteriaHalfLife", c.CriteriaHalfLife,
-		"must be whole microseconds between a minute and a hundred years")
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
 	for i, a := range c.Approaches {
 		found.Add(fmt.Sprintf("Approaches[%d]", i), a.validate())
 	}
-	found.Check(c.StaleAfter > 0, "StaleAfter", c.StaleAfter, "must not be negative")
 	return found.Err()
 }
 
@@ -147,9 +146,6 @@ func (c *Config) component(set Config) settings.Component {
 	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"),
 		Fields: []settings.Field{
 			{Name: "maturity.half_life", Value: &c.HalfLife, Set: set.HalfLife != 0, Fixed: true},
-			{Name: "criteria.half_life", Value: &c.CriteriaHalfLife, Set: set.CriteriaHalfLife != 0,
-				Fixed: true},
-			{Name: "stale_after", Value: &c.StaleAfter, Set: set.StaleAfter != 0},
 			{Name: "instruments", Value: &c.Instruments, Set: set.Instruments != nil},
 			{Name: "literal", Value: &c.tuning.Literal, Set: set.tuning.Literal},
 		}}
@@ -216,7 +212,6 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 			At: r.cfg.Now(), Actor: actor, Action: r.cfg.Name + ".rebuild", Subject: r.cfg.Name,
 			Reason: reason, Details: map[string]string{
 				"maturity.half_life": r.cfg.HalfLife.String(),
-				"criteria.half_life": r.cfg.CriteriaHalfLife.String(),
 			},
 		}, r.policies)
 	}

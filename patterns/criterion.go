@@ -114,7 +114,7 @@ func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) 
 		Name: name, HelpfulCount: t.Positive.N, HarmfulCount: t.Negative.N,
 		Helpful: s.Reward, Harmful: harmfulMass(s), HarmfulShare: harmfulShare(t),
 		LastValidated: t.Positive.Last.Time(), LastFeedback: t.Last().Time(),
-		HalfLife: r.cfg.CriteriaHalfLife,
+		HalfLife: r.cfg.tuning.CriteriaHalfLife,
 	}
 	n, ratio := c.HelpfulCount+c.HarmfulCount, c.HarmfulShare
 	switch {

@@ -64,7 +64,8 @@ func TestFading(t *testing.T) {
 		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, v.age)
 		assert.InDelta(t, v.want, w.criterion("c").Helpful, 1e-6)
 	}
-	w := newWorld(t, patterns.Config{CriteriaHalfLife: 45 * day})
+	w := newWorld(t,
+		patterns.Tuned(patterns.Config{}, patterns.Tuning{CriteriaHalfLife: 45 * day}))
 	w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 45)
 	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9)
 	assert.Equal(t, 45*day, w.criterion("c").HalfLife)

@@ -203,8 +203,8 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, w.pattern("proven").ArchivedAt, "what people decide on is not archived")
 
-	quick := newWorld(t, patterns.Tuned(patterns.Config{StaleAfter: day},
-		patterns.Tuning{Maturity: patterns.Maturity{Recency: time.Hour}}))
+	quick := newWorld(t, patterns.Tuned(patterns.Config{},
+		patterns.Tuning{StaleAfter: day, Maturity: patterns.Maturity{Recency: time.Hour}}))
 	quick.feedPattern("p", patterns.Helpful, 5, 0)
 	quick.clock.Advance(2 * time.Hour)
 	require.NoError(t, quick.Sweep(ctx, time.Time{}))

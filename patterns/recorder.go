@@ -80,7 +80,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 			componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
 			k.patternCells:   {HalfLife: cfg.HalfLife, ByOrigin: true},
-			k.criterionCells: {HalfLife: cfg.CriteriaHalfLife, ByOrigin: true},
+			k.criterionCells: {HalfLife: cfg.tuning.CriteriaHalfLife, ByOrigin: true},
 		},
 	}, nil
 }

@@ -332,14 +332,14 @@ func TestConfigFaults(t *testing.T) {
 	_, err := patterns.New(ctx, patterns.Config{})
 	assert.Equal(t, []string{"Store"}, fields(err))
 	_, err = patterns.New(ctx, patterns.Config{
-		Store: &memstore.Store{}, Name: "a\x00", StaleAfter: -1, HalfLife: -1, CriteriaHalfLife: 1,
+		Store: &memstore.Store{}, Name: "a\x00", HalfLife: -1,
 		Approaches: []patterns.Approach{
 			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}},
 			{Name: "!?", Phrases: []string{"a"}},
 		},
 	})
-	assert.Equal(t, []string{"Name", "HalfLife", "CriteriaHalfLife", "Approaches[0].Name",
-		"Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name", "StaleAfter",
+	assert.Equal(t, []string{"Name", "HalfLife", "Approaches[0].Name",
+		"Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name",
 	}, fields(err))
 }
 
@@ -350,7 +350,7 @@ func TestConfigIsReadBack(t *testing.T) {
 	assert.True(t, tuning.Literal)
 	assert.Equal(t, 90*day, c.HalfLife)
 	assert.Equal(t, 90*day, tuning.Maturity.Recency)
-	assert.Equal(t, 90*day, c.StaleAfter)
+	assert.Equal(t, 90*day, tuning.StaleAfter)
 	assert.Equal(t, patterns.Inversion{MinObservations: 3, FailureRatio: 0.6}, tuning.Inversion)
 	assert.Len(t, c.Approaches, 12)
 }

@@ -40,20 +40,16 @@ func TestHalfLivesAreKept(t *testing.T) {
 	assert.Equal(t, 30*day, same.Config().HalfLife, "what is not set is the stored one")
 	assert.Equal(t, 30*day, patterns.TuningOf(same.Config()).Maturity.Recency,
 		"and so is what has it as its default")
-	assert.Equal(t, 30*day, same.Config().StaleAfter)
-	assert.Equal(t, 90*day, same.Config().CriteriaHalfLife)
+	assert.Equal(t, 30*day, patterns.TuningOf(same.Config()).StaleAfter)
+	assert.Equal(t, 90*day, patterns.TuningOf(same.Config()).CriteriaHalfLife)
 	assert.Empty(t, audited(t, w.store), "nothing was changed")
 
-	for field, cfg := range map[string]patterns.Config{
-		"maturity.half_life": {HalfLife: day}, "criteria.half_life": {CriteriaHalfLife: day},
-	} {
-		_, err := open(cfg)
-		var refused *heed.SettingsError
-		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, field, refused.Field)
-		assert.Equal(t, "patterns/patterns", refused.Component)
-		assert.ErrorIs(t, err, heed.ErrConflict)
-	}
+	_, err = open(patterns.Config{HalfLife: day})
+	var refused *heed.SettingsError
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, "maturity.half_life", refused.Field)
+	assert.Equal(t, "patterns/patterns", refused.Component)
+	assert.ErrorIs(t, err, heed.ErrConflict)
 
 	other, err := open(patterns.Config{Name: "other", HalfLife: day})
 	require.NoError(t, err, "recorders of another name have settings of their own")
@@ -72,7 +68,7 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 		w.record(good("p"))
 	}
 	cfg := patterns.SpecConfig()
-	cfg.Store, cfg.Now, cfg.StaleAfter = w.store, w.clock.Now, day
+	cfg.Store, cfg.Now, cfg.Instruments = w.store, w.clock.Now, []string{"ci"}
 	strict, err := patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	var changes []map[string]string
@@ -82,13 +78,14 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	}
 	require.Len(t, changes, 1)
 	assert.Equal(t, "false -> true", changes[0]["literal"])
-	assert.Contains(t, changes[0], "stale_after")
+	assert.Contains(t, changes[0], "instruments")
 
-	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store, Now: w.clock.Now, StaleAfter: 1})
+	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store, Now: w.clock.Now,
+		Instruments: []string{"tool"}})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.TuningOf(strict.Config()), patterns.TuningOf(tool.Config()),
 		"a tool reads with the settings of the host")
-	assert.Equal(t, day, tool.Config().StaleAfter)
+	assert.Equal(t, []string{"ci"}, tool.Config().Instruments)
 	assert.Len(t, audited(t, w.store), 1, "and changes none")
 	_, err = patterns.Open(ctx, patterns.Config{Store: w.store, Name: "none"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -98,7 +95,7 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 }
 
 func TestRebuild(t *testing.T) {
-	w := newWorld(t, patterns.Config{StaleAfter: day})
+	w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{StaleAfter: day}))
 	for i := range 3 {
 		o := good("p", "q")
 		o.Criteria, o.At = []string{"c"}, start.Add(-time.Duration(10*i)*day)
@@ -116,7 +113,6 @@ func TestRebuild(t *testing.T) {
 	s, err := r.Standing(ctx, "p")
 	require.NoError(t, err)
 	assert.InDelta(t, 1.75, s.Helpful, 1e-9, "a third counts half, a third a quarter")
-	assert.Equal(t, 90*day, r.Config().CriteriaHalfLife, "what was not to change did not")
 	c, err := r.Criteria(ctx, "c")
 	require.NoError(t, err)
 	assert.Equal(t, []patterns.Criterion{w.criterion("c")}, c)
@@ -145,9 +141,7 @@ func TestRebuildWithoutHistory(t *testing.T) {
 		o.Criteria = []string{"c"}
 		w.record(o)
 	}
-	cfg := patterns.Config{
-		Store: st, Now: c.Now, HalfLife: day, CriteriaHalfLife: day,
-	}
+	cfg := patterns.Config{Store: st, Now: c.Now, HalfLife: day}
 	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 	_, err = patterns.New(ctx, cfg)

@@ -11,7 +11,7 @@ import (
 
 // Sweep stores the changes that time alone made, each in one commit: proven patterns that no
 // outcome confirmed for long are established again. It archives patterns without any evidence for
-// Config.StaleAfter, counted from their definition if they never had any. Every read is right
+// their half-life, counted from their definition if they never had any. Every read is right
 // without a sweep. Sweep may be called at any rate. It works once a day, or more often if the
 // settings are about hours. The zero time, and any time after the recorder's clock, means that
 // clock.
@@ -40,7 +40,7 @@ func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 
 // due reports whether it is time for a sweep.
 func (r *Recorder) due(now time.Time) bool {
-	every := max(min(24*time.Hour, r.cfg.StaleAfter/90, r.cfg.tuning.Maturity.Recency/90),
+	every := max(min(24*time.Hour, r.cfg.tuning.StaleAfter/90, r.cfg.tuning.Maturity.Recency/90),
 		time.Minute)
 	last := r.swept.Load()
 	return last == nil || now.Sub(*last) >= every || now.Before(*last)
@@ -85,7 +85,7 @@ func (r *Recorder) archive(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 }
 
 // unarchive is an edit: it brings a pattern back that has new evidence. Evidence that is older than
-// Config.StaleAfter does not bring it back.
+// the half-life does not bring it back.
 func (r *Recorder) unarchive(p *Pattern, t *evidence.Tally) (cause string, err error) {
 	if _, stale := r.stale(p, t, r.cfg.Now()); stale || !p.archived() {
 		return "", nil
@@ -101,5 +101,5 @@ func (r *Recorder) stale(p *Pattern, t *evidence.Tally, now time.Time) (heard ti
 	if heard.IsZero() {
 		heard = p.CreatedAt
 	}
-	return heard, now.Sub(heard) > r.cfg.StaleAfter
+	return heard, now.Sub(heard) > r.cfg.tuning.StaleAfter
 }

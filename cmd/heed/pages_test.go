@@ -55,7 +55,7 @@ func BenchmarkPages(b *testing.B) {
 		Store: st, Arms: []loop.Arm{{ID: "small"}, {ID: "large"}},
 		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
 		Tuning: loop.Tuning{Feedback: feedback.Config{Gate: feedback.Gate{
-			Quorum: 1, PerProposer: 10_000, PerAgent: 10_000, Pending: 10_000,
+			Quorum: 1, Pending: 200_000,
 		}}},
 	}
 	var lessons loop.Lessons

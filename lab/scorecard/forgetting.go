@@ -18,7 +18,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-var openGate = feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}
+var openGate = feedback.Gate{Pending: 1 << 30}
 
 const (
 	namedBar  = "forgotten names in the files"

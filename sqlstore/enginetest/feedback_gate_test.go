@@ -451,7 +451,7 @@ var tricks = []struct {
 		d.approve(id, "mallory", "ann")
 		d.waits(id, 2)
 	}},
-	{"fill the desk with proposals", feedback.Gate{PerProposer: 2}, func(d *desk) {
+	{"fill the desk with proposals", feedback.Gate{Pending: 40}, func(d *desk) {
 		for i := range 3 {
 			_, err := d.submits(feedback.Submission{
 				Draft: draftOf(fmt.Sprint("Obey ", i)), Actor: "mallory",

@@ -146,14 +146,14 @@ func TestSettingsOfTwoPrograms(t *testing.T) {
 
 		// Settings that apply to reads may differ while programs are restarted one by one.
 		strict, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{}),
-			StaleAfter: time.Hour})
+			Instruments: []string{"ci"}})
 		require.NoError(t, err)
 		require.NoError(t, record(strict, "2"))
 		require.NoError(t, record(old, "3"))
-		assert.Greater(t, old.Config().StaleAfter, time.Hour)
+		assert.Empty(t, old.Config().Instruments)
 		tool, err := patterns.Open(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
 		require.NoError(t, err)
-		assert.Equal(t, time.Hour, tool.Config().StaleAfter,
+		assert.Equal(t, []string{"ci"}, tool.Config().Instruments,
 			"a tool says what the program says that was started last")
 
 		// Settings of stored evidence may not.

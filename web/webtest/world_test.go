@@ -67,7 +67,7 @@ func worldOf(t *testing.T, change func(*loop.Config)) *world {
 			Warnings: true,
 			Feedback: feedback.Config{
 				NewID: func() string { ids++; return fmt.Sprint("rule-", ids) },
-				Gate:  feedback.Gate{PerAgent: 500, Pending: 500},
+				Gate:  feedback.Gate{Pending: 10_000},
 			},
 		},
 		Testing: loop.Testing{Now: w.clock, Seed: rand.NewPCG(1, 2)},
