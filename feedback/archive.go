@@ -99,8 +99,8 @@ func fileName(id string) string {
 //
 // The tree has the directory "feedback", for example [os.DirFS] of a working copy of Git. Import
 // returns the proposals that it opened. It goes on after a file that cannot be read or is refused
-// ([*RefusedError]), for example because as many proposals of the person wait as may: see [Gate].Pending,
-// and returns the errors, joined, each with the name of its file. An id that has other words in the
+// ([*RefusedError]), for example because as many proposals of the person wait as may ([Gate]), and
+// returns the errors, joined, each with the name of its file. An id that has other words in the
 // store is a [heed.ErrConflict].
 func (s *Service) Import(
 	ctx context.Context, tree fs.FS, actor, reason string,

@@ -231,7 +231,9 @@ var functionCalls = map[string]call{
 		return err
 	}),
 	"New, with another setting": does(func(s *shaky) error {
-		_, err := patterns.New(ctx, s.configured(func(c *patterns.Config) { c.Instruments = []string{"ci"} }))
+		_, err := patterns.New(ctx, s.configured(func(c *patterns.Config) {
+			c.Instruments = []string{"ci"}
+		}))
 		return err
 	}),
 	"Open": does(func(s *shaky) error {

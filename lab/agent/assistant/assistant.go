@@ -98,8 +98,11 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 			{ID: string(injection.Deferred), ForNotes: true,
 				Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
-		Tuning: loop.Tuning{Extract: []string{Alerts}, Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
-			Feedback: feedback.Config{NewID: numbered()}},
+		Tuning: loop.Tuning{
+			Extract:  []string{Alerts},
+			Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
+			Feedback: feedback.Config{NewID: numbered()},
+		},
 	})
 	if err == nil {
 		err = a.Freeze(ctx, cfg.Off)
