@@ -14,22 +14,13 @@ type Belief struct {
 	Strength  float64 `json:"strength,omitempty"`
 	Successes float64 `json:"successes,omitempty"`
 	Failures  float64 `json:"failures,omitempty"`
-	// Sharpness is how many times strength and evidence count when the item's own rate is drawn. A
-	// draw below the mean is replaced by the mean. 0: the item's own rate is not drawn, and its
-	// mean at the drawn level is used.
-	Sharpness float64 `json:"sharpness,omitempty"`
 	// Doubt is the standard deviation of the logarithm of Strength. Draws treat the strength as
 	// known. Intervals do not.
 	Doubt float64 `json:"doubt,omitempty"`
-
-	level *Sampler // of Level, where it is kept; it does not change
-}
-
-// Keep returns the belief prepared for drawing. A model should keep its beliefs so.
-func (b Belief) Keep() Belief {
-	level := b.Level.Sampler()
-	b.level = &level
-	return b
+	// Concentration is how sharp draws are: the sum of the shapes of a Beta distribution with the
+	// belief's mean. A draw below the mean is raised to it, all but a trace that decides between
+	// equal means. 0: draws are of the Level.
+	Concentration float64 `json:"concentration,omitempty"`
 }
 
 // Mean returns the expected reward of the arm for the item.
@@ -43,21 +34,26 @@ func (b Belief) Interval(level float64) (low, high float64) {
 	if b.Strength == 0 || math.IsNaN(b.Level.Mean()) || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)
 	}
-	b = b.Keep()
 	draws := make([]float64, 4096)
-	rng := Key{A: uint64(len(draws)), B: 0}.Rand(0)
+	levels, rng := b.Level.Sampler(), Key{A: uint64(len(draws)), B: 0}.Rand(0)
 	for i := range draws {
-		at := b.level.Draw(&rng)
-		one := b
+		at, strength := levels.Draw(&rng), b.Strength
 		if b.Doubt > 0 {
-			one.Strength *= math.Exp(b.Doubt * (math.Sqrt2*math.Erfinv(2*rng.Float64()-1) - b.Doubt/2))
+			strength *= math.Exp(b.Doubt * (math.Sqrt2*math.Erfinv(2*rng.Float64()-1) - b.Doubt/2))
 		}
-		draws[i] = one.own(at, 1, &rng)
+		own := Beta{
+			Alpha: max(strength*at+b.Successes, leastOwnShape),
+			Beta:  max(strength*(1-at)+b.Failures, leastOwnShape),
+		}.Sampler()
+		draws[i] = own.Draw(&rng)
 	}
 	slices.Sort(draws)
 	out := int((1 - level) / 2 * float64(len(draws)))
 	return draws[out], draws[len(draws)-1-out]
 }
+
+// leastOwnShape keeps a drawn level of exactly 0 or 1 a distribution.
+const leastOwnShape = 1e-9
 
 // given returns the item's mean at a level.
 func (b *Belief) given(level float64) float64 {
@@ -67,35 +63,26 @@ func (b *Belief) given(level float64) float64 {
 	return (b.Strength*level + b.Successes) / (b.Strength + b.Successes + b.Failures)
 }
 
-// Plain reports whether draws of the arm's rate are draws of the Level.
-func (b *Belief) Plain() bool {
-	return b.Strength == 0 || b.Sharpness == 0 && b.Successes == 0 && b.Failures == 0
+// Drawn returns the distribution that is drawn from, and the floor to which lower draws are raised.
+func (b *Belief) Drawn() (of Beta, floor float64) {
+	if b.Concentration == 0 {
+		return b.Level, 0
+	}
+	mean := b.Mean()
+	return Beta{Alpha: b.Concentration * mean, Beta: b.Concentration * (1 - mean)}, mean
 }
 
-// Draw draws the arm's rate.
+// Draw draws the arm's rate. A draw below the floor is at most [Trace] below it: without that, of
+// arms with the same mean the first would be chosen too often.
 func (b *Belief) Draw(r *Rand) float64 {
-	var level float64
-	if b.level != nil {
-		level = b.level.Draw(r)
-	} else {
-		s := b.Level.Sampler()
-		level = s.Draw(r)
+	of, floor := b.Drawn()
+	s := of.Sampler()
+	x := s.Draw(r)
+	if x < floor {
+		return floor - Trace*(floor-x)
 	}
-	mean := b.given(level)
-	if b.Strength == 0 || b.Sharpness == 0 {
-		return mean
-	}
-	return max(b.own(level, b.Sharpness, r), mean)
+	return x
 }
 
-// own draws the item's own rate at a level.
-func (b *Belief) own(level, sharpness float64, r *Rand) float64 {
-	s := Beta{
-		Alpha: max(sharpness*(b.Strength*level+b.Successes), leastOwnShape),
-		Beta:  max(sharpness*(b.Strength*(1-level)+b.Failures), leastOwnShape),
-	}.Sampler()
-	return s.Draw(r)
-}
-
-// leastOwnShape keeps a drawn level of exactly 0 or 1 a distribution.
-const leastOwnShape = 1e-9
+// Trace is how much is left of the distance of a draw from its floor.
+const Trace = 1e-9

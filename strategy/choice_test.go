@@ -38,17 +38,13 @@ func experienced(t testing.TB, cfg strategy.Config) (*strategy.Learner, strategy
 	return l, q
 }
 
-// It is the probability that the arm's rate is the greatest, and so often is the arm chosen. The
-// belief about an item without evidence of its own is plain under every pooling.
+// It is the probability that the arm's rate is the greatest, and so often is the arm chosen.
 func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.Alone{}, strategy.Copy{},
-		strategy.Copy{Sessions: 4}, strategy.TwoLevel{}} {
+		strategy.Copy{Sessions: 4}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
 			l, q := experienced(t, strategy.Config{Pooling: pooling})
-			if pooling == (strategy.TwoLevel{}) {
-				q.Item = "without evidence of its own"
-			}
 			n := long(2_500, 20_000)
 			share, propensity := make(map[strategy.ArmID]float64), make(map[strategy.ArmID]float64)
 			var c strategy.Choice

@@ -81,7 +81,7 @@ func (m *copied) Update(arm int, before, after evidence.Sums) bool {
 }
 
 func (m *copied) refresh(arm int) {
-	m.levels[arm] = Belief{Level: m.total[arm].Posterior(m.segment.Priors[arm])}.Keep()
+	m.levels[arm] = Belief{Level: m.total[arm].Posterior(m.segment.Priors[arm])}
 }
 
 // Believe implements [Model].

@@ -41,7 +41,7 @@ func ExampleParameter() {
 		}
 	}
 	fmt.Println(chosen)
-	// Output: map[10:92 3:4 30:4]
+	// Output: map[10:88 3:4 30:8]
 }
 
 // A model that becomes worse is noticed by default, and what was believed before is left out.
@@ -82,7 +82,7 @@ func ExampleConfig_ignoreChanges() {
 		}
 		fmt.Printf("%s %s: %s\n", entry.At.Format("15:04"), entry.Subject, entry.Reason)
 	}
-	// Output: 02:37 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
+	// Output: 02:36 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
 }
 
 // A learner's events wait in its store, in the same commit as their evidence, until a relay sends

@@ -33,12 +33,13 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 			Confidence: test.confidence})
 		require.NoError(t, err)
 		parts := read(t, st, c.Cells()...)
-		require.Len(t, parts, 3, "the arm and its parameters")
+		require.Len(t, parts, len(c.Cells()), "the arm and its parameters")
 		for _, p := range parts {
 			assert.Equal(t, test.confidence, p.Tally.Mass)
 			assert.InDelta(t, test.confidence*test.reward, p.Tally.Reward, 1e-15)
 		}
-		assert.Len(t, kept(t, st, q, "arm", "parameter", "sessions"), 3, "and nothing else")
+		assert.Len(t, kept(t, st, q, "arm", "parameter", "sessions"), len(parts),
+			"and nothing else")
 	}
 }
 

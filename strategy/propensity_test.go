@@ -15,21 +15,30 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// randomDraws believes something of each arm: of a segment as it may come about, or with levels of
-// any shapes.
+// randomDraws believes something of each arm: of a segment as it may come about, or draws of any
+// shapes. Some have no floor, or one that is another arm's.
 func randomDraws(arms int, wild bool, rng *rand.Rand) []strategy.Draw {
 	from := func(low, high float64) float64 { return low * math.Pow(high/low, rng.Float64()) }
-	known, strength := from(0.3, 300), from(1, 3000)
-	sharpness := []float64{0, 1, 2, 5}[rng.IntN(4)]
-	draws := make([]strategy.Draw, arms)
+	known, draws := from(0.3, 300), make([]strategy.Draw, arms)
 	for i := range draws {
 		b := strategy.Belief{Level: evidence.Beta{Alpha: known * from(0.9, 10),
-			Beta: known * from(0.9, 10)}, Strength: strength, Sharpness: sharpness}
+			Beta: known * from(0.9, 10)}}
 		if wild {
-			b.Level = evidence.Beta{Alpha: from(0.25, 1e4), Beta: from(0.01, 1e4)}
+			b.Level = evidence.Beta{Alpha: from(0.25, 1e4), Beta: from(0.02, 1e4)}
 		}
-		b.Successes, b.Failures = float64(rng.IntN(7)), float64(rng.IntN(7))
-		draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b.Keep()}
+		switch rng.IntN(4) {
+		case 0: // plain
+		case 1:
+			b.Concentration = b.Level.Alpha + b.Level.Beta
+		default:
+			b.Strength, b.Successes, b.Failures = from(1, 3000), float64(rng.IntN(7)), float64(rng.IntN(7))
+			b.Concentration = from(3, 3000)
+		}
+		draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b}
+		if i > 0 && rng.IntN(4) == 0 {
+			draws[i].Belief, draws[i].Bonus = draws[i-1].Belief, draws[i-1].Bonus
+			draws[i].Belief.Concentration *= 2
+		}
 		if rng.IntN(8) == 0 {
 			draws[i].Bonus = 0.2 * rng.Float64()
 		}
@@ -77,67 +86,83 @@ func TestIntegratedPropensities(t *testing.T) {
 	assert.GreaterOrEqual(t, integrated, cases/2)
 }
 
+// propensities returns the propensities of all arms, and checks that they sum to 1 and are what draws
+// show.
+func propensities(t *testing.T, draws []strategy.Draw) (all []float64) {
+	const n = 20_000
+	random, wins := evidence.Rand{State: 3}, make([]float64, len(draws))
+	for range n {
+		wins[strategy.DrawArms(draws, &random)]++
+	}
+	sum := 0.
+	for i := range draws {
+		p, ok := strategy.BestOf(draws, i)
+		require.True(t, ok)
+		assert.InDelta(t, wins[i]/n, p, 0.015)
+		all, sum = append(all, p), sum+p
+	}
+	assert.InDelta(t, 1, sum, 1e-6)
+	return all
+}
+
+func drawsOf(beliefs ...strategy.Belief) (all []strategy.Draw) {
+	for i, b := range beliefs {
+		all = append(all, strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b})
+	}
+	return all
+}
+
 // TestTiesGoToTheFirst where rates are so near 1 that they are 1.
 func TestTiesGoToTheFirst(t *testing.T) {
-	b := strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 0.02}, Strength: 5, Successes: 1,
-		Sharpness: 2}
-	draws := []strategy.Draw{{Arm: "a", Belief: b.Keep()}, {Arm: "b", Belief: b.Keep()}}
-	first, ok := strategy.BestOf(draws, 0)
-	require.True(t, ok)
-	second, ok := strategy.BestOf(draws, 1)
-	require.True(t, ok)
-	const n = 20_000
-	random, wins := evidence.Rand{State: 3}, 0.
-	for range n {
-		wins += float64(1 - strategy.DrawArms(draws, &random))
+	b := strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 0.02}}
+	assert.Greater(t, propensities(t, drawsOf(b, b))[0], 0.6)
+}
+
+// Arms of the same mean are raised to the same floor, and are chosen equally often if they are as
+// sharp.
+func TestEqualArmsAreChosenEquallyOften(t *testing.T) {
+	b := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}
+	sharp := b
+	sharp.Concentration = 50
+	for _, p := range propensities(t, drawsOf(b, b, b)) {
+		assert.InDelta(t, 1./3, p, 1e-7)
 	}
-	assert.InDelta(t, wins/n, first, 0.015)
-	assert.Greater(t, first, 0.7)
-	assert.InDelta(t, 1, first+second, 1e-6)
+	all := propensities(t, drawsOf(b, sharp, sharp))
+	assert.Greater(t, all[0], all[1])
+	assert.InDelta(t, all[1], all[2], 1e-7)
+	rest := strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 3}, Concentration: 4}
+	all = propensities(t, drawsOf(b, b, rest))
+	assert.InDelta(t, all[0], all[1], 1e-7)
+	assert.Less(t, all[2], all[0])
 }
 
 // The sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate
 // is all but 1.
 func TestABonusBeatsARateOfOne(t *testing.T) {
-	favoured := strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7, Successes: 6,
-		Failures: 1, Sharpness: 5}
-	sure := strategy.Belief{Level: evidence.Beta{Alpha: 9000, Beta: 0.02}, Strength: 7, Sharpness: 5}
-	draws := []strategy.Draw{{Arm: "a", Belief: favoured.Keep(), Bonus: 0.2},
-		{Arm: "b", Belief: sure.Keep()}}
-	const n = 4000
-	random, wins := evidence.Rand{State: 3}, 0.
-	for range n {
-		wins += float64(1 - strategy.DrawArms(draws, &random))
-	}
-	sum := 0.
-	for i, share := range []float64{wins / n, 1 - wins/n} {
-		p, ok := strategy.BestOf(draws, i)
-		require.True(t, ok)
-		assert.InDelta(t, share, p, 0.01)
-		sum += p
-	}
-	assert.Greater(t, wins/n, 0.9)
-	assert.InDelta(t, 1, sum, 1e-6)
+	draws := drawsOf(strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7,
+		Successes: 6, Failures: 1, Concentration: 60}, strategy.Belief{Level: evidence.Beta{Alpha: 9000,
+		Beta: 0.02}, Concentration: 9000})
+	draws[0].Bonus = 0.2
+	assert.Greater(t, propensities(t, draws)[0], 0.9)
 }
 
-// Shapes that are too small, and those that take too many panels.
+// Shapes that are too small or too great, and what is no belief.
 func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 	good := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Strength: 5, Successes: 1,
-		Failures: 1, Sharpness: 2}
+		Failures: 1, Concentration: 9}
 	for name, change := range map[string]func(*strategy.Belief){
-		"a small level":    func(b *strategy.Belief) { b.Level.Alpha = 0.2 },
-		"a great strength": func(b *strategy.Belief) { b.Strength, b.Sharpness = 5e4, 10 },
-		"no number":        func(b *strategy.Belief) { b.Successes = math.NaN() },
-		"infinite":         func(b *strategy.Belief) { b.Level.Beta = math.Inf(1) },
-		"negative":         func(b *strategy.Belief) { b.Failures = -1 },
+		"a small level":         func(b *strategy.Belief) { b.Level.Alpha, b.Concentration = 0.002, 0 },
+		"a great concentration": func(b *strategy.Belief) { b.Concentration = 1e10 },
+		"no number":             func(b *strategy.Belief) { b.Successes = math.NaN() },
+		"infinite":              func(b *strategy.Belief) { b.Concentration = math.Inf(1) },
+		"negative":              func(b *strategy.Belief) { b.Concentration = -1 },
 	} {
 		other := good
 		change(&other)
-		_, ok := strategy.BestOf([]strategy.Draw{{Arm: "a", Belief: good}, {Arm: "b", Belief: other}},
-			0)
+		_, ok := strategy.BestOf(drawsOf(good, other), 0)
 		assert.False(t, ok, name)
 	}
-	_, ok := strategy.BestOf([]strategy.Draw{{Arm: "a", Belief: good}, {Arm: "b", Belief: good}}, 0)
+	_, ok := strategy.BestOf(drawsOf(good, good), 0)
 	assert.True(t, ok)
 }
 
@@ -148,9 +173,10 @@ func BenchmarkPropensity(b *testing.B) {
 		draws := make([]strategy.Draw, arms)
 		for i := range draws {
 			level := evidence.Beta{Alpha: 5 + 20*rng.Float64(), Beta: 10}
-			belief := strategy.Belief{Level: level, Strength: 10, Successes: float64(rng.IntN(6)),
-				Failures: float64(rng.IntN(6)), Sharpness: 2}
-			draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: belief.Keep()}
+			draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: strategy.Belief{
+				Level: level, Strength: 10, Successes: float64(rng.IntN(6)), Failures: float64(rng.IntN(6)),
+				Concentration: 20 + 20*rng.Float64(),
+			}}
 		}
 		b.Run(fmt.Sprintf("integrated/%d", arms), func(b *testing.B) {
 			for b.Loop() {

@@ -310,8 +310,7 @@ func TestIntervals(t *testing.T) {
 	}
 	for _, b := range []strategy.Belief{
 		{Level: evidence.Beta{Alpha: 1, Beta: 1}, Strength: 1},
-		{Level: evidence.Beta{Alpha: 30, Beta: 10}, Strength: 5, Successes: 2, Failures: 12,
-			Sharpness: 2},
+		{Level: evidence.Beta{Alpha: 30, Beta: 10}, Strength: 5, Successes: 2, Failures: 12},
 		{Level: evidence.Beta{Alpha: 2, Beta: 9}, Strength: 300, Successes: 40},
 		{Level: evidence.Beta{Alpha: 300, Beta: 100}, Strength: 0.2, Failures: 1},
 	} {

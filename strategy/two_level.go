@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// leastShape keeps a drawn level of exactly 0 or 1 a distribution.
+// leastShape is the least shape of a distribution of rates.
 const leastShape = 1e-9
 
 // TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in
@@ -17,17 +17,14 @@ const leastShape = 1e-9
 // apart, each goes its own way. How close they lie, the strength, is learned from the items, for
 // each arm by itself where arms differ in that. There is no threshold and no copy.
 //
-// A choice draws the level of each arm, and then the item's own rate given that level. The second
-// draw explores less than a plain one: the evidence counts Sharpness times, and a rate below the
-// mean is replaced by the mean (both in Chapelle and Li 2011). The segment explores, where all
-// items share the cost. The item mostly uses what is known. An item without evidence draws
-// only the levels.
+// A choice draws each arm's rate around its mean, and a draw below the mean counts as the mean. The
+// draw is sharper than a plain one in two ways (both in Chapelle and Li 2011). The segment
+// explores, where all items share the cost, and the item mostly uses what is known: in the item's
+// part of the variance, the evidence counts Sharpness times. And with many arms the greatest of
+// many draws is mostly luck: with k arms, evidence on a level counts up to 1+log₂(k/2)/2 times.
 //
-// If an item has all evidence of its segment (90 % or more), because the host names no items, no
-// other item explores for it. Its rate is then drawn from the prior and its evidence, as plain
-// Thompson sampling does, and is at least the mean. All rates of items are drawn more sharply if
-// there are many arms, because the greatest of many draws is mostly luck: with k arms, evidence
-// counts 1+log₂(k/2)/2 times as often.
+// If an item has all evidence of its segment (90 % or more), because the host names no items, its
+// rate is drawn from the prior and its evidence alone.
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
@@ -70,7 +67,7 @@ type twoLevel struct {
 	scale      float64       // of the outcomes' weights
 	candidates [len(strengths)]candidate
 	own        []weighed // the candidates by what was seen of each arm alone
-	// of each arm: what is believed of an item without evidence, kept for drawing
+	// of each arm: what is believed of an item without evidence
 	levels []Belief
 }
 
@@ -157,34 +154,50 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	// The more evidence a reward is, the less it needs sharpening.
 	sharpness := max(m.sharpness*m.crowded()*(1+novelty)/m.dispersion, 1)
 	for i, arm := range item.Arms {
-		b := &beliefs[i]
-		b.Sharpness = sharpness
-		own := m.countsOf(arm)
+		b, own := &beliefs[i], m.countsOf(arm)
 		b.Successes, b.Failures = own.successes, own.failures
-	}
-}
-
-// believeAlone sets the beliefs about an item that has all evidence of its segment. The level is
-// as good as fixed at the prior, so the own rate is all that is drawn.
-func (m *twoLevel) believeAlone(item Item, beliefs []Belief) {
-	most := max(m.crowded()/m.dispersion, 1)
-	for i, prior := range m.segment.Priors {
-		own, total := m.countsOf(item.Arms[i]), prior.Alpha+prior.Beta
-		n, known := own.total(), fixedLevel/total
-		beliefs[i] = Belief{
-			Level:    evidence.Beta{Alpha: prior.Alpha * known, Beta: prior.Beta * known},
-			Strength: total, Successes: own.successes, Failures: own.failures,
-			Sharpness: 1 + (most-1)*n/(n+sharpFrom),
+		if b.Concentration > 0 {
+			b.Concentration = m.concentration(b, sharpness)
 		}
 	}
 }
 
-// fixedLevel is the sum of the shapes of a level that is as good as fixed. After sharpFrom outcomes
-// of an arm, its draws are half as sharp as they become, so that a few failures don't end the
-// trials of an arm.
+// concentration is how sharp the draws of a belief about an item are. The variance of its rate has
+// two parts: of the level, as far as the item follows it, and of the item around the level. The
+// draws have the variance of both, the second reduced by the sharpness.
+func (m *twoLevel) concentration(b *Belief, sharpness float64) float64 {
+	level, mean, n := b.Level.Mean(), b.Mean(), b.Successes+b.Failures
+	follows := b.Strength / (b.Strength + n)
+	variance := follows*follows*level*(1-level)/(b.Concentration+1) +
+		mean*(1-mean)/(sharpness*(b.Strength+n)+1)
+	return max(mean*(1-mean)/variance-1, leastConcentration)
+}
+
+// believeAlone sets the beliefs about an item that has all evidence of its segment.
+func (m *twoLevel) believeAlone(item Item, beliefs []Belief) {
+	for i, prior := range m.segment.Priors {
+		own := m.countsOf(item.Arms[i])
+		beliefs[i] = m.sharpened(Belief{Level: own.posterior(prior)}, own.total())
+	}
+}
+
+// sharpened sets the concentration of a belief about a level from n outcomes. Before the first one
+// draws are of the level as it is, so that the weights of arms are their shares.
+func (m *twoLevel) sharpened(b Belief, n float64) Belief {
+	if n < 1 {
+		return b
+	}
+	most := max(m.crowded()/m.dispersion, 1)
+	b.Concentration = (b.Level.Alpha + b.Level.Beta) * (1 + (most-1)*n/(n+sharpFrom))
+	return b
+}
+
 const (
-	fixedLevel = 1e5
-	sharpFrom  = 30
+	// leastConcentration is the least sum of the shapes of draws.
+	leastConcentration = 0.1
+	// After sharpFrom outcomes of an arm, the draws of its level are half as sharp as they become, so
+	// that a few failures don't end the trials of an arm.
+	sharpFrom = 30
 )
 
 // crowded is how many times more evidence counts in draws because there are many arms.
@@ -377,8 +390,9 @@ func (m *twoLevel) refresh() {
 		}
 		mean := share*shared.mean + (1-share)*own.mean
 		squares := share*shared.squares + (1-share)*own.squares
-		m.levels[i] = Belief{Level: level, Strength: math.Exp(mean),
-			Doubt: math.Sqrt(max(squares-mean*mean, 0) + within)}.Keep()
+		m.levels[i] = m.sharpened(Belief{Level: level, Strength: math.Exp(mean),
+			Doubt: math.Sqrt(max(squares-mean*mean, 0) + within)},
+			level.Alpha+level.Beta-prior.Alpha-prior.Beta)
 	}
 }
 

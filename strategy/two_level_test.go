@@ -3,6 +3,7 @@
 package strategy_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -234,6 +235,24 @@ func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 	}
 }
 
+// concentrated is the concentration of the draws of an item that follows its level and lies around
+// it, by the variances of both. The level's evidence counts up to crowded times, and the item's own
+// sharpness times. Draws of a level without outcomes are not sharpened.
+func concentrated(b strategy.Belief, n, crowded, sharpness float64) float64 {
+	level, total := b.Level.Mean(), b.Level.Alpha+b.Level.Beta
+	if n < 1 {
+		return 0
+	}
+	total *= 1 + (crowded-1)*n/(n+30)
+	own := b.Strength + b.Successes + b.Failures
+	if b.Successes+b.Failures == 0 && sharpness == 0 {
+		return total
+	}
+	mean := (b.Strength*level + b.Successes) / own
+	variance := math.Pow(b.Strength/own, 2)*level*(1-level)/(total+1) + mean*(1-mean)/(sharpness*own+1)
+	return mean*(1-mean)/variance - 1
+}
+
 // TestTwoLevelDrawsTheLevelAloneOfANewItem, and the item's own rate once it has any evidence, on
 // whichever arm.
 func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
@@ -241,37 +260,31 @@ func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
 	q := strategy.Query{Item: "i"}
 	teach(t, l, q, 5)
 	for _, b := range beliefs(t, l, q) {
-		assert.Zero(t, b.Sharpness)
 		assert.Equal(t, b.Level.Mean(), b.Mean())
+		assert.InDelta(t, concentrated(b, b.Level.Alpha+b.Level.Beta-2, 1.5, 0), b.Concentration, 1e-9)
 	}
 	try(t, l, q, "c", 1)
 	for i, b := range beliefs(t, l, q) {
-		assert.InDelta(t, 2*1.5*(1+2*(10./11)/(1.1*1.1)), b.Sharpness, 1e-9,
+		want := concentrated(b, b.Level.Alpha+b.Level.Beta-2, 1.5, 2*1.5*(1+2*(10./11)/(1.1*1.1)))
+		assert.InDelta(t, want, b.Concentration, 1e-9,
 			"there are four arms, and ten of eleven outcomes are other items'")
 		assert.Equal(t, []float64{0, 0, 1, 0}[i], b.Successes)
 		assert.Zero(t, b.Failures)
 	}
 }
 
-// TestTwoLevelIsSharperForANewItem, the more so the more of the evidence others have. An item that
-// has all evidence explores as plain Thompson sampling does.
+// TestTwoLevelIsSharperForANewItem, the more so the more of the evidence others have.
 func TestTwoLevelIsSharperForANewItem(t *testing.T) {
-	sharpness := func(own, others float64) float64 {
-		item := strategy.Item{Arms: []evidence.Sums{coins(int(own), 0), {}}}
-		all := []strategy.Item{item}
-		if others > 0 {
-			all = append(all, strategy.Item{Arms: []evidence.Sums{coins(0, int(others)), {}}})
-		}
-		b := make([]strategy.Belief, 2)
-		strategy.TwoLevel{}.Model(evenSegment(2), all).Believe(item, b)
-		assert.Equal(t, b[0].Sharpness, b[1].Sharpness)
-		return b[0].Sharpness
-	}
 	for _, test := range []struct{ own, others, times float64 }{
-		{1, 0, 0.5}, {1000, 0, 0.5}, {10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4},
-		{90, 910, 1 + 2*0.91/100}, {1, 999_999, 1 + 2/(1.1*1.1)},
+		{10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4}, {90, 910, 1 + 2*0.91/100},
+		{1, 999_999, 1 + 2/(1.1*1.1)},
 	} {
-		assert.InDelta(t, 2*test.times, sharpness(test.own, test.others), 1e-4, test)
+		all := []strategy.Item{{Arms: []evidence.Sums{coins(int(test.own), 0), {}}},
+			{Arms: []evidence.Sums{coins(0, int(test.others)), {}}}}
+		b := make([]strategy.Belief, 2)
+		strategy.TwoLevel{}.Model(evenSegment(2), all).Believe(all[0], b)
+		want := concentrated(b[0], b[0].Level.Alpha+b[0].Level.Beta-2, 1, 2*test.times)
+		assert.InEpsilon(t, want, b[0].Concentration, 1e-4, test)
 	}
 }
 
@@ -293,7 +306,8 @@ func TestTwoLevelOfOneItemIsThompsonSampling(t *testing.T) {
 		more := math.Log2(float64(arms)/2) / 2
 		for i, part := range []float64{90. / 120, 1. / 31, 0} {
 			if i < arms {
-				assert.InDelta(t, 1+more*part, b[i].Sharpness, 1e-9)
+				total := b[i].Level.Alpha + b[i].Level.Beta
+				assert.InDelta(t, total*(1+more*part), cmp.Or(b[i].Concentration, total), 1e-9)
 			}
 		}
 		rng := evidence.Rand{State: 1}
@@ -314,7 +328,7 @@ func TestTheOnlyItemIsAloneWithinLimitsOnPeople(t *testing.T) {
 			Source: fmt.Sprint("user ", int(100*u*u))})
 		require.NoError(t, err)
 		for _, b := range beliefs(t, l, strategy.Query{}) {
-			require.Greater(t, b.Level.Alpha+b.Level.Beta, 1e4, "outcome %d: the level is not fixed", i)
+			require.Zero(t, b.Strength, "outcome %d: there is a level beside the item's rate", i)
 		}
 	}
 }

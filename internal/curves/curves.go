@@ -113,9 +113,6 @@ const Nodes = 12
 type Rule struct {
 	At, Weight [Nodes]float64
 	UpTo       [Nodes][Nodes]float64
-	// Terms gives, from values at the nodes, the coefficients of the Legendre polynomials that go
-	// through them.
-	Terms [Nodes][Nodes]float64
 }
 
 // Legendre returns the rule. The integrals up to a node are taken of the interpolating polynomial,
@@ -138,38 +135,7 @@ var Legendre = sync.OnceValue(func() *Rule {
 				sum += p[j][m] * (p[i][m+1] - p[i][m-1]) / 2
 			}
 			r.UpTo[i][j] = r.Weight[j] * sum
-			r.Terms[i][j] = (float64(i) + 0.5) * r.Weight[j] * p[j][i]
 		}
 	}
 	return r
 })
-
-// Through returns the polynomial through values at the nodes.
-func (r *Rule) Through(values *[Nodes]float64) (p Polynomial) {
-	for m := range p {
-		for j, y := range values {
-			p[m] += r.Terms[m][j] * y
-		}
-	}
-	return p
-}
-
-// A Polynomial on [-1, 1] has the coefficients of the Legendre polynomials.
-type Polynomial [Nodes]float64
-
-// steps has the coefficients of P_(m+1) = a·x·P_m - b·P_(m-1).
-var steps = func() (s [Nodes + 1][2]float64) {
-	for m := range s {
-		s[m] = [2]float64{float64(2*m+1) / float64(m+1), float64(m) / float64(m+1)}
-	}
-	return s
-}()
-
-// At returns the value at x, by the recurrence of Clenshaw (1955).
-func (p *Polynomial) At(x float64) float64 {
-	var next, after float64
-	for m := Nodes - 1; m >= 0; m-- {
-		next, after = p[m]+steps[m][0]*x*next-steps[m+1][1]*after, next
-	}
-	return next
-}

@@ -271,7 +271,7 @@ func TestABetterPositionIsFound(t *testing.T) {
 	l := newLearner(t, strategy.Config{Arms: injection.Arms()})
 	q := strategy.Query{Category: "preference", Context: "planning",
 		Arms: []strategy.ArmID{injection.MainContext}}
-	const rounds, window = 600, 100
+	const rounds, window = 600, 50
 	var share [rounds / window]float64
 	for i := range rounds {
 		q.Session, q.Item = fmt.Sprint(i), fmt.Sprint(i%10)

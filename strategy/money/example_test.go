@@ -84,5 +84,5 @@ func ExampleSaved() {
 	// Output:
 	// 300 choices cost 56.6, with a mean reward of 0.91
 	// always small: saved -26.6 (-26.6 to -26.6), reward -0.00 (-0.03 to +0.12)
-	// always large: saved 543 (543 to 543), reward -0.02 (-0.09 to +0.51)
+	// always large: saved 543 (543 to 543), reward -0.02 (-0.09 to +0.50)
 }

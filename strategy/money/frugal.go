@@ -280,9 +280,6 @@ func (f *Frugal) shares(
 		of = append(of, i)
 	}
 	shares, drawn := make([]float64, len(of)), make([]float64, len(of))
-	for _, i := range of {
-		beliefs[i] = beliefs[i].Keep()
-	}
 	rng := evidence.Key{A: draws, B: uint64(len(of))}.Rand(0)
 	for range draws {
 		best := 0.

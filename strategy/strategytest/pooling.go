@@ -92,7 +92,7 @@ func near(a, b []float64, tolerance float64) bool {
 func startsCold(t *checker, p strategy.Pooling) {
 	for i, b := range believe(p.Model(segment(), nil), blank()) {
 		prior := segment().Priors[i]
-		t.Check(b.Level == prior && b.Successes == 0 && b.Failures == 0 && b.Sharpness == 0,
+		t.Check(b.Level == prior && b.Successes == 0 && b.Failures == 0,
 			"arm %d of an empty segment is believed to be %+v, and not its prior %+v", i, b, prior)
 	}
 }
@@ -101,7 +101,7 @@ func canBeDrawn(t *checker, p strategy.Pooling) {
 	check := func(what string, m strategy.Model, item strategy.Item) {
 		for i, b := range believe(m, item) {
 			ok := !math.IsNaN(b.Level.Mean())
-			for _, x := range []float64{b.Strength, b.Successes, b.Failures, b.Sharpness} {
+			for _, x := range []float64{b.Strength, b.Successes, b.Failures, b.Concentration} {
 				ok = ok && x >= 0 && x <= math.MaxFloat64
 			}
 			mean := b.Mean()
