@@ -7,7 +7,6 @@ package anthropic
 import (
 	"context"
 	"net/http"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -25,8 +24,6 @@ type Model struct {
 	System string
 	// Tools are what the model may call in [Model.Answer].
 	Tools []Tool
-	// Now is the clock that [Model.Answer] measures the model with. nil means time.Now.
-	Now func() time.Time
 }
 
 // A Tool is a function that a model may call.
@@ -60,7 +57,7 @@ func (m *Model) Answer(
 }
 
 func (m *Model) chat() turn.Chat {
-	return turn.Chat{Name: m.Name, System: m.System, Tools: m.Tools, Now: m.Now, Open: m.open}
+	return turn.Chat{Name: m.Name, System: m.System, Tools: m.Tools, Open: m.open}
 }
 
 func (m *Model) open(r turn.Request) turn.Asker {

@@ -44,24 +44,22 @@ type Config struct {
 	// turn, also in one without words, or one that goes on after a pause. The model receives the rule
 	// instead of a result.
 	Enforce bool
-	// Now is the clock, for the time that a model takes. nil means time.Now.
-	Now func() time.Time
 }
 
 // An Adapter joins a [loop.Agent] to the agents and runners of Eino. Make one with [New]. It is
 // safe for concurrent use by multiple goroutines.
-type Adapter struct{ cfg Config }
+type Adapter struct {
+	cfg Config
+	now func() time.Time // for the time that a model takes
+}
 
 // New returns an adapter. A fault of the configuration is a [*heed.ConfigError].
 func New(cfg Config) (*Adapter, error) {
 	if cfg.Agent == nil {
 		return nil, &heed.ConfigError{Field: "Agent", Reason: "must be set"}
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now //nolint:forbidigo // the default clock
-	}
 	cfg.Agents, cfg.Models = slices.Clone(cfg.Agents), maps.Clone(cfg.Models)
-	return &Adapter{cfg}, nil
+	return &Adapter{cfg, time.Now}, nil //nolint:forbidigo // tests set it
 }
 
 // Middleware returns the middleware for the Handlers of an agent. Without [Adapter.Run] or

@@ -168,12 +168,13 @@ func TestTokensAndTime(t *testing.T) {
 			CompletionTokens: 1}}
 		second.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 9,
 			CompletionTokens: 3}}
-		r := newRig(t, eino.Config{Now: clock}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+		r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
 			&said{messages: []*schema.Message{first, second}}, streaming,
 			toolOf(t, "look", func(context.Context, struct{}) (string, error) {
 				return "It is up.",
 					nil
 			}))
+		eino.SetNow(r.adapter, clock)
 		answer, err := r.ask(loop.Event{Session: "s1"}, schema.UserMessage("What now?"))
 		require.NoError(t, err)
 		require.NotEmpty(t, eino.ID(answer))

@@ -96,7 +96,7 @@ func (t *run) call(
 	t.Lock()
 	defer t.Unlock()
 	t.Failed = nil
-	c := &call{turn: t, model: inner, input: input, opts: opts, began: t.adapter.cfg.Now()}
+	c := &call{turn: t, model: inner, input: input, opts: opts, began: t.adapter.now()}
 	if !t.Prepared {
 		if i := person(input); i >= 0 {
 			t.Said = textOf(input[i])
@@ -188,7 +188,7 @@ func (c *call) ended(err error) {
 	t := c.turn
 	t.Lock()
 	defer t.Unlock()
-	now := t.adapter.cfg.Now()
+	now := t.adapter.now()
 	t.Count(c.in, c.out, now.Sub(c.began), c.cut, err)
 	c.in, c.out, c.cut, c.began = 0, 0, false, now
 }

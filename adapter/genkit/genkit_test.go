@@ -103,8 +103,9 @@ func TestTokensAndTime(t *testing.T) {
 	first, second := call("c1", "look"), text("It is up.")
 	first.Usage = &ai.GenerationUsage{InputTokens: 7, OutputTokens: 1}
 	second.Usage = &ai.GenerationUsage{InputTokens: 9, OutputTokens: 2, ThoughtsTokens: 1}
-	r := newRig(t, genkit.Config{Now: clock}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
+	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}},
 		&said{responses: []*ai.ModelResponse{first, second}})
+	genkit.SetNow(r.adapter, clock)
 	look := sdk.DefineTool(r.g, "look", "Looks.",
 		func(*ai.ToolContext, struct{}) (string, error) { return "It is up.", nil })
 	response, err := r.ask(loop.Event{Session: "s1"}, ai.WithPrompt("What now?"), ai.WithTools(look))

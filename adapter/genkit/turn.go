@@ -133,9 +133,9 @@ func (t *call) model(
 		stream = &spoken{to: p.Callback}
 		request.Callback = stream.chunk
 	}
-	began := t.adapter.cfg.Now()
+	began := t.adapter.now()
 	response, err := next(ctx, request)
-	took := max(t.adapter.cfg.Now().Sub(began), 0)
+	took := max(t.adapter.now().Sub(began), 0)
 	failed := err
 	if stream != nil {
 		if stream.failed != nil {

@@ -39,8 +39,6 @@ type Config struct {
 	// means that the person is unknown. Then correcting and proposing are refused. Over HTTP, the
 	// bearer token identifies the person: see [Handler].
 	Person string
-	// Now is the clock. nil means time.Now.
-	Now func() time.Time
 }
 
 // Instructions explain to the client's model how to use the tools. The server of [New] gives them
@@ -87,12 +85,10 @@ func Add(to *sdk.Server, cfg Config) error {
 		return &heed.ConfigError{Field: "Person", Value: cfg.Person,
 			Reason: "must be valid UTF-8 without NUL, of at most 1024 bytes"}
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now //nolint:forbidigo // the default clock
-	}
+	now := time.Now //nolint:forbidigo // when something was is compared with it
 	s := &server{
 		agent: cfg.Agent, person: cfg.Person,
-		operations: view.NewServer(func() *view.Source { return view.Of(cfg.Agent, cfg.Now) }),
+		operations: view.NewServer(func() *view.Source { return view.Of(cfg.Agent, now) }),
 	}
 	operations := make(map[string]view.Operation)
 	for _, o := range view.Operations() {

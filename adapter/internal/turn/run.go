@@ -58,7 +58,6 @@ type Request struct {
 type Chat struct {
 	Name, System string
 	Tools        []Tool
-	Now          func() time.Time
 	Open         func(Request) Asker
 }
 
@@ -79,9 +78,6 @@ func (c Chat) Answer(
 	ctx context.Context, agent *loop.Agent, e loop.Event,
 ) (loop.Answer, error) {
 	t := &Turn{Agent: agent, Enforce: true, Event: e}
-	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock
-	}
 	return t.run(ctx, c.Tools, func() Asker {
 		r := Request{
 			Model: cmp.Or(t.Plan.Arm.ModelName, c.Name), Tools: t.offered(c.Tools),
@@ -93,7 +89,7 @@ func (c Chat) Answer(
 		}
 		r.System += t.Plan.System
 		return c.Open(r)
-	}, c.Now)
+	})
 }
 
 // mostRounds bounds how often a model asks for tools in one turn.
@@ -102,7 +98,7 @@ const mostRounds = 32
 // run answers the turn's event. Open is called once the plan is there. Pieces go to the event's
 // OnChunk.
 func (t *Turn) run(
-	ctx context.Context, tools []Tool, open func() Asker, now func() time.Time,
+	ctx context.Context, tools []Tool, open func() Asker,
 ) (none loop.Answer, _ error) {
 	if err := t.Prepare(ctx); err != nil {
 		return none, err
@@ -119,9 +115,10 @@ func (t *Turn) run(
 	}
 	ask, results := open(), []Result(nil)
 	for range mostRounds {
-		began := now()
+		began := time.Now() //nolint:forbidigo // how long it takes is of real time
 		said, err := ask(ctx, results, out.round())
-		t.Count(said.InputTokens, said.OutputTokens, now().Sub(began), said.Cut, err)
+		took := time.Since(began) //nolint:forbidigo // the same
+		t.Count(said.InputTokens, said.OutputTokens, took, said.Cut, err)
 		if err != nil {
 			return none, errors.Join(err, t.Fail(ctx))
 		}
