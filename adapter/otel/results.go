@@ -53,10 +53,6 @@ type ResultsConfig struct {
 	// Meanings are the evaluations that count, by "gen_ai.evaluation.name". Others are ignored,
 	// because heed cannot decide which of their values are good.
 	Meanings map[string]Meaning
-	// Answer returns the id of the answer that a result is about, or "", by the attributes of the
-	// record that are strings. nil means the attribute "heed.answer.id"; without one,
-	// "gen_ai.response.id" or else the id of the trace, whichever is the id of an answer.
-	Answer func(attributes map[string]string) string
 	// Observer receives a [heed.Failed] for a result that the processor could not take. A panic of it
 	// is dropped. nil: dropped results are not reported.
 	Observer heed.Observer
@@ -66,8 +62,10 @@ type ResultsConfig struct {
 
 // Results takes results of evaluations: log records with the event name "gen_ai.evaluation.result".
 // Each is an outcome of its answer, with the evaluation's name as its source, so that the latest of
-// each name counts, once. Name them in Config.Instruments of package loop. A result with an
-// "error.type" is ignored, and so are the events of a [Telemetry].
+// each name counts, once. Name them in Config.Instruments of package loop. The answer's id is the
+// attribute "heed.answer.id"; without one, "gen_ai.response.id" or else the id of the trace,
+// whichever is the id of an answer. A result with an "error.type" is ignored, and so are the events
+// of a [Telemetry].
 //
 // It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the
 // results, and ends when there are no more.
@@ -136,16 +134,10 @@ func (r *Results) read(record *sdklog.Record) (found result, is bool) {
 	})
 	found.name = texts["gen_ai.evaluation.name"]
 	found.label = texts["gen_ai.evaluation.score.label"]
-	switch own := texts["heed.answer.id"]; {
-	case r.cfg.Answer != nil:
-		found.answers = []string{r.cfg.Answer(texts)}
-	case own != "":
+	if own := texts["heed.answer.id"]; own != "" {
 		found.answers = []string{own}
-	default:
-		found.answers = []string{texts["gen_ai.response.id"]}
-		if record.TraceID().IsValid() {
-			found.answers = append(found.answers, record.TraceID().String())
-		}
+	} else {
+		found.answers = []string{texts["gen_ai.response.id"], record.TraceID().String()}
 	}
 	_, known := r.cfg.Meanings[found.name]
 	return found, known && texts["error.type"] == ""
