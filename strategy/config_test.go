@@ -151,7 +151,6 @@ func TestEachFaultIsNamed(t *testing.T) {
 		{"Cache.TTL", strategy.Config{Cache: strategy.Cache{TTL: -time.Hour}}},
 		{"Cache.Size", strategy.Config{Cache: strategy.Cache{Size: -1}}},
 		{"Refresh", strategy.Config{Refresh: -1}},
-		{"Pooling.Sharpness", strategy.Config{Pooling: strategy.TwoLevel{Sharpness: 0.1}}},
 		{"Pooling.MinConfidence", strategy.Config{Pooling: strategy.Copy{MinConfidence: 1}}},
 	} {
 		_, err := strategy.New(ctx, withFixtures(t, test.cfg))

@@ -539,7 +539,7 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 				text = append(text, ',')
 			}
 			text = fmt.Appendf(text,
-				`{"arm":"%d","sample":1,"belief":{"level":{"alpha":1,"beta":1},"strength":1,"sharpness":2}}`, n)
+				`{"arm":"%d","sample":1,"belief":{"level":{"alpha":1,"beta":1},"strength":1,"concentration":2}}`, n)
 		}
 		return c, c.UnmarshalJSON(append(text, "]}"...))
 	}

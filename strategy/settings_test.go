@@ -125,7 +125,7 @@ func TestRebuildNeedsTheWholeHistory(t *testing.T) {
 
 // A tool that knows a learner's name alone believes what its host believes, and writes nothing.
 func TestOpen(t *testing.T) {
-	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{Sharpness: 3},
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{},
 		strategy.Copy{Sessions: 2, MinConfidence: 0.5}, strategy.Alone{}} {
 		c := &clock{}
 		cfg := withFixtures(t, strategy.Config{

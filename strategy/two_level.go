@@ -1,12 +1,10 @@
 package strategy
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/valid"
 )
 
 // leastShape is the least shape of a distribution of rates.
@@ -20,29 +18,19 @@ const leastShape = 1e-9
 // A choice draws each arm's rate around its mean, and a draw below the mean counts as the mean. The
 // draw is sharper than a plain one in two ways (both in Chapelle and Li 2011). The segment
 // explores, where all items share the cost, and the item mostly uses what is known: in the item's
-// part of the variance, the evidence counts Sharpness times. And with many arms the greatest of
-// many draws is mostly luck: with k arms, evidence on a level counts up to 1+log₂(k/2)/2 times.
+// part of the variance, the evidence counts twice. And with many arms the greatest of many draws is
+// mostly luck: with k arms, evidence on a level counts up to 1+log₂(k/2)/2 times.
 //
 // If an item has all evidence of its segment (90 % or more), because the host names no items, its
 // rate is drawn from the prior and its evidence alone.
 //
-// The zero TwoLevel is ready to use. It is immutable.
-type TwoLevel struct {
-	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100. 0
-	// means 2. It counts up to three times as often while the item is new and others explore:
-	// Sharpness·(1 + 2q/(1+n/10)²) after n outcomes of the item, if a share q of the segment's
-	// outcomes is other items'. It has no effect on an item that is all of its segment. Raise it to
-	// explore less.
-	Sharpness float64
-}
+// It is immutable.
+type TwoLevel struct{}
 
-// Validate reports all faults, joined.
-func (p TwoLevel) Validate() error {
-	var found valid.Faults
-	found.Check(p.Sharpness == 0 || p.Sharpness >= 1 && p.Sharpness <= 100, "Sharpness", p.Sharpness,
-		"must be in [1, 100], or 0 for the default")
-	return found.Err()
-}
+// sharpness is how many times an item's evidence counts in its part of the variance. It counts up to
+// three times as often while the item is new and others explore: sharpness·(1 + 2q/(1+n/10)²) after
+// n outcomes of the item, if a share q of the segment's outcomes is other items'.
+const sharpness = 2
 
 func (TwoLevel) String() string { return "two-level" }
 
@@ -60,7 +48,6 @@ var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 // When these change, the model drifted.
 type twoLevel struct {
 	segment    Segment
-	sharpness  float64
 	spread     spread
 	dispersion float64
 	total      evidence.Sums // of all items and arms
@@ -79,10 +66,10 @@ type candidate struct {
 
 // Model implements [Pooling]. It goes over the items twice: first for the level of each arm under
 // each candidate, then for the likelihood of the items at these levels.
-func (p TwoLevel) Model(segment Segment, items []Item) Model {
+func (TwoLevel) Model(segment Segment, items []Item) Model {
 	m := &twoLevel{
-		segment: segment, sharpness: cmp.Or(p.Sharpness, 2),
-		levels: make([]Belief, len(segment.Priors)), own: make([]weighed, len(segment.Priors)),
+		segment: segment,
+		levels:  make([]Belief, len(segment.Priors)), own: make([]weighed, len(segment.Priors)),
 		spread: spreadOf(items, segment.LeastWeight), total: totalOf(items),
 	}
 	m.dispersion, m.scale = m.spread.dispersion(), scaleOf(m.total, segment.LeastWeight)
@@ -152,24 +139,24 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 		return
 	}
 	// The more evidence a reward is, the less it needs sharpening.
-	sharpness := max(m.sharpness*m.crowded()*(1+novelty)/m.dispersion, 1)
+	sharper := max(sharpness*m.crowded()*(1+novelty)/m.dispersion, 1)
 	for i, arm := range item.Arms {
 		b, own := &beliefs[i], m.countsOf(arm)
 		b.Successes, b.Failures = own.successes, own.failures
 		if b.Concentration > 0 {
-			b.Concentration = m.concentration(b, sharpness)
+			b.Concentration = m.concentration(b, sharper)
 		}
 	}
 }
 
 // concentration is how sharp the draws of a belief about an item are. The variance of its rate has
 // two parts: of the level, as far as the item follows it, and of the item around the level. The
-// draws have the variance of both, the second reduced by the sharpness.
-func (m *twoLevel) concentration(b *Belief, sharpness float64) float64 {
+// draws have the variance of both, the second as if the evidence counted sharper times.
+func (m *twoLevel) concentration(b *Belief, sharper float64) float64 {
 	level, mean, n := b.Level.Mean(), b.Mean(), b.Successes+b.Failures
 	follows := b.Strength / (b.Strength + n)
 	variance := follows*follows*level*(1-level)/(b.Concentration+1) +
-		mean*(1-mean)/(sharpness*(b.Strength+n)+1)
+		mean*(1-mean)/(sharper*(b.Strength+n)+1)
 	return max(mean*(1-mean)/variance-1, leastConcentration)
 }
 

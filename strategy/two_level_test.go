@@ -333,44 +333,6 @@ func TestTheOnlyItemIsAloneWithinLimitsOnPeople(t *testing.T) {
 	}
 }
 
-// The sharper, the less an item strays from its mean; never below it.
-func TestTwoLevelSharpnessNarrowsTheItemsOwnDraw(t *testing.T) {
-	spread := func(sharpness float64) (mean float64) {
-		w := newWorld(strategy.TwoLevel{Sharpness: sharpness}, 40, 1, 3)
-		for i := range w.items {
-			for range 6 {
-				w.observe(i, 0, float64(i%2), 1)
-			}
-		}
-		w.observe(0, 0, 1, 1)
-		const n = 20_000
-		for range n {
-			w.choose(0)
-			mean += w.draws[0].Sample / n
-		}
-		assert.Greater(t, mean, w.draws[0].Belief.Mean())
-		return mean - w.draws[0].Belief.Mean()
-	}
-	standard, same, sharp := spread(0), spread(2), spread(50)
-	assert.Equal(t, standard, same, "the default is 2")
-	assert.Less(t, sharp, standard/2)
-	assert.Greater(t, spread(1), standard)
-}
-
-func TestTwoLevelReportsItsFault(t *testing.T) {
-	for sharpness, good := range map[float64]bool{
-		0: true, 1: true, 100: true, 0.5: false, 101: false, -1: false, math.Inf(1): false,
-		math.NaN(): false,
-	} {
-		err := strategy.TwoLevel{Sharpness: sharpness}.Validate()
-		if good {
-			require.NoError(t, err)
-		} else {
-			assert.Equal(t, []string{"Sharpness"}, fields(err))
-		}
-	}
-}
-
 // TestTwoLevelIntervalsHold where little is known of the strength: of 240 true rates, 480 in the
 // long form, 90 % should be in their 90 % intervals. Rates of one segment share their level, so the
 // bound is lower. With the strength treated as known, 77 % were.

@@ -261,7 +261,7 @@ In 1 of 3, one arm for all requests had, which is known only afterwards:
 func TestSets(t *testing.T) {
 	for name, texts := range map[string][]string{
 		"context": {"arms differ by topic", "not at all", "true topic", "linear Thompson"},
-		"pooling": {"200 items, s=100", "10 arms", "drift", "sharpness 3", "UCB1 by item"},
+		"pooling": {"200 items, s=100", "10 arms", "drift", "alone, bonus", "UCB1 by item"},
 	} {
 		var out bytes.Buffer
 		call := kit.NewCall("board", &out, name, "-runs", "2", "-requests", "60")

@@ -169,8 +169,6 @@ func poolings(*world) []policy {
 	bonus := strategy.Config{Pooling: strategy.Alone{}, Exploration: strategy.Exploration{Bonus: 0.1}}
 	return append([]policy{
 		heeding("heed", option{}), pooled("copy", strategy.Copy{}), pooled("alone", strategy.Alone{}),
-		pooled("sharpness 1", strategy.TwoLevel{Sharpness: 1}), pooled("sharpness 3",
-			strategy.TwoLevel{Sharpness: 3}),
 		heeding("alone, bonus", option{cfg: bonus}), heeding("no change test", option{cfg: ignoring}),
 		heeding("half-life, no test", option{cfg: half}), heeding("half-life", option{cfg: both}),
 	}, ofTables()...)

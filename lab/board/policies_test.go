@@ -215,14 +215,14 @@ func TestContextHelps(t *testing.T) {
 	t.Log(ratios)
 	assert.Less(t, ratios["arms differ by topic: cells"], 0.8)
 	assert.Less(t, ratios["linearly: linear Thompson, v=0.25"], 0.7)
-	assert.Less(t, ratios["not at all: cells"], 1.6)
+	assert.Less(t, ratios["not at all: cells"], 1.4)
 }
 
 // By default heed follows a world whose arms change places, which costs next to nothing in one that
 // stays.
 func TestChangesAreFollowed(t *testing.T) {
 	four := poolingWorlds()[3]
-	two := func(w *world) []policy { return []policy{poolings(w)[0], poolings(w)[6]} }
+	two := func(w *world) []policy { return []policy{poolings(w)[0], poolings(w)[4]} }
 	all := troubles()
 	s := study{requests: 3000, runs: 2, seed: 7, worlds: []world{four}, troubles: []trouble{all[0],
 		all[5]}, policies: two}

@@ -17,7 +17,7 @@ import (
 
 func TestPoolings(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{
-		strategy.TwoLevel{}, strategy.TwoLevel{Sharpness: 1}, strategy.Copy{}, strategy.Alone{},
+		strategy.TwoLevel{}, strategy.Copy{}, strategy.Alone{},
 	} {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) { strategytest.RunPooling(t, pooling) })
 	}
