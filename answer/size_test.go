@@ -54,7 +54,7 @@ func crowded(t testing.TB) *answer.Answer {
 		moment := start.Add(time.Duration(i)*time.Minute + 123456*time.Microsecond)
 		value := []float64{1, 1, -1, 0.5}[i%4]
 		on, _, effect := a.Say(answer.Statement{
-			By: fmt.Sprintf("firstname.lastname%d@example.com", i), Kind: answer.Person,
+			By: fmt.Sprintf("firstname.lastname%d@example.com", i), Kind: "person",
 			Channel: "user_explicit", Of: a.Reply.Heuristic, Value: value, Worth: thumb * value,
 			At: moment,
 		})

@@ -25,31 +25,32 @@ func (t Target) Valid() bool { return t == "" || t == TargetRule || t == TargetR
 // overlaps reports whether a statement about one target replaces a statement about the other.
 func (t Target) overlaps(o Target) bool { return t == o || t == "" || o == "" }
 
-// A SourceKind is the kind of source that makes a statement, for example a person or a tool.
+// A SourceKind is the kind of source that makes a statement: "person" for somebody who uses, reviews
+// or operates the agent, "instrument" for a machine that the host names, such as CI, a test suite or
+// a payment, and "" if the host did not set it.
 type SourceKind string
 
-// The kinds of sources.
 const (
-	Unknown    SourceKind = ""           // the host did not set it
-	Person     SourceKind = "person"     // somebody who uses, reviews or operates the agent
-	Instrument SourceKind = "instrument" // a machine that the host names: CI, a test suite, a payment
+	unknown    SourceKind = ""
+	person     SourceKind = "person"
+	instrument SourceKind = "instrument"
 )
 
-// KindOf returns what a source is if a host names its instruments: one of them is an [Instrument],
-// "" is [Unknown], and every other source is a [Person].
+// KindOf returns what a source is if a host names its instruments: one of them is an instrument, ""
+// is not known, and every other source is a person.
 func KindOf(source string, instruments []string) SourceKind {
 	switch {
 	case source == "":
-		return Unknown
+		return unknown
 	case slices.Contains(instruments, source):
-		return Instrument
+		return instrument
 	default:
-		return Person
+		return person
 	}
 }
 
 // valid reports whether the kind is one of the above.
-func (k SourceKind) valid() bool { return k == Unknown || k == Person || k == Instrument }
+func (k SourceKind) valid() bool { return k == unknown || k == person || k == instrument }
 
 // A How is the way in which a statement came about, for example by silence.
 type How string

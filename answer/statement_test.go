@@ -490,7 +490,7 @@ func TestValidate(t *testing.T) {
 	valid := judged("ann", 1, 1)
 	for _, s := range []answer.Statement{
 		valid, {}, weighing(1e6, valid), about(answer.TargetRule, valid), {Scale: "user", Score: 1},
-		{Scale: "dev", Score: 5, Kind: answer.Instrument},
+		{Scale: "dev", Score: 5, Kind: "instrument"},
 	} {
 		assert.NoError(t, s.Validate())
 	}

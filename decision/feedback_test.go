@@ -47,7 +47,7 @@ func TestFeedback(t *testing.T) {
 	credit := feedback(t, d, r)
 	assert.Equal(t, decision.Credit{
 		Statement: answer.Statement{
-			Of: "h1", By: "Ann", Kind: answer.Person, Session: "s", Channel: "user_explicit",
+			Of: "h1", By: "Ann", Kind: "person", Session: "s", Channel: "user_explicit",
 			Target: answer.TargetRule, Value: -0.5, Weight: 0.25, At: start.Add(time.Minute),
 		},
 		HeuristicID: "h1", EventID: "e", Domain: "home", Path: decision.Heuristic, Answered: start,

@@ -143,7 +143,7 @@ func TestAgreementIsCapped(t *testing.T) {
 	assert.InDelta(t, 200, e.Shares[0].For, 1e-9)
 	e.Shares[0].For, e.Shares[0].CountsFor = 0, 0
 	assert.Equal(t, learning.Share{
-		Channel: learning.ChannelAgreement, Source: "ann", Kind: answer.Person, Count: 100,
+		Channel: learning.ChannelAgreement, Source: "ann", Kind: "person", Count: 100,
 	}, e.Shares[0])
 	assert.Zero(t, e.Standing.Fires, "it was not shown")
 	f.say(thumb("yes", "other", false))
@@ -166,7 +166,7 @@ func TestAgreementIsToldOf(t *testing.T) {
 	e, err := f.Explain(ctx, "no")
 	require.NoError(t, err)
 	assert.Equal(t, []learning.Share{{
-		Channel: "disagreement", Source: "ann", Kind: answer.Person, Against: 0.17,
+		Channel: "disagreement", Source: "ann", Kind: "person", Against: 0.17,
 		CountsAgainst: 0.17, Count: 1,
 	}}, e.Shares)
 	assert.Equal(t, []string{"disagreement"}, e.Limits)

@@ -612,11 +612,11 @@ func TestExplain(t *testing.T) {
 		Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
 		{
-			Channel: learning.ChannelTimeout, Source: "ann", Kind: answer.Person, For: 3,
+			Channel: learning.ChannelTimeout, Source: "ann", Kind: "person", For: 3,
 			CountsFor: 3, Count: 3,
 		},
 		{
-			Said: true, Channel: learning.ChannelExplicit, Source: "ann", Kind: answer.Person,
+			Said: true, Channel: learning.ChannelExplicit, Source: "ann", Kind: "person",
 			For: 0.8, Against: 0.8, CountsFor: 0.8, CountsAgainst: 0.8, Count: 2,
 		},
 	}, e.Shares)

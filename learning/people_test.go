@@ -242,7 +242,7 @@ func TestObservedStatementsAreOfPeople(t *testing.T) {
 		said := f.answer("e").Statements
 		if assert.Len(t, said, 1, how) {
 			assert.Equal(t, how, said[0].How)
-			assert.Equal(t, answer.Person, said[0].Kind, how)
+			assert.EqualValues(t, "person", said[0].Kind, how)
 		}
 	}
 }

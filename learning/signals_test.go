@@ -529,7 +529,7 @@ func TestModuleUndo(t *testing.T) {
 		require.Len(t, e.Shares, len(people))
 		for i, person := range people {
 			assert.Equal(t, learning.Share{
-				Channel: learning.ChannelUndo, Source: person, Kind: answer.Person, Against: 1,
+				Channel: learning.ChannelUndo, Source: person, Kind: "person", Against: 1,
 				CountsAgainst: 1, Count: 1,
 			}, e.Shares[i])
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy/attribution"
@@ -68,7 +67,7 @@ func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
 			assert.EqualValues(t, -1, account.Worth)
 			require.NotEmpty(t, account.Statements)
 			assert.Equal(t, "ci", account.Statements[0].Source)
-			assert.Equal(t, answer.Instrument, account.Statements[0].Kind)
+			assert.EqualValues(t, "instrument", account.Statements[0].Kind)
 			assert.NotContains(t, account.String(), "known by: nobody")
 			if cfg.Arms == nil {
 				assert.Less(t, w.confidence("rotate"), before)

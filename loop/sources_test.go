@@ -81,7 +81,7 @@ func TestInstrumentsAreNoPeople(t *testing.T) {
 	assert.Empty(t, account.Statements)
 
 	kinds := map[string]answer.SourceKind{
-		"ci": answer.Instrument, "ben": answer.Person, "": answer.Unknown,
+		"ci": "instrument", "ben": "person", "": "",
 	}
 	for source := range kinds {
 		require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &yes, Source: source}))

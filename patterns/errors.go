@@ -17,31 +17,31 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An ErrorType is the kind of error that a task ran into, for example a timeout.
+// An ErrorType is the kind of error that a task ran into:
+//
+//   - "validation": input or output was not valid.
+//   - "timeout": it took too long.
+//   - "conflict": somebody else had a file, a reservation or a revision.
+//   - "tool_failure": a tool could not be run, or failed.
+//   - "unknown": everything else.
 type ErrorType string
 
-// The types of errors.
 const (
-	// Validation is of input or output that is not valid.
-	Validation ErrorType = "validation"
-	// Timeout is of what took too long.
-	Timeout ErrorType = "timeout"
-	// Conflict is of what somebody else had: a file, a reservation, a revision.
-	Conflict ErrorType = "conflict"
-	// ToolFailure is of a tool that could not be run, or failed.
-	ToolFailure ErrorType = "tool_failure"
-	// Unclassified is of everything else.
-	Unclassified ErrorType = "unknown"
+	validation   ErrorType = "validation"
+	timeout      ErrorType = "timeout"
+	conflict     ErrorType = "conflict"
+	toolFailure  ErrorType = "tool_failure"
+	unclassified ErrorType = "unknown"
 )
 
 // errorTypes are all types, for validation and for the room that their headings take in a prompt.
-var errorTypes = []ErrorType{Validation, Timeout, Conflict, ToolFailure, Unclassified}
+var errorTypes = []ErrorType{validation, timeout, conflict, toolFailure, unclassified}
 
 // Classify returns the type of an error by what it wraps, and never by its text. In this order, it
 // looks at: an error's own method ErrorType() ErrorType; deadlines of contexts, files and the
 // network; [heed.ErrConflict] and files that exist already; [*heed.InputError], [*heed.ConfigError]
 // and the errors of encoding/json and strconv; the errors of os/exec. Any other error, a cancelled
-// context too, is [Unclassified].
+// context too, is "unknown".
 func Classify(err error) ErrorType {
 	var own interface{ ErrorType() ErrorType }
 	var late interface{ Timeout() bool }
@@ -50,16 +50,16 @@ func Classify(err error) ErrorType {
 		return own.ErrorType()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &late) && late.Timeout():
-		return Timeout
+		return timeout
 	case errors.Is(err, heed.ErrConflict), errors.Is(err, fs.ErrExist):
-		return Conflict
+		return conflict
 	case is[*heed.InputError](err), is[*heed.ConfigError](err), is[*json.SyntaxError](err),
 		is[*json.UnmarshalTypeError](err), is[*strconv.NumError](err):
-		return Validation
+		return validation
 	case is[*exec.Error](err), is[*exec.ExitError](err):
-		return ToolFailure
+		return toolFailure
 	default:
-		return Unclassified
+		return unclassified
 	}
 }
 
@@ -78,8 +78,8 @@ type TaskError struct {
 	// Err is the error itself, if there is one. It gives Type and Message if they are empty, and is
 	// not kept.
 	Err error `json:"-"`
-	// Type is the sort of the error. "" means the result of [Classify], and [ToolFailure] if that is
-	// unknown and Tool is set.
+	// Type is the sort of the error. "" means the result of [Classify], and "tool_failure" if that
+	// is "unknown" and Tool is set.
 	Type ErrorType `json:"type"`
 	// Message is what the next attempt's prompt shows. It must be set, or Err.
 	Message string `json:"message"`
@@ -128,8 +128,8 @@ func (r *Recorder) completeError(e *TaskError) error {
 	if e.Err != nil {
 		e.Type, e.Message = cmp.Or(e.Type, Classify(e.Err)), cmp.Or(e.Message, e.Err.Error())
 	}
-	if e.Type = cmp.Or(e.Type, Unclassified); e.Type == Unclassified && e.Tool != "" {
-		e.Type = ToolFailure
+	if e.Type = cmp.Or(e.Type, unclassified); e.Type == unclassified && e.Tool != "" {
+		e.Type = toolFailure
 	}
 	e.ID, e.Err, e.Resolved, e.RecordedAt = cmp.Or(e.ID, r.cfg.NewID()), nil, false, stored(now)
 	e.Message, e.Context, e.Tool, e.Stack = tame(e.Message), tame(e.Context), tame(e.Tool),

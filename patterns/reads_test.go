@@ -61,7 +61,7 @@ func TestReads(t *testing.T) {
 		"ErrorStorage.getUnresolved": {1, errorsOf(
 			patterns.HistoryQuery{About: "bead-1"}).Unresolved},
 		"errorAccumulator.getErrorStats": {2, errorsOf(
-			patterns.HistoryQuery{About: "bead-1"}).ByType[patterns.Unclassified]},
+			patterns.HistoryQuery{About: "bead-1"}).ByType["unknown"]},
 		"the transitions of a pattern": {1, len(w.transitions("p"))},
 	} {
 		assert.Equal(t, want.want, want.got, read)

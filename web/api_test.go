@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
@@ -221,9 +220,9 @@ func TestInstrumentsAreNamedByTheHost(t *testing.T) {
 		account, err := w.agent.Explain(t.Context(), "e1")
 		require.NoError(t, err)
 		require.Len(t, account.Statements, 1)
-		want, status := answer.Person, 204
+		want, status := "person", 204
 		if instruments != nil {
-			want, status = answer.Instrument, 422
+			want, status = "instrument", 422
 		}
 		assert.Equal(t, want, account.Statements[0].Kind)
 		for path, body := range map[string]string{

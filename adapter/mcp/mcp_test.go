@@ -16,7 +16,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/mcp"
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
@@ -255,7 +254,7 @@ func TestAClientIsNoInstrument(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, account.Statements, 1)
 	assert.Equal(t, "ann", account.Statements[0].Source)
-	assert.Equal(t, answer.Person, account.Statements[0].Kind)
+	assert.Equal(t, "person", account.Statements[0].Kind)
 }
 
 // TestPeopleAreKeptApart, where several of them speak to one server.

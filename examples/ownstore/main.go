@@ -187,7 +187,7 @@ func attempt(ctx context.Context, name, failure string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("before this attempt: %d failures of tools\n", known.ByType[patterns.ToolFailure])
+	fmt.Printf("before this attempt: %d failures of tools\n", known.ByType["tool_failure"])
 	_, err = recorder.RecordError(ctx, patterns.TaskError{Task: "add OAuth", Tool: "go vet",
 		Err: errors.New(failure)})
 	return err
