@@ -25,9 +25,9 @@ func (t Target) Valid() bool { return t == "" || t == TargetRule || t == TargetR
 // overlaps reports whether a statement about one target replaces a statement about the other.
 func (t Target) overlaps(o Target) bool { return t == o || t == "" || o == "" }
 
-// A SourceKind is the kind of source that makes a statement: "person" for somebody who uses, reviews
-// or operates the agent, "instrument" for a machine that the host names, such as CI, a test suite or
-// a payment, and "" if the host did not set it.
+// A SourceKind is the kind of source that makes a statement: "person" for somebody who uses,
+// reviews or operates the agent, "instrument" for a machine that the host names, such as CI, a test
+// suite or a payment, and "" if the host did not set it.
 type SourceKind string
 
 const (
