@@ -512,7 +512,7 @@ func TestApproversSeeWhatARuleReaches(t *testing.T) {
 func TestAListIsTurned(t *testing.T) {
 	module, err := learning.New(t.Context(), learning.Config{Store: &memstore.Store{}})
 	require.NoError(t, err)
-	for i := range 60 {
+	for i := range 51 {
 		_, err = module.Put(t.Context(), learning.Heuristic{ID: fmt.Sprint("h", i),
 			Condition: "always", Action: fmt.Sprint("act ", i)})
 		require.NoError(t, err)
@@ -520,9 +520,9 @@ func TestAListIsTurned(t *testing.T) {
 	hs := newHouse(t, func(c *web.Config) { c.Learning = module })
 	links := regexp.MustCompile(`href="(\?[^"]*)" rel="(prev|next)"`)
 	for number, want := range map[string][]string{
-		"1": {"1 to 25 of 60", "?page=2", "next"},
-		"2": {"26 to 50 of 60", "?page=1", "prev", "?page=3", "next"},
-		"3": {"51 to 60 of 60", "?page=2", "prev"},
+		"1": {"1 to 25 of 51", "?page=2", "next"},
+		"2": {"26 to 50 of 51", "?page=1", "prev", "?page=3", "next"},
+		"3": {"51 to 51 of 51", "?page=2", "prev"},
 	} {
 		page := hs.get("kim", "/heuristics", "page", number)
 		got := []string{regexp.MustCompile(`\d+ to \d+ of \d+`).FindString(page)}
@@ -573,15 +573,31 @@ func TestAnApprovedChangeLeadsToItsRule(t *testing.T) {
 	rule, err := hs.f.Rules().Rule(t.Context(), p.ID)
 	require.NoError(t, err)
 	assert.True(t, rule.Pinned)
+
+	pinned, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{
+		Text: "Ask before a restart", Agents: []string{"writer"}, Change: feedback.Pin,
+	}, Actor: "eve", Reason: "why not"})
+	require.NoError(t, err)
+	hs.post("kim", "/proposal/approve", "id", pinned.ID, "hash", pinned.Hash(), "reason", "Yes")
+	w, _ := hs.post("lee", "/proposal/approve", "id", pinned.ID, "hash", pinned.Hash(), "reason",
+		"Yes")
+	assert.Equal(t, address("/rule", "done", "active", "id", pinned.ID), w.Header().Get("Location"),
+		"a rule that is pinned from the beginning")
+}
+
+// failing returns a house over a store that can fail.
+func failing(t *testing.T) (*house, *storetest.Failing) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	f, err := feedback.New(t.Context(), feedback.Config{Store: st})
+	require.NoError(t, err)
+	hs := newHouse(t, func(c *web.Config) { c.Store, c.Feedback = st, f })
+	hs.f = f
+	return hs, st
 }
 
 // While the store fails, no action has come about.
 func TestActionsWithoutTheStore(t *testing.T) {
-	failing := &storetest.Failing{Store: &memstore.Store{}}
-	f, err := feedback.New(t.Context(), feedback.Config{Store: failing})
-	require.NoError(t, err)
-	hs := newHouse(t, func(c *web.Config) { c.Store, c.Feedback = failing, f })
-	hs.f = f
+	hs, failing := failing(t)
 	p := hs.proposed()
 	for path, more := range map[string][]string{
 		"approve": nil, "reject": nil, "take-out": {"source", "c1"},
@@ -592,10 +608,33 @@ func TestActionsWithoutTheStore(t *testing.T) {
 		w, _ := hs.post("kim", "/proposal/"+path, fields...)
 		failing.SetAway(false)
 		assert.GreaterOrEqual(t, w.Code, 500, path)
-		after, err := f.Rules().Proposal(t.Context(), p.ID)
+		after, err := hs.f.Rules().Proposal(t.Context(), p.ID)
 		require.NoError(t, err)
 		assert.Equal(t, p.Hash(), after.Hash(), path)
 		assert.Equal(t, feedback.StatePending, after.Status, path)
 		assert.Empty(t, after.Approvals, path)
 	}
+}
+
+// Whichever call of the store fails, a change of a rule is proposed as a whole or not at all.
+func TestAChangeIsProposedAsAWhole(t *testing.T) {
+	hs, failing := failing(t)
+	p := hs.proposed()
+	for _, person := range []string{"kim", "lee"} {
+		hs.post(person, "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes")
+	}
+	for at := 1; ; at++ {
+		failing.Fail(at, false)
+		w, _ := hs.post("kim", "/rule/pin", "id", p.ID, "hash", p.Hash(), "reason", "It matters")
+		if !failing.Failed() || w.Code == http.StatusSeeOther {
+			break
+		}
+		assert.GreaterOrEqual(t, w.Code, 500, "call %d", at)
+	}
+	failing.Fail(0, false)
+	all, _, err := hs.f.Rules().Proposals(t.Context(),
+		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, p.ID, all[0].Of)
 }
