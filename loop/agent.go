@@ -219,7 +219,7 @@ func (a *Agent) open(ctx context.Context) error {
 	a.patterns, err = patterns.New(ctx, patterns.Config{
 		Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Testing.Now,
 		Observer: cfg.Observer, Instruments: cfg.Instruments,
-		Approaches: cfg.Tuning.Approaches, Warnings: cfg.Tuning.Warnings,
+		Approaches: cfg.Tuning.Approaches,
 	})
 	if err != nil {
 		return err

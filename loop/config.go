@@ -161,11 +161,8 @@ type Tuning struct {
 	Strategy strategy.Config
 	Feedback feedback.Config
 	// Approaches are the ways of working that are found in answers to tasks. nil means
-	// [patterns.Approaches]. Set it if your tasks have ways of their own. Warnings has prompts warn
-	// of ways that went badly: see [patterns.Config].Warnings. The default is false. Set it if tasks
-	// fail often.
+	// [patterns.Approaches]. Set it if your tasks have ways of their own.
 	Approaches []patterns.Approach
-	Warnings   bool
 }
 
 // Testing makes an [Agent] deterministic. The zero value is for production.

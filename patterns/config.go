@@ -47,10 +47,6 @@ type Config struct {
 	// words that join others, such as "the", do not count. Set it to search by meaning, or to search
 	// tasks that the recorder never saw.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
-	// Warnings adds a section to plans that warns of deprecated patterns. The default is false,
-	// because a pattern that keeps failing is inverted, and its anti-pattern warns anyway. Set it if
-	// harm is so expensive that a third of bad outcomes is worth a warning.
-	Warnings bool
 
 	// Instruments are sources of outcomes and ratings that are believed as they are, such as CI. Of
 	// more than two people each counts for at most twice a fair share of what a pattern or a
@@ -80,6 +76,10 @@ type tuning struct {
 	// Literal keeps the arithmetic of the learning-systems design as the design has it. Evidence that
 	// is stored already keeps the arithmetic under which it was recorded.
 	Literal bool
+	// Warnings adds a section to plans that warns of deprecated patterns, as the design has it. By
+	// default there is none, because a pattern that keeps failing is inverted, and its anti-pattern
+	// warns anyway.
+	Warnings bool
 	// CriteriaHalfLife is the half-life of the evidence on criteria: the design's 90 days.
 	CriteriaHalfLife time.Duration
 	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it: its
@@ -96,7 +96,7 @@ const (
 
 // SpecConfig returns the configuration of the learning-systems design, with the design's own
 // arithmetic; docs/specs.md has the differences. The caller sets Store.
-func SpecConfig() Config { return Config{tuning: tuning{Literal: true}} }
+func SpecConfig() Config { return Config{tuning: tuning{Literal: true, Warnings: true}} }
 
 // withDefaults returns the configuration with its defaults. The recency of proven patterns follows
 // the half-life, so the stored half-lives must be known. It is called twice: on what the host gave,

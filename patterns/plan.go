@@ -35,7 +35,7 @@ type Plan struct {
 	// Patterns are the proven and established ones, the best first: by the multiplier of the state,
 	// and then by the rate of successes to expect.
 	Patterns []Standing
-	// Deprecated are the patterns to warn of, if Config.Warnings asks for them.
+	// Deprecated are the patterns to warn of, which a plan of [SpecConfig] has.
 	Deprecated []Standing
 	// AntiPatterns have those with the most failures first.
 	AntiPatterns []Standing
@@ -94,7 +94,7 @@ func (r *Recorder) planOf(found *reading) (plan Plan) {
 			continue
 		case s.Pattern.Anti:
 			list = &plan.AntiPatterns
-		case s.State == Deprecated && r.cfg.Warnings:
+		case s.State == Deprecated && r.cfg.tuning.Warnings:
 			list = &plan.Deprecated
 		case !inUse(&s.Pattern, s.State):
 			continue

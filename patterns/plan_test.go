@@ -79,7 +79,7 @@ func TestPlanIsConfigurable(t *testing.T) {
 		return []patterns.Precedent{{Task: task, Result: "fine"}, {Task: "b"}, {Task: "c"}, {}, {},
 			{Task: "f"}}, nil
 	}
-	w := newWorld(t, patterns.Config{Similar: host, Warnings: true})
+	w := newWorld(t, patterns.Tuned(patterns.Config{Similar: host}, patterns.Tuning{Warnings: true}))
 	for i := range 3 {
 		w.feedPattern(patterns.PatternID(fmt.Sprint("proven-", i)), patterns.Helpful, 5, 0)
 		w.feedPattern(patterns.PatternID(fmt.Sprint("inverted-", i)), patterns.Harmful, 3, 0)
@@ -105,7 +105,7 @@ func TestPlanIsConfigurable(t *testing.T) {
 	plan, err = roomy.Plan(ctx, "a")
 	require.NoError(t, err)
 	assert.Contains(t, textOf(&plan), "## Deprecated Patterns")
-	cfg.Warnings = false
+	cfg.Tune().Warnings = false
 	quiet, err := patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	plan, err = quiet.Plan(ctx, "a")

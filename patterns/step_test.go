@@ -188,7 +188,7 @@ func TestAPlanInAnOldStep(t *testing.T) {
 
 // The text of a plan has just the patterns whose ids are returned with it.
 func TestPromptReturnsWhatItShows(t *testing.T) {
-	w := newWorld(t, patterns.Config{Warnings: true})
+	w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Warnings: true}))
 	for i := range 6 {
 		w.feedPattern(patterns.PatternID(fmt.Sprint("good", i)), patterns.Helpful, 5, 0)
 		w.feedPattern(patterns.PatternID(fmt.Sprint("bad", i)), patterns.Harmful, 3, 0)
@@ -249,7 +249,7 @@ func fullStore(t *testing.T, most int) (*clock, *memstore.Store) {
 // A pattern that fails is recorded as failing, also if there is no room for its anti-pattern.
 func TestNoRoomForAnAntiPattern(t *testing.T) {
 	c, st := fullStore(t, 2)
-	w := newWorld(t, patterns.Config{Store: st, Now: c.Now, Warnings: true})
+	w := newWorld(t, patterns.Tuned(patterns.Config{Store: st, Now: c.Now}, patterns.Tuning{Warnings: true}))
 	w.record(good("q"))
 	w.record(bad("p"))
 	w.record(bad("p"))

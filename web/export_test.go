@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"time"
 )
 
 // Templates render the pages of paths with texts in the place of all texts of their data, one after
@@ -83,3 +84,6 @@ func taint(v reflect.Value, next func() string) {
 	default: // no text is in it
 	}
 }
+
+// Bound sets the bounds of a request that a host cannot set.
+func (c *Config) Bound(timeout time.Duration, body int64) { c.timeout, c.maxBody = timeout, body }

@@ -66,12 +66,10 @@ type Config struct {
 	// Prefix is the path that the handler is mounted at, for example "/heed". "" is the root. The
 	// handler takes it off by itself.
 	Prefix string
-	// MaxBody bounds the body of a request, in bytes. 0 means 1,048,576. Raise it for long events.
-	MaxBody int64
-	// Timeout bounds the time of a request, from its header to its answer. 0 means 10 seconds.
-	// AnswerTimeout does so for /v1/answer, which may ask a model. 0 means a minute. Raise them if
-	// the store or the model needs longer.
-	Timeout, AnswerTimeout time.Duration
+	// AnswerTimeout bounds the time of a request of /v1/answer, which may ask a model. 0 means a
+	// minute. Other requests have 10 seconds, from their header to their answer. Raise it if the
+	// model needs longer.
+	AnswerTimeout time.Duration
 	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0
 	// means 500. Each process counts for itself, so behind a load balancer n processes allow n times
 	// as many. Limit the rate in the balancer if the sum matters. Raise it for a person that is a
@@ -81,6 +79,9 @@ type Config struct {
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
+
+	maxBody int64         // of a request, in bytes: 1 MiB
+	timeout time.Duration // of a request other than /v1/answer: 10 seconds
 }
 
 // A Handler serves the pages and the API. Make one with [New]. It is safe for concurrent use by
@@ -123,7 +124,7 @@ func (c Config) withDefaults() Config {
 		c.Name = a.Name()
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
-	c.MaxBody, c.Timeout = cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.Timeout, defaultTimeout)
+	c.maxBody, c.timeout = cmp.Or(c.maxBody, defaultBody), cmp.Or(c.timeout, defaultTimeout)
 	c.AnswerTimeout, c.Rate = cmp.Or(c.AnswerTimeout, defaultAnswerTimeout),
 		cmp.Or(c.Rate, defaultRate)
 	if c.Now == nil {
@@ -154,8 +155,6 @@ func (c *Config) validate() error {
 	clean := c.Prefix == "" || c.Prefix != "/" && path.IsAbs(c.Prefix) &&
 		path.Clean(c.Prefix) == c.Prefix
 	found.Check(clean && !strings.ContainsAny(c.Prefix, "%?#;\"<>\\{}"), "Prefix", c.Prefix, `must be empty, or a path as "/heed" without a slash at its end`)
-	found.Check(c.MaxBody > 0, "MaxBody", c.MaxBody, "must not be negative")
-	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.AnswerTimeout > 0, "AnswerTimeout", c.AnswerTimeout, "must not be negative")
 	found.Check(c.Rate > 0 && c.Rate <= 1e9, "Rate", c.Rate, "must be above 0 and at most 1e9")
 	return found.Err()
@@ -187,7 +186,7 @@ func (h *Handler) inside(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithValue(r.Context(), personKey{}, person)
-	limit := h.cfg.Timeout
+	limit := h.cfg.timeout
 	if r.URL.Path == answerPath {
 		limit = h.cfg.AnswerTimeout
 	}
@@ -252,8 +251,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	within := func(until time.Time) { _ = http.NewResponseController(w).SetReadDeadline(until) }
-	within(time.Now().Add(h.cfg.Timeout)) //nolint:forbidigo // connections have the machine's clock
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
+	within(time.Now().Add(h.cfg.timeout)) //nolint:forbidigo // connections have the machine's clock
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.maxBody))
 	if err == nil {
 		within(time.Time{})
 		r.Body = io.NopCloser(bytes.NewReader(body))

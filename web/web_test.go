@@ -67,16 +67,15 @@ func (a ask) of(h http.Handler) *httptest.ResponseRecorder {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := web.New(web.Config{Prefix: "heed/", MaxBody: -1, Timeout: -1, AnswerTimeout: -1,
+	_, err := web.New(web.Config{Prefix: "heed/", AnswerTimeout: -1,
 		Rate: 1.1e9, Name: "\x00"})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
-	assert.Equal(t, []string{"Store", "Identify", "Name", "Prefix", "MaxBody", "Timeout",
-		"AnswerTimeout", "Rate"}, fields)
+	assert.Equal(t, []string{"Store", "Identify", "Name", "Prefix", "AnswerTimeout", "Rate"}, fields)
 	handler(t, func(c *web.Config) {
-		c.MaxBody, c.Timeout, c.AnswerTimeout, c.Rate = 1, 1, 1, 1e9
+		c.AnswerTimeout, c.Rate = 1, 1e9
 	})
 	for _, prefix := range []string{"/", "/a/", "/a//b", "/a/../b", "/{a}", "/a?b", "a"} {
 		_, err := web.New(web.Config{Store: &memstore.Store{}, Identify: byHeader, Prefix: prefix})
@@ -195,7 +194,7 @@ func TestCrossOrigin(t *testing.T) {
 
 // TestSlowBody sends a body that never ends, or is too long. The request ends all the same.
 func TestSlowBody(t *testing.T) {
-	h := handler(t, func(c *web.Config) { c.Timeout, c.MaxBody = 50*time.Millisecond, 100 })
+	h := handler(t, func(c *web.Config) { c.Bound(50*time.Millisecond, 100) })
 	server := httptest.NewServer(h)
 	defer server.Close()
 	for begin, want := range map[string]int{"reason=": http.StatusRequestTimeout,
@@ -217,7 +216,7 @@ func TestSlowBody(t *testing.T) {
 
 // TestAStrangersBody is not waited for.
 func TestAStrangersBody(t *testing.T) {
-	server := httptest.NewServer(handler(t, func(c *web.Config) { c.Timeout = time.Hour }))
+	server := httptest.NewServer(handler(t, func(c *web.Config) { c.Bound(time.Hour, 1<<20) }))
 	defer server.Close()
 	for path, want := range map[string]int{"/v1/select": http.StatusUnauthorized,
 		"/": http.StatusUnauthorized, "/../x": http.StatusNotFound} {

@@ -243,7 +243,7 @@ func (c *Config) request(r decision.LLMRequest, stream bool) ([]byte, error) {
 			Reason: fmt.Sprintf("is %v, must be in [0, 2]", *t)}
 	}
 	body := request{Model: c.Model, Temperature: r.Temperature, Stream: stream}
-	if stream && !c.NoStreamUsage {
+	if stream {
 		body.StreamOptions = streamUsage
 	}
 	if r.System != "" {

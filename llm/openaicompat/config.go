@@ -34,9 +34,6 @@ type Config struct {
 	// max_completion_tokens, which OpenAI's reasoning models want. They count their thoughts in it.
 	// Otherwise it is sent as max_tokens. The default is false.
 	MaxCompletionTokens bool
-	// NoStreamUsage leaves out the request to count the tokens of a streamed answer (stream_options),
-	// for endpoints that refuse it. The default is false.
-	NoStreamUsage bool
 
 	// Timeout bounds a whole call, with its attempts and the waits between them. 0 means a minute.
 	// Raise it for models that think for long.

@@ -189,25 +189,19 @@ func TestStreamAsksAgain(t *testing.T) {
 }
 
 func TestStreamRequest(t *testing.T) {
-	for _, without := range []bool{false, true} {
-		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			assert.Equal(t, "text/event-stream, application/json", r.Header.Get("Accept"))
-			body := sent(t, r)
-			assert.Equal(t, true, body["stream"])
-			if without {
-				assert.NotContains(t, body, "stream_options")
-			} else {
-				assert.Equal(t, map[string]any{"include_usage": true}, body["stream_options"])
-			}
-			answer(http.StatusOK, fine)(w, r) // it does not stream
-		})
-		said := ""
-		got, err := newClient(t, openaicompat.Config{BaseURL: server.URL,
-			NoStreamUsage: without}).Stream(ctx, ask, func(text string) { said += text })
-		require.NoError(t, err)
-		assert.Equal(t, "Fine.", got.Text)
-		assert.Equal(t, "Fine.", said)
-	}
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, "text/event-stream, application/json", r.Header.Get("Accept"))
+		body := sent(t, r)
+		assert.Equal(t, true, body["stream"])
+		assert.Equal(t, map[string]any{"include_usage": true}, body["stream_options"])
+		answer(http.StatusOK, fine)(w, r) // it does not stream
+	})
+	said := ""
+	client := newClient(t, openaicompat.Config{BaseURL: server.URL})
+	got, err := client.Stream(ctx, ask, func(text string) { said += text })
+	require.NoError(t, err)
+	assert.Equal(t, "Fine.", got.Text)
+	assert.Equal(t, "Fine.", said)
 }
 
 // slowly streams pieces as they are asked for, until the request ends.

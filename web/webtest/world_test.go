@@ -64,7 +64,6 @@ func worldOf(t *testing.T, change func(*loop.Config)) *world {
 	cfg := loop.Config{
 		Store: w.store, Name: "support", Model: w,
 		Tuning: loop.Tuning{
-			Warnings: true,
 			Feedback: feedback.Config{
 				NewID: func() string { ids++; return fmt.Sprint("rule-", ids) },
 				Gate:  feedback.Gate{Pending: 10_000},
