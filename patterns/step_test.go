@@ -249,7 +249,8 @@ func fullStore(t *testing.T, most int) (*clock, *memstore.Store) {
 // A pattern that fails is recorded as failing, also if there is no room for its anti-pattern.
 func TestNoRoomForAnAntiPattern(t *testing.T) {
 	c, st := fullStore(t, 2)
-	w := newWorld(t, patterns.Tuned(patterns.Config{Store: st, Now: c.Now}, patterns.Tuning{Warnings: true}))
+	w := newWorld(t, patterns.Tuned(patterns.Config{Store: st, Now: c.Now},
+		patterns.Tuning{Warnings: true}))
 	w.record(good("q"))
 	w.record(bad("p"))
 	w.record(bad("p"))
