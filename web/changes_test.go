@@ -58,6 +58,6 @@ func TestWhatChanged(t *testing.T) {
 	}
 	got := ask{method: http.MethodGet, path: "/v1/changes?kind=arm&limit=1", person: "kim"}.of(hs.h)
 	assert.Equal(t, http.StatusOK, got.Code)
-	assert.Contains(t, got.Body.String(), `"kind":"arm","action":"strategy.reset"`)
+	assert.Contains(t, got.Body.String(), `"action":"strategy.reset","details":{"category":"disks","context":""},"kind":"arm"`)
 	assert.Contains(t, got.Body.String(), `"next":`)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -283,11 +284,8 @@ func choiceOf(r *strategy.ChoiceRecord) Choice {
 	c := &r.Choice
 	one := Choice{
 		At: c.At, Category: c.Category, Context: c.Context, Session: c.Session, Arm: c.Arm,
-		Parameters: make(map[string]string), Stage: r.Stage, Result: r.Result, Confidence: r.Mass,
-		Reports: r.Reports, Choice: c.ID.String(),
-	}
-	for name, value := range c.Parameters() {
-		one.Parameters[name] = value
+		Parameters: maps.Collect(c.Parameters()), Stage: r.Stage, Result: r.Result,
+		Confidence: r.Mass, Reports: r.Reports, Choice: c.ID.String(),
 	}
 	if r.Result != nil {
 		one.Mean = &r.Mean

@@ -13,13 +13,8 @@ import (
 
 // A Changed is something that changed: by a person, or because heed learned.
 type Changed struct {
-	At      time.Time         `json:"at"`
-	Kind    string            `json:"kind"`
-	Action  string            `json:"action"` // of which part, a dot, and what
-	Actor   string            `json:"actor,omitempty"`
-	Subject string            `json:"subject,omitempty"`
-	Reason  string            `json:"reason,omitempty"`
-	Details map[string]string `json:"details,omitempty"`
+	store.AuditEntry        // its Action is of which part, a dot, and what
+	Kind             string `json:"kind"`
 }
 
 // Kinds are the kinds of changes. Statements are not listed unless they are asked for.
@@ -37,7 +32,7 @@ var kindsOf = map[string]string{
 }
 
 func changeOf(e *store.AuditEntry) Changed {
-	c := Changed{e.At, "way", e.Action, e.Actor, e.Subject, e.Reason, e.Details}
+	c := Changed{*e, "way"}
 	action := strings.TrimSuffix(e.Action, ".refused")
 	known := kindsOf[action[strings.LastIndexByte(action, '.')+1:]]
 	switch _, segment := e.Details["category"]; {

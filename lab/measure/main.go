@@ -34,8 +34,8 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
 	{"suites: lines", budget{5_500, 8_075}},
-	{"command, pages, API, MCP: lines", budget{9_400, 11_500}},
-	{"adapters, streams: lines", budget{5_000, 6_165}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_490}},
+	{"adapters, streams: lines", budget{5_000, 6_135}},
 	{"lab: lines", budget{9_000, 9_810}},
 	{"all: lines", budget{80_000, 100_200}},
 	{"library: exported names", budget{600, 946}},
