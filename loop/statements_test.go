@@ -213,7 +213,7 @@ func TestEveryStatementIsListed(t *testing.T) {
 				require.Len(t, r.Statements, 1)
 				assert.Equal(t, test.how, r.Statements[0].How)
 				assert.Equal(t, test.by, r.Statements[0].By)
-				assert.NotEqual(t, "", r.Statements[0].Kind)
+				assert.NotEmpty(t, r.Statements[0].Kind)
 				account := w.account(id)
 				require.Len(t, account.Statements, 1)
 				assert.Equal(t, test.want, account.Statements[0])
