@@ -13,8 +13,8 @@ import (
 // bestOf returns the probability that the sample of one of the draws is the greatest. It reports
 // false if it can't compute it, and the draws must be counted.
 //
-// The sample of an arm is a draw of a Beta distribution that is raised to a floor, plus a bonus: see
-// [evidence.Belief.Draw]. So an arm wins only above the highest floor of the others. There its
+// The sample of an arm is a draw of a Beta distribution that is raised to a floor, plus a bonus:
+// see [evidence.Belief.Draw]. So an arm wins only above the highest floor of the others. There its
 // density, times the distribution functions of the others, is integrated. If its own floor is the
 // highest, it also wins if it is raised and all others are below.
 func bestOf(draws []Draw, chosen int) (p float64, ok bool) {

@@ -31,7 +31,8 @@ func randomDraws(arms int, wild bool, rng *rand.Rand) []strategy.Draw {
 		case 1:
 			b.Concentration = b.Level.Alpha + b.Level.Beta
 		default:
-			b.Strength, b.Successes, b.Failures = from(1, 3000), float64(rng.IntN(7)), float64(rng.IntN(7))
+			b.Strength = from(1, 3000)
+			b.Successes, b.Failures = float64(rng.IntN(7)), float64(rng.IntN(7))
 			b.Concentration = from(3, 3000)
 		}
 		draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b}
@@ -86,8 +87,8 @@ func TestIntegratedPropensities(t *testing.T) {
 	assert.GreaterOrEqual(t, integrated, cases/2)
 }
 
-// propensities returns the propensities of all arms, and checks that they sum to 1 and are what draws
-// show.
+// propensities returns the propensities of all arms, and checks that they sum to 1 and are what
+// draws show.
 func propensities(t *testing.T, draws []strategy.Draw) (all []float64) {
 	const n = 20_000
 	random, wins := evidence.Rand{State: 3}, make([]float64, len(draws))

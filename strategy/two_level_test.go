@@ -249,7 +249,8 @@ func concentrated(b strategy.Belief, n, crowded, sharpness float64) float64 {
 		return total
 	}
 	mean := (b.Strength*level + b.Successes) / own
-	variance := math.Pow(b.Strength/own, 2)*level*(1-level)/(total+1) + mean*(1-mean)/(sharpness*own+1)
+	variance := math.Pow(b.Strength/own, 2)*level*(1-level)/(total+1) +
+		mean*(1-mean)/(sharpness*own+1)
 	return mean*(1-mean)/variance - 1
 }
 
