@@ -28,8 +28,8 @@ const leastShape = 1e-9
 type TwoLevel struct{}
 
 // sharpness is how many times an item's evidence counts in its part of the variance. It counts up
-// to three times as often while the item is new and others explore: sharpness·(1 + 2q/(1+n/10)²) after
-// n outcomes of the item, if a share q of the segment's outcomes is other items'.
+// to three times as often while the item is new and others explore: sharpness·(1 + 2q/(1+n/10)²)
+// after n outcomes of the item, if a share q of the segment's outcomes is other items'.
 const sharpness = 2
 
 func (TwoLevel) String() string { return "two-level" }
