@@ -224,7 +224,7 @@ func TestInstrumentsAreNamedByTheHost(t *testing.T) {
 		if instruments != nil {
 			want, status = "instrument", 422
 		}
-		assert.Equal(t, want, account.Statements[0].Kind)
+		assert.EqualValues(t, want, account.Statements[0].Kind)
 		for path, body := range map[string]string{
 			"/v1/react": `{"answer":"e1","value":1,"person":"ci"}`,
 			"/v1/undo":  `{"answer":"e1","person":"ci"}`,
