@@ -149,6 +149,8 @@ func TestHeaders(t *testing.T) {
 		assert.True(t, strings.HasPrefix(policy, "default-src 'none';"), policy)
 		assert.NotContains(t, policy, "unsafe")
 		assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+		assert.Equal(t, "same-origin", header.Get("Referrer-Policy"))
+		assert.Contains(t, header.Get("Permissions-Policy"), "camera=()")
 		assert.NotEmpty(t, header.Get("Content-Type"))
 	}
 }
