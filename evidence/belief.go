@@ -6,9 +6,9 @@ import (
 )
 
 // A Belief is what is believed of the rate at which one arm succeeds for one item. In the simplest
-// case that is its Level alone. If Strength is positive, the Level is the rate of the whole
-// segment, and the item's rate lies around it: Beta(s·m + Successes, s·(1-m) + Failures) for
-// strength s and level m. It is immutable.
+// case that is its Level alone, which then includes the item's Successes and Failures. If Strength
+// is positive, the Level is the rate of the whole segment, and the item's rate lies around it:
+// Beta(s·m + Successes, s·(1-m) + Failures) for strength s and level m. It is immutable.
 type Belief struct {
 	Level     Beta    `json:"level"`
 	Strength  float64 `json:"strength,omitempty"`

@@ -164,7 +164,8 @@ func (m *twoLevel) concentration(b *Belief, sharper float64) float64 {
 func (m *twoLevel) believeAlone(item Item, beliefs []Belief) {
 	for i, prior := range m.segment.Priors {
 		own := m.countsOf(item.Arms[i])
-		beliefs[i] = m.sharpened(Belief{Level: own.posterior(prior)}, own.total())
+		beliefs[i] = m.sharpened(Belief{Level: own.posterior(prior), Successes: own.successes,
+			Failures: own.failures}, own.total())
 	}
 }
 
