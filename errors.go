@@ -47,7 +47,11 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("config: %s is %v: %s", e.Field, e.Value, e.Reason)
+	value := fmt.Sprint(e.Value)
+	if value == "" {
+		value = "empty"
+	}
+	return fmt.Sprintf("config: %s is %s: %s", e.Field, value, e.Reason)
 }
 
 // An InputError is one fault of a value that was handed to a method: an observation, a query, an

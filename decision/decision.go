@@ -99,7 +99,7 @@ type Result struct {
 	// Compared are the candidates that were withheld from the prompt, in the request's order,
 	// compared with the model's answer. Agreement is evidence, because the model had not seen them:
 	// pass them on to package learning. A candidate agrees if its similarity is at least
-	// [Config].SimilarityThreshold. See [Config].Withhold.
+	// 0.75. See [Config].Withhold.
 	Compared []answer.Comparison
 	// Told are the candidates that were withheld, but whose text the prompt or [Request].Told
 	// contains all the same. They are not in Compared, because their agreement would not be evidence.

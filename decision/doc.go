@@ -41,8 +41,8 @@
 //   - [Decider.TraceIn] adds the trace to a step of the host's ([store.Do]).
 //   - [Decider.Notify] notifies the observer.
 //
-// [Request].AskModel and ShowNone select for one request what [Config].Strategy
-// select for all.
+// [Request].AskModel does for one request what the strategy [AlwaysLLM] does for all. With ShowNone
+// the prompt has no candidate.
 //
 // # Learning
 //

@@ -31,7 +31,7 @@ import (
 //  4. Any other correction joins the most similar cluster without a member that it contradicts, and
 //     [Config].Evaluator decides. Earlier members of the cluster are promoted with it.
 //
-// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a
+// A [GeneralizableHigh] cluster with a confidence from 0.7 on is then proposed as a
 // rule. Corrections that were brought together in other words ([Evaluation].Worded) don't count for
 // that: they wait for [Service.Flush]. If that fails, the feedback is classified all the same, and
 // [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was, and

@@ -50,7 +50,7 @@ type Injection struct {
 // and may be empty. A section of rules in the task is removed, because it was not approved.
 //
 // Pinned rules come first, then those with the greater measured effect, then the newer ones. Each
-// goes in as a whole, as far as [Config].PromptRules and PromptCharacters allow. It has a line of
+// goes in as a whole, up to 20 rules and 4,000 characters. It has a line of
 // its own, behind its type, so that it can't pass for another part of the prompt. Whether agents
 // may do what it asks for is the gate's decision.
 func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection, error) {

@@ -5,6 +5,8 @@
 //	go run ./lab NAME         runs one in its short form, in about a minute
 //	go run ./lab NAME -long   runs its long form
 //	go run ./lab NAME -help   lists its flags
+//
+// What has to pass before a release is in .ci/full: see CONTRIBUTING.md.
 package main
 
 import (

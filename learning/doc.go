@@ -49,8 +49,7 @@
 //
 // How well a situation matches is for the host to decide. [Standing].Confidence is how far to trust
 // a heuristic. Standing.Successes and Failures count how often it worked: fires that people
-// received well or badly, without weights or prior. [Module.Calibration] compares the predictions
-// given with fires and the ways in which those fires ended.
+// received well or badly, without weights or prior.
 //
 // # What is stored about people
 //

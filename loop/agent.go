@@ -82,8 +82,9 @@ type Agent struct {
 	}
 }
 
-// New returns an agent, which goes on from what its store holds; or all faults of its
-// configuration, joined, each a [*heed.ConfigError].
+// New returns an agent, which goes on from what its store holds; or the faults of its
+// configuration, joined, each a [*heed.ConfigError]. Faults of Tuning's parts come once all other
+// fields are right.
 func New(ctx context.Context, cfg Config) (*Agent, error) {
 	clock := cfg.Testing.Now
 	cfg = cfg.withDefaults()

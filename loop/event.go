@@ -53,7 +53,7 @@ type Event struct {
 	// their model broke off and a fallback answers. If every model broke off, the pieces were no
 	// answer: then Answer.Text is empty. OnChunk is called before Answer returns, and by one
 	// goroutine at a time. Answer waits for it, so it must return when its context ends, at the
-	// latest after Decision.Timeout. One that does not holds Answer.
+	// latest after Tuning.Decision.Timeout. One that does not holds Answer.
 	OnChunk func(ctx context.Context, text string, restart bool) `json:"-"`
 	// AskModel lets the model answer, and no heuristic, for example because the answer must be JSON.
 	// The prompt shows the heuristics that fit, and does not compare them with the answer.

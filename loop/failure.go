@@ -92,7 +92,7 @@ func (a *attempt) unrecognised() bool {
 	return a.called && !a.host && a.err != nil && a.failure() == llm.Unrecognised
 }
 
-// fairPart is the part of Decision.Timeout after which a model that has not answered is slow. A
+// fairPart is the part of Tuning.Decision.Timeout after which a model that has not answered is slow. A
 // model that had less was not given the time that it needs, because the caller's context ended.
 const fairPart = 4
 

@@ -252,7 +252,7 @@ func (a *Agent) candidatesIn(
 }
 
 // nearest returns the heuristic with the most similar action among those whose condition is like
-// one. decision.Extract asks it, so that the same advice strengthens a heuristic and does not make
+// one. Decider.Extract asks it, so that the same advice strengthens a heuristic and does not make
 // a second one.
 func (a *Agent) nearest(
 	ctx context.Context, condition, message string,

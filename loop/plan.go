@@ -632,7 +632,7 @@ func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choi
 	})
 }
 
-// unchosen returns the arm that answers if no choice came in time: Strategy.Default, or the first
+// unchosen returns the arm that answers if no choice came in time: Tuning.Strategy.Default, or the first
 // one if there is no other model than the arms'. heed does not learn from it.
 func (a *Agent) unchosen() Arm {
 	arms := a.arms()

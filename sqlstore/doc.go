@@ -32,5 +32,8 @@
 // whatever is past its time stays until then. [Store.Dump] and [Store.Load] bring everything to
 // another store of whatever kind. Tables and dumps of an earlier layout are refused.
 //
+// The SQL of a commit is in the files that begin with commit: its evidence, its records, and what
+// it takes back.
+//
 // The file docs/stores.md of the module has all of this with the tests that show it.
 package sqlstore

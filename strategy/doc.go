@@ -15,7 +15,8 @@
 //
 // Within a session an item keeps the arm that was chosen first. A [Choice] has all that is needed
 // to credit it later. Each choice is also kept in the record of an answer, an answer.Answer. So an
-// outcome that comes a day later finds it by session and item, as a [ChoiceRecord]. Choices whose
+// outcome that comes a day later, also after a restart, finds it by session and item: see
+// [Learner.Find]. Limits on people apply when beliefs are read: see evidence.Trust. Choices whose
 // outcome never comes expire: see [Silence]. Evidence fades with Config.HalfLife. Changes of the
 // arms that are in use are found: see Config.IgnoreChanges.
 //

@@ -254,7 +254,7 @@ func TestAClientIsNoInstrument(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, account.Statements, 1)
 	assert.Equal(t, "ann", account.Statements[0].Source)
-	assert.Equal(t, "person", account.Statements[0].Kind)
+	assert.EqualValues(t, "person", account.Statements[0].Kind)
 }
 
 // TestPeopleAreKeptApart, where several of them speak to one server.

@@ -375,7 +375,7 @@ func (t *tree) configs() (all []typeName) {
 		}
 		for name := range p.structs {
 			if strings.HasSuffix(name, "Config") || strings.HasSuffix(name, "Options") ||
-				name == "Prompts" || name == "Budget" {
+				name == "Budget" {
 				all = append(all, typeName{dir, name})
 			}
 		}
