@@ -64,25 +64,29 @@ func (b *Belief) given(level float64) float64 {
 }
 
 // Drawn returns the distribution that is drawn from, and the floor to which lower draws are raised.
+// The floor is the mean to 24 bits, so that means that only rounding tells apart have one floor.
 func (b *Belief) Drawn() (of Beta, floor float64) {
 	if b.Concentration == 0 {
 		return b.Level, 0
 	}
 	mean := b.Mean()
-	return Beta{Alpha: b.Concentration * mean, Beta: b.Concentration * (1 - mean)}, mean
+	return Beta{Alpha: b.Concentration * mean, Beta: b.Concentration * (1 - mean)},
+		math.Round(mean*(1<<24)) / (1 << 24)
 }
 
-// Draw draws the arm's rate. A draw below the floor is at most [Trace] below it: without that, of
-// arms with the same mean the first would be chosen too often.
+// Draw draws the arm's rate. A draw below the floor becomes a sample that is at most [Trace] below
+// it. If all were the floor, the first of several arms with the same mean would win too often.
 func (b *Belief) Draw(r *Rand) float64 {
 	of, floor := b.Drawn()
 	s := of.Sampler()
 	x := s.Draw(r)
 	if x < floor {
-		return floor - Trace*(floor-x)
+		// It falls with x from the floor on, also where x is next to 0.
+		below := math.Log(floor / max(x, math.SmallestNonzeroFloat64))
+		return floor - Trace*floor*below/(1+below)
 	}
 	return x
 }
 
-// Trace is how much is left of the distance of a draw from its floor.
+// Trace is how far below its floor a sample may be, as a part of it.
 const Trace = 1e-9

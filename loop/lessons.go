@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -82,7 +83,7 @@ func (path LessonsFile) lessons(knows func(string) bool) (Lessons, error) {
 
 // teaches returns the lessons that New teaches.
 func (c *Config) teaches() (Lessons, error) {
-	if c.Lessons == nil {
+	if v := reflect.ValueOf(c.Lessons); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return Lessons{}, nil
 	}
 	return c.Lessons.lessons(c.knows)

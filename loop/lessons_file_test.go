@@ -146,3 +146,12 @@ func TestLessonsOfAFile(t *testing.T) {
 	_, err = loop.New(ctx, loop.Config{Lessons: none})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
+
+// A pointer to no lessons is none, and so does not panic.
+func TestNoLessons(t *testing.T) {
+	for _, none := range []loop.LessonSource{nil, (*loop.Lessons)(nil), (*loop.LessonsFile)(nil),
+		&loop.Lessons{}, loop.LessonsFile("")} {
+		_, err := loop.New(t.Context(), loop.Config{Lessons: none})
+		assert.NoError(t, err)
+	}
+}

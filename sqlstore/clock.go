@@ -64,7 +64,9 @@ func (s *Store) learnClock(ctx context.Context) error {
 	return s.db.read(ctx, func(t *tx) error {
 		var micros int64
 		err := t.one(readClock, nil, &micros)
-		s.clock.learn(micros)
+		if err == nil {
+			s.clock.learn(micros)
+		}
 		return err
 	})
 }

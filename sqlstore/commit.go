@@ -237,6 +237,8 @@ func (c *change) writesRecords() bool {
 // direction only. A change that is tried again begins with empty receipts.
 func (c *change) run(t *tx) error {
 	c.t, c.receipts, c.parts, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, -1
+	c.forgetCounts() // of a try that was taken back
+	c.counted = nil
 	c.quick = c.fitsQuick()
 	if err := c.hold(); err != nil {
 		return err

@@ -228,11 +228,12 @@ const (
 // has NaN. Package offpolicy refuses NaN.
 //
 // A propensity is counted over draws like the choice's own, always the same ones, if the
-// distribution that is drawn from has a shape below 0.01 or above 1e9. It then has a standard error
+// distribution that is drawn from has a shape below 0.01 or above 1e6. It then has a standard error
 // of at most 0.0028 for 64 arms, and 0.011 for 1,000, and is at least half a draw.
 //
-// Integrating takes less than a millisecond for a few arms, and about 5 for 100. Counting takes up
-// to a second: do it where choices are logged, and not where they are made.
+// Integrating takes less than a millisecond for a few arms, about 5 for 100, and some seconds for
+// 1,000 with bonuses. Counting takes up to a second. Do it where choices are logged, and not where
+// they are made.
 func (c Choice) Propensity() float64 {
 	f := c.facts()
 	switch {

@@ -37,9 +37,8 @@ func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
 	return p + one.above(max(own, highest)-one.bonus, others), true
 }
 
-// sameFloor is the greatest distance of two floors that count as equal. It is far below the trace
-// that draws leave of their distance from a floor, and far above what rounding makes of equal
-// means.
+// sameFloor is the greatest distance of two floors with their bonuses that count as equal. Two
+// floors are equal or 2^-24 apart, so it only allows for rounding.
 const sameFloor = evidence.Trace / 1000
 
 // A sampled is the distribution of the sample of an arm.
@@ -49,8 +48,9 @@ type sampled struct {
 	later        bool // whether the arm comes after the chosen one
 }
 
-// The shapes of a draw are at least least and at most mostShape.
-const least, mostShape = 0.01, 1e9
+// The shapes of a draw are at least least and at most mostShape, because the incomplete beta function
+// is less exact for greater ones.
+const least, mostShape = 0.01, 1e6
 
 // take takes a draw, or reports that it can't be integrated.
 func (s *sampled) take(d *Draw) bool {

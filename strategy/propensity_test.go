@@ -137,6 +137,20 @@ func TestEqualArmsAreChosenEquallyOften(t *testing.T) {
 	assert.Less(t, all[2], all[0])
 }
 
+// Draws of small shapes are next to 0, and means may differ by no more than rounding.
+func TestEqualArmsOfHardlyAnyEvidence(t *testing.T) {
+	b := strategy.Belief{Level: evidence.Beta{Alpha: 0.012, Beta: 2}, Concentration: 2.012}
+	for _, p := range propensities(t, drawsOf(b, b, b, b)) {
+		assert.InDelta(t, 0.25, p, 1e-6)
+	}
+	for _, off := range []float64{1e-12, 1e-10, 1e-9} {
+		near, next := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}, 0.4+off
+		other := strategy.Belief{Level: evidence.Beta{Alpha: 5 * next, Beta: 5 * (1 - next)},
+			Concentration: 5}
+		assert.InDelta(t, 0.5, propensities(t, drawsOf(other, near))[0], 1e-6)
+	}
+}
+
 // The sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate
 // is all but 1.
 func TestABonusBeatsARateOfOne(t *testing.T) {
@@ -153,7 +167,7 @@ func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 		Failures: 1, Concentration: 9}
 	for name, change := range map[string]func(*strategy.Belief){
 		"a small level":         func(b *strategy.Belief) { b.Level.Alpha, b.Concentration = 0.002, 0 },
-		"a great concentration": func(b *strategy.Belief) { b.Concentration = 1e10 },
+		"a great concentration": func(b *strategy.Belief) { b.Concentration = 1e7 },
 		"no number":             func(b *strategy.Belief) { b.Successes = math.NaN() },
 		"infinite":              func(b *strategy.Belief) { b.Concentration = math.Inf(1) },
 		"negative":              func(b *strategy.Belief) { b.Concentration = -1 },

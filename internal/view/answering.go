@@ -3,7 +3,6 @@ package view
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -180,7 +179,11 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	case in.Text == "" && in.Err == nil && in.Failure == "":
 		return none, badField("text", "must be set, or error")
 	case in.Failure != "" && !slices.Contains(reasons, llm.Failure(in.Failure)):
-		return none, badField("failure", fmt.Sprintf("must be one of %q", reasons))
+		var names []string
+		for _, reason := range reasons {
+			names = append(names, string(reason))
+		}
+		return none, badField("failure", "must be one of "+strings.Join(names, ", "))
 	case in.InputTokens < 0:
 		return none, badField("input_tokens", "must not be negative")
 	case in.OutputTokens < 0:

@@ -1,0 +1,80 @@
+package enginetest_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A sweep that can't read the server's clock leaves the one that the store knows.
+func TestAFailedSweepLeavesTheClock(t *testing.T) {
+	at := postgresSchema(t)
+	h, handle := hookedAt(t, at)
+	defer handle.Close()
+	st, err := sqlstore.Open(ctx, handle, at.dialect)
+	require.NoError(t, err)
+	require.NoError(t, commits(onlyObserve("a"))(st))
+	ended, cancel := context.WithCancel(ctx)
+	h.set(func(string) error {
+		cancel()
+		return nil
+	})
+	require.Error(t, st.Sweep(ended, time.Now()))
+	h.set(nil)
+	assert.NoError(t, commits(onlyObserve("b"))(st))
+}
+
+// A commit that is made again on another connection counts anew what a kind has, so that the kind's
+// limit holds.
+func TestALimitHoldsForACommitMadeAgain(t *testing.T) {
+	at := postgresSchema(t)
+	h, handle := hookedAt(t, at)
+	defer handle.Close()
+	st, err := sqlstore.Open(ctx, handle, at.dialect)
+	require.NoError(t, err)
+	require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Versioned: true,
+		Limits: store.Limits{Most: 400}}))
+	n, broke := 0, 0
+	put := func(k int) error {
+		var b store.Batch
+		for range k {
+			n++
+			b.Records = append(b.Records, store.Record{Ref: store.Ref{Kind: "note", ID: fmt.Sprint(n)},
+				At: time.Now(), Body: store.Of(n)})
+		}
+		_, err := st.Commit(ctx, b)
+		return err
+	}
+	require.NoError(t, put(400))
+	const insert = "INSERT INTO heed_record (ref, kind, id, at, revision"
+	for range 12 {
+		deleted, inserts := false, 0
+		h.set(func(s string) error {
+			deleted = deleted || strings.HasPrefix(s, "DELETE FROM heed_record")
+			if !deleted || !strings.Contains(s, insert) {
+				return nil
+			}
+			if inserts++; inserts == 2 {
+				broke++
+				return driver.ErrBadConn
+			}
+			return nil
+		})
+		require.NoError(t, put(15))
+		h.set(nil)
+	}
+	require.Positive(t, broke)
+	var all int
+	require.NoError(t, handle.QueryRow("SELECT count(*) FROM heed_record WHERE kind = 'note'").Scan(
+		&all))
+	assert.LessOrEqual(t, all, 400+15)
+}
