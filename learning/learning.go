@@ -13,8 +13,8 @@ import "time"
 // the module does not count the observation. Package learningtest tests all of this.
 type Strategy interface {
 	// InterpretJudgement interprets a person's judgement of an answer. It returns an error for a
-	// judgement that is not valid ([Judgement.Validate]), and handles every kind of judgement. The module
-	// multiplies the magnitude by the verdict's weight.
+	// judgement that is not valid ([Judgement.Validate]), and handles every kind of judgement. The
+	// module multiplies the magnitude by the verdict's weight.
 	InterpretJudgement(Judgement) (Signal, error)
 	// InterpretTimeout interprets the silence of an answer, when its silence window ends.
 	InterpretTimeout(Answer) (Signal, error)

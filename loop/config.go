@@ -54,8 +54,8 @@ type Config struct {
 	// answer, or the framework through [Agent.Prepare].
 	Model decision.LLM
 	// Fallbacks are asked in their order if a model fails. A model with fallbacks after it has half
-	// of what is left of Tuning.Decision.Timeout: until its answer, or until the first piece of a streamed
-	// answer. Of 30 seconds, 15 stay for the fallbacks.
+	// of what is left of Tuning.Decision.Timeout: until its answer, or until the first piece of a
+	// streamed answer. Of 30 seconds, 15 stay for the fallbacks.
 	Fallbacks []decision.LLM
 	// Models are further models by name, for all arms: see [Arm].ModelName. Set them if [Lessons]
 	// have arms, because a file can only name a model.
@@ -123,11 +123,11 @@ type Choosing struct {
 	ByText bool
 	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
 	// days later, because by then silence would have counted. By default an answer without any
-	// reaction for 30 seconds, or Tuning.Learning's window if that is longer, is an outcome of +0.8 with
-	// confidence 0.3 for its arm, until something else becomes known. Compared with thumbs, that is a
-	// quarter of a thumb. If there are no other reactions, each silence counts as one outcome: see
-	// [strategy.Outcome].Confidence. If silence does not count for Tuning.Learning.Strategy, for example
-	// because of [learning.BayesianConfig].Weights, it does not count for arms either.
+	// reaction for 30 seconds, or Tuning.Learning's window if that is longer, is an outcome of +0.8
+	// with confidence 0.3 for its arm, until something else becomes known. Compared with thumbs, that
+	// is a quarter of a thumb. If there are no other reactions, each silence counts as one outcome:
+	// see [strategy.Outcome].Confidence. If silence does not count for Tuning.Learning.Strategy, for
+	// example because of [learning.BayesianConfig].Weights, it does not count for arms either.
 	ArmsIgnoreSilence bool
 }
 
@@ -149,9 +149,10 @@ type Tuning struct {
 	// heuristic keeps its text whatever the rules are by then. It needs [Config].Model.
 	Extract []string
 
-	// Learning, Decision, Strategy and Feedback are the configurations of the parts, which say when to
-	// set a field. Their Store, Now, Observer, Redact, Arms, System, Bare and Trust.Instruments have no
-	// effect: they are the agent's. So are the model, the seed and the name if they are not set here.
+	// Learning, Decision, Strategy and Feedback are the configurations of the parts, which say when
+	// to set a field. Their Store, Now, Observer, Redact, Arms, System, Bare and Trust.Instruments
+	// have no effect: they are the agent's. So are the model, the seed and the name if they are not
+	// set here.
 	//
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in
 	// free text. nil means Similarity.

@@ -92,8 +92,9 @@ func (a *attempt) unrecognised() bool {
 	return a.called && !a.host && a.err != nil && a.failure() == llm.Unrecognised
 }
 
-// fairPart is the part of Tuning.Decision.Timeout after which a model that has not answered is slow. A
-// model that had less was not given the time that it needs, because the caller's context ended.
+// fairPart is the part of Tuning.Decision.Timeout after which a model that has not answered is
+// slow. A model that had less was not given the time that it needs, because the caller's context
+// ended.
 const fairPart = 4
 
 // patient reports whether a model had a fair part of its time.

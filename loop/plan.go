@@ -632,8 +632,8 @@ func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choi
 	})
 }
 
-// unchosen returns the arm that answers if no choice came in time: Tuning.Strategy.Default, or the first
-// one if there is no other model than the arms'. heed does not learn from it.
+// unchosen returns the arm that answers if no choice came in time: Tuning.Strategy.Default, or the
+// first one if there is no other model than the arms'. heed does not learn from it.
 func (a *Agent) unchosen() Arm {
 	arms := a.arms()
 	for _, arm := range arms {

@@ -3,8 +3,8 @@
 //
 // A pattern is a way of doing things that has a name: a strategy of decomposition, a rule of thumb,
 // a habit. When a task is over, its [Outcome] records what was followed and what can be counted:
-// how long it took, errors, retries, success. [Outcome.Score] makes a score in hundredths and a class of
-// it:
+// how long it took, errors, retries, success. [Outcome.Score] makes a score in hundredths and a
+// class of it:
 //
 //	score = 0.4·success + 0.2·duration + 0.2·errors + 0.2·retries
 //	helpful from 70 on, harmful up to 40, else neutral

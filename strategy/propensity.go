@@ -48,8 +48,8 @@ type sampled struct {
 	later        bool // whether the arm comes after the chosen one
 }
 
-// The shapes of a draw are at least least and at most mostShape, because the incomplete beta function
-// is less exact for greater ones.
+// The shapes of a draw are at least least and at most mostShape, because the incomplete beta
+// function is less exact for greater ones.
 const least, mostShape = 0.01, 1e6
 
 // take takes a draw, or reports that it can't be integrated.

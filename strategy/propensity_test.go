@@ -144,8 +144,8 @@ func TestEqualArmsOfHardlyAnyEvidence(t *testing.T) {
 		assert.InDelta(t, 0.25, p, 1e-6)
 	}
 	for _, off := range []float64{1e-12, 1e-10, 1e-9} {
-		near, next := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}, 0.4+off
-		other := strategy.Belief{Level: evidence.Beta{Alpha: 5 * next, Beta: 5 * (1 - next)},
+		near := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}
+		other := strategy.Belief{Level: evidence.Beta{Alpha: 2 + 5*off, Beta: 3 - 5*off},
 			Concentration: 5}
 		assert.InDelta(t, 0.5, propensities(t, drawsOf(other, near))[0], 1e-6)
 	}

@@ -20,8 +20,9 @@ import (
 // Config configures a [Race]. Learner must be set.
 type Config struct {
 	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife
-	// must be 0. Unless it has IgnoreChanges, a change of an arm in use opens the race again. Its Exploration
-	// must have a Bonus of 0, or of 1: a race then gives each arm MinSamples outcomes first.
+	// must be 0. Unless it has IgnoreChanges, a change of an arm in use opens the race again. Its
+	// Exploration must have a Bonus of 0, or of 1: a race then gives each arm MinSamples outcomes
+	// first.
 	Learner *strategy.Learner
 	// Error is the probability with which a race may ever end with an arm that is worse than another
 	// by more than 0.01, in (0, ½). It holds for each time that the race is opened. 0 means
