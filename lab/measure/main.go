@@ -28,7 +28,7 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 41_220}},
+	{"library: code lines", budget{34_000, 41_215}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
@@ -37,7 +37,7 @@ var budgets = []struct {
 	{"command, pages, API, MCP: lines", budget{9_400, 11_490}},
 	{"adapters, streams: lines", budget{5_000, 6_135}},
 	{"lab: lines", budget{9_000, 9_810}},
-	{"all: lines", budget{80_000, 100_200}},
+	{"all: lines", budget{80_000, 99_750}},
 	{"library: exported names", budget{600, 946}},
 	{"library: settings", budget{200, 212}},
 	{"loop.Config: fields", budget{20, 20}},
