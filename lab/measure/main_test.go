@@ -145,7 +145,7 @@ func TestReportHoldsFiguresAgainstTheirLimits(t *testing.T) {
 			switch {
 			case n > b.limit:
 				want = "allowed now"
-			case n == b.most:
+			case n <= b.most:
 				want = ""
 			}
 			var out strings.Builder
