@@ -19,7 +19,7 @@ import (
 func TestAFailedSweepLeavesTheClock(t *testing.T) {
 	at := postgresSchema(t)
 	h, handle := hookedAt(t, at)
-	defer handle.Close()
+	defer func() { assert.NoError(t, handle.Close()) }()
 	st, err := sqlstore.Open(ctx, handle, at.dialect)
 	require.NoError(t, err)
 	require.NoError(t, commits(onlyObserve("a"))(st))
@@ -38,7 +38,7 @@ func TestAFailedSweepLeavesTheClock(t *testing.T) {
 func TestALimitHoldsForACommitMadeAgain(t *testing.T) {
 	at := postgresSchema(t)
 	h, handle := hookedAt(t, at)
-	defer handle.Close()
+	defer func() { assert.NoError(t, handle.Close()) }()
 	st, err := sqlstore.Open(ctx, handle, at.dialect)
 	require.NoError(t, err)
 	require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Versioned: true,
