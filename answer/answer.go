@@ -108,9 +108,9 @@ type Reply struct {
 	Path     string `json:"path"`               // "heuristic" or "llm"
 	Response string `json:"response,omitempty"` // the id of its trace
 	Text     string `json:"text,omitempty"`
-	Model    string `json:"model,omitempty"` // that answered, as it names itself
+	Model    string `json:"model,omitempty"` // the name that the model gave in its reply
 	Cut      bool   `json:"cut,omitempty"`   // the model's text ends too early
-	Arm      string `json:"arm,omitempty"`   // that was chosen, if the answer is no evidence about it
+	Arm      string `json:"arm,omitempty"`   // the chosen arm, if the answer is no evidence about it
 	// Undelivered reports that the person has not seen the answer, so that silence about it is no
 	// approval.
 	Undelivered bool    `json:"undelivered,omitempty"`

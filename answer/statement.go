@@ -189,7 +189,7 @@ func (s *Statement) Validate() error {
 	case s.Scale == "" && s.Score != 0:
 		return valid.Input("Score", "needs a scale")
 	case s.Scale != "" && s.Value != 0:
-		return valid.Input("Value", "must be 0 beside a score")
+		return valid.Input("Value", "must be 0 if there is a score")
 	}
 	return nil
 }

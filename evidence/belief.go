@@ -17,9 +17,9 @@ type Belief struct {
 	// Doubt is the standard deviation of the logarithm of Strength. Draws treat the strength as
 	// known. Intervals do not.
 	Doubt float64 `json:"doubt,omitempty"`
-	// Concentration is how sharp draws are: the sum of the shapes of a Beta distribution with the
-	// belief's mean. A draw below the mean is raised to it, all but a trace that decides between
-	// equal means. 0: draws are of the Level.
+	// Concentration is the sum of the shapes of the Beta distribution that is drawn from. Its mean is
+	// the belief's mean, and a greater concentration makes draws sharper. A draw below the mean is
+	// raised to just below it: see [Belief.Draw]. 0 means that the Level is drawn.
 	Concentration float64 `json:"concentration,omitempty"`
 }
 
@@ -64,7 +64,8 @@ func (b *Belief) given(level float64) float64 {
 }
 
 // Drawn returns the distribution that is drawn from, and the floor to which lower draws are raised.
-// The floor is the mean to 24 bits, so that means that only rounding tells apart have one floor.
+// The floor is the mean, rounded to 24 bits, so that two means that differ by rounding only have
+// the same floor.
 func (b *Belief) Drawn() (of Beta, floor float64) {
 	if b.Concentration == 0 {
 		return b.Level, 0
@@ -81,12 +82,12 @@ func (b *Belief) Draw(r *Rand) float64 {
 	s := of.Sampler()
 	x := s.Draw(r)
 	if x < floor {
-		// It falls with x from the floor on, also where x is next to 0.
+		// The sample falls with x. The logarithm keeps very small draws apart.
 		below := math.Log(floor / max(x, math.SmallestNonzeroFloat64))
 		return floor - Trace*floor*below/(1+below)
 	}
 	return x
 }
 
-// Trace is how far below its floor a sample may be, as a part of it.
+// Trace is how far below its floor a sample can be, as a fraction of the floor.
 const Trace = 1e-9

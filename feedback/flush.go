@@ -207,8 +207,8 @@ func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (la
 	return last, len(fresh) >= needed && (!refused || s.moreAgree(fresh, heard, key)), nil
 }
 
-// moreAgree reports whether fresh evidence speaks for what was rejected: it is by two
-// people, and one of them was not heard before.
+// moreAgree reports whether fresh evidence supports a rejected proposal: two people gave it, and
+// one of them had given no evidence before the rejection.
 func (s *Service) moreAgree(
 	fresh []Feedback, heard map[string]bool, key store.PseudonymKey,
 ) bool {

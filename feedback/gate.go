@@ -145,7 +145,7 @@ func (v *Review) validate() (kind string, err error) {
 	case v.Decision != Approved:
 		return "", valid.Input("Decision", "must be APPROVED or REJECTED")
 	case v.Hash == "":
-		return "", valid.Input("Hash", "must be that of the draft that was reviewed")
+		return "", valid.Input("Hash", "must be the hash of the draft that was reviewed")
 	}
 	return kind, cmp.Or(checkList("Override", v.Override), checkList("Withhold", v.Withhold),
 		valid.Names(evidence.MaxText, "Proposal", v.Proposal))

@@ -161,7 +161,7 @@ type Tuning struct {
 	Strategy strategy.Config
 	Feedback feedback.Config
 	// Approaches are the ways of working that are found in answers to tasks. nil means
-	// [patterns.Approaches]. Set it if your tasks have ways of their own.
+	// [patterns.Approaches]. Set it if your tasks need other approaches.
 	Approaches []patterns.Approach
 }
 

@@ -147,7 +147,7 @@ func TestLessonsOfAFile(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A pointer to no lessons is none, and so does not panic.
+// A nil pointer in Config.Lessons means no lessons, and New does not panic.
 func TestNoLessons(t *testing.T) {
 	for _, none := range []loop.LessonSource{nil, (*loop.Lessons)(nil), (*loop.LessonsFile)(nil),
 		&loop.Lessons{}, loop.LessonsFile("")} {

@@ -610,9 +610,9 @@ func plainTexts(records []plainRecord) (all []string) {
 	return all
 }
 
-// TestStoreMemory measures what items cost, each with one arm observed once, its id known and
-// history off; what records cost, each with keys of its own, beside what they hold; and what
-// observations of a history cost with their ids.
+// TestStoreMemory measures how many bytes the store uses for items, records and history. Each item
+// has one arm that was observed once, and the history is off. Each record has different keys, and
+// the bytes of its body are not counted.
 func TestStoreMemory(t *testing.T) {
 	const n = 50_000
 	st := newStore(t, memstore.Config{NoHistory: true}, notes)

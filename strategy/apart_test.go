@@ -95,8 +95,8 @@ func TestManySources(t *testing.T) {
 	assert.EqualValues(t, 3*20+20, n, "all outcomes count")
 }
 
-// One source invents 400 good outcomes of the worst arm. Among ten people that changes little.
-// Where nobody is told apart it decides.
+// One source invents 400 good outcomes of the worst arm. Among ten people these outcomes change
+// little. If all outcomes have the same source, they decide, because no limit applies.
 func TestALiarAmongPeople(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {

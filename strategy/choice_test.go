@@ -38,7 +38,8 @@ func experienced(t testing.TB, cfg strategy.Config) (*strategy.Learner, strategy
 	return l, q
 }
 
-// It is the probability that the arm's rate is the greatest, and so often is the arm chosen.
+// The propensity is the probability that the arm's rate is the greatest. The arm is chosen with
+// that frequency.
 func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.Alone{}, strategy.Copy{},
 		strategy.Copy{Sessions: 4}} {

@@ -15,8 +15,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// randomDraws believes something of each arm: of a segment as it may come about, or draws of any
-// shapes. Some have no floor, or one that is another arm's.
+// randomDraws returns a random belief for each arm: one that a segment may produce, or one of any
+// shapes if wild. Some beliefs have no floor, and some have the floor of another arm.
 func randomDraws(arms int, wild bool, rng *rand.Rand) []strategy.Draw {
 	from := func(low, high float64) float64 { return low * math.Pow(high/low, rng.Float64()) }
 	known, draws := from(0.3, 300), make([]strategy.Draw, arms)
@@ -119,8 +119,8 @@ func TestTiesGoToTheFirst(t *testing.T) {
 	assert.Greater(t, propensities(t, drawsOf(b, b))[0], 0.6)
 }
 
-// Arms of the same mean are raised to the same floor, and are chosen equally often if they are as
-// sharp.
+// Arms with equal means have equal floors. If their draws are also equally sharp, they are chosen
+// equally often.
 func TestEqualArmsAreChosenEquallyOften(t *testing.T) {
 	b := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}
 	sharp := b
@@ -137,7 +137,8 @@ func TestEqualArmsAreChosenEquallyOften(t *testing.T) {
 	assert.Less(t, all[2], all[0])
 }
 
-// Draws of small shapes are next to 0, and means may differ by no more than rounding.
+// Draws of very small shapes are close to 0, and means may differ by rounding only. Such arms are
+// chosen equally often, too.
 func TestEqualArmsOfHardlyAnyEvidence(t *testing.T) {
 	b := strategy.Belief{Level: evidence.Beta{Alpha: 0.012, Beta: 2}, Concentration: 2.012}
 	for _, p := range propensities(t, drawsOf(b, b, b, b)) {
@@ -151,8 +152,8 @@ func TestEqualArmsOfHardlyAnyEvidence(t *testing.T) {
 	}
 }
 
-// The sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate
-// is all but 1.
+// An arm with a bonus can have a sample above 1. It then wins against an arm without a bonus, even
+// if the rate of the other arm is practically 1.
 func TestABonusBeatsARateOfOne(t *testing.T) {
 	draws := drawsOf(strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7,
 		Successes: 6, Failures: 1, Concentration: 60}, strategy.Belief{Level: evidence.Beta{Alpha: 9000,

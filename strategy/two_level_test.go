@@ -329,7 +329,7 @@ func TestTheOnlyItemIsAloneWithinLimitsOnPeople(t *testing.T) {
 			Source: fmt.Sprint("user ", int(100*u*u))})
 		require.NoError(t, err)
 		for _, b := range beliefs(t, l, strategy.Query{}) {
-			require.Zero(t, b.Strength, "outcome %d: there is a level beside the item's rate", i)
+			require.Zero(t, b.Strength, "outcome %d: the item has a level and a rate", i)
 		}
 	}
 }

@@ -5,8 +5,8 @@
 // and a stream in memory for tests.
 //
 // To publish a change, a package puts an [Event] into the outbox of its store, in the same commit
-// as the change: see [Outbox]. [Relay] publishes what waits there. An answer in pieces is none of
-// this: see Event.OnChunk of package loop.
+// as the change: see [Outbox]. [Relay] publishes what waits there. To stream an answer in pieces,
+// see Event.OnChunk of package loop.
 package stream
 
 import (

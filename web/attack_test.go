@@ -242,7 +242,7 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 		address("/answer", "id", say("event")+"1"))
 }
 
-// While the store fails, no page shows what it has not read, whichever of its calls it is.
+// If any call of the store fails, no page shows what was not read.
 func TestAFailingStoreIsNoEmptyPage(t *testing.T) {
 	w := newWorld(t, 3, same)
 	for _, path := range w.furnish(same) {

@@ -13,8 +13,10 @@ import (
 
 // A Changed is something that changed: by a person, or because heed learned.
 type Changed struct {
-	store.AuditEntry        // its Action is of which part, a dot, and what
-	Kind             string `json:"kind"`
+	// AuditEntry records the change. Its Action names the part of heed and what was done, for example
+	// "rules.approve".
+	store.AuditEntry
+	Kind string `json:"kind"` // one of [Kinds]
 }
 
 // Kinds are the kinds of changes. Statements are not listed unless they are asked for.

@@ -15,7 +15,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A sweep that can't read the server's clock leaves the one that the store knows.
+// If a sweep can't read the server's clock, the store keeps the time that it read before.
 func TestAFailedSweepLeavesTheClock(t *testing.T) {
 	at := postgresSchema(t)
 	h, handle := hookedAt(t, at)
@@ -33,8 +33,8 @@ func TestAFailedSweepLeavesTheClock(t *testing.T) {
 	assert.NoError(t, commits(onlyObserve("b"))(st))
 }
 
-// A commit that is made again on another connection counts anew what a kind has, so that the kind's
-// limit holds.
+// If a commit is repeated on another connection, the store counts the records of the kind again,
+// because the first try was rolled back. So the kind's limit holds.
 func TestALimitHoldsForACommitMadeAgain(t *testing.T) {
 	at := postgresSchema(t)
 	h, handle := hookedAt(t, at)

@@ -38,8 +38,8 @@ type Harness struct {
 // NewHarness returns a fresh, empty source. It holds back what is in hand for at least ten seconds.
 type NewHarness func() (Harness, error)
 
-// Run runs the suite, a subtest a rule, each with its own source. The rule about reopening, and
-// that about the end, are skipped where the harness has no way to do so.
+// Run runs the suite, a subtest for each rule, each with a separate source. The rules about
+// reopening and about the end are skipped if the harness can't do these.
 func Run(t *testing.T, newHarness NewHarness) { conformance.Run(t, rules, newHarness) }
 
 // rules is the suite.
