@@ -2,6 +2,8 @@ package web
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -114,4 +117,80 @@ func TestRefusal(t *testing.T) {
 	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED",
 		State: "SUPERSEDED"})
 	assert.Contains(t, text, "he proposal is superseded. It was edited")
+}
+
+// A value is drawn where it is on the scale from 0 to 1, and at the edge if it is not on it.
+func TestPlace(t *testing.T) {
+	for value, want := range map[float64]float64{-1: 0, 0: 0, 0.25: 250, 1: 1000, 2: 1000} {
+		assert.InDelta(t, want, place(value), 0, value)
+	}
+	assert.Zero(t, place(math.NaN()))
+}
+
+func TestAlone(t *testing.T) {
+	h := view.Heuristic{Needed: 0.9}
+	for confidence, want := range map[float64]string{0.95: "yes", 0.9: "yes", 0.85: "no, from 0.9"} {
+		h.Confidence = confidence
+		assert.Contains(t, alone(h), want, confidence)
+	}
+}
+
+// What a segment's latest choices got is the mean of the known outcomes, on the scale from 0 to 1.
+func TestTraffic(t *testing.T) {
+	assert.Nil(t, trafficOf(nil))
+	choice := func(arm strategy.ArmID, means ...float64) (c strategy.ChoiceRecord) {
+		c.Choice.Arm = arm
+		for _, mean := range means {
+			c.Result, c.Mean = &strategy.Result{}, mean
+		}
+		return c
+	}
+	for name, one := range map[string]struct {
+		latest []strategy.ChoiceRecord
+		want   traffic
+	}{
+		"no outcome": {[]strategy.ChoiceRecord{choice("a")}, traffic{Arm: "a", Share: 1, Choices: 1}},
+		"one outcome": {[]strategy.ChoiceRecord{choice("b", 1), choice("a")},
+			traffic{Arm: "b", Share: 0.5, Success: 1, Choices: 2, Known: 1}},
+		"two arms": {[]strategy.ChoiceRecord{choice("a", 1), choice("b", -1), choice("b", 0),
+			choice("b")},
+			traffic{Arm: "b", Share: 0.75, Success: 0.5, Choices: 4, Known: 3}},
+	} {
+		assert.Equal(t, &one.want, trafficOf(one.latest), name)
+	}
+}
+
+// A point of the course by day is the mean of seven days, weighed by their outcomes. Days without
+// an outcome have no point.
+func TestPoints(t *testing.T) {
+	day := func(outcomes, success float64) (p loop.GainPart) {
+		p.Learned = loop.Measured{Outcomes: outcomes, Success: success}
+		return p
+	}
+	learned := func(p *loop.GainPart) *loop.Measured { return &p.Learned }
+	for name, one := range map[string]struct {
+		by   string
+		days []loop.GainPart
+		want string
+		last float64
+	}{
+		"none":       {view.ByDay, []loop.GainPart{day(0.4, 1)}, "", 0},
+		"half a day": {view.ByDay, []loop.GainPart{day(0.5, 1)}, "0,0 1000,0", 1},
+		"by week":    {view.ByWeek, []loop.GainPart{day(3, 0), day(1, 1)}, "0,200 1000,0", 1},
+		"by day":     {view.ByDay, []loop.GainPart{day(3, 0), day(1, 1)}, "0,200 1000,150", 0.25},
+		"a day is empty": {view.ByDay, []loop.GainPart{day(1, 0), day(0, 0), day(1, 1)},
+			"0,200 1000,100", 0.5},
+	} {
+		d := gainData{By: one.by, Course: one.days}
+		points, last := d.points(learned)
+		assert.Equal(t, one.want, points, name)
+		assert.InDelta(t, one.last, last, 1e-9, name)
+	}
+	week := slices.Repeat([]loop.GainPart{day(0, 0)}, 6)
+	for gap, want := range map[int]float64{5: 0.5, 6: 1} {
+		d := gainData{By: view.ByDay,
+			Course: slices.Concat([]loop.GainPart{day(1, 0)}, week[:gap], []loop.GainPart{day(1, 1)})}
+		_, last := d.points(learned)
+		assert.InDelta(t, want, last, 1e-9, "%d days between", gap)
+	}
 }

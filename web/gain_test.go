@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +22,7 @@ import (
 
 // compared returns pages over an agent with good answers after learning, and without it one in
 // three.
-func compared(t *testing.T, control float64) *web.Handler {
+func compared(t *testing.T, control float64, pause time.Duration) *web.Handler {
 	t.Helper()
 	now := start
 	clock := func() time.Time { return now }
@@ -32,7 +34,7 @@ func compared(t *testing.T, control float64) *web.Handler {
 	})
 	require.NoError(t, err)
 	for i := range 300 {
-		now = now.Add(2 * time.Hour)
+		now = now.Add(pause)
 		id := fmt.Sprint("e", i)
 		_, err := agent.Answer(t.Context(), loop.Event{ID: id, Session: id, Text: "?", Domain: "disks"})
 		require.NoError(t, err)
@@ -56,7 +58,7 @@ func (w *world) shown(h http.Handler, path string) string {
 }
 
 func TestTheFirstPageShowsWhatLearningGains(t *testing.T) {
-	h := compared(t, 0.2)
+	h := compared(t, 0.2, 2*time.Hour)
 	w := &world{T: t}
 	page := w.shown(h, "/")
 	for _, part := range []string{"Learning helps", "at every look", "without learning cost",
@@ -77,14 +79,31 @@ func TestTheFirstPageShowsWhatLearningGains(t *testing.T) {
 	}
 	assert.InDelta(t, 300, n, 1e-6)
 
-	page = w.shown(compared(t, 0), "/")
+	page = w.shown(compared(t, 0, 2*time.Hour), "/")
 	assert.Contains(t, page, "does not show whether learning is the cause")
 	assert.Equal(t, http.StatusBadRequest, ask{path: "/gain?by=hour", person: "ann"}.of(h).Code)
 }
 
+// The course has at most 60 points: of days where that is enough, or else of weeks, unless a reader
+// asks for days.
+func TestTheCourseIsBounded(t *testing.T) {
+	w := &world{T: t}
+	points := func(h http.Handler, path string) int {
+		page := w.shown(h, path)
+		line := regexp.MustCompile(`<polyline[^>]* points="([^"]*)"`).FindStringSubmatch(page)
+		require.Len(t, line, 2, path)
+		return len(strings.Fields(line[1]))
+	}
+	days := compared(t, 0, 4*time.Hour) // 50 days, and a part of one
+	assert.Equal(t, 51, points(days, "/gain"))
+	weeks := compared(t, 0, 6*time.Hour) // 75 days
+	assert.Equal(t, 11, points(weeks, "/gain"))
+	assert.Equal(t, 60, points(weeks, "/gain?by=day"))
+}
+
 // The list of answers finds the bad ones of a time, and a person corrects one and takes it back.
 func TestAnswersAreFoundAndCorrected(t *testing.T) {
-	h := compared(t, 0.2)
+	h := compared(t, 0.2, 2*time.Hour)
 	w := &world{T: t}
 	list := func(query string) (l view.List[view.Answer]) {
 		require.NoError(t, json.Unmarshal([]byte(w.shown(h, "/v1/answers?"+query)), &l))

@@ -192,6 +192,9 @@ func TestEdit(t *testing.T) {
 		"Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n", "reason", "Shorter")
 	require.Equal(t, http.StatusSeeOther, w.Code)
 	assert.Contains(t, page, "<del>time </del>")
+	_, edited, _ := strings.Cut(page, `<h2 id="edited">`)
+	edited, _, _ = strings.Cut(edited, "</section>")
+	assert.Equal(t, 1, strings.Count(edited, "<dt>"), "only the text was edited: %s", edited)
 	assert.Contains(t, page, "You proposed or edited this")
 
 	// The first version was on lee's screen.
@@ -293,6 +296,9 @@ func TestResolve(t *testing.T) {
 	page := hs.get("kim", "/correction", "id", "c2")
 	assert.Contains(t, page,
 		"It may contradict this one, compared word by word: one demands it, the other denies it")
+	const resolve = `action="/correction/resolve"`
+	assert.Contains(t, page, resolve)
+	assert.NotContains(t, hs.get("kim", "/correction", "id", "c1"), resolve, "it contradicts none")
 	hash := regexp.MustCompile(`name="hash" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
 	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", "00", "as", "edge_case",
 		"reason", "One customer")
@@ -466,18 +472,32 @@ func TestUnanswered(t *testing.T) {
 			return feedback.Assessment{}, errors.New("<b>out of order</b>")
 		}})
 	require.NoError(t, err)
-	_, err = f.Record(t.Context(), feedback.Feedback{
-		ID: "c1", Gate: "review", Agent: "writer", Decision: feedback.Rejected, Reviewer: "ann",
-		At: hs.now, Summary: "Keep it short",
-	})
-	require.NoError(t, err)
-	_, err = f.Evaluate(t.Context(), "c1")
-	require.Error(t, err)
+	refused := func(id string) {
+		_, err = f.Record(t.Context(), feedback.Feedback{
+			ID: id, Gate: "review", Agent: "writer", Decision: feedback.Rejected, Reviewer: "ann",
+			At: hs.now, Summary: "Keep it short",
+		})
+		require.NoError(t, err)
+		_, err = f.Evaluate(t.Context(), id)
+		require.Error(t, err)
+	}
+	refused("c1")
+	hs.corrects("judged", "bob", "Name the owner of every table")
 	for _, page := range []string{hs.get("kim", "/inbox"),
 		hs.get("kim", "/correction", "id", "c1")} {
 		assert.Contains(t, page, "‹b&gt;out of order‹/b&gt;")
 		assert.Contains(t, plain(page), "1 time")
 	}
+	mute := func() string {
+		_, after, _ := strings.Cut(plain(hs.get("kim", "/inbox")), "the evaluator could not judge ")
+		number, _, _ := strings.Cut(after, " ")
+		return number
+	}
+	assert.Equal(t, "1", mute())
+	for i := range 50 {
+		refused(fmt.Sprint("d", i))
+	}
+	assert.Equal(t, "50", mute(), "a page shows no more")
 }
 
 // The page of a proposal lists the heuristics that may break it, and an approver ticks those that

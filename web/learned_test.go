@@ -100,6 +100,13 @@ func (w *world) get(path string, query ...string) string {
 	return answer.Body.String()
 }
 
+// menu returns the names of the menu's entries.
+func (w *world) menu() string {
+	_, after, _ := strings.Cut(w.get("/"), "<nav aria-label=\"Pages\">")
+	menu, _, _ := strings.Cut(after, "</nav>")
+	return strings.TrimSpace(plain(menu))
+}
+
 func same(text string) string { return text }
 
 func TestLearned(t *testing.T) {
@@ -130,6 +137,7 @@ func TestLearned(t *testing.T) {
 		"the disk is full → Rotate the logs.")
 	assert.Contains(t, plain(w.get("/heuristics", "q", "nothing like it")),
 		"There is no such heuristic")
+	assert.Equal(t, "Overview Inbox Rules Arms Heuristics Ways Answers Changes", w.menu())
 	heuristic := w.get("/heuristic", "id", "rotate")
 	assert.Contains(t, plain(heuristic), "observations are kept")
 	assert.Contains(t, plain(w.get("/ways")+w.get("/ways", "warned", "1")), "write the tests first")

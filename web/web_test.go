@@ -98,6 +98,18 @@ func TestNobody(t *testing.T) {
 	}
 }
 
+// Assets are read by anybody, with GET and HEAD alone.
+func TestAssets(t *testing.T) {
+	h := handler(t)
+	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "POST": 401, "DELETE": 401} {
+		w := ask{method, "/style.css", "nobody", nil, nil}.of(h)
+		assert.Equal(t, want, w.Code, method)
+	}
+	for _, path := range []string{"/none.css", "/none", "/style.txt"} {
+		assert.Equal(t, http.StatusNotFound, ask{"GET", path, "ann", nil, nil}.of(h).Code, path)
+	}
+}
+
 // Load balancers need no person. A server is ready while its store answers, and alive in any case.
 func TestProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,9 @@ const (
 	faults  = "lab/scorecard" // disks that fail
 )
 
-var subjects = []subject{
+var subjects = append(own("adapter/mcp", "adapter/otel", "feedback/modeleval", "llm/openaicompat",
+	"loop", "patterns", "prompt", "strategy/best", "strategy/injection", "strategy/money",
+	"strategy/offpolicy", "strategy/partition", "stream", "web"), []subject{
 	{"answer", []string{"answer", "learning", "loop"}},
 	{"decision", []string{"decision", "loop"}},
 	{"evidence", []string{"evidence", "memstore", "learning", "strategy"}},
@@ -26,15 +28,19 @@ var subjects = []subject{
 	{"internal/valid", []string{"memstore", "evidence", "learning", engines}},
 	{"learning", []string{"learning", "loop"}},
 	{"learning/internal/undo", []string{"learning/internal/undo", "learning"}},
-	{"llm/openaicompat", []string{"llm/openaicompat"}},
-	{"loop", []string{"loop"}},
 	{"memstore", []string{"memstore", "store/storetest", engines}},
-	{"patterns", []string{"patterns"}},
-	{"prompt", []string{"prompt"}},
 	{"sqlstore", []string{faults, engines}},
 	{"store", []string{"store", "memstore", "loop", engines}},
 	{"strategy", []string{"strategy", "strategy/attribution", "loop"}},
-	{"web", []string{"web"}},
+	{"strategy/attribution", []string{"strategy/attribution", "stream"}},
+}...)
+
+// own returns packages that only their own tests are run on.
+func own(dirs ...string) (all []subject) {
+	for _, dir := range dirs {
+		all = append(all, subject{dir, []string{dir}})
+	}
+	return all
 }
 
 // patterns choose the tests of a package where not all of them are run.
