@@ -56,7 +56,7 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, kit.Bar())
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "lab:", err)
@@ -65,8 +65,7 @@ func main() {
 }
 
 // run runs the program that the first argument names, or the scorecard if it names none.
-func run(ctx context.Context, args []string, out, help io.Writer, progress func(done,
-	of int)) error {
+func run(ctx context.Context, args []string, out, help io.Writer) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		args = append([]string{"scorecard"}, args...)
 	}
@@ -82,7 +81,9 @@ func run(ctx context.Context, args []string, out, help io.Writer, progress func(
 		}
 		call := kit.NewCall(args[0], out, args[1:]...)
 		call.SetOutput(help)
-		call.Progress = progress
+		if p.name != "scorecard" && p.name != "mutants" { // which print what they do
+			kit.DrawProgress()
+		}
 		if err := p.run(ctx, call); err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}

@@ -16,7 +16,7 @@ import (
 
 func TestList(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(context.Background(), []string{"list"}, &out, io.Discard, nil))
+	require.NoError(t, run(context.Background(), []string{"list"}, &out, io.Discard))
 	assert.Equal(t, len(programs), strings.Count(out.String(), "\n"))
 	for _, p := range programs {
 		assert.Contains(t, out.String(), p.name)
@@ -26,7 +26,7 @@ func TestList(t *testing.T) {
 // Without a name it is the scorecard.
 func TestTheScorecardIsTheDefault(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(context.Background(), []string{"-list"}, &out, io.Discard, nil))
+	require.NoError(t, run(context.Background(), []string{"-list"}, &out, io.Discard))
 	for _, line := range []string{"S1 ", "limits", "incidents", "gain", "choosing", "forgetting"} {
 		assert.Contains(t, out.String(), line)
 	}
@@ -36,14 +36,14 @@ func TestTheScorecardIsTheDefault(t *testing.T) {
 func TestEachProgramReadsItsFlags(t *testing.T) {
 	for _, p := range programs {
 		var help bytes.Buffer
-		err := run(context.Background(), []string{p.name, "-help"}, io.Discard, &help, nil)
+		err := run(context.Background(), []string{p.name, "-help"}, io.Discard, &help)
 		require.ErrorIs(t, err, flag.ErrHelp, p.name)
 		assert.Equal(t, 0, kit.ExitCode(err), p.name)
 		assert.Contains(t, help.String(), "-long", p.name)
-		err = run(context.Background(), []string{p.name, "-nonsense"}, io.Discard, io.Discard, nil)
+		err = run(context.Background(), []string{p.name, "-nonsense"}, io.Discard, io.Discard)
 		require.ErrorContains(t, err, "flag provided but not defined", p.name)
 		assert.Equal(t, 2, kit.ExitCode(err), p.name)
 	}
-	err := run(context.Background(), []string{"nonsense"}, io.Discard, io.Discard, nil)
+	err := run(context.Background(), []string{"nonsense"}, io.Discard, io.Discard)
 	assert.Equal(t, 2, kit.ExitCode(err))
 }

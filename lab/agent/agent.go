@@ -6,31 +6,30 @@
 // package world all that is true. This package brings them together and keeps the score, for the
 // same events without learning and with the best answer to everything as well.
 //
-//	go run ./lab agent [-seed S] [-events N] [-db DATABASE] [-picture FILE] [-gain LIVES]
+//	go run ./lab agent [-seed S] [-events N] [-db FILE] [-picture FILE] [-gain LIVES]
 //
 // With -picture it draws how often answers were good over time, with and without learning, as SVG.
 // With -gain it lets assistants live that answer 5 % of the events as without learning, and
 // compares the gain that heed shows with the true one. With -db the one that learns keeps what it
-// learns in a new file of SQLite, or in PostgreSQL if DATABASE begins with postgres://.
+// learns in a new file of SQLite.
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 
-	"github.com/heedhq/heed/lab/internal/database"
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
 // Run runs the assistant through 2,000 events, or as many as the call wants.
-func Run(ctx context.Context, call *kit.Call) error {
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	var in stream
 	call.Uint64Var(&in.seed, "seed", 2026, "the seed of the world, and of the assistant's own draws")
 	call.IntVar(&in.events, "events", 2000, "how many events come in, about every twelve minutes")
-	call.StringVar(&in.database, "db", "", "keep what is learned in "+database.Usage)
+	call.StringVar(&in.database, "db", "", "keep what is learned in this `file`, by SQLite")
 	drawing := call.String("picture", "", "draw how often answers were good into this file, as SVG")
 	comparing := call.Int("gain", 0, "compare the shown gain with the true one in so many lives")
 	if err := call.Parse(); err != nil {
@@ -48,32 +47,20 @@ func Run(ctx context.Context, call *kit.Call) error {
 	fmt.Fprintln(table,
 		"\tsuccess\tcalls an event\ttokens\tin the last quarter: success\theuristics\tcalls an "+
 			"event\ttokens\t")
-	ways := []way{off, learns, oracle}
 	var drawn []*life
-	for i, how := range ways {
-		l, err := live(ctx, how, in, func(done, of int) { call.Progress(i*of+done, len(ways)*of) })
-		if err != nil {
-			return err
-		}
+	for _, how := range []way{off, learns, oracle} {
+		l := live(ctx, how, in)
 		whole, last := scoreOf(l.answers), scoreOf(l.last())
 		fmt.Fprintf(table, "%s\t%.1f %%\t%.2f\t%.0f\t%.1f %%\t%.0f %%\t%.2f\t%.0f\t\n", how,
 			100*whole.success, whole.calls,
 			whole.tokens, 100*last.success, 100*last.heuristics, last.calls, last.tokens)
-		if err := l.close(); err != nil {
-			return err
-		}
+		kit.Check(l.close())
 		if how != oracle {
 			drawn = append(drawn, l)
 		}
 	}
 	if *drawing != "" {
-		var svg bytes.Buffer
-		if err := picture(&svg, drawn); err != nil {
-			return err
-		}
-		if err := os.WriteFile(*drawing, svg.Bytes(), 0o600); err != nil {
-			return err
-		}
+		kit.Check(os.WriteFile(*drawing, []byte(picture(drawn)), 0o600))
 	}
 	return errors.Join(table.Flush(), ctx.Err())
 }

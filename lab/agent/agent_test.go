@@ -21,8 +21,6 @@ import (
 	"github.com/heedhq/heed/patterns"
 )
 
-func silent(int, int) {}
-
 // A listener keeps the system prompts that a model was given.
 type listener struct {
 	decision.LLM
@@ -49,8 +47,7 @@ func (l *listener) heard(text string) (n int) {
 
 func lives(t *testing.T, how way, s stream) *life {
 	t.Helper()
-	l, err := live(context.Background(), how, s, silent)
-	require.NoError(t, err)
+	l := live(context.Background(), how, s)
 	t.Cleanup(func() { assert.NoError(t, l.close()) })
 	return l
 }

@@ -45,16 +45,9 @@ func TestTheAssistantKnowsNothingOfTheWorld(t *testing.T) {
 func TestCommandWritesAReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	steps := 0
 	drawn := filepath.Join(t.TempDir(), "gain.svg")
 	call := kit.NewCall("agent", &out, "-events", "200", "-seed", "3", "-picture", drawn)
-	call.Progress = func(done, of int) {
-		assert.GreaterOrEqual(t, done, steps)
-		assert.Equal(t, 3*200, of)
-		steps = done
-	}
 	require.NoError(t, Run(context.Background(), call))
-	assert.Equal(t, 3*200, steps)
 	for _, text := range []string{"200 events", "no learning", "oracle", "tokens"} {
 		assert.Contains(t, out.String(), text)
 	}
@@ -75,7 +68,6 @@ func TestCommandFaults(t *testing.T) {
 		{[]string{"-nonsense"}, 2, "flag provided but not defined"},
 		{[]string{"more"}, 2, `unexpected argument "more"`},
 		{[]string{"-events", "19"}, 2, "-events 19 must be at least 20"},
-		{[]string{"-db", ":memory:"}, 2, "-db must name a file"},
 		{[]string{"-db", filepath.Join(t.TempDir(), "none", "agent.db")}, 1,
 			"unable to open database file"},
 	} {

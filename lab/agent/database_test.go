@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"io"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/lab/internal/database"
 	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -43,9 +43,11 @@ func TestWhatHasPassedIsSwept(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.db")
 	report(t, "-events", "200", "-db", file)
-	st, handle, err := database.Open(context.Background(), file, sqlstore.Config{})
+	handle, err := sql.Open("sqlite", file)
 	require.NoError(t, err)
 	defer handle.Close() //nolint:errcheck // it was only read
+	st, err := sqlstore.Open(t.Context(), handle, sqlstore.SQLite)
+	require.NoError(t, err)
 	traces := 0
 	for _, err := range st.Find(context.Background(), store.Query{Kind: "decision.trace"}) {
 		require.NoError(t, err)

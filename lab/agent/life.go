@@ -2,15 +2,20 @@ package agent
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"net/url"
+	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/lab/agent/assistant"
 	"github.com/heedhq/heed/lab/agent/world"
-	"github.com/heedhq/heed/lab/internal/database"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -31,7 +36,7 @@ const (
 type stream struct {
 	seed     uint64
 	events   int
-	database string                                   // of the one that learns; "": memory
+	database string                                   // the file of the one that learns; "": memory
 	model    func(scripted decision.LLM) decision.LLM // nil: the script itself
 }
 
@@ -54,64 +59,60 @@ type answered struct {
 
 // store opens where what is learned is kept.
 func (s *stream) store(ctx context.Context, how way, now func() time.Time) (st store.Store,
-	end func() error, err error) {
+	end func() error) {
 	if how != learns || s.database == "" {
-		st, err = memstore.New(memstore.Config{Now: now})
-		return st, func() error { return nil }, err
+		return kit.Must(memstore.New(memstore.Config{Now: now})), func() error { return nil }
 	}
-	kept, handle, err := database.Open(ctx, s.database, sqlstore.Config{Now: now})
-	if err != nil {
-		return nil, nil, err
+	file := kit.Must(filepath.Abs(s.database))
+	handle := kit.Must(sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()))
+	kept := kit.Must(sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{Now: now}))
+	if len(kit.Must(kept.Status(ctx)).Cells) > 0 {
+		kit.Check(errors.New("-db names a store that has evidence: its events would come again"))
 	}
-	status, err := kept.Status(ctx)
-	if err == nil && len(status.Cells) > 0 {
-		err = errors.New("-db names a store that has evidence: its events would come again")
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, handle.Close())
-	}
-	return kept, handle.Close, nil
+	return kept, handle.Close
 }
 
 // live lets an assistant live through a stream of events, and keeps the score. The caller closes
 // the life.
-func live(ctx context.Context, how way, s stream, progress func(done, of int)) (l *life,
-	err error) {
+func live(ctx context.Context, how way, s stream) *life {
 	w := world.New(s.seed, s.events)
 	bill := &meter{model: w.Model()}
 	if s.model != nil {
 		bill.model = s.model(bill.model)
 	}
-	l = &life{way: how}
-	kept, end, err := s.store(ctx, how, w.Now)
-	if err != nil {
-		return nil, err
-	}
+	l := &life{way: how}
+	kept, end := s.store(ctx, how, w.Now)
 	l.close = end
-	l.agent, err = assistant.New(ctx, assistant.Config{
+	l.agent = kit.Must(assistant.New(ctx, assistant.Config{
 		Model: bill, Store: kept, Lessons: lessons(), Now: w.Now, Seed: s.seed, Off: how == off,
-	})
-	for happening := w.Next(); happening != nil && err == nil; happening = w.Next() {
-		switch h := happening.(type) {
-		case loop.Event:
-			progress(len(l.answers), s.events)
-			err = l.answer(ctx, w, h)
-		case assistant.Morning:
-			err = l.morning(ctx, w, h)
-		default:
-			err = l.take(ctx, h)
-		}
+	}))
+	pay := func() {
 		if n := len(l.answers); n > 0 {
 			calls, tokens := bill.take()
 			l.answers[n-1].calls += calls
 			l.answers[n-1].tokens += tokens
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, end())
+	l.through(ctx, w, func(e loop.Event) {
+		pay()
+		l.answer(ctx, w, e)
+	})
+	pay()
+	return l
+}
+
+// through lets everything happen that a world has. The function answers the events.
+func (l *life) through(ctx context.Context, w *world.World, answer func(e loop.Event)) {
+	for happening := w.Next(); happening != nil; happening = w.Next() {
+		switch h := happening.(type) {
+		case loop.Event:
+			answer(h)
+		case assistant.Morning:
+			l.morning(ctx, w, h)
+		default:
+			l.take(ctx, h)
+		}
 	}
-	progress(s.events, s.events)
-	return l, nil
 }
 
 // lessons are what an assistant begins with.
@@ -128,47 +129,34 @@ func lessons() (l loop.Lessons) {
 	return l
 }
 
-func (l *life) answer(ctx context.Context, w *world.World, e loop.Event) (err error) {
+func (l *life) answer(ctx context.Context, w *world.World, e loop.Event) {
 	answer := loop.Answer{ID: e.ID, Text: w.Best(e)}
 	if l.way != oracle {
-		if answer, err = l.agent.Answer(ctx, e); err != nil {
-			return err
-		}
+		answer = kit.Must(l.agent.Answer(ctx, e))
 	}
 	verdict := w.Answered(e, answer.Text, answer.Result.Path == decision.Model)
 	l.answers = append(l.answers, answered{event: e, Answer: answer, Verdict: verdict})
-	return nil
 }
 
-func (l *life) take(ctx context.Context, happening any) error {
-	if l.way == oracle {
-		return nil
+func (l *life) take(ctx context.Context, happening any) {
+	if l.way != oracle {
+		kit.Check(l.agent.Take(ctx, happening))
 	}
-	return l.agent.Take(ctx, happening)
 }
 
 // morning lets the leads look at what is proposed.
-func (l *life) morning(ctx context.Context, w *world.World, m assistant.Morning) error {
-	if err := l.take(ctx, m); err != nil {
-		return err
-	}
+func (l *life) morning(ctx context.Context, w *world.World, m assistant.Morning) {
+	l.take(ctx, m)
 	rules := l.agent.Feedback().Rules()
 	pending, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
-	if err != nil {
-		return err
-	}
+	kit.Check(err)
 	for _, p := range pending {
 		for _, lead := range world.Leads {
-			decided, err := rules.Review(ctx, w.Review(lead, p))
-			if err != nil {
-				return err
-			}
-			if decided.Status != feedback.StatePending {
+			if kit.Must(rules.Review(ctx, w.Review(lead, p))).Status != feedback.StatePending {
 				break
 			}
 		}
 	}
-	return nil
 }
 
 // A meter counts what a model costs. It is safe for concurrent use.

@@ -22,16 +22,13 @@ func Line() card.Line {
 		return func(ctx context.Context, s card.Settings) (r card.Result, err error) {
 			lives, events := card.Pick(s, short, long), 2000
 			gained, leftOut := make([]float64, lives), make([]float64, lives)
-			err = kit.Parallel(ctx, lives, func(int, int) {}, func(i int) (err error) {
+			err = kit.Parallel(ctx, lives, func(i int) error {
 				in := stream{seed: s.Seed + uint64(i), events: events} //nolint:gosec // lives are few
-				if gained[i], err = gain(ctx, how, in); err != nil {
-					return err
-				}
-				c, err := compare(ctx, in.seed, events, shown)
-				if c.misses > 0 {
+				gained[i] = success(ctx, how, in) - success(ctx, off, in)
+				if compare(ctx, in.seed, events, shown).misses > 0 {
 					leftOut[i] = 1
 				}
-				return err
+				return nil
 			})
 			mean := kit.Mean(gained).Mean
 			r.Note("success in the last quarter: %.1f points more", 100*mean)
@@ -44,12 +41,10 @@ func Line() card.Line {
 	return card.Line{
 		Name: "gain",
 		Promise: "An assistant that learns is right more often than one that does not. What heed " +
-			"shows " +
-			"of that gain is true at every look.",
+			"shows of that gain is true at every look.",
 		Attack: "Assistants answer 2,000 events of a simulated world, with learning and without, " +
-			"with " +
-			"the same luck. Others answer 5 % of the events without learning. After each ten events, " +
-			"the interval that heed shows is compared with the truth.",
+			"with the same luck. Others answer 5 % of the events without learning. After each ten " +
+			"events, the interval that heed shows is compared with the truth.",
 		Bars:  []card.Bar{{Name: missingBar}, {Name: leftOutBar, Most: 3}},
 		Short: card.Form{Work: 8_000, Budget: 5 * time.Minute},
 		Long:  card.Form{Work: 100_000, Budget: 60 * time.Minute},
@@ -61,22 +56,11 @@ func Line() card.Line {
 	}
 }
 
-// gain returns how much more often a life was right in its last quarter than without learning.
-func gain(ctx context.Context, how way, in stream) (more float64, err error) {
-	for _, l := range []struct {
-		way
-		sign float64
-	}{{how, 1}, {off, -1}} {
-		played, err := live(ctx, l.way, in, func(int, int) {})
-		if err != nil {
-			return 0, err
-		}
-		more += l.sign * scoreOf(played.last()).success
-		if err := played.close(); err != nil {
-			return 0, err
-		}
-	}
-	return more, nil
+// success returns how often a life was right in its last quarter.
+func success(ctx context.Context, how way, in stream) float64 {
+	l := live(ctx, how, in)
+	kit.Check(l.close())
+	return scoreOf(l.last()).success
 }
 
 // An interval returns what is shown of a gain.

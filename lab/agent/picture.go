@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -18,8 +17,8 @@ const frame = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 300" rol
   <text x="500" y="284">%d events</text>
 `
 
-// picture writes an SVG of how often the answers of each life were good, over time.
-func picture(w io.Writer, lives []*life) error {
+// picture returns an SVG of how often the answers of each life were good, over time.
+func picture(lives []*life) string {
 	var body, title strings.Builder
 	for i, l := range lives {
 		color := []string{"#7d8590", "#2da44e"}[i%2]
@@ -38,6 +37,5 @@ func picture(w io.Writer, lives []*life) error {
 	}
 	events := len(lives[0].answers)
 	head := fmt.Sprintf(frame, perPoint, events, strings.TrimSuffix(title.String(), "; "), events)
-	_, err := io.WriteString(w, head+body.String()+"</svg>\n")
-	return err
+	return head + body.String() + "</svg>\n"
 }

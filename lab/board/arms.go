@@ -11,10 +11,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy/partition"
 )
 
@@ -60,88 +58,19 @@ func drawArms(arms int, spread float64, graded bool) drawing {
 func manyArms(*world) []policy { return []policy{thompson, heeding("heed", option{})} }
 
 // thompson is Thompson sampling with a Beta(1, 1) of each arm (Chapelle and Li 2011).
-var thompson = policy{"plain Thompson", rule, func(t *trial, now func() time.Time,
-	state []byte) (router, error) {
-	p := &posteriors{Arms: make([]evidence.Beta, len(t.world.costs)),
-		rng: evidence.Rand{State: draws(t, now).Uint64()}}
-	for arm := range p.Arms {
-		p.Arms[arm] = evidence.Beta{Alpha: 1, Beta: 1}
-	}
-	return resumed(p, &p.Arms, state)
-}}
-
-type posteriors struct {
-	Arms []evidence.Beta
-	rng  evidence.Rand
-}
-
-func (p *posteriors) choose(*request) (best int, _ any, _ error) {
-	most := math.Inf(-1)
-	for arm := range p.Arms {
-		sampler := p.Arms[arm].Sampler()
-		if x := sampler.Draw(&p.rng); x > most {
-			best, most = arm, x
-		}
-	}
-	return best, nil, nil
-}
-
-func (p *posteriors) learn(o *outcome) error {
-	p.Arms[o.arm].Alpha += o.reward
-	p.Arms[o.arm].Beta += 1 - o.reward
-	return nil
-}
-
-func (p *posteriors) save() ([]byte, error) { return encode(p.Arms) }
+var thompson = peer("plain Thompson", evidence.Beta{Alpha: 1, Beta: 1}, math.Inf(1),
+	func(*request) []string { return []string{""} }, first,
+	func(_ *trial, draw, _ float64) float64 { return draw })
 
 // answered are policies for recorded requests with a text. They know nothing of a request, its text
 // or its task. The rules of other projects know the task.
 func answered(*world) []policy {
 	return append([]policy{
-		thompson, noItem, heeding("cells of the text", option{item: cellsOnline}), trueTopic,
+		thompson, noItem, heeding("cells of the text", option{item: untold, cells: true}), trueTopic,
 		heeding("the text's vector", option{item: untold, vector: true}),
-		heeding("cells and vector", option{item: cellsOnline, vector: true}),
-		heeding("topic and vector", option{item: byTrueTopic, vector: true}),
-	}, told(peers())...)
-}
-
-// told lets policies see what a request is about, as its item.
-func told(policies []policy) []policy {
-	for i, p := range policies {
-		begin := p.begin
-		policies[i].begin = func(t *trial, now func() time.Time, state []byte) (router, error) {
-			of, err := begin(t, now, state)
-			return telling{of}, err
-		}
-	}
-	return policies
-}
-
-type telling struct{ router }
-
-func (t telling) choose(r *request) (int, any, error) { return t.router.choose(about(r)) }
-
-func (t telling) learn(o *outcome) error {
-	of := *o
-	of.request = about(o.request)
-	return t.router.learn(&of)
-}
-
-func about(r *request) *request {
-	of := *r
-	of.item = r.topic
-	return &of
-}
-
-// cellsOnline names requests by the cells of their vectors alone.
-func cellsOnline(t *trial, st *memstore.Store, now func() time.Time) (func(*request) (string,
-	error), error) {
-	of, err := online(t, st, now)
-	return func(r *request) (string, error) {
-		unnamed := *r
-		unnamed.item = ""
-		return of(&unnamed)
-	}, err
+		heeding("cells and vector", option{item: untold, cells: true, vector: true}),
+		heeding("topic and vector", option{item: topic, vector: true}),
+	}, peers(topic)...)
 }
 
 // isLast reports whether a question is in the half for a last look.

@@ -120,7 +120,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if len(s.worlds) == 0 || len(s.troubles) == 0 {
 		return call.Usage("there is no world %q or no trouble %q in %s", *only, *under, name)
 	}
-	played, err := s.play(ctx, call.Progress)
+	played, err := s.play(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,6 @@ import (
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
-func silent(int, int) {}
-
 // A witness notes what the protocol does with it. It always chooses the first arm.
 type witness struct {
 	begun    int
@@ -28,20 +26,18 @@ type witness struct {
 	praised  int         // outcomes of liars that were good
 }
 
-func (w *witness) choose(r *request) (int, any, error) { return 0, r.id, nil }
+func (w *witness) choose(r *request) (int, any) { return 0, r.id }
 
-func (w *witness) learn(o *outcome) error {
+func (w *witness) learn(o *outcome) {
 	id, ok := o.ticket.(int)
 	if text, isText := o.ticket.(json.RawMessage); isText {
 		w.restored++
-		if err := json.Unmarshal(text, &id); err != nil {
-			return err
-		}
+		kit.Check(json.Unmarshal(text, &id))
 	} else if !ok {
-		return assert.AnError
+		kit.Check(assert.AnError)
 	}
 	if id != o.request.id || o.arm != 0 {
-		return assert.AnError
+		kit.Check(assert.AnError)
 	}
 	if w.learned[id]++; w.learned[id] == 1 {
 		w.first = append(w.first, id)
@@ -49,10 +45,9 @@ func (w *witness) learn(o *outcome) error {
 	if o.request.liar && o.quality == 1 {
 		w.praised++
 	}
-	return nil
 }
 
-func (w *witness) save() ([]byte, error) { return []byte{byte('a' + w.begun)}, nil }
+func (w *witness) save() []byte { return []byte{byte('a' + w.begun)} }
 
 // watch plays a witness in a world without context.
 func watch(t *testing.T, trouble string) (*witness, *trial, played) {
@@ -63,13 +58,12 @@ func watch(t *testing.T, trouble string) (*witness, *trial, played) {
 		}
 		world := routerWorlds()[0]
 		drawn := world.trial(&tr, 1000, 3, 7)
-		p, err := drawn.play(policy{"witness", rule, func(_ *trial, _ func() time.Time,
-			state []byte) (router, error) {
+		begin := func(_ *trial, _ func() time.Time, state []byte) router {
 			w.begun++
 			w.states = append(w.states, string(state))
-			return w, nil
-		}})
-		require.NoError(t, err)
+			return w
+		}
+		p := drawn.play(policy{"witness", rule, begin})
 		return w, drawn, p
 	}
 	require.Fail(t, "no such trouble", trouble)
@@ -157,7 +151,7 @@ func TestRunsAreTheSame(t *testing.T) {
 func TestYardsticks(t *testing.T) {
 	s := study{requests: 200, runs: 2, seed: 7, worlds: routerWorlds(), troubles: troubles(),
 		policies: yardsticks}
-	cells, err := s.play(context.Background(), silent)
+	cells, err := s.play(context.Background())
 	require.NoError(t, err)
 	for _, c := range cells {
 		if c.policy == "oracle" {

@@ -24,7 +24,7 @@ func Line() card.Line {
 			s.policies = func(w *world) []policy {
 				return append([]policy{heeding(name, option{})}, yardsticks(w)...)
 			}
-			cells, err := s.play(ctx, func(int, int) {})
+			cells, err := s.play(ctx)
 			if err != nil {
 				return r, err
 			}

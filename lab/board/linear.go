@@ -27,7 +27,7 @@ type linearRouter struct {
 }
 
 func linear(name string, width float64, thompson bool) policy {
-	return policy{name, rule, func(t *trial, now func() time.Time, state []byte) (router, error) {
+	return policy{name, rule, func(t *trial, now func() time.Time, state []byte) router {
 		numbers := len(t.requests[0].vector)
 		features := 1 + numbers + hashed
 		l := &linearRouter{
@@ -63,7 +63,7 @@ func (l *linearRouter) look(r *request) int {
 	return l.x.Len()
 }
 
-func (l *linearRouter) choose(r *request) (int, any, error) {
+func (l *linearRouter) choose(r *request) (int, any) {
 	n := l.look(r)
 	best, most := 0, math.Inf(-1)
 	for arm, a := range l.arms {
@@ -76,18 +76,17 @@ func (l *linearRouter) choose(r *request) (int, any, error) {
 			best, most = arm, value
 		}
 	}
-	return best, nil, nil
+	return best, nil
 }
 
 // learn adds an outcome, by the formula of Sherman and Morrison (1950).
-func (l *linearRouter) learn(o *outcome) error {
+func (l *linearRouter) learn(o *outcome) {
 	n := l.look(o.request)
 	a := l.arms[o.arm]
 	inverse, sum := mat.NewSymDense(n, a.Inverse), mat.NewVecDense(n, a.Sum)
 	l.scaled.MulVec(inverse, l.x)
 	inverse.SymRankOne(inverse, -1/(1+mat.Dot(l.x, l.scaled)), l.scaled)
 	sum.AddScaledVec(sum, o.reward, l.x)
-	return nil
 }
 
-func (l *linearRouter) save() ([]byte, error) { return encode(l.arms) }
+func (l *linearRouter) save() []byte { return encode(l.arms) }

@@ -8,24 +8,21 @@ import (
 )
 
 // peers are the rules of other projects, as they publish them, with their parameters. Both draw
-// from beliefs about qualities.
-func peers() []policy {
+// from beliefs about qualities. The function returns the kind of a request.
+func peers(kind func(r *request) string) []policy {
 	return []policy{
 		// The adaptive router of BerriAI/litellm: a belief of each model for each kind of request,
 		// which begins at Beta(5, 5) for a model of the middle tier. What would make the sum of a
 		// belief's shapes greater than 200 is left out. The weights of quality and cost are the
 		// world's price.
 		peer("LiteLLM adaptive", evidence.Beta{Alpha: 5, Beta: 5}, 200,
-			func(r *request) []string { return []string{r.item} },
-			func(of []evidence.Beta) evidence.Beta { return of[0] },
+			func(r *request) []string { return []string{kind(r)} }, first,
 			func(t *trial, draw, cost float64) float64 { return t.world.reward(draw, cost) }),
 		// The sampling of vllm-project/semantic-router: beliefs for all, for each user and for each
 		// kind of request, which are blended by 0.7 and 0.3. Cheap models have up to a fifth more.
 		peer("vLLM semantic-router", evidence.Beta{Alpha: 1, Beta: 1}, math.Inf(1),
-			func(r *request) []string { return []string{"", "user " + r.source, "kind " + r.item} },
-			func(of []evidence.Beta) evidence.Beta {
-				return blend(blend(of[0], of[1], 0.7), of[2], 0.3)
-			},
+			func(r *request) []string { return []string{"", "user " + r.source, "kind " + kind(r)} },
+			func(of []evidence.Beta) evidence.Beta { return blend(blend(of[0], of[1], 0.7), of[2], 0.3) },
 			func(t *trial, draw, cost float64) float64 {
 				if t.world.price == 0 {
 					return draw
@@ -34,6 +31,8 @@ func peers() []policy {
 			}),
 	}
 }
+
+func first(of []evidence.Beta) evidence.Beta { return of[0] }
 
 func blend(a, b evidence.Beta, part float64) evidence.Beta {
 	return evidence.Beta{Alpha: (1-part)*a.Alpha + part*b.Alpha, Beta: (1-part)*a.Beta + part*b.Beta}
@@ -54,7 +53,7 @@ type published struct {
 func peer(name string, prior evidence.Beta, most float64, names func(r *request) []string,
 	join func(of []evidence.Beta) evidence.Beta, value func(t *trial, draw, cost float64) float64,
 ) policy {
-	return policy{name, rule, func(t *trial, now func() time.Time, state []byte) (router, error) {
+	return policy{name, rule, func(t *trial, now func() time.Time, state []byte) router {
 		p := &published{map[string]map[int]evidence.Beta{}, t,
 			evidence.Rand{State: draws(t, now).Uint64()}, prior, most, names, join, value}
 		return resumed(p, &p.Beliefs, state)
@@ -72,7 +71,7 @@ func (p *published) of(names []string, n, arm int) evidence.Beta {
 	return p.prior
 }
 
-func (p *published) choose(r *request) (best int, _ any, _ error) {
+func (p *published) choose(r *request) (best int, _ any) {
 	names, most := p.names(r), math.Inf(-1)
 	for arm, cost := range p.trial.world.costs {
 		var all []evidence.Beta
@@ -84,10 +83,10 @@ func (p *published) choose(r *request) (best int, _ any, _ error) {
 			best, most = arm, x
 		}
 	}
-	return best, nil, nil
+	return best, nil
 }
 
-func (p *published) learn(o *outcome) error {
+func (p *published) learn(o *outcome) {
 	for _, name := range p.names(o.request) {
 		of := p.Beliefs[name]
 		if of == nil {
@@ -102,7 +101,6 @@ func (p *published) learn(o *outcome) error {
 			of[o.arm] = evidence.Beta{Alpha: b.Alpha + o.quality, Beta: b.Beta + 1 - o.quality}
 		}
 	}
-	return nil
 }
 
-func (p *published) save() ([]byte, error) { return encode(p.Beliefs) }
+func (p *published) save() []byte { return encode(p.Beliefs) }

@@ -9,9 +9,9 @@ import (
 // fixed is a router that does not learn.
 type fixed func(r *request) int
 
-func (f fixed) choose(r *request) (int, any, error) { return f(r), nil, nil }
-func (f fixed) learn(*outcome) error                { return nil }
-func (f fixed) save() ([]byte, error)               { return nil, nil }
+func (f fixed) choose(r *request) (int, any) { return f(r), nil }
+func (f fixed) learn(*outcome)               {}
+func (f fixed) save() []byte                 { return nil }
 
 // draws returns what a process draws from: other numbers than the process before it.
 func draws(t *trial, now func() time.Time) *rand.Rand {
@@ -25,15 +25,15 @@ const mostFixed = 9
 // always; and chance.
 func yardsticks(w *world) []policy {
 	all := []policy{
-		{"oracle", yardstick, func(t *trial, _ func() time.Time, _ []byte) (router, error) {
+		{"oracle", yardstick, func(t *trial, _ func() time.Time, _ []byte) router {
 			return fixed(func(r *request) int {
 				arm, _ := t.best(r)
 				return arm
-			}), nil
+			})
 		}},
-		{"by chance", yardstick, func(t *trial, now func() time.Time, _ []byte) (router, error) {
+		{"by chance", yardstick, func(t *trial, now func() time.Time, _ []byte) router {
 			rng := draws(t, now)
-			return fixed(func(r *request) int { return rng.IntN(len(r.rates)) }), nil
+			return fixed(func(r *request) int { return rng.IntN(len(r.rates)) })
 		}},
 	}
 	if len(w.costs) > mostFixed {
@@ -41,9 +41,8 @@ func yardsticks(w *world) []policy {
 	}
 	for arm := range w.costs {
 		name := fmt.Sprint("always arm ", arm+1)
-		all = append(all, policy{name, yardstick, func(*trial, func() time.Time, []byte) (router,
-			error) {
-			return fixed(func(*request) int { return arm }), nil
+		all = append(all, policy{name, yardstick, func(*trial, func() time.Time, []byte) router {
+			return fixed(func(*request) int { return arm })
 		}})
 	}
 	return all

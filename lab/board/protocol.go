@@ -2,9 +2,10 @@ package board
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"time"
+
+	"github.com/heedhq/heed/lab/internal/kit"
 )
 
 // A policy chooses an arm for each request.
@@ -12,7 +13,7 @@ type policy struct {
 	name string
 	kind kind
 	// begin starts a process. A state is what the process before it saved; nil for the first process.
-	begin func(t *trial, now func() time.Time, state []byte) (router, error)
+	begin func(t *trial, now func() time.Time, state []byte) router
 }
 
 // A kind is whose a policy is.
@@ -28,11 +29,11 @@ const (
 type router interface {
 	// choose returns an arm, and a ticket that comes back with the outcome. The ticket must go
 	// through JSON, if it is not nil.
-	choose(r *request) (arm int, ticket any, err error)
+	choose(r *request) (arm int, ticket any)
 	// learn takes an outcome: of an earlier process, with the ticket's JSON.
-	learn(o *outcome) error
+	learn(o *outcome)
 	// save returns all that the next process needs.
-	save() ([]byte, error)
+	save() []byte
 }
 
 // An outcome is one delivery of what became of a choice.
@@ -55,26 +56,19 @@ type played struct {
 }
 
 // play lets a policy choose for all requests of a trial.
-func (t *trial) play(p policy) (played, error) {
+func (t *trial) play(p policy) played {
 	g := game{trial: t, policy: p, due: make(map[int][]*outcome)}
 	now := t.requests[0].at
 	g.now = func() time.Time { return now }
-	var err error
-	if g.router, err = p.begin(t, g.now, nil); err != nil {
-		return g.played, err
-	}
+	g.router = p.begin(t, g.now, nil)
 	for i := range t.requests {
 		now = t.requests[i].at
-		if err := g.step(i); err != nil {
-			return g.played, fmt.Errorf("%s in %q under %q, request %d: %w", p.name, t.world.name,
-				t.trouble.name, i, err)
-		}
+		g.step(i)
 	}
 	g.played.quality /= g.honest
 	g.played.cost /= g.honest
-	state, err := g.router.save()
-	g.played.state = float64(len(state))
-	return g.played, err
+	g.played.state = float64(len(g.router.save()))
+	return g.played
 }
 
 // A game is a run in progress.
@@ -88,40 +82,25 @@ type game struct {
 	honest float64
 }
 
-func (g *game) step(i int) error {
+func (g *game) step(i int) {
 	n := len(g.requests)
 	if k := g.trouble.restarts + 1; i > 0 && i*k/n != (i-1)*k/n {
-		if err := g.restart(); err != nil {
-			return err
-		}
+		g.restart()
 	}
 	if i == n/2 {
-		state, err := g.router.save()
-		if err != nil {
-			return err
-		}
-		g.played.half = float64(len(state))
+		g.played.half = float64(len(g.router.save()))
 	}
 	r := &g.requests[i]
-	arm, ticket, err := g.router.choose(r)
-	if err != nil {
-		return err
-	}
-	if arm < 0 || arm >= len(r.rates) {
-		return fmt.Errorf("there is no arm %d", arm)
-	}
+	arm, ticket := g.router.choose(r)
 	g.count(r, arm)
 	o := g.outcome(r, arm, ticket)
 	for _, at := range r.arrives {
 		g.due[at] = append(g.due[at], o)
 	}
 	for _, o := range g.due[i] {
-		if err := g.router.learn(o); err != nil {
-			return err
-		}
+		g.router.learn(o)
 	}
 	delete(g.due, i)
-	return nil
 }
 
 func (g *game) count(r *request, arm int) {
@@ -154,25 +133,15 @@ func (g *game) outcome(r *request, arm int, ticket any) *outcome {
 
 // restart ends the process. Another goes on with what it saved, and tickets that are still out go
 // through JSON.
-func (g *game) restart() error {
-	state, err := g.router.save()
-	if err != nil {
-		return err
-	}
+func (g *game) restart() {
 	for _, all := range g.due {
 		for _, o := range all {
-			if _, done := o.ticket.(json.RawMessage); done || o.ticket == nil {
-				continue
+			if _, done := o.ticket.(json.RawMessage); !done && o.ticket != nil {
+				o.ticket = json.RawMessage(kit.Must(json.Marshal(o.ticket)))
 			}
-			text, err := json.Marshal(o.ticket)
-			if err != nil {
-				return err
-			}
-			o.ticket = json.RawMessage(text)
 		}
 	}
-	g.router, err = g.policy.begin(g.trial, g.now, state)
-	return err
+	g.router = g.policy.begin(g.trial, g.now, g.router.save())
 }
 
 // worst returns the arm with the lowest rate.

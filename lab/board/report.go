@@ -75,8 +75,7 @@ func notBest(w io.Writer, cells []*cell) error {
 			rules = append(rules, line)
 		}
 		if line := lessThan(block, func(c *cell) bool {
-			return c.kind == yardstick &&
-				c.policy != "oracle"
+			return c.kind == yardstick && c.policy != "oracle"
 		}); line != "" {
 			arms = append(arms, line)
 		}
@@ -115,8 +114,7 @@ func lessThan(block []*cell, among func(c *cell) bool) string {
 	}
 	less := kit.Estimate{Mean: -other.more.Mean, Half: other.more.Half}
 	line := fmt.Sprintf("  %s, %s: %s had %s less than %s (%s)", other.world, other.trouble,
-		other.policy, less,
-		block[0].policy, kit.Number(block[0].regret.Mean))
+		other.policy, less, block[0].policy, kit.Number(block[0].regret.Mean))
 	if own != block[0] && own.regret.Mean < other.regret.Mean {
 		line += fmt.Sprintf("; %s had %s less than %s", own.policy,
 			kit.Number(other.regret.Mean-own.regret.Mean), other.policy)

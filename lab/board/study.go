@@ -32,7 +32,7 @@ type cell struct {
 
 // play lets every policy play in the same runs. The cells are in the order of worlds, troubles and
 // policies.
-func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell, error) {
+func (s *study) play(ctx context.Context) ([]*cell, error) {
 	type job struct{ world, trouble, run, first int }
 	var jobs []job
 	var cells []*cell
@@ -48,7 +48,7 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 			}
 		}
 	}
-	err := kit.Parallel(ctx, len(jobs), progress, func(i int) error {
+	err := kit.Parallel(ctx, len(jobs), func(i int) error {
 		j := jobs[i]
 		w := &s.worlds[j.world]
 		t := w.trial(&s.troubles[j.trouble], s.requests, j.run, s.seed) // which policies only read
@@ -56,11 +56,7 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			result, err := t.play(p)
-			if err != nil {
-				return err
-			}
-			cells[j.first+k].runs[j.run] = result
+			cells[j.first+k].runs[j.run] = t.play(p)
 		}
 		return nil
 	})

@@ -7,12 +7,6 @@ import (
 	"os"
 )
 
-// A row is a recorded task.
-type row struct {
-	item  string
-	right []bool
-}
-
 // readTable makes a world of a CSV file with a header: the item, the question's id, and for each
 // arm 0 or 1. The last arm costs a tenth of a right answer, and the others nothing.
 func readTable(name string) (w world, err error) {
@@ -30,7 +24,7 @@ func readTable(name string) (w world, err error) {
 	case len(records) == 1:
 		return w, fmt.Errorf("%s: has no tasks", name)
 	}
-	rows := make([]row, len(records)-1)
+	rows := make([]request, len(records)-1)
 	for n, record := range records[1:] {
 		rows[n].item = record[0]
 		for i, cell := range record[2:] {
@@ -49,7 +43,7 @@ func readTable(name string) (w world, err error) {
 
 // drawRows returns a world of recorded tasks, in another order for each run, from the start again
 // if there are too few. A task's rates are the shares of right answers to its item.
-func drawRows(rows []row) drawing {
+func drawRows(rows []request) drawing {
 	counts, rates := make(map[string]float64), make(map[string][]float64)
 	for _, r := range rows {
 		if rates[r.item] == nil {
@@ -70,9 +64,8 @@ func drawRows(rows []row) drawing {
 	return func(rng *rand.Rand, requests int) ([]request, [][]float32) {
 		order, all := rng.Perm(len(rows)), make([]request, requests)
 		for i := range all {
-			r := rows[order[i%len(rows)]]
-			all[i] = request{item: r.item, right: r.right, rates: rates[r.item],
-				vector: direction(rng, numbers)}
+			all[i] = rows[order[i%len(rows)]]
+			all[i].rates, all[i].vector = rates[all[i].item], direction(rng, numbers)
 		}
 		return all, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/heedhq/heed/lab/internal/kit"
 )
 
 // A tally is what a table keeps of an arm.
@@ -42,7 +44,7 @@ func ofTables() (all []policy) {
 				name += " by item"
 			}
 			all = append(all, policy{name, rule, func(t *trial, now func() time.Time,
-				state []byte) (router, error) {
+				state []byte) router {
 				all := &tables{Items: make(map[string][]tally), byItem: byItem, arms: len(t.world.costs),
 					rng: draws(t, now), pick: r.pick, credit: r.credit}
 				return resumed(all, &all.Items, state)
@@ -63,27 +65,24 @@ func (t *tables) of(r *request) []tally {
 	return t.Items[item]
 }
 
-func (t *tables) choose(r *request) (int, any, error) { return t.pick(t.of(r), t.rng), nil, nil }
+func (t *tables) choose(r *request) (int, any) { return t.pick(t.of(r), t.rng), nil }
 
-func (t *tables) learn(o *outcome) error {
-	t.credit(t.of(o.request), o.arm, o.reward)
-	return nil
-}
+func (t *tables) learn(o *outcome) { t.credit(t.of(o.request), o.arm, o.reward) }
 
-func (t *tables) save() ([]byte, error) { return encode(t.Items) }
+func (t *tables) save() []byte { return encode(t.Items) }
 
 // resumed returns a router that goes on from the state of another process, if there was one.
-func resumed(r router, into any, state []byte) (router, error) {
-	if state == nil {
-		return r, nil
+func resumed(r router, into any, state []byte) router {
+	if state != nil {
+		kit.Check(gob.NewDecoder(bytes.NewReader(state)).Decode(into))
 	}
-	return r, gob.NewDecoder(bytes.NewReader(state)).Decode(into)
+	return r
 }
 
-func encode(state any) ([]byte, error) {
+func encode(state any) []byte {
 	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(state)
-	return b.Bytes(), err
+	kit.Check(gob.NewEncoder(&b).Encode(state))
+	return b.Bytes()
 }
 
 func count(arms []tally, arm int, reward float64) {
@@ -107,8 +106,7 @@ func ucb1(arms []tally, rng *rand.Rand) int {
 		total += a.Pulls
 	}
 	return greatest(arms, rng, func(a tally) float64 {
-		return a.Reward/a.Pulls + math.Sqrt(
-			2*math.Log(total)/a.Pulls)
+		return a.Reward/a.Pulls + math.Sqrt(2*math.Log(total)/a.Pulls)
 	})
 }
 

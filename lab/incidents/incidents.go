@@ -76,7 +76,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	s := study{seeds: *seeds, seed: *seed, outages: outages(call.Long)}
-	if err := s.play(ctx, call.Progress); err != nil {
+	if err := s.play(ctx); err != nil {
 		return err
 	}
 	return s.report(call.Out, call)
@@ -95,7 +95,7 @@ type study struct {
 }
 
 // play lets all lives happen.
-func (s *study) play(ctx context.Context, progress func(done, of int)) error {
+func (s *study) play(ctx context.Context) error {
 	type job struct {
 		outage
 		control bool
@@ -123,10 +123,10 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) error {
 		}
 		s.heed, s.control = append(s.heed, add(o, false)), append(s.control, add(o, true))
 	}
-	return kit.Parallel(ctx, len(jobs), progress, func(i int) (err error) {
+	return kit.Parallel(ctx, len(jobs), func(i int) error {
 		j := &jobs[i]
-		*j.into, err = live(ctx, j.outage, j.control, j.seed)
-		return err
+		*j.into = live(ctx, j.outage, j.control, j.seed)
+		return nil
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 func played(t *testing.T, seeds int, all ...outage) *study {
 	t.Helper()
 	s := &study{seeds: seeds, seed: 2026, outages: all}
-	require.NoError(t, s.play(context.Background(), func(int, int) {}))
+	require.NoError(t, s.play(context.Background()))
 	return s
 }
 

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
@@ -73,29 +73,20 @@ type world struct {
 }
 
 // live lets one agent live through an outage.
-func live(ctx context.Context, o outage, control bool, seed uint64) (l life, err error) {
+func live(ctx context.Context, o outage, control bool, seed uint64) (l life) {
 	w := &world{
 		outage: o, seed: seed, control: control,
 		now: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC),
 	}
-	if err := w.open(ctx); err != nil {
-		return l, err
-	}
+	w.open(ctx)
 	for range before {
-		if _, err := w.event(ctx, "before"); err != nil {
-			return l, err
-		}
+		w.event(ctx, "before")
 	}
-	if err := w.during(ctx, &l); err != nil {
-		return l, err
-	}
+	w.during(ctx, &l)
 	for h := range hundreds {
 		best, of := 0, 0
 		for range 100 {
-			given, err := w.event(ctx, "after")
-			if err != nil {
-				return l, err
-			}
+			given := w.event(ctx, "after")
 			if given.Text == "" {
 				l.unanswered++
 			}
@@ -106,44 +97,33 @@ func live(ctx context.Context, o outage, control bool, seed uint64) (l life, err
 				}
 			}
 		}
-		l.best[h] = float64(best) / float64(max(of, 1))
-		if l.trust[h], err = w.trust(ctx); err != nil {
-			return l, err
-		}
+		l.best[h], l.trust[h] = float64(best)/float64(max(of, 1)), w.trust(ctx)
 	}
-	return l, nil
+	return l
 }
 
 // during lets the outage happen, or the time pass that it would have taken.
-func (w *world) during(ctx context.Context, l *life) error {
+func (w *world) during(ctx context.Context, l *life) {
 	if w.how == "" {
 		w.now = w.now.Add(time.Duration(w.length) * pace)
 		w.n = 0
-		return w.agent.Sweep(ctx, time.Time{})
+		kit.Check(w.agent.Sweep(ctx, time.Time{}))
+		return
 	}
 	w.away = true
 	w.sea.SetAway(w.how == database)
 	for range w.length {
-		given, err := w.event(ctx, "during")
-		if err != nil {
-			return err
-		}
-		if given.Text == "" {
+		if w.event(ctx, "during").Text == "" {
 			l.unanswered++
 		}
 	}
 	w.away, w.n = false, 0
 	w.sea.SetAway(false)
-	return nil
 }
 
-func (w *world) open(ctx context.Context) error {
+func (w *world) open(ctx context.Context) {
 	clock := func() time.Time { return w.now }
-	st, err := memstore.New(memstore.Config{Now: clock})
-	if err != nil {
-		return err
-	}
-	w.sea = &storetest.Failing{Store: st}
+	w.sea = &storetest.Failing{Store: kit.Must(memstore.New(memstore.Config{Now: clock}))}
 	cfg := loop.Config{
 		Store: w.sea, Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(w.seed, 1)},
 		RequireStore: w.control && w.how == database,
@@ -162,8 +142,7 @@ func (w *world) open(ctx context.Context) error {
 		lessons.Heuristics = append(lessons.Heuristics, heuristics[i].Heuristic)
 	}
 	cfg.Lessons = lessons
-	w.agent, err = loop.New(ctx, cfg)
-	return err
+	w.agent = kit.Must(loop.New(ctx, cfg))
 }
 
 // errRefused is what a client of HTTP returns if no server listens.
@@ -219,13 +198,11 @@ func (w *world) kind() int {
 }
 
 // event answers the next event of a time, and lets people react.
-func (w *world) event(ctx context.Context, when string) (given loop.Answer, err error) {
+func (w *world) event(ctx context.Context, when string) loop.Answer {
 	w.n++
 	w.now = w.now.Add(pace)
 	if w.n%sweeps == 0 {
-		if err := w.lost(w.agent.Sweep(ctx, time.Time{})); err != nil {
-			return given, err
-		}
+		w.check(w.agent.Sweep(ctx, time.Time{}))
 	}
 	id := fmt.Sprint(when, "-", w.n)
 	e := loop.Event{
@@ -238,45 +215,40 @@ func (w *world) event(ctx context.Context, when string) (given loop.Answer, err 
 	case 2:
 		e.Task = id
 	}
-	given, err = w.agent.Answer(ctx, e)
-	if err != nil || given.Text == "" {
-		return given, errors.Join(w.lost(err), w.blame(ctx, &given))
+	given, err := w.agent.Answer(ctx, e)
+	if w.check(err); err != nil || given.Text == "" {
+		w.blame(ctx, &given)
+	} else {
+		w.check(w.react(ctx, id, &given))
 	}
-	return given, w.lost(w.react(ctx, id, &given))
+	return given
 }
 
-// lost returns an error, unless it is what an outage has, or what is noticed of it shortly after.
-func (w *world) lost(err error) error {
-	if w.away || errors.As(err, new(*loop.UnavailableError)) {
-		return nil
+// check ends the life if there is an error, unless it is what an outage has, or what is noticed of
+// it shortly after.
+func (w *world) check(err error) {
+	if !w.away && !errors.As(err, new(*loop.UnavailableError)) {
+		kit.Check(err)
 	}
-	return err
 }
 
 // blame counts a failed call as a failure of the arm, for the control.
-func (w *world) blame(ctx context.Context, given *loop.Answer) error {
-	c := given.Plan.Choice
-	if !w.control || c == nil || w.how == database {
-		return nil
+func (w *world) blame(ctx context.Context, given *loop.Answer) {
+	if c := given.Plan.Choice; w.control && c != nil && w.how != database {
+		kit.Must(w.agent.Strategy().Observe(ctx, strategy.Outcome{
+			Choice: *c, ID: given.ID + "/failed", Value: -1, Confidence: 1, Channel: "error",
+			Source: given.Plan.Event.Person,
+		}))
 	}
-	_, err := w.agent.Strategy().Observe(ctx, strategy.Outcome{
-		Choice: *c, ID: given.ID + "/failed", Value: -1, Confidence: 1, Channel: "error",
-		Source: given.Plan.Event.Person,
-	})
-	return err
 }
 
 // react reports the reaction of a person, or the end of a task, on an answer.
 func (w *world) react(ctx context.Context, id string, given *loop.Answer) error {
 	rate := rates[given.Plan.Arm.ID]
-	if given.Result.Path == decision.Heuristic {
-		i := slices.IndexFunc(heuristics, func(h struct {
-			learning.Heuristic
-			rate float64
-		}) bool {
-			return h.ID == given.Result.CreditID
-		})
-		rate = heuristics[i].rate
+	for i := range heuristics {
+		if given.Result.Path == decision.Heuristic && heuristics[i].ID == given.Result.CreditID {
+			rate = heuristics[i].rate
+		}
 	}
 	value := -1.
 	if w.luck(id, given.Plan.Arm.ID) < rate {
@@ -296,20 +268,16 @@ func (w *world) react(ctx context.Context, id string, given *loop.Answer) error 
 }
 
 // trust returns the trust in the heuristics and the ways of working.
-func (w *world) trust(ctx context.Context) (all [4]float64, err error) {
+func (w *world) trust(ctx context.Context) (all [4]float64) {
 	for i := range heuristics {
-		s, err := w.agent.Learning().Standing(ctx, heuristics[i].ID)
-		if err != nil {
-			return all, err
-		}
-		all[i] = s.Confidence
+		all[i] = kit.Must(w.agent.Learning().Standing(ctx, heuristics[i].ID)).Confidence
 	}
 	for i, way := range ways {
 		s, err := w.agent.Patterns().Standing(ctx, way)
-		if err != nil && !errors.Is(err, heed.ErrNotFound) {
-			return all, err
+		if !errors.Is(err, heed.ErrNotFound) {
+			kit.Check(err)
 		}
 		all[2+i] = s.Rate
 	}
-	return all, nil
+	return all
 }

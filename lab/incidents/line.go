@@ -19,7 +19,7 @@ func Line() card.Line {
 			s := study{seeds: card.Pick(c, short, long), seed: c.Seed, outages: []outage{
 				{length: 100, how: dead}, {length: 100, how: half}, {length: 100, how: database}},
 				skip: [2]bool{control, !control}}
-			if err := s.play(ctx, func(int, int) {}); err != nil {
+			if err := s.play(ctx); err != nil {
 				return r, err
 			}
 			r.Values = make(map[string]float64)

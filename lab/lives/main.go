@@ -27,7 +27,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	s := study{lives: *lives, events: 2000, seed: *seed}
-	starts, err := s.run(ctx, call.Progress)
+	starts, err := s.run(ctx)
 	if err != nil {
 		return err
 	}

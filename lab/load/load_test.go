@@ -20,8 +20,7 @@ func TestPostgres(t *testing.T) {
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	s := study{each: 50 * time.Millisecond, callers: []int{1, 8}, segments: []int{1, 3}, items: 500,
-		progress: func(int, int) {}}
+	s := study{each: 50 * time.Millisecond, callers: []int{1, 8}, segments: []int{1, 3}, items: 500}
 	got, err := s.measure(t.Context(), server.DSN())
 	require.NoError(t, err)
 	t.Log(s.report(got))

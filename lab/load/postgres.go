@@ -6,6 +6,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -35,7 +36,6 @@ type study struct {
 	callers  []int
 	segments []int
 	items    int // of the large segment
-	progress func(done, of int)
 
 	handle *sql.DB
 	store  *sqlstore.Store
@@ -78,7 +78,6 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	s.callers, s.segments = []int{1, 8, 64, 256}, []int{1, 10, 100}
-	s.progress = call.Progress
 	got, err := s.measure(ctx, server.DSN())
 	if err == nil {
 		machine := card.ThisMachine(ctx)
@@ -90,57 +89,36 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 }
 
 func (s *study) measure(ctx context.Context, dsn string) (f figures, err error) {
-	if s.handle, err = sql.Open("pgx", dsn); err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, s.handle.Close()) }()
+	defer kit.Catch(&err)
+	s.handle = kit.Must(sql.Open("pgx", dsn))
+	defer s.handle.Close() //nolint:errcheck // the server is removed
 	s.handle.SetMaxOpenConns(connections)
 	s.handle.SetMaxIdleConns(connections)
-	if s.store, err = sqlstore.Open(ctx, s.handle, sqlstore.Postgres); err != nil {
-		return f, err
-	}
-	s.learns, err = strategy.New(ctx, strategy.Config{Store: s.store,
-		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
-	if err != nil {
-		return f, err
-	}
-	if f.load, err = loadAverage(); err != nil {
-		return f, err
-	}
-	if err = s.rates(ctx, &f); err == nil {
-		err = s.growth(ctx, &f)
-	}
-	if err == nil {
-		err = s.largeSegment(ctx, &f)
-	}
-	return f, err
+	s.store = kit.Must(sqlstore.Open(ctx, s.handle, sqlstore.Postgres))
+	s.learns = s.learner(ctx)
+	f.load = loadAverage()
+	s.rates(ctx, &f)
+	s.growth(ctx, &f)
+	s.largeSegment(ctx, &f)
+	return f, nil
+}
+
+func (s *study) learner(ctx context.Context) *strategy.Learner {
+	return kit.Must(strategy.New(ctx, strategy.Config{Store: s.store,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}))
 }
 
 // rates measures callers that are spread over segments, and callers that are all on one item.
-func (s *study) rates(ctx context.Context, f *figures) (err error) {
+func (s *study) rates(ctx context.Context, f *figures) {
 	f.rates, f.hot = make(map[[2]int]float64), make(map[int]float64)
-	if _, err = s.rate(ctx, 1, s.spread(1)); err != nil { // which makes what every call needs
-		return err
-	}
-	done := 0
+	s.rate(ctx, 1, s.spread(1)) // which makes what every call needs
 	for _, callers := range s.callers {
 		for _, segments := range s.segments {
-			f.rates[[2]int{callers, segments}], err = s.rate(ctx, callers, s.spread(segments))
-			if err != nil {
-				return err
-			}
-			done++
-			s.progress(done, len(s.callers)*(len(s.segments)+1))
+			f.rates[[2]int{callers, segments}] = s.rate(ctx, callers, s.spread(segments))
 		}
 		hot := strategy.Query{Category: "hot", Item: "hot"}
-		f.hot[callers], err = s.rate(ctx, callers, func() strategy.Query { return hot })
-		if err != nil {
-			return err
-		}
-		done++
-		s.progress(done, len(s.callers)*(len(s.segments)+1))
+		f.hot[callers] = s.rate(ctx, callers, func() strategy.Query { return hot })
 	}
-	return nil
 }
 
 // spread draws an item of some segments.
@@ -154,9 +132,7 @@ func (*study) spread(segments int) func() strategy.Query {
 }
 
 // rate lets callers choose and report the outcome, over and over, and returns how many a second.
-func (s *study) rate(ctx context.Context, callers int, next func() strategy.Query) (
-	float64, error,
-) {
+func (s *study) rate(ctx context.Context, callers int, next func() strategy.Query) float64 {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var n atomic.Int64
@@ -174,7 +150,9 @@ func (s *study) rate(ctx context.Context, callers int, next func() strategy.Quer
 		})
 	}
 	wait.Wait()
-	return float64(n.Load()) / time.Since(began).Seconds(), context.Cause(within)
+	took := time.Since(began)
+	kit.Check(context.Cause(within))
+	return float64(n.Load()) / took.Seconds()
 }
 
 // outcome makes a choice and records how it turned out.
@@ -188,78 +166,47 @@ func (s *study) outcome(ctx context.Context, q strategy.Query) error {
 }
 
 // growth measures what the outcomes have left, and what it takes to remove it later.
-func (s *study) growth(ctx context.Context, f *figures) error {
-	size, err := s.size(ctx)
-	if err != nil {
-		return err
-	}
-	err = s.handle.QueryRowContext(ctx, `SELECT sum(n_positive + n_negative + n_neutral)
-		FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE c.kind = 'strategy.arm'`).Scan(&f.outcomes)
-	if err != nil {
-		return err
-	}
+func (s *study) growth(ctx context.Context, f *figures) {
+	size := s.count(ctx, tableSizes)
+	f.outcomes = s.count(ctx, `SELECT sum(n_positive + n_negative + n_neutral)
+		FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE c.kind = 'strategy.arm'`)
 	f.bytes = float64(size) / float64(f.outcomes)
 	later := func() time.Time { return time.Now().Add(kept + 24*time.Hour) }
-	st, err := sqlstore.Open(ctx, s.handle, sqlstore.Postgres, sqlstore.Config{Now: later})
-	if err != nil {
-		return err
-	}
+	st := kit.Must(sqlstore.Open(ctx, s.handle, sqlstore.Postgres, sqlstore.Config{Now: later}))
 	began := time.Now()
-	if err := st.Sweep(ctx, time.Time{}); err != nil {
-		return err
-	}
+	kit.Check(st.Sweep(ctx, time.Time{}))
 	f.sweep = time.Since(began) / time.Duration(f.outcomes)
-	var left int
-	err = s.handle.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM heed_id)
+	left := s.count(ctx, `SELECT (SELECT count(*) FROM heed_id)
 		+ (SELECT count(*) FROM heed_observation) + (SELECT count(*) FROM heed_record
-			WHERE kind = 'strategy.answer')`).Scan(&left)
-	if err == nil && left > 0 {
-		err = fmt.Errorf("a sweep left %d rows whose time was over", left)
+			WHERE kind = 'strategy.answer')`)
+	if left > 0 {
+		kit.Check(fmt.Errorf("a sweep left %d rows whose time was over", left))
 	}
-	return err
 }
 
-// size returns how large heed's tables are, with their indexes.
-func (s *study) size(ctx context.Context) (bytes int64, err error) {
-	err = s.handle.QueryRowContext(ctx, `SELECT sum(pg_total_relation_size(oid)) FROM pg_class
-		WHERE relname LIKE 'heed\_%' AND relkind = 'r'`).Scan(&bytes)
-	return bytes, err
+// tableSizes selects how large heed's tables are, in bytes, with their indexes.
+const tableSizes = `SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+	WHERE relname LIKE 'heed\_%' AND relkind = 'r'`
+
+func (s *study) count(ctx context.Context, query string) (n int) {
+	kit.Check(s.handle.QueryRowContext(ctx, query).Scan(&n))
+	return n
 }
 
 // largeSegment fills a segment with items of one outcome each, past the store, and uses it.
-func (s *study) largeSegment(ctx context.Context, f *figures) error {
+func (s *study) largeSegment(ctx context.Context, f *figures) {
 	random := func() strategy.Query {
 		return strategy.Query{Category: "large", Item: fmt.Sprint("item ", rand.IntN(s.items))}
 	}
-	err := s.outcome(ctx, strategy.Query{Category: "large", Item: "first"})
-	if err != nil {
-		return err
-	}
-	before, err := s.size(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.fill(ctx); err != nil {
-		return err
-	}
-	after, err := s.size(ctx)
-	if err != nil {
-		return err
-	}
-	f.item = float64(after-before) / float64(s.items)
-	fresh, err := strategy.New(ctx, strategy.Config{Store: s.store,
-		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
-	if err != nil {
-		return err
-	}
-	s.learns = fresh
+	kit.Check(s.outcome(ctx, strategy.Query{Category: "large", Item: "first"}))
+	before := s.count(ctx, tableSizes)
+	s.fill(ctx)
+	f.item = float64(s.count(ctx, tableSizes)-before) / float64(s.items)
+	s.learns = s.learner(ctx)
 	began := time.Now()
-	if _, err := fresh.Select(ctx, random()); err != nil {
-		return err
-	}
+	kit.Must(s.learns.Select(ctx, random()))
 	f.first = time.Since(began)
-	f.large, err = s.rate(ctx, 8, random)
-	return err
+	f.large = s.rate(ctx, 8, random)
 }
 
 // copyTallies gives each cell of a segment the sums of one of them.
@@ -273,49 +220,35 @@ const (
 )
 
 // fill copies the one cell of the large segment, in which an outcome was, to all its items.
-func (s *study) fill(ctx context.Context) error {
+func (s *study) fill(ctx context.Context) {
 	var key, kind, scope, name string
 	var halfLife, byOrigin int64
-	err := s.handle.QueryRowContext(ctx, `SELECT cell, kind, scope, name, half_life, by_origin
+	kit.Check(s.handle.QueryRowContext(ctx, `SELECT cell, kind, scope, name, half_life, by_origin
 		FROM heed_cell WHERE kind = 'strategy.arm' AND item = 'first'`).Scan(&key, &kind, &scope, &name,
-		&halfLife, &byOrigin)
-	if err != nil {
-		return err
-	}
+		&halfLife, &byOrigin))
 	row := func(i int) ([]any, error) {
 		item := fmt.Sprint("item ", i)
 		lot, cell := text.HashOf(item), text.HashOf(kind, scope, item, name).String()
 		return []any{cell, kind, scope, item, name, halfLife, byOrigin, int64(0),
 			int64(binary.BigEndian.Uint64(lot[:]) >> 1)}, nil
 	}
-	conn, err := s.handle.Conn(ctx)
-	if err != nil {
-		return err
-	}
+	conn := kit.Must(s.handle.Conn(ctx))
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
 	columns := strings.Fields("cell kind scope item name half_life by_origin restart lot")
-	err = conn.Raw(func(driver any) error {
+	kit.Check(conn.Raw(func(driver any) error {
 		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{"heed_cell"}, columns,
 			pgx.CopyFromSlice(s.items, row))
 		return err
-	})
-	if err == nil {
-		_, err = conn.ExecContext(ctx, copyTallies, key)
-	}
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "ANALYZE heed_cell, heed_tally")
-	}
-	return err
+	}))
+	kit.Must(conn.ExecContext(ctx, copyTallies, key))
+	kit.Must(conn.ExecContext(ctx, "ANALYZE heed_cell, heed_tally"))
 }
 
 // loadAverage returns how many processes have run or waited in the last minute, if known.
-func loadAverage() (string, error) {
-	line, err := os.ReadFile("/proc/loadavg")
-	if errors.Is(err, os.ErrNotExist) {
-		return "unknown", nil
-	}
+func loadAverage() string {
+	line, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(line), " ")
-	return first, err
+	return cmp.Or(first, "unknown")
 }
 
 // report writes the figures as docs/scale.md has them.

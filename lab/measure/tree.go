@@ -327,10 +327,7 @@ func roomOf(dir string) room {
 
 // figures returns what the budgets bound, by name.
 func (t *tree) figures() map[string]int {
-	all := map[string]int{
-		"functions over 60 lines": len(t.long),
-		"lines over 100 columns":  t.wide,
-	}
+	all := map[string]int{"functions over 60 lines": len(t.long), "lines over 100 columns": t.wide}
 	comments := 0
 	for _, p := range t.packages {
 		all["all: lines"] += p.lines

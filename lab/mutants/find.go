@@ -68,28 +68,24 @@ func find(root string, subjects []subject, seed int) ([]*mutant, error) {
 		if err != nil || len(files) == 0 {
 			return nil, fmt.Errorf("no Go files in %s: %w", s.dir, err)
 		}
-		files = slices.DeleteFunc(files, func(f string) bool {
-			return strings.HasSuffix(f,
-				"_test.go")
-		})
+		isTest := func(file string) bool { return strings.HasSuffix(file, "_test.go") }
+		files = slices.DeleteFunc(files, isTest)
 		fset, constants := token.NewFileSet(), map[string]bool{}
-		parsed := make([]*ast.File, len(files))
+		parsed, sources := make([]*ast.File, len(files)), make([]string, len(files))
 		for i, file := range files {
-			if parsed[i], err = parser.ParseFile(fset, file, nil,
-				parser.SkipObjectResolution); err != nil {
-				return nil, err
-			}
-			numbers(parsed[i], constants)
-		}
-		for i, file := range files {
-			f := finder{file: s.dir + "/" + filepath.Base(file), subject: s, fset: fset,
-				constants: constants,
-				posts:     map[ast.Stmt]bool{}}
 			src, err := os.ReadFile(file)
+			if err == nil {
+				parsed[i], err = parser.ParseFile(fset, file, src, parser.SkipObjectResolution)
+			}
 			if err != nil {
 				return nil, err
 			}
-			f.src = string(src)
+			sources[i] = string(src)
+			numbers(parsed[i], constants)
+		}
+		for i, file := range files {
+			f := finder{src: sources[i], file: s.dir + "/" + filepath.Base(file), subject: s, fset: fset,
+				constants: constants, posts: map[ast.Stmt]bool{}}
 			f.functions(parsed[i])
 			all = append(all, f.found...)
 		}

@@ -121,8 +121,7 @@ func (f *finder) statement(n ast.Stmt) {
 	case *ast.AssignStmt:
 		f.swap(n.TokPos, n.Tok)
 		parts := !slices.ContainsFunc(n.Lhs, func(to ast.Expr) bool {
-			_,
-				whole := to.(*ast.Ident)
+			_, whole := to.(*ast.Ident)
 			return whole
 		})
 		if n.Tok != token.DEFINE && parts { // fields and elements

@@ -38,49 +38,27 @@ import (
 const module = "github.com/heedhq/heed"
 
 // Run runs the mutants of the sample, and returns an error where the tests notice too few.
-func Run(ctx context.Context, call *kit.Call) error {
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	size := call.Count("n", 300, 1000, "mutants in the sample")
 	seed := call.Int("seed", 1, "seed of the sample")
-	only := call.String("only", "",
-		"sample only the mutants whose names match this `pattern`")
+	only := call.String("only", "", "sample only the mutants whose names match this `pattern`")
 	if err := call.Parse(); err != nil {
 		return err
 	}
-	root, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "mutants")
-	if err != nil {
-		return err
-	}
+	root, dir := kit.Must(os.Getwd()), kit.Must(os.MkdirTemp("", "mutants"))
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left is temporary
-	matching, err := regexp.Compile(*only)
-	if err != nil {
-		return err
-	}
+	matching := kit.Must(regexp.Compile(*only))
 	start := time.Now()
-	all, err := find(root, subjects, *seed)
-	if err != nil {
-		return err
-	}
-	b := &bench{out: call.Out, root: root, dir: dir, overlay: filepath.Join(dir, "overlay.json"),
-		suites: map[string]*suite{}}
-	listed, err := readList(filepath.Join(root, "lab/mutants/equivalent.txt"))
-	if err != nil {
-		return err
-	}
+	all := kit.Must(find(root, subjects, *seed))
+	listed := kit.Must(readList(filepath.Join(root, "lab/mutants/equivalent.txt")))
 	candidates := slices.DeleteFunc(slices.Clone(all),
 		func(m *mutant) bool { return !matching.MatchString(m.key) || listed[m.key] })
-	sample, err := b.compile(ctx, candidates[:min(len(candidates), *size+*size/3)], *size)
-	if err != nil {
-		return err
-	}
+	b := newBench(call.Out, root, dir)
+	sample := b.compile(ctx, candidates[:min(len(candidates), *size+*size/3)], *size)
 	fmt.Fprintf(call.Out, "%d mutants of %d in the sample, compiled after %.0fs\n", len(sample),
 		len(all), time.Since(start).Seconds())
-	if err := b.judge(ctx, sample); err != nil {
-		return err
-	}
+	b.judge(ctx, sample)
 	fmt.Fprintf(call.Out, "after %.0fs\n", time.Since(start).Seconds())
 	if !report(call.Out, sample) {
 		return errors.New("the tests notice too few mutants")
@@ -93,6 +71,11 @@ type bench struct {
 	out                io.Writer
 	root, dir, overlay string
 	suites             map[string]*suite // by the directory of their package
+}
+
+func newBench(out io.Writer, root, dir string) *bench {
+	return &bench{out: out, root: root, dir: dir, overlay: filepath.Join(dir, "overlay.json"),
+		suites: make(map[string]*suite)}
 }
 
 // A suite is the tests of one package, with all mutants in it.
@@ -113,15 +96,11 @@ type test struct {
 var broken = regexp.MustCompile(`mutant(\d+)\.go:\d+`)
 
 // compile returns the first n mutants that compile.
-func (b *bench) compile(ctx context.Context, sample []*mutant, n int) ([]*mutant, error) {
+func (b *bench) compile(ctx context.Context, sample []*mutant, n int) []*mutant {
 	for try := 0; ; try++ {
-		packages, err := b.write(sample)
-		if err != nil {
-			return nil, err
-		}
-		out, err := b.goTool(ctx, b.root, "build", packages...)
+		out, err := b.goTool(ctx, b.root, "build", b.write(sample)...)
 		if err == nil {
-			return sample[:min(len(sample), n)], nil
+			return sample[:min(len(sample), n)]
 		}
 		faulty := map[int]bool{}
 		for _, found := range broken.FindAllStringSubmatch(out, -1) {
@@ -129,43 +108,34 @@ func (b *bench) compile(ctx context.Context, sample []*mutant, n int) ([]*mutant
 			faulty[id] = true
 		}
 		if len(faulty) == 0 || try == 10 {
-			return nil, fmt.Errorf("%w:\n%s", err, out)
+			kit.Check(fmt.Errorf("%w:\n%s", err, out))
 		}
 		sample = slices.DeleteFunc(sample, func(m *mutant) bool { return faulty[m.id] })
 	}
 }
 
 // write writes the overlay, and returns the packages in it.
-func (b *bench) write(sample []*mutant) ([]string, error) {
-	replace := map[string]string{filepath.Join(b.root,
-		"internal/heedmutant/heedmutant.go"): filepath.Join(b.dir, "heedmutant.go")}
-	if err := os.WriteFile(filepath.Join(b.dir, "heedmutant.go"), []byte(switcher),
-		0o600); err != nil {
-		return nil, err
+func (b *bench) write(sample []*mutant) (packages []string) {
+	replace := make(map[string]string)
+	put := func(file, text string) {
+		to := filepath.Join(b.dir, strings.ReplaceAll(file, "/", "_"))
+		kit.Check(os.WriteFile(to, []byte(text), 0o600))
+		replace[filepath.Join(b.root, file)] = to
 	}
+	put("internal/heedmutant/heedmutant.go", switcher)
 	files := map[string][]*mutant{}
 	for _, m := range sample {
 		files[m.file] = append(files[m.file], m)
 	}
-	var packages []string
 	for file, mutants := range files {
-		src, err := os.ReadFile(filepath.Join(b.root, file))
-		if err != nil {
-			return nil, err
-		}
-		to := filepath.Join(b.dir, strings.ReplaceAll(file, "/", "_"))
-		if err := os.WriteFile(to, mutated(string(src), mutants), 0o600); err != nil {
-			return nil, err
-		}
-		replace[filepath.Join(b.root, file)] = to
+		src := kit.Must(os.ReadFile(filepath.Join(b.root, file)))
+		put(file, mutated(string(src), mutants))
 		packages = append(packages, "./"+filepath.Dir(file))
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return nil, err
-	}
+	text := kit.Must(json.Marshal(map[string]any{"Replace": replace}))
+	kit.Check(os.WriteFile(b.overlay, text, 0o600))
 	slices.Sort(packages)
-	return slices.Compact(packages), os.WriteFile(b.overlay, text, 0o600)
+	return slices.Compact(packages)
 }
 
 func (b *bench) goTool(ctx context.Context, dir, verb string, args ...string) (string, error) {
@@ -178,85 +148,68 @@ func (b *bench) goTool(ctx context.Context, dir, verb string, args ...string) (s
 
 // judge runs the tests of each mutant's packages until one fails: the first package of all mutants,
 // then the second of those that survive.
-func (b *bench) judge(ctx context.Context, sample []*mutant) error {
+func (b *bench) judge(ctx context.Context, sample []*mutant) {
 	for round, todo := 0, sample; len(todo) > 0; round++ {
 		dirs := map[string][]*mutant{}
 		for _, m := range todo {
 			dirs[m.subject.tests[round]] = append(dirs[m.subject.tests[round]], m)
 		}
 		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-			bin, err := b.suite(ctx, dir)
-			if err != nil {
-				return err
-			}
-			err = inParallel(ctx, dirs[dir], func(m *mutant) error {
-				return m.judge(ctx, bin, round+1 == len(m.subject.tests))
+			bin := b.suite(ctx, dir)
+			inParallel(ctx, dirs[dir], func(m *mutant) {
+				m.judge(ctx, bin, round+1 == len(m.subject.tests))
 			})
-			if err != nil {
-				return err
-			}
 		}
 		todo = slices.DeleteFunc(slices.Clone(todo),
 			func(m *mutant) bool { return m.killer != "" || round+1 == len(m.subject.tests) })
 	}
-	return nil
 }
 
 // suite compiles the tests of a package, runs each alone without a mutant, and notes how long it
 // takes and what it reaches.
-func (b *bench) suite(ctx context.Context, dir string) (*suite, error) {
+func (b *bench) suite(ctx context.Context, dir string) *suite {
 	if b.suites[dir] != nil {
-		return b.suites[dir], nil
+		return b.suites[dir]
 	}
-	bin := &suite{out: b.out, name: dir, dir: filepath.Join(b.root, dir), file: filepath.Join(b.dir,
-		strings.ReplaceAll(dir, "/", "_")+".test")}
+	file := filepath.Join(b.dir, strings.ReplaceAll(dir, "/", "_")+".test")
+	bin := &suite{out: b.out, name: dir, dir: filepath.Join(b.root, dir), file: file}
 	b.suites[dir] = bin
-	if out, err := b.goTool(ctx, bin.dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin.file,
+	if out, err := b.goTool(ctx, bin.dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", file,
 		"."); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", dir, err, out)
+		kit.Check(fmt.Errorf("%s: %w\n%s", dir, err, out))
 	}
-	if random := []string{"-rapid.seed=1", "-rapid.nofailfile"}; exec.CommandContext(ctx, bin.file,
-		append(random, "-test.list=^$")...).Run() == nil {
+	random := []string{"-rapid.seed=1", "-rapid.nofailfile"}
+	if exec.CommandContext(ctx, file, append(random, "-test.list=^$")...).Run() == nil {
 		bin.flags = random
 	}
-	names, err := exec.CommandContext(ctx, bin.file, "-test.list="+
-		cmp.Or(patterns[dir], "^(Test|Example|Fuzz)")).Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
+	names := kit.Must(exec.CommandContext(ctx, file, "-test.list="+
+		cmp.Or(patterns[dir], "^(Test|Example|Fuzz)")).Output())
 	for _, name := range strings.Fields(string(names)) {
 		bin.tests = append(bin.tests, &test{name: name})
 	}
-	err = inParallel(ctx, bin.tests, func(t *test) error { return bin.trace(ctx, t) })
-	if err != nil {
-		return nil, err
-	}
+	inParallel(ctx, bin.tests, func(t *test) { bin.trace(ctx, t) })
 	fmt.Fprintf(b.out, "%s: %d tests traced at %s\n", dir, len(bin.tests),
 		time.Now().Format(time.TimeOnly))
-	return bin, nil
+	return bin
 }
 
 // trace runs a test without a mutant. Tests that fail are left out, and reported.
-func (bin *suite) trace(ctx context.Context, t *test) error {
+func (bin *suite) trace(ctx context.Context, t *test) {
 	file := bin.file + "." + t.name
 	failed, _, took := bin.run(ctx, []*test{t}, time.Minute, "HEED_MUTANT_TRACE="+file)
 	if failed != nil {
+		kit.Check(ctx.Err())
 		fmt.Fprintf(bin.out, "%s fails without a mutant, and is left out\n", t.name)
-		return ctx.Err()
+		return
 	}
 	ids, err := os.ReadFile(file)
-	if err != nil && !os.IsNotExist(err) {
-		return err
+	if !os.IsNotExist(err) {
+		kit.Check(err)
 	}
 	t.took, t.reaches = took, map[int]bool{}
 	for _, field := range strings.Fields(string(ids)) {
-		id, err := strconv.Atoi(field)
-		if err != nil {
-			return err
-		}
-		t.reaches[id] = true
+		t.reaches[kit.Must(strconv.Atoi(field))] = true
 	}
-	return nil
 }
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
@@ -321,7 +274,7 @@ func (m *mutant) groups(bin *suite) (groups [][]*test) {
 }
 
 // judge runs the tests of a package that reach a mutant until one fails or does not end.
-func (m *mutant) judge(ctx context.Context, bin *suite, last bool) error {
+func (m *mutant) judge(ctx context.Context, bin *suite, last bool) {
 	for _, group := range m.groups(bin) {
 		m.reached = true
 		limit := 5 * time.Second
@@ -342,10 +295,10 @@ func (m *mutant) judge(ctx context.Context, bin *suite, last bool) error {
 		fmt.Fprintf(bin.out, "%-8s  %s:%d %s  [%s]\n", m.verdict(), m.file, m.line, m.change(),
 			m.killer)
 	}
-	return ctx.Err()
+	kit.Check(ctx.Err())
 }
 
-// inParallel calls do for each item, on all processors, and returns the first error.
-func inParallel[T any](ctx context.Context, items []T, do func(T) error) error {
-	return kit.Parallel(ctx, len(items), func(int, int) {}, func(i int) error { return do(items[i]) })
+// inParallel calls do for each item, on all processors.
+func inParallel[T any](ctx context.Context, items []T, do func(T)) {
+	kit.Check(kit.Parallel(ctx, len(items), func(i int) error { do(items[i]); return nil }))
 }

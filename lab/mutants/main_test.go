@@ -63,11 +63,9 @@ func TestMutantsOfAProject(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	all, err := find(root, []subject{{"sum", []string{"sum"}}}, 1)
 	require.NoError(t, err)
-	b := &bench{out: io.Discard, root: root, dir: dir, overlay: filepath.Join(dir,
-		"overlay.json"), suites: map[string]*suite{}}
-	sample, err := b.compile(t.Context(), all, 100)
-	require.NoError(t, err)
-	require.NoError(t, b.judge(t.Context(), sample))
+	b := newBench(io.Discard, root, dir)
+	sample := b.compile(t.Context(), all, 100)
+	b.judge(t.Context(), sample)
 
 	var survivors, killed []string
 	for _, m := range sample {

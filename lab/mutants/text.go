@@ -41,7 +41,7 @@ func Is(id int) bool {
 
 // mutated returns a file with the copies of each mutated function at the function's beginning. At
 // most one copy runs.
-func mutated(src string, mutants []*mutant) []byte {
+func mutated(src string, mutants []*mutant) string {
 	functions := map[*function][]*mutant{}
 	for _, m := range mutants {
 		functions[m.fn] = append(functions[m.fn], m)
@@ -65,7 +65,7 @@ func mutated(src string, mutants []*mutant) []byte {
 	clause := strings.Index(src, "\npackage ") + 1
 	end := clause + strings.IndexByte(src[clause:], '\n')
 	inserts = append(inserts, insert{end, end, `; import "` + module + `/internal/heedmutant"`})
-	return []byte(apply(src, 0, len(src), inserts))
+	return apply(src, 0, len(src), inserts)
 }
 
 // copied returns the body of the function with the fault. Its labels get names of their own.

@@ -20,15 +20,9 @@ func Line() card.Line {
 			r.Values = make(map[string]float64)
 			for _, items := range []int{1, 20} {
 				loud := trial{liar: &liars[len(liars)-1], accounts: 1, items: items}
-				_, best, err := points(ctx, s, loud, c.Seed, runs)
-				if err != nil {
-					return r, err
-				}
+				_, best := points(ctx, s, loud, c.Seed, runs)
 				three := trial{liar: &liars[0], accounts: 3, items: items}
-				worst, _, err := points(ctx, s, three, c.Seed, runs)
-				if err != nil {
-					return r, err
-				}
+				worst, _ := points(ctx, s, three, c.Seed, runs)
 				r.Values[bestBar] = max(r.Values[bestBar], best)
 				r.Values[worstBar] = max(r.Values[worstBar], worst)
 				r.Work += int64(runs)
@@ -40,9 +34,8 @@ func Line() card.Line {
 	return card.Line{
 		Name:    "limits",
 		Promise: "A few false accounts do not decide for forty people.",
-		Attack: "One account reacts to all choices with lies, and three accounts praise the " +
-			"worst arm " +
-			"100 times each, with 1 and with 20 items. Each run is compared with the same people " +
+		Attack: "One account reacts to all choices with lies, and three accounts praise the worst " +
+			"arm 100 times each, with 1 and with 20 items. Each run is compared with the same people " +
 			"without them.",
 		Bars:  []card.Bar{{Name: bestBar, Most: 5}, {Name: worstBar, Most: 5}},
 		Short: card.Form{Work: 20, Faults: 20, Budget: 3 * time.Minute},
@@ -58,20 +51,13 @@ func Line() card.Line {
 // points returns how many points more of the choices the worst arm gets, and how many fewer the
 // best, with false accounts than without.
 func points(ctx context.Context, s setting, lies trial, seed uint64, runs int) (worst,
-	best float64, err error) {
+	best float64) {
 	honest := lies
 	honest.accounts = 0
 	for run := range uint64(runs) { //nolint:gosec // it is small
-		with, err := play(ctx, s, lies, seed+run)
-		if err != nil {
-			return 0, 0, err
-		}
-		without, err := play(ctx, s, honest, seed+run)
-		if err != nil {
-			return 0, 0, err
-		}
+		with, without := play(ctx, s, lies, seed+run), play(ctx, s, honest, seed+run)
 		worst += 100 * (with.worst - without.worst) / float64(runs)
 		best += 100 * (without.best - with.best) / float64(runs)
 	}
-	return worst, best, nil
+	return worst, best
 }

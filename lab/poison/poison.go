@@ -12,7 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"strings"
 
 	"github.com/heedhq/heed/lab/internal/kit"
 )
@@ -27,7 +27,7 @@ type liar struct {
 	name, about string
 	events      int // of honest people
 	said        func(event int) int
-	lie         func(w *world, account, number int) error
+	lie         func(w *world, account, number int)
 }
 
 var liars = []liar{
@@ -35,30 +35,32 @@ var liars = []liar{
 		func(event int) int { return event / 2 }, (*world).praise},
 	{"know both", "each praises the worst arm 50 times and blames the best as often", 200,
 		func(event int) int { return event / 2 },
-		func(w *world, account, number int) error {
+		func(w *world, account, number int) {
 			if number%2 == 0 {
-				return w.praise(account, number/2)
+				w.praise(account, number/2)
+			} else {
+				w.say(w.item(number/2+account), bestArm, name(account), -1)
 			}
-			return w.say(w.item(number/2+account), bestArm, name(account), -1)
 		}},
 	{"wait", "each tells the truth of 50 choices, and then praises the worst arm 100 times", 200,
 		func(event int) int { return min(event, 50) + max(event-100, 0) },
-		func(w *world, account, number int) error {
+		func(w *world, account, number int) {
 			if number < 50 {
-				return w.truth(name(account))
+				w.truth(name(account))
+			} else {
+				w.praise(account, number)
 			}
-			return w.praise(account, number)
 		}},
 	{"slow", "each praises the worst arm once in 20 honest outcomes, 10 times in all", 200,
 		func(event int) int { return event / 20 }, (*world).praise},
 	{"loud", "each reacts to 500 honest choices: it praises the worst arm and blames all others", 500,
 		func(event int) int { return event },
-		func(w *world, account, _ int) error {
+		func(w *world, account, _ int) {
 			value := -1.
 			if w.arm == worstArm {
 				value = 1
 			}
-			return w.react(value, name(account))
+			w.react(value, name(account))
 		}},
 }
 
@@ -78,7 +80,6 @@ const people = 40
 // A played run is what came of it.
 type played struct {
 	worst, best float64 // their share of the choices after the events
-	lost        float64 // during the events, against the best arm, in good outcomes
 }
 
 // Run runs the study: 20 runs of each trial, and in the long form 200.
@@ -91,60 +92,49 @@ func Run(ctx context.Context, call *kit.Call) error {
 	fmt.Fprintf(call.Out, "`%s`: %d honest people and false accounts. Arms succeed in %v. %d runs, ± half of a 95 %% interval.\n",
 		call.Command(), people, rates, *runs)
 	for i := range liars {
-		progress := func(done, of int) { call.Progress(i*of+done, len(liars)*of) }
-		s := study{&liars[i], *runs, *seed}
-		if err := s.report(ctx, call.Out, progress); err != nil {
+		if err := liars[i].report(ctx, call.Out, *runs, *seed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-type study struct {
-	*liar
-	runs int
-	seed uint64
-}
-
 // trials of a liar: by the number of accounts and of items, and one where CI speaks, too.
-func (s *study) trials() (all []trial) {
+func (l *liar) trials() (all []trial) {
 	for _, items := range []int{1, 5, 20, 100} {
 		for _, accounts := range []int{0, 1, 3, 10} {
-			all = append(all, trial{liar: s.liar, accounts: accounts, items: items})
+			all = append(all, trial{liar: l, accounts: accounts, items: items})
 		}
 	}
-	beside := trial{liar: s.liar, items: 20, instrument: true}
-	all = append(all, beside)
-	beside.accounts = 3
-	return append(all, beside)
+	return append(all, trial{liar: l, items: 20, instrument: true},
+		trial{liar: l, items: 20, instrument: true, accounts: 3})
 }
 
 // report plays all trials of a liar, and writes a table.
-func (s *study) report(ctx context.Context, w io.Writer, progress func(done, of int)) error {
-	trials := s.trials()
-	all := make([]played, len(settings)*len(trials)*s.runs)
-	err := kit.Parallel(ctx, len(all), progress, func(job int) (err error) {
-		at := job / s.runs
+func (l *liar) report(ctx context.Context, w io.Writer, runs int, seed uint64) error {
+	trials := l.trials()
+	all := make([]played, len(settings)*len(trials)*runs)
+	err := kit.Parallel(ctx, len(all), func(job int) error {
+		at := job / runs
 		setting, trial := settings[at%len(settings)], trials[at/len(settings)]
-		seed := s.seed + uint64(job%s.runs) //nolint:gosec // it is not negative
-		all[job], err = play(ctx, setting, trial, seed)
-		return err
+		all[job] = play(ctx, setting, trial, seed+uint64(job%runs)) //nolint:gosec // not negative
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	of := func(trial, setting int) []played {
-		at := (trial*len(settings) + setting) * s.runs
-		return all[at : at+s.runs]
+		at := (trial*len(settings) + setting) * runs
+		return all[at : at+runs]
 	}
 	fmt.Fprintf(w, "\n%s: %s. Points more of the worst arm's choices, fewer of the best arm's.\n\n",
-		s.name, s.about)
+		l.name, l.about)
 	table := kit.NewTable(w)
 	fmt.Fprint(table, "| items | false accounts |")
 	for _, setting := range settings {
 		fmt.Fprintf(table, " %s |", setting.name)
 	}
-	fmt.Fprintln(table, "\n|---|---|"+repeat("---|", len(settings)))
+	fmt.Fprintln(table, "\n|---|---|"+strings.Repeat("---|", len(settings)))
 	honest := 0
 	for i, trial := range trials {
 		if trial.accounts == 0 {
@@ -178,44 +168,22 @@ func more(with, without []played) string {
 	return fmt.Sprintf("%.1f ± %.1f, %.1f ± %.1f", worst.Mean, worst.Half, best.Mean, best.Half)
 }
 
-func repeat(text string, n int) (all string) {
-	for range n {
-		all += text
-	}
-	return all
-}
-
 // play lets honest people and false accounts speak in turn.
-func play(ctx context.Context, setting setting, t trial, seed uint64) (p played, err error) {
-	w, err := newWorld(ctx, setting, t, seed)
-	if err != nil {
-		return p, err
-	}
+func play(ctx context.Context, setting setting, t trial, seed uint64) (p played) {
+	w := newWorld(ctx, setting, t, seed)
 	told := 0
 	for event := range t.events {
-		person := cmp.Or(t.alone, fmt.Sprint("person", event%people))
-		if err := w.choose(); err != nil {
-			return p, err
-		}
-		if err := w.react(w.value(), person); err != nil {
-			return p, err
-		}
-		p.lost += rates[bestArm] - rates[w.arm]
+		w.choose()
+		w.react(w.value, cmp.Or(t.alone, fmt.Sprint("person", event%people)))
 		if t.instrument {
-			if err := w.truth(ci); err != nil {
-				return p, err
-			}
+			w.truth(ci)
 		}
 		for ; told < t.said(event+1); told++ {
 			for account := range t.accounts {
-				if err := t.lie(w, account, told); err != nil {
-					return p, err
-				}
+				t.lie(w, account, told)
 			}
 		}
 	}
-	p.worst, p.best, err = w.shares()
-	return p, err
+	p.worst, p.best = w.shares()
+	return p
 }
-
-func rngOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -41,49 +42,41 @@ type world struct {
 	number int // of outcomes
 	choice strategy.Choice
 	arm    int
-	went   []float64 // how each arm would have gone at the last choice
+	value  float64 // how the last choice went
 }
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func armID(arm int) strategy.ArmID { return strategy.ArmID(fmt.Sprint("arm", arm)) }
 
-func newWorld(ctx context.Context, s setting, t trial, seed uint64) (*world, error) {
+func newWorld(ctx context.Context, s setting, t trial, seed uint64) *world {
 	clock := func() time.Time { return now }
-	st, err := memstore.New(memstore.Config{Now: clock})
-	if err != nil {
-		return nil, err
-	}
 	cfg := s.cfg
-	cfg.Store, cfg.Now, cfg.Seed, cfg.Unrecorded = st, clock, rand.NewPCG(seed, 1), true
+	cfg.Store = kit.Must(memstore.New(memstore.Config{Now: clock}))
+	cfg.Now, cfg.Seed, cfg.Unrecorded = clock, rand.NewPCG(seed, 1), true
 	cfg.Trust.Instruments = []string{ci}
 	for arm := range rates {
 		cfg.Arms = append(cfg.Arms, strategy.Arm{ID: armID(arm)})
 	}
-	w := &world{ctx: ctx, setting: s, trial: t, luck: rngOf(seed), lies: rngOf(seed + 1)}
-	w.learner, err = strategy.New(ctx, cfg)
-	return w, err
+	return &world{
+		ctx: ctx, learner: kit.Must(strategy.New(ctx, cfg)), setting: s, trial: t,
+		luck: rand.New(rand.NewPCG(seed, 2)), lies: rand.New(rand.NewPCG(seed+1, 2)),
+	}
 }
 
 func (w *world) item(n int) string { return fmt.Sprint("item", n%w.trial.items) }
 
 // choose makes the next choice, for an item at random.
-func (w *world) choose() (err error) {
-	item := w.item(w.luck.IntN(w.trial.items))
-	w.went = w.went[:0]
-	u := w.luck.Float64()
-	for _, rate := range rates {
-		value := -1.
-		if u < rate {
-			value = 1
-		}
-		w.went = append(w.went, value)
+func (w *world) choose() { w.choice, w.arm, w.value = w.try(w.luck) }
+
+// try makes a choice, and returns which arm it is and how it went.
+func (w *world) try(luck *rand.Rand) (c strategy.Choice, arm int, value float64) {
+	item, u := w.item(luck.IntN(w.trial.items)), luck.Float64()
+	c = kit.Must(w.learner.Select(w.ctx, strategy.Query{Item: item}))
+	if arm = index(c.Arm); u < rates[arm] {
+		return c, arm, 1
 	}
-	if w.choice, err = w.learner.Select(w.ctx, strategy.Query{Item: item}); err != nil {
-		return err
-	}
-	w.arm = index(w.choice.Arm)
-	return nil
+	return c, arm, -1
 }
 
 func index(arm strategy.ArmID) (i int) {
@@ -93,62 +86,42 @@ func index(arm strategy.ArmID) (i int) {
 	return i
 }
 
-// value is how the last choice went.
-func (w *world) value() float64 { return w.went[w.arm] }
-
 // react reports on the last choice.
-func (w *world) react(value float64, source string) error {
-	return w.observe(w.choice, value, source)
-}
+func (w *world) react(value float64, source string) { w.observe(w.choice, value, source) }
 
-func (w *world) observe(c strategy.Choice, value float64, source string) error {
+func (w *world) observe(c strategy.Choice, value float64, source string) {
 	o := strategy.Outcome{Choice: c, ID: fmt.Sprint(w.number), Value: value, Confidence: 1}
 	if !w.setting.unnamed {
 		o.Source = source
 	}
 	w.number++
-	_, err := w.learner.Observe(w.ctx, o)
-	return err
+	kit.Must(w.learner.Observe(w.ctx, o))
 }
 
 // say reports on an arm of an item that it chose by itself.
-func (w *world) say(item string, arm int, source string, value float64) error {
-	c, err := w.learner.Record(w.ctx, strategy.Query{Item: item}, armID(arm), 0)
-	if err != nil {
-		return err
-	}
-	return w.observe(c, value, source)
+func (w *world) say(item string, arm int, source string, value float64) {
+	c := kit.Must(w.learner.Record(w.ctx, strategy.Query{Item: item}, armID(arm), 0))
+	w.observe(c, value, source)
 }
 
 // praise praises the worst arm on the items in turn.
-func (w *world) praise(account, number int) error {
-	return w.say(w.item(number+account), worstArm, name(account), 1)
+func (w *world) praise(account, number int) {
+	w.say(w.item(number+account), worstArm, name(account), 1)
 }
 
 // truth returns how one more choice went.
-func (w *world) truth(source string) error {
-	item, u := w.item(w.lies.IntN(w.trial.items)), w.lies.Float64()
-	c, err := w.learner.Select(w.ctx, strategy.Query{Item: item})
-	if err != nil {
-		return err
-	}
-	value := -1.
-	if u < rates[index(c.Arm)] {
-		value = 1
-	}
-	return w.observe(c, value, source)
+func (w *world) truth(source string) {
+	c, _, value := w.try(w.lies)
+	w.observe(c, value, source)
 }
 
 // looks is how many choices are drawn to see what a learner would choose next.
 const looks = 400
 
 // shares returns the share of the worst and of the best arm in the next choices, over all items.
-func (w *world) shares() (worst, best float64, err error) {
+func (w *world) shares() (worst, best float64) {
 	for n := range looks {
-		c, err := w.learner.Select(w.ctx, strategy.Query{Item: w.item(n), Frozen: true})
-		if err != nil {
-			return 0, 0, err
-		}
+		c := kit.Must(w.learner.Select(w.ctx, strategy.Query{Item: w.item(n), Frozen: true}))
 		switch index(c.Arm) {
 		case worstArm:
 			worst++
@@ -156,5 +129,5 @@ func (w *world) shares() (worst, best float64, err error) {
 			best++
 		}
 	}
-	return worst / looks, best / looks, nil
+	return worst / looks, best / looks
 }

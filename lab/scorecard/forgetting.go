@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -28,7 +30,7 @@ const (
 func forgettingLine() card.Line {
 	run := func(forget forgetting, short, long int) card.Attempt {
 		return on(modernc, func(ctx context.Context, s card.Settings, p place) (card.Result, error) {
-			return forgets(ctx, p, forget, card.Pick(s, short, long))
+			return forgets(ctx, p, forget, card.Pick(s, short, long)), nil
 		})
 	}
 	return card.Line{
@@ -50,65 +52,47 @@ func forgettingLine() card.Line {
 }
 
 // A forgetting removes somebody.
-type forgetting func(ctx context.Context, st store.Store, handle *sql.DB, name string) error
+type forgetting func(ctx context.Context, st store.Store, handle *sql.DB, name string)
 
-func byJob(ctx context.Context, st store.Store, _ *sql.DB, name string) error {
-	return store.Run(ctx, st, store.Job{Forget: []string{name}, At: time.Now()})
+func byJob(ctx context.Context, st store.Store, _ *sql.DB, name string) {
+	kit.Check(store.Run(ctx, st, store.Job{Forget: []string{name}, At: time.Now()}))
 }
 
-func byRows(ctx context.Context, _ store.Store, handle *sql.DB, name string) error {
+func byRows(ctx context.Context, _ store.Store, handle *sql.DB, name string) {
 	for _, where := range []string{
 		"heed_record WHERE instr(id, $1) + instr(keys, $1) + instr(body, $1)",
 		"heed_observation WHERE source = $1", "heed_tally WHERE source = $1",
 	} {
-		if _, err := handle.ExecContext(ctx, "DELETE FROM "+where, name); err != nil {
-			return err
-		}
+		kit.Must(handle.ExecContext(ctx, "DELETE FROM "+where, name))
 	}
-	return nil
 }
 
-func byAll(ctx context.Context, _ store.Store, handle *sql.DB, _ string) error {
-	_, err := handle.ExecContext(ctx, `DELETE FROM heed_record; DELETE FROM heed_key;
+func byAll(ctx context.Context, _ store.Store, handle *sql.DB, _ string) {
+	kit.Must(handle.ExecContext(ctx, `DELETE FROM heed_record; DELETE FROM heed_key;
 		DELETE FROM heed_observation; DELETE FROM heed_tally; VACUUM;
-		PRAGMA wal_checkpoint(TRUNCATE)`)
-	return err
+		PRAGMA wal_checkpoint(TRUNCATE)`))
 }
 
 // forgets has every second person forgotten, and looks for all names. Work counts people.
-func forgets(ctx context.Context, p place, forget forgetting, people int) (r card.Result,
-	err error) {
+func forgets(ctx context.Context, p place, forget forgetting, people int) (r card.Result) {
 	st, handle, err := p.store(ctx, sqlstore.Config{})
-	if err != nil {
-		return r, err
-	}
+	kit.Check(err)
 	defer handle.Close() //nolint:errcheck // it is removed
-	agent, err := loop.New(ctx, loop.Config{Store: st,
-		Arms:   []loop.Arm{{ID: "short"}, {ID: "long"}},
-		Tuning: loop.Tuning{Feedback: feedback.Config{Gate: openGate}},
-		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
-			error) {
-			return decision.LLMResponse{Text: "Look at the logs."}, nil
-		})})
-	if err != nil {
-		return r, err
-	}
+	agent := kit.Must(loop.New(ctx, loop.Config{Store: st,
+		Arms: []loop.Arm{{ID: "short"}, {ID: "long"}}, Model: says("Look at the logs."),
+		Tuning: loop.Tuning{Feedback: feedback.Config{Gate: openGate}}}))
 	name := func(i int) string { return fmt.Sprintf("person-%04d-of-many", i) }
 	for i := range people {
-		if err := lives(ctx, agent, i, name(i), name((i+1)%people)); err != nil {
-			return r, err
-		}
+		lives(ctx, agent, i, name(i), name((i+1)%people))
 	}
-	if all, err := filesOf(p); err != nil || !bytes.Contains(all, []byte(name(0))) {
-		return r, fmt.Errorf("the files name nobody: %w", err)
+	if !bytes.Contains(filesOf(p), []byte(name(0))) {
+		kit.Check(errors.New("the files name nobody"))
 	}
 	for i := 0; i < people; i += 2 {
-		if err := forget(ctx, st, handle, name(i)); err != nil {
-			return r, err
-		}
+		forget(ctx, st, handle, name(i))
 		r.Faults++
 	}
-	all, err := filesOf(p)
+	all := filesOf(p)
 	r.Values = map[string]float64{namedBar: 0, othersBar: 0}
 	for i := range people {
 		there := bytes.Contains(all, []byte(name(i)))
@@ -118,50 +102,38 @@ func forgets(ctx context.Context, p place, forget forgetting, people int) (r car
 			r.Values[othersBar]++
 		}
 	}
-	return r, err
+	return r
+}
+
+// says is a model that always says the same.
+func says(text string) decision.LLM {
+	return decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		return decision.LLMResponse{Text: text}, nil
+	})
 }
 
 // lives has a person ask, react and propose. A friend reacts and approves.
-func lives(ctx context.Context, agent *loop.Agent, n int, person, friend string) error {
+func lives(ctx context.Context, agent *loop.Agent, n int, person, friend string) {
 	worked := true
 	for i := range 3 {
 		id := fmt.Sprint("answer ", n, " ", i)
-		_, err := agent.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.", Person: person})
-		for _, do := range []func() error{
-			func() error { return agent.React(ctx, id, loop.Reaction{Person: person, Value: 1}) },
-			func() error { return agent.React(ctx, id, loop.Reaction{Person: friend, Value: -1}) },
-			func() error {
-				return agent.Outcome(ctx, id, loop.Outcome{Success: &worked, Source: person})
-			},
-		} {
-			if err == nil {
-				err = do()
-			}
-		}
-		if err != nil {
-			return err
-		}
+		kit.Must(agent.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.", Person: person}))
+		kit.Check(agent.React(ctx, id, loop.Reaction{Person: person, Value: 1}))
+		kit.Check(agent.React(ctx, id, loop.Reaction{Person: friend, Value: -1}))
+		kit.Check(agent.Outcome(ctx, id, loop.Outcome{Success: &worked, Source: person}))
 	}
 	rules := agent.Feedback().Rules()
-	proposed, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: "Be brief",
-		Agents: []string{fmt.Sprint("agent ", n)}}, Actor: person, Reason: "seen often"})
-	if err != nil {
-		return err
-	}
-	_, err = rules.Review(ctx, feedback.Review{Proposal: proposed.ID, Decision: feedback.Approved,
-		Actor: friend, Reason: "so it is", Hash: proposed.Hash()})
-	return err
+	draft := feedback.Draft{Text: "Be brief", Agents: []string{fmt.Sprint("agent ", n)}}
+	proposed := kit.Must(rules.Propose(ctx, feedback.Submission{Draft: draft, Actor: person,
+		Reason: "seen often"}))
+	kit.Must(rules.Review(ctx, feedback.Review{Proposal: proposed.ID, Decision: feedback.Approved,
+		Actor: friend, Reason: "so it is", Hash: proposed.Hash()}))
 }
 
 // filesOf returns all bytes of the files of a database.
-func filesOf(p place) (all []byte, err error) {
-	names, err := filepath.Glob(strings.TrimPrefix(p.DSN, "file:") + "*")
-	for _, name := range names {
-		text, failed := os.ReadFile(name)
-		if failed != nil {
-			return nil, failed
-		}
-		all = append(all, text...)
+func filesOf(p place) (all []byte) {
+	for _, name := range kit.Must(filepath.Glob(strings.TrimPrefix(p.DSN, "file:") + "*")) {
+		all = append(all, kit.Must(os.ReadFile(name))...)
 	}
-	return all, err
+	return all
 }

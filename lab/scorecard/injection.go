@@ -2,7 +2,6 @@ package scorecard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/prompt/prompttest"
@@ -38,14 +38,14 @@ func injectionLine() card.Line {
 }
 
 // A renderer makes the prompts that have a text in one of the fields.
-type renderer func(ctx context.Context, fields []string) (string, error)
+type renderer func(ctx context.Context, fields []string) string
 
 const promptFields = 10
 
 // neutral has prompttest try each hostile text in each field, in the long form several times with
 // others behind it.
 func neutral(render renderer) card.Attempt {
-	return func(ctx context.Context, s card.Settings) (r card.Result, err error) {
+	return func(ctx context.Context, s card.Settings) (r card.Result, _ error) {
 		r.Values = map[string]float64{otherForm: 0}
 		hostile := slices.Collect(prompttest.Hostile())
 		rng := s.Rand(0)
@@ -57,13 +57,9 @@ func neutral(render renderer) card.Attempt {
 						fields[field] += hostile[rng.IntN(len(hostile))]
 					}
 					r.Work++
-					text, failed := render(ctx, fields)
-					err = errors.Join(err, failed)
-					return text
+					return render(ctx, fields)
 				})
-				if err != nil || ctx.Err() != nil {
-					return r, errors.Join(err, ctx.Err())
-				}
+				kit.Check(ctx.Err())
 				if got != nil {
 					r.Values[otherForm]++
 					r.Note("field %d: %.500s", field, got.Error())
@@ -76,7 +72,7 @@ func neutral(render renderer) card.Attempt {
 }
 
 // rendered are all prompts that heed makes of the fields.
-func rendered(ctx context.Context, f []string) (string, error) {
+func rendered(ctx context.Context, f []string) string {
 	var prompts []string
 	answer := f[9]
 	if spoken, _ := thoughts.Split(answer); strings.TrimSpace(spoken) == "" {
@@ -87,24 +83,15 @@ func rendered(ctx context.Context, f []string) (string, error) {
 		prompts = append(prompts, r.System, r.Prompt)
 		return decision.LLMResponse{Text: answer}, nil
 	})
-	st := &memstore.Store{}
-	d, err := decision.New(ctx, decision.Config{
-		LLM: model, Store: st, Prediction: true, Withhold: new(float64),
+	d := kit.Must(decision.New(ctx, decision.Config{
+		LLM: model, Store: &memstore.Store{}, Prediction: true, Withhold: new(float64),
 		Goals: map[string][]string{"": {f[0], "another goal"}},
-	})
-	if err != nil {
-		return "", err
-	}
-	res, err := d.Decide(ctx, decision.Request{
+	}))
+	res := kit.Must(d.Decide(ctx, decision.Request{
 		EventID: "e", Source: named(f[1]), Text: f[2], Briefing: "## Rules",
 		Candidates: []decision.Candidate{{HeuristicID: "h", Condition: f[3], Action: f[4]}},
-	})
-	if err != nil {
-		return "", err
-	}
-	if _, err := d.Extract(ctx, res.ResponseID, nil); err != nil {
-		return "", err
-	}
+	}))
+	kit.Must(d.Extract(ctx, res.ResponseID, nil))
 	plan := patterns.Plan{
 		Similar: []patterns.Precedent{{Description: f[5], Strategy: patterns.PatternID(f[6]),
 			Result: f[7]}},
@@ -112,7 +99,7 @@ func rendered(ctx context.Context, f []string) (string, error) {
 			Anti: true}}},
 	}
 	planned, _, _ := plan.Prompt()
-	return strings.Join(append(prompts, planned), "\n"), nil
+	return strings.Join(append(prompts, planned), "\n")
 }
 
 // named returns a text as a request may have it for a name. Others are refused.
@@ -122,9 +109,9 @@ func named(text string) string {
 }
 
 // formatted puts the fields where they belong, as they are.
-func formatted(_ context.Context, f []string) (string, error) {
+func formatted(_ context.Context, f []string) string {
 	return fmt.Sprintf("Current user goals:\n- %s\n\nEvent [%s]: %s\n\n1. Situation: \"%s\" → "+
 		"Response: \"%s\"\n\n"+
 		"## Similar tasks\n\n- %s with %s: %s\n- AVOID: %s\n\nResponse: %s\n", f[0], f[1], f[2], f[3],
-		f[4], f[5], f[6], f[7], f[8], f[9]), nil
+		f[4], f[5], f[6], f[7], f[8], f[9])
 }

@@ -29,9 +29,8 @@ func killedLine(engine string, short, long int) card.Line {
 		Promise: "A killed process loses no acknowledged outcome. An outcome that is delivered to " +
 			"the next process again counts once.",
 		Attack: "A process commits outcomes and is killed (kill -9) at a random moment. The next one " +
-			"gets the last outcomes again. " +
-			"At the end every acknowledged outcome must be there once, with its record and its audit " +
-			"entry.",
+			"gets the last outcomes again. At the end every acknowledged outcome must be there once, " +
+			"with its record and its audit entry.",
 		Bars:  card.None(lostBar, tornBar, sumsBar),
 		Short: card.Form{Work: int64(short) * 25, Faults: int64(short), Budget: 3 * time.Minute},
 		Long:  card.Form{Work: int64(long) * 25, Faults: int64(long), Budget: 30 * time.Minute},

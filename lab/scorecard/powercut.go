@@ -55,9 +55,8 @@ func powerCutLines() []card.Line {
 		Name: "S1 SQLiteRelaxed",
 		Promise: "With SQLiteRelaxed a power cut takes the newest outcomes at most. All before them " +
 			"are there, each as a whole.",
-		Attack: "The disk of S1, with one writer. If an acknowledged outcome is there, all that " +
-			"were acknowledged before it must be " +
-			"there. Evidence, records and audit log must agree.",
+		Attack: "The disk of S1, with one writer. If an acknowledged outcome is there, all that were " +
+			"acknowledged before it must be there. Evidence, records and audit log must agree.",
 		Bars:  card.None(gapsBar, corruptBar),
 		Short: card.Form{Work: 120, Faults: 120, Budget: 4 * time.Minute},
 		Long:  card.Form{Work: 2000, Faults: 2000, Budget: 20 * time.Minute},

@@ -17,10 +17,7 @@ const task = "HEED_SCORECARD_TASK"
 // A job is what another process does with a store. It prints lines, and reads lines.
 type job func(ctx context.Context, st *sqlstore.Store, in io.Reader, out io.Writer) error
 
-var jobs = map[string]job{
-	"write": writeOutcomes,
-	"apply": playMoves,
-}
+var jobs = map[string]job{"write": writeOutcomes, "apply": playMoves}
 
 // An order is a job for another process.
 type order struct {

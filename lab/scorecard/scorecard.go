@@ -33,20 +33,15 @@ import (
 // all are the lines, in the order of the report. What a test of a package can show is not among
 // them: see docs/operate.md.
 func all() []card.Line {
-	return append(powerCutLines(),
-		killedLine(modernc, 100, 1000), killedLine(ncruces, 50, 500), killedLine(relaxed, 20, 200),
-		killedLine(postgres, 50, 500),
-		stoppedLine(),
-		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres),
-		injectionLine(), forgettingLine(),
-		poison.Line(), incidents.Line(), agent.Line(), board.Line(),
-	)
+	return append(powerCutLines(), killedLine(modernc, 100, 1000), killedLine(ncruces, 50, 500),
+		killedLine(relaxed, 20, 200), killedLine(postgres, 50, 500), stoppedLine(),
+		appliesLine(modernc), appliesLine(ncruces), appliesLine(postgres), injectionLine(),
+		forgettingLine(), poison.Line(), incidents.Line(), agent.Line(), board.Line())
 }
 
 // Run runs the lines that the call names, or all.
 func Run(ctx context.Context, call *kit.Call) (err error) {
-	report := call.String("report", "",
-		"write the page to this `file`")
+	report := call.String("report", "", "write the page to this `file`")
 	seed := call.Uint64("seed", 1, "what all randomness comes from; 0: another one each time")
 	side := call.Int("parallel", runtime.NumCPU(), "how many lines run side by side")
 	patience := call.Int("patience", 1, "multiplies the budgets, for a busy machine")

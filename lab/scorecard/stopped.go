@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/lab/internal/card"
@@ -26,19 +25,17 @@ const (
 
 func stoppedLine() card.Line {
 	run := func(h habit) card.Attempt {
-		return func(ctx context.Context, _ card.Settings) (card.Result,
-			error) {
+		return func(ctx context.Context, _ card.Settings) (card.Result, error) {
 			return crashes(ctx, 1, h)
 		}
 	}
 	return card.Line{
 		Name:    "S3",
 		Promise: "A crash of PostgreSQL loses no acknowledged outcome, and the store goes on after it.",
-		Attack: "A private server, with fsync, is stopped under load as if it had crashed (pg_ctl " +
-			"-m immediate), and started again. " +
-			"The same open store must then go on, with every acknowledged outcome. While the server is " +
-			"down, each call must fail within two seconds, with the driver's " +
-			"*pgconn.ConnectError. The same commit must go through afterwards.",
+		Attack: "A private server, with fsync, is stopped under load as if it had crashed (pg_ctl -m " +
+			"immediate), and started again. The same open store must then go on, with every " +
+			"acknowledged outcome. While the server is down, each call must fail within two seconds, " +
+			"with the driver's *pgconn.ConnectError. The same commit must go through afterwards.",
 		Bars: append(card.None(lostBar, tornBar, sumsBar, unnamedBar), card.Bar{Name: waitBar,
 			Most: 2}),
 		Short: card.Form{Work: 1000, Faults: 10, Budget: 4 * time.Minute},
@@ -75,8 +72,8 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 			return result, err
 		}
 	}
-	down, err := newOutage(ctx, st, h)
-	if err != nil {
+	down := &outage{store: st, habit: h}
+	if down.agent, err = loop.New(ctx, loop.Config{Store: st, Model: says("Wait.")}); err != nil {
 		return result, err
 	}
 	var acknowledged []string
@@ -130,16 +127,6 @@ type outage struct {
 	habit   habit
 	unnamed int
 	longest time.Duration
-}
-
-func newOutage(ctx context.Context, st store.Store, h habit) (o *outage, err error) {
-	model := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		return decision.LLMResponse{Text: "Wait."}, nil
-	})
-	o = &outage{store: st, habit: h}
-	o.agent, err = loop.New(ctx, loop.Config{Store: st, Model: model})
-	return o, err
 }
 
 // calls makes calls of each sort, a commit among them.

@@ -59,10 +59,10 @@ func Run(ctx context.Context, call *kit.Call) error {
 		return err
 	}
 	results := make([][2]float64, len(worlds)**runs)
-	err := kit.Parallel(ctx, len(results), call.Progress, func(job int) (err error) {
+	err := kit.Parallel(ctx, len(results), func(job int) error {
 		w := worlds[job / *runs]
-		results[job], err = play(ctx, &w, *seed+uint64(job%*runs)) //nolint:gosec // not negative
-		return err
+		results[job] = play(ctx, &w, *seed+uint64(job%*runs)) //nolint:gosec // not negative
+		return nil
 	})
 	if err != nil {
 		return err
@@ -95,18 +95,13 @@ type game struct {
 }
 
 // play returns the regrets of the new tenant alone and with what others share.
-func play(ctx context.Context, w *world, seed uint64) (regrets [2]float64, err error) {
+func play(ctx context.Context, w *world, seed uint64) (regrets [2]float64) {
 	g := &game{ctx: ctx, world: w, luck: rand.New(rand.NewPCG(seed, 1)), seed: seed,
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	g.store, err = memstore.New(memstore.Config{Now: func() time.Time { return g.now }})
-	if err != nil {
-		return regrets, err
-	}
+	g.store = kit.Must(memstore.New(memstore.Config{Now: func() time.Time { return g.now }}))
 	g.means = g.own()
 	for i := range w.others {
-		if err := g.learn(fmt.Sprint("tenant ", i), i < w.liars); err != nil {
-			return regrets, err
-		}
+		g.learn(fmt.Sprint("tenant ", i), i < w.liars)
 	}
 	rates := g.rates()
 	if w.odd {
@@ -114,19 +109,12 @@ func play(ctx context.Context, w *world, seed uint64) (regrets [2]float64, err e
 	}
 	for i, shared := range []bool{false, true} {
 		luck := rand.New(rand.NewPCG(seed, 2))
-		l, err := g.learner(fmt.Sprint("new ", i), shared)
-		if err != nil {
-			return regrets, err
-		}
+		l := g.learner(fmt.Sprint("new ", i), shared)
 		for range choices {
-			arm, err := g.choose(l, rates, luck)
-			if err != nil {
-				return regrets, err
-			}
-			regrets[i] += best(rates) - rates[arm]
+			regrets[i] += best(rates) - rates[g.choose(l, rates, luck)]
 		}
 	}
-	return regrets, nil
+	return regrets
 }
 
 // own draws rates that have nothing to do with the rates of other tenants.
@@ -160,30 +148,22 @@ func draw(alpha, beta float64, rng *evidence.Rand) float64 {
 
 func best(rates [arms]float64) float64 { return max(rates[0], rates[1], rates[2], rates[3]) }
 
-func (g *game) learner(tenant string, shared bool) (*strategy.Learner, error) {
-	view, err := store.Tenant(g.store, tenant)
-	if err != nil {
-		return nil, err
-	}
+func (g *game) learner(tenant string, shared bool) *strategy.Learner {
 	cfg := strategy.Config{
-		Store: view, Now: func() time.Time { return g.now }, Seed: rand.NewPCG(g.seed, 3),
-		Unrecorded: true, Shared: shared,
+		Store: kit.Must(store.Tenant(g.store, tenant)), Now: func() time.Time { return g.now },
+		Seed: rand.NewPCG(g.seed, 3), Unrecorded: true, Shared: shared,
 	}
 	for arm := range arms {
 		cfg.Arms = append(cfg.Arms, strategy.Arm{ID: id(arm)})
 	}
-	return strategy.New(g.ctx, cfg)
+	return kit.Must(strategy.New(g.ctx, cfg))
 }
 
 func id(arm int) strategy.ArmID { return strategy.ArmID(fmt.Sprint("arm ", arm)) }
 
 // learn has another tenant choose, or lie.
-func (g *game) learn(tenant string, lies bool) error {
-	l, err := g.learner(tenant, true)
-	if err != nil {
-		return err
-	}
-	rates := g.rates()
+func (g *game) learn(tenant string, lies bool) {
+	l, rates := g.learner(tenant, true), g.rates()
 	if lies {
 		worst := min(rates[0], rates[1], rates[2], rates[3])
 		for i := range rates {
@@ -192,46 +172,34 @@ func (g *game) learn(tenant string, lies bool) error {
 			}
 		}
 		for i := range 1000 {
-			if err := g.report(l, i%arms, 2*rates[i%arms]-1); err != nil {
-				return err
-			}
+			c := kit.Must(l.Record(g.ctx, strategy.Query{}, id(i%arms), 0))
+			g.observe(l, c, 2*rates[i%arms]-1)
 		}
 	} else {
 		for range busy {
-			if _, err := g.choose(l, rates, g.luck); err != nil {
-				return err
-			}
+			g.choose(l, rates, g.luck)
 		}
 	}
-	return l.Refresh(g.ctx)
+	kit.Check(l.Refresh(g.ctx))
 }
 
 // choose makes a choice, and observes how it went.
-func (g *game) choose(l *strategy.Learner, rates [arms]float64, luck *rand.Rand) (int, error) {
+func (g *game) choose(l *strategy.Learner, rates [arms]float64, luck *rand.Rand) (arm int) {
 	if !g.world.rush {
 		g.now = g.now.Add(time.Minute)
 	}
-	c, err := l.Select(g.ctx, strategy.Query{})
-	if err != nil {
-		return 0, err
+	c := kit.Must(l.Select(g.ctx, strategy.Query{}))
+	for c.Arm != id(arm) {
+		arm++
 	}
-	u, value := luck.Float64(), -1.
-	for arm := range arms {
-		if c.Arm == id(arm) {
-			if u < rates[arm] {
-				value = 1
-			}
-			_, err = l.Observe(g.ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
-			return arm, err
-		}
+	value := -1.
+	if luck.Float64() < rates[arm] {
+		value = 1
 	}
-	return 0, fmt.Errorf("%q was never an arm", c.Arm)
+	g.observe(l, c, value)
+	return arm
 }
 
-func (g *game) report(l *strategy.Learner, arm int, value float64) error {
-	c, err := l.Record(g.ctx, strategy.Query{}, id(arm), 0)
-	if err == nil {
-		_, err = l.Observe(g.ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
-	}
-	return err
+func (g *game) observe(l *strategy.Learner, c strategy.Choice, value float64) {
+	kit.Must(l.Observe(g.ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1}))
 }

@@ -45,12 +45,12 @@ func Run(ctx context.Context, call *kit.Call) error {
 	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table, "rates\tequal shares\twrong\ttop-two\twrong\tratio\ttop-two's loss of "+
 		"the equal shares'\t")
-	for n, rates := range worlds[:call.Pick(2, len(worlds))] {
+	for _, rates := range worlds[:call.Pick(2, len(worlds))] {
 		var all [2][]race // with equal shares, and by top-two sampling
 		for way := range all {
 			all[way] = make([]race, *races)
 		}
-		err := kit.Parallel(ctx, 2**races, func(int, int) {}, func(job int) error {
+		err := kit.Parallel(ctx, 2**races, func(job int) error {
 			all[job%2][job/2] = run(rates, job%2 == 1, rand.New(rand.NewPCG(*seed, uint64(job))))
 			return nil
 		})
@@ -71,7 +71,6 @@ func Run(ctx context.Context, call *kit.Call) error {
 		fmt.Fprintf(table, "%v\t%s\t%s\t%s\t%s\t%.2f\t%.0f %%\t\n", rates, samples[0],
 			wrong[0].Percent(), samples[1],
 			wrong[1].Percent(), samples[1].Mean/samples[0].Mean, 100*loss[1].Mean/loss[0].Mean)
-		call.Progress(n+1, len(worlds))
 	}
 	return table.Flush()
 }

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/heedhq/heed/lab/agent/assistant"
@@ -63,25 +65,22 @@ func (w *World) at(a Answer, e loop.Event) float64 {
 func (w *World) Best(e loop.Event) string {
 	k := kindOf(e.Text)
 	if k.Domain == assistant.Changes {
-		best := truth.Decompositions[0]
-		for _, d := range truth.Decompositions {
-			if d.Works > best.Works {
-				best = d
-			}
-		}
-		return best.Text
+		return slices.MaxFunc(truth.Decompositions, func(a, b decomposition) int {
+			return cmp.Compare(a.Works, b.Works)
+		}).Text
 	}
-	best := k.Answers[0]
-	for _, a := range k.Answers {
-		if w.at(a, e) > w.at(best, e) {
-			best = a
-		}
-	}
-	text := best.Text
+	text := w.best(k, e).Text
 	for _, m := range k.Mistakes {
 		text += " " + m.Fixed
 	}
 	return text
+}
+
+// best returns the answer that works most often at the time of an event.
+func (w *World) best(k *Kind, e loop.Event) Answer {
+	return slices.MaxFunc(k.Answers, func(a, b Answer) int {
+		return cmp.Compare(w.at(a, e), w.at(b, e))
+	})
 }
 
 func decompositionIn(text string) *decomposition {

@@ -72,17 +72,8 @@ func (w *World) choose(k *Kind, r *decision.LLMRequest, event, shown string) Ans
 	if w.draw("own", event) > own {
 		return k.Answers[last]
 	}
-	best := k.Answers[0]
-	for _, a := range k.Answers[1:] {
-		if w.works(a) > w.works(best) {
-			best = a
-		}
-	}
-	return best
+	return w.best(k, loop.Event{At: w.now})
 }
-
-// works is how often an answer works now.
-func (w *World) works(a Answer) float64 { return w.at(a, loop.Event{At: w.now}) }
 
 // wayOf returns in which way the prompt has a note.
 func wayOf(system string, n *Note) string {

@@ -7,9 +7,9 @@
 package world
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +25,7 @@ type World struct {
 	made   int // events
 	now    time.Time
 	turns  time.Time // when what was good turns bad
-	agenda agenda
-	order  int
+	agenda []entry   // what is to come, the earliest first
 }
 
 var start = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
@@ -48,8 +47,8 @@ func (w *World) Next() any {
 	if len(w.agenda) == 0 {
 		return nil
 	}
-	next := heap.Pop(&w.agenda).(entry)
-	w.now = next.at
+	next := w.agenda[0]
+	w.agenda, w.now = w.agenda[1:], next.at
 	return next.make()
 }
 
@@ -62,11 +61,9 @@ func (w *World) event() any {
 		w.plan(w.now.Add(time.Duration(float64(pace)*(0.5+w.draw("pace", id)))), w.event)
 	}
 	k := w.kind(id)
-	text := strings.NewReplacer(
-		"{host}", fmt.Sprintf("%s-%02d", pick(w.draw("host", id), "web", "db", "cache", "build",
-			"mail"), int(w.draw("number", id)*60)),
-		"{n}", fmt.Sprint(2+int(w.draw("n", id)*90)),
-	).Replace(pick(w.draw("text", id), k.Texts...))
+	text := strings.NewReplacer("{host}", fmt.Sprintf("%s-%02d", pick(w.draw("host", id), "web", "db",
+		"cache", "build", "mail"), int(w.draw("number", id)*60)), "{n}", fmt.Sprint(2+int(w.draw("n",
+		id)*90))).Replace(pick(w.draw("text", id), k.Texts...))
 	person := fmt.Sprintf("user-%02d", int(w.draw("person", id)*users))
 	e := loop.Event{
 		ID: id, Domain: k.Domain, Session: id, Stream: "channel of " + person, Person: person,
@@ -124,33 +121,21 @@ func pick(u float64, from ...string) string {
 	return from[int(math.Min(u*float64(len(from)), float64(len(from)-1)))]
 }
 
-// plan puts something on the agenda.
+// plan puts something on the agenda, behind what comes at the same time.
 func (w *World) plan(at time.Time, what func() any) {
-	w.order++
-	heap.Push(&w.agenda, entry{at, w.order, what})
+	i, _ := slices.BinarySearchFunc(w.agenda, at, func(e entry, at time.Time) int {
+		if e.at.After(at) {
+			return 1
+		}
+		return -1
+	})
+	w.agenda = slices.Insert(w.agenda, i, entry{at, what})
 }
 
 // say plans a happening that is known already.
 func (w *World) say(at time.Time, happening any) { w.plan(at, func() any { return happening }) }
 
 type entry struct {
-	at    time.Time
-	order int
-	make  func() any
-}
-
-// agenda is a heap of what is to come, the earliest first.
-type agenda []entry
-
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
-	return a[i].at.Before(a[j].at) || a[i].at.Equal(a[j].at) && a[i].order < a[j].order
-}
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(entry)) }
-func (a *agenda) Pop() any {
-	old := *a
-	last := old[len(old)-1]
-	*a = old[:len(old)-1]
-	return last
+	at   time.Time
+	make func() any
 }

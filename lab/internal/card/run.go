@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/heedhq/heed/lab/internal/kit"
 )
 
 // A State is how a line ended.
@@ -240,6 +242,7 @@ func guarded(ctx context.Context, attempt Attempt, s Settings) (Result, error) {
 			}
 			end <- e
 		}()
+		defer kit.Catch(&e.err)
 		e.r, e.err = attempt(ctx, s)
 	}()
 	late := make(chan struct{})

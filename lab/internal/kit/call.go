@@ -18,10 +18,9 @@ var ErrUsage = errors.New("see -help")
 // must be declared before [Call.Parse].
 type Call struct {
 	*flag.FlagSet
-	Long     bool     // whether the long form is wanted: all that takes more than a minute
-	Names    []string // the arguments that are no flags
-	Out      io.Writer
-	Progress func(done, of int)
+	Long  bool     // whether the long form is wanted: all that takes more than a minute
+	Names []string // the arguments that are no flags
+	Out   io.Writer
 
 	args   []string
 	counts []*count
@@ -57,14 +56,9 @@ func (c *Call) settle() error {
 	return nil
 }
 
-// NewCall returns a call with these arguments, which reports its progress nowhere.
+// NewCall returns a call with these arguments.
 func NewCall(name string, out io.Writer, args ...string) *Call {
-	c := &Call{
-		FlagSet:  flag.NewFlagSet(name, flag.ContinueOnError),
-		Out:      out,
-		Progress: func(int, int) {},
-		args:     args,
-	}
+	c := &Call{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), Out: out, args: args}
 	c.SetOutput(io.Discard)
 	c.BoolVar(&c.Long, "long", false, "the long form")
 	return c
@@ -124,13 +118,13 @@ func ExitCode(err error) int {
 	}
 }
 
-// Bar returns a function that draws progress on standard error, and only if that is a terminal.
-func Bar() func(done, of int) {
+// DrawProgress draws progress on standard error from now on, and only if that is a terminal.
+func DrawProgress() {
 	info, err := os.Stderr.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func(int, int) {}
+		return
 	}
-	return func(done, of int) {
+	Progress = func(done, of int) {
 		const width = 40
 		full := done * width / of
 		bar := strings.Repeat("█", full) + strings.Repeat("░", width-full)

@@ -10,11 +10,12 @@ import (
 	"text/tabwriter"
 )
 
-// Parallel calls work with each number below n, on all processors, and reports its progress after
-// each call. It returns the first error. After an error, and when the context ends, it begins no
-// further call.
-func Parallel(ctx context.Context, n int, progress func(done, of int),
-	work func(i int) error) error {
+// Progress is called by [Parallel] after each call. A program that draws it sets it at its start.
+var Progress = func(done, of int) {}
+
+// Parallel calls work with each number below n, on all processors. It returns the first error.
+// After an error, and when the context ends, it begins no further call.
+func Parallel(ctx context.Context, n int, work func(i int) error) error {
 	var (
 		wait       sync.WaitGroup
 		mu         sync.Mutex
@@ -34,7 +35,7 @@ func Parallel(ctx context.Context, n int, progress func(done, of int),
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; err == nil {
-			progress(done, n)
+			Progress(done, n)
 		} else if failure == nil {
 			failure = err
 		}
@@ -42,12 +43,18 @@ func Parallel(ctx context.Context, n int, progress func(done, of int),
 	for range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
 			for i, ok := begin(); ok; i, ok = begin() {
-				end(work(i))
+				end(caught(i, work))
 			}
 		})
 	}
 	wait.Wait()
 	return failure
+}
+
+// caught is work that may end by [Must].
+func caught(i int, work func(i int) error) (err error) {
+	defer Catch(&err)
+	return work(i)
 }
 
 // An Estimate is a mean with half the width of its 95 % confidence interval.

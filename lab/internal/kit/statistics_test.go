@@ -15,10 +15,13 @@ import (
 func TestParallel(t *testing.T) {
 	var calls [100]atomic.Int64
 	last := 0
-	require.NoError(t, kit.Parallel(t.Context(), 100, func(done, of int) {
+	kit.Progress = func(done, of int) {
 		assert.Equal(t, [2]int{last + 1, 100}, [2]int{done, of})
 		last = done
-	}, func(i int) error { calls[i].Add(1); return nil }))
+	}
+	err := kit.Parallel(t.Context(), 100, func(i int) error { calls[i].Add(1); return nil })
+	kit.Progress = func(int, int) {}
+	require.NoError(t, err)
 	for i := range calls {
 		assert.EqualValues(t, 1, calls[i].Load())
 	}
@@ -26,13 +29,20 @@ func TestParallel(t *testing.T) {
 
 	boom := errors.New("boom")
 	var begun atomic.Int64
-	err := kit.Parallel(t.Context(), 1e6, func(int, int) {},
-		func(int) error { begun.Add(1); return boom })
+	err = kit.Parallel(t.Context(), 1e6, func(int) error { begun.Add(1); return boom })
 	require.ErrorIs(t, err, boom)
 	assert.Less(t, begun.Load(), int64(1000), "after an error no call begins")
+	require.ErrorIs(t, kit.Parallel(t.Context(), 1, func(int) error { kit.Check(boom); return nil }),
+		boom)
+	assert.PanicsWithValue(t, "ouch", func() {
+		var err error
+		defer kit.Catch(&err)
+		panic("ouch")
+	})
+
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, kit.Parallel(over, 1, nil, nil), context.Canceled)
+	require.ErrorIs(t, kit.Parallel(over, 1, nil), context.Canceled)
 }
 
 func TestMean(t *testing.T) {
