@@ -29,68 +29,70 @@ import (
 //
 // Beliefs in it are as they are when it is read, and all about the answer is as it was recorded. So
 // a heuristic may be trusted less by now than the confidence with which it answered.
+//
+// In JSON it has the fields that the HTTP API shows of an answer.
 type Account struct {
 	// ID names the answer, and its event.
-	ID string
+	ID string `json:"id"`
 	// Path is how it was answered: by a heuristic or by the model.
-	Path decision.Path
+	Path decision.Path `json:"path"`
 	// Text is the answer as it was stored, which Redact may have changed.
-	Text string
-	At   time.Time
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
 	// Cut reports that the model's text ends too early, so it was compared with no heuristic.
-	Cut bool
+	Cut bool `json:"-"`
 	// Heuristic is the heuristic that answered, or "" if the model did.
-	Heuristic string
+	Heuristic string `json:"heuristic,omitempty"`
 	// Needed is the confidence that a heuristic needed to answer, and Believed the confidence that
 	// this one had then.
-	Needed   float64
-	Believed float64
+	Needed   float64 `json:"needed"`
+	Believed float64 `json:"believed"`
 	// Trust is how far the heuristic is trusted at present, or nil without one.
-	Trust *learning.Explanation
+	Trust *learning.Explanation `json:"-"`
 	// Choice is the choice of the arm, or nil without one.
-	Choice *strategy.Choice
+	Choice *strategy.Choice `json:"-"`
 	// Undelivered reports that the person has not seen the answer, so silence does not count.
-	Undelivered bool
+	Undelivered bool `json:"-"`
 	// Control is nil, or how the answer counts in the control group: it was given without learning.
-	Control *answer.Side
+	Control *answer.Side `json:"-"`
 	// Spare reports that a fallback answered, and not the arm's model. Unusable reports that the
 	// arm's model answered first, and that its answer was of no use.
-	Spare    bool
-	Unusable bool
+	Spare    bool `json:"-"`
+	Unusable bool `json:"-"`
 	// Undid are the answers that the event's text took back. If there are any, this answer earns no
 	// credit.
-	Undid []string
+	Undid []string `json:"-"`
 	// Item is what is believed of the arms now, nil before the first outcome. Outcomes are the latest
 	// ones of the item behind that, of all its answers.
-	Item     *strategy.ItemReport
-	Outcomes []strategy.ChoiceRecord
+	Item     *strategy.ItemReport    `json:"-"`
+	Outcomes []strategy.ChoiceRecord `json:"-"`
 	// Rules and Notes are what the prompt had of each.
-	Rules []feedback.Rule
-	Notes []string
+	Rules []feedback.Rule `json:"-"`
+	Notes []string        `json:"notes,omitempty"`
 	// Ways are the ways of working that the prompt recommended, Warnings those that it warned of, and
 	// Followed those that the answer followed. Contents has the texts of all that are still kept.
-	Ways     []string
-	Warnings []string
-	Followed []string
-	Contents map[string]string
+	Ways     []string          `json:"ways,omitempty"`
+	Warnings []string          `json:"warnings,omitempty"`
+	Followed []string          `json:"-"`
+	Contents map[string]string `json:"-"`
 	// Shown are the heuristics that the prompt had. Compared are those that it withheld, because an
 	// answer of a model that has not seen a heuristic is evidence about it.
-	Shown    []string
-	Compared []answer.Comparison
+	Shown    []string            `json:"shown,omitempty"`
+	Compared []answer.Comparison `json:"-"`
 	// Told are heuristics that were withheld, but that the prompt or the conversation contains all
 	// the same.
-	Told []string
+	Told []string `json:"-"`
 	// Overruled are trusted heuristics that did not answer, each with the id of the active rule that
 	// its answer would have broken, a colon, and how.
-	Overruled map[string]string
+	Overruled map[string]string `json:"overruled,omitempty"`
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether
 	// anything is. Channels with equal parts in the worth are joined by commas.
-	Worth   float64
-	Channel string
-	Known   bool
+	Worth   float64 `json:"worth"`
+	Channel string  `json:"channel,omitempty"`
+	Known   bool    `json:"known"`
 	// Statements are everything that was stated or observed about the answer, each with its source.
 	// What was withdrawn is left out, and so is silence if a source stated something before its end.
-	Statements []Statement
+	Statements []Statement `json:"-"`
 }
 
 // A Statement is one statement about an answer: a reaction, an outcome, a correction, an undo or

@@ -356,12 +356,11 @@ func TestLists(t *testing.T) {
 	w := hs.get("kim", "/changes")
 	older := regexp.MustCompile(`href="\?(after=[^"]*)"`).FindStringSubmatch(w)
 	require.Len(t, older, 2, w)
-	assert.Contains(t, hs.get("kim", "/changes?"+older[1]), "The newest")
+	assert.Contains(t, hs.get("kim", "/changes?"+older[1]), "To the beginning")
 	for path, want := range map[string]int{
 		"/changes?since=2020-01-01&until=2020-01-02": 200, "/changes?since=x": 400,
 		"/changes?kind=x": 400, "/changes?kind=arm&domain=mail": 200, "/changes?after=x": 400,
-		"/rules?page=4": 404, "/rules?page=99999": 404, "/rules?page=0": 400, "/rules?page=x": 400,
-		"/inbox?page=2": 404, "/rules?page=2": 404, "/rules?state=no": 400,
+		"/rules?after=x": 400, "/inbox?after=%00": 400, "/rules?state=no": 400,
 		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
 		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
 	} {
@@ -528,7 +527,8 @@ func TestApproversSeeWhatARuleReaches(t *testing.T) {
 	assert.Equal(t, []string{"logs", "owner"}, p.Approvals[0].Withhold)
 }
 
-// A list is turned page by page, and each page has the addresses of its neighbours.
+// A list is turned part by part: each has the addresses of the next one and of the first. An
+// element that is gone since does not move the parts behind it.
 func TestAListIsTurned(t *testing.T) {
 	module, err := learning.New(t.Context(), learning.Config{Store: &memstore.Store{}})
 	require.NoError(t, err)
@@ -538,19 +538,29 @@ func TestAListIsTurned(t *testing.T) {
 		require.NoError(t, err)
 	}
 	hs := newHouse(t, func(c *web.Config) { c.Learning = module })
-	links := regexp.MustCompile(`href="(\?[^"]*)" rel="(prev|next)"`)
-	for number, want := range map[string][]string{
-		"1": {"1 to 25 of 51", "?page=2", "next"},
-		"2": {"26 to 50 of 51", "?page=1", "prev", "?page=3", "next"},
-		"3": {"51 to 51 of 51", "?page=2", "prev"},
-	} {
-		page := hs.get("kim", "/heuristics", "page", number)
-		got := []string{regexp.MustCompile(`\d+ to \d+ of \d+`).FindString(page)}
+	links := regexp.MustCompile(`href="(\?[^"]*)" rel="(first|next)"`)
+	shown := regexp.MustCompile(`<a href="/heuristic\?id=(h\d+)"`)
+	query, seen := "q=act", make(map[string]int)
+	for part, want := range [][]string{{"next"}, {"first", "next"}, {"first"}} {
+		page := hs.get("kim", "/heuristics?"+query)
+		var got []string
 		for _, found := range links.FindAllStringSubmatch(page, -1) {
-			got = append(got, found[1:]...)
+			got = append(got, found[2])
+			to := html.UnescapeString(found[1])
+			if query = to[1:]; found[2] == "first" {
+				assert.Equal(t, "?q=act", to)
+			}
 		}
-		assert.Equal(t, want, got, number)
+		assert.Equal(t, want, got, part)
+		for _, found := range shown.FindAllStringSubmatch(page, -1) {
+			seen[found[1]]++
+		}
+		if part == 0 {
+			assert.Contains(t, page, "51 in all")
+			require.NoError(t, module.Delete(t.Context(), "h0"))
+		}
 	}
+	assert.Len(t, seen, 51)
 	page := hs.get("kim", "/")
 	assert.NotContains(t, page, `href="/ways"`)
 	assert.Contains(t, page, `href="/heuristics"`)

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
@@ -68,6 +69,7 @@ type frame struct {
 	// Problem is why an input is refused, and Typed is that input.
 	Problem string
 	Typed   url.Values
+	Now     time.Time
 	Data    any
 }
 
@@ -199,7 +201,7 @@ func (h *Handler) menu() (all []entry) {
 
 // render writes a page. It is made as a whole first, so that a failure never leaves half of it.
 func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, name string, v frame) {
-	v.Person, v.Prefix, v.Assets = personOf(r), h.cfg.Prefix, build
+	v.Person, v.Prefix, v.Assets, v.Now = personOf(r), h.cfg.Prefix, build, h.cfg.Now()
 	if v.Person != "" {
 		v.Menu = h.menu()
 	}

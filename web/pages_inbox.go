@@ -47,7 +47,7 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 		return nil, err
 	}
 	d.Ambiguous, d.Unsettled, d.Unfit = in.Disputed, in.Unsettled, in.Unfit
-	waiting, err := v.Waiting(ctx, "")
+	waiting, err := v.Waiting(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ type correctionData struct {
 	feedback.Feedback
 	Hash  string // of what is shown
 	Open  bool   // it waits for a person
-	Other view.Rival
+	Other *feedback.Feedback
 	About view.Answer // the answer that it is about, if its agent is the one of the pages
 	// Together mean the same, by heed or by a person. Near are the others that may.
 	Together []feedback.Feedback
@@ -251,7 +251,7 @@ func rules(r *http.Request, v *view.Source) (_ any, err error) {
 		return nil, &heed.InputError{Field: "state", Reason: "is not one of a rule's"}
 	}
 	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Rule], error) {
-		return v.Rules(ctx, view.RuleQuery{Status: d.State}, p)
+		return v.Rules(ctx, view.RuleQuery{Status: d.State, Page: p})
 	})
 	return d, err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/view"
@@ -42,7 +41,7 @@ func home(r *http.Request, v *view.Source) (any, error) {
 		d.Waiting, d.Unsettled = in.Pending, in.Unsettled
 	}
 	if d.Arms {
-		found, err := v.Segments(ctx, view.Page{Number: 1, Limit: perPage})
+		found, err := v.Segments(ctx, view.Page{Limit: perPage})
 		if err != nil {
 			return nil, err
 		}
@@ -126,9 +125,7 @@ func segment(r *http.Request, v *view.Source) (any, error) {
 	}
 	d.Standings, err = list(r, func(_ context.Context, p view.Page) (view.List[strategy.Standing],
 		error) {
-		return view.Cut(p, found.Standings, func(s strategy.Standing) []string {
-			return []string{s.Item, string(s.Leading)}
-		})
+		return view.Cut(p, found.Standings, func(s *strategy.Standing) string { return s.Item })
 	})
 	return d, err
 }
@@ -149,21 +146,15 @@ func item(r *http.Request, v *view.Source) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := itemData{Item: found}
-	for one, err := range v.Strategy.History(r.Context(), strategy.ChoiceFilter{
-		Evidence: true, Item: q.Item, Category: q.Category, Context: q.Context, Limit: mostOutcomes,
-	}) {
-		if err != nil {
-			return nil, err
-		}
-		d.Outcomes = append(d.Outcomes, one)
-	}
-	return d, nil
+	all, err := v.History(r.Context(), strategy.ChoiceFilter{
+		Evidence: true, Item: q.Item, Category: q.Category, Context: q.Context,
+	}, mostOutcomes, func(*strategy.Choice) bool { return true })
+	return itemData{found, all}, err
 }
 
 func heuristics(r *http.Request, v *view.Source) (any, error) {
 	return list(r, func(ctx context.Context, p view.Page) (view.List[view.Heuristic], error) {
-		return v.Heuristics(ctx, "", p)
+		return v.Heuristics(ctx, view.HeuristicQuery{Page: p})
 	})
 }
 
@@ -181,7 +172,9 @@ func heuristic(r *http.Request, v *view.Source) (any, error) {
 	d := heuristicData{HeuristicDetail: found}
 	d.Observed, err = list(r, func(_ context.Context, p view.Page) (view.List[evidence.Observation],
 		error) {
-		return view.Cut(p, found.History, nil)
+		return view.Cut(p, found.History, func(o *evidence.Observation) string {
+			return o.Cell.Name + "/" + o.ID
+		})
 	})
 	return d, err
 }
@@ -201,42 +194,17 @@ func (d waysData) title() string {
 
 func ways(r *http.Request, v *view.Source) (_ any, err error) {
 	d := waysData{Warned: r.URL.Query().Get("warned") != ""}
-	q := view.WayQuery{Warned: d.Warned, Followed: !d.Warned}
 	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Way], error) {
-		return v.Ways(ctx, q, p)
+		return v.Ways(ctx, view.WayQuery{Warned: d.Warned, Followed: !d.Warned, Page: p})
 	})
 	return d, err
 }
 
 func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }
 
-// A lateList is a part of a list without numbered pages. Next is the address of the older ones.
-type lateList[T any] struct {
-	Rows             []T
-	Next             address
-	Late             bool // it is not the first part
-	Today, Yesterday string
-}
-
-// late reads the part of a list that a request asks for.
-func late[T any](r *http.Request, v *view.Source, read func(after string) ([]T, string, error)) (
-	l lateList[T], err error,
-) {
-	given, now := r.URL.Query(), v.Now().UTC()
-	after := given.Get("after")
-	l.Late, l.Today = after != "", now.Format(time.DateOnly)
-	l.Yesterday = now.AddDate(0, 0, -1).Format(time.DateOnly)
-	rows, next, err := read(after)
-	if l.Rows = rows; next != "" {
-		given.Set("after", next)
-		l.Next = address("?" + given.Encode())
-	}
-	return l, err
-}
-
 // An answersData is a page of answers.
 type answersData struct {
-	lateList[view.Answer]
+	listing[view.Answer]
 	Query view.AnswerQuery
 	Any   bool // the query leaves something out
 }
@@ -248,15 +216,17 @@ func listAnswers(r *http.Request, v *view.Source) (_ any, err error) {
 		Person: given.Get("person"), Arm: given.Get("arm"), Sort: given.Get("sort"),
 	}}
 	d.Any = d.Query != view.AnswerQuery{}
-	d.lateList, err = late(r, v, func(after string) ([]view.Answer, string, error) {
-		return v.Answers(r.Context(), d.Query, after, perPage)
+	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Answer], error) {
+		q := d.Query
+		q.Page = p
+		return v.Answers(ctx, q)
 	})
 	return d, err
 }
 
 // A changesData is a page of what changed.
 type changesData struct {
-	lateList[view.Changed]
+	listing[view.Changed]
 	Query view.ChangeQuery
 	Kinds []string
 }
@@ -267,8 +237,10 @@ func changed(r *http.Request, v *view.Source) (_ any, err error) {
 		Since: given.Get("since"), Until: given.Get("until"), Kind: given.Get("kind"),
 		Domain: given.Get("domain"), Name: given.Get("name"),
 	}}
-	d.lateList, err = late(r, v, func(after string) ([]view.Changed, string, error) {
-		return v.Changes(r.Context(), d.Query, after, perPage)
+	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Changed], error) {
+		q := d.Query
+		q.Page = p
+		return v.Changes(ctx, q)
 	})
 	return d, err
 }

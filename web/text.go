@@ -31,6 +31,9 @@ var funcs = template.FuncMap{
 	"outcomes": func() map[string]string { return outcomes },
 	"say":      func(value any) string { return say(fmt.Sprint(value)) },
 	"short":    short, "when": when,
+	"day": func(t time.Time, later int) string {
+		return t.UTC().AddDate(0, 0, later).Format(time.DateOnly)
+	},
 	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "news": news,
 	"about":   about,
 	"because": because, "join": join,

@@ -14,7 +14,6 @@ import (
 
 type answersCommand struct {
 	ID      string `arg:"" optional:""`
-	Agent   string `placeholder:"NAME"`
 	Prompt  bool
 	Since   when   `placeholder:"TIME"`
 	Until   when   `placeholder:"TIME"`
@@ -30,7 +29,7 @@ type answersCommand struct {
 const lessonKind = ".lesson"
 
 // agents are the agents of a store. What opens one is its name.
-var agents = part{"agent",
+var agents = part{"agent", "",
 	func(ctx context.Context, st store.Store) (names []string, err error) {
 		for kind, err := range st.Find(ctx, store.Query{Kind: store.Declarations}) {
 			if err != nil {
@@ -66,18 +65,18 @@ const mostBegun = 1000
 // Run explains an answer, or lists answers with how they turned out.
 func (cmd *answersCommand) Run(s *session) error {
 	if cmd.ID == "" {
-		return listed(s, agents.named(s, cmd.Agent), "answers", "answers",
+		return listed(s, agents.with, "answers", "answers",
 			func(v *view.Source) ([]view.Answer, error) { return cmd.list(s, v) })
 	}
-	return agents.with(s, cmd.Agent, func(v *view.Source) error {
+	return agents.with(s, func(v *view.Source) error {
 		e, err := found("answer", cmd.ID, "heed answers lists those that are kept",
 			func(id string) (e explained, err error) {
 				e.Explanation, err = v.Explain(s.ctx, id)
 				return e, err
 			},
 			func() ([]view.Answer, error) {
-				all, _, err := v.Answers(s.ctx, view.AnswerQuery{}, "", mostBegun)
-				return all, err
+				all, err := v.Answers(s.ctx, view.AnswerQuery{Page: view.Page{Limit: mostBegun}})
+				return all.Items, err
 			},
 			func(a view.Answer) string { return a.ID })
 		if err == nil && cmd.Prompt {
@@ -97,8 +96,9 @@ func (cmd *answersCommand) list(s *session, v *view.Source) ([]view.Answer, erro
 	if cmd.Worst {
 		q.Sort = view.Worst
 	}
-	return paged(int(cmd.Limit), func(after string, most int) ([]view.Answer, string, error) {
-		return v.Answers(s.ctx, q, after, most)
+	return paged(int(cmd.Limit), func(p view.Page) (view.List[view.Answer], error) {
+		q.Page = p
+		return v.Answers(s.ctx, q)
 	})
 }
 

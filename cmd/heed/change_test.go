@@ -54,7 +54,7 @@ func TestReset(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	reset := func(args ...string) []string {
-		return append([]string{"--db", db, "strategy", "--learner", "strategy"}, args...)
+		return append([]string{"--db", db, "strategy", "--agent", "strategy"}, args...)
 	}
 	require.Equal(t, 60, outcomes(t, db))
 	for _, answer := range []string{"n\n", "\n", "what?\n"} {

@@ -9,8 +9,6 @@ import (
 
 // confidenceCommands look at how far heuristics of package learning are trusted.
 type confidenceCommands struct {
-	Module string `placeholder:"NAME"`
-
 	Show  confidenceShow  `cmd:"" default:"withargs"`
 	Pin   confidencePin   `cmd:""`
 	Unpin confidenceUnpin `cmd:""`
@@ -23,15 +21,15 @@ type confidenceShow struct {
 }
 
 // Run lists confidences, or explains one.
-func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
+func (cmd *confidenceShow) Run(s *session) error {
 	if cmd.ID == "" {
-		return listed(s, modules.named(s, c.Module), "heuristics", "confidences",
+		return listed(s, modules.with, "heuristics", "confidences",
 			func(v *view.Source) ([]view.Heuristic, error) {
-				all, err := v.Heuristics(s.ctx, cmd.Domain, view.Page{})
+				all, err := v.Heuristics(s.ctx, view.HeuristicQuery{Domain: cmd.Domain})
 				return all.Items, err
 			})
 	}
-	return modules.with(s, c.Module, func(v *view.Source) error {
+	return modules.with(s, func(v *view.Source) error {
 		one, err := heuristic(s, v, cmd.ID)
 		if err != nil {
 			return err
@@ -56,11 +54,11 @@ type confidencePin struct {
 }
 
 // Run pins a confidence.
-func (cmd *confidencePin) Run(s *session, c *confidenceCommands) error {
+func (cmd *confidencePin) Run(s *session) error {
 	if cmd.At != nil && !(*cmd.At > 0 && *cmd.At <= 1) {
 		return &usageError{"--at must be above 0 and at most 1"}
 	}
-	return modules.with(s, c.Module, func(v *view.Source) error {
+	return modules.with(s, func(v *view.Source) error {
 		one, err := heuristic(s, v, cmd.ID)
 		if err != nil {
 			return err
@@ -90,8 +88,8 @@ type confidenceUnpin struct {
 }
 
 // Run unpins a confidence.
-func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
-	return modules.with(s, c.Module, func(v *view.Source) error {
+func (cmd *confidenceUnpin) Run(s *session) error {
+	return modules.with(s, func(v *view.Source) error {
 		one, err := heuristic(s, v, cmd.ID)
 		if err != nil {
 			return err

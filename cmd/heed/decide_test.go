@@ -29,9 +29,9 @@ var decisions = []struct{ name, command, reason string }{
 	{"confidence-pin", "confidence pin greet-by-name", "it is right as it is"},
 	{"confidence-pin-at", "confidence pin greet-by-name --at 0.2", "it upsets visitors"},
 	{"confidence-unpin", "confidence unpin greet-by-name", "its text was rewritten"},
-	{"strategy-reset-item", "strategy --learner strategy reset-learning prefer-tabs",
+	{"strategy-reset-item", "strategy --agent strategy reset-learning prefer-tabs",
 		"its text is new"},
-	{"strategy-reset", "strategy --learner strategy reset correction --context interactive",
+	{"strategy-reset", "strategy --agent strategy reset correction --context interactive",
 		"the model was exchanged"},
 	{"forget", "store forget ann", "they asked for it"},
 }
@@ -242,7 +242,7 @@ func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
 		require.NoError(t, err)
 	}
 	of := func(args ...string) []string {
-		return append([]string{"--db", db, "--now", end.Format(time.RFC3339), "confidence", "--module",
+		return append([]string{"--db", db, "--now", end.Format(time.RFC3339), "confidence", "--agent",
 			"apart"}, args...)
 	}
 	standing, err := module.Standing(ctx, "praised")
@@ -257,7 +257,7 @@ func TestAPinHoldsWhatFades(t *testing.T) {
 	t.Parallel()
 	db := fading(t)
 	of := func(args ...string) []string {
-		return append([]string{"--db", db, "confidence", "--module", "fading"}, args...)
+		return append([]string{"--db", db, "confidence", "--agent", "fading"}, args...)
 	}
 	then := func() float64 {
 		return read[view.HeuristicDetail](t, of("praised", "--now",

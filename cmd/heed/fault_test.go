@@ -48,7 +48,7 @@ func TestFaults(t *testing.T) {
 	nobody := fmt.Sprintf("postgres://heed:secret@127.0.0.1:%d/agent", port)
 
 	of := func(db string, args ...string) []string { return append([]string{"--db", db}, args...) }
-	status, strategy := []string{"strategy", "status"}, []string{"strategy", "--learner", "strategy"}
+	status, strategy := []string{"strategy", "status"}, []string{"strategy", "--agent", "strategy"}
 	for _, test := range []struct {
 		name string
 		args []string
@@ -73,8 +73,8 @@ func TestFaults(t *testing.T) {
 		{"an item is no category", of(db, append(strategy, "show", "prefer-tabs")...), failed,
 			[]string{`no category "prefer-tabs"`, "heed strategy learning shows"}},
 		{"which learner", of(db, "strategy", "distributions"), misuse,
-			[]string{"--learner", "models, strategy"}},
-		{"no such learner", of(db, "strategy", "--learner", "stratgy", "distributions"), failed,
+			[]string{"--agent", "models, strategy"}},
+		{"no such learner", of(db, "strategy", "--agent", "stratgy", "distributions"), failed,
 			[]string{"there is no learner"}},
 		{"no such category", of(db, append(strategy, "show", "corection")...), failed,
 			[]string{"there is no category"}},
@@ -90,13 +90,13 @@ func TestFaults(t *testing.T) {
 			[]string{"there is no heuristic"}},
 		{"no such pattern", of(db, "patterns", "split-by-feture"), failed,
 			[]string{"there is no pattern"}},
-		{"no such module", of(db, "confidence", "--module", "learing"), failed,
+		{"no such module", of(db, "confidence", "--agent", "learing"), failed,
 			[]string{`there is no module "learing"`}},
-		{"no module like it", of(db, "confidence", "--module", "foo"), failed,
-			[]string{`agent.db has "learning": choose one with --module`}},
-		{"no such recorder", of(db, "patterns", "--recorder", "pattern"), failed,
+		{"no module like it", of(db, "confidence", "--agent", "foo"), failed,
+			[]string{`agent.db has "learning": choose one with --agent`}},
+		{"no such recorder", of(db, "patterns", "--agent", "pattern"), failed,
 			[]string{`there is no recorder "pattern"`}},
-		{"a pin of no module", of(db, "confidence", "--module", "foo", "pin", "greet-by-name", "--yes",
+		{"a pin of no module", of(db, "confidence", "--agent", "foo", "pin", "greet-by-name", "--yes",
 			"--reason", "x"), failed, []string{"there is no module"}},
 		{"no such state", of(db, "patterns", "--state", "good"), misuse, []string{"--state"}},
 		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed,
@@ -162,7 +162,7 @@ func TestAStoreInUse(t *testing.T) {
 
 	reads := call{args: at(db, "strategy", "status")}.run(t)
 	assert.Zero(t, reads.code, reads.err)
-	reset := []string{"--db", db, "strategy", "--learner", "strategy", "reset", "tool_usage", "--yes",
+	reset := []string{"--db", db, "strategy", "--agent", "strategy", "reset", "tool_usage", "--yes",
 		"--reason", "x"}
 	if long { // it waits for ten seconds
 		assertFails(t, call{args: reset}.run(t), failed, "is in use by another process", "try again")

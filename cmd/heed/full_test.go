@@ -51,7 +51,7 @@ func TestAFullDisk(t *testing.T) {
 	}{
 		{"strategy status", 0, "the disk of STORE is full, or fails: see df -h DIR"},
 		{"doctor", 0, "the disk of STORE is full, or fails: see df -h DIR"},
-		{"strategy --learner strategy reset tool_usage --yes --reason x", 40960,
+		{"strategy --agent strategy reset tool_usage --yes --reason x", 40960,
 			"0 of 1 are forgotten, and then: the disk of STORE is full, so this was not written: " +
 				"make room"},
 		{"confidence pin greet-by-name --yes --reason x", 40960,

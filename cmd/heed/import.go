@@ -156,14 +156,23 @@ func (l *pastLog) rewind() error {
 	return err
 }
 
-// rows yields the rows of the log from its beginning.
-func (l *pastLog) rows(ctx context.Context) iter.Seq2[past.Row, error] {
+// rows yields the rows of the log from its beginning, with what is wrong with them. own returns
+// what is wrong with an answer beyond the form of its row.
+func (l *pastLog) rows(
+	ctx context.Context, own func(*loop.Past) error,
+) iter.Seq2[past.Row, error] {
 	return func(yield func(past.Row, error) bool) {
 		if err := l.rewind(); err != nil {
 			yield(past.Row{}, err)
 			return
 		}
 		for row, err := range past.Read(l.File, l.Mapping) {
+			for p := range row.Each() {
+				input := (*heed.InputError)(nil)
+				if errors.As(own(&p), &input) && err == nil {
+					err = &past.Fault{At: row.At, Column: input.Field, Reason: input.Reason}
+				}
+			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
@@ -189,15 +198,12 @@ type survey struct {
 	praises praises
 }
 
-// look reads the whole log once. own returns what else is wrong with an answer.
+// look reads the whole log once.
 func (l *pastLog) look(ctx context.Context, own func(*loop.Past) error) (survey, error) {
 	found := survey{Arms: make(map[string]int), praises: make(praises)}
 	seed := maphash.MakeSeed()
 	people := make(map[uint64]struct{})
-	for row, err := range l.rows(ctx) {
-		if err == nil {
-			err = l.check(&row, own)
-		}
+	for row, err := range l.rows(ctx, own) {
 		if fault := (*past.Fault)(nil); errors.As(err, &fault) {
 			if found.Bad++; len(found.Faults) < maxFaults {
 				found.Faults = append(found.Faults, fault.Error())
@@ -227,19 +233,6 @@ func (l *pastLog) look(ctx context.Context, own func(*loop.Past) error) (survey,
 	}
 	found.People = len(people)
 	return found, nil
-}
-
-// check returns what is wrong with a row beyond its form.
-func (l *pastLog) check(row *past.Row, own func(*loop.Past) error) error {
-	for p := range row.Each() {
-		err := own(&p)
-		if input := (*heed.InputError)(nil); errors.As(err, &input) {
-			return &past.Fault{Line: row.Line, Column: input.Field, Reason: input.Reason}
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // peopleIn returns the names of people in an answer. Sources of outcomes may be instruments.
@@ -276,7 +269,6 @@ type pastCommand struct {
 	Propose     bool
 	Backtest    bool
 	Seed        uint64   `default:"1"`
-	Agent       string   `placeholder:"NAME"`
 	Instruments []string `placeholder:"NAME"`
 	Suggest     string   `placeholder:"FILE"`
 	Actor       string   `env:"HEED_ACTOR" placeholder:"NAME"`
@@ -316,14 +308,17 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 
 // backtest tests what heed would have chosen in a log, without a store.
 func (cmd *pastCommand) backtest(s *session, l *pastLog) error {
-	found, err := l.look(s.ctx, func(*loop.Past) error { return nil })
+	sound := func(*loop.Past) error { return nil }
+	found, err := l.look(s.ctx, sound)
 	if err == nil {
 		err = cmd.faults(&found)
 	}
 	if err != nil {
 		return err
 	}
-	b, err := past.Test(s.ctx, cmd.Seed, func() iter.Seq2[past.Row, error] { return l.rows(s.ctx) })
+	b, err := past.Test(s.ctx, cmd.Seed, func() iter.Seq2[past.Row, error] {
+		return l.rows(s.ctx, sound)
+	})
 	if err != nil {
 		return err
 	}
@@ -344,7 +339,8 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	}
 	report := pastReport{Mapping: l.String()}
 	cmd.Instruments = c.Instruments
-	report.survey, err = l.look(s.ctx, func(p *loop.Past) error { return cmd.own(p, known) })
+	own := func(p *loop.Past) error { return cmd.own(p, known) }
+	report.survey, err = l.look(s.ctx, own)
 	if err == nil {
 		err = cmd.faults(&report.survey)
 	}
@@ -360,7 +356,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	if err != nil {
 		return err
 	}
-	report.Imported, err = agent.Import(s.ctx, cmd.answers(s, l, known, &report),
+	report.Imported, err = agent.Import(s.ctx, answersIn(l.rows(s.ctx, own), report.Rows),
 		actor(cmd.Actor), cmd.name())
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w after %d of %d rows: the same command goes on there", errInterrupted,
@@ -379,10 +375,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 // the host's settings.
 func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, error) {
 	v, known := s.source(), make(map[string]bool)
-	err := nameAgent(s, v, cmd.Agent, defaultAgent)
-	if err == nil {
-		err = s.openParts(v, "")
-	}
+	err := cmp.Or(nameAgent(s, v, defaultAgent), s.openParts(v))
 	c := loop.Config{
 		Store: s.at.view, Name: v.Name, Instruments: cmd.Instruments,
 		RequireStore: true, // nothing is answered, so nothing must be remembered for outages
@@ -429,18 +422,13 @@ func (cmd *pastCommand) own(p *loop.Past, known map[string]bool) error {
 	return nil
 }
 
-// answers yields the answers of a log, without the rows at fault, and shows how far it is.
-func (cmd *pastCommand) answers(
-	s *session, l *pastLog, known map[string]bool, report *pastReport,
-) iter.Seq2[loop.Past, error] {
+// answersIn yields the answers in rows without those at fault, and shows how far it is.
+func answersIn(rows iter.Seq2[past.Row, error], of int) iter.Seq2[loop.Past, error] {
 	return func(yield func(loop.Past, error) bool) {
-		bar := newProgress(report.Rows)
+		bar := newProgress(of)
 		defer bar.end()
-		for row, err := range l.rows(s.ctx) {
-			if err == nil {
-				err = l.check(&row, func(p *loop.Past) error { return cmd.own(p, known) })
-			}
-			if fault := (*past.Fault)(nil); errors.As(err, &fault) {
+		for row, err := range rows {
+			if errors.As(err, new(*past.Fault)) {
 				continue
 			}
 			if bar.step(); err != nil {
@@ -482,13 +470,13 @@ func (p *progress) end() {
 	}
 }
 
-// praises counts, by question and answer, who praised it and who did not.
+// praises has, by question and answer, whether several people praised it and none rejected it.
 type praises map[uint64]*praised
 
 type praised struct {
-	domain, text, answer string
-	people               [2]uint64 // the first two who praised it
-	up, down             int
+	learning.Heuristic
+	by                string // who praised it first
+	several, rejected bool
 }
 
 // maxPraised bounds the answers that are compared for suggestions.
@@ -498,40 +486,30 @@ func (all praises) add(seed maphash.Seed, p *loop.Past) {
 	if p.Event.Text == "" || p.Text == "" || len(p.Text) > 4096 || len(p.Event.Text) > 512 {
 		return
 	}
-	for i := range p.Reactions {
-		r := &p.Reactions[i]
+	for _, r := range p.Reactions {
 		key := maphash.String(seed, strings.Join([]string{
 			p.Event.Domain, strings.ToLower(strings.TrimSpace(p.Event.Text)), p.Text,
 		}, "\x00"))
 		one := all[key]
-		if one == nil {
-			if len(all) == maxPraised {
-				continue
-			}
-			one = &praised{domain: p.Event.Domain, text: p.Event.Text, answer: p.Text}
-			all[key] = one
-		}
-		if r.Value <= 0 {
-			one.down++
+		if one == nil && len(all) == maxPraised {
 			continue
 		}
-		one.up++
-		who := maphash.String(seed, r.Person)
-		if one.people[0] == 0 {
-			one.people[0] = who
-		} else if one.people[1] == 0 && who != one.people[0] {
-			one.people[1] = who
+		if one == nil {
+			one = &praised{Heuristic: learning.Heuristic{
+				Domain: p.Event.Domain, Condition: p.Event.Text, Action: p.Text,
+			}, by: r.Person}
+			all[key] = one
 		}
+		one.several = one.several || r.Person != one.by
+		one.rejected = one.rejected || r.Value <= 0
 	}
 }
 
 // heuristics returns the answers that at least two people praised and no person rejected.
 func (all praises) heuristics() (found []learning.Heuristic) {
 	for _, one := range all {
-		if one.people[1] != 0 && one.down == 0 {
-			found = append(found, learning.Heuristic{
-				Domain: one.domain, Condition: one.text, Action: one.answer,
-			})
+		if one.several && !one.rejected {
+			found = append(found, one.Heuristic)
 		}
 	}
 	slices.SortFunc(found, func(a, b learning.Heuristic) int {

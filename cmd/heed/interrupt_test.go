@@ -40,7 +40,7 @@ func interrupted(t *testing.T, question, answer string, args ...string) result {
 func TestCtrlCEndsAQuestion(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	args := []string{"--db", db, "strategy", "--learner", "strategy", "reset", "correction"}
+	args := []string{"--db", db, "strategy", "--agent", "strategy", "reset", "correction"}
 	for question, answer := range map[string]string{"Go on? [y/N] ": "", "Why? ": "y\n"} {
 		r := interrupted(t, question, answer, args...)
 		assert.Equal(t, failed, r.code, r.out)
@@ -78,7 +78,7 @@ func TestCtrlCEndsAnImport(t *testing.T) {
 func TestTheEndOfTheInputIsNoYes(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	r := call{args: []string{"--db", db, "strategy", "--learner", "strategy", "reset", "correction"},
+	r := call{args: []string{"--db", db, "strategy", "--agent", "strategy", "reset", "correction"},
 		input: "\x04"}.onTerminal(t, 150)
 	assert.Equal(t, failed, r.code)
 	assert.Contains(t, r.out, "\nheed: nothing was changed\n")

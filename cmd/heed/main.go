@@ -31,6 +31,7 @@ const (
 type commands struct {
 	DB      string  `name:"db" env:"HEED_DB" placeholder:"FILE|DSN"`
 	Tenant  string  `env:"HEED_TENANT" placeholder:"NAME"`
+	Agent   string  `env:"HEED_AGENT" placeholder:"NAME"`
 	JSON    bool    `name:"json"`
 	Now     instant `env:"HEED_NOW" placeholder:"TIME"`
 	Version kong.VersionFlag

@@ -11,7 +11,6 @@ import (
 
 type mcpCommand struct {
 	As      string `placeholder:"NAME"`
-	Agent   string `placeholder:"NAME"`
 	Lessons string `type:"existingfile" placeholder:"FILE"`
 }
 
@@ -22,7 +21,7 @@ func (cmd *mcpCommand) Run(s *session) error {
 	}
 	return s.within(true, func() error {
 		c := loop.Config{Lessons: loop.LessonsFile(cmd.Lessons), Observer: tellFailure}
-		agent, err := newAgent(s, c, cmd.Agent, "mcp")
+		agent, err := newAgent(s, c, "mcp")
 		if err != nil {
 			return err
 		}

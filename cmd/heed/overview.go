@@ -124,8 +124,8 @@ func (sum *summary) agent(s *session, v *view.Source, _ []string) error {
 		return err
 	}
 	sum.Gain = append(sum.Gain, gained{v.Name, g, g.Course(view.ByWeek, mostWeeks)})
-	latest, _, err := v.Answers(s.ctx, view.AnswerQuery{}, "", 1)
-	for _, a := range latest {
+	latest, err := v.Answers(s.ctx, view.AnswerQuery{Page: view.Page{Limit: 1}})
+	for _, a := range latest.Items {
 		sum.seen(a.At)
 	}
 	return err
@@ -133,7 +133,7 @@ func (sum *summary) agent(s *session, v *view.Source, _ []string) error {
 
 // arms lists which arms lead, in the first segments of a learner.
 func (sum *summary) arms(s *session, v *view.Source, words []string) error {
-	all, err := v.Segments(s.ctx, view.Page{Number: 1, Limit: mostNotes})
+	all, err := v.Segments(s.ctx, view.Page{Limit: mostNotes})
 	words = append([]string{"strategy"}, words...)
 	for i := range all.Items {
 		d := &all.Items[i]

@@ -104,7 +104,7 @@ func BenchmarkPages(b *testing.B) {
 		Identify: func(*http.Request) (string, error) { return "kim", nil }})
 	require.NoError(b, err)
 	for _, path := range []string{
-		"/", "/inbox", "/rules", "/rules?page=2", "/arms", "/segment?category=domain%201",
+		"/", "/inbox", "/rules", "/rules?after=24.", "/arms", "/segment?category=domain%201",
 		"/heuristics", "/heuristic?id=h1", "/ways", "/answers", "/answers?sort=worst", "/answer?id=e1",
 		"/answers?person=p1", "/changes", "/changes?kind=arm&domain=none", "/gain",
 	} {

@@ -21,29 +21,30 @@ import (
 // A part is what one package keeps in a store. It is opened with the settings that its host has
 // left there.
 type part struct {
-	what  string // its name, and the name of the flag that chooses one
+	what  string // its name for people
+	own   string // its name in the agent [defaultAgent]. Others put their name and a dot before it
 	names func(context.Context, store.Store) ([]string, error)
 	open  func(ctx context.Context, v *view.Source, name string) error // into v
 }
 
 var (
-	learners = part{"learner", strategy.Names,
+	learners = part{"learner", "strategy", strategy.Names,
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Strategy, err = strategy.Open(ctx, strategy.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
 		}}
-	modules = part{"module", learning.Names,
+	modules = part{"module", "learning", learning.Names,
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Learning, err = learning.Open(ctx, learning.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
 		}}
-	recorders = part{"recorder", patterns.Names,
+	recorders = part{"recorder", "patterns", patterns.Names,
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Patterns, err = patterns.Open(ctx, patterns.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
 		}}
 	// A store has the rules of one service, which has no name.
-	services = part{"service of rules",
+	services = part{"service of rules", "",
 		func(context.Context, store.Store) ([]string, error) { return []string{""}, nil },
 		func(ctx context.Context, v *view.Source, _ string) (err error) {
 			v.Feedback, err = feedback.Open(ctx, feedback.Config{Store: v.Store, Now: v.Now})
@@ -57,61 +58,93 @@ func (s *session) source() *view.Source { return &view.Source{Store: s.at.view, 
 // errNone begins the error that no host left records to look at.
 var errNone = errors.New("no host has opened")
 
-// with calls a function with the one of a name, or with the only one.
-func (t part) with(s *session, name string, do func(*view.Source) error) error {
+// with calls a function with the one that --agent names, or with the only one.
+func (t part) with(s *session, do func(*view.Source) error) error {
 	return s.with(func() error {
 		v := s.source()
-		if err := t.one(s, v, name); err != nil {
+		name, err := t.chosen(s)
+		if err == nil {
+			err = t.opened(s, v, name)
+		}
+		if err != nil {
 			return err
 		}
 		return do(v)
 	})
 }
 
-// named is with, of a name.
-func (t part) named(s *session, name string) func(func(*view.Source) error) error {
-	return func(do func(*view.Source) error) error { return t.with(s, name, do) }
+// defaultAgent is the name of agents whose hosts set no name.
+const defaultAgent = "loop"
+
+// named returns the name of the one that an agent has, or that has the name itself because it is
+// used without an agent. "" stands for the only one.
+func (t part) named(agent string, names []string) (name string, ok bool) {
+	if len(names) == 1 && (agent == "" || names[0] == "") {
+		return names[0], true
+	}
+	known := []string{agent, agent + "." + t.own}
+	if agent == defaultAgent {
+		known = append(known, t.own)
+	}
+	for _, name := range known {
+		if agent != "" && slices.Contains(names, name) {
+			return name, true
+		}
+	}
+	return "", false
 }
 
-// one opens the one of a name, or the only one.
-func (t part) one(s *session, v *view.Source, name string) error {
-	names, err := t.names(s.ctx, v.Store)
-	none := fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
+// chosen returns the name of the one that --agent names, or of the only one.
+func (t part) chosen(s *session) (string, error) {
+	names, err := t.names(s.ctx, s.at.view)
+	name, ok := t.named(s.Agent, names)
 	switch {
-	case err != nil:
-		return err
+	case err != nil || ok:
+		return name, err
 	case len(names) == 0:
-		return none
-	case name == "" && len(names) > 1:
-		return &usageError{fmt.Sprintf("%s has %d %ss: choose one with --%s: %s", s.at.place,
-			len(names), t.what, t.what, show(strings.Join(names, ", ")))}
-	case name != "" && !slices.Contains(names, name):
-		return unknown(t.what, name, names, fmt.Sprintf("%s has %s: choose one with --%s",
-			s.at.place, strings.Join(texts(names, strconv.Quote), ", "), t.what))
+		return "", t.none(s)
+	case s.Agent == "":
+		return "", &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
+			len(names), t.what, show(strings.Join(names, ", ")))}
 	}
-	if err = t.open(s.ctx, v, cmp.Or(name, names[0])); errors.Is(err, heed.ErrNotFound) {
-		err = none
+	return "", unknown(t.what, s.Agent, names, fmt.Sprintf("%s has %s: choose one with --agent",
+		s.at.place, strings.Join(texts(names, strconv.Quote), ", ")))
+}
+
+// opened opens the one of a name.
+func (t part) opened(s *session, v *view.Source, name string) error {
+	err := t.open(s.ctx, v, name)
+	if errors.Is(err, heed.ErrNotFound) {
+		return t.none(s)
 	}
 	return err
 }
 
-// each opens all that hosts have opened, one after the other, and calls a function with each and
-// the words that choose it on the command line.
+func (t part) none(s *session) error {
+	return fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
+}
+
+// each opens all that hosts have opened, one after the other, or the one that --agent names. It
+// calls a function with each and the words that choose it on the command line.
 func (t part) each(s *session, do func(v *view.Source, words []string) error) error {
 	names, err := t.names(s.ctx, s.at.view)
 	if err != nil {
 		return err
 	}
+	several := len(names) > 1
+	if one, ok := t.named(s.Agent, names); s.Agent != "" {
+		names = slices.DeleteFunc(names, func(name string) bool { return !ok || name != one })
+	}
 	for _, name := range names {
 		v := s.source()
-		if err := t.one(s, v, name); errors.Is(err, errNone) {
+		if err := t.opened(s, v, name); errors.Is(err, errNone) {
 			continue
 		} else if err != nil {
 			return err
 		}
 		var words []string
-		if len(names) > 1 {
-			words = []string{"--" + t.what + "=" + name}
+		if several {
+			words = []string{"--agent=" + name}
 		}
 		if err := do(v, words); err != nil {
 			return err
@@ -120,36 +153,35 @@ func (t part) each(s *session, do func(v *view.Source, words []string) error) er
 	return nil
 }
 
-// defaultAgent is the name of agents whose hosts set no name.
-const defaultAgent = "loop"
-
-// openParts opens what the agent of a source left, or in a store without agents the only learner,
-// module and recorder. A learner may be named.
-func (s *session) openParts(v *view.Source, learner string) error {
-	for _, of := range []struct {
-		part
-		own, named string
-	}{{learners, "strategy", learner}, {modules, "learning", ""}, {recorders, "patterns", ""}} {
-		name := cmp.Or(of.named, of.own)
-		if of.named == "" && v.Name != "" && v.Name != defaultAgent {
-			name = v.Name + "." + of.own
-		}
-		names, err := of.names(s.ctx, v.Store)
-		switch {
-		case err != nil:
-			return err
-		case of.named != "" || slices.Contains(names, name):
-		case v.Name != "":
-			continue // the agent was made without it
-		default:
-			name = ""
-		}
-		if err := of.one(s, v, name); err != nil && (of.named != "" || !errors.Is(err, errNone)) {
-			return err
-		}
+// some opens what the agent of a source left, or in a store without agents the one that --agent
+// names, or the only one. If there is none, the source has none.
+func (t part) some(s *session, v *view.Source) error {
+	names, err := t.names(s.ctx, v.Store)
+	name, ok := t.named(cmp.Or(v.Name, s.Agent), names)
+	switch {
+	case err != nil || ok:
+	case v.Name != "":
+		return nil // the agent was made without it
+	case len(names) == 1:
+		name = names[0]
+	default:
+		name, err = t.chosen(s)
 	}
-	if err := services.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
-		return err
+	if err == nil {
+		err = t.opened(s, v, name)
+	}
+	if errors.Is(err, errNone) {
+		return nil
+	}
+	return err
+}
+
+// openParts opens the parts of the agent of a source.
+func (s *session) openParts(v *view.Source) error {
+	for _, t := range []part{learners, modules, recorders, services} {
+		if err := t.some(s, v); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -7,10 +7,9 @@ import (
 
 // A patternsCommand shows ways of working that package patterns follows or avoids.
 type patternsCommand struct {
-	ID       string `arg:"" optional:""`
-	Recorder string `placeholder:"NAME"`
-	State    string `default:"" enum:"${states}" placeholder:"STATE"`
-	Tag      string `placeholder:"TAG"`
+	ID    string `arg:"" optional:""`
+	State string `default:"" enum:"${states}" placeholder:"STATE"`
+	Tag   string `placeholder:"TAG"`
 }
 
 // states are the states of patterns, with the empty one.
@@ -32,15 +31,15 @@ func stateOf(w view.Way) string {
 func (cmd *patternsCommand) Run(s *session) error {
 	all := func(q view.WayQuery) func(*view.Source) ([]view.Way, error) {
 		return func(v *view.Source) ([]view.Way, error) {
-			found, err := v.Ways(s.ctx, q, view.Page{})
+			found, err := v.Ways(s.ctx, q)
 			return found.Items, err
 		}
 	}
 	if cmd.ID == "" {
-		return listed(s, recorders.named(s, cmd.Recorder), "patterns", "ways",
+		return listed(s, recorders.with, "patterns", "ways",
 			all(view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}))
 	}
-	return recorders.with(s, cmd.Recorder, func(v *view.Source) error {
+	return recorders.with(s, func(v *view.Source) error {
 		one, err := found("pattern", cmd.ID, "heed patterns lists them",
 			func(id string) (view.WayDetail, error) { return v.Way(s.ctx, id) },
 			func() ([]view.Way, error) { return all(view.WayQuery{})(v) },

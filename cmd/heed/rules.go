@@ -23,8 +23,8 @@ type rulesCommands struct {
 
 // withRules calls a function with the rules of the store, and explains what to do about a refusal.
 func withRules(s *session, do func(*view.Source) error) error {
-	return services.with(s, "", func(v *view.Source) error {
-		if err := modules.one(s, v, ""); err != nil { // the heuristics that rules govern
+	return services.with(s, func(v *view.Source) error {
+		if err := modules.some(s, v); err != nil { // the heuristics that rules govern
 			v.Learning = nil
 		}
 		return refused(do(v))
@@ -96,23 +96,21 @@ const statuses = ",pending,active,retired,revoked,superseded,rejected,expired,do
 
 type rulesList struct {
 	Status string `default:"" enum:"${statuses}" placeholder:"STATUS"`
-	Agent  string `placeholder:"NAME"`
 }
 
 // Run lists the proposals and rules of a status: pending and active ones without it.
 func (cmd *rulesList) Run(s *session) error {
-	with := func(do func(*view.Source) error) error { return withRules(s, do) }
-	return listed(s, with, "rules or proposals", "rules", func(v *view.Source) ([]view.Rule, error) {
-		latest := view.Page{Number: 1}
+	read := func(v *view.Source) ([]view.Rule, error) {
 		proposals, err := v.Proposals(s.ctx,
-			view.RuleQuery{Agent: cmd.Agent, Status: cmp.Or(cmd.Status, "pending")}, latest)
+			view.RuleQuery{Agent: s.Agent, Status: cmp.Or(cmd.Status, "pending")})
 		if err != nil {
 			return nil, err
 		}
 		rules, err := v.Rules(s.ctx,
-			view.RuleQuery{Agent: cmd.Agent, Status: cmp.Or(cmd.Status, "active")}, latest)
+			view.RuleQuery{Agent: s.Agent, Status: cmp.Or(cmd.Status, "active")})
 		return slices.Concat(proposals.Items, rules.Items), err
-	})
+	}
+	return listed(s, withRules, "rules or proposals", "rules", read)
 }
 
 type rulesShow struct {

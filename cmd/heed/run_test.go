@@ -113,12 +113,12 @@ func at(db string, args ...string) []string {
 var listings = map[string][]string{
 	"overview":      {},
 	"status":        {"strategy", "status"},
-	"distributions": {"strategy", "--learner", "strategy", "distributions"},
-	"show": {"strategy", "--learner", "strategy", "show", "correction", "--context",
+	"distributions": {"strategy", "--agent", "strategy", "distributions"},
+	"show": {"strategy", "--agent", "strategy", "show", "correction", "--context",
 		"interactive"},
-	"show-shared": {"strategy", "--learner", "models", "show", "law"},
-	"item":        {"strategy", "--learner", "strategy", "learning", "explain-first"},
-	"history": {"strategy", "--learner", "strategy", "history", "prefer-tabs", "--limit",
+	"show-shared": {"strategy", "--agent", "models", "show", "law"},
+	"item":        {"strategy", "--agent", "strategy", "learning", "explain-first"},
+	"history": {"strategy", "--agent", "strategy", "history", "prefer-tabs", "--limit",
 		"12"},
 	"confidence":     {"confidence"},
 	"confidence-one": {"confidence", "lights-off-at-ten", "--limit", "3"},
@@ -221,11 +221,11 @@ func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
 	hostile(t, db, "red\x1b[31m\ntwo\u202e")
 	hostile(t, db, "backwards\u202e")
 	for _, r := range []result{
-		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile")}.run(t),
-		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile")}.onTerminal(t, 200),
-		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(
+		call{args: at(db, "strategy", "--agent", "strategy", "show", "hostile")}.run(t),
+		call{args: at(db, "strategy", "--agent", "strategy", "show", "hostile")}.onTerminal(t, 200),
+		call{args: at(db, "strategy", "--agent", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(
 			t),
-		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m")}.run(t),
+		call{args: at(db, "strategy", "--agent", "strategy", "item", "red\x1b[31m")}.run(t),
 	} {
 		assert.NotContains(t, r.out+r.err, "\x1b")
 		assert.NotContains(t, r.out+r.err, "\u202e")
@@ -305,7 +305,7 @@ func TestEmptyLists(t *testing.T) {
 	for command, what := range map[string]string{
 		"store audit --action foo --name bar": "audit entries", "confidence --domain foo": "heuristics",
 		"patterns --state deprecated": "patterns", "rules list --agent nobody": "rules or proposals",
-		"strategy --learner strategy history say-please --stage pending --since 1h": "choices",
+		"strategy --agent strategy history say-please --stage pending --since 1h": "choices",
 	} {
 		r := call{args: at(db, strings.Fields(command)...)}.run(t)
 		assert.Zero(t, r.code, r.err)

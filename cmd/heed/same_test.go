@@ -48,7 +48,7 @@ func TestRenderersShowTheSame(t *testing.T) {
 		require.NoError(t, json.Unmarshal(get("/v1/segments"), &segments))
 		require.NotEmpty(t, segments.Items)
 		shown := read[[]view.Segment](t,
-			at(file, "strategy", "--learner", "strategy", "distributions")...)
+			at(file, "strategy", "--agent", "strategy", "distributions")...)
 		assert.Equal(t, segments.Items, shown)
 		var heuristics view.List[view.Heuristic]
 		require.NoError(t, json.Unmarshal(get("/v1/heuristics"), &heuristics))

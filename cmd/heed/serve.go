@@ -31,8 +31,6 @@ type listening struct {
 
 type serveCommand struct {
 	listening `embed:""`
-	Learner   string `placeholder:"NAME"`
-	Agent     string `placeholder:"NAME"`
 
 	Run_      bool   `name:"run"`
 	Lessons   string `type:"existingfile" placeholder:"FILE"`
@@ -51,10 +49,7 @@ func (cmd *serveCommand) Run(s *session) error {
 		cfg := web.Config{Store: s.at.view, Now: s.now, Observer: tellFailure}
 		if !cmd.Run_ {
 			v := s.source()
-			if err := agents.one(s, v, cmd.Agent); err != nil && !errors.Is(err, errNone) {
-				return err
-			}
-			if err := s.openParts(v, cmd.Learner); err != nil {
+			if err := cmp.Or(agents.some(s, v), s.openParts(v)); err != nil {
 				return err
 			}
 			cfg.Name, cfg.Strategy, cfg.Learning = v.Name, v.Strategy, v.Learning
@@ -71,7 +66,7 @@ func (cmd *serveCommand) Run(s *session) error {
 				return err
 			}
 		}
-		if cfg.Agent, err = newAgent(s, c, cmd.Agent, defaultAgent); err != nil {
+		if cfg.Agent, err = newAgent(s, c, defaultAgent); err != nil {
 			return err
 		}
 		return alongside(s, cfg.Agent.Run, func(s *session) error {
@@ -83,8 +78,8 @@ func (cmd *serveCommand) Run(s *session) error {
 // check refuses flags that do not go together.
 func (cmd *serveCommand) check(s *session) error {
 	switch {
-	case cmd.Run_ && (!s.Now.IsZero() || cmd.Learner != ""):
-		return &usageError{"--now and --learner are for looking, and not for --run"}
+	case cmd.Run_ && !s.Now.IsZero():
+		return &usageError{"--now is for looking, and not for --run"}
 	case !cmd.Run_ && cmd.Lessons+cmd.Model+cmd.System != "":
 		return &usageError{"--lessons, --system and --model are for --run"}
 	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != os.Getenv("HEED_API_KEY")):
@@ -95,13 +90,9 @@ func (cmd *serveCommand) check(s *session) error {
 
 // newAgent opens the agent that was named, or the only one of the store, or another one if the
 // store has no agent. The rules keep the gate that an application left.
-func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, error) {
+func newAgent(s *session, c loop.Config, another string) (*loop.Agent, error) {
 	v := s.source()
-	err := nameAgent(s, v, named, another)
-	if err == nil {
-		err = services.one(s, v, "")
-	}
-	if err != nil && !errors.Is(err, errNone) {
+	if err := cmp.Or(nameAgent(s, v, another), services.some(s, v)); err != nil {
 		return nil, err
 	}
 	c.Name, c.DB = v.Name, s.at.handle
@@ -115,16 +106,13 @@ func newAgent(s *session, c loop.Config, named, another string) (*loop.Agent, er
 	return a.Tenant(s.ctx, s.Tenant)
 }
 
-// nameAgent names the agent of a source.
-func nameAgent(s *session, v *view.Source, named, another string) error {
-	if v.Name = named; named != "" {
-		return nil
+// nameAgent names the agent of a source: as --agent does, or else like the only one of the store.
+func nameAgent(s *session, v *view.Source, another string) (err error) {
+	if v.Name = s.Agent; v.Name == "" {
+		err = agents.some(s, v)
+		v.Name = cmp.Or(v.Name, another)
 	}
-	if err := agents.one(s, v, ""); err != nil && !errors.Is(err, errNone) {
-		return err
-	}
-	v.Name = cmp.Or(v.Name, another)
-	return nil
+	return err
 }
 
 // alongside calls a function while another one runs in the background. The end of one ends both.
@@ -173,7 +161,7 @@ func (l *listening) pages(s *session, cfg web.Config, what string) error {
 		return err
 	}
 	defer at.Close()
-	door, err := l.door(at.Addr())
+	door, err := l.door(at.Addr(), what)
 	if err != nil {
 		return err
 	}
@@ -192,7 +180,7 @@ func (l *listening) pages(s *session, cfg web.Config, what string) error {
 		Handler:     mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: headerBytes, ErrorLog: log.New(io.Discard, "", 0), // clients that go away
 	}
-	if err := s.answer(door.greeting(what), "serving"); err != nil {
+	if err := s.answer(door, "serving"); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
@@ -242,7 +230,7 @@ func (l *listening) check() error {
 }
 
 // door returns who may come in at an address.
-func (l *listening) door(at net.Addr) (*door, error) {
+func (l *listening) door(at net.Addr, what string) (*door, error) {
 	host, port, err := net.SplitHostPort(l.Listen)
 	if err != nil {
 		return nil, err
@@ -253,7 +241,9 @@ func (l *listening) door(at net.Addr) (*door, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	d := &door{cookie: "heed-" + port, secure: l.URL != "",
-		url: cmp.Or(l.URL, "http://"+net.JoinHostPort(host, port))}
+	d := &door{
+		URL: cmp.Or(l.URL, "http://"+net.JoinHostPort(host, port)), Store: what,
+		cookie: "heed-" + port, secure: l.URL != "",
+	}
 	return d, d.admit(l)
 }

@@ -20,23 +20,34 @@ const signInPath = "/sign-in"
 
 // A door decides who may come in. It is immutable once it is open.
 type door struct {
-	entrants []entrant
-	cookie   string // its name. Browsers send cookies to all ports of a host
-	secure   bool   // by HTTPS
-	url      string
+	URL      string    `json:"url"`
+	Store    string    `json:"store"`
+	Entrants []entrant `json:"people"`
+	cookie   string    // its name. Browsers send cookies to all ports of a host
+	secure   bool      // by HTTPS
 }
 
-// An entrant is somebody with a secret: a program with its token, or a person with a link.
+// An entrant is somebody with a secret: a program with its token, or a person with a link. A secret
+// that was given to the command is not printed.
 type entrant struct {
-	name, secret string
-	program      bool
-	given        string            // the variable that has the secret, which is then not printed
-	sum          [sha256.Size]byte // of the secret
+	Person  string `json:"person"`
+	Link    string `json:"link,omitempty"`  // to pages
+	Token   string `json:"token,omitempty"` // of a program
+	Given   string `json:"given,omitempty"` // the variable that has the secret
+	program bool
+	sum     [sha256.Size]byte // of the secret
 }
 
 func (d *door) add(name, secret string, program bool, given string) {
-	d.entrants = append(d.entrants, entrant{name, secret, program, given,
-		sha256.Sum256([]byte(secret))})
+	e := entrant{Person: name, Given: given, program: program, sum: sha256.Sum256([]byte(secret))}
+	switch {
+	case given != "":
+	case program:
+		e.Token = secret
+	default:
+		e.Link = d.URL + signInPath + "?token=" + url.QueryEscape(secret)
+	}
+	d.Entrants = append(d.Entrants, e)
 }
 
 // goodToken is what goes into a header and a cookie as it is.
@@ -60,7 +71,9 @@ func (d *door) admit(l *listening) error {
 			if err := checkName(of.variable, name); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(d.entrants, func(e entrant) bool { return e.secret == secret }) {
+			if slices.ContainsFunc(d.Entrants, func(e entrant) bool {
+				return e.sum == sha256.Sum256([]byte(secret))
+			}) {
 				return &usageError{"two of HEED_TOKENS and HEED_LINKS have the same token: a token " +
 					"identifies one person"}
 			}
@@ -103,9 +116,9 @@ var errStranger = errors.New("nobody has this token")
 // whose returns who has a secret. It takes as long for a wrong one as for a right one.
 func (d *door) whose(secret string, program bool) (string, error) {
 	sum, name, err := sha256.Sum256([]byte(secret)), "", errStranger
-	for _, e := range d.entrants {
+	for _, e := range d.Entrants {
 		if subtle.ConstantTimeCompare(sum[:], e.sum[:]) == 1 && e.program == program {
-			name, err = e.name, nil
+			name, err = e.Person, nil
 		}
 	}
 	return name, err
@@ -151,35 +164,4 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 		SameSite: http.SameSiteLaxMode,
 	})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
-}
-
-// A greeting is the address of the server, and how each person and program comes in.
-type greeting struct {
-	URL    string    `json:"url"`
-	Store  string    `json:"store"`
-	People []invited `json:"people"`
-}
-
-// An invited has a link or a token, or one that was given to the command, which is not printed.
-type invited struct {
-	Person string `json:"person"`
-	Link   string `json:"link,omitempty"`  // to pages
-	Token  string `json:"token,omitempty"` // of a program
-	Given  string `json:"given,omitempty"` // the variable that has it
-}
-
-func (d *door) greeting(what string) greeting {
-	g := greeting{URL: d.url, Store: what}
-	for _, e := range d.entrants {
-		one := invited{Person: e.name, Given: e.given}
-		switch {
-		case e.given != "":
-		case e.program:
-			one.Token = e.secret
-		default:
-			one.Link = g.URL + signInPath + "?token=" + url.QueryEscape(e.secret)
-		}
-		g.People = append(g.People, one)
-	}
-	return g
 }

@@ -32,7 +32,7 @@ import (
 // A server is a heed serve that runs.
 type server struct {
 	t        *testing.T
-	greeting greeting
+	greeting door
 	process  *exec.Cmd
 	failures bytes.Buffer
 	client   *http.Client
@@ -96,7 +96,8 @@ func (s *server) browser() *server {
 	jar, err := cookiejar.New(nil)
 	require.NoError(s.t, err)
 	b := &server{t: s.t, greeting: s.greeting, client: &http.Client{Jar: jar}}
-	status, _ := b.call(http.MethodGet, strings.TrimPrefix(s.greeting.People[0].Link, s.greeting.URL),
+	link := s.greeting.Entrants[0].Link
+	status, _ := b.call(http.MethodGet, strings.TrimPrefix(link, s.greeting.URL),
 		"", "")
 	require.Equal(s.t, http.StatusOK, status, "the link leads to the first page")
 	return b
@@ -107,9 +108,9 @@ func (s *server) browser() *server {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", "127.0.0.1:0", "--as", "kim,lee",
-		"--learner", "strategy")
-	require.Len(t, s.greeting.People, 4)
-	kim, lee := s.greeting.People[1], s.greeting.People[3]
+		"--agent", "strategy")
+	require.Len(t, s.greeting.Entrants, 4)
+	kim, lee := s.greeting.Entrants[1], s.greeting.Entrants[3]
 	assert.NotEqual(t, kim.Token, lee.Token)
 	for token, want := range map[string]int{
 		"": http.StatusUnauthorized, "x": http.StatusUnauthorized,
@@ -134,7 +135,7 @@ func TestServe(t *testing.T) {
 
 	status, _ = s.call(http.MethodGet, "/sign-in?token=x", "", "")
 	assert.Equal(t, http.StatusUnauthorized, status)
-	_, secret, _ := strings.Cut(s.greeting.People[0].Link, "token=")
+	_, secret, _ := strings.Cut(s.greeting.Entrants[0].Link, "token=")
 	status, _ = s.call(http.MethodGet, "/v1/segments", secret, "")
 	assert.Equal(t, http.StatusUnauthorized, status, "the secret of a link is no program's token")
 	status, _ = s.browser().call(http.MethodGet, "/v1/segments", "", "")
@@ -163,10 +164,10 @@ func TestServeRuns(t *testing.T) {
 	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_LINKS=kim=the-secret-of-kim",
 		"HEED_API_KEY=the-key"}
 	s := serving(t, env, append(args, "--model", model.URL)...)
-	assert.Equal(t, []invited{{Person: "shop", Given: "HEED_TOKENS"},
-		{Person: "kim", Given: "HEED_LINKS"}}, s.greeting.People,
+	assert.Equal(t, []entrant{{Person: "shop", Given: "HEED_TOKENS"},
+		{Person: "kim", Given: "HEED_LINKS"}}, s.greeting.Entrants,
 		"lasting secrets are not printed")
-	s.greeting.People[0].Link = s.greeting.URL + "/sign-in?token=the-secret-of-kim"
+	s.greeting.Entrants[0].Link = s.greeting.URL + "/sign-in?token=the-secret-of-kim"
 	s.browser()
 	const token = "a-token-of-the-shop"
 	status, body := s.call(http.MethodPost, "/v1/answer", token, `{"id":"e1","text":"The disk is full."}`)
@@ -274,10 +275,7 @@ func TestServeRefuses(t *testing.T) {
 		"--tokens kіm=0123456789abcdef":                               "nobody can decide by the name",
 		"--url http://heed.example.org":                               "--url must be as",
 		"--url https://heed.example.org/pages":                        "--url must be as",
-		"--run --learner models": "--now and --learner are for " +
-			"looking",
-		"--run --now 2026-01-01": "--now and --learner are for " +
-			"looking",
+		"--run --now 2026-01-01":                                      "--now is for looking",
 	} {
 		r := call{args: append([]string{"--db", db, "serve"}, strings.Fields(wrong)...)}.run(t)
 		assert.Equal(t, misuse, r.code, "%s: %s", wrong, r.err)
@@ -298,9 +296,9 @@ func TestSignIn(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "https://heed.example.org"} {
 		l := listening{Listen: "127.0.0.1:1", As: []string{"kim"}, URL: url}
-		d, err := l.door(&net.TCPAddr{Port: 1})
+		d, err := l.door(&net.TCPAddr{Port: 1}, "")
 		require.NoError(t, err)
-		link := d.greeting("").People[0].Link
+		link := d.Entrants[0].Link
 		assert.True(t, strings.HasPrefix(link, cmp.Or(url, "http://127.0.0.1:1")+"/sign-in?token="), link)
 		for site, want := range map[string]int{
 			"": http.StatusSeeOther, "none": http.StatusSeeOther, "same-origin": http.StatusSeeOther,

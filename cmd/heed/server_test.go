@@ -38,7 +38,7 @@ func TestAServerInUse(t *testing.T) {
 	impatient := dsn + "&lock_timeout=50"
 	assertFails(t, call{args: []string{"--db", impatient, "strategy", "status"}}.run(t), failed,
 		"is in use by another process", "try again")
-	assertFails(t, call{args: []string{"--db", impatient, "strategy", "--learner", "strategy",
+	assertFails(t, call{args: []string{"--db", impatient, "strategy", "--agent", "strategy",
 		"reset", "correction", "--yes", "--reason", "x"}}.run(t), failed, "is in use")
 
 	waits := exec.Command(command, "--db", dsn, "confidence")
@@ -63,9 +63,9 @@ func TestServeOnAServer(t *testing.T) {
 	dsn := cluster.database(t, "heed_serve")
 	require.Zero(t, call{args: []string{"--db", dsn, "store", "import"},
 		input: call{args: []string{"--db", sqliteFile(t), "store", "export"}}.run(t).out}.run(t).code)
-	s := serving(t, nil, "--db", dsn, "serve", "--listen", "127.0.0.1:0", "--as", "kim", "--learner",
+	s := serving(t, nil, "--db", dsn, "serve", "--listen", "127.0.0.1:0", "--as", "kim", "--agent",
 		"strategy")
-	token := s.greeting.People[1].Token
+	token := s.greeting.Entrants[1].Token
 	status, body := s.call(http.MethodGet, "/v1/segments", token, "")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Contains(t, body, `"category":"correction"`)
@@ -75,7 +75,7 @@ func TestServeOnAServer(t *testing.T) {
 	type choice struct{ Arm, Stage string }
 	var chosen choice
 	require.NoError(t, json.Unmarshal([]byte(body), &chosen))
-	history := read[[]choice](t, "--db", dsn, "strategy", "--learner", "strategy", "history",
+	history := read[[]choice](t, "--db", dsn, "strategy", "--agent", "strategy", "history",
 		"prefer-tabs", "--limit", "1")
 	assert.Equal(t, []choice{{chosen.Arm, "pending"}}, history)
 	s.end(syscall.SIGTERM)

@@ -104,11 +104,11 @@ func escaped(document string) string {
 // listed reads a list from what with opens, and writes it by the template of a name. If no host
 // opened what it is read from, the list is empty.
 func listed[T any](
-	s *session, with func(func(*view.Source) error) error, what, name string,
+	s *session, with func(*session, func(*view.Source) error) error, what, name string,
 	read func(*view.Source) ([]T, error),
 ) error {
 	var all []T
-	err := with(func(v *view.Source) (err error) {
+	err := with(s, func(v *view.Source) (err error) {
 		all, err = read(v)
 		return err
 	})
@@ -149,13 +149,11 @@ func collect[T any](list iter.Seq2[T, error]) (all []T, err error) {
 }
 
 // paged reads a list part by part, up to a number of elements.
-func paged[T any](most int, read func(after string, most int) ([]T, string, error)) (
-	all []T, err error,
-) {
+func paged[T any](most int, read func(view.Page) (view.List[T], error)) (all []T, err error) {
 	for after := ""; ; {
-		part, next, err := read(after, most-len(all))
-		all = append(all, part...)
-		if after = next; err != nil || next == "" || len(all) >= most {
+		part, err := read(view.Page{After: after, Limit: most - len(all)})
+		all = append(all, part.Items...)
+		if after = part.Next; err != nil || after == "" || len(all) >= most {
 			return all, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestSharesOfAnArm(t *testing.T) {
 	t.Parallel()
-	all := read[[]view.SegmentDetail](t, at(sqliteFile(t), "strategy", "--learner", "strategy",
+	all := read[[]view.SegmentDetail](t, at(sqliteFile(t), "strategy", "--agent", "strategy",
 		"show", "correction")...)
 	require.Len(t, all, 2)
 	for _, d := range all {

@@ -31,15 +31,12 @@ type storeCommands struct {
 	Unfreeze freezeCommand `cmd:""`
 }
 
-type freezeCommand struct {
-	Agent string `placeholder:"NAME"`
-	change
-}
+type freezeCommand struct{ change }
 
 // Run stops the learning of an agent in all processes, or begins it again.
 func (cmd *freezeCommand) Run(s *session) error {
 	freeze := s.command == "freeze"
-	return agents.with(s, cmd.Agent, func(v *view.Source) error {
+	return agents.with(s, func(v *view.Source) error {
 		about, state := "This has the agent %v learn again, in every process", "learns again"
 		if freeze {
 			about, state = "This stops the learning of the agent %v, in every process",
@@ -92,12 +89,13 @@ type auditCommand struct {
 func (cmd *auditCommand) Run(s *session) error {
 	q := view.ChangeQuery{Since: string(cmd.Since), Until: string(cmd.Until), Kind: cmd.Kind,
 		Domain: cmd.Domain, Name: cmd.Name, Action: cmd.Action}
-	with := func(do func(*view.Source) error) error {
+	with := func(s *session, do func(*view.Source) error) error {
 		return s.with(func() error { return do(s.source()) })
 	}
 	return listed(s, with, "audit entries", "audit", func(v *view.Source) ([]view.Changed, error) {
-		return paged(int(cmd.Limit), func(after string, most int) ([]view.Changed, string, error) {
-			return v.Changes(s.ctx, q, after, most)
+		return paged(int(cmd.Limit), func(p view.Page) (view.List[view.Changed], error) {
+			q.Page = p
+			return v.Changes(s.ctx, q)
 		})
 	})
 }

@@ -12,8 +12,6 @@ import (
 
 // strategyCommands look at what learners of package strategy believe.
 type strategyCommands struct {
-	Learner string `placeholder:"NAME"`
-
 	Status        strategyStatus    `cmd:"" default:"1"`
 	Distributions strategyList      `cmd:""`
 	Show          strategyShow      `cmd:""`
@@ -21,10 +19,6 @@ type strategyCommands struct {
 	History       strategyHistory   `cmd:""`
 	Reset         strategyReset     `cmd:""`
 	ResetLearning strategyResetItem `cmd:""`
-}
-
-func (c *strategyCommands) with(s *session, do func(*view.Source) error) error {
-	return learners.with(s, c.Learner, do)
 }
 
 // segments returns the segments of a category, in one context or in all.
@@ -83,11 +77,8 @@ func (f *itemFilter) find(s *session, v *view.Source, item string) ([]view.Item,
 type strategyStatus struct{}
 
 // Run prints the status of each learner.
-func (strategyStatus) Run(s *session, c *strategyCommands) error {
-	with := func(do func(*view.Source) error) error {
-		if c.Learner != "" {
-			return c.with(s, do)
-		}
+func (strategyStatus) Run(s *session) error {
+	with := func(s *session, do func(*view.Source) error) error {
 		return s.with(func() error {
 			return learners.each(s, func(v *view.Source, _ []string) error { return do(v) })
 		})
@@ -103,8 +94,8 @@ func (strategyStatus) Run(s *session, c *strategyCommands) error {
 type strategyList struct{}
 
 // Run lists the segments.
-func (strategyList) Run(s *session, c *strategyCommands) error {
-	return listed(s, learners.named(s, c.Learner), "segments", "distributions",
+func (strategyList) Run(s *session) error {
+	return listed(s, learners.with, "segments", "distributions",
 		func(v *view.Source) ([]view.Segment, error) {
 			all, err := v.Segments(s.ctx, view.Page{})
 			return all.Items, err
@@ -121,8 +112,8 @@ type strategyShow struct {
 const lateChoices = 200
 
 // Run shows a category.
-func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
-	return c.with(s, func(v *view.Source) error {
+func (cmd *strategyShow) Run(s *session) error {
+	return learners.with(s, func(v *view.Source) error {
 		var all []view.SegmentDetail
 		names, err := segments(s, v, cmd.Category, cmd.Context)
 		for _, n := range names {
@@ -159,8 +150,8 @@ type strategyItem struct {
 }
 
 // Run shows an item.
-func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
-	return c.with(s, func(v *view.Source) error {
+func (cmd *strategyItem) Run(s *session) error {
+	return learners.with(s, func(v *view.Source) error {
 		all, err := cmd.find(s, v, cmd.ID)
 		if err != nil {
 			return err
@@ -177,18 +168,18 @@ type strategyHistory struct {
 }
 
 // Run shows a history.
-func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
+func (cmd *strategyHistory) Run(s *session) error {
 	if cmd.Since < 0 {
 		return &usageError{"--since must be positive"}
 	}
 	f := strategy.ChoiceFilter{
-		Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time, Limit: int(cmd.Limit),
+		Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time,
 	}
 	if cmd.Since > 0 {
 		f.Since = s.now().Add(-cmd.Since)
 	}
-	return listed(s, learners.named(s, c.Learner), "choices", "history",
-		func(v *view.Source) ([]view.Choice, error) { return v.Choices(s.ctx, f) })
+	return listed(s, learners.with, "choices", "history",
+		func(v *view.Source) ([]view.Choice, error) { return v.Choices(s.ctx, f, int(cmd.Limit)) })
 }
 
 type strategyReset struct {
@@ -212,8 +203,8 @@ type wiped struct {
 }
 
 // Run resets a category.
-func (cmd *strategyReset) Run(s *session, c *strategyCommands) error {
-	return c.with(s, func(v *view.Source) error {
+func (cmd *strategyReset) Run(s *session) error {
+	return learners.with(s, func(v *view.Source) error {
 		names, err := segments(s, v, cmd.Category, cmd.Context)
 		var targets []wiped
 		for _, n := range names {
@@ -231,8 +222,8 @@ func (cmd *strategyReset) Run(s *session, c *strategyCommands) error {
 }
 
 // Run resets an item.
-func (cmd *strategyResetItem) Run(s *session, c *strategyCommands) error {
-	return c.with(s, func(v *view.Source) error {
+func (cmd *strategyResetItem) Run(s *session) error {
+	return learners.with(s, func(v *view.Source) error {
 		items, err := cmd.find(s, v, cmd.ID)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -32,30 +33,6 @@ func (c *Caller) event(in *Event) (loop.Event, error) {
 	return e, nil
 }
 
-// A basis is what an answer, or the prompt for one, rests on.
-type basis struct {
-	Rules      []string             `json:"rules"`
-	Notes      []string             `json:"notes"`
-	Ways       []string             `json:"ways"`
-	Warnings   []string             `json:"warnings"`
-	LeftOut    []loop.LeftOut       `json:"left_out"`
-	Undone     []string             `json:"undone"`
-	Command    bool                 `json:"command"`
-	Violations []feedback.Violation `json:"violations"`
-}
-
-func basisOf(p *loop.Plan, broken []feedback.Violation) basis {
-	b := basis{
-		Rules: arrayOf(p.Rules), Notes: []string{}, Ways: arrayOf(p.Ways),
-		Warnings: arrayOf(p.Warnings), LeftOut: arrayOf(p.LeftOut), Undone: arrayOf(p.Undone),
-		Command: p.Command, Violations: arrayOf(broken),
-	}
-	for _, n := range p.Notes {
-		b.Notes = append(b.Notes, n.ID)
-	}
-	return b
-}
-
 // A plannedArm is the way of answering that was chosen.
 type plannedArm struct {
 	ID     string   `json:"id"`
@@ -72,18 +49,48 @@ func armIn(p *loop.Plan) *plannedArm {
 	return &plannedArm{p.Arm.ID, p.Arm.ModelName, p.Arm.System, p.Arm.Tools}
 }
 
-// An Answered is an answer of the agent's model or of a heuristic.
-type Answered struct {
-	ID        string      `json:"id"`
-	Text      string      `json:"text"`
-	Path      string      `json:"path"`
-	Heuristic string      `json:"heuristic,omitempty"`
-	Arm       *plannedArm `json:"arm,omitempty"`
-	Model     string      `json:"model,omitempty"`
-	basis
+// A Given is an answer, or what to ask a model for one.
+type Given struct {
+	ID         string               `json:"id"`
+	Ready      bool                 `json:"ready"` // the text is there
+	Text       string               `json:"text"`
+	Kept       bool                 `json:"kept"`
+	Reason     string               `json:"reason,omitempty"` // why it is not kept
+	Path       string               `json:"path,omitempty"`
+	Heuristic  string               `json:"heuristic,omitempty"`
+	Arm        *plannedArm          `json:"arm,omitempty"`
+	Model      string               `json:"model,omitempty"`
+	System     string               `json:"system,omitempty"`
+	Prompt     string               `json:"prompt,omitempty"`
+	Would      string               `json:"would,omitempty"`
+	Rules      []string             `json:"rules,omitempty"`
+	Notes      []string             `json:"notes,omitempty"`
+	Ways       []string             `json:"ways,omitempty"`
+	Warnings   []string             `json:"warnings,omitempty"`
+	LeftOut    []loop.LeftOut       `json:"left_out,omitempty"`
+	Undone     []string             `json:"undone,omitempty"`
+	Command    bool                 `json:"command,omitempty"`
+	Violations []feedback.Violation `json:"violations"`
 }
 
-func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Answered, _ error) {
+func givenOf(a *loop.Answer) Given {
+	p, res := &a.Plan, &a.Result
+	g := Given{
+		ID: a.ID, Ready: a.Text != "", Text: a.Text, Kept: a.Text != "" && a.Degraded.Recorded(),
+		Path: string(res.Path), Heuristic: res.CreditID, Arm: armIn(p), Model: res.LLM, Would: p.Would,
+		Rules: p.Rules, Ways: p.Ways, Warnings: p.Warnings, LeftOut: p.LeftOut, Undone: p.Undone,
+		Command: p.Command, Violations: arrayOf(a.Violations),
+	}
+	if a.Text != "" && !g.Kept {
+		g.Reason = storeAway
+	}
+	for i := range p.Notes {
+		g.Notes = append(g.Notes, p.Notes[i].ID)
+	}
+	return g
+}
+
+func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Given, _ error) {
 	e, err := c.event(in)
 	if err != nil {
 		return none, err
@@ -105,26 +112,10 @@ func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Answere
 	default:
 		return none, &Fault{Sort: ModelFailed, Detail: "The reason is " + string(res.Reason) + "."}
 	}
-	return Answered{
-		got.ID, got.Text, string(res.Path), res.CreditID, armIn(&got.Plan), res.LLM,
-		basisOf(&got.Plan, got.Violations),
-	}, nil
+	return givenOf(&got), nil
 }
 
-// A prepared is an answer, or what to ask a model for one.
-type prepared struct {
-	ID        string      `json:"id"`
-	Ready     bool        `json:"ready"`
-	Text      string      `json:"text"`
-	Heuristic string      `json:"heuristic,omitempty"`
-	Arm       *plannedArm `json:"arm,omitempty"`
-	System    string      `json:"system"`
-	Prompt    string      `json:"prompt"`
-	Would     string      `json:"would,omitempty"`
-	basis
-}
-
-func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none prepared, _ error) {
+func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Given, _ error) {
 	e, err := c.event(in)
 	if err != nil {
 		return none, err
@@ -140,10 +131,12 @@ func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none prepar
 		}
 		s.plans.Store(planOf{c.Person, p.Event.ID}, p)
 	}
-	return prepared{
-		p.Event.ID, p.Ready, p.Text, p.Result.CreditID, armIn(&p), p.System, p.Prompt, p.Would,
-		basisOf(&p, p.Violations),
-	}, nil
+	g := givenOf(&loop.Answer{
+		ID: p.Event.ID, Text: p.Text, Plan: p, Violations: p.Violations, Result: p.Result,
+		Degraded: p.Degraded,
+	})
+	g.Ready, g.System, g.Prompt = p.Ready, p.System, p.Prompt
+	return g, nil
 }
 
 // A planOf names a plan.
@@ -156,16 +149,6 @@ type Reply struct {
 	loop.Reply
 }
 
-// A Kept is an answer as it is kept, or why it is not.
-type Kept struct {
-	ID         string               `json:"id"`
-	Text       string               `json:"text"`
-	Kept       bool                 `json:"kept"`
-	Reason     string               `json:"reason,omitempty"`
-	Arm        *plannedArm          `json:"arm,omitempty"`
-	Violations []feedback.Violation `json:"violations"`
-}
-
 // storeAway is the reason why an answer is not kept: it may be sent again.
 const storeAway = "store_unavailable"
 
@@ -174,7 +157,7 @@ var reasons = []llm.Failure{
 	llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut, llm.Cancelled, llm.Unusable,
 }
 
-func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept, _ error) {
+func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Given, _ error) {
 	switch {
 	case in.Text == "" && in.Err == nil && in.Failure == "":
 		return none, badField("text", "must be set, or error")
@@ -209,14 +192,9 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Kept,
 	if err != nil {
 		return none, err
 	}
-	reason := string(got.Result.Reason)
-	if !got.Degraded.Recorded() {
-		reason = storeAway
-	}
-	return Kept{
-		got.ID, got.Text, got.Text != "" && reason != storeAway, reason, armIn(&got.Plan),
-		arrayOf(got.Violations),
-	}, nil
+	g := givenOf(&got)
+	g.Reason = cmp.Or(g.Reason, string(got.Result.Reason))
+	return g, nil
 }
 
 // A ToolResult is what a tool of the caller's gave, or is to be asked.

@@ -39,6 +39,7 @@ type AnswerQuery struct {
 	Person  string `json:"person,omitempty"`  // who asked
 	Arm     string `json:"arm,omitempty"`
 	Sort    string `json:"sort,omitempty"` // "worst" has the bad ones alone, the worst first
+	Page
 }
 
 // The outcomes, and the order, that an AnswerQuery may have.
@@ -53,8 +54,8 @@ const (
 const mostScanned = 5000
 
 // query returns how the store finds what may match.
-func (q *AnswerQuery) query(after string) (found store.Query, err error) {
-	found.After = after
+func (q *AnswerQuery) query() (found store.Query, err error) {
+	found.After = q.After
 	if found.Since, err = Moment("Since", q.Since, 0); err != nil {
 		return found, err
 	}
@@ -106,24 +107,22 @@ func (q *AnswerQuery) selects(a *Answer) bool {
 	}
 }
 
-// Answers returns the answers behind a place that a query selects, the newest first, and the place
-// of the next ones. "" means that there are no more. It looks at 5,000 answers at most, so there
-// may be fewer than wanted although there are more.
-func (s *Source) Answers(ctx context.Context, q AnswerQuery, after string, most int) (
-	all []Answer, next string, err error,
-) {
-	found, err := q.query(after)
+// Answers lists the answers that a query selects, the newest first. It looks at 5,000 answers at
+// most, so there may be fewer than the page's limit although there are more.
+func (s *Source) Answers(ctx context.Context, q AnswerQuery) (l List[Answer], err error) {
+	found, err := q.query()
 	if err != nil {
-		return nil, "", err
+		return l, err
 	}
+	l.Items = []Answer{}
 	last, scanned := "", 0
 	view := answers.View(s.Name + ".answer")
 	for kept, err := range view.Find(ctx, s.Store, found) {
 		if err != nil {
-			return nil, "", err
+			return l, err
 		}
-		if scanned == mostScanned || len(all) == most && q.Sort != Worst {
-			next = last
+		if scanned == mostScanned || len(l.Items) == q.Limit && q.Sort != Worst {
+			l.Next = last
 			break
 		}
 		scanned++
@@ -132,28 +131,14 @@ func (s *Source) Answers(ctx context.Context, q AnswerQuery, after string, most 
 			continue
 		}
 		if one := answerOf(&kept.Value); q.selects(&one) {
-			all = append(all, one)
+			l.Items = append(l.Items, one)
 		}
 	}
 	if q.Sort == Worst {
-		slices.SortStableFunc(all, func(a, b Answer) int { return cmp.Compare(a.Worth, b.Worth) })
-		all, next = all[:min(len(all), most)], ""
+		slices.SortStableFunc(l.Items, func(a, b Answer) int { return cmp.Compare(a.Worth, b.Worth) })
+		l.Items, l.Next = l.Items[:min(len(l.Items), q.Limit)], ""
 	}
-	return all, next, s.readQuestions(ctx, all)
-}
-
-// An answerRange asks for answers.
-type answerRange struct {
-	AnswerQuery
-	Range
-}
-
-func (*Server) answers(ctx context.Context, c *Caller, in *answerRange) (List[Answer], error) {
-	return part(in.Range, func(p Page) (l List[Answer], err error) {
-		l.Items, l.Next, err = c.view.Answers(ctx, in.AnswerQuery, p.After, p.Limit)
-		l.Items = arrayOf(l.Items)
-		return l, err
-	})
+	return l, s.readQuestions(ctx, l.Items)
 }
 
 // Answer reads an answer, or returns [heed.ErrNotFound].
@@ -221,27 +206,12 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 
 // An Explanation describes why an answer was given, and what became of it.
 type Explanation struct {
-	ID        string            `json:"id"`
-	Question  string            `json:"question,omitempty"` // as long as its trace is kept
-	Text      string            `json:"text"`
-	Path      string            `json:"path"`
-	At        time.Time         `json:"at"`
-	Heuristic string            `json:"heuristic,omitempty"`
-	Needed    float64           `json:"needed"`
-	Believed  float64           `json:"believed"`
-	Arm       *chosenArm        `json:"arm,omitempty"`
-	Rules     []string          `json:"rules"`
-	Notes     []string          `json:"notes"`
-	Ways      []string          `json:"ways"`
-	Warnings  []string          `json:"warnings"`
-	Shown     []string          `json:"shown"`
-	Overruled map[string]string `json:"overruled"`
-	Known     bool              `json:"known"`
-	Worth     float64           `json:"worth"`
-	Channel   string            `json:"channel,omitempty"`
-	Tree      loop.Branch       `json:"tree"`
-	Account   loop.Account      `json:"-"`
-	Person    string            `json:"-"` // who asked
+	loop.Account
+	Question string      `json:"question,omitempty"` // as long as its trace is kept
+	Arm      *chosenArm  `json:"arm,omitempty"`
+	Rules    []string    `json:"rules,omitempty"`
+	Tree     loop.Branch `json:"tree"`
+	Person   string      `json:"-"` // who asked
 }
 
 // A chosenArm is the arm that was chosen for an answer.
@@ -254,33 +224,23 @@ type chosenArm struct {
 
 // Explain explains an answer, or returns [loop.ErrNoAnswer].
 func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err error) {
-	var got loop.Account
 	if s.Agent != nil {
-		got, err = s.Agent.Explain(ctx, id)
+		e.Account, err = s.Agent.Explain(ctx, id)
 	} else {
-		got, err = loop.Explain(ctx, loop.Config{Store: s.Store, Name: s.Name,
+		e.Account, err = loop.Explain(ctx, loop.Config{Store: s.Store, Name: s.Name,
 			Testing: loop.Testing{Now: s.Now}}, id)
 	}
 	if err != nil {
 		return e, err
 	}
-	e = Explanation{
-		ID: got.ID, Text: got.Text, Path: string(got.Path), At: got.At, Heuristic: got.Heuristic,
-		Needed: got.Needed, Believed: got.Believed, Rules: []string{}, Notes: arrayOf(got.Notes),
-		Ways: arrayOf(got.Ways), Warnings: arrayOf(got.Warnings), Shown: arrayOf(got.Shown),
-		Overruled: got.Overruled, Known: got.Known, Worth: got.Worth, Channel: got.Channel,
-		Tree: got.Tree(), Account: got,
-	}
-	if c := got.Choice; c != nil {
+	e.Tree = e.Account.Tree()
+	if c := e.Choice; c != nil {
 		e.Arm = &chosenArm{string(c.Arm), c.Category, c.Context, c.Item}
 	}
-	for i := range got.Rules {
-		e.Rules = append(e.Rules, got.Rules[i].ID)
+	for i := range e.Account.Rules {
+		e.Rules = append(e.Rules, e.Account.Rules[i].ID)
 	}
-	if e.Overruled == nil {
-		e.Overruled = map[string]string{}
-	}
-	asked, err := s.Answer(ctx, got.ID)
+	asked, err := s.Answer(ctx, e.ID)
 	if errors.Is(err, heed.ErrNotFound) { // it was swept since
 		err = nil
 	}

@@ -81,27 +81,15 @@ type Item struct {
 
 // Segments lists the segments that have outcomes, by their names.
 func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err error) {
-	if s.Strategy == nil {
-		return none[Segment](), nil
-	}
 	names, err := s.SegmentNames(ctx)
 	if err != nil {
 		return l, err
 	}
-	key := func(n SegmentName) string { return answers.Scope(n.Category, n.Context) }
-	texts := func(n SegmentName) []string { return []string{n.Category, n.Context} }
-	return listed(p, names, key, texts, func(part []SegmentName) (all []Segment, err error) {
-		for _, n := range part {
-			d, err := s.Distribution(ctx, n.Query())
-			if errors.Is(err, heed.ErrNotFound) {
-				continue // it was reset since
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, segmentOf(&d))
-		}
-		return all, nil
+	name := func(n *SegmentName) string { return answers.Scope(n.Category, n.Context) }
+	texts := func(n *SegmentName) []string { return []string{n.Category, n.Context} }
+	return listed(p, names, name, texts, func(n *SegmentName) (Segment, error) {
+		d, err := s.Distribution(ctx, n.Query())
+		return segmentOf(&d), err
 	})
 }
 
@@ -121,7 +109,10 @@ func (s *Source) Segment(ctx context.Context, category, context string, choices 
 		return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions),
 			cmp.Compare(b.Outcomes, a.Outcomes), strings.Compare(a.Item, b.Item))
 	})
-	d.Recent, err = s.recent(ctx, category, context, choices)
+	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond)}
+	d.Recent, err = s.History(ctx, f, choices, func(c *strategy.Choice) bool {
+		return c.Category == category && c.Context == context
+	})
 	d.countChosen()
 	return d, err
 }
@@ -201,29 +192,29 @@ func (d *SegmentDetail) countChosen() {
 	}
 }
 
-// mostSought is how many of the latest choices of all segments are looked through for the choices
-// of one: no index of the store has the segment.
+// mostSought is how many of the latest choices are passed over for those that are wanted: no index
+// of the store has the segment.
 const mostSought = 2000
 
-// recent returns the latest choices of a segment, the newest first.
-func (s *Source) recent(ctx context.Context, category, context string, most int) (
-	all []strategy.ChoiceRecord, err error,
-) {
-	f, sought := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond)}, 0
+// History returns the choices that a filter selects and that are wanted, the newest first. A
+// learner that keeps no records has no choices.
+func (s *Source) History(
+	ctx context.Context, f strategy.ChoiceFilter, most int, want func(*strategy.Choice) bool,
+) (all []strategy.ChoiceRecord, err error) {
+	passed := 0
 	for r, err := range s.Strategy.History(ctx, f) {
 		if errors.Is(err, heed.ErrNotFound) {
-			return nil, nil // the learner keeps no records
+			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		if r.Choice.Category != category || r.Choice.Context != context {
-			if sought++; sought == mostSought {
-				break
-			}
-			continue
+		if want(&r.Choice) {
+			all = append(all, r)
+		} else {
+			passed++
 		}
-		if all = append(all, r); len(all) == most {
+		if len(all) == most || passed == mostSought {
 			break
 		}
 	}
@@ -258,26 +249,17 @@ type Choice struct {
 	Choice     string            `json:"choice,omitempty"` // its id
 }
 
-// Choices returns the choices for an item that a filter selects, the newest first. A learner that
-// keeps no records has no choices.
-func (s *Source) Choices(ctx context.Context, f strategy.ChoiceFilter) (all []Choice, err error) {
-	most := f.Limit
-	f.Limit = 0
-	for r, err := range s.Strategy.History(ctx, f) {
-		if errors.Is(err, heed.ErrNotFound) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if r.Choice.Item != f.Item {
-			continue // a filter's empty item selects every item
-		}
-		if all = append(all, choiceOf(&r)); len(all) == most {
-			break
-		}
+// Choices returns the choices for an item that a filter selects, the newest first.
+func (s *Source) Choices(ctx context.Context, f strategy.ChoiceFilter, most int) (
+	all []Choice, err error,
+) {
+	found, err := s.History(ctx, f, most, func(c *strategy.Choice) bool {
+		return c.Item == f.Item // a filter's empty item selects every item
+	})
+	for i := range found {
+		all = append(all, choiceOf(&found[i]))
 	}
-	return all, nil
+	return all, err
 }
 
 func choiceOf(r *strategy.ChoiceRecord) Choice {
@@ -303,6 +285,9 @@ func (n SegmentName) Query() strategy.Query {
 
 // SegmentNames returns the names of the segments that have outcomes, in order.
 func (s *Source) SegmentNames(ctx context.Context) (all []SegmentName, err error) {
+	if s.Strategy == nil {
+		return nil, nil
+	}
 	kind := answers.ArmKind(s.Strategy.Config().Name)
 	for scope, err := range s.Store.Scopes(ctx, kind) {
 		if err != nil {

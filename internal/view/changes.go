@@ -75,6 +75,7 @@ type ChangeQuery struct {
 	Domain string `json:"domain,omitempty"`
 	Name   string `json:"name,omitempty"`   // of who did it, or of what it was done to
 	Action string `json:"action,omitempty"` // what its action begins with
+	Page
 }
 
 func (q *ChangeQuery) selects(c *Changed) bool {
@@ -82,55 +83,40 @@ func (q *ChangeQuery) selects(c *Changed) bool {
 		(q.Domain == "" || q.Domain == c.domain()) && strings.HasPrefix(c.Action, q.Action)
 }
 
-// Changes returns the changes behind a place that a query selects, the newest first, and the place
-// of the next ones, as [Source.Answers] does.
-func (s *Source) Changes(ctx context.Context, q ChangeQuery, after string, most int) (
-	all []Changed, next string, err error,
-) {
-	found := store.Query{Kind: store.Audit.Name, After: after}
+// Changes lists the changes that a query selects, the newest first, as [Source.Answers] does.
+func (s *Source) Changes(ctx context.Context, q ChangeQuery) (l List[Changed], err error) {
+	found := store.Query{Kind: store.Audit.Name, After: q.After}
 	if found.Since, err = Moment("Since", q.Since, 0); err != nil {
-		return nil, "", err
+		return l, err
 	}
 	if found.Until, err = Moment("Until", q.Until, 24*time.Hour); err != nil {
-		return nil, "", err
+		return l, err
 	}
 	if q.Kind != "" && !slices.Contains(Kinds, q.Kind) {
-		return nil, "", &heed.InputError{Field: "Kind", Reason: "must be one of " +
+		return l, &heed.InputError{Field: "Kind", Reason: "must be one of " +
 			strings.Join(Kinds, ", ")}
 	}
 	if q.Name != "" {
 		found.Keys = []string{store.PersonKey(q.Name)}
 	}
+	l.Items = []Changed{}
 	last, scanned := "", 0
 	for r, err := range s.Store.Find(ctx, found) {
 		if err != nil {
-			return nil, "", err
+			return l, err
 		}
-		if scanned == mostScanned || len(all) == most {
-			return all, last, nil
+		if scanned == mostScanned || len(l.Items) == q.Limit {
+			l.Next = last
+			break
 		}
 		e, err := store.Decode[store.AuditEntry](r.Body)
 		if err != nil {
-			return nil, "", err
+			return l, err
 		}
 		scanned, last = scanned+1, r.Place
 		if c := changeOf(&e); q.selects(&c) {
-			all = append(all, c)
+			l.Items = append(l.Items, c)
 		}
 	}
-	return all, "", nil
-}
-
-// A changeRange asks for changes.
-type changeRange struct {
-	ChangeQuery
-	Range
-}
-
-func (*Server) changes(ctx context.Context, c *Caller, in *changeRange) (List[Changed], error) {
-	return part(in.Range, func(p Page) (l List[Changed], err error) {
-		l.Items, l.Next, err = c.view.Changes(ctx, in.ChangeQuery, p.After, p.Limit)
-		l.Items = arrayOf(l.Items)
-		return l, err
-	})
+	return l, nil
 }

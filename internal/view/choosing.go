@@ -1,11 +1,9 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"time"
 
@@ -55,68 +53,6 @@ func (*Server) observe(ctx context.Context, c *Caller, in *Observation) (none Ob
 	}
 	did, err := c.view.Strategy.Observe(ctx, o)
 	return Observed{string(did)}, err
-}
-
-// A Range asks for a part of a list.
-type Range struct {
-	Limit int    `json:"limit,omitempty"`
-	After string `json:"after,omitempty"`
-}
-
-const (
-	usuallyListed = 50
-	mostListed    = 200
-)
-
-// part reads a part of a list.
-func part[T any](in Range, read func(Page) (List[T], error)) (l List[T], err error) {
-	p := Page{Limit: cmp.Or(in.Limit, usuallyListed), After: in.After}
-	if p.Limit < 1 || p.Limit > mostListed {
-		return l, badField("limit", fmt.Sprintf("must be 1 to %d", mostListed))
-	}
-	return read(p)
-}
-
-func (*Server) segments(ctx context.Context, c *Caller, in *Range) (List[Segment], error) {
-	return part(*in, func(p Page) (List[Segment], error) { return c.view.Segments(ctx, p) })
-}
-
-// A heuristicRange asks for heuristics.
-type heuristicRange struct {
-	Domain string `json:"domain,omitempty"`
-	Range
-}
-
-func (*Server) heuristics(ctx context.Context, c *Caller, in *heuristicRange) (
-	List[Heuristic], error,
-) {
-	return part(in.Range, func(p Page) (List[Heuristic], error) {
-		return c.view.Heuristics(ctx, in.Domain, p)
-	})
-}
-
-// A ruleRange asks for rules.
-type ruleRange struct {
-	Agent  string `json:"agent,omitempty"`
-	Status string `json:"status,omitempty"`
-	Range
-}
-
-func (*Server) rules(ctx context.Context, c *Caller, in *ruleRange) (List[Rule], error) {
-	return part(in.Range, func(p Page) (List[Rule], error) {
-		q := RuleQuery{in.Agent, in.Status}
-		if q.proposals() {
-			return c.view.Proposals(ctx, q, p)
-		}
-		return c.view.Rules(ctx, q, p)
-	})
-}
-
-// warnings are the ways of working that prompts warn of.
-func (*Server) warnings(ctx context.Context, c *Caller, in *Range) (List[Way], error) {
-	return part(*in, func(p Page) (List[Way], error) {
-		return c.view.Ways(ctx, WayQuery{Warned: true}, p)
-	})
 }
 
 // A Search asks for the newest answer of a session.

@@ -2,11 +2,9 @@ package view
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
@@ -118,37 +116,30 @@ func (s *Source) needed() float64 {
 	return usuallyNeeded
 }
 
-// Heuristics lists the heuristics of a domain by their ids. "" selects every domain.
-func (s *Source) Heuristics(ctx context.Context, domain string, p Page) (
-	l List[Heuristic], err error,
-) {
-	if s.Learning == nil {
-		return none[Heuristic](), nil
-	}
+// A HeuristicQuery selects heuristics.
+type HeuristicQuery struct {
+	Domain string `json:"domain,omitempty"` // empty: every domain
+	Page
+}
+
+// Heuristics lists heuristics by their ids.
+func (s *Source) Heuristics(ctx context.Context, q HeuristicQuery) (l List[Heuristic], err error) {
 	var all []learning.Heuristic
 	for h, err := range s.Learning.Heuristics(ctx) {
 		if err != nil {
 			return l, err
 		}
-		if domain == "" || h.Domain == domain {
+		if q.Domain == "" || h.Domain == q.Domain {
 			all = append(all, h)
 		}
 	}
-	texts := func(h learning.Heuristic) []string {
+	texts := func(h *learning.Heuristic) []string {
 		return []string{h.ID, h.Domain, h.Condition, h.Action}
 	}
-	key := func(h learning.Heuristic) string { return h.ID }
-	return listed(p, all, key, texts, func(part []learning.Heuristic) (found []Heuristic, _ error) {
-		for _, h := range part {
-			e, err := s.Learning.Explain(ctx, h.ID)
-			switch {
-			case err == nil:
-				found = append(found, s.heuristicOf(&e))
-			case !errors.Is(err, heed.ErrNotFound): // else it was deleted since
-				return nil, err
-			}
-		}
-		return found, nil
+	name := func(h *learning.Heuristic) string { return h.ID }
+	return listed(q.Page, all, name, texts, func(h *learning.Heuristic) (Heuristic, error) {
+		e, err := s.Learning.Explain(ctx, h.ID)
+		return s.heuristicOf(&e), err
 	})
 }
 

@@ -74,6 +74,20 @@ func tool(name string, o Operation) Operation {
 	return o
 }
 
+// listing is an operation that lists what a query selects. The query has a [Page].
+func listing[Query, T any](
+	path, needs string, read func(*Source, context.Context, Query) (List[T], error),
+) Operation {
+	return operation("GET "+path, needs, func(_ *Server, ctx context.Context, c *Caller, q *Query) (
+		l List[T], err error,
+	) {
+		if err := any(q).(interface{ bound() error }).bound(); err != nil {
+			return l, err
+		}
+		return read(c.view, ctx, *q)
+	})
+}
+
 // Operations are all that programs and models can ask for.
 func Operations() []Operation {
 	ofAnswers := []string{Unknown, Forgotten}
@@ -91,14 +105,14 @@ func Operations() []Operation {
 		tool("correct", operation("POST /v1/correct", agent, (*Server).correct, Unknown)),
 		tool("propose", operation("POST /v1/propose", rules, (*Server).propose)),
 		tool("explain", operation("GET /v1/explanation", "", (*Server).explain, Unknown)),
-		operation("GET /v1/answers", "", (*Server).answers),
-		operation("GET /v1/changes", "", (*Server).changes),
+		listing("/v1/answers", "", (*Source).Answers),
+		listing("/v1/changes", "", (*Source).Changes),
 		operation("GET /v1/gain", "", (*Server).gain),
 		operation("GET /v1/find", agent, (*Server).find, Unknown),
-		operation("GET /v1/segments", arms, (*Server).segments),
-		operation("GET /v1/heuristics", heuristics, (*Server).heuristics),
-		operation("GET /v1/rules", rules, (*Server).rules),
-		operation("GET /v1/warnings", ways, (*Server).warnings),
+		listing("/v1/segments", arms, (*Source).Segments),
+		listing("/v1/heuristics", heuristics, (*Source).Heuristics),
+		listing("/v1/rules", rules, (*Source).RulesOrProposals),
+		listing("/v1/warnings", ways, (*Source).Warnings),
 	}
 }
 

@@ -36,20 +36,21 @@ type Rule struct {
 
 // A RuleQuery selects rules or proposals.
 type RuleQuery struct {
-	Agent  string // empty: every agent
-	Status string // in any case; empty: every status
+	Agent  string `json:"agent,omitempty"`  // empty: every agent
+	Status string `json:"status,omitempty"` // in any case; empty: every status
+	Page
 }
 
 func (q *RuleQuery) state() feedback.State { return feedback.State(strings.ToUpper(q.Status)) }
 
-// proposals reports whether no rule has the status, but proposals may.
-func (q *RuleQuery) proposals() bool {
+// RulesOrProposals lists rules, or the proposals of a status that no rule has.
+func (s *Source) RulesOrProposals(ctx context.Context, q RuleQuery) (List[Rule], error) {
 	switch q.state() {
 	case feedback.StatePending, feedback.StateRejected, feedback.StateExpired,
 		feedback.StateDocumented:
-		return true
+		return s.Proposals(ctx, q)
 	default:
-		return false
+		return s.Rules(ctx, q)
 	}
 }
 
@@ -68,23 +69,26 @@ func ruleOf(r *feedback.Rule) Rule {
 	return one
 }
 
-func ruleTexts(r Rule) []string { return append([]string{r.Text, r.ID}, r.Agents...) }
+func ruleTexts(r *feedback.Rule) []string { return append([]string{r.Text, r.ID}, r.Agents...) }
 
-func ruleID(r Rule) string { return r.ID }
+func ruleID(r *feedback.Rule) string { return r.ID }
 
-func themselves[T any](part []T) ([]T, error) { return part, nil }
+func proposalTexts(p *feedback.Proposal) []string {
+	return append([]string{p.Text, p.ID}, p.Agents...)
+}
 
-// Rules lists rules, by number the newest first, and else by their ids. Active ones are listed by
-// number in the order in which prompts have them.
-func (s *Source) Rules(ctx context.Context, q RuleQuery, p Page) (l List[Rule], err error) {
+func proposalID(p *feedback.Proposal) string { return p.ID }
+
+// Rules lists rules, the newest first. Active ones are listed in the order in which prompts have
+// them.
+func (s *Source) Rules(ctx context.Context, q RuleQuery) (l List[Rule], err error) {
 	found, err := s.Feedback.Rules().List(ctx, feedback.RuleQuery{
 		Agent: q.Agent, Status: q.state(), Ranked: q.state() == feedback.StateActive,
 	})
 	if err != nil {
 		return l, err
 	}
-	all, _ := each(ruleOf)(found)
-	return listed(p, all, ruleID, ruleTexts, themselves)
+	return listed(q.Page, found, ruleID, ruleTexts, each(ruleOf))
 }
 
 func proposalRow(p *feedback.Proposal) Rule {
@@ -98,9 +102,9 @@ func proposalRow(p *feedback.Proposal) Rule {
 	return one
 }
 
-// Proposals lists proposals, by number the newest first, and else by their ids. Approved ones are
-// left out unless they are asked for, because they are rules.
-func (s *Source) Proposals(ctx context.Context, q RuleQuery, p Page) (l List[Rule], err error) {
+// Proposals lists proposals, the newest first. Approved ones are left out unless they are asked
+// for, because they are rules.
+func (s *Source) Proposals(ctx context.Context, q RuleQuery) (l List[Rule], err error) {
 	found, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{
 		Agent: q.Agent, Status: q.state(),
 	}, 0)
@@ -112,8 +116,7 @@ func (s *Source) Proposals(ctx context.Context, q RuleQuery, p Page) (l List[Rul
 			return p.Status == feedback.StateApproved
 		})
 	}
-	all, _ := each(proposalRow)(found)
-	return listed(p, all, ruleID, ruleTexts, themselves)
+	return listed(q.Page, found, proposalID, proposalTexts, each(proposalRow))
 }
 
 // Pending lists the proposals that wait for people, with their whole content: those first that are
@@ -130,9 +133,8 @@ func (s *Source) Pending(
 	found = slices.Concat(slices.DeleteFunc(slices.Clone(found), func(p feedback.Proposal) bool {
 		return !first(p)
 	}), slices.DeleteFunc(found, first))
-	key := func(p feedback.Proposal) string { return p.ID }
-	texts := func(p feedback.Proposal) []string { return append([]string{p.Text, p.ID}, p.Agents...) }
-	return listed(p, found, key, texts, themselves)
+	return listed(p, found, proposalID, proposalTexts,
+		each(func(p *feedback.Proposal) feedback.Proposal { return *p }))
 }
 
 // An Inbox is what waits for people.
@@ -161,26 +163,19 @@ func (s *Source) Inbox(ctx context.Context, most int) (in Inbox, err error) {
 // A Disputed is a correction that may contradict another one, so that a person decides.
 type Disputed struct {
 	feedback.Feedback
-	Other Rival
+	Other *feedback.Feedback
 }
 
-// A Rival is the correction that another one may contradict, as heed found. Without an ID there is
-// no such correction.
-type Rival struct {
-	ID, Text string
-	Kind     string
-}
-
-// Rival returns the correction that a correction may contradict.
-func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (Rival, error) {
+// Rival returns the correction that another one may contradict, as heed found, or nil.
+func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (*feedback.Feedback, error) {
 	if c.Dispute == "" || len(c.Contradicts) == 0 {
-		return Rival{}, nil
+		return nil, nil
 	}
 	other, err := s.Feedback.Feedback(ctx, c.Contradicts[0])
 	if errors.Is(err, heed.ErrNotFound) {
-		return Rival{}, nil
+		return nil, nil
 	}
-	return Rival{other.ID, other.Summary, c.Dispute}, err
+	return &other, err
 }
 
 // disputes returns the latest corrections that may contradict others, and how many there are.
@@ -203,8 +198,8 @@ const mostWaiting = 1000
 // Waiting returns the corrections that are in no proposal, the newest first: too few people have
 // given the same correction, they are ambiguous and wait to be resolved, or the evaluator gave no
 // answer that can be used. At most 1,000 of each class are read.
-func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feedback, err error) {
-	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: agent}, 0)
+func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err error) {
+	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -216,8 +211,7 @@ func (s *Source) Waiting(ctx context.Context, agent string) (all []feedback.Feed
 		feedback.EdgeCase, feedback.GeneralizableLow, feedback.GeneralizableHigh, feedback.Ambiguous,
 		"unclassified",
 	} {
-		found, _, err := s.Feedback.List(ctx,
-			feedback.Listing{Agent: agent, Class: class, Limit: mostWaiting})
+		found, _, err := s.Feedback.List(ctx, feedback.Listing{Class: class, Limit: mostWaiting})
 		if err != nil {
 			return nil, err
 		}

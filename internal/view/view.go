@@ -4,8 +4,10 @@ package view
 
 import (
 	"cmp"
-	"encoding/base64"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,104 +41,96 @@ func Of(a *loop.Agent, now func() time.Time) *Source {
 	}
 }
 
-// A Page selects a part of a list.
+// A Page selects a part of a list. Each query of a list has one.
 type Page struct {
-	Search string // words that an element's texts must all have; case does not matter
-	Limit  int    // how many elements the part has at most; 0: all
-	// Number is the number of the part, from 1. 0 selects by After, in the order of the keys.
-	Number int
-	After  string // the Next of the part before; empty: the first part
+	// Limit is how many elements the part has at most; 0: all, and 50 of the API.
+	Limit int `json:"limit,omitempty"`
+	// After is the Next of the part before; empty: the first part.
+	After  string `json:"after,omitempty"`
+	Search string `json:"-"` // words that an element's texts must all have; case does not matter
+}
+
+const (
+	usuallyListed = 50
+	mostListed    = 200
+)
+
+// bound sets the limit that programs have without another one, and refuses a greater one.
+func (p *Page) bound() error {
+	if p.Limit = cmp.Or(p.Limit, usuallyListed); p.Limit < 1 || p.Limit > mostListed {
+		return badField("limit", fmt.Sprintf("must be 1 to %d", mostListed))
+	}
+	return nil
 }
 
 // A List is a part of a list.
 type List[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"` // selects the next part by Page.After; empty at the end
-	From  int    `json:"-"`              // the number of the first element, from 1
-	Total int    `json:"-"`              // how many elements there are in all parts
+	Total int    `json:"-"`              // how many elements there are in all parts, if it is known
 }
 
-// none is the empty list of a part that the agent does not have.
-func none[T any]() List[T] { return List[T]{Items: []T{}} }
-
-// listed returns the part of a list that a page selects. The list may be of names alone, of which
-// read reads those in the part.
+// listed returns the part of a list that a page selects. The list may be of names alone, and read
+// reads those in the part. An element that read does not find was deleted since, and is left out.
+// The place of a part is the number and the name of the last element before it. If that element is
+// gone, the part begins where it was.
 func listed[N, T any](
-	p Page, all []N, keyOf func(N) string, texts func(N) []string, read func([]N) ([]T, error),
+	p Page, all []N, nameOf func(*N) string, texts func(*N) []string, read func(*N) (T, error),
 ) (l List[T], err error) {
+	l.Items = []T{} // null in JSON otherwise
 	all = search(p.Search, all, texts)
-	l.Total = len(all)
 	begin, end := 0, len(all)
-	if p.Number > 0 {
-		if begin = (p.Number - 1) * p.Limit; p.Number > 1 && begin >= len(all) {
-			return l, heed.ErrNotFound
-		}
-	} else {
-		slices.SortFunc(all, func(a, b N) int { return cmp.Compare(keyOf(a), keyOf(b)) })
-		after, err := base64.RawURLEncoding.DecodeString(p.After)
-		if err != nil {
+	if l.Total = len(all); p.After != "" {
+		number, name, _ := strings.Cut(p.After, ".")
+		begin, err = strconv.Atoi(number)
+		if err != nil || begin < 0 {
 			return l, &heed.InputError{Field: "After", Reason: "must be the next of the page before"}
 		}
-		if p.After != "" {
-			begin = upTo(all, func(one N) bool { return keyOf(one) <= string(after) })
+		begin = min(begin, len(all))
+		if i := slices.IndexFunc(all, func(one N) bool { return nameOf(&one) == name }); i >= 0 {
+			begin = i + 1
 		}
 	}
-	if p.Limit > 0 {
-		end = min(end, begin+p.Limit)
+	if p.Limit > 0 && begin+p.Limit < len(all) {
+		end = begin + p.Limit
+		l.Next = fmt.Sprint(end-1, ".", nameOf(&all[end-1]))
 	}
-	if l.Items, err = read(all[begin:end]); err != nil {
-		return l, err
-	}
-	if l.Items == nil {
-		l.Items = []T{} // null in JSON otherwise
-	}
-	if l.From = begin + 1; end < len(all) {
-		l.Next = base64.RawURLEncoding.EncodeToString([]byte(keyOf(all[end-1])))
+	for i := begin; i < end; i++ {
+		one, err := read(&all[i])
+		if errors.Is(err, heed.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return l, err
+		}
+		l.Items = append(l.Items, one)
 	}
 	return l, nil
 }
 
-// upTo returns how many elements at the beginning satisfy a condition.
-func upTo[T any](all []T, holds func(T) bool) int {
-	n := slices.IndexFunc(all, func(one T) bool { return !holds(one) })
-	if n < 0 {
-		return len(all)
-	}
-	return n
-}
-
 // search returns the elements that have all words in their texts.
-func search[T any](words string, all []T, texts func(T) []string) (found []T) {
+func search[T any](words string, all []T, texts func(*T) []string) []T {
 	wanted := strings.Fields(strings.ToLower(words))
 	if len(wanted) == 0 {
-		return slices.Clone(all)
+		return all
 	}
-	for _, one := range all {
-		text := strings.ToLower(strings.Join(texts(one), "\n"))
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool {
+		text := strings.ToLower(strings.Join(texts(&one), "\n"))
 		lacks := func(word string) bool { return !strings.Contains(text, word) }
-		if !slices.ContainsFunc(wanted, lacks) {
-			found = append(found, one)
-		}
-	}
-	return found
+		return slices.ContainsFunc(wanted, lacks)
+	})
 }
 
-// each returns a function that converts each element of a part.
-func each[N, T any](convert func(*N) T) func([]N) ([]T, error) {
-	return func(part []N) (all []T, _ error) {
-		for i := range part {
-			all = append(all, convert(&part[i]))
-		}
-		return all, nil
-	}
+// each returns a function that converts an element of a list.
+func each[N, T any](convert func(*N) T) func(*N) (T, error) {
+	return func(one *N) (T, error) { return convert(one), nil }
 }
 
 // arrayOf returns a list that JSON has as an array even if it is empty.
 func arrayOf[T any](all []T) []T { return append([]T{}, all...) }
 
-// Cut returns the part of a list that a page selects by its number, in the list's order.
-func Cut[T any](p Page, all []T, texts func(T) []string) (List[T], error) {
-	p.Number = max(p.Number, 1)
-	key := func(T) string { return "" }
-	return listed(p, all, key, texts, func(part []T) ([]T, error) { return part, nil })
+// Cut returns the part of a list that a page selects.
+func Cut[T any](p Page, all []T, nameOf func(*T) string) (List[T], error) {
+	texts := func(one *T) []string { return []string{nameOf(one)} }
+	return listed(p, all, nameOf, texts, each(func(one *T) T { return *one }))
 }

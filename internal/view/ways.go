@@ -47,6 +47,7 @@ type WayQuery struct {
 	Tag   string
 	// Warned selects those that prompts warn of, and Followed the others.
 	Warned, Followed bool
+	Page
 }
 
 func (q *WayQuery) selects(s *patterns.Standing) bool {
@@ -61,12 +62,8 @@ func warned(s *patterns.Standing) bool {
 // mostWays is how many ways of working are listed, the last defined: their evidence is read, too.
 const mostWays = 1000
 
-// Ways lists ways of working, by number those with the most outcomes first, and else by their ids.
-// It looks at the last 1,000.
-func (s *Source) Ways(ctx context.Context, q WayQuery, p Page) (l List[Way], err error) {
-	if s.Patterns == nil {
-		return none[Way](), nil
-	}
+// Ways lists ways of working, those with the most outcomes first. It looks at the last 1,000.
+func (s *Source) Ways(ctx context.Context, q WayQuery) (l List[Way], err error) {
 	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{
 		State: q.State, Tag: q.Tag, Limit: mostWays,
 	})
@@ -74,16 +71,19 @@ func (s *Source) Ways(ctx context.Context, q WayQuery, p Page) (l List[Way], err
 		return l, err
 	}
 	found = slices.DeleteFunc(found, func(s patterns.Standing) bool { return !q.selects(&s) })
-	if p.Number > 0 {
-		slices.SortStableFunc(found, func(a, b patterns.Standing) int {
-			return cmp.Compare(b.Counts.Successes+b.Counts.Failures, a.Counts.Successes+a.Counts.Failures)
-		})
-	}
-	texts := func(s patterns.Standing) []string {
+	slices.SortStableFunc(found, func(a, b patterns.Standing) int {
+		return cmp.Compare(b.Counts.Successes+b.Counts.Failures, a.Counts.Successes+a.Counts.Failures)
+	})
+	texts := func(s *patterns.Standing) []string {
 		return append([]string{string(s.Pattern.ID), s.Pattern.Content}, s.Pattern.Tags...)
 	}
-	key := func(s patterns.Standing) string { return string(s.Pattern.ID) }
-	return listed(p, found, key, texts, each(wayOf)) // an interval takes microseconds
+	name := func(s *patterns.Standing) string { return string(s.Pattern.ID) }
+	return listed(q.Page, found, name, texts, each(wayOf)) // an interval takes microseconds
+}
+
+// Warnings lists the ways of working that prompts warn of.
+func (s *Source) Warnings(ctx context.Context, p Page) (List[Way], error) {
+	return s.Ways(ctx, WayQuery{Warned: true, Page: p})
 }
 
 // mostTransitions is how many transitions of a way are shown.

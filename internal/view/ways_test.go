@@ -31,7 +31,7 @@ func TestWaysAreTheLast(t *testing.T) {
 		require.NoError(t, err)
 	}
 	source := &view.Source{Store: st, Patterns: recorder, Now: func() time.Time { return now }}
-	found, err := source.Ways(t.Context(), view.WayQuery{}, view.Page{})
+	found, err := source.Ways(t.Context(), view.WayQuery{})
 	require.NoError(t, err)
 	require.Len(t, found.Items, 1000)
 	assert.Equal(t, patterns.PatternID("way 0003"), found.Items[0].ID)

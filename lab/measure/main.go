@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_370}},
 	{"suites: lines", budget{5_500, 8_075}},
-	{"command, pages, API, MCP: lines", budget{9_400, 11_490}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_220}},
 	{"adapters, streams: lines", budget{5_000, 6_135}},
-	{"lab: lines", budget{9_000, 9_185}},
-	{"all: lines", budget{80_000, 99_750}},
+	{"lab: lines", budget{9_000, 9_190}},
+	{"all: lines", budget{80_000, 98_830}},
 	{"library: exported names", budget{600, 946}},
 	{"library: settings", budget{200, 212}},
 	{"loop.Config: fields", budget{20, 20}},

@@ -29,7 +29,7 @@ if (!plan.ready) {
     const result = { ...tool, text: await yourTool(input) };
     await must(heed.POST("/v1/tool_result", { body: result }));
   }
-  const text = await yourModel(plan.system, plan.prompt);
+  const text = await yourModel(plan.system ?? "", plan.prompt ?? "");
   await must(heed.POST("/v1/answered", { body: { id: plan.id, text } }));
 }
 const message = { text: "Undo that.", session: "s8", person: "ann" }; // needs no answer

@@ -9,6 +9,6 @@ call /v1/react '{"answer": "ticket-7", "person": "ann", "value": 5}'
 curl -sS -G "$HEED_URL/v1/explanation" -H "Authorization: Bearer $HEED_TOKEN" --data-urlencode answer=ticket-7 | grep -o '"worth":[^,]*'
 
 # Output:
-# {"id":"ticket-7","text":"Rotate its logs.","path":"llm","arm":{"id":"brief"},"model":"llama3.2","rules":[],"notes":[],"ways":[],"warnings":[],"left_out":[],"undone":[],"command":false,"violations":[]}
+# {"id":"ticket-7","ready":true,"text":"Rotate its logs.","kept":true,"path":"llm","arm":{"id":"brief"},"model":"llama3.2","violations":[]}
 # {"type":"https://github.com/heedhq/heed/blob/main/web/README.md#bad-field","title":"A field is wrong","status":422,"detail":"value is 5, must be in [-1, 1].","field":"value"}
 # "worth":1

@@ -166,8 +166,8 @@ func TestHostile(t *testing.T) {
 	assert.Greater(t, shown, 8*len(c.paths), "the texts are not shown")
 	for _, kind := range []string{"/segment?category=&context=", "/item?category=&context=&item=",
 		"/heuristic?id=", "/way?id=", "/answer?id=", "/correction?id=", "/rule?id=",
-		"/heuristics?page="} {
-		assert.True(t, c.kinds[kind] || !long && kind == "/heuristics?page=", "no page of %s was seen",
+		"/heuristics?after="} {
+		assert.True(t, c.kinds[kind] || !long && kind == "/heuristics?after=", "no page of %s was seen",
 			kind)
 	}
 	id := s.world.waiting(t, "")

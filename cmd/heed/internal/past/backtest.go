@@ -137,7 +137,7 @@ func Test(
 			err = t.weigh(ctx, &row, x, n)
 		}
 		if err != nil {
-			return b, fmt.Errorf("line %d: %w", row.Line, err)
+			return b, fmt.Errorf("%s: %w", row.At, err)
 		}
 	}
 	t.report(&b)

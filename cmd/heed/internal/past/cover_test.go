@@ -48,7 +48,7 @@ func (l *life) rows(rng *rand.Rand, n int) (rows []Row) {
 		if rng.Float64() < l.good[category][arm] {
 			reward = 1
 		}
-		rows = append(rows, Row{Line: i + 2, Past: loop.Past{
+		rows = append(rows, Row{At: fmt.Sprint("line ", i+2), Past: loop.Past{
 			Event: loop.Event{Domain: category, Person: fmt.Sprint("p", rng.IntN(8))},
 			Arm:   fmt.Sprint(arm), Propensity: l.chosen[category][arm],
 			Outcomes: []loop.Outcome{{Reward: &reward, Source: "ci"}},
@@ -143,7 +143,7 @@ func TestAReplay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var rows []Row
 	for i := range 600 {
-		row := Row{Line: i + 2, Values: map[string]float64{"bad": -1, "good": 1}}
+		row := Row{At: fmt.Sprint("line ", i+2), Values: map[string]float64{"bad": -1, "good": 1}}
 		for arm, rate := range map[string]float64{"bad": 0.3, "good": 0.8} {
 			if row.Values[arm] = -1; rng.Float64() < rate {
 				row.Values[arm] = 1

@@ -65,15 +65,14 @@ var Fields = func() (all []Field) {
 
 // A Fault is a row that can't be read.
 type Fault struct {
-	Line           int
-	Column, Reason string
+	At, Column, Reason string // At is its place, such as "line 3" or "element 3"
 }
 
 func (f *Fault) Error() string {
 	if f.Column == "" {
-		return fmt.Sprintf("line %d: %s", f.Line, f.Reason)
+		return f.At + ": " + f.Reason
 	}
-	return fmt.Sprintf("line %d, %s: %s", f.Line, f.Column, f.Reason)
+	return f.At + ", " + f.Column + ": " + f.Reason
 }
 
 // ReadMapping reads a mapping that people have written down.
@@ -118,11 +117,11 @@ func (m *Mapping) comma() rune {
 	return 0
 }
 
-// A Row is a past answer with its line. A row of what all arms answered has Values, what each was
+// A Row is a past answer with its place. A row of what all arms answered has Values, what each was
 // worth, in place of an arm and what became of it.
 type Row struct {
 	loop.Past
-	Line   int
+	At     string
 	Values map[string]float64
 }
 
@@ -195,7 +194,7 @@ func (r *reading) raw(field string) any {
 
 func (r *reading) blame(column string, err error) {
 	if err != nil && r.fault == nil {
-		r.fault = &Fault{Line: r.line, Column: column, Reason: err.Error()}
+		r.fault = &Fault{At: r.at, Column: column, Reason: err.Error()}
 	}
 }
 
@@ -269,7 +268,7 @@ func (r *reading) worth(path string, v any) (float64, bool) {
 // row returns a record as a past answer.
 func (m *Mapping) row(rec *record) (Row, error) {
 	r := &reading{Mapping: m, record: rec}
-	row := Row{Line: rec.line, Past: loop.Past{
+	row := Row{At: rec.at, Past: loop.Past{
 		Event: loop.Event{
 			ID: r.name("id"), Text: r.text("text", "user"),
 			Session: r.name("session"), Person: r.name("person"), Domain: r.name("domain"),

@@ -128,7 +128,7 @@ func TestRowsAtFault(t *testing.T) {
 		"{\"text\":\"a\",\"cost\":1}\n{\"text\":\n{\"text\":\"b\",\"cost\":-1}\n[1]\n": {
 			"line 2, byte 9: unexpected end of JSON input",
 			"line 3, cost: is -1, must be in [0, 1e+06]", "line 4: must be a JSON object"},
-		"[{\"text\":\"a\"},\n 7,\n {\"text\":\"b\"}]": {"line 2: must be a JSON object"},
+		"[{\"text\":\"a\"},\n 7,\n {\"text\":\"b\"}]": {"element 2: must be a JSON object"},
 	} {
 		m := past.Mapping{Fields: map[string]string{
 			"at": "at", "text": "text", "value": "thumb", "cost": "cost",
@@ -250,7 +250,7 @@ func FuzzRead(f *testing.F) {
 				require.NotEmpty(t, err.Error())
 				continue
 			}
-			require.Positive(t, row.Line)
+			require.NotEmpty(t, row.At)
 			require.GreaterOrEqual(t, row.Spent.Latency, time.Duration(0))
 			for p := range row.Each() {
 				for _, r := range p.Reactions {

@@ -15,7 +15,7 @@ import (
 
 // A record is one row of a log as it was written: columns of CSV, or a JSON object.
 type record struct {
-	line  int
+	at    string         // its place, such as "line 3"
 	cells []string       // of CSV
 	names map[string]int // the columns of CSV
 	tree  map[string]any // of JSON
@@ -78,7 +78,7 @@ func records(r io.Reader, comma rune) iter.Seq2[record, error] {
 		case '{':
 			lines(in, line, yield)
 		case '[':
-			list(in, line, yield)
+			list(in, yield)
 		default:
 			table(in, comma, line, yield)
 		}
@@ -120,7 +120,7 @@ func lines(in *bufio.Reader, line int, yield func(record, error) bool) {
 			return
 		}
 		if len(text) > maxLine {
-			more := yield(record{}, &Fault{Line: line, Reason: "is longer than 16 MiB"})
+			more := yield(record{}, &Fault{At: lineAt(line), Reason: "is longer than 16 MiB"})
 			if text = nil; more && err == nil {
 				continue
 			}
@@ -132,6 +132,8 @@ func lines(in *bufio.Reader, line int, yield func(record, error) bool) {
 	}
 }
 
+func lineAt(line int) string { return fmt.Sprint("line ", line) }
+
 func object(text []byte, line int) (record, error) {
 	var tree map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -141,30 +143,30 @@ func object(text []byte, line int) (record, error) {
 		err = json.Unmarshal(text, &tree) // for its error
 	}
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		return record{}, &Fault{Line: line, Column: fmt.Sprint("byte ", syntax.Offset),
+		return record{}, &Fault{At: lineAt(line), Column: fmt.Sprint("byte ", syntax.Offset),
 			Reason: syntax.Error()}
 	}
 	if err != nil || tree == nil {
-		return record{}, &Fault{Line: line, Reason: "must be a JSON object"}
+		return record{}, &Fault{At: lineAt(line), Reason: "must be a JSON object"}
 	}
-	return record{line: line, tree: tree}, nil
+	return record{at: lineAt(line), tree: tree}, nil
 }
 
-// list yields the objects of a JSON array.
-func list(in io.Reader, line int, yield func(record, error) bool) {
-	count := &lineCounter{Reader: in, line: line}
-	decoder := json.NewDecoder(count)
+// list yields the objects of a JSON array, whose place is the number of the element.
+func list(in io.Reader, yield func(record, error) bool) {
+	decoder := json.NewDecoder(in)
 	decoder.UseNumber()
 	_, err := decoder.Token() // the bracket
-	for err == nil && decoder.More() {
+	n := 0
+	for ; err == nil && decoder.More(); n++ {
 		var tree map[string]any
+		at := fmt.Sprint("element ", n+1)
 		err = decoder.Decode(&tree)
-		at := count.at(decoder.InputOffset())
 		if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) || err == nil && tree == nil {
-			if err = nil; !yield(record{}, &Fault{Line: at, Reason: "must be a JSON object"}) {
+			if err = nil; !yield(record{}, &Fault{At: at, Reason: "must be a JSON object"}) {
 				return
 			}
-		} else if err == nil && !yield(record{line: at, tree: tree}, nil) {
+		} else if err == nil && !yield(record{at: at, tree: tree}, nil) {
 			return
 		}
 	}
@@ -172,37 +174,8 @@ func list(in io.Reader, line int, yield func(record, error) bool) {
 		_, err = decoder.Token()
 	}
 	if err != nil {
-		yield(record{}, fmt.Errorf("line %d: %w", count.at(decoder.InputOffset()), err))
+		yield(record{}, fmt.Errorf("after element %d: %w", n, err))
 	}
-}
-
-// A lineCounter knows the line of an offset. Offsets are asked in order.
-type lineCounter struct {
-	io.Reader
-	line   int
-	read   int64
-	breaks []int64 // the offsets after line breaks, from the line on
-}
-
-func (c *lineCounter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	for i, b := range p[:n] {
-		if b == '\n' {
-			c.breaks = append(c.breaks, c.read+int64(i)+1)
-		}
-	}
-	c.read += int64(n)
-	return n, err
-}
-
-func (c *lineCounter) at(offset int64) int {
-	n := 0
-	for n < len(c.breaks) && c.breaks[n] <= offset {
-		n++
-	}
-	c.line += n
-	c.breaks = append(c.breaks[:0], c.breaks[n:]...)
-	return c.line
 }
 
 // table yields the rows of CSV. The first line has the names of the columns.
@@ -227,7 +200,7 @@ func table(in *bufio.Reader, comma rune, skipped int, yield func(record, error) 
 		case errors.Is(err, io.EOF):
 			return
 		case errors.As(err, &parse):
-			fault := &Fault{Line: parse.StartLine + skipped - 1, Reason: parse.Err.Error()}
+			fault := &Fault{At: lineAt(parse.StartLine + skipped - 1), Reason: parse.Err.Error()}
 			switch {
 			case parse.Line > parse.StartLine: // the lines between are lost with the row
 				fault.Reason += fmt.Sprintf(", up to line %d", parse.Line+skipped-1)
@@ -243,7 +216,7 @@ func table(in *bufio.Reader, comma rune, skipped int, yield func(record, error) 
 			return
 		}
 		line, _ := rows.FieldPos(0)
-		if !yield(record{line: line + skipped - 1, cells: cells, names: names}, nil) {
+		if !yield(record{at: lineAt(line + skipped - 1), cells: cells, names: names}, nil) {
 			return
 		}
 	}
