@@ -177,6 +177,15 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
+// A Part is the tally of one channel and one source of a cell, or of all of them if the cell's
+// policy keeps origins together.
+type Part struct {
+	Cell    Cell
+	Channel string
+	Source  string
+	Tally   Tally
+}
+
 // Sums is a tally read at a moment: plain numbers, which add up.
 type Sums struct {
 	Mass          float64 // Σ w·f
@@ -198,13 +207,6 @@ func (s Sums) Plus(o Sums) Sums {
 func (s Sums) scale(factor float64) Sums {
 	return Sums{s.Mass * factor, s.Squares * factor, s.Reward * factor, s.RewardSquares * factor,
 		s.Limited * factor}
-}
-
-// limit returns the sums of observations of which a part counts.
-func (s Sums) limit(part float64) Sums {
-	s = s.scale(part)
-	s.Limited += (s.Mass - s.Limited) * (1 - part)
-	return s
 }
 
 // Kept returns for how much each observation counts in the mean, in (0, 1]. The mean is as precise

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 )
 
 // seen is one observation as a tally takes it.
@@ -192,7 +193,7 @@ func TestEffectiveNumber(t *testing.T) {
 // What is limited has the mean's precision of Kish's effective number.
 func TestKept(t *testing.T) {
 	assert.InDelta(t, 1, evidence.Sums{}.Kept(), 0)
-	trust, now := evidence.Trust{}, evidence.Instant(0)
+	now := evidence.Instant(0)
 	var parts []evidence.Part
 	for person := range 40 {
 		var tally evidence.Tally
@@ -201,7 +202,7 @@ func TestKept(t *testing.T) {
 		}
 		parts = append(parts, evidence.Part{Source: fmt.Sprintf("person %02d", person), Tally: tally})
 	}
-	sums := trust.Pool([][]evidence.Part{parts}, now)[0]
+	sums := fair.Pool(evidence.Trust{}, [][]evidence.Part{parts}, now)[0]
 	left := (sums.Mass - 38) / 200
 	require.Less(t, left, 0.05, "what counts of two loud people")
 	kish := sums.Mass * sums.Mass / (38 + 200*left*left)
@@ -219,12 +220,4 @@ func TestPosteriorKeepsThePrior(t *testing.T) {
 	assert.Equal(t, evidence.Beta{Alpha: 0.4, Beta: 2.5},
 		evidence.Sums{Mass: 1, Reward: -0.5}.Posterior(prior), "of rewards taken back")
 	assert.InDelta(t, 0.5, evidence.Sums{}.Mean(), 0)
-}
-
-func part(channel, source string, gained, lost float64) evidence.Part {
-	var tally evidence.Tally
-	for weight, reward := range map[float64]float64{gained: 1, lost: 0} {
-		tally.Add(weight, 0, reward, origin)
-	}
-	return evidence.Part{Channel: channel, Source: source, Tally: tally}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/names"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -209,7 +209,7 @@ func canonicalID(id string) (string, error) {
 	case strings.TrimSpace(id) != id:
 		return "", errors.New("must not begin or end with a blank")
 	}
-	return names.Canonical(id)
+	return text.CanonicalName(id)
 }
 
 // person returns the canonical form of an id, or what speaks against it. Every id from outside

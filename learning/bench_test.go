@@ -64,7 +64,8 @@ func BenchmarkFireToSilence(b *testing.B) {
 	for _, waiting := range []int{0, 1_000, 9_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			late := func() time.Time { return start.Add(1e6 * time.Hour) }
-			st, err := memstore.New(memstore.Config{NoHistory: true, Now: late})
+			st,
+				err := memstore.New(memstore.Config{Retention: store.Retention{NoHistory: true}, Now: late})
 			require.NoError(b, err)
 			m, err := learning.New(ctx, learning.Config{Store: st, Now: late})
 			require.NoError(b, err)
@@ -119,7 +120,7 @@ func crowded(t testing.TB, cfg learning.Config) *fixture {
 	cfg.Expectations = []learning.Expectation{{Trigger: "rain", Outcome: "window closed"},
 		{Trigger: "filled", Outcome: "bath empty"}}
 	limits := map[string]store.Limits{"learning.answer": {Most: 1_000_000}}
-	f := newFixtureOver(t, memstore.Config{Limits: limits}, cfg, "h")
+	f := newFixtureOver(t, memstore.Config{Retention: store.Retention{Limits: limits}}, cfg, "h")
 	f.store.forgets = true
 	return f
 }

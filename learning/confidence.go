@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -24,9 +25,10 @@ type belief struct {
 func (m *Module) believe(a *account) belief {
 	h := &a.heuristic.Value
 	c := h.pin().Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.Packs[""])
-	c = c.over(Constraints{Lock: unlocked, Range: m.cfg.tuning.Bounds, FeedbackWeight: 1})
-	c.Range = Range{m.cfg.tuning.Bounds.clamp(c.Range.Floor),
-		m.cfg.tuning.Bounds.clamp(c.Range.Ceiling)}
+	most := m.cfg.tuning.Bounds
+	c = c.over(Constraints{Lock: unlocked, Floor: most.Floor, Ceiling: most.Ceiling,
+		FeedbackWeight: 1})
+	c.Floor, c.Ceiling = most.clamp(c.Floor), most.clamp(c.Ceiling)
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
 	prior := evidence.Beta{Alpha: initial * m.cfg.tuning.Strength,
 		Beta: (1 - initial) * m.cfg.tuning.Strength}
@@ -51,13 +53,13 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 	if unlike {
 		limits = append(limits, limitDisagreement)
 	}
-	switch r := b.constraints.Range; {
-	case mean < r.Floor:
+	switch c := &b.constraints; {
+	case mean < c.Floor:
 		limits = append(limits, limitFloor)
-	case mean > r.Ceiling:
+	case mean > c.Ceiling:
 		limits = append(limits, limitCeiling)
 	}
-	return b.constraints.Range.clamp(mean), limits
+	return b.constraints.bounds().clamp(mean), limits
 }
 
 // counted returns what each part counts for, with what people may state at most. Who rejects an
@@ -68,7 +70,7 @@ func (b *belief) counted(parts []evidence.Part, now evidence.Instant) []evidence
 	if b.crowd != nil {
 		n = b.crowd.people(now)
 	}
-	return b.trust.Counted(n, parts, now, func(p *evidence.Part) bool {
+	return fair.Counted(*b.trust, n, parts, now, func(p *evidence.Part) bool {
 		return p.Cell.Name == cellAgreed
 	})
 }
@@ -95,7 +97,7 @@ func (b *belief) mean(
 			own = own.Plus(counted[i])
 		}
 	}
-	if over := silence.Reward - own.Reward - b.trust.SilenceMass; over > 0 {
+	if over := silence.Reward - own.Reward - silenceMass; over > 0 {
 		silence.Mass, silence.Reward, capped = silence.Mass-over, silence.Reward-over, true
 	}
 	own = own.Plus(silence)
@@ -118,6 +120,9 @@ func limited(parts []evidence.Part, counted []evidence.Sums, now evidence.Instan
 	}
 	return false
 }
+
+// silenceMass is what silence counts for where nothing else is positive: see [evidence.Trust].
+const silenceMass = 1
 
 // atMost scales sums down to a mass.
 func atMost(s evidence.Sums, mass float64) evidence.Sums {

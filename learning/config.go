@@ -78,7 +78,7 @@ type tuning struct {
 	Strength float64
 	// Bounds hold every confidence that is reported, whatever the constraints, so that no heuristic
 	// becomes certain: 0.05 to 0.95. The design does not bound confidences.
-	Bounds Range
+	Bounds bounds
 	// NoAgreement switches agreement off, because the design does not have it.
 	NoAgreement bool
 	// Independent counts implicit signals of an answer together with judgements: silence is approval
@@ -103,7 +103,7 @@ func SpecConfig() Config {
 	}.withDefaults()}
 	return Config{
 		Strategy: strategy, tuning: tuning{
-			Bounds: Range{0, 1}, NoAgreement: true, Independent: true, Unlimited: true,
+			Bounds: bounds{0, 1}, NoAgreement: true, Independent: true, Unlimited: true,
 		}}
 }
 
@@ -139,7 +139,7 @@ var defaultAgreement = agreement{0.24, 0.072, agreementMass}
 
 const defaultName = "learning"
 
-var defaultBounds = Range{0.05, 0.95}
+var defaultBounds = bounds{0.05, 0.95}
 
 func (c Config) withDefaults() Config {
 	if c.Strategy == nil {

@@ -17,9 +17,10 @@ type Constraints struct {
 	// counts for a locked heuristic, and what came during the lock does not count after it is
 	// unlocked. With a half-life, its evidence still fades. Lock a heuristic whose text is mandatory.
 	Lock string
-	// Range is a floor and a ceiling for the confidence. Set a ceiling below the threshold of
-	// decisions for a heuristic that must never answer by itself.
-	Range Range
+	// Floor and Ceiling bound the confidence: 0 ≤ Floor ≤ Ceiling ≤ 1. 0 and 1 mean no bounds. If
+	// both are 0, the next layer decides. Set a ceiling below the threshold of decisions for a
+	// heuristic that must never answer by itself.
+	Floor, Ceiling float64
 	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. It is 1 if no layer sets
 	// it. Lower it for a heuristic that people judge for other reasons than its advice.
 	FeedbackWeight float64
@@ -31,20 +32,21 @@ const (
 	unlocked = "unlocked"
 )
 
-// A Range limits a confidence: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range leaves it to the next layer.
-// Range{0, 1} means no limits.
-type Range struct{ Floor, Ceiling float64 }
+// bounds are what a confidence is held within.
+type bounds struct{ Floor, Ceiling float64 }
 
-func (r Range) valid() bool { return r.Floor >= 0 && r.Floor <= r.Ceiling && r.Ceiling <= 1 }
+func (b bounds) valid() bool { return b.Floor >= 0 && b.Floor <= b.Ceiling && b.Ceiling <= 1 }
 
-func (r Range) clamp(x float64) float64 { return min(max(x, r.Floor), r.Ceiling) }
+func (b bounds) clamp(x float64) float64 { return min(max(x, b.Floor), b.Ceiling) }
+
+func (c Constraints) bounds() bounds { return bounds{c.Floor, c.Ceiling} }
 
 // validate reports all faults, each a [*heed.ConfigError].
 func (c Constraints) validate() error {
 	var found valid.Faults
 	found.Check(c.Lock == "" || c.Lock == locked || c.Lock == unlocked, "Lock", c.Lock,
 		"must be locked, unlocked or empty")
-	found.Check(c.Range.valid(), "Range", c.Range, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
+	found.Check(c.bounds().valid(), "Ceiling", c.Ceiling, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= 0.25 && c.FeedbackWeight <= 2,
 		"FeedbackWeight", c.FeedbackWeight,
 		"must be in [0.25, 2], or 0 to inherit")
@@ -61,9 +63,9 @@ func (c Constraints) validateInput() error {
 
 // over returns the constraints, with open fields from the next layer.
 func (c Constraints) over(next Constraints) Constraints {
+	within := cmp.Or(c.bounds(), next.bounds())
 	return Constraints{
-		Lock:           cmp.Or(c.Lock, next.Lock),
-		Range:          cmp.Or(c.Range, next.Range),
+		Lock: cmp.Or(c.Lock, next.Lock), Floor: within.Floor, Ceiling: within.Ceiling,
 		FeedbackWeight: cmp.Or(c.FeedbackWeight, next.FeedbackWeight),
 	}
 }
@@ -74,8 +76,8 @@ func (c Constraints) text() string {
 	if c.Lock != "" {
 		limits = append(limits, c.Lock)
 	}
-	if c.Range != (Range{}) {
-		limits = append(limits, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
+	if c.bounds() != (bounds{}) {
+		limits = append(limits, fmt.Sprintf("%g to %g", c.Floor, c.Ceiling))
 	}
 	if c.FeedbackWeight != 0 {
 		limits = append(limits, fmt.Sprintf("weight %g", c.FeedbackWeight))

@@ -129,7 +129,7 @@ func ExampleConstraints() {
 	ctx := context.Background()
 	module := newModule(learning.Config{
 		Packs: map[string]learning.Constraints{
-			"home": {Range: learning.Range{Floor: 0.2, Ceiling: 0.5}},
+			"home": {Floor: 0.2, Ceiling: 0.5},
 			"":     {FeedbackWeight: 0.5},
 		},
 	})

@@ -14,6 +14,9 @@ func WeighAgreement(m *Module, agree, disagree, most float64) {
 	m.agreement = agreement{agree, disagree, most}
 }
 
+// Range is what the bounds of a [Tuning] are.
+type Range = bounds
+
 // The limits that tests name.
 const (
 	AgreementMass = agreementMass

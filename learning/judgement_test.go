@@ -341,14 +341,16 @@ func TestFeedbackRefuses(t *testing.T) {
 // A click that the store no longer holds can't be replaced, and goes on counting.
 func TestClickThatIsForgotten(t *testing.T) {
 	long := map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}
-	f := newFixtureOver(t, memstore.Config{Limits: long}, learning.Config{}, "h")
+	f := newFixtureOver(t, memstore.Config{Retention: store.Retention{Limits: long}},
+		learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	f.clock.Advance(40 * 24 * time.Hour) // the store keeps history for 30 days
 	_, err := f.Judge(ctx, thumb("h", "e", false))
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
 
-	f = newFixtureOver(t, memstore.Config{HistoryPerCell: 3}, learning.Config{}, "h")
+	f = newFixtureOver(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 3}},
+		learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	for i := range 20 {
 		f.apply(fmt.Sprint(i), "h", 1) // what was seen takes no room of what was said
@@ -364,7 +366,8 @@ func TestClickThatIsForgotten(t *testing.T) {
 // The store holds only one of two clicks about two targets.
 func TestHalfForgottenClicks(t *testing.T) {
 	long := map[string]store.Limits{"learning.answer": {For: 300 * 24 * time.Hour}}
-	f := newFixtureOver(t, memstore.Config{Limits: long}, learning.Config{}, "h")
+	f := newFixtureOver(t, memstore.Config{Retention: store.Retention{Limits: long}},
+		learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
 	rule.Target, response.Target = answer.TargetRule, answer.TargetResponse
 	f.say(rule)
@@ -396,7 +399,8 @@ func TestAJudgementCountsOnce(t *testing.T) {
 	}
 	assert.Empty(t, f.store.commits)
 
-	f = newFixtureOver(t, memstore.Config{HistoryPerCell: 3}, learning.Config{}, "h")
+	f = newFixtureOver(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 3}},
+		learning.Config{}, "h")
 	f.say(j)
 	for i := range 3 {
 		f.say(thumb("h", fmt.Sprint(i), true))
@@ -442,7 +446,8 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 // A click is kept for 30 days, or as the store is configured, and can be replaced till then.
 func TestOldClicksAreDropped(t *testing.T) {
 	f := newFixtureOver(t,
-		memstore.Config{Limits: map[string]store.Limits{"learning.answer": {For: 24 * time.Hour}}},
+		memstore.Config{Retention: store.Retention{
+			Limits: map[string]store.Limits{"learning.answer": {For: 24 * time.Hour}}}},
 		learning.Config{}, "h")
 	for i := range 10 {
 		f.say(thumb("h", fmt.Sprint(i), true))
@@ -483,7 +488,7 @@ func TestDiminishingReturns(t *testing.T) {
 }
 
 func TestConstraints(t *testing.T) {
-	floor := learning.Constraints{Range: learning.Range{Floor: 0.6, Ceiling: 0.95}}
+	floor := learning.Constraints{Floor: 0.6, Ceiling: 0.95}
 	for _, test := range []struct {
 		name    string
 		cfg     learning.Config
@@ -500,7 +505,7 @@ func TestConstraints(t *testing.T) {
 		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor},
 			[]float64{-10}, []float64{0.6}, []string{"floor"}},
 		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5,
-			Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}},
+			Constraints: learning.Constraints{Floor: 0, Ceiling: 0.7}},
 			[]float64{10}, []float64{0.7}, []string{"ceiling"}},
 		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000},
 			[]float64{0.95, 0.05}, []string{"floor"}},
@@ -508,7 +513,7 @@ func TestConstraints(t *testing.T) {
 			[]float64{0.99}, nil},
 		{"a range beyond the bounds", learning.Config{},
 			learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{
-				Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95},
+				Floor: 0, Ceiling: 1}}, []float64{98}, []float64{0.95},
 			[]string{"ceiling"}},
 		{"a range above the bounds", learning.Tuned(learning.Config{},
 			learning.Tuning{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}),
@@ -526,9 +531,9 @@ func TestConstraints(t *testing.T) {
 			learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []string{"floor"}},
 		{"the heuristic's before the pack's before the system's", learning.Config{
 			Packs: map[string]learning.Constraints{
-				"": {Lock: "locked", Range: learning.Range{Floor: 0.9, Ceiling: 0.95},
+				"": {Lock: "locked", Floor: 0.9, Ceiling: 0.95,
 					FeedbackWeight: 2},
-				"p": {Range: learning.Range{Floor: 0.3, Ceiling: 0.6}},
+				"p": {Floor: 0.3, Ceiling: 0.6},
 			},
 		}, learning.Heuristic{Pack: "p", Initial: 0.5,
 			Constraints: learning.Constraints{Lock: "unlocked"}}, []float64{1}, []float64{0.6},
@@ -593,7 +598,7 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 func TestExplain(t *testing.T) {
 	f := newFixture(t, learning.Config{})
 	f.put(learning.Heuristic{ID: "h", Constraints: learning.Constraints{
-		Range: learning.Range{Floor: 0.1, Ceiling: 0.4}}})
+		Floor: 0.1, Ceiling: 0.4}})
 	for i := range 5 {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i),
 			Person: "ann", Session: "room"}))
@@ -609,7 +614,7 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, 0.4, e.Standing.Confidence)
 	assert.Equal(t, []string{"ceiling"}, e.Limits)
 	assert.Equal(t, learning.Constraints{Lock: "unlocked",
-		Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
+		Floor: 0.1, Ceiling: 0.4, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
 		{
 			Channel: learning.ChannelTimeout, Source: "ann", Kind: "person", For: 3,

@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -261,7 +262,7 @@ func (l *ledger) share(parts []evidence.Part, all map[string]*account, crowds ma
 			continue
 		}
 		all[of.Item].parts = parts[from:to:to]
-		if to-from >= evidence.MostParts {
+		if to-from >= fair.MostParts {
 			l.m.crowded.Store(true)
 		}
 	}
@@ -514,7 +515,7 @@ func (l *ledger) adjust(
 		a.later = append(a.later, adjustment{*o, how})
 		return
 	}
-	o.Source = l.m.cfg.Trust.Apart(a.parts, o.Source)
+	o.Source = fair.Apart(l.m.cfg.Trust, a.parts, o.Source)
 	part := evidence.Part{
 		Cell: plain(o.Cell), Channel: o.Channel, Source: o.Source,
 		Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife},

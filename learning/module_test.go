@@ -779,11 +779,11 @@ func TestConfig(t *testing.T) {
 	_, err := learning.New(ctx, learning.Config{
 		Name: "\xff", Initial: 1, Diminish: math.NaN(),
 		Packs:    map[string]learning.Constraints{"p": {Lock: "half"}},
-		HalfLife: time.Second, Trust: evidence.Trust{SilenceMass: -1},
+		HalfLife: time.Second, Trust: evidence.Trust{Instruments: []string{""}},
 		Expectations: []learning.Expectation{{Trigger: " ", Timeout: -1}},
 	})
 	assert.Equal(t, []string{"Store", "Initial", "Diminish", "Name",
-		"Packs[p].Lock", "HalfLife", "Trust.SilenceMass", "Trust.SilenceMass",
+		"Packs[p].Lock", "HalfLife", "Trust.Instruments",
 		"Expectations[0].Trigger", "Expectations[0].Outcome", "Expectations[0].Timeout"}, fields(err))
 }
 

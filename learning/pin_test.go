@@ -14,7 +14,7 @@ import (
 )
 
 func at(share float64) learning.Constraints {
-	return learning.Constraints{Range: learning.Range{Floor: share, Ceiling: share}}
+	return learning.Constraints{Floor: share, Ceiling: share}
 }
 
 func (f *fixture) audit() (all []store.AuditEntry) {
@@ -30,7 +30,7 @@ func (f *fixture) audit() (all []store.AuditEntry) {
 // had set is there again afterwards.
 func TestPin(t *testing.T) {
 	f := newFixture(t, learning.Config{})
-	host := learning.Constraints{Range: learning.Range{Floor: 0.4, Ceiling: 0.6}, FeedbackWeight: 0.5}
+	host := learning.Constraints{Floor: 0.4, Ceiling: 0.6, FeedbackWeight: 0.5}
 	f.put(learning.Heuristic{ID: "h", Initial: 0.5, Constraints: host})
 	commits := len(f.store.commits)
 	pin := learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "Ops",
@@ -42,7 +42,7 @@ func TestPin(t *testing.T) {
 	assert.Equal(t, pin, f.standing("h").Pin)
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
-	assert.Equal(t, learning.Constraints{Lock: "unlocked", Range: at(0.2).Range,
+	assert.Equal(t, learning.Constraints{Lock: "unlocked", Floor: 0.2, Ceiling: 0.2,
 		FeedbackWeight: 0.5}, e.Constraints)
 
 	f.clock.Advance(time.Minute)
@@ -78,10 +78,10 @@ func TestPinRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	good := learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "ops"}
 	for field, spoil := range map[string]func(*learning.Pin){
-		"Actor":             func(p *learning.Pin) { p.Actor = "" },
-		"Reason":            func(p *learning.Pin) { p.Reason = "\xff" },
-		"Constraints":       func(p *learning.Pin) { p.Constraints = learning.Constraints{} },
-		"Constraints.Range": func(p *learning.Pin) { p.Constraints = at(2) },
+		"Actor":               func(p *learning.Pin) { p.Actor = "" },
+		"Reason":              func(p *learning.Pin) { p.Reason = "\xff" },
+		"Constraints":         func(p *learning.Pin) { p.Constraints = learning.Constraints{} },
+		"Constraints.Ceiling": func(p *learning.Pin) { p.Constraints = at(2) },
 	} {
 		p := good
 		spoil(&p)
@@ -101,7 +101,7 @@ func TestHeuristics(t *testing.T) {
 		ID: "heuristic/1 — ✓", Domain: "home", Pack: "kitchen", Action: "switch it off",
 		Condition: "the oven is on\nand nobody is in", Initial: 0.45,
 		Constraints: learning.Constraints{Lock: "unlocked",
-			Range: learning.Range{Floor: 0.2, Ceiling: 0.9}, FeedbackWeight: 0.5},
+			Floor: 0.2, Ceiling: 0.9, FeedbackWeight: 0.5},
 		CreatedAt: time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.FixedZone("", 3600)),
 	}
 	stored := f.put(full)
@@ -148,11 +148,11 @@ func TestHeuristics(t *testing.T) {
 
 	for field, h := range map[string]learning.Heuristic{
 		"ID": {}, "Domain": {ID: "x", Domain: "a\x00b"}, "Condition": {ID: "x", Condition: "\xff"},
-		"Initial":           {ID: "x", Initial: 1},
-		"Action":            {ID: "x", Action: strings.Repeat("x", 16<<10+1)},
-		"CreatedAt":         {ID: "x", CreatedAt: time.Unix(-1, 0)},
-		"Constraints.Range": {ID: "x", Constraints: at(2)},
-		"Constraints.Lock":  {ID: "x", Constraints: learning.Constraints{Lock: "half"}},
+		"Initial":             {ID: "x", Initial: 1},
+		"Action":              {ID: "x", Action: strings.Repeat("x", 16<<10+1)},
+		"CreatedAt":           {ID: "x", CreatedAt: time.Unix(-1, 0)},
+		"Constraints.Ceiling": {ID: "x", Constraints: at(2)},
+		"Constraints.Lock":    {ID: "x", Constraints: learning.Constraints{Lock: "half"}},
 	} {
 		_, err := f.Put(ctx, h)
 		assertInputError(t, err, field)

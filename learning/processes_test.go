@@ -195,7 +195,7 @@ func TestALockHoldsAtOnce(t *testing.T) {
 // The store has forgotten the silence. The undo counts beside it, and says so.
 func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 	for _, twoWeeks := range []bool{false, true} {
-		f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1},
+		f := newFixtureOver(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 1}},
 			learning.Config{Strategy: windows(3600, 30).Strategy}, "h")
 		f.fire("h", "e", "s")
 		f.clock.Advance(31 * time.Second)

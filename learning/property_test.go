@@ -19,6 +19,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -217,8 +218,7 @@ func TestAMillionSteps(t *testing.T) {
 		"diminishing":            {Diminish: 0.3},
 		"fading":                 {HalfLife: time.Hour},
 		"many people, unlimited": learning.Tuned(learning.Config{}, learning.Tuning{Unlimited: true}),
-		"silence is limited": {Trust: evidence.Trust{Silence: []string{learning.ChannelTimeout},
-			SilenceMass: 1}},
+		"silence is limited":     {Trust: evidence.Trust{Silence: []string{learning.ChannelTimeout}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, cfg)
@@ -229,10 +229,10 @@ func TestAMillionSteps(t *testing.T) {
 				people = 4
 			}
 			constraints := []learning.Constraints{
-				{}, {Lock: "locked"}, {Range: learning.Range{Floor: 0.6, Ceiling: 0.95}},
-				{Range: learning.Range{Floor: 0, Ceiling: 0.4}},
+				{}, {Lock: "locked"}, {Floor: 0.6, Ceiling: 0.95},
+				{Floor: 0, Ceiling: 0.4},
 				{FeedbackWeight: 0.25}, {FeedbackWeight: 2,
-					Range: learning.Range{Floor: 0.3, Ceiling: 0.7}},
+					Floor: 0.3, Ceiling: 0.7},
 			}
 			for i, c := range constraints {
 				f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.02 + 0.96*rng.Float64(),
@@ -281,7 +281,7 @@ func checkChange(t *testing.T, c learning.Change, constraints learning.Constrain
 	default:
 		assert.LessOrEqual(t, c.Delta, rounding)
 	}
-	r := constraints.Range
+	r := learning.Range{Floor: constraints.Floor, Ceiling: constraints.Ceiling}
 	if r == (learning.Range{}) {
 		r = learning.Range{Floor: 0.05, Ceiling: 0.95}
 	}
@@ -352,7 +352,7 @@ func TestManyPeople(t *testing.T) {
 	}
 	cell := f.named("first")[0].Cell
 	b := store.Batch{Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}}
-	for i := range evidence.MostParts {
+	for i := range fair.MostParts {
 		b.Observations = append(b.Observations, evidence.Observation{
 			ID: fmt.Sprint("before ", i), Cell: cell, Channel: parts()[0].Channel,
 			Source: fmt.Sprint("person ", i), Reward: float64(i % 2), Weight: 1, At: start,

@@ -18,7 +18,7 @@ func kept(c *Config, host Config) []settings.Field {
 		{Name: "Answers", Value: &c.Answers, Set: host.Answers != ""},
 		{Name: "Initial", Value: &c.Initial, Set: host.Initial != 0},
 		{Name: "Strength", Value: &c.tuning.Strength, Set: host.tuning.Strength != 0},
-		{Name: "Bounds", Value: &c.tuning.Bounds, Set: host.tuning.Bounds != Range{}},
+		{Name: "Bounds", Value: &c.tuning.Bounds, Set: host.tuning.Bounds != bounds{}},
 		{Name: "Packs", Value: &c.Packs, Set: host.Packs != nil},
 		{Name: "Diminish", Value: &c.Diminish, Set: host.Diminish != 0},
 		{

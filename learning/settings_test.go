@@ -70,7 +70,8 @@ func TestSettingsOfTheStore(t *testing.T) {
 
 // If the history is not whole, Rebuild changes nothing.
 func TestRebuildNeedsTheHistory(t *testing.T) {
-	f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{}, "h")
+	f := newFixtureOver(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 1}},
+		learning.Config{}, "h")
 	f.apply("1", "h", 1)
 	f.apply("2", "h", 1)
 	cfg := learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: aDay}

@@ -491,7 +491,7 @@ func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 	assert.Greater(t, f.confidence("taught"), 0.7)
 
 	f = newFixtureDefault(t, learning.Config{Trust: evidence.Trust{
-		Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}})
+		Silence: []string{learning.ChannelTimeout}}})
 	f.put(learning.Heuristic{ID: "new"})
 	silent(f, 500)
 	assert.InDelta(t, 1.6/3, f.confidence("new"), 1e-9)

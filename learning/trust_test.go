@@ -74,7 +74,7 @@ func (f *fixture) named(source string) (all []evidence.Part) {
 }
 
 // quiet limits silence.
-var quiet = evidence.Trust{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}
+var quiet = evidence.Trust{Silence: []string{learning.ChannelTimeout}}
 
 // A complaint about a heuristic that is little trusted does not let more silence count.
 func TestComplaintsAreNoSilence(t *testing.T) {

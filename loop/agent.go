@@ -147,15 +147,15 @@ func (a *Agent) Name() string { return a.cfg.Name }
 func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 	switch {
 	case c.DB != nil:
-		st, err := sqlstore.Open(ctx, c.DB, 0, sqlstore.Config{Now: clock, HistoryFor: c.Keep,
-			Limits: c.kept()})
+		st, err := sqlstore.Open(ctx, c.DB, 0,
+			sqlstore.Config{Now: clock, Retention: store.Retention{HistoryFor: c.Keep, Limits: c.kept()}})
 		if err != nil {
 			return err
 		}
 		c.Store = st
 	case c.Store == nil:
-		st, err := memstore.New(memstore.Config{Now: c.Testing.Now, HistoryFor: c.Keep,
-			Limits: c.kept()})
+		st, err := memstore.New(memstore.Config{Now: c.Testing.Now,
+			Retention: store.Retention{HistoryFor: c.Keep, Limits: c.kept()}})
 		if err != nil {
 			return err
 		}

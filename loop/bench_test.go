@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 var words = []string{
@@ -113,7 +114,7 @@ func BenchmarkPrepare(b *testing.B) {
 // BenchmarkPeople measures the memory of a thousand people on one item.
 func BenchmarkPeople(b *testing.B) {
 	for range b.N {
-		st, err := memstore.New(memstore.Config{HistoryPerCell: 1})
+		st, err := memstore.New(memstore.Config{Retention: store.Retention{HistoryPerCell: 1}})
 		require.NoError(b, err)
 		cfg := loop.Config{Store: st, Model: &mouth{says: "Yes."}, Arms: []loop.Arm{{ID: "a"}}}
 		a, err := loop.New(ctx, cfg)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -45,8 +45,8 @@ func TestAPastOfManyPeople(t *testing.T) {
 	}
 	found := people(once)
 	assert.Equal(t, people(often), found)
-	assert.Greater(t, len(found), evidence.MostParts)
-	assert.LessOrEqual(t, len(found), evidence.MostParts+2000+1024, "a commit's people, and places")
+	assert.Greater(t, len(found), fair.MostParts)
+	assert.LessOrEqual(t, len(found), fair.MostParts+2000+1024, "a commit's people, and places")
 	n := uint64(0)
 	for _, of := range found {
 		n += of
@@ -123,6 +123,6 @@ func TestPeopleAfterAnImport(t *testing.T) {
 			}
 		}
 		named := namedSources(t, a)
-		assert.LessOrEqual(t, named, evidence.MostParts+200)
+		assert.LessOrEqual(t, named, fair.MostParts+200)
 	}
 }

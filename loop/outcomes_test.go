@@ -84,7 +84,8 @@ func TestACorrectedOutcomeIsReplaced(t *testing.T) {
 func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 	yes, no := true, false
 	clock := &clock{now: start}
-	st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: 2})
+	st, err := memstore.New(memstore.Config{Now: clock.Now,
+		Retention: store.Retention{HistoryPerCell: 2}})
 	require.NoError(t, err)
 	var told []heed.Notice
 	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}},
@@ -130,7 +131,8 @@ func TestAStepReportsWhatStands(t *testing.T) {
 	} {
 		for _, kept := range []int{2, 100} {
 			clock := &clock{now: start}
-			st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: kept})
+			st, err := memstore.New(memstore.Config{Now: clock.Now,
+				Retention: store.Retention{HistoryPerCell: kept}})
 			require.NoError(t, err)
 			w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}})
 			for i := range 10 {
@@ -171,18 +173,18 @@ func TestAnAnswerOutlivesTheHistory(t *testing.T) {
 	yes, no := true, false
 	const day = 24 * time.Hour
 	for name, test := range map[string]struct {
-		cfg   memstore.Config
+		kept  time.Duration
 		agent string
 		want  error
 	}{
-		"the history is kept a month": {memstore.Config{}, "", evidence.ErrForgotten},
-		"and as long as the answer":   {memstore.Config{HistoryFor: 90 * day}, "", nil},
-		"of an agent with a name":     {memstore.Config{HistoryFor: 90 * day}, "triage", nil},
+		"the history is kept a month": {0, "", evidence.ErrForgotten},
+		"and as long as the answer":   {90 * day, "", nil},
+		"of an agent with a name":     {90 * day, "triage", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := &clock{now: start}
-			test.cfg.Now = clock.Now
-			st, err := memstore.New(test.cfg)
+			st, err := memstore.New(memstore.Config{Now: clock.Now,
+				Retention: store.Retention{HistoryFor: test.kept}})
 			require.NoError(t, err)
 			w := newWorld(t, loop.Config{
 				Store: st, Keep: 90 * day, Name: test.agent, Arms: []loop.Arm{{ID: "only"}},
@@ -368,7 +370,8 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 // A person can be forgotten when the history no longer has what they said.
 func TestAPersonIsForgotten(t *testing.T) {
 	clock := &clock{now: start}
-	st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: 2})
+	st, err := memstore.New(memstore.Config{Now: clock.Now,
+		Retention: store.Retention{HistoryPerCell: 2}})
 	require.NoError(t, err)
 	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})

@@ -32,7 +32,8 @@ func sums(t testing.TB, st store.Store, c evidence.Cell) evidence.Tally {
 }
 
 func TestStoreForgetsHistoryByNumber(t *testing.T) {
-	st := newStore(t, memstore.Config{HistoryPerCell: 3, Now: newClock().time})
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 3}, Now: newClock().time})
 	at := func(minute int) time.Time { return start.Add(time.Duration(minute-10) * time.Minute) }
 	for _, minute := range []int{5, 1, 3, 4, 2} {
 		observed(t, st, observe(fmt.Sprint(minute), at(minute)))
@@ -66,7 +67,8 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 // TestAnIDThatIsForgottenComesAgain and is retracted, though its first cell has lost it.
 func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 	clock := newClock()
-	st := newStore(t, memstore.Config{HistoryPerCell: 1, HistoryFor: time.Hour, IDsFor: time.Hour,
+	st := newStore(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 1,
+		HistoryFor: time.Hour, IDsFor: time.Hour},
 		Now: clock.time})
 	observed(t, st, observe("a", start.Add(-time.Minute)))
 	observed(t, st, observe("b", start))
@@ -82,7 +84,8 @@ func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 // To retract after a source is gone takes nothing back, and does not ask for the history that
 // another source has lost.
 func TestRetractAfterItsSourceIsGone(t *testing.T) {
-	st := newStore(t, memstore.Config{HistoryPerCell: 1, Now: newClock().time})
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time})
 	for i, source := range []string{"ann", "bob", "bob"} {
 		o := observe(fmt.Sprint(i), start.Add(time.Duration(i)*time.Second))
 		o.Source = source
@@ -97,7 +100,8 @@ func TestRetractAfterItsSourceIsGone(t *testing.T) {
 // A commit fails for want of history only where the history lacks an observation that matters to
 // it.
 func TestLostHistory(t *testing.T) {
-	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 2}, Now: newClock().time})
 	at := func(minute int) time.Time { return start.Add(time.Duration(minute-10) * time.Minute) }
 	zero, unnamed := observe("zero", at(0)), observe("unnamed", at(0))
 	zero.Weight, zero.Cell.Name, unnamed.Cell.Name = 0, "other", ""
@@ -132,7 +136,8 @@ func TestAListingEndsWithItsContext(t *testing.T) {
 
 func TestStoreForgetsHistoryByTime(t *testing.T) {
 	clock := newClock()
-	st := newStore(t, memstore.Config{HistoryFor: time.Hour, IDsFor: 24 * time.Hour, Now: clock.time})
+	st := newStore(t, memstore.Config{Retention: store.Retention{HistoryFor: time.Hour,
+		IDsFor: 24 * time.Hour}, Now: clock.time})
 	observed(t, st, observe("1", clock.time()))
 	clock.advance(40 * time.Minute)
 	observed(t, st, observe("2", clock.time()))
@@ -152,7 +157,8 @@ func TestStoreForgetsHistoryByTime(t *testing.T) {
 // be known.
 func TestStoreKnowsIDsLongEnough(t *testing.T) {
 	clock := newClock()
-	st := newStore(t, memstore.Config{HistoryFor: time.Hour, IDsFor: 2 * time.Hour, Now: clock.time})
+	st := newStore(t, memstore.Config{Retention: store.Retention{HistoryFor: time.Hour,
+		IDsFor: 2 * time.Hour}, Now: clock.time})
 	recorded := make(map[string]time.Time)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 5000 {
@@ -173,7 +179,8 @@ func TestStoreKnowsIDsLongEnough(t *testing.T) {
 }
 
 func TestStoreWithoutHistory(t *testing.T) {
-	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{NoHistory: true}, Now: newClock().time})
 	named := observe("named", start)
 	named.Source = "ann"
 	apart := named
@@ -211,7 +218,8 @@ func TestStoreWithoutHistory(t *testing.T) {
 
 // TestStoreReusesOrigins expunges sources over and over: the names of one must not pass to another.
 func TestStoreReusesOrigins(t *testing.T) {
-	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 2}, Now: newClock().time})
 	policies := map[string]evidence.Policy{"kind": {ByOrigin: true}}
 	for round := range 20 {
 		for i := range 5 {
@@ -229,7 +237,8 @@ func TestStoreReusesOrigins(t *testing.T) {
 // TestStoreGivesMemoryBack fills a store with items and resets most of them, over and over. Those
 // that stay keep their names, and the memory of the others is given back.
 func TestStoreGivesMemoryBack(t *testing.T) {
-	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{NoHistory: true}, Now: newClock().time})
 	item := func(i int) evidence.Cell {
 		return evidence.Cell{Kind: "kind", Scope: fmt.Sprint("scope", i%2),
 			Item: fmt.Sprintf("%0*d", 900+i%100, i)}
@@ -264,15 +273,16 @@ func TestStoreGivesMemoryBack(t *testing.T) {
 
 func TestStoreConfigFaults(t *testing.T) {
 	_, err := memstore.New(memstore.Config{
-		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour,
-		Limits: map[string]store.Limits{"note": {Most: -1}},
+		Retention: store.Retention{HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour,
+			Limits: map[string]store.Limits{"note": {Most: -1}}},
 	})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{"HistoryPerCell", "IDsFor", `Limits["note"].Most`}, fields)
-	_, err = memstore.New(memstore.Config{HistoryFor: 90 * 24 * time.Hour})
+	_,
+		err = memstore.New(memstore.Config{Retention: store.Retention{HistoryFor: 90 * 24 * time.Hour}})
 	require.NoError(t, err, "ids are kept for as long as history unless they are said to be")
 	var st memstore.Store
 	for i := range 101 {
@@ -287,7 +297,8 @@ func TestAKindAsksForHistory(t *testing.T) {
 	for _, test := range []struct{ perCell, declared, after, want int }{
 		{0, 0, 0, 100}, {0, 150, 0, 150}, {0, 50, 0, 100}, {10, 150, 0, 10}, {0, 150, 120, 120},
 	} {
-		st := newStore(t, memstore.Config{HistoryPerCell: test.perCell, Now: newClock().time},
+		st := newStore(t, memstore.Config{Retention: store.Retention{HistoryPerCell: test.perCell},
+			Now: newClock().time},
 			store.Kind{Name: "k", History: test.declared}, store.Kind{Name: "k", History: test.after})
 		cell := evidence.Cell{Kind: "k", Item: "i"}
 		for i := range 200 {

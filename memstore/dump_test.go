@@ -24,7 +24,8 @@ import (
 
 // full returns a store that has something of everything, and its dump.
 func full(t testing.TB) (*memstore.Store, []byte) {
-	st := newStore(t, memstore.Config{Now: newClock().time, HistoryPerCell: 2}, notes)
+	st := newStore(t,
+		memstore.Config{Now: newClock().time, Retention: store.Retention{HistoryPerCell: 2}}, notes)
 	for i := range 4 {
 		o := observe(fmt.Sprint("plain", i), start.Add(time.Duration(i)*time.Second))
 		apart := o
@@ -202,20 +203,22 @@ func TestLoadKeepsLess(t *testing.T) {
 	}
 	var file bytes.Buffer
 	require.NoError(t, whole.Dump(ctx, &file))
-	few := newStore(t, memstore.Config{HistoryPerCell: 2,
-		Limits: map[string]store.Limits{"note": {Most: 3}}, Now: newClock().time})
+	few := newStore(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 2,
+		Limits: map[string]store.Limits{"note": {Most: 3}}}, Now: newClock().time})
 	require.NoError(t, few.Load(ctx, bytes.NewReader(file.Bytes())))
 	assert.Equal(t, []string{"4", "3"}, history(t, few, cell))
 	assert.Equal(t, []string{"4", "3", "2"}, found(t, few, store.Query{Kind: "note"}))
 	_, err := few.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 	put(t, few, store.Batch{Retract: []string{"3"}})
-	none := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
+	none := newStore(t,
+		memstore.Config{Retention: store.Retention{NoHistory: true}, Now: newClock().time})
 	require.NoError(t, none.Load(ctx, bytes.NewReader(file.Bytes())))
 	assert.EqualValues(t, 5, listed(t, none, "kind")[0].Tally.N())
 	_, err = none.Commit(ctx, store.Batch{Rebuild: []evidence.Cell{cell}})
 	require.ErrorIs(t, err, evidence.ErrForgotten)
-	again := reload(t, none, memstore.Config{NoHistory: true, Now: newClock().time})
+	again := reload(t, none,
+		memstore.Config{Retention: store.Retention{NoHistory: true}, Now: newClock().time})
 	_, err = again.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 }
@@ -295,7 +298,7 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		require.NoError(t, w.Close())
-		cfg := memstore.Config{Now: newClock().time, HistoryPerCell: 2}
+		cfg := memstore.Config{Now: newClock().time, Retention: store.Retention{HistoryPerCell: 2}}
 		st := newStore(t, cfg)
 		if err := st.Load(ctx, &whole); err != nil {
 			require.ErrorAs(t, err, new(*heed.InputError))

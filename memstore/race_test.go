@@ -121,7 +121,8 @@ func play(t *testing.T, st store.Store, m move) told {
 // agree with the store.
 func TestStoreUnderFire(t *testing.T) {
 	kind := store.Kind{Name: "note", Decided: []string{"by"}, Limits: store.Limits{Most: 150}}
-	st := newStore(t, memstore.Config{HistoryPerCell: 50, Now: newClock().time}, kind,
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 50}, Now: newClock().time}, kind,
 		store.Kind{Name: "full", Limits: store.Limits{Most: 20, Refuse: true}})
 	const callers, rounds = 8, 60
 	var wait sync.WaitGroup
@@ -156,7 +157,8 @@ func TestStoreUnderFire(t *testing.T) {
 	}
 	assert.Equal(t, 150, byKey)
 	assert.LessOrEqual(t, len(found(t, st, store.Query{Kind: "full"})), 20)
-	loaded := reload(t, st, memstore.Config{HistoryPerCell: 50, Now: newClock().time})
+	loaded := reload(t, st,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 50}, Now: newClock().time})
 	assert.Equal(t, listed(t, st, "kind"), listed(t, loaded, "kind"))
 	assert.Equal(t, found(t, st, store.Query{Kind: "note"}),
 		found(t, loaded, store.Query{Kind: "note"}))
@@ -225,7 +227,7 @@ func (f *fire) round(i int) {
 // TestStoreConcurrentSums lets 16 goroutines add 10,000 outcomes each, with weights whose sums are
 // exact in any order.
 func TestStoreConcurrentSums(t *testing.T) {
-	st := newStore(t, memstore.Config{NoHistory: true})
+	st := newStore(t, memstore.Config{Retention: store.Retention{NoHistory: true}})
 	const callers, each = 16, 1_000
 	other := cell
 	other.Item = "other"

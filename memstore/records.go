@@ -314,14 +314,12 @@ func (s *search) record(r *row) store.Record {
 	return record
 }
 
-// gather returns the next rows that a query selects, at most n, without those that it had before.
-// It walks along the shortest of the lists that all of them are in: of a key, or of the kind. The
-// rows that it had are left out, because an update may move a row behind the place where the loop
-// is.
-func (s *state) gather(q *search, n int, had map[*row]bool) (found []*row) {
+// candidates yields the rows that a query looks at, in its order. It walks along the shortest of
+// the lists that all selected rows are in: of a key, or of the kind.
+func (s *state) candidates(q *search) iter.Seq[*row] {
 	k := s.kinds[q.Kind]
 	if k == nil {
-		return nil
+		return func(func(*row) bool) {}
 	}
 	fewest := k.all
 	for _, key := range q.Keys {
@@ -329,7 +327,14 @@ func (s *state) gather(q *search, n int, had map[*row]bool) (found []*row) {
 			fewest = rows
 		}
 	}
-	for r := range fewest.within(q.Range, q.Oldest) {
+	return fewest.within(q.Range, q.Oldest)
+}
+
+// gather returns the next rows that a query selects, at most n, without those that it had before.
+// The rows that it had are left out, because an update may move a row behind the place where the
+// loop is.
+func (s *state) gather(q *search, n int, had map[*row]bool) (found []*row) {
+	for r := range s.candidates(q) {
 		if len(found) == n {
 			break
 		}

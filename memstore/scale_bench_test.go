@@ -15,7 +15,7 @@ import (
 // BenchmarkList lists 100 items of one scope, by the number of cells in other scopes.
 func BenchmarkList(b *testing.B) {
 	for _, others := range []int{1000, 10_000, 100_000, 1_000_000} {
-		st := newStore(b, memstore.Config{NoHistory: true})
+		st := newStore(b, memstore.Config{Retention: store.Retention{NoHistory: true}})
 		fill := func(scope string, items int) {
 			for from := 0; from < items; from += 100 {
 				var observed []evidence.Observation
@@ -50,7 +50,7 @@ func BenchmarkList(b *testing.B) {
 // BenchmarkFullHistory commits one observation to a cell whose history is full, by its length.
 func BenchmarkFullHistory(b *testing.B) {
 	for _, length := range []int{100, 1000, 10_000, 100_000} {
-		st := newStore(b, memstore.Config{HistoryPerCell: length})
+		st := newStore(b, memstore.Config{Retention: store.Retention{HistoryPerCell: length}})
 		n := 0
 		add := func(b *testing.B) {
 			n++

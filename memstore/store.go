@@ -12,7 +12,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -21,25 +20,7 @@ type Config struct {
 	// Now is the clock: observations too far ahead of it are refused, and ids, history and records
 	// age by it. nil means time.Now.
 	Now func() time.Time
-	// NoHistory keeps no history of observations. No observation can be retracted then, and a source
-	// can be expunged only from cells that keep origins apart. Set it if memory is short and outcomes
-	// are final.
-	NoHistory bool
-	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
-	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
-	// that is more. Raise it if a busy cell gets more than that within HistoryFor, and corrections
-	// come late.
-	HistoryPerCell int
-	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days. Raise it
-	// if corrections come later.
-	HistoryFor time.Duration
-	// IDsFor is how long an id is known at the least after it was recorded. It may be known for half
-	// as long again. It must not be shorter than HistoryFor, nor than the longest time after which an
-	// event can be delivered again. 0 means 30 days, or HistoryFor where that is longer.
-	IDsFor time.Duration
-	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given. Set
-	// it to keep traces or answers longer, or less of them.
-	Limits map[string]store.Limits
+	store.Retention
 
 	declared bool // HistoryPerCell is the default, so kinds may ask for more
 }
@@ -50,16 +31,8 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
-	stores.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
+	stores.Defaults(&c.Retention)
 	return c
-}
-
-// validate returns all faults of a configuration, as fields that the host set.
-func (c Config) validate() error {
-	c = c.withDefaults()
-	var found valid.Faults
-	stores.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
-	return found.Err()
 }
 
 // Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of
@@ -80,7 +53,7 @@ var _ store.Store = (*Store)(nil)
 
 // New returns an empty store, or all faults of its configuration, each a [*heed.ConfigError].
 func New(cfg Config) (*Store, error) {
-	if err := cfg.validate(); err != nil {
+	if err := stores.Check(cfg.Retention); err != nil {
 		return nil, fmt.Errorf("memstore: %w", err)
 	}
 	cfg.Limits = maps.Clone(cfg.Limits)

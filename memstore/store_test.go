@@ -65,10 +65,11 @@ func TestStoreKeepsTheContract(t *testing.T) {
 	storetest.Run(t, storetest.Subject{
 		Tenants: true,
 		New: func(o storetest.Options) (store.Store, error) {
-			return memstore.New(memstore.Config{Now: o.Now, Limits: o.Limits})
+			return memstore.New(memstore.Config{Now: o.Now, Retention: store.Retention{Limits: o.Limits}})
 		},
 		Reopen: func(st store.Store, o storetest.Options) (store.Store, error) {
-			return reload(t, st.(*memstore.Store), memstore.Config{Now: o.Now, Limits: o.Limits}), nil
+			return reload(t, st.(*memstore.Store),
+				memstore.Config{Now: o.Now, Retention: store.Retention{Limits: o.Limits}}), nil
 		},
 	})
 }
@@ -183,7 +184,7 @@ func TestStoreLimits(t *testing.T) {
 		{Name: "full", Limits: store.Limits{Most: 2, Refuse: true}}}
 	clock := newClock()
 	st := newStore(t, memstore.Config{Now: clock.time,
-		Limits: map[string]store.Limits{"aged": {For: time.Hour}}},
+		Retention: store.Retention{Limits: map[string]store.Limits{"aged": {For: time.Hour}}}},
 		append(kinds, store.Kind{Name: "aged", Limits: store.Limits{Most: 1}})...)
 	for i := range 10 {
 		put(t, st, store.Batch{Records: []store.Record{record(fmt.Sprint(i), 0,
@@ -221,7 +222,8 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 		"expunge": expunging("ann"),
 		"restart": {Restart: []store.Restart{{Cell: cell, At: start.Add(-2 * time.Hour)}}},
 	} {
-		st := newStore(t, memstore.Config{HistoryPerCell: 3, Now: newClock().time})
+		st := newStore(t,
+			memstore.Config{Retention: store.Retention{HistoryPerCell: 3}, Now: newClock().time})
 		old := observe("old", start.Add(-3*time.Hour))
 		old.Source = "ann"
 		put(t, st, store.Batch{Observations: []evidence.Observation{old,
@@ -238,7 +240,8 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 	}
 	// A rebuild keeps in mind which observations the cell still holds: one that is lost afterwards is
 	// missed.
-	st := newStore(t, memstore.Config{HistoryPerCell: 1, Now: newClock().time})
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time})
 	put(t, st, store.Batch{Observations: []evidence.Observation{observe("1", start)}})
 	put(t, st, store.Batch{Rebuild: []evidence.Cell{cell}})
 	put(t, st, store.Batch{Observations: []evidence.Observation{observe("2",

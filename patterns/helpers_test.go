@@ -43,7 +43,8 @@ type world struct {
 
 // newStore returns a store whose history is whole.
 func newStore(t testing.TB, now func() time.Time) *memstore.Store {
-	st, err := memstore.New(memstore.Config{Now: now, HistoryPerCell: 10_000, HistoryFor: 3650 * day})
+	st, err := memstore.New(memstore.Config{Now: now,
+		Retention: store.Retention{HistoryPerCell: 10_000, HistoryFor: 3650 * day}})
 	require.NoError(t, err)
 	return st
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -138,7 +139,7 @@ func TestMostPeople(t *testing.T) {
 			cell = r.criterionCell("c")
 		}
 		var all []evidence.Observation
-		for i := range evidence.MostParts - 1 {
+		for i := range fair.MostParts - 1 {
 			all = append(all, evidence.Observation{Cell: cell, ID: fmt.Sprint("seeded ", i), Reward: 1,
 				Weight: 1, Source: fmt.Sprint("person ", i+1), At: r.cfg.Now()})
 		}
@@ -151,7 +152,7 @@ func TestMostPeople(t *testing.T) {
 		}
 		var s store.Snapshot
 		require.NoError(t, r.cfg.Store.Read(t.Context(), &s, []evidence.Cell{cell}, nil))
-		require.Len(t, s.Parts, evidence.MostParts+1)
+		require.Len(t, s.Parts, fair.MostParts+1)
 		for _, part := range s.Parts {
 			assert.NotEqual(t, "somebody new", part.Source)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -200,8 +201,8 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 		counts[i] = evidence.Part{Source: parts[i].Source, Tally: evidence.Tally{Mass: float64(t.N())}}
 	}
 	trust := c.trust()
-	mass, count := trust.Kept([][]evidence.Part{parts}, 0, last), trust.Kept(
-		[][]evidence.Part{counts}, 0, last)
+	mass := fair.Kept(trust, [][]evidence.Part{parts}, 0, last)
+	count := fair.Kept(trust, [][]evidence.Part{counts}, 0, last)
 	for i := range parts {
 		t, source := parts[i].Tally, parts[i].Source
 		if count != nil && !c.tuning.Literal {

@@ -159,10 +159,11 @@ func TestWhatIsHandedOutIsACopy(t *testing.T) {
 // says.
 func TestLimits(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, Limits: map[string]store.Limits{
-		"patterns.pattern": {Most: 2, Refuse: true}, "patterns.entry": {Most: 2},
-		"patterns.error": {Most: 2},
-	}})
+	st, err := memstore.New(memstore.Config{Now: c.Now,
+		Retention: store.Retention{Limits: map[string]store.Limits{
+			"patterns.pattern": {Most: 2, Refuse: true}, "patterns.entry": {Most: 2},
+			"patterns.error": {Most: 2},
+		}}})
 	require.NoError(t, err)
 	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
 	for i := range 3 {

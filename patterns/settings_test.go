@@ -133,7 +133,8 @@ func TestRebuild(t *testing.T) {
 // Where the history is not whole, nothing changes; what was learned can be reset.
 func TestRebuildWithoutHistory(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 1})
+	st,
+		err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{HistoryPerCell: 1}})
 	require.NoError(t, err)
 	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
 	for range 2 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -85,7 +86,7 @@ func (d *draft) judge(name string, o evidence.Observation) error {
 	if err := d.tx.Read(&s, []evidence.Cell{o.Cell}, nil); err != nil {
 		return err
 	}
-	o.Source = d.r.cfg.trust().Apart(s.Parts, o.Source)
+	o.Source = fair.Apart(d.r.cfg.trust(), s.Parts, o.Source)
 	d.add(o)
 	return nil
 }
@@ -112,7 +113,7 @@ func (d *draft) put(p Pattern) Pattern {
 // changes with the evidence.
 func (d *draft) observe(id PatternID, o evidence.Observation) {
 	parts := slices.Clone(d.parts[id])
-	o.Cell, o.Source = d.r.patternCell(id), d.r.cfg.trust().Apart(parts, o.Source)
+	o.Cell, o.Source = d.r.patternCell(id), fair.Apart(d.r.cfg.trust(), parts, o.Source)
 	d.add(o)
 	i := slices.IndexFunc(parts, func(p evidence.Part) bool { return p.Source == o.Source })
 	if i < 0 {

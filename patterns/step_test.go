@@ -241,7 +241,8 @@ func TestErrorPromptReturnsWhatItShows(t *testing.T) {
 func fullStore(t *testing.T, most int) (*clock, *memstore.Store) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now,
-		Limits: map[string]store.Limits{"patterns.pattern": {Most: most, Refuse: true}}})
+		Retention: store.Retention{Limits: map[string]store.Limits{"patterns.pattern": {Most: most,
+			Refuse: true}}}})
 	require.NoError(t, err)
 	return c, st
 }
@@ -292,9 +293,10 @@ func TestNoRoomForAnAntiPattern(t *testing.T) {
 // If the host's own kind of record is full, patterns are still added afterwards.
 func TestNoRoomForTheHost(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, Limits: map[string]store.Limits{
-		"host.note": {Most: 1, Refuse: true},
-	}})
+	st, err := memstore.New(memstore.Config{Now: c.Now,
+		Retention: store.Retention{Limits: map[string]store.Limits{
+			"host.note": {Most: 1, Refuse: true},
+		}}})
 	require.NoError(t, err)
 	require.NoError(t, st.Declare(ctx, notes.Kind))
 	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})

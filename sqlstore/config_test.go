@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 func fields(err error) (all []string) {
@@ -20,7 +21,7 @@ func fields(err error) (all []string) {
 
 func TestConfigFaults(t *testing.T) {
 	_, err := sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{
-		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour,
+		Retention: store.Retention{HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour},
 	})
 	assert.Equal(t, []string{"handle", "HistoryPerCell", "IDsFor"}, fields(err))
 	_, err = sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{},

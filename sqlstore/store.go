@@ -24,25 +24,7 @@ type Config struct {
 	// age by it. nil means the clock of the database: of PostgreSQL's server, and with SQLite of this
 	// machine.
 	Now func() time.Time
-	// NoHistory keeps no history of observations. No observation can be retracted then, and a source
-	// can be expunged only from cells that keep origins apart. Set it if the disk is small and
-	// outcomes are final.
-	NoHistory bool
-	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
-	// last. 0 means 100, or as many as the cell's kind was declared with ([store.Kind].History), if
-	// that is more. Raise it if a busy cell gets more than that within HistoryFor, and corrections
-	// come late.
-	HistoryPerCell int
-	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days. Raise it
-	// if corrections come later.
-	HistoryFor time.Duration
-	// IDsFor is how long an id is known after it was recorded. It must not be shorter than
-	// HistoryFor, nor than the longest time after which an event can be delivered again. 0 means 30
-	// days, or HistoryFor where that is longer.
-	IDsFor time.Duration
-	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given. Set
-	// it to keep traces or answers longer, or less of them.
-	Limits map[string]store.Limits
+	store.Retention
 
 	// NoCache reads the sums of cells from the database every time. Otherwise a cell that was read is
 	// read from memory for a second, and commits of other stores, in other processes or on other
@@ -63,17 +45,9 @@ type Config struct {
 // withDefaults returns the configuration with its zero fields set.
 func (c Config) withDefaults() Config {
 	c.declared = c.HistoryPerCell == 0
-	stores.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
+	stores.Defaults(&c.Retention)
 	c.Limits = maps.Clone(c.Limits)
 	return c
-}
-
-// validate returns all faults of a configuration, as fields that the host set.
-func (c Config) validate() error {
-	c = c.withDefaults()
-	var found valid.Faults
-	stores.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
-	return found.Err()
 }
 
 // Store is a [store.Store] in a database. Any number of them, in any number of processes, may work
@@ -116,7 +90,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	if dialect != 0 {
 		found.Join(dialect.validate())
 	}
-	found.Join(cfg.validate())
+	found.Join(stores.Check(cfg.Retention))
 	found.Join(cfg.checkSchema(dialect))
 	found.Check(len(configs) <= 1, "configs", len(configs), "must be at most one")
 	if err := found.Err(); err != nil {

@@ -229,3 +229,26 @@ type Limits struct {
 	// is worse than an error.
 	Refuse bool
 }
+
+// Retention sets what a store keeps, and for how long. It is a part of the configuration of the
+// stores of this module.
+type Retention struct {
+	// NoHistory keeps no history of observations. No observation can be retracted then, and a source
+	// can be expunged only from cells that keep origins apart. Set it if memory or disk is short and
+	// outcomes are final.
+	NoHistory bool
+	// HistoryPerCell is the number of observations that are kept of each cell, those that happened
+	// last. 0 means 100, or as many as the cell's kind was declared with ([Kind].History), if that is
+	// more. Raise it if a busy cell gets more than that within HistoryFor, and corrections come late.
+	HistoryPerCell int
+	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days. Raise it
+	// if corrections come later.
+	HistoryFor time.Duration
+	// IDsFor is how long an id is known at the least after it was recorded. It must not be shorter
+	// than HistoryFor, nor than the longest time after which an event can be delivered again. 0 means
+	// 30 days, or HistoryFor where that is longer.
+	IDsFor time.Duration
+	// Limits sets by kind how long records are kept. It wins over what [Store.Declare] is given. Set
+	// it to keep traces or answers longer, or less of them.
+	Limits map[string]Limits
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -45,7 +46,7 @@ func TestManySources(t *testing.T) {
 		Arms: plain("a", "b"), Unrecorded: true,
 		Trust: evidence.Trust{Instruments: []string{"ci"}},
 	})
-	most := evidence.MostParts
+	most := fair.MostParts
 	speak(t, cfg.Store, "a", most, 0)
 	l := newLearner(t, cfg)
 	q := strategy.Query{Item: "i"}

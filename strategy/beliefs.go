@@ -7,6 +7,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -136,7 +137,7 @@ func (l *Learner) readingOf(
 		r.arms[i] = next()
 		r.counts[i] = countOf(r.arms[i])
 	}
-	r.Arms = l.cfg.Trust.Pool(r.arms, at)
+	r.Arms = fair.Pool(l.cfg.Trust, r.arms, at)
 	if l.specializes() {
 		// r.Given stays nil if no copy was made, because an item with an empty copy goes its own way.
 		given := make([]evidence.Sums, n)

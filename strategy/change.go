@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -359,7 +360,7 @@ func (l *Learner) keptOf(
 		}
 		parts[o.arm][at].Tally.Add(o.mass, 1, o.reward, o.at)
 	}
-	of := l.cfg.Trust.Kept(parts, arm, now)
+	of := fair.Kept(l.cfg.Trust, parts, arm, now)
 	if of == nil {
 		return func(*recent) float64 { return 1 }, false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -195,7 +196,7 @@ func TestAChangeIsFoundWhereItIs(t *testing.T) {
 // The test is made on what the store's history holds.
 func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})
+	st, err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{NoHistory: true}})
 	require.NoError(t, err)
 	l := newLearner(t, strategy.Eager(strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")},
 		0.5, 1))

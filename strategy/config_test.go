@@ -89,7 +89,7 @@ func TestEveryFaultIsReported(t *testing.T) {
 		Prior:         evidence.Beta{Alpha: math.NaN(), Beta: 1},
 		Exploration:   strategy.Exploration{Bonus: math.Inf(1), MinSamples: -1},
 		HalfLife:      time.Millisecond,
-		Trust:         evidence.Trust{Instruments: []string{""}, SilenceMass: 1},
+		Trust:         evidence.Trust{Instruments: []string{""}},
 		MinConfidence: 1.5,
 		Default:       "b",
 		Cache:         strategy.Cache{TTL: -1, Size: -1},
@@ -98,8 +98,7 @@ func TestEveryFaultIsReported(t *testing.T) {
 	assert.Nil(t, l)
 	assert.Equal(t, []string{
 		"Store", "Name", "Prior", "Exploration.Bonus", "Exploration.MinSamples", "HalfLife",
-		"Trust.Instruments",
-		"Trust.SilenceMass", "MinConfidence", "Default", "Cache.TTL", "Cache.Size", "Refresh",
+		"Trust.Instruments", "MinConfidence", "Default", "Cache.TTL", "Cache.Size", "Refresh",
 		"Pooling.Sessions",
 		"Pooling.MinConfidence", "Arms[0].Weight", "Arms[1].ID", "Arms[1].Parameters[0].Name",
 		"Arms[1].Parameters[0].Values",
@@ -144,7 +143,6 @@ func TestEachFaultIsNamed(t *testing.T) {
 		{"Exploration.MinSamples", strategy.Config{Exploration: strategy.Exploration{MinSamples: 5}}},
 		{"HalfLife", strategy.Config{HalfLife: -time.Hour}},
 		{"HalfLife", strategy.Config{HalfLife: time.Second + 1}},
-		{"Trust.SilenceMass", strategy.Config{Trust: evidence.Trust{SilenceMass: 1}}},
 		{"MinConfidence", strategy.Config{MinConfidence: -0.1}},
 		{"MinConfidence", strategy.Config{MinConfidence: math.NaN()}},
 		{"Default", strategy.Config{Default: "e"}},

@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -169,7 +170,8 @@ func TestALateRevisionTakesNothingBack(t *testing.T) {
 // TestWhatCannotBeRetracted changes nothing.
 func TestWhatCannotBeRetracted(t *testing.T) {
 	c := &clock{}
-	small, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 3})
+	small,
+		err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{HistoryPerCell: 3}})
 	require.NoError(t, err)
 	l := newLearner(t, strategy.Config{Now: c.Now, Store: small})
 	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}

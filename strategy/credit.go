@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -456,7 +457,7 @@ func (c *crediting) learned(l *Learner, r store.Receipt) {
 		}
 		if c.bulk {
 			for i := range one.made {
-				if parts := l.sources.count(&one.made[i]); parts >= evidence.MostParts {
+				if parts := l.sources.count(&one.made[i]); parts >= fair.MostParts {
 					one.segment.sources.saw(parts) // and no fewer, because other cells were not seen
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -237,7 +238,7 @@ func TestTheCostIsOfTheOutcomeThatCounts(t *testing.T) {
 		for _, want := range []float64{0.1, 0.8} {
 			parts := kept(t, h.Config().Store, q, "arm")
 			now := evidence.InstantOf(h.clock.Now())
-			mean := evidence.Trust{}.Pool([][]evidence.Part{parts}, now)[0].Mean()
+			mean := fair.Pool(evidence.Trust{}, [][]evidence.Part{parts}, now)[0].Mean()
 			assert.InDelta(t, want, 2*mean-1, 1e-9, name)
 			require.NoError(t, h.about(leave))
 		}
@@ -247,7 +248,8 @@ func TestTheCostIsOfTheOutcomeThatCounts(t *testing.T) {
 // What the store has forgotten goes on counting, and all else of the step is committed.
 func TestAForgottenCreditStands(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 3})
+	st,
+		err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{HistoryPerCell: 3}})
 	require.NoError(t, err)
 	h := newHost(t, strategy.Config{Store: st})
 	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
@@ -275,7 +277,8 @@ func TestAForgottenCreditStands(t *testing.T) {
 // One step can change several answers, one of which can't be taken back.
 func TestOneOfSeveralCreditsStands(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 3})
+	st,
+		err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{HistoryPerCell: 3}})
 	require.NoError(t, err)
 	h := newHost(t, strategy.Config{Store: st})
 	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}

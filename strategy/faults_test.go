@@ -117,15 +117,6 @@ func (w *workshop) selectIn(session, key string) (text string, err error) {
 	return text, err
 }
 
-func (w *workshop) recordIn(session string) (text string, err error) {
-	err = store.Do(ctx, w.store, func(tx *store.Tx) error {
-		c, err := w.RecordIn(tx, w.query(session, "i"), "b", 0.5)
-		text = fmt.Sprint(c.Session, c.Item, c.Arm, c.Propensity())
-		return err
-	})
-	return text, err
-}
-
 func (w *workshop) observeIn(c strategy.Choice) (string, error) {
 	var did *strategy.Disposition
 	err := store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
@@ -350,7 +341,6 @@ var fallibles = []fallible{
 		method: "SelectIn", twice: "each choice without a session is an event",
 		call: func(w *workshop) (string, error) { return w.selectIn("", "e") },
 	},
-	{method: "RecordIn", call: func(w *workshop) (string, error) { return w.recordIn("new") }},
 	{method: "BeliefsIn", call: func(w *workshop) (string, error) {
 		return asText(w.other.BeliefsIn(store.Reading(ctx, w.store), itemI))
 	}},

@@ -157,15 +157,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			observe: func(l *strategy.Learner, _ *clock) any {
 				from(t, l, 1, map[string]int{"quiet": 8})
 				return means(t, l, item)[0]
-			}, without: 0.9, with: 0.5,
-		},
-		"Trust.SilenceMass": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{}; c.Trust.Silence = []string{"quiet"} },
-			set:  func(c *cfg) { c.Trust.SilenceMass = 1 },
-			observe: func(l *strategy.Learner, _ *clock) any {
-				from(t, l, 1, map[string]int{"quiet": 8})
-				return means(t, l, item)[0]
-			}, without: 0.5, with: 2. / 3,
+			}, without: 0.9, with: 2. / 3,
 		},
 		"MinConfidence": {set: func(c *cfg) { c.MinConfidence = 0.6 },
 			observe: func(l *strategy.Learner, _ *clock) any {
@@ -347,7 +339,6 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		}},
 		{"HalfLife", func(c *cfg) { c.HalfLife = time.Second }},
 		{"Trust.Instruments", func(c *cfg) { c.Trust.Instruments = []string{""} }},
-		{"Trust.SilenceMass", func(c *cfg) { c.Trust.SilenceMass = 1 }},
 		{"MinConfidence", func(c *cfg) { c.MinConfidence = 1.1 }},
 		{"Default", func(c *cfg) { c.Default = "A" }},
 		{"Cache.TTL", func(c *cfg) { c.Cache.TTL = -1 }},

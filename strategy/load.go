@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -304,8 +305,8 @@ type found struct {
 	counts  [][]uint64
 	samples []uint64 // by arm, over all items
 	// voices are what each source gave, by item and arm, from which the limits are computed.
-	voices  [][][]evidence.Voice
-	crowd   *evidence.Crowd
+	voices  [][][]fair.Voice
+	crowd   *fair.Crowd
 	settled bool // whether the limits are computed
 	// last is when the latest outcome came about.
 	last evidence.Instant
@@ -333,8 +334,8 @@ func (l *Learner) loadItems(
 	n := len(l.cfg.Arms)
 	var sums []evidence.Sums // for the next items
 	var counts []uint64
-	var voices [][]evidence.Voice
-	f = found{space: space, now: now, samples: make([]uint64, n), crowd: l.cfg.Trust.Crowd(n)}
+	var voices [][]fair.Voice
+	f = found{space: space, now: now, samples: make([]uint64, n), crowd: fair.New(l.cfg.Trust, n)}
 	q := store.CellQuery{Kind: l.kinds.arm, Scope: space.scope, Sample: sample}
 	for parts, err := range listed(l.cfg.Store.List(ctx, q)) {
 		if err != nil {
@@ -349,7 +350,7 @@ func (l *Learner) loadItems(
 			if len(sums) < n {
 				some := n * min(max(len(f.items), 1), 256)
 				sums, counts = make([]evidence.Sums, some), make([]uint64, some)
-				voices = make([][]evidence.Voice, some)
+				voices = make([][]fair.Voice, some)
 			}
 			f.items = append(f.items, Item{Arms: sums[:n:n]})
 			f.names = append(f.names, cell.Item)
@@ -385,7 +386,7 @@ func (f *found) at(item string) int {
 		arms := len(f.samples)
 		f.items = append(f.items, Item{Arms: make([]evidence.Sums, arms)})
 		f.counts = append(f.counts, make([]uint64, arms))
-		f.voices = append(f.voices, make([][]evidence.Voice, arms))
+		f.voices = append(f.voices, make([][]fair.Voice, arms))
 	}
 	return i
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
@@ -276,7 +277,7 @@ func (l *Learner) batch(
 	apart := func(o evidence.Observation) evidence.Observation {
 		name, known := l.sources.apart(&l.cfg.Trust, o.Cell, o.Source)
 		if !known {
-			name = l.cfg.Trust.Apart(partsOf(read.Parts, o.Cell), o.Source)
+			name = fair.Apart(l.cfg.Trust, partsOf(read.Parts, o.Cell), o.Source)
 		}
 		o.Source = name
 		return o

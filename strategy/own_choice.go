@@ -7,7 +7,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/store"
 )
 
 // An ownChoice is an arm that the host chose by itself.
@@ -42,23 +41,6 @@ func (o *ownChoice) into(c *answer.Choice) {
 // remembered nor recorded, but its outcome may be observed.
 func (l *Learner) Record(
 	ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...Setting,
-) (Choice, error) {
-	return l.own(ctx, nil, q, arm, propensity, parameters)
-}
-
-// RecordIn does what [Learner.Record] does as a part of a step, and writes what [Learner.SelectIn]
-// writes.
-func (l *Learner) RecordIn(
-	tx *store.Tx, q Query, arm ArmID, propensity float64, parameters ...Setting,
-) (Choice, error) {
-	return l.own(tx.Context(), tx, q, arm, propensity, parameters)
-}
-
-// own makes the host's choice, within a step if there is one. A disabled learner and one whose
-// store fails return the choice as well, because the host has made it and may want to observe its
-// outcome.
-func (l *Learner) own(
-	ctx context.Context, tx *store.Tx, q Query, arm ArmID, propensity float64, parameters []Setting,
 ) (c Choice, err error) {
 	defer because(&err, "record")
 	if err := ctx.Err(); err != nil {
@@ -74,7 +56,7 @@ func (l *Learner) own(
 	}
 	now := l.cfg.Now()
 	if !l.cfg.Disabled {
-		c, err = l.remember(ctx, tx, &q, now, own)
+		c, err = l.remember(ctx, nil, &q, now, own)
 		if err == nil || isInputError(err) {
 			return c, err
 		}

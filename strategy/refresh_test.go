@@ -292,7 +292,8 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 
 // A source can be expunged at any time, also when the store keeps no history at all.
 func TestASourceCanBeExpungedWithoutHistory(t *testing.T) {
-	st, err := memstore.New(memstore.Config{NoHistory: true, Now: (&clock{}).Now})
+	st, err := memstore.New(memstore.Config{Retention: store.Retention{NoHistory: true},
+		Now: (&clock{}).Now})
 	require.NoError(t, err)
 	l := newLearner(t, strategy.Config{Store: st})
 	choice := choose(t, l, strategy.Query{Item: "i"})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -62,8 +63,8 @@ func scale(b *testing.B, name string, cfg strategy.Config,
 	var parts []evidence.Part
 	for n := range outcomes {
 		arm, source := outcome(n)
-		source = cfg.Trust.Apart(parts, source)
-		if len(parts) < evidence.MostParts {
+		source = fair.Apart(cfg.Trust, parts, source)
+		if len(parts) < fair.MostParts {
 			parts = append(parts, evidence.Part{Source: source})
 		}
 		cell := strategy.Choice{Item: q.Item, Arm: arm}.Cells()[0]

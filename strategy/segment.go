@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/store"
 )
@@ -34,7 +35,7 @@ type segment struct {
 	parameters []evidence.Sampler // what is believed of the learner's values
 	samples    []uint64           // outcomes of each arm
 	// crowd has the people with evidence on the arms, and how much each of them counts.
-	crowd *evidence.Crowd
+	crowd *fair.Crowd
 	// total are the sums of all items and arms, within the limits on people.
 	total evidence.Sums
 	// scale is the scale of the weights when the segment was loaded: see scaleOf. Parameters are

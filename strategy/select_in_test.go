@@ -129,12 +129,6 @@ func TestASessionsChoiceInSteps(t *testing.T) {
 		require.NoError(t, l.EndSession(ctx, "s"))
 		fourth, _ := chooseIn(t, l, q)
 		assert.NotEqual(t, third.ID, fourth.ID)
-		require.NoError(t, store.Do(ctx, l.Config().Store, func(tx *store.Tx) error {
-			own, err := l.RecordIn(tx, q, "a", 0.25)
-			assert.Equal(t, strategy.ArmID("a"), own.Arm)
-			assert.InDelta(t, 0.25, own.Propensity(), 0)
-			return err
-		}))
 	}
 }
 

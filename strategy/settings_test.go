@@ -101,7 +101,8 @@ func TestRebuild(t *testing.T) {
 // can't.
 func TestRebuildNeedsTheWholeHistory(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 2})
+	st,
+		err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{HistoryPerCell: 2}})
 	require.NoError(t, err)
 	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: st})
 	l := newLearner(t, cfg)

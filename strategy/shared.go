@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -210,10 +211,10 @@ func (l *Learner) faded(row sharedRow, arm ArmID, now evidence.Instant) evidence
 // source, within the limits of [evidence.Trust], and an item of a [TwoLevel] of all tenants.
 func (l *Learner) levels(others []sharedRow, f *found) []evidence.Beta {
 	n := len(l.cfg.Arms)
-	crowd, voices := evidence.Trust{}.Crowd(n), make([][][]evidence.Voice, len(others))
+	crowd, voices := fair.New(evidence.Trust{}, n), make([][][]fair.Voice, len(others))
 	tenants := make([]int, n) // with enough outcomes of the arm
 	for i, row := range others {
-		voices[i] = make([][]evidence.Voice, n)
+		voices[i] = make([][]fair.Voice, n)
 		for arm := range n {
 			part := evidence.Part{Source: row.Owner, Tally: l.tally(row, l.cfg.Arms[arm].ID)}
 			if part.Tally.Mass <= 0 {

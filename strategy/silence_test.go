@@ -237,7 +237,8 @@ func TestBrokenSilenceIsGoneFromMemory(t *testing.T) {
 // TestSilenceThatTheStoreHasForgotten stays, and where the arm's is still known that is taken back.
 func TestSilenceThatTheStoreHasForgotten(t *testing.T) {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 3})
+	st,
+		err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{HistoryPerCell: 3}})
 	require.NoError(t, err)
 	l := newLearner(t, strategy.Config{
 		Now: c.Now, Store: st, Silence: strategy.Silence{Confidence: 0.5},

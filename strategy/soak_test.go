@@ -23,8 +23,8 @@ func TestSoak(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	st, err := memstore.New(memstore.Config{
-		Now: clock, HistoryFor: time.Hour, IDsFor: time.Hour,
-		Limits: map[string]store.Limits{"strategy.answer": {For: time.Hour}},
+		Now: clock, Retention: store.Retention{HistoryFor: time.Hour, IDsFor: time.Hour,
+			Limits: map[string]store.Limits{"strategy.answer": {For: time.Hour}}},
 	})
 	require.NoError(t, err)
 	l := newLearner(t, strategy.Config{Store: st, Now: clock, Cache: strategy.Cache{Size: 1000}})

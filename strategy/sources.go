@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
 // sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
 // process saw it.
 //
-// A cell keeps evidence.MostParts sources apart. Further sources share a part, and which source
+// A cell keeps fair.MostParts sources apart. Further sources share a part, and which source
 // goes where depends on who is there, so such a cell is read before an outcome adds to it. Other
 // cells are spared that reading. A process that has not seen the segment's cells reads as well.
 type sources struct{ seen atomic.Uint32 }
@@ -30,7 +31,7 @@ func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
 // saw notes the parts of a cell. A cell that once had many keeps the segment at many, because parts
 // only go when evidence is forgotten.
 func (s *sources) saw(parts int) {
-	if parts >= evidence.MostParts {
+	if parts >= fair.MostParts {
 		s.seen.Store(manySources)
 		return
 	}
@@ -44,7 +45,7 @@ func (s *sources) saw(parts int) {
 //
 // What is remembered is at most Config.Refresh old, like a segment in memory, and only for one step
 // of many answers after the other: a step of fewer answers and a reset drop it. A process that
-// knows less than another may keep a few sources more apart in a cell than [evidence.MostParts].
+// knows less than another may keep a few sources more apart in a cell than [fair.MostParts].
 type sourceCache struct {
 	seed maphash.Seed
 
@@ -83,11 +84,11 @@ func (c *sourceCache) apart(
 		return "", false
 	}
 	_, there := of.known[maphash.String(c.seed, source)]
-	if source == "" || there || of.parts < evidence.MostParts ||
+	if source == "" || there || of.parts < fair.MostParts ||
 		slices.Contains(trust.Instruments, source) {
 		return source, true
 	}
-	return evidence.Place(source), true
+	return fair.Place(source), true
 }
 
 // unknown returns which of the cells must be read.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 )
 
 // A sourceCache names sources like Trust.Apart does by the parts of a cell, counts a part for each
@@ -22,7 +23,7 @@ func TestSourceCache(t *testing.T) {
 	_, known := c.apart(trust, full, "ann")
 	assert.False(t, known)
 	var parts []evidence.Part
-	for i := range evidence.MostParts - 1 {
+	for i := range fair.MostParts - 1 {
 		parts = append(parts, evidence.Part{Cell: full, Source: fmt.Sprint("p", i)})
 	}
 	c.read([]evidence.Cell{full, few}, parts)
@@ -32,19 +33,19 @@ func TestSourceCache(t *testing.T) {
 		t.Helper()
 		name, known := c.apart(trust, full, source)
 		assert.True(t, known)
-		assert.Equal(t, trust.Apart(parts, source), name)
+		assert.Equal(t, fair.Apart(*trust, parts, source), name)
 	}
 	add := func(channel, source string) int {
 		parts = append(parts, evidence.Part{Cell: full, Channel: channel, Source: source})
 		return c.count(&evidence.Observation{Cell: full, Channel: channel, Source: source})
 	}
 	same("late")
-	assert.Equal(t, evidence.MostParts, add("thumbs", "p1"), "another part of a source")
+	assert.Equal(t, fair.MostParts, add("thumbs", "p1"), "another part of a source")
 	for _, source := range []string{"late", "p1", "p2", "ci", ""} {
 		same(source)
 	}
-	assert.Equal(t, evidence.MostParts+1, add("", evidence.Place("late")))
-	assert.Equal(t, evidence.MostParts+1, c.count(&evidence.Observation{Cell: full, Source: "p2"}))
+	assert.Equal(t, fair.MostParts+1, add("", fair.Place("late")))
+	assert.Equal(t, fair.MostParts+1, c.count(&evidence.Observation{Cell: full, Source: "p2"}))
 	name, _ := c.apart(trust, few, "late")
 	assert.Equal(t, "late", name)
 	assert.Zero(t, c.count(&evidence.Observation{Cell: evidence.Cell{Kind: "other"}}))

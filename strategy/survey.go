@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -204,7 +205,7 @@ func (l *Learner) surveyItem(ctx context.Context, f *found, item string) error {
 		arms[i] = partsOf(parts, cell)
 		f.counts[at][i] = countOf(arms[i])
 	}
-	f.items[at].Arms = l.cfg.Trust.Pool(arms, f.now)
+	f.items[at].Arms = fair.Pool(l.cfg.Trust, arms, f.now)
 	return nil
 }
 
@@ -291,7 +292,7 @@ func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 	priors, err := l.start(ctx, &f, false)
 	f.arms, f.model = l.cfg.Arms, l.model(priors, f.items)
 	for i := range f.items { // the model does not keep them
-		f.items[i].Arms = l.cfg.Trust.PoolVoices(f.voices[i])
+		f.items[i].Arms = fair.PoolVoices(f.voices[i])
 	}
 	f.voices = nil
 	return f, err

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/curves"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -347,7 +348,7 @@ func (m *linear) take(all []*sample) {
 // limits returns the part of a source's evidence on an arm that counts: the lesser of what counts
 // in the segment and among the outcomes that the level remembers. Without the second, a person with
 // few outcomes in the segment could have most of the ones that are remembered.
-func (m *linear) limits(trust evidence.Trust, crowd *evidence.Crowd) func(int, string) float64 {
+func (m *linear) limits(trust evidence.Trust, crowd *fair.Crowd) func(int, string) float64 {
 	arms := make([][]evidence.Part, len(m.fits))
 	places := make([]map[string]int, len(arms))
 	for _, s := range m.samples {
@@ -364,7 +365,7 @@ func (m *linear) limits(trust evidence.Trust, crowd *evidence.Crowd) func(int, s
 	}
 	kept := make([]func(string) float64, len(arms))
 	for arm := range arms {
-		kept[arm] = trust.Kept(arms, arm, evidence.InstantOf(m.now))
+		kept[arm] = fair.Kept(trust, arms, arm, evidence.InstantOf(m.now))
 	}
 	return func(arm int, source string) float64 {
 		part, _ := crowd.Kept(arm, source)

@@ -92,7 +92,7 @@ func (w *vectorWorld) play(
 // newLight returns a learner over a store without history.
 func newLight(t testing.TB, seed uint64) *strategy.Learner {
 	c := &clock{}
-	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})
+	st, err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{NoHistory: true}})
 	require.NoError(t, err)
 	return newLearner(t, strategy.Config{Now: c.Now, Store: st, Seed: rand.NewPCG(seed, 2)})
 }

@@ -149,8 +149,9 @@ func TestRelayLosesNothing(t *testing.T) {
 }
 
 func TestOutboxThatIsFull(t *testing.T) {
-	st, err := memstore.New(memstore.Config{Limits: map[string]store.Limits{
-		stream.Outbox.Name: {Most: 2, Refuse: true}}})
+	st,
+		err := memstore.New(memstore.Config{Retention: store.Retention{Limits: map[string]store.Limits{
+		stream.Outbox.Name: {Most: 2, Refuse: true}}}})
 	require.NoError(t, err)
 	put(t, st, "a", "b")
 	_, err = st.Commit(t.Context(), store.Batch{

@@ -81,7 +81,8 @@ func TestTheFirstPageShowsWhatLearningGains(t *testing.T) {
 
 	page = w.shown(compared(t, 0, 2*time.Hour), "/")
 	assert.Contains(t, page, "does not show whether learning is the cause")
-	assert.Equal(t, http.StatusBadRequest, ask{path: "/gain?by=hour", person: "ann"}.of(h).Code)
+	assert.Equal(t, http.StatusUnprocessableEntity,
+		ask{path: "/gain?by=hour", person: "ann"}.of(h).Code)
 }
 
 // The course has at most 60 points: of days where that is enough, or else of weeks, unless a reader
@@ -125,7 +126,7 @@ func TestAnswersAreFoundAndCorrected(t *testing.T) {
 	for _, fault := range []string{"since=yesterday", "outcome=fine", "sort=best"} {
 		assert.Equal(t, http.StatusUnprocessableEntity,
 			ask{path: "/v1/answers?" + fault, person: "ann"}.of(h).Code, fault)
-		assert.Equal(t, http.StatusBadRequest,
+		assert.Equal(t, http.StatusUnprocessableEntity,
 			ask{path: "/answers?" + fault, person: "ann"}.of(h).Code, fault)
 	}
 	page := w.shown(h, "/answers?sort=worst")
@@ -137,7 +138,7 @@ func TestAnswersAreFoundAndCorrected(t *testing.T) {
 		form.Set("id", good)
 		return ask{method: http.MethodPost, path: path, person: "kim", form: form}.of(h).Code
 	}
-	assert.Equal(t, http.StatusBadRequest, post("/answer/correct", url.Values{}))
+	assert.Equal(t, http.StatusUnprocessableEntity, post("/answer/correct", url.Values{}))
 	assert.Equal(t, http.StatusSeeOther, post("/answer/correct",
 		url.Values{"text": {"Name the server."}}))
 	page = w.shown(h, "/answer?id="+good)

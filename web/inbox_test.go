@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -37,7 +38,7 @@ type house struct {
 	made  int
 }
 
-func newHouse(t *testing.T, change ...func(*web.Config)) *house {
+func newHouse(t *testing.T, change ...func(*view.Source)) *house {
 	t.Helper()
 	hs := &house{T: t, store: &memstore.Store{}, now: start}
 	clock := func() time.Time { return hs.now }
@@ -45,10 +46,12 @@ func newHouse(t *testing.T, change ...func(*web.Config)) *house {
 		NewID: func() string { hs.made++; return fmt.Sprint("made-", hs.made) }})
 	require.NoError(t, err)
 	hs.f = f
-	hs.h = handler(t, append([]func(*web.Config){func(c *web.Config) {
-		c.Store, c.Feedback,
-			c.Now = hs.store, f, clock
-	}}, change...)...)
+	of := &view.Source{Store: hs.store, Feedback: f}
+	for _, do := range change {
+		do(of)
+	}
+	hs.h, err = web.Over(of, web.Config{Identify: byHeader, Now: clock})
+	require.NoError(t, err)
 	return hs
 }
 
@@ -154,7 +157,7 @@ func TestApproval(t *testing.T) {
 	assert.Contains(t, plain(page), "ann, approved with changes")
 
 	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "  ")
-	assert.Equal(t, http.StatusBadRequest, w.Code)
+	assert.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	_, page = hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason",
 		"Seen it too")
 	assert.Contains(t, plain(page), "1 of 2; one more person must approve, other than kim")
@@ -318,11 +321,11 @@ func TestActor(t *testing.T) {
 	for _, field := range []string{"actor", "Actor", "person", "user", "X-Person", "reviewer"} {
 		w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes",
 			field, "lee")
-		assert.Equal(t, http.StatusBadRequest, w.Code, field)
+		assert.Equal(t, http.StatusUnprocessableEntity, w.Code, field)
 	}
 	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes",
 		"reason", "No")
-	assert.Equal(t, http.StatusBadRequest, w.Code)
+	assert.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	hs.post("kim", "/proposal/approve?actor=lee", "id", p.ID, "hash", p.Hash(), "reason", "Yes")
 	after, err := hs.f.Rules().Proposal(t.Context(), p.ID)
 	require.NoError(t, err)
@@ -337,7 +340,7 @@ func TestActor(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
 	hs.h.ServeHTTP(answer, r)
-	assert.Equal(t, http.StatusBadRequest, answer.Code)
+	assert.Equal(t, http.StatusUnprocessableEntity, answer.Code)
 }
 
 // TestLists has more rules than a page shows.
@@ -358,9 +361,9 @@ func TestLists(t *testing.T) {
 	require.Len(t, older, 2, w)
 	assert.Contains(t, hs.get("kim", "/changes?"+older[1]), "To the beginning")
 	for path, want := range map[string]int{
-		"/changes?since=2020-01-01&until=2020-01-02": 200, "/changes?since=x": 400,
-		"/changes?kind=x": 400, "/changes?kind=arm&domain=mail": 200, "/changes?after=x": 400,
-		"/rules?after=x": 400, "/inbox?after=%00": 400, "/rules?state=no": 400,
+		"/changes?since=2020-01-01&until=2020-01-02": 200, "/changes?since=x": 422,
+		"/changes?kind=x": 422, "/changes?kind=arm&domain=mail": 200, "/changes?after=x": 422,
+		"/rules?after=x": 422, "/inbox?after=%00": 422, "/rules?state=no": 422,
 		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
 		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
 	} {
@@ -393,21 +396,22 @@ func TestRefusedEdits(t *testing.T) {
 		return w.Code, page
 	}
 	status, page := edit(append(typed, "reason", "")...)
-	assert.Equal(t, http.StatusBadRequest, status)
+	assert.Equal(t, http.StatusUnprocessableEntity, status)
 	for _, kept := range []string{">Delete no tables</textarea>", `value="GUIDELINE" selected`, ">dba\nwriter</textarea>"} {
 		assert.Contains(t, page, kept)
 	}
 	for i := 0; i < len(typed); i += 2 {
 		status, _ = edit(append(slices.Delete(slices.Clone(typed), i, i+2), "reason", "plural")...)
-		assert.Equal(t, http.StatusBadRequest, status, "without %s", typed[i])
+		assert.Equal(t, http.StatusUnprocessableEntity, status, "without %s", typed[i])
 	}
 	emptied := []string{"text", "Delete no tables", "type", "GUIDELINE", "agents", " \n", "reason",
 		"x"}
 	status, page = edit(emptied...)
-	assert.Equal(t, http.StatusBadRequest, status, "an emptied field does not mean all agents")
+	assert.Equal(t, http.StatusUnprocessableEntity, status,
+		"an emptied field does not mean all agents")
 	assert.NotContains(t, page, " checked>")
 	status, page = edit(append(typed, "reason", "x", "all", "yes")...)
-	assert.Equal(t, http.StatusBadRequest, status, "some agents and all")
+	assert.Equal(t, http.StatusUnprocessableEntity, status, "some agents and all")
 	assert.Contains(t, page, " checked>")
 	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{}, 0)
 	require.NoError(t, err)
@@ -512,7 +516,7 @@ func TestApproversSeeWhatARuleReaches(t *testing.T) {
 			Action: action})
 		require.NoError(t, err)
 	}
-	hs := newHouse(t, func(c *web.Config) { c.Learning = module })
+	hs := newHouse(t, func(v *view.Source) { v.Learning = module })
 	p := hs.proposed()
 	page := hs.get("kim", "/proposal", "id", p.ID)
 	assert.Contains(t, plain(page), "Give every time without its time zone does not answer by itself")
@@ -537,7 +541,7 @@ func TestAListIsTurned(t *testing.T) {
 			Condition: "always", Action: fmt.Sprint("act ", i)})
 		require.NoError(t, err)
 	}
-	hs := newHouse(t, func(c *web.Config) { c.Learning = module })
+	hs := newHouse(t, func(v *view.Source) { v.Learning = module })
 	links := regexp.MustCompile(`href="(\?[^"]*)" rel="(first|next)"`)
 	shown := regexp.MustCompile(`<a href="/heuristic\?id=(h\d+)"`)
 	query, seen := "q=act", make(map[string]int)
@@ -620,7 +624,7 @@ func failing(t *testing.T) (*house, *storetest.Failing) {
 	st := &storetest.Failing{Store: &memstore.Store{}}
 	f, err := feedback.New(t.Context(), feedback.Config{Store: st})
 	require.NoError(t, err)
-	hs := newHouse(t, func(c *web.Config) { c.Store, c.Feedback = st, f })
+	hs := newHouse(t, func(v *view.Source) { v.Store, v.Feedback = st, f })
 	hs.f = f
 	return hs, st
 }

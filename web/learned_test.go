@@ -172,9 +172,9 @@ func TestLearned(t *testing.T) {
 	assert.NotContains(t, older, "id=event35")
 	for path, want := range map[string]int{
 		"/segment?context=none": 404, "/heuristic?id=none": 404, "/way?id=none": 404,
-		"/answer?id=none": 404, "/answers?after=%00": 400,
-		"/arms?after=x": 400, "/segment?category=servers&context=night&after=x": 400,
-		"/heuristics?after=x": 400, "/heuristic?id=rotate&after=x": 400, "/ways?after=x": 400,
+		"/answer?id=none": 404, "/answers?after=%00": 422,
+		"/arms?after=x": 422, "/segment?category=servers&context=night&after=x": 422,
+		"/heuristics?after=x": 422, "/heuristic?id=rotate&after=x": 422, "/ways?after=x": 422,
 	} {
 		answer := ask{method: "GET", path: path, person: "kim"}.of(w.h)
 		assert.Equal(t, want, answer.Code, path+plain(answer.Body.String()))
@@ -184,8 +184,8 @@ func TestLearned(t *testing.T) {
 // TestWithout has a handler beside the host, with no agent, and one without any part.
 func TestWithout(t *testing.T) {
 	w := newWorld(t, 3, same)
-	h, err := web.New(web.Config{Store: w.cfg.Store, Name: "desk", Identify: byHeader,
-		Now: w.cfg.Now})
+	h, err := web.Over(&view.Source{Store: w.cfg.Store, Name: "desk"},
+		web.Config{Identify: byHeader, Now: w.cfg.Now})
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/answer?id=event1",
 		person: "kim"}.of(h).Code)
@@ -194,7 +194,7 @@ func TestWithout(t *testing.T) {
 		"/answer/undo":    {"id": {"event1"}},
 	} {
 		w := ask{method: "POST", path: path, person: "kim", form: form}.of(h)
-		assert.Equal(t, http.StatusBadRequest, w.Code, path)
+		assert.Equal(t, http.StatusUnprocessableEntity, w.Code, path)
 		assert.Contains(t, w.Body.String(), "does not run here", path)
 	}
 	for _, path := range []string{"/inbox", "/rules", "/arms", "/heuristics", "/ways"} {

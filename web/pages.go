@@ -3,16 +3,15 @@ package web
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"strings"
 	"time"
 
@@ -232,27 +231,25 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, what string, err 
 
 // statusOf returns the status of an error, and what a person may read about it.
 func statusOf(err error) (status int, text string) {
-	var input *heed.InputError
-	var long *http.MaxBytesError
 	var refused *feedback.RefusedError
-	switch {
-	case errors.As(err, &refused):
+	if errors.As(err, &refused) {
 		return refusal(refused)
-	case errors.As(err, &long):
-		return http.StatusRequestEntityTooLarge, fmt.Sprintf(
-			"That is too long: at most %d bytes can be sent.", long.Limit)
-	case errors.As(err, &input):
-		return http.StatusBadRequest, "Not accepted: " + input.Field + " " + input.Reason + "."
-	case errors.Is(err, heed.ErrNotFound):
-		return http.StatusNotFound, "This is not known here, or no longer kept."
-	case errors.Is(err, heed.ErrConflict):
-		return http.StatusConflict, "Somebody else was quicker. Look at it again."
-	case errors.Is(err, context.DeadlineExceeded):
-		return http.StatusServiceUnavailable, "This took too long. Try again."
-	default:
-		return http.StatusInternalServerError,
-			"Something failed. Nothing is known to have changed. Try again."
 	}
+	f := view.FaultOf(err, reflect.TypeFor[struct{}]())
+	text = f.Detail
+	switch f.Sort {
+	case view.BadField:
+		text = "Not accepted: " + text
+	case view.Unknown:
+		text = "This is not known here, or no longer kept."
+	case view.Conflicting:
+		text = "Somebody else was quicker. Look at it again."
+	case view.OutOfTime:
+		text = "This took too long. Try again."
+	case view.Failure:
+		text = "Something failed. Nothing is known to have changed. Try again."
+	}
+	return sorts[f.Sort].Status, text
 }
 
 // link returns the path of a page with a query, given in pairs of a name and a value. Pairs without

@@ -69,20 +69,20 @@ var errNoAgent = &heed.InputError{Field: "agent", Reason: "does not run here, so
 func (h *Handler) seen(ctx context.Context, a *action, id string) (string, error) {
 	switch a.page.path {
 	case proposalPage.path:
-		p, err := h.cfg.Feedback.Rules().Proposal(ctx, id)
+		p, err := h.view().Feedback.Rules().Proposal(ctx, id)
 		return p.Draft.Hash(), err
 	case rulePage.path:
-		r, err := h.cfg.Feedback.Rules().Rule(ctx, id)
+		r, err := h.view().Feedback.Rules().Rule(ctx, id)
 		return r.Draft.Hash(), err
 	case correctionPage.path:
-		c, err := h.cfg.Feedback.Feedback(ctx, id)
+		c, err := h.view().Feedback.Feedback(ctx, id)
 		return hashOf(c), err
 	}
 	return "", nil
 }
 
 func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
-	after, err := h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
+	after, err := h.view().Feedback.Rules().Review(ctx, feedback.Review{
 		Proposal: d.id, Decision: feedback.Approved, Actor: d.person, Reason: d.reason, Hash: d.hash,
 		Override: d.form["override"], Withhold: d.form["withhold"],
 	})
@@ -100,7 +100,7 @@ func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
 }
 
 func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
-	_, err := h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
+	_, err := h.view().Feedback.Rules().Review(ctx, feedback.Review{
 		Proposal: d.id, Decision: feedback.Rejected, Actor: d.person, Reason: d.reason,
 	})
 	return h.link("/proposal", "id", d.id, "done", "rejected"), err
@@ -108,7 +108,7 @@ func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
 
 // edit proposes a new version. Fields that the form does not show stay as they are.
 func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
-	p, err := h.cfg.Feedback.Rules().Proposal(ctx, d.id)
+	p, err := h.view().Feedback.Rules().Proposal(ctx, d.id)
 	if err != nil {
 		return "", err
 	}
@@ -127,13 +127,13 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 		}
 	}
 	draft.AllAgents = d.form.Get("all") != ""
-	after, err := h.cfg.Feedback.Rules().Propose(ctx,
+	after, err := h.view().Feedback.Rules().Propose(ctx,
 		feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.person, Reason: d.reason})
 	return h.link("/proposal", "id", after.ID, "done", "edited"), err
 }
 
 func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
-	_, err := h.cfg.Feedback.Rules().TakeOut(ctx,
+	_, err := h.view().Feedback.Rules().TakeOut(ctx,
 		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
 	return h.link("/proposal", "id", d.id, "done", "out"), err
 }
@@ -141,20 +141,20 @@ func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 // join records that a correction means the same as another one. The page shows both, and one click
 // is enough.
 func (h *Handler) join(ctx context.Context, d sent) (string, error) {
-	_, err := h.cfg.Feedback.Join(ctx, feedback.Order{ID: d.id, Actor: d.person,
+	_, err := h.view().Feedback.Join(ctx, feedback.Order{ID: d.id, Actor: d.person,
 		Reason: "read side by side, they mean the same"}, d.form.Get("with"))
 	return h.link("/correction", "id", d.id, "done", "joined"), err
 }
 
 // split puts a correction alone into a cluster.
 func (h *Handler) split(ctx context.Context, d sent) (string, error) {
-	_, err := h.cfg.Feedback.Split(ctx,
+	_, err := h.view().Feedback.Split(ctx,
 		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason})
 	return h.link("/correction", "id", d.id, "done", "split"), err
 }
 
 func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
-	after, err := h.cfg.Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person,
+	after, err := h.view().Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person,
 		Reason: d.reason}, feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {
 		return h.link("/proposal", "id", after.Proposal, "done", "resolved"), nil
@@ -165,7 +165,7 @@ func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 // move takes a rule out of use.
 func (h *Handler) move(to feedback.State, done string) decider {
 	return func(ctx context.Context, d sent) (string, error) {
-		_, err := h.cfg.Feedback.Rules().Move(ctx,
+		_, err := h.view().Feedback.Rules().Move(ctx,
 			feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, to)
 		return h.link("/rule", "id", d.id, "done", done), err
 	}
@@ -174,13 +174,13 @@ func (h *Handler) move(to feedback.State, done string) decider {
 // propose proposes the change of a rule.
 func (h *Handler) propose(change feedback.RuleChange) decider {
 	return func(ctx context.Context, d sent) (string, error) {
-		rule, err := h.cfg.Feedback.Rules().Rule(ctx, d.id)
+		rule, err := h.view().Feedback.Rules().Rule(ctx, d.id)
 		if err != nil {
 			return "", err
 		}
 		draft := rule.Draft
 		draft.Change, draft.Of = change, rule.ID
-		p, err := h.cfg.Feedback.Rules().Propose(ctx,
+		p, err := h.view().Feedback.Rules().Propose(ctx,
 			feedback.Submission{Draft: draft, Actor: d.person, Reason: d.reason})
 		return h.link("/proposal", "id", p.ID, "done", "proposed"), err
 	}

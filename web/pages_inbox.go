@@ -10,7 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/names"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 )
 
@@ -62,7 +62,7 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 
 // yours returns why a person's approval does not count, or "" if it would.
 func yours(v *view.Source, p *feedback.Proposal, person string) string {
-	me, err := names.Canonical(person)
+	me, err := text.CanonicalName(person)
 	switch q := p.Quorum; {
 	case err != nil:
 		return "Your name can't be used for approvals."

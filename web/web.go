@@ -16,6 +16,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,21 +26,18 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/internal/watch"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy"
 )
 
 // Config configures a Handler. Identify must be set, and Agent or Store. A page without its part is
 // not shown.
 type Config struct {
-	// Store has the audit log and the answers. nil means the agent's.
+	// Store has the audit log and the answers. nil means the agent's. Set it for pages of a store
+	// whose agent is in another process: they have no page of a part.
 	Store store.Store
 	// Identify returns who sent a request. The person is the actor of all that the request decides:
 	// no form and no body can name another one. Without a person, or with an error, the answer is
@@ -52,17 +50,8 @@ type Config struct {
 	// so that they can't decide about rules.
 	Program func(*http.Request) bool
 
-	// Agent has the parts that are not set below. nil, for a tool in another process: the parts below
-	// are all that there is.
+	// Agent is what the pages and the API are of.
 	Agent *loop.Agent
-	// Name is the agent's name, for its answers. It is not used if there is an Agent. "" means
-	// "loop".
-	Name     string
-	Feedback *feedback.Service
-	Learning *learning.Module
-	Strategy *strategy.Learner
-	Patterns *patterns.Recorder
-
 	// Prefix is the path that the handler is mounted at, for example "/heed". "" is the root. The
 	// handler takes it off by itself.
 	Prefix string
@@ -88,6 +77,7 @@ type Config struct {
 // multiple goroutines.
 type Handler struct {
 	cfg   Config
+	over  *view.Source // what is shown if there is no Agent
 	mux   *http.ServeMux
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
@@ -103,12 +93,19 @@ const (
 
 // New returns a handler; or all faults of its configuration, joined, each a [*heed.ConfigError].
 func New(cfg Config) (*Handler, error) {
+	return Over(&view.Source{}, cfg)
+}
+
+// Over is [New] for heed's own command, which shows parts that it opened next to the program of
+// their agent. They are shown if there is no Agent.
+func Over(parts *view.Source, cfg Config) (*Handler, error) {
+	cfg.Store = cmp.Or(cfg.Store, parts.Store)
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	h := &Handler{
-		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
+		cfg: cfg, over: parts, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 		watch: watch.New(cfg.Observer, "web", cfg.Now),
 	}
 	h.mux.Handle("/v1/", h.api())
@@ -117,13 +114,9 @@ func New(cfg Config) (*Handler, error) {
 }
 
 func (c Config) withDefaults() Config {
-	if a := c.Agent; a != nil {
-		c.Feedback, c.Learning = cmp.Or(c.Feedback, a.Feedback()), cmp.Or(c.Learning, a.Learning())
-		c.Strategy, c.Patterns = cmp.Or(c.Strategy, a.Strategy()), cmp.Or(c.Patterns, a.Patterns())
-		c.Store = cmp.Or(c.Store, a.Store())
-		c.Name = a.Name()
+	if c.Agent != nil {
+		c.Store = cmp.Or(c.Store, c.Agent.Store())
 	}
-	c.Name = cmp.Or(c.Name, defaultName)
 	c.maxBody, c.timeout = cmp.Or(c.maxBody, defaultBody), cmp.Or(c.timeout, defaultTimeout)
 	c.AnswerTimeout, c.Rate = cmp.Or(c.AnswerTimeout, defaultAnswerTimeout),
 		cmp.Or(c.Rate, defaultRate)
@@ -135,23 +128,18 @@ func (c Config) withDefaults() Config {
 
 // view returns what is shown. Lessons may bring an agent another learner.
 func (h *Handler) view() *view.Source {
-	c := &h.cfg
-	learner := c.Strategy
-	if c.Agent != nil {
-		learner = cmp.Or(c.Agent.Strategy(), learner)
+	v := *h.over
+	if h.cfg.Agent != nil {
+		v = *view.Of(h.cfg.Agent, h.cfg.Now)
 	}
-	return &view.Source{
-		Store: c.Store, Agent: c.Agent, Name: c.Name, Strategy: learner, Learning: c.Learning,
-		Patterns: c.Patterns, Feedback: c.Feedback, Now: c.Now,
-	}
+	v.Store, v.Now, v.Name = h.cfg.Store, h.cfg.Now, cmp.Or(v.Name, defaultName)
+	return &v
 }
 
 func (c *Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Store != nil, "Store", nil, "must be set where there is no Agent")
 	found.Check(c.Identify != nil, "Identify", nil, "must be set")
-	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name,
-		"must be valid UTF-8 without NUL, of at most 1024 bytes")
 	clean := c.Prefix == "" || c.Prefix != "/" && path.IsAbs(c.Prefix) &&
 		path.Clean(c.Prefix) == c.Prefix
 	found.Check(clean && !strings.ContainsAny(c.Prefix, "%?#;\"<>\\{}"), "Prefix", c.Prefix, `must be empty, or a path as "/heed" without a slash at its end`)
@@ -259,9 +247,9 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	leaveBody(w)
-	status, text := statusOf(err)
-	if status == http.StatusRequestEntityTooLarge {
-		h.refuse(w, r, tooLarge, text)
+	if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
+		h.refuse(w, r, tooLarge,
+			fmt.Sprintf("That is too long: at most %d bytes can be sent.", long.Limit))
 	} else {
 		h.refuse(w, r, tooSlow, "The request did not arrive in time.")
 	}

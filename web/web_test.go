@@ -68,12 +68,12 @@ func (a ask) of(h http.Handler) *httptest.ResponseRecorder {
 
 func TestConfig(t *testing.T) {
 	_, err := web.New(web.Config{Prefix: "heed/", AnswerTimeout: -1,
-		Rate: 1.1e9, Name: "\x00"})
+		Rate: 1.1e9})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
-	assert.Equal(t, []string{"Store", "Identify", "Name", "Prefix", "AnswerTimeout", "Rate"}, fields)
+	assert.Equal(t, []string{"Store", "Identify", "Prefix", "AnswerTimeout", "Rate"}, fields)
 	handler(t, func(c *web.Config) {
 		c.AnswerTimeout, c.Rate = 1, 1e9
 	})

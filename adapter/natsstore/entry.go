@@ -23,11 +23,11 @@ const format = 1
 
 // An entry is one place in the log: what one handle does there.
 type entry struct {
-	Format  int      `json:"v"`
-	Session string   `json:"by"`           // of the handle
-	Number  uint64   `json:"n"`            // rises with each entry of the handle
-	Actions []action `json:"do,omitempty"` // empty: to find where the log ends
-	Move    *kept    `json:"move,omitempty"`
+	Format  int              `json:"v"`
+	Session string           `json:"by"`           // of the handle
+	Number  uint64           `json:"n"`            // rises with each entry of the handle
+	Actions []action         `json:"do,omitempty"` // empty: to find where the log ends
+	Move    *store.Retention `json:"move,omitempty"`
 	// Move ends the log: it goes on in the next generation, under this configuration.
 }
 
@@ -86,22 +86,11 @@ func (a *action) batches() []store.Batch {
 	return all
 }
 
-// kept is the part of the configuration that all handles share.
-type kept struct {
-	NoHistory          bool
-	HistoryPerCell     int
-	HistoryFor, IDsFor time.Duration
-	Limits             map[string]store.Limits `json:",omitempty"`
-}
-
-func keptOf(c memstore.Config) kept {
-	return kept{c.NoHistory, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits}
-}
-
-func (k kept) equal(o kept) bool {
-	sameLimits := maps.Equal(k.Limits, o.Limits)
-	k.Limits, o.Limits = nil, nil
-	return sameLimits && reflect.DeepEqual(k, o)
+// equal reports whether two handles keep alike.
+func equal(a, b store.Retention) bool {
+	sameLimits := maps.Equal(a.Limits, b.Limits)
+	a.Limits, b.Limits = nil, nil
+	return sameLimits && reflect.DeepEqual(a, b)
 }
 
 // A session is the log's state of a handle.
@@ -120,18 +109,18 @@ type state struct {
 	place
 	sequence uint64 // of the last message that was applied
 	mem      *memstore.Store
-	moved    *kept  // the log goes on in the next generation
-	erase    bool   // the log has bytes that must go
-	begun    int    // the size of the state when the generation began
-	size     int    // of the entries since then
-	part     []byte // of an entry whose messages have not all come
+	moved    *store.Retention // the log goes on in the next generation
+	erase    bool             // the log has bytes that must go
+	begun    int              // the size of the state when the generation began
+	size     int              // of the entries since then
+	part     []byte           // of an entry whose messages have not all come
 }
 
 // A header begins a generation, before a dump of the state.
 type header struct {
-	Format   int   `json:"v"`
-	Since    int64 // when it was written
-	Kept     kept
+	Format   int             `json:"v"`
+	Since    int64           // when it was written
+	Kept     store.Retention // the part of the configuration that all handles share
 	Sessions map[string]session
 }
 
@@ -145,11 +134,7 @@ func (s *Store) load(at place, text []byte) (*state, error) {
 	if loaded.Format != format {
 		return nil, newer(loaded.Format)
 	}
-	k := loaded.Kept
-	mem, err := memstore.New(memstore.Config{
-		Now: s.now, NoHistory: k.NoHistory, HistoryPerCell: k.HistoryPerCell,
-		HistoryFor: k.HistoryFor, IDsFor: k.IDsFor, Limits: k.Limits,
-	})
+	mem, err := memstore.New(memstore.Config{Now: s.now, Retention: loaded.Kept})
 	if err == nil && len(rest) > 0 {
 		err = mem.Load(context.Background(), bytes.NewReader(rest))
 	}

@@ -107,7 +107,8 @@ func TestConfiguration(t *testing.T) {
 		require.NoError(t, count(ctx, first, fmt.Sprint(i)))
 	}
 	limits := map[string]store.Limits{notes.Name: {Most: 3}}
-	second := open(t, js, natsstore.Config{Name: "configured", Kept: memstore.Config{Limits: limits}})
+	second := open(t, js, natsstore.Config{Name: "configured",
+		Kept: memstore.Config{Retention: store.Retention{Limits: limits}}})
 	require.NoError(t, first.Sweep(ctx, time.Time{}))
 	for _, st := range []*natsstore.Store{first, second} {
 		n := 0
@@ -119,7 +120,7 @@ func TestConfiguration(t *testing.T) {
 	}
 
 	_, err := natsstore.Open(ctx, nil, natsstore.Config{Name: "a.b", Replicas: 6, Timeout: -1,
-		Kept: memstore.Config{HistoryPerCell: -1}})
+		Kept: memstore.Config{Retention: store.Retention{HistoryPerCell: -1}}})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)

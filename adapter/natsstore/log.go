@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/store"
 )
 
 // A place names the stream that has the log. It is the one message of a stream that is changed only
@@ -103,7 +104,7 @@ func (s *Store) find(ctx context.Context) error {
 // begin writes the state as the beginning of a stream, and makes that the log if no other handle
 // was quicker.
 func (s *Store) begin(ctx context.Context, from place) (place, error) {
-	first := &state{header: header{Kept: keptOf(s.cfg.Kept)}}
+	first := &state{header: header{Kept: s.cfg.Kept.Retention}}
 	if from.Generation > 0 {
 		first = s.state
 	}
@@ -193,7 +194,9 @@ func (s *Store) clean(ctx context.Context) error {
 
 // append puts an entry into the log, and applies the log up to it. It reports whether the entry may
 // have been sent. It repeats what failed, which is safe: the number of the entry counts once.
-func (s *Store) append(ctx context.Context, actions []json.RawMessage, move *kept) (bool, error) {
+func (s *Store) append(ctx context.Context, actions []json.RawMessage, move *store.Retention) (
+	bool, error,
+) {
 	s.number++
 	s.results = nil
 	text, err := json.Marshal(sentEntry{entry{

@@ -115,7 +115,7 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		return nil, fmt.Errorf("natsstore: open: %w", err)
 	}
 	s.mu.RLock()
-	same := s.state.Kept.equal(keptOf(s.cfg.Kept))
+	same := equal(s.state.Kept, s.cfg.Kept.Retention)
 	s.mu.RUnlock()
 	if !same {
 		if err := s.do(ctx, &call{rotate: rotateKept}).err; err != nil {

@@ -33,7 +33,7 @@ func TestStore(t *testing.T) {
 	var made atomic.Int64
 	open := func(server int, name string, o storetest.Options) (store.Store, error) {
 		st, err := natsstore.Open(ctx, servers[server], natsstore.Config{
-			Name: name, Kept: memstore.Config{Now: o.Now, Limits: o.Limits},
+			Name: name, Kept: memstore.Config{Now: o.Now, Retention: store.Retention{Limits: o.Limits}},
 		})
 		return opened{st, name}, err
 	}

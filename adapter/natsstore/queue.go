@@ -145,7 +145,7 @@ func (s *Store) rotate(ctx context.Context, why rotation) error {
 	age := s.moment() - st.Since
 	switch {
 	case why == rotateKept:
-		next = keptOf(s.cfg.Kept)
+		next = s.cfg.Kept.Retention
 	case why == rotateOld && (st.erase || age > day && st.size > 0):
 	case st.size > max(s.long, 2*st.begun):
 	default:

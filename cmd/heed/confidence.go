@@ -77,7 +77,7 @@ func (cmd *confidencePin) Run(s *session) error {
 		}
 		return decided(s, v, one.ID, v.Learning.Pin(s.ctx, learning.Pin{
 			HeuristicID: one.ID, Actor: cmd.Actor, Reason: cmd.Reason,
-			Constraints: learning.Constraints{Range: learning.Range{Floor: at, Ceiling: at}},
+			Constraints: learning.Constraints{Floor: at, Ceiling: at},
 		}))
 	})
 }

@@ -199,7 +199,7 @@ func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	standing, err := module.Standing(ctx, "greet-by-name")
 	require.NoError(t, err)
 	h := standing.Heuristic
-	h.Constraints = learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.7},
+	h.Constraints = learning.Constraints{Floor: 0.1, Ceiling: 0.7,
 		FeedbackWeight: 0.5}
 	_, err = module.Put(ctx, h)
 	require.NoError(t, err)

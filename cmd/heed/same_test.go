@@ -33,10 +33,10 @@ func TestRenderersShowTheSame(t *testing.T) {
 		require.NoError(t, err)
 		module, err := learning.Open(ctx, learning.Config{Store: st, Now: clock})
 		require.NoError(t, err)
-		pages, err := web.New(web.Config{
-			Store: st, Strategy: learner, Learning: module, Now: clock,
-			Identify: func(*http.Request) (string, error) { return "kim", nil },
-		})
+		pages, err := web.Over(&view.Source{Store: st, Strategy: learner, Learning: module},
+			web.Config{
+				Now: clock, Identify: func(*http.Request) (string, error) { return "kim", nil },
+			})
 		require.NoError(t, err)
 		get := func(path string) []byte {
 			w := httptest.NewRecorder()

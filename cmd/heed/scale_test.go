@@ -71,9 +71,8 @@ func manyItems(b *testing.B, n int) *view.Source {
 // BenchmarkItems reads what the command and the pages show of 100,000 items.
 func BenchmarkItems(b *testing.B) {
 	v := manyItems(b, 100_000)
-	pages, err := web.New(web.Config{
-		Store: v.Store, Strategy: v.Strategy, Patterns: v.Patterns, Now: v.Now,
-		Identify: func(*http.Request) (string, error) { return "kim", nil },
+	pages, err := web.Over(v, web.Config{
+		Now: v.Now, Identify: func(*http.Request) (string, error) { return "kim", nil },
 	})
 	require.NoError(b, err)
 	get := func(path string) func() error {

@@ -52,9 +52,7 @@ func (cmd *serveCommand) Run(s *session) error {
 			if err := cmp.Or(agents.some(s, v), s.openParts(v)); err != nil {
 				return err
 			}
-			cfg.Name, cfg.Strategy, cfg.Learning = v.Name, v.Strategy, v.Learning
-			cfg.Patterns, cfg.Feedback = v.Patterns, v.Feedback
-			return cmd.pages(s, cfg, s.at.String())
+			return cmd.pages(s, v, cfg, s.at.String())
 		}
 		c := loop.Config{
 			Lessons: loop.LessonsFile(cmd.Lessons), System: cmd.System, Observer: tellFailure,
@@ -70,7 +68,7 @@ func (cmd *serveCommand) Run(s *session) error {
 			return err
 		}
 		return alongside(s, cfg.Agent.Run, func(s *session) error {
-			return cmd.pages(s, cfg, s.at.String())
+			return cmd.pages(s, s.source(), cfg, s.at.String())
 		})
 	})
 }
@@ -155,7 +153,7 @@ const (
 
 // pages serves the pages and the API where check permits it, and prints the address, until the
 // session's context ends.
-func (l *listening) pages(s *session, cfg web.Config, what string) error {
+func (l *listening) pages(s *session, of *view.Source, cfg web.Config, what string) error {
 	at, err := net.Listen("tcp", l.Listen)
 	if err != nil {
 		return err
@@ -166,7 +164,7 @@ func (l *listening) pages(s *session, cfg web.Config, what string) error {
 		return err
 	}
 	cfg.Identify, cfg.Program = door.identify, isProgram
-	pages, err := web.New(cfg)
+	pages, err := web.Over(of, cfg)
 	if err != nil {
 		return err
 	}

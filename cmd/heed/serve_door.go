@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/names"
+	naming "github.com/heedhq/heed/internal/text"
 )
 
 const signInPath = "/sign-in"
@@ -103,7 +103,7 @@ func checkName(where, name string) error {
 	case err == nil && strings.TrimSpace(name) != name:
 		err = errors.New("must not begin or end with a blank")
 	case err == nil:
-		_, err = names.Canonical(name)
+		_, err = naming.CanonicalName(name)
 	}
 	if err != nil {
 		return &usageError{fmt.Sprintf("%s: nobody can decide by the name %q: %v", where, name, err)}

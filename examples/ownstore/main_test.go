@@ -28,7 +28,8 @@ func Example() {
 // TestFileStoreKeepsTheContract is all that a store of one's own needs to be held to it.
 func TestFileStoreKeepsTheContract(t *testing.T) {
 	open := func(name string, o storetest.Options) (store.Store, error) {
-		st, err := Open(context.Background(), name, memstore.Config{Now: o.Now, Limits: o.Limits})
+		st, err := Open(context.Background(), name,
+			memstore.Config{Now: o.Now, Retention: store.Retention{Limits: o.Limits}})
 		if err == nil {
 			st.sync = func(*os.File) error { return nil } // no power is cut here
 		}

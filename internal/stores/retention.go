@@ -20,27 +20,29 @@ const month = 30 * 24 * time.Hour
 
 // Defaults sets what is 0: 100 observations of a cell, for 30 days, and ids for 30 days or as long
 // as the history.
-func Defaults(historyPerCell *int, historyFor, idsFor *time.Duration) {
-	*historyPerCell = cmp.Or(*historyPerCell, 100)
-	*historyFor = cmp.Or(*historyFor, month)
-	*idsFor = cmp.Or(*idsFor, max(*historyFor, month))
+func Defaults(r *store.Retention) {
+	r.HistoryPerCell = cmp.Or(r.HistoryPerCell, 100)
+	r.HistoryFor = cmp.Or(r.HistoryFor, month)
+	r.IDsFor = cmp.Or(r.IDsFor, max(r.HistoryFor, month))
 }
 
-// Check adds what is wrong with a configuration whose defaults are set. An id must be known for as
+// Check returns all faults, as fields that the host set. An id must be known for as
 // long as its observation is in the history: after that, the same outcome could count again while
 // the first one is still there.
-func Check(found *valid.Faults, historyPerCell int, historyFor, idsFor time.Duration,
-	limits map[string]store.Limits) {
-	found.Check(historyPerCell > 0, "HistoryPerCell", historyPerCell, "must not be negative")
-	found.Check(historyFor > 0, "HistoryFor", historyFor, "must not be negative")
-	found.Check(idsFor >= historyFor, "IDsFor", idsFor, "must not be shorter than HistoryFor")
-	for name, limits := range limits {
+func Check(r store.Retention) error {
+	var found valid.Faults
+	Defaults(&r)
+	found.Check(r.HistoryPerCell > 0, "HistoryPerCell", r.HistoryPerCell, "must not be negative")
+	found.Check(r.HistoryFor > 0, "HistoryFor", r.HistoryFor, "must not be negative")
+	found.Check(r.IDsFor >= r.HistoryFor, "IDsFor", r.IDsFor, "must not be shorter than HistoryFor")
+	for name, limits := range r.Limits {
 		kind := store.Kind{Name: name, Limits: limits}
 		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
 			found.Check(false, fmt.Sprintf("Limits[%q].%s", name,
 				strings.TrimPrefix(fault.Field, "Limits.")), limits, fault.Reason)
 		}
 	}
+	return found.Err()
 }
 
 // Join returns the kind that two declarations make: the paths of both, and otherwise the fields

@@ -8,38 +8,35 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/stores"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
 const day = 24 * time.Hour
 
 func TestDefaults(t *testing.T) {
-	type kept struct {
-		perCell         int
-		history, idsFor time.Duration
-	}
-	for _, test := range []struct{ set, want kept }{
-		{kept{}, kept{100, 30 * day, 30 * day}},
-		{kept{history: 90 * day}, kept{100, 90 * day, 90 * day}},
-		{kept{history: day}, kept{100, day, 30 * day}},
-		{kept{7, 2 * day, 3 * day}, kept{7, 2 * day, 3 * day}},
+	for _, test := range []struct{ set, want store.Retention }{
+		{store.Retention{},
+			store.Retention{HistoryPerCell: 100, HistoryFor: 30 * day, IDsFor: 30 * day}},
+		{store.Retention{HistoryFor: 90 * day},
+			store.Retention{HistoryPerCell: 100, HistoryFor: 90 * day, IDsFor: 90 * day}},
+		{store.Retention{HistoryFor: day},
+			store.Retention{HistoryPerCell: 100, HistoryFor: day, IDsFor: 30 * day}},
+		{store.Retention{HistoryPerCell: 7, HistoryFor: 2 * day, IDsFor: 3 * day},
+			store.Retention{HistoryPerCell: 7, HistoryFor: 2 * day, IDsFor: 3 * day}},
 	} {
-		got := test.set
-		stores.Defaults(&got.perCell, &got.history, &got.idsFor)
-		assert.Equal(t, test.want, got)
+		stores.Defaults(&test.set)
+		assert.Equal(t, test.want, test.set)
 	}
 }
 
 func TestCheck(t *testing.T) {
-	var found valid.Faults
-	stores.Check(&found, -1, -day, -2*day, map[string]store.Limits{"note": {Most: -1}})
+	err := stores.Check(store.Retention{HistoryPerCell: -1, HistoryFor: -day, IDsFor: -2 * day,
+		Limits: map[string]store.Limits{"note": {Most: -1}}})
 	var fields []string
-	for fault := range heed.ConfigErrors(found.Err()) {
+	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{"HistoryPerCell", "HistoryFor", "IDsFor", `Limits["note"].Most`}, fields)
-	found = valid.Faults{}
-	stores.Check(&found, 1, day, day, map[string]store.Limits{"note": {Most: 1}})
-	assert.NoError(t, found.Err())
+	assert.NoError(t, stores.Check(store.Retention{HistoryPerCell: 1, HistoryFor: day, IDsFor: day,
+		Limits: map[string]store.Limits{"note": {Most: 1}}}))
 }

@@ -162,8 +162,8 @@ func (s *Source) heuristicOf(e *learning.Explanation) Heuristic {
 		Needed: s.needed(), Fires: of.Fires, Successes: of.Successes, Failures: of.Failures,
 		Pinned: of.Pin != (learning.Pin{}), Limits: arrayOf(e.Limits),
 		Held: Held{
-			Locked: e.Constraints.Lock == "locked", Floor: e.Constraints.Range.Floor,
-			Ceiling: e.Constraints.Range.Ceiling, Weight: e.Constraints.FeedbackWeight,
+			Locked: e.Constraints.Lock == "locked", Floor: e.Constraints.Floor,
+			Ceiling: e.Constraints.Ceiling, Weight: e.Constraints.FeedbackWeight,
 		},
 	}
 	one.Low, one.High = interval(e)
@@ -187,6 +187,6 @@ func interval(e *learning.Explanation) (low, high float64) {
 	}
 	belief.Beta += min(agreed, disagreed) // disagreement takes back what agreement gave
 	low, high = belief.Interval(0.9)
-	of := e.Constraints.Range
+	of := e.Constraints
 	return min(max(low, of.Floor), of.Ceiling), min(max(high, of.Floor), of.Ceiling)
 }

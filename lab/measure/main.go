@@ -28,20 +28,20 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 41_215}},
+	{"library: code lines", budget{34_000, 41_210}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
-	{"sqlstore: code lines", budget{5_370, 5_370}},
+	{"sqlstore: code lines", budget{5_370, 5_275}},
 	{"suites: lines", budget{5_500, 8_075}},
 	{"command, pages, API, MCP: lines", budget{9_400, 11_220}},
 	{"adapters, streams: lines", budget{5_000, 6_135}},
 	{"lab: lines", budget{9_000, 9_190}},
 	{"all: lines", budget{80_000, 98_830}},
-	{"library: exported names", budget{600, 946}},
-	{"library: settings", budget{200, 212}},
+	{"library: exported names", budget{600, 927}},
+	{"library: settings", budget{200, 200}},
 	{"loop.Config: fields", budget{20, 20}},
-	{"loop.Config: settings reached", budget{150, 145}},
+	{"loop.Config: settings reached", budget{150, 143}},
 	{"internal: packages", budget{16, 16}},
 	{"functions over 60 lines", budget{0, 0}},
 	{"lines over 100 columns", budget{0, 0}},

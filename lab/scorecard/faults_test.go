@@ -171,7 +171,8 @@ func (d *disk) store(ctx context.Context) (st *sqlstore.Store, handle *sql.DB, d
 		return nil, nil, nil, err
 	}
 	st, err = sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{
-		Now: func() time.Time { return fixedNow }, NoCache: true, HistoryPerCell: 5,
+		Now: func() time.Time { return fixedNow }, NoCache: true,
+		Retention: store.Retention{HistoryPerCell: 5},
 	})
 	if err != nil {
 		done()

@@ -60,8 +60,8 @@ func growth(t *testing.T, operations int64, cache strategy.Cache) float64 {
 	}
 	clock := func() time.Time { return a.now }
 	var err error
-	a.store, err = memstore.New(memstore.Config{Now: clock, HistoryFor: time.Hour,
-		IDsFor: time.Hour, Limits: limits})
+	a.store, err = memstore.New(memstore.Config{Now: clock,
+		Retention: store.Retention{HistoryFor: time.Hour, IDsFor: time.Hour, Limits: limits}})
 	require.NoError(t, err)
 	model := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
 		error) {

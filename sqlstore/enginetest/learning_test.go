@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 // patientModule opens the module that tests share with other processes. Its answers can be taken
@@ -80,7 +81,8 @@ func init() {
 func TestLearningOfSeveralProcesses(t *testing.T) {
 	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {
-		m, err := patientModule(at.store(t, sqlstore.Config{NoCache: true, HistoryPerCell: 1000}))
+		m, err := patientModule(at.store(t,
+			sqlstore.Config{NoCache: true, Retention: store.Retention{HistoryPerCell: 1000}}))
 		require.NoError(t, err)
 		_, err = m.Put(ctx, learning.Heuristic{ID: "h", Initial: 0.5})
 		require.NoError(t, err)

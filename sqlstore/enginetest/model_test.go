@@ -30,8 +30,8 @@ func TestStoresAgree(t *testing.T) {
 		perCell := rapid.SampledFrom([]int{1, 3, 10_000}).Draw(t, "history")
 		memory := func() store.Store {
 			st, err := memstore.New(memstore.Config{
-				Now: m.time, HistoryPerCell: perCell, HistoryFor: historyFor,
-				IDsFor: 1000 * historyFor,
+				Now: m.time, Retention: store.Retention{HistoryPerCell: perCell, HistoryFor: historyFor,
+					IDsFor: 1000 * historyFor},
 			})
 			require.NoError(t, err)
 			return st
@@ -44,8 +44,8 @@ func TestStoresAgree(t *testing.T) {
 				own, err = at.open()
 				require.NoError(t, err)
 				st, err := sqlstore.Open(ctx, own, at.dialect, sqlstore.Config{
-					Now: m.time, HistoryPerCell: perCell, HistoryFor: historyFor,
-					IDsFor: 1000 * historyFor,
+					Now: m.time, Retention: store.Retention{HistoryPerCell: perCell, HistoryFor: historyFor,
+						IDsFor: 1000 * historyFor},
 				})
 				require.NoError(t, err)
 				return st

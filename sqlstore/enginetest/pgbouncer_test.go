@@ -148,7 +148,7 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 	schemas := make(map[store.Store]string)
 	in := func(schema string, o storetest.Options) (store.Store, error) {
 		st, err := sqlstore.Open(ctx, handle, sqlstore.Postgres, sqlstore.Config{Now: o.Now,
-			Limits: o.Limits, Schema: schema})
+			Retention: store.Retention{Limits: o.Limits}, Schema: schema})
 		schemas[st] = schema
 		return st, err
 	}

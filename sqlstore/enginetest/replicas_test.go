@@ -74,7 +74,7 @@ func TestReplicasAgree(t *testing.T) {
 		assert.NotContains(t, prepare("Why?").System, "Name the ticket")
 		require.NoError(t, here.Learning().Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "kim",
 			Reason: "wrong", Constraints: learning.Constraints{
-				Range: learning.Range{Floor: 0.1, Ceiling: 0.1}}}))
+				Floor: 0.1, Ceiling: 0.1}}))
 		assert.False(t, prepare("The disk is full").Ready)
 		note := loop.Note{ID: "n", Text: "The mail: see room 3"}
 		_, err = here.Teach(ctx, loop.Lessons{Notes: []loop.Note{note}})

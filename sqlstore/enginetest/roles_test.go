@@ -167,7 +167,7 @@ func all(t *testing.T, handle *sql.DB, schema string) error {
 	require.NoError(t, err)
 	require.NoError(t, memory.Dump(ctx, &empty))
 	st, err := sqlstore.Open(ctx, handle, sqlstore.Postgres, sqlstore.Config{Schema: schema,
-		NoCache: true, HistoryPerCell: 1})
+		NoCache: true, Retention: store.Retention{HistoryPerCell: 1}})
 	if err != nil {
 		return err
 	}

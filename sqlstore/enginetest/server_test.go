@@ -21,6 +21,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/servertest"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -320,8 +321,8 @@ func checkReplica(t *testing.T, replica *sqlstore.Store) {
 		return assert.NoError(t, err) && len(s.Parts) == 1 && s.Parts[0].Tally.N() >= 50
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, replica.Declare(ctx, store.Kind{Name: "note"}), "as on the primary")
-	pages, err := web.New(web.Config{Store: replica, Strategy: learnerOn(t, replica),
-		Identify: func(*http.Request) (string, error) { return "ann", nil }})
+	pages, err := web.Over(&view.Source{Store: replica, Strategy: learnerOn(t, replica)},
+		web.Config{Identify: func(*http.Request) (string, error) { return "ann", nil }})
 	require.NoError(t, err)
 	for _, path := range []string{"/", "/arms", "/answers", "/changes"} {
 		got := httptest.NewRecorder()

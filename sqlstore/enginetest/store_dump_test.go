@@ -76,7 +76,7 @@ func TestDump(t *testing.T) {
 	skipRaced(t)
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
-			st := b.place(t).store(t, sqlstore.Config{HistoryPerCell: 12})
+			st := b.place(t).store(t, sqlstore.Config{Retention: store.Retention{HistoryPerCell: 12}})
 			eventful(t, st)
 			want := lines(t, st)
 			var out bytes.Buffer

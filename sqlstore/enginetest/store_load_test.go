@@ -21,7 +21,7 @@ import (
 func loaders(t testing.TB) map[string]dumper {
 	memory, err := memstore.New(memstore.Config{})
 	require.NoError(t, err)
-	none, err := memstore.New(memstore.Config{NoHistory: true})
+	none, err := memstore.New(memstore.Config{Retention: store.Retention{NoHistory: true}})
 	require.NoError(t, err)
 	all := map[string]dumper{"memory": memory, "memory without history": none}
 	for _, b := range backends {

@@ -42,20 +42,20 @@ func TestStore(t *testing.T) {
 					handle, dialect = b.emptied(t)
 					handle.SetConnMaxIdleTime(time.Second) // a server has room for a hundred
 					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now,
-						Limits: o.Limits})
+						Retention: store.Retention{Limits: o.Limits}})
 					handles[st] = handle
 					return st, err
 				},
 				Reopen: func(before store.Store, o storetest.Options) (store.Store, error) {
 					handle := handles[before]
 					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now,
-						Limits: o.Limits})
+						Retention: store.Retention{Limits: o.Limits}})
 					handles[st] = handle
 					return st, err
 				},
 				Beside: func(before store.Store, o storetest.Options) (store.Store, error) {
 					return sqlstore.Open(ctx, handles[before], dialect, sqlstore.Config{
-						Now: o.Now, Limits: o.Limits,
+						Now: o.Now, Retention: store.Retention{Limits: o.Limits},
 					})
 				},
 			})
@@ -105,7 +105,8 @@ func TestAKindAsksForHistory(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			for _, test := range []struct{ perCell, declared, want int }{{0, 0, 100}, {0, 150, 150},
 				{0, 50, 100}, {10, 150, 10}} {
-				st := b.place(t).store(t, sqlstore.Config{HistoryPerCell: test.perCell})
+				st := b.place(t).store(t,
+					sqlstore.Config{Retention: store.Retention{HistoryPerCell: test.perCell}})
 				require.NoError(t, st.Declare(ctx, store.Kind{Name: "k", History: test.declared}))
 				require.NoError(t, st.Declare(ctx, store.Kind{Name: "k"}), "which says nothing of it")
 				cell, now := evidence.Cell{Kind: "k", Item: "i"}, time.Now()

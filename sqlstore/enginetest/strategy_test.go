@@ -188,12 +188,14 @@ func TestRetractingWhatAResetHasTaken(t *testing.T) {
 			_, err := st.Commit(ctx, store.Batch{Retract: []string{"o1"}})
 			return err
 		}
-		st, err := memstore.New(memstore.Config{Now: now, HistoryPerCell: 3})
+		st,
+			err := memstore.New(memstore.Config{Now: now, Retention: store.Retention{HistoryPerCell: 3}})
 		require.NoError(t, err)
 		want := check(t, st)
 		onEach(t, func(t *testing.T, at place) {
 			assert.Equal(t, want == nil, check(t, at.store(t,
-				sqlstore.Config{Now: now, HistoryPerCell: 3})) == nil, "expunge %v: %v", expunge, want)
+				sqlstore.Config{Now: now, Retention: store.Retention{HistoryPerCell: 3}})) == nil,
+				"expunge %v: %v", expunge, want)
 		})
 	}
 }

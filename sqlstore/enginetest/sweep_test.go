@@ -149,7 +149,7 @@ func noScans(t *testing.T, handle *sql.DB, statements []string) {
 // much of their history. The first one looks at all cells.
 func TestASweepKeepsHistoriesShort(t *testing.T) {
 	onTwo(t, func(t *testing.T, at place) {
-		st := at.store(t, sqlstore.Config{HistoryPerCell: 5})
+		st := at.store(t, sqlstore.Config{Retention: store.Retention{HistoryPerCell: 5}})
 		add := func(item string, n int) {
 			var b store.Batch
 			for i := range n {
@@ -172,7 +172,8 @@ func TestASweepKeepsHistoriesShort(t *testing.T) {
 			require.NoError(t, st.Sweep(ctx, time.Now()))
 			assert.Equal(t, 5, kept(item))
 		}
-		require.NoError(t, at.store(t, sqlstore.Config{HistoryPerCell: 3}).Sweep(ctx, time.Now()))
+		require.NoError(t, at.store(t,
+			sqlstore.Config{Retention: store.Retention{HistoryPerCell: 3}}).Sweep(ctx, time.Now()))
 		for _, item := range []string{"a", "b", "c"} {
 			assert.Equal(t, 3, kept(item), "the first sweep of a process looks at all cells")
 		}

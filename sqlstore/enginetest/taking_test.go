@@ -43,7 +43,7 @@ func TestARestartThatFails(t *testing.T) {
 // with one that was known.
 func TestNoHistoryIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		st := at.store(t, sqlstore.Config{NoHistory: true})
+		st := at.store(t, sqlstore.Config{Retention: store.Retention{NoHistory: true}})
 		now := time.Now()
 		first, second := observe("1", now.Add(-time.Hour)), observe("2", now)
 		for _, all := range [][]evidence.Observation{{first}, {first, second}} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
@@ -267,7 +268,7 @@ func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 		s.outcomes += s.counts[i]
 		arms[i], parts = parts[:n], parts[n:]
 	}
-	for i, sums := range l.Trust.Pool(arms, now) {
+	for i, sums := range fair.Pool(l.Trust, arms, now) {
 		s.records[i] = winner.Of(sums)
 	}
 	for _, part := range parts {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -226,7 +227,7 @@ func open(ctx context.Context, seed uint64, names []string) (t *trial, err error
 		logged: make(map[string]float64),
 	}
 	now := func() time.Time { return t.now }
-	st, err := memstore.New(memstore.Config{Now: now, HistoryPerCell: 1})
+	st, err := memstore.New(memstore.Config{Now: now, Retention: store.Retention{HistoryPerCell: 1}})
 	if err != nil {
 		return nil, err
 	}

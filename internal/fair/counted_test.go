@@ -1,4 +1,4 @@
-package evidence_test
+package fair_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 )
 
 // total adds up what parts count for, all and of the liars alone, whose names begin with "m".
@@ -41,10 +42,10 @@ func TestFewNeverOutweighManyAboutOneThing(t *testing.T) {
 		}
 		n := float64(people + k)
 		trust := evidence.Trust{}
-		whole, _ := total(trust.Counted(float64(people), honest, origin, nil), honest)
+		whole, _ := total(fair.Counted(trust, float64(people), honest, origin, nil), honest)
 		moved := func(lies []evidence.Part) (mean, share float64, honestMass float64) {
 			parts := slices.Concat(honest, lies)
-			all, of := total(trust.Counted(n, parts, origin, nil), parts)
+			all, of := total(fair.Counted(trust, n, parts, origin, nil), parts)
 			return math.Abs(all.Mean() - whole.Mean()), of.Mass / all.Mass, all.Mass - of.Mass
 		}
 		sides := [2]float64{}
@@ -82,7 +83,7 @@ func TestStrictEvidenceNeedsOthers(t *testing.T) {
 		for _, source := range sources {
 			parts = append(parts, part("strict", source, 1, 0.25))
 		}
-		for _, s := range trust.Counted(n, parts, origin, strict) {
+		for _, s := range fair.Counted(trust, n, parts, origin, strict) {
 			assert.InDelta(t, 1, s.Reward, 1e-12)
 			lost += s.Mass - s.Reward
 		}
@@ -102,7 +103,7 @@ func TestAnInstrumentCountsInFull(t *testing.T) {
 		part("x", "ann", 100, 0), part("x", "ci", 0, 1000),
 		part("y", "ann", 100, 0), part("y", "ci", 1, 0),
 	}
-	counted := trust.Counted(21, parts, origin, nil)
+	counted := fair.Counted(trust, 21, parts, origin, nil)
 	assert.InDelta(t, 1, counted[0].Mass+counted[2].Mass, 1e-9, "ann has the allowance")
 	assert.InDelta(t, 1001, counted[1].Mass+counted[3].Mass, 1e-9)
 }

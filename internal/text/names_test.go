@@ -1,4 +1,4 @@
-package names_test
+package text_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/internal/names"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // Each row has spellings of one name, the first as it is compared.
@@ -34,7 +34,7 @@ func TestSpellings(t *testing.T) {
 		{"ក\u17d2ក"},
 	} {
 		for _, spelling := range spellings {
-			got, err := names.Canonical(spelling)
+			got, err := text.CanonicalName(spelling)
 			require.NoError(t, err, "%q", spelling)
 			assert.Equal(t, spellings[0], got, "%+q", spelling)
 		}
@@ -59,7 +59,7 @@ func TestWhatIsNoName(t *testing.T) {
 		"a part of a syllable":    "\u1112\u1161\u11ab",
 		"a twin among ideographs": "\uf900", "a dot behind a vowel": "\u0930\u093f\u093c",
 	} {
-		got, err := names.Canonical(name)
+		got, err := text.CanonicalName(name)
 		assert.Error(t, err, "%s: %+q became %+q", why, name, got)
 	}
 }
@@ -70,11 +70,11 @@ func TestAFormIsItsOwn(t *testing.T) {
 		unicode.Thai, unicode.Han, unicode.Mn)
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringOfN(letter, 1, 4, -1).Draw(t, "name")
-		once, err := names.Canonical(name)
+		once, err := text.CanonicalName(name)
 		if err != nil {
 			return
 		}
-		again, err := names.Canonical(once)
+		again, err := text.CanonicalName(once)
 		require.NoError(t, err)
 		require.Equal(t, once, again)
 		for _, r := range once {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package evidence_test
+package fair_test
 
 import (
 	"fmt"
@@ -11,13 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 )
 
 // TestFewNeverOutweighManyInOnePlace: who shares places with others has no more than who has a name
 // of their own, whatever they say and however often.
 func TestFewNeverOutweighManyInOnePlace(t *testing.T) {
 	var trust evidence.Trust
-	parts := make([]evidence.Part, evidence.MostParts)
+	parts := make([]evidence.Part, fair.MostParts)
 	for i := range parts {
 		parts[i] = part("", fmt.Sprint("p", i), 0, 1)
 	}
@@ -25,7 +26,7 @@ func TestFewNeverOutweighManyInOnePlace(t *testing.T) {
 		all, k := parts, rapid.IntRange(1, 6).Draw(t, "k")
 		at := map[string]*evidence.Part{}
 		for i := range k {
-			source := trust.Apart(all, fmt.Sprint("m", i))
+			source := fair.Apart(trust, all, fmt.Sprint("m", i))
 			mass := rapid.Float64Range(1e-3, 1e6).Draw(t, "mass")
 			given := part("", source, mass, 0)
 			if before := at[source]; before != nil {
@@ -36,7 +37,7 @@ func TestFewNeverOutweighManyInOnePlace(t *testing.T) {
 		for _, p := range at {
 			all = append(all[:len(all):len(all)], *p)
 		}
-		sums := trust.Pool([][]evidence.Part{all}, origin)[0]
+		sums := fair.Pool(trust, [][]evidence.Part{all}, origin)[0]
 		n := float64(len(all))
 		assert.LessOrEqual(t, sums.Mean(), max(2/n, 1/(1+sums.Mass-sums.Reward))*float64(k)+1e-9)
 		assert.False(t, math.IsNaN(sums.Mean()))
@@ -46,19 +47,19 @@ func TestFewNeverOutweighManyInOnePlace(t *testing.T) {
 func TestApart(t *testing.T) {
 	trust := evidence.Trust{Instruments: []string{"ci"}}
 	few := []evidence.Part{part("", "ann", 1, 0)}
-	assert.Equal(t, "ben", trust.Apart(few, "ben"))
-	many := make([]evidence.Part, evidence.MostParts)
+	assert.Equal(t, "ben", fair.Apart(trust, few, "ben"))
+	many := make([]evidence.Part, fair.MostParts)
 	for i := range many {
 		many[i] = part("", fmt.Sprint("p", i), 1, 0)
 	}
 	for _, kept := range []string{"p1", "ci", ""} {
-		assert.Equal(t, kept, trust.Apart(many, kept))
+		assert.Equal(t, kept, fair.Apart(trust, many, kept))
 	}
 	places := map[string]bool{}
 	for i := range 3000 {
-		place := trust.Apart(many, fmt.Sprint("new ", i))
+		place := fair.Apart(trust, many, fmt.Sprint("new ", i))
 		if i%10 == 0 {
-			assert.Equal(t, place, trust.Apart(many, fmt.Sprint("new ", i)))
+			assert.Equal(t, place, fair.Apart(trust, many, fmt.Sprint("new ", i)))
 		}
 		places[place] = true
 	}

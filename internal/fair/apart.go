@@ -1,12 +1,14 @@
-package evidence
+package fair
 
 import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+
+	"github.com/heedhq/heed/evidence"
 )
 
-// MostParts is how many parts a cell may have before new sources share places: see [Trust.Apart].
+// MostParts is how many parts a cell may have before new sources share places: see [Apart].
 const MostParts = 4096
 
 // places is how many places there are.
@@ -19,15 +21,15 @@ const places = 1024
 // A place is one person. So f(k) holds for k people who share places with others, who count for as
 // little as they do. Such an observation does not name its source: it can be taken back by its ID,
 // but not expunged.
-func (t Trust) Apart(parts []Part, source string) string {
+func Apart(t evidence.Trust, parts []evidence.Part, source string) string {
 	if len(parts) < MostParts || source == "" || slices.Contains(t.Instruments, source) ||
-		slices.ContainsFunc(parts, func(p Part) bool { return p.Source == source }) {
+		slices.ContainsFunc(parts, func(p evidence.Part) bool { return p.Source == source }) {
 		return source
 	}
 	return Place(source)
 }
 
-// Place returns the place of a source that is not kept apart: see [Trust.Apart].
+// Place returns the place of a source that is not kept apart: see [Apart].
 func Place(source string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(source)) // it returns no error

@@ -1,33 +1,32 @@
-package evidence
+package fair
 
-import "slices"
+import (
+	"slices"
 
-// A Part is the tally of one channel and one source of a cell, or of all of them if the cell's
-// policy keeps origins together.
-type Part struct {
-	Cell    Cell
-	Channel string
-	Source  string
-	Tally   Tally
-}
+	"github.com/heedhq/heed/evidence"
+)
 
 // Counted limits what people have stated about one thing, for example a heuristic, and returns what
 // each part counts for, in the order of the parts. Each person may have twice a fair share, or the
-// allowance, like the limit for an arm: see [Trust]. So k people have at most f(k) of what counts.
+// allowance, like the limit for an arm: see [evidence.Trust]. So k people have at most f(k) of what
+// counts.
 //
 // n is the number of people. The caller names it, because the few who have stated something about
 // one thing may all be liars. Negative evidence of a part for which strict returns true has no
 // allowance: of more than two people, it counts only as far as others have stated the same. strict
 // may be nil.
-func (t Trust) Counted(n float64, parts []Part, now Instant, strict func(*Part) bool) []Sums {
-	read := make([]Sums, len(parts))
+func Counted(
+	t evidence.Trust, n float64, parts []evidence.Part, now evidence.Instant,
+	strict func(*evidence.Part) bool,
+) []evidence.Sums {
+	read := make([]evidence.Sums, len(parts))
 	for i := range parts {
 		read[i] = parts[i].Tally.At(now)
 	}
 	if n <= believed {
 		return read
 	}
-	h := hold{read: read, of: t.sourcesOf(parts)}
+	h := hold{read: read, of: sourcesOf(&t, parts)}
 	h.masses = make([]float64, len(parts))
 	if strict != nil {
 		h.to(n, 0, func(i int) float64 {
@@ -35,14 +34,14 @@ func (t Trust) Counted(n float64, parts []Part, now Instant, strict func(*Part) 
 				return 0
 			}
 			return max(read[i].Mass-read[i].Reward, 0)
-		}, Sums.scaleNegative)
+		}, scaleNegative)
 	}
-	h.to(n, floor(n), func(i int) float64 { return max(read[i].Mass, 0) }, Sums.scale)
+	h.to(n, floor(n), func(i int) float64 { return max(read[i].Mass, 0) }, scale)
 	return read
 }
 
 // sourcesOf numbers the people of parts from 0 on, with [instrument] for an instrument.
-func (t *Trust) sourcesOf(parts []Part) []int {
+func sourcesOf(t *evidence.Trust, parts []evidence.Part) []int {
 	of, numbers := make([]int, len(parts)), make(map[string]int, len(parts))
 	for i := range parts {
 		source := parts[i].Source
@@ -62,13 +61,14 @@ func (t *Trust) sourcesOf(parts []Part) []int {
 
 // A hold limits what the people of parts have.
 type hold struct {
-	read   []Sums    // of each part
-	of     []int     // the number of its person
-	masses []float64 // by person
+	read   []evidence.Sums // of each part
+	of     []int           // the number of its person
+	masses []float64       // by person
 }
 
 // to limits each of n people to a fair share of what has is in all parts, or to the least mass.
-func (h *hold) to(n, least float64, has func(int) float64, scale func(Sums, float64) Sums) {
+func (h *hold) to(n, least float64, has func(int) float64,
+	scale func(evidence.Sums, float64) evidence.Sums) {
 	clear(h.masses)
 	for i, person := range h.of {
 		if person != instrument {
@@ -84,12 +84,12 @@ func (h *hold) to(n, least float64, has func(int) float64, scale func(Sums, floa
 }
 
 // scaleNegative scales what was lost and leaves what was gained.
-func (s Sums) scaleNegative(factor float64) Sums {
+func scaleNegative(s evidence.Sums, factor float64) evidence.Sums {
 	if s.Mass <= 0 {
 		return s
 	}
 	kept := (s.Reward + (s.Mass-s.Reward)*factor) / s.Mass
-	return Sums{
+	return evidence.Sums{
 		Mass: s.Mass * kept, Squares: s.Squares * kept,
 		Reward: s.Reward, RewardSquares: s.RewardSquares, Limited: s.Limited * kept,
 	}
@@ -97,13 +97,13 @@ func (s Sums) scaleNegative(factor float64) Sums {
 
 // scalePositive scales what was gained and leaves what was lost: rewards fade, and the mass by as
 // much.
-func (s Sums) scalePositive(factor float64) Sums {
+func scalePositive(s evidence.Sums, factor float64) evidence.Sums {
 	if s.Mass <= 0 {
 		return s
 	}
 	lost := s.Mass - s.Reward
 	kept := (lost + s.Reward*factor) / s.Mass
-	return Sums{
+	return evidence.Sums{
 		Mass: s.Mass * kept, Squares: s.Squares * kept,
 		Reward: s.Reward * factor, RewardSquares: s.RewardSquares * factor,
 		Limited: s.Limited * kept,

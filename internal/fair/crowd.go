@@ -1,26 +1,29 @@
-package evidence
+// Package fair limits how much each person counts among many: see [evidence.Trust].
+package fair
 
 import (
 	"iter"
 	"slices"
+
+	"github.com/heedhq/heed/evidence"
 )
 
 // A Crowd counts the people who gave evidence on a group of items that learn from each other, such
 // as the items of a segment, and how much each gave about each arm in all items together: see
-// [Trust]. First [Crowd.Hear] collects the evidence of all cells. Then [Crowd.Settle] computes the
-// factor by which each person's part of an arm counts.
+// [evidence.Trust]. First [Crowd.Hear] collects the evidence of all cells. Then [Crowd.Settle]
+// computes the factor by which each person's part of an arm counts.
 //
 // If items differ, much evidence on one item is still weak evidence on the others. So a person is
 // limited twice: by mass, and then by items, where a mass m in a cell that counts for n in all is
 // 2m/(1+n). Without that, lies about a hundred items would outweigh a crowd that rated ten. By
-// items a person may have in any case the mass a of [Trust], times what a mass of this arm is by
-// items on average: otherwise two people with items of their own would outweigh a crowd that rated
-// three.
+// items a person may have in any case the mass a of [evidence.Trust], times what a mass of this arm
+// is by items on average: otherwise two people with items of their own would outweigh a crowd that
+// rated three.
 //
 // Share and ShareVoices may be called by many goroutines at the same time. All other methods must
 // not be used concurrently.
 type Crowd struct {
-	trust  Trust
+	trust  evidence.Trust
 	known  people
 	arms   int
 	masses []float64 // of each person, by arm
@@ -48,8 +51,8 @@ type byItems struct {
 // A Voice is the evidence of one source in one cell, read at a moment.
 type Voice struct {
 	person  int32 // or one of the following
-	given   Sums
-	silence Sums // in the channels of silence
+	given   evidence.Sums
+	silence evidence.Sums // in the channels of silence
 }
 
 // instrument replaces a person's number for all instruments, and stranger the number of a person
@@ -59,8 +62,8 @@ const (
 	stranger   = -2
 )
 
-// Crowd returns an empty crowd for this number of arms.
-func (t Trust) Crowd(arms int) *Crowd {
+// New returns an empty crowd for this number of arms.
+func New(t evidence.Trust, arms int) *Crowd {
 	zero := func() []float64 { return make([]float64, arms) }
 	c := &Crowd{
 		trust: t, arms: arms, limits: zero(), counted: zero(), given: zero(), grown: zero(),
@@ -72,8 +75,8 @@ func (t Trust) Crowd(arms int) *Crowd {
 }
 
 // Hear adds the parts of a cell of an arm to the crowd. It appends the evidence of each source
-// there to the voices, for ShareVoices and [Trust.PoolVoices].
-func (c *Crowd) Hear(voices []Voice, arm int, parts []Part, now Instant) []Voice {
+// there to the voices, for ShareVoices and [PoolVoices].
+func (c *Crowd) Hear(voices []Voice, arm int, parts []evidence.Part, now evidence.Instant) []Voice {
 	first := len(voices)
 	voices = c.known.read(voices, parts, now, c.number)
 	for i := first; i < len(voices); i++ {
@@ -95,7 +98,7 @@ func (c *Crowd) number(source string) int32 {
 
 // people are numbered in the order in which they come.
 type people struct {
-	trust  *Trust
+	trust  *evidence.Trust
 	known  bool
 	first  string // if there is one; where one person is alone, there is no map
 	others map[string]int32
@@ -141,7 +144,7 @@ func (p *people) number(source string) int32 {
 
 // read appends the evidence of each source in a cell.
 func (p *people) read(
-	voices []Voice, parts []Part, now Instant, number func(string) int32,
+	voices []Voice, parts []evidence.Part, now evidence.Instant, number func(string) int32,
 ) []Voice {
 	first := len(voices)
 	if len(parts) > cap(voices)-first { // exactly, because a learner keeps them
@@ -316,21 +319,21 @@ func (c *Crowd) Kept(arm int, source string) (part float64, heard bool) {
 
 // Share returns what a cell of an arm is for the whole group, at a moment: its parts, each scaled
 // by its source's factor. A person whom the crowd has not heard has a factor of 1.
-func (c *Crowd) Share(arm int, parts []Part, now Instant) Sums {
+func (c *Crowd) Share(arm int, parts []evidence.Part, now evidence.Instant) evidence.Sums {
 	var few [4]Voice
 	return c.ShareVoices(arm, c.known.read(few[:0], parts, now, c.known.find))
 }
 
 // ShareVoices does what Share does for what was heard of a cell.
-func (c *Crowd) ShareVoices(arm int, voices []Voice) Sums {
-	return c.trust.addUp(voices, func(v *Voice) float64 { return c.factor(arm, v.person) })
+func (c *Crowd) ShareVoices(arm int, voices []Voice) evidence.Sums {
+	return addUp(voices, func(v *Voice) float64 { return c.factor(arm, v.person) })
 }
 
 // Pool limits the parts of a cell that is not an arm's to what one person of this crowd may state
 // there, and adds them up.
-func (c *Crowd) Pool(parts []Part, now Instant) Sums {
+func (c *Crowd) Pool(parts []evidence.Part, now evidence.Instant) evidence.Sums {
 	var few [4]Voice
-	return c.trust.pool(c.count, c.known.read(few[:0], parts, now, c.known.find))
+	return pool(c.count, c.known.read(few[:0], parts, now, c.known.find))
 }
 
 // Add records that a source gave more evidence on an arm since the crowd settled, in a cell that

@@ -1,5 +1,4 @@
-// Package names brings people's names into the one form in which they are compared.
-package names
+package text
 
 import (
 	"errors"
@@ -8,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/heedhq/heed/internal/text"
 )
 
 // A script has letters and marks that occur together in a word. Its ranges leave out letters that
@@ -70,9 +67,9 @@ var swappable = []rune{
 	0x1037, 0x1039, 0x103a, 0x17d2,
 }
 
-// Canonical returns the form of a name in which it is compared. It folds the case, and puts letters
-// and their accents together. Names that Unicode takes for the same have one form, or some of their
-// spellings are refused.
+// CanonicalName returns the form of a name in which it is compared. It folds the case, and puts
+// letters and their accents together. Names that Unicode takes for the same have one form, or some
+// of their spellings are refused.
 //
 // A name has printable ASCII, and letters of the scripts in everyday use. A word has letters of one
 // script, except for Chinese, Japanese and Korean. A name that could be taken for one in ASCII is
@@ -82,7 +79,7 @@ var swappable = []rune{
 // person must not have two spellings of one name, and no name may pass for another person's at a
 // glance. The steps are in this order because each needs the one before: case, order of marks,
 // whole letters, the last sigma.
-func Canonical(name string) (string, error) {
+func CanonicalName(name string) (string, error) {
 	if !utf8.ValidString(name) {
 		return "", errors.New("must be valid UTF-8")
 	}
@@ -90,7 +87,7 @@ func Canonical(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	letters := text.Compose(ordered([]rune(name)))
+	letters := Compose(ordered([]rune(name)))
 	for i, r := range letters { // a sigma that ends a word has its own form
 		if r == 'σ' && i > 0 && unicode.IsLetter(letters[i-1]) &&
 			(i+1 == len(letters) || !unicode.IsLetter(letters[i+1])) {
@@ -161,7 +158,7 @@ func check(letters []rune) error {
 		}
 		now = name
 		if r > '~' {
-			foreign, posing = true, posing && text.Latin(r) != 0
+			foreign, posing = true, posing && Latin(r) != 0
 		}
 	}
 	if foreign && posing {

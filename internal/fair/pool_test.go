@@ -1,0 +1,268 @@
+package fair_test
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
+)
+
+// A given is what people have said about one arm of some items.
+type given []map[string]evidence.Part
+
+// parts returns what was said about an item, as a store lists it.
+func (s given) parts(item int) (parts []evidence.Part) {
+	for _, name := range sortedKeys(s[item]) {
+		parts = append(parts, s[item][name])
+	}
+	return parts
+}
+
+func (s given) add(item int, source string, mass, reward float64) {
+	p := s[item][source]
+	p.Source = source
+	p.Tally.Merge(part("", source, mass*reward, mass*(1-reward)).Tally)
+	s[item][source] = p
+}
+
+// level is the sum over all items, and whoever has spoken.
+func (s given) level(t evidence.Trust) (sums evidence.Sums, crowd *fair.Crowd) {
+	crowd = fair.New(t, 1)
+	voices := make([][]fair.Voice, len(s))
+	for i := range s {
+		voices[i] = crowd.Hear(nil, 0, s.parts(i), origin)
+	}
+	crowd.Settle(itemsOf(voices))
+	for _, v := range voices {
+		sums = sums.Plus(crowd.ShareVoices(0, v))
+	}
+	return sums, crowd
+}
+
+// TestFewNeverOutweighMany: whatever k people send on whatever items, their part of what counts is
+// at most f(k) in the level and in each cell, and they move the mean by at most f(k) + k/n: see
+// [evidence.Trust].
+func TestFewNeverOutweighMany(t *testing.T) {
+	masses := rapid.OneOf(rapid.Float64Range(1e-6, 20),
+		rapid.SampledFrom([]float64{1e-3, 1, 2, 1e4, 1e12}))
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.IntRange(1, 6).Draw(t, "items")
+		honest, all, blame := make(given, items), make(given, items), make(given, items)
+		for i := range items {
+			honest[i], all[i], blame[i] = map[string]evidence.Part{}, map[string]evidence.Part{},
+				map[string]evidence.Part{}
+		}
+		of := map[string]float64{}
+		say := func(who string, item int, mass, reward float64, lies bool) {
+			of[who] += mass
+			all.add(item, who, mass, reward)
+			if !lies {
+				honest.add(item, who, mass, reward)
+				reward = 0
+			} else {
+				reward = 1
+			}
+			blame.add(item, who, mass, reward) // the mean is the liars' part
+		}
+		for i := range rapid.IntRange(3, 60).Draw(t, "people") {
+			for range rapid.IntRange(1, 3).Draw(t, "times") {
+				say(fmt.Sprint("p", i), rapid.IntRange(0, items-1).Draw(t, "item"),
+					masses.Draw(t, "mass"), rapid.Float64Range(0, 1).Draw(t, "reward"), false)
+			}
+		}
+		k := rapid.IntRange(1, 6).Draw(t, "k")
+		mind := rapid.SampledFrom([]float64{0, 1}).Draw(t, "mind")
+		for i := range k {
+			for range rapid.IntRange(1, 8).Draw(t, "lies") {
+				say(fmt.Sprint("m", i), rapid.IntRange(0, items-1).Draw(t, "item"),
+					masses.Draw(t, "mass"), mind, true)
+			}
+		}
+		without, before := honest.level(evidence.Trust{})
+		with, after := all.level(evidence.Trust{})
+		parts, _ := blame.level(evidence.Trust{})
+		n := after.People()
+		f := func(h float64) float64 {
+			a := max(1, 20/(n-1))
+			return max(float64(k)*2/n, float64(k)*a/(float64(k)*a+h))
+		}
+		h := parts.Mass - parts.Reward
+		assert.LessOrEqual(t, parts.Mean(), f(h)+1e-9)
+		if before.People() > 2 {
+			assert.LessOrEqual(t, math.Abs(with.Mean()-without.Mean()),
+				f(h)+float64(k)/before.People()+1e-9)
+		}
+		for i := range items {
+			n = 0
+			for _, p := range all[i] {
+				n += min(1, p.Tally.Mass)
+			}
+			cell := fair.Pool(evidence.Trust{}, [][]evidence.Part{blame.parts(i)}, origin)[0]
+			if n > 2 {
+				assert.LessOrEqual(t, cell.Mean(), f(cell.Mass-cell.Reward)+1e-9)
+			}
+		}
+	})
+}
+
+// One or two people, and an instrument, are believed as they are.
+func TestFewPeopleAreBelieved(t *testing.T) {
+	trust := evidence.Trust{Instruments: []string{"ci"}}
+	parts := []evidence.Part{part("", "ann", 3, 97), part("", "ben", 500, 0), part("", "ci", 1e4, 0)}
+	whole := parts[0].Tally.At(origin).Plus(parts[1].Tally.At(origin)).Plus(parts[2].Tally.At(origin))
+	assert.Equal(t, whole, fair.Pool(trust, [][]evidence.Part{parts}, origin)[0])
+	crowd := fair.New(trust, 1)
+	crowd.Hear(nil, 0, parts, origin)
+	crowd.Settle(itemsOf(nil))
+	assert.Equal(t, whole, crowd.Share(0, parts, origin))
+	assert.InDelta(t, 2, crowd.People(), 0, "an instrument is no person")
+
+	for i := range 38 {
+		parts = append(parts, part("", fmt.Sprint("z", i), 0.25, 0.75))
+	}
+	limited := fair.Pool(trust, [][]evidence.Part{parts}, origin)[0]
+	assert.InDelta(t, 1e4+38+2*4.0/1.9*0.95, limited.Mass, 1.5, "two have twice a fair share")
+	crowd = fair.New(trust, 1)
+	crowd.Hear(nil, 0, parts, origin)
+	crowd.Settle(itemsOf(nil))
+	assert.InDelta(t, limited.Mass, crowd.Share(0, parts, origin).Mass, 1e-9)
+	assert.Equal(t, 1., crowd.Factor(0, "ci"))
+	assert.Less(t, crowd.Factor(0, "ben"), 0.01)
+	assert.Equal(t, 1., crowd.Factor(0, "z1"))
+	assert.Equal(t, 1., crowd.Factor(0, "nobody"))
+}
+
+// A person who makes up items for each lie has as much in all of them as in one.
+func TestMadeUpItemsAreOne(t *testing.T) {
+	trust, crowd := evidence.Trust{}, fair.New(evidence.Trust{}, 2)
+	for i := range 40 {
+		crowd.Hear(nil, i%3/2, []evidence.Part{part("", fmt.Sprint("p", i), 3, 2)}, origin)
+	}
+	lie := []evidence.Part{part("", "m", 1, 0)}
+	for range 100 {
+		crowd.Hear(nil, 1, lie, origin)
+	}
+	crowd.Settle(itemsOf(nil))
+	assert.InDelta(t, 1, 100*crowd.Share(1, lie, origin).Mass, 1e-9,
+		"fewer than half of the people have spoken of the arm")
+	assert.Equal(t, 1., fair.Pool(trust, [][]evidence.Part{nil, lie}, origin)[1].Mass,
+		"of the item itself nobody else has")
+}
+
+// Five liars who share an item of their own have at most f(5) of what counts by items, although the
+// limit makes what is left of their item worth more.
+func TestLimitsByItemsHoldAfterScaling(t *testing.T) {
+	const people, liars = 150, 5
+	crowd := fair.New(evidence.Trust{}, 1)
+	cells := make([][]evidence.Part, 5)
+	for i := range 4 {
+		for p := range people {
+			cells[i] = append(cells[i], part("", fmt.Sprint("p", p), 0, 1))
+		}
+	}
+	for k := range liars {
+		cells[4] = append(cells[4], part("", fmt.Sprint("liar ", k), 40, 0))
+	}
+	voices := make([][]fair.Voice, 5)
+	for i := range cells {
+		voices[i] = crowd.Hear(nil, 0, cells[i], origin)
+	}
+	crowd.Settle(itemsOf(voices))
+	byItems := func(i int) float64 { // of all people in a cell: a mass m of n is 2m/(1+n)
+		n := crowd.ShareVoices(0, voices[i]).Mass
+		return 2 * n / (1 + n)
+	}
+	all := 0.
+	for i := range cells {
+		all += byItems(i)
+	}
+	f := 2. * liars / (people + liars)
+	assert.LessOrEqual(t, byItems(4)/all, 1.01*f)
+}
+
+// What is added after a crowd has settled counts as before, until it has come too far.
+func TestACrowdDrifts(t *testing.T) {
+	add := func(people, each, more int, source func(n int) string) (first int) {
+		crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, 1)
+		var voices []fair.Voice
+		for i := range people {
+			parts := []evidence.Part{part("", fmt.Sprint("p", i), float64(each), 0)}
+			voices = crowd.Hear(voices, 0, parts, origin)
+		}
+		crowd.Settle(itemsOf([][]fair.Voice{voices}))
+		for n := range more {
+			if crowd.Add(0, source(n), 1, float64(people*each)) {
+				return n + 1
+			}
+		}
+		return 0
+	}
+	the := func(who string) func(int) string { return func(int) string { return who } }
+	anew := func(n int) string { return fmt.Sprint("new ", n) }
+	assert.Zero(t, add(1, 5, 1000, the("p0")), "one person alone")
+	assert.Zero(t, add(2, 5, 1000, the("p0")))
+	assert.Zero(t, add(40, 5, 10_000, the("ci")))
+	assert.Equal(t, 1, add(2, 5, 10, anew), "the third person")
+	assert.Equal(t, 11, add(40, 5, 100, anew), "a fourth more people")
+	assert.Equal(t, 12, add(40, 5, 100, the("p0")), "five are there, ten may be, and 200/32")
+}
+
+func BenchmarkTrust(b *testing.B) {
+	for _, people := range []int{1, 40, 1000, 100_000} {
+		var parts []evidence.Part
+		crowd := fair.New(evidence.Trust{}, 1)
+		for i := range people {
+			parts = append(parts, part("", fmt.Sprintf("%06d", i), 1, 1))
+		}
+		crowd.Hear(nil, 0, parts, origin)
+		crowd.Settle(itemsOf(nil))
+		now := evidence.InstantOf(origin.Time().Add(time.Hour))
+		b.Run(fmt.Sprint("item/", people), func(b *testing.B) {
+			for b.Loop() {
+				fair.Pool(evidence.Trust{}, [][]evidence.Part{parts}, now)
+			}
+		})
+		b.Run(fmt.Sprint("share/", people), func(b *testing.B) {
+			for b.Loop() {
+				crowd.Share(0, parts, now)
+			}
+		})
+		b.Run(fmt.Sprint("settle/", people), func(b *testing.B) {
+			for b.Loop() {
+				crowd.Settle(itemsOf(nil))
+			}
+		})
+	}
+}
+
+// itemsOf yields items of one arm.
+func itemsOf(voices [][]fair.Voice) iter.Seq[[][]fair.Voice] {
+	return func(yield func([][]fair.Voice) bool) {
+		for _, v := range voices {
+			if !yield([][]fair.Voice{v}) {
+				return
+			}
+		}
+	}
+}
+
+func sortedKeys(m map[string]evidence.Part) []string { return slices.Sorted(maps.Keys(m)) }
+
+var origin = evidence.InstantOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+
+func part(channel, source string, gained, lost float64) evidence.Part {
+	var tally evidence.Tally
+	for weight, reward := range map[float64]float64{gained: 1, lost: 0} {
+		tally.Add(weight, 0, reward, origin)
+	}
+	return evidence.Part{Channel: channel, Source: source, Tally: tally}
+}
