@@ -220,7 +220,7 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 // test comes near it.
 func (bin *suite) run(ctx context.Context, tests []*test, limit time.Duration,
 	env string) (failed *test, timedOut bool, took time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, max(100*limit, 10*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, max(20*limit, 2*time.Minute))
 	defer cancel()
 	names := make([]string, len(tests))
 	for i, t := range tests {
