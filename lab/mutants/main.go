@@ -156,9 +156,7 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) {
 		}
 		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 			bin := b.suite(ctx, dir)
-			inParallel(ctx, dirs[dir], func(m *mutant) {
-				m.judge(ctx, bin, round+1 == len(m.subject.tests))
-			})
+			inParallel(ctx, dirs[dir], func(m *mutant) { m.judge(ctx, bin) })
 		}
 		todo = slices.DeleteFunc(slices.Clone(todo),
 			func(m *mutant) bool { return m.killer != "" || round+1 == len(m.subject.tests) })
@@ -273,8 +271,9 @@ func (m *mutant) groups(bin *suite) (groups [][]*test) {
 	return groups
 }
 
-// judge runs the tests of a package that reach a mutant until one fails or does not end.
-func (m *mutant) judge(ctx context.Context, bin *suite, last bool) {
+// judge runs the tests of a package that reach a mutant until one fails or does not end, and prints
+// the result: which test killed the mutant, or which package's tests it survived.
+func (m *mutant) judge(ctx context.Context, bin *suite) {
 	for _, group := range m.groups(bin) {
 		m.reached = true
 		limit := 5 * time.Second
@@ -291,10 +290,8 @@ func (m *mutant) judge(ctx context.Context, bin *suite, last bool) {
 		}
 		break
 	}
-	if m.killer != "" || last {
-		fmt.Fprintf(bin.out, "%-8s  %s:%d %s  [%s]\n", m.verdict(), m.file, m.line, m.change(),
-			m.killer)
-	}
+	fmt.Fprintf(bin.out, "%-8s  %s:%d %s  [%s]\n", m.verdict(), m.file, m.line, m.change(),
+		cmp.Or(m.killer, bin.name))
 	kit.Check(ctx.Err())
 }
 
