@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +23,16 @@ func signedBy(name string) store.Batch {
 
 func forget(name string) store.Job { return store.Job{Forget: []string{name}, At: start} }
 
+// jobs counts the jobs that have begun and not ended.
+func jobs(t *testing.T, st store.Store) (n int) {
+	t.Helper()
+	for _, err := range st.Find(ctx, store.Query{Kind: "heed.job"}) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
 // TestForgetAgain after a job that was cut off leaves no record of that job, which has the name.
 func TestForgetAgain(t *testing.T) {
 	for cut := 2; cut <= 3; cut++ {
@@ -32,17 +43,10 @@ func TestForgetAgain(t *testing.T) {
 		broken := errors.New("broken")
 		st.script[cut] = func(func() error) error { return broken }
 		require.ErrorIs(t, store.Run(ctx, st, forget("ann")), broken)
-		jobs := func() (n int) {
-			for _, err := range st.Find(ctx, store.Query{Kind: "heed.job"}) {
-				require.NoError(t, err)
-				n++
-			}
-			return n
-		}
 		require.NoError(t, store.Run(ctx, st, forget("bob")))
-		assert.Equal(t, 1, jobs(), "a job that names somebody else is left to the sweep")
+		assert.Equal(t, 1, jobs(t, st), "a job that names somebody else is left to the sweep")
 		require.NoError(t, store.Run(ctx, st, forget("ann")))
-		assert.Zero(t, jobs(), "cut off at commit %d", cut)
+		assert.Zero(t, jobs(t, st), "cut off at commit %d", cut)
 	}
 }
 
@@ -101,4 +105,87 @@ func TestForgetThatAnotherEnds(t *testing.T) {
 	}
 	require.NoError(t, store.Run(ctx, st, forget("ann")))
 	assert.Equal(t, []string{"ann"}, st.last.Forgotten)
+}
+
+// A job that forgets nobody has nothing left to do here if another runner ends it.
+func TestAJobThatAnotherEnds(t *testing.T) {
+	st := newScripted(t)
+	st.script[1] = func(commit func() error) error {
+		if err := commit(); err != nil {
+			return err
+		}
+		return store.Resume(ctx, st.Store)
+	}
+	require.NoError(t, store.Run(ctx, st, store.Job{Reset: []store.Selection{{Kind: "arm"}}}))
+	assert.Equal(t, 1, st.commits)
+}
+
+// A step that runs again with the ID of its batch goes on with the job that it began.
+func TestAStepGoesOnWithItsJob(t *testing.T) {
+	st := newScripted(t)
+	broken := errors.New("broken")
+	st.script[2] = func(func() error) error { return broken }
+	step := func(tx *store.Tx) error {
+		tx.Add(store.Batch{ID: "reset"})
+		tx.Start(store.Job{Reset: []store.Selection{{Kind: "arm"}}})
+		return nil
+	}
+	require.ErrorIs(t, store.Do(ctx, st, step), broken)
+	require.Equal(t, 1, jobs(t, st))
+	require.NoError(t, store.Do(ctx, st, step))
+	assert.Zero(t, jobs(t, st))
+}
+
+// A job does not begin if a record that it has to change can't be read.
+func TestAJobThatCantEndDoesNotBegin(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, st.Declare(ctx, signed))
+	b := signedBy("ann")
+	b.Records[0].Body = store.Raw([]byte(`"no object`))
+	_, err := st.Store.Commit(ctx, b)
+	require.NoError(t, err)
+	require.ErrorContains(t, store.Run(ctx, st, forget("ann")), "damaged record")
+	assert.Zero(t, st.commits)
+}
+
+// Forgetting somebody changes the events that wait in the outbox: the store's, and in the view of a
+// tenant the tenant's.
+func TestForgetInTheOutbox(t *testing.T) {
+	const outbox = "stream.outbox"
+	st := newScripted(t)
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	bravo, err := store.Tenant(st, "bravo")
+	require.NoError(t, err)
+	all := []store.Store{st, acme, bravo}
+	for _, one := range all {
+		require.NoError(t, one.Declare(ctx, store.Kind{Name: outbox, Decided: signed.Decided}))
+		b := signedBy("ann")
+		b.Records[0].Kind = outbox
+		_, err := one.Commit(ctx, b)
+		require.NoError(t, err)
+	}
+	named := func() (names []bool) {
+		for _, one := range all {
+			var s store.Snapshot
+			require.NoError(t, one.Read(ctx, &s, nil, []store.Ref{{Kind: outbox, ID: "1"}}))
+			text, err := s.Records[0].Body.JSON()
+			require.NoError(t, err)
+			names = append(names, strings.Contains(string(text), "ann"))
+		}
+		return names
+	}
+	require.NoError(t, store.Run(ctx, st, forget("ann")))
+	assert.Equal(t, []bool{false, true, true}, named())
+	require.NoError(t, store.Run(ctx, acme, forget("ann")))
+	assert.Equal(t, []bool{false, false, true}, named())
+	for _, one := range all[1:] {
+		n := 0
+		for rec, err := range one.Find(ctx, store.Query{Kind: outbox}) {
+			require.NoError(t, err)
+			assert.Equal(t, "1", rec.ID)
+			n++
+		}
+		assert.Equal(t, 1, n, "a tenant finds its events alone")
+	}
 }

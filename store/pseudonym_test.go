@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 func TestPseudonymKey(t *testing.T) {
@@ -34,4 +36,12 @@ func TestPseudonymKey(t *testing.T) {
 	} {
 		assert.False(t, store.IsPseudonym(name), name)
 	}
+}
+
+// Without the store there is no key: the zero key would leave every name as it is.
+func TestPseudonymKeyWithoutTheStore(t *testing.T) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	st.SetAway(true)
+	_, err := store.PseudonymKeyIn(store.Reading(ctx, st))
+	assert.Error(t, err)
 }

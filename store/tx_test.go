@@ -35,7 +35,9 @@ func TestAStepSeesWhatItWrites(t *testing.T) {
 		a, b := in(t, tx, "a"), in(t, tx, "b")
 		require.Zero(t, b.Revision)
 
+		assert.False(t, tx.Writes(numbers.Ref("a")))
 		numbers.Put(tx, number{"a", 2}, a.Revision)
+		assert.True(t, tx.Writes(numbers.Ref("a")))
 		assert.Equal(t, number{"a", 2}, in(t, tx, "a").Value)
 		assert.Equal(t, a.Revision, in(t, tx, "a").Revision)
 
