@@ -63,6 +63,26 @@ func TestAStepSeesWhatItWrites(t *testing.T) {
 	assert.Equal(t, 2, value(t, st, "b"))
 }
 
+// A record that is written once, and was expected not to be there, conflicts with one that another
+// step wrote in between.
+func TestOnceKeepsAnExpectation(t *testing.T) {
+	st := newScripted(t)
+	st.script[1] = func(commit func() error) error {
+		put(t, st.Store, number{"b", 5})
+		return commit()
+	}
+	var seen []int
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		b := in(t, tx, "b")
+		seen = append(seen, b.Value.N)
+		tx.Expect(numbers.Expect("b", b.Revision))
+		numbers.Put(tx, number{"b", 1}, store.Once)
+		return nil
+	}))
+	assert.Equal(t, []int{0, 5}, seen)
+	assert.Equal(t, 5, value(t, st, "b"))
+}
+
 func TestAStepRemoves(t *testing.T) {
 	remove := func(t *testing.T, tx *store.Tx, id string) {
 		tx.Put(numbers.Removal(id, in(t, tx, id).Revision))
