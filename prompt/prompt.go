@@ -156,7 +156,7 @@ const slack = 20
 // cut cuts a text to max characters, so that one long text can't push the others out of a prompt.
 // It cuts to max runes, and leaves no loose sign before the "…".
 func cut(text string, max int) string {
-	if len(text) <= max || utf8.RuneCountInString(text) <= max {
+	if utf8.RuneCountInString(text) <= max {
 		return text
 	}
 	end, n := 0, 0
@@ -247,10 +247,10 @@ func copied(text string, n int, lines bool) string {
 		case lines && r == '\r' && next == '\n':
 		case lines && (r == '\t' || unicode.Is(unicode.Zs, r)):
 			c.keep(r)
-			c.spaces, c.marks = 1, 0
+			c.spaces = 1
 		case lines && breaks(r):
 			c.keep('\n')
-			c.spaces, c.marks = 1, 0
+			c.spaces = 1
 		case breaks(r):
 			if c.spaces == 0 {
 				c.space(' ')
@@ -282,7 +282,6 @@ func (c *cleaner) space(r rune) {
 	if c.last != 0 && c.spaces < maxSpaces {
 		c.keep(r)
 		c.spaces++
-		c.marks = 0
 	}
 }
 
@@ -321,7 +320,7 @@ func pictographic(r rune) bool {
 	case '\u203c', '\u2049', '\u2139', '\u3030':
 		return true
 	default:
-		return r > 0x7f && unicode.IsSymbol(r) && r != utf8.RuneError
+		return r > unicode.MaxASCII && unicode.IsSymbol(r) && r != utf8.RuneError
 	}
 }
 

@@ -312,15 +312,12 @@ func (r *Race) holds(s *state) bool {
 	if e.Resets != s.resets || len(e.Arms) != len(s.records) || winner.Lost(e.Sums, s.seen.Sums) {
 		return false
 	}
-	lead := -1
 	for i, arm := range r.learner.Arms {
 		if e.Arms[i] != arm.ID {
 			return false
 		}
-		if arm.ID == e.Arm {
-			lead = i
-		}
 	}
+	lead := slices.Index(e.Arms, e.Arm)
 	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, e.Indifference)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
 )
@@ -483,4 +484,93 @@ func TestARaceInSteps(t *testing.T) {
 	in(q, nil)
 	require.True(t, ended())
 	assert.Equal(t, strategy.ArmID("b"), in(q, nil).Arm)
+}
+
+// failing returns a learner over the store of a bench, with calls that can fail.
+func (b *bench) failing() (*strategy.Learner, *storetest.Failing) {
+	st := &storetest.Failing{Store: b.store}
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Now: b.clock,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Pooling: strategy.Alone{}})
+	require.NoError(b.t, err)
+	return learner, st
+}
+
+// Whichever call of the store fails, no race seems open that has ended.
+func TestFailuresHideNoWinner(t *testing.T) {
+	b := newBench(t, nil)
+	b.ended(b.race(best.Config{}, strategy.Config{}))
+	learner, st := b.failing()
+	r, err := best.New(ctx, best.Config{Learner: learner})
+	require.NoError(t, err)
+	for name, read := range map[string]func() (bool, error){
+		"winners": func() (bool, error) {
+			all, err := best.Winners(ctx, learner)
+			return len(all) == 1, err
+		},
+		"a standing": func() (bool, error) {
+			standing, err := r.Standing(ctx, strategy.Query{Category: "triage"})
+			return standing.Ended, err
+		},
+	} {
+		for at := 1; ; at++ {
+			st.Fail(at, false)
+			ended, err := read()
+			if !st.Failed() {
+				require.NoError(t, err, name)
+				assert.True(t, ended, name)
+				break
+			}
+			assert.Error(t, err, "%s, call %d", name, at)
+		}
+	}
+	for record, err := range b.store.Find(ctx, store.Query{Kind: "strategy.winner"}) {
+		require.NoError(t, err)
+		record.Body = store.Raw([]byte(`{"id":1}`)) // damaged
+		_, err = b.store.Commit(ctx, store.Batch{Records: []store.Record{record}})
+		require.NoError(t, err)
+	}
+	_, err = r.Standing(ctx, strategy.Query{Category: "triage"})
+	require.Error(t, err)
+	_, err = best.Winners(ctx, learner)
+	require.Error(t, err)
+}
+
+// A learner that is disabled, and a query that has its shares, need no race.
+func TestNoRaceIsReadInVain(t *testing.T) {
+	st := &broken{Store: &memstore.Store{}}
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Disabled: true,
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	require.NoError(t, err)
+	r, err := best.New(ctx, best.Config{Learner: learner})
+	require.NoError(t, err)
+	st.fails = true
+	c, err := r.Select(ctx, strategy.Query{})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.ArmID("a"), c.Arm)
+
+	b := newBench(t, nil)
+	learner, calls := b.failing()
+	r, err = best.New(ctx, best.Config{Learner: learner})
+	require.NoError(t, err)
+	reads := func(q strategy.Query) int {
+		before := calls.Calls("Read")
+		require.NoError(t, store.Do(ctx, calls, func(tx *store.Tx) error {
+			tx.Want(r.Wants(q))
+			_, err := r.SelectIn(tx, q)
+			return err
+		}))
+		return calls.Calls("Read") - before
+	}
+	assert.Equal(t, 1, reads(strategy.Query{}), "all that a step reads is named before")
+	assert.Less(t, len(r.Wants(strategy.Query{Shares: []float64{0.5, 0.5}}).Cells),
+		len(r.Wants(strategy.Query{}).Cells))
+}
+
+// Of arms that are equally good until now, the first leads.
+func TestTheFirstOfEqualArmsLeads(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 1, "b": 1})
+	r := b.race(best.Config{}, strategy.Config{
+		Exploration: strategy.Exploration{Bonus: 1, MinSamples: 5}})
+	b.play(r, 10)
+	assert.Equal(t, strategy.ArmID("a"), b.report(r).Leader)
 }
