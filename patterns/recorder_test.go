@@ -249,6 +249,7 @@ func TestDefine(t *testing.T) {
 		"Content": {ID: "x"},
 		"Tags":    {ID: "x", Content: "c", Tags: make([]string, 101)},
 		"Tags[1]": {ID: "x", Content: "c", Tags: []string{"go", "\xff"}},
+		"Tags[0]": {ID: "x", Content: "c", Tags: []string{strings.Repeat("x", 513)}},
 		"Reason":  {ID: "x", Content: "c", Reason: "\x00"},
 	} {
 		_, err := w.Define(ctx, p)

@@ -214,7 +214,6 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 		if mass != nil && !c.tuning.Literal {
 			by := mass(source)
 			t.Mass, t.Squares, t.Reward = by*t.Mass, by*t.Squares, by*t.Reward
-			t.RewardSquares *= by
 		}
 		all.Merge(t)
 	}

@@ -112,6 +112,24 @@ func TestEntries(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
+// A damaged pattern is an error of what reads it, and is not left out.
+func TestADamagedPatternIsAnError(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.record(good("p"))
+	n := 0
+	for record, err := range w.store.Find(ctx, store.Query{Kind: "patterns.pattern"}) {
+		require.NoError(t, err)
+		record.Body = store.Raw([]byte(`{"id":1}`))
+		_, err = w.store.Commit(ctx, store.Batch{Records: []store.Record{record}})
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 1, n)
+	_, err := w.Standings(ctx, patterns.PatternQuery{})
+	require.Error(t, err)
+	require.Error(t, w.Sweep(ctx, w.clock.Now()))
+}
+
 // A caller who changes an answer changes nothing that is stored.
 func TestWhatIsHandedOutIsACopy(t *testing.T) {
 	w := newWorld(t, patterns.Config{})

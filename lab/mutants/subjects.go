@@ -14,7 +14,7 @@ const (
 
 var subjects = append(own("adapter/mcp", "adapter/otel", "feedback/modeleval", "llm/openaicompat",
 	"loop", "patterns", "prompt", "strategy/best", "strategy/injection", "strategy/money",
-	"strategy/offpolicy", "strategy/partition", "stream", "web"), []subject{
+	"strategy/offpolicy", "strategy/partition", "web"), []subject{
 	{"answer", []string{"answer", "learning", "loop"}},
 	{"decision", []string{"decision", "loop"}},
 	{"evidence", []string{"evidence", "memstore", "learning", "strategy"}},
@@ -31,6 +31,7 @@ var subjects = append(own("adapter/mcp", "adapter/otel", "feedback/modeleval", "
 	{"memstore", []string{"memstore", "store/storetest", engines}},
 	{"sqlstore", []string{faults, engines}},
 	{"store", []string{"store", "memstore", "loop", engines}},
+	{"stream", []string{"stream", "stream/streamtest", "strategy/attribution"}},
 	{"strategy", []string{"strategy", "strategy/attribution", "loop"}},
 	{"strategy/attribution", []string{"strategy/attribution", "stream"}},
 }...)

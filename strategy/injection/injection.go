@@ -2,6 +2,7 @@ package injection
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -182,7 +183,7 @@ func (p parameter) set(text string) (err error) {
 	case *time.Duration:
 		var n int64
 		n, err = strconv.ParseInt(text, 10, 64)
-		if n < 0 || n > int64(1<<63-1)/int64(time.Millisecond) {
+		if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
 			return strconv.ErrRange
 		}
 		*v = time.Duration(n) * time.Millisecond
@@ -257,10 +258,7 @@ func Parse(text string) (Strategy, error) {
 		}
 		value := found[2]
 		if value[0] == '"' {
-			var err error
-			if value, err = strconv.Unquote(value); err != nil {
-				return Strategy{}, malformed
-			}
+			value, _ = strconv.Unquote(value) // "" if it can't be, which is written otherwise
 		}
 		given, rest = append(given, strategy.Setting{Name: found[1], Value: value}),
 			rest[len(found[0]):]

@@ -282,7 +282,7 @@ func (f *Frugal) shares(
 	shares, drawn := make([]float64, len(of)), make([]float64, len(of))
 	rng := evidence.Key{A: draws, B: uint64(len(of))}.Rand(0)
 	for range draws {
-		best := 0.
+		var best float64
 		for n, i := range of {
 			drawn[n] = beliefs[i].Draw(&rng)
 			best = max(best, drawn[n])

@@ -274,7 +274,8 @@ func TestInputThatIsNone(t *testing.T) {
 		Exploration: strategy.Exploration{Bonus: 0.1}})
 	require.NoError(t, err)
 	for field, cfg := range map[string]money.Config{
-		"Learner": {}, "Explore": {Learner: l, Explore: 0.6}, "Learner.Exploration": {Learner: curious}, "Quality": {Learner: l, Quality: 1.1}, `Costs["x"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
+		"Learner": {}, "Explore": {Learner: l, Explore: 0.6},
+		"Learner.Exploration": {Learner: curious}, "Quality": {Learner: l, Quality: 1.1}, `Costs["x"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
 		`Costs["small"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"small": -1}}, "Costs": {Learner: silent},
 	} {
 		_, err := money.New(ctx, cfg)
@@ -282,6 +283,8 @@ func TestInputThatIsNone(t *testing.T) {
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
+	_, err = money.New(ctx, money.Config{Learner: l, Explore: -0.5})
+	require.ErrorContains(t, err, "Explore")
 	good := money.Charge{Arm: "a", Propensity: 1}
 	for field, spoil := range map[string]func(*money.Charge){
 		"log[0].Cost":       func(e *money.Charge) { e.Cost = math.NaN() },
@@ -464,4 +467,113 @@ func TestAStepSharesTheSame(t *testing.T) {
 	}
 	assert.Equal(t, choices[0].Arm, choices[1].Arm)
 	assert.InDelta(t, choices[0].Propensity(), choices[1].Propensity(), 0)
+}
+
+// A paidArm is an arm that was chosen once, with what that cost.
+type paidArm struct {
+	arm  strategy.ArmID
+	cost float64
+}
+
+// once returns a learner in whose store each of these arms was chosen once, and succeeded. The
+// learner has the first two arms, in the order of their names.
+func once(t *testing.T, st store.Store, now func() time.Time, paid ...paidArm) *strategy.Learner {
+	t.Helper()
+	of := func(ids ...strategy.ArmID) *strategy.Learner {
+		cfg := strategy.Config{Store: st, Now: now, Pooling: strategy.Alone{}}
+		for _, id := range ids {
+			cfg.Arms = append(cfg.Arms, strategy.Arm{ID: id})
+		}
+		l, err := strategy.New(ctx, cfg)
+		require.NoError(t, err)
+		return l
+	}
+	before := of("a", "b", "gone")
+	for _, one := range paid {
+		c, err := before.Record(ctx, strategy.Query{}, one.arm, 0.5)
+		require.NoError(t, err)
+		_, err = before.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1,
+			Cost: one.cost})
+		require.NoError(t, err)
+	}
+	return of("a", "b")
+}
+
+// One outcome shows what an arm costs. An arm that the learner no longer has does not matter.
+func TestOneOutcomeShowsACost(t *testing.T) {
+	l := once(t, &memstore.Store{}, time.Now, paidArm{"a", 5}, paidArm{"b", 1}, paidArm{"gone", 9})
+	f, err := money.New(ctx, money.Config{Learner: l, Quality: 0.01})
+	require.NoError(t, err)
+	c, err := f.Select(ctx, strategy.Query{})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.ArmID("b"), c.Arm)
+	assert.Greater(t, c.Propensity(), 0.9)
+}
+
+// Costs are read when the Frugal is made, and again at the 16th choice of an arm whose cost is
+// unknown. Costs that the host has given are not read.
+func TestCostsAreReadSeldom(t *testing.T) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	l := once(t, st, clock, paidArm{"a", 5})
+	finds := func(cfg money.Config) (at []int) {
+		before := st.Calls("Find")
+		f, err := money.New(ctx, cfg)
+		require.NoError(t, err)
+		for n := range 40 {
+			if calls := st.Calls("Find"); calls > before {
+				at, before = append(at, n), calls
+			}
+			_, err := f.Select(ctx, strategy.Query{})
+			require.NoError(t, err)
+		}
+		return at
+	}
+	assert.Equal(t, []int{0, 16, 32}, finds(money.Config{Learner: l}))
+	assert.Empty(t, finds(money.Config{Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2}}))
+}
+
+// Whichever call of the store fails, an arm is chosen, and the error reports the failure.
+func TestAFrugalWithoutTheStore(t *testing.T) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := once(t, st, func() time.Time { return now }, paidArm{"a", 5})
+	f, err := money.New(ctx, money.Config{Learner: l})
+	require.NoError(t, err)
+	for at := 1; ; at++ {
+		now = now.Add(time.Hour) // the costs are due
+		st.Fail(at, false)
+		c, err := f.Select(ctx, strategy.Query{})
+		assert.NotEmpty(t, c.Arm)
+		if !st.Failed() {
+			require.NoError(t, err)
+			break
+		}
+		assert.Error(t, err, "call %d", at)
+	}
+	st.Fail(0, false)
+	disabled := l.Config()
+	disabled.Disabled = true
+	l, err = strategy.New(ctx, disabled)
+	require.NoError(t, err)
+	f, err = money.New(ctx, money.Config{Learner: l})
+	require.NoError(t, err)
+	st.SetAway(true)
+	c, err := f.Select(ctx, strategy.Query{})
+	require.NoError(t, err, "a learner that is disabled reads nothing")
+	assert.Equal(t, strategy.ArmID("a"), c.Arm)
+}
+
+// Sums of less than a unit of money are compared, and written with three digits.
+func TestSmallSums(t *testing.T) {
+	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 0.04},
+		{Arm: "b", Propensity: 0.5, Quality: 1, Cost: 0.02}}
+	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
+	require.NoError(t, err)
+	assert.InDelta(t, 0.02, s.Arms[0].Saved.Value, 1e-9)
+	assert.InDelta(t, -0.02, s.Arms[1].Saved.Value, 1e-9)
+	for cost, want := range map[float64]string{0.0123: "0.0123", 99.5: "99.5", 1234.4: "1234"} {
+		assert.Contains(t, money.Savings{Cost: cost}.String(), "cost "+want+",")
+	}
 }
