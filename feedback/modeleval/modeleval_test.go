@@ -130,6 +130,7 @@ func TestReplies(t *testing.T) {
 		"escaped":               `{"same": [1], "opposite": [], "s\u0061me": []}`,
 		"another field":         `{"same": [1], "opposite": [], "class": "high"}`,
 		"two objects":           `{"same": [1], "opposite": []} {"x": 1}`,
+		"an empty one behind":   `{"same": [1], "opposite": []} {}`,
 		"cut":                   `{"same": [1], "opposite": [`,
 		"an unfinished thought": `<think>{"same": [1], "opposite": []}`,
 	} {
@@ -200,6 +201,27 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
+// A text that several corrections have is asked about once, and stands for all of them.
+func TestOneTextStandsForAll(t *testing.T) {
+	c := feedback.Case{Feedback: match("new", shorter).Feedback, Candidates: []feedback.Match{
+		match("first", brief), match("second", brief), match("other", nonsense),
+	}}
+	c.Feedback.Reviewer = "bob"
+	model := replies(`{"same": [1], "opposite": []}`, `{"same": [], "opposite": []}`)
+	evaluate := modeleval.New(model)
+	v, err := evaluate(ctx, c)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"first", "second"}, v.Similar)
+	assert.Equal(t, 1, strings.Count(model.Requests()[0].Prompt, brief))
+	agree := feedback.Support{Occurrences: 3, Reviewers: 2, Strength: 3}
+	assert.InDelta(t, agree.Confidence(), v.Confidence, 1e-9)
+	v, err = evaluate(ctx, c)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.EdgeCase, v.Class, "none is like it")
+	alone := feedback.Support{Occurrences: 1, Reviewers: 1, Strength: 1}
+	assert.InDelta(t, alone.Confidence(), v.Confidence, 1e-9)
+}
+
 // What seems to contradict a correction is asked about to the last, and room is left for what may
 // mean the same.
 func TestManySeemToContradict(t *testing.T) {
@@ -217,6 +239,17 @@ func TestManySeemToContradict(t *testing.T) {
 	asked := model.Requests()
 	require.Len(t, asked, 3)
 	assert.Contains(t, asked[1].Prompt, `1. "Write more of 100"`)
+
+	// 150 seem to contradict it, and 50 of 200 others fill the two calls.
+	few := c
+	few.Opposing = c.Opposing[:150]
+	for i := range 200 {
+		few.Candidates = append(few.Candidates, match(fmt.Sprint("c", i), fmt.Sprint("Name ", i)))
+	}
+	model = replies(none, none)
+	_, err = modeleval.New(model)(ctx, few)
+	require.NoError(t, err)
+	assert.Len(t, model.Requests(), 2)
 
 	_, err = modeleval.New(replies(none, none, `{"same": [32], "opposite": []}`))(ctx, c)
 	require.ErrorContains(t, err, "32 must be the number of a text")

@@ -275,7 +275,8 @@ func TestInputThatIsNone(t *testing.T) {
 	require.NoError(t, err)
 	for field, cfg := range map[string]money.Config{
 		"Learner": {}, "Explore": {Learner: l, Explore: 0.6},
-		"Learner.Exploration": {Learner: curious}, "Quality": {Learner: l, Quality: 1.1}, `Costs["x"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
+		"Learner.Exploration": {Learner: curious}, "Quality": {Learner: l, Quality: 1.1},
+		`Costs["x"]`:     {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
 		`Costs["small"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"small": -1}}, "Costs": {Learner: silent},
 	} {
 		_, err := money.New(ctx, cfg)
@@ -531,7 +532,8 @@ func TestCostsAreReadSeldom(t *testing.T) {
 		return at
 	}
 	assert.Equal(t, []int{0, 16, 32}, finds(money.Config{Learner: l}))
-	assert.Empty(t, finds(money.Config{Learner: l, Costs: map[strategy.ArmID]float64{"a": 1, "b": 2}}))
+	given := map[strategy.ArmID]float64{"a": 1, "b": 2}
+	assert.Empty(t, finds(money.Config{Learner: l, Costs: given}))
 }
 
 // Whichever call of the store fails, an arm is chosen, and the error reports the failure.

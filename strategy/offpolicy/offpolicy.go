@@ -146,7 +146,7 @@ func estimate(log []Logged, level float64, term func(l *Logged, weight float64) 
 // bounds returns an interval of the mean, which is wrong with a probability of about miss. Terms
 // are gained and lost by each choice. The sum of both is its weight.
 func bounds(gained, lost []float64, miss float64) (low, high float64) {
-	many, squares := 0., 0.
+	var many, squares float64
 	for i := range gained {
 		w := gained[i] + lost[i]
 		many += w / float64(len(gained))

@@ -339,7 +339,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for name, estimate := range estimators {
-		for _, unknown := range []float64{1e-200, math.NaN()} {
+		for _, unknown := range []float64{1e-200, math.NaN(), 1.5} {
 			_, err := estimate([]offpolicy.Logged{good, {Propensity: unknown, Target: 1}}, 0.9)
 			assert.ErrorContains(t, err, "log[1].Propensity", name)
 		}
@@ -405,4 +405,34 @@ func TestAnArmThatCameMoreOftenThanItsPropensity(t *testing.T) {
 	require.NoError(t, err)
 	assert.Less(t, e.Low, e.Value-0.05)
 	assert.Greater(t, e.High, e.Value+0.05)
+}
+
+// A log has the same interval in every version and on every machine: one whose weights are equal,
+// one of two arms, and one whose arms came more often than by the propensities.
+func TestIntervalsStayTheSame(t *testing.T) {
+	logs := map[string]func(i int) offpolicy.Logged{
+		"equal": func(int) offpolicy.Logged { return offpolicy.Logged{Propensity: 1, Target: 1} },
+		"two": func(i int) offpolicy.Logged {
+			return offpolicy.Logged{Propensity: 0.5, Target: float64(i % 2)}
+		},
+		"few": func(i int) offpolicy.Logged {
+			return offpolicy.Logged{Propensity: 0.1, Target: float64(i / 7 % 2)}
+		},
+		"often": func(i int) offpolicy.Logged { return offpolicy.Logged{Propensity: 0.4, Target: 0.6} },
+	}
+	for name, want := range map[string][2]float64{
+		"equal": {0.3072156375, 0.5041184565}, "two": {0.2949041454, 0.5454422832},
+		"few": {0.2858171882, 0.5642127069}, "often": {0.3072156375, 0.5041184565},
+	} {
+		var log []offpolicy.Logged
+		for i := range 120 {
+			l := logs[name](i)
+			l.Reward = float64(i * 7 % 10 / 4 % 2)
+			log = append(log, l)
+		}
+		e, err := offpolicy.InversePropensity(log, 0.9)
+		require.NoError(t, err)
+		assert.InDelta(t, want[0], e.Low, 1e-8, name)
+		assert.InDelta(t, want[1], e.High, 1e-8, name)
+	}
 }
