@@ -218,9 +218,8 @@ func (r *Runner) work(receiving, working context.Context) error {
 
 // try calls a function until it succeeds, fails for good, failed in all attempts, or the context
 // ends.
-func (r *Runner) try(
-	ctx context.Context, who string, do func(context.Context) error,
-) (attempts int, err error) {
+func (r *Runner) try(ctx context.Context, who string, do func(context.Context) error) (attempts int,
+	err error) {
 	for attempts = 1; ; attempts++ {
 		if err = host.Call(who, func() error { return do(ctx) }); err == nil {
 			return attempts, nil
@@ -242,9 +241,8 @@ func (r *Runner) try(
 
 // timed bounds each attempt by the runner's Timeout. The context of the work outlasts the
 // one of Run, so that events in hand can be finished.
-func (r *Runner) timed(
-	working context.Context, do func(context.Context) error,
-) func(context.Context) error {
+func (r *Runner) timed(working context.Context,
+	do func(context.Context) error) func(context.Context) error {
 	return func(context.Context) error {
 		if r.Timeout == 0 {
 			return do(working)

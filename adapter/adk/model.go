@@ -33,8 +33,7 @@ func brief(r *model.LLMRequest, said string, p *loop.Plan) {
 		config.Tools = allowed(config.Tools, p.Arm.Tools)
 		tools := maps.Clone(r.Tools)
 		maps.DeleteFunc(tools, func(name string, _ any) bool {
-			return !slices.Contains(p.Arm.Tools,
-				name)
+			return !slices.Contains(p.Arm.Tools, name)
 		})
 		r.Tools = tools
 	}

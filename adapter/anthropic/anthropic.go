@@ -33,16 +33,13 @@ type Tool = turn.Tool
 const inJSON = "Answer with JSON alone."
 
 // Generate implements [decision.LLM].
-func (m *Model) Generate(
-	ctx context.Context, r decision.LLMRequest,
-) (decision.LLMResponse, error) {
+func (m *Model) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	return m.chat().Stream(ctx, r, nil)
 }
 
 // Stream implements [loop.Streamer]. If piece is nil, the reply comes as a whole.
-func (m *Model) Stream(
-	ctx context.Context, r decision.LLMRequest, piece func(text string),
-) (decision.LLMResponse, error) {
+func (m *Model) Stream(ctx context.Context, r decision.LLMRequest,
+	piece func(text string)) (decision.LLMResponse, error) {
 	return m.chat().Stream(ctx, r, piece)
 }
 
@@ -50,9 +47,7 @@ func (m *Model) Stream(
 // rule forbids, or that the chosen arm does not list, is not made, and the model gets the reason.
 // Other calls are made one after the other, and heed learns from their results. An arm's ModelName
 // is the name of another model of the same Client.
-func (m *Model) Answer(
-	ctx context.Context, agent *loop.Agent, e loop.Event,
-) (loop.Answer, error) {
+func (m *Model) Answer(ctx context.Context, agent *loop.Agent, e loop.Event) (loop.Answer, error) {
 	return m.chat().Answer(ctx, agent, e)
 }
 
@@ -105,9 +100,8 @@ func (m *Model) open(r turn.Request) turn.Asker {
 	}
 }
 
-func (m *Model) send(
-	ctx context.Context, ask sdk.MessageNewParams, piece func(string),
-) (*sdk.Message, error) {
+func (m *Model) send(ctx context.Context, ask sdk.MessageNewParams,
+	piece func(string)) (*sdk.Message, error) {
 	if piece == nil {
 		return m.Client.Messages.New(ctx, ask)
 	}

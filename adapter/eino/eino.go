@@ -72,10 +72,8 @@ func (a *Adapter) Middleware() adk.ChatModelAgentMiddleware { return &middleware
 //
 // The answer counts when the host has all of it: when an event without a stream is yielded, or when
 // the stream of an event was read to its end. If the loop ends earlier, the run's context ends.
-func (a *Adapter) Run(
-	ctx context.Context, r *adk.Runner, e loop.Event, messages []adk.Message,
-	opts ...adk.AgentRunOption,
-) iter.Seq2[*adk.AgentEvent, error] {
+func (a *Adapter) Run(ctx context.Context, r *adk.Runner, e loop.Event, messages []adk.Message,
+	opts ...adk.AgentRunOption) iter.Seq2[*adk.AgentEvent, error] {
 	return a.turn(ctx, e, func(ctx context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error) {
 		return r.Run(ctx, messages, opts...), nil
 	})
@@ -83,10 +81,8 @@ func (a *Adapter) Run(
 
 // Resume goes on with a run after an interrupt, like ResumeWithParams of the runner. Give it the
 // event that [Adapter.Run] had.
-func (a *Adapter) Resume(
-	ctx context.Context, r *adk.Runner, e loop.Event, checkpoint string, params *adk.ResumeParams,
-	opts ...adk.AgentRunOption,
-) iter.Seq2[*adk.AgentEvent, error] {
+func (a *Adapter) Resume(ctx context.Context, r *adk.Runner, e loop.Event, checkpoint string,
+	params *adk.ResumeParams, opts ...adk.AgentRunOption) iter.Seq2[*adk.AgentEvent, error] {
 	return a.turn(ctx, e, func(ctx context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error) {
 		return r.ResumeWithParams(ctx, checkpoint, params, opts...)
 	})

@@ -90,9 +90,8 @@ type call struct {
 }
 
 // call prepares the turn, once, and a call of its model.
-func (t *run) call(
-	ctx context.Context, inner model.BaseChatModel, input []*schema.Message, opts []model.Option,
-) (*call, error) {
+func (t *run) call(ctx context.Context, inner model.BaseChatModel, input []*schema.Message,
+	opts []model.Option) (*call, error) {
 	t.Lock()
 	defer t.Unlock()
 	t.Failed = nil

@@ -20,9 +20,8 @@ func (t *run) refusal(ctx context.Context, called *adk.ToolContext, input string
 
 // tool reports a tool's result to heed. A tool that interrupts the run to ask a person has no
 // result.
-func (t *run) tool(
-	ctx context.Context, called *adk.ToolContext, input, text string, failure error,
-) {
+func (t *run) tool(ctx context.Context, called *adk.ToolContext, input, text string,
+	failure error) {
 	if _, waits := compose.IsInterruptRerunError(failure); failure == nil || !waits {
 		t.Tool(ctx, called.CallID, called.Name, input, text, failure)
 	}
@@ -37,9 +36,8 @@ func (m *middleware) runFor(ctx context.Context) *run {
 }
 
 // WrapInvokableToolCall reports the tool's result to heed.
-func (m *middleware) WrapInvokableToolCall(
-	ctx context.Context, next adk.InvokableToolCallEndpoint, called *adk.ToolContext,
-) (adk.InvokableToolCallEndpoint, error) {
+func (m *middleware) WrapInvokableToolCall(ctx context.Context, next adk.InvokableToolCallEndpoint,
+	called *adk.ToolContext) (adk.InvokableToolCallEndpoint, error) {
 	t := m.runFor(ctx)
 	return func(ctx context.Context, input string, opts ...tool.Option) (string, error) {
 		if why := t.refusal(ctx, called, input); why != "" {
@@ -112,10 +110,8 @@ func resultText(r *schema.ToolResult) (text string) {
 }
 
 // followed returns a tool's stream, and reports the end of the stream to heed.
-func followed[T any](
-	ctx context.Context, t *run, called *adk.ToolContext, input string,
-	stream *schema.StreamReader[T], err error, text func(T) string,
-) (*schema.StreamReader[T], error) {
+func followed[T any](ctx context.Context, t *run, called *adk.ToolContext, input string,
+	stream *schema.StreamReader[T], err error, text func(T) string) (*schema.StreamReader[T], error) {
 	if err != nil {
 		t.tool(ctx, called, input, "", err)
 		return nil, err

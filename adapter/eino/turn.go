@@ -128,9 +128,8 @@ func (t *run) learns(agent string) bool {
 
 // streamed returns a stream for the host, without thoughts in tags. At its end, the answer is
 // reported to heed.
-func (t *run) streamed(
-	ctx context.Context, pieces *schema.StreamReader[*schema.Message],
-) *schema.StreamReader[*schema.Message] {
+func (t *run) streamed(ctx context.Context,
+	pieces *schema.StreamReader[*schema.Message]) *schema.StreamReader[*schema.Message] {
 	var whole, shown strings.Builder
 	var speech turn.Speech
 	calls := false

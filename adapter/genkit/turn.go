@@ -19,9 +19,8 @@ type call struct {
 }
 
 // generate wraps each round of a turn. The first one has the others in it.
-func (t *call) generate(
-	ctx context.Context, p *ai.GenerateParams, next ai.GenerateNext,
-) (*ai.ModelResponse, error) {
+func (t *call) generate(ctx context.Context, p *ai.GenerateParams,
+	next ai.GenerateNext) (*ai.ModelResponse, error) {
 	if p.Iteration > 0 {
 		return next(ctx, p)
 	}
@@ -108,9 +107,8 @@ func (t *call) answered(ctx context.Context, r *ai.ModelResponse) (*ai.ModelResp
 }
 
 // model wraps each call of the model.
-func (t *call) model(
-	ctx context.Context, p *ai.ModelParams, next ai.ModelNext,
-) (*ai.ModelResponse, error) {
+func (t *call) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) (*ai.ModelResponse,
+	error) {
 	t.Lock()
 	prepared := t.Prepared
 	t.Failed = nil
@@ -230,9 +228,8 @@ func (s *spoken) end(ctx context.Context) error {
 }
 
 // tool wraps each call of a tool. A tool that interrupts the turn to ask a person has no result.
-func (t *call) tool(
-	ctx context.Context, p *ai.ToolParams, next ai.ToolNext,
-) (*ai.MultipartToolResponse, error) {
+func (t *call) tool(ctx context.Context, p *ai.ToolParams,
+	next ai.ToolNext) (*ai.MultipartToolResponse, error) {
 	asked := p.Request
 	if why := t.Refusal(ctx, asked.Ref, asked.Name, asked.Input); why != "" {
 		return &ai.MultipartToolResponse{Output: why}, nil

@@ -100,8 +100,7 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		return nil, fmt.Errorf("natsstore: %w", err)
 	}
 	cfg.Replicas, cfg.Timeout = cmp.Or(cfg.Replicas, 3), cmp.Or(cfg.Timeout, 20*time.Second)
-	s := &Store{js: js, cfg: cfg, session: nuid.Next(), clock: cfg.Kept.Now,
-		long: longLog}
+	s := &Store{js: js, cfg: cfg, session: nuid.Next(), clock: cfg.Kept.Now, long: longLog}
 	s.tick = time.Now //nolint:forbidigo // how long a call waits is real time
 	if s.clock == nil {
 		s.clock = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
@@ -176,10 +175,8 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 }
 
 // Read implements [store.Store].
-func (s *Store) Read(
-	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
-	finds ...store.Query,
-) error {
+func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	const stale = 500 * time.Millisecond // cells alone may be a second old
 	alone := len(refs)+len(finds) == 0 && s.tick().UnixNano()-s.fresh.Load() < int64(stale)
 	err := ctx.Err()
@@ -225,18 +222,16 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 }
 
 // History implements [store.Store].
-func (s *Store) History(
-	ctx context.Context, c evidence.Cell,
-) iter.Seq2[evidence.Observation, error] {
+func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
+	error] {
 	return listed(ctx, s, func(mem *memstore.Store) iter.Seq2[evidence.Observation, error] {
 		return mem.History(ctx, c)
 	})
 }
 
 // listed yields what the state lists, after the handle has caught up.
-func listed[T any](
-	ctx context.Context, s *Store, list func(*memstore.Store) iter.Seq2[T, error],
-) iter.Seq2[T, error] {
+func listed[T any](ctx context.Context, s *Store,
+	list func(*memstore.Store) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := ctx.Err()
 		if err == nil {

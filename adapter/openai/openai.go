@@ -30,16 +30,13 @@ type Model struct {
 type Tool = turn.Tool
 
 // Generate implements [decision.LLM].
-func (m *Model) Generate(
-	ctx context.Context, r decision.LLMRequest,
-) (decision.LLMResponse, error) {
+func (m *Model) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	return m.chat().Stream(ctx, r, nil)
 }
 
 // Stream implements [loop.Streamer]. If piece is nil, the reply comes as a whole.
-func (m *Model) Stream(
-	ctx context.Context, r decision.LLMRequest, piece func(text string),
-) (decision.LLMResponse, error) {
+func (m *Model) Stream(ctx context.Context, r decision.LLMRequest,
+	piece func(text string)) (decision.LLMResponse, error) {
 	return m.chat().Stream(ctx, r, piece)
 }
 
@@ -47,9 +44,7 @@ func (m *Model) Stream(
 // rule forbids, or that the chosen arm does not list, is not made, and the model gets the reason.
 // Other calls are made one after the other, and heed learns from their results. An arm's ModelName
 // is the name of another model of the same Client.
-func (m *Model) Answer(
-	ctx context.Context, agent *loop.Agent, e loop.Event,
-) (loop.Answer, error) {
+func (m *Model) Answer(ctx context.Context, agent *loop.Agent, e loop.Event) (loop.Answer, error) {
 	return m.chat().Answer(ctx, agent, e)
 }
 
@@ -99,9 +94,8 @@ func (m *Model) open(r turn.Request) turn.Asker {
 }
 
 // send returns a completion, which has a choice.
-func (m *Model) send(
-	ctx context.Context, ask sdk.ChatCompletionNewParams, piece func(string),
-) (*sdk.ChatCompletion, error) {
+func (m *Model) send(ctx context.Context, ask sdk.ChatCompletionNewParams,
+	piece func(string)) (*sdk.ChatCompletion, error) {
 	if piece == nil {
 		got, err := m.Client.Chat.Completions.New(ctx, ask)
 		if err == nil && len(got.Choices) == 0 {
@@ -140,6 +134,5 @@ func read(got *sdk.ChatCompletion) (said turn.Said, _ error) {
 		said.Calls = append(said.Calls,
 			turn.Call{ID: call.ID, Tool: call.Function.Name, Input: call.Function.Arguments})
 	}
-	return turn.Usable(said,
-		first.Message.Refusal != "" || first.FinishReason == "content_filter")
+	return turn.Usable(said, first.Message.Refusal != "" || first.FinishReason == "content_filter")
 }

@@ -31,9 +31,7 @@ func AtEnd(script string, args ...string) (end func() error, err error) {
 	return atEnd(nil, script, args...)
 }
 
-func atEnd(
-	as *syscall.SysProcAttr, script string, args ...string,
-) (end func() error, err error) {
+func atEnd(as *syscall.SysProcAttr, script string, args ...string) (end func() error, err error) {
 	waits, held, err := os.Pipe() // the system closes held with this process
 	if err != nil {
 		return nil, err

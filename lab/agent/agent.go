@@ -32,14 +32,13 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	call.StringVar(&in.database, "db", "", "keep what is learned in this `file`, by SQLite")
 	drawing := call.String("picture", "", "draw how often answers were good into this file, as SVG")
 	comparing := call.Int("gain", 0, "compare the shown gain with the true one in so many lives")
-	if err := call.Parse(); err != nil {
-		return err
-	}
+	kit.Check(call.Parse())
 	if in.events < 20 {
 		return call.Usage("-events %d must be at least 20", in.events)
 	}
 	if *comparing > 0 {
-		return gains(ctx, call, in.seed, *comparing, in.events)
+		gains(ctx, call, in.seed, *comparing, in.events)
+		return nil
 	}
 	fmt.Fprintf(call.Out, "`%s`: %d events, seed %d: the same events with the same luck\n\n",
 		call.Command(), in.events, in.seed)

@@ -45,20 +45,20 @@ func compare(ctx context.Context, seed uint64, events int, of interval) (c compa
 	l.through(ctx, w, func(e loop.Event) {
 		good, without, control := l.both(ctx, w, e, other)
 		if !control {
-			gained, learned = gained+worth(good)-worth(without), learned+1
+			learned++
+		}
+		switch {
+		case control || good == without:
+		case good:
+			gained++
+		default:
+			gained--
 		}
 		if n := len(l.answers); n%lookEvery == 0 {
 			c.look(kit.Must(l.agent.Gain(ctx)), n, gained/math.Max(learned, 1), of)
 		}
 	})
 	return c
-}
-
-func worth(good bool) float64 {
-	if good {
-		return 1
-	}
-	return 0
 }
 
 // controlSession returns a session of the control group that agents of a seed draw.
@@ -110,15 +110,11 @@ func (c *comparison) look(shown loop.Gain, events int, truth float64, of interva
 }
 
 // gains compares what is shown with the truth in many lives.
-func gains(ctx context.Context, call *kit.Call, from uint64, lives, events int) error {
+func gains(ctx context.Context, call *kit.Call, from uint64, lives, events int) {
 	all := make([]comparison, lives)
-	err := kit.Parallel(ctx, lives, func(i int) error {
+	kit.Parallel(ctx, lives, func(i int) {
 		all[i] = compare(ctx, from+uint64(i), events, atEveryLook) //nolint:gosec // lives are few
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	held, signed, helps, sooner := 0, 0, 0, 0
 	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table, "seed\tgain in truth\tshown\tinterval\tevents until learning helps\t")
@@ -141,12 +137,9 @@ func gains(ctx context.Context, call *kit.Call, from uint64, lives, events int) 
 				100*(g.Learned.Success-g.Control.Success), 100*g.Low, 100*g.High, c.first)
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(call.Out, "\nOf %d lives of %d events, %.0f %% of them in the control "+
+	kit.Check(table.Flush())
+	fmt.Fprintf(call.Out, "\nOf %d lives of %d events, %.0f %% of them in the control "+
 		"group: in %d the interval held the truth at every look, one after each %d events. In %d the "+
 		"sign was right after %d events. In %d learning was shown to help, in %d of them by then.\n",
 		lives, events, 100*controlled, held, lookEvery, signed, signAfter, helps, sooner)
-	return err
 }

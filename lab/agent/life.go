@@ -16,7 +16,6 @@ import (
 	"github.com/heedhq/heed/lab/agent/assistant"
 	"github.com/heedhq/heed/lab/agent/world"
 	"github.com/heedhq/heed/lab/internal/kit"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
@@ -117,11 +116,7 @@ func (l *life) through(ctx context.Context, w *world.World, answer func(e loop.E
 
 // lessons are what an assistant begins with.
 func lessons() (l loop.Lessons) {
-	for _, r := range world.Runbooks() {
-		l.Heuristics = append(l.Heuristics, learning.Heuristic{
-			ID: r.ID, Domain: assistant.Alerts, Condition: r.Condition, Action: r.Action,
-		})
-	}
+	l.Heuristics = world.Runbooks()
 	for _, n := range world.Notes() {
 		l.Notes = append(l.Notes, loop.Note{ID: n.ID, Domain: assistant.Requests, Category: n.Sort,
 			Topic: n.Topic, Text: n.Text})

@@ -19,23 +19,22 @@ const (
 // scorecard, and the gain that heed shows with the true one.
 func Line() card.Line {
 	run := func(how way, shown interval, short, long int) card.Attempt {
-		return func(ctx context.Context, s card.Settings) (r card.Result, err error) {
+		return func(ctx context.Context, s card.Settings) (r card.Result, _ error) {
 			lives, events := card.Pick(s, short, long), 2000
 			gained, leftOut := make([]float64, lives), make([]float64, lives)
-			err = kit.Parallel(ctx, lives, func(i int) error {
+			kit.Parallel(ctx, lives, func(i int) {
 				in := stream{seed: s.Seed + uint64(i), events: events} //nolint:gosec // lives are few
 				gained[i] = success(ctx, how, in) - success(ctx, off, in)
 				if compare(ctx, in.seed, events, shown).misses > 0 {
 					leftOut[i] = 1
 				}
-				return nil
 			})
 			mean := kit.Mean(gained).Mean
 			r.Note("success in the last quarter: %.1f points more", 100*mean)
 			r.Work = int64(lives * events)
 			r.Values = map[string]float64{missingBar: math.Max(0, 10-100*mean),
 				leftOutBar: 10 * kit.Mean(leftOut).Mean}
-			return r, err
+			return r, nil
 		}
 	}
 	return card.Line{

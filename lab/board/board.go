@@ -76,7 +76,8 @@ var sets = []set{
 }
 
 // Run plays a set.
-func Run(ctx context.Context, call *kit.Call) error {
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	var o order
 	call.StringVar(&o.data, "data", "", "the `file` with a table of recorded answers")
 	call.StringVar(&o.answers, "answers", "", "the `file` with recorded scores of models, as JSON")
@@ -87,9 +88,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	only := call.String("world", "", "play in this world only")
 	policies := call.String("policies", "", "let these `names` play only, with semicolons between them")
 	under := call.String("under", "", "play under this trouble only")
-	if err := call.ParseNames(); err != nil {
-		return err
-	}
+	kit.Check(call.ParseNames())
 	name := cmp.Or(append(call.Names, "routers")...)
 	i := slices.IndexFunc(sets, func(s set) bool { return s.name == name })
 	if i < 0 || len(call.Names) > 1 {
@@ -108,10 +107,7 @@ func Run(ctx context.Context, call *kit.Call) error {
 	case name == "requests" && o.answers == "":
 		return call.Usage("the set requests needs -answers")
 	}
-	worlds, err := of.worlds(&o)
-	if err != nil {
-		return err
-	}
+	worlds := kit.Must(of.worlds(&o))
 	s.worlds = slices.DeleteFunc(worlds, func(w world) bool { return *only != "" && w.name != *only })
 	s.troubles = slices.DeleteFunc(troubles(), func(t trouble) bool {
 		return *under != "" && t.name != *under || of.troubles != nil && !slices.Contains(of.troubles,
@@ -120,11 +116,8 @@ func Run(ctx context.Context, call *kit.Call) error {
 	if len(s.worlds) == 0 || len(s.troubles) == 0 {
 		return call.Usage("there is no world %q or no trouble %q in %s", *only, *under, name)
 	}
-	played, err := s.play(ctx)
-	if err != nil {
-		return err
-	}
-	return s.report(call, played)
+	s.report(call, s.play(ctx))
+	return nil
 }
 
 // playing returns the policies of a set and the yardsticks, or only the named ones.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,7 +104,7 @@ func TestEachTroubleDoesWhatItSays(t *testing.T) {
 		}
 	}
 	assert.InDelta(t, 200, liars, 40)
-	if worst(bad.requests[0].rates) == 0 {
+	if rates := bad.requests[0].rates; rates[0] == slices.Min(rates) {
 		assert.Equal(t, liars, poisoned.praised)
 	} else {
 		assert.Zero(t, poisoned.praised)
@@ -151,8 +152,7 @@ func TestRunsAreTheSame(t *testing.T) {
 func TestYardsticks(t *testing.T) {
 	s := study{requests: 200, runs: 2, seed: 7, worlds: routerWorlds(), troubles: troubles(),
 		policies: yardsticks}
-	cells, err := s.play(context.Background())
-	require.NoError(t, err)
+	cells := s.play(context.Background())
 	for _, c := range cells {
 		if c.policy == "oracle" {
 			assert.Zero(t, c.regret.Mean)
@@ -233,14 +233,14 @@ func TestWhereHeedIsNotTheBest(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	require.NoError(t, notBest(&out, []*cell{
+	notBest(&out, []*cell{
 		one("a", "heed", heeds, 20, 0, 0), one("a", "heed, other", heeds, 8, 12, 1),
 		one("a", "UCB1", rule, 10, 10, 2), one("a", "oracle", yardstick, 0, 20, 0),
 		one("b", "heed", heeds, 20, 0, 0), one("b", "UCB1", rule, 19, 1, 2), one("b", "always arm 1",
 			yardstick, 18, 2, 1),
 		one("c", "heed", heeds, 20, 0, 0), one("c", "UCB1", rule, 15, 5, 1),
 		one("c", "by chance", yardstick, 30, -10, 1),
-	}))
+	})
 	assert.Equal(t, `
 Where heed is not the best.
 In 2 of 3, another policy that learns had less regret than heed's default, beyond the interval:

@@ -15,7 +15,7 @@ const regretBar = "% of the regret by chance"
 func Line() card.Line {
 	const name = "heed"
 	run := func(chosen string, short, long int) card.Attempt {
-		return func(ctx context.Context, c card.Settings) (r card.Result, err error) {
+		return func(ctx context.Context, c card.Settings) (r card.Result, _ error) {
 			s := study{requests: 1000, runs: card.Pick(c, short, long), seed: c.Seed}
 			s.worlds = slices.DeleteFunc(routerWorlds(), func(w world) bool {
 				return w.name != "no context" && w.name != "by item"
@@ -24,12 +24,8 @@ func Line() card.Line {
 			s.policies = func(w *world) []policy {
 				return append([]policy{heeding(name, option{})}, yardsticks(w)...)
 			}
-			cells, err := s.play(ctx)
-			if err != nil {
-				return r, err
-			}
 			r.Values = make(map[string]float64)
-			for _, block := range blocks(cells, sameTrouble) {
+			for _, block := range blocks(s.play(ctx), sameTrouble) {
 				at := func(name string) kit.Estimate {
 					i := slices.IndexFunc(block, func(c *cell) bool { return c.policy == name })
 					return block[i].regret

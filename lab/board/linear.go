@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/heedhq/heed/lab/internal/kit"
 )
 
 // hashed is how many places of the features items are hashed into.
@@ -65,17 +67,14 @@ func (l *linearRouter) look(r *request) int {
 
 func (l *linearRouter) choose(r *request) (int, any) {
 	n := l.look(r)
-	best, most := 0, math.Inf(-1)
-	for arm, a := range l.arms {
-		l.scaled.MulVec(mat.NewSymDense(n, a.Inverse), l.x)
+	best, _ := kit.Best(len(l.arms), func(arm int) float64 {
+		l.scaled.MulVec(mat.NewSymDense(n, l.arms[arm].Inverse), l.x)
 		off := l.width * math.Sqrt(max(mat.Dot(l.scaled, l.x), 0))
 		if l.rng != nil {
 			off *= l.rng.NormFloat64()
 		}
-		if value := mat.Dot(l.scaled, mat.NewVecDense(n, a.Sum)) + off; value > most {
-			best, most = arm, value
-		}
-	}
+		return mat.Dot(l.scaled, mat.NewVecDense(n, l.arms[arm].Sum)) + off
+	})
 	return best, nil
 }
 

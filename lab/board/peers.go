@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/lab/internal/kit"
 )
 
 // peers are the rules of other projects, as they publish them, with their parameters. Both draw
@@ -71,18 +72,16 @@ func (p *published) of(names []string, n, arm int) evidence.Beta {
 	return p.prior
 }
 
-func (p *published) choose(r *request) (best int, _ any) {
-	names, most := p.names(r), math.Inf(-1)
-	for arm, cost := range p.trial.world.costs {
+func (p *published) choose(r *request) (int, any) {
+	names, costs := p.names(r), p.trial.world.costs
+	best, _ := kit.Best(len(costs), func(arm int) float64 {
 		var all []evidence.Beta
 		for n := range names {
 			all = append(all, p.of(names, n, arm))
 		}
 		sampler := p.join(all).Sampler()
-		if x := p.value(p.trial, sampler.Draw(&p.rng), cost); x > most {
-			best, most = arm, x
-		}
-	}
+		return p.value(p.trial, sampler.Draw(&p.rng), costs[arm])
+	})
 	return best, nil
 }
 

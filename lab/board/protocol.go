@@ -2,7 +2,6 @@ package board
 
 import (
 	"encoding/json"
-	"math"
 	"time"
 
 	"github.com/heedhq/heed/lab/internal/kit"
@@ -119,7 +118,8 @@ func (g *game) outcome(r *request, arm int, ticket any) *outcome {
 	o := &outcome{request: r, arm: arm, ticket: ticket, cost: g.world.costs[arm]}
 	said := r.right[arm]
 	if r.liar {
-		said = arm == worst(r.rates)
+		worst, _ := kit.Best(len(r.rates), func(arm int) float64 { return -r.rates[arm] })
+		said = arm == worst
 	}
 	switch {
 	case r.grades != nil && !r.liar:
@@ -142,15 +142,4 @@ func (g *game) restart() {
 		}
 	}
 	g.router = g.policy.begin(g.trial, g.now, g.router.save())
-}
-
-// worst returns the arm with the lowest rate.
-func worst(rates []float64) (arm int) {
-	least := math.Inf(1)
-	for i, rate := range rates {
-		if rate < least {
-			arm, least = i, rate
-		}
-	}
-	return arm
 }

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -24,26 +25,21 @@ func sameTrouble(a, b *cell) bool { return a.world == b.world && a.trouble == b.
 
 // report writes a table for each world: of regrets under all troubles, and of the rest under the
 // first.
-func (s *study) report(call *kit.Call, cells []*cell) error {
+func (s *study) report(call *kit.Call, cells []*cell) {
 	fmt.Fprintf(call.Out, "`%s`: %d requests a run, %d runs, seed %d. ± is half of a 95 %% interval of the mean.\n",
 		call.Command(), s.requests, s.runs, s.seed)
 	for _, world := range blocks(cells, sameWorld) {
-		if err := reportWorld(call.Out, blocks(world, sameTrouble)); err != nil {
-			return err
-		}
+		reportWorld(call.Out, blocks(world, sameTrouble))
 	}
 	switch {
 	case s.runs < 2:
-		_, err := fmt.Fprintln(call.Out,
-			"\nOne run has no intervals, and does not say which policy is better.")
-		return err
+		fmt.Fprintln(call.Out, "\nOne run has no intervals, and does not say which policy is better.")
 	case s.ranks:
-		return notBest(call.Out, cells)
+		notBest(call.Out, cells)
 	}
-	return nil
 }
 
-func reportWorld(w io.Writer, under [][]*cell) error {
+func reportWorld(w io.Writer, under [][]*cell) {
 	first := under[0][0]
 	fmt.Fprintf(w, "\n%s: regret to the best arm of each request\n", first.world)
 	table := kit.NewTable(w)
@@ -59,42 +55,31 @@ func reportWorld(w io.Writer, under [][]*cell) error {
 			fmt.Fprintf(table, "%s\t", cells[i].regret)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%.3f ±%.3f\t%.3f ±%.3f\t%s\t%s\t\n", c.more, c.ratio,
-			c.quality.Mean, c.quality.Half,
-			c.cost.Mean, c.cost.Half, kit.Number(c.half.Mean/1000), kit.Number(c.state.Mean/1000))
+			c.quality.Mean, c.quality.Half, c.cost.Mean, c.cost.Half, kit.Number(c.half.Mean/1000),
+			kit.Number(c.state.Mean/1000))
 	}
-	return table.Flush()
+	kit.Check(table.Flush())
 }
 
 // notBest lists where another policy had less regret than heed's default, beyond the interval: one
 // that learns, and one arm for all requests, which is known only afterwards.
-func notBest(w io.Writer, cells []*cell) error {
-	var rules, arms []string
+func notBest(w io.Writer, cells []*cell) {
 	all := blocks(cells, sameTrouble)
-	for _, block := range all {
-		if line := lessThan(block, func(c *cell) bool { return c.kind == rule }); line != "" {
-			rules = append(rules, line)
+	list := func(what string, among func(c *cell) bool) {
+		var found []string
+		for _, block := range all {
+			if line := lessThan(block, among); line != "" {
+				found = append(found, line)
+			}
 		}
-		if line := lessThan(block, func(c *cell) bool {
-			return c.kind == yardstick && c.policy != "oracle"
-		}); line != "" {
-			arms = append(arms, line)
-		}
+		fmt.Fprintf(w, "In %d of %d, %s:\n%s\n", len(found), len(all), what,
+			cmp.Or(strings.Join(found, "\n"), "  nowhere"))
 	}
-	_, err := fmt.Fprintf(w, `
-Where heed is not the best.
-In %d of %d, another policy that learns had less regret than heed's default, beyond the interval:
-%s
-In %d of %d, one arm for all requests had, which is known only afterwards:
-%s
-`, len(rules), len(all), list(rules), len(arms), len(all), list(arms))
-	return err
-}
-
-func list(found []string) string {
-	if len(found) == 0 {
-		return "  nowhere"
-	}
-	return strings.Join(found, "\n")
+	fmt.Fprintln(w, "\nWhere heed is not the best.")
+	list("another policy that learns had less regret than heed's default, beyond the interval",
+		func(c *cell) bool { return c.kind == rule })
+	list("one arm for all requests had, which is known only afterwards",
+		func(c *cell) bool { return c.kind == yardstick && c.policy != "oracle" })
 }
 
 // lessThan compares heed's default, which is the first, with the best of some others. It returns ""

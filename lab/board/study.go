@@ -32,7 +32,7 @@ type cell struct {
 
 // play lets every policy play in the same runs. The cells are in the order of worlds, troubles and
 // policies.
-func (s *study) play(ctx context.Context) ([]*cell, error) {
+func (s *study) play(ctx context.Context) []*cell {
 	type job struct{ world, trouble, run, first int }
 	var jobs []job
 	var cells []*cell
@@ -48,27 +48,21 @@ func (s *study) play(ctx context.Context) ([]*cell, error) {
 			}
 		}
 	}
-	err := kit.Parallel(ctx, len(jobs), func(i int) error {
+	kit.Parallel(ctx, len(jobs), func(i int) {
 		j := jobs[i]
 		w := &s.worlds[j.world]
 		t := w.trial(&s.troubles[j.trouble], s.requests, j.run, s.seed) // which policies only read
 		for k, p := range s.policies(w) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			kit.Check(ctx.Err())
 			cells[j.first+k].runs[j.run] = t.play(p)
 		}
-		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	for _, block := range blocks(cells, sameTrouble) {
 		for _, c := range block {
 			c.summarize(block[0])
 		}
 	}
-	return cells, nil
+	return cells
 }
 
 // summarize compares runs in pairs. The interval of the ratio is the delta method's.

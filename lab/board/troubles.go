@@ -2,9 +2,10 @@ package board
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/heedhq/heed/lab/internal/kit"
 )
 
 // A trouble is what happens to the outcomes, to the world, or to the policy's process.
@@ -124,11 +125,7 @@ func (w *world) trial(t *trouble, requests, run int, seed uint64) *trial {
 
 // best returns the arm with the greatest expected reward, and that reward.
 func (t *trial) best(r *request) (arm int, reward float64) {
-	reward = math.Inf(-1)
-	for i, rate := range r.rates {
-		if x := t.world.reward(rate, t.world.costs[i]); x > reward {
-			arm, reward = i, x
-		}
-	}
-	return arm, reward
+	return kit.Best(len(r.rates), func(arm int) float64 {
+		return t.world.reward(r.rates[arm], t.world.costs[arm])
+	})
 }

@@ -69,16 +69,13 @@ const mostWorse = 0.02
 var errWorse = errors.New("an outage has left heed worse than it may")
 
 // Run runs the study: outages of 100 events, and of 30, 100 and 300 in the long form.
-func Run(ctx context.Context, call *kit.Call) error {
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	seeds := call.Count("seeds", 5, 20, "how many lives each outage has")
 	seed := call.Uint64("seed", 2026, "the seed of the first life")
-	if err := call.Parse(); err != nil {
-		return err
-	}
+	kit.Check(call.Parse())
 	s := study{seeds: *seeds, seed: *seed, outages: outages(call.Long)}
-	if err := s.play(ctx); err != nil {
-		return err
-	}
+	s.play(ctx)
 	return s.report(call.Out, call)
 }
 
@@ -95,14 +92,8 @@ type study struct {
 }
 
 // play lets all lives happen.
-func (s *study) play(ctx context.Context) error {
-	type job struct {
-		outage
-		control bool
-		into    *life
-		seed    uint64
-	}
-	var jobs []job
+func (s *study) play(ctx context.Context) {
+	var jobs []func()
 	add := func(o outage, control bool) []life {
 		if o.how != "" && (s.skip[0] && !control || s.skip[1] && control) {
 			return nil
@@ -112,7 +103,7 @@ func (s *study) play(ctx context.Context) error {
 			lives = lives[:(s.seeds+3)/4] // its figures differ by far
 		}
 		for i := range lives {
-			jobs = append(jobs, job{o, control, &lives[i], s.seed + uint64(i)})
+			jobs = append(jobs, func() { lives[i] = live(ctx, o, control, s.seed+uint64(i)) })
 		}
 		return lives
 	}
@@ -123,11 +114,7 @@ func (s *study) play(ctx context.Context) error {
 		}
 		s.heed, s.control = append(s.heed, add(o, false)), append(s.control, add(o, true))
 	}
-	return kit.Parallel(ctx, len(jobs), func(i int) error {
-		j := &jobs[i]
-		*j.into = live(ctx, j.outage, j.control, j.seed)
-		return nil
-	})
+	kit.Parallel(ctx, len(jobs), func(i int) { jobs[i]() })
 }
 
 // worst returns by how much lives are worse than those without the outage, in the mean and in the

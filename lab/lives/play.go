@@ -12,14 +12,12 @@ type mind interface {
 
 // A life is what became of one heuristic.
 type life struct {
-	began int    // how many events came before its first answer; -1: it never answered
-	fired [4]int // its answers in each quarter of the events
+	began int // how many events came before its first answer; -1: it never answered
+	later int // its answers in the second half of the events
 }
 
 // late returns the share of the events in the second half that the heuristic answered.
-func (l *life) late(events int) float64 {
-	return float64(l.fired[2]+l.fired[3]) / (float64(events) / 2)
-}
+func (l *life) late(events int) float64 { return float64(l.later) / (float64(events) / 2) }
 
 // play lets a heuristic live.
 func play(m mind, c *crowd, s *subject, events int, seed uint64) (life, error) {
@@ -38,9 +36,11 @@ func play(m mind, c *crowd, s *subject, events int, seed uint64) (life, error) {
 		right := e.model
 		if own {
 			right = e.heuristic
-			l.fired[4*i/events]++
 			if l.began < 0 {
 				l.began = i
+			}
+			if i >= events/2 {
+				l.later++
 			}
 		}
 		if err := m.hears(&e, c.says(&e, right)); err != nil {

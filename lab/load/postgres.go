@@ -63,33 +63,24 @@ type figures struct {
 
 // Run runs the study on a private server, with fsync.
 func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	var s study
 	call.DurationVar(&s.each, "each", time.Second, "how long each figure is measured")
 	items := call.Count("items", 10_000, 1_000_000, "items of the large segment")
-	if err := call.Parse(); err != nil {
-		return err
-	}
+	kit.Check(call.Parse())
 	if s.items = *items; s.each <= 0 {
 		return call.Usage("-each %s must be above 0", s.each)
 	}
-	server, err := servertest.New("-c shared_buffers=256MB -c max_wal_size=4GB")
-	if err != nil {
-		return err
-	}
+	server := kit.Must(servertest.New("-c shared_buffers=256MB -c max_wal_size=4GB"))
 	defer func() { err = errors.Join(err, server.Close()) }()
 	s.callers, s.segments = []int{1, 8, 64, 256}, []int{1, 10, 100}
-	got, err := s.measure(ctx, server.DSN())
-	if err == nil {
-		machine := card.ThisMachine(ctx)
-		_, err = fmt.Fprintf(call.Out, "%s: %s, %d cores, load average before it %s; "+
-			"%s for each figure\n\n%s", call.Command(), machine.CPU, machine.Cores, got.load, s.each,
-			s.report(got))
-	}
-	return err
+	got, machine := s.measure(ctx, server.DSN()), card.ThisMachine(ctx)
+	fmt.Fprintf(call.Out, "%s: %s, %d cores, load average before it %s; %s for each figure\n\n%s",
+		call.Command(), machine.CPU, machine.Cores, got.load, s.each, s.report(got))
+	return nil
 }
 
-func (s *study) measure(ctx context.Context, dsn string) (f figures, err error) {
-	defer kit.Catch(&err)
+func (s *study) measure(ctx context.Context, dsn string) (f figures) {
 	s.handle = kit.Must(sql.Open("pgx", dsn))
 	defer s.handle.Close() //nolint:errcheck // the server is removed
 	s.handle.SetMaxOpenConns(connections)
@@ -100,7 +91,7 @@ func (s *study) measure(ctx context.Context, dsn string) (f figures, err error) 
 	s.rates(ctx, &f)
 	s.growth(ctx, &f)
 	s.largeSegment(ctx, &f)
-	return f, nil
+	return f
 }
 
 func (s *study) learner(ctx context.Context) *strategy.Learner {

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"io"
 	"io/fs"
 	"maps"
@@ -268,21 +269,9 @@ func exported(names []*ast.Ident) (n int) {
 
 // receiver returns the name of the type that a method is of.
 func receiver(f *ast.FuncDecl) string {
-	of := f.Recv.List[0].Type
-	for {
-		switch t := of.(type) {
-		case *ast.StarExpr:
-			of = t.X
-		case *ast.IndexExpr:
-			of = t.X
-		case *ast.IndexListExpr:
-			of = t.X
-		case *ast.Ident:
-			return t.Name
-		default:
-			return ""
-		}
-	}
+	of := strings.TrimPrefix(types.ExprString(f.Recv.List[0].Type), "*")
+	name, _, _ := strings.Cut(of, "[")
+	return name
 }
 
 // A room is what a budget of lines is about.

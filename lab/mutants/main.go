@@ -43,9 +43,7 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	size := call.Count("n", 300, 1000, "mutants in the sample")
 	seed := call.Int("seed", 1, "seed of the sample")
 	only := call.String("only", "", "sample only the mutants whose names match this `pattern`")
-	if err := call.Parse(); err != nil {
-		return err
-	}
+	kit.Check(call.Parse())
 	root, dir := kit.Must(os.Getwd()), kit.Must(os.MkdirTemp("", "mutants"))
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left is temporary
 	matching := kit.Must(regexp.Compile(*only))
@@ -156,7 +154,7 @@ func (b *bench) judge(ctx context.Context, sample []*mutant) {
 		}
 		for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 			bin := b.suite(ctx, dir)
-			inParallel(ctx, dirs[dir], func(m *mutant) { m.judge(ctx, bin) })
+			kit.Parallel(ctx, len(dirs[dir]), func(i int) { dirs[dir][i].judge(ctx, bin) })
 		}
 		todo = slices.DeleteFunc(slices.Clone(todo),
 			func(m *mutant) bool { return m.killer != "" || round+1 == len(m.subject.tests) })
@@ -185,7 +183,7 @@ func (b *bench) suite(ctx context.Context, dir string) *suite {
 	for _, name := range strings.Fields(string(names)) {
 		bin.tests = append(bin.tests, &test{name: name})
 	}
-	inParallel(ctx, bin.tests, func(t *test) { bin.trace(ctx, t) })
+	kit.Parallel(ctx, len(bin.tests), func(i int) { bin.trace(ctx, bin.tests[i]) })
 	fmt.Fprintf(b.out, "%s: %d tests traced at %s\n", dir, len(bin.tests),
 		time.Now().Format(time.TimeOnly))
 	return bin
@@ -293,9 +291,4 @@ func (m *mutant) judge(ctx context.Context, bin *suite) {
 	fmt.Fprintf(bin.out, "%-8s  %s:%d %s  [%s]\n", m.verdict(), m.file, m.line, m.change(),
 		cmp.Or(m.killer, bin.name))
 	kit.Check(ctx.Err())
-}
-
-// inParallel calls do for each item, on all processors.
-func inParallel[T any](ctx context.Context, items []T, do func(T)) {
-	kit.Check(kit.Parallel(ctx, len(items), func(i int) error { do(items[i]); return nil }))
 }

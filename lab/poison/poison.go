@@ -83,18 +83,15 @@ type played struct {
 }
 
 // Run runs the study: 20 runs of each trial, and in the long form 200.
-func Run(ctx context.Context, call *kit.Call) error {
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	runs := call.Count("runs", 20, 200, "how often each is done")
 	seed := call.Uint64("seed", 2026, "the seed of the worlds and choices")
-	if err := call.Parse(); err != nil {
-		return err
-	}
+	kit.Check(call.Parse())
 	fmt.Fprintf(call.Out, "`%s`: %d honest people and false accounts. Arms succeed in %v. %d runs, ± half of a 95 %% interval.\n",
 		call.Command(), people, rates, *runs)
 	for i := range liars {
-		if err := liars[i].report(ctx, call.Out, *runs, *seed); err != nil {
-			return err
-		}
+		liars[i].report(ctx, call.Out, *runs, *seed)
 	}
 	return nil
 }
@@ -111,18 +108,14 @@ func (l *liar) trials() (all []trial) {
 }
 
 // report plays all trials of a liar, and writes a table.
-func (l *liar) report(ctx context.Context, w io.Writer, runs int, seed uint64) error {
+func (l *liar) report(ctx context.Context, w io.Writer, runs int, seed uint64) {
 	trials := l.trials()
 	all := make([]played, len(settings)*len(trials)*runs)
-	err := kit.Parallel(ctx, len(all), func(job int) error {
+	kit.Parallel(ctx, len(all), func(job int) {
 		at := job / runs
 		setting, trial := settings[at%len(settings)], trials[at/len(settings)]
 		all[job] = play(ctx, setting, trial, seed+uint64(job%runs)) //nolint:gosec // not negative
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	of := func(trial, setting int) []played {
 		at := (trial*len(settings) + setting) * runs
 		return all[at : at+runs]
@@ -151,7 +144,7 @@ func (l *liar) report(ctx context.Context, w io.Writer, runs int, seed uint64) e
 		}
 		fmt.Fprintln(table)
 	}
-	return table.Flush()
+	kit.Check(table.Flush())
 }
 
 // more returns how many points more the worst arm has, and how many fewer the best.

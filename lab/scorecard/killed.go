@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -46,9 +47,7 @@ func killedLine(engine string, short, long int) card.Line {
 func kills(ctx context.Context, s card.Settings, p place, h habit, rounds int) (result card.Result,
 	err error) {
 	st, handle, err := p.store(ctx, sqlstore.Config{NoCache: true})
-	if err != nil {
-		return result, err
-	}
+	kit.Check(err)
 	defer handle.Close() //nolint:errcheck // it is removed
 	rng := s.Rand(0)
 	var acknowledged []string
@@ -63,10 +62,10 @@ func kills(ctx context.Context, s card.Settings, p place, h habit, rounds int) (
 		acknowledged = append(acknowledged, acked...)
 		result.Faults++
 	}
-	found, err := read(ctx, st, acknowledged)
+	found := kit.Must(read(ctx, st, acknowledged))
 	result.Work = int64(len(acknowledged))
 	result.Note("%d outcomes were acknowledged: %+v", len(acknowledged), found)
-	if err == nil && found.there < rounds {
+	if found.there < rounds {
 		err = fmt.Errorf("only %d outcomes were committed", found.there)
 	}
 	result.Values = map[string]float64{lostBar: float64(found.lost), tornBar: float64(found.torn),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/sqlstore"
 )
 
@@ -35,11 +36,9 @@ type place struct {
 	Driver, DSN string
 }
 
-func (p place) open() (*sql.DB, error) { return sql.Open(p.Driver, p.DSN) }
-
 // store opens the store of a place on its own handle. The caller closes the handle.
 func (p place) store(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB, error) {
-	handle, err := p.open()
+	handle, err := sql.Open(p.Driver, p.DSN)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,11 +50,11 @@ func (p place) store(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store,
 }
 
 // newPlace makes a new database, which end removes.
-func newPlace(ctx context.Context, engine string) (p place, end func() error, err error) {
+func newPlace(ctx context.Context, engine string) (p place, end func() error) {
 	if engine == postgres {
 		return newSchema(ctx)
 	}
-	dir, err := os.MkdirTemp("", "heed-scorecard")
+	dir := kit.Must(os.MkdirTemp("", "heed-scorecard"))
 	p = place{sqlstore.SQLite, "sqlite", "file:" + strings.ReplaceAll(filepath.Join(dir, "heed.db"),
 		"#", "%23")}
 	switch engine {
@@ -64,17 +63,14 @@ func newPlace(ctx context.Context, engine string) (p place, end func() error, er
 	case ncruces:
 		p.Driver = "sqlite3"
 	}
-	return p, func() error { return os.RemoveAll(dir) }, err
+	return p, func() error { return os.RemoveAll(dir) }
 }
 
 // on is an attempt with a new place.
 func on(engine string, attempt func(context.Context, card.Settings, place) (card.Result,
 	error)) card.Attempt {
 	return func(ctx context.Context, s card.Settings) (result card.Result, err error) {
-		p, end, err := newPlace(ctx, engine)
-		if err != nil {
-			return result, err
-		}
+		p, end := newPlace(ctx, engine)
 		defer func() { err = errors.Join(err, end()) }()
 		return attempt(ctx, s, p)
 	}
@@ -100,20 +96,18 @@ func closeCluster() error {
 
 // cluster returns where to find PostgreSQL: at HEED_POSTGRES_DSN, or in a cluster that is started
 // when a line first asks.
-func cluster() (string, error) {
+func cluster() string {
 	if dsn := os.Getenv("HEED_POSTGRES_DSN"); dsn != "" {
-		return dsn, nil
+		return dsn
 	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.Server == nil {
 		server, err := servertest.New("-c fsync=off -c deadlock_timeout=50ms") // no line cuts its power
-		if err != nil {
-			return "", absent(err)
-		}
+		kit.Check(absent(err))
 		shared.Server = server
 	}
-	return shared.DSN(), nil
+	return shared.DSN()
 }
 
 // absent makes a line that needs PostgreSQL skip where it is not installed, unless
@@ -128,19 +122,11 @@ func absent(err error) error {
 var schemas atomic.Int64
 
 // newSchema makes a new schema in the cluster.
-func newSchema(ctx context.Context) (p place, end func() error, err error) {
-	dsn, err := cluster()
-	if err != nil {
-		return p, nil, err
-	}
-	handle, err := sql.Open("pgx", dsn)
-	if err != nil {
-		return p, nil, err
-	}
+func newSchema(ctx context.Context) (p place, end func() error) {
+	dsn := cluster()
+	handle := kit.Must(sql.Open("pgx", dsn))
 	name := fmt.Sprintf("heed_scorecard_%d_%d", os.Getpid(), schemas.Add(1))
-	if _, err := handle.ExecContext(ctx, "CREATE SCHEMA "+name); err != nil {
-		return p, nil, errors.Join(err, handle.Close())
-	}
+	kit.Must(handle.ExecContext(ctx, "CREATE SCHEMA "+name))
 	end = func() (err error) {
 		for range 100 { // a statement of a killed process may still run
 			if _, err = handle.Exec("DROP SCHEMA " + name + " CASCADE"); err == nil {
@@ -157,5 +143,5 @@ func newSchema(ctx context.Context) (p place, end func() error, err error) {
 			p.DSN += "&" + query
 		}
 	}
-	return p, end, nil
+	return p, end
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -73,11 +74,8 @@ func powerCutLines() []card.Line {
 
 // run cuts the power in the middle of writing, over and over.
 func (p powerLoss) run(ctx context.Context, s card.Settings, rounds int) (result card.Result,
-	err error) {
-	base, err := newDisk(ctx, 4096)
-	if err != nil {
-		return result, err
-	}
+	_ error) {
+	base := kit.Must(newDisk(ctx, 4096))
 	rng := s.Rand(int(p.dialect))
 	acknowledged, corrupt := 0, 0
 	var all ledger
@@ -88,15 +86,10 @@ func (p powerLoss) run(ctx context.Context, s card.Settings, rounds int) (result
 		if rng.IntN(2) == 0 {
 			d.options = "&_pragma=wal_autocheckpoint(8)" // so that cuts hit checkpoints too
 		}
-		acked, err := p.write(ctx, d)
-		if err != nil {
-			return result, err
-		}
+		acked := p.write(ctx, d)
 		acknowledged += len(acked)
 		found, fault := inspect(ctx, d.torn(), p.dialect, acked)
-		if err := ctx.Err(); err != nil {
-			return result, err
-		}
+		kit.Check(ctx.Err())
 		all.add(found)
 		if fault != nil || found.torn > 0 || found.off != 0 {
 			corrupt++
@@ -115,11 +108,9 @@ func (p powerLoss) run(ctx context.Context, s card.Settings, rounds int) (result
 }
 
 // write commits outcomes, one after the other, until the power is cut.
-func (p powerLoss) write(ctx context.Context, d *disk) (acknowledged []string, err error) {
+func (p powerLoss) write(ctx context.Context, d *disk) (acknowledged []string) {
 	handle, done, err := d.on()
-	if err != nil {
-		return nil, err
-	}
+	kit.Check(err)
 	defer done()
 	st, err := sqlstore.Open(ctx, handle, p.dialect)
 	if err == nil {
@@ -134,16 +125,15 @@ func (p powerLoss) write(ctx context.Context, d *disk) (acknowledged []string, e
 			acknowledged = append(acknowledged, id)
 		}
 	}
-	return acknowledged, ctx.Err()
+	kit.Check(ctx.Err())
+	return acknowledged
 }
 
 // inspect opens what is found on a disk. All of it is lost if it can't be opened or read.
 func inspect(ctx context.Context, d *disk, dialect sqlstore.Dialect,
 	acknowledged []string) (found ledger, err error) {
 	handle, done, err := d.on()
-	if err != nil {
-		return found, err
-	}
+	kit.Check(err)
 	defer done()
 	all := ledger{lost: len(acknowledged)}
 	st, err := sqlstore.Open(ctx, handle, dialect)

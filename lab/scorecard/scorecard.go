@@ -41,6 +41,7 @@ func all() []card.Line {
 
 // Run runs the lines that the call names, or all.
 func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	report := call.String("report", "", "write the page to this `file`")
 	seed := call.Uint64("seed", 1, "what all randomness comes from; 0: another one each time")
 	side := call.Int("parallel", runtime.NumCPU(), "how many lines run side by side")
@@ -79,9 +80,7 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	page.Outcomes = card.Run(ctx, lines, settings, *side,
 		func(o card.Outcome) { fmt.Fprintln(call.Out, o.Text()) })
 	if *report != "" {
-		if err := os.WriteFile(*report, []byte(page.Markdown()), 0o600); err != nil {
-			return err
-		}
+		kit.Check(os.WriteFile(*report, []byte(page.Markdown()), 0o600))
 	}
 	return sum(call, page)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/lab/internal/card"
+	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -54,28 +55,19 @@ func stoppedLine() card.Line {
 // crashes has a server crash under load, over and over. Work counts acknowledged outcomes.
 func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err error) {
 	server, err := servertest.New("")
-	if err != nil {
-		return result, absent(err)
-	}
+	kit.Check(absent(err))
 	defer func() { err = errors.Join(err, server.Close()) }()
+	defer kit.Catch(&err)
 	st, handle, err := place{sqlstore.Postgres, "pgx", server.DSN()}.store(ctx,
 		sqlstore.Config{NoCache: true})
-	if err != nil {
-		return result, err
-	}
+	kit.Check(err)
 	defer handle.Close() //nolint:errcheck // the server is removed
-	if err := st.Declare(ctx, outcomeKind, store.Audit); err != nil {
-		return result, err
-	}
+	kit.Check(st.Declare(ctx, outcomeKind, store.Audit))
 	if h == unlogged {
-		if err := unlog(ctx, handle); err != nil {
-			return result, err
-		}
+		unlog(ctx, handle)
 	}
 	down := &outage{store: st, habit: h}
-	if down.agent, err = loop.New(ctx, loop.Config{Store: st, Model: says("Wait.")}); err != nil {
-		return result, err
-	}
+	down.agent = kit.Must(loop.New(ctx, loop.Config{Store: st, Model: says("Wait.")}))
 	var acknowledged []string
 	var all ledger
 	for cycle := range cycles {
@@ -85,12 +77,8 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 		}
 		again := outcome(fmt.Sprint(cycle, "-down"))
 		down.calls(ctx, &result, again)
-		if err := server.Start(); err != nil {
-			return result, err
-		}
-		if _, err := st.Commit(ctx, again); err != nil {
-			return result, fmt.Errorf("the commit is not made again: %w", err)
-		}
+		kit.Check(server.Start())
+		kit.Must(st.Commit(ctx, again)) // the commit is made again
 		acknowledged = append(append(acknowledged, acked...), again.Observations[0].ID)
 		if all, err = read(ctx, st, acknowledged); err != nil {
 			return result, fmt.Errorf("after cycle %d: %w", cycle, err)
@@ -110,14 +98,10 @@ func crashes(ctx context.Context, cycles int, h habit) (result card.Result, err 
 }
 
 // unlog has PostgreSQL write no log of the tables.
-func unlog(ctx context.Context, handle *sql.DB) error {
-	tables := []string{"cell", "tally", "id", "observation", "record", "key"}
-	for _, table := range tables {
-		if _, err := handle.ExecContext(ctx, "ALTER TABLE heed_"+table+" SET UNLOGGED"); err != nil {
-			return err
-		}
+func unlog(ctx context.Context, handle *sql.DB) {
+	for _, table := range []string{"cell", "tally", "id", "observation", "record", "key"} {
+		kit.Must(handle.ExecContext(ctx, "ALTER TABLE heed_"+table+" SET UNLOGGED"))
 	}
-	return nil
 }
 
 // An outage has calls made while the server is down.

@@ -52,21 +52,16 @@ var worlds = []world{
 }
 
 // Run runs the study: 100 runs of each world, and in the long form 1,000.
-func Run(ctx context.Context, call *kit.Call) error {
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	runs := call.Count("runs", 100, 1000, "how often each world is played")
 	seed := call.Uint64("seed", 2026, "the seed of the worlds and choices")
-	if err := call.Parse(); err != nil {
-		return err
-	}
+	kit.Check(call.Parse())
 	results := make([][2]float64, len(worlds)**runs)
-	err := kit.Parallel(ctx, len(results), func(job int) error {
+	kit.Parallel(ctx, len(results), func(job int) {
 		w := worlds[job / *runs]
 		results[job] = play(ctx, &w, *seed+uint64(job%*runs)) //nolint:gosec // not negative
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(call.Out, "`%s`: regret of a new tenant in its first %d choices among %d arms, "+
 		"in good outcomes. Each other tenant made %d choices before. %d paired runs, "+
 		"± half of a 95 %% interval.\n\n",
@@ -135,15 +130,11 @@ func (g *game) rates() (rates [arms]float64) {
 	default:
 		rng := evidence.Key{A: g.luck.Uint64()}.Rand(0)
 		for i, m := range g.means {
-			rates[i] = draw(s*m, s*(1-m), &rng)
+			sampler := evidence.Beta{Alpha: s * m, Beta: s * (1 - m)}.Sampler()
+			rates[i] = sampler.Draw(&rng)
 		}
 		return rates
 	}
-}
-
-func draw(alpha, beta float64, rng *evidence.Rand) float64 {
-	sampler := evidence.Beta{Alpha: alpha, Beta: beta}.Sampler()
-	return sampler.Draw(rng)
 }
 
 func best(rates [arms]float64) float64 { return max(rates[0], rates[1], rates[2], rates[3]) }

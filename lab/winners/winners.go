@@ -36,12 +36,11 @@ const (
 
 // Run runs 4 races of each kind in two worlds, and in the long form 1,000 in each world. Both kinds
 // stop by the same test.
-func Run(ctx context.Context, call *kit.Call) error {
+func Run(ctx context.Context, call *kit.Call) (err error) {
+	defer kit.Catch(&err)
 	races := call.Count("races", 4, 1000, "how many races of each kind a world has")
 	seed := call.Uint64("seed", 2026, "the seed of the races")
-	if err := call.Parse(); err != nil {
-		return err
-	}
+	kit.Check(call.Parse())
 	table := kit.NewTable(call.Out)
 	fmt.Fprintln(table, "rates\tequal shares\twrong\ttop-two\twrong\tratio\ttop-two's loss of "+
 		"the equal shares'\t")
@@ -50,13 +49,9 @@ func Run(ctx context.Context, call *kit.Call) error {
 		for way := range all {
 			all[way] = make([]race, *races)
 		}
-		err := kit.Parallel(ctx, 2**races, func(job int) error {
+		kit.Parallel(ctx, 2**races, func(job int) {
 			all[job%2][job/2] = run(rates, job%2 == 1, rand.New(rand.NewPCG(*seed, uint64(job))))
-			return nil
 		})
-		if err != nil {
-			return err
-		}
 		var samples, loss, wrong [2]kit.Estimate
 		for way, races := range all {
 			samples[way] = kit.MeanOf(races, func(r *race) float64 { return r.samples })

@@ -132,8 +132,7 @@ var rules = []conformance.Rule[Subject]{
 	both("a panic is an error and leaves no answer behind",
 		modelPanics, toolPanics, receiverPanics(plainText), receiverPanics(trustedText)),
 	both("an answer that can't be kept is given all the same", notKept, storeAway),
-	both("turns at once are kept apart",
-		atOnce("s2", bob), atOnce("s2", ann), atOnce("s1", bob)),
+	both("turns at once are kept apart", atOnce("s2", bob), atOnce("s2", ann), atOnce("s1", bob)),
 	both("tools of turns at once are kept apart", toolsAtOnce),
 	both("thoughts reach neither the user nor heed",
 		saying("Look at the logs.", emits(Piece{Thought: thought}, Piece{Text: "Look at "},
@@ -163,9 +162,8 @@ func both(name string, checks ...func(*fixture)) conformance.Rule[Subject] {
 }
 
 // armed makes a rule with its own arms, for subjects that have what the rule is about.
-func armed(
-	name string, has func(Subject) bool, check func(*fixture), arms ...loop.Arm,
-) conformance.Rule[Subject] {
+func armed(name string, has func(Subject) bool, check func(*fixture),
+	arms ...loop.Arm) conformance.Rule[Subject] {
 	rule := both(name, check)
 	checked := rule.Check
 	rule.Check = func(t testing.TB, s Subject) {

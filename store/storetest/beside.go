@@ -36,10 +36,8 @@ func (p *pair) Declare(ctx context.Context, kinds ...store.Kind) error {
 }
 
 // Read names a record where cells alone are asked for, because cells alone may be a second old.
-func (p *pair) Read(
-	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
-	finds ...store.Query,
-) error {
+func (p *pair) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	had := len(into.Records)
 	if len(refs) > 0 {
 		return p.Failing.Read(ctx, into, cells, refs, finds...)

@@ -72,9 +72,7 @@ func under(all ...observation) store.Batch {
 	return store.Batch{Policies: policies, Observations: all}
 }
 
-func (f *fixture) add(all ...observation) store.Receipt {
-	return f.commit(under(all...))
-}
+func (f *fixture) add(all ...observation) store.Receipt { return f.commit(under(all...)) }
 
 func (f *fixture) read(cells ...evidence.Cell) []evidence.Part {
 	return f.snapshot(cells, nil).Parts
@@ -98,9 +96,7 @@ func (f *fixture) sums(c evidence.Cell) evidence.Sums {
 	return all
 }
 
-func (f *fixture) history(c evidence.Cell) observations {
-	return all(f, f.store.History(ctx, c))
-}
+func (f *fixture) history(c evidence.Cell) observations { return all(f, f.store.History(ctx, c)) }
 
 // expect compares cells with what the observations add up to, one by one. A failure shows only the
 // parts that differ, with their sums as they are now, because those at a landmark say little.

@@ -124,9 +124,8 @@ func (s *Failing) do(method string, call func(store.Store) error) error {
 }
 
 // Commit implements [store.Store].
-func (s *Failing) Commit(
-	ctx context.Context, batches ...store.Batch,
-) (receipts []store.Receipt, err error) {
+func (s *Failing) Commit(ctx context.Context, batches ...store.Batch) (receipts []store.Receipt,
+	err error) {
 	err = s.do("Commit", func(st store.Store) error {
 		receipts, err = st.Commit(ctx, batches...)
 		return err
@@ -143,10 +142,8 @@ func (s *Failing) Declare(ctx context.Context, kinds ...store.Kind) error {
 }
 
 // Read implements [store.Store].
-func (s *Failing) Read(
-	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
-	finds ...store.Query,
-) error {
+func (s *Failing) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
 	return s.do("Read", func(st store.Store) error {
 		return st.Read(ctx, into, cells, refs, finds...)
 	})
@@ -173,9 +170,8 @@ func (s *Failing) Scopes(ctx context.Context, kind string) iter.Seq2[string, err
 }
 
 // History implements [store.Store].
-func (s *Failing) History(
-	ctx context.Context, c evidence.Cell,
-) iter.Seq2[evidence.Observation, error] {
+func (s *Failing) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
+	error] {
 	return loop(s, "History", s.of("History").History(ctx, c))
 }
 

@@ -67,9 +67,7 @@ func (f *fixture) view(st store.Store) store.Store {
 }
 
 // fresh returns the fixture of another fresh store.
-func (f *fixture) fresh() *fixture {
-	return newFixture(f.TB, f.subject, nil)
-}
+func (f *fixture) fresh() *fixture { return newFixture(f.TB, f.subject, nil) }
 
 // handles returns the store and, if there can be one, another handle of it.
 func (f *fixture) handles() []store.Store {
@@ -136,14 +134,10 @@ func (f *fixture) commits(batches ...store.Batch) []store.Receipt {
 	return receipts
 }
 
-func (f *fixture) commit(b store.Batch) store.Receipt {
-	return f.commits(b)[0]
-}
+func (f *fixture) commit(b store.Batch) store.Receipt { return f.commits(b)[0] }
 
 // run runs a job through a handle.
-func (f *fixture) run(job store.Job) {
-	f.Must("Run", store.Run(ctx, f.store, job))
-}
+func (f *fixture) run(job store.Job) { f.Must("Run", store.Run(ctx, f.store, job)) }
 
 // refused commits batches that must be refused, and returns the error.
 func (f *fixture) refused(batches ...store.Batch) error {
@@ -160,17 +154,12 @@ func (f *fixture) refusedBy(want error, batches ...store.Batch) {
 	f.Check(errors.Is(err, want), "Commit: %v, want %v", err, want)
 }
 
-func (f *fixture) declare(kinds ...store.Kind) {
-	f.Must("Declare", f.store.Declare(ctx, kinds...))
-}
+func (f *fixture) declare(kinds ...store.Kind) { f.Must("Declare", f.store.Declare(ctx, kinds...)) }
 
-func (f *fixture) sweep(now time.Time) {
-	f.Must("Sweep", f.store.Sweep(ctx, now))
-}
+func (f *fixture) sweep(now time.Time) { f.Must("Sweep", f.store.Sweep(ctx, now)) }
 
-func (f *fixture) snapshot(
-	cells []evidence.Cell, refs []store.Ref, finds ...store.Query,
-) (s store.Snapshot) {
+func (f *fixture) snapshot(cells []evidence.Cell, refs []store.Ref,
+	finds ...store.Query) (s store.Snapshot) {
 	f.Must("Read", f.store.Read(ctx, &s, cells, refs, finds...))
 	return s
 }
@@ -341,9 +330,7 @@ func (f *fixture) gone(kind string, ids ...string) {
 func by(kind string, keys ...string) store.Query { return store.Query{Kind: kind, Keys: keys} }
 
 // find returns what a query selects.
-func (f *fixture) find(q store.Query) records {
-	return all(f, f.store.Find(ctx, q))
-}
+func (f *fixture) find(q store.Query) records { return all(f, f.store.Find(ctx, q)) }
 
 func idsOf(found records) (ids []string) {
 	for _, r := range found {
@@ -353,9 +340,7 @@ func idsOf(found records) (ids []string) {
 }
 
 // ids returns the ids that a query selects.
-func (f *fixture) ids(q store.Query) []string {
-	return idsOf(f.find(q))
-}
+func (f *fixture) ids(q store.Query) []string { return idsOf(f.find(q)) }
 
 // finds checks which ids a query selects, in which order.
 func (f *fixture) finds(q store.Query, want ...string) {

@@ -80,9 +80,7 @@ type cutStore struct {
 	left int
 }
 
-func (s *cutStore) Commit(
-	ctx context.Context, batches ...store.Batch,
-) ([]store.Receipt, error) {
+func (s *cutStore) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	if s.left--; s.left < 0 {
 		return nil, ErrFailed
 	}

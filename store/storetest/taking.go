@@ -114,9 +114,8 @@ func runs(job store.Job) func(*fixture) {
 // takesBack adds observations to a fresh store and takes some of them back. The cells and their
 // history must be as if those had never been seen, also after all observations were delivered
 // again.
-func (f *fixture) takesBack(
-	all observations, taken func(observation) bool, ways ...func(*fixture),
-) {
+func (f *fixture) takesBack(all observations, taken func(observation) bool,
+	ways ...func(*fixture)) {
 	f = f.fresh()
 	f.add(all...)
 	kept := slices.DeleteFunc(slices.Clone(all), taken)

@@ -110,8 +110,7 @@ func hasFilled(f *fixture, n int) {
 	history := all(f, f.store.History(ctx, plainCell))
 	f.Equal("the history", len(history), 1)
 	f.Equal("the id in the history", history[0].ID, "id")
-	f.listed("the cells that name ann", f.cells(store.CellQuery{Naming: "ann"}),
-		plainCell, otherCell)
+	f.listed("the cells that name ann", f.cells(store.CellQuery{Naming: "ann"}), plainCell, otherCell)
 }
 
 // tenantsApart has each tenant see and change what is its own.

@@ -224,9 +224,8 @@ func (c *Consumer) outcomes(e stream.Event, r *Report) (all []routed, err error)
 }
 
 // learn lets the learner learn from a report, in one commit.
-func (c *Consumer) learn(
-	ctx context.Context, e stream.Event, r *Report, all []routed, n *news,
-) error {
+func (c *Consumer) learn(ctx context.Context, e stream.Event, r *Report, all []routed,
+	n *news) error {
 	var outcomes []strategy.Outcome
 	var unmatched uint64
 	for _, one := range all {

@@ -116,9 +116,7 @@ func (f *fixture) expectNothing(when string) {
 		"%s, Receive returns %v and the error %v, want that its time is over", when, d, err)
 }
 
-func (f *fixture) ack(d stream.Delivery) {
-	f.Must("Ack", d.Ack(background))
-}
+func (f *fixture) ack(d stream.Delivery) { f.Must("Ack", d.Ack(background)) }
 
 func (f *fixture) reject(d stream.Delivery, delay time.Duration) {
 	f.Must("Reject", d.Reject(background, delay))

@@ -80,9 +80,8 @@ func (p *Provider) Test(t *testing.T) {
 }
 
 // serve starts a server, and has the environment name it.
-func (p *Provider) serve(
-	t *testing.T, handle func(w http.ResponseWriter, r *http.Request, in Request),
-) {
+func (p *Provider) serve(t *testing.T,
+	handle func(w http.ResponseWriter, r *http.Request, in Request)) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,9 +122,8 @@ func (p *Provider) failsBy(w http.ResponseWriter, err error) {
 }
 
 // plays has scripts answer by the name of the model.
-func (p *Provider) plays(
-	models func(name string) script,
-) func(http.ResponseWriter, *http.Request, Request) {
+func (p *Provider) plays(models func(name string) script) func(http.ResponseWriter, *http.Request,
+	Request) {
 	return func(w http.ResponseWriter, r *http.Request, in Request) {
 		model := models(in.Model)
 		if in.Streams {
@@ -144,9 +142,8 @@ func (p *Provider) plays(
 }
 
 // begin begins a reply in pieces.
-func (p *Provider) begin(
-	w http.ResponseWriter, model string,
-) (piece func(looptest.Piece), end func()) {
+func (p *Provider) begin(w http.ResponseWriter, model string) (piece func(looptest.Piece),
+	end func()) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	return p.Stream(func(kind string, data map[string]any) {
 		text, _ := json.Marshal(data)
@@ -158,9 +155,8 @@ func (p *Provider) begin(
 	}, model)
 }
 
-func (p *Provider) stream(
-	w http.ResponseWriter, model string, pieces iter.Seq2[looptest.Piece, error],
-) {
+func (p *Provider) stream(w http.ResponseWriter, model string,
+	pieces iter.Seq2[looptest.Piece, error]) {
 	var send func(looptest.Piece)
 	var end func()
 	for piece, err := range pieces {
@@ -298,9 +294,7 @@ func (busy) Generate(_ context.Context, r looptest.Request) (looptest.Piece, err
 	}}, nil
 }
 
-func (b busy) Stream(
-	ctx context.Context, r looptest.Request,
-) iter.Seq2[looptest.Piece, error] {
+func (b busy) Stream(ctx context.Context, r looptest.Request) iter.Seq2[looptest.Piece, error] {
 	return func(yield func(looptest.Piece, error) bool) { yield(b.Generate(ctx, r)) }
 }
 

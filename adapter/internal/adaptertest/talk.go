@@ -11,9 +11,8 @@ import (
 )
 
 // talk drives a model that keeps no conversation: each event contains the turns before it.
-func talk(
-	agent *loop.Agent, answer func(context.Context, *loop.Agent, loop.Event) (loop.Answer, error),
-) looptest.Driver {
+func talk(agent *loop.Agent,
+	answer func(context.Context, *loop.Agent, loop.Event) (loop.Answer, error)) looptest.Driver {
 	var mu sync.Mutex
 	sessions := make(map[string][]loop.Turn)
 	return looptest.Driver{Turn: Guarded(func(

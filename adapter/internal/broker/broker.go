@@ -44,10 +44,9 @@ func ParseTime(text string, other time.Time) time.Time {
 
 // Poll asks for the next delivery until there is one. After an error it waits, unless the broker is
 // gone: gone then returns why.
-func Poll(
-	ctx context.Context, pause time.Duration,
-	next func(context.Context) (stream.Delivery, error), gone func(context.Context, error) error,
-) (stream.Delivery, error) {
+func Poll(ctx context.Context, pause time.Duration,
+	next func(context.Context) (stream.Delivery, error),
+	gone func(context.Context, error) error) (stream.Delivery, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err

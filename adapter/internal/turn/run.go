@@ -65,18 +65,15 @@ type Chat struct {
 const mostTokens = 16_384
 
 // Stream asks the model once. If piece is nil, the reply comes as a whole.
-func (c Chat) Stream(
-	ctx context.Context, r decision.LLMRequest, piece func(text string),
-) (decision.LLMResponse, error) {
+func (c Chat) Stream(ctx context.Context, r decision.LLMRequest,
+	piece func(text string)) (decision.LLMResponse, error) {
 	ask := c.Open(Request{LLMRequest: r, Model: c.Name, Messages: []loop.Turn{{Text: r.Prompt}}})
 	said, err := ask(ctx, nil, piece)
 	return said.LLMResponse, err
 }
 
 // Answer answers an event: by what heed has ready, or by the model, which may call the tools.
-func (c Chat) Answer(
-	ctx context.Context, agent *loop.Agent, e loop.Event,
-) (loop.Answer, error) {
+func (c Chat) Answer(ctx context.Context, agent *loop.Agent, e loop.Event) (loop.Answer, error) {
 	t := &Turn{Agent: agent, Enforce: true, Event: e}
 	return t.run(ctx, c.Tools, func() Asker {
 		r := Request{
@@ -97,9 +94,8 @@ const mostRounds = 32
 
 // run answers the turn's event. Open is called once the plan is there. Pieces go to the event's
 // OnChunk.
-func (t *Turn) run(
-	ctx context.Context, tools []Tool, open func() Asker,
-) (none loop.Answer, _ error) {
+func (t *Turn) run(ctx context.Context, tools []Tool, open func() Asker) (none loop.Answer,
+	_ error) {
 	if err := t.Prepare(ctx); err != nil {
 		return none, err
 	}

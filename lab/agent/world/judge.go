@@ -20,7 +20,7 @@ type Verdict struct {
 // Judge returns how good an answer is. The luck of an event is the same for every answer to it.
 func (w *World) Judge(e loop.Event, answer string) Verdict {
 	v := Verdict{Kind: kindOf(e.Text)}
-	works := w.Works(e, answer)
+	works := w.works(e, answer)
 	for _, m := range v.Kind.Mistakes {
 		if answer != "" && !strings.Contains(answer, m.Fix) {
 			v.Mistakes = append(v.Mistakes, m)
@@ -33,8 +33,8 @@ func (w *World) Judge(e loop.Event, answer string) Verdict {
 	return v
 }
 
-// Works returns the probability that an answer serves its end, mistakes aside.
-func (w *World) Works(e loop.Event, answer string) float64 {
+// works returns the probability that an answer serves its end, mistakes aside.
+func (w *World) works(e loop.Event, answer string) float64 {
 	k := kindOf(e.Text)
 	if answer == "" {
 		return 0
@@ -55,7 +55,7 @@ func (w *World) Works(e loop.Event, answer string) float64 {
 
 // at is how often an answer works at the time of an event.
 func (w *World) at(a Answer, e loop.Event) float64 {
-	if a.Later > 0 && w.late(e.At) {
+	if a.Later > 0 && e.At.After(w.turns) {
 		return a.Later
 	}
 	return a.Works

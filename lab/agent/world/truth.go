@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/heedhq/heed/lab/agent/assistant"
+	"github.com/heedhq/heed/learning"
 )
 
 // This file and its tables in truth.json are the whole truth of the simulated world. They were
@@ -83,9 +86,6 @@ type Note struct {
 	ID, Sort, Topic, Key, Text string
 }
 
-// A Runbook entry is a heuristic as somebody wrote it down.
-type Runbook struct{ ID, Condition, Action string }
-
 // A decomposition is a way to cut a task into parts.
 type decomposition struct {
 	Name, Text string
@@ -106,11 +106,14 @@ var truth = func() (t struct {
 	Mistakes       []*Mistake // the matter of taste last
 	// Runbooks are the heuristics that the assistant begins with. Five are good, two are not, one
 	// turns bad half-way.
-	Runbooks []Runbook
+	Runbooks []learning.Heuristic
 	Kinds    []*Kind
 }) {
 	if err := json.Unmarshal(tables, &t); err != nil {
 		panic(err) // it is embedded
+	}
+	for i := range t.Runbooks {
+		t.Runbooks[i].Domain = assistant.Alerts
 	}
 	for _, k := range t.Kinds {
 		for _, m := range t.Mistakes {
@@ -126,7 +129,7 @@ var truth = func() (t struct {
 func Mistakes() []*Mistake { return truth.Mistakes }
 
 // Runbooks are the heuristics that the assistant begins with.
-func Runbooks() []Runbook { return truth.Runbooks }
+func Runbooks() []learning.Heuristic { return slices.Clone(truth.Runbooks) }
 
 // Turning is the heuristic that turns bad half-way, when a broker is upgraded.
 const Turning = "runbook-queue"

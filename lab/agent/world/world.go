@@ -108,9 +108,6 @@ func (w *World) morning() any {
 	return assistant.Morning{At: w.now}
 }
 
-// late reports whether the world has turned.
-func (w *World) late(at time.Time) bool { return at.After(w.turns) }
-
 // draw returns a number in (0, 1) for a purpose and what it is about.
 func (w *World) draw(parts ...string) float64 {
 	r := w.key.Rand(0, parts...)

@@ -73,8 +73,8 @@ func (l Line) run(ctx context.Context, s Settings) Outcome {
 	o := Outcome{Line: l, Form: Pick(s, l.Short, l.Long), Seed: s.Seed, State: Pass}
 	o.Form.Budget *= time.Duration(max(s.Patience, 1))
 	began := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Form.Budget,
-		&budgetError{o.Form.Budget, max(s.Patience, 1)})
+	late := &budgetError{o.Form.Budget, max(s.Patience, 1)}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Form.Budget, late)
 	defer cancel()
 	o.Result, o.Reasons = o.attack(ctx, s)
 	if o.State != Skipped {
@@ -85,14 +85,10 @@ func (l Line) run(ctx context.Context, s Settings) Outcome {
 	}
 	o.Took = time.Since(began)
 	if o.State == Pass && o.Took > o.Form.Budget {
-		o.fail("it took %s: %v", o.Took.Round(time.Second),
-			&budgetError{o.Form.Budget, max(s.Patience, 1)})
+		o.State = Fail
+		o.Reasons = []string{fmt.Sprintf("it took %s: %v", o.Took.Round(time.Second), late)}
 	}
 	return o
-}
-
-func (o *Outcome) fail(format string, args ...any) {
-	o.State, o.Reasons = Fail, append(o.Reasons, fmt.Sprintf(format, args...))
 }
 
 func (o *Outcome) attack(ctx context.Context, s Settings) (r Result, reasons []string) {
@@ -199,7 +195,10 @@ func (o *Outcome) try(ctx context.Context, c Control, s Settings,
 	}
 	var all, names []string
 	for _, bar := range o.Line.Bars {
-		if one := r.misses(bar); one != "" && r.has(bar) {
+		if _, measured := r.Values[bar.Name]; !measured {
+			continue
+		}
+		if one := r.misses(bar); one != "" {
 			all, names = append(all, one), append(names, bar.Name)
 		}
 	}
@@ -215,12 +214,6 @@ func (o *Outcome) try(ctx context.Context, c Control, s Settings,
 		seen[name] = true
 	}
 	return strings.Join(all, ", "), nil
-}
-
-// has reports whether the value of a bar was measured.
-func (r Result) has(b Bar) bool {
-	_, measured := r.Values[b.Name]
-	return measured
 }
 
 // guarded makes an attempt, turns a panic of it into an error, and leaves it behind if it outlives

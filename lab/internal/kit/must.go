@@ -1,8 +1,8 @@
 package kit
 
 // A study has no use for a part of its figures, so it ends at its first error: [Check] and [Must]
-// end it, and who began it has the error from [Catch]. [Parallel] catches for its calls. Other
-// goroutines must return their errors.
+// end it, and who began it has the error from [Catch]. [Parallel] passes on how its calls end.
+// Other goroutines must return their errors.
 
 type failure struct{ error }
 

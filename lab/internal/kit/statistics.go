@@ -13,9 +13,9 @@ import (
 // Progress is called by [Parallel] after each call. A program that draws it sets it at its start.
 var Progress = func(done, of int) {}
 
-// Parallel calls work with each number below n, on all processors. It returns the first error.
-// After an error, and when the context ends, it begins no further call.
-func Parallel(ctx context.Context, n int, work func(i int) error) error {
+// Parallel calls work with each number below n, on all processors. It ends the study by the first
+// error that ends a call, or the context's. It then begins no further call.
+func Parallel(ctx context.Context, n int, work func(i int)) {
 	var (
 		wait       sync.WaitGroup
 		mu         sync.Mutex
@@ -48,13 +48,14 @@ func Parallel(ctx context.Context, n int, work func(i int) error) error {
 		})
 	}
 	wait.Wait()
-	return failure
+	Check(failure)
 }
 
-// caught is work that may end by [Must].
-func caught(i int, work func(i int) error) (err error) {
+// caught returns the error that ends a call.
+func caught(i int, work func(i int)) (err error) {
 	defer Catch(&err)
-	return work(i)
+	work(i)
+	return nil
 }
 
 // An Estimate is a mean with half the width of its 95 % confidence interval.
@@ -88,6 +89,17 @@ func MeanOf[T any](runs []T, figure func(run *T) float64) Estimate {
 		values[i] = figure(&runs[i])
 	}
 	return Mean(values)
+}
+
+// Best returns which of n has the greatest value, the first of equals, and that value.
+func Best(n int, value func(i int) float64) (best int, most float64) {
+	most = math.Inf(-1)
+	for i := range n {
+		if x := value(i); x > most {
+			best, most = i, x
+		}
+	}
+	return best, most
 }
 
 // Number writes three digits, or all before the point.
