@@ -127,21 +127,26 @@ func TestBrokenConnectionsAreReplaced(t *testing.T) {
 	conn, err := pgx.Connect(ctx, cluster(t))
 	require.NoError(t, err)
 	defer conn.Close(ctx) //nolint:errcheck // the test is over
-	for name, call := range map[string]func() error{
-		"read": func() error {
+	for _, c := range []struct {
+		name string
+		call func() error
+	}{
+		{"read", func() error {
 			return st.Read(ctx, new(store.Snapshot), []evidence.Cell{arm}, nil)
-		},
-		"find": func() error {
+		}},
+		{"find", func() error {
 			for _, err := range st.Find(ctx, store.Query{Kind: "note"}) {
 				return err
 			}
 			return nil
-		},
-		"commit":   func() error { return commits(onlyObserve("a"))(st) },
-		"in steps": func() error { return commits(store.Batch{Retract: []string{"a"}})(st) },
-		"sweep":    func() error { return st.Sweep(ctx, time.Now()) },
+		}},
+		{"commit", func() error { return commits(onlyObserve("a"))(st) }},
+		{"in steps, what was committed", func() error {
+			return commits(store.Batch{Retract: []string{"a"}})(st)
+		}},
+		{"sweep", func() error { return st.Sweep(ctx, time.Now()) }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			handle.SetMaxIdleConns(0) // which drops those that are still broken
 			handle.SetMaxIdleConns(many)
 			for range 2 { // pgx looks whether a connection lives unless it was taken again just before
@@ -150,15 +155,15 @@ func TestBrokenConnectionsAreReplaced(t *testing.T) {
 					held[i], err = handle.Conn(ctx)
 					require.NoError(t, err)
 				}
-				for _, c := range held {
-					require.NoError(t, c.Close())
+				for _, one := range held {
+					require.NoError(t, one.Close())
 				}
 			}
 			var cut int
 			require.NoError(t, conn.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid, 10000))
 				FROM pg_stat_activity WHERE application_name = 'broken'`).Scan(&cut))
 			require.Equal(t, many, cut)
-			require.NoError(t, call())
+			require.NoError(t, c.call())
 		})
 	}
 }
