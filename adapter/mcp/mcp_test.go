@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -257,6 +258,27 @@ func TestAClientIsNoInstrument(t *testing.T) {
 	assert.EqualValues(t, "person", account.Statements[0].Kind)
 }
 
+// A call without arguments is one with none of them, and a result is also text, for clients that
+// read no structured content.
+func TestCallsWithoutArguments(t *testing.T) {
+	agent, _ := looptest.New(t, taught())
+	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest)
+	_, err := c.do(t.Context(), "explain", arguments{})
+	require.ErrorContains(t, err, "answer")
+	bare, none := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "explain"})
+	require.NoError(t, none)
+	require.True(t, bare.IsError)
+	assert.Equal(t, err.Error(), bare.Content[0].(*sdk.TextContent).Text)
+
+	result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "prepare",
+		Arguments: arguments{"text": disk}})
+	require.NoError(t, err)
+	require.Len(t, result.Content, 1)
+	structured, err := json.Marshal(result.StructuredContent)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(structured), result.Content[0].(*sdk.TextContent).Text)
+}
+
 // TestPeopleAreKeptApart, where several of them speak to one server.
 func TestPeopleAreKeptApart(t *testing.T) {
 	for _, version := range []string{older, newest} {
@@ -265,6 +287,7 @@ func TestPeopleAreKeptApart(t *testing.T) {
 		ann, bob := join("of-ann", version), join("of-bob", version)
 		in := arguments{"text": disk, "id": "1", "session": "c"}
 		anns := ann.must(t, "prepare", in)["id"]
+		assert.Regexp(t, "^mcp-[0-9a-f]{32}$", anns)
 		assert.Equal(t, anns, ann.must(t, "prepare", in)["id"])
 		bobs := bob.must(t, "prepare", in)["id"]
 		assert.NotEqual(t, anns, bobs)

@@ -3,13 +3,16 @@ package mcp_test
 import (
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/adapter/mcp"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/loop/looptest"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // TestResources have what holds and what was learned, of this agent.
@@ -53,4 +56,18 @@ func TestResources(t *testing.T) {
 	found = c.resource(t, "heuristics")["items"].([]any)
 	assert.InDelta(t, 0.9, found[0].(arguments)["confidence"], 1e-9)
 	assert.Empty(t, c.resource(t, "segments")["items"])
+}
+
+// A resource that can't be read is an error, and no empty list.
+func TestResourcesWithoutTheStore(t *testing.T) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	cfg := taught()
+	cfg.Store = st
+	agent, _ := looptest.New(t, cfg)
+	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest)
+	st.SetAway(true)
+	for _, name := range []string{"rules", "heuristics", "segments"} {
+		_, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "heed://" + name})
+		require.Error(t, err, name)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -22,6 +24,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 var start = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
@@ -170,6 +173,11 @@ func TestNotices(t *testing.T) {
 			map[string]float64{"heed.changes heed.change=needs_approval,heed.component=c": 1},
 			"INFO heed.needs_approval heed.component=c heed.subject=s heed.approvals=1 heed.quorum=2",
 		},
+		"needs one": {
+			heed.Changed{What: "needs_approval", Component: "c", Subject: "s", Quorum: 1},
+			map[string]float64{"heed.changes heed.change=needs_approval,heed.component=c": 1},
+			"INFO heed.needs_approval heed.component=c heed.subject=s heed.approvals=0 heed.quorum=1",
+		},
 		"ambiguous": {heed.Changed{What: "ambiguous", Component: "c", Subject: "s"},
 			map[string]float64{"heed.changes heed.change=ambiguous,heed.component=c": 1},
 			"INFO heed.ambiguous heed.component=c heed.subject=s"},
@@ -305,6 +313,41 @@ func TestCommits(t *testing.T) {
 	for _, result := range []string{"ok", "conflict", "error"} {
 		assert.InDelta(t, 1, got["heed.commits heed.result="+result], 0, result)
 	}
+}
+
+// While the store is away, the number of active rules is not known, which is not 0.
+func TestRulesThatCantBeRead(t *testing.T) {
+	reader, st := sdkmetric.NewManualReader(), &storetest.Failing{Store: &memstore.Store{}}
+	telemetry, err := otel.New(otel.Config{
+		Meters: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
+	require.NoError(t, err)
+	_, err = telemetry.Watch(newAgent(t, st, nil))
+	require.NoError(t, err)
+	st.SetAway(true)
+	var read metricdata.ResourceMetrics
+	require.Error(t, reader.Collect(t.Context(), &read))
+	for _, scope := range read.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			assert.NotEqual(t, "heed.rules.active", m.Name)
+		}
+	}
+}
+
+// A failingMeter makes no counters.
+type failingMeter struct{ noop.MeterProvider }
+
+func (f failingMeter) Meter(string, ...metric.MeterOption) metric.Meter { return refusing{} }
+
+type refusing struct{ noop.Meter }
+
+func (refusing) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errors.New("no")
+}
+
+// Without one of its metrics there is no telemetry.
+func TestAMeterThatFails(t *testing.T) {
+	_, err := otel.New(otel.Config{Meters: failingMeter{}})
+	require.Error(t, err)
 }
 
 // The zero Config tells nobody.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/trace"
 
@@ -78,6 +79,12 @@ func event(at time.Time, attributes ...attribute.KeyValue) log.Record {
 	return r
 }
 
+// seen has a record that was seen at a time, for a program that sets no other.
+func seen(at time.Time, r log.Record) log.Record {
+	r.SetObservedTimestamp(at)
+	return r
+}
+
 var (
 	relevance = attribute.String("gen_ai.evaluation.name", "Relevance")
 	five      = attribute.Float64("gen_ai.evaluation.score.value", 5)
@@ -105,6 +112,11 @@ func TestProcessor(t *testing.T) {
 			attribute.String("heed.answer.id", "one"))}, "one", 1, ""},
 		"by the trace": {"e", []log.Record{event(start, relevance, five, of("chatcmpl-1"))},
 			traceID, 1, ""},
+		"by the trace alone": {"e", []log.Record{event(start, relevance, five)}, traceID, 1, ""},
+		"the time it was seen at": {"e", []log.Record{
+			seen(start.Add(-time.Hour), event(time.Time{}, relevance, five, of("one"))),
+			event(start.Add(-time.Minute), relevance,
+				attribute.Int("gen_ai.evaluation.score.value", 1), of("one"))}, "one", -1, ""},
 		"an integer": {"e", []log.Record{event(start, relevance,
 			attribute.Int("gen_ai.evaluation.score.value", 2), of("one"))}, "one", -0.5, ""},
 		"a label": {"e", []log.Record{event(start,
@@ -149,6 +161,19 @@ func TestProcessor(t *testing.T) {
 				assert.Equal(t, 1, outcomes(t, agent))
 			}
 		})
+	}
+}
+
+// Other events, and heed's own, need not be made.
+func TestEnabled(t *testing.T) {
+	results, _, _ := newResults(t, nil)
+	const result, own = "gen_ai.evaluation.result", "github.com/heedhq/heed/adapter/otel"
+	for of, want := range map[[2]string]bool{
+		{result, "e"}: true, {"", "e"}: true, {"other", "e"}: false, {result, own}: false,
+	} {
+		assert.Equal(t, want, results.Enabled(t.Context(), sdklog.EnabledParameters{
+			EventName: of[0], InstrumentationScope: instrumentation.Scope{Name: of[1]},
+		}), of)
 	}
 }
 
