@@ -180,16 +180,22 @@ type described struct {
 	} `json:"requestBody"`
 }
 
-// Describe returns the title of a tool, when a model is to call it, and the schema of its input,
-// with the words of the document.
-func (o *Operation) Describe() (title, when string, schema map[string]any) {
-	var doc struct {
-		Paths      map[string]map[string]described
-		Components struct {
-			Schemas map[string]struct{ Properties map[string]map[string]any }
-		}
+// document is what tools need of the document of the API. It is parsed once, because it is long and
+// a server is made for each connection.
+var document = sync.OnceValue(func() (doc struct {
+	Paths      map[string]map[string]described
+	Components struct {
+		Schemas map[string]struct{ Properties map[string]map[string]any }
 	}
+}) {
 	_ = json.Unmarshal(OpenAPI, &doc) // it is embedded, and tests read it
+	return doc
+})
+
+// Describe returns the title of a tool, when a model is to call it, and the schema of its input,
+// with the words of the document. The schemas of fields are shared: do not change them.
+func (o *Operation) Describe() (title, when string, schema map[string]any) {
+	doc := document()
 	d := doc.Paths[o.Path][strings.ToLower(o.Method)]
 	of := doc.Components.Schemas[path.Base(d.Body.Content["application/json"].Schema.Ref)].Properties
 	if o.Method == http.MethodGet {
