@@ -90,7 +90,7 @@ type Draw struct {
 // concurrently.
 type ArmCredit struct {
 	Number uint64 // among the credits of the choice
-	Of     string // the statement: see [ArmPart].Of
+	Of     string // the statement
 	Value  float64
 	Trust  float64
 	Share  float64

@@ -47,7 +47,7 @@
 // # Learning
 //
 //   - [Decider.Feedback] returns the heuristic that earns a reaction, and the reaction as a
-//     statement. Package learning counts it, and [answer.Factors] weigh it.
+//     statement. Package learning counts it, and [Factors] weigh it.
 //   - [Decider.Extract] has the model write a new heuristic from an answer that was praised.
 //   - [Result].Compared lists which withheld candidates the model agreed with. Pass them on in
 //     learning.Fire.

@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -71,7 +72,7 @@ func ExampleDecider_Feedback() {
 	}); err != nil {
 		panic(err)
 	}
-	factors := answer.Factors{Channels: map[string]float64{"user_explicit": 0.5}}
+	factors := decision.Factors{Channels: map[string]float64{"user_explicit": 0.5}}
 	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
 		credit, err := decider.Feedback(ctx, decision.Reaction{
 			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit",
@@ -82,7 +83,7 @@ func ExampleDecider_Feedback() {
 		}
 		said := credit.Statement
 		said.Weight = factors.Weight(said, string(credit.Path), credit.Answered, 0, 0)
-		on, replaced, effect := record.Say(said)
+		on, replaced, effect := answers.Say(&record, said)
 		fmt.Printf("%s: %+.0f weighs %.1f, %s, replaces %d\n",
 			credit.HeuristicID, on.Value, on.Weight, effect, len(replaced))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // A Reaction is what somebody thinks of an answer.
@@ -21,7 +22,7 @@ type Reaction struct {
 	// Value is how good the answer was, in [-1, 1]: 1 and -1 for thumbs, and [Score] for marks. 0
 	// withdraws what the person stated before.
 	Value float64
-	// Weight multiplies what the reaction counts, in [0, 1e6]. 0 means 1. [answer.Factors] computes
+	// Weight multiplies what the reaction counts, in [0, 1e6]. 0 means 1. [Factors] computes
 	// one.
 	Weight float64
 	At     time.Time // when the reaction came; the zero time means now
@@ -33,12 +34,13 @@ func Score(mark, points int) float64 {
 	if points < 2 || mark < 1 || mark > points {
 		return math.NaN()
 	}
-	return answer.Scored(mark, points)
+	return answers.Scored(mark, points)
 }
 
 // A Credit is a [Reaction] together with the answer that it is about.
 type Credit struct {
-	// Statement returns the reaction as a statement for [answer.Answer.Say]. It is about HeuristicID.
+	// Statement returns the reaction as a statement for the record of the answer. It is about
+	// HeuristicID.
 	Statement   answer.Statement
 	HeuristicID string // the heuristic that answered; empty if the model did
 	EventID     string // package learning finds the answer by it
@@ -67,7 +69,7 @@ func (d *Decider) credit(ctx context.Context, r *Reaction) (Credit, error) {
 		r.At = d.cfg.Now()
 	}
 	s := answer.Statement{
-		By: r.Person, Kind: answer.KindOf(r.Person, nil), Session: r.Session, Channel: r.Channel,
+		By: r.Person, Kind: answers.KindOf(r.Person, nil), Session: r.Session, Channel: r.Channel,
 		Target: r.Target, Value: r.Value, Weight: r.Weight, At: evidence.InstantOf(r.At).Time(),
 	}
 	if err := d.checkReaction(r.ResponseID, &s); err != nil {
@@ -97,5 +99,5 @@ func (d *Decider) checkReaction(responseID string, s *answer.Statement) error {
 			evidence.MaxSkew)
 		return &heed.InputError{Field: "At", Reason: reason}
 	}
-	return s.Validate()
+	return answers.Validate(s)
 }

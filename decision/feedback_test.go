@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // answered returns a decider with an answer "r1" of a heuristic, and one "r2" of the model.
@@ -56,8 +57,8 @@ func TestFeedback(t *testing.T) {
 	assert.Equal(t, credit, feedback(t, d, r), "it only reads")
 
 	var a answer.Answer
-	on, _, effect := a.Say(credit.Statement)
-	assert.Equal(t, answer.Holds, effect)
+	on, _, effect := answers.Say(&a, credit.Statement)
+	assert.Equal(t, answers.Holds, effect)
 	assert.Equal(t, "Ann", on.By)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -79,7 +80,7 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 func (m *Module) applyIn(
 	tx *store.Tx, a *answer.Answer, e *entry, originID string,
 ) (*Change, error) {
-	l, s, f := m.ledger(tx), &e.signal, a.Fire(e.signal.HeuristicID)
+	l, s, f := m.ledger(tx), &e.signal, answers.FireOf(a, e.signal.HeuristicID)
 	if err := l.read(append(concerned(f), s.HeuristicID)...); err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (m *Module) applyIn(
 	}
 	e.on, e.stated = a, true
 	if slices.ContainsFunc(a.Statements, func(known answer.Statement) bool {
-		return known.How == answer.Judged && known.Of == s.HeuristicID && known.ID == originID
+		return known.How == answers.Judged && known.Of == s.HeuristicID && known.ID == originID
 	}) {
 		l.repeated(e, of, e.at)
 		return &e.change, nil

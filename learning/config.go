@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -191,5 +192,5 @@ func (c *Config) policy() evidence.Policy {
 
 // kindOf returns what a source is.
 func (c *Config) kindOf(source string) answer.SourceKind {
-	return answer.KindOf(source, c.Trust.Instruments)
+	return answers.KindOf(source, c.Trust.Instruments)
 }

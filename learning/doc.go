@@ -32,11 +32,10 @@
 // # What counts for an answer
 //
 // An answer is a record of package answer, with all statements about it: judgements, reported
-// outcomes, an undo, the outcome of an [Expectation], being ignored, and silence
-// ([Module.Sweep]). The signals that count follow from the statements, so the order in which
-// they came does not matter. At most one implicit signal counts for each heuristic that answered.
-// The table of package answer contains the rules. Only an answer that was shown earns an implicit
-// signal.
+// outcomes, an undo, the outcome of an [Expectation], being ignored, and silence ([Module.Sweep]).
+// The signals that count follow from the statements, so the order in which they came does not
+// matter. At most one implicit signal counts for each heuristic that answered. The table of
+// internal/answers contains the rules. Only an answer that was shown earns an implicit signal.
 //
 // Judgements need no fire, and can come as long as the store keeps the answer. The last judgement
 // of a person on an answer, on one channel, replaces the one before, which then does not count at

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -48,7 +49,7 @@ func Waiting(ctx context.Context, m *Module) (n int, err error) {
 // Awaited returns the fires that have not ended.
 func Awaited(ctx context.Context, m *Module) (n int, err error) {
 	return count(ctx, m, func(a *answer.Answer, f *answer.Fire) bool {
-		r := a.Reception(f.Heuristic)
+		r := answers.ReceptionOf(a, f.Heuristic)
 		return !f.Closed && !r.Observed() && r.Silence == nil
 	})
 }
@@ -113,7 +114,7 @@ func ShareOf(j Judgement) float64 {
 	s := j.statement()
 	s.Worth = 1
 	a := answer.Answer{Statements: []answer.Statement{s}}
-	return a.Reception(s.Of).Praise.Share
+	return answers.ReceptionOf(&a, s.Of).Praise.Share
 }
 
 // SettingsOf returns the configuration in force of a strategy that [NewBayesian] made.

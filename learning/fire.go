@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -111,7 +112,7 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 	if f.EventID != a.ID {
 		return valid.Input("EventID", "must be the answer's")
 	}
-	if a.Fire(f.HeuristicID) != nil {
+	if answers.FireOf(a, f.HeuristicID) != nil {
 		return nil
 	}
 	w := answer.Fire{
@@ -133,7 +134,7 @@ func (m *Module) FireIn(tx *store.Tx, a *answer.Answer, f Fire) error {
 		h := &heuristic.Value
 		w.Domain, w.Edition, condition = h.Domain, h.Edition, cmp.Or(f.Condition, h.Condition)
 	}
-	known := a.Reception(f.HeuristicID)
+	known := answers.ReceptionOf(a, f.HeuristicID)
 	if err := m.setWindows(&w, condition, known.Silence != nil, f.Unheard); err != nil {
 		return err
 	}
@@ -220,22 +221,22 @@ func undoable(f *answer.Fire, at time.Time) bool {
 func recordsUndo(a *answer.Answer, f *answer.Fire, person string) bool {
 	n := 0
 	for i := range a.Statements {
-		if s := &a.Statements[i]; s.How == answer.Undo && s.Of == f.Heuristic {
+		if s := &a.Statements[i]; s.How == answers.Undo && s.Of == f.Heuristic {
 			n++
 		}
 	}
-	return n < answer.MaxUndos && !a.UndoneBy(f.Heuristic, person)
+	return n < answers.MaxUndos && !answers.TookBack(a, f.Heuristic, person)
 }
 
 // awaits reports whether an expected outcome at a moment would count.
-func awaits(f *answer.Fire, r *answer.Reception, at time.Time) bool {
+func awaits(f *answer.Fire, r *answers.Reception, at time.Time) bool {
 	return r.Expected == nil && f.Phrase != "" && (f.Silence.IsZero() || !at.After(f.Silence)) &&
 		!before(f, at)
 }
 
 // ignorable reports whether a message of a moment shows that the user went on without a word. If
 // silence approved by then, the user has not.
-func ignorable(f *answer.Fire, r *answer.Reception, at time.Time) bool {
+func ignorable(f *answer.Fire, r *answers.Reception, at time.Time) bool {
 	in := !f.Ignore.IsZero() && !at.After(f.Ignore) && (f.Silence.IsZero() || !at.After(f.Silence))
 	return in && r.Ignored == nil && !at.Before(f.Shown)
 }

@@ -51,8 +51,8 @@ func (e *Message) known() string {
 // Hear interprets what a message shows about earlier answers, and returns what it counted. It may
 // show the outcome of an expectation, take back answers of its session or to its person, or show
 // that answers on its stream were ignored; a message of thanks does not. An answer takes one of the
-// three from a message at most, and counts one implicit signal at most: the table of package answer
-// has the rules. Call Hear before the answers to the message itself fire.
+// three from a message at most, and counts one implicit signal at most: the table of
+// internal/answers has the rules. Call Hear before the answers to the message itself fire.
 //
 // Hear reads only the open answers that wait for a phrase of the text, or that were shown in its
 // session, to its person or on its stream. All that the message means is one commit. If the
@@ -257,7 +257,7 @@ type waiting struct {
 	message   string // the id of the message that takes the answer back
 }
 
-func (w *waiting) fire() *answer.Fire { return w.on.Value.Fire(w.heuristic) }
+func (w *waiting) fire() *answer.Fire { return answers.FireOf(w.on.Value, w.heuristic) }
 
 // question is what the strategy is asked about a fire.
 func (w *waiting) question(at time.Time) Answer {
@@ -359,7 +359,7 @@ func (r *run) outcomes(h *Hearing) (ended []*waiting, err error) {
 	e, strategy := &h.message, r.m.cfg.Strategy
 	for _, phrase := range h.phrases {
 		found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
-			known := a.Reception(f.Heuristic)
+			known := answers.ReceptionOf(a, f.Heuristic)
 			return !f.Closed && f.Phrase == phrase && awaits(f, &known, e.At) && e.mayJudge(a)
 		}, h.query(answers.OpenPhrase(phrase)))
 		if err != nil {
@@ -369,7 +369,7 @@ func (r *run) outcomes(h *Hearing) (ended []*waiting, err error) {
 			question := w.question(e.At)
 			question.Success = !w.fire().Failure
 			s, err := ask(func() (Signal, error) { return strategy.InterpretOutcome(question) })
-			if r.note(w, answer.Expected, s, err) {
+			if r.note(w, answers.Expected, s, err) {
 				ended = append(ended, w)
 			}
 		}
@@ -434,11 +434,11 @@ func shownBy(found []*waiting, at time.Time) []*waiting {
 func (r *run) undoneBefore(h *Hearing) (bool, error) {
 	earlier, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
 		return slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
-			return s.How == answer.Undo && s.Of == f.Heuristic && s.Message == h.known
+			return s.How == answers.Undo && s.Of == f.Heuristic && s.Message == h.known
 		})
 	}, h.undone()...)
 	for _, w := range earlier {
-		w.how = answer.Undo
+		w.how = answers.Undo
 	}
 	return len(earlier) > 0, err
 }
@@ -447,7 +447,7 @@ func (r *run) undoneBefore(h *Hearing) (bool, error) {
 // else, only the person to whom the answer was shown means this answer by "undo that"; all others
 // mean the one before.
 func (e *Message) means(a *answer.Answer, f *answer.Fire) bool {
-	return a.Reception(f.Heuristic).Undo == nil ||
+	return answers.ReceptionOf(a, f.Heuristic).Undo == nil ||
 		e.Person != "" && e.Person == a.Person && recordsUndo(a, f, e.Person)
 }
 
@@ -473,7 +473,7 @@ func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, underst
 		switch {
 		case err != nil:
 			r.failures = append(r.failures, err)
-		case !s.neutral() && w.how == "" && r.note(w, answer.Undo, s, nil):
+		case !s.neutral() && w.how == "" && r.note(w, answers.Undo, s, nil):
 			ended = append(ended, w)
 		}
 	}
@@ -484,7 +484,7 @@ func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, underst
 func (r *run) ignored(h *Hearing) ([]*waiting, error) {
 	e := &h.message
 	found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
-		known := a.Reception(f.Heuristic)
+		known := answers.ReceptionOf(a, f.Heuristic)
 		return !f.Closed && ignorable(f, &known, e.At) && e.mayIgnore(a)
 	}, h.ignores()...)
 	if err != nil || len(found) == 0 {
@@ -501,7 +501,7 @@ func (r *run) ignored(h *Hearing) ([]*waiting, error) {
 	}
 	if *h.thanks { // no later message ignores them either
 		for _, w := range found {
-			w.on.Value.OwnFires()
+			answers.OwnFires(w.on.Value)
 			f := w.fire()
 			f.Ignore, w.on.edited = time.Time{}, true
 		}
@@ -525,15 +525,15 @@ func (r *run) ignore(w *waiting) {
 		s = NewSignal(Neutral, "", w.on.Value.ID, ChannelIgnored)
 	}
 	independent := r.m.cfg.tuning.Independent
-	known := w.on.Value.Reception(w.heuristic)
+	known := answers.ReceptionOf(w.on.Value, w.heuristic)
 	inFull := known.Sign(known.Implicit(independent)) >= 0
 	praised := known.Praise.N > 0 && known.Complaint.N == 0
-	if !r.note(w, answer.Ignored, s, err) || !r.observe(w) || a == nil || praised {
+	if !r.note(w, answers.Ignored, s, err) || !r.observe(w) || a == nil || praised {
 		return
 	}
-	known = w.on.Value.Reception(w.heuristic)
+	known = answers.ReceptionOf(w.on.Value, w.heuristic)
 	n := question.Consecutive
-	if !s.neutral() && inFull && known.Implicit(independent) == answer.Ignored {
+	if !s.neutral() && inFull && known.Implicit(independent) == answers.Ignored {
 		n = 0
 	}
 	r.ledger.ignored(a, n)
@@ -545,25 +545,25 @@ func (r *run) observe(w *waiting) bool {
 	a, s := w.on.Value, &w.signal
 	unchanged, f := *a, w.fire()
 	at := r.at
-	if w.how == answer.Silence {
+	if w.how == answers.Silence {
 		at = f.Silence // whenever it is swept
 	}
 	by := cmp.Or(w.by, a.Person)
-	first := a.Reception(w.heuristic).Undo
-	further := w.how == answer.Undo && first != nil && !first.Forgotten()
+	first := answers.ReceptionOf(a, w.heuristic).Undo
+	further := w.how == answers.Undo && first != nil && !first.Forgotten()
 	each := further && w.heuristic != ""
-	on, _, effect := a.Say(answer.Statement{
+	on, _, effect := answers.Say(a, answer.Statement{
 		How: w.how, By: by, Kind: r.m.cfg.kindOf(by), Session: w.session, Channel: s.Channel,
 		Target: s.Target, Of: w.heuristic, Worth: s.worth(), At: at, Message: w.message,
 	})
-	if effect != answer.Holds {
+	if effect != answers.Holds {
 		return false
 	}
-	known := a.Reception(w.heuristic)
-	a.OwnFires()
+	known := answers.ReceptionOf(a, w.heuristic)
+	answers.OwnFires(a)
 	r.m.schedule(w.fire(), known.Silence != nil)
 	w.on.edited = true
-	if w.how == answer.Silence && known.Implicit(r.m.cfg.tuning.Independent) != answer.Silence {
+	if w.how == answers.Silence && known.Implicit(r.m.cfg.tuning.Independent) != answers.Silence {
 		return true
 	}
 	e := &entry{signal: *s, person: by, session: a.Session, at: at, idle: true, on: a, how: w.how}
@@ -582,7 +582,7 @@ func (r *run) observe(w *waiting) bool {
 	case further && !each: // the first one counts for all, because no limit applies to the model
 		e.limit(limitOutweighed)
 	case each && e.counted != nil:
-		a.Edit(on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })
+		answers.Edit(a, on.N, func(s *answer.Statement) { s.Credit = credit(e.counted) })
 	}
 	return err == nil
 }
@@ -593,7 +593,7 @@ func (r *run) lose(w *waiting, err error) {
 	if !errors.Is(err, heed.ErrNotFound) {
 		return
 	}
-	w.on.Value.OwnFires()
+	answers.OwnFires(w.on.Value)
 	f := w.fire()
 	f.Lost, w.on.edited = true, true
 	r.m.schedule(f, false)

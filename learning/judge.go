@@ -18,7 +18,7 @@ import (
 
 // Judge counts what a person states about an answer. It replaces what the person stated before on
 // the same channel about the same target, or about the whole answer; a value of 0 withdraws it. A
-// judgement sets aside contrary signals that were only observed: the table of package answer has
+// judgement sets aside contrary signals that were only observed: the table of internal/answers has
 // the rules. The answer and the confidence change in one commit. An event that has no answer yet
 // gets a record with the judgement, which counts for the heuristic at once.
 //
@@ -92,13 +92,13 @@ func (m *Module) step(
 func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*Change, error) {
 	s.At = m.orNow(s.At)
 	j := judgementOf(a, &s)
-	if s.How != answer.Judged && s.How != answer.Outcome {
+	if s.How != answers.Judged && s.How != answers.Outcome {
 		return nil, valid.Input("How", "must be a judgement or an outcome")
 	}
 	if err := cmp.Or(j.Validate(), valid.Time("At", s.At, m.cfg.Now())); err != nil {
 		return nil, err
 	}
-	l, f := m.ledger(tx), a.Fire(s.Of)
+	l, f := m.ledger(tx), answers.FireOf(a, s.Of)
 	d := l.depth
 	switch {
 	case s.Of == "" && m.watch == nil: // the change has no confidence of the compared heuristics
@@ -156,19 +156,19 @@ func (m *Module) judged(a *answer.Answer, j *Judgement) (*entry, error) {
 func (l *ledger) judge(
 	e *entry, of *account, a *answer.Answer, s answer.Statement,
 ) (*Change, error) {
-	on, gone, effect := a.Say(s)
+	on, gone, effect := answers.Say(a, s)
 	if e.id == "" {
 		e.id = l.m.judgementID(a, &on)
 	}
 	switch effect {
-	case answer.Repeated:
+	case answers.Repeated:
 		l.repeated(e, of, on.At)
 		return &e.change, nil
-	case answer.Outdated:
+	case answers.Outdated:
 		return &Change{Signal: e.signal, Limits: []string{limitOutdated}}, nil
-	case answer.Refused:
+	case answers.Refused:
 		return &Change{Signal: e.signal, Limits: []string{limitFull}}, nil
-	case answer.Holds:
+	case answers.Holds:
 	}
 	var kept []answer.Credit // if the heuristic does not learn now, they go on counting
 	for i := range gone {
@@ -177,7 +177,7 @@ func (l *ledger) judge(
 		if g.Credit != nil {
 			credits = append(credits[:len(credits):len(credits)], *g.Credit)
 		}
-		if !on.Replaces(g) {
+		if !answers.Replaces(&on, g) {
 			l.makeRoom(e, g, credits)
 			continue
 		}
@@ -192,7 +192,7 @@ func (l *ledger) judge(
 	if of != nil && e.signal.worth() > 0 {
 		l.ignored(of, 0)
 	}
-	a.Edit(on.N, func(s *answer.Statement) {
+	answers.Edit(a, on.N, func(s *answer.Statement) {
 		switch {
 		case of == nil:
 		case e.counted == nil:

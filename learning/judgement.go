@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 )
 
@@ -72,6 +73,6 @@ func judgementOf(a *answer.Answer, s *answer.Statement) Judgement {
 // Validate reports the first fault of the judgement as a [*heed.InputError].
 func (j Judgement) Validate() error {
 	s := j.statement()
-	return cmp.Or(valid.Names(evidence.MaxText, "EventID", j.EventID), s.Validate(),
+	return cmp.Or(valid.Names(evidence.MaxText, "EventID", j.EventID), answers.Validate(&s),
 		evidence.CheckText("Domain", j.Domain))
 }

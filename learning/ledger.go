@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
@@ -443,7 +444,7 @@ func (e *entry) fire() *answer.Fire {
 	if e.on == nil {
 		return nil
 	}
-	return e.on.Fire(e.signal.HeuristicID)
+	return answers.FireOf(e.on, e.signal.HeuristicID)
 }
 
 // evidence adds to the evidence of the step. If the step takes back what it added itself, both are

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -50,7 +51,7 @@ func (f *fixture) forget(names ...string) {
 	err := store.Run(ctx, f.store, store.Job{Forget: names})
 	require.NoError(f, err)
 	for _, name := range names {
-		assert.NotContains(f, f.answer("e").People(), name)
+		assert.NotContains(f, answers.People(f.answer("e")), name)
 	}
 }
 
@@ -219,7 +220,7 @@ func TestTheModelsAnswerHasNoEnd(t *testing.T) {
 	for _, value := range []float64{1, -1, 0} {
 		f.judges("bob", value)
 	}
-	counted := f.answer("e").Fire("").Counted
+	counted := answers.FireOf(f.answer("e"), "").Counted
 	assert.Nil(t, counted.Ended)
 	for _, b := range f.store.commits {
 		assert.False(t, b.TakesAway())
@@ -231,10 +232,10 @@ func TestTheModelsAnswerHasNoEnd(t *testing.T) {
 func TestObservedStatementsAreOfPeople(t *testing.T) {
 	expect := []learning.Expectation{{Trigger: "oven", Outcome: "it is off"}}
 	for how, do := range map[answer.How]func(f *fixture){
-		answer.Undo:     func(f *fixture) { f.undoes("bob") },
-		answer.Expected: func(f *fixture) { f.hear(learning.Message{Text: "it is off"}) },
-		answer.Ignored:  func(f *fixture) { f.hear(learning.Message{Stream: "s", Text: "next"}) },
-		answer.Silence:  func(f *fixture) { f.clock.Advance(31 * time.Second); f.sweep() },
+		answers.Undo:     func(f *fixture) { f.undoes("bob") },
+		answers.Expected: func(f *fixture) { f.hear(learning.Message{Text: "it is off"}) },
+		answers.Ignored:  func(f *fixture) { f.hear(learning.Message{Stream: "s", Text: "next"}) },
+		answers.Silence:  func(f *fixture) { f.clock.Advance(31 * time.Second); f.sweep() },
 	} {
 		f := newFixture(t, learning.Config{Expectations: expect}, "yes", "no")
 		f.answerOfModel("e")
@@ -295,7 +296,7 @@ func TestASecondUndoInAMessage(t *testing.T) {
 		changes := f.hear(undo)
 		require.Len(t, changes, 1, name)
 		assert.Equal(t, "e", changes[0].Signal.EventID, name)
-		assert.True(t, f.answer("e").UndoneBy("h", "ann"), name)
+		assert.True(t, answers.TookBack(f.answer("e"), "h", "ann"), name)
 		undo.Person = "cid"
 		changes = f.hear(undo)
 		require.Len(t, changes, 1, name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -244,11 +245,11 @@ func TestForget(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 2, f.waiting(), "the answers are still there")
-	assert.Empty(t, f.answer("0").People())
+	assert.Empty(t, answers.People(f.answer("0")))
 	assert.Equal(t, []float64{-0.8}, f.counted("h")["user_explicit"])
 
 	judged := f.answer("e")
-	known := judged.Reception("h")
+	known := answers.ReceptionOf(judged, "h")
 	assert.Equal(t, 1, known.Complaint.N, "the statement of a forgotten person does not count")
 	f.clock.Advance(time.Second)
 	changes := f.hear(learning.Message{Session: "s", Text: "undo that"})
@@ -413,7 +414,7 @@ func TestOneMessageInTwoProcesses(t *testing.T) {
 			assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"),
 				"%s, before the call %d", name, at)
 			newest := f.answer("newest")
-			known := newest.Reception("h")
+			known := answers.ReceptionOf(newest, "h")
 			assert.Nil(t, known.Ignored, name)
 		}
 	}
@@ -473,7 +474,7 @@ func TestEachPersonsUndoCounts(t *testing.T) {
 	require.NoError(t, err)
 	forgotten := f.answer("e")
 	assert.Len(t, forgotten.Statements, 41, "the answer and the other undos are still there")
-	assert.NotContains(t, forgotten.People(), "person 7")
+	assert.NotContains(t, answers.People(forgotten), "person 7")
 	assert.Len(t, f.counted("h")["implicit_undo"], 40)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -23,7 +24,7 @@ type settlement struct {
 	e *entry
 	a *account // of the heuristic; nil if the model answered
 	f *answer.Fire
-	r answer.Reception
+	r answers.Reception
 	c answer.FireEvidence // as it will be
 }
 
@@ -34,9 +35,9 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 	if f == nil || f.Shown.IsZero() || locked && e.stated || a != nil && a.outlived(f) {
 		return
 	}
-	e.on.OwnFires()
+	answers.OwnFires(e.on)
 	s := settlement{ledger: l, e: e, a: a, f: e.fire()}
-	s.r, s.c = e.on.Reception(s.f.Heuristic), s.f.Counted
+	s.r, s.c = answers.ReceptionOf(e.on, s.f.Heuristic), s.f.Counted
 	s.c.N++
 	how := s.r.Implicit(l.m.cfg.tuning.Independent)
 	if a != nil && !locked {
@@ -85,7 +86,7 @@ func (s *settlement) fill(how answer.How) {
 		own = e
 	}
 	cell := cellSeen
-	if how == answer.Silence {
+	if how == answers.Silence {
 		cell = cellSilence
 	}
 	o := evidence.Observation{

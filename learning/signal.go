@@ -5,6 +5,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 )
 
@@ -73,7 +74,7 @@ func (s Signal) Validate() error {
 	case !(s.Magnitude >= 0 && s.Magnitude <= evidence.MaxWeight):
 		return valid.Input("Magnitude", fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude,
 			float64(evidence.MaxWeight)))
-	case !s.Target.Valid():
+	case !answers.ValidTarget(s.Target):
 		return valid.Input("Target", "must be rule, response or empty")
 	}
 	return valid.Texts(evidence.MaxText, "HeuristicID", s.HeuristicID, "EventID", s.EventID,

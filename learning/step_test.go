@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -382,7 +383,7 @@ func TestOutcomesAreJudged(t *testing.T) {
 	report := func(by string, value float64, withdrawn bool) (change *learning.Change) {
 		f.clock.Advance(time.Second)
 		require.NoError(t, f.step1("e", func(tx *store.Tx, a *answer.Answer) (err error) {
-			s := answer.Statement{How: answer.Outcome, By: by, Channel: "outcome", Of: "h",
+			s := answer.Statement{How: answers.Outcome, By: by, Channel: "outcome", Of: "h",
 				Value: value, Withdrawn: withdrawn}
 			change, err = f.JudgeIn(tx, a, s)
 			return err
@@ -395,7 +396,7 @@ func TestOutcomesAreJudged(t *testing.T) {
 	report("ci", 1, true)
 	assert.InDelta(t, 1/2.8, f.confidence("h"), 1e-12)
 	err := f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-		_, err := f.JudgeIn(tx, a, answer.Statement{How: answer.Silence, Of: "h"})
+		_, err := f.JudgeIn(tx, a, answer.Statement{How: answers.Silence, Of: "h"})
 		return err
 	})
 	assertInputError(t, err, "How")
@@ -416,16 +417,16 @@ func TestForgottenPeople(t *testing.T) {
 		err := store.Run(ctx, f.store, store.Job{Forget: []string{name}})
 		require.NoError(t, err)
 		a := f.answer("e")
-		assert.NotContains(t, a.People(), name)
+		assert.NotContains(t, answers.People(a), name)
 		return a
 	}
 	a := forget("bob")
-	known := a.Reception("h")
+	known := answers.ReceptionOf(a, "h")
 	assert.Equal(t, [2]int{1, 0}, [2]int{known.Praise.N, known.Complaint.N})
 	assert.Equal(t, "ann", a.Person)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8}}, f.counted("h"))
 	a = forget("ann")
-	known = a.Reception("h")
+	known = answers.ReceptionOf(a, "h")
 	assert.Zero(t, known.Praise.N)
 	assert.Len(t, a.Fires, 2)
 	assert.Empty(t, f.counted("h"))
@@ -536,7 +537,7 @@ func TestTwoProcesses(t *testing.T) {
 	assert.Len(t, f.counted("h")["user_explicit"], 2*events*people)
 	for event := range events {
 		a := f.answer(fmt.Sprint(event))
-		known := a.Reception("h")
+		known := answers.ReceptionOf(a, "h")
 		assert.Equal(t, [2]int{people, people}, [2]int{known.Praise.N, known.Complaint.N})
 	}
 }

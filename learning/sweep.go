@@ -133,7 +133,7 @@ func (m *Module) Due(a *answer.Answer, now time.Time) bool {
 
 // silent reports whether the silence of a fire was counted, or cannot be.
 func silent(a *answer.Answer, f *answer.Fire) bool {
-	return f.Silence.IsZero() || a.Reception(f.Heuristic).Silence != nil
+	return f.Silence.IsZero() || answers.ReceptionOf(a, f.Heuristic).Silence != nil
 }
 
 func silenceDue(a *answer.Answer, f *answer.Fire, now time.Time) bool {
@@ -194,15 +194,15 @@ func (r *run) timeout(on *heard) {
 			w := &waiting{on: on, heuristic: f.Heuristic}
 			s, err := NewSignal(Neutral, f.Heuristic, a.ID, ChannelTimeout), error(nil)
 			// else silence can't count any more
-			if known := a.Reception(f.Heuristic); !known.Observed() && !askerForgotten(a) {
+			if known := answers.ReceptionOf(a, f.Heuristic); !known.Observed() && !askerForgotten(a) {
 				question := w.question(r.at)
 				s, err = ask(func() (Signal, error) { return strategy.InterpretTimeout(question) })
 			}
-			if r.note(w, answer.Silence, s, err) {
+			if r.note(w, answers.Silence, s, err) {
 				r.observe(w)
 			}
 		case closes(a, f, r.at):
-			a.OwnFires()
+			answers.OwnFires(a)
 			a.Fires[i].Closed, a.Fires[i].Due, on.edited = true, r.at, true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
@@ -282,7 +283,7 @@ func (c *Config) person(field, name string) error {
 
 // kindOf returns what a source is.
 func (c *Config) kindOf(source string) answer.SourceKind {
-	return answer.KindOf(source, c.Instruments)
+	return answers.KindOf(source, c.Instruments)
 }
 
 // validate returns all faults at once, each with its field, so that a host can show them together.

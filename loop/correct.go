@@ -113,7 +113,7 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 	}
 	return a.addStatement(tx, r, answer.Statement{
 		By: c.Reviewer, Kind: a.cfg.kindOf(c.Reviewer), Channel: learning.ChannelExplicit,
-		Of:    r.Heuristic(),
+		Of:    answers.HeuristicOf(r),
 		Value: -1, At: at,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -53,7 +54,7 @@ func (a *Agent) unheard(r *answer.Answer) {
 func ignore(r *answer.Answer, which func(*answer.Fire) bool) {
 	for i := range r.Fires {
 		if f := &r.Fires[i]; !f.Closed && !f.Silence.IsZero() && which(f) {
-			r.OwnFires()
+			answers.OwnFires(r)
 			r.Fires[i].Silence, r.Fires[i].Ignore = time.Time{}, time.Time{}
 		}
 	}

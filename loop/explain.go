@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
@@ -144,7 +145,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		choice := strategy.ChoiceOf(r.Choice)
 		account.Choice = &choice
 	}
-	account.Worth, account.Channel, account.Known = r.Worth()
+	account.Worth, account.Channel, account.Known = answers.WorthOf(&r)
 	if account.Heuristic != "" && a.learning != nil {
 		trust, err := a.learning.Explain(ctx, account.Heuristic)
 		if err == nil {
@@ -201,18 +202,18 @@ func (a *Account) believed(ctx context.Context, l *strategy.Learner, c *answer.C
 // others only when the answer is credited again.
 func statementsOf(r *answer.Answer) (all []Statement) {
 	var silence []Statement
-	for _, p := range r.Parts() {
+	for _, p := range answers.Parts(r) {
 		switch {
 		case r.Reply.Spare || len(r.Undoes) > 0:
 			p.Share = 0
-		case r.Choice != nil && p.How != answer.Silence:
+		case r.Choice != nil && p.How != answers.Silence:
 			p.Share = credited(r, &p) // it is another share if somebody was forgotten since
 		}
 		s := Statement{
 			Channel: p.Channel, Source: p.Source, Kind: p.Kind, At: p.At, Value: p.Value,
 			Confidence: p.Share * p.Trust,
 		}
-		if p.How == answer.Silence {
+		if p.How == answers.Silence {
 			s.Source, s.Kind = "", ""
 			silence = append(silence, s)
 			continue
@@ -229,7 +230,7 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 }
 
 // credited returns the share that the arm learned of a statement, or 0.
-func credited(r *answer.Answer, p *answer.ArmPart) float64 {
+func credited(r *answer.Answer, p *answers.ArmPart) float64 {
 	for _, c := range r.Choice.Credits {
 		if c.Of == p.Of {
 			return c.Share
@@ -241,22 +242,22 @@ func credited(r *answer.Answer, p *answer.ArmPart) float64 {
 // setAside returns the statements that have no part at all in what the answer is worth: outcomes
 // other than the latest, and undos other than the first.
 func setAside(r *answer.Answer) (all []Statement) {
-	parts := r.Parts()
+	parts := answers.Parts(r)
 	for i := range r.Statements {
 		s := &r.Statements[i]
-		reported := s.How == answer.Outcome && !s.Withdrawn
-		if !reported && s.How != answer.Undo || s.Of != r.Heuristic() || s.Forgotten() {
+		reported := s.How == answers.Outcome && !s.Withdrawn
+		if !reported && s.How != answers.Undo || s.Of != answers.HeuristicOf(r) || s.Forgotten() {
 			continue
 		}
-		has := func(p answer.ArmPart) bool {
+		has := func(p answers.ArmPart) bool {
 			return p.How == s.How && p.Source == s.By && p.At.Equal(s.At)
 		}
 		if slices.ContainsFunc(parts, has) {
 			continue
 		}
 		other := Statement{Channel: s.Channel, Source: s.By, Kind: s.Kind, At: s.At, Value: s.Value}
-		if s.How == answer.Undo {
-			other.Channel, other.Value = string(answer.Undo), -1
+		if s.How == answers.Undo {
+			other.Channel, other.Value = string(answers.Undo), -1
 		}
 		all = append(all, other)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -159,8 +160,8 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 		return
 	}
 	t := *r.Reply.Side
-	worth, channel, known := r.Worth()
-	if channel == string(answer.Silence) && a.cfg.Choosing.ArmsIgnoreSilence {
+	worth, channel, known := answers.WorthOf(r)
+	if channel == string(answers.Silence) && a.cfg.Choosing.ArmsIgnoreSilence {
 		known = false // for heuristics' answers as well: both sides are measured alike
 	}
 	before, now := t.Counted, (worth+1)/2

@@ -127,7 +127,7 @@ func TestAGainCountsWhatIsKnownNow(t *testing.T) {
 	}
 	var n, success [2]float64
 	for _, r := range w.records() {
-		if worth, _, known := r.Worth(); known {
+		if worth, _, known := answers.WorthOf(&r); known {
 			side := 0
 			if r.Reply.Side.Control {
 				side = 1

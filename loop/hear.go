@@ -108,7 +108,7 @@ func (a *Agent) undoneBefore(tx *store.Tx, e *Event) (ids []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		by := func(s answer.Statement) bool { return s.How == answer.Undo && s.Message == e.ID }
+		by := func(s answer.Statement) bool { return s.How == answers.Undo && s.Message == e.ID }
 		if slices.ContainsFunc(row.Value.Statements, by) {
 			ids = append(ids, row.Value.ID)
 		}

@@ -344,7 +344,7 @@ func (a *Agent) importRow(
 	if !isNew { // what was credited may change
 		a.wantArm(tx, &row.Value)
 	}
-	r, before := &row.Value, row.Value.ForArm()
+	r, before := &row.Value, answers.ForArm(&row.Value)
 	numbers, corrected := r.Numbers, made.Corrections
 	if err := a.importStatements(tx, made, p, r, now); err != nil {
 		return err

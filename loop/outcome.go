@@ -72,8 +72,8 @@ func (a *Agent) outcomeIn(tx *store.Tx, r *answer.Answer, o Outcome, now time.Ti
 	}
 	value, _ := o.value()
 	s := answer.Statement{
-		How: answer.Outcome, By: o.Source, Kind: a.cfg.kindOf(o.Source),
-		Channel: learning.ChannelReported, Of: r.Heuristic(),
+		How: answers.Outcome, By: o.Source, Kind: a.cfg.kindOf(o.Source),
+		Channel: learning.ChannelReported, Of: answers.HeuristicOf(r),
 		Withdrawn: o.Withdraw, Value: value, Weight: o.Confidence,
 		Sure: o.Confidence, At: o.At, Success: o.Success,
 	}
@@ -129,7 +129,7 @@ var _ attribution.Answers = (*Agent)(nil)
 // that reports whether it succeeded. Its id is derived from the answer, so later outcomes of the
 // same answer do not count for the ways again.
 func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
-	if r.Task() == "" || o.Success == nil {
+	if answers.TaskOf(r) == "" || o.Success == nil {
 		return nil
 	}
 	ways := make([]patterns.PatternID, len(r.Reply.Followed))
@@ -137,8 +137,9 @@ func (a *Agent) followed(tx *store.Tx, r *answer.Answer, o *Outcome) error {
 		ways[i] = patterns.PatternID(id)
 	}
 	_, err := a.patterns.RecordIn(tx, patterns.Outcome{
-		ID: store.IDOf("outcome", a.cfg.Name, r.ID), Task: r.Task(), Description: r.Reply.About,
-		Patterns: ways, Duration: o.Duration, Errors: o.Errors, Retries: o.Retries,
+		ID: store.IDOf("outcome", a.cfg.Name, r.ID), Task: answers.TaskOf(r),
+		Description: r.Reply.About,
+		Patterns:    ways, Duration: o.Duration, Errors: o.Errors, Retries: o.Retries,
 		Success: *o.Success, FailureMode: o.Failure, Source: o.Source, At: o.At,
 	})
 	return err

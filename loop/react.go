@@ -32,7 +32,7 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 		return wrap("react", err)
 	}
 	var before answer.Answer
-	var effect answer.Disposition
+	var effect answers.Disposition
 	err = a.change(ctx, id, func(tx *store.Tx, row *answer.Answer) (err error) {
 		before = *row
 		effect, err = a.reactIn(tx, row, s, now)
@@ -43,7 +43,7 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 		stands, err = err, nil
 	}
 	// A heuristic is written once the reaction is stored, because the model may take long or fail.
-	if err == nil && effect == answer.Holds && r.Value > 0 &&
+	if err == nil && effect == answers.Holds && r.Value > 0 &&
 		before.Reply.Path == string(decision.Model) && before.Reply.Reinforced == "" {
 		err = a.extract(ctx, &before, s)
 	}
@@ -74,7 +74,7 @@ func (a *Agent) reaction(id string, r Reaction, now time.Time) (answer.Statement
 		Value:  r.Value,
 		Weight: r.Weight, At: r.At,
 	}
-	return s, cmp.Or(checkID(id), s.Validate(), a.cfg.person("Person", r.Person),
+	return s, cmp.Or(checkID(id), answers.Validate(&s), a.cfg.person("Person", r.Person),
 		optionalTime(r.At, now))
 }
 
@@ -91,19 +91,19 @@ func optionalTime(at, now time.Time) error {
 // is outdated, and has no effect.
 func (a *Agent) reactIn(
 	tx *store.Tx, r *answer.Answer, s answer.Statement, now time.Time,
-) (answer.Disposition, error) {
-	if s.Of = r.Heuristic(); s.At.IsZero() {
+) (answers.Disposition, error) {
+	if s.Of = answers.HeuristicOf(r); s.At.IsZero() {
 		s.At = answers.Arrival(r, now)
 	}
 	numbers := r.Numbers
 	if err := a.addStatement(tx, r, s); err != nil {
 		return "", err
 	}
-	effect := answer.Outdated
+	effect := answers.Outdated
 	if r.Numbers > numbers {
-		effect = answer.Holds
+		effect = answers.Holds
 	}
-	if reinforced := r.Reply.Reinforced; reinforced != "" && effect == answer.Holds {
+	if reinforced := r.Reply.Reinforced; reinforced != "" && effect == answers.Holds {
 		return effect, a.back(tx, r, reinforced, s)
 	}
 	return effect, nil
@@ -170,10 +170,10 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 		if !errors.Is(err, heed.ErrNotFound) {
 			return err
 		}
-		r.Say(answer.Statement{
-			How: answer.Undo, By: cmp.Or(person, r.Person),
+		answers.Say(r, answer.Statement{
+			How: answers.Undo, By: cmp.Or(person, r.Person),
 			Kind: a.cfg.kindOf(cmp.Or(person, r.Person)), Channel: learning.ChannelUndo,
-			Of: r.Heuristic(), At: at, Value: -1, Worth: -1,
+			Of: answers.HeuristicOf(r), At: at, Value: -1, Worth: -1,
 		})
 		return nil
 	}))

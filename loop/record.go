@@ -132,7 +132,7 @@ func (a *Agent) changeIn(
 		return err
 	}
 	a.wantArm(tx, &row.Value)
-	before := row.Value.ForArm()
+	before := answers.ForArm(&row.Value)
 	if err := edit(&row.Value); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (a *Agent) wantArm(tx *store.Tx, r *answer.Answer) {
 // arm's evidence, it goes on counting: when the step has been committed, stands is set to an error
 // that names it, and the observer receives it.
 func (a *Agent) settle(
-	tx *store.Tx, row store.Row[answer.Answer], before []answer.ArmPart, stands *error,
+	tx *store.Tx, row store.Row[answer.Answer], before []answers.ArmPart, stands *error,
 ) error {
 	if err := a.credit(tx, &row.Value, before, stands); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (a *Agent) settle(
 // counted before the step: if that is the same, an arm that is not configured any more is not
 // looked at again.
 func (a *Agent) credit(
-	tx *store.Tx, r *answer.Answer, before []answer.ArmPart, stands *error,
+	tx *store.Tx, r *answer.Answer, before []answers.ArmPart, stands *error,
 ) error {
 	learner := a.Strategy()
 	if learner == nil || r.Choice == nil {
@@ -177,7 +177,7 @@ func (a *Agent) credit(
 	// An arm that was taken out of the configuration keeps what it was credited with. It is looked at
 	// again only if the statements changed.
 	configured := r.Choice.Learner == cfg.Name && slices.ContainsFunc(cfg.Arms, is)
-	if !configured && slices.Equal(before, r.ForArm()) {
+	if !configured && slices.Equal(before, answers.ForArm(r)) {
 		return nil
 	}
 	kept, err := learner.CreditIn(tx, r)
@@ -218,7 +218,7 @@ func own(r *answer.Answer) *answer.Reply {
 func (a *Agent) addStatement(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
 	_, err := a.learning.JudgeIn(tx, r, s)
 	if errors.Is(err, heed.ErrNotFound) { // the heuristic was deleted
-		r.Say(s)
+		answers.Say(r, s)
 		return nil
 	}
 	return err

@@ -96,7 +96,7 @@ func (w *spoken) evidence(id string) string {
 		}
 	}
 	r := w.record(id)
-	worth, channel, known := r.Worth()
+	worth, channel, known := answers.WorthOf(&r)
 	all = append(all, fmt.Sprintf("worth %.9f by %s %t", worth, channel, known))
 	for _, s := range w.account(id).Statements {
 		all = append(all, fmt.Sprintf("%s by %q at %v: %g counts %.9f", s.Channel, s.Source,
@@ -179,28 +179,28 @@ func TestEveryStatementIsListed(t *testing.T) {
 		by   string // on the record
 		want loop.Statement
 	}{
-		{thumbOf("bob", 1, 5), answer.Judged, "bob", loop.Statement{
+		{thumbOf("bob", 1, 5), answers.Judged, "bob", loop.Statement{
 			Channel: learning.ChannelExplicit, Source: "bob", Kind: "person", At: seconds(5),
 			Value: 1, Confidence: 1,
 		}},
-		{outcomeOf("ci", -0.5, 5), answer.Outcome, "ci", loop.Statement{
+		{outcomeOf("ci", -0.5, 5), answers.Outcome, "ci", loop.Statement{
 			Channel: "outcome", Source: "ci", Kind: "instrument", At: seconds(5), Value: -0.5,
 			Confidence: 1,
 		}},
-		{correctionOf("kim", 5), answer.Judged, "kim", loop.Statement{
+		{correctionOf("kim", 5), answers.Judged, "kim", loop.Statement{
 			Channel: learning.ChannelExplicit, Source: "kim", Kind: "person", At: seconds(5),
 			Value: -1, Confidence: 1,
 		}},
-		{undoOf("bob"), answer.Undo, "bob", loop.Statement{
+		{undoOf("bob"), answers.Undo, "bob", loop.Statement{
 			Channel: "undo", Source: "bob", Kind: "person", At: seconds(120), Value: -1,
 			Confidence: 1,
 		}},
-		{ignoring, answer.Ignored, "ann", loop.Statement{
+		{ignoring, answers.Ignored, "ann", loop.Statement{
 			Channel: "ignored", Source: "ann", Kind: "person", At: seconds(10), Value: -0.5,
 			Confidence: 0.5,
 		}},
 		// Silence is no source's statement, but the record names the person who was silent.
-		{sweeping, answer.Silence, "ann", loop.Statement{
+		{sweeping, answers.Silence, "ann", loop.Statement{
 			Channel: "silence", At: seconds(30), Value: 0.8, Confidence: 0.3,
 		}},
 	} {
@@ -266,7 +266,7 @@ func TestEveryUndoIsListed(t *testing.T) {
 	}
 	var by []string
 	for _, s := range w.record("model").Statements {
-		assert.Equal(t, answer.Undo, s.How)
+		assert.Equal(t, answers.Undo, s.How)
 		assert.EqualValues(t, "person", s.Kind)
 		by = append(by, s.By)
 	}
@@ -445,7 +445,7 @@ func TestStatementsInEveryOrder(t *testing.T) {
 	}
 }
 
-// The order of arrival decides only in the cases that package answer lists.
+// The order of arrival decides only in the cases that internal/answers lists.
 func TestWhereTheOrderOfArrivalDecides(t *testing.T) {
 	for name, test := range map[string]struct {
 		all  []saying

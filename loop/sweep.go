@@ -112,7 +112,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 			}
 		}
 		for i := range rows {
-			before := rows[i].Value.ForArm()
+			before := answers.ForArm(&rows[i].Value)
 			a.unheard(&rows[i].Value)
 			if _, err := a.learning.TimeoutIn(tx, &rows[i].Value, now); err != nil {
 				return err

@@ -85,7 +85,7 @@ func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 	if frozen, err := a.isFrozen(tx); err != nil || frozen {
 		return err
 	}
-	r.Task = cmp.Or(r.Task, row.Value.Task(), id)
+	r.Task = cmp.Or(r.Task, answers.TaskOf(&row.Value), id)
 	message := r.Err.Error()
 	name := store.IDOf("tool", a.cfg.Name, id, cmp.Or(r.ID, store.IDOf(r.Name, r.Text, message)))
 	if err := a.redact(&message); err != nil {

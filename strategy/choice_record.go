@@ -51,7 +51,7 @@ type Result struct {
 // statement returns the result as a record has it.
 func (r *Result) statement() answer.Statement {
 	s := answer.Statement{
-		How: answer.Outcome, ID: r.ID, By: r.Source, Named: r.Source != "", Channel: r.Channel,
+		How: answers.Outcome, ID: r.ID, By: r.Source, Named: r.Source != "", Channel: r.Channel,
 		Value: r.Value, Sure: r.Confidence, At: r.At,
 	}
 	if r.Cost != 0 || r.Latency != 0 || r.Tokens != 0 {
@@ -223,7 +223,7 @@ func (l *Learner) record(a *answer.Answer) ChoiceRecord {
 // results returns what counts for the arm of an answer with more than a choice, in the form of
 // outcomes.
 func (l *Learner) results(a *answer.Answer) (results []Result) {
-	for _, p := range a.ForArm() {
+	for _, p := range answers.ForArm(a) {
 		if l.drops(p.Trust) {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -27,10 +28,11 @@ func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	return w
 }
 
-// CreditIn brings the evidence on an answer's arm in line with [answer.Answer.ForArm], within a
-// step. Each part is an outcome, with the cost and latency of the whole answer. CreditIn compares
-// the parts with a.Choice.Credits, observes those that are new, takes back those that no longer
-// hold, with an entry in the audit, and updates a.Choice. The caller puts the answer's record.
+// CreditIn brings the evidence on an answer's arm in line with what its statements are worth,
+// within a step. Each part is an outcome, with the cost and latency of the whole answer. CreditIn
+// compares the parts with a.Choice.Credits, observes those that are new, takes back those that no
+// longer hold, with an entry in the audit, and updates a.Choice. The caller puts the answer's
+// record.
 //
 // An answer of another learner stays as it is. An arm that is no longer configured gets no new
 // credit. If what was credited before can't be taken back, because the store's history no longer
@@ -130,10 +132,10 @@ type creditPlan struct {
 // statement that changes one person's part does not touch the parts of others.
 func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 	p := &creditPlan{
-		choice: ChoiceOf(a.Choice), had: had, actor: a.Changer(), numbered: had.Told,
+		choice: ChoiceOf(a.Choice), had: had, actor: answers.Changer(a), numbered: had.Told,
 	}
 	before, cost := slices.Clone(had.Credits), reportedCost(a)
-	for _, part := range a.ForArm() {
+	for _, part := range answers.ForArm(a) {
 		is := answer.ArmCredit{
 			Of: part.Of, Value: part.Value, Trust: part.Trust, Share: part.Share, Cost: cost,
 			Dropped: l.drops(part.Trust),
@@ -192,7 +194,7 @@ func (p *creditPlan) apply(a *answer.Answer) {
 
 // outcomeOf returns a part of an answer's worth as an outcome. Each has all that the answer took,
 // because its value is weighed against that.
-func (l *Learner) outcomeOf(a *answer.Answer, p *answer.ArmPart) Outcome {
+func (l *Learner) outcomeOf(a *answer.Answer, p *answers.ArmPart) Outcome {
 	o := Outcome{
 		Value: p.Value, Confidence: p.Trust, Share: p.Share, Channel: p.Channel, Source: p.Source,
 		At:   p.At,
@@ -211,7 +213,7 @@ func (l *Learner) outcomeOf(a *answer.Answer, p *answer.ArmPart) Outcome {
 
 // reportedCost returns the cost of the answer in the reported outcome that counts.
 func reportedCost(a *answer.Answer) float64 {
-	if s := a.Outcome(); s != nil && s.Spent != nil {
+	if s := answers.OutcomeOf(a); s != nil && s.Spent != nil {
 		return s.Spent.Cost
 	}
 	return 0

@@ -81,7 +81,9 @@ func (h *host) read(event string) answer.Answer {
 // about changes the answer to "e".
 func (h *host) about(do func(*answer.Answer)) error { return h.change("e", do) }
 
-func says(s answer.Statement) func(*answer.Answer) { return func(a *answer.Answer) { a.Say(s) } }
+func says(s answer.Statement) func(*answer.Answer) {
+	return func(a *answer.Answer) { answers.Say(a, s) }
+}
 
 // oracle returns the means of a learner that has observed what counts for the arm, and nothing
 // else.
@@ -91,7 +93,7 @@ func oracle(t testing.TB, cfg strategy.Config, all ...answer.Answer) []float64 {
 	cfg.Store, cfg.Now, cfg.Seed = nil, c.Now, rand.NewPCG(1, 2)
 	l := newLearner(t, cfg)
 	for i := range all {
-		for n, p := range all[i].ForArm() {
+		for n, p := range answers.ForArm(&all[i]) {
 			_, err := l.Observe(ctx, strategy.Outcome{
 				Choice: strategy.ChoiceOf(all[i].Choice), ID: fmt.Sprint(i, " ", n), Value: p.Value,
 				Confidence: p.Trust, Share: p.Share,
@@ -133,18 +135,18 @@ func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 						s.Value, s.Weight, s.Channel = float64(rng.IntN(5)-2)/2, float64(1+rng.IntN(3)),
 							fmt.Sprint("c", rng.IntN(2))
 					case 2:
-						s.How, s.Value, s.Withdrawn, s.Spent = answer.Outcome, rng.Float64(), rng.IntN(3) == 0,
+						s.How, s.Value, s.Withdrawn, s.Spent = answers.Outcome, rng.Float64(), rng.IntN(3) == 0,
 							&answer.Spent{Cost: 0}
 					case 3:
-						s.How, s.Value = answer.Undo, -1
+						s.How, s.Value = answers.Undo, -1
 					case 4:
-						s.How, s.Worth = answer.Expected, float64(1-2*rng.IntN(2))
+						s.How, s.Worth = answers.Expected, float64(1-2*rng.IntN(2))
 					case 5:
-						s.How = answer.Ignored
+						s.How = answers.Ignored
 					case 6:
-						s.How, s.Worth = answer.Silence, 1
+						s.How, s.Worth = answers.Silence, 1
 					}
-					if s.How == answer.Undo && rng.IntN(4) > 0 {
+					if s.How == answers.Undo && rng.IntN(4) > 0 {
 						continue // it sets aside all others
 					}
 					require.NoError(t, h.change(event, says(s)))
@@ -158,7 +160,7 @@ func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 				assert.InDeltaSlice(t, want, means(t, h.Learner, q), 1e-9, "in memory")
 				assert.InDeltaSlice(t, want, means(t, newLearner(t, h.Config()), q), 1e-9, "from the store")
 				for _, a := range all {
-					assert.Len(t, a.Choice.Credits, len(a.ForArm()))
+					assert.Len(t, a.Choice.Credits, len(answers.ForArm(&a)))
 				}
 			})
 		}
@@ -207,8 +209,8 @@ func TestTheCostIsOfTheOutcomeThatCounts(t *testing.T) {
 	q := strategy.Query{Item: "i", Category: "c"}
 	for name, leave := range map[string]func(*answer.Answer){
 		"withdrawn": func(a *answer.Answer) {
-			a.Say(answer.Statement{
-				How: answer.Outcome, By: "ci", Value: 1, At: start.Add(time.Hour), Withdrawn: true,
+			answers.Say(a, answer.Statement{
+				How: answers.Outcome, By: "ci", Value: 1, At: start.Add(time.Hour), Withdrawn: true,
 				Spent: &answer.Spent{Cost: 9},
 			})
 		},
@@ -227,12 +229,12 @@ func TestTheCostIsOfTheOutcomeThatCounts(t *testing.T) {
 		require.NoError(t, h.about(func(a *answer.Answer) {
 			reply := *a.Reply
 			reply.Spent, a.Reply = answer.Spent{}, &reply
-			a.Say(answer.Statement{By: "ann", Value: 1, At: start})
-			a.Say(answer.Statement{
-				How: answer.Outcome, By: "billing", Value: 1, At: start, Spent: &answer.Spent{Cost: 2},
+			answers.Say(a, answer.Statement{By: "ann", Value: 1, At: start})
+			answers.Say(a, answer.Statement{
+				How: answers.Outcome, By: "billing", Value: 1, At: start, Spent: &answer.Spent{Cost: 2},
 			})
-			a.Say(answer.Statement{
-				How: answer.Outcome, By: "ci", Value: 1, At: start.Add(1), Spent: &answer.Spent{Cost: 9},
+			answers.Say(a, answer.Statement{
+				How: answers.Outcome, By: "ci", Value: 1, At: start.Add(1), Spent: &answer.Spent{Cost: 9},
 			})
 		}))
 		for _, want := range []float64{0.1, 0.8} {
@@ -295,7 +297,7 @@ func TestOneOfSeveralCreditsStands(t *testing.T) {
 		for i, event := range []string{"e", "f"} {
 			row, err := h.view.In(tx, answers.ID(event))
 			require.NoError(t, err)
-			row.Value.Say(answer.Statement{How: answer.Undo, By: "ann", At: start})
+			answers.Say(&row.Value, answer.Statement{How: answers.Undo, By: "ann", At: start})
 			if stands[i], err = h.CreditIn(tx, &row.Value); err != nil {
 				return err
 			}
@@ -319,7 +321,8 @@ func TestCreditedTwiceInOneStep(t *testing.T) {
 			for m := range 3 {
 				row, err := h.view.In(tx, answers.ID("e"))
 				require.NoError(t, err)
-				row.Value.Say(answer.Statement{By: fmt.Sprint(n, m), Value: float64(1-m) / 2, At: start})
+				answers.Say(&row.Value,
+					answer.Statement{By: fmt.Sprint(n, m), Value: float64(1-m) / 2, At: start})
 				_, err = h.CreditIn(tx, &row.Value)
 				require.NoError(t, err)
 				h.view.Put(tx, row.Value, row.Revision)
@@ -355,7 +358,7 @@ func TestWhatIsNotCredited(t *testing.T) {
 	require.NoError(t, h.about(func(a *answer.Answer) {
 		reply := *a.Reply
 		reply.Spare, reply.Unusable, a.Reply = true, true, &reply
-		a.Say(answer.Statement{By: "ann", Value: 1, At: start})
+		answers.Say(a, answer.Statement{By: "ann", Value: 1, At: start})
 	}))
 	assert.InDelta(t, -1, h.read("e").Choice.Credits[0].Value, 0,
 		"the arm's model gave no usable answer, and a fallback was praised")

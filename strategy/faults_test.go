@@ -144,7 +144,8 @@ func (w *workshop) judgeIn(people int) (string, error) {
 				ID: "e", At: w.fresh.At, Choice: w.fresh.Record(), Reply: &answer.Reply{Path: "llm"},
 			}
 		}
-		a.Say(answer.Statement{By: fmt.Sprint("person ", people), Value: 1, At: w.clock.Now()})
+		answers.Say(&a,
+			answer.Statement{By: fmt.Sprint("person ", people), Value: 1, At: w.clock.Now()})
 		if stands, err = w.CreditIn(tx, &a); err == nil {
 			answered.Put(tx, a, row.Revision)
 		}

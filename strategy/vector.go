@@ -287,7 +287,7 @@ func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) 
 func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
 	choice := ChoiceOf(a.Choice)
 	if !answers.Alone(a) {
-		for _, p := range a.ForArm() {
+		for _, p := range answers.ForArm(a) {
 			i := slices.IndexFunc(a.Choice.Credits, func(c answer.ArmCredit) bool { return c.Of == p.Of })
 			if i < 0 || a.Choice.Credits[i].Dropped {
 				continue

@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -237,7 +236,7 @@ func counted(t *testing.T, db string, done *sync.Map) {
 		found++
 		outcomes := 0
 		for _, said := range row.Value.Statements {
-			if said.How == answer.Outcome && said.By == "ann" && !said.Withdrawn {
+			if said.How == answers.Outcome && said.By == "ann" && !said.Withdrawn {
 				outcomes++
 			}
 		}

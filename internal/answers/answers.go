@@ -1,5 +1,65 @@
 // Package answers defines how answers are kept as records: under which id, how long, and by which
-// keys they are found; and in which cells package strategy keeps the evidence that they are.
+// keys they are found; in which cells package strategy keeps the evidence that they are; and what
+// follows from the statements about an answer.
+//
+// # Statements
+//
+// A statement is one fact about the quality of an answer: a person judged it, somebody reported
+// an outcome, a message took it back, the user went on without comment, or the time for a reaction
+// passed in silence. [Say] adds one. The latest statement of one source holds, by its
+// channel and target, in whatever order statements arrive. A statement about the whole answer
+// replaces statements about a part of it, and the reverse. A judgement of value 0, and an outcome
+// with Withdrawn set, take back what their source stated before.
+//
+// The order of arrival matters in these cases only:
+//
+//   - Of two statements that one source made at the same moment, the last to arrive holds. If two
+//     sources reported outcomes at the same moment, the last to arrive counts for the arm.
+//   - If a source judges a part, then the whole, and then the other part, the second judgement
+//     replaces the first only if both arrive before the third.
+//   - If an implicit signal is observed again, the first observation to arrive holds. If several
+//     people undo an answer, ReceptionOf and Parts have the undo that arrived first.
+//   - If there is no room, the statements that arrived decide which one goes or is refused.
+//
+// # What counts for a heuristic
+//
+// [ReceptionOf] collects the statements about the heuristic that answered (or about the
+// model), and decides which of them count:
+//
+//	known of the answer      implicit signal that counts       received
+//	nothing                  none                              unknown
+//	silence                  silence                           by the silence
+//	praise                   an undo, else a success, if any   well; badly if it was undone
+//	a complaint              the strongest negative one        badly
+//	praise and a complaint   the strongest negative one        by that signal, else unknown
+//	an undo                  the strongest negative one        badly
+//	a failure or an ignore   the strongest negative one        badly
+//	an expected success      the success                       well
+//
+// Judgements count each for themselves. At most one implicit signal counts as well. An ignore and
+// silence give way to an expected success, silence gives way to every other observation. An undo
+// always counts, because it is a command.
+//
+// # What counts for the arm
+//
+// [Parts] divides one whole observation among the statements, so that an answer counts once
+// for the arm that was chosen, however many people react:
+//
+//	known of the answer                    shares
+//	an undo                                all of it
+//	judgements                             all of it, divided by people and their weights
+//	judgements and a reported outcome      half each
+//	a reported or expected outcome         all of it
+//	an ignore                              all of it, as -0.5 with confidence 0.5
+//	silence                                all of it, as +0.8 with confidence 0.3
+//
+// A statement in a higher row sets aside those in lower rows. Each person has a part by the
+// greatest weight of their judgements; within it, their judgements count by their weights.
+//
+// # What counts for ways of working
+//
+// The first outcome to arrive that reports whether a task succeeded: see package patterns. Ways
+// keep it if a source reports differently later, because a task succeeds or fails once.
 package answers
 
 import (
@@ -19,7 +79,7 @@ const Kept = 30 * 24 * time.Hour
 // View returns the view of a kind of records that hold answers.
 func View(kind string) store.View[answer.Answer] {
 	return store.View[answer.Answer]{
-		Kind:  store.Kind{Name: kind, Limits: store.Limits{For: Kept}, Caused: answer.Caused()},
+		Kind:  store.Kind{Name: kind, Limits: store.Limits{For: Kept}, Caused: Caused()},
 		Place: place,
 	}
 }
@@ -199,10 +259,10 @@ func keysOf(a *answer.Answer) (keys []string) {
 	for i := range a.Fires {
 		open(a, &a.Fires[i], add)
 	}
-	for _, name := range a.People() {
+	for _, name := range People(a) {
 		add(store.PersonKey(name))
 	}
-	if worth, _, known := a.Worth(); known && worth < 0 && a.Reply != nil {
+	if worth, _, known := WorthOf(a); known && worth < 0 && a.Reply != nil {
 		add(Bad)
 	}
 	for i := range a.Statements {
@@ -220,8 +280,8 @@ func open(a *answer.Answer, f *answer.Fire, add func(string)) {
 		return
 	}
 	add(waiting(a, f.Due))
-	r := a.Reception(f.Heuristic)
-	if undoable := r.Undo == nil || a.Person != "" && !a.UndoneBy(f.Heuristic, a.Person); undoable {
+	r := ReceptionOf(a, f.Heuristic)
+	if undoable := r.Undo == nil || a.Person != "" && !TookBack(a, f.Heuristic, a.Person); undoable {
 		if a.Session != "" {
 			add(OpenSession(a.Session))
 		}

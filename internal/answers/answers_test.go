@@ -17,10 +17,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-var (
-	ctx   = context.Background()
-	start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-)
+var ctx = context.Background()
 
 // An answer is found from the moment when it is due, and before that only in the last half of its
 // time.

@@ -1,8 +1,6 @@
 package fair
 
 import (
-	"slices"
-
 	"github.com/heedhq/heed/evidence"
 )
 
@@ -41,20 +39,10 @@ func Counted(
 }
 
 // sourcesOf numbers the people of parts from 0 on, with [instrument] for an instrument.
-func sourcesOf(t *evidence.Trust, parts []evidence.Part) []int {
-	of, numbers := make([]int, len(parts)), make(map[string]int, len(parts))
+func sourcesOf(t *evidence.Trust, parts []evidence.Part) []int32 {
+	of, known := make([]int32, len(parts)), people{trust: t}
 	for i := range parts {
-		source := parts[i].Source
-		n, known := numbers[source]
-		switch {
-		case known:
-		case slices.Contains(t.Instruments, source):
-			n = instrument
-		default:
-			n = len(numbers)
-			numbers[source] = n
-		}
-		of[i] = n
+		of[i] = known.number(parts[i].Source)
 	}
 	return of
 }
@@ -62,7 +50,7 @@ func sourcesOf(t *evidence.Trust, parts []evidence.Part) []int {
 // A hold limits what the people of parts have.
 type hold struct {
 	read   []evidence.Sums // of each part
-	of     []int           // the number of its person
+	of     []int32         // the number of its person
 	masses []float64       // by person
 }
 

@@ -159,9 +159,9 @@ func (s *Source) Answer(ctx context.Context, id string) (Answer, error) {
 func answerOf(a *answer.Answer) Answer {
 	one := Answer{
 		ID: a.ID, Text: a.Reply.Text, Response: a.Reply.Response, Person: a.Person,
-		Heuristic: a.Heuristic(), At: a.At,
+		Heuristic: answers.HeuristicOf(a), At: a.At,
 	}
-	one.Worth, one.Channel, one.Known = a.Worth()
+	one.Worth, one.Channel, one.Known = answers.WorthOf(a)
 	if one.Response == "" { // it was imported
 		one.Question = a.Reply.About
 	}

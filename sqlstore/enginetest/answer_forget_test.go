@@ -48,19 +48,19 @@ var roles = []role{
 	},
 	{
 		name: "judged the answer", goes: "the name, and all that the judgement counted",
-		stays: nameless, how: record.Judged,
+		stays: nameless, how: answers.Judged,
 		state: func(a *loop.Agent, id string) error {
 			return a.React(ctx, id, loop.Reaction{Person: forgotten, Value: 1})
 		},
 	},
 	{
 		name: "undid the answer", goes: "the name, and all that the undo counted",
-		stays: nameless, how: record.Undo,
+		stays: nameless, how: answers.Undo,
 		state: func(a *loop.Agent, id string) error { return a.Undo(ctx, id, forgotten) },
 	},
 	{
 		name: "reported the outcome", goes: "the name, and all that the outcome counted",
-		stays: nameless, how: record.Outcome,
+		stays: nameless, how: answers.Outcome,
 		state: func(a *loop.Agent, id string) error {
 			worked := false
 			return a.Outcome(ctx, id, loop.Outcome{
@@ -70,7 +70,7 @@ var roles = []role{
 	},
 	{
 		name: "corrected the answer", goes: "the name, and all that the complaint counted",
-		stays: nameless + "; the correction, under a pseudonym", how: record.Judged,
+		stays: nameless + "; the correction, under a pseudonym", how: answers.Judged,
 		state: func(a *loop.Agent, id string) error {
 			_, err := a.Correct(ctx, id, loop.Correction{
 				Reviewer: forgotten, Text: "This is wrong.",
@@ -257,7 +257,7 @@ func remains(t *testing.T, a *loop.Agent, r role, id string) {
 	row, err := view.Get(ctx, a.Store(), answers.ID(id))
 	require.NoError(t, err)
 	assert.NotEmpty(t, row.Value.Reply.Text)
-	for _, name := range row.Value.People() {
+	for _, name := range answers.People(&row.Value) {
 		assert.Equal(t, other, name)
 	}
 	assert.Equal(t, r.asks, row.Value.Person == "")

@@ -49,13 +49,13 @@ func fillAnswers(t testing.TB, st store.Store, w waitingAnswer, n int, now time.
 		a := row.Value
 		a.ID = fmt.Sprint("answer ", n, " ", i)
 		a.At = now.Add(-w.oldest + (w.oldest-w.youngest)*time.Duration(i)/time.Duration(n))
-		a.OwnFires()
+		answers.OwnFires(&a)
 		f := &a.Fires[0]
 		f.Shown, f.Undo = a.At, a.At.Add(10*time.Minute)
 		f.Ignore, f.Silence = a.At.Add(30*time.Second), a.At.Add(30*time.Second)
 		w.change(f)
 		if w.silent {
-			a.Say(record.Statement{How: record.Silence, By: a.Person, At: f.Silence})
+			answers.Say(&a, record.Statement{How: answers.Silence, By: a.Person, At: f.Silence})
 		}
 		b.Records = append(b.Records, view.Record(a, 0))
 		b.Observations = append(b.Observations, evidence.Observation{

@@ -80,9 +80,12 @@ func ExampleSaved() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(saved)
+	fmt.Printf("%d choices cost %.1f\n", saved.Choices, saved.Cost)
+	for _, in := range saved.Arms {
+		fmt.Printf("always %s: saved %.1f\n", in.Arm, in.Saved.Value)
+	}
 	// Output:
-	// 300 choices cost 56.6, with a mean reward of 0.91
-	// always small: saved -26.6 (-26.6 to -26.6), reward -0.00 (-0.03 to +0.12)
-	// always large: saved 543 (543 to 543), reward -0.02 (-0.09 to +0.50)
+	// 300 choices cost 56.6
+	// always small: saved -26.6
+	// always large: saved 543.4
 }

@@ -107,11 +107,9 @@ func TestWhatWasSavedIsInTheStore(t *testing.T) {
 	assert.Greater(t, large.Saved.Value, 500.)
 	assert.LessOrEqual(t, large.Saved.Low, 2000-s.Cost)
 	assert.GreaterOrEqual(t, large.Saved.High, 2000-s.Cost)
-	assert.Regexp(t, `^200 choices cost \S+, with a mean reward of 0\.\d\d\n`, s.String())
-	assert.Regexp(t, `\nalways large: saved \S+ \(\S+ to \S+\), reward [+-]0\.\d\d \([+-]\d\.\d\d to [+-]\d\.\d\d\)\n`, s.String())
 }
 
-// TestAChoiceOfUnknownPropensityIsLeftOut, and said so.
+// TestAChoiceOfUnknownPropensityIsLeftOut, and counted.
 func TestAChoiceOfUnknownPropensityIsLeftOut(t *testing.T) {
 	l := newLearner(t, &memstore.Store{}, strategy.Alone{}, 1)
 	for _, p := range []float64{0, 0.5, 0.5} {
@@ -125,7 +123,6 @@ func TestAChoiceOfUnknownPropensityIsLeftOut(t *testing.T) {
 	assert.Equal(t, 2, s.Choices)
 	assert.Equal(t, 1, s.LeftOut)
 	assert.InDelta(t, 4, s.Cost, 1e-12)
-	assert.Contains(t, s.String(), "1 without a known propensity are left out")
 }
 
 // TestSeveralPeopleAreOneChoice holds that a choice on which people disagree has the mean of their
@@ -185,14 +182,13 @@ func TestTheIntervalsHold(t *testing.T) {
 	assert.InDelta(t, 0.94, held/times, 0.04+2*math.Sqrt(0.9*0.1/times))
 }
 
-// TestAnArmThatWasNeverChosen is not known, and says so.
+// TestAnArmThatWasNeverChosen has no estimate.
 func TestAnArmThatWasNeverChosen(t *testing.T) {
 	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 3},
 		{Arm: "a", Propensity: 0.5, Quality: 0.9, Cost: 4}}
 	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
 	require.NoError(t, err)
 	assert.Equal(t, money.Instead{Arm: "b"}, s.Arms[1])
-	assert.Contains(t, s.String(), "\nalways b: not known, because it was never chosen")
 }
 
 // TestAConstantPriceNeedsNoInterval holds from ten equal costs on.
@@ -402,7 +398,6 @@ func TestAnArmThatTurnedIsSaidToHaveChanged(t *testing.T) {
 	assert.False(t, s.Arms[0].Unsteady)
 	assert.True(t, s.Arms[1].Unsteady)
 	assert.InDelta(t, 1, s.Arms[1].Gained.High-s.Arms[1].Gained.Low, 1e-9)
-	assert.Contains(t, s.String(), "; it changed meanwhile")
 }
 
 // Arms of little weight and priors of little mass have draws of exactly 0 and 1.
@@ -567,7 +562,7 @@ func TestAFrugalWithoutTheStore(t *testing.T) {
 	assert.Equal(t, strategy.ArmID("a"), c.Arm)
 }
 
-// Sums of less than a unit of money are compared, and written with three digits.
+// Sums of less than a unit of money are compared.
 func TestSmallSums(t *testing.T) {
 	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 0.04},
 		{Arm: "b", Propensity: 0.5, Quality: 1, Cost: 0.02}}
@@ -575,7 +570,4 @@ func TestSmallSums(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, 0.02, s.Arms[0].Saved.Value, 1e-9)
 	assert.InDelta(t, -0.02, s.Arms[1].Saved.Value, 1e-9)
-	for cost, want := range map[float64]string{0.0123: "0.0123", 99.5: "99.5", 1234.4: "1234"} {
-		assert.Contains(t, money.Savings{Cost: cost}.String(), "cost "+want+",")
-	}
 }

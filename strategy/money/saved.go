@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -170,35 +169,4 @@ func always(log []charge, arm strategy.ArmID, level float64,
 		}
 	}
 	return offpolicy.SelfNormalized(logged, level)
-}
-
-// String describes it in words, a line for each arm.
-func (s Savings) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d choices cost %s, with a mean reward of %.2f", s.Choices, amount(s.Cost),
-		s.Quality)
-	if s.LeftOut > 0 {
-		fmt.Fprintf(&b, "; %d without a known propensity are left out", s.LeftOut)
-	}
-	for _, in := range s.Arms {
-		if in.Chosen == 0 {
-			fmt.Fprintf(&b, "\nalways %s: not known, because it was never chosen", in.Arm)
-			continue
-		}
-		fmt.Fprintf(&b, "\nalways %s: saved %s (%s to %s), reward %+.2f (%+.2f to %+.2f)", in.Arm,
-			amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
-			in.Gained.Value, in.Gained.Low, in.Gained.High)
-		if in.Unsteady {
-			b.WriteString("; it changed meanwhile")
-		}
-	}
-	return b.String()
-}
-
-// amount writes a sum of money with three digits. Above 100 it has no fraction.
-func amount(x float64) string {
-	if math.Abs(x) >= 100 {
-		return fmt.Sprintf("%.0f", x)
-	}
-	return fmt.Sprintf("%.3g", x)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -209,14 +210,14 @@ func plan(rows iter.Seq2[Row, error]) (b Backtest, arms []string, err error) {
 func worthOf(row *Row) (float64, bool) {
 	a := answer.Answer{At: row.Event.At}
 	for _, r := range row.Reactions {
-		a.Say(answer.Statement{By: r.Person, Channel: "user_explicit", Value: r.Value})
+		answers.Say(&a, answer.Statement{By: r.Person, Channel: "user_explicit", Value: r.Value})
 	}
 	for _, o := range row.Outcomes {
-		a.Say(answer.Statement{
-			How: answer.Outcome, By: o.Source, Channel: "reported", Value: *o.Reward,
+		answers.Say(&a, answer.Statement{
+			How: answers.Outcome, By: o.Source, Channel: "reported", Value: *o.Reward,
 		})
 	}
-	x, _, known := a.Worth()
+	x, _, known := answers.WorthOf(&a)
 	return (x + 1) / 2, known
 }
 

@@ -1,4 +1,4 @@
-package answer
+package decision
 
 import (
 	"maps"
@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
 )
 
 // Factors compute the weight of a judgement from how it is known and who made it. The zero value
-// leaves every weight as it is. Set [Statement].Weight to what [Factors.Weight] returns. It is
-// immutable.
+// leaves every weight as it is. Set [answer.Statement].Weight to what [Factors.Weight] returns. It
+// is immutable.
 type Factors struct {
 	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's
 	// path, "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
@@ -60,11 +62,11 @@ func (f *Factors) Validate() error {
 // 1 for value 0; it is at least ½ and at most 2.
 //
 // The weight is at most 1e6. If it is 0, the judgement does not count: leave it out, because a
-// Weight of 0 in a [Statement] means 1.
+// Weight of 0 in an [answer.Statement] means 1.
 func (f *Factors) Weight(
-	s Statement, path string, answered time.Time, positive, negative int,
+	s answer.Statement, path string, answered time.Time, positive, negative int,
 ) float64 {
-	weight := s.weight()
+	weight := answers.Weight(&s)
 	if x, ok := f.Channels[s.Channel]; ok {
 		weight *= x
 	}
@@ -74,7 +76,7 @@ func (f *Factors) Weight(
 	if f.HalfLife > 0 {
 		weight *= math.Exp2(-max(s.At.Sub(answered), 0).Hours() / f.HalfLife.Hours())
 	}
-	if value := s.value(); f.Calibration > 0 && value != 0 {
+	if value := answers.Value(&s); f.Calibration > 0 && value != 0 {
 		p := (float64(positive) + f.Calibration/2) / (float64(positive+negative) + f.Calibration)
 		if value < 0 {
 			p = 1 - p

@@ -1,6 +1,6 @@
 //go:build !race
 
-package answer_test
+package answers_test
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // What follows is how records of answers worked before there was this package: an arm's record had
@@ -198,21 +199,21 @@ func (r *earlierRow) worth() (value float64, channel string, known bool) {
 // hear is a statement that reaches the arm's record.
 func (r *earlierRow) hear(s answer.Statement) {
 	switch s.How {
-	case answer.Judged:
+	case answers.Judged:
 		r.say(earlierSaid{s.By, s.Channel, s.Target, s.Value, cmp.Or(s.Weight, 1), s.At, 0})
-	case answer.Outcome:
+	case answers.Outcome:
 		r.turn(earlierSeen{s.Value, s.By, true, s.Withdrawn, s.At, 0})
-	case answer.Undo:
+	case answers.Undo:
 		if r.undone.IsZero() {
 			r.undone, r.undoer = s.At, s.By
 		}
-	case answer.Expected:
+	case answers.Expected:
 		if s.Worth != 0 {
 			r.turn(earlierSeen{value: math.Copysign(1, s.Worth), at: s.At})
 		}
-	case answer.Ignored:
+	case answers.Ignored:
 		r.ignored = s.At
-	case answer.Silence:
+	case answers.Silence:
 		if s.Worth > 0 {
 			r.silent = s.At
 		}
@@ -361,13 +362,13 @@ func (f *earlierFacts) hear(s answer.Statement) {
 		}
 	}
 	switch s.How {
-	case answer.Undo:
+	case answers.Undo:
 		first(&f.undo)
-	case answer.Expected:
+	case answers.Expected:
 		first(&f.outcome)
-	case answer.Ignored:
+	case answers.Ignored:
 		first(&f.ignore)
-	case answer.Silence:
+	case answers.Silence:
 		first(&f.silence)
 	default:
 		f.judge(s)
@@ -411,7 +412,7 @@ func agree(t require.TestingT, a *answer.Answer, r *earlierRow, f *earlierFacts)
 					p.trust, p.share))
 			}
 		}
-		for _, p := range a.Parts() {
+		for _, p := range answers.Parts(a) {
 			if p.Share > 0 {
 				got = append(got, fmt.Sprintf("%s %s %g %g %.9f", p.Channel, p.Source, p.Value,
 					p.Trust, p.Share))
@@ -421,13 +422,13 @@ func agree(t require.TestingT, a *answer.Answer, r *earlierRow, f *earlierFacts)
 		slices.Sort(got)
 		require.Equal(t, want, got)
 		value, channel, known := r.worth()
-		worth, by, is := a.Worth()
+		worth, by, is := answers.WorthOf(a)
 		require.InDelta(t, value, worth, 1e-9)
 		require.Equal(t, channel, by)
 		require.Equal(t, known, is)
 	}
 	if f != nil {
-		k := a.Reception("")
+		k := answers.ReceptionOf(a, "")
 		require.Equal(t, []int{f.praise.n, f.complaint.n}, []int{k.Praise.N, k.Complaint.N})
 		require.Equal(t, f.observed(), k.Observed())
 		for _, independent := range []bool{false, true} {
@@ -449,22 +450,22 @@ func histories(t *rapid.T) (all []answer.Statement) {
 	first := make(map[answer.How]answer.Statement)
 	takesBack := slices.ContainsFunc(all, func(s answer.Statement) bool { return s.Withdrawn })
 	all = slices.DeleteFunc(all, func(s answer.Statement) bool {
-		return s.Of != "" || s.Scale != "" || s.How == answer.Expected && takesBack
+		return s.Of != "" || s.Scale != "" || s.How == answers.Expected && takesBack
 	})
 	for i := range all {
 		s := &all[i]
 		switch s.How {
-		case answer.Judged:
+		case answers.Judged:
 			s.Channel = cmp.Or(s.Channel, "thumbs")
-		case answer.Outcome:
+		case answers.Outcome:
 			s.By, s.Channel, s.Success = "ci", "outcome", nil
-		case answer.Expected:
+		case answers.Expected:
 			s.By, s.Channel = "", "outcome"
-		case answer.Silence:
+		case answers.Silence:
 			s.By, s.Channel = "asker", "silence"
 		default:
 			s.Channel = string(s.How)
-			if s.How == answer.Ignored {
+			if s.How == answers.Ignored {
 				s.By = "asker"
 			}
 		}
@@ -486,7 +487,7 @@ func TestAgreementWithEarlierRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, r, f := said(), new(earlierRow), new(earlierFacts)
 		for _, s := range histories(t) {
-			a.Say(s)
+			answers.Say(a, s)
 			r.hear(s)
 			f.hear(s)
 			agree(t, a, r, f)
@@ -499,13 +500,13 @@ func TestAgreementOnTargets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, f := said(), new(earlierFacts)
 		for _, s := range draw(t, targets, 25) {
-			if s.How != answer.Judged || s.Scale != "" {
+			if s.How != answers.Judged || s.Scale != "" {
 				continue
 			}
 			if s.Of = ""; s.Value == 0 {
 				s.Value, s.Worth = 1, thumb*cmp.Or(s.Weight, 1)
 			}
-			a.Say(s)
+			answers.Say(a, s)
 			f.hear(s)
 			agree(t, a, nil, f)
 		}
@@ -523,10 +524,10 @@ func TestAgreementOnRoom(t *testing.T) {
 		a, r := said(), new(earlierRow)
 		for i, s := range rapid.Permutation(pairs).Draw(t, "judgements") {
 			s.At = at(i * 7 % 150)
-			a.Say(s)
+			answers.Say(a, s)
 			r.hear(s)
 		}
-		require.Len(t, r.said, answer.MaxStated)
+		require.Len(t, r.said, answers.MaxStated)
 		agree(t, a, r, nil)
 	})
 }
@@ -543,16 +544,16 @@ func TestAgreementOnAllReceptions(t *testing.T) {
 	sums := []earlierSum{{}, {1, 0.4, 0.5}, {2, 1.6, 2}, {1, 0.01, 0.01}}
 	n := 0
 	for i := range 6 * 6 * 6 * 6 * 4 * 4 {
-		var k answer.Reception
+		var k answers.Reception
 		var f earlierFacts
 		k.Undo, f.undo = signal(worths[i%6])
 		k.Expected, f.outcome = signal(worths[i/6%6])
 		k.Ignored, f.ignore = signal(worths[i/36%6])
 		k.Silence, f.silence = signal(worths[i/216%6])
 		f.praise, f.complaint = sums[i/1296%4], sums[i/5184]
-		k.Praise, k.Complaint = answer.Sum{N: f.praise.n, Weight: f.praise.weight,
+		k.Praise, k.Complaint = answers.Sum{N: f.praise.n, Weight: f.praise.weight,
 			Share: f.praise.share},
-			answer.Sum{N: f.complaint.n, Weight: f.complaint.weight, Share: f.complaint.share}
+			answers.Sum{N: f.complaint.n, Weight: f.complaint.weight, Share: f.complaint.share}
 		for _, independent := range []bool{false, true} {
 			require.Equal(t, f.slot(independent), string(k.Implicit(independent)))
 			require.Equal(t, f.fate(independent), k.Fate(independent))
@@ -571,7 +572,7 @@ func TestDifferencesToEarlierRecords(t *testing.T) {
 	all := func(s ...answer.Statement) []answer.Statement { return s }
 	rule := func(s answer.Statement) answer.Statement { return about(answer.TargetRule, s) }
 	expected := func(worth float64, seconds int) answer.Statement {
-		s := observed(answer.Expected, worth, seconds)
+		s := observed(answers.Expected, worth, seconds)
 		s.By, s.Channel = "", "outcome"
 		return s
 	}
@@ -608,11 +609,11 @@ func TestDifferencesToEarlierRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, r := said(), new(earlierRow)
 			for _, s := range test.history {
-				a.Say(s)
+				answers.Say(a, s)
 				r.hear(s)
 			}
 			before, _, known := r.worth()
-			now, _, knows := a.Worth()
+			now, _, knows := answers.WorthOf(a)
 			assert.InDelta(t, test.before, before, 1e-12)
 			assert.InDelta(t, test.now, now, 1e-12)
 			assert.Equal(t, test.known, known)
@@ -624,13 +625,13 @@ func TestDifferencesToEarlierRecords(t *testing.T) {
 // Reported outcomes did not use up the room for judgements, and had no bound.
 func TestOutcomesShareTheRoom(t *testing.T) {
 	a, r := said(), new(earlierRow)
-	for i := range answer.MaxStated {
+	for i := range answers.MaxStated {
 		s := outcome(fmt.Sprint("source ", i), 1, i)
-		a.Say(s)
+		answers.Say(a, s)
 		r.hear(s)
 	}
 	r.hear(judged("ann", -1, 200))
 	assert.Len(t, r.said, 1)
-	_, _, effect := a.Say(judged("ann", -1, 200))
-	assert.Equal(t, answer.Refused, effect)
+	_, _, effect := answers.Say(a, judged("ann", -1, 200))
+	assert.Equal(t, answers.Refused, effect)
 }

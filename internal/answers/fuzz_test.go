@@ -1,6 +1,6 @@
 //go:build !race
 
-package answer_test
+package answers_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // FuzzAnswer decodes a record and calls all functions of it. Whatever a store returns, none panics,
@@ -19,11 +20,11 @@ func FuzzAnswer(f *testing.F) {
 	var filled answer.Answer
 	n := 0
 	fill(f, reflect.ValueOf(&filled).Elem(), &n)
-	many := crowd(answer.MaxStated)
+	many := crowd(answers.MaxStated)
 	some := said(judged("ann", 1, 1), judged("bob", -1, 1), outcome("ci", 1, 1))
 	for _, s := range []answer.Statement{undo("ann", 1), success(), ignored(), silent(),
 		outcome("ci", 1, 1), withdrawn("ci", 2)} {
-		many.Say(s)
+		answers.Say(many, s)
 	}
 	for _, a := range []*answer.Answer{{}, &filled, many, some} {
 		text, err := json.Marshal(a)
@@ -55,14 +56,14 @@ func FuzzAnswer(f *testing.F) {
 		before := fmt.Sprint(given)
 		use(&a)
 		for _, s := range other.Statements {
-			_ = s.Validate()
-			_, gone, effect := a.Say(s)
-			if effect != answer.Holds && len(gone) > 0 {
+			_ = answers.Validate(&s)
+			_, gone, effect := answers.Say(&a, s)
+			if effect != answers.Holds && len(gone) > 0 {
 				t.Errorf("%s, and %d are gone", effect, len(gone))
 			}
-			a.Edit(s.N, func(s *answer.Statement) { s.Worth++ })
+			answers.Edit(&a, s.N, func(s *answer.Statement) { s.Worth++ })
 		}
-		a.OwnFires()
+		answers.OwnFires(&a)
 		use(&a)
 		if after := fmt.Sprint(given); before != after {
 			t.Errorf("the record that was given has changed:\n%s\n%s", before, after)
@@ -75,24 +76,24 @@ func FuzzAnswer(f *testing.F) {
 
 // use calls everything that only reads.
 func use(a *answer.Answer) {
-	a.Parts()
-	a.ForArm()
-	a.Worth()
-	a.Changer()
-	a.People()
-	a.Task()
-	a.Fire(a.Heuristic())
-	a.UndoneBy("", "")
-	heuristics := map[string]bool{"": true, a.Heuristic(): true}
+	answers.Parts(a)
+	answers.ForArm(a)
+	answers.WorthOf(a)
+	answers.Changer(a)
+	answers.People(a)
+	answers.TaskOf(a)
+	answers.FireOf(a, answers.HeuristicOf(a))
+	answers.TookBack(a, "", "")
+	heuristics := map[string]bool{"": true, answers.HeuristicOf(a): true}
 	for i := range a.Statements {
 		heuristics[a.Statements[i].Of] = true
 	}
 	for of := range heuristics {
-		r := a.Reception(of)
+		r := answers.ReceptionOf(a, of)
 		r.Known()
 		r.Observed()
-		for _, how := range []answer.How{answer.Judged, answer.Outcome, answer.Undo,
-			answer.Silence, "other"} {
+		for _, how := range []answer.How{answers.Judged, answers.Outcome, answers.Undo,
+			answers.Silence, "other"} {
 			r.Of(how)
 			r.Sign(how)
 		}

@@ -1,4 +1,4 @@
-package answer_test
+package decision_test
 
 import (
 	"math/rand/v2"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/decision"
 )
 
 func TestFactors(t *testing.T) {
@@ -20,24 +21,24 @@ func TestFactors(t *testing.T) {
 	by := func(channel string) answer.Statement {
 		return answer.Statement{Channel: channel, Value: 1, At: given}
 	}
-	channels := answer.Factors{Channels: map[string]float64{"dev": 0.4, "noise": 0}}
-	paths := answer.Factors{Paths: map[string]float64{"llm": 0.5}}
-	hour := answer.Factors{HalfLife: time.Hour}
-	all := answer.Factors{
+	channels := decision.Factors{Channels: map[string]float64{"dev": 0.4, "noise": 0}}
+	paths := decision.Factors{Paths: map[string]float64{"llm": 0.5}}
+	hour := decision.Factors{HalfLife: time.Hour}
+	all := decision.Factors{
 		Channels: map[string]float64{"dev": 0.4}, Paths: map[string]float64{"heuristic": 2},
 		HalfLife: time.Hour,
 	}
 	for name, tt := range map[string]struct {
-		f    answer.Factors
+		f    decision.Factors
 		s    answer.Statement
 		path string
 		want float64
 	}{
-		"none": {answer.Factors{}, after(time.Hour), "heuristic", 1},
+		"none": {decision.Factors{}, after(time.Hour), "heuristic", 1},
 		"its own weight": {
 			channels, answer.Statement{Channel: "dev", Value: 1, Weight: 0.5, At: given}, "llm", 0.2,
 		},
-		"at most the greatest": {answer.Factors{Paths: map[string]float64{"llm": 10}},
+		"at most the greatest": {decision.Factors{Paths: map[string]float64{"llm": 10}},
 			answer.Statement{Weight: 1e6}, "llm", 1e6},
 		"by channel":             {channels, by("dev"), "heuristic", 0.4},
 		"another channel":        {channels, by("user_explicit"), "heuristic", 1},
@@ -61,7 +62,7 @@ func TestFactors(t *testing.T) {
 // rates has a person judge many answers and returns the mean weights of praise and of blame, over
 // the second half.
 func rates(share, strength float64) (praise, blame float64) {
-	f := answer.Factors{Calibration: strength}
+	f := decision.Factors{Calibration: strength}
 	rng := rand.New(rand.NewPCG(3, 4))
 	var n, had [2]float64
 	for i := range 600 {
@@ -99,7 +100,7 @@ func TestCalibration(t *testing.T) {
 	praise, _ = rates(0.3, 1e6)
 	assert.InDelta(t, 1, praise, 0.01, "a great strength does not move so soon")
 
-	f := answer.Factors{Calibration: 10}
+	f := decision.Factors{Calibration: 10}
 	weight := func(s answer.Statement, positive, negative int) float64 {
 		return f.Weight(s, "llm", time.Time{}, positive, negative)
 	}
@@ -114,7 +115,7 @@ func TestCalibration(t *testing.T) {
 }
 
 func TestFactorsAreChecked(t *testing.T) {
-	f := answer.Factors{
+	f := decision.Factors{
 		Channels: map[string]float64{"a": -1}, Paths: map[string]float64{"b": 1}, HalfLife: -1,
 		Calibration: -1,
 	}
@@ -123,6 +124,6 @@ func TestFactorsAreChecked(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{`Channels["a"]`, `Paths["b"]`, "HalfLife", "Calibration"}, fields)
-	good := answer.Factors{Paths: map[string]float64{"heuristic": 10, "llm": 0}, Calibration: 1e6}
+	good := decision.Factors{Paths: map[string]float64{"heuristic": 10, "llm": 0}, Calibration: 1e6}
 	require.NoError(t, good.Validate())
 }

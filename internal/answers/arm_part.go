@@ -1,4 +1,4 @@
-package answer
+package answers
 
 import (
 	"cmp"
@@ -7,17 +7,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/heedhq/heed/answer"
 )
 
 // An ArmPart is a statement as far as it counts for the arm.
 type ArmPart struct {
 	// names the statement; two statements of one source that replace each other differ
 	Of  string
-	How How
+	How answer.How
 	// of a judgement or outcome; an implicit signal has its How, and Expected has "outcome"
 	Channel string
 	Source  string
-	Kind    SourceKind
+	Kind    answer.SourceKind
 	At      time.Time
 	Value   float64 // how good the answer was, in [-1, 1]
 	Trust   float64 // in the value, in (0, 1]
@@ -38,16 +40,16 @@ const (
 // The table of the package contains the rules. Of several reported outcomes only the latest has a
 // part, and of several undos the one that arrived first. An expected outcome has no part if an
 // outcome was reported, and a statement about a heuristic that did not answer has no part.
-func (a *Answer) Parts() (all []ArmPart) {
+func Parts(a *answer.Answer) (all []ArmPart) {
 	left := 1. // for what comes next
-	add := func(s *Statement, value, trust, share float64) {
+	add := func(s *answer.Statement, value, trust, share float64) {
 		all = append(all, ArmPart{
-			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: s.armChannel(),
+			Of: fmt.Sprintf("%s %d", cmp.Or(s.How, "said"), s.N), How: s.How, Channel: armChannel(s),
 			Source: s.By, Kind: s.Kind, At: s.At,
 			Value: value, Trust: trust, Share: left * share,
 		})
 	}
-	k := a.known()
+	k := knownOf(a)
 	if k.undo != nil {
 		add(k.undo, -1, 1, 1)
 		left = 0
@@ -57,16 +59,16 @@ func (a *Answer) Parts() (all []ArmPart) {
 		left /= 2
 	}
 	for i, s := range k.judged {
-		add(s, s.value(), 1, parts[i])
+		add(s, Value(s), 1, parts[i])
 	}
 	if len(parts) > 0 && k.outcome == nil {
 		left = 0
 	}
-	for _, s := range []*Statement{k.outcome, k.expected} {
+	for _, s := range []*answer.Statement{k.outcome, k.expected} {
 		if s != nil {
 			value := s.Value
 			if s.How == Expected {
-				value = float64(s.sign())
+				value = float64(sign(s))
 			}
 			add(s, value, cmp.Or(s.Sure, 1), 1)
 			left = 0
@@ -84,7 +86,7 @@ func (a *Answer) Parts() (all []ArmPart) {
 
 // armChannel returns the channel by which the arm is credited: an implicit signal has one name,
 // whichever strategy of package learning observed it.
-func (s *Statement) armChannel() string {
+func armChannel(s *answer.Statement) string {
 	switch s.How {
 	case Judged, Outcome:
 		return s.Channel
@@ -97,13 +99,13 @@ func (s *Statement) armChannel() string {
 
 // known are the statements about the answer, as far as they are relevant to the arm.
 type known struct {
-	undo, outcome, expected, ignored, silence *Statement
+	undo, outcome, expected, ignored, silence *answer.Statement
 
-	judged []*Statement
+	judged []*answer.Statement
 }
 
-func (a *Answer) known() (k known) {
-	of := a.Heuristic()
+func knownOf(a *answer.Answer) (k known) {
+	of := HeuristicOf(a)
 	for i := range a.Statements {
 		s := &a.Statements[i]
 		if s.Of != of {
@@ -111,11 +113,11 @@ func (a *Answer) known() (k known) {
 		}
 		switch s.How {
 		case Judged:
-			if s.countsForArm() {
+			if countsForArm(s) {
 				k.judged = append(k.judged, s)
 			}
 		case Outcome:
-			if s.countsForArm() && (k.outcome == nil || !s.At.Before(k.outcome.At)) {
+			if countsForArm(s) && (k.outcome == nil || !s.At.Before(k.outcome.At)) {
 				k.outcome = s
 			}
 		case Undo:
@@ -142,16 +144,16 @@ func (a *Answer) known() (k known) {
 
 // Outcome returns the reported outcome that counts for the arm: the latest one that is neither
 // withdrawn nor by a forgotten source. It is nil if no outcome counts.
-func (a *Answer) Outcome() *Statement { return a.known().outcome }
+func OutcomeOf(a *answer.Answer) *answer.Statement { return knownOf(a).outcome }
 
 // partsOf returns the part of each judgement in all judgements. A person has a part by the greatest
 // weight of their judgements, which share it by their weights.
-func partsOf(judged []*Statement) []float64 {
+func partsOf(judged []*answer.Statement) []float64 {
 	type sum struct{ most, all float64 }
 	people := make(map[string]sum)
 	for _, s := range judged {
 		p := people[s.By]
-		people[s.By] = sum{max(p.most, s.weight()), p.all + s.weight()}
+		people[s.By] = sum{max(p.most, Weight(s)), p.all + Weight(s)}
 	}
 	var all float64
 	// in one order, so that the sum is the same again
@@ -161,7 +163,7 @@ func partsOf(judged []*Statement) []float64 {
 	parts := make([]float64, len(judged))
 	for i, s := range judged {
 		p := people[s.By]
-		parts[i] = p.most / all * (s.weight() / p.all)
+		parts[i] = p.most / all * (Weight(s) / p.all)
 	}
 	return parts
 }
@@ -169,13 +171,13 @@ func partsOf(judged []*Statement) []float64 {
 // Worth returns what the answer was worth, in [-1, 1], the channel that showed it, and whether any
 // statement counts. The channel is the one with the greatest part. Several with equal parts are in
 // the order of their names, joined by commas. An answer that took another one back is worth 0.
-func (a *Answer) Worth() (value float64, channel string, known bool) {
+func WorthOf(a *answer.Answer) (value float64, channel string, known bool) {
 	if len(a.Undoes) > 0 {
 		return 0, "", false
 	}
 	parts := make(map[string]float64)
 	var most float64
-	for _, p := range a.Parts() {
+	for _, p := range Parts(a) {
 		if p.Share > 0 {
 			value, known = value+p.Share*p.Value, true
 			parts[p.Channel] += p.Share
@@ -195,7 +197,7 @@ func (a *Answer) Worth() (value float64, channel string, known bool) {
 // ForArm returns what counts for the arm: the parts with a share. If a fallback answered, no
 // statement about its answer counts for the arm. If that was because the arm's model gave an
 // unusable answer, this failure counts. If the model was unavailable, no statement counts.
-func (a *Answer) ForArm() (parts []ArmPart) {
+func ForArm(a *answer.Answer) (parts []ArmPart) {
 	switch {
 	case a.Choice == nil || len(a.Undoes) > 0:
 		return nil
@@ -204,7 +206,7 @@ func (a *Answer) ForArm() (parts []ArmPart) {
 	case a.Reply != nil && a.Reply.Spare:
 		return []ArmPart{{Of: "failed", Channel: "error", At: a.At, Value: -1, Trust: 1, Share: 1}}
 	}
-	for _, p := range a.Parts() {
+	for _, p := range Parts(a) {
 		if p.Share > 0 {
 			parts = append(parts, p)
 		}
@@ -215,22 +217,22 @@ func (a *Answer) ForArm() (parts []ArmPart) {
 // Changer returns the source of the last statement that counts for the arm, or that took one back.
 // It is "" if that source is not known. Of statements of the same moment, the order of arrival may
 // decide.
-func (a *Answer) Changer() (person string) {
+func Changer(a *answer.Answer) (person string) {
 	var last time.Time
 	note := func(by string, at time.Time) {
 		if !at.Before(last) {
 			person, last = by, at
 		}
 	}
-	for _, p := range a.Parts() {
+	for _, p := range Parts(a) {
 		if p.Share > 0 {
 			note(p.Source, p.At)
 		}
 	}
-	of := a.Heuristic()
+	of := HeuristicOf(a)
 	for i := range a.Statements {
 		s := &a.Statements[i]
-		if s.Of == of && s.stated() && s.withdraws() && !s.Forgotten() {
+		if s.Of == of && stated(s) && withdraws(s) && !s.Forgotten() {
 			note(s.By, s.At)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !race
 
-package answer_test
+package answers_test
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 var (
@@ -28,8 +29,8 @@ func statements(targets []answer.Target) *rapid.Generator[answer.Statement] {
 	return rapid.Custom(func(t *rapid.T) answer.Statement {
 		s := answer.Statement{
 			How: rapid.SampledFrom([]answer.How{
-				answer.Judged, answer.Judged, answer.Judged, answer.Outcome, answer.Outcome,
-				answer.Undo, answer.Expected, answer.Ignored, answer.Silence,
+				answers.Judged, answers.Judged, answers.Judged, answers.Outcome, answers.Outcome,
+				answers.Undo, answers.Expected, answers.Ignored, answers.Silence,
 			}).Draw(t, "how"),
 			By: rapid.SampledFrom([]string{"", "ann", "bob", "cid"}).Draw(t, "by"),
 			Of: rapid.SampledFrom([]string{"", "", "", "h"}).Draw(t, "of"),
@@ -38,9 +39,9 @@ func statements(targets []answer.Target) *rapid.Generator[answer.Statement] {
 		s.Channel = rapid.SampledFrom([]string{string(s.How), string(s.How), "mail"}).Draw(t,
 			"channel")
 		switch s.How {
-		case answer.Judged:
+		case answers.Judged:
 			judgement(t, &s, targets)
-		case answer.Outcome:
+		case answers.Outcome:
 			s.Value = rapid.SampledFrom([]float64{-1, -0.3, 0, 1}).Draw(t, "value")
 			s.Worth = thumb * s.Value
 			if s.Withdrawn = rapid.IntRange(0, 3).Draw(t, "withdrawn") == 0; s.Withdrawn {
@@ -49,7 +50,7 @@ func statements(targets []answer.Target) *rapid.Generator[answer.Statement] {
 			s.Success = rapid.SampledFrom([]*bool{nil, &yes, &no}).Draw(t, "success")
 		default:
 			s.Worth = rapid.SampledFrom([]float64{-1, -0.4, 0, 0.4, 1}).Draw(t, "worth")
-			if s.How == answer.Undo {
+			if s.How == answers.Undo {
 				s.Worth = -1
 			}
 		}
@@ -94,7 +95,7 @@ func deep(t require.TestingT, a *answer.Answer) (c answer.Answer) {
 // compare holds an answer to the oracle.
 func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 	for _, of := range []string{"", "h"} {
-		want, got := o.received(of), a.Reception(of)
+		want, got := o.received(of), answers.ReceptionOf(a, of)
 		assert.Equal(t, want.praises, got.Praise.N)
 		assert.Equal(t, want.complaints, got.Complaint.N)
 		for _, pair := range [][2]float64{
@@ -104,8 +105,8 @@ func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 			assert.InEpsilon(t, 1+pair[0], 1+pair[1], 1e-12)
 		}
 		for how, s := range map[answer.How]*answer.Statement{
-			answer.Undo: want.undo, answer.Expected: want.expected,
-			answer.Ignored: want.ignored, answer.Silence: want.idle,
+			answers.Undo: want.undo, answers.Expected: want.expected,
+			answers.Ignored: want.ignored, answers.Silence: want.idle,
 		} {
 			on := got.Of(how)
 			require.Equal(t, s == nil, on == nil, how)
@@ -135,7 +136,7 @@ func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 		want = append(want, key(p.statement.How, by, armChannel(p.statement), p.statement.At, p.value,
 			p.trust, p.share))
 	}
-	for _, p := range a.Parts() {
+	for _, p := range answers.Parts(a) {
 		got = append(got, key(p.How, p.Source, p.Channel, p.At, p.Value, p.Trust, p.Share))
 	}
 	slices.Sort(want)
@@ -143,14 +144,14 @@ func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 	assert.Equal(t, want, got)
 
 	worth, known := o.worth()
-	value, _, is := a.Worth()
+	value, _, is := answers.WorthOf(a)
 	assert.Equal(t, known, is)
 	assert.InDelta(t, worth, value, 1e-9)
 }
 
 // sources checks whose the fate and the agreement are.
 func sources(t require.TestingT, a *answer.Answer, of string, independent bool) {
-	r := a.Reception(of)
+	r := answers.ReceptionOf(a, of)
 	forgotten := slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
 		return s.Forgotten()
 	})
@@ -186,10 +187,10 @@ func sources(t require.TestingT, a *answer.Answer, of string, independent bool) 
 func told(t *rapid.T, all []answer.Statement) {
 	a := &answer.Answer{ID: "e", At: start, Person: "asker", Reply: reply(t)}
 	a.Choice = &answer.Choice{IgnoreSilence: rapid.Bool().Draw(t, "deaf")}
-	o := &oracle{heuristic: a.Heuristic(), forgotten: make(map[string]bool),
+	o := &oracle{heuristic: answers.HeuristicOf(a), forgotten: make(map[string]bool),
 		deaf: a.Choice.IgnoreSilence}
 	for _, s := range all {
-		a.Say(s)
+		answers.Say(a, s)
 		o.add(s)
 	}
 	compare(t, a, o)
@@ -221,9 +222,9 @@ func TestSayIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := said()
 		if rapid.IntRange(0, 3).Draw(t, "crowded") == 0 {
-			a = crowd(answer.MaxStated - rapid.IntRange(0, 3).Draw(t, "free"))
-			for i := range answer.MaxUndos - rapid.IntRange(0, 3).Draw(t, "free") {
-				a.Say(undo(fmt.Sprint("undoer ", i), i))
+			a = crowd(answers.MaxStated - rapid.IntRange(0, 3).Draw(t, "free"))
+			for i := range answers.MaxUndos - rapid.IntRange(0, 3).Draw(t, "free") {
+				answers.Say(a, undo(fmt.Sprint("undoer ", i), i))
 			}
 		}
 		a.Reply = reply(t)
@@ -239,11 +240,11 @@ func TestSayIsSound(t *testing.T) {
 // say has an answer hear a statement, and checks all that must hold.
 func say(t *rapid.T, a *answer.Answer, s answer.Statement) {
 	given, before := *a, deep(t, a)
-	on, gone, effect := a.Say(s)
+	on, gone, effect := answers.Say(a, s)
 	same := deep(t, &given)
 	require.Equal(t, before, same, "what was given is unchanged")
 	switch effect {
-	case answer.Holds:
+	case answers.Holds:
 		assert.Equal(t, before.Numbers+1, on.N)
 		assert.Len(t, a.Statements, len(before.Statements)+1-len(gone))
 		assert.Equal(t, on, a.Statements[len(a.Statements)-1])
@@ -253,15 +254,15 @@ func say(t *rapid.T, a *answer.Answer, s answer.Statement) {
 			assert.True(t, has(before.Statements, o))
 			assert.False(t, has(a.Statements, o))
 		}
-		_, _, again := a.Say(s)
-		if on.How == answer.Judged || on.How == answer.Outcome {
-			assert.Equal(t, answer.Repeated, again)
+		_, _, again := answers.Say(a, s)
+		if on.How == answers.Judged || on.How == answers.Outcome {
+			assert.Equal(t, answers.Repeated, again)
 		}
-	case answer.Repeated:
+	case answers.Repeated:
 		assert.True(t, has(before.Statements, on))
 		fallthrough
 	default:
-		assert.Contains(t, []answer.Disposition{answer.Repeated, answer.Outdated, answer.Refused},
+		assert.Contains(t, []answers.Disposition{answers.Repeated, answers.Outdated, answers.Refused},
 			effect)
 		assert.Empty(t, gone)
 		assert.Equal(t, before, deep(t, a), "it changes nothing")
@@ -281,19 +282,19 @@ func sound(t require.TestingT, a *answer.Answer) {
 	stated, undos := 0, make(map[string]int)
 	for _, s := range a.Statements {
 		switch s.How {
-		case answer.Judged, answer.Outcome:
+		case answers.Judged, answers.Outcome:
 			stated++
-		case answer.Undo:
+		case answers.Undo:
 			undos[s.Of]++
-			assert.LessOrEqual(t, undos[s.Of], answer.MaxUndos)
+			assert.LessOrEqual(t, undos[s.Of], answers.MaxUndos)
 		default:
 		}
 	}
-	assert.LessOrEqual(t, stated, answer.MaxStated)
+	assert.LessOrEqual(t, stated, answers.MaxStated)
 
 	sum := 0.
 	names := make(map[string]bool)
-	for _, p := range a.Parts() {
+	for _, p := range answers.Parts(a) {
 		assert.True(t, p.Share >= 0 && p.Share <= 1, "%v", p)
 		assert.True(t, p.Value >= -1 && p.Value <= 1, "%v", p)
 		assert.True(t, p.Trust > 0 && p.Trust <= 1, "%v", p)
@@ -301,21 +302,21 @@ func sound(t require.TestingT, a *answer.Answer) {
 		names[p.Of] = true
 		sum += p.Share
 	}
-	worth, _, known := a.Worth()
+	worth, _, known := answers.WorthOf(a)
 	assert.True(t, worth >= -1 && worth <= 1)
 	if known {
 		assert.InDelta(t, 1, sum, 1e-9)
 	} else {
 		assert.Zero(t, sum)
 	}
-	people := a.People()
+	people := answers.People(a)
 	assert.ElementsMatch(t, people, caused(t, a))
 	assert.NotContains(t, people, "")
 	c := deep(t, a)
 	again := deep(t, &c)
 	assert.Equal(t, c, again)
 	assert.Equal(t, a.Statements, append([]answer.Statement(nil), c.Statements...))
-	assert.Equal(t, a.Parts(), c.Parts())
+	assert.Equal(t, answers.Parts(a), answers.Parts(&c))
 }
 
 // TestARecordIsKeptAsJSON has a record with a value in every field.
@@ -377,9 +378,9 @@ func fill(t require.TestingT, v reflect.Value, n *int) {
 // armChannel is the channel of a part: an implicit signal has its own.
 func armChannel(s answer.Statement) string {
 	switch s.How {
-	case answer.Judged, answer.Outcome:
+	case answers.Judged, answers.Outcome:
 		return s.Channel
-	case answer.Expected:
+	case answers.Expected:
 		return "outcome"
 	default:
 		return string(s.How)

@@ -1,9 +1,11 @@
-package answer
+package answers
 
 import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/heedhq/heed/answer"
 )
 
 // A Reception is all that is known of how a heuristic's answer was received, or the model's. It
@@ -13,10 +15,10 @@ type Reception struct {
 	Praise, Complaint sum // judgements and outcomes that hold
 	// The implicit signals; nil if there was no such signal. Undo is the first undo by a person who
 	// is not forgotten.
-	Undo, Expected, Ignored, Silence *Statement
+	Undo, Expected, Ignored, Silence *answer.Statement
 
-	of  string      // the heuristic
-	all []Statement // of the answer
+	of  string             // the heuristic
+	all []answer.Statement // of the answer
 }
 
 // A sum adds up judgements of one sign.
@@ -27,18 +29,18 @@ type sum struct {
 }
 
 // Reception collects the statements about the answer of a heuristic, or of the model for "".
-func (a *Answer) Reception(heuristic string) (r Reception) {
+func ReceptionOf(a *answer.Answer, heuristic string) (r Reception) {
 	r.of, r.all = heuristic, a.Statements
 	for i := range a.Statements {
 		s := &a.Statements[i]
 		if s.Of != heuristic {
 			continue
 		}
-		if s.stated() {
+		if stated(s) {
 			r.add(s)
 			continue
 		}
-		if at := r.at(s.How); at != nil && s.precedes(*at) {
+		if at := r.at(s.How); at != nil && precedes(s, *at) {
 			*at = s
 		}
 	}
@@ -46,25 +48,25 @@ func (a *Answer) Reception(heuristic string) (r Reception) {
 }
 
 // precedes reports whether an implicit signal is taken before another one of its kind.
-func (s *Statement) precedes(o *Statement) bool {
+func precedes(s, o *answer.Statement) bool {
 	if o == nil || s.Forgotten() != o.Forgotten() {
 		return o == nil || o.Forgotten()
 	}
 	return s.N < o.N
 }
 
-func (r *Reception) add(s *Statement) {
+func (r *Reception) add(s *answer.Statement) {
 	to, worth := &r.Praise, s.Worth
 	if worth < 0 {
 		to, worth = &r.Complaint, -worth
 	}
-	if s.counts() {
-		*to = sum{to.N + 1, to.Weight + worth, to.Share + s.fraction()}
+	if counts(s) {
+		*to = sum{to.N + 1, to.Weight + worth, to.Share + fraction(s)}
 	}
 }
 
 // at returns the place of an implicit signal, nil for any other kind of statement.
-func (r *Reception) at(how How) **Statement {
+func (r *Reception) at(how answer.How) **answer.Statement {
 	switch how {
 	case Undo:
 		return &r.Undo
@@ -80,7 +82,7 @@ func (r *Reception) at(how How) **Statement {
 }
 
 // Of returns the implicit signal of a kind, or nil.
-func (r *Reception) Of(how How) *Statement {
+func (r *Reception) Of(how answer.How) *answer.Statement {
 	if at := r.at(how); at != nil {
 		return *at
 	}
@@ -89,7 +91,7 @@ func (r *Reception) Of(how How) *Statement {
 
 // sign is 1 for a positive signal, -1 for a negative one, and 0 for a signal without worth or no
 // signal.
-func (s *Statement) sign() int {
+func sign(s *answer.Statement) int {
 	switch {
 	case s == nil || s.Worth == 0:
 		return 0
@@ -101,7 +103,7 @@ func (s *Statement) sign() int {
 }
 
 // Sign returns the sign of the implicit signal of a kind: 1, 0 or -1.
-func (r *Reception) Sign(how How) int { return r.Of(how).sign() }
+func (r *Reception) Sign(how answer.How) int { return sign(r.Of(how)) }
 
 // Observed reports whether something other than silence was observed.
 func (r *Reception) Observed() bool {
@@ -116,14 +118,14 @@ func (r *Reception) Known() bool {
 // Implicit returns the implicit signal that counts, or "" if no signal counts: see the table of the
 // package. If independent, judgements do not displace it, because the Learning Strategy Interface
 // design counts both.
-func (r *Reception) Implicit(independent bool) (how How) {
+func (r *Reception) Implicit(independent bool) (how answer.How) {
 	praised, blamed := r.Praise.N > 0 && !independent, r.Complaint.N > 0 && !independent
 	for _, h := range implicit {
 		it := r.Of(h)
 		switch {
-		case it.sign() >= 0,
+		case sign(it) >= 0,
 			h != Undo && praised && !blamed,
-			(h == Ignored || h == Silence) && r.Expected.sign() > 0:
+			(h == Ignored || h == Silence) && sign(r.Expected) > 0:
 			continue
 		case how == "" || it.Worth < r.Of(how).Worth:
 			how = h
@@ -133,7 +135,7 @@ func (r *Reception) Implicit(independent bool) (how How) {
 		return how
 	}
 	for _, h := range implicit[:3] {
-		if r.Of(h).sign() > 0 {
+		if sign(r.Of(h)) > 0 {
 			return h
 		}
 	}
@@ -194,11 +196,11 @@ func (r *Reception) agreement(agrees, independent bool, agreement, disagreement 
 
 // Decider returns the statement that decides [Reception.Fate], the first one that was made if there
 // are several. It is nil if they cancel out, or if everybody who decided it is forgotten.
-func (r *Reception) Decider(independent bool) *Statement {
+func (r *Reception) Decider(independent bool) *answer.Statement {
 	implied, how := r.Fate(independent), r.Implicit(independent)
 	for _, s := range r.inTime() {
-		judges := !independent && s.stated() && s.counts()
-		if implied != 0 && s.sign() == implied && (judges || s == r.Of(how)) && !s.Forgotten() {
+		judges := !independent && stated(s) && counts(s)
+		if implied != 0 && sign(s) == implied && (judges || s == r.Of(how)) && !s.Forgotten() {
 			return s
 		}
 	}
@@ -207,13 +209,13 @@ func (r *Reception) Decider(independent bool) *Statement {
 
 // inTime returns the statements about the heuristic in the order in which they were made, whatever
 // the order of their arrival.
-func (r *Reception) inTime() (all []*Statement) {
+func (r *Reception) inTime() (all []*answer.Statement) {
 	for i := range r.all {
 		if s := &r.all[i]; s.Of == r.of {
 			all = append(all, s)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *Statement) int {
+	slices.SortStableFunc(all, func(a, b *answer.Statement) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.By, b.By))
 	})
 	return all
@@ -226,7 +228,7 @@ func (r *Reception) inTime() (all []*Statement) {
 // source is left out.
 func (r *Reception) AgreementParts(
 	agrees, independent bool, agreement, disagreement float64,
-) (parts []Credit) {
+) (parts []answer.Credit) {
 	worth := r.agreement(agrees, independent, agreement, disagreement)
 	if worth == 0 {
 		return nil
@@ -242,9 +244,9 @@ func (r *Reception) AgreementParts(
 			continue
 		}
 		left -= part
-		i := slices.IndexFunc(parts, func(p Credit) bool { return p.Source == s.By })
+		i := slices.IndexFunc(parts, func(p answer.Credit) bool { return p.Source == s.By })
 		if i < 0 {
-			i, parts = len(parts), append(parts, Credit{Source: s.By})
+			i, parts = len(parts), append(parts, answer.Credit{Source: s.By})
 		}
 		parts[i].Worth += math.Copysign(part, worth)
 	}
@@ -253,14 +255,16 @@ func (r *Reception) AgreementParts(
 
 // alone returns how much a statement makes an answer worth for a heuristic that was compared with
 // it, if it were the only statement. how is the implicit signal that counts.
-func (r *Reception) alone(s *Statement, how How, agrees, accepted bool, full float64) float64 {
-	judges, signal, sign := s.stated() && s.counts(), s == r.Of(how), r.Sign(how)
+func (r *Reception) alone(
+	s *answer.Statement, how answer.How, agrees, accepted bool, full float64,
+) float64 {
+	judges, signal, sign := stated(s) && counts(s), s == r.Of(how), r.Sign(how)
 	praises, complains := judges && s.Worth > 0, judges && s.Worth < 0
 	switch observed := r.at(s.How) != nil && s.How != Silence; {
 	case !agrees && (complains || observed), (!agrees || accepted) && signal && sign > 0:
 		return full
 	case praises && (!agrees || accepted && sign <= 0):
-		return full * s.fraction()
+		return full * fraction(s)
 	case agrees && !accepted && (complains || signal):
 		return max(-s.Worth, 0)
 	default:

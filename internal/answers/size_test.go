@@ -1,6 +1,6 @@
 //go:build !race
 
-package answer_test
+package answers_test
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
 
@@ -50,16 +51,16 @@ func crowded(t testing.TB) *answer.Answer {
 			Undo:  start.Add(10 * time.Minute), Silence: start.Add(30 * time.Second), Closed: true,
 		}},
 	}
-	for i := range answer.MaxStated {
+	for i := range answers.MaxStated {
 		moment := start.Add(time.Duration(i)*time.Minute + 123456*time.Microsecond)
 		value := []float64{1, 1, -1, 0.5}[i%4]
-		on, _, effect := a.Say(answer.Statement{
+		on, _, effect := answers.Say(a, answer.Statement{
 			By: fmt.Sprintf("firstname.lastname%d@example.com", i), Kind: "person",
 			Channel: "user_explicit", Of: a.Reply.Heuristic, Value: value, Worth: thumb * value,
 			At: moment,
 		})
-		require.Equal(t, answer.Holds, effect)
-		a.Edit(on.N, func(s *answer.Statement) {
+		require.Equal(t, answers.Holds, effect)
+		answers.Edit(a, on.N, func(s *answer.Statement) {
 			s.Credit = &answer.Credit{
 				ID: "click:" + store.IDOf("learning", a.ID,
 					s.By), Cell: "said", Channel: "user_explicit",
@@ -67,13 +68,13 @@ func crowded(t testing.TB) *answer.Answer {
 			}
 		})
 	}
-	for i, p := range a.ForArm() {
+	for i, p := range answers.ForArm(a) {
 		a.Choice.Told++
 		a.Choice.Credits = append(a.Choice.Credits, answer.ArmCredit{
 			Number: uint64(i + 1), Of: p.Of, Value: p.Value, Trust: p.Trust, Share: p.Share,
 		})
 	}
-	require.Len(t, a.Choice.Credits, answer.MaxStated)
+	require.Len(t, a.Choice.Credits, answers.MaxStated)
 	return a
 }
 
@@ -103,7 +104,7 @@ func TestACreditIsKeptAsJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := said(judged("ann", 1, 1))
-			a.Edit(1, func(s *answer.Statement) { s.Credit = &c })
+			answers.Edit(a, 1, func(s *answer.Statement) { s.Credit = &c })
 			assert.Equal(t, *a, deep(t, a))
 			text, err := json.Marshal(a)
 			require.NoError(t, err)

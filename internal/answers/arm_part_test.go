@@ -1,4 +1,4 @@
-package answer_test
+package answers_test
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // shares are the parts of an answer as text: whose, by which channel, and how much. set are the
 // parts that other statements set aside.
 func shares(a *answer.Answer) (all []string, set int) {
-	for _, p := range a.Parts() {
+	for _, p := range answers.Parts(a) {
 		if p.Share == 0 {
 			set++
 			continue
@@ -98,18 +99,18 @@ func TestParts(t *testing.T) {
 			all(failure(), ignored()), []string{"asker outcome -1 1 1"}, 1, -1, "outcome",
 		},
 		"an expected outcome that is worth nothing": {
-			all(observed(answer.Expected, 0, 1), ignored()),
+			all(observed(answers.Expected, 0, 1), ignored()),
 			[]string{"asker ignored -0.5 0.5 1"}, 0, -0.5, "ignored",
 		},
 		"an ignore": {all(ignored(), silent()), []string{"asker ignored -0.5 0.5 1"}, 1, -0.5,
 			"ignored"},
 		"an ignore that is worth nothing yet": {
-			all(observed(answer.Ignored, 0,
+			all(observed(answers.Ignored, 0,
 				1)), []string{"asker ignored -0.5 0.5 1"}, 0, -0.5, "ignored",
 		},
 		"silence": {all(silent()), []string{"asker silence +0.8 0.3 1"}, 0, 0.8,
 			"silence"},
-		"silence is worth nothing": {all(observed(answer.Silence, 0, 1)), nil, 0, 0, ""},
+		"silence is worth nothing": {all(observed(answers.Silence, 0, 1)), nil, 0, 0, ""},
 		"the latest outcome": {
 			all(outcome("ci", 1, 2), outcome("qa", -1,
 				1)), []string{"ci outcome +1 1 1"}, 0, 1, "outcome",
@@ -153,7 +154,7 @@ func TestParts(t *testing.T) {
 			got, set := shares(a)
 			assert.Equal(t, test.want, got)
 			assert.Equal(t, test.set, set, "parts that are set aside")
-			worth, channel, known := a.Worth()
+			worth, channel, known := answers.WorthOf(a)
 			assert.InDelta(t, test.worth, worth, 1e-12)
 			assert.Equal(t, test.channel, channel)
 			assert.Equal(t, len(test.want) > 0, known)
@@ -168,51 +169,51 @@ func TestPartsAreOfWhatAnswered(t *testing.T) {
 		judged("ann", 1, 1), outcome("ci", 1, 1), undo("ann", 1), success(), ignored(), silent(),
 	} {
 		s.Of = "other"
-		a.Say(s)
+		answers.Say(a, s)
 	}
-	assert.Empty(t, a.Parts())
+	assert.Empty(t, answers.Parts(a))
 	a.Reply = &answer.Reply{Path: "heuristic", Heuristic: "other"}
-	assert.NotEmpty(t, a.Parts())
-	a.Say(judged("ann", 1, 1))
-	assert.NotContains(t, fmt.Sprint(a.Parts()), "thumbs +1")
+	assert.NotEmpty(t, answers.Parts(a))
+	answers.Say(a, judged("ann", 1, 1))
+	assert.NotContains(t, fmt.Sprint(answers.Parts(a)), "thumbs +1")
 }
 
 // A part names its statement, and no two statements have one name.
 func TestAPartNamesItsStatement(t *testing.T) {
 	a := said(judged("ann", 1, 1))
-	first := a.Parts()[0].Of
+	first := answers.Parts(a)[0].Of
 	assert.Equal(t, "said 1", first)
-	a.Say(judged("ann", -1, 2))
-	second := a.Parts()[0].Of
+	answers.Say(a, judged("ann", -1, 2))
+	second := answers.Parts(a)[0].Of
 	assert.NotEqual(t, first, second)
-	a.Say(outcome("ci", 1, 3))
-	assert.Equal(t, "outcome 3", a.Parts()[1].Of)
+	answers.Say(a, outcome("ci", 1, 3))
+	assert.Equal(t, "outcome 3", answers.Parts(a)[1].Of)
 }
 
 func TestSilenceMayBeNothingToAnArm(t *testing.T) {
 	a := said(silent())
 	a.Choice = &answer.Choice{IgnoreSilence: true}
-	assert.Empty(t, a.Parts())
-	r := a.Reception("")
-	assert.Equal(t, answer.Silence, r.Implicit(false), "it goes on counting for the heuristic")
+	assert.Empty(t, answers.Parts(a))
+	r := answers.ReceptionOf(a, "")
+	assert.Equal(t, answers.Silence, r.Implicit(false), "it goes on counting for the heuristic")
 }
 
 func TestForArm(t *testing.T) {
 	a := said(judged("ann", 1, 1), ignored())
-	assert.Empty(t, a.ForArm(), "no arm was chosen")
+	assert.Empty(t, answers.ForArm(a), "no arm was chosen")
 	a.Choice = &answer.Choice{ID: uuid.UUID{1}}
-	require.Len(t, a.ForArm(), 1, "the ignore is set aside")
+	require.Len(t, answers.ForArm(a), 1, "the ignore is set aside")
 	a.Reply = &answer.Reply{Spare: true}
-	assert.Empty(t, a.ForArm(), "its model was unavailable")
+	assert.Empty(t, answers.ForArm(a), "its model was unavailable")
 	a.Reply.Unusable = true
-	assert.Equal(t, []answer.ArmPart{
+	assert.Equal(t, []answers.ArmPart{
 		{Of: "failed", Channel: "error", At: start, Value: -1, Trust: 1, Share: 1},
-	}, a.ForArm())
-	worth, _, _ := a.Worth()
+	}, answers.ForArm(a))
+	worth, _, _ := answers.WorthOf(a)
 	assert.InDelta(t, 1, worth, 1e-12, "the answer was good all the same")
 	a.Undoes = []string{"before"}
-	assert.Empty(t, a.ForArm())
-	_, _, known := a.Worth()
+	assert.Empty(t, answers.ForArm(a))
+	_, _, known := answers.WorthOf(a)
 	assert.False(t, known)
 }
 
@@ -240,7 +241,7 @@ func TestChanger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := said(test.known...)
 			forget(a, "forgotten")
-			assert.Equal(t, test.want, a.Changer())
+			assert.Equal(t, test.want, answers.Changer(a))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package answer_test
+package answers_test
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // An oracle computes from the whole history what the tables of the package promise. It is slow, and
@@ -36,7 +37,7 @@ func (o *oracle) holds(s answer.Statement) bool {
 	})
 }
 
-func stated(s answer.Statement) bool { return s.How == answer.Judged || s.How == answer.Outcome }
+func stated(s answer.Statement) bool { return s.How == answers.Judged || s.How == answers.Outcome }
 
 func overlap(a, b answer.Target) bool { return a == b || a == "" || b == "" }
 
@@ -70,7 +71,7 @@ func (o *oracle) latest() (all []answer.Statement) {
 func (o *oracle) holding() (all []answer.Statement) {
 	for _, s := range o.latest() {
 		value, _ := valueOf(s)
-		if !s.Withdrawn && (s.How == answer.Outcome || value != 0) && !o.forgotten[s.By] {
+		if !s.Withdrawn && (s.How == answers.Outcome || value != 0) && !o.forgotten[s.By] {
 			all = append(all, s)
 		}
 	}
@@ -122,11 +123,11 @@ func (o *oracle) received(of string) (r received) {
 			r.complaintShare += share
 		}
 	}
-	r.undo, r.expected = o.undo(of), o.first(answer.Expected, of)
+	r.undo, r.expected = o.undo(of), o.first(answers.Expected, of)
 	if r.undo == nil { // of forgotten people alone
-		r.undo = o.first(answer.Undo, of)
+		r.undo = o.first(answers.Undo, of)
 	}
-	r.ignored, r.idle = o.first(answer.Ignored, of), o.first(answer.Silence, of)
+	r.ignored, r.idle = o.first(answers.Ignored, of), o.first(answers.Silence, of)
 	return r
 }
 
@@ -170,15 +171,15 @@ func (r received) implicit(independent bool) answer.How {
 		}
 	}
 	if r.idle != nil && !praised && r.undo == nil && r.expected == nil && r.ignored == nil {
-		return answer.Silence
+		return answers.Silence
 	}
 	return ""
 }
 
 func (r received) sign(how answer.How) int {
 	s := map[answer.How]*answer.Statement{
-		answer.Undo: r.undo, answer.Expected: r.expected, answer.Ignored: r.ignored,
-		answer.Silence: r.idle,
+		answers.Undo: r.undo, answers.Expected: r.expected, answers.Ignored: r.ignored,
+		answers.Silence: r.idle,
 	}[how]
 	switch {
 	case speaksFor(s):
@@ -217,14 +218,14 @@ func (o *oracle) pieces() (all []piece) {
 	for _, s := range o.holding() {
 		switch {
 		case s.Of != o.heuristic:
-		case s.How == answer.Judged:
+		case s.How == answers.Judged:
 			judged = append(judged, s)
 		default:
 			told = append(told, s)
 		}
 	}
-	undo, expected := o.undo(o.heuristic), o.first(answer.Expected, o.heuristic)
-	ignored, idle := o.first(answer.Ignored, o.heuristic), o.first(answer.Silence, o.heuristic)
+	undo, expected := o.undo(o.heuristic), o.first(answers.Expected, o.heuristic)
+	ignored, idle := o.first(answers.Ignored, o.heuristic), o.first(answers.Silence, o.heuristic)
 
 	left := 1.
 	take := func(part float64) float64 {
@@ -268,7 +269,7 @@ func (o *oracle) pieces() (all []piece) {
 // undo returns the first undo of somebody who is not forgotten.
 func (o *oracle) undo(of string) *answer.Statement {
 	for i, s := range o.history {
-		if s.How == answer.Undo && s.Of == of && !o.forgotten[s.By] {
+		if s.How == answers.Undo && s.Of == of && !o.forgotten[s.By] {
 			return &o.history[i]
 		}
 	}

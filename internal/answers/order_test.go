@@ -1,4 +1,4 @@
-package answer_test
+package answers_test
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 // permutations calls do with every order of n things.
@@ -40,9 +41,9 @@ func summary(a *answer.Answer, heuristics ...string) (all []string) {
 		}
 		return fmt.Sprint(s.How, s.By, s.At.Sub(start), s.Worth)
 	}
-	sum := func(s answer.Sum) string { return fmt.Sprintf("%d %.9f %.9f", s.N, s.Weight, s.Share) }
+	sum := func(s answers.Sum) string { return fmt.Sprintf("%d %.9f %.9f", s.N, s.Weight, s.Share) }
 	for _, of := range heuristics {
-		r := a.Reception(of)
+		r := answers.ReceptionOf(a, of)
 		all = append(all,
 			fmt.Sprintf("of %q: %s, %s", of, sum(r.Praise), sum(r.Complaint)),
 			number(r.Undo), number(r.Expected), number(r.Ignored), number(r.Silence),
@@ -52,20 +53,20 @@ func summary(a *answer.Answer, heuristics ...string) (all []string) {
 				r.AgreementParts(false, false, 0.24, 0.072), number(r.Decider(false))))
 	}
 	var parts []string
-	for _, p := range a.Parts() {
+	for _, p := range answers.Parts(a) {
 		parts = append(parts, fmt.Sprintf("%s by %s at %v: %g %g %.9f", p.Channel, p.Source,
 			p.At.Sub(start), p.Value, p.Trust, p.Share))
 	}
 	slices.Sort(parts)
-	worth, channel, known := a.Worth()
+	worth, channel, known := answers.WorthOf(a)
 	return append(append(all, parts...), fmt.Sprintf("worth %.9f by %s %t, changed by %s", worth,
-		channel, known, a.Changer()))
+		channel, known, answers.Changer(a)))
 }
 
 func arrive(all []answer.Statement, order []int) *answer.Answer {
 	a := said()
 	for _, i := range order {
-		a.Say(all[i])
+		answers.Say(a, all[i])
 	}
 	return a
 }
@@ -172,9 +173,9 @@ func TestOfOneMomentTheLastToArriveHolds(t *testing.T) {
 	}, ends([]answer.Statement{judged("ann", 1, 1), judged("ann", -1, 1)}))
 
 	set := []answer.Statement{outcome("ci", 1, 1), outcome("qa", -1, 1)}
-	worth, _, _ := arrive(set, []int{0, 1}).Worth()
+	worth, _, _ := answers.WorthOf(arrive(set, []int{0, 1}))
 	assert.InDelta(t, -1, worth, 0)
-	worth, _, _ = arrive(set, []int{1, 0}).Worth()
+	worth, _, _ = answers.WorthOf(arrive(set, []int{1, 0}))
 	assert.InDelta(t, 1, worth, 0)
 }
 
@@ -204,10 +205,10 @@ func TestTheFirstObservationHolds(t *testing.T) {
 	set := []answer.Statement{undo("ann", 1), undo("bob", 2)}
 	for first, order := range [][]int{{0, 1}, {1, 0}} {
 		a := arrive(set, order)
-		r := a.Reception("")
+		r := answers.ReceptionOf(a, "")
 		assert.Equal(t, set[first].By, r.Undo.By)
-		assert.Equal(t, set[first].By, a.Parts()[0].Source)
-		worth, _, _ := a.Worth()
+		assert.Equal(t, set[first].By, answers.Parts(a)[0].Source)
+		worth, _, _ := answers.WorthOf(a)
 		assert.InDelta(t, -1, worth, 0)
 		assert.Equal(t, -1, r.Fate(false))
 	}
@@ -222,8 +223,8 @@ func TestNumbersAreByArrival(t *testing.T) {
 		a := said()
 		used := make(map[uint64]bool)
 		for _, i := range order {
-			on, _, effect := a.Say(set[i])
-			if effect == answer.Holds {
+			on, _, effect := answers.Say(a, set[i])
+			if effect == answers.Holds {
 				assert.False(t, used[on.N])
 				used[on.N] = true
 			}
@@ -236,14 +237,14 @@ func TestNumbersAreByArrival(t *testing.T) {
 
 // If there is no room, the people who came first stay.
 func TestRoomIsByArrival(t *testing.T) {
-	a := crowd(answer.MaxStated - 1)
+	a := crowd(answers.MaxStated - 1)
 	first, second := *a, *a
-	first.Say(judged("ann", 1, 1))
-	first.Say(judged("bob", -1, 1))
-	second.Say(judged("bob", -1, 1))
-	second.Say(judged("ann", 1, 1))
-	assert.Contains(t, first.People(), "ann")
-	assert.NotContains(t, first.People(), "bob")
-	assert.Contains(t, second.People(), "bob")
-	assert.NotContains(t, second.People(), "ann")
+	answers.Say(&first, judged("ann", 1, 1))
+	answers.Say(&first, judged("bob", -1, 1))
+	answers.Say(&second, judged("bob", -1, 1))
+	answers.Say(&second, judged("ann", 1, 1))
+	assert.Contains(t, answers.People(&first), "ann")
+	assert.NotContains(t, answers.People(&first), "bob")
+	assert.Contains(t, answers.People(&second), "bob")
+	assert.NotContains(t, answers.People(&second), "ann")
 }
