@@ -221,6 +221,10 @@ func TestLoadKeepsLess(t *testing.T) {
 		memstore.Config{Retention: store.Retention{NoHistory: true}, Now: newClock().time})
 	_, err = again.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	require.ErrorIs(t, err, evidence.ErrForgotten)
+	// A store that keeps a history can't take back what came to one that kept none.
+	again = reload(t, none, memstore.Config{Now: newClock().time})
+	_, err = again.Commit(ctx, store.Batch{Retract: []string{"1"}})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
 // TestLoadBesideCommits commits while a store is loaded: either the commit is in the store that was
