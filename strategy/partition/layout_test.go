@@ -125,3 +125,22 @@ func TestAllNumbersOfAVectorCount(t *testing.T) {
 		assert.Len(t, seen, n)
 	}
 }
+
+// Vectors of another length than the last are left out. If too few are left for two cells, all
+// texts are one item.
+func TestTheLastEmbedderDecides(t *testing.T) {
+	p := newPartition(t, partition.Config{Clusters: 4})
+	for range 30 {
+		see(t, p, [][]float32{{1, 0, 0}})
+	}
+	see(t, p, [][]float32{axis(0), axis(1)})
+	require.NoError(t, p.Sweep(ctx, start))
+	assert.Equal(t, []string{"partition:0", "partition:0"}, items(t, p, 0, 1))
+}
+
+func TestTheLongestVector(t *testing.T) {
+	v := make([]float32, 1<<16)
+	v[0] = 1
+	_, err := newPartition(t, partition.Config{}).Of(v)
+	require.NoError(t, err)
+}

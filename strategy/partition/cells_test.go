@@ -1,0 +1,29 @@
+package partition
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A partition never goes back to an older version of the cells.
+func TestAnOlderVersionIsNotTaken(t *testing.T) {
+	p, err := New(context.Background(), Config{})
+	require.NoError(t, err)
+	for _, one := range []struct{ given, want uint64 }{{2, 2}, {1, 2}, {3, 3}} {
+		p.take(&state{version: one.given, cells: []cell{{vector: []float32{1}}}})
+		assert.Equal(t, one.want, p.Version())
+	}
+}
+
+// A cell without a centre begins at the point that is farthest from its own cell, and the others
+// stay.
+func TestAnEmptyCellIsRefilled(t *testing.T) {
+	points := [][]float32{{1, 0}, {0, 1}, {0.6, 0.8}}
+	cells := []cell{{mass: 1, vector: points[0]}, {vector: points[0]}, {vector: points[0]}}
+	refill(points, cells, []int{0, 0, 0})
+	assert.Equal(t, [][]float32{points[0], points[1], points[2]},
+		[][]float32{cells[0].vector, cells[1].vector, cells[2].vector})
+}
