@@ -691,6 +691,24 @@ func TestStrategyMisbehaves(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
+// A puzzled strategy can't say whether a message takes something back.
+type puzzled struct{ learning.Strategy }
+
+func (puzzled) IsUndo(string) bool { panic("undo") }
+
+// A strategy that fails at a message is reported, and the rest of the message counts.
+func TestTheRestOfAMessageCounts(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: puzzled{silenceIsNeutral},
+		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e",
+		Condition: "the oven is on", Session: "room"}))
+	_, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "it is off", Session: "room"})
+	var panicked *heed.PanicError
+	require.ErrorAs(t, err, &panicked)
+	assert.Equal(t, "undo", panicked.Value)
+	assert.Len(t, f.counted("h"), 1)
+}
+
 // TestOutcomes counts outcomes for and against, at the strategy's magnitude.
 func TestOutcomes(t *testing.T) {
 	b := must(learning.NewBayesian(learning.BayesianConfig{
