@@ -6,12 +6,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/user"
+	"strconv"
 	"syscall"
 )
-
-// base is where directories of servers are. It is not the directory of [Temporary], which may be
-// removed first.
-var base = os.TempDir()
 
 // Temporary makes a directory for all temporary files that this process makes from now on. It is
 // removed when the process ended, and by end.
@@ -47,4 +45,24 @@ func atEnd(as *syscall.SysProcAttr, script string, args ...string) (end func() e
 		return nil, errors.Join(err, held.Close())
 	}
 	return func() error { return errors.Join(held.Close(), cmd.Wait()) }, nil
+}
+
+// unprivileged gives the server to another user.
+func (s *Server) unprivileged() error {
+	who, err := user.Lookup("postgres")
+	if err != nil {
+		if who, err = user.Lookup("nobody"); err != nil {
+			return err
+		}
+	}
+	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	s.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return errors.Join(os.Chmod(s.dir, 0o700), os.Chown(s.dir, int(uid), int(gid)))
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package servertest
 
 import (
@@ -8,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +14,10 @@ import (
 
 // ErrNone means that PostgreSQL is not installed.
 var ErrNone = errors.New("PostgreSQL is not installed: set HEED_POSTGRES_DSN, or install it")
+
+// base is where directories of servers are. It is not the directory of [Temporary], which may be
+// removed first.
+var base = os.TempDir()
 
 // A Server is a private cluster of PostgreSQL, run by binaries that are installed. PostgreSQL
 // refuses to run as root, so root gives the cluster to the user "postgres".
@@ -92,25 +93,6 @@ func (s *Server) place() (err error) {
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
 	return listener.Close()
-}
-
-func (s *Server) unprivileged() error {
-	who, err := user.Lookup("postgres")
-	if err != nil {
-		if who, err = user.Lookup("nobody"); err != nil {
-			return err
-		}
-	}
-	uid, err := strconv.ParseUint(who.Uid, 10, 32)
-	if err != nil {
-		return err
-	}
-	gid, err := strconv.ParseUint(who.Gid, 10, 32)
-	if err != nil {
-		return err
-	}
-	s.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	return errors.Join(os.Chmod(s.dir, 0o700), os.Chown(s.dir, int(uid), int(gid)))
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }

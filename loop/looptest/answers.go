@@ -349,14 +349,17 @@ func (f *fixture) awaitEnd(ctx context.Context, of string) error {
 	return context.Canceled
 }
 
-func endsInModel(f *fixture) {
+func endsInModel(f *fixture) { f.wantFailure(f.cutShort()) }
+
+// cutShort has the model's answer end a context, which it returns.
+func (f *fixture) cutShort() context.Context {
 	ctx, cancel := context.WithCancel(background)
 	f.model.will(func(ctx context.Context, _ Request, emit func(Piece) bool) error {
 		emit(Piece{Text: "Look at"})
 		cancel()
 		return f.awaitEnd(ctx, "model")
 	})
-	f.wantFailure(ctx)
+	return ctx
 }
 
 func endsInTool(f *fixture) {
@@ -435,28 +438,20 @@ func receiverPanics(text string) func(*fixture) {
 	}
 }
 
-// notKept has the store fail when the model was asked. The turn goes on.
-func notKept(f *fixture) {
-	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
-		f.store.SetAway(true)
-		return says("Look at the logs.")(ctx, r, emit)
-	})
-	f.wantUnkept(func() { f.store.SetAway(false) })
-}
-
-// storeAway has the store fail during the whole turn.
-func storeAway(f *fixture) {
-	f.model.will(says("Look at the logs."))
-	f.store.SetAway(true)
-	f.wantUnkept(func() { f.store.SetAway(false) })
-}
-
-// wantUnkept has a turn whose answer is given and not kept. back brings the store back.
-func (f *fixture) wantUnkept(back func()) {
-	h := f.run(background, f.turn(plainText))
-	back()
-	f.Check(h.err == nil, "the turn failed without the store: %v", h.err)
-	f.wantSaid(h, "Look at the logs.")
-	f.wantAnswers(0)
-	f.wantWhole(h.turn)
+// storeAway has the store fail during the whole turn, or from the model's call on. The answer is
+// given and not kept.
+func storeAway(whole bool) func(*fixture) {
+	return func(f *fixture) {
+		f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+			f.store.SetAway(true)
+			return says("Look at the logs.")(ctx, r, emit)
+		})
+		f.store.SetAway(whole)
+		h := f.run(background, f.turn(plainText))
+		f.store.SetAway(false)
+		f.Check(h.err == nil, "the turn failed without the store: %v", h.err)
+		f.wantSaid(h, "Look at the logs.")
+		f.wantAnswers(0)
+		f.wantWhole(h.turn)
+	}
 }

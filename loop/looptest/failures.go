@@ -113,13 +113,7 @@ func unusable(f *fixture) {
 // stopped has the person stop four answers while the model gives them.
 func stopped(f *fixture) {
 	for range 4 {
-		ctx, cancel := context.WithCancel(background)
-		f.model.will(func(ctx context.Context, _ Request, emit func(Piece) bool) error {
-			emit(Piece{Text: "Look at"})
-			cancel()
-			return f.awaitEnd(ctx, "model")
-		})
-		h := f.run(ctx, f.turn(plainText))
+		h := f.run(f.cutShort(), f.turn(plainText))
 		f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
 		f.wantAnswers(0)
 	}

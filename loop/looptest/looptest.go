@@ -131,7 +131,7 @@ var rules = []conformance.Rule[Subject]{
 		endedBefore, endsInModel, endsInTool, endsWithAnswer),
 	both("a panic is an error and leaves no answer behind",
 		modelPanics, toolPanics, receiverPanics(plainText), receiverPanics(trustedText)),
-	both("an answer that can't be kept is given all the same", notKept, storeAway),
+	both("an answer that can't be kept is given all the same", storeAway(false), storeAway(true)),
 	both("turns at once are kept apart", atOnce("s2", bob), atOnce("s2", ann), atOnce("s1", bob)),
 	both("tools of turns at once are kept apart", toolsAtOnce),
 	both("thoughts reach neither the user nor heed",

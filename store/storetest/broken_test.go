@@ -425,7 +425,7 @@ var brokenEvidence = []fault{
 	{
 		"a share is a whole event",
 		observing(func(_ *broken, o *observation) { o.Share = 0 }),
-		"shares of an event add up to one observation",
+		"sums do not depend on order, batches or delay",
 	},
 	{
 		"weight 0 means 1",
@@ -434,7 +434,7 @@ var brokenEvidence = []fault{
 				o.Weight = 1
 			}
 		}),
-		"an observation of weight 0 is no evidence",
+		"sums do not depend on order, batches or delay",
 	},
 	{
 		"numbers are clamped",

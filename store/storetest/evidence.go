@@ -28,33 +28,6 @@ func readsBack(f *fixture) {
 	f.Equal("the parts of a cell without evidence", f.read(otherCell), nil)
 }
 
-func weightZero(f *fixture) {
-	o := seen("zero", fadingCell, 1)
-	o.Weight = 0
-	f.add(o)
-	f.Equal("an observation of weight 0", f.read(fadingCell), nil)
-	o.Weight = 1
-	f.Equal("the known ids", f.add(o).Duplicates, []string{"zero"})
-}
-
-// shares: what two sources cause together is as much evidence as what one causes alone, also after
-// one of them is taken back.
-func shares(f *fixture) {
-	ann, bob := from("ann", seen("1", plainCell, 1)), from("bob", seen("2", plainCell, 0))
-	ann.Weight, ann.Share = 2, 0.25
-	bob.Weight, bob.Share = 2, 0.75
-	f.add(ann)
-	f.add(bob)
-	one := evidence.Count{N: 1, Last: evidence.InstantOf(start)}
-	f.Equal("two shares", f.tally(plainCell), evidence.Tally{
-		Mass: 2, Squares: 4, Reward: 0.5, RewardSquares: 0.5, Positive: one, Negative: one,
-	})
-	f.commit(store.Batch{Expunge: []store.SourceOf{{Cell: plainCell, Source: "bob"}}})
-	f.Equal("one share", f.tally(plainCell), evidence.Tally{
-		Mass: 0.5, Squares: 1, Reward: 0.5, RewardSquares: 0.5, Positive: one,
-	})
-}
-
 func idOnce(f *fixture) {
 	first, other := seen("once", plainCell, 1), seen("other", plainCell, 0)
 	f.Equal("the known ids at first", f.add(first).Duplicates, nil)

@@ -82,8 +82,6 @@ type rule struct {
 var rules = []rule{
 	// Evidence
 	{"an observation is read back as a tally", readsBack},
-	{"an observation of weight 0 is no evidence", weightZero},
-	{"shares of an event add up to one observation", shares},
 	{"an id counts once", idOnce},
 	{"an id counts once across concurrent callers", idOnceConcurrently},
 	{"an id may tell of several cells", idOfSeveralCells},

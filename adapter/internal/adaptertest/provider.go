@@ -221,17 +221,16 @@ func (p *Provider) failures(t *testing.T) {
 		want   llm.Failure
 		wait   time.Duration
 	}
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { p.fails(w, code) }
+	}
 	cases := map[string]failure{
 		"too many": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "30")
 			p.fails(w, http.StatusTooManyRequests)
 		}, llm.RateLimited, 30 * time.Second},
-		"a server that fails": {func(w http.ResponseWriter, _ *http.Request) {
-			p.fails(w, http.StatusServiceUnavailable)
-		}, llm.ServerError, 0},
-		"no such key": {func(w http.ResponseWriter, _ *http.Request) {
-			p.fails(w, http.StatusUnauthorized)
-		}, llm.Unreachable, 0},
+		"a server that fails": {status(http.StatusServiceUnavailable), llm.ServerError, 0},
+		"no such key":         {status(http.StatusUnauthorized), llm.Unreachable, 0},
 		"a connection that breaks": {func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler) //nolint:forbidigo // the handler's way to do so
 		}, llm.Unreachable, 0},
