@@ -33,11 +33,11 @@ var budgets = []struct {
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_275}},
-	{"suites: lines", budget{5_500, 8_040}},
+	{"suites: lines", budget{5_500, 7_960}},
 	{"command, pages, API, MCP: lines", budget{9_400, 11_220}},
-	{"adapters, streams: lines", budget{5_000, 6_093}},
+	{"adapters, streams: lines", budget{5_000, 6_081}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 98_830}},
+	{"all: lines", budget{80_000, 98_400}},
 	{"library: exported names", budget{600, 884}},
 	{"library: settings", budget{200, 200}},
 	{"loop.Config: fields", budget{20, 20}},
