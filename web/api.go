@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"reflect"
 	"strings"
 
 	"github.com/heedhq/heed/internal/view"
@@ -58,12 +57,6 @@ func (h *Handler) api() http.Handler {
 	return mux
 }
 
-// A reply is the answer of a call.
-type reply struct {
-	status int
-	text   []byte // JSON
-}
-
 // handle answers one request.
 func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operation) {
 	ctx := r.Context()
@@ -73,7 +66,11 @@ func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operatio
 		pieces = newPieces(ctx, w)
 		c.Pieces = pieces.piece
 	}
+	var text []byte
 	got, err := a.carryOut(ctx, r, call, c)
+	if err == nil {
+		text, err = json.Marshal(got)
+	}
 	if err != nil {
 		f := view.FaultOf(err, call.In)
 		if f.Cause != nil { // which the client does not see
@@ -86,32 +83,31 @@ func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operatio
 	}
 	switch {
 	case pieces != nil:
-		pieces.end(got.text)
-	case got.status == http.StatusNoContent:
-		w.WriteHeader(got.status)
+		pieces.end(text)
+	case got == any(view.Nothing{}):
+		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(got.status)
-		_, _ = w.Write(got.text)
+		_, _ = w.Write(append(text, '\n'))
 	}
 }
 
 // carryOut carries a call out.
 func (a *api) carryOut(
 	ctx context.Context, r *http.Request, call *view.Operation, c *view.Caller,
-) (none reply, _ error) {
+) (any, error) {
 	if wait := a.rate.take(c.Person); wait > 0 {
-		return none, &view.Fault{Sort: tooMany, Detail: "Send the request again after a while.",
+		return nil, &view.Fault{Sort: tooMany, Detail: "Send the request again after a while.",
 			After: wait}
 	}
 	if call.Method == http.MethodGet {
-		return replyOf(a.server.Query(ctx, call, c, r.URL.RawQuery))
+		return a.server.Query(ctx, call, c, r.URL.RawQuery)
 	}
 	given, err := bodyOf(r)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	return replyOf(a.server.Do(ctx, call, c, given))
+	return a.server.Do(ctx, call, c, given)
 }
 
 // bodyOf returns the body of a request.
@@ -126,16 +122,4 @@ func bodyOf(r *http.Request) ([]byte, error) {
 			Detail: "This call has no parameters in the URL."}
 	}
 	return io.ReadAll(r.Body)
-}
-
-// replyOf writes what a call gave.
-func replyOf(value any, err error) (reply, error) {
-	if err != nil {
-		return reply{}, err
-	}
-	if reflect.TypeOf(value) == reflect.TypeFor[view.Nothing]() {
-		return reply{status: http.StatusNoContent}, nil
-	}
-	text, err := json.Marshal(value)
-	return reply{http.StatusOK, append(text, '\n')}, err
 }

@@ -21,13 +21,14 @@ type listing[T any] struct {
 	Search      string
 }
 
-// list returns the part of a list that a request asks for.
-func list[T any](
-	r *http.Request, read func(context.Context, view.Page) (view.List[T], error),
+// list returns the part of what a query selects that a request asks for.
+func list[P view.Paged[Query], Query, T any](
+	r *http.Request, q Query, read func(context.Context, Query) (view.List[T], error),
 ) (l listing[T], err error) {
 	given := r.URL.Query()
 	p := view.Page{Limit: perPage, After: given.Get("after"), Search: given.Get("q")}
-	found, err := read(r.Context(), p)
+	P(&q).Turn(p)
+	found, err := read(r.Context(), q)
 	l = listing[T]{Rows: found.Items, Total: found.Total, Search: p.Search}
 	if found.Next != "" {
 		given.Set("after", found.Next)

@@ -252,17 +252,7 @@ func statusOf(err error) (status int, text string) {
 	return sorts[f.Sort].Status, text
 }
 
-// link returns the path of a page with a query, given in pairs of a name and a value. Pairs without
-// a value are left out.
-func (h *Handler) link(path string, pairs ...string) string {
-	query := make(url.Values)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			query.Set(pairs[i], pairs[i+1])
-		}
-	}
-	if len(query) == 0 {
-		return h.cfg.Prefix + path
-	}
-	return h.cfg.Prefix + path + "?" + query.Encode()
+// done returns the address of a page that shows what was done.
+func (h *Handler) done(page, id, what string) string {
+	return h.cfg.Prefix + page + "?" + url.Values{"id": {id}, "done": {what}}.Encode()
 }

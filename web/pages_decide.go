@@ -49,7 +49,7 @@ func (h *Handler) correct(ctx context.Context, d sent) (string, error) {
 	_, err := a.Correct(ctx, d.id, loop.Correction{
 		Reviewer: d.person, Text: text, Comment: strings.TrimSpace(d.form.Get("comment")),
 	})
-	return h.link("/answer", "id", d.id, "done", "corrected"), err
+	return h.done("/answer", d.id, "corrected"), err
 }
 
 // undo takes an answer back.
@@ -58,7 +58,7 @@ func (h *Handler) undo(ctx context.Context, d sent) (string, error) {
 	if a == nil {
 		return "", errNoAgent
 	}
-	return h.link("/answer", "id", d.id, "done", "undone"), a.Undo(ctx, d.id, d.person)
+	return h.done("/answer", d.id, "undone"), a.Undo(ctx, d.id, d.person)
 }
 
 // errNoAgent reports that these pages are over a store, and the agent runs elsewhere.
@@ -91,11 +91,11 @@ func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
 	}
 	switch {
 	case after.Status != feedback.StateApproved:
-		return h.link("/proposal", "id", d.id, "done", "approved"), nil
+		return h.done("/proposal", d.id, "approved"), nil
 	case after.Change != "" && after.Of != "":
-		return h.link("/rule", "id", after.Of, "done", "changed"), nil
+		return h.done("/rule", after.Of, "changed"), nil
 	default:
-		return h.link("/rule", "id", after.ID, "done", "active"), nil
+		return h.done("/rule", after.ID, "active"), nil
 	}
 }
 
@@ -103,7 +103,7 @@ func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
 	_, err := h.view().Feedback.Rules().Review(ctx, feedback.Review{
 		Proposal: d.id, Decision: feedback.Rejected, Actor: d.person, Reason: d.reason,
 	})
-	return h.link("/proposal", "id", d.id, "done", "rejected"), err
+	return h.done("/proposal", d.id, "rejected"), err
 }
 
 // edit proposes a new version. Fields that the form does not show stay as they are.
@@ -129,13 +129,13 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 	draft.AllAgents = d.form.Get("all") != ""
 	after, err := h.view().Feedback.Rules().Propose(ctx,
 		feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.person, Reason: d.reason})
-	return h.link("/proposal", "id", after.ID, "done", "edited"), err
+	return h.done("/proposal", after.ID, "edited"), err
 }
 
 func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 	_, err := h.view().Feedback.Rules().TakeOut(ctx,
 		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
-	return h.link("/proposal", "id", d.id, "done", "out"), err
+	return h.done("/proposal", d.id, "out"), err
 }
 
 // join records that a correction means the same as another one. The page shows both, and one click
@@ -143,23 +143,23 @@ func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 func (h *Handler) join(ctx context.Context, d sent) (string, error) {
 	_, err := h.view().Feedback.Join(ctx, feedback.Order{ID: d.id, Actor: d.person,
 		Reason: "read side by side, they mean the same"}, d.form.Get("with"))
-	return h.link("/correction", "id", d.id, "done", "joined"), err
+	return h.done("/correction", d.id, "joined"), err
 }
 
 // split puts a correction alone into a cluster.
 func (h *Handler) split(ctx context.Context, d sent) (string, error) {
 	_, err := h.view().Feedback.Split(ctx,
 		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason})
-	return h.link("/correction", "id", d.id, "done", "split"), err
+	return h.done("/correction", d.id, "split"), err
 }
 
 func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 	after, err := h.view().Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person,
 		Reason: d.reason}, feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {
-		return h.link("/proposal", "id", after.Proposal, "done", "resolved"), nil
+		return h.done("/proposal", after.Proposal, "resolved"), nil
 	}
-	return h.link("/correction", "id", d.id, "done", "resolved"), err
+	return h.done("/correction", d.id, "resolved"), err
 }
 
 // move takes a rule out of use.
@@ -167,7 +167,7 @@ func (h *Handler) move(to feedback.State, done string) decider {
 	return func(ctx context.Context, d sent) (string, error) {
 		_, err := h.view().Feedback.Rules().Move(ctx,
 			feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, to)
-		return h.link("/rule", "id", d.id, "done", done), err
+		return h.done("/rule", d.id, done), err
 	}
 }
 
@@ -182,7 +182,7 @@ func (h *Handler) propose(change feedback.RuleChange) decider {
 		draft.Change, draft.Of = change, rule.ID
 		p, err := h.view().Feedback.Rules().Propose(ctx,
 			feedback.Submission{Draft: draft, Actor: d.person, Reason: d.reason})
-		return h.link("/proposal", "id", p.ID, "done", "proposed"), err
+		return h.done("/proposal", p.ID, "proposed"), err
 	}
 }
 

@@ -30,7 +30,7 @@ const mostUnsettled, mostWaiting = 50, 10
 func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	ctx, d := r.Context(), inboxData{Yours: make(map[string]string)}
 	mine := func(p *feedback.Proposal) bool { return yours(v, p, personOf(r)) == "" }
-	d.Proposals, err = list(r, func(ctx context.Context, p view.Page) (
+	d.Proposals, err = list(r, view.Page{}, func(ctx context.Context, p view.Page) (
 		view.List[feedback.Proposal], error,
 	) {
 		return v.Pending(ctx, p, mine)
@@ -250,9 +250,7 @@ func rules(r *http.Request, v *view.Source) (_ any, err error) {
 	if d.State != "" && !slices.Contains(d.States, feedback.State(d.State)) {
 		return nil, &heed.InputError{Field: "state", Reason: "is not one of a rule's"}
 	}
-	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Rule], error) {
-		return v.Rules(ctx, view.RuleQuery{Status: d.State, Page: p})
-	})
+	d.listing, err = list(r, view.RuleQuery{Status: d.State}, v.Rules)
 	return d, err
 }
 

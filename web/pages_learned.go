@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 
@@ -53,7 +52,7 @@ func home(r *http.Request, v *view.Source) (any, error) {
 	return d, nil
 }
 
-func arms(r *http.Request, v *view.Source) (any, error) { return list(r, v.Segments) }
+func arms(r *http.Request, v *view.Source) (any, error) { return list(r, view.Page{}, v.Segments) }
 
 // segmentName names a segment.
 func segmentName(category, context string) string {
@@ -123,10 +122,8 @@ func segment(r *http.Request, v *view.Source) (any, error) {
 		Segment: found.Segment, Traffic: trafficOf(found.Recent), Recent: len(found.Recent),
 		Columns: columns(found.Recent, found.Arms),
 	}
-	d.Standings, err = list(r, func(_ context.Context, p view.Page) (view.List[strategy.Standing],
-		error) {
-		return view.Cut(p, found.Standings, func(s *strategy.Standing) string { return s.Item })
-	})
+	d.Standings, err = list(r, view.Page{}, view.Cut(found.Standings,
+		func(s *strategy.Standing) string { return s.Item }))
 	return d, err
 }
 
@@ -153,9 +150,7 @@ func item(r *http.Request, v *view.Source) (any, error) {
 }
 
 func heuristics(r *http.Request, v *view.Source) (any, error) {
-	return list(r, func(ctx context.Context, p view.Page) (view.List[view.Heuristic], error) {
-		return v.Heuristics(ctx, view.HeuristicQuery{Page: p})
-	})
+	return list(r, view.HeuristicQuery{}, v.Heuristics)
 }
 
 // A heuristicData is a heuristic with its rise and fall.
@@ -170,12 +165,8 @@ func heuristic(r *http.Request, v *view.Source) (any, error) {
 		return nil, err
 	}
 	d := heuristicData{HeuristicDetail: found}
-	d.Observed, err = list(r, func(_ context.Context, p view.Page) (view.List[evidence.Observation],
-		error) {
-		return view.Cut(p, found.History, func(o *evidence.Observation) string {
-			return o.Cell.Name + "/" + o.ID
-		})
-	})
+	d.Observed, err = list(r, view.Page{}, view.Cut(found.History,
+		func(o *evidence.Observation) string { return o.Cell.Name + "/" + o.ID }))
 	return d, err
 }
 
@@ -194,9 +185,7 @@ func (d waysData) title() string {
 
 func ways(r *http.Request, v *view.Source) (_ any, err error) {
 	d := waysData{Warned: r.URL.Query().Get("warned") != ""}
-	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Way], error) {
-		return v.Ways(ctx, view.WayQuery{Warned: d.Warned, Followed: !d.Warned, Page: p})
-	})
+	d.listing, err = list(r, view.WayQuery{Warned: d.Warned, Followed: !d.Warned}, v.Ways)
 	return d, err
 }
 
@@ -216,11 +205,7 @@ func listAnswers(r *http.Request, v *view.Source) (_ any, err error) {
 		Person: given.Get("person"), Arm: given.Get("arm"), Sort: given.Get("sort"),
 	}}
 	d.Any = d.Query != view.AnswerQuery{}
-	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Answer], error) {
-		q := d.Query
-		q.Page = p
-		return v.Answers(ctx, q)
-	})
+	d.listing, err = list(r, d.Query, v.Answers)
 	return d, err
 }
 
@@ -237,11 +222,7 @@ func changed(r *http.Request, v *view.Source) (_ any, err error) {
 		Since: given.Get("since"), Until: given.Get("until"), Kind: given.Get("kind"),
 		Domain: given.Get("domain"), Name: given.Get("name"),
 	}}
-	d.listing, err = list(r, func(ctx context.Context, p view.Page) (view.List[view.Changed], error) {
-		q := d.Query
-		q.Page = p
-		return v.Changes(ctx, q)
-	})
+	d.listing, err = list(r, d.Query, v.Changes)
 	return d, err
 }
 

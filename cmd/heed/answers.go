@@ -96,10 +96,7 @@ func (cmd *answersCommand) list(s *session, v *view.Source) ([]view.Answer, erro
 	if cmd.Worst {
 		q.Sort = view.Worst
 	}
-	return paged(int(cmd.Limit), func(p view.Page) (view.List[view.Answer], error) {
-		q.Page = p
-		return v.Answers(s.ctx, q)
-	})
+	return paged(s, cmd.Limit, q, v.Answers)
 }
 
 // askedFor returns what the model was asked for an answer, as long as the trace is kept.

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/term"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/cmd/heed/internal/past"
@@ -28,11 +27,9 @@ import (
 
 // A pastFile names a log and how it is read.
 type pastFile struct {
-	File  string `arg:"" optional:""`
-	Map   string `placeholder:"FILE"`
-	Query string `placeholder:"SQL"`
-	From  string `env:"HEED_FROM" placeholder:"DSN"`
-	Skip  bool
+	File string `arg:"" optional:""`
+	Map  string `placeholder:"FILE"`
+	Skip bool
 }
 
 // A log is a past file that was opened: a file that can be read again from its beginning.
@@ -50,20 +47,15 @@ func (l *pastLog) close() error {
 	return err
 }
 
-// open opens the log, with its mapping. What comes from standard input or PostgreSQL is first
-// written to a file that only the user can read, because a log is read twice. So are pipes.
+// open opens the log, with its mapping. What comes from standard input is first written to a file
+// that only the user can read, because a log is read twice. So are pipes.
 func (p *pastFile) open(s *session) (l *pastLog, err error) {
-	switch {
-	case (p.Query == "") != (p.From == ""):
-		return nil, &usageError{"--query and --from belong together"}
-	case p.Query != "" && p.File != "":
-		return nil, &usageError{"name a file or a --query, not both"}
-	case p.Query == "" && p.File == "" && s.in != nil && term.IsTerminal(s.in.Fd()):
-		return nil, &usageError{"which log? Name a file, or - for standard input, or a --query"}
+	if p.File == "" && s.in != nil && term.IsTerminal(s.in.Fd()) {
+		return nil, &usageError{"which log? Name a file, or - for standard input"}
 	}
 	l = &pastLog{}
 	in := s.in
-	if p.File != "" && p.File != "-" {
+	if p.name() != standardInput {
 		if in, err = openFile(p.File); err != nil {
 			return nil, err
 		}
@@ -80,7 +72,7 @@ func (p *pastFile) open(s *session) (l *pastLog, err error) {
 		if l.File, err = os.CreateTemp("", "heed-past-*"); err == nil {
 			// An open file needs no name, and then a command that is killed leaves no copy behind.
 			l.remove = os.Remove(l.Name()) != nil
-			err = p.fill(s, l.File, in)
+			err = copyAll(s.ctx, l.File, in)
 		}
 	}
 	if err == nil {
@@ -92,47 +84,30 @@ func (p *pastFile) open(s *session) (l *pastLog, err error) {
 	return l, err
 }
 
-// name names the log for the audit: a query may have secrets, and a folder is of one machine.
+const standardInput = "standard input"
+
+// name names the log for the audit: a folder is of one machine.
 func (p *pastFile) name() string {
-	switch p.File {
-	case "", "-":
-		if p.Query != "" {
-			return "a query"
-		}
-		return "standard input"
+	if p.File == "" || p.File == "-" {
+		return standardInput
 	}
 	return filepath.Base(p.File)
 }
 
-// fill writes what comes from a query, or else from a stream.
-func (p *pastFile) fill(s *session, to io.Writer, in io.Reader) error {
-	if p.Query == "" {
-		copied := make(chan error, 1)
-		go func() { // which a signal can't interrupt. It ends with the command
-			_, err := io.Copy(to, in)
-			copied <- err
-		}()
-		select {
-		case err := <-copied:
-			return err
-		case <-s.ctx.Done():
-			return errInterrupted
-		}
-	}
-	conn, err := pgx.Connect(s.ctx, p.From)
-	if err != nil {
-		return place{dsn: p.From}.explain(err)
-	}
-	defer conn.Close(context.WithoutCancel(s.ctx)) //nolint:errcheck // it was only read
-	if _, err := conn.Exec(s.ctx, "SET default_transaction_read_only = on"); err != nil {
+// copyAll writes what comes from a stream. A signal can't interrupt the reading, which then ends with
+// the command.
+func copyAll(ctx context.Context, to io.Writer, in io.Reader) error {
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(to, in)
+		copied <- err
+	}()
+	select {
+	case err := <-copied:
 		return err
+	case <-ctx.Done():
+		return errInterrupted
 	}
-	query := strings.TrimRight(strings.TrimSpace(p.Query), ";")
-	_, err = conn.PgConn().CopyTo(s.ctx, to, "COPY ("+query+") TO STDOUT WITH (FORMAT csv, HEADER)")
-	if err != nil {
-		return fmt.Errorf("the query: %w", err)
-	}
-	return nil
 }
 
 func (p *pastFile) mapping(l *pastLog) (err error) {

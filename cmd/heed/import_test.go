@@ -165,12 +165,6 @@ func TestARejectedAnswerIsNotSuggested(t *testing.T) {
 }
 
 func TestAnImportIsCalledWrongly(t *testing.T) {
-	for _, args := range [][]string{
-		{"import", "x.csv", "--query", "SELECT 1"}, {"import", "--query", "SELECT 1"},
-		{"import", "x.csv", "--query", "SELECT 1", "--from", "postgres://nowhere"},
-	} {
-		assert.Equal(t, misuse, call{args: args}.run(t).code, args)
-	}
 	got := call{args: []string{"--db", "a.db", "import", "none.csv"}}.run(t)
 	assert.Equal(t, failed, got.code)
 	assert.Contains(t, got.err, "there is no file none.csv")

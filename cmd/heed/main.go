@@ -14,7 +14,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -139,17 +138,7 @@ type usageError struct{ text string }
 func (e *usageError) Error() string { return e.text }
 
 // oneLine writes an error so that it takes one line, and no more of a terminal than that.
-func oneLine(err error) string {
-	var b strings.Builder
-	for _, r := range strings.ReplaceAll(err.Error(), "\n", "; ") {
-		if unprintable(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+func oneLine(err error) string { return escaped(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 // helpText has what --help prints of each command: sections that begin with "# " and the command's
 // name. Its lines that begin with ": " are the command's summary, and the help of its arguments and

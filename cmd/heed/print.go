@@ -279,18 +279,8 @@ func (p *printer) indented(by int, words plain) string {
 	return ""
 }
 
-// prose prints a text of several lines, with a mark for each character that a terminal may obey.
-func (p *printer) prose(text string) string {
-	for line := range strings.SplitSeq(text, "\n") {
-		p.indented(0, plain(strings.Map(func(r rune) rune {
-			if unprintable(r) {
-				return unicode.ReplacementChar
-			}
-			return r
-		}, line)))
-	}
-	return ""
-}
+// prose prints a text of several lines.
+func (p *printer) prose(text string) string { return p.indented(0, plain(escaped(text))) }
 
 // branch prints a tree. Texts of users, models and reviewers are in it.
 func (p *printer) branch(b loop.Branch, first, rest string) string {

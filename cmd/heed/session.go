@@ -83,8 +83,9 @@ func (s *session) told(value any, format string, args ...any) error {
 	return s.out.err
 }
 
-// escaped escapes the characters of a JSON document that do not print, such as C1 controls and
-// marks of direction, because a terminal may obey them. Only strings have such characters.
+// escaped escapes the characters of a text that do not print, such as C1 controls and marks of
+// direction, because a terminal may obey them. In a JSON document only strings have such
+// characters, and so it stays JSON.
 func escaped(document string) string {
 	var b strings.Builder
 	for _, r := range document {
@@ -148,12 +149,15 @@ func collect[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-// paged reads a list part by part, up to a number of elements.
-func paged[T any](most int, read func(view.Page) (view.List[T], error)) (all []T, err error) {
+// paged reads what a query selects part by part, up to a number of elements.
+func paged[P view.Paged[Query], Query, T any](
+	s *session, most atMost, q Query, read func(context.Context, Query) (view.List[T], error),
+) (all []T, err error) {
 	for after := ""; ; {
-		part, err := read(view.Page{After: after, Limit: most - len(all)})
+		P(&q).Turn(view.Page{After: after, Limit: int(most) - len(all)})
+		part, err := read(s.ctx, q)
 		all = append(all, part.Items...)
-		if after = part.Next; err != nil || after == "" || len(all) >= most {
+		if after = part.Next; err != nil || after == "" || len(all) >= int(most) {
 			return all, err
 		}
 	}

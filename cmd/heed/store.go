@@ -93,10 +93,7 @@ func (cmd *auditCommand) Run(s *session) error {
 		return s.with(func() error { return do(s.source()) })
 	}
 	return listed(s, with, "audit entries", "audit", func(v *view.Source) ([]view.Changed, error) {
-		return paged(int(cmd.Limit), func(p view.Page) (view.List[view.Changed], error) {
-			q.Page = p
-			return v.Changes(s.ctx, q)
-		})
+		return paged(s, cmd.Limit, q, v.Changes)
 	})
 }
 

@@ -230,11 +230,7 @@ func (cmd *strategyResetItem) Run(s *session) error {
 		}
 		var targets []wiped
 		for _, r := range items {
-			target := wiped{r.Category, r.Context, r.Item, 0}
-			for _, arm := range r.Arms {
-				target.Outcomes += arm.Outcomes
-			}
-			targets = append(targets, target)
+			targets = append(targets, wiped{r.Category, r.Context, r.Item, r.Outcomes})
 		}
 		return wipe(s, v, &cmd.change, say(" of item %v", cmd.ID), targets)
 	})
@@ -247,9 +243,9 @@ func wipe(s *session, v *view.Source, c *change, of plain, targets []wiped) erro
 		outcomes += t.Outcomes
 		return string(segmentName(t.Category, t.Context))
 	})
-	err := c.confirm(s, "This forgets %v%v in %v", plural(outcomes, "report", "reports"), of,
+	what := say("%v%v in %v", plural(outcomes, "report", "reports"), of,
 		plain(strings.Join(names, ", ")))
-	if err != nil {
+	if err := c.confirm(s, "This forgets %v", what); err != nil {
 		return err
 	}
 	for i, t := range targets {
@@ -260,6 +256,5 @@ func wipe(s *session, v *view.Source, c *change, of plain, targets []wiped) erro
 			return fmt.Errorf("%d of %d are forgotten, and then: %w", i, len(targets), s.at.explain(err))
 		}
 	}
-	return s.told(targets, "Forgot %v%v in %v.", plural(outcomes, "report", "reports"), of,
-		plain(strings.Join(names, ", ")))
+	return s.told(targets, "Forgot %v.", what)
 }

@@ -375,12 +375,13 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 
 func (c *choiceCounts) count(r *strategy.ChoiceRecord, since, until time.Time) {
 	c.Latest++
-	for stage, n := range map[strategy.Stage]*int{
-		strategy.Pending: &c.Pending, strategy.Observed: &c.Observed, strategy.Expired: &c.Expired,
-	} {
-		if r.Stage == stage {
-			*n++
-		}
+	switch r.Stage {
+	case strategy.Pending:
+		c.Pending++
+	case strategy.Observed:
+		c.Observed++
+	default:
+		c.Expired++
 	}
 	recent := func(at time.Time) bool { return !at.Before(since) && !at.After(until) }
 	if recent(r.Choice.At) {

@@ -75,13 +75,13 @@ func tool(name string, o Operation) Operation {
 }
 
 // listing is an operation that lists what a query selects. The query has a [Page].
-func listing[Query, T any](
+func listing[P Paged[Query], Query, T any](
 	path, needs string, read func(*Source, context.Context, Query) (List[T], error),
 ) Operation {
 	return operation("GET "+path, needs, func(_ *Server, ctx context.Context, c *Caller, q *Query) (
 		l List[T], err error,
 	) {
-		if err := any(q).(interface{ bound() error }).bound(); err != nil {
+		if err := P(q).bound(); err != nil {
 			return l, err
 		}
 		return read(c.view, ctx, *q)

@@ -4,6 +4,7 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,6 +55,16 @@ const (
 	usuallyListed = 50
 	mostListed    = 200
 )
+
+// Turn selects another part of the list of a query.
+func (p *Page) Turn(to Page) { *p = to }
+
+// A Paged is a query with a [Page].
+type Paged[Query any] interface {
+	*Query
+	Turn(to Page)
+	bound() error
+}
 
 // bound sets the limit that programs have without another one, and refuses a greater one.
 func (p *Page) bound() error {
@@ -129,8 +140,10 @@ func each[N, T any](convert func(*N) T) func(*N) (T, error) {
 // arrayOf returns a list that JSON has as an array even if it is empty.
 func arrayOf[T any](all []T) []T { return append([]T{}, all...) }
 
-// Cut returns the part of a list that a page selects.
-func Cut[T any](p Page, all []T, nameOf func(*T) string) (List[T], error) {
+// Cut returns a function that returns the part of a list that a page selects.
+func Cut[T any](all []T, nameOf func(*T) string) func(context.Context, Page) (List[T], error) {
 	texts := func(one *T) []string { return []string{nameOf(one)} }
-	return listed(p, all, nameOf, texts, each(func(one *T) T { return *one }))
+	return func(_ context.Context, p Page) (List[T], error) {
+		return listed(p, all, nameOf, texts, each(func(one *T) T { return *one }))
+	}
 }

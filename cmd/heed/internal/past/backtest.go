@@ -132,11 +132,8 @@ func Test(
 			return b, err
 		}
 		n++
-		if b.Method == Replay && len(row.Values) > 0 {
-			err = t.replay(ctx, &row, n)
-		} else if x, ok := worthOf(&row); b.Method == OffPolicy && ok && row.Arm != "" &&
-			row.Propensity > 0 {
-			err = t.weigh(ctx, &row, x, n)
+		if x, ok := b.takes(&row); ok {
+			err = t.step(ctx, &row, x, n)
 		}
 		if err != nil {
 			return b, fmt.Errorf("%s: %w", row.At, err)
@@ -144,6 +141,15 @@ func Test(
 	}
 	t.report(&b)
 	return b, nil
+}
+
+// takes reports whether the method uses a row, and what its answer was worth.
+func (b *Backtest) takes(row *Row) (x float64, ok bool) {
+	if b.Method == Replay || len(row.Values) > 0 {
+		return 0, b.Method == Replay && len(row.Values) > 0
+	}
+	x, ok = worthOf(row)
+	return x, ok && row.Arm != "" && row.Propensity > 0
 }
 
 // plan looks which method the log permits.
@@ -307,49 +313,39 @@ func (t *trial) learn(
 	return err
 }
 
-// replay has the learner choose where the worth of all arms is known.
-func (t *trial) replay(ctx context.Context, row *Row, n int) error {
-	q, arm, p, _, err := t.ask(ctx, row, n)
+// step has the learner choose for a row, and learn from it. Where the worth of all arms is known,
+// it is looked up. Otherwise that of each arm is what the learner expects, and for the arm that
+// answered corrected by the weighed error of that (Dudík, Langford and Li 2011).
+func (t *trial) step(ctx context.Context, row *Row, x float64, n int) error {
+	q, arm, p, worth, err := t.ask(ctx, row, n)
 	if err != nil {
 		return err
+	}
+	propensity, weight := p[arm], 1.
+	weights := make(map[string]float64)
+	if len(row.Values) > 0 {
+		for a := range row.Values {
+			worth[a], weights[a] = (row.Values[a]+1)/2, 1
+		}
+		x = worth[arm]
+	} else {
+		arm, propensity = row.Arm, row.Propensity
+		worth[arm] += (x - worth[arm]) / propensity
+		weight, weights[arm] = p[arm]/propensity, 1/propensity
+		t.log.add(x, 1)
+		t.logged[arm]++
 	}
 	heed := 0.
-	for a, x := range row.Values {
-		heed += p[a] * (x + 1) / 2
-	}
-	t.heed.add(heed, 1)
-	for a, x := range row.Values {
-		t.always[a].add((x+1)/2, 1)
-		t.ahead[a].add(heed-(x+1)/2, 1)
-	}
-	return t.learn(ctx, q, row, arm, p[arm], (row.Values[arm]+1)/2)
-}
-
-// weigh estimates what the learner's choice would have been worth from what another choice was
-// worth: what the learner expects, corrected by the weighed error of that (Dudík, Langford and Li
-// 2011). Then the learner learns from the row.
-func (t *trial) weigh(ctx context.Context, row *Row, x float64, n int) error {
-	q, _, p, expected, err := t.ask(ctx, row, n)
-	if err != nil {
-		return err
-	}
-	miss := (x - expected[row.Arm]) / row.Propensity
-	heed, weight := p[row.Arm]*miss, p[row.Arm]/row.Propensity
 	for a := range p {
-		heed += p[a] * expected[a]
+		heed += p[a] * worth[a]
 	}
 	t.heed.add(heed, weight)
-	t.log.add(x, 1)
 	t.gain.add(heed-x, weight)
-	t.logged[row.Arm]++
 	for _, a := range t.arms {
-		if a == row.Arm {
-			t.always[a].add(expected[a]+miss, 1/row.Propensity)
-		} else {
-			t.always[a].add(expected[a], 0)
-		}
+		t.always[a].add(worth[a], weights[a])
+		t.ahead[a].add(heed-worth[a], 1)
 	}
-	return t.learn(ctx, q, row, row.Arm, row.Propensity, x)
+	return t.learn(ctx, q, row, arm, propensity, x)
 }
 
 func (t *trial) report(b *Backtest) {

@@ -101,7 +101,7 @@ func (l *life) backtest(t *testing.T, seed uint64, n int) map[string]bool {
 	for i, row := range l.rows(rng, n) {
 		x, ok := worthOf(&row)
 		require.True(t, ok)
-		require.NoError(t, test.weigh(ctx, &row, x, i+1))
+		require.NoError(t, test.step(ctx, &row, x, i+1))
 		good := l.good[row.Event.Domain]
 		for a, arm := range arms {
 			heed += test.p[arm] * good[a] / float64(n)
