@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
@@ -146,16 +147,15 @@ func (a *Agent) call(p *Plan, m chain) *call {
 func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	switch {
 	case p.Event.ID == "":
-		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan",
-			Reason: "must come from Prepare"})
+		return Answer{}, wrap("answered", valid.Input("Plan", "must come from Prepare"))
 	case p.unkept() && p.Result.Path != "":
 		return a.catchUp(ctx, p)
 	case p.Ready:
-		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan",
-			Reason: "is ready: no model was to be asked"})
+		return Answer{}, wrap("answered", valid.Input("Plan",
+			"is ready: no model was to be asked"))
 	case r.InputTokens < 0 || r.OutputTokens < 0 || r.Latency < 0:
-		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply",
-			Reason: "must not have negative tokens or a negative latency"})
+		return Answer{}, wrap("answered", valid.Input("Reply",
+			"must not have negative tokens or a negative latency"))
 	}
 	p.took, p.Degraded = r.Latency, p.Degraded.clone()
 	asked := a.asking(&p)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
@@ -178,23 +177,21 @@ func (o *Outcome) value() (float64, bool) {
 func (o *Outcome) validate() error {
 	switch {
 	case o.Withdraw && (o.Success != nil || o.Reward != nil || o.Cost != 0):
-		return &heed.InputError{Field: "Withdraw",
-			Reason: "must not be set with Success, Reward or Cost"}
+		return valid.Input("Withdraw", "must not be set with Success, Reward or Cost")
 	case !o.Withdraw && o.Success == nil && o.Reward == nil:
-		return &heed.InputError{Field: "Success", Reason: "must be set, or Reward, or Withdraw"}
+		return valid.Input("Success", "must be set, or Reward, or Withdraw")
 	case o.Reward != nil && !(*o.Reward >= -1 && *o.Reward <= 1):
-		return &heed.InputError{Field: "Reward", Reason: "must be in [-1, 1]"}
+		return valid.Input("Reward", "must be in [-1, 1]")
 	case o.Errors < 0:
-		return &heed.InputError{Field: "Errors", Reason: "must not be negative"}
+		return valid.Input("Errors", "must not be negative")
 	case o.Retries < 0:
-		return &heed.InputError{Field: "Retries", Reason: "must not be negative"}
+		return valid.Input("Retries", "must not be negative")
 	case o.Duration < 0:
-		return &heed.InputError{Field: "Duration", Reason: "must not be negative"}
+		return valid.Input("Duration", "must not be negative")
 	case !(o.Cost >= 0 && o.Cost <= evidence.MaxWeight):
-		return &heed.InputError{Field: "Cost", Reason: "must be in [0, 1e6]"}
-	}
-	if !(o.Confidence >= 0 && o.Confidence <= 1) {
-		return &heed.InputError{Field: "Confidence", Reason: "must be in (0, 1], or 0 for 1"}
+		return valid.Input("Cost", "must be in [0, 1e6]")
+	case !(o.Confidence >= 0 && o.Confidence <= 1):
+		return valid.Input("Confidence", "must be in (0, 1], or 0 for 1")
 	}
 	return evidence.CheckText("Source", o.Source)
 }
@@ -213,8 +210,7 @@ func (e *Event) validate() error {
 		}
 	}
 	if len(e.Task) > maxTask {
-		return &heed.InputError{Field: "Task", Reason: fmt.Sprintf("is %d bytes long, may be %d",
-			len(e.Task), maxTask)}
+		return valid.Input("Task", fmt.Sprintf("is %d bytes long, may be %d", len(e.Task), maxTask))
 	}
 	return nil
 }
@@ -232,8 +228,7 @@ func (a *Agent) checkLength(id string) error {
 		most = min(most, evidence.MaxText-len(learner.Config().Name)-len("::/")-36-20)
 	}
 	if len(id) > most {
-		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long, may be %d", len(id),
-			most)}
+		return valid.Input("ID", fmt.Sprintf("is %d bytes long, may be %d", len(id), most))
 	}
 	return nil
 }

@@ -305,18 +305,15 @@ func later(at, event time.Time) time.Time {
 // validatePast checks what only a past answer has.
 func (a *Agent) validatePast(p *Past) error {
 	known := func(arm Arm) bool { return arm.ID == p.Arm }
-	input := func(field, reason string) error {
-		return &heed.InputError{Field: field, Reason: reason}
-	}
 	switch {
 	case p.Arm != "" && !slices.ContainsFunc(a.arms(), known):
-		return input("Arm", fmt.Sprintf("is %q, which is none of the agent's arms", p.Arm))
+		return valid.Input("Arm", fmt.Sprintf("is %q, which is none of the agent's arms", p.Arm))
 	case !(p.Propensity >= 0 && p.Propensity <= 1):
-		return input("Propensity", "must be in (0, 1], or 0 if it is unknown")
+		return valid.Input("Propensity", "must be in (0, 1], or 0 if it is unknown")
 	case !(p.Spent.Cost >= 0 && p.Spent.Cost <= evidence.MaxWeight):
-		return input("Spent.Cost", "must be in [0, 1e6]")
+		return valid.Input("Spent.Cost", "must be in [0, 1e6]")
 	case p.Spent.Latency < 0 || p.Spent.Tokens < 0:
-		return input("Spent", "must not be negative")
+		return valid.Input("Spent", "must not be negative")
 	}
 	return nil
 }

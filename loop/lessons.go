@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -234,9 +235,9 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 		var err error
 		switch {
 		case id == "":
-			err = &heed.InputError{Field: lesson + ".ID", Reason: "must not be empty"}
+			err = valid.Input(lesson+".ID", "must not be empty")
 		case seen[own]:
-			err = &heed.InputError{Field: lesson + ".ID", Reason: "is that of an earlier lesson"}
+			err = valid.Input(lesson+".ID", "is that of an earlier lesson")
 		default:
 			err = evidence.CheckText(lesson+".ID", id)
 		}
@@ -245,10 +246,9 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 			switch {
 			case err != nil:
 			case need[1] == "":
-				err = &heed.InputError{Field: lesson + "." + need[0], Reason: "must not be empty"}
+				err = valid.Input(lesson+"."+need[0], "must not be empty")
 			case !utf8.ValidString(need[1]) || strings.Contains(need[1], "\x00"):
-				err = &heed.InputError{Field: lesson + "." + need[0],
-					Reason: "must be valid UTF-8 without NUL"}
+				err = valid.Input(lesson+"."+need[0], "must be valid UTF-8 without NUL")
 			}
 		}
 		if err != nil {
@@ -258,8 +258,8 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	for i, h := range l.Heuristics {
 		check("Heuristics", i, h.ID, [2]string{"Action", h.Action}, [2]string{"Condition", h.Condition})
 		if h.Initial != 0 && !(h.Initial > 0 && h.Initial < 1) {
-			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Heuristics[%d].Initial", i),
-				Reason: "must be above 0 and below 1"})
+			faults = append(faults, valid.Input(fmt.Sprintf("Heuristics[%d].Initial", i),
+				"must be above 0 and below 1"))
 		}
 	}
 	for i, n := range l.Notes {
@@ -268,12 +268,11 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	for i, arm := range l.Arms {
 		check("Arms", i, arm.ID)
 		if !(arm.Weight >= 0 && arm.Weight <= evidence.MaxWeight) {
-			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Arms[%d].Weight", i),
-				Reason: "must be in [0, 1e6]"})
+			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].Weight", i), "must be in [0, 1e6]"))
 		}
 		if arm.ModelName != "" && arm.Model == nil && knows != nil && !knows(arm.ModelName) {
-			field := fmt.Sprintf("Arms[%d].ModelName", i)
-			faults = append(faults, &heed.InputError{Field: field, Reason: "must be in Config.Models"})
+			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].ModelName", i),
+				"must be in Config.Models"))
 		}
 	}
 	return faults

@@ -423,10 +423,11 @@ func (m *memory) recall(into *store.Snapshot, cells []evidence.Cell, refs []stor
 }
 
 // A generation of recent has at most mostRecent entries, and entries of mostSize in all: a cell of
-// an arm may have five thousand parts, of about 150 bytes each.
+// an arm may have five thousand parts, of about partBytes each.
 const (
 	mostRecent = 2048
 	mostSize   = 100_000
+	partBytes  = 150
 )
 
 // recent keeps what was put or got lately: the latest entries, and one generation before them.

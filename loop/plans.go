@@ -22,9 +22,8 @@ const (
 // KeepPlan keeps a plan for an hour. Call it in a server if the server's clients ask the model: any
 // process on the store finds the plan by [Agent.KeptPlan] when the answer comes. caller is the
 // person who asked for the plan, and only this person gets it. A later plan of the same event
-// replaces it. Texts are kept as Redact leaves them. If the store can't be reached, the plan is not
-// kept, and that is no error: the caller can use it all the same, and prepares the event again
-// before it reports the answer.
+// replaces it. Texts are kept as Redact leaves them. If the store can't be reached, only this
+// process has the plan, among its latest, and that is no error.
 func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
@@ -32,6 +31,9 @@ func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	if err != nil {
 		return wrap("keep plan", err)
 	}
+	a.prepared.Lock()
+	a.prepared.put(planID(caller, p.Event.ID), p, 1+len(row.Ask.System+row.Ask.Prompt)/partBytes)
+	a.prepared.Unlock()
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
 		before, err := a.planned.In(tx, planID(caller, p.Event.ID))
 		if err == nil {
@@ -59,7 +61,13 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 	if err == nil {
 		err = fmt.Errorf("no plan of %q: %w", event, heed.ErrNotFound)
 	}
-	return Plan{}, wrap("kept plan", cmp.Or(a.down(ctx, limited, err), err))
+	a.prepared.Lock()
+	defer a.prepared.Unlock()
+	down := a.down(ctx, limited, err)
+	if p, ok := a.prepared.get(planID(caller, event)); ok && down != nil {
+		return p, nil
+	}
+	return Plan{}, wrap("kept plan", cmp.Or(down, err))
 }
 
 // A planRow is a plan as it is kept: what [Agent.Answered] needs.

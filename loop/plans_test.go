@@ -77,11 +77,12 @@ func TestAnotherProcessFinishesAPlan(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound, "the person was forgotten")
 }
 
-// While the store is away, a plan is of use and not kept. Later its event is prepared again.
+// While the store is away, only the process that kept a plan has it, and only for its caller. Later
+// its event is prepared again.
 func TestAPlanDuringAnOutage(t *testing.T) {
 	w := newWorkshop(t)
 	w.cfg.RequireStore = false
-	agent := w.again()
+	agent, other := w.again(), w.again()
 	_, err := agent.Prepare(ctx, loop.Event{ID: "before", Text: "The mail is late"})
 	require.NoError(t, err)
 	w.fails.SetAway(true)
@@ -89,7 +90,12 @@ func TestAPlanDuringAnOutage(t *testing.T) {
 	p, err := agent.Prepare(ctx, event)
 	require.NoError(t, err)
 	require.NoError(t, agent.KeepPlan(ctx, "kim", p))
-	_, err = agent.KeptPlan(ctx, "kim", "e")
+	same, err := agent.KeptPlan(ctx, "kim", "e")
+	require.NoError(t, err)
+	assert.Equal(t, p.Prompt, same.Prompt)
+	_, err = agent.KeptPlan(ctx, "lee", "e")
+	require.ErrorIs(t, err, heed.ErrUnavailable)
+	_, err = other.KeptPlan(ctx, "kim", "e")
 	require.ErrorIs(t, err, heed.ErrUnavailable)
 	w.fails.SetAway(false)
 	_, err = agent.KeptPlan(ctx, "kim", "e")

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 )
@@ -30,9 +30,7 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.V
 	}
 	if r.Before {
 		if r.Name == "" {
-			return nil, wrap("tool", &heed.InputError{
-				Field: "Name", Reason: "must not be empty, before a call",
-			})
+			return nil, wrap("tool", valid.Input("Name", "must not be empty, before a call"))
 		}
 		call := store.IDOf(id, cmp.Or(r.ID, store.IDOf(r.Input)))
 		violations, err := a.violations(ctx, feedback.Checked{ID: call, Tool: r.Name, Text: r.Input})

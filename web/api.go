@@ -11,13 +11,6 @@ import (
 	"github.com/heedhq/heed/internal/view"
 )
 
-// An api answers the calls below /v1/. It is safe for concurrent use.
-type api struct {
-	tell   func(ctx context.Context, what string, err error)
-	server *view.Server
-	rate   rate
-}
-
 const answerPath = view.AnswerPath
 
 // The problems that every call may end in, and calls with a body may end in further ones.
@@ -30,10 +23,6 @@ var (
 
 // api returns the handler of all below /v1/.
 func (h *Handler) api() http.Handler {
-	a := &api{
-		tell: h.tell, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now},
-		server: view.NewServer(h.view),
-	}
 	mux := http.NewServeMux()
 	add := func(method, path string, serve http.HandlerFunc) {
 		mux.HandleFunc(method+" "+path, serve)
@@ -48,7 +37,7 @@ func (h *Handler) api() http.Handler {
 	})
 	for _, call := range view.Operations() {
 		add(call.Method, call.Path, func(w http.ResponseWriter, r *http.Request) {
-			a.handle(w, r, &call)
+			h.handle(w, r, &call)
 		})
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {
@@ -58,23 +47,23 @@ func (h *Handler) api() http.Handler {
 }
 
 // handle answers one request.
-func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operation) {
+func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Operation) {
 	ctx := r.Context()
-	c := &view.Caller{Person: personOf(r)}
+	c := &view.Caller{Person: personOf(r), View: h.view()}
 	var pieces *pieces
 	if call.Path == answerPath && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		pieces = newPieces(ctx, w)
 		c.Pieces = pieces.piece
 	}
 	var text []byte
-	got, err := a.carryOut(ctx, r, call, c)
+	got, err := h.carryOut(ctx, r, call, c)
 	if err == nil {
 		text, err = json.Marshal(got)
 	}
 	if err != nil {
 		f := view.FaultOf(err, call.In)
 		if f.Cause != nil { // which the client does not see
-			a.tell(ctx, call.Method+" "+call.Path, f.Cause)
+			h.tell(ctx, call.Method+" "+call.Path, f.Cause)
 		}
 		if !pieces.problem(f) {
 			write(w, f)
@@ -93,21 +82,21 @@ func (a *api) handle(w http.ResponseWriter, r *http.Request, call *view.Operatio
 }
 
 // carryOut carries a call out.
-func (a *api) carryOut(
+func (h *Handler) carryOut(
 	ctx context.Context, r *http.Request, call *view.Operation, c *view.Caller,
 ) (any, error) {
-	if wait := a.rate.take(c.Person); wait > 0 {
+	if wait := h.rate.take(c.Person); wait > 0 {
 		return nil, &view.Fault{Sort: tooMany, Detail: "Send the request again after a while.",
 			After: wait}
 	}
 	if call.Method == http.MethodGet {
-		return a.server.Query(ctx, call, c, r.URL.RawQuery)
+		return call.Query(ctx, c, r.URL.RawQuery)
 	}
 	given, err := bodyOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return a.server.Do(ctx, call, c, given)
+	return call.Do(ctx, c, given)
 }
 
 // bodyOf returns the body of a request.

@@ -23,33 +23,13 @@ func place(x float64) float64 {
 	return math.Round(scaleWidth * min(max(x, 0), 1))
 }
 
-// A bar is an interval on the scale from 0 to 1. X, Width and Tick are in units of the picture.
-type bar struct {
-	view.Arm
-	X, Width, Tick float64
-	Leads          bool
-	Color          int
-}
+// A bar is an interval on the scale from 0 to 1, in units of the picture.
+type bar struct{ X, Width, Tick float64 }
 
-// Marked reports whether a bar is marked as the leading one.
-func (b bar) Marked() bool { return b.Leads && b.Best >= 0.5 }
-
-// newBar returns a bar.
 func newBar(low, mean, high float64) bar {
 	return bar{
-		Arm: view.Arm{Low: low, Mean: mean, High: high}, X: place(low),
-		Width: max(place(high)-place(low), 4), Tick: min(max(place(mean)-3, 0), scaleWidth-6),
+		place(low), max(place(high)-place(low), 4), min(max(place(mean)-3, 0), scaleWidth-6),
 	}
-}
-
-// bars draws arms.
-func bars(arms []view.Arm, leading strategy.ArmID) (all []bar) {
-	for i, arm := range arms {
-		b := newBar(arm.Low, arm.Mean, arm.High)
-		b.Arm, b.Leads, b.Color = arm, arm.Arm == leading, i%colors
-		all = append(all, b)
-	}
-	return all
 }
 
 // A column shows how often each arm was chosen in a span of time. Parts are from the bottom up.
@@ -60,10 +40,7 @@ type column struct {
 	Parts    []part
 }
 
-type part struct {
-	Y, Height, Share float64
-	Color            int
-}
+type part struct{ Y, Height, Share float64 }
 
 // columns puts choices, the newest first, into columns of equal numbers of choices.
 func columns(choices []strategy.ChoiceRecord, arms []view.Arm) (all []column) {
@@ -76,7 +53,7 @@ func columns(choices []strategy.ChoiceRecord, arms []view.Arm) (all []column) {
 			Width: math.Round(width) - 6,
 		}
 		y := float64(chartHeight)
-		for k, arm := range arms {
+		for _, arm := range arms {
 			chosen := 0
 			for _, r := range in {
 				if r.Choice.Arm == arm.Arm {
@@ -86,7 +63,7 @@ func columns(choices []strategy.ChoiceRecord, arms []view.Arm) (all []column) {
 			share := float64(chosen) / float64(len(in))
 			y -= share * chartHeight
 			tenth := func(x float64) float64 { return math.Round(x*10) / 10 }
-			c.Parts = append(c.Parts, part{tenth(y), tenth(share * chartHeight), share, k % colors})
+			c.Parts = append(c.Parts, part{tenth(y), tenth(share * chartHeight), share})
 		}
 		all = append(all, c)
 	}

@@ -17,7 +17,6 @@ type gainData struct {
 	By     string // the span of a point
 	Course []loop.GainPart
 	Lines  []line
-	More   bool // than the home page shows
 }
 
 // A line is the course of one side, which has a colour in the style sheet. Last is the success at
@@ -33,11 +32,7 @@ const (
 	smoothed  = 7 // days that a point by day is the mean of
 )
 
-func gain(r *http.Request, v *view.Source) (any, error) {
-	d, err := gainOf(r, v)
-	d.More = true
-	return d, err
-}
+func gain(r *http.Request, v *view.Source) (any, error) { return gainOf(r, v) }
 
 // gainOf reads what learning gains, for the span that a request asks for.
 func gainOf(r *http.Request, v *view.Source) (d gainData, err error) {

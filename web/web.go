@@ -81,6 +81,7 @@ type Handler struct {
 	mux   *http.ServeMux
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
+	rate  rate // of calls below /v1/
 }
 
 const (
@@ -106,7 +107,7 @@ func Over(parts *view.Source, cfg Config) (*Handler, error) {
 	}
 	h := &Handler{
 		cfg: cfg, over: parts, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
-		watch: watch.New(cfg.Observer, "web", cfg.Now),
+		watch: watch.New(cfg.Observer, "web", cfg.Now), rate: rate{perSecond: cfg.Rate, now: cfg.Now},
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()

@@ -56,9 +56,8 @@ const module = "github.com/heedhq/heed/adapter/mcp"
 
 // server is a server's state. It is safe for concurrent use.
 type server struct {
-	agent      *loop.Agent
-	person     string
-	operations *view.Server
+	agent  *loop.Agent
+	person string
 }
 
 // New returns a server, which starts with its Run or behind a [Handler]. A fault of the
@@ -85,11 +84,7 @@ func Add(to *sdk.Server, cfg Config) error {
 		return &heed.ConfigError{Field: "Person", Value: cfg.Person,
 			Reason: "must be valid UTF-8 without NUL, of at most 1024 bytes"}
 	}
-	now := time.Now //nolint:forbidigo // when something was is compared with it
-	s := &server{
-		agent: cfg.Agent, person: cfg.Person,
-		operations: view.NewServer(func() *view.Source { return view.Of(cfg.Agent, now) }),
-	}
+	s := &server{cfg.Agent, cfg.Person}
 	operations := make(map[string]view.Operation)
 	for _, o := range view.Operations() {
 		if operations[o.Path] = o; o.Tool != "" {
@@ -98,6 +93,11 @@ func Add(to *sdk.Server, cfg Config) error {
 	}
 	s.addResources(to, operations)
 	return nil
+}
+
+// view returns what the tools and resources read and change.
+func (s *server) view() *view.Source {
+	return view.Of(s.agent, time.Now) //nolint:forbidigo // when something was is compared with it
 }
 
 // version returns the version of heed's module in the running program.

@@ -30,7 +30,7 @@ func (s *server) addResources(to *sdk.Server, operations map[string]view.Operati
 		to.AddResource(&sdk.Resource{
 			URI: uri, Name: r.name, Description: title, MIMEType: "application/json",
 		}, func(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			found, err := s.operations.Query(ctx, &o, &view.Caller{}, query.Encode())
+			found, err := o.Query(ctx, &view.Caller{View: s.view()}, query.Encode())
 			if err != nil {
 				return nil, told(err, o.In)
 			}

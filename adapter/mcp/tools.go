@@ -42,8 +42,8 @@ func (s *server) call(
 	if len(given) == 0 {
 		given = json.RawMessage("{}")
 	}
-	out, err := s.operations.Do(ctx, o, &view.Caller{
-		Person: who.person, Model: true, Names: who.names,
+	out, err := o.Do(ctx, &view.Caller{
+		Person: who.person, Model: true, Names: who.names, View: s.view(),
 	}, given)
 	if err != nil {
 		return nil, err

@@ -94,8 +94,8 @@ func (p *pastFile) name() string {
 	return filepath.Base(p.File)
 }
 
-// copyAll writes what comes from a stream. A signal can't interrupt the reading, which then ends with
-// the command.
+// copyAll writes what comes from a stream. A signal can't interrupt the reading, which then ends
+// with the command.
 func copyAll(ctx context.Context, to io.Writer, in io.Reader) error {
 	copied := make(chan error, 1)
 	go func() {
@@ -511,14 +511,10 @@ func (cmd *pastCommand) suggest(ctx context.Context, report *pastReport) error {
 			"id": h.ID, "domain": h.Domain, "condition": h.Condition, "action": h.Action})
 	}
 	report.File = cmd.Suggest
-	return writeNew(ctx, cmd.Suggest, func(_ context.Context, file string) error {
-		out, err := os.OpenFile(file, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
+	return writeNew(ctx, cmd.Suggest, func(_ context.Context, out *os.File) error {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false) // people read it
-		return errors.Join(encoder.Encode(lessons), out.Close())
+		return encoder.Encode(lessons)
 	})
 }

@@ -121,11 +121,11 @@ func (cmd *backupCommand) Run(s *session) error {
 
 // copyTo copies a database of SQLite into an empty file, in its state at one moment, and checks the
 // copy. Others may write at the same time.
-func (o *opened) copyTo(ctx context.Context, file string) error {
-	if _, err := o.handle.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
+func (o *opened) copyTo(ctx context.Context, to *os.File) error {
+	if _, err := o.handle.ExecContext(ctx, `VACUUM INTO ?`, to.Name()); err != nil {
 		return err
 	}
-	copied, err := place{dialect: sqlstore.SQLite, file: file}.handle(ctx, false)
+	copied, err := place{dialect: sqlstore.SQLite, file: to.Name()}.handle(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -139,16 +139,8 @@ func (o *opened) copyTo(ctx context.Context, file string) error {
 	return errors.Join(err, copied.Close())
 }
 
-func (o *opened) exportTo(ctx context.Context, file string) error {
-	out, err := os.OpenFile(file, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(o.dump(ctx, out), out.Close())
-}
-
 // dump writes the store, or what a tenant has.
-func (o *opened) dump(ctx context.Context, to io.Writer) error {
+func (o *opened) dump(ctx context.Context, to *os.File) error {
 	if o.tenant == "" {
 		return o.store.Dump(ctx, to)
 	}
@@ -166,7 +158,7 @@ func (o *opened) only(ctx context.Context, to io.Writer) error {
 // on the disk, and no other file is overwritten. After a failure no file is left. A process that is
 // killed leaves a hidden directory, .heed-*.
 func writeNew(
-	ctx context.Context, file string, fill func(context.Context, string) error,
+	ctx context.Context, file string, fill func(context.Context, *os.File) error,
 ) (err error) {
 	taken := fmt.Errorf("%s is there already: choose another name, or remove it", file)
 	if _, err := os.Lstat(file); err == nil {
@@ -183,7 +175,7 @@ func writeNew(
 	draft := filepath.Join(hidden, "draft")
 	out, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err == nil {
-		err = errors.Join(fill(ctx, draft), out.Sync(), out.Close())
+		err = errors.Join(fill(ctx, out), out.Sync(), out.Close())
 	}
 	if isFull(err) {
 		return fmt.Errorf("%s was not written: its disk is full: see df -h %s, and make room or "+
@@ -216,7 +208,7 @@ func (cmd *exportCommand) Run(s *session) error {
 			}
 			return s.at.dump(s.ctx, os.Stdout)
 		}
-		if err := writeNew(s.ctx, cmd.File, s.at.exportTo); err != nil {
+		if err := writeNew(s.ctx, cmd.File, s.at.dump); err != nil {
 			return err
 		}
 		return s.told(map[string]string{"exported": cmd.File}, "Wrote %v.", cmd.File)

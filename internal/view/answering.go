@@ -90,12 +90,12 @@ func givenOf(a *loop.Answer) Given {
 	return g
 }
 
-func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Given, _ error) {
+func (c *Caller) answer(ctx context.Context, in *Event) (none Given, _ error) {
 	e, err := c.event(in)
 	if err != nil {
 		return none, err
 	}
-	got, err := c.view.Agent.Answer(ctx, e)
+	got, err := c.View.Agent.Answer(ctx, e)
 	res := &got.Result
 	switch {
 	case err != nil:
@@ -115,12 +115,12 @@ func (s *Server) answer(ctx context.Context, c *Caller, in *Event) (none Given, 
 	return givenOf(&got), nil
 }
 
-func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Given, _ error) {
+func (c *Caller) prepare(ctx context.Context, in *Event) (none Given, _ error) {
 	e, err := c.event(in)
 	if err != nil {
 		return none, err
 	}
-	a := c.view.Agent
+	a := c.View.Agent
 	p, err := a.Prepare(ctx, e)
 	if err != nil {
 		return none, err
@@ -129,7 +129,6 @@ func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Given,
 		if err := a.KeepPlan(ctx, c.Person, p); err != nil {
 			return none, err
 		}
-		s.plans.Store(planOf{c.Person, p.Event.ID}, p)
 	}
 	g := givenOf(&loop.Answer{
 		ID: p.Event.ID, Text: p.Text, Plan: p, Violations: p.Violations, Result: p.Result,
@@ -138,9 +137,6 @@ func (s *Server) prepare(ctx context.Context, c *Caller, in *Event) (none Given,
 	g.Ready, g.System, g.Prompt = p.Ready, p.System, p.Prompt
 	return g, nil
 }
-
-// A planOf names a plan.
-type planOf struct{ person, id string }
 
 // A Reply is what a model of the caller's answered.
 type Reply struct {
@@ -157,7 +153,7 @@ var reasons = []llm.Failure{
 	llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut, llm.Cancelled, llm.Unusable,
 }
 
-func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Given, _ error) {
+func (c *Caller) answered(ctx context.Context, in *Reply) (none Given, _ error) {
 	switch {
 	case in.Text == "" && in.Err == nil && in.Failure == "":
 		return none, badField("text", "must be set, or error")
@@ -175,12 +171,8 @@ func (s *Server) answered(ctx context.Context, c *Caller, in *Reply) (none Given
 	if in.Failure != "" {
 		in.Err = &llm.Error{Failure: llm.Failure(in.Failure), Err: in.Err}
 	}
-	a := c.view.Agent
+	a := c.View.Agent
 	p, err := a.KeptPlan(ctx, c.Person, in.ID)
-	known, here := s.plans.LoadAndDelete(planOf{c.Person, in.ID})
-	if here && err != nil && !errors.Is(err, heed.ErrNotFound) { // the store can't be reached
-		p, err = known.(loop.Plan), nil
-	}
 	switch {
 	case errors.Is(err, heed.ErrNotFound):
 		return none, &Fault{Sort: Unknown, Field: "id", Detail: "There is no plan of this id for " +
@@ -209,8 +201,8 @@ type checked struct {
 	Violations []feedback.Violation `json:"violations"`
 }
 
-func (s *Server) toolResult(ctx context.Context, c *Caller, in *ToolResult) (checked, error) {
-	a, r := c.view.Agent, in.ToolResult
+func (c *Caller) toolResult(ctx context.Context, in *ToolResult) (checked, error) {
+	a, r := c.View.Agent, in.ToolResult
 	if r.ID = in.Call; !r.Before {
 		if plan, err := a.KeptPlan(ctx, c.Person, in.Answer); err == nil {
 			r.Task = plan.Event.Task
@@ -228,9 +220,9 @@ type Reaction struct {
 	loop.Reaction `need:"value" mcp:"person channel target weight at"`
 }
 
-func (s *Server) react(ctx context.Context, c *Caller, in *Reaction) (n Nothing, _ error) {
+func (c *Caller) react(ctx context.Context, in *Reaction) (n Nothing, _ error) {
 	in.Person = c.user(in.Person)
-	return n, c.view.Agent.React(ctx, in.Answer, in.Reaction)
+	return n, c.View.Agent.React(ctx, in.Answer, in.Reaction)
 }
 
 // An Undo takes an answer back.
@@ -239,8 +231,8 @@ type Undo struct {
 	Person string `json:"person,omitempty" mcp:"-"`
 }
 
-func (s *Server) undo(ctx context.Context, c *Caller, in *Undo) (n Nothing, _ error) {
-	return n, c.view.Agent.Undo(ctx, in.Answer, c.user(in.Person))
+func (c *Caller) undo(ctx context.Context, in *Undo) (n Nothing, _ error) {
+	return n, c.View.Agent.Undo(ctx, in.Answer, c.user(in.Person))
 }
 
 // A Message is a later message of a session that is not to be answered.
@@ -262,8 +254,8 @@ type Change struct {
 	Weight    float64 `json:"weight"`
 }
 
-func (s *Server) hear(ctx context.Context, c *Caller, in *Message) (none Heard, _ error) {
-	found, err := c.view.Agent.Hear(ctx, in.Message)
+func (c *Caller) hear(ctx context.Context, in *Message) (none Heard, _ error) {
+	found, err := c.View.Agent.Hear(ctx, in.Message)
 	out := Heard{Changes: make([]Change, len(found))}
 	for i := range found {
 		of := &found[i].Signal
@@ -280,9 +272,9 @@ type Outcome struct {
 	loop.Outcome `mcp:"ways source at" not:"confidence"`
 }
 
-func (s *Server) outcome(ctx context.Context, c *Caller, in *Outcome) (n Nothing, _ error) {
+func (c *Caller) outcome(ctx context.Context, in *Outcome) (n Nothing, _ error) {
 	in.Source = c.user(in.Source)
-	return n, c.view.Agent.Outcome(ctx, in.Answer, in.Outcome)
+	return n, c.View.Agent.Outcome(ctx, in.Answer, in.Outcome)
 }
 
 // A Correction holds the words of the caller, who can't speak for another reviewer.
@@ -309,7 +301,7 @@ func (c *Caller) named() error {
 	return nil
 }
 
-func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (corrected, error) {
+func (c *Caller) correct(ctx context.Context, in *Correction) (corrected, error) {
 	if err := c.named(); err != nil {
 		return corrected{}, err
 	}
@@ -317,7 +309,7 @@ func (s *Server) correct(ctx context.Context, c *Caller, in *Correction) (correc
 		return corrected{}, badField("text", "must not be empty")
 	}
 	in.Reviewer, in.Correction.Text, in.Correction.Comment = c.Person, in.Text, in.Comment
-	f, err := c.view.Agent.Correct(ctx, in.Answer, in.Correction)
+	f, err := c.View.Agent.Correct(ctx, in.Answer, in.Correction)
 	return corrected{f.ID, string(f.Class), f.Proposal}, err
 }
 
@@ -343,13 +335,13 @@ type Conflict struct {
 	Why  string `json:"why"`
 }
 
-func (s *Server) propose(ctx context.Context, c *Caller, in *Draft) (out Proposed, _ error) {
+func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error) {
 	if err := c.named(); err != nil {
 		return out, err
 	}
-	p, err := c.view.Feedback.Rules().Propose(ctx, feedback.Submission{
+	p, err := c.View.Feedback.Rules().Propose(ctx, feedback.Submission{
 		Draft: feedback.Draft{
-			Type: feedback.RuleType(in.Type), Text: in.Text, Agents: []string{c.view.Name},
+			Type: feedback.RuleType(in.Type), Text: in.Text, Agents: []string{c.View.Name},
 		},
 		Actor: c.Person, Reason: in.Reason,
 	})

@@ -23,8 +23,8 @@ type Selected struct {
 	At         time.Time         `json:"at"`
 }
 
-func (*Server) choose(ctx context.Context, by *Caller, in *selection) (none Selected, _ error) {
-	c, err := by.view.Strategy.Select(ctx, in.Query)
+func (by *Caller) choose(ctx context.Context, in *selection) (none Selected, _ error) {
+	c, err := by.View.Strategy.Select(ctx, in.Query)
 	if err != nil { // there may be a choice all the same, which looks like a good one
 		return none, err
 	}
@@ -45,13 +45,13 @@ type Observed struct {
 	Disposition string `json:"disposition"`
 }
 
-func (*Server) observe(ctx context.Context, c *Caller, in *Observation) (none Observed, _ error) {
+func (c *Caller) observe(ctx context.Context, in *Observation) (none Observed, _ error) {
 	o := in.Outcome
 	text, err := base64.RawURLEncoding.DecodeString(in.Choice)
 	if err != nil || json.Unmarshal(text, &o.Choice) != nil {
 		return none, badField("choice", "must be what /v1/select has given")
 	}
-	did, err := c.view.Strategy.Observe(ctx, o)
+	did, err := c.View.Strategy.Observe(ctx, o)
 	return Observed{string(did)}, err
 }
 
@@ -65,8 +65,8 @@ type Found struct {
 	ID string `json:"id"`
 }
 
-func (*Server) find(ctx context.Context, c *Caller, in *Search) (Found, error) {
-	id, err := c.view.Agent.Find(ctx, in.Session)
+func (c *Caller) find(ctx context.Context, in *Search) (Found, error) {
+	id, err := c.View.Agent.Find(ctx, in.Session)
 	return Found{id}, err
 }
 
@@ -75,6 +75,6 @@ type Named struct {
 	Answer string `json:"answer" heed:"id"`
 }
 
-func (*Server) explain(ctx context.Context, c *Caller, in *Named) (Explanation, error) {
-	return c.view.Explain(ctx, in.Answer)
+func (c *Caller) explain(ctx context.Context, in *Named) (Explanation, error) {
+	return c.View.Explain(ctx, in.Answer)
 }

@@ -40,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	caller := &Caller{view: &Source{Strategy: learner}}
+	caller := &Caller{View: &Source{Strategy: learner}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range Operations() {
 			if o.Method == http.MethodPost {
@@ -51,7 +51,7 @@ func FuzzRequest(f *testing.F) {
 			Choice:  base64.RawURLEncoding.EncodeToString(body),
 			Outcome: strategy.Outcome{Value: 1, Confidence: 1},
 		}
-		_, err := new(Server).observe(t.Context(), caller, &given)
+		_, err := caller.observe(t.Context(), &given)
 		if err != nil && FaultOf(err, reflect.TypeOf(given)).Sort == Failure {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ func (s *Source) Gain(ctx context.Context) (g Gain, err error) {
 	return g, nil
 }
 
-func (*Server) gain(ctx context.Context, c *Caller, _ *struct{}) (Gain, error) {
-	return c.view.Gain(ctx)
+func (c *Caller) gain(ctx context.Context, _ *struct{}) (Gain, error) {
+	return c.View.Gain(ctx)
 }
 
 // compared describes how answers with learning compare with answers without it.

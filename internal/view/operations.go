@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // OpenAPI describes the operations. Their tests compare it with the table.
@@ -25,7 +24,7 @@ type Operation struct {
 	In, Out reflect.Type // Out is [Nothing] without a result
 	Faults  []string     // the sorts that it may end in, in addition to what all operations may
 	needs   string       // the part that the agent or the server must have
-	do      func(context.Context, *Server, *Caller, any) (any, error)
+	do      func(context.Context, *Caller, any) (any, error)
 }
 
 // Nothing is the result of an operation without a result.
@@ -41,7 +40,7 @@ type Caller struct {
 	Model bool
 	Names func(event, session string) (string, string)
 
-	view *Source // while an operation is carried out
+	View *Source // what the operation reads and changes
 }
 
 // user returns who an input is about.
@@ -53,7 +52,7 @@ func (c *Caller) user(named string) string {
 }
 
 func operation[In, Out any](
-	at, needs string, do func(*Server, context.Context, *Caller, *In) (Out, error), faults ...string,
+	at, needs string, do func(*Caller, context.Context, *In) (Out, error), faults ...string,
 ) Operation {
 	method, at, _ := strings.Cut(at, " ")
 	if needs != "" {
@@ -62,9 +61,7 @@ func operation[In, Out any](
 	return Operation{
 		Method: method, Path: at, Faults: faults, needs: needs,
 		In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](),
-		do: func(ctx context.Context, s *Server, c *Caller, in any) (any, error) {
-			return do(s, ctx, c, in.(*In))
-		},
+		do: func(ctx context.Context, c *Caller, in any) (any, error) { return do(c, ctx, in.(*In)) },
 	}
 }
 
@@ -78,13 +75,13 @@ func tool(name string, o Operation) Operation {
 func listing[P Paged[Query], Query, T any](
 	path, needs string, read func(*Source, context.Context, Query) (List[T], error),
 ) Operation {
-	return operation("GET "+path, needs, func(_ *Server, ctx context.Context, c *Caller, q *Query) (
+	return operation("GET "+path, needs, func(c *Caller, ctx context.Context, q *Query) (
 		l List[T], err error,
 	) {
 		if err := P(q).bound(); err != nil {
 			return l, err
 		}
-		return read(c.view, ctx, *q)
+		return read(c.View, ctx, *q)
 	})
 }
 
@@ -92,23 +89,23 @@ func listing[P Paged[Query], Query, T any](
 func Operations() []Operation {
 	ofAnswers := []string{Unknown, Forgotten}
 	return []Operation{
-		operation("POST /v1/select", arms, (*Server).choose),
-		operation("POST /v1/observe", arms, (*Server).observe, Unknown),
-		operation("POST "+AnswerPath, agent, (*Server).answer, ModelFailed),
-		tool("prepare", operation("POST /v1/prepare", agent, (*Server).prepare)),
-		tool("answered", operation("POST /v1/answered", agent, (*Server).answered, Unknown)),
-		tool("tool_result", operation("POST /v1/tool_result", agent, (*Server).toolResult)),
-		tool("outcome", operation("POST /v1/outcome", agent, (*Server).outcome, ofAnswers...)),
-		tool("react", operation("POST /v1/react", agent, (*Server).react, ofAnswers...)),
-		tool("undo", operation("POST /v1/undo", agent, (*Server).undo, ofAnswers...)),
-		operation("POST /v1/hear", agent, (*Server).hear, Forgotten),
-		tool("correct", operation("POST /v1/correct", agent, (*Server).correct, Unknown)),
-		tool("propose", operation("POST /v1/propose", rules, (*Server).propose)),
-		tool("explain", operation("GET /v1/explanation", "", (*Server).explain, Unknown)),
+		operation("POST /v1/select", arms, (*Caller).choose),
+		operation("POST /v1/observe", arms, (*Caller).observe, Unknown),
+		operation("POST "+AnswerPath, agent, (*Caller).answer, ModelFailed),
+		tool("prepare", operation("POST /v1/prepare", agent, (*Caller).prepare)),
+		tool("answered", operation("POST /v1/answered", agent, (*Caller).answered, Unknown)),
+		tool("tool_result", operation("POST /v1/tool_result", agent, (*Caller).toolResult)),
+		tool("outcome", operation("POST /v1/outcome", agent, (*Caller).outcome, ofAnswers...)),
+		tool("react", operation("POST /v1/react", agent, (*Caller).react, ofAnswers...)),
+		tool("undo", operation("POST /v1/undo", agent, (*Caller).undo, ofAnswers...)),
+		operation("POST /v1/hear", agent, (*Caller).hear, Forgotten),
+		tool("correct", operation("POST /v1/correct", agent, (*Caller).correct, Unknown)),
+		tool("propose", operation("POST /v1/propose", rules, (*Caller).propose)),
+		tool("explain", operation("GET /v1/explanation", "", (*Caller).explain, Unknown)),
 		listing("/v1/answers", "", (*Source).Answers),
 		listing("/v1/changes", "", (*Source).Changes),
-		operation("GET /v1/gain", "", (*Server).gain),
-		operation("GET /v1/find", agent, (*Server).find, Unknown),
+		operation("GET /v1/gain", "", (*Caller).gain),
+		operation("GET /v1/find", agent, (*Caller).find, Unknown),
 		listing("/v1/segments", arms, (*Source).Segments),
 		listing("/v1/heuristics", heuristics, (*Source).Heuristics),
 		listing("/v1/rules", rules, (*Source).RulesOrProposals),
@@ -119,71 +116,42 @@ func Operations() []Operation {
 // AnswerPath is the operation that may take as long as a model.
 const AnswerPath = "/v1/answer"
 
-// A Server carries out operations. It is safe for concurrent use. Make it with [NewServer].
-type Server struct {
-	view  func() *Source
-	plans recent // the latest that this process prepared, for when the store can't be reached
-}
-
-// A recent keeps at most the last 1,000 values.
-type recent struct {
-	sync.Map
-	n atomic.Uint64
-}
-
-// Store keeps a value. Every thousandth one drops all that are older.
-func (r *recent) Store(key, value any) {
-	if r.n.Add(1)%1000 == 0 {
-		r.Clear()
-	}
-	r.Map.Store(key, value)
-}
-
-// NewServer returns a server of what view returns.
-func NewServer(view func() *Source) *Server {
-	return &Server{view: view}
-}
-
 // Do carries an operation out. given is its input in JSON.
-func (s *Server) Do(ctx context.Context, o *Operation, c *Caller, given []byte) (any, error) {
+func (o *Operation) Do(ctx context.Context, c *Caller, given []byte) (any, error) {
 	in := reflect.New(o.In).Interface()
 	if err := decode(given, in, c.Model); err != nil {
 		return nil, err
 	}
-	here := *c
-	if here.view = s.view(); !here.view.Has(o.needs) {
+	if !c.View.Has(o.needs) {
 		return nil, Lacks(o.needs)
 	}
-	return o.do(ctx, s, &here, in)
+	return o.do(ctx, c, in)
 }
 
 // Query carries an operation out with the parameters of a URL.
-func (s *Server) Query(ctx context.Context, o *Operation, c *Caller, query string) (any, error) {
+func (o *Operation) Query(ctx context.Context, c *Caller, query string) (any, error) {
 	given, err := fromQuery(query, o.In)
 	if err != nil {
 		return nil, err
 	}
-	return s.Do(ctx, o, c, given)
-}
-
-// A described is the description of an operation in the document.
-type described struct {
-	Summary    string
-	Tool       string `json:"x-tool"` // when a model calls it
-	Parameters []struct{ Name, Description string }
-	Body       struct {
-		Content map[string]struct {
-			Schema struct {
-				Ref string `json:"$ref"`
-			}
-		}
-	} `json:"requestBody"`
+	return o.Do(ctx, c, given)
 }
 
 // document is what tools need of the document of the API. It is parsed once, because it is long and
 // a server is made for each connection.
 var document = sync.OnceValue(func() (doc struct {
-	Paths      map[string]map[string]described
+	Paths map[string]map[string]struct {
+		Summary    string
+		Tool       string `json:"x-tool"` // when a model calls it
+		Parameters []struct{ Name, Description string }
+		Body       struct {
+			Content map[string]struct {
+				Schema struct {
+					Ref string `json:"$ref"`
+				}
+			}
+		} `json:"requestBody"`
+	}
 	Components struct {
 		Schemas map[string]struct{ Properties map[string]map[string]any }
 	}
