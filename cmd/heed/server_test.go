@@ -122,7 +122,7 @@ func TestATableIsImported(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "a.db")
 	conn, err := pgx.Connect(ctx, dsn)
 	require.NoError(t, err)
-	defer conn.Close(ctx)
+	defer conn.Close(ctx) //nolint:errcheck // it was only read
 	var table strings.Builder
 	_, err = conn.PgConn().CopyTo(ctx, &table,
 		"COPY (SELECT * FROM answers WHERE org = 'acme') TO STDOUT WITH (FORMAT csv, HEADER)")
