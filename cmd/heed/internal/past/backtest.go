@@ -314,8 +314,8 @@ func (t *trial) learn(
 }
 
 // step has the learner choose for a row, and learn from it. Where the worth of all arms is known,
-// it is looked up. Otherwise that of each arm is what the learner expects, and for the arm that
-// answered corrected by the weighed error of that (Dudík, Langford and Li 2011).
+// it is looked up. Otherwise each arm has the worth that the learner expects, and the arm that
+// answered is corrected by the weighed error of this (Dudík, Langford and Li 2011).
 func (t *trial) step(ctx context.Context, row *Row, x float64, n int) error {
 	q, arm, p, worth, err := t.ask(ctx, row, n)
 	if err != nil {
