@@ -125,34 +125,28 @@ func (t *Telemetry) instruments() (failed error) {
 	return failed
 }
 
-// pair is an attribute of a metric: a name and a value.
-type pair struct {
-	key   attribute.Key
-	value string
-}
-
 // with returns attributes of a metric, among them the tenant of the context. Empty ones are left
 // out, and of too many values the later ones are "other".
-func (t *Telemetry) with(ctx context.Context, pairs ...pair) metric.MeasurementOption {
-	pairs = append(pairs, pair{byTenant, heed.TenantOf(ctx)})
+func (t *Telemetry) with(ctx context.Context, all ...attribute.KeyValue) metric.MeasurementOption {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	attributes := make([]attribute.KeyValue, 0, len(pairs))
-	for _, p := range pairs {
-		if p.value == "" {
+	var attributes []attribute.KeyValue
+	for _, a := range append(all, byTenant.String(heed.TenantOf(ctx))) {
+		value := a.Value.AsString()
+		if value == "" {
 			continue
 		}
-		known := t.values[p.key]
+		known := t.values[a.Key]
 		if known == nil {
 			known = make(map[string]bool)
-			t.values[p.key] = known
+			t.values[a.Key] = known
 		}
-		if !known[p.value] && len(known) >= t.most {
-			p.value = "other"
+		if !known[value] && len(known) >= t.most {
+			value = "other"
 		} else {
-			known[p.value] = true
+			known[value] = true
 		}
-		attributes = append(attributes, p.key.String(p.value))
+		attributes = append(attributes, a.Key.String(value))
 	}
 	return metric.WithAttributes(attributes...)
 }
@@ -175,43 +169,44 @@ const (
 // "heed.<notice>". Metrics have no ids except names of arms. The text of an error is left out,
 // because it may quote people.
 func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
+	by := func(component string, more ...attribute.KeyValue) metric.MeasurementOption {
+		return t.with(ctx, append(more, byComponent.String(component))...)
+	}
 	switch n := n.(type) {
 	case heed.Selected:
-		t.choices.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byArm, n.Arm}))
+		t.choices.Add(ctx, 1, by(n.Component, byArm.String(n.Arm)))
 	case heed.Observed:
-		t.rewards.Record(ctx, n.Reward, t.with(ctx, pair{byComponent, n.Component}, pair{byArm, n.Arm},
-			pair{byChannel, n.Channel}))
+		of := by(n.Component, byArm.String(n.Arm), byChannel.String(n.Channel))
+		t.rewards.Record(ctx, n.Reward, of)
 		t.reward(ctx, &n)
 	case heed.Decided:
-		by := t.with(ctx, pair{byComponent, n.Component}, pair{byPath, n.Path},
-			pair{byReason, n.Reason})
-		t.answers.Add(ctx, 1, by)
-		t.answering.Record(ctx, n.Took.Seconds(), by)
+		of := by(n.Component, byPath.String(n.Path), byReason.String(n.Reason))
+		t.answers.Add(ctx, 1, of)
+		t.answering.Record(ctx, n.Took.Seconds(), of)
 	case heed.Counted:
-		by := t.with(ctx, pair{byComponent, n.Component}, pair{byChannel, n.Channel})
-		t.evidence.Add(ctx, 1, by)
+		of := by(n.Component, byChannel.String(n.Channel))
+		t.evidence.Add(ctx, 1, of)
 		if n.Before != 0 || n.After != 0 {
-			t.confidence.Record(ctx, n.After, by)
+			t.confidence.Record(ctx, n.After, of)
 		}
 	case heed.Compared:
 		t.compared(ctx, &n)
 	case heed.Duplicate:
-		t.duplicates.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, n.What}))
+		t.duplicates.Add(ctx, 1, by(n.Component, byWhat.String(n.What)))
 	case heed.DeadLettered:
-		t.failures.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, "dead letter"}))
+		t.failures.Add(ctx, 1, by(n.Component, byWhat.String("dead letter")))
 		t.event(ctx, log.SeverityWarn, "heed.dead_lettered", n.Component, n.ID, n.At,
-			attribute.String("heed.reason", n.Reason))
+			byReason.String(n.Reason))
 	case heed.Outage:
-		t.failures.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, "outage"}))
-		t.event(ctx, log.SeverityError, "heed.outage", n.Component, "", n.At,
-			attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
+		t.failures.Add(ctx, 1, by(n.Component, byWhat.String("outage")))
+		t.event(ctx, log.SeverityError, "heed.outage", n.Component, "", n.At, byWhat.String(n.What),
+			attribute.String("error.type", kindOf(n.Err)))
 	case heed.Restored:
-		t.event(ctx, log.SeverityInfo, "heed.restored", n.Component, "", n.At,
-			attribute.String("heed.what", n.What))
+		t.event(ctx, log.SeverityInfo, "heed.restored", n.Component, "", n.At, byWhat.String(n.What))
 	case heed.Failed:
-		t.failures.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, n.What}))
-		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At,
-			attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
+		t.failures.Add(ctx, 1, by(n.Component, byWhat.String(n.What)))
+		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At, byWhat.String(n.What),
+			attribute.String("error.type", kindOf(n.Err)))
 	case heed.Changed:
 		t.change(ctx, &n)
 	}
@@ -220,7 +215,7 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 // compared records what learning gains.
 func (t *Telemetry) compared(ctx context.Context, n *heed.Compared) {
 	record := func(g metric.Float64Gauge, x float64, what string) {
-		g.Record(ctx, x, t.with(ctx, pair{byComponent, n.Component}, pair{byWhat, what}))
+		g.Record(ctx, x, t.with(ctx, byComponent.String(n.Component), byWhat.String(what)))
 	}
 	record(t.success, n.Learned, "learned")
 	record(t.success, n.Control, "control")
@@ -230,14 +225,14 @@ func (t *Telemetry) compared(ctx context.Context, n *heed.Compared) {
 
 // change reports a change of a rule, a pattern or a belief.
 func (t *Telemetry) change(ctx context.Context, n *heed.Changed) {
-	t.changes.Add(ctx, 1, t.with(ctx, pair{byComponent, n.Component}, pair{byChange, n.What}))
+	t.changes.Add(ctx, 1, t.with(ctx, byComponent.String(n.Component), byChange.String(n.What)))
 	severity := log.SeverityInfo
 	if n.What == "harmful" || n.What == "inverted" {
 		severity = log.SeverityWarn
 	}
 	var more []attribute.KeyValue
 	if n.Reason != "" {
-		more = append(more, attribute.String("heed.reason", n.Reason))
+		more = append(more, byReason.String(n.Reason))
 	}
 	if n.Quorum > 0 {
 		more = append(more, attribute.Int("heed.approvals", n.Approvals),
@@ -303,7 +298,7 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	case err != nil:
 		result = "error"
 	}
-	by := c.to.with(ctx, pair{byResult, result})
+	by := c.to.with(ctx, byResult.String(result))
 	c.to.commits.Add(ctx, 1, by)
 	c.to.committing.Record(ctx, time.Since(began).Seconds(), by) //nolint:forbidigo // the same
 	return receipts, err
@@ -320,13 +315,13 @@ func (t *Telemetry) Watch(agent *loop.Agent) (metric.Registration, error) {
 	}
 	watching, err := t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		if agent.Feedback() == nil {
-			o.ObserveInt64(active, 0, t.with(ctx, pair{byComponent, agent.Name()}))
+			o.ObserveInt64(active, 0, t.with(ctx, byComponent.String(agent.Name())))
 			return nil
 		}
 		rules, err := agent.Feedback().Rules().List(ctx,
 			feedback.RuleQuery{Status: feedback.StateActive, Agent: agent.Name()})
 		if err == nil {
-			o.ObserveInt64(active, int64(len(rules)), t.with(ctx, pair{byComponent, agent.Name()}))
+			o.ObserveInt64(active, int64(len(rules)), t.with(ctx, byComponent.String(agent.Name())))
 		}
 		return err
 	}, active)
