@@ -46,20 +46,18 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	fmt.Fprintln(table,
 		"\tsuccess\tcalls an event\ttokens\tin the last quarter: success\theuristics\tcalls an "+
 			"event\ttokens\t")
-	var drawn []*life
-	for _, how := range []way{off, learns, oracle} {
-		l := live(ctx, how, in)
+	ways := []way{off, learns, oracle}
+	all := make([]*life, len(ways))
+	kit.Parallel(ctx, len(ways), func(i int) { all[i] = live(ctx, ways[i], in) })
+	for _, l := range all {
 		whole, last := scoreOf(l.answers), scoreOf(l.last())
-		fmt.Fprintf(table, "%s\t%.1f %%\t%.2f\t%.0f\t%.1f %%\t%.0f %%\t%.2f\t%.0f\t\n", how,
-			100*whole.success, whole.calls,
-			whole.tokens, 100*last.success, 100*last.heuristics, last.calls, last.tokens)
+		fmt.Fprintf(table, "%s\t%.1f %%\t%.2f\t%.0f\t%.1f %%\t%.0f %%\t%.2f\t%.0f\t\n", l.way,
+			100*whole.success, whole.calls, whole.tokens, 100*last.success, 100*last.heuristics,
+			last.calls, last.tokens)
 		kit.Check(l.close())
-		if how != oracle {
-			drawn = append(drawn, l)
-		}
 	}
 	if *drawing != "" {
-		kit.Check(os.WriteFile(*drawing, []byte(picture(drawn)), 0o600))
+		kit.Check(os.WriteFile(*drawing, []byte(picture(all[:2])), 0o600))
 	}
 	return errors.Join(table.Flush(), ctx.Err())
 }
