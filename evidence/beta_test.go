@@ -379,3 +379,24 @@ func BenchmarkProbBest(b *testing.B) {
 		})
 	}
 }
+
+// The interval of a belief is the same each time and in every version. Doubt about the strength
+// widens it, and without a strength it is the level's.
+func TestIntervalsOfBeliefsStayTheSame(t *testing.T) {
+	b := evidence.Belief{Level: evidence.Beta{Alpha: 4, Beta: 3}, Strength: 5, Successes: 2,
+		Failures: 1}
+	for doubt, want := range map[float64][2]float64{
+		0: {0.26737092, 0.89508119}, 0.5: {0.26631559, 0.90161175},
+	} {
+		b.Doubt = doubt
+		low, high := b.Interval(0.9)
+		assert.InDelta(t, want[0], low, 1e-7, doubt)
+		assert.InDelta(t, want[1], high, 1e-7, doubt)
+	}
+	low, high := b.Level.Interval(0.9)
+	b.Strength = 0
+	l, h := b.Interval(0.9)
+	assert.Equal(t, [2]float64{low, high}, [2]float64{l, h})
+	assert.InDelta(t, 0.05, evidence.CDF(b.Level, low), 1e-9)
+	assert.InDelta(t, 0.95, evidence.CDF(b.Level, high), 1e-9)
+}

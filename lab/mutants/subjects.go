@@ -22,6 +22,7 @@ var subjects = append(own("adapter/mcp", "adapter/otel", "feedback/modeleval", "
 	{"feedback/internal/oppose", []string{"feedback/internal/oppose", "feedback"}},
 	{"internal/answers", []string{"strategy"}},
 	{"internal/curves", []string{"internal/curves", "evidence", "strategy"}},
+	{"internal/fair", []string{"internal/fair", "evidence", "strategy", "learning"}},
 	{"internal/settings", []string{"internal/settings", "learning", "strategy", "feedback"}},
 	{"internal/stores", []string{"internal/stores", "memstore", engines}},
 	{"internal/text", []string{"internal/text", "feedback", "learning", "memstore"}},
