@@ -68,6 +68,6 @@ func TestResourcesWithoutTheStore(t *testing.T) {
 	st.SetAway(true)
 	for _, name := range []string{"rules", "heuristics", "segments"} {
 		_, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "heed://" + name})
-		require.Error(t, err, name)
+		require.ErrorContains(t, err, storetest.ErrFailed.Error(), name)
 	}
 }
