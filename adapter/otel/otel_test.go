@@ -315,6 +315,26 @@ func TestCommits(t *testing.T) {
 	}
 }
 
+// The bounds of durations do not change, because dashboards add up the counts of many versions.
+func TestBoundsStayTheSame(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	telemetry, err := otel.New(otel.Config{
+		Meters: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
+	require.NoError(t, err)
+	telemetry.Observe(t.Context(), heed.Decided{Component: "c", Path: "model", Took: time.Second})
+	var read metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &read))
+	found := false
+	for _, m := range read.ScopeMetrics[0].Metrics {
+		if data, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "heed.answer.duration" {
+			found = true
+			assert.Equal(t, []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30},
+				data.DataPoints[0].Bounds)
+		}
+	}
+	assert.True(t, found)
+}
+
 // While the store is away, the number of active rules is not known, which is not 0.
 func TestRulesThatCantBeRead(t *testing.T) {
 	reader, st := sdkmetric.NewManualReader(), &storetest.Failing{Store: &memstore.Store{}}
