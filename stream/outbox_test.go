@@ -192,3 +192,13 @@ func TestTenantsAreRelayed(t *testing.T) {
 	require.Equal(t, mailbox{"": {"a"}, "acme": ids}, sent)
 	require.Empty(t, waiting(t, st))
 }
+
+// A runner without a stream and a place for dead letters does not run.
+func TestARunnerNeedsItsStreams(t *testing.T) {
+	err := (&stream.Runner{Workers: -1, Attempts: -1}).Run(t.Context())
+	var fields []string
+	for fault := range heed.ConfigErrors(err) {
+		fields = append(fields, fault.Field)
+	}
+	require.Equal(t, []string{"Stream", "DeadLetters", "Workers", "Attempts"}, fields)
+}
