@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/view"
 )
 
 // An action is a decision that a form sends. The person is never in the form.
@@ -143,8 +144,8 @@ func refusal(why *feedback.RefusedError) (status int, text string) {
 		text = strings.ReplaceAll(text, why.State, words(why.State))
 	}
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
-	if next := nextOf[strings.ToUpper(why.State)]; next != "" {
-		text += " " + next
+	if next := view.NextOf[feedback.State(strings.ToUpper(why.State))]; next != "" {
+		text += " " + sentence(next) + "."
 	}
 	if len(why.Conflicts) > 0 {
 		text += " Tick each rule that it may contradict, or take that rule out of use first."
@@ -153,14 +154,4 @@ func refusal(why *feedback.RefusedError) (status int, text string) {
 		return http.StatusConflict, text
 	}
 	return http.StatusForbidden, text
-}
-
-// nextOf explains what to do with a proposal or a rule in a state that an action does not fit.
-var nextOf = map[string]string{
-	"SUPERSEDED": "It was edited, or another rule took its place: see below.",
-	"APPROVED":   "It is a rule now.",
-	"REJECTED":   "Somebody was against it. It has to be proposed again.",
-	"EXPIRED":    "It was not decided in time. It has to be proposed again.",
-	"REVOKED":    "That is for good. It has to be proposed again.",
-	"RETIRED":    "It is in no prompt. You can propose to restore it.",
 }

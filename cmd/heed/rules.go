@@ -38,26 +38,14 @@ func refused(err error) error {
 	case !errors.As(err, &why):
 		return err
 	case why.State != "":
-		return fmt.Errorf("%s: %s", strings.ToLower(why.Reason), nextOf[lower(why.State)])
+		return fmt.Errorf("%s: %s", strings.ToLower(why.Reason),
+			view.NextOf[feedback.State(strings.ToUpper(why.State))])
 	case len(why.Conflicts) > 0:
 		return fmt.Errorf("%w: retire those, or have it approved with --override", why)
 	case why.Err == nil:
 		return fmt.Errorf("%w: have somebody else approve it", why)
 	}
 	return err
-}
-
-// nextOf explains what to do with a proposal or a rule in the wrong state.
-var nextOf = map[string]string{
-	"pending":    "close it with heed rules approve or reject",
-	"active":     "it is in prompts, and heed rules retire takes it out",
-	"retired":    "the pages of heed serve propose to restore it",
-	"revoked":    "that is for good, and it has to be proposed again",
-	"superseded": "another rule has taken its place, which heed rules lists",
-	"documented": "it is written down elsewhere, and in no prompt any more",
-	"approved":   "it is a rule now, and heed rules show shows it",
-	"rejected":   "that is for good, and it has to be proposed again",
-	"expired":    "it was not decided in time, and it has to be proposed again",
 }
 
 // proposal finds a proposal by its id, or by the start of the id if no other begins so.

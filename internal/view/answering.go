@@ -322,17 +322,10 @@ type Draft struct {
 
 // A Proposed is a proposal that waits, with what it conflicts with.
 type Proposed struct {
-	Proposal  string     `json:"proposal"`
-	Status    string     `json:"status"`
-	Missing   string     `json:"missing,omitempty"`
-	Conflicts []Conflict `json:"conflicts"`
-}
-
-// A Conflict is one of a proposal with a rule or another proposal.
-type Conflict struct {
-	Kind string `json:"kind"`
-	ID   string `json:"id"`
-	Why  string `json:"why"`
+	Proposal  string              `json:"proposal"`
+	Status    string              `json:"status"`
+	Missing   string              `json:"missing,omitempty"`
+	Conflicts []feedback.Conflict `json:"conflicts"`
 }
 
 func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error) {
@@ -345,12 +338,9 @@ func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error)
 		},
 		Actor: c.Person, Reason: in.Reason,
 	})
-	out = Proposed{Proposal: p.ID, Status: string(p.Status), Conflicts: []Conflict{}}
+	out = Proposed{Proposal: p.ID, Status: string(p.Status), Conflicts: arrayOf(p.Conflicts)}
 	if p.Quorum != nil {
 		out.Missing = p.Quorum.String()
-	}
-	for _, c := range p.Conflicts {
-		out.Conflicts = append(out.Conflicts, Conflict{c.Kind, c.ID, c.Explanation})
 	}
 	return out, err
 }

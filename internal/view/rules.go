@@ -34,6 +34,19 @@ type Rule struct {
 	Reason   string    `json:"reason,omitempty"`
 }
 
+// NextOf explains what to do with a proposal or a rule in a state that an action does not fit.
+var NextOf = map[feedback.State]string{
+	feedback.StatePending:    "somebody has to approve or reject it",
+	feedback.StateActive:     "it is in prompts until somebody retires it",
+	feedback.StateRetired:    "it is in no prompt, and the pages propose to restore it",
+	feedback.StateRevoked:    "that is for good, and it has to be proposed again",
+	feedback.StateSuperseded: "it was edited, or another rule took its place",
+	feedback.StateDocumented: "it is written down elsewhere, and in no prompt any more",
+	feedback.StateApproved:   "it is a rule now",
+	feedback.StateRejected:   "somebody was against it, and it has to be proposed again",
+	feedback.StateExpired:    "it was not decided in time, and it has to be proposed again",
+}
+
 // A RuleQuery selects rules or proposals.
 type RuleQuery struct {
 	Agent  string `json:"agent,omitempty"`  // empty: every agent
