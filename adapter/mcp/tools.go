@@ -23,7 +23,7 @@ func (s *server) addTool(to *sdk.Server, o *view.Operation) {
 			IdempotentHint: reads,
 		},
 	}, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		out, err := s.call(ctx, o, s.speaker(req.Extra), req.Params.Arguments)
+		out, err := call(ctx, o, s.caller(req.Extra), req.Params.Arguments)
 		result := &sdk.CallToolResult{}
 		if err != nil {
 			result.SetError(told(err, o.In))
@@ -35,16 +35,14 @@ func (s *server) addTool(to *sdk.Server, o *view.Operation) {
 	})
 }
 
-// call carries an operation out for a speaker.
-func (s *server) call(
-	ctx context.Context, o *view.Operation, who speaker, given json.RawMessage,
+// call carries an operation out.
+func call(
+	ctx context.Context, o *view.Operation, c *view.Caller, given json.RawMessage,
 ) ([]byte, error) {
 	if len(given) == 0 {
 		given = json.RawMessage("{}")
 	}
-	out, err := o.Do(ctx, &view.Caller{
-		Person: who.person, Model: true, Names: who.names, View: s.view(),
-	}, given)
+	out, err := o.Do(ctx, c, given)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/heedhq/heed/internal/view"
 )
 
 // Handler serves a server over streamable HTTP. Each request needs a bearer token, and who returns
@@ -34,29 +36,24 @@ func Handler(server *sdk.Server, who func(token string) (person string, ok bool)
 	return http.NewCrossOriginProtection().Handler(guarded)
 }
 
-// A speaker is who calls a tool.
-type speaker struct {
-	person string // "" if the person is unknown
-	token  bool   // a token identifies the person, so others may use this server as well
-}
-
-func (s *server) speaker(extra *sdk.RequestExtra) speaker {
-	if extra != nil && extra.TokenInfo != nil {
-		return speaker{extra.TokenInfo.UserID, true}
+// caller returns who calls a tool. If a token identifies the person, others may use this server as
+// well, and the people who speak to it can't enter each other's conversations.
+func (s *server) caller(extra *sdk.RequestExtra) *view.Caller {
+	c := &view.Caller{Person: s.person, Model: true, View: s.view()}
+	token := extra != nil && extra.TokenInfo != nil
+	if token {
+		c.Person = extra.TokenInfo.UserID
 	}
-	return speaker{s.person, false}
-}
-
-// names returns what heed calls a message and a conversation of the client's. The people who speak
-// to one server can't enter each other's conversations.
-func (w speaker) names(message, session string) (id, in string) {
-	if w.token && session != "" {
-		session = "mcp-" + digest(w.person, session)
+	c.Names = func(message, session string) (id, in string) {
+		if token && session != "" {
+			session = "mcp-" + digest(c.Person, session)
+		}
+		if message != "" {
+			id = "mcp-" + digest(c.Person, session, message)
+		}
+		return id, session
 	}
-	if message != "" {
-		id = "mcp-" + digest(w.person, session, message)
-	}
-	return id, session
+	return c
 }
 
 // digest names a list of texts.

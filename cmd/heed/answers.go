@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 )
@@ -50,13 +48,7 @@ var agents = part{"agent", "",
 // An explained is an answer with what the model was asked, if that is wanted.
 type explained struct {
 	view.Explanation
-	Asked *asked `json:"asked,omitempty"`
-}
-
-type asked struct {
-	System string `json:"system"`
-	Prompt string `json:"prompt"`
-	Turns  int    `json:"turns"` // messages of the conversation, which are not kept
+	Asked *view.Asked `json:"asked,omitempty"`
 }
 
 // mostBegun is how many answers are looked through for one whose id begins with a text.
@@ -80,7 +72,9 @@ func (cmd *answersCommand) Run(s *session) error {
 			},
 			func(a view.Answer) string { return a.ID })
 		if err == nil && cmd.Prompt {
-			e.Asked, err = askedFor(s, v, e.ID)
+			if e.Asked = e.Explanation.Asked; e.Asked == nil {
+				err = errors.New("what the model was asked is no longer kept, or no model was asked")
+			}
 		}
 		if err != nil {
 			return err
@@ -97,18 +91,4 @@ func (cmd *answersCommand) list(s *session, v *view.Source) ([]view.Answer, erro
 		q.Sort = view.Worst
 	}
 	return paged(s, cmd.Limit, q, v.Answers)
-}
-
-// askedFor returns what the model was asked for an answer, as long as the trace is kept.
-func askedFor(s *session, v *view.Source, id string) (*asked, error) {
-	a, err := v.Answer(s.ctx, id)
-	d, failure := decision.New(s.ctx, decision.Config{Store: s.at.view})
-	if err := cmp.Or(err, failure); err != nil {
-		return nil, err
-	}
-	t, err := d.Trace(s.ctx, a.Response)
-	if err != nil {
-		return nil, errors.New("what the model was asked is no longer kept, or no model was asked")
-	}
-	return &asked{t.System, t.Prompt, t.Turns}, nil
 }

@@ -29,6 +29,14 @@ type Answer struct {
 	Known     bool      `json:"known"` // what it was worth
 	Worth     float64   `json:"worth"` // in [-1, 1]
 	Channel   string    `json:"channel,omitempty"`
+	Asked     *Asked    `json:"-"` // nil if no trace of it is kept, or no model was asked
+}
+
+// Asked is what a model was asked.
+type Asked struct {
+	System string `json:"system"`
+	Prompt string `json:"prompt"`
+	Turns  int    `json:"turns"` // messages of the conversation, which are not kept
 }
 
 // An AnswerQuery selects answers. A time is a day in UTC, or a moment as in RFC 3339.
@@ -173,7 +181,7 @@ func answerOf(a *answer.Answer) Answer {
 	return one
 }
 
-// readQuestions reads what was asked, in one round trip.
+// readQuestions reads what was asked, by people and of the model, in one round trip.
 func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 	var refs []store.Ref
 	var of []*Answer
@@ -191,7 +199,10 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 		if r.Revision == 0 {
 			continue
 		}
-		var trace struct{ Text string }
+		var trace struct {
+			Text string
+			Asked
+		}
 		body, err := r.Body.JSON()
 		if err == nil {
 			err = json.Unmarshal(body, &trace)
@@ -199,7 +210,9 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 		if err != nil {
 			return err
 		}
-		of[i].Question = trace.Text
+		if of[i].Question = trace.Text; trace.Prompt != "" {
+			of[i].Asked = &trace.Asked
+		}
 	}
 	return nil
 }
@@ -212,6 +225,7 @@ type Explanation struct {
 	Rules    []string    `json:"rules,omitempty"`
 	Tree     loop.Branch `json:"tree"`
 	Person   string      `json:"-"` // who asked
+	Asked    *Asked      `json:"-"`
 }
 
 // A chosenArm is the arm that was chosen for an answer.
@@ -244,6 +258,6 @@ func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err err
 	if errors.Is(err, heed.ErrNotFound) { // it was swept since
 		err = nil
 	}
-	e.Question, e.Person = asked.Question, asked.Person
+	e.Question, e.Person, e.Asked = asked.Question, asked.Person, asked.Asked
 	return e, err
 }

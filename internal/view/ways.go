@@ -38,7 +38,6 @@ type WayDetail struct {
 	Transitions []patterns.Transition `json:"transitions,omitempty"` // the newest first
 	Twin        patterns.PatternID    `json:"twin,omitempty"`
 	Examples    []string              `json:"examples,omitempty"`
-	Standing    patterns.Standing     `json:"-"`
 }
 
 // A WayQuery selects ways of working.
@@ -95,9 +94,7 @@ func (s *Source) Way(ctx context.Context, id string) (d WayDetail, err error) {
 	if err != nil {
 		return d, err
 	}
-	d = WayDetail{
-		Way: wayOf(&found), Twin: found.Pattern.Twin, Examples: found.Pattern.Examples, Standing: found,
-	}
+	d = WayDetail{Way: wayOf(&found), Twin: found.Pattern.Twin, Examples: found.Pattern.Examples}
 	for _, condition := range found.Conditions {
 		d.Gates = append(d.Gates, condition.String())
 	}
