@@ -1,8 +1,6 @@
 package evidence
 
 import (
-	"slices"
-
 	"github.com/heedhq/heed/internal/valid"
 )
 
@@ -50,10 +48,4 @@ func (t Trust) Validate() error {
 			"must be text that a store can keep, and not empty, because that means no source")
 	}
 	return found.Err()
-}
-
-// Clone returns an independent copy.
-func (t Trust) Clone() Trust {
-	t.Instruments, t.Silence = slices.Clone(t.Instruments), slices.Clone(t.Silence)
-	return t
 }

@@ -151,7 +151,8 @@ func (c Config) withDefaults() Config {
 	c.tuning.Strength = cmp.Or(c.tuning.Strength, defaultStrength)
 	c.tuning.Bounds = cmp.Or(c.tuning.Bounds, defaultBounds)
 	c.Packs = maps.Clone(c.Packs)
-	c.Trust = c.Trust.Clone()
+	c.Trust.Instruments, c.Trust.Silence = slices.Clone(c.Trust.Instruments),
+		slices.Clone(c.Trust.Silence)
 	c.Expectations = slices.Clone(c.Expectations)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock

@@ -103,12 +103,6 @@ func (g *Gain) Saved() (calls, cost float64, took time.Duration) {
 		time.Duration(l.Answers * (c.Seconds - l.Seconds) * float64(time.Second))
 }
 
-// Price returns what the answers without learning missed in all: successes and calls of the model.
-func (g *Gain) Price() (successes, calls float64) {
-	l, c := &g.Learned, &g.Control
-	return c.Outcomes * (l.Success - c.Success), c.Answers * (c.Calls - l.Calls)
-}
-
 // Gain returns what learning gains.
 func (a *Agent) Gain(ctx context.Context) (Gain, error) {
 	return ReadGain(ctx, a.cfg.Store, a.cfg.Name)

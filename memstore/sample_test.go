@@ -54,7 +54,6 @@ func TestASampleOfAListing(t *testing.T) {
 		if most >= items {
 			assert.Len(t, names, 2*items)
 			assert.Equal(t, store.Sample{Most: most}, *sample)
-			assert.Equal(t, 1., sample.Share())
 			continue
 		}
 		assert.Equal(t, items, sample.All)

@@ -45,7 +45,7 @@
 //
 // # Sizes
 //
-// A key has at most [MaxKey] bytes, a record [MaxKeys] keys and a body of [MaxBody] bytes, and a
+// A key has at most 1,600 bytes, a record 192 keys and a body of [MaxBody] bytes, and a
 // call of Commit [MaxChanges] changes. An engine with lower limits returns a [*heed.SizeError] and
 // does not apply the call. A cell that a batch takes evidence from is changed with its sums and
 // history.
@@ -62,7 +62,7 @@
 //
 // What may be too large for one commit is a [Job]: to forget people, to expunge sources, to reset
 // segments, to rebuild kinds of cells. A job works with the methods of [Store] alone, so a store
-// need not implement forgetting people. Each of its commits changes at most [MaxStep] keys. Between
+// need not implement forgetting people. Each of its commits changes at most 500 keys. Between
 // them, readers see each record and each cell as it was before the job, or after it. If the program
 // ends, the next Sweep of any handle finishes the job.
 //

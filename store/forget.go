@@ -278,7 +278,7 @@ func (e *editor) keys(keys []string) []string {
 			after = append(after, key)
 		}
 	}
-	room := MaxKeys - len(keys)
+	room := maxKeys - len(keys)
 	for _, key := range keys {
 		var pseudonyms []string
 		named, stays := false, false

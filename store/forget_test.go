@@ -80,7 +80,7 @@ func TestForgetNames(t *testing.T) {
 func TestForgetKeys(t *testing.T) {
 	kind := Kind{Name: "k", Caused: []string{"source"}, Decided: []string{"actor"}}
 	full := func(key string) (keys []string) {
-		for i := range MaxKeys - 1 {
+		for i := range maxKeys - 1 {
 			keys = append(keys, fmt.Sprint("k=", i))
 		}
 		return append(keys, key)

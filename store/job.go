@@ -16,16 +16,16 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// MaxStep bounds the keys that one commit of a [Job] changes. A key is a record, a key of a record,
+// maxStep bounds the keys that one commit of a [Job] changes. A key is a record, a key of a record,
 // a cell, one of its sums, or an observation in its history. A cell that has more keys is one
 // commit by itself.
-const MaxStep = 500
+const maxStep = 500
 
 // A Job changes more than one commit should: it forgets people, expunges sources, resets cells, or
 // rebuilds them. [Tx.Start] begins a job together with what a step commits, and [Run] begins one by
 // itself. Both return when the job is finished.
 //
-// A job runs in steps, and each step is a commit of at most [MaxStep] keys. The first commit also
+// A job runs in steps, and each step is a commit of at most 500 keys. The first commit also
 // writes a record of the job, and the last one removes it. If the program ends in between, the next
 // [Store.Sweep] of any handle finishes the job, by [Resume]. Until then, each record and each cell
 // is either as it was before the job or as the job leaves it. What is committed while a job runs
@@ -323,7 +323,7 @@ func (r *runner) run() error {
 	return err
 }
 
-// A packer collects what a job changes, and commits it in steps of at most [MaxStep] keys. Cells,
+// A packer collects what a job changes, and commits it in steps of at most 500 keys. Cells,
 // records without a person and the removals of a tenant all go through it, so the bound holds for
 // each of them.
 type packer struct {
@@ -338,7 +338,7 @@ const keysOfStep = 10
 
 // add adds a change of some keys to the batch, after it committed a batch without room for it.
 func (p *packer) add(keys int, change func(*Batch)) error {
-	if p.keys > 0 && keysOfStep+p.keys+keys > MaxStep {
+	if p.keys > 0 && keysOfStep+p.keys+keys > maxStep {
 		if err := p.commit(); err != nil {
 			return err
 		}
@@ -371,7 +371,7 @@ type part struct {
 
 // withHistory and withoutHistory are the costs of parts: the history of a cell goes with the sums,
 // or stays.
-func withHistory(n uint64) int  { return int(min(n, MaxStep)) + 2 }
+func withHistory(n uint64) int  { return int(min(n, maxStep)) + 2 }
 func withoutHistory(uint64) int { return 2 }
 
 // parts returns what a job does with cells, in the order in which it does it.

@@ -30,7 +30,7 @@ type Record struct {
 	// At orders records and starts their retention. For a record that waits, it is when it is due.
 	// Microseconds are kept.
 	At time.Time
-	// Keys are texts to find the record by, made by [Key]: at most [MaxKeys].
+	// Keys are texts to find the record by, made by [Key]: at most 192.
 	Keys []string
 	// Body is the value, of at most [MaxBody] bytes as JSON. The zero Body removes the record.
 	Body Body
@@ -44,12 +44,12 @@ type Record struct {
 
 // The limits of a record.
 const (
-	// MaxKeys is the number of keys of one record. An answer that a hundred people have judged has
+	// maxKeys is the number of keys of one record. An answer that a hundred people have judged has
 	// a key for each of them.
-	MaxKeys = 192
-	// MaxKey is the bytes of a key. A name as long as [evidence.MaxText] fits into [PersonKey],
+	maxKeys = 192
+	// maxKey is the bytes of a key. A name as long as [evidence.MaxText] fits into [PersonKey],
 	// though lower case may be longer.
-	MaxKey = 1600
+	maxKey = 1600
 	// MaxBody is the bytes of a body as JSON. A trace has about 200 KiB, and an event of 256 KiB
 	// has 350 KiB as base64.
 	MaxBody = 4 << 20
@@ -113,14 +113,6 @@ type Sample struct {
 	// Given is the number of items that were listed, of about All that there are. All is 0 if every
 	// item was listed.
 	Given, All int
-}
-
-// Share returns the fraction of the items that were listed.
-func (s *Sample) Share() float64 {
-	if s.All == 0 {
-		return 1
-	}
-	return float64(s.Given) / float64(s.All)
 }
 
 // Declarations is the kind of the records that list the declared kinds: see [Store].Find.

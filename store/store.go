@@ -16,7 +16,7 @@ import (
 // storetest has the suite that judges an implementation.
 //
 // A store may rely on what [Validate] checks: a commit has at most [MaxChanges] changes, a record
-// at most [MaxKeys] keys of at most [MaxKey] bytes, and each record is written once. It may rely on
+// at most 192 keys of at most 1,600 bytes, and each record is written once. It may rely on
 // [MaxBody] if it calls [CheckBody]. Callers repeat commits: see [Do].
 type Store interface {
 	// Commit applies the batches in order: either all of them, or it returns an error and has no

@@ -251,14 +251,14 @@ func (r *Record) validate() error {
 }
 
 func checkKeys(keys []string) error {
-	if len(keys) > MaxKeys {
-		return invalid("Keys", fmt.Sprintf("are %d, may be %d", len(keys), MaxKeys))
+	if len(keys) > maxKeys {
+		return invalid("Keys", fmt.Sprintf("are %d, may be %d", len(keys), maxKeys))
 	}
 	for i, key := range keys {
 		reason := ""
 		switch {
-		case key == "" || len(key) > MaxKey:
-			reason = fmt.Sprintf("is %d bytes long, must be 1 to %d", len(key), MaxKey)
+		case key == "" || len(key) > maxKey:
+			reason = fmt.Sprintf("is %d bytes long, must be 1 to %d", len(key), maxKey)
 		case strings.IndexByte(key, 0) >= 0 || !utf8.ValidString(key):
 			reason = "must be valid UTF-8 without NUL"
 		default:

@@ -13,13 +13,13 @@ import (
 
 // Beliefs returns the belief about each arm of an item now, in the order of the arms. The query's
 // session and permitted arms are ignored.
-func (l *Learner) Beliefs(ctx context.Context, q Query) ([]Belief, error) {
+func (l *Learner) Beliefs(ctx context.Context, q Query) ([]evidence.Belief, error) {
 	return l.BeliefsIn(store.Reading(ctx, l.cfg.Store), q)
 }
 
 // BeliefsIn does what [Learner.Beliefs] does as a part of a step. What it reads is among what
 // [Learner.Wants] names, unless this process remembers the session's choice.
-func (l *Learner) BeliefsIn(tx *store.Tx, q Query) (_ []Belief, err error) {
+func (l *Learner) BeliefsIn(tx *store.Tx, q Query) (_ []evidence.Belief, err error) {
 	defer because(&err, "beliefs")
 	if err := q.validate(); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func (l *Learner) BeliefsIn(tx *store.Tx, q Query) (_ []Belief, err error) {
 }
 
 // believe returns the beliefs that follow from what was read of an item.
-func (l *Learner) believe(s *segment, read *reading) []Belief {
-	beliefs := make([]Belief, len(l.cfg.Arms))
+func (l *Learner) believe(s *segment, read *reading) []evidence.Belief {
+	beliefs := make([]evidence.Belief, len(l.cfg.Arms))
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	s.model.Believe(read.Item, beliefs)

@@ -141,13 +141,6 @@ func (r resets) String() string {
 	return fmt.Sprint([2]uint64(r))
 }
 
-// A Setting is the value that was chosen for a parameter of the arm.
-type Setting = answer.Setting
-
-// A Draw is what was drawn for one of the permitted arms. The arm with the greatest sample was
-// chosen.
-type Draw = answer.Draw
-
 // unknown is what is known of a choice that no learner made.
 var unknown answer.Choice
 
@@ -203,7 +196,7 @@ func (c Choice) Parameters() iter.Seq2[string, string] {
 }
 
 // Draws returns what was drawn, in the order of the arms. A fallback has no draws.
-func (c Choice) Draws() iter.Seq[Draw] { return slices.Values(c.facts().Draws) }
+func (c Choice) Draws() iter.Seq[answer.Draw] { return slices.Values(c.facts().Draws) }
 
 // Fallback reports whether the arm is the default, or the first that was permitted, because no arm
 // could be drawn.
@@ -277,7 +270,7 @@ func (c *Choice) ofTables(f *answer.Choice) float64 {
 
 // drawArms draws every arm and returns which has the greatest sample, the earlier of equals, or one
 // whose sample is NaN.
-func drawArms(draws []Draw, rng *evidence.Rand) (best int) {
+func drawArms(draws []answer.Draw, rng *evidence.Rand) (best int) {
 	for i := range draws {
 		d := &draws[i]
 		d.Sample = d.Belief.Draw(rng) + d.Bonus
@@ -336,7 +329,7 @@ func (s *space) resets(item string) evidence.Cell {
 	return evidence.Cell{Kind: s.kinds.resets, Scope: s.scope, Item: item, Name: "resets"}
 }
 
-func (s *space) parameter(arm ArmID, setting Setting) evidence.Cell {
+func (s *space) parameter(arm ArmID, setting answer.Setting) evidence.Cell {
 	return evidence.Cell{Kind: s.kinds.parameter, Scope: s.scope, Item: string(arm),
 		Name: setting.Name + "=" + setting.Value}
 }

@@ -174,7 +174,8 @@ func (c Config) withDefaults() Config {
 	if c.Exploration.Bonus > 0 {
 		c.Exploration.MinSamples = cmp.Or(c.Exploration.MinSamples, 5)
 	}
-	c.Trust = c.Trust.Clone()
+	c.Trust.Instruments, c.Trust.Silence = slices.Clone(c.Trust.Instruments),
+		slices.Clone(c.Trust.Silence)
 	c.MinConfidence = cmp.Or(c.MinConfidence, 0.3)
 	if c.Default == "" {
 		var most float64

@@ -50,7 +50,8 @@ func (p Copy) SpecializeAt() int {
 func (p Copy) Model(segment Segment, items []Item) Model {
 	m := &copied{
 		segment: segment, minConfidence: p.MinConfidence,
-		total: make([]evidence.Sums, len(segment.Priors)), levels: make([]Belief, len(segment.Priors)),
+		total:  make([]evidence.Sums, len(segment.Priors)),
+		levels: make([]evidence.Belief, len(segment.Priors)),
 	}
 	if m.minConfidence == 0 {
 		m.minConfidence = 0.6
@@ -70,7 +71,7 @@ type copied struct {
 	segment       Segment
 	minConfidence float64
 	total         []evidence.Sums // of all items, by arm
-	levels        []Belief
+	levels        []evidence.Belief
 }
 
 // Update implements [Model].
@@ -81,17 +82,17 @@ func (m *copied) Update(arm int, before, after evidence.Sums) bool {
 }
 
 func (m *copied) refresh(arm int) {
-	m.levels[arm] = Belief{Level: m.total[arm].Posterior(m.segment.Priors[arm])}
+	m.levels[arm] = evidence.Belief{Level: m.total[arm].Posterior(m.segment.Priors[arm])}
 }
 
 // Believe implements [Model].
-func (m *copied) Believe(item Item, beliefs []Belief) {
+func (m *copied) Believe(item Item, beliefs []evidence.Belief) {
 	if !m.specialized(item) {
 		copy(beliefs, m.levels)
 		return
 	}
 	for i, prior := range m.segment.Priors {
-		beliefs[i] = Belief{Level: item.Arms[i].Plus(item.Given[i]).Posterior(prior)}
+		beliefs[i] = evidence.Belief{Level: item.Arms[i].Plus(item.Given[i]).Posterior(prior)}
 	}
 }
 

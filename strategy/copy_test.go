@@ -123,7 +123,7 @@ func TestCopyTrustsAnItemFromItsMinConfidenceOn(t *testing.T) {
 	}
 }
 
-func levels(beliefs []strategy.Belief) (levels []evidence.Beta) {
+func levels(beliefs []evidence.Belief) (levels []evidence.Beta) {
 	for _, b := range beliefs {
 		levels = append(levels, b.Level)
 	}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -440,7 +441,7 @@ func TestAHostChoosesByItself(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Arms: parametered, Topic: "heed.strategy"})
 	l := newLearner(t, cfg)
 	q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}
-	n2 := strategy.Setting{Name: "n", Value: "2"}
+	n2 := answer.Setting{Name: "n", Value: "2"}
 	made, err := l.Record(ctx, q, "a", 0.25, n2)
 	require.NoError(t, err)
 	assert.Equal(t, []any{strategy.ArmID("a"), "2", 0.25, false},
@@ -486,9 +487,9 @@ func TestRecordNamesWhatIsWrong(t *testing.T) {
 	cfg.Store = st
 	l := newLearner(t, cfg)
 	q := strategy.Query{Session: "s", Item: "i"}
-	n := func(values ...string) (all []strategy.Setting) {
+	n := func(values ...string) (all []answer.Setting) {
 		for _, v := range values {
-			all = append(all, strategy.Setting{Name: "n", Value: v})
+			all = append(all, answer.Setting{Name: "n", Value: v})
 		}
 		return all
 	}
@@ -497,7 +498,7 @@ func TestRecordNamesWhatIsWrong(t *testing.T) {
 		q          strategy.Query
 		arm        strategy.ArmID
 		propensity float64
-		parameters []strategy.Setting
+		parameters []answer.Setting
 	}{
 		{"Arm", q, "z", 1, nil},
 		{"Propensity", q, "a", -0.1, nil}, {"Propensity", q, "a", 1.1, nil},

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 )
@@ -12,7 +13,7 @@ func (l *Learner) Remembered() int { return l.sessions.Len() }
 func SampleItems(l *Learner, n int) { l.sampleItems = n }
 
 // DrawArms draws every arm as Select does, and returns which has the greatest sample.
-func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
+func DrawArms(draws []answer.Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
 
 // ScaleOf returns the scale of the weights in some sums.
 func ScaleOf(s evidence.Sums, leastWeight float64) float64 { return scaleOf(s, leastWeight) }
@@ -32,21 +33,21 @@ func (c Choice) Cells() []evidence.Cell {
 	space := space{kindsOf(c.Learner()), answers.Scope(c.Category, c.Context)}
 	all := []evidence.Cell{space.arm(c.Item, c.Arm)}
 	for name, value := range c.Parameters() {
-		all = append(all, space.parameter(c.Arm, Setting{Name: name, Value: value}))
+		all = append(all, space.parameter(c.Arm, answer.Setting{Name: name, Value: value}))
 	}
 	return all
 }
 
 // BestOf integrates the probability that one of the draws has the greatest sample, or reports that
 // it can't.
-func BestOf(draws []Draw, chosen int) (p float64, ok bool) { return bestOf(draws, chosen) }
+func BestOf(draws []answer.Draw, chosen int) (p float64, ok bool) { return bestOf(draws, chosen) }
 
 // DrawsFor returns how often each arm is drawn to count a propensity, and how many draws of arms
 // that may come to.
 func DrawsFor(arms int) (n, most int) { return drawsFor(arms), propensityWork }
 
 // Count counts it over draws.
-func Count(c Choice, draws []Draw, chosen int) float64 { return c.count(draws, chosen) }
+func Count(c Choice, draws []answer.Draw, chosen int) float64 { return c.count(draws, chosen) }
 
 // Eager returns a configuration that tests after each n outcomes for changes, with this probability
 // of a false alarm.
@@ -56,7 +57,7 @@ func Eager(c Config, alarms float64, n int) Config {
 }
 
 // GreatestNormal integrates the probability that a normal sample is the greatest.
-func GreatestNormal(draws []Draw, arm ArmID) float64 { return greatestNormal(draws, arm) }
+func GreatestNormal(draws []answer.Draw, arm ArmID) float64 { return greatestNormal(draws, arm) }
 
 // Packed and Unpacked write a vector into a record, and read it.
 var (

@@ -27,9 +27,9 @@ type fractionalModel struct{ segment strategy.Segment }
 
 func (fractionalModel) Update(int, evidence.Sums, evidence.Sums) bool { return false }
 func (fractionalModel) Independence(strategy.Item) float64            { return 1 }
-func (m fractionalModel) Believe(item strategy.Item, beliefs []strategy.Belief) {
+func (m fractionalModel) Believe(item strategy.Item, beliefs []evidence.Belief) {
 	for i, prior := range m.segment.Priors {
-		beliefs[i] = strategy.Belief{Level: item.Arms[i].Posterior(prior)}
+		beliefs[i] = evidence.Belief{Level: item.Arms[i].Posterior(prior)}
 	}
 }
 
@@ -92,7 +92,7 @@ func TestUnsureOutcomesCountLess(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
 		silent, sure := tosses(10, 0, 0.3), tosses(10, 1, 1)
 		among := func(items ...strategy.Item) float64 {
-			b := make([]strategy.Belief, 2)
+			b := make([]evidence.Belief, 2)
 			pooling.Model(evenSegment(2), items).Believe(items[0], b)
 			return b[0].Mean()
 		}

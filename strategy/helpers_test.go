@@ -93,7 +93,7 @@ func try(t testing.TB, l *strategy.Learner, q strategy.Query, arm strategy.ArmID
 	credit(t, l, choose(t, l, q), value)
 }
 
-func beliefs(t testing.TB, l *strategy.Learner, q strategy.Query) []strategy.Belief {
+func beliefs(t testing.TB, l *strategy.Learner, q strategy.Query) []evidence.Belief {
 	b, err := l.Beliefs(ctx, q)
 	require.NoError(t, err)
 	return b

@@ -58,7 +58,7 @@ type Learner struct {
 // A parameterValue is a value that a parameter of an arm may have.
 type parameterValue struct {
 	arm ArmID
-	Setting
+	answer.Setting
 }
 
 // remembered is a choice as the cache keeps it. The record of a choice is read again after
@@ -114,7 +114,8 @@ func build(cfg Config) (*Learner, error) {
 		l.index[arm.ID] = i
 		for _, p := range arm.Parameters {
 			for _, value := range p.Values {
-				l.values = append(l.values, parameterValue{arm.ID, Setting{Name: p.Name, Value: value}})
+				l.values = append(l.values, parameterValue{
+					arm.ID, answer.Setting{Name: p.Name, Value: value}})
 			}
 		}
 	}

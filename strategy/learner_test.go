@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
@@ -344,7 +345,7 @@ func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
 	l := newLearner(t, strategy.Config{Exploration: strategy.Exploration{Bonus: 0.3}})
 	for i := range 200 {
 		c := choose(t, l, strategy.Query{Item: fmt.Sprint(i % 10)})
-		var best strategy.Draw
+		var best answer.Draw
 		var arms []strategy.ArmID
 		for d := range c.Draws() {
 			arms = append(arms, d.Arm)
@@ -370,9 +371,9 @@ func TestOfEqualDrawsTheEarlierArmWins(t *testing.T) {
 		{[]evidence.Beta{hopeless, sure, sure}, 1},
 		{[]evidence.Beta{hopeless, hopeless}, 0},
 	} {
-		var draws []strategy.Draw
+		var draws []answer.Draw
 		for _, level := range test.levels {
-			draws = append(draws, strategy.Draw{Belief: strategy.Belief{Level: level}})
+			draws = append(draws, answer.Draw{Belief: evidence.Belief{Level: level}})
 		}
 		for range 10 {
 			assert.Equal(t, test.want, strategy.DrawArms(draws, &rng))

@@ -145,7 +145,7 @@ func (l *Learner) loadSample(
 	}
 	f.sampled, f.all = true, sample.All
 	for i := range f.samples {
-		f.samples[i] = uint64(float64(f.samples[i]) / sample.Share())
+		f.samples[i] = uint64(float64(f.samples[i]) * float64(sample.All) / float64(sample.Given))
 	}
 	return f, nil
 }

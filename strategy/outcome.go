@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/fair"
@@ -293,7 +294,7 @@ func (l *Learner) batch(
 	b.Observations = make([]evidence.Observation, 0, 2+len(c.facts().Parameters))
 	b.Observations = append(b.Observations, apart(observation))
 	for name, value := range c.Parameters() {
-		observation.Cell = s.space.parameter(c.Arm, Setting{Name: name, Value: value})
+		observation.Cell = s.space.parameter(c.Arm, answer.Setting{Name: name, Value: value})
 		if event == expired {
 			observation.ID = silentParameter(id, len(b.Observations))
 		}
@@ -310,7 +311,7 @@ func (l *Learner) batch(
 func (l *Learner) creditedCells(s *segment, c *Choice) []evidence.Cell {
 	cells := []evidence.Cell{s.space.arm(c.Item, c.Arm)}
 	for name, value := range c.Parameters() {
-		cells = append(cells, s.space.parameter(c.Arm, Setting{Name: name, Value: value}))
+		cells = append(cells, s.space.parameter(c.Arm, answer.Setting{Name: name, Value: value}))
 	}
 	return cells
 }

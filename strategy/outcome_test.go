@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -224,9 +225,9 @@ func TestObserveRefusesWhatIsNotValid(t *testing.T) {
 		{"Choice.Context", strategy.Outcome{Choice: changed(
 			func(c *strategy.Choice) { c.Context = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
 		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters",
-			[]strategy.Setting{{Name: "n", Value: long}}), ID: "1", Value: 1, Confidence: 1}},
+			[]answer.Setting{{Name: "n", Value: long}}), ID: "1", Value: 1, Confidence: 1}},
 		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters",
-			[]strategy.Setting{{Name: "n\x00", Value: "1"}}), ID: "1", Value: 1, Confidence: 1}},
+			[]answer.Setting{{Name: "n\x00", Value: "1"}}), ID: "1", Value: 1, Confidence: 1}},
 	} {
 		unreachable := fmt.Errorf("the store is asked, though %s is not valid", test.field)
 		st.read.Store(&unreachable)

@@ -14,7 +14,7 @@ type ownChoice struct {
 	arm ArmID
 	// propensity is the probability that the host stated, or 0 if it is unknown.
 	propensity float64
-	parameters []Setting // in the order of the arm's
+	parameters []answer.Setting // in the order of the arm's
 }
 
 // is reports whether a choice is of the same arm with the same parameters. Without a choice of the
@@ -40,7 +40,7 @@ func (o *ownChoice) into(c *answer.Choice) {
 // learned from. If the store fails, Record returns the error and the choice, which is neither
 // remembered nor recorded, but its outcome may be observed.
 func (l *Learner) Record(
-	ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...Setting,
+	ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...answer.Setting,
 ) (c Choice, err error) {
 	defer because(&err, "record")
 	if err := ctx.Err(); err != nil {
@@ -67,8 +67,9 @@ func (l *Learner) Record(
 }
 
 // ownParameters checks what the host chose, and returns the parameters in the order of the arm's.
-func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered []Setting,
-	err error) {
+func (l *Learner) ownParameters(own *ownChoice, parameters []answer.Setting) (
+	ordered []answer.Setting, err error,
+) {
 	at, ok := l.index[own.arm]
 	if !ok {
 		return nil, &heed.InputError{Field: "Arm",
@@ -79,7 +80,7 @@ func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered [
 			Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 if it is unknown", own.propensity)}
 	}
 	for _, p := range l.cfg.Arms[at].Parameters {
-		i := slices.IndexFunc(parameters, func(s Setting) bool { return s.Name == p.Name })
+		i := slices.IndexFunc(parameters, func(s answer.Setting) bool { return s.Name == p.Name })
 		if i >= 0 && slices.Contains(p.Values, parameters[i].Value) {
 			ordered = append(ordered, parameters[i])
 		}

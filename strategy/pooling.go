@@ -50,7 +50,7 @@ type Model interface {
 	// were computed from all evidence. The learner then does that.
 	Update(arm int, before, after evidence.Sums) (drifted bool)
 	// Believe sets the belief about each arm of an item. The slice has one element for each arm.
-	Believe(item Item, beliefs []Belief)
+	Believe(item Item, beliefs []evidence.Belief)
 	// Independence returns how far an item goes its own way, in [0, 1]. At 0 the beliefs about it
 	// come from its segment, and at 1 from its own evidence. From ½ on it is called specialised.
 	Independence(item Item) float64
@@ -72,9 +72,6 @@ type Giver interface {
 	// Give sets what the segment's other items have shown, by arm.
 	Give(item Item, given []evidence.Sums)
 }
-
-// A Belief is what a learner believes of one arm of one item: see [evidence.Belief].
-type Belief = evidence.Belief
 
 // counts are effective numbers of successes and failures. They need not be whole, because outcomes
 // fade and have weights.
@@ -141,10 +138,10 @@ func (m *alone) Update(_ int, before, after evidence.Sums) bool {
 }
 
 // Believe implements [Model].
-func (m *alone) Believe(item Item, beliefs []Belief) {
+func (m *alone) Believe(item Item, beliefs []evidence.Belief) {
 	dispersion, scale := m.spread.dispersion(), scaleOf(m.total, m.segment.LeastWeight)
 	for i, prior := range m.segment.Priors {
-		beliefs[i] = Belief{Level: countsOf(item.Arms[i], scale, dispersion).posterior(prior)}
+		beliefs[i] = evidence.Belief{Level: countsOf(item.Arms[i], scale, dispersion).posterior(prior)}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -26,15 +27,15 @@ type world struct {
 	model   strategy.Model
 	items   []strategy.Item
 	seen    []int // outcomes of each item
-	beliefs []strategy.Belief
-	draws   []strategy.Draw
+	beliefs []evidence.Belief
+	draws   []answer.Draw
 	rng     evidence.Rand
 }
 
 func newWorld(pooling strategy.Pooling, items, arms int, seed uint64) *world {
 	w := &world{
 		pooling: pooling, items: make([]strategy.Item, items), seen: make([]int, items),
-		beliefs: make([]strategy.Belief, arms), draws: make([]strategy.Draw, arms),
+		beliefs: make([]evidence.Belief, arms), draws: make([]answer.Draw, arms),
 		rng: evidence.Rand{State: seed},
 	}
 	for i := range w.items {
@@ -200,7 +201,7 @@ func TestAloneSharesNothing(t *testing.T) {
 	assert.Equal(t, evidence.Beta{Alpha: 21, Beta: 1},
 		beliefs(t, l, strategy.Query{Item: "i"})[0].Level)
 	for _, b := range beliefs(t, l, strategy.Query{Item: "j"}) {
-		assert.Equal(t, strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}, b)
+		assert.Equal(t, evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}, b)
 	}
 }
 
@@ -352,7 +353,7 @@ func TestAPoolingThatSpecialisesMustGive(t *testing.T) {
 // wild is a host's pooling whose models do what they are told.
 type wild struct {
 	strategy.Alone
-	believe func([]strategy.Belief)
+	believe func([]evidence.Belief)
 	update  func()
 }
 
@@ -365,7 +366,7 @@ type wildModel struct {
 	wild wild
 }
 
-func (m wildModel) Believe(item strategy.Item, beliefs []strategy.Belief) {
+func (m wildModel) Believe(item strategy.Item, beliefs []evidence.Belief) {
 	m.Model.Believe(item, beliefs)
 	m.wild.believe(beliefs)
 }
@@ -379,7 +380,7 @@ func (m wildModel) Update(int, evidence.Sums, evidence.Sums) bool {
 func TestAPoolingThatBelievesNonsense(t *testing.T) {
 	for _, arm := range []int{0, 1} {
 		l := newLearner(t, strategy.Config{Pooling: wild{
-			believe: func(beliefs []strategy.Belief) { beliefs[arm].Level.Alpha = math.NaN() }}})
+			believe: func(beliefs []evidence.Belief) { beliefs[arm].Level.Alpha = math.NaN() }}})
 		c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 		assert.ErrorContains(t, err, "can't be drawn")
 		assert.True(t, c.Fallback())
@@ -389,7 +390,7 @@ func TestAPoolingThatBelievesNonsense(t *testing.T) {
 // A panic of a host's is the host's, and must not lock others out.
 func TestAPoolingThatPanics(t *testing.T) {
 	panics := true
-	l := newLearner(t, strategy.Config{Pooling: wild{believe: func([]strategy.Belief) {},
+	l := newLearner(t, strategy.Config{Pooling: wild{believe: func([]evidence.Belief) {},
 		update: func() {
 			if panics {
 				panic("oh")

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/curves"
 )
@@ -17,7 +18,7 @@ import (
 // see [evidence.Belief.Draw]. So an arm wins only above the highest floor of the others. There its
 // density, times the distribution functions of the others, is integrated. If its own floor is the
 // highest, it also wins if it is raised and all others are below.
-func bestOf(draws []Draw, chosen int) (p float64, ok bool) {
+func bestOf(draws []answer.Draw, chosen int) (p float64, ok bool) {
 	all := make([]sampled, len(draws))
 	for i := range draws {
 		if !all[i].take(&draws[i]) {
@@ -53,7 +54,7 @@ type sampled struct {
 const least, mostShape = 0.01, 1e6
 
 // take takes a draw, or reports that it can't be integrated.
-func (s *sampled) take(d *Draw) bool {
+func (s *sampled) take(d *answer.Draw) bool {
 	s.of, s.floor = d.Belief.Drawn()
 	s.bonus = d.Bonus
 	for _, x := range [...]float64{s.of.Alpha, s.of.Beta} {
@@ -230,7 +231,7 @@ func drawsFor(arms int) int { return min(propensityDraws, propensityWork/arms) }
 // count returns the share of draws in which an arm has the greatest sample. The generator is keyed
 // by the choice's id, so the same choice has the same propensity each time. The share is kept half
 // a draw from 0 and 1, because off-policy estimates divide by it.
-func (c *Choice) count(draws []Draw, chosen int) float64 {
+func (c *Choice) count(draws []answer.Draw, chosen int) float64 {
 	draws = slices.Clone(draws)
 	rng := evidence.Key{A: propensityDraws, B: uint64(len(draws))}.Rand(0, string(c.ID[:]))
 	n := drawsFor(len(draws))

@@ -11,17 +11,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
 )
 
 // randomDraws returns a random belief for each arm: one that a segment may produce, or one of any
 // shapes if wild. Some beliefs have no floor, and some have the floor of another arm.
-func randomDraws(arms int, wild bool, rng *rand.Rand) []strategy.Draw {
+func randomDraws(arms int, wild bool, rng *rand.Rand) []answer.Draw {
 	from := func(low, high float64) float64 { return low * math.Pow(high/low, rng.Float64()) }
-	known, draws := from(0.3, 300), make([]strategy.Draw, arms)
+	known, draws := from(0.3, 300), make([]answer.Draw, arms)
 	for i := range draws {
-		b := strategy.Belief{Level: evidence.Beta{Alpha: known * from(0.9, 10),
+		b := evidence.Belief{Level: evidence.Beta{Alpha: known * from(0.9, 10),
 			Beta: known * from(0.9, 10)}}
 		if wild {
 			b.Level = evidence.Beta{Alpha: from(0.25, 1e4), Beta: from(0.02, 1e4)}
@@ -35,7 +36,7 @@ func randomDraws(arms int, wild bool, rng *rand.Rand) []strategy.Draw {
 			b.Successes, b.Failures = float64(rng.IntN(7)), float64(rng.IntN(7))
 			b.Concentration = from(3, 3000)
 		}
-		draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b}
+		draws[i] = answer.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b}
 		if i > 0 && rng.IntN(4) == 0 {
 			draws[i].Belief, draws[i].Bonus = draws[i-1].Belief, draws[i-1].Bonus
 			draws[i].Belief.Concentration *= 2
@@ -89,7 +90,7 @@ func TestIntegratedPropensities(t *testing.T) {
 
 // propensities returns the propensities of all arms, and checks that they sum to 1 and are what
 // draws show.
-func propensities(t *testing.T, draws []strategy.Draw) (all []float64) {
+func propensities(t *testing.T, draws []answer.Draw) (all []float64) {
 	const n = 20_000
 	random, wins := evidence.Rand{State: 3}, make([]float64, len(draws))
 	for range n {
@@ -106,23 +107,23 @@ func propensities(t *testing.T, draws []strategy.Draw) (all []float64) {
 	return all
 }
 
-func drawsOf(beliefs ...strategy.Belief) (all []strategy.Draw) {
+func drawsOf(beliefs ...evidence.Belief) (all []answer.Draw) {
 	for i, b := range beliefs {
-		all = append(all, strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b})
+		all = append(all, answer.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: b})
 	}
 	return all
 }
 
 // TestTiesGoToTheFirst where rates are so near 1 that they are 1.
 func TestTiesGoToTheFirst(t *testing.T) {
-	b := strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 0.02}}
+	b := evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 0.02}}
 	assert.Greater(t, propensities(t, drawsOf(b, b))[0], 0.6)
 }
 
 // Arms with equal means have equal floors. If their draws are also equally sharp, they are chosen
 // equally often.
 func TestEqualArmsAreChosenEquallyOften(t *testing.T) {
-	b := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}
+	b := evidence.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}
 	sharp := b
 	sharp.Concentration = 50
 	for _, p := range propensities(t, drawsOf(b, b, b)) {
@@ -131,7 +132,7 @@ func TestEqualArmsAreChosenEquallyOften(t *testing.T) {
 	all := propensities(t, drawsOf(b, sharp, sharp))
 	assert.Greater(t, all[0], all[1])
 	assert.InDelta(t, all[1], all[2], 1e-7)
-	rest := strategy.Belief{Level: evidence.Beta{Alpha: 1, Beta: 3}, Concentration: 4}
+	rest := evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 3}, Concentration: 4}
 	all = propensities(t, drawsOf(b, b, rest))
 	assert.InDelta(t, all[0], all[1], 1e-7)
 	assert.Less(t, all[2], all[0])
@@ -140,13 +141,13 @@ func TestEqualArmsAreChosenEquallyOften(t *testing.T) {
 // Draws of very small shapes are close to 0, and means may differ by rounding only. Such arms are
 // chosen equally often, too.
 func TestEqualArmsOfHardlyAnyEvidence(t *testing.T) {
-	b := strategy.Belief{Level: evidence.Beta{Alpha: 0.012, Beta: 2}, Concentration: 2.012}
+	b := evidence.Belief{Level: evidence.Beta{Alpha: 0.012, Beta: 2}, Concentration: 2.012}
 	for _, p := range propensities(t, drawsOf(b, b, b, b)) {
 		assert.InDelta(t, 0.25, p, 1e-6)
 	}
 	for _, off := range []float64{1e-12, 1e-10, 1e-9} {
-		near := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}
-		other := strategy.Belief{Level: evidence.Beta{Alpha: 2 + 5*off, Beta: 3 - 5*off},
+		near := evidence.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Concentration: 5}
+		other := evidence.Belief{Level: evidence.Beta{Alpha: 2 + 5*off, Beta: 3 - 5*off},
 			Concentration: 5}
 		assert.InDelta(t, 0.5, propensities(t, drawsOf(other, near))[0], 1e-6)
 	}
@@ -155,8 +156,8 @@ func TestEqualArmsOfHardlyAnyEvidence(t *testing.T) {
 // An arm with a bonus can have a sample above 1. It then wins against an arm without a bonus, even
 // if the rate of the other arm is practically 1.
 func TestABonusBeatsARateOfOne(t *testing.T) {
-	draws := drawsOf(strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7,
-		Successes: 6, Failures: 1, Concentration: 60}, strategy.Belief{Level: evidence.Beta{Alpha: 9000,
+	draws := drawsOf(evidence.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7,
+		Successes: 6, Failures: 1, Concentration: 60}, evidence.Belief{Level: evidence.Beta{Alpha: 9000,
 		Beta: 0.02}, Concentration: 9000})
 	draws[0].Bonus = 0.2
 	assert.Greater(t, propensities(t, draws)[0], 0.9)
@@ -164,14 +165,14 @@ func TestABonusBeatsARateOfOne(t *testing.T) {
 
 // Shapes that are too small or too great, and what is no belief.
 func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
-	good := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Strength: 5, Successes: 1,
+	good := evidence.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Strength: 5, Successes: 1,
 		Failures: 1, Concentration: 9}
-	for name, change := range map[string]func(*strategy.Belief){
-		"a small level":         func(b *strategy.Belief) { b.Level.Alpha, b.Concentration = 0.002, 0 },
-		"a great concentration": func(b *strategy.Belief) { b.Concentration = 1e7 },
-		"no number":             func(b *strategy.Belief) { b.Successes = math.NaN() },
-		"infinite":              func(b *strategy.Belief) { b.Concentration = math.Inf(1) },
-		"negative":              func(b *strategy.Belief) { b.Concentration = -1 },
+	for name, change := range map[string]func(*evidence.Belief){
+		"a small level":         func(b *evidence.Belief) { b.Level.Alpha, b.Concentration = 0.002, 0 },
+		"a great concentration": func(b *evidence.Belief) { b.Concentration = 1e7 },
+		"no number":             func(b *evidence.Belief) { b.Successes = math.NaN() },
+		"infinite":              func(b *evidence.Belief) { b.Concentration = math.Inf(1) },
+		"negative":              func(b *evidence.Belief) { b.Concentration = -1 },
 	} {
 		other := good
 		change(&other)
@@ -186,10 +187,10 @@ func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 func BenchmarkPropensity(b *testing.B) {
 	for _, arms := range []int{4, 16, 100} {
 		rng := rand.New(rand.NewPCG(8, uint64(arms)))
-		draws := make([]strategy.Draw, arms)
+		draws := make([]answer.Draw, arms)
 		for i := range draws {
 			level := evidence.Beta{Alpha: 5 + 20*rng.Float64(), Beta: 10}
-			draws[i] = strategy.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: strategy.Belief{
+			draws[i] = answer.Draw{Arm: strategy.ArmID(fmt.Sprint(i)), Belief: evidence.Belief{
 				Level: level, Strength: 10, Successes: float64(rng.IntN(6)), Failures: float64(rng.IntN(6)),
 				Concentration: 20 + 20*rng.Float64(),
 			}}

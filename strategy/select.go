@@ -420,7 +420,7 @@ func (l *Learner) fallBack(q *Query, now time.Time) Choice {
 		m.Arm = q.Arms[0]
 	}
 	for _, p := range l.cfg.Arms[l.index[m.Arm]].Parameters {
-		m.Parameters = append(m.Parameters, Setting{Name: p.Name, Value: p.Values[0]})
+		m.Parameters = append(m.Parameters, answer.Setting{Name: p.Name, Value: p.Values[0]})
 	}
 	return d.choice()
 }
@@ -442,13 +442,13 @@ func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) erro
 		r.made.Parameters = l.drawParameters(s, r.made.Arm, &rng)
 		return nil
 	}
-	beliefs := make([]Belief, len(l.cfg.Arms))
+	beliefs := make([]evidence.Belief, len(l.cfg.Arms))
 	s.model.Believe(read.Item, beliefs)
 	d := &r.made
-	d.Draws = make([]Draw, 0, len(l.cfg.Arms))
+	d.Draws = make([]answer.Draw, 0, len(l.cfg.Arms))
 	for i := range l.cfg.Arms {
 		if arm := l.cfg.Arms[i].ID; permitted(q.Arms, arm) {
-			d.Draws = append(d.Draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: beliefs[i]})
+			d.Draws = append(d.Draws, answer.Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: beliefs[i]})
 		}
 	}
 	best := drawArms(d.Draws, &rng)
@@ -492,12 +492,14 @@ func (l *Learner) bonus(s *segment, arm int) float64 {
 
 // drawParameters chooses a value for each parameter of an arm, in the same way as an arm. A
 // parameter with a single value draws nothing, so that adding one does not change later draws.
-func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (settings []Setting) {
+func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (
+	settings []answer.Setting,
+) {
 	at := slices.IndexFunc(l.values, func(v parameterValue) bool { return v.arm == arm })
 	parameters := l.cfg.Arms[l.index[arm]].Parameters
 	settings = slices.Grow(settings, len(parameters))
 	for _, p := range parameters {
-		setting := Setting{Name: p.Name, Value: p.Values[0]}
+		setting := answer.Setting{Name: p.Name, Value: p.Values[0]}
 		if most := -1.; len(p.Values) > 1 {
 			for i, value := range p.Values {
 				if x := s.parameters[at+i].Draw(rng); x > most {

@@ -257,7 +257,7 @@ func (l *Learner) levels(others []sharedRow, f *found) []evidence.Beta {
 // the variance of tenants, down to leastStart by thirds. Each is weighed by its prior odds and by
 // the Beta-binomial likelihood of the tenant's own outcomes, and the logarithms of the sums are
 // averaged.
-func begin(level Belief, own counts) evidence.Beta {
+func begin(level evidence.Belief, own counts) evidence.Beta {
 	m, known := level.Level.Mean(), 1/(level.Level.Alpha+level.Level.Beta+1)
 	apart := 0.
 	for _, at := range [...]struct{ z, weight float64 }{{-math.Sqrt(3), 1. / 6}, {0, 2. / 3},

@@ -71,12 +71,12 @@ type ItemReport struct {
 
 // An ArmReport is what is believed of an arm, in a segment or for one of its items.
 type ArmReport struct {
-	Arm      ArmID   `json:"arm"`
-	Belief   Belief  `json:"belief"`
-	Mean     float64 `json:"mean"` // the reward that is expected, in [0, 1]
-	Low      float64 `json:"low"`  // between low and high it lies with a probability of 90 %
-	High     float64 `json:"high"`
-	Outcomes uint64  `json:"outcomes"`
+	Arm      ArmID           `json:"arm"`
+	Belief   evidence.Belief `json:"belief"`
+	Mean     float64         `json:"mean"` // the reward that is expected, in [0, 1]
+	Low      float64         `json:"low"`  // between low and high it lies with a probability of 90 %
+	High     float64         `json:"high"`
+	Outcomes uint64          `json:"outcomes"`
 }
 
 // A ParameterReport is what is believed of one value of an arm's parameter.
@@ -95,7 +95,7 @@ const reportLevel = 0.9
 // outcomes of each arm, which the sums no longer have. An item without evidence gives what the
 // segment would start it with.
 func (f *found) reports(item Item, counts []uint64) (all []ArmReport, best ArmID) {
-	beliefs := make([]Belief, len(f.arms))
+	beliefs := make([]evidence.Belief, len(f.arms))
 	f.model.Believe(item, beliefs)
 	most := -1.
 	for i, b := range beliefs {
@@ -213,7 +213,7 @@ func (l *Learner) surveyItem(ctx context.Context, f *found, item string) error {
 func (f *found) standing(name string, i int) Standing {
 	s := Standing{Item: name, Independence: f.model.Independence(f.items[i])}
 	s.Specialized = s.Independence >= 0.5
-	beliefs := make([]Belief, len(f.arms))
+	beliefs := make([]evidence.Belief, len(f.arms))
 	f.model.Believe(f.items[i], beliefs)
 	for arm, b := range beliefs {
 		s.Outcomes += f.counts[i][arm]

@@ -304,11 +304,11 @@ func TestIntervals(t *testing.T) {
 		{Alpha: 400, Beta: 600}} {
 		for _, p := range []float64{0.5, 0.9, 0.99} {
 			wantLow, wantHigh := level.Interval(p)
-			low, high := strategy.Belief{Level: level}.Interval(p)
+			low, high := evidence.Belief{Level: level}.Interval(p)
 			assert.Equal(t, []float64{wantLow, wantHigh}, []float64{low, high})
 		}
 	}
-	for _, b := range []strategy.Belief{
+	for _, b := range []evidence.Belief{
 		{Level: evidence.Beta{Alpha: 1, Beta: 1}, Strength: 1},
 		{Level: evidence.Beta{Alpha: 30, Beta: 10}, Strength: 5, Successes: 2, Failures: 12},
 		{Level: evidence.Beta{Alpha: 2, Beta: 9}, Strength: 300, Successes: 40},
@@ -338,7 +338,7 @@ func TestIntervals(t *testing.T) {
 			assert.True(t, math.IsNaN(low) && math.IsNaN(high), "at %v", level)
 		}
 	}
-	low, _ := strategy.Belief{Strength: 1}.Interval(0.9)
+	low, _ := evidence.Belief{Strength: 1}.Interval(0.9)
 	assert.True(t, math.IsNaN(low))
 }
 

@@ -55,7 +55,7 @@ type twoLevel struct {
 	candidates [len(strengths)]candidate
 	own        []weighed // the candidates by what was seen of each arm alone
 	// of each arm: what is believed of an item without evidence
-	levels []Belief
+	levels []evidence.Belief
 }
 
 // A candidate is the segment under one strength.
@@ -69,8 +69,9 @@ type candidate struct {
 func (TwoLevel) Model(segment Segment, items []Item) Model {
 	m := &twoLevel{
 		segment: segment,
-		levels:  make([]Belief, len(segment.Priors)), own: make([]weighed, len(segment.Priors)),
-		spread: spreadOf(items, segment.LeastWeight), total: totalOf(items),
+		levels:  make([]evidence.Belief, len(segment.Priors)),
+		own:     make([]weighed, len(segment.Priors)),
+		spread:  spreadOf(items, segment.LeastWeight), total: totalOf(items),
 	}
 	m.dispersion, m.scale = m.spread.dispersion(), scaleOf(m.total, segment.LeastWeight)
 	for j := range m.candidates {
@@ -128,7 +129,7 @@ func (m *twoLevel) countsOf(s evidence.Sums) counts {
 
 // Believe implements [Model]. An item without evidence is its segment: its choices are the choices
 // of the levels.
-func (m *twoLevel) Believe(item Item, beliefs []Belief) {
+func (m *twoLevel) Believe(item Item, beliefs []evidence.Belief) {
 	copy(beliefs, m.levels)
 	if !item.seen() {
 		return
@@ -152,7 +153,7 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 // concentration is how sharp the draws of a belief about an item are. The variance of its rate has
 // two parts: of the level, as far as the item follows it, and of the item around the level. The
 // draws have the variance of both, the second as if the evidence counted sharper times.
-func (m *twoLevel) concentration(b *Belief, sharper float64) float64 {
+func (m *twoLevel) concentration(b *evidence.Belief, sharper float64) float64 {
 	level, mean, n := b.Level.Mean(), b.Mean(), b.Successes+b.Failures
 	follows := b.Strength / (b.Strength + n)
 	variance := follows*follows*level*(1-level)/(b.Concentration+1) +
@@ -161,17 +162,17 @@ func (m *twoLevel) concentration(b *Belief, sharper float64) float64 {
 }
 
 // believeAlone sets the beliefs about an item that has all evidence of its segment.
-func (m *twoLevel) believeAlone(item Item, beliefs []Belief) {
+func (m *twoLevel) believeAlone(item Item, beliefs []evidence.Belief) {
 	for i, prior := range m.segment.Priors {
 		own := m.countsOf(item.Arms[i])
-		beliefs[i] = m.sharpened(Belief{Level: own.posterior(prior), Successes: own.successes,
+		beliefs[i] = m.sharpened(evidence.Belief{Level: own.posterior(prior), Successes: own.successes,
 			Failures: own.failures}, own.total())
 	}
 }
 
 // sharpened sets the concentration of a belief about a level from n outcomes. Before the first one
 // draws are of the level as it is, so that the weights of arms are their shares.
-func (m *twoLevel) sharpened(b Belief, n float64) Belief {
+func (m *twoLevel) sharpened(b evidence.Belief, n float64) evidence.Belief {
 	if n < 1 {
 		return b
 	}
@@ -378,7 +379,7 @@ func (m *twoLevel) refresh() {
 		}
 		mean := share*shared.mean + (1-share)*own.mean
 		squares := share*shared.squares + (1-share)*own.squares
-		m.levels[i] = m.sharpened(Belief{Level: level, Strength: math.Exp(mean),
+		m.levels[i] = m.sharpened(evidence.Belief{Level: level, Strength: math.Exp(mean),
 			Doubt: math.Sqrt(max(squares-mean*mean, 0) + within)},
 			level.Alpha+level.Beta-prior.Alpha-prior.Beta)
 	}

@@ -18,8 +18,8 @@ import (
 )
 
 // believeNew returns what a model believes of an item without evidence.
-func believeNew(model strategy.Model, arms int) []strategy.Belief {
-	beliefs := make([]strategy.Belief, arms)
+func believeNew(model strategy.Model, arms int) []evidence.Belief {
+	beliefs := make([]evidence.Belief, arms)
 	model.Believe(strategy.Item{Arms: make([]evidence.Sums, arms)}, beliefs)
 	return beliefs
 }
@@ -48,7 +48,7 @@ func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
 	assert.Less(t, strength(pairs), nothing/2, "two outcomes of an item do")
 	assert.Equal(t, nothing, strength(same), "single outcomes say nothing of how alike items are")
 
-	beliefs := make([]strategy.Belief, 1)
+	beliefs := make([]evidence.Belief, 1)
 	strategy.TwoLevel{}.Model(segment, alike).Believe(
 		strategy.Item{Arms: []evidence.Sums{coins(0, 5)}}, beliefs)
 	assert.InDelta(t, 0.75, beliefs[0].Mean(), 0.03, "five outcomes say little where items are alike")
@@ -183,7 +183,7 @@ func TestModelsDoNotDependOnTheOrderOfItems(t *testing.T) {
 			one, two := pooling.Model(evenSegment(arms), items),
 				pooling.Model(evenSegment(arms), shuffled)
 			for _, item := range append(items, strategy.Item{Arms: make([]evidence.Sums, arms)}) {
-				a, b := make([]strategy.Belief, arms), make([]strategy.Belief, arms)
+				a, b := make([]evidence.Belief, arms), make([]evidence.Belief, arms)
 				one.Believe(item, a)
 				two.Believe(item, b)
 				for i := range a {
@@ -238,7 +238,7 @@ func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 // concentrated is the concentration of the draws of an item that follows its level and lies around
 // it, by the variances of both. The level's evidence counts up to crowded times, and the item's own
 // sharpness times. Draws of a level without outcomes are not sharpened.
-func concentrated(b strategy.Belief, n, crowded, sharpness float64) float64 {
+func concentrated(b evidence.Belief, n, crowded, sharpness float64) float64 {
 	level, total := b.Level.Mean(), b.Level.Alpha+b.Level.Beta
 	if n < 1 {
 		return 0
@@ -282,7 +282,7 @@ func TestTwoLevelIsSharperForANewItem(t *testing.T) {
 	} {
 		all := []strategy.Item{{Arms: []evidence.Sums{coins(int(test.own), 0), {}}},
 			{Arms: []evidence.Sums{coins(0, int(test.others)), {}}}}
-		b := make([]strategy.Belief, 2)
+		b := make([]evidence.Belief, 2)
 		strategy.TwoLevel{}.Model(evenSegment(2), all).Believe(all[0], b)
 		want := concentrated(b[0], b[0].Level.Alpha+b[0].Level.Beta-2, 1, 2*test.times)
 		assert.InEpsilon(t, want, b[0].Concentration, 1e-4, test)
@@ -295,7 +295,7 @@ func TestTwoLevelOfOneItemIsThompsonSampling(t *testing.T) {
 	for _, arms := range []int{2, 8, 32} {
 		item := strategy.Item{Arms: make([]evidence.Sums, arms)}
 		item.Arms[0], item.Arms[1] = coins(60, 30), coins(1, 0)
-		b := make([]strategy.Belief, arms)
+		b := make([]evidence.Belief, arms)
 		strategy.TwoLevel{}.Model(evenSegment(arms), []strategy.Item{item}).Believe(item, b)
 		for i, posterior := range []evidence.Beta{{Alpha: 61, Beta: 31}, {Alpha: 2, Beta: 1}} {
 			assert.InDelta(t, posterior.Mean(), b[i].Mean(), 1e-9)

@@ -77,7 +77,7 @@ func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice
 	if c.Linear == nil {
 		c.Linear = &answer.Linear{}
 	}
-	beliefs := make([]Belief, len(l.cfg.Arms))
+	beliefs := make([]evidence.Belief, len(l.cfg.Arms))
 	s.model.Believe(read.Item, beliefs)
 	n := c.Linear
 	n.Vector, n.Tables, n.Above = packed(m.direction), beliefs[arm].Mean(), l.above(s, read)[arm]
@@ -100,7 +100,7 @@ func (l *Learner) above(s *segment, read *reading) []float64 {
 	if mass <= 0 || mass >= s.total.Mass*allButAll {
 		return above
 	}
-	item, level := make([]Belief, len(above)), make([]Belief, len(above))
+	item, level := make([]evidence.Belief, len(above)), make([]evidence.Belief, len(above))
 	s.model.Believe(read.Item, item)
 	s.model.Believe(Item{Arms: make([]evidence.Sums, len(above))}, level)
 	for i := range above {
@@ -395,10 +395,10 @@ func (s *segment) install(m *linear) {
 // arm its density adds less than 1e-15. Between two cuts the integrand is smooth, and a few points
 // of a Gauss-Legendre rule suffice. The propensity needs this, because samples of two levels are
 // mixed.
-func greatestNormal(draws []Draw, arm ArmID) (p float64) {
-	at := slices.IndexFunc(draws, func(d Draw) bool { return d.Arm == arm })
+func greatestNormal(draws []answer.Draw, arm ArmID) (p float64) {
+	at := slices.IndexFunc(draws, func(d answer.Draw) bool { return d.Arm == arm })
 	one := &draws[at]
-	score := func(d *Draw, x float64) float64 { return (x - d.Mean - d.Bonus) / d.Deviation }
+	score := func(d *answer.Draw, x float64) float64 { return (x - d.Mean - d.Bonus) / d.Deviation }
 	var cuts []float64
 	for i := range draws {
 		for _, z := range [...]float64{-8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8} {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -154,7 +155,7 @@ func TestPropensitiesWithAVector(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
-		draws, sum := make([]strategy.Draw, 2+rng.IntN(6)), 0.
+		draws, sum := make([]answer.Draw, 2+rng.IntN(6)), 0.
 		for i := range draws {
 			draws[i].Arm = strategy.ArmID(fmt.Sprint(i))
 			draws[i].Mean, draws[i].Bonus = rng.NormFloat64()/3, float64(rng.IntN(2))/10

@@ -54,7 +54,7 @@ func (g *Gain) compared() []string {
 	if took != 0 {
 		saved += fmt.Sprintf(", and %v of waiting", took.Round(time.Second))
 	}
-	missed, more := g.Price()
+	missed, more := c.Outcomes*(l.Success-c.Success), c.Answers*(c.Calls-l.Calls)
 	if missed < 0 {
 		return append(all, saved+".", fmt.Sprintf("The %.0f answers without learning cost no success "+
 			"(they had about %.1f more), and %.0f calls.", c.Answers, -missed, more))

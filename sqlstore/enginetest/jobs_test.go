@@ -69,7 +69,7 @@ func (s *keysCounter) Commit(
 }
 
 // Each commit changes few rows: an answer, a reaction and an outcome at most 30, and three for each
-// heuristic that is compared; and a job at most [store.MaxStep], whatever it changes as a whole.
+// heuristic that is compared; and a job at most 500, whatever it changes as a whole.
 func TestKeysOfCommits(t *testing.T) {
 	skipRaced(t)
 	at := sqliteFile(t, "sqlite")
@@ -100,12 +100,12 @@ func TestKeysOfCommits(t *testing.T) {
 	measure("Outcome of a heuristic", small, func() error { return a.Outcome(ctx, "h", failure) })
 
 	fillOf(t, st, person, 10_000)
-	measure("Forget", store.MaxStep, func() error {
+	measure("Forget", 500, func() error {
 		return store.Run(ctx, counted, store.Job{Forget: []string{person}})
 	})
 	assert.Zero(t, at.traces(t, person))
 	fillOf(t, st, "somebody", 2000)
-	measure("Reset", store.MaxStep, func() error {
+	measure("Reset", 500, func() error {
 		return store.Run(ctx, counted, store.Job{Reset: []store.Selection{{Kind: "k", Scope: "s"}}})
 	})
 }

@@ -139,16 +139,19 @@ func (s *Strategy) parameters() []parameter {
 // Of reads a choice among the arms of the catalogue. An arm, a parameter or a value that the
 // catalogue does not have is a [*heed.InputError].
 func Of(c strategy.Choice) (Strategy, error) {
-	var given []strategy.Setting
+	var given []named
 	for name, value := range c.Parameters() {
-		given = append(given, strategy.Setting{Name: name, Value: value})
+		given = append(given, named{Name: name, Value: value})
 	}
 	return read(c.Arm, given)
 }
 
+// A named value is one of a parameter.
+type named struct{ Name, Value string }
+
 // read makes a strategy of an arm and its settings. Every parameter of the arm must be valid then,
 // so one that is missing is found by its zero value.
-func read(arm strategy.ArmID, given []strategy.Setting) (Strategy, error) {
+func read(arm strategy.ArmID, given []named) (Strategy, error) {
 	s := Strategy{Arm: arm}
 	parameters := s.parameters()
 	if parameters == nil {
@@ -250,7 +253,7 @@ func Parse(text string) (Strategy, error) {
 	if !ok || !closed {
 		return Strategy{}, malformed
 	}
-	var given []strategy.Setting
+	var given []named
 	for rest != "" {
 		found := setting.FindStringSubmatch(rest)
 		if found == nil {
@@ -260,7 +263,7 @@ func Parse(text string) (Strategy, error) {
 		if value[0] == '"' {
 			value, _ = strconv.Unquote(value) // "" if it can't be, which is written otherwise
 		}
-		given, rest = append(given, strategy.Setting{Name: found[1], Value: value}),
+		given, rest = append(given, named{Name: found[1], Value: value}),
 			rest[len(found[0]):]
 	}
 	s, err := read(strategy.ArmID(arm), given)

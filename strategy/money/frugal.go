@@ -215,7 +215,7 @@ func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice,
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.Select(ctx, q)
 	}
-	err := f.share(ctx, &q, func() ([]strategy.Belief, error) {
+	err := f.share(ctx, &q, func() ([]evidence.Belief, error) {
 		return f.cfg.Learner.Beliefs(ctx, q)
 	})
 	c, failed := f.cfg.Learner.Select(ctx, q)
@@ -231,7 +231,7 @@ func (f *Frugal) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, erro
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.SelectIn(tx, q)
 	}
-	err := f.share(tx.Context(), &q, func() ([]strategy.Belief, error) {
+	err := f.share(tx.Context(), &q, func() ([]evidence.Belief, error) {
 		return f.cfg.Learner.BeliefsIn(tx, q)
 	})
 	c, failed := f.cfg.Learner.SelectIn(tx, q)
@@ -241,10 +241,10 @@ func (f *Frugal) SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, erro
 // share sets the shares of a query, by which the learner then draws and records the arm. So the
 // propensity that it records is the probability by which the arm was really chosen.
 func (f *Frugal) share(
-	ctx context.Context, q *strategy.Query, read func() ([]strategy.Belief, error),
+	ctx context.Context, q *strategy.Query, read func() ([]evidence.Belief, error),
 ) error {
 	costs, err := f.known(ctx, q)
-	var beliefs []strategy.Belief
+	var beliefs []evidence.Belief
 	if err == nil {
 		beliefs, err = read()
 	}
@@ -264,7 +264,7 @@ const draws = 256
 // that all draws are 0 or 1. The draws have a fixed seed, because the shares are probabilities and
 // the learner has the randomness. nil: the learner refuses the query.
 func (f *Frugal) shares(
-	arms []strategy.ArmID, beliefs []strategy.Belief, costs []expense,
+	arms []strategy.ArmID, beliefs []evidence.Belief, costs []expense,
 ) []float64 {
 	var of []int
 	for i := range f.learner.Arms {

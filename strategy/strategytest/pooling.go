@@ -49,8 +49,8 @@ func segment() strategy.Segment {
 	}
 }
 
-func believe(m strategy.Model, item strategy.Item) []strategy.Belief {
-	beliefs := make([]strategy.Belief, arms)
+func believe(m strategy.Model, item strategy.Item) []evidence.Belief {
+	beliefs := make([]evidence.Belief, arms)
 	m.Believe(item, beliefs)
 	return beliefs
 }

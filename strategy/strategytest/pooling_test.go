@@ -26,7 +26,7 @@ func TestPoolings(t *testing.T) {
 // broken is a good pooling with one thing spoilt.
 type broken struct {
 	model   func(strategy.Segment, []strategy.Item) strategy.Model
-	believe func(good strategy.Model, item strategy.Item, beliefs []strategy.Belief)
+	believe func(good strategy.Model, item strategy.Item, beliefs []evidence.Belief)
 	update  func(good strategy.Model, arm int, before, after evidence.Sums)
 	// independent is asked for the independence of an item with so much evidence.
 	independent func(good, mass float64) float64
@@ -44,7 +44,7 @@ type brokenModel struct {
 	broken broken
 }
 
-func (m brokenModel) Believe(item strategy.Item, beliefs []strategy.Belief) {
+func (m brokenModel) Believe(item strategy.Item, beliefs []evidence.Belief) {
 	if m.broken.believe == nil {
 		m.Model.Believe(item, beliefs)
 		return
@@ -82,12 +82,12 @@ func TestSuiteBites(t *testing.T) {
 		caughtBy string
 	}{
 		{"it starts warm", broken{believe: func(good strategy.Model, item strategy.Item,
-			beliefs []strategy.Belief) {
+			beliefs []evidence.Belief) {
 			good.Believe(item, beliefs)
 			beliefs[0].Level.Alpha++
 		}}, "an item that nothing is known of starts cold"},
 		{"it divides by nothing", broken{believe: func(good strategy.Model, item strategy.Item,
-			beliefs []strategy.Belief) {
+			beliefs []evidence.Belief) {
 			good.Believe(item, beliefs)
 			if item.Arms[0].Mass == 1e6 {
 				beliefs[0].Level.Alpha = math.NaN()
@@ -137,7 +137,7 @@ func TestSuiteBites(t *testing.T) {
 			return shared
 		}}, "models share nothing"},
 		{"it believes something else each time", broken{believe: func(good strategy.Model,
-			item strategy.Item, beliefs []strategy.Belief) {
+			item strategy.Item, beliefs []evidence.Belief) {
 			good.Believe(item, beliefs)
 			if item.Arms[0].Mass > 0 {
 				beliefs[0].Level.Alpha += rand.Float64()
