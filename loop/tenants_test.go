@@ -21,6 +21,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -303,6 +304,29 @@ func TestTenantsAreSwept(t *testing.T) {
 	third := w.again()
 	require.NoError(t, third.Sweep(ctx, time.Time{}))
 	assert.Zero(t, reads.swept, "a sweep is no activity: the tenant is not due again")
+}
+
+// Whichever call of the store fails, a sweep of tenants that were never seen ends with the error.
+func TestASweepOfTenantsWithoutTheStore(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	_, err = acme.Answer(ctx, loop.Event{ID: "e", Text: full, Person: "ann"})
+	require.NoError(t, err)
+	st := &storetest.Failing{Store: w.store}
+	w.cfg.Store = st
+	for at := 1; ; at++ {
+		w.clock.now = w.clock.now.Add(time.Hour) // the tenant is due
+		other := w.again()
+		st.Fail(at, false)
+		err := other.Sweep(ctx, time.Time{})
+		if !st.Failed() {
+			require.NoError(t, err)
+			break
+		}
+		require.Error(t, err, "call %d", at)
+		st.Fail(0, false)
+	}
 }
 
 // TestFreezeHoldsForTenants, and one tenant's for itself.
