@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"testing"
@@ -36,5 +37,32 @@ func TestABadLineEndsNothing(t *testing.T) {
 	bad()
 	assert.NotEmpty(t, c.must(t, "prepare", arguments{"text": disk})["id"])
 	require.NoError(t, c.Close())
+	require.NoError(t, served.Wait())
+}
+
+// A client may leave the arguments of a call out. It then reads which one is missing.
+func TestACallThatHasNoArguments(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
+	require.NoError(t, err)
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
+	require.NoError(t, err)
+	answers := bufio.NewScanner(fromServer)
+	send := func(line string) {
+		_, err := fmt.Fprintln(toServer, line)
+		require.NoError(t, err)
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + older +
+		`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	require.True(t, answers.Scan())
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"explain"}}`)
+	require.True(t, answers.Scan())
+	assert.Contains(t, answers.Text(), `"isError":true`)
+	assert.Contains(t, answers.Text(), "answer")
+	assert.NotContains(t, answers.Text(), "JSON")
+	require.NoError(t, toServer.Close())
 	require.NoError(t, served.Wait())
 }
