@@ -288,17 +288,6 @@ type Share struct {
 	Count uint64
 }
 
-// Limited describes what a share counts for if it is more than one of so many people may state. It
-// is "" if the share counts in full.
-func (s *Share) Limited(people float64) string {
-	counts := s.CountsFor + s.CountsAgainst
-	if s.For+s.Against <= counts*(1+1e-9) {
-		return ""
-	}
-	return fmt.Sprintf("%.2f for and %.2f against, the most of one of %.0f people",
-		s.CountsFor, s.CountsAgainst, people)
-}
-
 // Explain returns which evidence made a heuristic's confidence, or [heed.ErrNotFound].
 func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation, err error) {
 	defer doing("explain", &err)

@@ -299,13 +299,6 @@ type Branch struct {
 	On   []Branch `json:"on,omitempty"`
 }
 
-// String returns the branch as a tree of lines.
-func (b Branch) String() string {
-	var w strings.Builder
-	b.write(&w, "", "")
-	return w.String()
-}
-
 // write writes a branch as lines. first is what its own line begins with, and rest what the lines
 // below begin with.
 func (b Branch) write(w *strings.Builder, first, rest string) {
@@ -326,7 +319,20 @@ func (a Account) String() string {
 	if a.ID == "" {
 		return ""
 	}
-	return a.Tree().String()
+	var w strings.Builder
+	a.Tree().write(&w, "", "")
+	return w.String()
+}
+
+// limitedTo describes what a share counts for if it is more than one of so many people may state.
+// It is "" if the share counts in full.
+func limitedTo(s *learning.Share, people float64) string {
+	counts := s.CountsFor + s.CountsAgainst
+	if s.For+s.Against <= counts*(1+1e-9) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f for and %.2f against, the most of one of %.0f people",
+		s.CountsFor, s.CountsAgainst, people)
 }
 
 // bar returns how a confidence is shown next to the one that was needed: it is rounded down, so
@@ -455,7 +461,7 @@ func (a *Account) trust() Branch {
 	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
-		limited := s.Limited(t.People)
+		limited := limitedTo(&s, t.People)
 		if limited != "" {
 			limited = ", of which counts: " + limited
 		}

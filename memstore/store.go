@@ -183,7 +183,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 			yield(store.Record{}, fmt.Errorf("memstore: find: %w", err))
 			return
 		}
-		// Rows are told apart by their pointer, which stays through all updates.
+		// A pointer identifies a row, because it stays through all updates.
 		left, had := search.most(), make(map[*row]bool)
 		for _, n := range []int{32, 1024, left} {
 			var noted []*row
