@@ -1,10 +1,12 @@
 package evidence_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -24,5 +26,35 @@ func TestConflict(t *testing.T) {
 		err := stored.Conflict("k", wanted)
 		assert.Equal(t, &e, err)
 		assert.ErrorIs(t, err, heed.ErrConflict)
+	}
+}
+
+func TestObservationsAreChecked(t *testing.T) {
+	good := evidence.Observation{ID: "o", Cell: evidence.Cell{Kind: "arm", Item: "i"},
+		At: time.Unix(1, 0)}
+	nan := math.NaN()
+	for field, one := range map[string]struct {
+		of        func(*evidence.Observation) *float64
+		good, bad []float64
+	}{
+		"Reward": {func(o *evidence.Observation) *float64 { return &o.Reward },
+			[]float64{0, 0.5, 1}, []float64{-0.1, 1.1, nan}},
+		"Weight": {func(o *evidence.Observation) *float64 { return &o.Weight },
+			[]float64{0, 2, evidence.MaxWeight}, []float64{-1, 2 * evidence.MaxWeight, nan}},
+		"Share": {func(o *evidence.Observation) *float64 { return &o.Share },
+			[]float64{0, 0.5, 1}, []float64{-0.1, 1.1, nan}},
+	} {
+		for _, x := range one.good {
+			o := good
+			*one.of(&o) = x
+			require.NoError(t, o.Validate(time.Unix(2, 0)), "%s %v", field, x)
+		}
+		for _, x := range one.bad {
+			o := good
+			*one.of(&o) = x
+			var fault *heed.InputError
+			require.ErrorAs(t, o.Validate(time.Unix(2, 0)), &fault, "%s %v", field, x)
+			require.Equal(t, field, fault.Field)
+		}
 	}
 }

@@ -55,3 +55,18 @@ func TestDue(t *testing.T) {
 		assert.False(t, slices.ContainsFunc(answers.Keys(&a), wait), fmt.Sprint(waits))
 	}
 }
+
+// A scope is read back as it was written, whatever is in its texts. No other text is one.
+func TestScopesAreReadBack(t *testing.T) {
+	texts := []string{"", "a", "a/b", `a"b`, `"a"`, "/", `"`, "ä\n"}
+	for _, category := range texts {
+		for _, context := range texts {
+			c, in, ok := answers.ParseScope(answers.Scope(category, context))
+			assert.Equal(t, []any{category, context, true}, []any{c, in, ok})
+		}
+	}
+	for _, scope := range []string{"", "a", `"a"`, `"a"b/c`} {
+		_, _, ok := answers.ParseScope(scope)
+		assert.False(t, ok, scope)
+	}
+}
