@@ -39,6 +39,7 @@ var funcs = template.FuncMap{
 	"because": because, "join": join,
 	"field": newField, "three": three,
 	"known": known, "seenby": seenBy,
+	"limited": limitedTo,
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
 	"segment":  segmentName, "bar": newBar, "place": place,
@@ -232,4 +233,15 @@ type fieldView struct{ ID, Name, Label, Value, Hint string }
 
 func newField(id, name, label, value, hint string) fieldView {
 	return fieldView{id, name, label, value, hint}
+}
+
+// limitedTo describes what a share counts for if it is more than one of so many people may state.
+// It is "" if the share counts in full.
+func limitedTo(s learning.Share, people float64) string {
+	counts := s.CountsFor + s.CountsAgainst
+	if s.For+s.Against <= counts*(1+1e-9) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f for and %.2f against, the most of one of %.0f people",
+		s.CountsFor, s.CountsAgainst, people)
 }
