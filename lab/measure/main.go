@@ -34,7 +34,7 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_275}},
 	{"suites: lines", budget{5_500, 7_960}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_999}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_010}},
 	{"adapters, streams: lines", budget{5_000, 6_076}},
 	{"lab: lines", budget{9_000, 9_000}},
 	{"all: lines", budget{80_000, 98_213}},
