@@ -45,8 +45,9 @@ func (s *sameMeaning) fitting(candidates []Candidate) (some []Candidate) {
 
 // Similar implements [heed.Similarity]. Equal texts are the same, and an empty text is like no
 // other, so the model is not asked about those.
-func (s *sameMeaning) Similar(ctx context.Context, text string, others []string) ([]float64,
-	error) {
+func (s *sameMeaning) Similar(
+	ctx context.Context, text string, others []string,
+) ([]float64, error) {
 	switch {
 	case s.llm == nil:
 		return nil, errors.New("there is no model to compare with")

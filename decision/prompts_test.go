@@ -14,8 +14,9 @@ import (
 )
 
 // asked returns what the model is asked, and what it is asked about its answer.
-func asked(t testing.TB, cfg decision.Config, r decision.Request) (first,
-	second decision.LLMRequest) {
+func asked(
+	t testing.TB, cfg decision.Config, r decision.Request,
+) (first, second decision.LLMRequest) {
 	t.Helper()
 	m := model("Turn it off.")
 	cfg.LLM, cfg.Prediction, cfg.Withhold = m, true, new(float64)

@@ -658,8 +658,9 @@ func (s *Service) alikeTo(matches []Match) (ids []string) {
 }
 
 // members returns a cluster's feedback of a kind, the oldest first.
-func members(tx *store.Tx, agent, cluster string, kind func(Classification) bool) ([]Feedback,
-	error) {
+func members(
+	tx *store.Tx, agent, cluster string, kind func(Classification) bool,
+) ([]Feedback, error) {
 	l := Listing{Agent: agent, Cluster: cluster}
 	members, err := feedbackKind.union(tx, [][]string{l.stored().Keys},
 		func(f *Feedback) bool { return kind(f.Class) })

@@ -84,8 +84,9 @@ func heldOpen(w *world) {
 
 func active(w *world) { w.activate(rule("Be brief")) }
 
-func ordering(order func(*feedback.Rules, feedback.Order) (feedback.Rule, error)) func(*world) (any,
-	error) {
+func ordering(
+	order func(*feedback.Rules, feedback.Order) (feedback.Rule, error),
+) func(*world) (any, error) {
 	return func(w *world) (any, error) {
 		return order(w.rules, feedback.Order{ID: w.subject.ID, Actor: "cleo", Reason: "x"})
 	}

@@ -49,8 +49,9 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 // proposeCluster opens the proposal of a cluster, or gives it new evidence, if it is ready for
 // that. It first looks without a lock whether there is something to propose, and has the rule
 // drafted, which may call a model. The step then looks again, because the cluster may have changed.
-func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal,
-	err error) {
+func (s *Service) proposeCluster(
+	ctx context.Context, agent, cluster string,
+) (opened *Proposal, err error) {
 	tx := s.reading(ctx)
 	tx.Want(clusterWants(cluster))
 	members, err := members(tx, agent, cluster,
@@ -158,8 +159,9 @@ const freshEvidence = 3
 // cluster that was never proposed is ready at once. After a proposal expired it takes one more
 // correction; after a rejection it takes three, and twice as many after each further one. If a rule
 // of the cluster left since, evidence counts from then on.
-func (s *Service) readyFor(tx *store.Tx, cluster string, members []Feedback) (last *Proposal,
-	ready bool, err error) {
+func (s *Service) readyFor(
+	tx *store.Tx, cluster string, members []Feedback,
+) (last *Proposal, ready bool, err error) {
 	proposals, err := s.proposals(tx, ProposalQuery{Cluster: cluster})
 	if err != nil {
 		return nil, false, err

@@ -47,8 +47,9 @@ func (s *Service) seen(tx *store.Tx, p *Proposal) error {
 
 // Proposals returns the proposals that a query selects, the newest first, at most limit of them (0
 // means all), and how many there are in all.
-func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (proposals []Proposal,
-	total int, err error) {
+func (r *Rules) Proposals(
+	ctx context.Context, q ProposalQuery, limit int,
+) (proposals []Proposal, total int, err error) {
 	proposals, err = r.s.proposals(r.s.reading(ctx), q)
 	if total = len(proposals); limit > 0 {
 		proposals = proposals[:min(total, limit)]
@@ -228,8 +229,9 @@ func (s *Service) reweigh(c *change, p *Proposal, before string) error {
 
 // speakingFor returns the feedback that speaks for the text of a proposal. If it was edited, that
 // is what is alike to the new text.
-func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedback) ([]Feedback,
-	error) {
+func (s *Service) speakingFor(
+	ctx context.Context, p *Proposal, evidence []Feedback,
+) ([]Feedback, error) {
 	if p.Was == nil || p.Text == p.Was.Text {
 		return evidence, nil
 	}

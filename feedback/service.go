@@ -64,8 +64,9 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 
 // open makes a service of a configuration after agree has reconciled it with the settings in the
 // store.
-func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service,
-	error) {
+func open(
+	ctx context.Context, cfg Config, agree func(*Config, settings.Component) error,
+) (*Service, error) {
 	s := &Service{
 		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(), counting: cfg.Evaluator == nil,
 		readings: newMemo[*reading](10_000), longReadings: newMemo[*reading](1000),

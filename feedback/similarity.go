@@ -39,8 +39,9 @@ func plain(text string) string {
 // scores asks the similarity, and refuses an answer that is not valid. Where each of two texts has
 // a word that the other lacks in all its forms, words cannot distinguish synonyms from opposites.
 // By words alone, the texts are then not alike.
-func (s *Service) scores(ctx context.Context, one string, others []string) (scores []float64,
-	err error) {
+func (s *Service) scores(
+	ctx context.Context, one string, others []string,
+) (scores []float64, err error) {
 	if len(others) == 0 {
 		return nil, nil
 	}

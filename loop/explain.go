@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
@@ -324,17 +325,6 @@ func (a Account) String() string {
 	return w.String()
 }
 
-// limitedTo describes what a share counts for if it is more than one of so many people may state.
-// It is "" if the share counts in full.
-func limitedTo(s *learning.Share, people float64) string {
-	counts := s.CountsFor + s.CountsAgainst
-	if s.For+s.Against <= counts*(1+1e-9) {
-		return ""
-	}
-	return fmt.Sprintf("%.2f for and %.2f against, the most of one of %.0f people",
-		s.CountsFor, s.CountsAgainst, people)
-}
-
 // bar returns how a confidence is shown next to the one that was needed: it is rounded down, so
 // that it never seems to reach it.
 func bar(confidence float64) float64 { return math.Floor(confidence*100+1e-9) / 100 }
@@ -461,7 +451,7 @@ func (a *Account) trust() Branch {
 	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
-		limited := limitedTo(&s, t.People)
+		limited := fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, t.People)
 		if limited != "" {
 			limited = ", of which counts: " + limited
 		}

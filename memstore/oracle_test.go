@@ -58,8 +58,9 @@ func (p *plainStore) clone() *plainStore {
 
 // commit returns the store as it is after a commit, with its receipts. The ids of kept can't be
 // withdrawn.
-func (p *plainStore) commit(batches []store.Batch, kept []string) (*plainStore, []store.Receipt,
-	error) {
+func (p *plainStore) commit(
+	batches []store.Batch, kept []string,
+) (*plainStore, []store.Receipt, error) {
 	next := p.clone()
 	receipts := make([]store.Receipt, len(batches))
 	for i := range batches {

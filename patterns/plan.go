@@ -114,8 +114,9 @@ func (r *Recorder) planOf(found *reading) (plan Plan) {
 
 // similar asks the host's own function for past tasks, if there is one. Otherwise versions has the
 // version of the outcomes. A result of the host may be longer than was asked for, so it is cut.
-func (r *Recorder) similar(tx *store.Tx, task string, versions []store.Record) (found []Precedent,
-	err error) {
+func (r *Recorder) similar(
+	tx *store.Tx, task string, versions []store.Record,
+) (found []Precedent, err error) {
 	limit := maxSimilar
 	if r.cfg.Similar == nil {
 		known, err := current(&r.past.tasks, versions[0].Revision,
@@ -203,8 +204,9 @@ func (s *SectionSize) take(text string) bool {
 
 // list writes a list of patterns with what goes before it, until the room is used up. It returns
 // the patterns that it wrote.
-func list(before string, size *SectionSize, all []*Standing, write func(*Standing) string) (string,
-	[]*Standing) {
+func list(
+	before string, size *SectionSize, all []*Standing, write func(*Standing) string,
+) (string, []*Standing) {
 	var b strings.Builder
 	for i, s := range all {
 		one := before + "- " + write(s) + "\n"

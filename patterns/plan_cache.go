@@ -24,8 +24,9 @@ type versioned[T any] struct {
 
 // current returns the value for a version, and reads it unless it is remembered. A lower version
 // counts as another one, because a store may be restored from a backup.
-func current[T any](p *atomic.Pointer[versioned[T]], version uint64, read func() (T, error)) (T,
-	error) {
+func current[T any](
+	p *atomic.Pointer[versioned[T]], version uint64, read func() (T, error),
+) (T, error) {
 	if known := p.Load(); known != nil && known.version == version {
 		return known.value, nil
 	}

@@ -58,8 +58,9 @@ const keptOutcomes = 10_000
 
 // open makes a recorder of a configuration. agree makes its settings agree with those in the store.
 // Kinds are declared first, because agree may write to the audit.
-func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) error) (*Recorder,
-	error) {
+func open(
+	ctx context.Context, cfg Config, agree func(*Config, context.Context) error,
+) (*Recorder, error) {
 	c := cfg.withDefaults()
 	if err := c.validate(); err != nil {
 		return nil, err

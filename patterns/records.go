@@ -306,8 +306,9 @@ func (q HistoryQuery) wants(kind, about string) store.Wants {
 // historyIn returns the values that a query selects, the newest first. The caller must not change
 // what they refer to. It is for bounded queries, which a step reads at once; history is for lists
 // of any length.
-func historyIn[T any](tx *store.Tx, about string, kind *store.View[T], q HistoryQuery) (all []T,
-	err error) {
+func historyIn[T any](
+	tx *store.Tx, about string, kind *store.View[T], q HistoryQuery,
+) (all []T, err error) {
 	var s store.Snapshot
 	w := q.wants(kind.Name, about)
 	if err := tx.Read(&s, nil, w.Refs, w.Queries...); err != nil {

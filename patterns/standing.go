@@ -190,8 +190,9 @@ func compareStandings(a, b Standing) int {
 // task by the host's own measure; it is finite and not negative. The score is base times the
 // multiplier of the state. Of equal scores the greater rate wins. Deprecated and inverted patterns
 // are returned as warnings. An unknown pattern ranks like a candidate.
-func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked,
-	warnings []Standing, err error) {
+func (r *Recorder) Rank(
+	ctx context.Context, base map[PatternID]float64,
+) (ranked, warnings []Standing, err error) {
 	ids := slices.Sorted(maps.Keys(base))
 	for _, id := range ids {
 		err := valid.Names(maxID, "ID", string(id))

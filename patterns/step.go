@@ -201,8 +201,9 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 // change runs a step about some patterns, and returns what became of it. If do returns errDone, the
 // step does not write. If the store refuses another pattern, the step runs once more without new
 // ones.
-func (r *Recorder) change(ctx context.Context, ids []PatternID, do func(d *draft) error) (d *draft,
-	err error) {
+func (r *Recorder) change(
+	ctx context.Context, ids []PatternID, do func(d *draft) error,
+) (d *draft, err error) {
 	for _, full := range []bool{false, true} {
 		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
 			made, err := r.draft(tx, ids)

@@ -95,8 +95,9 @@ func (r *Recorder) unarchive(p *Pattern, t *evidence.Tally) (cause string, err e
 }
 
 // stale returns the time of the last evidence on a pattern, and whether that is too long ago.
-func (r *Recorder) stale(p *Pattern, t *evidence.Tally, now time.Time) (heard time.Time,
-	stale bool) {
+func (r *Recorder) stale(
+	p *Pattern, t *evidence.Tally, now time.Time,
+) (heard time.Time, stale bool) {
 	heard = t.Last().Time()
 	if heard.IsZero() {
 		heard = p.CreatedAt

@@ -292,8 +292,9 @@ func newSearch(q store.Query) (*search, error) {
 // page reads the next records, at most n. It reports whether there may be more. It leaves out a
 // record that moved since it was found. The range becomes shorter by each row that was read, so the
 // next page begins behind it.
-func (s *search) page(ctx context.Context, db *database, n int) (all []store.Record, more bool,
-	err error) {
+func (s *search) page(
+	ctx context.Context, db *database, n int,
+) (all []store.Record, more bool, err error) {
 	after, before := s.Range.After, s.Before
 	args := []any{s.key, int64(after.At), after.Seq, int64(before.At), before.Seq}
 	if len(s.Keys) > 1 {
@@ -396,8 +397,9 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 // the page before, so a commit during the loop neither repeats nor hides an observation that was
 // there. An observation without a number before it comes last, so the walk begins at the greatest
 // moment and number.
-func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
-	error] {
+func (s *Store) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
 	return func(yield func(evidence.Observation, error) bool) {
 		happened, seq, more := maxInt64, maxInt64, true
 		for more {

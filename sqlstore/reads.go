@@ -53,8 +53,9 @@ type found struct {
 
 // read returns the parts of cells and the records that there are. A caller that waits for longer
 // than patience goes ahead by itself, so one slow read does not hold up all.
-func (q *readers) read(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found,
-	error) {
+func (q *readers) read(
+	ctx context.Context, cells []evidence.Cell, refs []store.Ref,
+) (found, error) {
 	r := &reader{ctx: ctx, cells: cells, refs: refs}
 	r.turn = make(chan readTurn, 1)
 	if q.enter(r) {
@@ -135,8 +136,9 @@ func (q *readers) lead(r *reader) (all found, err error) {
 
 // gather takes from the queue those whom a leader reads for, and returns them with all that is to
 // be read, each once. The leader's own wish is always read, whatever its size.
-func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Cell,
-	refs []store.Ref) {
+func (q *readers) gather(
+	leader *reader,
+) (members []*reader, cells []evidence.Cell, refs []store.Ref) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
@@ -169,8 +171,9 @@ func (q *readers) gather(leader *reader) (members []*reader, cells []evidence.Ce
 }
 
 // find reads cells and records, each by its hash.
-func (db *database) find(ctx context.Context, cells []evidence.Cell, refs []store.Ref) (found,
-	error) {
+func (db *database) find(
+	ctx context.Context, cells []evidence.Cell, refs []store.Ref,
+) (found, error) {
 	all := found{make(map[string][]evidence.Part, len(cells)),
 		make(map[string]store.Record, len(refs))}
 	err := db.read(ctx, func(t *tx) error { return t.snapshot(cells, refs, all.parts, all.records) })

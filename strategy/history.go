@@ -153,8 +153,9 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 // not the time of its delivery: otherwise a second delivery may find another choice. The item may
 // be empty, like in a [Query]. Without such a choice, and with Config.Unrecorded, the error is
 // [heed.ErrNotFound].
-func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord,
-	err error) {
+func (l *Learner) Find(
+	ctx context.Context, session, item string, at time.Time,
+) (_ ChoiceRecord, err error) {
 	defer because(&err, "find")
 	if session == "" {
 		return ChoiceRecord{}, heed.ErrNotFound

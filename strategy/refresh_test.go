@@ -261,8 +261,9 @@ type absentMinded struct {
 	lost bool
 }
 
-func (f *absentMinded) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt,
-	error) {
+func (f *absentMinded) Commit(
+	ctx context.Context, batches ...store.Batch,
+) ([]store.Receipt, error) {
 	receipts, err := f.Store.Commit(ctx, batches...)
 	if len(batches[0].Observations) > 0 && !f.lost {
 		f.lost = true

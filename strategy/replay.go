@@ -44,8 +44,9 @@ type effect struct {
 // payload that is not an event ends the replay with a [*heed.InputError].
 //
 // [memstore.Config]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Config
-func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int,
-	err error) {
+func (l *Learner) Replay(
+	ctx context.Context, log iter.Seq2[stream.Event, error],
+) (changed int, err error) {
 	defer l.expireAll() // the next use reads it again
 	out, err := l.expungedSources(ctx)
 	if err != nil {

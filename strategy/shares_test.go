@@ -111,8 +111,9 @@ func TestCostsAndRewardsThatAreNone(t *testing.T) {
 }
 
 // sharing returns a learner of three arms, and its store.
-func sharing(t *testing.T, reward func(strategy.Outcome) float64) (*strategy.Learner,
-	*memstore.Store) {
+func sharing(
+	t *testing.T, reward func(strategy.Outcome) float64,
+) (*strategy.Learner, *memstore.Store) {
 	st := &memstore.Store{}
 	l, err := strategy.New(context.Background(), strategy.Config{
 		Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}, Pooling: strategy.Alone{},

@@ -324,8 +324,9 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 
 // parameterReports reads the values of all parameters of all arms, in their order. All cells are
 // read in one round trip.
-func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []ParameterReport,
-	err error) {
+func (l *Learner) parameterReports(
+	ctx context.Context, f *found,
+) (reports []ParameterReport, err error) {
 	if len(l.values) == 0 {
 		return nil, nil
 	}

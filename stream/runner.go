@@ -218,8 +218,9 @@ func (r *Runner) work(receiving, working context.Context) error {
 
 // try calls a function until it succeeds, fails for good, failed in all attempts, or the context
 // ends.
-func (r *Runner) try(ctx context.Context, who string, do func(context.Context) error) (attempts int,
-	err error) {
+func (r *Runner) try(
+	ctx context.Context, who string, do func(context.Context) error,
+) (attempts int, err error) {
 	for attempts = 1; ; attempts++ {
 		if err = host.Call(who, func() error { return do(ctx) }); err == nil {
 			return attempts, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
@@ -39,7 +40,9 @@ var funcs = template.FuncMap{
 	"because": because, "join": join,
 	"field": newField, "three": three,
 	"known": known, "seenby": seenBy,
-	"limited": limitedTo,
+	"limited": func(s learning.Share, people float64) string {
+		return fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, people)
+	},
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
 	"segment":  segmentName, "bar": newBar, "place": place,
@@ -233,15 +236,4 @@ type fieldView struct{ ID, Name, Label, Value, Hint string }
 
 func newField(id, name, label, value, hint string) fieldView {
 	return fieldView{id, name, label, value, hint}
-}
-
-// limitedTo describes what a share counts for if it is more than one of so many people may state.
-// It is "" if the share counts in full.
-func limitedTo(s learning.Share, people float64) string {
-	counts := s.CountsFor + s.CountsAgainst
-	if s.For+s.Against <= counts*(1+1e-9) {
-		return ""
-	}
-	return fmt.Sprintf("%.2f for and %.2f against, the most of one of %.0f people",
-		s.CountsFor, s.CountsAgainst, people)
 }

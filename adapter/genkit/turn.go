@@ -107,8 +107,9 @@ func (t *call) answered(ctx context.Context, r *ai.ModelResponse) (*ai.ModelResp
 }
 
 // model wraps each call of the model.
-func (t *call) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) (*ai.ModelResponse,
-	error) {
+func (t *call) model(
+	ctx context.Context, p *ai.ModelParams, next ai.ModelNext,
+) (*ai.ModelResponse, error) {
 	t.Lock()
 	prepared := t.Prepared
 	t.Failed = nil

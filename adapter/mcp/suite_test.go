@@ -128,8 +128,9 @@ func (d *desk) keep(t looptest.Turn, said looptest.Said) looptest.Said {
 }
 
 // converse asks the model until it calls no tool.
-func (d *desk) converse(ctx context.Context, c client, plan arguments, t *looptest.Turn) (string,
-	error) {
+func (d *desk) converse(
+	ctx context.Context, c client, plan arguments, t *looptest.Turn,
+) (string, error) {
 	system, _ := plan["system"].(string)
 	lines := []looptest.Line{{Role: looptest.System, Text: d.script.System + "\n\n" + system}}
 	d.mu.Lock()
@@ -177,8 +178,9 @@ func (d *desk) ask(ctx context.Context, m *looptest.Model, lines []looptest.Line
 }
 
 // call calls a tool of the host's that the arm allows, and the rules.
-func (d *desk) call(ctx context.Context, c client, plan arguments, call looptest.Call) (string,
-	error) {
+func (d *desk) call(
+	ctx context.Context, c client, plan arguments, call looptest.Call,
+) (string, error) {
 	arm, _ := plan["arm"].(arguments)
 	allowed, limited := arm["tools"].([]any)
 	for _, tool := range d.script.Tools {

@@ -222,8 +222,9 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 }
 
 // History implements [store.Store].
-func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
-	error] {
+func (s *Store) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
 	return listed(ctx, s, func(mem *memstore.Store) iter.Seq2[evidence.Observation, error] {
 		return mem.History(ctx, c)
 	})

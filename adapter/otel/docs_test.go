@@ -20,8 +20,9 @@ import (
 func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 
 // metered is as the page has it.
-func metered(ctx context.Context, st store.Store, meters metric.MeterProvider) (*loop.Agent,
-	error) {
+func metered(
+	ctx context.Context, st store.Store, meters metric.MeterProvider,
+) (*loop.Agent, error) {
 	telemetry, err := otel.New(otel.Config{Meters: meters})
 	if err != nil {
 		return nil, err

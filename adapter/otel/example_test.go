@@ -30,8 +30,9 @@ var (
 	})
 )
 
-func wire(ctx context.Context, st store.Store, meters metric.MeterProvider) (*loop.Agent,
-	*otel.Results, error) {
+func wire(
+	ctx context.Context, st store.Store, meters metric.MeterProvider,
+) (*loop.Agent, *otel.Results, error) {
 	telemetry, err := otel.New(otel.Config{Meters: meters, Logs: global.GetLoggerProvider()})
 	if err != nil {
 		return nil, nil, err

@@ -40,8 +40,9 @@ func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 }
 
 // newResults returns results for an agent that has answered the events.
-func newResults(t *testing.T, observer heed.Observer, events ...string) (*otel.Results, *loop.Agent,
-	*shaky) {
+func newResults(
+	t *testing.T, observer heed.Observer, events ...string,
+) (*otel.Results, *loop.Agent, *shaky) {
 	t.Helper()
 	own := &shaky{Store: &memstore.Store{}}
 	agent := newAgent(t, own, nil, events...)

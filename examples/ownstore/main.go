@@ -167,8 +167,9 @@ func (s *FileStore) Scopes(ctx context.Context, kind string) iter.Seq2[string, e
 }
 
 // History implements [store.Store].
-func (s *FileStore) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
-	error] {
+func (s *FileStore) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
 	return s.memory().History(ctx, c)
 }
 

@@ -142,7 +142,7 @@ func knownOf(a *answer.Answer) (k known) {
 	return k
 }
 
-// Outcome returns the reported outcome that counts for the arm: the latest one that is neither
+// OutcomeOf returns the reported outcome that counts for the arm: the latest one that is neither
 // withdrawn nor by a forgotten source. It is nil if no outcome counts.
 func OutcomeOf(a *answer.Answer) *answer.Statement { return knownOf(a).outcome }
 
@@ -168,9 +168,9 @@ func partsOf(judged []*answer.Statement) []float64 {
 	return parts
 }
 
-// Worth returns what the answer was worth, in [-1, 1], the channel that showed it, and whether any
-// statement counts. The channel is the one with the greatest part. Several with equal parts are in
-// the order of their names, joined by commas. An answer that took another one back is worth 0.
+// WorthOf returns what the answer was worth, in [-1, 1], the channel that showed it, and whether
+// any statement counts. The channel is the one with the greatest part. Several with equal parts are
+// in the order of their names, joined by commas. An answer that took another one back is worth 0.
 func WorthOf(a *answer.Answer) (value float64, channel string, known bool) {
 	if len(a.Undoes) > 0 {
 		return 0, "", false

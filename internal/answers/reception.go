@@ -28,7 +28,7 @@ type sum struct {
 	Share  float64 // of their fractions of a full judgement: value times weight
 }
 
-// Reception collects the statements about the answer of a heuristic, or of the model for "".
+// ReceptionOf collects the statements about the answer of a heuristic, or of the model for "".
 func ReceptionOf(a *answer.Answer, heuristic string) (r Reception) {
 	r.of, r.all = heuristic, a.Statements
 	for i := range a.Statements {

@@ -7,8 +7,8 @@ import (
 	"github.com/heedhq/heed/answer"
 )
 
-// Fire returns the fire of a heuristic, or of the model for "", or nil. The caller may change what
-// it points to after [OwnFires].
+// FireOf returns the fire of a heuristic, or of the model for "", or nil. The caller may change
+// what it points to after [OwnFires].
 func FireOf(a *answer.Answer, heuristic string) *answer.Fire {
 	for i := range a.Fires {
 		if a.Fires[i].Heuristic == heuristic {
@@ -21,7 +21,7 @@ func FireOf(a *answer.Answer, heuristic string) *answer.Fire {
 // OwnFires replaces the fires by a copy, so that the caller may change them.
 func OwnFires(a *answer.Answer) { a.Fires = slices.Clone(a.Fires) }
 
-// Task returns the task of the answer, or "".
+// TaskOf returns the task of the answer, or "".
 func TaskOf(a *answer.Answer) string {
 	if a.Reply == nil {
 		return ""
@@ -29,7 +29,7 @@ func TaskOf(a *answer.Answer) string {
 	return a.Reply.Task
 }
 
-// Heuristic returns the heuristic that answered, or "" if the model did.
+// HeuristicOf returns the heuristic that answered, or "" if the model did.
 func HeuristicOf(a *answer.Answer) string {
 	if a.Reply == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// Valid reports whether the target is one of the above or "".
+// ValidTarget reports whether the target is one of the above or "".
 func ValidTarget(t answer.Target) bool {
 	return t == "" || t == answer.TargetRule || t == answer.TargetResponse
 }
@@ -54,7 +54,7 @@ const (
 // implicit are the implicit signals. Of equally strong ones the first counts.
 var implicit = [...]answer.How{Undo, Expected, Ignored, Silence}
 
-// weight returns the weight, or 1 if it is not set.
+// Weight returns the weight, or 1 if it is not set.
 func Weight(s *answer.Statement) float64 { return cmp.Or(s.Weight, 1) }
 
 // Scored returns the value of a mark on a scale of as many points, evenly spaced over [-1, 1]: of
@@ -73,7 +73,7 @@ func points(scale string) int {
 	}
 }
 
-// value returns how good the answer was, of a mark too.
+// Value returns how good the answer was, of a mark too.
 func Value(s *answer.Statement) float64 {
 	if most := points(s.Scale); most > 0 {
 		return Scored(s.Score, most)
@@ -280,7 +280,7 @@ func Edit(a *answer.Answer, n uint64, change func(*answer.Statement)) {
 	}
 }
 
-// UndoneBy reports whether a person took the answer of a heuristic back.
+// TookBack reports whether a person took the answer of a heuristic back.
 func TookBack(a *answer.Answer, heuristic, person string) bool {
 	return slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
 		return s.How == Undo && s.Of == heuristic && s.By == person && !s.Forgotten()

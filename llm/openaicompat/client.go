@@ -59,8 +59,9 @@ func New(cfg Config) (*Client, error) {
 //
 // With an AnswerError come the model and the tokens that were used. An answer that was cut off, by
 // its finish_reason "length", is an answer with Cut set.
-func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
-	error) {
+func (c *Client) Generate(
+	ctx context.Context, r decision.LLMRequest,
+) (decision.LLMResponse, error) {
 	body, err := c.config().request(r, false)
 	if err != nil {
 		return decision.LLMResponse{}, err

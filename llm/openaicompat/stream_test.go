@@ -271,8 +271,9 @@ func TestStreamEndsWithItsTime(t *testing.T) {
 // streamer has the suite of adapters judge what streams.
 type streamer struct{ *openaicompat.Client }
 
-func (s streamer) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
-	error) {
+func (s streamer) Generate(
+	ctx context.Context, r decision.LLMRequest,
+) (decision.LLMResponse, error) {
 	return s.Stream(ctx, r, func(string) {})
 }
 

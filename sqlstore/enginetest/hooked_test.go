@@ -101,16 +101,18 @@ type hookedStmt struct {
 	query string
 }
 
-func (s *hookedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result,
-	error) {
+func (s *hookedStmt) ExecContext(
+	ctx context.Context, args []driver.NamedValue,
+) (driver.Result, error) {
 	if err := s.of.statement(s.query); err != nil {
 		return nil, err
 	}
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
-func (s *hookedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows,
-	error) {
+func (s *hookedStmt) QueryContext(
+	ctx context.Context, args []driver.NamedValue,
+) (driver.Rows, error) {
 	if err := s.of.statement(s.query); err != nil {
 		return nil, err
 	}

@@ -1925,8 +1925,9 @@ var brokenKeeping = []fault{
 // forgetting breaks a store by changing what it is told of kinds.
 // samples makes a store that draws a sample of the parts it would list, and tells of it or does
 // not.
-func samples(name string, tells bool, draw func(parts []evidence.Part,
-	items int) []evidence.Part) fault {
+func samples(
+	name string, tells bool, draw func(parts []evidence.Part, items int) []evidence.Part,
+) fault {
 	return fault{name, func(b *broken) {
 		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
 			parts := collect(b.reference.List(ctx, q))

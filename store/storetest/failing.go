@@ -124,8 +124,9 @@ func (s *Failing) do(method string, call func(store.Store) error) error {
 }
 
 // Commit implements [store.Store].
-func (s *Failing) Commit(ctx context.Context, batches ...store.Batch) (receipts []store.Receipt,
-	err error) {
+func (s *Failing) Commit(
+	ctx context.Context, batches ...store.Batch,
+) (receipts []store.Receipt, err error) {
 	err = s.do("Commit", func(st store.Store) error {
 		receipts, err = st.Commit(ctx, batches...)
 		return err
@@ -170,8 +171,9 @@ func (s *Failing) Scopes(ctx context.Context, kind string) iter.Seq2[string, err
 }
 
 // History implements [store.Store].
-func (s *Failing) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
-	error] {
+func (s *Failing) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
 	return loop(s, "History", s.of("History").History(ctx, c))
 }
 

@@ -508,8 +508,9 @@ func (r *reference) declarations() (all []store.Record) {
 }
 
 // listed reads all results of a function before it yields the first.
-func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, error)) iter.Seq2[T,
-	error] {
+func listed[T any](
+	ctx context.Context, r *reference, find func(*state) ([]T, error),
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var all []T
 		err := ctx.Err()
@@ -599,8 +600,9 @@ func (r *reference) Scopes(ctx context.Context, kind string) iter.Seq2[string, e
 	})
 }
 
-func (r *reference) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation,
-	error] {
+func (r *reference) History(
+	ctx context.Context, c evidence.Cell,
+) iter.Seq2[evidence.Observation, error] {
 	return listed(ctx, r, func(s *state) ([]evidence.Observation, error) {
 		var kept []seen
 		for _, o := range s.seen {

@@ -93,8 +93,9 @@ type DirectSignal struct {
 // false if there is no outcome: there is no evidence, or the confidence is below the least. A
 // number out of its range and an unknown kind of signal are a [*heed.InputError]. A router that is
 // not valid returns all its faults, joined: each is a [*heed.ConfigError].
-func (r Router) Route(session string, worth *Worth, signals []DirectSignal) (strategy.Outcome, bool,
-	error) {
+func (r Router) Route(
+	session string, worth *Worth, signals []DirectSignal,
+) (strategy.Outcome, bool, error) {
 	r, err := r.ready()
 	if err != nil {
 		return strategy.Outcome{}, false, fmt.Errorf("attribution: router: %w", err)

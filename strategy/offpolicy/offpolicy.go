@@ -108,8 +108,9 @@ func logFault(i int, field, reason string) error {
 }
 
 // estimate returns the mean of the terms, and the interval of the log.
-func estimate(log []Logged, level float64, term func(l *Logged, weight float64) float64) (Estimate,
-	error) {
+func estimate(
+	log []Logged, level float64, term func(l *Logged, weight float64) float64,
+) (Estimate, error) {
 	switch {
 	case len(log) < 2:
 		return Estimate{}, fmt.Errorf("offpolicy: %w",

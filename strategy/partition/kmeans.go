@@ -107,8 +107,9 @@ func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) (
 // before. It returns them, and how far all points are from their cells in sum. On the unit sphere
 // the squared distance is twice 1 - cosine. With cells that are there already, new ones begin where
 // points are far from all of them. This is k-means++ (Arthur and Vassilvitskii 2007).
-func seed(ctx context.Context, points [][]float32, cells []cell, k int, rng *rand.Rand) (all []cell,
-	rest float64, err error) {
+func seed(
+	ctx context.Context, points [][]float32, cells []cell, k int, rng *rand.Rand,
+) (all []cell, rest float64, err error) {
 	cells = slices.Clone(cells)
 	far := make([]float64, len(points))
 	for i, p := range points {

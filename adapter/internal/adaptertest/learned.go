@@ -14,8 +14,9 @@ import (
 )
 
 // Guarded has a panic of a turn come out as an error, which the suite of adapters wants.
-func Guarded(turn func(context.Context, looptest.Turn) (looptest.Said, error)) func(context.Context,
-	looptest.Turn) (looptest.Said, error) {
+func Guarded(
+	turn func(context.Context, looptest.Turn) (looptest.Said, error),
+) func(context.Context, looptest.Turn) (looptest.Said, error) {
 	return func(ctx context.Context, t looptest.Turn) (said looptest.Said, err error) {
 		defer func() {
 			if value := recover(); value != nil {

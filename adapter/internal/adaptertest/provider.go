@@ -122,8 +122,9 @@ func (p *Provider) failsBy(w http.ResponseWriter, err error) {
 }
 
 // plays has scripts answer by the name of the model.
-func (p *Provider) plays(models func(name string) script) func(http.ResponseWriter, *http.Request,
-	Request) {
+func (p *Provider) plays(
+	models func(name string) script,
+) func(http.ResponseWriter, *http.Request, Request) {
 	return func(w http.ResponseWriter, r *http.Request, in Request) {
 		model := models(in.Model)
 		if in.Streams {
@@ -142,8 +143,9 @@ func (p *Provider) plays(models func(name string) script) func(http.ResponseWrit
 }
 
 // begin begins a reply in pieces.
-func (p *Provider) begin(w http.ResponseWriter, model string) (piece func(looptest.Piece),
-	end func()) {
+func (p *Provider) begin(
+	w http.ResponseWriter, model string,
+) (piece func(looptest.Piece), end func()) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	return p.Stream(func(kind string, data map[string]any) {
 		text, _ := json.Marshal(data)

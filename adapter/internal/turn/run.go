@@ -94,8 +94,9 @@ const mostRounds = 32
 
 // run answers the turn's event. Open is called once the plan is there. Pieces go to the event's
 // OnChunk.
-func (t *Turn) run(ctx context.Context, tools []Tool, open func() Asker) (none loop.Answer,
-	_ error) {
+func (t *Turn) run(
+	ctx context.Context, tools []Tool, open func() Asker,
+) (none loop.Answer, _ error) {
 	if err := t.Prepare(ctx); err != nil {
 		return none, err
 	}

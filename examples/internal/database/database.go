@@ -37,8 +37,9 @@ func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
 
 // Open opens the store in a database. The handle is for the host's own tables too, and must be
 // closed.
-func Open(ctx context.Context, where string, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB,
-	error) {
+func Open(
+	ctx context.Context, where string, cfg sqlstore.Config,
+) (*sqlstore.Store, *sql.DB, error) {
 	handle, dialect, err := Handle(where)
 	if err != nil {
 		return nil, nil, err
