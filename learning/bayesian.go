@@ -32,11 +32,13 @@ type BayesianConfig struct {
 	// several times about one message. Set it for other languages.
 	IsUndo func(text string) bool
 	// Weights are magnitudes by channel, where one differs, each in [0, 1e6]. By default a judgement
-	// of 1 or -1 is 0.8 ([ChannelExplicit], [ChannelDev]). An undo and an outcome are 1, because what
-	// a user does is worth more than what a user states. Silence ([ChannelTimeout]) and being ignored
-	// ([ChannelIgnored]) are 0.4, half a click, because the user may not have looked. 0 switches a
-	// channel off: set ChannelTimeout to 0 if silence is no approval. Lower ChannelUndo if your users
-	// often undo right answers, for example to try another one. nil means the defaults.
+	// of 1 or -1 is 0.8 ([ChannelExplicit], [ChannelDev]). An undo ([ChannelUndo]) and an expectation
+	// that came true or not ([ChannelOutcome]) are 1, because what a user does is worth more than
+	// what a user states. What a host reports of itself ([ChannelReported]) is 0.8. Silence
+	// ([ChannelTimeout]) and being ignored ([ChannelIgnored]) are 0.4, half a click, because the user
+	// may not have looked. 0 switches a channel off: set ChannelTimeout to 0 if silence is no
+	// approval. Lower ChannelUndo if your users often undo right answers, for example to try another
+	// one. nil means the defaults.
 	Weights map[string]float64
 }
 

@@ -33,7 +33,8 @@ type Config struct {
 	NoCache bool
 	// Schema is the schema of PostgreSQL that has the store's tables, whatever the search_path of a
 	// connection is: letters, digits, "_" and "-", at most 63 of them. [Open] makes it if it is
-	// missing. Empty means the first schema of the search_path. Give each tenant its own.
+	// missing. Empty means the first schema of the search_path. Tenants of one agent share it; a
+	// schema for each separates them in the database, too.
 	Schema string
 	// Existing is for tools next to a host: [Open] makes no tables, and a database without heed's
 	// tables is [heed.ErrNotFound]. The default is false.
