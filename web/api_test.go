@@ -305,6 +305,7 @@ func TestPages(t *testing.T) {
 		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get(path)).body, path)
 	}
 	for _, query := range []string{"limit=0x", "limit=-1", "limit=201", "after=%ff", "after=!",
+		"after=%2B0", "after=%2B0.c1", "after=-1.c1", "after=1",
 		"limit=1&limit=2", "what=1"} {
 		sort := w.get("/v1/segments?" + query).sort()
 		assert.Contains(t, []string{view.BadField, view.Malformed}, sort, query)

@@ -107,7 +107,21 @@ func run(ctx context.Context, args []string) error {
 	}
 	out := newPrinter(os.Stdout)
 	command := parsed.Selected().Name
+	if words := strings.Join(wordsOf(parsed.Selected()), " "); slices.Contains(agentless, words) {
+		for _, given := range parsed.Path {
+			if given.Flag != nil && given.Flag.Name == "agent" {
+				return &usageError{"heed " + words + " is for all agents, and not for an --agent"}
+			}
+		}
+		c.Agent = "" // of the environment
+	}
 	return parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil})
+}
+
+// agentless are the commands that are for all agents of a store.
+var agentless = []string{
+	"doctor", "store migrate", "store backup", "store export", "store import", "store forget",
+	"store audit",
 }
 
 // hint names the help to read.

@@ -162,7 +162,13 @@ func (s *session) within(create bool, do func() error) (err error) {
 	if s.at.view, err = store.Tenant(s.at.store, s.Tenant); err != nil {
 		return err
 	}
-	return s.at.explain(do())
+	if !create {
+		err = s.known()
+	}
+	if err == nil {
+		err = do()
+	}
+	return s.at.explain(err)
 }
 
 // whole refuses a tenant where a command is for all tenants.

@@ -76,28 +76,93 @@ func (t part) with(s *session, do func(*view.Source) error) error {
 // defaultAgent is the name of agents whose hosts set no name.
 const defaultAgent = "loop"
 
-// named returns the name of the one that an agent has, or that has the name itself because it is
-// used without an agent. "" stands for the only one.
-func (t part) named(agent string, names []string) (name string, ok bool) {
-	if len(names) == 1 && (agent == "" || names[0] == "") {
-		return names[0], true
+// named returns the names of all, and the one that an agent has. Without an agent of the name, it
+// is the one that has the name itself. "" stands for the only one.
+func (t part) named(s *session, agent string) (name string, ok bool, names []string, err error) {
+	if names, err = t.names(s.ctx, s.at.view); err != nil {
+		return "", false, nil, err
 	}
-	known := []string{agent, agent + "." + t.own}
+	if len(names) == 1 && (agent == "" || names[0] == "") {
+		return names[0], true, names, nil
+	}
+	known := []string{agent + "." + t.own, agent}
 	if agent == defaultAgent {
-		known = append(known, t.own)
+		known[0] = t.own
+	}
+	if t.own == "" {
+		known[0] = agent
+	} else if hosts, err := agents.names(s.ctx, s.at.view); err != nil {
+		return "", false, nil, err
+	} else if slices.Contains(hosts, agent) {
+		known = known[:1] // the name itself may be of what another agent has
 	}
 	for _, name := range known {
 		if agent != "" && slices.Contains(names, name) {
-			return name, true
+			return name, true, names, nil
 		}
 	}
-	return "", false
+	return "", false, names, nil
+}
+
+// words returns what to give as --agent for each of some names: the agent that has it, if any.
+func (t part) words(s *session, names []string) []string {
+	hosts, _ := agents.names(s.ctx, s.at.view) // without them, the names are their own words
+	return texts(names, func(name string) string {
+		agent, ok := strings.CutSuffix(name, "."+t.own)
+		if name == t.own {
+			agent, ok = defaultAgent, true
+		}
+		if ok && slices.Contains(hosts, agent) {
+			return agent
+		}
+		return name
+	})
+}
+
+// known refuses an --agent that is no agent, is used without one, or is in a rule.
+func (s *session) known() error {
+	if s.Agent == "" {
+		return nil
+	}
+	var all []string
+	for _, t := range []part{agents, learners, modules, recorders} {
+		_, ok, names, err := t.named(s, s.Agent)
+		if err != nil || ok {
+			return err
+		}
+		all = append(all, t.words(s, names)...)
+	}
+	ruled, err := s.ruled()
+	if all = append(all, ruled...); err != nil || slices.Contains(all, s.Agent) {
+		return err
+	}
+	return s.unknown("agent", all)
+}
+
+// ruled returns the agents that the rules and proposals of the store are for.
+func (s *session) ruled() ([]string, error) {
+	v := s.source()
+	if err := services.some(s, v); err != nil || v.Feedback == nil {
+		return nil, err
+	}
+	rules, err := v.Feedback.Rules().List(s.ctx, feedback.RuleQuery{})
+	if err != nil {
+		return nil, err
+	}
+	proposals, _, err := v.Feedback.Rules().Proposals(s.ctx, feedback.ProposalQuery{}, 0)
+	all := v.Feedback.Config().Agents
+	for i := range rules {
+		all = append(all, rules[i].Agents...)
+	}
+	for i := range proposals {
+		all = append(all, proposals[i].Agents...)
+	}
+	return all, err
 }
 
 // chosen returns the name of the one that --agent names, or of the only one.
 func (t part) chosen(s *session) (string, error) {
-	names, err := t.names(s.ctx, s.at.view)
-	name, ok := t.named(s.Agent, names)
+	name, ok, names, err := t.named(s, s.Agent)
 	switch {
 	case err != nil || ok:
 		return name, err
@@ -105,10 +170,21 @@ func (t part) chosen(s *session) (string, error) {
 		return "", t.none(s)
 	case s.Agent == "":
 		return "", &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
-			len(names), t.what, show(strings.Join(names, ", ")))}
+			len(names), t.what, show(strings.Join(t.words(s, names), ", ")))}
 	}
-	return "", unknown(t.what, s.Agent, names, fmt.Sprintf("%s has %s: choose one with --agent",
-		s.at.place, strings.Join(texts(names, strconv.Quote), ", ")))
+	return "", s.unknown(t.what, t.words(s, names))
+}
+
+// unknown reports that no thing is called as --agent is, and which names there are.
+func (s *session) unknown(what string, names []string) error {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	see := fmt.Sprintf("%s has no agent: leave out --agent and HEED_AGENT", s.at.place)
+	if len(names) > 0 {
+		see = fmt.Sprintf("%s has %s: choose one with --agent", s.at.place,
+			strings.Join(texts(names, strconv.Quote), ", "))
+	}
+	return unknown(what, s.Agent, nil, see)
 }
 
 // opened opens the one of a name.
@@ -127,12 +203,12 @@ func (t part) none(s *session) error {
 // each opens all that hosts have opened, one after the other, or the one that --agent names. It
 // calls a function with each and the words that choose it on the command line.
 func (t part) each(s *session, do func(v *view.Source, words []string) error) error {
-	names, err := t.names(s.ctx, s.at.view)
+	one, ok, names, err := t.named(s, s.Agent)
 	if err != nil {
 		return err
 	}
 	several := len(names) > 1
-	if one, ok := t.named(s.Agent, names); s.Agent != "" {
+	if s.Agent != "" {
 		names = slices.DeleteFunc(names, func(name string) bool { return !ok || name != one })
 	}
 	for _, name := range names {
@@ -144,7 +220,7 @@ func (t part) each(s *session, do func(v *view.Source, words []string) error) er
 		}
 		var words []string
 		if several {
-			words = []string{"--agent=" + name}
+			words = []string{"--agent=" + t.words(s, []string{name})[0]}
 		}
 		if err := do(v, words); err != nil {
 			return err
@@ -156,14 +232,11 @@ func (t part) each(s *session, do func(v *view.Source, words []string) error) er
 // some opens what the agent of a source left, or in a store without agents the one that --agent
 // names, or the only one. If there is none, the source has none.
 func (t part) some(s *session, v *view.Source) error {
-	names, err := t.names(s.ctx, v.Store)
-	name, ok := t.named(cmp.Or(v.Name, s.Agent), names)
+	name, ok, _, err := t.named(s, cmp.Or(v.Name, s.Agent))
 	switch {
 	case err != nil || ok:
-	case v.Name != "":
+	case v.Name != "" || s.Agent != "":
 		return nil // the agent was made without it
-	case len(names) == 1:
-		name = names[0]
 	default:
 		name, err = t.chosen(s)
 	}

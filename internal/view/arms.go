@@ -109,7 +109,7 @@ func (s *Source) Segment(ctx context.Context, category, context string, choices 
 		return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions),
 			cmp.Compare(b.Outcomes, a.Outcomes), strings.Compare(a.Item, b.Item))
 	})
-	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond)}
+	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond), Limit: choices + mostSought}
 	d.Recent, err = s.History(ctx, f, choices, func(c *strategy.Choice) bool {
 		return c.Category == category && c.Context == context
 	})
@@ -192,8 +192,8 @@ func (d *SegmentDetail) countChosen() {
 	}
 }
 
-// mostSought is how many of the latest choices are passed over for those that are wanted: no index
-// of the store has the segment.
+// mostSought is how many of the latest choices are passed over at least for those of a segment,
+// because no index of the store has the segment.
 const mostSought = 2000
 
 // History returns the choices that a filter selects and that are wanted, the newest first. A
@@ -201,7 +201,6 @@ const mostSought = 2000
 func (s *Source) History(
 	ctx context.Context, f strategy.ChoiceFilter, most int, want func(*strategy.Choice) bool,
 ) (all []strategy.ChoiceRecord, err error) {
-	passed := 0
 	for r, err := range s.Strategy.History(ctx, f) {
 		if errors.Is(err, heed.ErrNotFound) {
 			return nil, nil
@@ -209,12 +208,10 @@ func (s *Source) History(
 		if err != nil {
 			return nil, err
 		}
-		if want(&r.Choice) {
-			all = append(all, r)
-		} else {
-			passed++
+		if !want(&r.Choice) {
+			continue
 		}
-		if len(all) == most || passed == mostSought {
+		if all = append(all, r); len(all) == most {
 			break
 		}
 	}

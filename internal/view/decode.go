@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -38,8 +39,11 @@ var (
 // tag is called as in Go, in lower case. It is required if its tag has no omitempty. The tag mcp
 // hides it from models, and the tag heed has further names of it in errors. An embedded struct of
 // another package has the names of such fields in its tags: need, mcp, and not for those
-// that are no fields here.
+// that are no fields here. Do not change what it returns, which is kept.
 func FieldsOf(t reflect.Type) (fields []Field) {
+	if kept, ok := fieldsOf.Load(t); ok {
+		return kept.([]Field)
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		one := Field{
@@ -58,8 +62,13 @@ func FieldsOf(t reflect.Type) (fields []Field) {
 			fields = append(fields, one)
 		}
 	}
+	fieldsOf.Store(t, fields)
 	return fields
 }
+
+// fieldsOf are the fields of the types that were read, because a long input has many elements of a
+// type.
+var fieldsOf sync.Map
 
 // named returns what JSON calls a field without a tag.
 func named(f *reflect.StructField) string {

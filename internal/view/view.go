@@ -49,6 +49,7 @@ type Page struct {
 	// After is the Next of the part before; empty: the first part.
 	After  string `json:"after,omitempty"`
 	Search string `json:"-"` // words that an element's texts must all have; case does not matter
+	byName bool   // in the order of names, in which no element overtakes another between two parts
 }
 
 const (
@@ -66,8 +67,10 @@ type Paged[Query any] interface {
 	bound() error
 }
 
-// bound sets the limit that programs have without another one, and refuses a greater one.
+// bound sets the limit that programs have without another one, and refuses a greater one. Programs
+// read lists by name, because they read all parts.
 func (p *Page) bound() error {
+	p.byName = true
 	if p.Limit = cmp.Or(p.Limit, usuallyListed); p.Limit < 1 || p.Limit > mostListed {
 		return badField("limit", fmt.Sprintf("must be 1 to %d", mostListed))
 	}
@@ -84,21 +87,32 @@ type List[T any] struct {
 // listed returns the part of a list that a page selects. The list may be of names alone, and read
 // reads those in the part. An element that read does not find was deleted since, and is left out.
 // The place of a part is the number and the name of the last element before it. If that element is
-// gone, the part begins where it was.
+// gone, the part begins where it was. By name, it begins after the name.
 func listed[N, T any](
 	p Page, all []N, nameOf func(*N) string, texts func(*N) []string, read func(*N) (T, error),
 ) (l List[T], err error) {
 	l.Items = []T{} // null in JSON otherwise
 	all = search(p.Search, all, texts)
+	if p.byName {
+		all = slices.SortedFunc(slices.Values(all), func(a, b N) int {
+			return strings.Compare(nameOf(&a), nameOf(&b))
+		})
+	}
 	begin, end := 0, len(all)
 	if l.Total = len(all); p.After != "" {
-		number, name, _ := strings.Cut(p.After, ".")
-		begin, err = strconv.Atoi(number)
-		if err != nil || begin < 0 {
+		number, name, ok := strings.Cut(p.After, ".")
+		before, err := strconv.ParseUint(number, 10, 31)
+		if err != nil || !ok {
 			return l, &heed.InputError{Field: "After", Reason: "must be the next of the page before"}
 		}
-		begin = min(begin, len(all))
-		if i := slices.IndexFunc(all, func(one N) bool { return nameOf(&one) == name }); i >= 0 {
+		begin = min(int(before), len(all))
+		i := slices.IndexFunc(all, func(one N) bool { return nameOf(&one) == name })
+		switch {
+		case p.byName:
+			begin, _ = slices.BinarySearchFunc(all, name+"\x00", func(one N, next string) int {
+				return strings.Compare(nameOf(&one), next)
+			})
+		case i >= 0:
 			begin = i + 1
 		}
 	}

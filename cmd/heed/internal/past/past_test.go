@@ -129,6 +129,8 @@ func TestRowsAtFault(t *testing.T) {
 			"line 2, byte 9: unexpected end of JSON input",
 			"line 3, cost: is -1, must be in [0, 1e+06]", "line 4: must be a JSON object"},
 		"[{\"text\":\"a\"},\n 7,\n {\"text\":\"b\"}]": {"element 2: must be a JSON object"},
+		"[{\"text\":\"a\"},\n {\"text\":\"b\"},\n {\"text\":": {
+			"after element 2: unexpected EOF"},
 	} {
 		m := past.Mapping{Fields: map[string]string{
 			"at": "at", "text": "text", "value": "thumb", "cost": "cost",

@@ -166,7 +166,9 @@ func list(in io.Reader, yield func(record, error) bool) {
 			if err = nil; !yield(record{}, &Fault{At: at, Reason: "must be a JSON object"}) {
 				return
 			}
-		} else if err == nil && !yield(record{at: at, tree: tree}, nil) {
+		} else if err != nil {
+			break // the last element that was read is the one before
+		} else if !yield(record{at: at, tree: tree}, nil) {
 			return
 		}
 	}
