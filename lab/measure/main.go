@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_280}},
 	{"suites: lines", budget{5_500, 7_965}},
-	{"command, pages, API, MCP: lines", budget{9_400, 11_010}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_116}},
 	{"adapters, streams: lines", budget{5_000, 6_081}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 98_290}},
+	{"all: lines", budget{80_000, 98_349}},
 	{"library: exported names", budget{600, 873}},
 	{"library: settings", budget{200, 200}},
 	{"loop.Config: fields", budget{20, 20}},
