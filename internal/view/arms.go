@@ -192,8 +192,8 @@ func (d *SegmentDetail) countChosen() {
 	}
 }
 
-// mostSought is how many of the latest choices are passed over at least for those of a segment,
-// because no index of the store has the segment.
+// mostSought bounds how many choices in other segments are passed over, because no index of the
+// store has the segment.
 const mostSought = 2000
 
 // History returns the choices that a filter selects and that are wanted, the newest first. A
