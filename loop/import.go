@@ -52,14 +52,17 @@ type Past struct {
 type Imported struct {
 	// Rows counts all rows, and Known the rows without effect, because they were imported
 	// before.
-	Rows  int
-	Known int
+	Rows  int `json:"rows"`
+	Known int `json:"known"`
 	// Answers, Reactions, Outcomes and Corrections are those that were new.
-	Answers, Reactions, Outcomes, Corrections int
+	Answers     int `json:"answers"`
+	Reactions   int `json:"reactions"`
+	Outcomes    int `json:"outcomes"`
+	Corrections int `json:"corrections"`
 	// Arms are the new answers by arm.
-	Arms map[string]int
+	Arms map[string]int `json:"arms,omitempty"`
 	// Proposals are the ids of the pending proposals that new corrections support.
-	Proposals []string
+	Proposals []string `json:"proposals,omitempty"`
 }
 
 // importStep is how many rows one commit of [Agent.Import] has, and importBytes how many bytes of

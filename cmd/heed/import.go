@@ -50,7 +50,7 @@ func (l *pastLog) close() error {
 // open opens the log, with its mapping. What comes from standard input is first written to a file
 // that only the user can read, because a log is read twice. So are pipes.
 func (p *pastFile) open(s *session) (l *pastLog, err error) {
-	if p.File == "" && s.in != nil && term.IsTerminal(s.in.Fd()) {
+	if p.File == "" {
 		return nil, &usageError{"which log? Name a file, or - for standard input"}
 	}
 	l = &pastLog{}
@@ -88,7 +88,7 @@ const standardInput = "standard input"
 
 // name names the log for the audit: a folder is of one machine.
 func (p *pastFile) name() string {
-	if p.File == "" || p.File == "-" {
+	if p.File == "-" {
 		return standardInput
 	}
 	return filepath.Base(p.File)

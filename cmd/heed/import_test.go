@@ -138,7 +138,12 @@ func TestALogFromAPipe(t *testing.T) {
 	require.NoError(t, out.Close())
 	written, err := cmd.Output()
 	require.NoError(t, err)
-	assert.Contains(t, string(written), `"Answers": 40`)
+	assert.Contains(t, string(written), `"answers": 40`)
+
+	// A forgotten name must not import what happens to be on standard input.
+	got := call{args: []string{"--db", filepath.Join(t.TempDir(), "a.db"), "import"}}.run(t)
+	assert.Equal(t, 2, got.code)
+	assert.Contains(t, got.err, "or - for standard input")
 
 	in, out, err = os.Pipe()
 	require.NoError(t, err)
