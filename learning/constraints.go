@@ -2,6 +2,7 @@ package learning
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -40,6 +41,26 @@ func (b bounds) valid() bool { return b.Floor >= 0 && b.Floor <= b.Ceiling && b.
 func (b bounds) clamp(x float64) float64 { return min(max(x, b.Floor), b.Ceiling) }
 
 func (c Constraints) bounds() bounds { return bounds{c.Floor, c.Ceiling} }
+
+// storedConstraints are constraints as stores have always kept them.
+type storedConstraints struct {
+	Lock           string
+	Range          bounds
+	FeedbackWeight float64
+}
+
+// MarshalJSON writes Floor and Ceiling as the fields of a Range.
+func (c Constraints) MarshalJSON() ([]byte, error) {
+	return json.Marshal(storedConstraints{c.Lock, c.bounds(), c.FeedbackWeight})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Constraints) UnmarshalJSON(text []byte) error {
+	var r storedConstraints
+	err := json.Unmarshal(text, &r)
+	*c = Constraints{r.Lock, r.Range.Floor, r.Range.Ceiling, r.FeedbackWeight}
+	return err
+}
 
 // validate reports all faults, each a [*heed.ConfigError].
 func (c Constraints) validate() error {

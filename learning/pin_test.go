@@ -1,6 +1,10 @@
 package learning_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
 
@@ -157,4 +162,33 @@ func TestHeuristics(t *testing.T) {
 		_, err := f.Put(ctx, h)
 		assertInputError(t, err, field)
 	}
+}
+
+// A store that an earlier version wrote: what it limits stays limited, its settings are no change,
+// and what is written is what the earlier version reads.
+func TestConstraintsOfAnEarlierVersion(t *testing.T) {
+	dump, err := os.ReadFile("testdata/earlier.jsonl")
+	require.NoError(t, err)
+	kept, err := memstore.New(memstore.Config{})
+	require.NoError(t, err)
+	require.NoError(t, kept.Load(ctx, bytes.NewReader(dump)))
+	cfg := learning.Config{Store: kept, Packs: map[string]learning.Constraints{"p": {Ceiling: 0.3}}}
+	for _, open := range []func(context.Context, learning.Config) (*learning.Module, error){
+		learning.Open, learning.New, learning.Open,
+	} {
+		m, err := open(ctx, cfg)
+		require.NoError(t, err)
+		f := &fixture{TB: t, Module: m, store: &faulty{Store: kept}}
+		for id, want := range map[string]float64{"pinned": 0.1, "packed": 0.3, "own": 0.3} {
+			assert.Equal(t, want, f.confidence(id), id)
+		}
+		for _, e := range f.audit() {
+			assert.NotEqual(t, "settings", e.Action, e.Details)
+		}
+	}
+	text, err := json.Marshal(learning.Constraints{Lock: "locked", Floor: 0.1, Ceiling: 0.3,
+		FeedbackWeight: 2})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"Lock":"locked","Range":{"Floor":0.1,"Ceiling":0.3},"FeedbackWeight":2}`,
+		string(text))
 }

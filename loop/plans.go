@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -23,7 +24,8 @@ const (
 // process on the store finds the plan by [Agent.KeptPlan] when the answer comes. caller is the
 // person who asked for the plan, and only this person gets it. A later plan of the same event
 // replaces it. Texts are kept as Redact leaves them. If the store can't be reached, only this
-// process has the plan, among its latest, and that is no error.
+// process has the plan, among its latest, and that is no error. While the store is away, this
+// process also has a plan of a person who was forgotten, until its hour is over.
 func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
@@ -31,8 +33,12 @@ func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	if err != nil {
 		return wrap("keep plan", err)
 	}
+	text, err := json.Marshal(row) // so that it holds on to no history, and its size is known
+	if err != nil {
+		return wrap("keep plan", err)
+	}
 	a.prepared.Lock()
-	a.prepared.put(planID(caller, p.Event.ID), p, 1+len(row.Ask.System+row.Ask.Prompt)/partBytes)
+	a.prepared.put(planID(caller, p.Event.ID), text, 1+len(text)/partBytes)
 	a.prepared.Unlock()
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
 		before, err := a.planned.In(tx, planID(caller, p.Event.ID))
@@ -54,8 +60,7 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 	limited, cancel := patient(ctx, storeTimeout)
 	defer cancel()
 	row, err := a.planned.In(store.Reading(limited, a.cfg.Store), planID(caller, event))
-	if err == nil && row.Revision > 0 && row.Value.By == caller &&
-		a.cfg.Testing.Now().Sub(row.Value.At) < planFor {
+	if err == nil && row.Revision > 0 && row.Value.By == caller && a.fresh(&row.Value) {
 		return a.planOf(&row.Value), nil
 	}
 	if err == nil {
@@ -64,8 +69,11 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 	a.prepared.Lock()
 	defer a.prepared.Unlock()
 	down := a.down(ctx, limited, err)
-	if p, ok := a.prepared.get(planID(caller, event)); ok && down != nil {
-		return p, nil
+	if text, ok := a.prepared.get(planID(caller, event)); ok && down != nil {
+		var r planRow
+		if json.Unmarshal(text, &r) == nil && a.fresh(&r) {
+			return a.planOf(&r), nil
+		}
 	}
 	return Plan{}, wrap("kept plan", cmp.Or(down, err))
 }
@@ -111,7 +119,8 @@ func plansOf(name string) store.View[planRow] {
 // such as functions and models, is left out, and so is what the client has already, such as the
 // history.
 func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
-	p.Event.History, p.Event.OnChunk, p.Heard, p.Contents = nil, nil, nil, nil
+	p.Event.History, p.Event.Vector, p.Event.OnChunk = nil, nil, nil
+	p.Heard, p.Contents = nil, nil
 	p.Prompt, p.Degraded, p.Arm.Model, p.Arm.Brief = "", nil, nil, nil
 	r := planRow{
 		By: caller, At: a.cfg.Testing.Now(), Item: p.item, Ask: p.ask, Unchecked: p.unchecked,
@@ -121,6 +130,9 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	r.Plan = p
 	return r, err
 }
+
+// fresh reports whether a plan may still be used.
+func (a *Agent) fresh(r *planRow) bool { return a.cfg.Testing.Now().Sub(r.At) < planFor }
 
 // planOf returns the plan that is kept in a row, with the arm as it is configured here.
 func (a *Agent) planOf(r *planRow) Plan {

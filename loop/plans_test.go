@@ -2,6 +2,8 @@ package loop_test
 
 import (
 	"bytes"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -82,17 +84,20 @@ func TestAnotherProcessFinishesAPlan(t *testing.T) {
 func TestAPlanDuringAnOutage(t *testing.T) {
 	w := newWorkshop(t)
 	w.cfg.RequireStore = false
+	w.cfg.Redact = func(text string) string { return strings.ReplaceAll(text, "4711", "[pin]") }
 	agent, other := w.again(), w.again()
 	_, err := agent.Prepare(ctx, loop.Event{ID: "before", Text: "The mail is late"})
 	require.NoError(t, err)
 	w.fails.SetAway(true)
-	event := loop.Event{ID: "e", Text: "The mail is late"}
+	event := loop.Event{ID: "e", Text: "The mail is late, pin 4711",
+		History: []loop.Turn{{Role: "user", Text: "4711"}}}
 	p, err := agent.Prepare(ctx, event)
 	require.NoError(t, err)
 	require.NoError(t, agent.KeepPlan(ctx, "kim", p))
 	same, err := agent.KeptPlan(ctx, "kim", "e")
 	require.NoError(t, err)
-	assert.Equal(t, p.Prompt, same.Prompt)
+	assert.Equal(t, strings.ReplaceAll(p.Prompt, "4711", "[pin]"), same.Prompt)
+	assert.NotContains(t, fmt.Sprintf("%+v", same), "4711")
 	_, err = agent.KeptPlan(ctx, "lee", "e")
 	require.ErrorIs(t, err, heed.ErrUnavailable)
 	_, err = other.KeptPlan(ctx, "kim", "e")
@@ -100,10 +105,35 @@ func TestAPlanDuringAnOutage(t *testing.T) {
 	w.fails.SetAway(false)
 	_, err = agent.KeptPlan(ctx, "kim", "e")
 	require.ErrorIs(t, err, heed.ErrNotFound)
+	w.fails.SetAway(true)
+	w.clock.Advance(time.Hour)
+	_, err = agent.KeptPlan(ctx, "kim", "e")
+	require.ErrorIs(t, err, heed.ErrUnavailable, "its hour is over")
+	w.fails.SetAway(false)
 	p, err = agent.Prepare(ctx, event)
 	require.NoError(t, err)
 	answer, err := agent.Answered(ctx, p, loop.Reply{Text: "Wait."})
 	require.NoError(t, err)
 	assert.True(t, answer.Degraded.Recorded())
 	require.NoError(t, agent.React(ctx, "e", loop.Reaction{Person: "cid", Value: 1}))
+}
+
+// What a process keeps for outages does not grow with the histories of the plans.
+func TestKeptPlansAreSmall(t *testing.T) {
+	w := newWorkshop(t)
+	a := w.again()
+	keep := func(i int) {
+		p, err := a.Prepare(ctx, loop.Event{ID: fmt.Sprint(i), Text: "The mail is late",
+			Vector:  make([]float32, 1<<15),
+			History: []loop.Turn{{Role: "user", Text: strings.Repeat("x", 1<<18)}}})
+		require.NoError(t, err)
+		require.NoError(t, a.KeepPlan(ctx, "kim", p))
+	}
+	keep(0)
+	before := inUse()
+	for i := range 100 {
+		keep(1 + i)
+	}
+	assert.Less(t, inUse(), before+5<<20, "of 38 MB")
+	runtime.KeepAlive(a)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -585,6 +586,19 @@ func TestAFailureAfterTheAnswerIsIgnored(t *testing.T) {
 	late := w.must(200, w.post("/v1/answered", `{"id":"e","failure":"unusable"}`))
 	assert.JSONEq(t, said.body, late.body)
 	assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get("/v1/segments")).body, "no failure of the arm")
+}
+
+// A failure that can't be kept is to be sent again, and the arm is blamed then.
+func TestAFailureDuringAnOutage(t *testing.T) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	w := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store = st, st })
+	w.must(200, w.post("/v1/prepare", `{"id":"e","text":"The disk of db-1 is full."}`))
+	for _, want := range []string{"store_unavailable", "llm_error"} {
+		st.SetAway(want == "store_unavailable")
+		got := w.must(200, w.post("/v1/answered", `{"id":"e","failure":"unusable"}`))
+		assert.Equal(t, want, got.text(t, "reason"))
+	}
+	assert.NotEqual(t, `{"items":[]}`, w.must(200, w.get("/v1/segments")).body)
 }
 
 // A correction whose id names another one can't succeed later either, and the problem says why.

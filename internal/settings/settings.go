@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,20 @@ func (f *Field) show(value json.RawMessage) string {
 		return valid.HalfLife(d)
 	}
 	return string(value)
+}
+
+// today returns a stored value as this version writes it, or as it is if it can't be read. A value
+// with a setting that is gone is thus no change.
+func (f *Field) today(stored json.RawMessage) json.RawMessage {
+	value := reflect.New(reflect.TypeOf(f.Value).Elem())
+	if json.Unmarshal(stored, value.Interface()) != nil {
+		return stored
+	}
+	text, err := json.Marshal(value.Interface())
+	if err != nil {
+		return stored
+	}
+	return text
 }
 
 // A Component is what has settings: a learner, a module. Its name is unique in the store. Its
@@ -123,9 +138,10 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 		}
 		v := Value{Set: f.Set, Fixed: f.Fixed, Value: text}
 		before, known := stored.Fields[f.Name]
+		same := bytes.Equal(f.today(before.Value), text)
 		switch {
 		case !known:
-		case f.Fixed && f.Set && !bytes.Equal(before.Value, text):
+		case f.Fixed && f.Set && !same:
 			return next, nil, &heed.SettingsError{Component: c.Name, Field: f.Name,
 				Stored: f.show(before.Value), Wanted: f.show(text)}
 		case f.Fixed:
@@ -133,7 +149,7 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 				return next, nil, fmt.Errorf("settings: %s: %w", f.Name, err)
 			}
 			v.Value, v.Set = before.Value, before.Set || f.Set
-		case !bytes.Equal(before.Value, text):
+		case !same:
 			changes[f.Name] = string(before.Value) + " -> " + string(text)
 		}
 		changed = changed || !known || before.Set != v.Set || before.Fixed != v.Fixed ||

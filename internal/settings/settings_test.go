@@ -180,3 +180,23 @@ func TestNames(t *testing.T) {
 	_, err = settings.Stored(t.Context(), &st, "patterns")
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }
+
+// What an earlier version wrote in another form is the same setting: a field that is gone is no
+// change, and no host is refused for it.
+func TestAnEarlierForm(t *testing.T) {
+	type before struct{ A, Gone int }
+	type today struct{ A int }
+	var st memstore.Store
+	open := func(value any) error {
+		return settings.Open(t.Context(), &st, now, settings.Component{Name: "c",
+			Fields: []settings.Field{{Name: "Fixed", Value: value, Set: true, Fixed: true},
+				{Name: "Free", Value: value, Set: true}}})
+	}
+	require.NoError(t, open(&before{A: 1}))
+	require.NoError(t, open(&today{A: 1}))
+	require.Empty(t, audit(t, &st))
+	stored, err := settings.Stored(t.Context(), &st, "c")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"A":1}`, string(stored["Free"].Value))
+	require.ErrorAs(t, open(&today{A: 2}), new(*heed.SettingsError))
+}

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -185,7 +184,9 @@ func (c *Caller) answered(ctx context.Context, in *Reply) (none Given, _ error) 
 		return none, err
 	}
 	g := givenOf(&got)
-	g.Reason = cmp.Or(g.Reason, string(got.Result.Reason))
+	if g.Reason = string(got.Result.Reason); !got.Degraded.Recorded() {
+		g.Reason = storeAway // a failure counts too, so it is to be sent again
+	}
 	return g, nil
 }
 
