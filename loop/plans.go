@@ -66,9 +66,9 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 	if err == nil {
 		err = fmt.Errorf("no plan of %q: %w", event, heed.ErrNotFound)
 	}
+	down := a.down(ctx, limited, err) // before the lock, because it calls the observer
 	a.prepared.Lock()
 	defer a.prepared.Unlock()
-	down := a.down(ctx, limited, err)
 	if text, ok := a.prepared.get(planID(caller, event)); ok && down != nil {
 		var r planRow
 		if json.Unmarshal(text, &r) == nil && a.fresh(&r) {
