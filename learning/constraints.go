@@ -12,7 +12,8 @@ import (
 
 // Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] overrides
 // the heuristic's own, these override its pack's, and these the constraints of the pack "" in
-// [Config].Packs. If a field is zero, the next layer decides.
+// [Config].Packs. If a field is zero, the next layer decides. Constraints that are being changed
+// must not be used concurrently.
 type Constraints struct {
 	// Lock sets whether signals count: "locked", "unlocked", or "" for the next layer. No signal
 	// counts for a locked heuristic, and what came during the lock does not count after it is
