@@ -37,7 +37,7 @@ var budgets = []struct {
 	{"command, pages, API, MCP: lines", budget{9_400, 11_117}},
 	{"adapters, streams: lines", budget{5_000, 6_081}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 98_402}},
+	{"all: lines", budget{80_000, 98_410}},
 	{"library: exported names", budget{600, 875}},
 	{"library: settings", budget{200, 200}},
 	{"loop.Config: fields", budget{20, 20}},
