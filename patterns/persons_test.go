@@ -32,7 +32,7 @@ var namesNobody = map[string][]string{
 	"patterns.error": {"id", "task", "type", "message", "context", "tool", "stack"},
 }
 
-// Each text of a record either names nobody, or has a path by which a person is forgotten, and a
+// Each text of a record either names no person, or has a path by which a person is forgotten, and a
 // key by which the record is found then.
 func TestPersons(t *testing.T) {
 	k := kindsOf("patterns")

@@ -107,7 +107,7 @@ func TestForgetThatAnotherEnds(t *testing.T) {
 	assert.Equal(t, []string{"ann"}, st.last.Forgotten)
 }
 
-// A job that forgets nobody has nothing left to do here if another runner ends it.
+// A job without a person to forget has nothing left to do here if another runner ends it.
 func TestAJobThatAnotherEnds(t *testing.T) {
 	st := newScripted(t)
 	st.script[1] = func(commit func() error) error {

@@ -77,7 +77,7 @@ func (t part) with(s *session, do func(*view.Source) error) error {
 const defaultAgent = "loop"
 
 // named returns the names of all, and the one that an agent has. Without an agent of the name, it
-// is the one that has the name itself. "" stands for the only one.
+// is the one with the name itself. An empty name finds the only one.
 func (t part) named(s *session, agent string) (name string, ok bool, names []string, err error) {
 	if names, err = t.names(s.ctx, s.at.view); err != nil {
 		return "", false, nil, err

@@ -201,8 +201,8 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// A text that several corrections have is asked about once, and stands for all of them.
-func TestOneTextStandsForAll(t *testing.T) {
+// A text that several corrections have is asked about once, and the answer counts for each of them.
+func TestOneTextIsAskedOnce(t *testing.T) {
 	c := feedback.Case{Feedback: match("new", shorter).Feedback, Candidates: []feedback.Match{
 		match("first", brief), match("second", brief), match("other", nonsense),
 	}}

@@ -20,9 +20,9 @@ const (
 // floor returns the mass that one of n people may have in any case.
 func floor(n float64) float64 { return max(leastMass, allowance/(n-1)) }
 
-// limit returns the mass x that each of n people may have on an arm of which some have spoken. The
-// difference of the two sides of x = share·Σ min(mass, x) is concave in x. From above it,
-// Newton's method comes down to it without passing it, in fewer than 1/share steps.
+// limit returns the mass x that each of n people may have on an arm. The masses are of the people
+// who reported on it. The difference of both sides of x = share·Σ min(mass, x) is concave in x, so
+// Newton's method from above comes down to x without passing it, in fewer than 1/share steps.
 func limit(n float64, masses []float64) float64 {
 	return limitFrom(n, floor(n), masses, 0, 1)
 }
@@ -186,7 +186,7 @@ func voicesOf(arms [][]Voice) iter.Seq2[int32, float64] {
 	}
 }
 
-// limited returns the sums of observations of which a part counts.
+// limited returns the sums of observations if only a part of each counts.
 func limited(s evidence.Sums, part float64) evidence.Sums {
 	s = scale(s, part)
 	s.Limited += (s.Mass - s.Limited) * (1 - part)

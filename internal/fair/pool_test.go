@@ -34,7 +34,7 @@ func (s given) add(item int, source string, mass, reward float64) {
 	s[item][source] = p
 }
 
-// level is the sum over all items, and whoever has spoken.
+// level returns the sums over all items, and the people who reported.
 func (s given) level(t evidence.Trust) (sums evidence.Sums, crowd *fair.Crowd) {
 	crowd = fair.New(t, 1)
 	voices := make([][]fair.Voice, len(s))
@@ -153,9 +153,9 @@ func TestMadeUpItemsAreOne(t *testing.T) {
 	}
 	crowd.Settle(itemsOf(nil))
 	assert.InDelta(t, 1, 100*crowd.Share(1, lie, origin).Mass, 1e-9,
-		"fewer than half of the people have spoken of the arm")
+		"fewer than half of the people reported on the arm")
 	assert.Equal(t, 1., fair.Pool(trust, [][]evidence.Part{nil, lie}, origin)[1].Mass,
-		"of the item itself nobody else has")
+		"no other person reported on the item itself")
 }
 
 // Five liars who share an item of their own have at most f(5) of what counts by items, although the

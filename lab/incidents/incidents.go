@@ -206,8 +206,8 @@ func (s *study) reportHundreds(w io.Writer) {
 
 const head = `# Incidents: what outages leave behind
 
-` + "`%s`" + ` wrote this page. An agent with three prompts, of which 90, 70 and
-50 of 100 answers are good, answers 300 events, then the events of an outage,
+` + "`%s`" + ` wrote this page. An agent with three prompts, whose answers are
+good 90, 70 and 50 times of 100, answers 300 events, then the events of an outage,
 and then 500 more. Of ten
 people six say whether the answer was good. The others are silent, which counts as weak approval.
 There are %d lives, and a quarter of them for the control. Each is compared with the same life

@@ -86,7 +86,7 @@ func forgets(ctx context.Context, p place, forget forgetting, people int) (r car
 		lives(ctx, agent, i, name(i), name((i+1)%people))
 	}
 	if !bytes.Contains(filesOf(p), []byte(name(0))) {
-		kit.Check(errors.New("the files name nobody"))
+		kit.Check(errors.New("no name is in the files"))
 	}
 	for i := 0; i < people; i += 2 {
 		forget(ctx, st, handle, name(i))
