@@ -488,7 +488,7 @@ func (a *Account) arm() Branch {
 			prompt.Line(c.Session, shown), c.At.UTC().Format(day)))
 	}
 	for d := range c.Draws() {
-		b.add(fmt.Sprintf("%s: a draw that counts as %.2f, mean %.2f", d.Arm, d.Sample, d.Belief.Mean()))
+		b.add(fmt.Sprintf("%s: its draw counts as %.2f, mean %.2f", d.Arm, d.Sample, d.Belief.Mean()))
 	}
 	if a.Item != nil {
 		for _, arm := range a.Item.Arms {
