@@ -180,20 +180,23 @@ func (c *cluster) connect(t testing.TB, to []int, options ...nats.Option) jetstr
 	return js
 }
 
-// leader returns the number of the server that leads the stream of a store's log.
+// leader returns the number of the server that leads the stream of a store's log. While the servers
+// elect one, there is none.
 func (c *cluster) leader(t testing.TB, js jetstream.JetStream, store string) int {
 	t.Helper()
-	names := js.StreamNames(t.Context(), jetstream.WithStreamListSubject("heed."+store+".*"))
 	leader := ""
-	for name := range names.Name() {
-		if strings.HasSuffix(name, "_place") {
-			continue
+	require.Eventually(t, func() bool {
+		names := js.StreamNames(t.Context(), jetstream.WithStreamListSubject("heed."+store+".*"))
+		for name := range names.Name() {
+			if strings.HasSuffix(name, "_place") {
+				continue
+			}
+			if stream, err := js.Stream(t.Context(), name); err == nil {
+				leader = stream.CachedInfo().Cluster.Leader
+			}
 		}
-		stream, err := js.Stream(t.Context(), name)
-		require.NoError(t, err)
-		leader = stream.CachedInfo().Cluster.Leader
-	}
-	require.NoError(t, names.Err())
+		return names.Err() == nil && leader != ""
+	}, up, 50*time.Millisecond)
 	i, err := strconv.Atoi(strings.TrimPrefix(leader, "n"))
 	require.NoError(t, err)
 	return i

@@ -85,8 +85,8 @@ func (cmd *answersCommand) Run(s *session) error {
 
 // list reads the newest answers that the flags select.
 func (cmd *answersCommand) list(s *session, v *view.Source) ([]view.Answer, error) {
-	q := view.AnswerQuery{Since: string(cmd.Since), Until: string(cmd.Until), Outcome: cmd.Outcome,
-		Person: cmd.Person, Arm: cmd.Arm}
+	q := view.AnswerQuery{Since: s.moment(cmd.Since), Until: s.moment(cmd.Until),
+		Outcome: cmd.Outcome, Person: cmd.Person, Arm: cmd.Arm}
 	if cmd.Worst {
 		q.Sort = view.Worst
 	}

@@ -180,7 +180,7 @@ func TestALogIsTested(t *testing.T) {
 	log := pastLogFile(t, true)
 	got := call{args: []string{"import", "--backtest", log}}.run(t)
 	assert.Zero(t, got.code, got.err)
-	assert.Contains(t, got.out, "40 rows are too few: 100 are needed")
+	assert.Contains(t, got.out, "there are 40 rows, and 100 are needed")
 	var b strings.Builder
 	b.WriteString("prompt,small,large\n")
 	for i := range 120 {

@@ -87,8 +87,8 @@ type auditCommand struct {
 
 // Run lists what changed.
 func (cmd *auditCommand) Run(s *session) error {
-	q := view.ChangeQuery{Since: string(cmd.Since), Until: string(cmd.Until), Kind: cmd.Kind,
-		Domain: cmd.Domain, Name: cmd.Name, Action: cmd.Action}
+	q := view.ChangeQuery{Since: s.moment(cmd.Since), Until: s.moment(cmd.Until),
+		Kind: cmd.Kind, Domain: cmd.Domain, Name: cmd.Name, Action: cmd.Action}
 	with := func(s *session, do func(*view.Source) error) error {
 		return s.with(func() error { return do(s.source()) })
 	}

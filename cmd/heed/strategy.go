@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/strategy"
@@ -161,22 +160,20 @@ func (cmd *strategyItem) Run(s *session) error {
 }
 
 type strategyHistory struct {
-	Item  string        `arg:""`
-	Limit atMost        `default:"20"`
-	Stage string        `enum:",pending,observed,expired" default:"" placeholder:"STAGE"`
-	Since time.Duration `placeholder:"TIME"`
+	Item  string `arg:""`
+	Limit atMost `default:"20"`
+	Stage string `enum:",pending,observed,expired" default:"" placeholder:"STAGE"`
+	Since when   `placeholder:"TIME"`
 }
 
 // Run shows a history.
 func (cmd *strategyHistory) Run(s *session) error {
-	if cmd.Since < 0 {
-		return &usageError{"--since must be positive"}
+	since, err := view.Moment("--since", s.moment(cmd.Since), 0)
+	if err != nil {
+		return err
 	}
 	f := strategy.ChoiceFilter{
-		Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time,
-	}
-	if cmd.Since > 0 {
-		f.Since = s.now().Add(-cmd.Since)
+		Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Since: since, Until: s.Now.Time,
 	}
 	return listed(s, learners.with, "choices", "history",
 		func(v *view.Source) ([]view.Choice, error) { return v.Choices(s.ctx, f, int(cmd.Limit)) })

@@ -6,7 +6,7 @@
 // package world all that is true. This package brings them together and keeps the score, for the
 // same events without learning and with the best answer to everything as well.
 //
-//	go run ./lab agent [-seed S] [-events N] [-db FILE] [-picture FILE] [-gain LIVES]
+//	go run ./lab agent [-seed S] [-events N] [-db FILE] [-picture FILE] [-gain LIVES] [-fit F]
 //
 // With -picture it draws how often answers were good over time, with and without learning, as SVG.
 // With -gain it lets assistants live that answer 5 % of the events as without learning, and
@@ -30,6 +30,7 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	call.Uint64Var(&in.seed, "seed", 2026, "the seed of the world, and of the assistant's own draws")
 	call.IntVar(&in.events, "events", 2000, "how many events come in, about every twelve minutes")
 	call.StringVar(&in.database, "db", "", "keep what is learned in this `file`, by SQLite")
+	call.Float64Var(&in.fit, "fit", 0, "AnswerFit of loop.Tuning; 0 is the default")
 	drawing := call.String("picture", "", "draw how often answers were good into this file, as SVG")
 	comparing := call.Int("gain", 0, "compare the shown gain with the true one in so many lives")
 	kit.Check(call.Parse())

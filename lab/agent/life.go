@@ -35,6 +35,7 @@ const (
 type stream struct {
 	seed     uint64
 	events   int
+	fit      float64                                  // AnswerFit; 0: the default
 	database string                                   // the file of the one that learns; "": memory
 	model    func(scripted decision.LLM) decision.LLM // nil: the script itself
 }
@@ -84,6 +85,7 @@ func live(ctx context.Context, how way, s stream) *life {
 	l.close = end
 	l.agent = kit.Must(assistant.New(ctx, assistant.Config{
 		Model: bill, Store: kept, Lessons: lessons(), Now: w.Now, Seed: s.seed, Off: how == off,
+		AnswerFit: s.fit,
 	}))
 	pay := func() {
 		if n := len(l.answers); n > 0 {

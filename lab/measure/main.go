@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_280}},
 	{"suites: lines", budget{5_500, 7_965}},
-	{"command, pages, API, MCP: lines", budget{9_400, 11_117}},
+	{"command, pages, API, MCP: lines", budget{9_400, 11_140}},
 	{"adapters, streams: lines", budget{5_000, 6_081}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 98_410}},
+	{"all: lines", budget{80_000, 98_431}},
 	{"library: exported names", budget{600, 875}},
 	{"library: settings", budget{200, 200}},
 	{"loop.Config: fields", budget{20, 20}},

@@ -64,6 +64,8 @@ type Config struct {
 	Seed    uint64
 	Off     bool // it does not learn: it answers with what it began with
 	Control float64
+	// AnswerFit is in [loop.Tuning].
+	AnswerFit float64
 	// Instruments report outcomes.
 	Instruments []string
 }
@@ -99,7 +101,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 				Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
 		Tuning: loop.Tuning{
-			Extract:  []string{Alerts},
+			Extract: []string{Alerts}, AnswerFit: cfg.AnswerFit,
 			Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
 			Feedback: feedback.Config{NewID: numbered()},
 		},

@@ -83,7 +83,7 @@ func (m *mean) worth(low, high float64) Worth {
 	w := Worth{Mean: m.mean, Low: low, High: high}
 	switch {
 	case m.n < minRows:
-		w.Unknown = fmt.Sprintf("%.0f rows are too few: %d are needed", m.n, minRows)
+		w.Unknown = fmt.Sprintf("there are %.0f rows, and %d are needed", m.n, minRows)
 	case m.weightSquares == 0:
 		w.Unknown = "the log has no such choice"
 	case m.weights*m.weights/m.weightSquares < minEffective || m.most > 0.1*m.weightSquares:
@@ -203,7 +203,7 @@ func plan(rows iter.Seq2[Row, error]) (b Backtest, arms []string, err error) {
 			b.Unknown = fmt.Sprintf("the log has %d arms, and at most %d can be tested",
 				len(arms), maxArms)
 		case used < minRows:
-			b.Unknown = fmt.Sprintf("%d rows are too few: %d are needed", used, minRows)
+			b.Unknown = fmt.Sprintf("there are %d rows, and %d are needed", used, minRows)
 		}
 	}
 	if b.Unknown != "" {
