@@ -23,7 +23,7 @@ func shapeOf(word []rune) shape { return shape{word[0], word[len(word)-2], word[
 
 // newSpeller collects all words, which are never corrected, and the shapes of the words of keys.
 // A slip in a word that no key has does not hide a command from the filter.
-func newSpeller(all []*grammar, sketches []*sketch) *speller {
+func newSpeller(all []*grammar, keys [][]word) *speller {
 	s := &speller{words: make(map[string]bool), shapes: make(map[shape][][]rune)}
 	for _, g := range all {
 		for _, r := range g.rules {
@@ -36,12 +36,8 @@ func newSpeller(all []*grammar, sketches []*sketch) *speller {
 			}
 		}
 	}
-	for _, k := range sketches {
-		for _, number := range k.roots {
-			for _, key := range k.rules[number].need.keys {
-				s.add(key)
-			}
-		}
+	for _, key := range keys {
+		s.add(key)
 	}
 	return s
 }
