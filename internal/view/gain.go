@@ -88,8 +88,8 @@ func (g *Gain) course(now time.Time) []string {
 	advice := "Set Control of loop.Config to 0.05: then one session in twenty is answered without " +
 		"learning, to compare."
 	if g.Learned.Answers > 0 { // Control is set
-		advice = "So far chance has not selected any session to be answered without learning. An event " +
-			"without a session is selected by its person."
+		advice = "So far chance has not selected any session to be answered without learning. An " +
+			"event without a session is selected by its person."
 	}
 	return []string{words, "This does not show whether learning is the cause. " + advice}
 }
