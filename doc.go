@@ -40,12 +40,11 @@
 //     approve before an agent sees them.
 //   - [github.com/heedhq/heed/memstore] is the store in memory, and
 //     [github.com/heedhq/heed/sqlstore] the one in SQLite and PostgreSQL.
-//   - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint,
-//     for decisions.
+//   - [github.com/heedhq/heed/llm] names the ways in which a model fails.
 //   - [github.com/heedhq/heed/web] serves pages on which people see what was learned and decide
 //     about rules, and an API in JSON for programs in other languages.
 //
-// Adapters for agent frameworks and brokers are modules of their own, below adapter/.
+// Adapters for models, agent frameworks and brokers are modules of their own, below adapter/.
 //
 // The README has a page for each task, and a picture of how the packages work together; the
 // programs in examples/ show the wiring.

@@ -1,10 +1,10 @@
 // Package llm names the ways in which a language model fails, so that heed can distinguish a model
 // that is unavailable from an arm that answers badly.
 //
-// The client of package llm/openaicompat returns errors with a [Failure]. A client of your own
-// wraps its errors: fmt.Errorf("%w: %w", llm.RateLimited, err), or an [Error] if the provider asked
-// to wait. [FailureOf] also recognises what net and context return, and errors with a status of
-// HTTP, for example the errors of common SDKs.
+// The models of the adapters return errors with a [Failure]. A client of your own wraps its errors:
+// fmt.Errorf("%w: %w", llm.RateLimited, err), or an [Error] if the provider asked to wait.
+// [FailureOf] also recognises what net and context return, and errors with a status of HTTP, for
+// example the errors of common SDKs.
 package llm
 
 import (

@@ -122,7 +122,7 @@ func ExampleAgent_Answer_undo() {
 	// undo
 }
 
-// streaming is a model that gives its answer in pieces, as openaicompat does.
+// streaming is a model that gives its answer in pieces, as adapter/openai does.
 type streaming struct{}
 
 func (streaming) Generate(

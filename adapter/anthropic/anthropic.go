@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/heedhq/heed/adapter/internal/turn"
 	"github.com/heedhq/heed/decision"
@@ -92,8 +93,7 @@ func (m *Model) open(r turn.Request) turn.Asker {
 		}
 		got, err := m.send(ctx, ask, piece)
 		if err != nil {
-			return said, turn.Failed(err, piece != nil,
-				func(e *sdk.Error) *http.Response { return e.Response })
+			return said, err
 		}
 		ask.Messages = append(ask.Messages, got.ToParam())
 		return read(got)
@@ -102,11 +102,14 @@ func (m *Model) open(r turn.Request) turn.Asker {
 
 func (m *Model) send(ctx context.Context, ask sdk.MessageNewParams,
 	piece func(string)) (*sdk.Message, error) {
+	var response *http.Response
 	if piece == nil {
-		return m.Client.Messages.New(ctx, ask)
+		got, err := m.Client.Messages.New(ctx, ask, option.WithResponseInto(&response))
+		return got, turn.Failed(err, response)
 	}
 	whole := &sdk.Message{}
-	err := turn.Each(m.Client.Messages.NewStreaming(ctx, ask),
+	err := turn.Each(
+		m.Client.Messages.NewStreaming(ctx, ask, option.WithResponseInto(&response)),
 		func(event sdk.MessageStreamEventUnion) error {
 			if err := whole.Accumulate(event); err != nil {
 				return err
@@ -119,7 +122,7 @@ func (m *Model) send(ctx context.Context, ask sdk.MessageNewParams,
 	if err == nil && whole.StopReason == "" {
 		err = turn.ErrBroken
 	}
-	return whole, err
+	return whole, turn.Failed(err, response)
 }
 
 // read returns the text and the tool calls of a message.

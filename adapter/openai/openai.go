@@ -4,10 +4,16 @@
 package openai
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
+	"slices"
 
 	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/respjson"
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/heedhq/heed/adapter/internal/turn"
@@ -15,15 +21,20 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A Model asks a model through the chat completions of the SDK. It is a [loop.Streamer], and safe
-// for concurrent use while its fields stay as they are. Its errors have an llm.Failure.
+// A Model asks a model through the chat completions of the SDK, at OpenAI or at any server with the
+// same interface. It is a [loop.Streamer], and safe for concurrent use while its fields stay as
+// they are. Its errors have an llm.Failure. A reasoning model's thoughts are never in the text.
 type Model struct {
 	Client sdk.Client
-	Name   string // of the model, which must be set
+	Name   string // of the model; "" leaves it out, for servers that have only one
 	// System is the system prompt of [Model.Answer]. heed's text follows it.
 	System string
 	// Tools are what the model may call in [Model.Answer].
 	Tools []Tool
+	// OldLimit sends the limit on an answer's tokens as max_tokens. The default is
+	// max_completion_tokens, because OpenAI's reasoning models refuse the other name. Set it if the
+	// server ignores the default, for example Ollama.
+	OldLimit bool
 }
 
 // A Tool is a function that a model may call.
@@ -53,8 +64,11 @@ func (m *Model) chat() turn.Chat {
 }
 
 func (m *Model) open(r turn.Request) turn.Asker {
-	ask := sdk.ChatCompletionNewParams{
-		Model: r.Model, MaxCompletionTokens: sdk.Int(int64(r.MaxTokens)),
+	ask, limit := sdk.ChatCompletionNewParams{Model: r.Model}, sdk.Int(int64(r.MaxTokens))
+	if m.OldLimit {
+		ask.MaxTokens = limit
+	} else {
+		ask.MaxCompletionTokens = limit
 	}
 	if r.Temperature != nil {
 		ask.Temperature = sdk.Float(*r.Temperature)
@@ -83,35 +97,42 @@ func (m *Model) open(r turn.Request) turn.Asker {
 		for _, r := range results {
 			ask.Messages = append(ask.Messages, sdk.ToolMessage(r.Text, r.ID))
 		}
-		got, err := m.send(ctx, ask, piece)
+		got, thoughts, err := m.send(ctx, ask, piece)
 		if err != nil {
-			return said, turn.Failed(err, piece != nil,
-				func(e *sdk.Error) *http.Response { return e.Response })
+			return said, err
 		}
 		ask.Messages = append(ask.Messages, got.Choices[0].Message.ToParam())
-		return read(got)
+		return read(got, thoughts)
 	}
 }
 
-// send returns a completion, which has a choice.
-func (m *Model) send(ctx context.Context, ask sdk.ChatCompletionNewParams,
-	piece func(string)) (*sdk.ChatCompletion, error) {
+// send returns a completion, which has a choice, and the model's thoughts.
+func (m *Model) send(
+	ctx context.Context, ask sdk.ChatCompletionNewParams, piece func(string),
+) (_ *sdk.ChatCompletion, thoughts string, _ error) {
+	var response *http.Response
 	if piece == nil {
-		got, err := m.Client.Chat.Completions.New(ctx, ask)
-		if err == nil && len(got.Choices) == 0 {
-			err = turn.Unusable("no choice")
+		got, err := m.Client.Chat.Completions.New(ctx, ask, option.WithResponseInto(&response))
+		if err != nil || len(got.Choices) == 0 || got.Choices[0].FinishReason == "error" {
+			return nil, "", turn.Failed(cmp.Or(err, errNoChoice), response)
 		}
-		return got, err
+		return got, thoughtsIn(got.Choices[0].Message.JSON.ExtraFields), nil
 	}
 	ask.StreamOptions.IncludeUsage = sdk.Bool(true)
 	var whole sdk.ChatCompletionAccumulator
-	err := turn.Each(m.Client.Chat.Completions.NewStreaming(ctx, ask),
+	err := turn.Each(
+		m.Client.Chat.Completions.NewStreaming(ctx, ask, option.WithResponseInto(&response)),
 		func(chunk sdk.ChatCompletionChunk) error {
 			if !whole.AddChunk(chunk) {
 				return turn.Unusable("its pieces do not fit together")
 			}
-			for _, choice := range chunk.Choices {
-				if choice.Index == 0 && choice.Delta.Content != "" {
+			for i := range chunk.Choices {
+				choice := &chunk.Choices[i]
+				if choice.Index != 0 {
+					continue
+				}
+				thoughts += thoughtsIn(choice.Delta.JSON.ExtraFields)
+				if choice.Delta.Content != "" {
 					piece(choice.Delta.Content)
 				}
 			}
@@ -120,14 +141,28 @@ func (m *Model) send(ctx context.Context, ask sdk.ChatCompletionNewParams,
 	if err == nil && (len(whole.Choices) == 0 || whole.Choices[0].FinishReason == "") {
 		err = turn.ErrBroken
 	}
-	return &whole.ChatCompletion, err
+	return &whole.ChatCompletion, thoughts, turn.Failed(err, response)
+}
+
+var errNoChoice = errors.New("the server's response has no choice")
+
+// thoughtsIn returns the thoughts among the further fields of a message. Servers name them in
+// either way, and some in both.
+func thoughtsIn(fields map[string]respjson.Field) (thoughts string) {
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if json.Unmarshal([]byte(fields[name].Raw()), &thoughts) == nil && thoughts != "" {
+			break
+		}
+	}
+	return thoughts
 }
 
 // read returns the text and the tool calls of a completion.
-func read(got *sdk.ChatCompletion) (said turn.Said, _ error) {
+func read(got *sdk.ChatCompletion, thoughts string) (said turn.Said, _ error) {
 	first := &got.Choices[0]
 	said.LLMResponse = decision.LLMResponse{
-		Text: first.Message.Content, Model: got.Model, Cut: first.FinishReason == "length",
+		Text: first.Message.Content, Thoughts: thoughts, Model: got.Model,
+		Cut:         first.FinishReason == "length",
 		InputTokens: int(got.Usage.PromptTokens), OutputTokens: int(got.Usage.CompletionTokens),
 	}
 	for _, call := range first.Message.ToolCalls {
@@ -136,3 +171,28 @@ func read(got *sdk.ChatCompletion) (said turn.Said, _ error) {
 	}
 	return turn.Usable(said, first.Message.Refusal != "" || first.FinishReason == "content_filter")
 }
+
+// Embed returns the vectors of texts, in their order. It is a [heed.Embedder] if Name is a model
+// for embeddings: model.Embed.
+func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	var response *http.Response
+	got, err := m.Client.Embeddings.New(ctx, sdk.EmbeddingNewParams{
+		Model: m.Name, Input: sdk.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
+		EncodingFormat: sdk.EmbeddingNewParamsEncodingFormatFloat,
+	}, option.WithResponseInto(&response))
+	if err != nil || len(got.Data) != len(texts) {
+		return nil, turn.Failed(cmp.Or(err, errVectors), response)
+	}
+	slices.SortStableFunc(got.Data, func(a, b sdk.Embedding) int { // some servers leave it out
+		return cmp.Compare(a.Index, b.Index)
+	})
+	vectors := make([][]float32, len(texts))
+	for i := range vectors {
+		for _, x := range got.Data[i].Embedding {
+			vectors[i] = append(vectors[i], float32(x))
+		}
+	}
+	return vectors, nil
+}
+
+var errVectors = errors.New("the server's response does not have one vector for each text")

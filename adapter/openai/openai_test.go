@@ -30,7 +30,6 @@ var provider = adaptertest.Provider{
 	Done:    "data: [DONE]\n\n",
 	Unusable: map[string]string{
 		"a refusal": `{"choices": [{"message": {"refusal": "No."}}]}`,
-		"no choice": `{"choices": []}`,
 	},
 }
 

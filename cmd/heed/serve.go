@@ -11,11 +11,15 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/openai"
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/web"
 )
@@ -58,11 +62,7 @@ func (cmd *serveCommand) Run(s *session) error {
 			Lessons: loop.LessonsFile(cmd.Lessons), System: cmd.System, Observer: tellFailure,
 		}
 		if cmd.Model != "" {
-			if c.Model, err = openaicompat.New(openaicompat.Config{
-				BaseURL: cmd.Model, Model: cmd.ModelName, APIKey: openaicompat.APIKey(cmd.APIKey),
-			}); err != nil {
-				return err
-			}
+			c.Model = cmd.model()
 		}
 		if cfg.Agent, err = newAgent(s, c, defaultAgent); err != nil {
 			return err
@@ -73,17 +73,30 @@ func (cmd *serveCommand) Run(s *session) error {
 	})
 }
 
+var goodModel = regexp.MustCompile(`^https?://[^/]`)
+
 // check refuses flags that do not go together.
 func (cmd *serveCommand) check(s *session) error {
 	switch {
 	case cmd.Run_ && !s.Now.IsZero():
 		return &usageError{"--now is for looking, and not for --run"}
+	case cmd.Model != "" && !goodModel.MatchString(cmd.Model):
+		return &usageError{"--model must be as http://localhost:11434/v1"}
 	case !cmd.Run_ && cmd.Lessons+cmd.Model+cmd.System != "":
 		return &usageError{"--lessons, --system and --model are for --run"}
 	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != os.Getenv("HEED_API_KEY")):
 		return &usageError{"--model-name and --api-key are for --model"}
 	}
 	return nil
+}
+
+// model returns the model at --model. No key of the environment goes there but --api-key.
+func (cmd *serveCommand) model() *openai.Model {
+	return &openai.Model{
+		Client: sdk.Client{Chat: sdk.NewChatService(
+			option.WithBaseURL(cmd.Model), option.WithAPIKey(cmd.APIKey))},
+		Name: cmd.ModelName, OldLimit: !strings.Contains(cmd.Model, ".openai."),
+	}
 }
 
 // newAgent opens the agent that was named, or the only one of the store, or another one if the

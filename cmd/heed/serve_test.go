@@ -152,6 +152,7 @@ func TestServeRuns(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"model":"m","choices":[{"message":{"role":"assistant","content":"Rotate its logs."}}]}`)
 	}))
 	t.Cleanup(model.Close)
@@ -162,7 +163,7 @@ func TestServeRuns(t *testing.T) {
 	args := []string{"--db", filepath.Join(dir, "new.db"), "serve", "--listen", "127.0.0.1:0",
 		"--run", "--lessons", lessons}
 	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_LINKS=kim=the-secret-of-kim",
-		"HEED_API_KEY=the-key"}
+		"HEED_API_KEY=the-key", "OPENAI_API_KEY=another", "OPENAI_BASE_URL=http://127.0.0.1:1"}
 	s := serving(t, env, append(args, "--model", model.URL)...)
 	assert.Equal(t, []entrant{{Person: "shop", Given: "HEED_TOKENS"},
 		{Person: "kim", Given: "HEED_LINKS"}}, s.greeting.Entrants,
@@ -266,6 +267,7 @@ func TestServeRefuses(t *testing.T) {
 		"--listen 192.0.2.1:0":                                        "other machines can reach",
 		"--listen nowhere":                                            "--listen must be as",
 		"--model http://localhost":                                    "are for --run",
+		"--run --model localhost":                                     "--model must be as",
 		"--run --model-name m":                                        "are for --model",
 		"--listen 127.0.0.1:0 --as=kim,,lee":                          "must name a person",
 		"--listen 127.0.0.1:0 --tokens kim=short":                     "HEED_TOKENS must be as",

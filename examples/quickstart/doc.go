@@ -6,10 +6,8 @@
 //
 // Usage:
 //
-//	go run ./examples/quickstart [-questions N] [-seed S] [-db DATABASE] [-me] [-model NAME]
+//	go run ./examples/quickstart [-questions N] [-seed S] [-db DATABASE] [-me]
 //
 // It needs no model, no key and no service: its answers are written down in script.go. With -me you
-// ask and give the thumbs. With
-// -model a real model answers, at the chat-completions endpoint of OPENAI_BASE_URL, with the key of
-// OPENAI_API_KEY if there is one. With -db the next run goes on from what this one learned.
+// ask and give the thumbs. With -db the next run goes on from what this one learned.
 package main

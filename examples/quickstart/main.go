@@ -15,7 +15,6 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/examples/internal/show"
-	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -31,39 +30,28 @@ var arms = []loop.Arm{
 
 func main() {
 	show.Main("quickstart", func(ctx context.Context, args []string, out io.Writer) error {
-		return command(ctx, args, os.Getenv, os.Stdin, out)
+		return command(ctx, args, os.Stdin, out)
 	})
 }
 
 type options struct {
 	seed      uint64
 	questions int
-	model     decision.LLM
 	store     store.Store // nil: in memory
 }
 
-func command(ctx context.Context, args []string, env func(string) string, in io.Reader,
-	out io.Writer) (err error) {
+func command(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	o := options{model: decision.LLMFunc(script)}
+	var o options
 	flags.IntVar(&o.questions, "questions", 60, "how many questions Ann asks")
 	flags.Uint64Var(&o.seed, "seed", 7, "the seed of what is drawn")
 	where := flags.String("db", "", "keep what is learned in "+database.Usage)
 	me := flags.Bool("me", false, "you ask, and give the thumbs")
-	model := flags.String("model", "", "ask this `model`, at OPENAI_BASE_URL with the key OPENAI_API_KEY, in place of the script")
 	if err := show.Parse(flags, args); err != nil {
 		return err
 	}
 	if o.questions < 10 {
 		return fmt.Errorf("-questions %d must be at least 10: %w", o.questions, show.ErrUsage)
-	}
-	if *model != "" {
-		if o.model, err = openaicompat.New(openaicompat.Config{
-			BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")),
-			Model: *model,
-		}); err != nil {
-			return err
-		}
 	}
 	if *where != "" {
 		st, handle, err := database.Open(ctx, *where, sqlstore.Config{})
@@ -73,8 +61,8 @@ func command(ctx context.Context, args []string, env func(string) string, in io.
 		defer func() { err = errors.Join(err, handle.Close()) }()
 		o.store = st
 	}
-	agent, err := loop.New(ctx, loop.Config{Store: o.store, Model: o.model, Arms: arms,
-		Testing: loop.Testing{Seed: rand.NewPCG(o.seed, 1)}})
+	agent, err := loop.New(ctx, loop.Config{Store: o.store, Model: decision.LLMFunc(script),
+		Arms: arms, Testing: loop.Testing{Seed: rand.NewPCG(o.seed, 1)}})
 	if err != nil {
 		return err
 	}

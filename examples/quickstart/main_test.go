@@ -17,7 +17,7 @@ import (
 func run(t *testing.T, in string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := command(t.Context(), args, func(string) string { return "" }, strings.NewReader(in), &out)
+	err := command(t.Context(), args, strings.NewReader(in), &out)
 	return out.String(), err
 }
 
@@ -89,14 +89,11 @@ func TestBadArguments(t *testing.T) {
 			require.ErrorIs(t, err, show.ErrUsage)
 		})
 	}
-	_, err := run(t, "", "-model", "m")
-	require.ErrorContains(t, err, "BaseURL")
 }
 
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	require.ErrorIs(t, command(ctx, nil, func(string) string { return "" }, strings.NewReader(""),
-		&out), context.Canceled)
+	require.ErrorIs(t, command(ctx, nil, strings.NewReader(""), &out), context.Canceled)
 }

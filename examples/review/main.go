@@ -2,24 +2,19 @@
 // rule, others approve it, and the agent's next prompt has it.
 //
 // The agent's model gets its rules from a wrapper around it, so that no other part of the agent
-// depends on them.
-//
-// If OPENAI_MODEL names a model, at OPENAI_BASE_URL with the key OPENAI_API_KEY, it judges which
-// corrections mean the same. Otherwise heed compares their words.
+// depends on them. heed compares the words of corrections; the test has a model judge which mean
+// the same.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/feedback/modeleval"
-	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/memstore"
 )
 
@@ -47,33 +42,13 @@ func writer(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, err
 }
 
 func main() {
-	evaluator, err := judge(os.Getenv)
-	if err == nil {
-		err = play(context.Background(), evaluator)
-	}
-	if err != nil {
+	if err := play(context.Background(), nil); err != nil {
 		panic(err)
 	}
 }
 
 // An evaluator judges what corrections mean. nil: heed counts those with the same words.
 type evaluator func(context.Context, feedback.Case) (feedback.Assessment, error)
-
-// judge returns an evaluator with the model that the environment names.
-func judge(env func(string) string) (evaluator, error) {
-	name := env("OPENAI_MODEL")
-	if name == "" {
-		return nil, nil
-	}
-	model, err := openaicompat.New(openaicompat.Config{
-		BaseURL: env("OPENAI_BASE_URL"), Model: name,
-		APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return modeleval.New(model), nil
-}
 
 func play(ctx context.Context, e evaluator) error {
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)

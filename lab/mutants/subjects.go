@@ -12,7 +12,7 @@ const (
 	faults  = "lab/scorecard" // disks that fail
 )
 
-var subjects = append(own("adapter/mcp", "adapter/otel", "feedback/modeleval", "llm/openaicompat",
+var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "feedback/modeleval",
 	"loop", "patterns", "prompt", "strategy/best", "strategy/injection", "strategy/money",
 	"strategy/offpolicy", "strategy/partition", "web"), []subject{
 	{"answer", []string{"internal/answers", "learning", "loop"}},

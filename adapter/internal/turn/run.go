@@ -201,24 +201,33 @@ var ErrBroken = &llm.Error{
 	Failure: llm.Unreachable, Err: fmt.Errorf("the stream broke off: %w", io.ErrUnexpectedEOF),
 }
 
-// Failed classifies an error of a provider's SDK. If E is in the error, response returns what the
-// provider sent. Other errors in a stream are failures of the provider, because the response had
-// begun.
-func Failed[E error](err error, streams bool, response func(E) *http.Response) error {
-	var e E
-	if errors.As(err, &e) {
-		got := response(e) //nolint:bodyclose // the SDK read and closed it
-		if got != nil && got.StatusCode >= 300 {
-			seconds, _ := strconv.Atoi(got.Header.Get("Retry-After")) // a date is no number
-			wait := time.Duration(max(0, min(seconds, 1<<20))) * time.Second
-			return llm.FromStatus(got.StatusCode, wait, err)
-		}
+// Failed classifies an error of a provider's SDK by the response, which is nil if there was none.
+// After a status of success, an error that heed does not recognise is a failure of the provider.
+func Failed(err error, response *http.Response) error {
+	if err == nil || response == nil {
+		return err
 	}
-	if streams && llm.FailureOf(err) == llm.Unrecognised {
+	status, kind := response.StatusCode, llm.FailureOf(err)
+	if status < 400 && kind == llm.Unrecognised {
+		err = malformed{err}
+	}
+	switch {
+	case status >= 300:
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date is no number
+		wait := time.Duration(max(0, min(seconds, 1<<20))) * time.Second
+		return llm.FromStatus(status, wait, err)
+	case kind == llm.Unrecognised:
 		return &llm.Error{Failure: llm.ServerError, Err: err}
 	}
 	return err
 }
+
+// A malformed error is about a response that can't be read. Its text does not have the response,
+// which may repeat the prompt or the key.
+type malformed struct{ error }
+
+func (malformed) Error() string   { return "the server's response can't be used" }
+func (m malformed) Unwrap() error { return m.error }
 
 // Each reads the stream of an SDK to its end, and closes it.
 func Each[P any](stream interface {

@@ -1,4 +1,4 @@
-package openaicompat_test
+package openai_test
 
 import (
 	"context"
@@ -14,12 +14,30 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/openai"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/llm"
-	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/loop"
 )
+
+const fine = `{"choices": [{"message": {"content": "Fine."}, "finish_reason": "stop"}]}`
+
+// modelAt returns a model of the server at an address, which asks once.
+func modelAt(url string, more ...option.RequestOption) *openai.Model {
+	return &openai.Model{Client: sdk.NewClient(append([]option.RequestOption{
+		option.WithBaseURL(url), option.WithAPIKey("key"), option.WithMaxRetries(0),
+	}, more...)...)}
+}
+
+// answer answers with a body of JSON.
+func answer(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, body)
+}
 
 // A peer is a server of a model that behaves differently from one time to the next.
 type peer struct {
@@ -49,19 +67,20 @@ func (p *peer) serve(how string, w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case "slow":
 		time.Sleep(300 * time.Millisecond)
-		answer(http.StatusOK, fine)(w, r)
+		answer(w, fine)
 	case "fails":
 		w.WriteHeader(http.StatusInternalServerError)
 	case "limits":
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
 	case "half":
+		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", "1000")
 		_, _ = w.Write([]byte(fine[:20]))
 	case "closes":
 		panic(http.ErrAbortHandler) // this is how a handler closes it
 	default:
-		answer(http.StatusOK, fine)(w, r)
+		answer(w, fine)
 	}
 }
 
@@ -72,7 +91,7 @@ func crowd(t *testing.T, agent *loop.Agent) (answered int, reasons []string) {
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			a, err := agent.Answer(ctx, loop.Event{Text: "How are you?", Person: "ann"})
+			a, err := agent.Answer(t.Context(), loop.Event{Text: "How are you?", Person: "ann"})
 			assert.NotErrorIs(t, err, decision.ErrBusy)
 			mu.Lock()
 			defer mu.Unlock()
@@ -99,11 +118,8 @@ func TestACrowdAtAServerThatFails(t *testing.T) {
 			server := httptest.NewServer(p)
 			defer server.Close()
 			var failure atomic.Value
-			client := newClient(t, attempts(1, openaicompat.Config{
-				BaseURL: server.URL, Timeout: 5 * time.Second,
-			}))
-			agent, err := loop.New(ctx, loop.Config{
-				Model: client, Arms: []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
+			agent, err := loop.New(t.Context(), loop.Config{
+				Model: modelAt(server.URL), Arms: []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
 				Tuning: loop.Tuning{Decision: decision.Config{Timeout: 2 * time.Second}},
 				Observer: func(_ context.Context, n heed.Notice) {
 					if o, ok := n.(heed.Outage); ok && o.What == "model" {
@@ -141,8 +157,8 @@ func TestACrowdAtAServerThatFlaps(t *testing.T) {
 	p.how.Store(&how)
 	server := httptest.NewServer(p)
 	defer server.Close()
-	agent, err := loop.New(ctx, loop.Config{
-		Model: newClient(t, attempts(1, openaicompat.Config{BaseURL: server.URL})),
+	agent, err := loop.New(t.Context(), loop.Config{
+		Model: modelAt(server.URL),
 		Arms:  []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
 	})
 	require.NoError(t, err)
@@ -159,7 +175,8 @@ func TestACrowdAtAServerThatFlaps(t *testing.T) {
 // heals has the server work again. The agent has learned nothing about its arms until then, and
 // answers all events soon.
 func (p *peer) heals(t *testing.T, agent *loop.Agent) {
-	for d, err := range agent.Strategy().Distributions(ctx) {
+	t.Helper()
+	for d, err := range agent.Strategy().Distributions(t.Context()) {
 		require.NoError(t, err)
 		assert.Zero(t, d.Outcomes)
 	}
