@@ -11,8 +11,6 @@ import (
 	"github.com/heedhq/heed/internal/view"
 )
 
-const answerPath = view.AnswerPath
-
 // The problems that every call may end in, and calls with a body may end in further ones.
 var (
 	ofAll = []string{
@@ -51,7 +49,7 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 	ctx := r.Context()
 	c := &view.Caller{Person: personOf(r), View: h.view()}
 	var pieces *pieces
-	if call.Path == answerPath && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+	if call.Path == view.AnswerPath && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		pieces = newPieces(ctx, w)
 		c.Pieces = pieces.piece
 	}

@@ -173,7 +173,7 @@ func TestDocumentOfAPI(t *testing.T) {
 		result := op.Responses["200"].Content["application/json"].Schema
 		assert.Empty(t, d.faultOf(result, call.Out, "answer of "+call.Path))
 		_, streams := op.Responses["200"].Content["text/event-stream"]
-		assert.Equal(t, call.Path == answerPath, streams, call.Path)
+		assert.Equal(t, call.Path == view.AnswerPath, streams, call.Path)
 	}
 	assert.Empty(t, d.faultOf(d.Components.Schemas["Problem"], reflect.TypeFor[trouble](), "problem"))
 	assert.Empty(t, d.faultOf(d.Components.Schemas["Piece"], reflect.TypeFor[piece](), "piece"))

@@ -176,7 +176,7 @@ func (h *Handler) inside(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := context.WithValue(r.Context(), personKey{}, person)
 	limit := h.cfg.timeout
-	if r.URL.Path == answerPath {
+	if r.URL.Path == view.AnswerPath {
 		limit = h.cfg.AnswerTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)

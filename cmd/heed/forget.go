@@ -42,8 +42,9 @@ func (cmd *forgetCommand) Run(s *session) error {
 		if len(before) == 0 {
 			return unknown("person", cmd.Person, nil, "no row of the store has that name")
 		}
+		named := plural(len(before), "row", "rows")
 		if err := cmd.confirm(s, "This takes %v, whom %v name, out of the store, for good", cmd.Person,
-			before.words()); err != nil {
+			named); err != nil {
 			return err
 		}
 		if err := cmd.forget(s); err != nil {
@@ -55,10 +56,11 @@ func (cmd *forgetCommand) Run(s *session) error {
 		}
 		left := plain("")
 		if len(after) > 0 {
-			left = say(" Their name is still in %v.", after.words())
+			left = say(" Their name is still in %v (%v).", plural(len(after), "row", "rows"),
+				slices.Compact(after))
 		}
-		return s.told(map[string]any{"person": cmd.Person, "rows": before, "left": after},
-			"Forgot %v, whom %v named.%v", cmd.Person, before.words(), left)
+		return s.told(map[string]any{"person": cmd.Person, "rows": len(before), "left": after},
+			"Forgot %v, whom %v named.%v", cmd.Person, named, left)
 	})
 }
 
@@ -115,30 +117,16 @@ func (cmd *forgetCommand) forget(s *session) error {
 	return err
 }
 
-// mentions count the rows that name a person, by table.
-type mentions map[string]int
-
-func (m mentions) words() plain {
-	total := 0
-	parts := texts(slices.Sorted(maps.Keys(m)), func(table string) string {
-		total += m[table]
-		return fmt.Sprintf("%s %d", table, m[table])
-	})
-	return say("%v (%v)", plural(total, "row", "rows"), parts)
-}
-
-// search looks for a person in all that a dump of the tenant has.
-func search(ctx context.Context, in *opened, person string) (mentions, error) {
-	found := make(mentions)
+// search returns the kind of each row that names a person, among all that a dump of the tenant has,
+// in order.
+func search(ctx context.Context, in *opened, person string) (kinds []string, _ error) {
 	for r, err := range rows(func(to io.Writer) error { return in.only(ctx, to) }) {
 		if err != nil {
 			return nil, err
 		}
-		table := "evidence"
+		kind := "evidence"
 		if r.Record != nil {
-			table, _ = store.KindOf(r.Record.Kind)
-		} else if r.Observation != nil {
-			table = "observations"
+			kind, _ = store.KindOf(r.Record.Kind)
 		}
 		var value any
 		text, err := json.Marshal(r)
@@ -149,10 +137,11 @@ func search(ctx context.Context, in *opened, person string) (mentions, error) {
 			return nil, err
 		}
 		if mentioned(person, value) {
-			found[table]++
+			kinds = append(kinds, kind)
 		}
 	}
-	return found, nil
+	slices.Sort(kinds)
+	return kinds, nil
 }
 
 // mentioned reports whether a person is a value of JSON, or of JSON that is one of its texts, or of

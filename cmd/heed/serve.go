@@ -61,9 +61,7 @@ func (cmd *serveCommand) Run(s *session) error {
 		c := loop.Config{
 			Lessons: loop.LessonsFile(cmd.Lessons), System: cmd.System, Observer: tellFailure,
 		}
-		if cmd.Model != "" {
-			c.Model = cmd.model()
-		}
+		cmd.ask(&c)
 		if cfg.Agent, err = newAgent(s, c, defaultAgent); err != nil {
 			return err
 		}
@@ -72,8 +70,6 @@ func (cmd *serveCommand) Run(s *session) error {
 		})
 	})
 }
-
-var goodModel = regexp.MustCompile(`^https?://[^/]`)
 
 // check refuses flags that do not go together.
 func (cmd *serveCommand) check(s *session) error {
@@ -90,12 +86,12 @@ func (cmd *serveCommand) check(s *session) error {
 	return nil
 }
 
-// model returns the model at --model. No key of the environment goes there but --api-key.
-func (cmd *serveCommand) model() *openai.Model {
-	return &openai.Model{
-		Client: sdk.Client{Chat: sdk.NewChatService(
-			option.WithBaseURL(cmd.Model), option.WithAPIKey(cmd.APIKey))},
-		Name: cmd.ModelName, OldLimit: !strings.Contains(cmd.Model, ".openai."),
+// ask sets the model at --model. No key of the environment goes there but --api-key.
+func (cmd *serveCommand) ask(c *loop.Config) {
+	if cmd.Model != "" {
+		chat := sdk.NewChatService(option.WithBaseURL(cmd.Model), option.WithAPIKey(cmd.APIKey))
+		c.Model = &openai.Model{Client: sdk.Client{Chat: chat}, Name: cmd.ModelName,
+			OldLimit: !strings.Contains(cmd.Model, ".openai.")}
 	}
 }
 
@@ -221,7 +217,10 @@ func stopServer(server *http.Server, cancel func()) error {
 	return err
 }
 
-var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
+var (
+	goodURL   = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
+	goodModel = regexp.MustCompile(`^https?://[^/]`)
+)
 
 // check refuses an address at which others could read along.
 func (l *listening) check() error {
