@@ -94,6 +94,19 @@ func TestStrictEvidenceNeedsOthers(t *testing.T) {
 	assert.InDelta(t, 0.75, lost(6, "a", "b", "c"), 1e-9, "half of six")
 	assert.InDelta(t, 0.5, lost(2, "a", "b"), 1e-9, "two are believed as they are")
 	assert.InDelta(t, 0.25, lost(6, "ci"), 1e-9)
+
+	// Of 16 people, each may have an eighth of what was lost: of 0.5 and 14 times 0.1, if what was
+	// gained does not count.
+	parts := []evidence.Part{part("strict", "a", 0.5, 0.5)}
+	for i := range 14 {
+		parts = append(parts, part("strict", fmt.Sprint("b", i), 0.5-float64(i)/28, 0.1))
+	}
+	counted := fair.Counted(trust, 16, parts, origin, strict)
+	kept := (0.5 + 0.2) / 1
+	assert.InDelta(t, 0.5+0.2, counted[0].Mass, 1e-9)
+	assert.InDelta(t, 0.5, counted[0].Reward, 1e-9)
+	assert.InDelta(t, 0.5*kept, counted[0].Squares, 1e-9)
+	assert.Equal(t, parts[3].Tally.At(origin), counted[3])
 }
 
 // An instrument is believed as it is, in all of its parts.

@@ -43,7 +43,7 @@ type Crowd struct {
 type byItems struct {
 	given   []float64 // by each person, by arm, within the limits
 	least   []float64 // what one may have in any case, by arm
-	limits  []float64
+	limits  []float64 // 0 if so few people settled that none apply: then any more is over them
 	counted []float64
 	over    []float64
 }
@@ -181,16 +181,12 @@ func (p *people) read(
 func (v *Voice) mass() float64 { return max(v.given.Mass+v.silence.Mass, 0) }
 
 // Settle works out how many people there are, and the factor by which each person's evidence on an
-// arm counts. Its argument is the evidence on each item, by arm.
+// arm counts. Its argument is the evidence on each item, by arm. It is called once.
 func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
-	c.count = 0
 	for n := range c.known.count() {
 		c.count += c.counts(n)
 	}
 	c.now = c.count
-	clear(c.grown)
-	clear(c.over)
-	clear(c.given)
 	for i, m := range c.masses {
 		c.given[i%c.arms] += m
 	}
@@ -239,7 +235,6 @@ const mostRounds = 20
 // spread works out what each person's evidence is by items, within the limits by mass.
 func (c *Crowd) spread(items iter.Seq[[][]Voice]) {
 	clear(c.items.given)
-	clear(c.items.over)
 	for item := range items {
 		for arm, voices := range item {
 			all := max(c.ShareVoices(arm, voices).Mass, 0)
@@ -353,9 +348,6 @@ func (c *Crowd) Add(arm int, source string, mass, n float64) (drifted bool) {
 	c.now += c.counts(person)
 	if c.now <= believed {
 		return false
-	}
-	if c.count <= believed {
-		return true
 	}
 	factor, items := c.factor(arm, number), &c.items
 	c.over[arm] += passed(factor*before, factor*mass, c.limits[arm])

@@ -141,6 +141,80 @@ func TestFewPeopleAreBelieved(t *testing.T) {
 	assert.Equal(t, 1., crowd.Factor(0, "nobody"))
 }
 
+// A crowd of four has a limit of 20/3 on each arm. What a source has in all channels counts.
+func TestThePartsThatAreKept(t *testing.T) {
+	trust := evidence.Trust{Instruments: []string{"ci"}, Silence: []string{"quiet"}}
+	parts := []evidence.Part{
+		part("x", "ann", 5, 5), part("x", "ben", 1, 0), part("x", "ci", 100, 0), part("x", "cleo", 1, 0),
+		part("y", "ann", 4, 1), part("y", "dan", 1, 0), part("quiet", "ann", 0, 5),
+	}
+	arms := [][]evidence.Part{{part("x", "eve", 0.25, 0)}, parts}
+	crowd := fair.New(trust, 3)
+	for arm := range arms {
+		crowd.Hear(nil, arm, arms[arm], origin)
+	}
+	crowd.Settle(itemsOf(nil))
+	kept := fair.Kept(trust, arms, 1, origin)
+	limit := 20 / 3.25
+	for source, want := range map[string]float64{
+		"ann": limit / 20, "ben": 1, "ci": 1, "dan": 1, "eve": 1, "a stranger": 1,
+	} {
+		assert.InDelta(t, want, kept(source), 1e-9, source)
+		part, heard := crowd.Kept(1, source)
+		assert.InDelta(t, want, part, 1e-9, source)
+		assert.Equal(t, source != "a stranger", heard, source)
+	}
+	assert.InDelta(t, 1, crowd.Part(0), 1e-9)
+	assert.InDelta(t, (3+limit)/23, crowd.Part(1), 1e-9)
+	assert.InDelta(t, 1, crowd.Part(2), 1e-9, "nothing was given")
+	assert.Nil(t, fair.Kept(trust, [][]evidence.Part{parts[:3]}, 0, origin), "two people")
+	first := []evidence.Part{part("w", "ann", 10, 0), part("x", "ann", 5, 5)}
+	kept = fair.Kept(trust, [][]evidence.Part{append(first, parts[1:4]...), {parts[5]}}, 0, origin)
+	assert.InDelta(t, 20/3./20, kept("ann"), 1e-9)
+
+	pooled := fair.Pool(trust, arms, origin)[1]
+	assert.InDelta(t, 103+limit, pooled.Mass, 1e-9)
+	assert.InDelta(t, 103+limit*9/20, pooled.Reward, 1e-9)
+	assert.InDelta(t, 3+100*100+(25+25+16+1+25)*limit/20, pooled.Squares, 1e-9)
+	assert.InDelta(t, limit*(1-limit/20), pooled.Limited, 1e-9)
+	shared := crowd.Share(1, parts, origin)
+	for _, of := range [][2]float64{
+		{pooled.Mass, shared.Mass}, {pooled.Reward, shared.Reward}, {pooled.Squares, shared.Squares},
+		{pooled.RewardSquares, shared.RewardSquares}, {pooled.Limited, shared.Limited},
+	} {
+		assert.InDelta(t, of[0], of[1], 1e-9)
+	}
+}
+
+// Of an item that few of many people know, only these few are counted.
+func TestAFewOfMany(t *testing.T) {
+	crowd := fair.New(evidence.Trust{}, 1)
+	for i := range 100 {
+		crowd.Hear(nil, 0, []evidence.Part{part("", fmt.Sprint("p", i), 1, 0)}, origin)
+	}
+	parts := []evidence.Part{part("", "p95", 30, 0), part("", "p96", 0.5, 0), part("", "p97", 1, 0)}
+	voices := crowd.Hear(nil, 0, parts, origin)
+	assert.InDelta(t, 1.5+20/1.5, fair.PoolVoices([][]fair.Voice{voices})[0].Mass, 1e-9)
+}
+
+// The positive evidence of silence counts for at most one observation plus the positive evidence of
+// the other channels. Its negative evidence stays.
+func TestSilenceIsNoLouderThanTheRest(t *testing.T) {
+	trust := evidence.Trust{Silence: []string{"quiet"}}
+	pool := func(parts ...evidence.Part) evidence.Sums {
+		return fair.Pool(trust, [][]evidence.Part{parts}, origin)[0]
+	}
+	quiet, loud := part("quiet", "ann", 8, 2), part("loud", "ann", 2, 1)
+	alone, both := pool(quiet), pool(loud, quiet)
+	assert.InDelta(t, 1, alone.Reward, 1e-9)
+	assert.InDelta(t, 3, alone.Mass, 1e-9)
+	assert.InDelta(t, (64+4)*3/10., alone.Squares, 1e-9)
+	assert.InDelta(t, 8/8., alone.RewardSquares, 1e-9)
+	assert.InDelta(t, 2+3, both.Reward, 1e-9)
+	assert.InDelta(t, 3+5, both.Mass, 1e-9)
+	assert.InDelta(t, 10, pool(quiet, part("loud", "ann", 90, 0)).Mass-90, 1e-9, "all of it counts")
+}
+
 // A person who makes up items for each lie has as much in all of them as in one.
 func TestMadeUpItemsAreOne(t *testing.T) {
 	trust, crowd := evidence.Trust{}, fair.New(evidence.Trust{}, 2)
@@ -191,7 +265,7 @@ func TestLimitsByItemsHoldAfterScaling(t *testing.T) {
 
 // What is added after a crowd has settled counts as before, until it has come too far.
 func TestACrowdDrifts(t *testing.T) {
-	add := func(people, each, more int, source func(n int) string) (first int) {
+	addTo := func(people, each, more int, n float64, source func(n int) string) (first int) {
 		crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, 1)
 		var voices []fair.Voice
 		for i := range people {
@@ -199,12 +273,15 @@ func TestACrowdDrifts(t *testing.T) {
 			voices = crowd.Hear(voices, 0, parts, origin)
 		}
 		crowd.Settle(itemsOf([][]fair.Voice{voices}))
-		for n := range more {
-			if crowd.Add(0, source(n), 1, float64(people*each)) {
-				return n + 1
+		for i := range more {
+			if crowd.Add(0, source(i), 1, n) {
+				return i + 1
 			}
 		}
 		return 0
+	}
+	add := func(people, each, more int, source func(n int) string) (first int) {
+		return addTo(people, each, more, float64(people*each), source)
 	}
 	the := func(who string) func(int) string { return func(int) string { return who } }
 	anew := func(n int) string { return fmt.Sprint("new ", n) }
@@ -214,6 +291,12 @@ func TestACrowdDrifts(t *testing.T) {
 	assert.Equal(t, 1, add(2, 5, 10, anew), "the third person")
 	assert.Equal(t, 11, add(40, 5, 100, anew), "a fourth more people")
 	assert.Equal(t, 12, add(40, 5, 100, the("p0")), "five are there, ten may be, and 200/32")
+	assert.Equal(t, 16, add(64, 5, 100, the("p0")), "five are there, ten may be, and 320/32")
+	assert.Zero(t, add(4, 5, 1, the("p0")))
+	assert.Equal(t, 65, add(64, 1, 100, func(n int) string { return fmt.Sprint("p", n%64) }),
+		"twice as much")
+	assert.Equal(t, 6, addTo(40, 5, 100, 100, the("p0")),
+		"by items, 10/201 are there and 20/201 may be, and each step is 2/101")
 }
 
 func BenchmarkTrust(b *testing.B) {
@@ -238,6 +321,8 @@ func BenchmarkTrust(b *testing.B) {
 		})
 		b.Run(fmt.Sprint("settle/", people), func(b *testing.B) {
 			for b.Loop() {
+				crowd := fair.New(evidence.Trust{}, 1)
+				crowd.Hear(nil, 0, parts, origin)
 				crowd.Settle(itemsOf(nil))
 			}
 		})
@@ -261,8 +346,7 @@ var origin = evidence.InstantOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 
 func part(channel, source string, gained, lost float64) evidence.Part {
 	var tally evidence.Tally
-	for weight, reward := range map[float64]float64{gained: 1, lost: 0} {
-		tally.Add(weight, 0, reward, origin)
-	}
+	tally.Add(gained, 0, 1, origin)
+	tally.Add(lost, 0, 0, origin)
 	return evidence.Part{Channel: channel, Source: source, Tally: tally}
 }

@@ -97,6 +97,9 @@ func (f *finder) expression(n ast.Expr) {
 			f.add(n.Pos(), n.End(), "("+n.Value+" + 1)")
 			f.add(n.Pos(), n.End(), "("+n.Value+" - 1)")
 		case token.FLOAT:
+			if strings.Trim(n.Value, "0.") == "" { // any multiple of 0 is 0
+				break
+			}
 			f.add(n.Pos(), n.End(), "("+n.Value+" * 1.5)")
 		default:
 		}
