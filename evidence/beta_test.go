@@ -3,6 +3,7 @@
 package evidence_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -399,4 +400,55 @@ func TestIntervalsOfBeliefsStayTheSame(t *testing.T) {
 	assert.Equal(t, [2]float64{low, high}, [2]float64{l, h})
 	assert.InDelta(t, 0.05, evidence.CDF(b.Level, low), 1e-9)
 	assert.InDelta(t, 0.95, evidence.CDF(b.Level, high), 1e-9)
+}
+
+// A draw below the mean is at most a trace below it, and draws keep their order.
+func TestDrawsAreRaised(t *testing.T) {
+	b := evidence.Belief{Level: evidence.Beta{Alpha: 4, Beta: 3}, Strength: 5, Successes: 2,
+		Failures: 1, Concentration: 8}
+	of, floor := b.Drawn()
+	assert.InDelta(t, b.Mean(), floor, 1e-7)
+	assert.InDelta(t, b.Mean(), of.Mean(), 1e-12)
+	sampler, plain, raised := of.Sampler(), evidence.Rand{State: 1}, evidence.Rand{State: 1}
+	draws := make([][2]float64, 2000)
+	for i := range draws {
+		x := sampler.Draw(&plain)
+		draws[i] = [2]float64{x, b.Draw(&raised)}
+		if x >= floor {
+			assert.Equal(t, x, draws[i][1])
+			continue
+		}
+		assert.Less(t, draws[i][1], floor)
+		assert.GreaterOrEqual(t, draws[i][1], floor*(1-evidence.Trace))
+	}
+	slices.SortFunc(draws, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	assert.True(t, slices.IsSortedFunc(draws, func(a, b [2]float64) int {
+		return cmp.Compare(a[1], b[1])
+	}))
+	assert.Greater(t, draws[900][1], draws[0][1])
+	b.Concentration = 0
+	of, floor = b.Drawn()
+	assert.Equal(t, b.Level, of)
+	assert.Zero(t, floor)
+}
+
+// A key's draws are the same in every version.
+func TestDrawsStayTheSame(t *testing.T) {
+	first := uint64(0)
+	for _, parts := range [][]string{{"a"}, {"12345678"}, {"123456789", "c"}, {"sixteen letters.", ""}} {
+		rng := evidence.Key{A: 1, B: 2}.Rand(3, parts...)
+		first = first*31 + rng.Uint64()
+	}
+	assert.Equal(t, uint64(0x688192a11a236909), first)
+	for shapes, want := range map[evidence.Beta]float64{
+		{Alpha: 3, Beta: 2}: 11998.373502541, {Alpha: 0.5, Beta: 2}: 4023.786251837,
+		{Alpha: 0.01, Beta: 0.3}: 628.186451821, {Alpha: 1, Beta: 7}: 2490.387501225,
+		{Alpha: 2e12, Beta: 1e12}: 13333.333356017,
+	} {
+		sampler, rng, sum := shapes.Sampler(), evidence.Rand{State: 7}, 0.
+		for range 20_000 {
+			sum += sampler.Draw(&rng)
+		}
+		assert.InDelta(t, want, sum, 1e-6, shapes)
+	}
 }

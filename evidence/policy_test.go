@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +57,37 @@ func TestObservationsAreChecked(t *testing.T) {
 			require.ErrorAs(t, o.Validate(time.Unix(2, 0)), &fault, "%s %v", field, x)
 			require.Equal(t, field, fault.Field)
 		}
+	}
+	long := strings.Repeat("x", evidence.MaxText+1)
+	for field, change := range map[string]func(*evidence.Observation){
+		"ID":         func(o *evidence.Observation) { o.ID = "" },
+		"Channel":    func(o *evidence.Observation) { o.Channel = "a\x00b" },
+		"Source":     func(o *evidence.Observation) { o.Source = long },
+		"Session":    func(o *evidence.Observation) { o.Session = "\xff" },
+		"Cell.Kind":  func(o *evidence.Observation) { o.Cell.Kind = "" },
+		"Cell.Scope": func(o *evidence.Observation) { o.Cell.Scope = long },
+		"Cell.Name":  func(o *evidence.Observation) { o.Cell.Name = long },
+		"Cell":       func(o *evidence.Observation) { o.Cell.Item = "" },
+		"At":         func(o *evidence.Observation) { o.At = time.Unix(-1, 0) },
+	} {
+		o := good
+		change(&o)
+		var fault *heed.InputError
+		require.ErrorAs(t, o.Validate(time.Unix(2, 0)), &fault, field)
+		require.Equal(t, field, fault.Field)
+	}
+	require.NoError(t, evidence.CheckText("F", long[1:]))
+	require.ErrorContains(t, evidence.CheckText("F", long), "F")
+}
+
+func TestPoliciesAreChecked(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
+	for _, good := range []time.Duration{0, time.Minute, century, time.Hour + time.Microsecond} {
+		require.NoError(t, evidence.Policy{HalfLife: good}.Validate(), good)
+	}
+	for _, bad := range []time.Duration{
+		-time.Hour, time.Minute - time.Microsecond, century + time.Microsecond, time.Hour + 1,
+	} {
+		require.ErrorContains(t, evidence.Policy{HalfLife: bad}.Validate(), "HalfLife", bad)
 	}
 }

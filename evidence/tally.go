@@ -121,11 +121,9 @@ func (c *Count) merge(o Count) {
 // At reads the tally at a moment. A moment before the last observation reads as that one, so that a
 // clock that goes back never makes evidence count for more.
 func (t *Tally) At(now Instant) Sums {
-	s := Sums{Mass: t.Mass, Squares: t.Squares, Reward: t.Reward, RewardSquares: t.RewardSquares}
-	if t.N() == 0 {
-		return s
-	}
-	return s.scale(fade(t.Landmark-max(now, t.Last()), t.HalfLife))
+	factor := fade(t.Landmark-max(now, t.Last()), t.HalfLife)
+	return Sums{Mass: t.Mass * factor, Squares: t.Squares * factor, Reward: t.Reward * factor,
+		RewardSquares: t.RewardSquares * factor}
 }
 
 // advance moves the landmark to the last one before at, unless it is there already or beyond.
@@ -201,12 +199,6 @@ type Sums struct {
 func (s Sums) Plus(o Sums) Sums {
 	return Sums{s.Mass + o.Mass, s.Squares + o.Squares, s.Reward + o.Reward,
 		s.RewardSquares + o.RewardSquares, s.Limited + o.Limited}
-}
-
-// scale returns the sums as if each observation had faded by the factor.
-func (s Sums) scale(factor float64) Sums {
-	return Sums{s.Mass * factor, s.Squares * factor, s.Reward * factor, s.RewardSquares * factor,
-		s.Limited * factor}
 }
 
 // Kept returns for how much each observation counts in the mean, in (0, 1]. The mean is as precise

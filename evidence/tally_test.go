@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/fair"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // seen is one observation as a tally takes it.
@@ -157,6 +158,20 @@ func TestInstant(t *testing.T) {
 	}
 	assert.True(t, evidence.InstantOf(time.Time{}).Time().IsZero())
 	assert.False(t, evidence.InstantOf(time.Unix(0, 0)).Time().IsZero(), "the epoch is a moment")
+}
+
+// Landmarks lie on one grid, in whichever order observations arrive.
+func TestLandmarks(t *testing.T) {
+	const step = valid.LandmarkStep * evidence.Instant(time.Hour/time.Microsecond)
+	for _, at := range []evidence.Instant{10 * step, 10*step + 1, 11*step - 1} {
+		tally := evidence.Tally{HalfLife: time.Hour}
+		tally.Add(1, 0, 1, at)
+		assert.Equal(t, 10*step, tally.Landmark)
+		tally.Add(1, 0, 1, 9*step)
+		assert.Equal(t, 10*step, tally.Landmark)
+		tally.Add(1, 0, 1, 12*step)
+		assert.Equal(t, 12*step, tally.Landmark)
+	}
 }
 
 func TestTakingOneOfTwo(t *testing.T) {
