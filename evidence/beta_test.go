@@ -435,7 +435,8 @@ func TestDrawsAreRaised(t *testing.T) {
 // A key's draws are the same in every version.
 func TestDrawsStayTheSame(t *testing.T) {
 	first := uint64(0)
-	for _, parts := range [][]string{{"a"}, {"12345678"}, {"123456789", "c"}, {"sixteen letters.", ""}} {
+	for _, parts := range [][]string{{"a"}, {"12345678"}, {"123456789", "c"},
+		{"sixteen letters.", ""}} {
 		rng := evidence.Key{A: 1, B: 2}.Rand(3, parts...)
 		first = first*31 + rng.Uint64()
 	}

@@ -145,7 +145,8 @@ func TestFewPeopleAreBelieved(t *testing.T) {
 func TestThePartsThatAreKept(t *testing.T) {
 	trust := evidence.Trust{Instruments: []string{"ci"}, Silence: []string{"quiet"}}
 	parts := []evidence.Part{
-		part("x", "ann", 5, 5), part("x", "ben", 1, 0), part("x", "ci", 100, 0), part("x", "cleo", 1, 0),
+		part("x", "ann", 5, 5), part("x", "ben", 1, 0), part("x", "ci", 100, 0),
+		part("x", "cleo", 1, 0),
 		part("y", "ann", 4, 1), part("y", "dan", 1, 0), part("quiet", "ann", 0, 5),
 	}
 	arms := [][]evidence.Part{{part("x", "eve", 0.25, 0)}, parts}

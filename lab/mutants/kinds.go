@@ -92,16 +92,11 @@ func (f *finder) expression(n ast.Expr) {
 			f.add(n.OpPos, n.OpPos+1, "")
 		}
 	case *ast.BasicLit:
-		switch n.Kind {
-		case token.INT:
+		if n.Kind == token.INT {
 			f.add(n.Pos(), n.End(), "("+n.Value+" + 1)")
 			f.add(n.Pos(), n.End(), "("+n.Value+" - 1)")
-		case token.FLOAT:
-			if strings.Trim(n.Value, "0.") == "" { // any multiple of 0 is 0
-				break
-			}
+		} else if n.Kind == token.FLOAT && strings.Trim(n.Value, "0.") != "" { // 0 times 1.5 is 0
 			f.add(n.Pos(), n.End(), "("+n.Value+" * 1.5)")
-		default:
 		}
 	case *ast.Ident:
 		if f.constants[n.Name] {
