@@ -43,7 +43,7 @@ type Crowd struct {
 type byItems struct {
 	given   []float64 // by each person, by arm, within the limits
 	least   []float64 // what one may have in any case, by arm
-	limits  []float64 // 0 if so few people settled that none apply: then any more is over them
+	limits  []float64 // 0 if two people settled at most: then any more evidence is over them
 	counted []float64
 	over    []float64
 }
