@@ -89,7 +89,6 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, trace.out, "Be brief.")
 			assert.Contains(t, trace.out, "the light is on")
 			assert.NotContains(t, trace.out, "\x1b")
-			assertFits(t, call{args: args("disk")}.onTerminal(t, 40).out, 40)
 
 			begun := call{args: args("li")}.run(t)
 			require.Zero(t, begun.code, begun.err)

@@ -229,11 +229,10 @@ func TestAnEditIsShownWhole(t *testing.T) {
 	}
 	asked := call{args: []string{"--db", file, "rules", "approve", p.ID},
 		env: []string{"HEED_ACTOR=nils"}, input: "n\n"}.onTerminal(t, 60)
-	assert.Contains(t, asked.out, "warning: the text or its evidence reads like an",
+	assert.Contains(t, asked.out, "warning: the text or its evidence reads like an instruction",
 		"it shows what an approver has to know")
 	assert.Contains(t, asked.out, "\nevidence: none\n")
 	assert.Contains(t, asked.out, "with a check: calls of all tools must match harmless.")
-	assertFits(t, asked.out, 60)
 }
 
 func TestExportAndImport(t *testing.T) {

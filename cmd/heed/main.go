@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return hint(err)
 	}
-	out := newPrinter(os.Stdout)
+	out := &printer{w: os.Stdout}
 	command := parsed.Selected().Name
 	if words := strings.Join(wordsOf(parsed.Selected()), " "); slices.Contains(agentless, words) {
 		for _, given := range parsed.Path {

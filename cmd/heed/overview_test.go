@@ -23,7 +23,6 @@ func TestWithoutAStoreItSaysHowToGetOne(t *testing.T) {
 	assert.Contains(t, r.out, "HEED_DB")
 	assert.Equal(t, misuse, call{args: []string{"--json"}}.run(t).code,
 		"a program gets no document of nothing")
-	assertFits(t, call{}.onTerminal(t, 40).out, 40)
 }
 
 // Every command of an overview can be run as it is printed.

@@ -16,41 +16,18 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/term"
-
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 )
 
-// A printer writes text: with lines and bars that fit its width to a terminal, and plainly to
-// anything else. Every value that it prints goes through [text], so that no text of the store
-// can control the terminal. It must not be used concurrently.
+// A printer writes text. Every value that it prints goes through [text], so that no text of the
+// store can control the terminal. It must not be used concurrently.
 type printer struct {
-	w        io.Writer
-	terminal bool
-	width    int // of the terminal, in columns
-	err      error
-	rows     *listing // that was begun, and not printed yet
-}
-
-// newPrinter returns a printer to a file.
-func newPrinter(file *os.File) *printer {
-	p := &printer{w: file, terminal: term.IsTerminal(file.Fd())}
-	if p.terminal {
-		p.width = terminalWidth(file)
-	}
-	return p
-}
-
-// terminalWidth returns how wide a terminal is, or 80 if it is not known.
-func terminalWidth(file *os.File) int {
-	if width, _, err := term.GetSize(file.Fd()); err == nil && width > 0 {
-		return width
-	}
-	return 80
+	w    io.Writer
+	err  error
+	rows *listing // that was begun, and not printed yet
 }
 
 // write writes a text as it is. The first error stays.
@@ -60,26 +37,12 @@ func (p *printer) write(text string) {
 	}
 }
 
-// line writes a line of text, broken at the terminal's width.
+// line writes a line of text.
 func (p *printer) line(format string, args ...any) { p.block("", "", say(format, args...)) }
 
 // block writes a text. Its first line begins with one text, and the others with another.
 func (p *printer) block(first, rest string, words plain) {
-	text := p.fit(string(words), max(ansi.StringWidth(first), ansi.StringWidth(rest)))
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
-			first = rest
-		}
-		p.write(first + line + "\n")
-	}
-}
-
-// fit breaks a text at the terminal's width, less an indent.
-func (p *printer) fit(text string, indent int) string {
-	if !p.terminal {
-		return text
-	}
-	return wrap(text, p.width-indent)
+	p.write(first + strings.ReplaceAll(string(words), "\n", "\n"+rest) + "\n")
 }
 
 // A plain is a text that the command made itself, so that it may be printed as it is.
@@ -203,7 +166,7 @@ func (p *printer) render(name string, value any) error {
 // table prints the rows that were begun, and begins others if it has columns.
 func (p *printer) table(columns ...string) string {
 	if p.rows != nil {
-		p.rows.print(p)
+		p.write(p.rows.String())
 	}
 	p.rows = nil
 	if len(columns) > 0 {
@@ -236,20 +199,11 @@ func (p *printer) funcs() template.FuncMap {
 			p.write("\n")
 			return ""
 		},
-		"whole": func(by int, words ...string) string { // a secret is never broken
-			p.table()
-			p.write(strings.Repeat(" ", by) + strings.Join(words, "") + "\n")
-			return ""
-		},
 		"prose": p.prose,
 		"tree":  func(b loop.Branch) string { return p.branch(b, "", "") },
 		"table": p.table,
 		"row": func(cells ...any) string {
 			p.rows.add(cells...)
-			return ""
-		},
-		"bar": func(low, mean, high float64) string {
-			p.rows.intervals = append(p.rows.intervals, interval{low, mean, high})
 			return ""
 		},
 		"none": func() plain { return "-" }, "ready": func(s string) plain { return plain(s) },
@@ -259,9 +213,9 @@ func (p *printer) funcs() template.FuncMap {
 		"change": func(x float64) plain { return plain(fmt.Sprintf("%+.0f %%", 100*x)) },
 		"sum":    func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
 		"segment": segmentName, "special": specialised, "state": stateOf, "known": view.KnownBy,
-		"interval": func(b evidence.Beta) interval {
+		"ninety": func(b evidence.Beta) [2]float64 {
 			low, high := b.Interval(0.9)
-			return interval{low, b.Mean(), high}
+			return [2]float64{low, high}
 		},
 		"said":  func(c feedback.Feedback) string { return view.Said(&c) },
 		"parts": func(d feedback.Draft) []view.Part { return view.Parts(&d, show) },

@@ -70,7 +70,7 @@ func (cmd *ruleDecision) review(
 			if err != nil {
 				return err
 			}
-			to := newPrinter(os.Stderr)
+			to := &printer{w: os.Stderr}
 			if err := to.render("rule", &report); err != nil {
 				return err
 			}

@@ -170,14 +170,6 @@ var parts = map[string]string{
 	"rules-show":     "approved by maria on 2026-01-0",
 }
 
-func TestTables(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	wide := call{args: at(db, listings["show"]...)}.onTerminal(t, 120)
-	require.Zero(t, wide.code, wide.out)
-	golden(t, "show-120.txt", wide.out)
-}
-
 // TestListingsOfTheAgent looks at a store that a whole application has filled.
 func TestListingsOfTheAgent(t *testing.T) {
 	t.Parallel()

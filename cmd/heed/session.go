@@ -208,8 +208,7 @@ func (c *change) confirm(s *session, format string, args ...any) error {
 	}
 	answers := bufio.NewReader(s.in)
 	if !c.Yes {
-		question := wrap(about+". Go on? [y/N]", terminalWidth(os.Stderr)) + " "
-		answer, err := ask(s.ctx, answers, question)
+		answer, err := ask(s.ctx, answers, about+". Go on? [y/N] ")
 		if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
 			return cmp.Or(err, errors.New("nothing was changed"))
 		}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/charmbracelet/x/term"
+
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/dump"
@@ -203,7 +205,7 @@ type exportCommand struct {
 func (cmd *exportCommand) Run(s *session) error {
 	return s.with(func() error {
 		if cmd.File == "" || cmd.File == "-" {
-			if s.out.terminal {
+			if term.IsTerminal(os.Stdout.Fd()) {
 				return &usageError{"an export is not for reading: name a file, or send it on to a program"}
 			}
 			return s.at.dump(s.ctx, os.Stdout)
