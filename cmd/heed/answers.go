@@ -51,9 +51,6 @@ type explained struct {
 	Asked *view.Asked `json:"asked,omitempty"`
 }
 
-// mostBegun is how many answers are looked through for one whose id begins with a text.
-const mostBegun = 1000
-
 // Run explains an answer, or lists answers with how they turned out.
 func (cmd *answersCommand) Run(s *session) error {
 	if cmd.ID == "" {
@@ -65,12 +62,7 @@ func (cmd *answersCommand) Run(s *session) error {
 			func(id string) (e explained, err error) {
 				e.Explanation, err = v.Explain(s.ctx, id)
 				return e, err
-			},
-			func() ([]view.Answer, error) {
-				all, err := v.Answers(s.ctx, view.AnswerQuery{Page: view.Page{Limit: mostBegun}})
-				return all.Items, err
-			},
-			func(a view.Answer) string { return a.ID })
+			})
 		if err == nil && cmd.Prompt {
 			if e.Asked = e.Explanation.Asked; e.Asked == nil {
 				err = errors.New("what the model was asked is no longer kept, or no model was asked")

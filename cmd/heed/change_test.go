@@ -94,27 +94,27 @@ func TestRulesThroughTheGate(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	of := func(args ...string) []string { return append([]string{"--db", db, "rules"}, args...) }
-	hash := read[struct{ Hash string }](t, of("show", "7d0c2b13")...).Hash
+	hash := read[struct{ Hash string }](t, of("show", "7d0c2b13-rule")...).Hash
 
 	assertRefused := func(who string, says string) {
 		t.Helper()
-		r := call{args: of("approve", "7d0c2b13", "--hash", hash[:12], "--yes", "--reason", "yes",
+		r := call{args: of("approve", "7d0c2b13-rule", "--hash", hash[:12], "--yes", "--reason", "yes",
 			"--actor", who)}.run(t)
 		assertFails(t, r, failed, says)
 	}
 	statement(t, db, stillOpen)
 	assertRefused("wendy", "people cannot approve what they proposed")
 
-	r := call{args: of("approve", "7d0c2b13"), env: []string{"HEED_ACTOR=nils"},
+	r := call{args: of("approve", "7d0c2b13-rule"), env: []string{"HEED_ACTOR=nils"},
 		input: "y\nI saw it too\n"}.onTerminal(t, 150)
 	assert.Zero(t, r.code, r.out)
 	assert.Contains(t, r.out, `"Ask before deleting a migration."`)
 	assert.Contains(t, r.out, "in the next prompts of coder")
 
-	r = call{args: of("reject", "7d0c2b11", "--yes", "--reason", "the bot does it", "--actor",
+	r = call{args: of("reject", "7d0c2b11-rule", "--yes", "--reason", "the bot does it", "--actor",
 		"nils")}.run(t)
 	assert.Zero(t, r.code, r.err)
-	r = call{args: of("retire", "7d0c2b13", "--yes", "--reason", "nobody does that any more",
+	r = call{args: of("retire", "7d0c2b13-rule", "--yes", "--reason", "nobody does that any more",
 		"--actor", "nils")}.run(t)
 	assert.Zero(t, r.code, r.err)
 	statuses := make(map[string]string)
@@ -134,17 +134,17 @@ func TestRulesThroughTheGate(t *testing.T) {
 	}
 	assert.Subset(t, actions, []string{"retire by nils", "reject by nils", "approve by nils",
 		"approve by maria", "propose by wendy"})
-	shown := call{args: of("show", "7d0c2b13")}.run(t).out
+	shown := call{args: of("show", "7d0c2b13-rule")}.run(t).out
 	assert.Contains(t, shown, "rule: retired")
 	assert.Regexp(t, `(?m)^retire, by nils on .*: nobody does that any more$`, shown)
 	assert.Regexp(t, `(?m)^refused to approve, by wendy on .*: people cannot approve`,
 		shown)
 	assert.Regexp(t, `(?m)^closed by nils on .*: the bot does it$`,
-		call{args: of("show", "7d0c2b11")}.run(t).out)
+		call{args: of("show", "7d0c2b11-rule")}.run(t).out)
 	listed := call{args: of("list", "--status", "rejected")}.run(t).out
 	assert.Contains(t, listed, "nils")
 	assert.Contains(t, listed, "the bot does it")
-	report := read[view.Report](t, of("show", "7d0c2b13")...)
+	report := read[view.Report](t, of("show", "7d0c2b13-rule")...)
 	assert.Equal(t, "feedback.retire", report.History[len(report.History)-1].Action)
 }
 
@@ -156,7 +156,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 		return append(append([]string{"--db", db, "rules"}, args...), "--yes", "--reason", "x",
 			"--actor", who)
 	}
-	require.Zero(t, call{args: of("nils", "approve", "7d0c2b13", "--hash", hash)}.run(t).code)
+	require.Zero(t, call{args: of("nils", "approve", "7d0c2b13-rule", "--hash", hash)}.run(t).code)
 	var p feedback.Proposal
 	onFile(t, db, func(handle *sql.DB) {
 		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
@@ -185,7 +185,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 	assert.Contains(t, approve("maria"), "You had approved it before. ")
 	assert.Equal(t, "Approved. To pin rule 7d0c2b13-rule holds from the next prompts on.\n",
 		approve("olga"))
-	assert.True(t, read[view.Report](t, "--db", db, "rules", "show", "7d0c2b13").Rule.Pinned)
+	assert.True(t, read[view.Report](t, "--db", db, "rules", "show", "7d0c2b13-rule").Rule.Pinned)
 }
 
 // An approver sees each field that is no longer as it was first proposed, and the check.

@@ -42,9 +42,7 @@ func (cmd *confidenceShow) Run(s *session) error {
 // heuristic explains a heuristic.
 func heuristic(s *session, v *view.Source, id string) (view.HeuristicDetail, error) {
 	return found("heuristic", id, "heed confidence lists them",
-		func(id string) (view.HeuristicDetail, error) { return v.Heuristic(s.ctx, id) },
-		func() ([]learning.Heuristic, error) { return collect(v.Learning.Heuristics(s.ctx)) },
-		func(h learning.Heuristic) string { return h.ID })
+		func(id string) (view.HeuristicDetail, error) { return v.Heuristic(s.ctx, id) })
 }
 
 type confidencePin struct {

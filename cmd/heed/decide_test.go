@@ -23,10 +23,10 @@ import (
 // which each has something to change. An approval is among them as a rule has to be there before it
 // can be retired.
 var decisions = []struct{ name, command, reason string }{
-	{"rules-approve", "rules approve 7d0c2b13 --hash HASH", "I saw it too"},
-	{"rules-retire", "rules retire 7d0c2b13", "it is checked by a hook now"},
-	{"rules-revoke", "rules revoke 7d0c2b13", "it does harm"},
-	{"rules-reject", "rules reject 7d0c2b11", "the bot does it"},
+	{"rules-approve", "rules approve 7d0c2b13-rule --hash HASH", "I saw it too"},
+	{"rules-retire", "rules retire 7d0c2b13-rule", "it is checked by a hook now"},
+	{"rules-revoke", "rules revoke 7d0c2b13-rule", "it does harm"},
+	{"rules-reject", "rules reject 7d0c2b11-rule", "the bot does it"},
 	{"confidence-pin", "confidence pin greet-by-name", "it is right as it is"},
 	{"confidence-pin-at", "confidence pin greet-by-name --at 0.2", "it upsets visitors"},
 	{"confidence-unpin", "confidence unpin greet-by-name", "its text was rewritten"},
@@ -57,7 +57,7 @@ func longAfter(day string) string { return "2096" + day[len("2026"):] }
 func undecided(t *testing.T) (db, hash string) {
 	db = sqliteFile(t)
 	statement(t, db, stillOpen)
-	return db, read[struct{ Hash string }](t, "--db", db, "rules", "show", "7d0c2b13").Hash
+	return db, read[struct{ Hash string }](t, "--db", db, "rules", "show", "7d0c2b13-rule").Hash
 }
 
 func TestDecisions(t *testing.T) {
@@ -122,21 +122,21 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		return append([]string{"--db", db}, append(strings.Fields(command), "--yes", "--reason",
 			"x")...)
 	}
-	require.Zero(t, call{args: of("rules approve 7d0c2b13 --hash " + hash)}.run(t).code)
-	require.Zero(t, call{args: of("rules revoke 7d0c2b13")}.run(t).code)
+	require.Zero(t, call{args: of("rules approve 7d0c2b13-rule --hash " + hash)}.run(t).code)
+	require.Zero(t, call{args: of("rules revoke 7d0c2b13-rule")}.run(t).code)
 	for command, says := range map[string]string{
-		"rules retire 7d0c2b13":           "heed: the rule is revoked: ",
-		"rules reject 7d0c2b13":           "heed: the proposal is approved: it is a rule now",
-		"rules revoke 7d0c2b11":           "7d0c2b11-rule is a proposal and no rule yet",
+		"rules retire 7d0c2b13-rule":      "heed: the rule is revoked: ",
+		"rules reject 7d0c2b13-rule":      "heed: the proposal is approved: it is a rule now",
+		"rules revoke 7d0c2b11-rule":      "7d0c2b11-rule is a proposal and no rule yet",
 		"confidence unpin greet-by-name":  "is not pinned",
-		"confidence pin greet-by-anme":    `did you mean "greet-by-name"?`,
+		"confidence pin greet-by-anme":    `there is no heuristic "greet-by-anme"`,
 		"store forget Ann":                "no row of the store has that name",
 		"store forget nobody-of-the-kind": "no row of the store has that name",
 	} {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
 	// before it asks
-	r := call{args: []string{"--db", db, "rules", "approve", "7d0c2b11"},
+	r := call{args: []string{"--db", db, "rules", "approve", "7d0c2b11-rule"},
 		env: []string{"HEED_ACTOR=wendy"}}.run(t)
 	assertFails(t, r, failed, "people cannot approve what they proposed or edited")
 	for _, command := range []string{"rules show", "rules retire", "confidence pin"} {

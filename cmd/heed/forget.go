@@ -40,7 +40,7 @@ func (cmd *forgetCommand) Run(s *session) error {
 			return err
 		}
 		if len(before) == 0 {
-			return unknown("person", cmd.Person, nil, "no row of the store has that name")
+			return unknown("person", cmd.Person, "no row of the store has that name")
 		}
 		named := plural(len(before), "row", "rows")
 		if err := cmd.confirm(s, "This takes %v, whom %v name, out of the store, for good", cmd.Person,
@@ -82,7 +82,7 @@ func (cmd *forgetCommand) leave(s *session) error {
 		err = store.Run(s.ctx, s.at.store, store.Job{At: time.Now(), Leave: s.Tenant})
 	}
 	if err == nil && !known {
-		err = unknown("tenant", s.Tenant, nil, "no row of the store belongs to it")
+		err = unknown("tenant", s.Tenant, "no row of the store belongs to it")
 	}
 	if err != nil {
 		return err

@@ -184,7 +184,7 @@ func (s *session) unknown(what string, names []string) error {
 		see = fmt.Sprintf("%s has %s: choose one with --agent", s.at.place,
 			strings.Join(texts(names, strconv.Quote), ", "))
 	}
-	return unknown(what, s.Agent, nil, see)
+	return unknown(what, s.Agent, see)
 }
 
 // opened opens the one of a name.
@@ -259,56 +259,21 @@ func (s *session) openParts(v *view.Source) error {
 	return nil
 }
 
-// unknown reports that there is no thing of this name, and which of some names begin like it.
-func unknown(what, name string, names []string, see string) error {
-	alike := func(other string) (n int) {
-		for n < min(len(name), len(other)) && strings.EqualFold(name[:n+1], other[:n+1]) {
-			n++
-		}
-		return n
-	}
-	near := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(names))),
-		func(other string) bool { return alike(other) < (len(name)+1)/2 })
-	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(alike(b), alike(a)) })
-	if len(near) > 0 {
-		near = texts(near[:min(len(near), 3)], strconv.Quote)
-		see = "did you mean " + strings.Join(near, " or ") + "?"
-	}
+// unknown reports that there is no thing of this name, and where the names are.
+func unknown(what, name, see string) error {
 	return fmt.Errorf("there is no %s %q: %s", what, name, see)
 }
 
-// found returns what a read by an id returned, with errors for people. If no record has the id, it
-// looks for the only one of all whose id begins with it, and reads that one.
-func found[T, N any](
-	what, id, see string, read func(id string) (T, error), all func() ([]N, error),
-	idOf func(N) string,
-) (one T, err error) {
+// found returns what a read by an id returned, with errors for people.
+func found[T any](what, id, see string, read func(id string) (T, error)) (one T, err error) {
 	if id == "" {
 		return one, &usageError{"which " + what + "? The id is empty"}
 	}
 	one, err = read(id)
 	if errors.Is(err, heed.ErrDamaged) {
-		return one, fmt.Errorf("the %s %s is damaged: see heed doctor", what, show(id))
+		err = fmt.Errorf("the %s %s is damaged: see heed doctor", what, show(id))
+	} else if errors.Is(err, heed.ErrNotFound) {
+		err = unknown(what, id, see)
 	}
-	if !errors.Is(err, heed.ErrNotFound) {
-		return one, err
-	}
-	everyone, err := all()
-	if err != nil {
-		return one, err
-	}
-	names := texts(everyone, idOf)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	begun := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return !strings.HasPrefix(name, id)
-	})
-	switch {
-	case len(begun) == 0:
-		return one, unknown(what, id, names, see)
-	case len(begun) > 1:
-		few := strings.Join(begun[:min(len(begun), 5)], ", ")
-		return one, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(begun), id, show(few))
-	}
-	return read(begun[0])
+	return one, err
 }

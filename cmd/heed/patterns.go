@@ -29,21 +29,17 @@ func stateOf(w view.Way) string {
 
 // Run lists patterns, or explains one.
 func (cmd *patternsCommand) Run(s *session) error {
-	all := func(q view.WayQuery) func(*view.Source) ([]view.Way, error) {
-		return func(v *view.Source) ([]view.Way, error) {
-			found, err := v.Ways(s.ctx, q)
-			return found.Items, err
-		}
-	}
 	if cmd.ID == "" {
+		q := view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}
 		return listed(s, recorders.with, "patterns", "ways",
-			all(view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}))
+			func(v *view.Source) ([]view.Way, error) {
+				found, err := v.Ways(s.ctx, q)
+				return found.Items, err
+			})
 	}
 	return recorders.with(s, func(v *view.Source) error {
 		one, err := found("pattern", cmd.ID, "heed patterns lists them",
-			func(id string) (view.WayDetail, error) { return v.Way(s.ctx, id) },
-			func() ([]view.Way, error) { return all(view.WayQuery{})(v) },
-			func(w view.Way) string { return string(w.ID) })
+			func(id string) (view.WayDetail, error) { return v.Way(s.ctx, id) })
 		if err != nil {
 			return err
 		}

@@ -48,25 +48,16 @@ func refused(err error) error {
 	return err
 }
 
-// proposal finds a proposal by its id, or by the start of the id if no other begins so.
+// proposal finds a proposal by its id.
 func proposal(s *session, v *view.Source, id string) (feedback.Proposal, error) {
-	rules := v.Feedback.Rules()
 	return found("proposal", id, seeRules,
-		func(id string) (feedback.Proposal, error) { return rules.Proposal(s.ctx, id) },
-		func() ([]feedback.Proposal, error) {
-			all, _, err := rules.Proposals(s.ctx, feedback.ProposalQuery{}, 0)
-			return all, err
-		},
-		func(p feedback.Proposal) string { return p.ID })
+		func(id string) (feedback.Proposal, error) { return v.Feedback.Rules().Proposal(s.ctx, id) })
 }
 
-// rule finds a rule in the same way.
+// rule finds a rule by its id.
 func rule(s *session, v *view.Source, id string) (feedback.Rule, error) {
-	rules := v.Feedback.Rules()
 	one, err := found("rule", id, seeRules,
-		func(id string) (feedback.Rule, error) { return rules.Rule(s.ctx, id) },
-		func() ([]feedback.Rule, error) { return rules.List(s.ctx, feedback.RuleQuery{}) },
-		func(r feedback.Rule) string { return r.ID })
+		func(id string) (feedback.Rule, error) { return v.Feedback.Rules().Rule(s.ctx, id) })
 	if err == nil {
 		return one, nil
 	}

@@ -125,7 +125,7 @@ var listings = map[string][]string{
 	"patterns":       {"patterns"},
 	"patterns-one":   {"patterns", "split-by-file"},
 	"rules":          {"rules", "list"},
-	"rules-show":     {"rules", "show", "7d0c2b13"},
+	"rules-show":     {"rules", "show", "7d0c2b13-rule"},
 	"audit":          {"store", "audit"},
 	"doctor":         {"doctor"},
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"os/user"
 	"strings"
@@ -149,17 +148,6 @@ func (n atMost) Validate() error {
 // warn prints a warning and goes on.
 func warn(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "heed: "+oneLine(fmt.Errorf(format, args...)))
-}
-
-// collect reads all that a list yields.
-func collect[T any](list iter.Seq2[T, error]) (all []T, err error) {
-	for one, err := range list {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, nil
 }
 
 // paged reads what a query selects part by part, up to a number of elements.

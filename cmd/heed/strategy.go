@@ -28,9 +28,8 @@ func segments(s *session, v *view.Source, category string, context *string) (
 	if err != nil {
 		return nil, err
 	}
-	var categories, contexts []string
+	var contexts []string
 	for _, n := range all {
-		categories = append(categories, n.Category)
 		if n.Category == category {
 			contexts = append(contexts, n.Context)
 			if context == nil || n.Context == *context {
@@ -42,10 +41,9 @@ func segments(s *session, v *view.Source, category string, context *string) (
 	case len(in) > 0:
 		return in, nil
 	case len(contexts) > 0:
-		see := fmt.Sprintf("category %q has %q", category, contexts)
-		return nil, unknown("context", *context, contexts, see)
+		return nil, unknown("context", *context, fmt.Sprintf("category %q has %q", category, contexts))
 	}
-	return nil, unknown("category", category, categories, "heed strategy distributions lists "+
+	return nil, unknown("category", category, "heed strategy distributions lists "+
 		"them, and heed strategy learning shows an item of that name")
 }
 
@@ -67,7 +65,7 @@ func (f *itemFilter) find(s *session, v *view.Source, item string) ([]view.Item,
 	})
 	in, err := v.Items(s.ctx, item, names)
 	if err == nil && len(in) == 0 {
-		err = unknown("item", item, nil, "no item of that name has outcomes; "+
+		err = unknown("item", item, "no item of that name has outcomes; "+
 			"heed strategy show lists the items of a category")
 	}
 	return in, err
