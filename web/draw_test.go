@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -18,35 +17,6 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy"
 )
-
-// TestColumns has each choice in one column, and each column full.
-func TestColumns(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		arms := make([]view.Arm, rapid.IntRange(1, 10).Draw(t, "arms"))
-		for i := range arms {
-			arms[i].Arm = strategy.ArmID(fmt.Sprint("arm", i))
-		}
-		choices := make([]strategy.ChoiceRecord, rapid.IntRange(0, 300).Draw(t, "choices"))
-		for i := range choices {
-			choices[i].Choice.Arm = arms[rapid.IntRange(0, len(arms)-1).Draw(t, "arm")].Arm
-		}
-		of := 0
-		for _, c := range columns(choices, arms) {
-			of += c.Of
-			var share, height float64
-			for _, p := range c.Parts {
-				share, height = share+p.Share, height+p.Height
-			}
-			if share < 0.999 || share > 1.001 || height < chartHeight-1 || height > chartHeight+1 ||
-				c.Of < 5 {
-				t.Fatalf("column of %d: shares %v, height %v", c.Of, share, height)
-			}
-		}
-		if of != len(choices) && len(choices) >= 5 {
-			t.Fatalf("%d choices of %d are drawn", of, len(choices))
-		}
-	})
-}
 
 // TestDifferences gives back both texts, and leaves the words around a change as they are.
 func TestDifferences(t *testing.T) {

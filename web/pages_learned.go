@@ -71,13 +71,11 @@ func queryOf(r *http.Request) strategy.Query {
 	return strategy.Query{Item: u.Get("item"), Category: u.Get("category"), Context: u.Get("context")}
 }
 
-// A segmentData is a segment with its items, and what was chosen in it.
+// A segmentData is a segment with its items.
 type segmentData struct {
 	view.Segment
 	Standings listing[strategy.Standing]
 	Traffic   *traffic // nil if no choice is kept
-	Columns   []column
-	Recent    int // choices that the columns are made of
 }
 
 func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
@@ -110,7 +108,7 @@ func trafficOf(latest []strategy.ChoiceRecord) *traffic {
 	return &t
 }
 
-const mostChoices = 800
+const mostChoices = 200
 
 func segment(r *http.Request, v *view.Source) (any, error) {
 	q := queryOf(r)
@@ -118,10 +116,7 @@ func segment(r *http.Request, v *view.Source) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := segmentData{
-		Segment: found.Segment, Traffic: trafficOf(found.Recent), Recent: len(found.Recent),
-		Columns: columns(found.Recent, found.Arms),
-	}
+	d := segmentData{Segment: found.Segment, Traffic: trafficOf(found.Recent)}
 	d.Standings, err = list(r, view.Page{}, view.Cut(found.Standings,
 		func(s *strategy.Standing) string { return s.Item }))
 	return d, err

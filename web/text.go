@@ -46,7 +46,6 @@ var funcs = template.FuncMap{
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
 	"segment":  segmentName, "bar": newBar, "place": place,
-	"color": func(i int) int { return i % colors },
 	"arms":  func(all []view.Arm) any { return view.Segment{Arms: all} },
 	"alone": alone, "further": further,
 	"pair": func(prefix, id, hash, with string) any {
