@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback/internal/oppose"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/prompt"
@@ -42,7 +43,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	mine := false // this call classifies it
 	revision, err := s.step(ctx, s.evaluating, func(c *change) (err error) {
 		c.Want(peopleWants)
-		if agent, known := s.agents.get(id); known {
+		if agent, known := s.agents.Get(id); known {
 			c.Want(store.Wants{Refs: []store.Ref{laneKind.Ref(store.IDOf(agent))},
 				Queries: []store.Query{s.recentOf(agent)}})
 		}
@@ -189,7 +190,7 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 func (s *Service) classifyCorrection(
 	tx *store.Tx, r *Feedback, known []Feedback, matches []Match,
 ) (promoted []Feedback, err error) {
-	key, err := store.PseudonymKeyIn(tx)
+	key, err := stores.PseudonymKeyIn(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +258,7 @@ func (c Classification) correction() bool { return c == EdgeCase || c.generaliza
 // counts in spite of a contradiction if a person resolved one between the same two texts, or if
 // another reviewer gives the same correction.
 func (s *Service) contradiction(
-	r *Feedback, known []Feedback, matches []Match, key store.PseudonymKey,
+	r *Feedback, known []Feedback, matches []Match, key text.PseudonymKey,
 ) (against []string, why string, dispute string) {
 	for i := range known {
 		k := &known[i]
@@ -386,7 +387,7 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 // verdict into the matches. The case has what the words suggest: the cluster that the correction
 // would join, the candidates, and what it seems to contradict.
 func (s *Service) assess(
-	tx *store.Tx, r *Feedback, matches []Match, against []string, key store.PseudonymKey,
+	tx *store.Tx, r *Feedback, matches []Match, against []string, key text.PseudonymKey,
 ) (v Assessment, err error) {
 	f := r.at(r.Revision)
 	members, err := s.join(tx, &f, matches, Classification.correction, false)
@@ -426,7 +427,7 @@ func (s *Service) assess(
 // judge finds the cluster of a correction, and classifies it by the evaluator's verdict. If the
 // evaluator named the matches that mean the same, only these count for the cluster.
 func (s *Service) judge(
-	tx *store.Tx, r *Feedback, matches []Match, v Assessment, key store.PseudonymKey,
+	tx *store.Tx, r *Feedback, matches []Match, v Assessment, key text.PseudonymKey,
 ) (promoted []Feedback, err error) {
 	chosen := matches
 	if v.Similar != nil {
@@ -469,7 +470,7 @@ func (s *Service) leastNear() float64 {
 
 // settle takes over a verdict as far as the support allows. A verdict may be lower than what the
 // support allows, and never higher.
-func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key store.PseudonymKey) {
+func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key text.PseudonymKey) {
 	all := with(members, r)
 	support := supportOf(all, key)
 	switch {
@@ -544,7 +545,7 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 
 // ceiling is the highest confidence that these may have. Corrections in other words can't lift it
 // to the confidence that expedites.
-func (s *Service) ceiling(all []Feedback, key store.PseudonymKey) float64 {
+func (s *Service) ceiling(all []Feedback, key text.PseudonymKey) float64 {
 	sure := certain(all)
 	if len(sure) == len(all) {
 		return 1
@@ -570,7 +571,7 @@ func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	key, err := store.PseudonymKeyIn(tx)
+	key, err := stores.PseudonymKeyIn(tx)
 	return s.cfg.enough(supportOf(certain(members), key)), err
 }
 
@@ -580,7 +581,7 @@ func with(members []Feedback, r *Feedback) []Feedback {
 }
 
 // supportOf counts a cluster.
-func supportOf(all []Feedback, key store.PseudonymKey) Support {
+func supportOf(all []Feedback, key text.PseudonymKey) Support {
 	support, reviewers := Support{Occurrences: len(all)}, map[string]bool{}
 	for i := range all {
 		support.Strength += all[i].Link
@@ -745,7 +746,7 @@ func (s *Service) resolve(
 		if err != nil {
 			return nil, err
 		}
-		key, err := store.PseudonymKeyIn(tx)
+		key, err := stores.PseudonymKeyIn(tx)
 		if err != nil {
 			return nil, err
 		}

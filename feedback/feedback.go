@@ -12,7 +12,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
-	"github.com/heedhq/heed/store"
 )
 
 // Feedback is a reviewer's decision about what an agent made, with what heed made of it. Its ID
@@ -173,7 +172,7 @@ func (f Feedback) revision() uint64 { return f.Revision }
 // same reports whether another one is the stored decision with the same content. Both are
 // normalized. The reviewer may have been forgotten since. Times are compared by themselves, because
 // equal times may differ in their locations.
-func (f *Feedback) same(o *Feedback, key store.PseudonymKey) bool {
+func (f *Feedback) same(o *Feedback, key text.PseudonymKey) bool {
 	a, b := *f, *o
 	a.Reviewer, b.Reviewer = key.Of(a.Reviewer), key.Of(b.Reviewer)
 	for _, x := range []*Feedback{&a, &b} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -59,7 +60,7 @@ func (s *Service) proposeCluster(
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	key, err := store.PseudonymKeyIn(tx)
+	key, err := stores.PseudonymKeyIn(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (s *Service) waits(p *Proposal) bool {
 func clusterWants(cluster string) store.Wants {
 	q := ProposalQuery{Cluster: cluster}
 	return store.Wants{
-		Refs: append(marks(), store.PseudonymKeyRef()), Queries: append(proposalKind.queries(q.keys()),
+		Refs: append(marks(), stores.PseudonymKeyRef()), Queries: append(proposalKind.queries(q.keys()),
 			ruleKind.queries(agentKeys("cluster", cluster, nil))...),
 	}
 }
@@ -166,7 +167,7 @@ func (s *Service) readyFor(
 	if err != nil {
 		return nil, false, err
 	}
-	key, err := store.PseudonymKeyIn(tx)
+	key, err := stores.PseudonymKeyIn(tx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -212,7 +213,7 @@ func (s *Service) readyFor(
 // moreAgree reports whether fresh evidence supports a rejected proposal: two people gave it, and
 // one of them had given no evidence before the rejection.
 func (s *Service) moreAgree(
-	fresh []Feedback, heard map[string]bool, key store.PseudonymKey,
+	fresh []Feedback, heard map[string]bool, key text.PseudonymKey,
 ) bool {
 	people, another := map[string]bool{}, false
 	for i := range fresh {

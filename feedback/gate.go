@@ -79,7 +79,7 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		return Proposal{}, wrap("review", err)
 	}
 	s := r.s
-	seen, known := s.drafts.get(review.Proposal)
+	seen, known := s.drafts.Get(review.Proposal)
 	if !known {
 		p, err := r.Proposal(ctx, review.Proposal)
 		if err != nil {
@@ -125,7 +125,7 @@ func (d *Draft) wants() (w store.Wants) {
 
 // decided reports whether this very review closed the proposal before. Somebody may repeat a review
 // whose answer got lost.
-func (p *Proposal) decided(review Review, who string, key store.PseudonymKey) bool {
+func (p *Proposal) decided(review Review, who string, key text.PseudonymKey) bool {
 	switch p.Status {
 	case StateRejected:
 		return review.Decision == Rejected && key.Same(p.Decider, who)
@@ -290,7 +290,7 @@ type Quorum struct {
 // quorum counts the approvals that are of the proposal's draft and override what it contradicts.
 // Each person counts once. If an approval does not override what the draft contradicts by now, its
 // person may approve again.
-func (g *Gate) quorum(p *Proposal, against []Conflict, key store.PseudonymKey) *Quorum {
+func (g *Gate) quorum(p *Proposal, against []Conflict, key text.PseudonymKey) *Quorum {
 	hash, outsiders := p.Hash(), 0
 	q := &Quorum{Of: g.Quorum, Writers: slices.Clone(p.Writers), Reviewers: slices.Clone(p.Authors)}
 	for i := range p.Approvals {

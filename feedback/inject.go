@@ -110,7 +110,7 @@ type line struct {
 func (r *Rules) Wants(agents ...string) store.Wants {
 	w := store.Wants{Refs: []store.Ref{ruleKind.Ref("")}}
 	for _, agent := range agents {
-		if known, ok := r.s.prompts.get(agent); !ok || known.version != r.s.version.Load() {
+		if known, ok := r.s.prompts.Get(agent); !ok || known.version != r.s.version.Load() {
 			w.Queries = append(w.Queries,
 				ruleKind.queries((&Draft{Agents: []string{agent}}).activeKeys())...)
 		}
@@ -131,7 +131,7 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		return nil, err
 	}
 	version := read.Records[0].Revision
-	if known, ok := r.s.prompts.get(agent); ok && known.version == version {
+	if known, ok := r.s.prompts.Get(agent); ok && known.version == version {
 		return known.lines, nil
 	}
 	draft := &Draft{Agents: []string{agent}}
@@ -152,7 +152,7 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		r := &rules[i]
 		lines[i] = line{r.ID, render(r), r.Text, newChecker(r.Check), r.withheld()}
 	}
-	r.s.prompts.put(agent, promptLines{version, lines})
+	r.s.prompts.Put(agent, promptLines{version, lines})
 	r.s.version.Store(version)
 	return lines, nil
 }

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/feedback/internal/oppose"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/prompt"
-	"github.com/heedhq/heed/store"
 )
 
 // A Proposal is a draft on its way through the gate, with the evidence for it.
@@ -219,7 +219,7 @@ const (
 
 // warnings returns what approvers should notice in a draft. They inform approvers, and refuse no
 // draft.
-func warnings(d *Draft, evidence []Feedback, key store.PseudonymKey) []string {
+func warnings(d *Draft, evidence []Feedback, key text.PseudonymKey) []string {
 	var found []string
 	warn := func(ok bool, what string) {
 		if ok && !slices.Contains(found, what) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -36,11 +37,11 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 
 // seen remembers the draft of a proposal that was read, and counts its approvals.
 func (s *Service) seen(tx *store.Tx, p *Proposal) error {
-	s.drafts.put(p.ID, p.Draft.clone())
+	s.drafts.Put(p.ID, p.Draft.clone())
 	if p.Status != StatePending {
 		return nil
 	}
-	key, err := store.PseudonymKeyIn(tx)
+	key, err := stores.PseudonymKeyIn(tx)
 	p.Quorum = s.cfg.Gate.quorum(p, nil, key)
 	return err
 }
@@ -251,7 +252,7 @@ func (s *Service) speakingFor(
 }
 
 // refill completes a proposal again, from this evidence alone.
-func (s *Service) refill(p *Proposal, evidence []Feedback, key store.PseudonymKey) {
+func (s *Service) refill(p *Proposal, evidence []Feedback, key text.PseudonymKey) {
 	p.Evidence, p.Confidence, p.Summary = nil, 0, ""
 	s.fill(p, evidence, key)
 }
@@ -374,7 +375,7 @@ func byTime(records []Feedback) {
 // fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a
 // proposal may name. Authors are also the people who joined corrections, because they are no
 // outsiders to the gate.
-func (s *Service) fill(p *Proposal, evidence []Feedback, key store.PseudonymKey) {
+func (s *Service) fill(p *Proposal, evidence []Feedback, key text.PseudonymKey) {
 	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
 	reviewers, gates := map[string]bool{}, map[string]bool{}
 	strength := 0.
@@ -451,7 +452,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	id, draft := p.ID, p.Draft.clone()
 	c.Then(func(_ store.Receipt, err error) {
 		if err == nil {
-			s.drafts.put(id, draft)
+			s.drafts.Put(id, draft)
 		}
 	})
 	return nil
@@ -459,7 +460,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 
 // checkRules reports a rule that can't be changed or superseded. It adds the people behind these
 // rules to the proposal.
-func checkRules(tx *store.Tx, p *Proposal, key store.PseudonymKey) error {
+func checkRules(tx *store.Tx, p *Proposal, key text.PseudonymKey) error {
 	if !p.makes() {
 		rule, err := toChange(tx, &p.Draft)
 		p.follows(&rule, key)
@@ -503,7 +504,7 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 }
 
 // wrote adds people who can't approve the proposal.
-func (p *Proposal) wrote(key store.PseudonymKey, people ...string) {
+func (p *Proposal) wrote(key text.PseudonymKey, people ...string) {
 	for _, who := range people {
 		if !among(p.Writers, who, key) {
 			p.Writers = append(p.Writers, who)
@@ -512,7 +513,7 @@ func (p *Proposal) wrote(key store.PseudonymKey, people ...string) {
 }
 
 // follows adds the people behind a rule that the proposal changes or supersedes.
-func (p *Proposal) follows(rule *Rule, key store.PseudonymKey) {
+func (p *Proposal) follows(rule *Rule, key text.PseudonymKey) {
 	p.wrote(key, rule.Writers...)
 	for _, who := range rule.Authors {
 		if !among(p.Authors, who, key) {
@@ -524,7 +525,7 @@ func (p *Proposal) follows(rule *Rule, key store.PseudonymKey) {
 
 // full reports whether too many proposals are pending. The previous version of this one does not
 // count.
-func (s *Service) full(p *Proposal, pending []Proposal, key store.PseudonymKey) bool {
+func (s *Service) full(p *Proposal, pending []Proposal, key text.PseudonymKey) bool {
 	atLeast := func(limit int, counts func(o *Proposal) bool) bool {
 		n := 0
 		for i := range pending {

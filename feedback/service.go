@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
@@ -33,14 +34,14 @@ type Service struct {
 	// The memos hold what follows from texts and from records that never change, or what is checked
 	// by a version, so they are never out of date. readings are by text. Readings of longer texts
 	// are fewer, because they take more memory.
-	readings, longReadings *memo[*reading]
-	worded                 *memo[oppose.Reading] // by text
-	prompts                *memo[promptLines]    // by agent
-	version                atomic.Uint64         // of the rules, when lines were read last
-	agents                 *memo[string]         // by feedback, which never changes its agent
-	drafts                 *memo[Draft]          // by proposal, which never changes its draft
+	readings, longReadings *text.Memo[*reading]
+	worded                 *text.Memo[oppose.Reading] // by text
+	prompts                *text.Memo[promptLines]    // by agent
+	version                atomic.Uint64              // of the rules, when lines were read last
+	agents                 *text.Memo[string]         // by feedback, which never changes its agent
+	drafts                 *text.Memo[Draft]          // by proposal, which never changes its draft
 	watch                  *watch.Watch
-	failures               *memo[failure] // of parts of Sweep
+	failures               *text.Memo[failure] // of parts of Sweep
 }
 
 // New opens a service over its store, and keeps its settings there. It reports all faults of its
@@ -69,9 +70,10 @@ func open(
 ) (*Service, error) {
 	s := &Service{
 		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(), counting: cfg.Evaluator == nil,
-		readings: newMemo[*reading](10_000), longReadings: newMemo[*reading](1000),
-		worded: newMemo[oppose.Reading](1000), prompts: newMemo[promptLines](1000),
-		agents: newMemo[string](1000), drafts: newMemo[Draft](1000), failures: newMemo[failure](2),
+		readings: text.NewMemo[*reading](10_000), longReadings: text.NewMemo[*reading](1000),
+		worded: text.NewMemo[oppose.Reading](1000), prompts: text.NewMemo[promptLines](1000),
+		agents: text.NewMemo[string](1000), drafts: text.NewMemo[Draft](1000),
+		failures: text.NewMemo[failure](2),
 	}
 	own := s.cfg.complete()
 	if err := s.cfg.validate(); err != nil {
@@ -115,7 +117,7 @@ func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err e
 
 // wants names what [Service.RecordIn] reads.
 func (s *Service) wants(ids ...string) store.Wants {
-	return store.Wants{Refs: append(feedbackKind.refs(ids), store.PseudonymKeyRef())}
+	return store.Wants{Refs: append(feedbackKind.refs(ids), stores.PseudonymKeyRef())}
 }
 
 // RecordIn is [Service.Record] in a step. Evaluate the feedback when the step is committed.
@@ -133,7 +135,7 @@ func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, 
 	}
 	if reads {
 		tx.Want(peopleWants, s.wants(f.ID))
-		key, err := store.PseudonymKeyIn(tx)
+		key, err := stores.PseudonymKeyIn(tx)
 		if err != nil {
 			return false, err
 		}
@@ -163,7 +165,7 @@ func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, 
 // recorded notifies the observer of a feedback.
 func (s *Service) recorded(ctx context.Context, f *Feedback, now time.Time, duplicate bool) {
 	if !duplicate {
-		s.agents.put(f.ID, f.Agent)
+		s.agents.Put(f.ID, f.Agent)
 	}
 	switch {
 	case s.watch == nil:

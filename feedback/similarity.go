@@ -135,14 +135,14 @@ func (s *Service) read(written string) *reading {
 	if len(written) > maxShort {
 		readings = s.longReadings
 	}
-	known, ok := readings.get(written)
+	known, ok := readings.Get(written)
 	if !ok {
 		known = &reading{plain: plain(written)}
 		if len(written) <= maxCompared {
 			words := oppose.Read(written)
 			known.grams, known.topic = text.Trigrams(written), text.Trigrams(words.Topic())
 		}
-		readings.put(written, known)
+		readings.Put(written, known)
 	}
 	return known
 }
@@ -150,12 +150,12 @@ func (s *Service) read(written string) *reading {
 // words reads a text for what opposes it, unless it is among the latest that were read. Only texts
 // that are near another one are read so.
 func (s *Service) words(written string) oppose.Reading {
-	known, ok := s.worded.get(written)
+	known, ok := s.worded.Get(written)
 	if !ok {
 		if len(written) <= maxCompared {
 			known = oppose.Read(written)
 		}
-		s.worded.put(written, known)
+		s.worded.Put(written, known)
 	}
 	return known
 }

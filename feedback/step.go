@@ -12,6 +12,8 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -39,8 +41,8 @@ func (c *change) write(records ...store.Record) {
 
 // people returns the key that reports whether two names are of one person, though one was
 // forgotten. If it can't be read, the step fails when it ends.
-func (c *change) people() store.PseudonymKey {
-	key, err := store.PseudonymKeyIn(c.Tx)
+func (c *change) people() text.PseudonymKey {
+	key, err := stores.PseudonymKeyIn(c.Tx)
 	c.failed = cmp.Or(c.failed, err)
 	return key
 }
@@ -73,10 +75,10 @@ func (s *Service) reading(ctx context.Context) *store.Tx { return store.Reading(
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
 // peopleWants names what [change.people] reads.
-var peopleWants = store.Wants{Refs: []store.Ref{store.PseudonymKeyRef()}}
+var peopleWants = store.Wants{Refs: []store.Ref{stores.PseudonymKeyRef()}}
 
 // among reports whether a list names a person.
-func among(names []string, who string, key store.PseudonymKey) bool {
+func among(names []string, who string, key text.PseudonymKey) bool {
 	who = key.Of(who)
 	return slices.ContainsFunc(names, func(name string) bool { return key.Of(name) == who })
 }
@@ -162,7 +164,7 @@ func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who stri
 	if who, err = person("Actor", a.Actor); err != nil {
 		return "", err
 	}
-	if store.IsPseudonym(who) {
+	if text.IsPseudonym(who) {
 		return "", valid.Input("Actor", "must not be the pseudonym of somebody who was forgotten")
 	}
 	if strings.TrimSpace(reason) == "" {

@@ -83,18 +83,18 @@ func (s *Service) every(
 	if ago := now.Sub(last.Value.At); ago < period && ago >= -evidence.MaxSkew {
 		return nil
 	}
-	before, _ := s.failures.get(name)
+	before, _ := s.failures.Get(name)
 	pause := min(period, time.Minute<<min(max(before.row-2, 0), 20))
 	if ago := now.Sub(before.at); before.row > 1 && ago >= 0 && ago < pause {
 		return nil
 	}
 	if err := do(); err != nil {
 		if ctx.Err() == nil {
-			s.failures.put(name, failure{now, before.row + 1})
+			s.failures.Put(name, failure{now, before.row + 1})
 		}
 		return err
 	}
-	s.failures.put(name, failure{})
+	s.failures.Put(name, failure{})
 	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
 		row, err := markKind.In(tx, name)
 		if err == nil && row.Revision == last.Revision { // else another process did it too

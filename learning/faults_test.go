@@ -202,11 +202,6 @@ var deeds = []deed{
 			err := learning.Open(ctx, f.Config())
 		return err
 	}},
-	{method: "Names", call: func(f *fixture) error {
-		_,
-			err := learning.Names(ctx, f.store)
-		return err
-	}},
 	{method: "Rebuild", prepare: silence, call: func(f *fixture) error {
 		cfg := f.Config()
 		cfg.HalfLife = time.Hour

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/store"
 )
 
 // The reads that the documents name, each with its parameters.
@@ -23,7 +22,6 @@ var (
 	// cleanup_expired
 	_ func(*learning.Module, context.Context, time.Time) error = (*learning.Module).Sweep
 	_ func(*learning.Module) learning.Config                   = (*learning.Module).Config
-	_ func(context.Context, store.Store) ([]string, error)     = learning.Names
 	// config
 	_ func(learning.Strategy) map[string]string = learning.Strategy.Config
 )

@@ -71,12 +71,6 @@ func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 	return m, nil
 }
 
-// Names returns the names of the modules whose settings a store has, in order.
-func Names(ctx context.Context, st store.Store) (names []string, err error) {
-	defer doing("names", &err)
-	return settings.Names(ctx, st, component(""))
-}
-
 // Rebuild opens a module like [New], and first computes its evidence again with the half-life of
 // this configuration. Under the settings that are stored already, it makes those cells again that
 // have another half-life. Evidence and settings change in one commit. If the store forgot some of

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -131,7 +132,7 @@ func TestOpen(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 
 	f.another(learning.Config{Name: "alike"})
-	names, err := learning.Names(ctx, f.store)
+	names, err := settings.Names("learning/")(ctx, f.store)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"alike", "mine"}, names)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -116,7 +117,8 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 		own: own, answers: answers.View(cfg.kind()), notes: notesOf(cfg.Name),
 		lessons: lessonsOf(cfg.Name), healths: healthOf(cfg.Name), freezes: answers.Freezes(cfg.Name),
 		planned: plansOf(cfg.Name), imports: importsOf(cfg.Name),
-		watch: watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
+		watch:   watch.New(cfg.Observer, cfg.Name, cfg.Testing.Now),
+		tenants: tenantPool{Memo: text.NewMemo[*Agent](latestTenants)},
 	}
 	a.lifeline = &lifeline{
 		Store: own, limits: cfg.kept(), watch: a.watch, now: cfg.Testing.Now, tenant: a.tenant,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -117,7 +116,7 @@ func TestArmsOfAModelThatIsDownAreLeftOut(t *testing.T) {
 			unanswered++
 			assert.Equal(t, decision.Fallback, a.Result.Path)
 		}
-		drawn := slices.Collect(a.Plan.Choice.Draws())
+		drawn := a.Plan.Choice.Record().Draws
 		if len(drawn) == 1 {
 			assert.Equal(t, "b", a.Plan.Arm.ID)
 			assert.InDelta(t, 1, a.Plan.Choice.Propensity(), 0)

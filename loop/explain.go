@@ -487,7 +487,7 @@ func (a *Account) arm() Branch {
 		b.add(fmt.Sprintf("the session %s has had it since %s, when the arms drew",
 			prompt.Line(c.Session, shown), c.At.UTC().Format(day)))
 	}
-	for d := range c.Draws() {
+	for _, d := range c.Record().Draws {
 		b.add(fmt.Sprintf("%s: its draw counts as %.2f, mean %.2f", d.Arm, d.Sample, d.Belief.Mean()))
 	}
 	if a.Item != nil {

@@ -612,7 +612,7 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 		return overdue(tx.Context(), err)
 	}
 	known := func(arm Arm) bool { return arm.ID == string(choice.Arm) }
-	if choice.Learner() != learner.Config().Name || !slices.ContainsFunc(arms, known) {
+	if choice.Record().Learner != learner.Config().Name || !slices.ContainsFunc(arms, known) {
 		return errors.Join(err, &heed.ConfigError{
 			Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is not the learner's",
 		})

@@ -1,11 +1,9 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -22,9 +21,9 @@ import (
 // tenant needs sweeps. The agent of all tenants finds them by these notes, so that ten thousand
 // tenants without activity cost little.
 
-// mostTenants is how many agents of tenants a process keeps. The agent that was asked for the
-// longest ago makes room. Callers who still have it can go on using it.
-const mostTenants = 256
+// latestTenants is how many agents of tenants a process keeps at least. It keeps at most twice as
+// many. Callers who have one that was dropped can go on using it.
+const latestTenants = 256
 
 // noticed is how long a process waits before it notes again that a tenant is active. A tenant is
 // swept every minute for a day after that, and then once a day.
@@ -51,14 +50,14 @@ func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
 	if tenant == "" {
 		return root, nil
 	}
-	if of := root.tenants.get(tenant); of != nil {
+	if of, known := root.tenants.Get(tenant); known {
 		return of, nil
 	}
 	of, err := root.make(ctx, tenant)
 	if err != nil {
 		return nil, wrap("tenant", err)
 	}
-	return root.tenants.add(tenant, of), nil
+	return root.tenants.Add(tenant, of), nil
 }
 
 // make makes the agent of a tenant. Its observer adds the tenant to the context of each notice.
@@ -92,61 +91,14 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 	})
 }
 
-// A tenantPool holds the agents of tenants. It is safe for concurrent use. Two callers may make the
-// agent of one tenant at the same time; add keeps the first.
+// A tenantPool holds the agents of tenants. It is safe for concurrent use. If two callers make the
+// agent of one tenant at the same time, both get the first one.
 type tenantPool struct {
-	mu     sync.Mutex
-	agents map[string]*Agent
-	used   map[string]int // when each was asked for last, as the number of the call
-	uses   int
+	*text.Memo[*Agent]
 
+	mu     sync.Mutex
 	frozen bool // whether the agent of all tenants is, as of looked
 	looked time.Time
-}
-
-// get returns the agent of a tenant, or nil if it is not in the pool.
-func (p *tenantPool) get(tenant string) *Agent {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	of := p.agents[tenant]
-	if of != nil {
-		p.uses++
-		p.used[tenant] = p.uses
-	}
-	return of
-}
-
-// add adds an agent to the pool. If another caller was quicker, it returns the agent of that call.
-// The agent that was asked for the longest ago makes room.
-func (p *tenantPool) add(tenant string, of *Agent) *Agent {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if other := p.agents[tenant]; other != nil {
-		return other
-	}
-	if p.agents == nil {
-		p.agents, p.used = make(map[string]*Agent), make(map[string]int)
-	}
-	if len(p.agents) >= mostTenants {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(p.used)), func(a, b string) int {
-			return cmp.Compare(p.used[a], p.used[b])
-		})
-		delete(p.agents, oldest)
-		delete(p.used, oldest)
-	}
-	p.uses++
-	p.agents[tenant], p.used[tenant] = of, p.uses
-	return of
-}
-
-// drop removes the agent of a tenant that left.
-func (p *tenantPool) drop(s *active) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if of := p.agents[s.tenant]; of != nil && of.own == s {
-		delete(p.agents, s.tenant)
-		delete(p.used, s.tenant)
-	}
 }
 
 // isFrozen reports whether the agent of all tenants was frozen, as of a second ago at the most. It
@@ -282,7 +234,7 @@ func (s *active) Commit(
 	case err == nil && ctx.Value(swept{}) == nil:
 		s.note(ctx)
 	case errors.Is(err, store.ErrLeft):
-		s.root.tenants.drop(s)
+		s.root.tenants.Drop(s.tenant, func(of *Agent) bool { return of.own == s })
 	}
 	return receipts, err
 }

@@ -361,7 +361,7 @@ func TestManyTenants(t *testing.T) {
 	w := newWorld(t, loop.Config{})
 	first, err := w.Tenant(ctx, "tenant 0")
 	require.NoError(t, err)
-	for i := range 257 {
+	for i := range 513 {
 		_, err := w.Tenant(ctx, fmt.Sprint("tenant ", i))
 		require.NoError(t, err)
 	}

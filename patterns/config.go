@@ -186,12 +186,6 @@ func (c *Config) follow(ctx context.Context) error {
 	return c.adopt(ctx, func(settings.Field) bool { return true })
 }
 
-// Names returns the names of the recorders whose settings a store has, in order.
-func Names(ctx context.Context, st store.Store) ([]string, error) {
-	names, err := settings.Names(ctx, st, componentOf)
-	return names, failed("names", err)
-}
-
 // Rebuild changes the half-lives of a recorder to the ones in cfg and returns the recorder. It
 // makes all evidence again from its history and stores the new settings, in one commit. A half-life
 // that cfg leaves open stays. Afterwards [New] takes cfg. A recorder that is open elsewhere must be

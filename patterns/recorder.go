@@ -86,9 +86,6 @@ func open(
 	}, nil
 }
 
-// Config returns the configuration in force, with its defaults.
-func (r *Recorder) Config() Config { return r.cfg }
-
 // Recorded is what came of an outcome or a rating.
 type Recorded struct {
 	// Score is the outcome's score. 0 for a rating.

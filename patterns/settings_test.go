@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -89,7 +90,7 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	assert.Len(t, audited(t, w.store), 1, "and changes none")
 	_, err = patterns.Open(ctx, patterns.Config{Store: w.store, Name: "none"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	names, err := patterns.Names(ctx, w.store)
+	names, err := settings.Names("patterns/")(ctx, w.store)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"patterns"}, names)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A person is somebody to take out of records.
@@ -19,7 +20,7 @@ type person struct {
 
 // persons gives each name its pseudonym under a store's key. Names that differ in case are names of
 // different people.
-func (k PseudonymKey) persons(names []string) []person {
+func persons(k text.PseudonymKey, names []string) []person {
 	all := make([]person, 0, len(names))
 	for _, name := range names {
 		all = append(all, person{name, k.Of(name)})

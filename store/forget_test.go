@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
 var ann = []person{{name: "ann", pseudonym: "forgotten-1"}}
@@ -148,14 +150,14 @@ func TestForgetDamaged(t *testing.T) {
 }
 
 func TestForgetPseudonyms(t *testing.T) {
-	key := newPseudonymKey(time.Unix(1, 0))
-	all := key.persons([]string{"Ann", "bob", "ann"})
+	key := text.NewPseudonymKey(time.Unix(1, 0))
+	all := persons(key, []string{"Ann", "bob", "ann"})
 	require.Len(t, all, 3)
 	assert.Equal(t, "Ann", all[0].name)
 	assert.Equal(t, "ann", all[2].name)
 	assert.NotEqual(t, all[0].pseudonym, all[2].pseudonym)
 	assert.NotEqual(t, all[0].pseudonym, all[1].pseudonym)
-	assert.Equal(t, all[:1], key.persons([]string{"Ann"}))
+	assert.Equal(t, all[:1], persons(key, []string{"Ann"}))
 }
 
 // value draws JSON in which these texts are frequent.

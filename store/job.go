@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // maxStep bounds the keys that one commit of a [Job] changes. A key is a record, a key of a record,
@@ -44,7 +45,7 @@ type Job struct {
 	Expunge []string `json:",omitempty"`
 	// Forget takes people out of evidence and records: out of evidence like Expunge, and out of
 	// records by the paths of their [Kind]. A person's decisions stay, under the pseudonym that the
-	// store's [PseudonymKey] gives the name. The first job that forgets somebody writes the key.
+	// store's key gives the name. The first job that forgets somebody writes the key.
 	// Names are compared exactly. After Forget returned, the store has no byte that names the person,
 	// except in texts, in the names of cells that others gave evidence to, and in what was committed
 	// while the job ran: evidence is looked through twice, before records and after them, but a
@@ -168,7 +169,7 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 			tx.Put(leavers.Record(leaver{job.Leave}, Once))
 		}
 		if len(job.forgotten()) > 0 {
-			tx.Put(Pseudonyms.Record(newPseudonymKey(orEpoch(job.At)), Once))
+			tx.Put(Pseudonyms.Record(text.NewPseudonymKey(orEpoch(job.At)), Once))
 		}
 	}
 	return ids, nil
@@ -580,12 +581,12 @@ func withoutNames(
 	ctx context.Context, st Store, kinds []Kind, names []string,
 ) iter.Seq2[unnamed, error] {
 	return func(yield func(unnamed, error) bool) {
-		key, err := PseudonymKeyIn(Reading(ctx, st))
+		key, err := Pseudonyms.In(Reading(ctx, st), pseudonymKeyID)
 		if err != nil {
 			yield(unnamed{}, err)
 			return
 		}
-		people := key.persons(names)
+		people := persons(key.Value, names)
 		_, view := st.(*tenantView)
 		for _, kind := range kinds {
 			for _, name := range names {

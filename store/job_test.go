@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -55,7 +56,7 @@ func TestForgetAPseudonym(t *testing.T) {
 	st := newScripted(t)
 	require.NoError(t, st.Declare(ctx, signed))
 	require.NoError(t, store.Run(ctx, st, forget("ann")))
-	key, err := store.PseudonymKeyIn(store.Reading(ctx, st))
+	key, err := stores.PseudonymKeyIn(store.Reading(ctx, st))
 	require.NoError(t, err)
 	_, err = st.Store.Commit(ctx, signedBy(key.Of("ann")))
 	require.NoError(t, err)

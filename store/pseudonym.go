@@ -1,29 +1,17 @@
 package store
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"strings"
 	"time"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
-// A PseudonymKey derives the pseudonyms of people who were forgotten. The same name always has the
-// same pseudonym in one store, so a person who was forgotten and comes back can be recognized.
-// Anybody who has the key can check whether a pseudonym belongs to a name. The zero key is the key
-// of a store that has not forgotten anybody yet.
-type PseudonymKey struct {
-	Secret []byte    `json:"secret"`
-	Since  time.Time `json:"since"` // when the store made it
-}
-
-// Pseudonyms is the kind of the one record that holds a store's key. The first [Job] that forgets
-// somebody writes it. A commit may write it [Once] and change it never. It is never dropped, and a
-// dump of the store contains it.
-var Pseudonyms = View[PseudonymKey]{
+// Pseudonyms is the kind of the one record that holds the key of a store's pseudonyms. The first
+// [Job] that forgets somebody writes it. A commit may write it [Once] and change it never. It is
+// never dropped, and a dump of the store contains it.
+var Pseudonyms = View[text.PseudonymKey]{
 	Kind: Kind{Name: "heed.pseudonyms"},
-	Place: func(k PseudonymKey) (string, time.Time, []string) {
+	Place: func(k text.PseudonymKey) (string, time.Time, []string) {
 		return pseudonymKeyID, k.Since, nil
 	},
 }
@@ -31,49 +19,3 @@ var Pseudonyms = View[PseudonymKey]{
 const pseudonymKeyID = "key"
 
 var errPseudonyms = invalid("Kind", "has one record, which is written once")
-
-// newPseudonymKey returns a random key.
-func newPseudonymKey(at time.Time) PseudonymKey {
-	k := PseudonymKey{Secret: make([]byte, sha256.Size), Since: at.UTC().Truncate(time.Microsecond)}
-	_, _ = rand.Read(k.Secret) // never fails
-	return k
-}
-
-// PseudonymKeyRef names the record of a store's key, for a caller that reads it with other records.
-func PseudonymKeyRef() Ref { return Pseudonyms.Ref(pseudonymKeyID) }
-
-// PseudonymKeyIn returns the store's key as a step sees it, or the zero key if the store has not
-// forgotten anybody.
-func PseudonymKeyIn(tx *Tx) (PseudonymKey, error) {
-	row, err := Pseudonyms.In(tx, pseudonymKeyID)
-	return row.Value, err
-}
-
-const pseudonymPrefix = "forgotten-"
-
-var pseudonymText = base32.StdEncoding.WithPadding(base32.NoPadding)
-
-// pseudonymSize is the length of a pseudonym behind its prefix: 130 bits.
-const pseudonymSize = 26
-
-// Of returns the pseudonym of a name: the HMAC-SHA256 of the exact name, cut to 26 characters. A
-// pseudonym stays as it is, and so does the empty name. Under the zero key every name does.
-func (k PseudonymKey) Of(name string) string {
-	if len(k.Secret) == 0 || name == "" || IsPseudonym(name) {
-		return name
-	}
-	mac := hmac.New(sha256.New, k.Secret)
-	mac.Write([]byte(name))
-	sum := strings.ToLower(pseudonymText.EncodeToString(mac.Sum(nil)))
-	return pseudonymPrefix + sum[:pseudonymSize]
-}
-
-// Same reports whether two names, or pseudonyms, are of the same person.
-func (k PseudonymKey) Same(a, b string) bool { return a == b || k.Of(a) == k.Of(b) }
-
-// IsPseudonym reports whether a name has the form of a pseudonym.
-func IsPseudonym(name string) bool {
-	sum, ok := strings.CutPrefix(name, pseudonymPrefix)
-	return ok && len(sum) == pseudonymSize &&
-		strings.Trim(sum, "abcdefghijklmnopqrstuvwxyz234567") == ""
-}

@@ -6,24 +6,26 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
 
 func TestPseudonymKey(t *testing.T) {
-	var none store.PseudonymKey
+	var none text.PseudonymKey
 	assert.Equal(t, "ann", none.Of("ann"), "a store that has forgotten nobody")
 	assert.False(t, none.Same("ann", "Ann"))
 
 	// The key of these bytes gives this pseudonym in every version and on every machine.
-	fixed := store.PseudonymKey{Secret: []byte("0123456789abcdef0123456789abcdef")}
+	fixed := text.PseudonymKey{Secret: []byte("0123456789abcdef0123456789abcdef")}
 	assert.Equal(t, "forgotten-a7nvws52l7xvhr3d6gu4wgxift", fixed.Of("ann"))
 
-	key := store.PseudonymKey{Secret: []byte("a key of this store")}
-	other := store.PseudonymKey{Secret: []byte("a key of another one")}
+	key := text.PseudonymKey{Secret: []byte("a key of this store")}
+	other := text.PseudonymKey{Secret: []byte("a key of another one")}
 	ann := key.Of("ann")
-	assert.True(t, store.IsPseudonym(ann))
+	assert.True(t, text.IsPseudonym(ann))
 	assert.Equal(t, ann, key.Of(ann), "a pseudonym stays as it is")
 	assert.NotEqual(t, ann, other.Of("ann"))
 	assert.NotEqual(t, ann, key.Of("Ann"))
@@ -34,7 +36,7 @@ func TestPseudonymKey(t *testing.T) {
 		"", "ann", "forgotten-", "forgotten-ann", strings.TrimPrefix(ann, "forgotten-"), ann + "a",
 		ann + "!", "x" + ann, strings.ToUpper(ann),
 	} {
-		assert.False(t, store.IsPseudonym(name), name)
+		assert.False(t, text.IsPseudonym(name), name)
 	}
 }
 
@@ -42,6 +44,6 @@ func TestPseudonymKey(t *testing.T) {
 func TestPseudonymKeyWithoutTheStore(t *testing.T) {
 	st := &storetest.Failing{Store: &memstore.Store{}}
 	st.SetAway(true)
-	_, err := store.PseudonymKeyIn(store.Reading(ctx, st))
+	_, err := stores.PseudonymKeyIn(store.Reading(ctx, st))
 	assert.Error(t, err)
 }

@@ -202,7 +202,7 @@ type Kind struct {
 	// array with its element. "" must mean the same as no name.
 	Caused []string
 	// Decided are the paths to names of those who decided something: the person's pseudonym takes
-	// the place of the name. See [PseudonymKey].
+	// the place of the name. See [Pseudonyms].
 	Decided []string
 	// Whole removes a record that has the person's name at a path of Caused, instead of changing
 	// it. It needs such a path.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -152,7 +151,8 @@ func (c *Choice) facts() *answer.Choice {
 	return &c.details.made
 }
 
-// Record returns the choice for an answer's record, unchanged since the arm was chosen.
+// Record returns the choice for an answer's record, unchanged since the arm was chosen. It also has
+// which learner chose, what was drawn, and whether that was a fallback.
 func (c Choice) Record() *answer.Choice {
 	f := c.facts()
 	return &answer.Choice{
@@ -170,9 +170,6 @@ func ChoiceOf(r *answer.Choice) Choice {
 	}
 	return (&details{made: *r}).choice()
 }
-
-// Learner returns the name of the learner that made the choice.
-func (c Choice) Learner() string { return c.facts().Learner }
 
 // Parameter returns the value of a parameter of the arm, and "" if the arm has none of this name.
 func (c Choice) Parameter(name string) string {
@@ -194,13 +191,6 @@ func (c Choice) Parameters() iter.Seq2[string, string] {
 		}
 	}
 }
-
-// Draws returns what was drawn, in the order of the arms. A fallback has no draws.
-func (c Choice) Draws() iter.Seq[answer.Draw] { return slices.Values(c.facts().Draws) }
-
-// Fallback reports whether the arm is the default, or the first that was permitted, because no arm
-// could be drawn.
-func (c Choice) Fallback() bool { return c.facts().Fallback }
 
 // leastPropensity is the least distance of a propensity that is integrated from 0 and 1.
 const leastPropensity = 1e-12

@@ -304,5 +304,5 @@ func (l *Learner) places(c *Choice) []store.Ref {
 		return []store.Ref{own}
 	}
 	name := answers.InSession(c.Item, c.Category, c.Context)
-	return []store.Ref{l.answers.Ref(answers.LastID(c.Learner(), c.Session, name)), own}
+	return []store.Ref{l.answers.Ref(answers.LastID(c.facts().Learner, c.Session, name)), own}
 }

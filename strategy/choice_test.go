@@ -160,8 +160,8 @@ func TestAChoiceGoesThroughJSON(t *testing.T) {
 				if i%4 == 0 {
 					assert.Equal(t, c.Propensity(), read.Propensity())
 				}
-				assert.Equal(t, c.Learner(), read.Learner())
-				assert.Equal(t, c.Fallback(), read.Fallback())
+				assert.Equal(t, c.Record().Learner, read.Record().Learner)
+				assert.Equal(t, c.Record().Fallback, read.Record().Fallback)
 				assert.Equal(t, c.ID, read.ID)
 				assert.Equal(t, c.At, read.At)
 				assert.Equal(t, start.Add(123456*time.Microsecond), read.At,
@@ -185,11 +185,11 @@ func TestAChoiceThatIsNotJSONIsAnError(t *testing.T) {
 	}
 	var c strategy.Choice
 	require.NoError(t, json.Unmarshal([]byte(`{"id":"00000000-0000-0000-0000-000000000001","arm":"a","learner":"l","added later":[1]}`), &c))
-	assert.Equal(t, "l", c.Learner(), "fields of later versions are left out")
+	assert.Equal(t, "l", c.Record().Learner, "fields of later versions are left out")
 	text, err := json.Marshal(strategy.Choice{})
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &c))
-	assert.Empty(t, c.Learner())
+	assert.Empty(t, c.Record().Learner)
 	assert.Empty(t, c.Parameter("position"))
 }
 

@@ -198,7 +198,7 @@ func TestTheBonusIsForArmsWithFewOutcomes(t *testing.T) {
 		l := newLearner(t, strategy.Config{Now: c.Now, Exploration: test.exploration})
 		q := strategy.Query{Category: "c"}
 		for n := range 8 {
-			for d := range choose(t, l, q).Draws() {
+			for _, d := range choose(t, l, q).Record().Draws {
 				want := 0.
 				if d.Arm != "b" || n < test.from {
 					want = test.exploration.Bonus
@@ -211,7 +211,7 @@ func TestTheBonusIsForArmsWithFewOutcomes(t *testing.T) {
 				c.Advance(time.Hour) // the segment is read from the store again, and the count with it
 			}
 		}
-		for d := range choose(t, l, strategy.Query{Category: "another"}).Draws() {
+		for _, d := range choose(t, l, strategy.Query{Category: "another"}).Record().Draws {
 			assert.Equal(t, test.exploration.Bonus, d.Bonus)
 		}
 	}

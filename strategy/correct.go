@@ -119,7 +119,7 @@ func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Ti
 // validateRetraction refuses the choice of another learner and ids that no outcome can have. Such
 // ids would fail in the store, with an error that does not name the field.
 func (l *Learner) validateRetraction(c *Choice, ids []string) error {
-	if c.Learner() != l.cfg.Name {
+	if c.facts().Learner != l.cfg.Name {
 		return errForeign
 	}
 	for _, id := range ids {

@@ -445,7 +445,7 @@ func TestAHostChoosesByItself(t *testing.T) {
 	made, err := l.Record(ctx, q, "a", 0.25, n2)
 	require.NoError(t, err)
 	assert.Equal(t, []any{strategy.ArmID("a"), "2", 0.25, false},
-		[]any{made.Arm, made.Parameter("n"), made.Propensity(), made.Fallback()})
+		[]any{made.Arm, made.Parameter("n"), made.Propensity(), made.Record().Fallback})
 	// within the session it is the same choice
 	for _, one := range []*strategy.Learner{l, newLearner(t, cfg)} {
 		again, err := one.Record(ctx, q, "a", 0, n2)

@@ -183,7 +183,7 @@ func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
 // needsRecord reports whether the record of a choice must be read, because the choice does not have
 // it, or silence was counted that must be taken back with it.
 func (l *Learner) needsRecord(c *Choice) bool {
-	if l.cfg.Unrecorded || c.Fallback() {
+	if l.cfg.Unrecorded || c.facts().Fallback {
 		return false
 	}
 	kept := c.details.kept.Load()
@@ -206,7 +206,7 @@ func (l *Learner) recordIn(tx *store.Tx, step *crediting, c *Choice) (*keptChoic
 			return nil, err
 		}
 		kept = &read
-	case !l.cfg.Unrecorded && !c.Fallback():
+	case !l.cfg.Unrecorded && !c.facts().Fallback:
 		*kept = *c.details.kept.Load()
 	}
 	step.records[c.ID] = kept
@@ -215,7 +215,7 @@ func (l *Learner) recordIn(tx *store.Tx, step *crediting, c *Choice) (*keptChoic
 
 // readRecord reads the record of a choice.
 func (l *Learner) readRecord(tx *store.Tx, c *Choice) (kept keptChoice, err error) {
-	if l.cfg.Unrecorded || c.Fallback() {
+	if l.cfg.Unrecorded || c.facts().Fallback {
 		return kept, nil
 	}
 	places := l.places(c)

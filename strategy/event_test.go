@@ -106,6 +106,6 @@ func TestSelectTellsFirst(t *testing.T) {
 	st.before = func(context.Context, store.Batch) error { return evidence.ErrFull }
 	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 	require.ErrorIs(t, err, evidence.ErrFull)
-	assert.True(t, c.Fallback())
+	assert.True(t, c.Record().Fallback)
 	assert.Empty(t, records(t, l))
 }

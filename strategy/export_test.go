@@ -30,7 +30,7 @@ func FindChange(alarms float64, outcomes []evidence.Observation) (at int, found 
 // Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each
 // of its parameters.
 func (c Choice) Cells() []evidence.Cell {
-	space := space{kindsOf(c.Learner()), answers.Scope(c.Category, c.Context)}
+	space := space{kindsOf(c.Record().Learner), answers.Scope(c.Category, c.Context)}
 	all := []evidence.Cell{space.arm(c.Item, c.Arm)}
 	for name, value := range c.Parameters() {
 		all = append(all, space.parameter(c.Arm, answer.Setting{Name: name, Value: value}))

@@ -36,7 +36,7 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 				fail(st, &errStore)
 				c, err := l.Select(ctx, q)
 				require.ErrorIs(t, err, errStore)
-				assert.True(t, c.Fallback())
+				assert.True(t, c.Record().Fallback)
 				assert.Equal(t, injection.Deferred, c.Arm)
 				assert.Equal(t, "explicit", c.Parameter("trigger"))
 				assert.Equal(t, "0", c.Parameter("max_wait_ms"))
@@ -44,19 +44,19 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 					[]string{c.Session, c.Item, c.Category, c.Context})
 				assert.Equal(t, start, c.At)
 				assert.Equal(t, 1., c.Propensity())
-				for d := range c.Draws() {
+				for _, d := range c.Record().Draws {
 					t.Errorf("%v was drawn", d)
 				}
 				assert.Zero(t, l.Remembered())
 				read := throughJSON(t, c)
-				assert.True(t, read.Fallback())
+				assert.True(t, read.Record().Fallback)
 				assert.Equal(t, 1., read.Propensity())
 				_, err = l.Beliefs(ctx, q)
 				assert.ErrorIs(t, err, errStore)
 
 				fail(st, nil)
 				drawn := choose(t, l, q)
-				assert.False(t, drawn.Fallback())
+				assert.False(t, drawn.Record().Fallback)
 				assert.NotEqual(t, c.ID, drawn.ID)
 				for _, c := range []strategy.Choice{c, read} {
 					disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
@@ -188,7 +188,7 @@ func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
 		st.asked = cancel
 		c, err := l.Select(short, strategy.Query{Session: session, Item: "i"})
 		assert.ErrorIs(t, err, context.Canceled)
-		assert.True(t, c.Fallback())
+		assert.True(t, c.Record().Fallback)
 		assert.Equal(t, strategy.ArmID("a"), c.Arm)
 		assert.Zero(t, l.Remembered())
 	}
@@ -202,7 +202,7 @@ func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
 	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 	require.NoError(t, err)
 	assert.Equal(t, injection.Deferred, c.Arm)
-	assert.True(t, c.Fallback())
+	assert.True(t, c.Record().Fallback)
 	disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, disposition)

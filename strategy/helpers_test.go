@@ -128,7 +128,7 @@ func assertShare(t testing.TB, want, got float64, n int, errors float64, about .
 // drawn writes all of a choice that comes from its randomness and from what was believed.
 func drawn(c strategy.Choice) string {
 	text := string(c.Arm)
-	for d := range c.Draws() {
+	for _, d := range c.Record().Draws {
 		text += fmt.Sprintf(" %s:%v+%v", d.Arm, d.Sample, d.Bonus)
 	}
 	for name, value := range c.Parameters() {

@@ -80,7 +80,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 	bonuses := func(l *strategy.Learner, _ *clock) any {
 		try(t, l, item, "a", 1)
 		var all []float64
-		for d := range choose(t, l, item).Draws() {
+		for _, d := range choose(t, l, item).Record().Draws {
 			all = append(all, d.Bonus)
 		}
 		return all
@@ -178,7 +178,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			}, without: []float64{1, 1}, with: []float64{1, 0.5}},
 		"Disabled": {set: func(c *cfg) { c.Disabled = true },
 			observe: func(l *strategy.Learner, _ *clock) any {
-				return choose(t, l, item).Fallback()
+				return choose(t, l, item).Record().Fallback
 			}, without: false, with: true},
 		"Default": {
 			base: func(c *cfg) { c.Disabled = true }, set: func(c *cfg) { c.Default = "c" },

@@ -184,7 +184,7 @@ func TestOnlyPermittedArmsAreChosen(t *testing.T) {
 			assert.Positive(t, share[arm], "%v of %v", arm, permitted)
 		}
 		c := choose(t, l, strategy.Query{Item: "i", Arms: permitted})
-		for d := range c.Draws() {
+		for _, d := range c.Record().Draws {
 			assert.Contains(t, permitted, d.Arm)
 		}
 	}
@@ -347,7 +347,7 @@ func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
 		c := choose(t, l, strategy.Query{Item: fmt.Sprint(i % 10)})
 		var best answer.Draw
 		var arms []strategy.ArmID
-		for d := range c.Draws() {
+		for _, d := range c.Record().Draws {
 			arms = append(arms, d.Arm)
 			if len(arms) == 1 || d.Sample > best.Sample {
 				best = d

@@ -130,7 +130,7 @@ func TestOutcomesDuringALoad(t *testing.T) {
 }
 
 func bonuses(c strategy.Choice) (all []float64) {
-	for d := range c.Draws() {
+	for _, d := range c.Record().Draws {
 		all = append(all, d.Bonus)
 	}
 	return all

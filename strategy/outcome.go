@@ -155,7 +155,7 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 		o.At = now
 	}
 	switch {
-	case o.Choice.Learner() != l.cfg.Name:
+	case o.Choice.facts().Learner != l.cfg.Name:
 		return errForeign
 	case !(o.Value >= -1 && o.Value <= 1):
 		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]",

@@ -383,7 +383,7 @@ func TestAPoolingThatBelievesNonsense(t *testing.T) {
 			believe: func(beliefs []evidence.Belief) { beliefs[arm].Level.Alpha = math.NaN() }}})
 		c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 		assert.ErrorContains(t, err, "can't be drawn")
-		assert.True(t, c.Fallback())
+		assert.True(t, c.Record().Fallback)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -56,7 +57,7 @@ func TestReadsOfTheDesign(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, weights, 4, "get_effective_weights")
 	assert.EqualValues(t, 1, d.Outcomes, "strategy status")
-	names, err := strategy.Names(ctx, cfg.Store)
+	names, err := settings.Names("strategy/")(ctx, cfg.Store)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"strategy"}, names)
 }

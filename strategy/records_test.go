@@ -349,7 +349,7 @@ func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
 			of(st).Store(&errStore)
 			c, err := l.Select(ctx, q)
 			require.ErrorIs(t, err, errStore)
-			assert.True(t, c.Fallback())
+			assert.True(t, c.Record().Fallback)
 			assert.Equal(t, strategy.ArmID("c"), c.Arm)
 			assert.Zero(t, l.Remembered())
 			of(st).Store(nil)
@@ -358,7 +358,7 @@ func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
 			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}),
 				"its outcome counts, and makes no record")
 			drawn := choose(t, l, q)
-			assert.False(t, drawn.Fallback())
+			assert.False(t, drawn.Record().Fallback)
 			of(st).Store(&errStore)
 			assert.Equal(t, drawn, choose(t, l, q), "what is remembered needs no record")
 		})

@@ -172,10 +172,4 @@ func Open(ctx context.Context, cfg Config) (_ *Learner, err error) {
 	return l, nil
 }
 
-// Names returns the names of the learners whose settings a store has, in order.
-func Names(ctx context.Context, st store.Store) (_ []string, err error) {
-	defer because(&err, "names")
-	return settings.Names(ctx, st, component)
-}
-
 var _ heed.Sweeper = (*Learner)(nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -159,7 +160,7 @@ func TestOpen(t *testing.T) {
 		}
 		assert.Equal(t, 5, choices, "the records are where the host's settings say")
 
-		names, err := strategy.Names(ctx, cfg.Store)
+		names, err := settings.Names("strategy/")(ctx, cfg.Store)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"models"}, names)
 		_, err = strategy.Open(ctx, strategy.Config{Store: st, Name: "nobody"})

@@ -220,7 +220,8 @@ func TestBrokenSilenceIsGoneFromMemory(t *testing.T) {
 	credit(t, l, choice, 1)
 	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1},
 		beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
-	for d := range choose(t, l, strategy.Query{Item: "new", Arms: []strategy.ArmID{"a"}}).Draws() {
+	made := choose(t, l, strategy.Query{Item: "new", Arms: []strategy.ArmID{"a"}})
+	for _, d := range made.Record().Draws {
 		assert.Equal(t, 0.1, d.Bonus, "of one outcome, where two end it")
 	}
 	twos := 0
@@ -429,7 +430,7 @@ func TestSilenceEndsTheBonus(t *testing.T) {
 	choose(t, l, q)
 	c.Advance(25 * time.Hour)
 	require.Equal(t, 1, sweep(t, l))
-	for d := range choose(t, l, q).Draws() {
+	for _, d := range choose(t, l, q).Record().Draws {
 		assert.Zero(t, d.Bonus)
 	}
 }

@@ -146,7 +146,7 @@ func TestACommitOfUnknownOutcome(t *testing.T) {
 		l := newLearner(t, cfg)
 		st.times = 1
 		choice := choose(t, l, strategy.Query{Session: session, Item: "i"})
-		assert.False(t, choice.Fallback())
+		assert.False(t, choice.Record().Fallback)
 		assert.Len(t, historyOf(t, l, strategy.ChoiceFilter{}), 1)
 		st.times = 1
 		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})

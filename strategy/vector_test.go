@@ -120,7 +120,7 @@ func linearOf(t testing.TB, l *strategy.Learner, x []float32) (all []float64) {
 	c := choose(t, l, strategy.Query{Vector: x, Frozen: true})
 	r := c.Record()
 	require.NotNil(t, r.Linear)
-	for d := range c.Draws() {
+	for _, d := range c.Record().Draws {
 		all = append(all, d.Mean, d.Deviation)
 	}
 	return append(all, r.Linear.Weight)

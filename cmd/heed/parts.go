@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
@@ -18,8 +19,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A part is what one package keeps in a store. It is opened with the settings that its host has
-// left there.
+// A part is what one package keeps in a store. It is opened with the settings of its host.
 type part struct {
 	what  string // its name for people
 	own   string // its name in the agent [defaultAgent]. Others put their name and a dot before it
@@ -28,17 +28,17 @@ type part struct {
 }
 
 var (
-	learners = part{"learner", "strategy", strategy.Names,
+	learners = part{"learner", "strategy", settings.Names("strategy/"),
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Strategy, err = strategy.Open(ctx, strategy.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
 		}}
-	modules = part{"module", "learning", learning.Names,
+	modules = part{"module", "learning", settings.Names("learning/"),
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Learning, err = learning.Open(ctx, learning.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
 		}}
-	recorders = part{"recorder", "patterns", patterns.Names,
+	recorders = part{"recorder", "patterns", settings.Names("patterns/"),
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Patterns, err = patterns.Open(ctx, patterns.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err

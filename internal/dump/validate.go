@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -187,7 +188,7 @@ func (r *Record) validate() error {
 	}
 	of := r.record()
 	kind, _ := store.KindOf(of.Kind)
-	if (store.Ref{Kind: kind, ID: of.ID}) == store.PseudonymKeyRef() { // which no commit may write
+	if (store.Ref{Kind: kind, ID: of.ID}) == stores.PseudonymKeyRef() { // which no commit may write
 		row, err := store.Pseudonyms.Of(of)
 		if err == nil && len(row.Value.Secret) < 16 {
 			err = errors.New("the key of pseudonyms must have 16 bytes or more")

@@ -240,16 +240,18 @@ func Stored(ctx context.Context, st store.Store, component string) (map[string]V
 	return kept.Value.Fields, err
 }
 
-// Names returns the rest of each component's name that begins with a prefix, in order.
-func Names(ctx context.Context, st store.Store, prefix string) (names []string, err error) {
-	for kept, err := range kind.Find(ctx, st, store.Query{}) {
-		if err != nil {
-			return nil, err
+// Names returns what reads the rest of each component's name that begins with a prefix, in order.
+func Names(prefix string) func(context.Context, store.Store) ([]string, error) {
+	return func(ctx context.Context, st store.Store) (names []string, err error) {
+		for kept, err := range kind.Find(ctx, st, store.Query{}) {
+			if err != nil {
+				return nil, err
+			}
+			if name, ok := strings.CutPrefix(kept.ID, prefix); ok {
+				names = append(names, name)
+			}
 		}
-		if name, ok := strings.CutPrefix(kept.ID, prefix); ok {
-			names = append(names, name)
-		}
+		slices.Sort(names)
+		return names, nil
 	}
-	slices.Sort(names)
-	return names, nil
 }

@@ -172,7 +172,7 @@ func TestNames(t *testing.T) {
 	for _, name := range []string{"strategy/b", "learning", "strategy/a"} {
 		require.NoError(t, settings.Open(t.Context(), &st, now, settings.Component{Name: name}))
 	}
-	names, err := settings.Names(t.Context(), &st, "strategy/")
+	names, err := settings.Names("strategy/")(t.Context(), &st)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, names)
 	require.ErrorIs(t, settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/c"}),

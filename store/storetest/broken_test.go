@@ -19,6 +19,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -1618,7 +1620,7 @@ var brokenKeeping = []fault{
 		"opened again, it has lost its key of pseudonyms",
 		func(b *broken) {
 			b.reopen = func(b *broken) *broken {
-				delete(b.file.records, store.PseudonymKeyRef())
+				delete(b.file.records, stores.PseudonymKeyRef())
 				return &broken{reference: b.reference.reopen()}
 			}
 		},
@@ -1816,7 +1818,7 @@ var brokenKeeping = []fault{
 	},
 	{"all stores have one key of pseudonyms", writing(func(_ *broken, r *record) {
 		if r.Kind == store.Pseudonyms.Name {
-			r.Body = store.Of(store.PseudonymKey{Secret: make([]byte, 32), Since: time.Unix(1, 0)})
+			r.Body = store.Of(text.PseudonymKey{Secret: make([]byte, 32), Since: time.Unix(1, 0)})
 		}
 	}), "people are told apart by their pseudonyms"},
 	{
@@ -1825,7 +1827,7 @@ var brokenKeeping = []fault{
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
 				receipts, err := b.reference.Commit(ctx, batches...)
 				if len(batches) > 0 && len(batches[0].Forgotten) > 0 {
-					delete(b.file.records, store.PseudonymKeyRef())
+					delete(b.file.records, stores.PseudonymKeyRef())
 				}
 				return receipts, err
 			}

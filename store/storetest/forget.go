@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -152,13 +153,11 @@ func forgetSeveral(f *fixture) {
 
 // forgetAgain forgets people who came back.
 func forgetAgain(f *fixture) {
-	ref := store.PseudonymKeyRef()
-	key := func() store.PseudonymKey {
-		r := f.get(ref.Kind, ref.ID)
-		f.Check(r.Revision > 0, "there is no key of pseudonyms")
-		key, err := store.Decode[store.PseudonymKey](r.Body)
-		f.Must("decode the key of pseudonyms", err)
-		return key
+	ref := store.Pseudonyms.Ref("key")
+	key := func() text.PseudonymKey {
+		row, err := store.Pseudonyms.Of(f.get(ref.Kind, ref.ID))
+		f.Check(err == nil && row.Revision > 0, "the key of pseudonyms: %+v, error %v", row, err)
+		return row.Value
 	}
 	f.gone(ref.Kind, ref.ID)
 	f.forget("nobody")
@@ -180,7 +179,7 @@ func forgetAgain(f *fixture) {
 	}
 	f.store = handles[0]
 	f.finds(by(cases, store.PersonKey(first.Of("ann"))), "2", "1", "0")
-	another := store.PseudonymKey{Secret: make([]byte, 32), Since: start}
+	another := text.PseudonymKey{Secret: make([]byte, 32), Since: start}
 	write := store.Pseudonyms.Record(another, f.get(ref.Kind, ref.ID).Revision)
 	remove := write
 	remove.Body = store.Body{}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/fair"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
@@ -51,8 +51,7 @@ type Race struct {
 	cfg     Config
 	learner strategy.Config // the settings of cfg.Learner, with its defaults
 
-	mu    sync.Mutex      // of what follows
-	looks map[string]look // by the id of a race; only a cache, because all state is in the store
+	looks *text.Memo[look] // by the id of a race; only a cache, because all state is in the store
 }
 
 // A look is what was found at the last look at a race. Shares cost an integral for each arm, so
@@ -66,9 +65,8 @@ type look struct {
 // due reports whether the shares have to be computed again for a state of the race.
 func (l *look) due(s *state) bool { return l.resets != s.resets || l.seen.Due(s.seen) }
 
-// maxLooks bounds the looks that are remembered. If there are more, all are dropped: the next look
-// at a race computes its shares again.
-const maxLooks = 10_000
+// maxLooks is how many looks are remembered at least.
+const maxLooks = 5000
 
 // New returns a race, or all faults of its configuration, joined; each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Race, error) {
@@ -94,7 +92,7 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 	if err != nil {
 		return nil, fmt.Errorf("best: %w", err)
 	}
-	return &Race{cfg: cfg, learner: learner, looks: make(map[string]look)}, nil
+	return &Race{cfg: cfg, learner: learner, looks: text.NewMemo[look](maxLooks)}, nil
 }
 
 // An ending is the record of a race that ended. It keeps the arms and the sums that decided, so
@@ -360,14 +358,6 @@ func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 	tx.Put(entry.Record())
 }
 
-// last returns the last look at a race of this process.
-func (r *Race) last(id string) (look, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l, ok := r.looks[id]
-	return l, ok
-}
-
 // shares returns with which probability each of the permitted arms is chosen next: after the end by
 // settled, before it first the arms with too few outcomes for Exploration, then by top-two
 // sampling. Looks are kept only if all arms are permitted. nil: the learner refuses the query,
@@ -398,7 +388,7 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 		}
 		add(i)
 	}
-	switch last, ok := r.last(s.id); {
+	switch last, ok := r.looks.Get(s.id); {
 	// The winner may not be permitted for this query. Then lead is negative, and the permitted arms
 	// are raced among themselves.
 	case lead >= 0:
@@ -415,12 +405,7 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 		return last.shares
 	}
 	shares := winner.Shares(of)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.looks) >= maxLooks {
-		clear(r.looks)
-	}
-	r.looks[s.id] = look{s.seen, s.resets, shares}
+	r.looks.Put(s.id, look{s.seen, s.resets, shares})
 	return shares
 }
 

@@ -1,0 +1,16 @@
+package stores
+
+import (
+	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/store"
+)
+
+// PseudonymKeyRef names the record of a store's key, for a caller that reads it with other records.
+func PseudonymKeyRef() store.Ref { return store.Pseudonyms.Ref("key") }
+
+// PseudonymKeyIn returns the store's key as a step sees it, or the zero key if the store has not
+// forgotten anybody.
+func PseudonymKeyIn(tx *store.Tx) (text.PseudonymKey, error) {
+	row, err := store.Pseudonyms.In(tx, PseudonymKeyRef().ID)
+	return row.Value, err
+}
