@@ -30,7 +30,7 @@ const latestTenants = 256
 const noticed = 5 * time.Minute
 
 // Tenant returns the agent of a tenant, which shares with a its configuration, its models and its
-// store, and nothing that is learned or recorded: see [store.Tenant]. Each tenant begins with the
+// store, but not what is learned or recorded: see [store.Tenant]. Each tenant begins with the
 // lessons of [Config]. The tenant "" is the agent that [New] made.
 //
 // Call Tenant for each event, with the organisation of the request: the agents of the latest

@@ -77,7 +77,7 @@ type tuning struct {
 	// is stored already keeps the arithmetic under which it was recorded.
 	Literal bool
 	// Warnings adds a section to plans that warns of deprecated patterns, as the design has it. By
-	// default there is none, because a pattern that keeps failing is inverted, and its anti-pattern
+	// default it is left out, because a pattern that keeps failing is inverted, and its anti-pattern
 	// warns anyway.
 	Warnings bool
 	// CriteriaHalfLife is the half-life of the evidence on criteria: the design's 90 days.

@@ -50,7 +50,7 @@ type Query struct {
 	// numbers, which must be finite. The learner finds out whether the best arm depends on it, and
 	// uses it as far as it predicted better than the beliefs without it. Only its direction counts,
 	// so add a constant to features that have no fixed length. Set it if requests of one item
-	// differ, or have no item. It has no effect if Config.Unrecorded is set. nil: there is none.
+	// differ, or have no item. It has no effect if Config.Unrecorded is set. nil: no vector.
 	Vector []float32
 	// Arms are permitted now, each once. Empty: all are.
 	Arms []ArmID

@@ -144,7 +144,7 @@ type Silence struct {
 	// above the usual delay.
 	After time.Duration
 	// Confidence is the confidence of silence as an outcome of the value -1, in (0, 1]. It may be
-	// below MinConfidence. 0: silence does not count. Set it if an arm that fails reports nothing.
+	// below MinConfidence. 0: silence does not count. Set it if an arm that fails makes no report.
 	Confidence float64
 }
 

@@ -491,7 +491,7 @@ func (l *Learner) bonus(s *segment, arm int) float64 {
 }
 
 // drawParameters chooses a value for each parameter of an arm, in the same way as an arm. A
-// parameter with a single value draws nothing, so that adding one does not change later draws.
+// parameter with a single value makes no draw, so that adding one does not change later draws.
 func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (
 	settings []answer.Setting,
 ) {

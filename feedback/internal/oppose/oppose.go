@@ -191,7 +191,7 @@ func swapped(x, y Reading) bool {
 	}
 	// "X must name Y" is "name Y in X", and "give X to Y" is "give Y X"
 	// The passive and a modal verb change the order of words without changing the meaning, so an
-	// order that differs proves nothing there.
+	// order that differs is no proof there.
 	if x.passive || y.passive || x.modal != y.modal || !x.relatesAs(y) {
 		return false
 	}
