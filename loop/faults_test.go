@@ -230,8 +230,8 @@ func TestTheNthStoreCallFails(t *testing.T) {
 				} else if failed {
 					require.ErrorIs(t, err, storetest.ErrFailed, "call %d, after %v", at, after)
 				}
-				// On a busy machine a try takes so long that it counts as hanging, and the agent gives up the
-				// next calls at once for as long.
+				// On a busy machine a try takes so long that it counts as hanging, and the agent gives up
+				// the next calls at once for as long.
 				require.Eventually(t, func() bool {
 					err = f.call(w)
 					return !errors.Is(err, storetest.ErrFailed)

@@ -301,7 +301,8 @@ func TestSignIn(t *testing.T) {
 		d, err := l.door(&net.TCPAddr{Port: 1}, "")
 		require.NoError(t, err)
 		link := d.Entrants[0].Link
-		assert.True(t, strings.HasPrefix(link, cmp.Or(url, "http://127.0.0.1:1")+"/sign-in?token="), link)
+		assert.True(t, strings.HasPrefix(link, cmp.Or(url, "http://127.0.0.1:1")+"/sign-in?token="),
+			link)
 		for site, want := range map[string]int{
 			"": http.StatusSeeOther, "none": http.StatusSeeOther, "same-origin": http.StatusSeeOther,
 			"same-site": http.StatusForbidden, "cross-site": http.StatusForbidden,
