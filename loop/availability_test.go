@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -337,6 +338,7 @@ func TestWhoseAFailureIs(t *testing.T) {
 		stops  bool          // the caller cancels in place of that
 		arm    bool
 		out    bool
+		fault  bool // in the host's code, perhaps
 	}{
 		"unreachable":           {model: answers(llm.Unreachable), out: true},
 		"rate limited":          {model: answers(llm.RateLimited), out: true},
@@ -348,15 +350,22 @@ func TestWhoseAFailureIs(t *testing.T) {
 		"the caller stops":      {model: hangs, caller: 20 * time.Second, stops: true},
 		"an empty answer":       {model: answers(nil), arm: true},
 		"an unusable answer":    {model: answers(llm.Unusable), arm: true},
-		"a fault of the host's": {model: answers(errors.New("nil map"))},
-		"a bad request":         {model: answers(llm.FromStatus(400, 0, nil))},
-		"a panic":               {model: panics},
+		"a fault of the host's": {model: answers(errors.New("nil map")), fault: true},
+		"a bad request":         {model: answers(llm.FromStatus(400, 0, nil)), fault: true},
+		"a panic":               {model: panics, fault: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				observer, told := outagesOf()
+				fault := false
 				agent, err := loop.New(ctx, loop.Config{
-					Model: test.model, Arms: []loop.Arm{{ID: "only"}}, Observer: observer,
+					Model: test.model, Arms: []loop.Arm{{ID: "only"}},
+					Observer: func(ctx context.Context, n heed.Notice) {
+						if f, is := n.(heed.Failed); is {
+							fault = fault || strings.Contains(f.Err.Error(), "does not recognise")
+						}
+						observer(ctx, n)
+					},
 				})
 				require.NoError(t, err)
 				for range 3 {
@@ -378,6 +387,7 @@ func TestWhoseAFailureIs(t *testing.T) {
 				}
 				assert.EqualValues(t, outcomes, distribution(t, agent.Strategy(), "").Outcomes)
 				assert.Equal(t, test.out, len(told()) > 0)
+				assert.Equal(t, test.fault, fault)
 			})
 		})
 	}

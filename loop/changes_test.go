@@ -24,6 +24,8 @@ func (w *world) audit() (all []string) {
 			continue
 		}
 		assert.Empty(w.t, e.Actor)
+		before, is := e.Details["before"]
+		assert.Equal(w.t, before != "", is)
 		all = append(all, fmt.Sprintf("%s %s %s<%s", e.Action, e.Subject, e.Details["arm"],
 			e.Details["before"]))
 	}

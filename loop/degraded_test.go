@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -338,6 +339,24 @@ func TestTheStoreFailsDuringTheAnswer(t *testing.T) {
 	require.NoError(t, a.Degraded.Before)
 	require.ErrorIs(t, a.Degraded.After, heed.ErrUnavailable)
 	assert.NoError(t, a.Plan.Result.Err)
+}
+
+// What is known of a model's availability and cannot be stored is reported.
+func TestAnOutageThatIsNotStored(t *testing.T) {
+	var w *island
+	w = newIsland(t, loop.Config{Model: decision.LLMFunc(
+		func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			w.sea.SetAway(true)
+			return decision.LLMResponse{}, llm.Unreachable
+		},
+	)})
+	for range 3 {
+		_, _ = w.Answer(ctx, loop.Event{Text: "The mail is late"})
+	}
+	assert.True(t, slices.ContainsFunc(w.notices, func(n heed.Notice) bool {
+		f, is := n.(heed.Failed)
+		return is && strings.HasPrefix(f.What, "store the availability of ")
+	}), w.notices)
 }
 
 // Silence that was waited for while the store was away is no approval, because a complaint could

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -39,6 +40,23 @@ func TestAnswerFit(t *testing.T) {
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Tuning.AnswerFit", fault.Field)
+}
+
+// A heuristic whose confidence is below half of its initial one is no candidate.
+func TestHalfOfTheTrust(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	for i, now := 0, 1.; now > 0.35; i++ {
+		require.Less(t, i, 20)
+		now = w.confidence("rotate")
+		plan, err := w.Prepare(ctx, loop.Event{ID: fmt.Sprint(i), Text: full})
+		require.NoError(t, err)
+		assert.Len(t, plan.Candidates, map[bool]int{true: 1}[now >= 0.8/2], now)
+		bad := learning.NewSignal(learning.Negative, "rotate", "", learning.ChannelExplicit)
+		bad.Magnitude = 0.2
+		_, err = w.Learning().Apply(ctx, bad, learning.Origin{ID: fmt.Sprint(i), Person: "ann"})
+		require.NoError(t, err)
+	}
 }
 
 // The table of docs/trust.md: how many of 32 events that a condition is for, and of 32 that are

@@ -341,9 +341,6 @@ func (a *Agent) importRow(
 			made.Arms[p.Arm]++
 		}
 	}
-	if !isNew { // what was credited may change
-		a.wantArm(tx, &row.Value)
-	}
 	r, before := &row.Value, answers.ForArm(&row.Value)
 	numbers, corrected := r.Numbers, made.Corrections
 	if err := a.importStatements(tx, made, p, r, now); err != nil {

@@ -61,8 +61,9 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 		"":                   "EOF",
 		"{\n\"notes\": [\n}": "line 3: ",
 		`{} {}`:              "something after",
-		`{"notes": [{"id": "a", "text": "b\u0000"}]}`:                     `Notes\[0\].Text: must be valid UTF-8`,
-		`{"notes": [{"id": "a", "text": "t"}, {"id": "a", "text": "t"}]}`: "of an earlier lesson",
+		`{"heuristics": [{"id": "a", "condition": "c", "action": "b", "initial": 1}]}`: `\[0\].Initial: must be above 0 and below 1`,
+		`{"notes": [{"id": "a", "text": "b\u0000"}]}`:                                  `Notes\[0\].Text: must be valid UTF-8`,
+		`{"notes": [{"id": "a", "text": "t"}, {"id": "a", "text": "t"}]}`:              "of an earlier lesson",
 	} {
 		got, err := loop.ReadLessons(strings.NewReader(text))
 		require.Error(t, err, text)

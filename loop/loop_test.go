@@ -717,13 +717,14 @@ func TestPraiseTeaches(t *testing.T) {
 		require.Len(t, count(w), 1)
 	}
 	learned := count(w)[0]
+	before := w.confidence(learned)
 	late := w.answer(loop.Event{Text: "The printer on the third floor is out of paper.",
 		Domain: "mail", Person: "ann"}).ID
 	require.NoError(t, w.React(ctx, late, loop.Reaction{Person: "ann", Value: -1,
 		At: start.Add(time.Second)}))
 	require.NoError(t, w.React(ctx, late, loop.Reaction{Person: "ann", Value: 1, At: start}))
 	require.Len(t, count(w), 1, "praise that comes after a later complaint teaches nothing")
-	before := w.confidence(learned)
+	require.InDelta(t, before, w.confidence(learned), 1e-9)
 	second := w.answer(event)
 	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 1}))
 	require.Len(t, count(w), 1, "nothing is learned twice")

@@ -541,8 +541,10 @@ func TestAFallbackEarnsTheArmNothing(t *testing.T) {
 		"there is none":     {nil, 1}, // the fallback is all there is
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, loop.Config{Fallbacks: []decision.LLM{&mouth{says: "I am here."}},
-				Arms: []loop.Arm{{ID: "only", Model: test.arm}}})
+			w := newWorld(t, loop.Config{Fallbacks: []decision.LLM{decision.LLMFunc(
+				func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+					return decision.LLMResponse{Text: "I am here.", OutputTokens: 7}, nil
+				})}, Arms: []loop.Arm{{ID: "only", Model: test.arm}}})
 			if test.arm == nil {
 				w.cfg.Model = nil
 				w.Agent = w.again()
@@ -558,6 +560,9 @@ func TestAFallbackEarnsTheArmNothing(t *testing.T) {
 			require.NoError(t, w.Sweep(ctx, time.Time{}))
 			for _, o := range w.outcomes() {
 				assert.InDelta(t, test.want, o.Value, 1e-9)
+				if test.want < 0 {
+					assert.Zero(t, o.Tokens, "they are the fallback's")
+				}
 			}
 			assert.Len(t, w.outcomes(), map[float64]int{-1: 1, 0: 0, 1: 2}[test.want])
 			account, err := w.Explain(ctx, id)

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 var ctx = context.Background()
@@ -69,4 +70,102 @@ func TestScopesAreReadBack(t *testing.T) {
 		_, _, ok := answers.ParseScope(scope)
 		assert.False(t, ok, scope)
 	}
+}
+
+// A record is found by what can still change it, and a choice that is used alone as long as it has
+// no outcome.
+func TestKeys(t *testing.T) {
+	choice := func(change func(*answer.Choice)) *answer.Answer {
+		c := &answer.Choice{Learner: "l", Category: "c", Item: "i", Session: "s"}
+		if change != nil {
+			change(c)
+		}
+		return &answer.Answer{ID: "e", At: start, Choice: c}
+	}
+	with := func(a *answer.Answer, change func(*answer.Answer)) *answer.Answer {
+		change(a)
+		return a
+	}
+	fired := func(all ...answer.Statement) *answer.Answer {
+		return with(said(all...), func(a *answer.Answer) {
+			a.Session, a.Stream = "s", "x"
+			a.Reply = &answer.Reply{}
+			a.Fires = []answer.Fire{{Due: start.Add(time.Minute), Phrase: "it works"}}
+		})
+	}
+	id, view := choice(nil).Choice.ID.String(), answers.View("answer")
+	open := []string{answers.OpenSession("s"), answers.OpenTo("asker"), answers.OpenStream("x"),
+		answers.OpenPhrase("it works")}
+	for name, test := range map[string]struct {
+		a      *answer.Answer
+		id     string
+		has    []string
+		hasNot []string
+	}{
+		"a choice": {choice(nil), answers.LastID("l", "s", "i"),
+			[]string{answers.Pending("l"), answers.Item("i"), answers.Session("s")}, nil},
+		"a choice of no session": {choice(func(c *answer.Choice) { c.Session = "" }), id,
+			[]string{answers.Pending("l")}, []string{answers.Session("")}},
+		"a choice of its own": {choice(func(c *answer.Choice) { c.Own = true }), id, nil, nil},
+		"an expired choice": {choice(func(c *answer.Choice) { c.Expired = true }),
+			answers.LastID("l", "s", "i"), nil, []string{answers.Pending("l")}},
+		"a choice with an outcome": {with(choice(nil), func(a *answer.Answer) {
+			answers.Say(a, outcome("ci", 1, 1))
+		}), answers.LastID("l", "s", "i"), nil, []string{answers.Pending("l")}},
+		"an answer by a choice": {with(choice(nil), func(a *answer.Answer) {
+			a.Reply = &answer.Reply{}
+		}), answers.ID("e"), []string{answers.Item("i")}, []string{answers.Pending("l")}},
+		"an open answer": {fired(), answers.ID("e"), open, []string{answers.Bad}},
+		"an ignored one": {fired(ignored()), answers.ID("e"),
+			append(open[:2:2], open[3], answers.Bad), open[2:3]},
+		"one that worked": {fired(success()), answers.ID("e"), open[:3], append(open[3:], answers.Bad)},
+		"one that is undone": {fired(undo("asker", 1)), answers.ID("e"),
+			append(open[2:], answers.Bad), open[:2]},
+		"a closed one": {with(fired(), func(a *answer.Answer) { a.Fires[0].Closed = true }),
+			answers.ID("e"), []string{answers.Session("s")}, open},
+	} {
+		keys := answers.Keys(test.a)
+		assert.Equal(t, test.id, view.Record(*test.a, 0).ID, name)
+		assert.Subset(t, keys, test.has, name)
+		for _, key := range test.hasNot {
+			assert.NotContains(t, keys, key, name)
+		}
+	}
+}
+
+// To freeze what is frozen is no change, and adds no entry to the audit.
+func TestFreeze(t *testing.T) {
+	st := &storetest.Failing{Store: new(memstore.Store)}
+	require.NoError(t, st.Declare(ctx, answers.Freezes("a").Kind))
+	require.NoError(t, st.Declare(ctx, store.Audit))
+	freeze := func(frozen bool) bool {
+		changed, err := answers.Freeze(ctx, st, "a", answers.Frozen{Frozen: frozen, At: start},
+			store.AuditEntry{Action: "freeze", Subject: "a"})
+		require.NoError(t, err)
+		return changed
+	}
+	assert.Equal(t, []bool{false, true, false, true}, []bool{freeze(false), freeze(true), freeze(true),
+		freeze(false)})
+	n := 0
+	for _, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+		require.NoError(t, err)
+		n++
+	}
+	assert.Equal(t, 2, n)
+	st.SetAway(true)
+	_, err := answers.Freeze(ctx, st, "a", answers.Frozen{Frozen: true}, store.AuditEntry{})
+	require.ErrorIs(t, err, storetest.ErrFailed)
+	_, err = answers.Due(ctx, st, "answer", start)
+	require.ErrorIs(t, err, storetest.ErrFailed)
+}
+
+func TestSources(t *testing.T) {
+	for source, want := range map[string]answer.SourceKind{
+		"": "", "ci": "instrument", "ann": "person",
+	} {
+		assert.Equal(t, want, answers.KindOf(source, []string{"ci"}), source)
+	}
+	a := &answer.Answer{Fires: []answer.Fire{{Heuristic: "h"}, {Heuristic: "i"}}}
+	assert.Same(t, &a.Fires[1], answers.FireOf(a, "i"))
+	assert.Nil(t, answers.FireOf(a, ""))
 }

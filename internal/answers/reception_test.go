@@ -166,28 +166,45 @@ func TestAgreement(t *testing.T) {
 	for name, test := range map[string]struct {
 		known             []answer.Statement
 		agrees, disagrees float64
+		decider           string
 	}{
-		"nothing":          {nil, 0, 0},
-		"praise":           {all(praise), agreement, -disagreement},
-		"half a thumb":     {all(judged("ann", 0.5, 1)), 0.12, -0.036},
-		"three thumbs":     {all(weighing(3, praise)), agreement, -disagreement},
-		"a success":        {all(success()), agreement, -disagreement},
-		"silence":          {all(silent()), agreement, -disagreement},
-		"a complaint":      {all(complaint), -disagreement, -disagreement},
-		"a weak complaint": {all(weighing(0.05, complaint)), -0.04, -disagreement},
-		"an undo":          {all(undo("ann", 1)), -disagreement, -disagreement},
-		"a failure":        {all(failure()), -disagreement, -disagreement},
-		"ignored, worth 0": {all(observed(answers.Ignored, 0, 1)), 0, -disagreement},
-		"people disagree":  {all(praise, complaint), 0, -disagreement},
+		"nothing":          {nil, 0, 0, ""},
+		"praise":           {all(praise), agreement, -disagreement, "ann"},
+		"half a thumb":     {all(judged("ann", 0.5, 1)), 0.12, -0.036, "ann"},
+		"three thumbs":     {all(weighing(3, praise)), agreement, -disagreement, "ann"},
+		"a success":        {all(success()), agreement, -disagreement, "asker"},
+		"silence":          {all(silent()), agreement, -disagreement, "asker"},
+		"a complaint":      {all(complaint), -disagreement, -disagreement, "bob"},
+		"a weak complaint": {all(weighing(0.05, complaint)), -0.04, -disagreement, "bob"},
+		"an undo":          {all(undo("ann", 1)), -disagreement, -disagreement, "ann"},
+		"a failure":        {all(failure()), -disagreement, -disagreement, "asker"},
+		"ignored, worth 0": {all(observed(answers.Ignored, 0, 1)), 0, -disagreement, ""},
+		"people disagree":  {all(praise, complaint), 0, -disagreement, ""},
 		"half, and an undo": {all(judged("ann", 0.5, 1), undo("bob", 1)), -disagreement,
-			-disagreement},
-		"half, and a result": {all(judged("ann", 0.5, 1), success()), agreement, -disagreement},
+			-disagreement, "bob"},
+		"half, and a result": {all(judged("ann", 0.5, 1), success()), agreement, -disagreement, "ann"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := answers.ReceptionOf(said(test.known...), "")
 			assert.InDelta(t, test.agrees, r.Agreement(true, false, agreement, disagreement), 1e-12)
 			assert.InDelta(t, test.disagrees, r.Agreement(false, false, agreement, disagreement),
 				1e-12)
+			for agrees, want := range map[bool]float64{true: test.agrees, false: test.disagrees} {
+				sum, sources := 0., map[string]bool{}
+				for _, part := range r.AgreementParts(agrees, false, agreement, disagreement) {
+					sum += part.Worth
+					assert.False(t, sources[part.Source], part.Source)
+					sources[part.Source] = true
+				}
+				assert.InDelta(t, want, sum, 1e-12)
+			}
+			decider := ""
+			if s := r.Decider(false); s != nil {
+				decider = s.By
+			}
+			assert.Equal(t, test.decider, decider)
 		})
 	}
+	r := answers.ReceptionOf(said(praise, success()), "")
+	assert.Equal(t, "asker", r.Decider(true).By, "judgements do not decide")
 }
