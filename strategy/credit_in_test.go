@@ -362,11 +362,17 @@ func TestWhatIsNotCredited(t *testing.T) {
 	}))
 	assert.InDelta(t, -1, h.read("e").Choice.Credits[0].Value, 0,
 		"the arm's model gave no usable answer, and a fallback was praised")
-	h = newHost(t, strategy.Config{Reward: func(strategy.Outcome) float64 { panic("no") }})
-	h.answer("e", q)
-	require.Error(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
-	assert.Len(t, h.read("e").Statements, 1, "a host's fault does not lose the statement")
-	assert.Empty(t, h.read("e").Choice.Credits)
+	for _, reward := range []func(strategy.Outcome) float64{
+		func(strategy.Outcome) float64 { panic("no") },
+		func(strategy.Outcome) float64 { return 1.5 },
+		func(strategy.Outcome) float64 { return -1.5 },
+	} {
+		h = newHost(t, strategy.Config{Reward: reward})
+		h.answer("e", q)
+		require.Error(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+		assert.Len(t, h.read("e").Statements, 1, "a host's fault does not lose the statement")
+		assert.Empty(t, h.read("e").Choice.Credits)
+	}
 }
 
 // TestHistoryOfAnswers of a host that keeps answers of its own.

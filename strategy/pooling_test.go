@@ -203,6 +203,9 @@ func TestAloneSharesNothing(t *testing.T) {
 	for _, b := range beliefs(t, l, strategy.Query{Item: "j"}) {
 		assert.Equal(t, evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}, b)
 	}
+	model := strategy.Alone{}.Model(strategy.Segment{}, nil)
+	assert.Zero(t, model.Independence(strategy.Item{Arms: make([]evidence.Sums, 2)}))
+	assert.InDelta(t, 1, model.Independence(strategy.Item{Arms: []evidence.Sums{{Mass: 1}, {}}}), 0)
 }
 
 // TestOutcomesFade lets everything that was learned fade, and the prior stay.

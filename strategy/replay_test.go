@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
 )
@@ -102,6 +103,13 @@ func TestReplayOfOthers(t *testing.T) {
 			errStore)
 	})
 	require.ErrorIs(t, err, errStore)
+	away := &storetest.Failing{Store: newStore(t, c.Now)}
+	cfg = eventful(t, c, nil)
+	cfg.Store = away
+	third := newLearner(t, cfg)
+	away.SetAway(true)
+	_, err = third.Replay(ctx, logOf(nil))
+	require.ErrorIs(t, err, storetest.ErrFailed)
 }
 
 // TestReplayLeavesOutWhatWasExpunged expunges a source in two ways. A learner writes it into the

@@ -54,6 +54,11 @@ func TestDispersion(t *testing.T) {
 	one, other := newSpread(few[0], 0.3), newSpread(few[1], 0.3)
 	assert.InDelta(t, one.Seen, one.plus(other).minus(other).Seen, 1e-12)
 	assert.InDelta(t, one.Coin, one.plus(other).minus(other).Coin, 1e-12)
+	assert.Equal(t, spread{}, newSpread(evidence.Sums{Mass: 0.2, Squares: 0.02, Reward: 0.1}, 0.3),
+		"less than one observation")
+	assert.Equal(t, evidence.Sums{Mass: 3, Squares: 4, Reward: 1, RewardSquares: 1, Limited: 2},
+		sumsWithout(evidence.Sums{Mass: 5, Squares: 5, Reward: 2, RewardSquares: 3, Limited: 4},
+			evidence.Sums{Mass: 2, Squares: 1, Reward: 1, RewardSquares: 2, Limited: 2}))
 	assert.Equal(t, spread{}, spread{Coin: 1, Seen: 1}.minus(spread{Coin: 1 + 1e-9, Seen: 1 + 1e-9}))
 }
 

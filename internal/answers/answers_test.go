@@ -144,8 +144,9 @@ func TestFreeze(t *testing.T) {
 		require.NoError(t, err)
 		return changed
 	}
-	assert.Equal(t, []bool{false, true, false, true}, []bool{freeze(false), freeze(true), freeze(true),
-		freeze(false)})
+	assert.Equal(t, []bool{false, true, false, true},
+		[]bool{freeze(false), freeze(true), freeze(true),
+			freeze(false)})
 	n := 0
 	for _, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
 		require.NoError(t, err)
