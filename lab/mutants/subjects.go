@@ -12,9 +12,9 @@ const (
 	faults  = "lab/scorecard" // disks that fail
 )
 
-var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "feedback/modeleval",
-	"loop", "patterns", "prompt", "strategy/best", "strategy/injection", "strategy/money",
-	"strategy/offpolicy", "strategy/partition", "web"), []subject{
+var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/heed/internal/past",
+	"feedback/modeleval", "internal/host", "loop", "patterns", "prompt", "strategy/best",
+	"strategy/injection", "strategy/money", "strategy/offpolicy", "strategy/partition", "web"), []subject{
 	{"answer", []string{"internal/answers", "learning", "loop"}},
 	{"decision", []string{"decision", "loop"}},
 	{"evidence", []string{"evidence", "memstore", "learning", "strategy"}},
@@ -22,11 +22,15 @@ var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "feed
 	{"feedback/internal/oppose", []string{"feedback/internal/oppose", "feedback"}},
 	{"internal/answers", []string{"internal/answers", "strategy", "learning"}},
 	{"internal/curves", []string{"internal/curves", "evidence", "strategy"}},
+	{"internal/dump", []string{"internal/dump", "memstore", engines}},
 	{"internal/fair", []string{"internal/fair", "evidence", "strategy", "learning"}},
 	{"internal/settings", []string{"internal/settings", "learning", "strategy", "feedback"}},
 	{"internal/stores", []string{"internal/stores", "memstore", engines}},
 	{"internal/text", []string{"internal/text", "feedback", "learning", "memstore"}},
+	{"internal/thoughts", []string{"internal/thoughts", "decision"}},
 	{"internal/valid", []string{"memstore", "evidence", "learning", engines}},
+	{"internal/view", []string{"internal/view", "web"}},
+	{"internal/winner", []string{"internal/winner", "strategy/best"}},
 	{"learning", []string{"learning", "loop"}},
 	{"learning/internal/undo", []string{"learning/internal/undo", "learning"}},
 	{"memstore", []string{"memstore", "store/storetest", engines}},
