@@ -14,7 +14,8 @@ const (
 
 var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/heed/internal/past",
 	"feedback/modeleval", "internal/host", "loop", "patterns", "prompt", "strategy/best",
-	"strategy/injection", "strategy/money", "strategy/offpolicy", "strategy/partition", "web"), []subject{
+	"strategy/injection", "strategy/money", "strategy/offpolicy", "strategy/partition",
+	"web"), []subject{
 	{"answer", []string{"internal/answers", "learning", "loop"}},
 	{"decision", []string{"decision", "loop"}},
 	{"evidence", []string{"evidence", "memstore", "learning", "strategy"}},

@@ -57,9 +57,7 @@ func mutated(src string, mutants []*mutant) string {
 			}
 			copies.WriteString("\n}\n")
 		}
-		line := strings.Count(src[:fn.start], "\n") + 1
-		fmt.Fprintf(&copies, "//line %s:%d\n", mutants[0].file[strings.LastIndexByte(mutants[0].file,
-			'/')+1:], line)
+		fmt.Fprintf(&copies, "//line %s:%d\n", mutants[0].file, strings.Count(src[:fn.start], "\n")+1)
 		inserts = append(inserts, insert{fn.start, fn.start, copies.String()})
 	}
 	clause := strings.Index(src, "\npackage ") + 1
