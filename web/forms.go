@@ -30,6 +30,10 @@ type sent struct {
 	form                     url.Values
 }
 
+func (d *sent) order() feedback.Order {
+	return feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}
+}
+
 var common = []string{"id", "hash", "reason"}
 
 // errStale reports that a person decided about something that changed since.

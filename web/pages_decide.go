@@ -133,29 +133,27 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 }
 
 func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
-	_, err := h.view().Feedback.Rules().TakeOut(ctx,
-		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
+	_, err := h.view().Feedback.Rules().TakeOut(ctx, d.order(), d.form.Get("source"))
 	return h.done("/proposal", d.id, "out"), err
 }
 
 // join records that a correction means the same as another one. The page shows both, and one click
 // is enough.
 func (h *Handler) join(ctx context.Context, d sent) (string, error) {
-	_, err := h.view().Feedback.Join(ctx, feedback.Order{ID: d.id, Actor: d.person,
-		Reason: "read side by side, they mean the same"}, d.form.Get("with"))
+	d.reason = "read side by side, they mean the same"
+	_, err := h.view().Feedback.Join(ctx, d.order(), d.form.Get("with"))
 	return h.done("/correction", d.id, "joined"), err
 }
 
 // split puts a correction alone into a cluster.
 func (h *Handler) split(ctx context.Context, d sent) (string, error) {
-	_, err := h.view().Feedback.Split(ctx,
-		feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason})
+	_, err := h.view().Feedback.Split(ctx, d.order())
 	return h.done("/correction", d.id, "split"), err
 }
 
 func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
-	after, err := h.view().Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person,
-		Reason: d.reason}, feedback.Classification(d.form.Get("as")))
+	after, err := h.view().Feedback.Resolve(ctx, d.order(),
+		feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {
 		return h.done("/proposal", after.Proposal, "resolved"), nil
 	}
@@ -165,8 +163,7 @@ func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 // move takes a rule out of use.
 func (h *Handler) move(to feedback.State, done string) decider {
 	return func(ctx context.Context, d sent) (string, error) {
-		_, err := h.view().Feedback.Rules().Move(ctx,
-			feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, to)
+		_, err := h.view().Feedback.Rules().Move(ctx, d.order(), to)
 		return h.done("/rule", d.id, done), err
 	}
 }
