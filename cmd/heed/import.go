@@ -142,11 +142,9 @@ func (l *pastLog) rows(
 			return
 		}
 		for row, err := range past.Read(l.File, l.Mapping) {
-			for p := range row.Each() {
-				input := (*heed.InputError)(nil)
-				if errors.As(own(&p), &input) && err == nil {
-					err = &past.Fault{At: row.At, Column: input.Field, Reason: input.Reason}
-				}
+			input := (*heed.InputError)(nil)
+			if errors.As(own(&row.Past), &input) && err == nil {
+				err = &past.Fault{At: row.At, Column: input.Field, Reason: input.Reason}
 			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
@@ -188,21 +186,19 @@ func (l *pastLog) look(ctx context.Context, own func(*loop.Past) error) (survey,
 			return found, err
 		}
 		found.Rows++
-		for p := range row.Each() {
-			if p.Arm != "" {
-				found.Arms[p.Arm]++
+		if row.Arm != "" {
+			found.Arms[row.Arm]++
+		}
+		found.praises.add(seed, &row.Past)
+		for _, name := range peopleIn(&row.Past) {
+			people[maphash.String(seed, name)] = struct{}{}
+		}
+		if at := row.Event.At; !at.IsZero() {
+			if found.From.IsZero() || at.Before(found.From) {
+				found.From = at
 			}
-			found.praises.add(seed, &p)
-			for _, name := range peopleIn(&p) {
-				people[maphash.String(seed, name)] = struct{}{}
-			}
-			if at := p.Event.At; !at.IsZero() {
-				if found.From.IsZero() || at.Before(found.From) {
-					found.From = at
-				}
-				if at.After(found.Until) {
-					found.Until = at
-				}
+			if at.After(found.Until) {
+				found.Until = at
 			}
 		}
 	}
@@ -277,6 +273,10 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 	}
 	if cmd.Backtest {
 		return cmd.backtest(s, l)
+	}
+	if len(l.Arms) > 0 {
+		return &usageError{"the log has what every arm was worth, and not which one answered: " +
+			"--backtest shows what heed would have chosen"}
 	}
 	return s.within(true, func() error { return cmd.run(s, l) })
 }
@@ -410,10 +410,8 @@ func answersIn(rows iter.Seq2[past.Row, error], of int) iter.Seq2[loop.Past, err
 				yield(loop.Past{}, err)
 				return
 			}
-			for p := range row.Each() {
-				if !yield(p, nil) {
-					return
-				}
+			if !yield(row.Past, nil) {
+				return
 			}
 		}
 	}

@@ -190,4 +190,7 @@ func TestALogIsTested(t *testing.T) {
 	assert.Zero(t, got.code, got.err)
 	assert.Contains(t, got.out, "Replay of 120 rows")
 	assert.Contains(t, got.out, "heed less large")
+	got = call{args: []string{"--db", filepath.Join(t.TempDir(), "a.db"), "import", "-"},
+		input: b.String()}.run(t)
+	assertFails(t, got, misuse, "--backtest shows what heed would have chosen")
 }

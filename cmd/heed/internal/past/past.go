@@ -125,25 +125,6 @@ type Row struct {
 	Values map[string]float64
 }
 
-// Each yields the answers of a row: one for each of Values, or the row's own.
-func (r *Row) Each() iter.Seq[loop.Past] {
-	return func(yield func(loop.Past) bool) {
-		if len(r.Values) == 0 {
-			yield(r.Past)
-			return
-		}
-		for _, arm := range slices.Sorted(maps.Keys(r.Values)) {
-			p, x := r.Past, r.Values[arm]
-			if p.Arm = arm; p.Event.ID != "" {
-				p.Event.ID += "/" + arm
-			}
-			if p.Outcomes = []loop.Outcome{{Reward: &x}}; !yield(p) {
-				return
-			}
-		}
-	}
-}
-
 // Read yields the rows of a log. A row at fault comes with a [*Fault], and the next ones follow.
 // Any other error ends the log.
 func Read(r io.Reader, m Mapping) iter.Seq2[Row, error] {
