@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_280}},
 	{"suites: lines", budget{5_500, 7_964}},
-	{"command, pages, API, MCP: lines", budget{9_400, 11_139}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_843}},
 	{"adapters, streams: lines", budget{5_000, 6_153}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 96_990}},
+	{"all: lines", budget{80_000, 96_690}},
 	{"library: exported names", budget{600, 846}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
