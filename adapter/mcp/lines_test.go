@@ -15,6 +15,31 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
+// The official client goes on, before and after lines that are not messages.
+func TestABadLineEndsNothing(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
+	require.NoError(t, err)
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
+	require.NoError(t, err)
+	bad := func() {
+		for _, line := range []string{"this is no JSON", "{}", "[]", `[{"x":1}]`, "", `{"jsonrpc":"2`} {
+			_, err := fmt.Fprintln(toServer, line)
+			require.NoError(t, err)
+		}
+	}
+	bad()
+	to := &sdk.IOTransport{Reader: fromServer, Writer: toServer}
+	c, err := connect(t.Context(), to, older)
+	require.NoError(t, err)
+	bad()
+	assert.NotEmpty(t, c.must(t, "prepare", arguments{"text": disk})["id"])
+	require.NoError(t, c.Close())
+	require.NoError(t, served.Wait())
+}
+
 // A client may leave the arguments of a call out. It then reads which one is missing.
 func TestACallThatHasNoArguments(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
@@ -22,7 +47,7 @@ func TestACallThatHasNoArguments(t *testing.T) {
 	require.NoError(t, err)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	served, err := server.Connect(t.Context(), &sdk.IOTransport{Reader: in, Writer: out}, nil)
+	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
 	require.NoError(t, err)
 	answers := bufio.NewScanner(fromServer)
 	send := func(line string) {
