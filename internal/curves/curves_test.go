@@ -2,6 +2,7 @@ package curves_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +16,19 @@ func TestShapesAreScaledDown(t *testing.T) {
 		c := curves.Of(shapes[0], shapes[1])
 		assert.InEpsilon(t, 1e12, c.Alpha+c.Beta, 1e-12)
 		assert.InEpsilon(t, shapes[0]/shapes[1], c.Alpha/c.Beta, 1e-12)
+	}
+}
+
+// Shapes that a float64 is exact for stay. All panels of a curve end within it, and a wide one is cut
+// where it bends.
+func TestCuts(t *testing.T) {
+	for _, shapes := range [][2]float64{{7e11, 1e11}, {0.01, 0.02}, {0.3, 5}, {40, 2}} {
+		c := curves.Of(shapes[0], shapes[1])
+		assert.Equal(t, shapes, [2]float64{c.Alpha, c.Beta})
+		cuts := c.AppendCuts(nil)
+		assert.Equal(t, []float64{c.Left, c.Right},
+			[]float64{slices.Min(cuts), slices.Max(cuts)}, shapes)
+		assert.Equal(t, shapes[0] < 1, slices.Contains(cuts, 0.), shapes)
 	}
 }
 

@@ -49,7 +49,7 @@ func Cosine(a, b []float32) float64 {
 		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
 	}
 	cosine := dot / math.Sqrt(aa) / math.Sqrt(bb)
-	if math.IsNaN(cosine) || math.IsInf(cosine, 0) {
+	if math.IsNaN(cosine) {
 		return 0
 	}
 	return min(max(cosine, -1), 1)

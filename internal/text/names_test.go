@@ -57,6 +57,7 @@ func TestWhatIsNoName(t *testing.T) {
 		"a mark that fits nothing": "q\u0301", "three marks": "e\u0301\u0301",
 		"a mark on another script": "a\u093c", "Cherokee": "ᎪᎡ", "a digit of another script": "ann٤",
 		"a part of a syllable":    "\u1112\u1161\u11ab",
+		"a digit between scripts": "ann0б", "the last letter": "zб",
 		"a twin among ideographs": "\uf900", "a dot behind a vowel": "\u0930\u093f\u093c",
 	} {
 		got, err := text.CanonicalName(name)

@@ -62,6 +62,21 @@ func TestCosine(t *testing.T) {
 	}
 }
 
+func TestCosines(t *testing.T) {
+	embed := func(vectors ...[]float32) text.Embed {
+		return func(context.Context, []string) ([][]float32, error) { return vectors, nil }
+	}
+	got, err := text.Cosines(t.Context(), embed([]float32{1, 0}, []float32{3, 4}, []float32{-1, 0}),
+		"a", []string{"b", "c"})
+	require.NoError(t, err)
+	assert.InDeltaSlice(t, []float64{0.6, 0}, got, 1e-7)
+	for _, vectors := range [][][]float32{{{1, 0}, {3, 4}}, {{1, 0}, {3, 4}, {1}}} {
+		_, err = text.Cosines(t.Context(), embed(vectors...), "a", []string{"b", "c"})
+		require.Error(t, err)
+	}
+	assert.Equal(t, "ann", text.PseudonymKey{}.Of("ann"), "without a key, names stay")
+}
+
 func TestRemembering(t *testing.T) {
 	calls := 0
 	embed := text.Remembering(func(_ context.Context, texts []string) (vectors [][]float32, _ error) {

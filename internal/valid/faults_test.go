@@ -2,6 +2,7 @@ package valid_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -30,4 +31,26 @@ func TestErr(t *testing.T) {
 		n++
 	}
 	assert.Equal(t, 3, n)
+}
+
+func TestInputs(t *testing.T) {
+	now := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for _, good := range []time.Time{now, time.Unix(0, 0), now.Add(-time.Hour)} {
+		assert.NoError(t, valid.Time("At", good, now), good)
+	}
+	early := time.Unix(1e9, 0)
+	assert.NoError(t, valid.Time("At", early.Add(valid.MaxSkew), early))
+	for _, bad := range []error{
+		valid.Time("At", time.Time{}, now), valid.Time("At", time.Unix(-1, 0), now),
+		valid.Time("At", now.Add(time.Minute), now),
+		valid.Time("At", early.Add(valid.MaxSkew+1), early),
+		valid.List("At", []string{"a", "b", "c"}, 2, 5),
+	} {
+		var fault *heed.InputError
+		if assert.ErrorAs(t, bad, &fault) {
+			assert.Equal(t, "At", fault.Field)
+		}
+	}
+	assert.NoError(t, valid.List("Names", []string{"a", "b"}, 2, 5))
+	assert.ErrorContains(t, valid.List("Names", []string{"a", "long name"}, 2, 5), "Names[1]")
 }
