@@ -179,6 +179,31 @@ func TestNames(t *testing.T) {
 		heed.ErrNotFound)
 	_, err = settings.Stored(t.Context(), &st, "patterns")
 	require.ErrorIs(t, err, heed.ErrNotFound)
+	away := &storetest.Failing{Store: &st}
+	away.SetAway(true)
+	_, err = settings.Names("")(t.Context(), away)
+	require.ErrorIs(t, err, storetest.ErrFailed)
+}
+
+// A tool takes over what is stored. What it cannot read is an error, and what is stored stays.
+func TestAdopt(t *testing.T) {
+	var st memstore.Store
+	_, err := host{HalfLife: time.Hour, Threshold: 0.9}.open(&st, defaults)
+	require.NoError(t, err)
+	tool := defaults
+	require.NoError(t, settings.Adopt(t.Context(), &st, tool.component(host{})))
+	require.Equal(t, host{HalfLife: time.Hour, Threshold: 0.9}, tool)
+	of := func(name string, fixed bool, value any) settings.Component {
+		return settings.Component{Name: "learning/home",
+			Fields: []settings.Field{{Name: name, Value: value, Fixed: fixed}}}
+	}
+	require.ErrorContains(t, settings.Adopt(t.Context(), &st, of("HalfLife", true, new([]int))),
+		"HalfLife")
+	require.ErrorContains(t, settings.Open(t.Context(), &st, now, of("HalfLife", true, new([]int))),
+		"HalfLife")
+	require.ErrorContains(t, settings.Open(t.Context(), &st, now, of("x", false, new(func()))), "x")
+	require.NoError(t, settings.Adopt(t.Context(), &st, tool.component(host{})))
+	require.Equal(t, host{HalfLife: time.Hour, Threshold: 0.9}, tool)
 }
 
 // What an earlier version wrote in another form is the same setting: a field that is gone is no
