@@ -176,12 +176,8 @@ func swapped(x, y Reading) bool {
 	// A relation such as "before" has two sides. If a word stands on one side here and on the other
 	// side there, and the same is true of a word of the other side, the relation is reversed.
 	for _, i := range x.related {
-		places := y.positions(x.tokens[i].word)
-		if len(places) == 0 {
-			continue
-		}
 		left, right := x.around(i)
-		for _, j := range places {
+		for _, j := range y.positions(x.tokens[i].word) {
 			otherLeft, otherRight := y.around(j)
 			if crosses(left, otherRight, otherLeft, right) &&
 				crosses(right, otherLeft, otherRight, left) {

@@ -76,6 +76,12 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"enable logs and disable caches", "enable caches and disable logs", oppose.Meaning},
 		{"ask the test", "ask the tester", oppose.Way("")},
 		{"garde ce qu'ann veut", "garde ce qu'elle veut", oppose.Words},
+		{"open the door, enable logs and disable caches",
+			"open the door, enable caches and disable logs", oppose.Meaning},
+		{"add caches", "adding caches", oppose.Way("")},
+		{"keep logs for a day", "keep logs for days", oppose.Way("")},
+		{"push it to GitHub", "push it to GitLab", oppose.Names},
+		{"lock accounts of users'", "lock the accounts of users'", oppose.Way("")},
 		{"", "", oppose.Way("")},
 	} {
 		assert.Equal(t, test.opposed, oppose.Find(test.a, test.b), "%q, %q", test.a, test.b)
