@@ -74,7 +74,10 @@ func TestCorpora(t *testing.T) {
 func TestCommand(t *testing.T) {
 	for text, want := range map[string]bool{
 		"undo": true, "Undo!": true, "(undo)": true, "CANCEL!": true, "rollback": true,
-		"roll back": true, "never mind": true, "nevermind": true,
+		"roll back": true, "roll-back": true, "roll\u2010back": true, "roll\u2011back": true,
+		"> undo that\nundo that": true, "It reads:\n> undo that": false,
+		"don't wait, it's ann's, undo that, the users' data": true,
+		"never mind": true, "nevermind": true,
 		"Please undo that": true, "No, undo that!": true, "Undo that, I am cold.": true,
 		"undo that reminder":              true,
 		"please revert, it made it worse": true, "ctrl+z": true,
