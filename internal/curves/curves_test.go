@@ -24,7 +24,7 @@ func TestShapesAreScaledDown(t *testing.T) {
 func TestCuts(t *testing.T) {
 	for _, shapes := range [][2]float64{{7e11, 1e11}, {0.01, 0.02}, {0.3, 5}, {40, 2}} {
 		c := curves.Of(shapes[0], shapes[1])
-		assert.Equal(t, shapes, [2]float64{c.Alpha, c.Beta})
+		assert.Equal(t, [2]float64{c.Alpha, c.Beta}, shapes)
 		cuts := c.AppendCuts(nil)
 		assert.Equal(t, []float64{c.Left, c.Right},
 			[]float64{slices.Min(cuts), slices.Max(cuts)}, shapes)
