@@ -19,8 +19,8 @@ func TestShapesAreScaledDown(t *testing.T) {
 	}
 }
 
-// Shapes that a float64 is exact for stay. All panels of a curve end within it, and a wide one is cut
-// where it bends.
+// Shapes that a float64 is exact for stay. All panels of a curve end within it, and a wide curve is
+// cut where it bends.
 func TestCuts(t *testing.T) {
 	for _, shapes := range [][2]float64{{7e11, 1e11}, {0.01, 0.02}, {0.3, 5}, {40, 2}} {
 		c := curves.Of(shapes[0], shapes[1])

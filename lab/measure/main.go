@@ -37,7 +37,7 @@ var budgets = []struct {
 	{"command, pages, API, MCP: lines", budget{9_400, 10_843}},
 	{"adapters, streams: lines", budget{5_000, 6_153}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 96_690}},
+	{"all: lines", budget{80_000, 96_728}},
 	{"library: exported names", budget{600, 846}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
