@@ -172,7 +172,7 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 
 // ConfidencesIn returns how far heuristics are trusted now, by id, within a step. They include what
 // the step counted so far. Unknown ids are left out. It reads what [Module.Wants] names.
-func (m *Module) ConfidencesIn(
+func (m steps) ConfidencesIn(
 	tx *store.Tx, heuristicIDs ...string,
 ) (map[string]float64, error) {
 	l := m.ledger(tx)

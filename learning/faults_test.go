@@ -179,16 +179,16 @@ var deeds = []deed{
 	},
 		call: func(f *fixture) error {
 			return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-				_, err := f.TimeoutIn(tx, a, f.clock.Now())
+				_, err := f.Steps().TimeoutIn(tx, a, f.clock.Now())
 				return err
 			})
 		}},
 	{method: "HeuristicsIn", call: func(f *fixture) error {
-		_, err := f.HeuristicsIn(store.Reading(ctx, f.store))
+		_, err := f.Steps().HeuristicsIn(store.Reading(ctx, f.store))
 		return err
 	}},
 	{method: "ConfidencesIn", call: func(f *fixture) error {
-		_, err := f.ConfidencesIn(store.Reading(ctx, f.store), "h")
+		_, err := f.Steps().ConfidencesIn(store.Reading(ctx, f.store), "h")
 		return err
 	}},
 	{method: "New", call: func(f *fixture) error {
@@ -212,8 +212,7 @@ var deeds = []deed{
 
 // noDeeds are the methods that ask nothing of the store.
 var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants",
-	"Unreported",
-	"Wants"}
+	"Steps", "Unreported", "Wants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must
 // then return an error, unless the call was a commit that took effect. The store must hold the
@@ -266,7 +265,7 @@ func TestFaults(t *testing.T) {
 			assert.Positive(t, calls)
 		})
 	}
-	module := reflect.TypeFor[*learning.Module]()
+	module := reflect.TypeOf((*learning.Module)(nil).Steps())
 	for i := range module.NumMethod() {
 		name := module.Method(i).Name
 		assert.NotEqual(t, slices.Contains(noDeeds, name), slices.Contains(named, name),

@@ -59,11 +59,10 @@ func (e *Message) known() string {
 // strategy fails for some answers, these stay open, and Hear returns what it counted with the
 // error.
 //
-// An undo has no effect if there is no answer to take back. [Hearing.Command] distinguishes it from
-// other messages.
+// An undo has no effect if there is no answer to take back.
 func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
 	defer doing("hear", &err)
-	h, err := m.Hearing(e)
+	h, err := m.Steps().Hearing(e)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +76,9 @@ func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
 	return valuesOf(changes, err), errors.Join(failed, err)
 }
 
-// A Hearing is a message as the strategy understands it, before it counts. It must not be used
+// A hearing is a message as the strategy understands it, before it counts. It must not be used
 // concurrently.
-type Hearing struct {
+type hearing struct {
 	m          *Module
 	message    Message
 	known      string   // what the message is recognised by, or ""
@@ -93,12 +92,12 @@ type Hearing struct {
 
 // Hearing asks the strategy once whether a message is a command to undo, and looks for the phrases
 // of expectations. Invalid input is a [*heed.InputError].
-func (m *Module) Hearing(e Message) (*Hearing, error) {
+func (m steps) Hearing(e Message) (*hearing, error) {
 	if err := valid.Texts(evidence.MaxText, "ID", e.ID, "Stream", e.Stream, "Session", e.Session,
 		"Person", e.Person); err != nil {
 		return nil, err
 	}
-	h := &Hearing{m: m, message: e, known: e.known()}
+	h := &hearing{m: m.Module, message: e, known: e.known()}
 	h.message.At = m.orNow(e.At)
 	if err := valid.Time("At", h.message.At, m.cfg.Now()); err != nil {
 		return nil, err
@@ -115,11 +114,11 @@ func (m *Module) Hearing(e Message) (*Hearing, error) {
 }
 
 // Command reports whether the message is a command to undo.
-func (h *Hearing) Command() bool { return h.command }
+func (h *hearing) Command() bool { return h.command }
 
 // Wants names the open answers that the message can concern. The result is empty if the message
 // cannot change any answer.
-func (h *Hearing) Wants() (w store.Wants) {
+func (h *hearing) Wants() (w store.Wants) {
 	for _, phrase := range h.phrases {
 		w.Queries = append(w.Queries, h.query(answers.OpenPhrase(phrase)))
 	}
@@ -130,13 +129,13 @@ func (h *Hearing) Wants() (w store.Wants) {
 }
 
 // query finds the open answers with a key, the oldest first.
-func (h *Hearing) query(key string) store.Query {
+func (h *hearing) query(key string) store.Query {
 	return store.Query{Kind: h.m.kinds.answers.Name, Keys: []string{key}, Oldest: true}
 }
 
 // undoes finds what the message may take back: in its session, and among what was shown to its
 // person.
-func (h *Hearing) undoes() (all []store.Query) {
+func (h *hearing) undoes() (all []store.Query) {
 	if e := &h.message; e.Session != "" {
 		all = append(all, h.query(answers.OpenSession(e.Session)))
 	}
@@ -147,7 +146,7 @@ func (h *Hearing) undoes() (all []store.Query) {
 }
 
 // undone finds what the message took back before.
-func (h *Hearing) undone() []store.Query {
+func (h *hearing) undone() []store.Query {
 	if h.known == "" {
 		return nil
 	}
@@ -155,7 +154,7 @@ func (h *Hearing) undone() []store.Query {
 }
 
 // ignores finds what the message passes over.
-func (h *Hearing) ignores() []store.Query {
+func (h *hearing) ignores() []store.Query {
 	if !h.understood || h.message.Stream == "" {
 		return nil
 	}
@@ -165,7 +164,7 @@ func (h *Hearing) ignores() []store.Query {
 // In is [Module.Hear] within a step: it counts what the message means, and puts the answers that it
 // changes. It returns these answers, so that the caller can change more of them and put them again.
 // The changes are complete after the commit. Failures of the strategy are in [Module.FailuresIn].
-func (h *Hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*Change, err error) {
+func (h *hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*Change, err error) {
 	if h.unknown != nil && h.known == "" { // to repeat the message may take another answer back
 		return nil, nil, store.Final(h.unknown)
 	}
@@ -355,7 +354,7 @@ func (e *Message) mayIgnore(a *answer.Answer) bool {
 }
 
 // outcomes judges the fires that wait for a phrase of the text.
-func (r *run) outcomes(h *Hearing) (ended []*waiting, err error) {
+func (r *run) outcomes(h *hearing) (ended []*waiting, err error) {
 	e, strategy := &h.message, r.m.cfg.Strategy
 	for _, phrase := range h.phrases {
 		found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
@@ -394,7 +393,7 @@ func (r *run) note(w *waiting, how answer.How, s Signal, err error) bool {
 var errForeign = errors.New("the strategy answered with a signal for something else")
 
 // undo judges the fires that the message takes back. It reports whether the message was understood.
-func (r *run) undo(h *Hearing) (ended []*waiting, understood bool, err error) {
+func (r *run) undo(h *hearing) (ended []*waiting, understood bool, err error) {
 	e := &h.message
 	if !h.command {
 		return nil, true, nil
@@ -431,7 +430,7 @@ func shownBy(found []*waiting, at time.Time) []*waiting {
 
 // undoneBefore reports whether the message took back an answer before. The message then does not
 // ignore that answer.
-func (r *run) undoneBefore(h *Hearing) (bool, error) {
+func (r *run) undoneBefore(h *hearing) (bool, error) {
 	earlier, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
 		return slices.ContainsFunc(a.Statements, func(s answer.Statement) bool {
 			return s.How == answers.Undo && s.Of == f.Heuristic && s.Message == h.known
@@ -481,7 +480,7 @@ func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, underst
 }
 
 // ignored returns the fires that the message passes over.
-func (r *run) ignored(h *Hearing) ([]*waiting, error) {
+func (r *run) ignored(h *hearing) ([]*waiting, error) {
 	e := &h.message
 	found, err := r.find(func(a *answer.Answer, f *answer.Fire) bool {
 		known := answers.ReceptionOf(a, f.Heuristic)

@@ -180,7 +180,7 @@ func heuristicOf(kept store.Row[heuristicRecord]) Heuristic {
 // ends.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
-		all, err := m.HeuristicsIn(store.Reading(ctx, m.cfg.Store))
+		all, err := m.Steps().HeuristicsIn(store.Reading(ctx, m.cfg.Store))
 		if err != nil {
 			yield(Heuristic{}, fmt.Errorf("learning: heuristics: %w", err))
 			return
@@ -193,14 +193,14 @@ func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	}
 }
 
-// HeuristicsWants names what [Module.HeuristicsIn] reads if no heuristic changed.
-func (m *Module) HeuristicsWants() store.Wants {
+// HeuristicsWants names what HeuristicsIn reads if no heuristic changed.
+func (m steps) HeuristicsWants() store.Wants {
 	return store.Wants{Refs: []store.Ref{m.kinds.heuristics.Ref("")}}
 }
 
 // HeuristicsIn returns all heuristics by id, like [Module.Heuristics], in a step. The slice must
 // not be changed.
-func (m *Module) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
+func (m steps) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
 	read, err := tx.Get(m.kinds.heuristics.Ref(""))
 	if err != nil {
 		return nil, err

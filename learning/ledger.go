@@ -102,7 +102,7 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 // Unreported has [Module.JudgeIn] and [Module.UndoIn] return changes of a step without the
 // confidences Old, New and Delta, and without the limits on these. A step then reads less. Call it
 // first if you do not use them. If the module has an observer, it has no effect.
-func (m *Module) Unreported(tx *store.Tx) {
+func (m steps) Unreported(tx *store.Tx) {
 	if m.watch == nil {
 		m.ledger(tx).depth = brief
 	}

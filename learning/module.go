@@ -76,6 +76,13 @@ func (m *Module) Answers() store.View[answer.Answer] { return m.kinds.answers }
 // Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
+// Steps returns what only package loop adds to its own steps, and what it reads for them. Other
+// hosts have [Module.FireIn], [Module.JudgeIn] and [Module.UndoIn].
+func (m *Module) Steps() steps { return steps{m} }
+
+// steps are the methods of a module for package loop.
+type steps struct{ *Module }
+
 // The limits of signals: see [Change].Limits.
 const (
 	limitLocked    = "locked"

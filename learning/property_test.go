@@ -374,7 +374,7 @@ func TestManyPeople(t *testing.T) {
 	own := f.another(learning.Config{}) // of a process that uses no confidences
 	for i := range 80 {
 		require.NoError(t, own.step1("e", func(tx *store.Tx, a *answer.Answer) error {
-			own.Unreported(tx)
+			own.Steps().Unreported(tx)
 			_, err := own.JudgeIn(tx, a, answer.Statement{By: fmt.Sprint("new ", i%40), Of: "h",
 				Value: 1, At: start.Add(time.Duration(i) * time.Second)})
 			return err

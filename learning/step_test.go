@@ -182,7 +182,7 @@ var (
 		{
 			func(f *fixture) error { return f.Sweep(ctx, time.Time{}) },
 			func(f *fixture, tx *store.Tx, a *answer.Answer) (err error) {
-				_, err = f.TimeoutIn(tx, a, f.clock.Now())
+				_, err = f.Steps().TimeoutIn(tx, a, f.clock.Now())
 				return err
 			},
 		},
@@ -248,7 +248,7 @@ func TestAStepIsOneReadAndOneCommit(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := f.ConfidencesIn(tx, "h"); err != nil {
+		if _, err := f.Steps().ConfidencesIn(tx, "h"); err != nil {
 			return err
 		}
 		if _, err := f.JudgeIn(tx, &row.Value, answer.Statement{By: "ann", Of: "h",
@@ -271,15 +271,15 @@ func TestWhatAMessageWants(t *testing.T) {
 		"hello": {0, 1}, "it is off": {1, 2}, "undo that": {3, 4},
 		"the oven is off, undo that!": {4, 5},
 	} {
-		h, err := f.Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text})
+		h, err := f.Steps().Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text})
 		require.NoError(t, err)
 		assert.Len(t, h.Wants().Queries, want[0], text)
-		h, err = f.Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text,
+		h, err = f.Steps().Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text,
 			Stream: "s"})
 		require.NoError(t, err)
 		assert.Len(t, h.Wants().Queries, want[1], text)
 	}
-	h, err := f.Hearing(learning.Message{Text: "undo that"})
+	h, err := f.Steps().Hearing(learning.Message{Text: "undo that"})
 	require.NoError(t, err)
 	assert.True(t, h.Command())
 	assert.Empty(t, h.Wants().Queries, "from nobody and nowhere")
@@ -291,7 +291,7 @@ func TestAHearingReturnsItsAnswers(t *testing.T) {
 	f := newFixture(t, impatient, "h")
 	f.fire("h", "e", "s")
 	view := f.Answers()
-	h, err := f.Hearing(learning.Message{Session: "room", Text: "undo that"})
+	h, err := f.Steps().Hearing(learning.Message{Session: "room", Text: "undo that"})
 	require.NoError(t, err)
 	var changes []*learning.Change
 	require.NoError(t, store.Do(ctx, f.store, func(tx *store.Tx) error {
@@ -656,7 +656,7 @@ func TestUnreported(t *testing.T) {
 			var changes []*learning.Change
 			require.NoError(t, f.step1(event, func(tx *store.Tx, a *answer.Answer) error {
 				if !reported {
-					f.Unreported(tx)
+					f.Steps().Unreported(tx)
 				}
 				changes = do(tx, a)
 				return nil

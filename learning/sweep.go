@@ -106,7 +106,7 @@ func (m *Module) sweepIn(
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		if !m.Due(&row.Value, now) {
+		if !m.Steps().Due(&row.Value, now) {
 			continue
 		}
 		due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
@@ -124,8 +124,8 @@ func (m *Module) sweepIn(
 	return r.changes(r.first), found, swept, nil
 }
 
-// Due reports whether [Module.TimeoutIn] would change an answer at a moment.
-func (m *Module) Due(a *answer.Answer, now time.Time) bool {
+// Due reports whether TimeoutIn would change an answer at a moment.
+func (m steps) Due(a *answer.Answer, now time.Time) bool {
 	return slices.ContainsFunc(a.Fires, func(f answer.Fire) bool {
 		return silenceDue(a, &f, now) || closes(a, &f, now)
 	})
@@ -155,9 +155,9 @@ func askerForgotten(a *answer.Answer) bool {
 
 // TimeoutIn interprets the silence of an answer whose silence window ended, and closes its fires
 // that no message can change any more. It counts in the step. The caller puts the record of the
-// answer, if it was [Module.Due]. The changes are complete after the commit. Failures of the
+// answer, if it was due. The changes are complete after the commit. Failures of the
 // strategy are in [Module.FailuresIn].
-func (m *Module) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Change, error) {
+func (m steps) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Change, error) {
 	r := m.newRun(tx, m.orNow(now))
 	if err := r.timeouts(&heard{Value: a}); err != nil {
 		return nil, err

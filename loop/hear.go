@@ -26,7 +26,7 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 	if err := a.cfg.person("Person", m.Person); err != nil {
 		return nil, wrap("hear", err)
 	}
-	h, err := a.learning.Hearing(m)
+	h, err := a.learning.Steps().Hearing(m)
 	if err != nil {
 		return nil, wrap("hear", err)
 	}
@@ -49,7 +49,7 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 // what changed and which answers were taken back. A record without a reply is a fire of package
 // learning alone, and has no arm.
 func (a *Agent) heard(
-	tx *store.Tx, h *learning.Hearing, stands *error,
+	tx *store.Tx, h hearing, stands *error,
 ) (changes []*learning.Change, undone []string, err error) {
 	rows, changes, err := h.In(tx)
 	if err != nil {
@@ -84,9 +84,16 @@ func changesOf(all []*learning.Change) (changes []learning.Change) {
 	return changes
 }
 
+// A hearing is a message as package learning interprets it, before it counts.
+type hearing interface {
+	Command() bool
+	Wants() store.Wants
+	In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*learning.Change, err error)
+}
+
 // hearing returns how an event's own text is interpreted.
-func (a *Agent) hearing(e *Event) (*learning.Hearing, error) {
-	return a.learning.Hearing(learning.Message{
+func (a *Agent) hearing(e *Event) (hearing, error) {
+	return a.learning.Steps().Hearing(learning.Message{
 		ID: e.ID, Stream: e.Stream, Session: e.Session, Person: e.Person, Text: e.Text, At: e.At,
 	})
 }
@@ -118,7 +125,7 @@ func (a *Agent) undoneBefore(tx *store.Tx, e *Event) (ids []string, err error) {
 
 // hearIn counts what the event's own text means for earlier answers.
 func (a *Agent) hearIn(
-	tx *store.Tx, p *Plan, h *learning.Hearing,
+	tx *store.Tx, p *Plan, h hearing,
 ) (changes []*learning.Change, err error) {
 	e := &p.Event
 	if p.Command {

@@ -216,7 +216,7 @@ func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) err
 			w.Refs = append(w.Refs, a.answers.Ref(answers.ID(rows[i].Event.ID)))
 		}
 		tx.Want(w)
-		a.learning.Unreported(tx)
+		a.learning.Steps().Unreported(tx)
 		a.wantFrozen(tx)
 		if frozen, err := a.isFrozen(tx); err != nil || frozen {
 			return cmp.Or[error](err, errFrozen)

@@ -148,7 +148,7 @@ func (a *Agent) libraryIn(tx *store.Tx) (*library, error) {
 	}
 	held := a.library.Load()
 	b := &library{version: version.Revision}
-	if b.all, err = a.learning.HeuristicsIn(tx); err != nil {
+	if b.all, err = a.learning.Steps().HeuristicsIn(tx); err != nil {
 		return nil, err
 	}
 	same := held != nil && slices.EqualFunc(held.all, b.all, func(a, b learning.Heuristic) bool {
@@ -229,7 +229,7 @@ func (a *Agent) candidatesIn(
 	for i, m := range found {
 		ids[i] = m.it.ID
 	}
-	confidences, err := a.learning.ConfidencesIn(tx, ids...)
+	confidences, err := a.learning.Steps().ConfidencesIn(tx, ids...)
 	if err != nil {
 		return nil, err
 	}

@@ -242,7 +242,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 // commits only the answer of a heuristic, if the store is back by then. done reports that the event
 // was answered before.
 func (a *Agent) recalled(
-	ctx context.Context, e *Event, f *fitting, h *learning.Hearing, down error,
+	ctx context.Context, e *Event, f *fitting, h hearing, down error,
 ) (p Plan, done bool, err error) {
 	tx := store.Reading(ctx, recalled{a.lifeline})
 	frozen, err := a.isFrozen(tx)
@@ -262,7 +262,7 @@ func (a *Agent) recalled(
 
 // want names what a plan reads. What is not named here and is read later costs another round trip,
 // and is correct all the same.
-func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
+func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h hearing) {
 	e := &p.Event
 	w := store.Wants{Refs: []store.Ref{
 		a.answers.Ref(answers.ID(e.ID)), a.notes.Ref(""), a.freezes.Ref(answers.FrozenID),
@@ -276,10 +276,10 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h *learning.Hearing) {
 	for i, m := range f.heuristics {
 		ids[i] = m.it.ID
 	}
-	w.Add(a.learning.HeuristicsWants(), a.learning.Wants(ids...))
+	w.Add(a.learning.Steps().HeuristicsWants(), a.learning.Wants(ids...))
 	w.Add(a.feedback.Rules().Wants(a.cfg.Name))
 	if !p.trial.Control && e.Task != "" {
-		w.Add(a.patterns.PlanWants(), a.patterns.ErrorsWants(errorsOf(e)))
+		w.Add(a.patterns.Steps().PlanWants(), a.patterns.Steps().ErrorsWants(errorsOf(e)))
 	}
 	p.item = f.item
 	matters := !p.trial.Control && (!aboutNotes(a.arms()) || len(f.notes) > 0)
@@ -534,7 +534,7 @@ func (a *Agent) addPatterns(tx *store.Tx, p *Plan) error {
 	if p.Event.Task == "" {
 		return nil
 	}
-	plan, err := a.patterns.PlanIn(tx, beginning(p.Event.Text))
+	plan, err := a.patterns.Steps().PlanIn(tx, beginning(p.Event.Text))
 	if err != nil {
 		return err
 	}
@@ -574,7 +574,7 @@ func (a *Agent) addErrors(tx *store.Tx, p *Plan) error {
 	if p.Event.Task == "" {
 		return nil
 	}
-	report, err := a.patterns.ErrorsIn(tx, errorsOf(&p.Event))
+	report, err := a.patterns.Steps().ErrorsIn(tx, errorsOf(&p.Event))
 	if err != nil || report.Unresolved == 0 {
 		return err
 	}

@@ -69,7 +69,7 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 					return errors.Join(append(errs, err)...)
 				}
 				n, q.After = n+1, row.Place
-				if a.learning.Due(&row.Value, now) {
+				if a.learning.Steps().Due(&row.Value, now) {
 					ids = append(ids, row.Value.ID)
 				}
 			}
@@ -104,7 +104,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 			if err != nil {
 				return err
 			}
-			if row.Revision > 0 && a.learning.Due(&row.Value, now) {
+			if row.Revision > 0 && a.learning.Steps().Due(&row.Value, now) {
 				rows = append(rows, row)
 				if row.Value.Reply != nil {
 					a.wantStatement(tx, &row.Value)
@@ -114,7 +114,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 		for i := range rows {
 			before := answers.ForArm(&rows[i].Value)
 			a.unheard(&rows[i].Value)
-			if _, err := a.learning.TimeoutIn(tx, &rows[i].Value, now); err != nil {
+			if _, err := a.learning.Steps().TimeoutIn(tx, &rows[i].Value, now); err != nil {
 				return err
 			}
 			if err := a.settle(tx, rows[i], before, new(error)); err != nil {

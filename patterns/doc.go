@@ -34,7 +34,5 @@
 // which recorders of many processes may share.
 //
 // A host that records something else in the same commit calls [Recorder.RecordIn] in a step of
-// [github.com/heedhq/heed/store.Do]. [Recorder.PlanIn] and [Recorder.ErrorsIn] read in such a step
-// what [Recorder.PlanWants] and [Recorder.ErrorsWants] name, so that the step reads it together
-// with the host's records.
+// [github.com/heedhq/heed/store.Do].
 package patterns

@@ -184,17 +184,17 @@ type ErrorReport struct {
 // Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are
 // about when they were recorded.
 func (r *Recorder) Errors(ctx context.Context, q HistoryQuery) (ErrorReport, error) {
-	return r.ErrorsIn(store.Reading(ctx, r.cfg.Store), q)
+	return r.Steps().ErrorsIn(store.Reading(ctx, r.cfg.Store), q)
 }
 
-// ErrorsWants names what [Recorder.ErrorsIn] reads.
-func (r *Recorder) ErrorsWants(q HistoryQuery) store.Wants {
+// ErrorsWants names what ErrorsIn reads.
+func (r steps) ErrorsWants(q HistoryQuery) store.Wants {
 	q.Limit = cmp.Or(q.Limit, mostErrors)
 	return q.wants(r.kinds.errors.Name, "task")
 }
 
 // ErrorsIn is [Recorder.Errors] in a step. A report does not have what its own step adds.
-func (r *Recorder) ErrorsIn(tx *store.Tx, q HistoryQuery) (ErrorReport, error) {
+func (r steps) ErrorsIn(tx *store.Tx, q HistoryQuery) (ErrorReport, error) {
 	q.Limit = cmp.Or(q.Limit, mostErrors)
 	all, err := historyIn(tx, "task", &r.kinds.errors, q)
 	if err != nil {

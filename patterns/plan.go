@@ -53,15 +53,15 @@ var planSize = SectionSize{10, 3_000}
 // If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with
 // the error.
 func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
-	return r.PlanIn(store.Reading(ctx, r.cfg.Store), task)
+	return r.Steps().PlanIn(store.Reading(ctx, r.cfg.Store), task)
 }
 
-// PlanIn is [Recorder.Plan] in a step. It reads what [Recorder.PlanWants] names, and more only if
+// PlanIn is [Recorder.Plan] in a step. It reads what PlanWants names, and more only if
 // patterns or outcomes changed since the last plan. A plan does not have what its own step adds. Of
 // more than 500 patterns that are not candidates, it has those that changed last.
-func (r *Recorder) PlanIn(tx *store.Tx, task string) (Plan, error) {
+func (r steps) PlanIn(tx *store.Tx, task string) (Plan, error) {
 	var s store.Snapshot
-	if err := tx.Read(&s, nil, r.PlanWants().Refs); err != nil {
+	if err := tx.Read(&s, nil, r.Steps().PlanWants().Refs); err != nil {
 		return Plan{}, failed("plan", err)
 	}
 	// What the step read before may be older than the versions, so that it must not be remembered

@@ -44,8 +44,8 @@ const (
 	scanned     = 500 // outcomes that are compared with a task: those recorded last
 )
 
-// PlanWants names what [Recorder.PlanIn] reads, in a step that plans.
-func (r *Recorder) PlanWants() store.Wants {
+// PlanWants names what PlanIn reads, in a step that plans.
+func (r steps) PlanWants() store.Wants {
 	refs := []store.Ref{r.kinds.patterns.Ref("")}
 	if r.cfg.Similar == nil {
 		refs = append(refs, r.kinds.entries.Ref(""))

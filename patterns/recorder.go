@@ -86,6 +86,13 @@ func open(
 	}, nil
 }
 
+// Steps returns what only package loop adds to its own steps, and what it reads for them. Other
+// hosts have [Recorder.RecordIn].
+func (r *Recorder) Steps() steps { return steps{r} }
+
+// steps are the methods of a recorder for package loop.
+type steps struct{ *Recorder }
+
 // Recorded is what came of an outcome or a rating.
 type Recorded struct {
 	// Score is the outcome's score. 0 for a rating.
@@ -108,7 +115,7 @@ type Recorded struct {
 func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 	*o = o.clone()
 	if o.Errors == 0 {
-		known, err := r.ErrorsIn(tx, HistoryQuery{About: o.Task})
+		known, err := r.Steps().ErrorsIn(tx, HistoryQuery{About: o.Task})
 		if err != nil {
 			return err
 		}
@@ -165,7 +172,7 @@ func (r *Recorder) outcomeWants(o Outcome) store.Wants {
 	w.Add(HistoryQuery{ID: o.ID}.wants(r.kinds.entries.Name, ""),
 		attempts(o.Task).wants(r.kinds.entries.Name, "task"))
 	if o.Errors == 0 {
-		w.Add(r.ErrorsWants(HistoryQuery{About: o.Task}))
+		w.Add(r.Steps().ErrorsWants(HistoryQuery{About: o.Task}))
 	}
 	return w
 }

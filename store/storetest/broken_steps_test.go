@@ -160,7 +160,6 @@ func versionsOfItsOwn(b *broken) {
 const (
 	concurrentSteps = "of concurrent steps on a record none is lost"
 	wholeSteps      = "a refused commit changes nothing"
-	seenSteps       = "what one handle writes, each handle reads and finds"
 	disturbedSteps  = "a batch with an id counts once"
 	cancelledSteps  = "a context that is done changes nothing"
 	sized           = "a commit that is too large is refused"
@@ -176,7 +175,7 @@ var brokenSteps = []fault{
 	},
 	{"another handle reads a copy", func(b *broken) { b.another = aCopy }, concurrentSteps},
 	{"a lock that one handle knows guards revisions", lockedAlone, concurrentSteps},
-	{"a handle reads what was when it committed last", untilItCommits, seenSteps},
+	{"a handle reads what was when it committed last", untilItCommits, concurrentSteps},
 	{"cells alone are never read again", cellsForGood, "cells alone are a second old at most"},
 	{"each handle knows ids of its own", idsOfItsOwn, "an id counts once"},
 	{
@@ -243,7 +242,7 @@ var brokenSteps = []fault{
 				return yielding(all)
 			}
 		},
-		seenSteps,
+		"a record is read back as it was written",
 	},
 	{
 		"a Read does not find what a step has written",
@@ -255,9 +254,8 @@ var brokenSteps = []fault{
 				return all
 			}
 		},
-		seenSteps,
+		"a read finds what queries select",
 	},
-	{"another handle reads what was", func(b *broken) { b.another = aCopy }, seenSteps},
 	{"the id of a step is lost", changing(func(_ *broken, b *batch) { b.ID = "" }), disturbedSteps},
 	{
 		"a step that is repeated counts its observations again",

@@ -153,25 +153,6 @@ func readConsistent(f *fixture) {
 	})
 }
 
-func handlesAgree(f *fixture) {
-	handles := f.handles()
-	for i, st := range handles {
-		kept, gone, key := fmt.Sprint("kept", i), fmt.Sprint("gone", i), fmt.Sprint("of=", i)
-		revision := f.write(note(gone, value{}, key))
-		receipts, err := st.Commit(ctx, store.Batch{Records: records{
-			note(kept, value{N: 1}, key), removal(notes, gone, revision),
-		}})
-		f.Must("Commit", err)
-		for _, f.store = range handles {
-			f.Equal("the revision", f.has(notes, kept, value{N: 1}).Revision, receipts[0].Revision)
-			f.gone(notes, gone)
-			f.finds(by(notes, key), kept)
-			found := f.snapshot(nil, nil, by(notes, key)).Found
-			f.Check(len(found) == 1 && len(found[0]) == 1, "Read finds %+v", found)
-		}
-	}
-}
-
 // errorOf returns the errors that a loop yields.
 func errorOf[T any](seq iter.Seq2[T, error]) (failure error) {
 	for _, err := range seq {

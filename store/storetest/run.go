@@ -154,7 +154,6 @@ var rules = []rule{
 	{"expectations hold against concurrent writers", expectConcurrent},
 	{"records that are added concurrently are all there", addersConcurrent},
 	{"parts are not older than the records read with them", readConsistent},
-	{"what one handle writes, each handle reads and finds", handlesAgree},
 	{"cells alone are a second old at most", cellsCatchUp},
 	{"a commit that is cut off is whole or not at all", commitCutOff},
 	{"handles whose clocks differ by minutes agree", clocksDiffer},
