@@ -271,7 +271,8 @@ func TestWhatAMessageWants(t *testing.T) {
 		"hello": {0, 1}, "it is off": {1, 2}, "undo that": {3, 4},
 		"the oven is off, undo that!": {4, 5},
 	} {
-		h, err := f.Steps().Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text})
+		h, err := f.Steps().Hearing(learning.Message{ID: "m", Session: "room", Person: "ann",
+			Text: text})
 		require.NoError(t, err)
 		assert.Len(t, h.Wants().Queries, want[0], text)
 		h, err = f.Steps().Hearing(learning.Message{ID: "m", Session: "room", Person: "ann", Text: text,

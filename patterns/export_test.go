@@ -24,6 +24,3 @@ func (c *Config) Tune() *Tuning { return &c.tuning }
 
 // OutcomeWants names what RecordIn reads.
 func OutcomeWants(r *Recorder, o Outcome) store.Wants { return r.outcomeWants(o) }
-
-// Config returns the configuration in force, with its defaults.
-func (r *Recorder) Config() Config { return r.cfg }

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // ChoiceID names a choice. It is a UUID.
@@ -76,19 +77,8 @@ func (q *Query) validate() error {
 			return &heed.InputError{Field: "Vector", Reason: "must be finite"}
 		}
 	}
-	return checkTexts("Session", q.Session, "Key", q.Key, "Item", q.Item, "Category", q.Category,
-		"Context", q.Context)
-}
-
-// checkTexts returns the fault of the first text that a store can't keep, of pairs of a field and a
-// text.
-func checkTexts(pairs ...string) error {
-	for i := 0; i < len(pairs); i += 2 {
-		if err := evidence.CheckText(pairs[i], pairs[i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return valid.Texts(evidence.MaxText, "Session", q.Session, "Key", q.Key, "Item", q.Item,
+		"Category", q.Category, "Context", q.Context)
 }
 
 // A Choice is an arm that was chosen, with all that is needed to credit it later, in this process

@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -243,10 +244,9 @@ func (o *Outcome) validateTexts() error {
 			return err
 		}
 	}
-	return checkTexts("ID", o.ID, "Channel", o.Channel, "Source", o.Source, "Choice.Session",
-		c.Session, "Choice.Item", c.Item,
-		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category",
-		answers.Scope(c.Category, c.Context))
+	return valid.Texts(evidence.MaxText, "ID", o.ID, "Channel", o.Channel, "Source", o.Source,
+		"Choice.Session", c.Session, "Choice.Item", c.Item, "Choice.Category", c.Category,
+		"Choice.Context", c.Context, "Choice.Category", answers.Scope(c.Category, c.Context))
 }
 
 // reserved begins the ids of outcomes that the learner makes itself.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -78,8 +79,8 @@ func (r *Reset) validate() error {
 		return &heed.InputError{Field: "Source",
 			Reason: "must be the only field, because it is forgotten in the whole store"}
 	}
-	return checkTexts("Item", r.Item, "Category", r.Category, "Context", r.Context, "Source",
-		r.Source)
+	return valid.Texts(evidence.MaxText, "Item", r.Item, "Category", r.Category, "Context", r.Context,
+		"Source", r.Source)
 }
 
 // expunge takes away what a source caused, with its event and its entry in the audit. All segments

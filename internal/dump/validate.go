@@ -122,7 +122,8 @@ func (t *Tally) validate() error {
 	if n == 0 {
 		return errors.New("a tally must have an observation")
 	}
-	return errors.Join(moments(t.Landmark), texts("channel", t.Channel, "source", t.Source))
+	return errors.Join(moments(t.Landmark),
+		valid.Texts(evidence.MaxText, "channel", t.Channel, "source", t.Source))
 }
 
 // fits reports whether the tally can be one of the cell. A landmark that is too old would let the
@@ -196,14 +197,4 @@ func (r *Record) validate() error {
 		return err
 	}
 	return store.Validate(lastInstant.Time(), store.Batch{Records: []store.Record{of}})
-}
-
-// texts checks names and texts in turn.
-func texts(all ...string) error {
-	for i := 0; i < len(all); i += 2 {
-		if err := evidence.CheckText(all[i], all[i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
