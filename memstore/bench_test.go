@@ -95,7 +95,7 @@ func BenchmarkRead(b *testing.B) {
 			var s store.Snapshot
 			b.ReportAllocs()
 			for b.Loop() {
-				s.Reset()
+				s.Records, s.Parts = s.Records[:0], s.Parts[:0]
 				if err := st.Read(ctx, &s, cells, refs); err != nil || len(s.Parts) != 5 ||
 					len(s.Records) != len(refs) {
 					b.Fatal(s, err)

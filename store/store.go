@@ -204,10 +204,3 @@ type Snapshot struct {
 	Parts   []evidence.Part
 	Found   [][]Record // by query
 }
-
-// Reset empties the snapshot and keeps its memory for the next Read.
-func (s *Snapshot) Reset() {
-	clear(s.Records)
-	clear(s.Found)
-	s.Records, s.Parts, s.Found = s.Records[:0], s.Parts[:0], s.Found[:0]
-}

@@ -378,14 +378,14 @@ func TestOrderOfReads(t *testing.T) {
 	change(2)
 	require.NoError(t, tx.Read(&s, nil, nil, store.Query{Kind: numbers.Name}))
 	assert.Equal(t, 2, in(t, tx, "a").Value.N)
-	s.Reset()
+	s = store.Snapshot{}
 	require.NoError(t, tx.Read(&s, []evidence.Cell{cell}, []store.Ref{numbers.Ref("a")}))
 	assert.EqualValues(t, 2, s.Parts[0].Tally.N(), "the parts hold what came with the record")
 	reads := st.reads
 	change(3)
 	require.NoError(t, tx.Read(&s, []evidence.Cell{cell}, []store.Ref{numbers.Ref("a")}))
 	assert.Equal(t, reads, st.reads, "nothing is read twice without need")
-	s.Reset()
+	s = store.Snapshot{}
 	all := store.Query{Kind: numbers.Name}
 	require.NoError(t, tx.Read(&s, nil, []store.Ref{version, numbers.Ref("a")}, all))
 	for _, r := range []store.Record{s.Records[1], s.Found[0][0]} {

@@ -209,7 +209,7 @@ func (l *Learner) readSources(tx *store.Tx, step *crediting) error {
 	}
 	var read store.Snapshot
 	for some := range slices.Chunk(cells, sourcesAtOnce) {
-		read.Reset()
+		read.Parts = read.Parts[:0]
 		if err := tx.Peek(&read, some); err != nil {
 			return err
 		}
