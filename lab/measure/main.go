@@ -34,7 +34,7 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_280}},
 	{"suites: lines", budget{5_500, 7_944}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_843}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_896}},
 	{"adapters, streams: lines", budget{5_000, 6_153}},
 	{"lab: lines", budget{9_000, 9_000}},
 	{"all: lines", budget{80_000, 96_728}},
