@@ -362,6 +362,13 @@ func TestWhatIsNotCredited(t *testing.T) {
 	}))
 	assert.InDelta(t, -1, h.read("e").Choice.Credits[0].Value, 0,
 		"the arm's model gave no usable answer, and a fallback was praised")
+	h = newHost(t, strategy.Config{})
+	h.answer("e", q)
+	require.NoError(t, h.about(func(a *answer.Answer) {
+		a.Reply, a.Fires = nil, []answer.Fire{{}}
+		answers.Say(a, answer.Statement{By: "ann", Value: 1, At: start})
+	}))
+	assert.Len(t, h.read("e").Choice.Credits, 1, "of an answer without a reply")
 	for _, reward := range []func(strategy.Outcome) float64{
 		func(strategy.Outcome) float64 { panic("no") },
 		func(strategy.Outcome) float64 { return 1.5 },

@@ -1,0 +1,45 @@
+package strategy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// A linear level counts each outcome once, by its age, and forgets all of what is taken out.
+func TestALinearLevelCounts(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	even := evidence.Beta{Alpha: 1, Beta: 1}
+	for half, late := range map[time.Duration]float64{0: 1, 10 * time.Hour: 0.5} {
+		m := newLinear(2, []evidence.Beta{even, even}, now, half)
+		assert.InDelta(t, 0.1, m.odds/(1+m.odds), 1e-9, "one choice of ten")
+		add := func(id string, age time.Duration, x ...float32) {
+			m.add(&sample{id: id, source: "of " + id, at: now.Add(-age), x: x, reward: 1, weight: 1,
+				tables: 0.5, linear: 0.5})
+		}
+		for range 2 {
+			add("a", -time.Hour, 1, 0)
+			add("b", 10*time.Hour, 0, 1)
+			add("of another length", 0, 1)
+			assert.InDelta(t, 1+late, m.mass, 1e-12)
+			m.remove("a")
+			assert.InDelta(t, late, m.mass, 1e-12)
+			m.remove("b")
+			m.remove("b")
+			assert.InDelta(t, 0, m.mass, 1e-12)
+			assert.Empty(t, m.samples)
+			assert.Empty(t, m.known)
+			assert.Empty(t, m.sources)
+			assert.Empty(t, m.leads[0])
+		}
+		assert.InDelta(t, 1, m.variance(), 0, "of few")
+		for i := range 40 {
+			add(fmt.Sprint(i), 0, 0.6, float32(i%2)-0.5)
+		}
+		assert.InDelta(t, 0.25, m.variance(), 1e-9, "of the second number alone")
+	}
+}
