@@ -180,16 +180,61 @@ func TestInvalidRows(t *testing.T) {
 		"no record id":   record(func(r *dump.Record) { r.ID = "" }),
 		"no at":          record(func(r *dump.Record) { r.At = 0 }),
 		"key":            record(func(r *dump.Record) { r.Keys = []string{""} }),
+		"negative seq":   record(func(r *dump.Record) { r.Seq = -1 }),
+		"huge seq":       record(func(r *dump.Record) { r.Seq = math.MaxInt64 / 2 }),
 		"short secret":   record(pseudonyms("key", `{"secret":"AAAA"}`)),
 		"no key":         record(pseudonyms("key", `{"secret":1}`)),
 		"another key":    record(pseudonyms("keys", `{"secret":"AAAAAAAAAAAAAAAAAAAAAA=="}`)),
 	} {
-		_, err := read(bytes.NewReader(write(t, row)))
+		_, err := read(bytes.NewReader(write(t, dump.Row{Kind: &store.Kind{Name: "k"}},
+			dump.Row{Kind: &store.Kind{Name: store.Pseudonyms.Name}}, row)))
 		fault := (*heed.InputError)(nil)
 		require.ErrorAs(t, err, &fault, name)
-		assert.Equal(t, "line 2", fault.Field, name)
+		assert.Equal(t, "line 4", fault.Field, name)
+		assert.NotContains(t, fault.Reason, "did not come before", name)
+	}
+	whole := write(t, tally(func(t *dump.Tally) { t.Mass = 0.125 }),
+		record(func(r *dump.Record) { r.Body = []byte("[8]") }))
+	for part, other := range map[string]string{"0.125": "1e999", `,"body":[8]`: ""} {
+		changed := bytes.Replace(whole, []byte(part), []byte(other), 1)
+		require.NotEqual(t, whole, changed)
+		in, err := dump.NewReader(bytes.NewReader(changed))
+		require.NoError(t, err)
+		_, err = in.Next()
+		if err == nil {
+			_, err = in.Next()
+		}
+		require.ErrorContains(t, err, map[bool]string{true: "body", false: "1e999"}[other == ""])
 	}
 }
+
+// The part of a tenant has the kinds, its cells with all that belongs to them, its ids and records.
+func TestOnly(t *testing.T) {
+	all := rows()
+	cell := *all[1].Cell
+	cell.Kind = "kind@b"
+	cell.Hash = dump.HashOfCell(cell.EvidenceCell())
+	seen := *all[3].Observation
+	seen.Cell, seen.ID = cell.Hash, "of b"
+	own := []dump.Row{all[0], {Cell: &cell}, {Observation: &seen},
+		{Lost: &dump.Lost{ID: text.HashOf("lost"), Cell: cell.Hash, Recorded: 13}},
+		{ID: &dump.ID{ID: text.HashOfID("of b"), Recorded: 13}},
+		{Record: &dump.Record{Kind: "note@b", ID: "i", Revision: 4, At: 5, Body: []byte("{}")}}}
+	mixed := []dump.Row{all[0], all[1], own[1], all[2], all[3], own[2], all[4], own[3], all[5], own[4],
+		all[6], own[5]}
+	for tenant, want := range map[string][]dump.Row{"b": own, "c": {all[0]}} {
+		var out bytes.Buffer
+		require.NoError(t, dump.Only(&out, bytes.NewReader(write(t, mixed...)), tenant))
+		assert.Equal(t, string(write(t, want...)), out.String(), tenant)
+	}
+	assert.Error(t, dump.Only(io.Discard, strings.NewReader("{}\n"), "b"))
+	assert.Error(t, dump.Only(full{}, bytes.NewReader(write(t, mixed...)), "b"))
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func TestTallyFits(t *testing.T) {
 	hour := dump.Cell{HalfLife: 3.6e9, ByOrigin: true}

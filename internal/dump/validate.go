@@ -100,14 +100,10 @@ func (t *Tally) Evidence(halfLife time.Duration) evidence.Tally {
 	}
 }
 
-// validate checks that the sums are finite and that counts and moments go together. Sums may be
-// negative by rounding, so their signs are not checked. A count must fit into 32 bits.
+// validate checks that counts and moments go together. Sums may be negative by rounding, so their
+// signs are not checked, and they are finite, because all numbers in JSON are. A count must fit into
+// 32 bits.
 func (t *Tally) validate() error {
-	for _, x := range []float64{t.Mass, t.Squares, t.Reward, t.RewardSquares} {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return errors.New("a sum must be finite")
-		}
-	}
 	n := uint64(0)
 	for _, c := range []Count{t.Positive, t.Negative, t.Neutral} {
 		if c.N > math.MaxUint32 || (c.N == 0) != (c.Last == 0) || c.N == 0 && c.Lost != 0 ||
