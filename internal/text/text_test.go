@@ -3,6 +3,7 @@ package text_test
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"testing"
 
@@ -74,6 +75,9 @@ func TestCosines(t *testing.T) {
 		_, err = text.Cosines(t.Context(), embed(vectors...), "a", []string{"b", "c"})
 		require.Error(t, err)
 	}
+	away := func(context.Context, []string) ([][]float32, error) { return nil, io.ErrUnexpectedEOF }
+	_, err = text.Cosines(t.Context(), away, "a", nil)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.Equal(t, "ann", text.PseudonymKey{}.Of("ann"), "without a key, names stay")
 }
 

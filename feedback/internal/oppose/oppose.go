@@ -115,7 +115,7 @@ func affixed(x, y Reading) bool {
 				return true
 			}
 		}
-		if len(y.less) > 0 && (y.less[word] || y.less[strings.TrimSuffix(word, "ful")]) {
+		if y.less[word] || y.less[strings.TrimSuffix(word, "ful")] {
 			return true
 		}
 	}
