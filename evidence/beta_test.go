@@ -394,6 +394,10 @@ func TestIntervalsOfBeliefsStayTheSame(t *testing.T) {
 		assert.InDelta(t, want[0], low, 1e-7, doubt)
 		assert.InDelta(t, want[1], high, 1e-7, doubt)
 	}
+	for _, level := range []float64{0, 1} {
+		low, high := b.Interval(level)
+		assert.True(t, math.IsNaN(low) && math.IsNaN(high), level)
+	}
 	low, high := b.Level.Interval(0.9)
 	b.Strength = 0
 	l, h := b.Interval(0.9)

@@ -220,8 +220,8 @@ func TestOnly(t *testing.T) {
 		{Lost: &dump.Lost{ID: text.HashOf("lost"), Cell: cell.Hash, Recorded: 13}},
 		{ID: &dump.ID{ID: text.HashOfID("of b"), Recorded: 13}},
 		{Record: &dump.Record{Kind: "note@b", ID: "i", Revision: 4, At: 5, Body: []byte("{}")}}}
-	mixed := []dump.Row{all[0], all[1], own[1], all[2], all[3], own[2], all[4], own[3], all[5], own[4],
-		all[6], own[5]}
+	mixed := []dump.Row{all[0], all[1], own[1], all[2], all[3], own[2], all[4], own[3], all[5],
+		own[4], all[6], own[5]}
 	for tenant, want := range map[string][]dump.Row{"b": own, "c": {all[0]}} {
 		var out bytes.Buffer
 		require.NoError(t, dump.Only(&out, bytes.NewReader(write(t, mixed...)), tenant))

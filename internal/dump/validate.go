@@ -101,8 +101,8 @@ func (t *Tally) Evidence(halfLife time.Duration) evidence.Tally {
 }
 
 // validate checks that counts and moments go together. Sums may be negative by rounding, so their
-// signs are not checked, and they are finite, because all numbers in JSON are. A count must fit into
-// 32 bits.
+// signs are not checked. They are finite, because all numbers in JSON are. A count must fit into 32
+// bits.
 func (t *Tally) validate() error {
 	n := uint64(0)
 	for _, c := range []Count{t.Positive, t.Negative, t.Neutral} {
