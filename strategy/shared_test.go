@@ -91,6 +91,18 @@ func TestSharedArms(t *testing.T) {
 		"with four others, a tenant learns from its own outcomes alone")
 }
 
+// TestSharedFailures are where a new tenant begins, as successes are.
+func TestSharedFailures(t *testing.T) {
+	town := newTown(t)
+	for _, tenant := range []string{"one", "two", "three", "four", "five"} {
+		town.learns(tenant, "a", 20, 0)
+		town.learns(tenant, "b", 20, -1)
+	}
+	got := town.start()
+	assert.InDelta(t, 0.5, got[0], 1e-9, "half of the reward")
+	assert.Less(t, got[1], 0.15)
+}
+
 // TestSharedRowsHaveSumsOnly and go as if they had never been there when a tenant leaves.
 func TestSharedRowsHaveSumsOnly(t *testing.T) {
 	before, after := newTown(t), newTown(t)
