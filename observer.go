@@ -116,12 +116,12 @@ type (
 		ID        string // of the event
 		Reason    string
 	}
-	// Outage reports that something heed depends on stopped working: the store, or the model of an
-	// arm. It is sent once, when the outage begins.
+	// Outage reports that something heed depends on stopped working: the store, or a model. It is
+	// sent once, when the outage begins.
 	Outage struct {
 		Component string
 		At        time.Time
-		What      string // "store", or "model" and its name
+		What      string // "store", "model" and its name, or "models": several, or all
 		Err       error  // the first failure
 	}
 	// Restored reports that an outage ended.

@@ -326,10 +326,10 @@ type notice struct {
 	failure error
 }
 
-// changes returns what changed since the last call. used are the models that arms use, or the one
-// that answers without arms: if each of them is unavailable, or several models are, that is an
-// incident. Each beginning and each end is returned once in this process.
-func (v *availability) changes(used []string, now time.Time) (all []notice) {
+// changes returns what changed since the last call. names are the models that may be asked, with
+// the fallbacks: if each of them is unavailable, or several are, that is an incident. Each
+// beginning and each end is returned once in this process.
+func (v *availability) changes(names []string, now time.Time) (all []notice) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.of) == 0 {
@@ -351,7 +351,7 @@ func (v *availability) changes(used []string, now time.Time) (all []notice) {
 			down = append(down, h)
 		}
 	}
-	every := len(used) > 0 && !slices.ContainsFunc(used, func(name string) bool {
+	every := len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
 		return !v.of[name].down(now)
 	})
 	switch is := every || len(down) > 1; {
@@ -365,7 +365,7 @@ func (v *availability) changes(used []string, now time.Time) (all []notice) {
 	return all
 }
 
-// incident is the notice for an observer if several models are unavailable, or each that is used.
+// incident is the notice for an observer if several models are unavailable, or each of them.
 const incident = "models"
 
 // healthOf returns the kind of the records of models.
@@ -448,8 +448,8 @@ func (a *Agent) shareHealth(ctx context.Context) {
 func (a *Agent) reportOutages(ctx context.Context) {
 	a.shareHealth(ctx)
 	now := a.cfg.Testing.Now()
-	used, _ := a.modelNames()
-	for _, o := range a.models.changes(used, now) {
+	_, all := a.modelNames()
+	for _, o := range a.models.changes(all, now) {
 		action := restored
 		if o.since.IsZero() {
 			action = outages

@@ -292,7 +292,7 @@ func (c *Config) validate() error {
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name,
 		"must be valid UTF-8 without NUL, of at most 1024 bytes")
 	found.Join(evidence.Trust{Instruments: c.Instruments}.Validate())
-	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set with Store")
+	found.Check(c.DB == nil || c.Store == nil, "DB", "set", "must not be set with Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
 	fit, answers := c.Tuning.Fit, c.Tuning.AnswerFit
 	found.Check(fit > 0 && fit <= 1, "Tuning.Fit", fit,

@@ -56,7 +56,15 @@ func Waiting(ctx context.Context, s store.Store) iter.Seq2[Event, error] {
 type waitingEvent struct {
 	event  Event
 	record store.Record // without its body
-	tenant string       // "" if the event is not of a tenant
+	tenant string
+}
+
+// about returns the context of the event's tenant. Without one, a tenant of the caller's stays.
+func (w *waitingEvent) about(ctx context.Context) context.Context {
+	if w.tenant == "" {
+		return ctx
+	}
+	return heed.WithTenant(ctx, w.tenant)
 }
 
 // waiting yields the events of a store, or of all its tenants, in the order in which they were
@@ -102,7 +110,7 @@ func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) 
 	}
 	for w, err := range waiting(ctx, s) {
 		if err == nil {
-			err = sink.Publish(heed.WithTenant(ctx, w.tenant), w.event)
+			err = sink.Publish(w.about(ctx), w.event)
 		}
 		if err == nil {
 			if published = append(published, w.record); len(published) == relayBatch {

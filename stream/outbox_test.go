@@ -193,6 +193,17 @@ func TestTenantsAreRelayed(t *testing.T) {
 	require.Empty(t, waiting(t, st))
 }
 
+// A relay of a tenant's part publishes with the tenant of its context.
+func TestATenantsOwnRelay(t *testing.T) {
+	view, err := store.Tenant(&memstore.Store{}, "acme")
+	require.NoError(t, err)
+	put(t, view, "a")
+	sent := make(mailbox)
+	_, err = stream.Relay(heed.WithTenant(t.Context(), "acme"), view, sent)
+	require.NoError(t, err)
+	require.Equal(t, mailbox{"acme": {"a"}}, sent)
+}
+
 // A runner without a stream and a place for dead letters does not run.
 func TestARunnerNeedsItsStreams(t *testing.T) {
 	err := (&stream.Runner{Workers: -1, Attempts: -1}).Run(t.Context())

@@ -198,7 +198,8 @@ func about(c view.Changed) (to struct{ Path, Name string }) {
 var deciding = map[string]string{
 	"retire": "/rule?", "revoke": "/rule?", "activate": "/rule?", "supersede": "/rule?",
 	"propose-retirement": "/rule?", "evaluate": "/correction?", "resolve": "/correction?",
-	"join": "/correction?", "split": "/correction?", "erase": "/correction?",
+	"promote": "/correction?", "join": "/correction?", "split": "/correction?",
+	"erase": "/correction?",
 }
 
 var irregular = map[string]string{

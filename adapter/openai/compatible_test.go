@@ -1,10 +1,13 @@
 package openai_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,6 +91,15 @@ func TestResponsesInAnotherForm(t *testing.T) {
 		"a failure behind a text": func(w http.ResponseWriter) {
 			answer(w, `{"choices": [{"message": {"content": "Fi"}, "finish_reason": "error"}]}`)
 		},
+		"a failure in a choice": func(w http.ResponseWriter) {
+			answer(w, `{"choices": [{"message": {"content": "Fi"}, "error": {"code": 502}}]}`)
+		},
+		"null": func(w http.ResponseWriter) { answer(w, "null") },
+		"no end": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(bytes.Repeat([]byte(" "), 20<<20))
+			_, _ = io.WriteString(w, `{"choices": [{"message": {"content": "Fine."}}]}`)
+		},
 		"a status alone": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
 	} {
 		model, _ := serving(t, handle)
@@ -96,6 +108,50 @@ func TestResponsesInAnotherForm(t *testing.T) {
 		_, err = model.Embed(t.Context(), []string{"a"})
 		assert.Equal(t, llm.ServerError, llm.FailureOf(err), "%s: %v", name, err)
 	}
+}
+
+// Half of an answer is none, and counts are those of the last piece that has any.
+func TestStreamsInAnotherForm(t *testing.T) {
+	stream := func(pieces ...string) (decision.LLMResponse, error) {
+		model, _ := serving(t, func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for _, piece := range append(pieces, "[DONE]") {
+				_, _ = io.WriteString(w, "data: "+piece+"\n\n")
+			}
+		})
+		return model.Stream(t.Context(), asked, func(string) {})
+	}
+	const half = `{"choices": [{"delta": {"content": "Fi"}}]}`
+	for end, want := range map[string]llm.Failure{
+		`{"choices": [{"delta": {}, "finish_reason": "error"}]}`:                   llm.ServerError,
+		`{"choices": [{"delta": {}, "finish_reason": "stop", "error": {"x": 1}}]}`: llm.ServerError,
+		`{"choices": [{"delta": {"content": "ne."}}]}`:                             llm.Unreachable,
+	} {
+		_, err := stream(half, end)
+		assert.Equal(t, want, llm.FailureOf(err), "%s: %v", end, err)
+	}
+	got, err := stream(
+		`{"id": "1", "choices": [{"delta": {"content": "Fi"}}], "usage": {"prompt_tokens": 3}}`,
+		`{"id": "2", "choices": [{"delta": {"content": "ne."}, "finish_reason": "stop"}], `+
+			`"usage": {"prompt_tokens": 3, "completion_tokens": 2}}`)
+	require.NoError(t, err)
+	assert.Equal(t, decision.LLMResponse{Text: "Fine.", InputTokens: 3, OutputTokens: 2}, got)
+}
+
+// A server can't make the text, the name of the model or the counts larger than they may be.
+func TestResponsesAreBounded(t *testing.T) {
+	var body string
+	model, _ := serving(t, func(w http.ResponseWriter) { answer(w, body) })
+	body = `{"choices": [{"message": {"content": "` + strings.Repeat("x", 1<<20+1) + `"}}]}`
+	_, err := model.Generate(t.Context(), asked)
+	assert.Equal(t, llm.Unusable, llm.FailureOf(err))
+	body = `{"model": "` + strings.Repeat("m", 1000) + `", "choices": [{"message": {"content": "x"}}],
+		"usage": {"prompt_tokens": -5, "completion_tokens": 9223372036854775807}}`
+	got, err := model.Generate(t.Context(), asked)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len([]rune(got.Model)), 201)
+	assert.Zero(t, got.InputTokens)
+	assert.Equal(t, math.MaxInt32, got.OutputTokens)
 }
 
 func TestEmbed(t *testing.T) {
@@ -112,7 +168,15 @@ func TestEmbed(t *testing.T) {
 		assert.Equal(t, map[string]any{"model": "small", "input": []any{"a", "b"},
 			"encoding_format": "float"}, request)
 	}
-	body = `{"data": [{"index": 0, "embedding": [1]}]}`
-	_, err := model.Embed(t.Context(), []string{"a", "b"})
-	assert.Equal(t, llm.ServerError, llm.FailureOf(err))
+	for _, body = range []string{
+		`{"data": [{"index": 0, "embedding": [1]}]}`,
+		`{"data": [{"index": 1, "embedding": [1]}, {"index": 1, "embedding": [2]}]}`,
+		`{"data": [{"index": 0, "embedding": [1]}, {"index": 7, "embedding": [2]}]}`,
+	} {
+		_, err := model.Embed(t.Context(), []string{"a", "b"})
+		assert.Equal(t, llm.ServerError, llm.FailureOf(err), body)
+	}
+	got, err := model.Embed(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, got)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 
@@ -19,11 +20,13 @@ import (
 	"github.com/heedhq/heed/adapter/internal/turn"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/prompt"
 )
 
 // A Model asks a model through the chat completions of the SDK, at OpenAI or at any server with the
 // same interface. It is a [loop.Streamer], and safe for concurrent use while its fields stay as
-// they are. Its errors have an llm.Failure. A reasoning model's thoughts are never in the text.
+// they are. Its errors have an llm.Failure. Thoughts that the
+// server returns apart are in LLMResponse.Thoughts. heed takes those in tags out of the text.
 type Model struct {
 	Client sdk.Client
 	Name   string // of the model; "" leaves it out, for servers that have only one
@@ -112,24 +115,35 @@ func (m *Model) send(
 ) (_ *sdk.ChatCompletion, thoughts string, _ error) {
 	var response *http.Response
 	if piece == nil {
-		got, err := m.Client.Chat.Completions.New(ctx, ask, option.WithResponseInto(&response))
-		if err != nil || len(got.Choices) == 0 || got.Choices[0].FinishReason == "error" {
+		got, err := m.Client.Chat.Completions.New(ctx, ask, option.WithResponseInto(&response),
+			option.WithMiddleware(bounded))
+		if err != nil || got == nil || len(got.Choices) == 0 ||
+			hasFailed(got.Choices[0].FinishReason, got.Choices[0].JSON.ExtraFields) {
 			return nil, "", turn.Failed(cmp.Or(err, errNoChoice), response)
 		}
 		return got, thoughtsIn(got.Choices[0].Message.JSON.ExtraFields), nil
 	}
 	ask.StreamOptions.IncludeUsage = sdk.Bool(true)
 	var whole sdk.ChatCompletionAccumulator
+	var usage sdk.CompletionUsage
 	err := turn.Each(
-		m.Client.Chat.Completions.NewStreaming(ctx, ask, option.WithResponseInto(&response)),
+		m.Client.Chat.Completions.NewStreaming(ctx, ask, option.WithResponseInto(&response),
+			option.WithMiddleware(bounded)),
 		func(chunk sdk.ChatCompletionChunk) error {
+			chunk.ID = "" // some servers give each piece another one
 			if !whole.AddChunk(chunk) {
 				return turn.Unusable("its pieces do not fit together")
 			}
+			// Some servers send the sum so far with each piece.
+			usage.PromptTokens = max(usage.PromptTokens, chunk.Usage.PromptTokens)
+			usage.CompletionTokens = max(usage.CompletionTokens, chunk.Usage.CompletionTokens)
 			for i := range chunk.Choices {
 				choice := &chunk.Choices[i]
 				if choice.Index != 0 {
 					continue
+				}
+				if hasFailed(choice.FinishReason, choice.JSON.ExtraFields) {
+					return errNoChoice
 				}
 				thoughts += thoughtsIn(choice.Delta.JSON.ExtraFields)
 				if choice.Delta.Content != "" {
@@ -141,10 +155,33 @@ func (m *Model) send(
 	if err == nil && (len(whole.Choices) == 0 || whole.Choices[0].FinishReason == "") {
 		err = turn.ErrBroken
 	}
+	whole.Usage = usage
 	return &whole.ChatCompletion, thoughts, turn.Failed(err, response)
 }
 
 var errNoChoice = errors.New("the server's response has no choice")
+
+// hasFailed reports whether a server writes that it failed at a choice.
+func hasFailed(finished string, fields map[string]respjson.Field) bool {
+	failure := fields["error"].Raw()
+	return finished == "error" || failure != "" && failure != "null"
+}
+
+// These bound what a server can make a program hold.
+const (
+	mostBytes = 16 << 20 // of a response, with what JSON and events add
+	mostText  = 1 << 20  // bytes of an answer
+	mostName  = 200      // characters of a model's name
+)
+
+// bounded ends a response that is too large.
+func bounded(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	response, err := next(r)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, mostBytes)
+	}
+	return response, err
+}
 
 // thoughtsIn returns the thoughts among the further fields of a message. Servers name them in
 // either way, and some in both.
@@ -160,10 +197,14 @@ func thoughtsIn(fields map[string]respjson.Field) (thoughts string) {
 // read returns the text and the tool calls of a completion.
 func read(got *sdk.ChatCompletion, thoughts string) (said turn.Said, _ error) {
 	first := &got.Choices[0]
+	if len(first.Message.Content) > mostText {
+		return said, turn.Unusable("it is longer than 1 MiB")
+	}
+	tokens := func(n int64) int { return int(max(0, min(n, math.MaxInt32))) }
 	said.LLMResponse = decision.LLMResponse{
-		Text: first.Message.Content, Thoughts: thoughts, Model: got.Model,
+		Text: first.Message.Content, Thoughts: thoughts, Model: prompt.Line(got.Model, mostName),
 		Cut:         first.FinishReason == "length",
-		InputTokens: int(got.Usage.PromptTokens), OutputTokens: int(got.Usage.CompletionTokens),
+		InputTokens: tokens(got.Usage.PromptTokens), OutputTokens: tokens(got.Usage.CompletionTokens),
 	}
 	for _, call := range first.Message.ToolCalls {
 		said.Calls = append(said.Calls,
@@ -175,19 +216,27 @@ func read(got *sdk.ChatCompletion, thoughts string) (said turn.Said, _ error) {
 // Embed returns the vectors of texts, in their order. It is a [heed.Embedder] if Name is a model
 // for embeddings: model.Embed.
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
 	var response *http.Response
 	got, err := m.Client.Embeddings.New(ctx, sdk.EmbeddingNewParams{
 		Model: m.Name, Input: sdk.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
 		EncodingFormat: sdk.EmbeddingNewParamsEncodingFormatFloat,
-	}, option.WithResponseInto(&response))
-	if err != nil || len(got.Data) != len(texts) {
+	}, option.WithResponseInto(&response), option.WithMiddleware(bounded))
+	if err != nil || got == nil || len(got.Data) != len(texts) {
 		return nil, turn.Failed(cmp.Or(err, errVectors), response)
 	}
-	slices.SortStableFunc(got.Data, func(a, b sdk.Embedding) int { // some servers leave it out
+	slices.SortStableFunc(got.Data, func(a, b sdk.Embedding) int {
 		return cmp.Compare(a.Index, b.Index)
 	})
 	vectors := make([][]float32, len(texts))
+	last := got.Data[len(texts)-1].Index
 	for i := range vectors {
+		// Some servers leave the index out.
+		if at := got.Data[i].Index; at != int64(i) && (at != 0 || last != 0) {
+			return nil, turn.Failed(errVectors, response)
+		}
 		for _, x := range got.Data[i].Embedding {
 			vectors[i] = append(vectors[i], float32(x))
 		}

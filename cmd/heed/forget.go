@@ -57,10 +57,11 @@ func (cmd *forgetCommand) Run(s *session) error {
 		left := plain("")
 		if len(after) > 0 {
 			left = say(" Their name is still in %v (%v).", plural(len(after), "row", "rows"),
-				slices.Compact(after))
+				slices.Compact(slices.Clone(after)))
 		}
-		return s.told(map[string]any{"person": cmd.Person, "rows": len(before), "left": after},
-			"Forgot %v, whom %v named.%v", cmd.Person, named, left)
+		return s.told(map[string]any{
+			"person": cmd.Person, "rows": len(before), "left": slices.Concat([]string{}, after),
+		}, "Forgot %v, whom %v named.%v", cmd.Person, named, left)
 	})
 }
 

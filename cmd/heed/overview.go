@@ -159,7 +159,8 @@ func (sum *summary) rules(s *session, v *view.Source, _ []string) error {
 	for i := range in.Proposals {
 		p := &in.Proposals[i]
 		sum.seen(p.Created)
-		add(&sum.Waiting, say("A proposal: %v Approvals: %v.", p.Text, p.Quorum.String()), "rules",
+		add(&sum.Waiting, say("A proposal: %v. Approvals: %v.",
+			strings.TrimRight(p.Text, ". \n"), p.Quorum.String()), "rules",
 			"show", p.ID)
 	}
 	more(&sum.Waiting, "proposals", in.Pending-len(in.Proposals), "rules", "--status", "pending")

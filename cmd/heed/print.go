@@ -18,7 +18,9 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -210,8 +212,10 @@ func (p *printer) funcs() template.FuncMap {
 		"say": say, "alt": alt, "list": list, "plural": plural, "percent": percent, "lower": lower,
 		"success": success, "amount": amount,
 		"signed": func(x float64) plain { return plain(fmt.Sprintf("%+.2f", x)) },
-		"change": func(x float64) plain { return plain(fmt.Sprintf("%+.0f %%", 100*x)) },
-		"sum":    func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
+		"limited": func(s learning.Share, people float64) string {
+			return fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, people)
+		},
+		"sum": func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
 		"segment": segmentName, "special": specialised, "state": stateOf, "known": view.KnownBy,
 		"ninety": func(b evidence.Beta) [2]float64 {
 			low, high := b.Interval(0.9)

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -76,8 +77,10 @@ func (cmd *serveCommand) check(s *session) error {
 	switch {
 	case cmd.Run_ && !s.Now.IsZero():
 		return &usageError{"--now is for looking, and not for --run"}
-	case cmd.Model != "" && !goodModel.MatchString(cmd.Model):
+	case cmd.Model != "" && !isServer(cmd.Model):
 		return &usageError{"--model must be as http://localhost:11434/v1"}
+	case strings.ContainsFunc(cmd.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return &usageError{"--api-key must be printable ASCII without spaces"}
 	case !cmd.Run_ && cmd.Lessons+cmd.Model+cmd.System != "":
 		return &usageError{"--lessons, --system and --model are for --run"}
 	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != os.Getenv("HEED_API_KEY")):
@@ -217,10 +220,15 @@ func stopServer(server *http.Server, cancel func()) error {
 	return err
 }
 
-var (
-	goodURL   = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
-	goodModel = regexp.MustCompile(`^https?://[^/]`)
-)
+var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
+
+// isServer reports whether a text is the base URL of a model's server.
+func isServer(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && !strings.ContainsAny(text, "?# ") &&
+		!strings.HasSuffix(u.Path, "/completions")
+}
 
 // check refuses an address at which others could read along.
 func (l *listening) check() error {

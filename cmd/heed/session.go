@@ -56,7 +56,9 @@ func (w when) Validate() error {
 
 // moment returns a when that does not depend on the present.
 func (s *session) moment(w when) string {
-	if ago, err := time.ParseDuration(string(w)); err == nil {
+	if ago, err := time.ParseDuration(string(w)); err == nil && ago == 0 {
+		return ""
+	} else if err == nil {
 		return s.now().Add(-ago).Format(time.RFC3339Nano)
 	}
 	return string(w)

@@ -6,6 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/learning"
 )
 
 // cells are texts as a store may have them: with wide, combining and joined characters.
@@ -31,4 +34,21 @@ func TestTablesShowTextsWhole(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A person whose evidence is limited is in a table of its own.
+func TestConfidenceWithLimits(t *testing.T) {
+	var text strings.Builder
+	p := &printer{w: &text}
+	require.NoError(t, p.render("confidence", &view.HeuristicDetail{
+		Heuristic: view.Heuristic{ID: "rotate", Limits: []string{"people"},
+			Held: view.Held{Ceiling: 1, Weight: 1}},
+		People: 3,
+		Shares: []learning.Share{
+			{Channel: "response", Said: true, Source: "ann", For: 20, CountsFor: 4, Count: 25},
+			{Channel: "response", Said: true, Source: "bob", For: 1, CountsFor: 1, Count: 1},
+		},
+	}))
+	require.Regexp(t, `(?m)^.*ann\s+20.*25 .*4.*$`, text.String())
+	require.Regexp(t, `(?m)^.*bob\s+1.*in full$`, text.String())
 }

@@ -86,6 +86,9 @@ func scaleNegative(s evidence.Sums, factor float64) evidence.Sums {
 // scalePositive scales what was gained, which is positive, and leaves what was lost: rewards fade,
 // and the mass by as much.
 func scalePositive(s evidence.Sums, factor float64) evidence.Sums {
+	if s.Mass <= 0 {
+		return s
+	}
 	lost := s.Mass - s.Reward
 	kept := (lost + s.Reward*factor) / s.Mass
 	return evidence.Sums{

@@ -110,6 +110,11 @@ func (t *Turn) run(
 			Violations: t.Plan.Violations, Degraded: t.Plan.Degraded,
 		}, nil
 	}
+	if arm := &t.Plan.Arm; arm.Model != nil {
+		t.Reply.Err = fmt.Errorf("the arm %q has a Model, which can't be asked in a conversation with "+
+			"tools: name a model of the same client by Arm.ModelName", arm.ID)
+		return none, errors.Join(t.Reply.Err, t.Fail(ctx))
+	}
 	ask, results := open(), []Result(nil)
 	for range mostRounds {
 		began := time.Now() //nolint:forbidigo // how long it takes is of real time
