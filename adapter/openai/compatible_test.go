@@ -110,7 +110,8 @@ func TestResponsesInAnotherForm(t *testing.T) {
 	}
 }
 
-// Half of an answer is none, and counts are those of the last piece that has any.
+// A stream that ends with a failure or without a finish_reason returns an error, and the tokens are
+// the greatest counts that a piece reports.
 func TestStreamsInAnotherForm(t *testing.T) {
 	stream := func(pieces ...string) (decision.LLMResponse, error) {
 		model, _ := serving(t, func(w http.ResponseWriter) {

@@ -36,7 +36,7 @@ func TestTablesShowTextsWhole(t *testing.T) {
 	})
 }
 
-// A person whose evidence is limited is in a table of its own.
+// If a limit holds, the page of a heuristic lists how much of each person's evidence counts.
 func TestConfidenceWithLimits(t *testing.T) {
 	var text strings.Builder
 	p := &printer{w: &text}
@@ -51,4 +51,17 @@ func TestConfidenceWithLimits(t *testing.T) {
 	}))
 	require.Regexp(t, `(?m)^.*ann\s+20.*25 .*4.*$`, text.String())
 	require.Regexp(t, `(?m)^.*bob\s+1.*in full$`, text.String())
+}
+
+func TestWhatIsAModelsServer(t *testing.T) {
+	for text, want := range map[string]bool{
+		"http://localhost:11434/v1": true, "https://openrouter.ai/api/v1": true,
+		"http://[::1]:80": true,
+		"localhost:11434": false, "ftp://host/v1": false, "http://": false, "http://[::1": false,
+		"http:// host": false, "http://kim:secret@host/v1": false,
+		"http://host/v1?api-version=1": false,
+		"http://host/v1#x":             false, "http://host/v1/chat/completions": false,
+	} {
+		require.Equal(t, want, isServer(text), text)
+	}
 }

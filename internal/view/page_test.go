@@ -19,12 +19,7 @@ import (
 // the order for people.
 func TestPartsOfAListMissNothing(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	st, err := memstore.New(memstore.Config{Now: func() time.Time { return now }})
-	require.NoError(t, err)
-	recorder, err := patterns.New(t.Context(), patterns.Config{
-		Store: st, Now: func() time.Time { return now },
-	})
-	require.NoError(t, err)
+	st, recorder := newRecorder(t, &now)
 	source := &view.Source{Store: st, Patterns: recorder, Now: func() time.Time { return now }}
 	events := 0
 	uses := func(id patterns.PatternID, n int) {

@@ -13,15 +13,21 @@ import (
 	"github.com/heedhq/heed/patterns"
 )
 
+// newRecorder returns a recorder and its store. Their clock is a variable of the test.
+func newRecorder(t *testing.T, now *time.Time) (*memstore.Store, *patterns.Recorder) {
+	t.Helper()
+	clock := func() time.Time { return *now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	recorder, err := patterns.New(t.Context(), patterns.Config{Store: st, Now: clock})
+	require.NoError(t, err)
+	return st, recorder
+}
+
 // A list of ways looks at the last 1,000, however many there are.
 func TestWaysAreTheLast(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	st, err := memstore.New(memstore.Config{Now: func() time.Time { return now }})
-	require.NoError(t, err)
-	recorder, err := patterns.New(t.Context(), patterns.Config{
-		Store: st, Now: func() time.Time { return now },
-	})
-	require.NoError(t, err)
+	st, recorder := newRecorder(t, &now)
 	for i := range 1003 {
 		now = now.Add(time.Second)
 		_, err := recorder.Record(t.Context(), patterns.Outcome{

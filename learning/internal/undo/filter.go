@@ -8,9 +8,9 @@ import (
 )
 
 // A filter finds the languages in which a text may have a command. Most texts have no command, and
-// the filter is many times faster than the grammars. It looks for keys, sequences of words of which
-// every command of a language has one: where it leaves a language out, the text contains no command
-// in it.
+// the filter is many times faster than the grammars. It looks for keys. A key is a sequence of
+// words, and every command of a language contains at least one key, so if the filter leaves a
+// language out, the text contains no command in it.
 type filter struct {
 	// needed has the keys of each language, with its number.
 	needed keyIndex
@@ -126,8 +126,8 @@ type needs struct {
 	known map[int]need
 }
 
-// A need has keys of which a text has one if a rule or a phrase holds somewhere in it. Without
-// keys, it may hold for any words.
+// A need lists keys. If a rule or a phrase holds somewhere in a text, the text contains one of these
+// keys. Without keys, the rule may hold for any words.
 type need struct {
 	keys [][]word
 	cost int // how many texts have one of them, by and large
