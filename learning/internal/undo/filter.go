@@ -126,8 +126,8 @@ type needs struct {
 	known map[int]need
 }
 
-// A need lists keys. If a rule or a phrase holds somewhere in a text, the text contains one of these
-// keys. Without keys, the rule may hold for any words.
+// A need lists keys. If a rule or a phrase holds somewhere in a text, the text contains one of
+// these keys. Without keys, the rule may hold for any words.
 type need struct {
 	keys [][]word
 	cost int // how many texts have one of them, by and large
