@@ -235,26 +235,16 @@ func (l *Learner) correction(
 			"outcome": strings.Join(r.ids, ", "),
 		},
 	}.Record()}
-	// A consumer that replays events must apply the correction once, though there are several events.
-	// So only the first event gets the batch with its observations; the others get the records alone.
-	emit := func(e LearnerEvent, effect bool) error { // one event has the effect on the evidence
-		written := store.Batch{Records: b.Records}
-		if effect {
-			written = b
-		}
-		err := l.emit(&written, e)
-		b.Records = written.Records
-		return err
-	}
 	for i := range gone {
-		e := LearnerEvent{ID: derivedID(retracted, old[i]), Type: retracted, At: at,
-			Choice: c.withoutDraws(), Result: &gone[i], Actor: r.actor, Reason: r.reason}
-		if err := emit(e, i == 0 && len(r.next) == 0); err != nil {
+		if err := l.emit(&b, LearnerEvent{
+			ID: derivedID(retracted, old[i]), Type: retracted, At: at,
+			Choice: c.withoutDraws(), Result: &gone[i], Actor: r.actor, Reason: r.reason,
+		}); err != nil {
 			return b, err
 		}
 	}
-	for i, o := range r.next {
-		if err := emit(l.observedEvent(o), i == 0); err != nil {
+	for _, o := range r.next {
+		if err := l.emitObserved(&b, o); err != nil {
 			return b, err
 		}
 	}

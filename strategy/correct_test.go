@@ -89,13 +89,6 @@ func TestATicketIsOpenAgain(t *testing.T) {
 			assert.Equal(t, []string{"bob", "strategy.revise", "i", "resolved", made.ID.String()},
 				[]string{entries[0].Actor, entries[0].Action, entries[0].Subject,
 					entries[0].Details["outcome"], entries[0].Details["choice"]})
-			second := alone
-			second.Store = newStore(t, c.Now)
-			replayed := newLearner(t, second)
-			_, err = replayed.Replay(ctx, logOf(outbox(t, cfg.Store)))
-			require.NoError(t, err)
-			assert.Equal(t, records(t, l), records(t, replayed))
-			assert.Equal(t, everything(t, cfg.Store, q), everything(t, second.Store, q))
 		})
 	}
 }
@@ -308,16 +301,6 @@ func TestOutcomesComeAndGo(t *testing.T) {
 				require.InDeltaSlice(rt, means(t, newLearner(t, cfg), q), means(t, l, q), 1e-9)
 			}
 		}
-		again := cfg
-		again.Store = newStore(t, c.Now)
-		replayed := newLearner(t, again)
-		log := outbox(t, cfg.Store)
-		for _, part := range [][]int{{0, len(log)}, {0, len(log) / 2}} {
-			_, err := replayed.Replay(ctx, logOf(log[part[0]:part[1]]))
-			require.NoError(rt, err)
-			require.Equal(rt, record(t, learners[0], choice.ID).Result,
-				record(t, replayed, choice.ID).Result)
-		}
 	})
 }
 
@@ -473,12 +456,6 @@ func TestAHostChoosesByItself(t *testing.T) {
 	assert.Empty(t, loose.Parameter("n"), "what is not known is not learned from")
 	credit(t, l, loose, 1)
 	assert.Len(t, historyOf(t, l, strategy.ChoiceFilter{}), 3)
-
-	again := cfg
-	again.Store = newStore(t, c.Now)
-	_, err = newLearner(t, again).Replay(ctx, logOf(outbox(t, cfg.Store)))
-	require.NoError(t, err)
-	assert.Equal(t, everything(t, cfg.Store, q), everything(t, again.Store, q))
 }
 
 func TestRecordNamesWhatIsWrong(t *testing.T) {
@@ -626,13 +603,6 @@ func TestSharesOfAnOutcome(t *testing.T) {
 			entry := audited(t, cfg.Store)[0]
 			assert.Equal(t, []string{"cy", "strategy.revise", "1, 2"},
 				[]string{entry.Actor, entry.Action, entry.Details["outcome"]})
-			second := alone
-			second.Store = newStore(t, c.Now)
-			replayed := newLearner(t, second)
-			_, err = replayed.Replay(ctx, logOf(outbox(t, cfg.Store)))
-			require.NoError(t, err)
-			assert.Equal(t, records(t, l), records(t, replayed))
-			assert.Equal(t, everything(t, cfg.Store, q), everything(t, second.Store, q))
 
 			require.NoError(t, l.Retract(ctx, choice, []string{"3", "4", "5"}, "ann", "r"))
 			assert.Empty(t, kept(t, cfg.Store, q, "arm", "parameter"))

@@ -199,36 +199,27 @@ func (l *Learner) recordIn(tx *store.Tx, step *crediting, c *Choice) (*keptChoic
 		return known, nil
 	}
 	kept := &keptChoice{}
-	switch {
-	case l.needsRecord(c):
-		read, err := l.readRecord(tx, c)
-		if err != nil {
-			return nil, err
+	if l.needsRecord(c) {
+		places := l.places(c)
+		tx.Want(store.Wants{Refs: places})
+		for _, ref := range places {
+			r, err := tx.Get(ref)
+			if err != nil {
+				return nil, err
+			}
+			of, err := l.kept(r)
+			if err != nil {
+				return nil, err
+			}
+			if of.revision > 0 && of.Choice.ID == c.ID {
+				kept = &of
+				break
+			}
 		}
-		kept = &read
-	case !l.cfg.Unrecorded && !c.facts().Fallback:
+	} else if !l.cfg.Unrecorded && !c.facts().Fallback {
 		*kept = *c.details.kept.Load()
 	}
 	step.records[c.ID] = kept
-	return kept, nil
-}
-
-// readRecord reads the record of a choice.
-func (l *Learner) readRecord(tx *store.Tx, c *Choice) (kept keptChoice, err error) {
-	if l.cfg.Unrecorded || c.facts().Fallback {
-		return kept, nil
-	}
-	places := l.places(c)
-	tx.Want(store.Wants{Refs: places})
-	for _, ref := range places {
-		r, err := tx.Get(ref)
-		if err != nil {
-			return kept, err
-		}
-		if of, err := l.kept(r); err != nil || of.revision > 0 && of.Choice.ID == c.ID {
-			return of, err
-		}
-	}
 	return kept, nil
 }
 
@@ -300,21 +291,16 @@ func (c *credit) read(tx *store.Tx, known bool) error {
 	return err
 }
 
-// emitObserved puts the event of an outcome into its batch.
+// emitObserved puts the event of an outcome that counts into its batch.
 func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
 	if l.cfg.Topic == "" {
 		return nil
 	}
-	return l.emit(b, l.observedEvent(o))
-}
-
-// observedEvent returns the event of an outcome that counts.
-func (l *Learner) observedEvent(o *Outcome) LearnerEvent {
 	result := o.result()
-	return LearnerEvent{
+	return l.emit(b, LearnerEvent{
 		ID: observed + ":" + l.evidenceID(o), Type: observed, At: o.At,
 		Choice: o.Choice.withoutDraws(), Result: &result,
-	}
+	})
 }
 
 // credited updates the memory after a commit, and does what follows from outcomes. The commit is

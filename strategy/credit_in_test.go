@@ -194,11 +194,6 @@ func TestACreditIsTakenBackWithAnEntry(t *testing.T) {
 	slices.Sort(types)
 	assert.Equal(t, []string{"observed", "observed", "observed", "observed", "retracte", "retracte",
 		"retracte", "retracte", "selected"}, types)
-	other := newLearner(t, strategy.Config{})
-	changed, err := other.Replay(ctx, logOf(outbox(t, h.Config().Store)))
-	require.NoError(t, err)
-	assert.Positive(t, changed)
-	assert.InDeltaSlice(t, cold, means(t, other, q), 1e-9)
 	assert.Equal(t, uint64(4), h.read("e").Choice.Told)
 	assert.Empty(t, h.read("e").Choice.Credits)
 }

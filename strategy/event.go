@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/heedhq/heed/store"
@@ -20,9 +19,8 @@ const (
 	wasReset    = "reset"
 )
 
-// A LearnerEvent records what happened to a learner, and has all that [Learner.Replay] needs to let
-// it happen again. In a store's outbox it is the JSON payload of a [stream.Event] of the same id.
-// It may be delivered more than once, each time with the same ID.
+// A LearnerEvent records what happened to a learner. In a store's outbox it is the JSON payload of
+// a [stream.Event] of the same id. It may be delivered more than once, each time with the same ID.
 type LearnerEvent struct {
 	// ID is derived from what happened, so that the same outcome or retraction has the same ID again.
 	ID string `json:"id"`
@@ -45,8 +43,6 @@ type LearnerEvent struct {
 	Result *Result `json:"result,omitempty"`
 	Actor  string  `json:"actor,omitempty"`  // of reset and retracted
 	Reason string  `json:"reason,omitempty"` // of reset, retracted and restarted
-	// Effect is what the event did to the evidence. It is what [Learner.Replay] commits again.
-	Effect *effect `json:"effect,omitempty"`
 }
 
 // outbox is the kind of outgoing events, with the paths to the names of people in a [LearnerEvent],
@@ -55,28 +51,17 @@ type LearnerEvent struct {
 var outbox = store.Kind{
 	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
 	Caused: []string{
-		"payload.~.result.source", "payload.~.effect.observations.*.source",
-		"payload.~.effect.expunge.*",
-		"payload.~.source", "payload.~.event.payload.~.source",
+		"payload.~.result.source", "payload.~.source", "payload.~.event.payload.~.source",
 	},
 	Decided: []string{"payload.~.actor"},
 }
 
-// emit puts an event about a batch into the batch, if the learner has a topic.
+// emit puts an event about a batch into the batch, if the learner has a topic. People who are named
+// in the event are listed with its record, so that forgetting finds them without a look into each
+// payload.
 func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
-	return l.emitJob(b, store.Job{}, e)
-}
-
-// emitJob puts an event about a batch and the job that it begins into the batch. An event without a
-// batch id has no effect, because replaying it could not count once. People who are named in the
-// event are listed with its record, so that forgetting finds them without a look into each payload.
-func (l *Learner) emitJob(b *store.Batch, job store.Job, e LearnerEvent) error {
 	if l.cfg.Topic == "" {
 		return nil
-	}
-	if b.ID != "" {
-		e.Effect = &effect{b.ID, job.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...),
-			job.Expunge, b.Observations}
 	}
 	e.Learner = l.cfg.Name
 	if e.Choice != nil {
@@ -86,12 +71,9 @@ func (l *Learner) emitJob(b *store.Batch, job store.Job, e LearnerEvent) error {
 	if err != nil {
 		return err
 	}
-	people := append([]string{e.Actor}, job.Expunge...)
+	people := []string{e.Actor}
 	if e.Result != nil {
 		people = append(people, e.Result.Source)
-	}
-	for i := range b.Observations {
-		people = append(people, b.Observations[i].Source)
 	}
 	event := stream.Event{ID: e.ID, Topic: l.cfg.Topic, At: e.At, Payload: payload}
 	b.Records = append(b.Records, event.Waiting(people...))

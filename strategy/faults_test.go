@@ -43,7 +43,6 @@ type workshop struct {
 	fresh   strategy.Choice   // without an outcome
 	judged  strategy.Choice   // with two, "" and "other"
 	expired strategy.Choice   // whose silence was counted
-	log     []stream.Event    // of another learner's life
 	stream  *streamtest.Stream
 }
 
@@ -78,7 +77,7 @@ func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
 		w.clock.Advance(45 * time.Minute)
 	}
 	w.fresh = choose(t, w.Learner, w.query("now", "i"))
-	w.log, w.other = outbox(t, w.kept), w.again()
+	w.other = w.again()
 	return w
 }
 
@@ -410,16 +409,6 @@ var fallibles = []fallible{
 	}},
 	{method: "History", call: func(w *workshop) (string, error) {
 		return asText(outcomes(w.Learner, itemI, 0))
-	}},
-	{method: "Replay", call: func(w *workshop) (string, error) {
-		log := slices.Clone(w.log[:len(w.log)*long(1, 2)/2])
-		for i := range log { // a life that the store knows nothing of
-			log[i].Payload = []byte(strings.NewReplacer("past", "then",
-				"00000000-0000-0000-0000-0000000000",
-				"00000000-0000-0000-0000-1111111111").Replace(string(log[i].Payload)))
-		}
-		_, err := w.Replay(ctx, logOf(log))
-		return "", err
 	}},
 	{method: "Handle", call: func(w *workshop) (string, error) {
 		return "",

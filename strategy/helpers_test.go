@@ -357,13 +357,3 @@ func stages(t testing.TB, l *strategy.Learner) map[strategy.Stage]int {
 	}
 	return all
 }
-
-func logOf(events []stream.Event) iter.Seq2[stream.Event, error] {
-	return func(yield func(stream.Event, error) bool) {
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}

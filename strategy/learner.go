@@ -38,7 +38,7 @@ type Learner struct {
 	loose   atomic.Uint64 // numbers the choices without a session
 	answers store.View[answer.Answer]
 	// sessions is the cache of choices, by session, and within it by item and segment.
-	sessions *memo[*remembered]
+	sessions *memo
 	// doubts are ids that the store could not take back: see there.
 	doubts doubts
 	// sources are the sources of cells to which many answers were credited recently.
@@ -103,7 +103,7 @@ func build(cfg Config) (*Learner, error) {
 		answers:  answers.View(cfg.Answers),
 		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		sources:  newSourceCache(),
-		sessions: newMemo[*remembered](cfg.Cache.Size, cfg.Cache.TTL),
+		sessions: newMemo(cfg.Cache.Size),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),
 		shared:   cfg.sharing(),

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
@@ -130,15 +131,25 @@ func TestRememberedChoicesAreBounded(t *testing.T) {
 	})
 }
 
-// TestARaceForAChoiceIsDrawnOnce lets a hundred goroutines ask for the same choices, and counts the
-// ids that were made.
-func TestARaceForAChoiceIsDrawnOnce(t *testing.T) {
+// TestARaceForAChoiceHasOneWinner lets a hundred goroutines ask for the same choices, with and
+// without records. All get the same, and the observer is told of each once.
+func TestARaceForAChoiceHasOneWinner(t *testing.T) {
+	for _, unrecorded := range []bool{false, true} {
+		raceForChoices(t, unrecorded)
+	}
+}
+
+func raceForChoices(t *testing.T, unrecorded bool) {
 	const callers, keys = 100, 20
-	var made atomic.Uint64
-	l := newLearner(t, strategy.Config{NewID: func() (id strategy.ChoiceID) {
-		id[0] = byte(made.Add(1))
-		return id
-	}})
+	var told atomic.Uint64
+	l := newLearner(t, strategy.Config{
+		Unrecorded: unrecorded,
+		Observer: func(_ context.Context, e heed.Notice) {
+			if _, ok := e.(heed.Selected); ok {
+				told.Add(1)
+			}
+		},
+	})
 	var got [callers][keys]strategy.ChoiceID
 	begin := make(chan struct{})
 	var wait sync.WaitGroup
@@ -154,9 +165,13 @@ func TestARaceForAChoiceIsDrawnOnce(t *testing.T) {
 	}
 	close(begin)
 	wait.Wait()
-	assert.EqualValues(t, keys, made.Load())
+	assert.EqualValues(t, keys, told.Load())
 	for i := range callers {
 		assert.Equal(t, got[0], got[i])
+	}
+	assert.Equal(t, keys, l.Remembered())
+	if !unrecorded {
+		assert.Len(t, historyOf(t, l, strategy.ChoiceFilter{}), keys)
 	}
 }
 

@@ -20,12 +20,8 @@ type Reset struct {
 	// Item is the one item to forget. Empty: the whole segment, with what was learned about
 	// parameters.
 	Item string
-	// Source, if it is not empty, names a source to forget in place of a segment: all evidence that
-	// it caused, in the whole store, like store.Job.Expunge. Category, Context and Item must then be
-	// empty. The log of events has the reset: see [Learner.Replay].
-	Source string
 	// Actor is who wants it, and Reason why. The reason must not be empty. Both are in the store's
-	// audit log.
+	// audit log. To forget a source, run a [store.Job] with Expunge, and then [Learner.Refresh].
 	Actor  string
 	Reason string
 }
@@ -42,10 +38,6 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	defer because(&err, "reset")
 	if err := r.validate(); err != nil {
 		return err
-	}
-	if r.Source != "" {
-		defer l.sources.drop()
-		return l.expunge(ctx, r)
 	}
 	s, err := l.segment(r.Category, r.Context)
 	if err != nil {
@@ -72,38 +64,11 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 // validate reports the first fault. A reason is required, because the audit must show why evidence
 // is gone.
 func (r *Reset) validate() error {
-	switch {
-	case r.Reason == "":
+	if r.Reason == "" {
 		return &heed.InputError{Field: "Reason", Reason: "must not be empty"}
-	case r.Source != "" && (r.Category != "" || r.Context != "" || r.Item != ""):
-		return &heed.InputError{Field: "Source",
-			Reason: "must be the only field, because it is forgotten in the whole store"}
 	}
-	return valid.Texts(evidence.MaxText, "Item", r.Item, "Category", r.Category, "Context", r.Context,
-		"Source", r.Source)
+	return valid.Texts(evidence.MaxText, "Item", r.Item, "Category", r.Category, "Context", r.Context)
 }
-
-// expunge takes away what a source caused, with its event and its entry in the audit. All segments
-// are affected, so all are read again, and what the tenant shares of them is removed until then.
-func (l *Learner) expunge(ctx context.Context, r Reset) error {
-	at := l.cfg.Now()
-	job := store.Job{At: at, Expunge: []string{r.Source}}
-	b := store.Batch{ID: "reset:" + uuid.NewString()}
-	b.Records = []store.Record{store.AuditEntry{
-		ID: b.ID, At: at, Actor: r.Actor, Action: l.cfg.Name + expunged, Subject: r.Source,
-		Reason: r.Reason,
-	}.Record()}
-	if err := l.emitJob(&b, job, LearnerEvent{ID: b.ID, Type: wasReset, At: at, Actor: r.Actor,
-		Reason: r.Reason}); err != nil {
-		return err
-	}
-	_, err := l.run(ctx, b, job)
-	l.expireAll() // the next use reads them again
-	return cmp.Or(err, l.unshare(ctx, func(string) bool { return true }))
-}
-
-// expunged ends the action of an audit entry whose subject is a source that was expunged.
-const expunged = ".expunge"
 
 // anyOf returns [heed.ErrNotFound] if there is no evidence in what is selected.
 func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
@@ -116,19 +81,6 @@ func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
 		}
 	}
 	return heed.ErrNotFound
-}
-
-// run commits a batch, and runs the job that the batch begins.
-func (l *Learner) run(
-	ctx context.Context, b store.Batch, job store.Job,
-) (receipt store.Receipt, err error) {
-	err = store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
-		tx.Add(b)
-		tx.Start(job)
-		tx.Then(func(r store.Receipt, _ error) { receipt = r })
-		return nil
-	})
-	return receipt, err
 }
 
 // forget commits a batch and runs its job, with its event, its entry in the audit, and the count of
@@ -146,10 +98,16 @@ func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, job sto
 		Details: map[string]string{"category": s.category, "context": s.context},
 	}.Record()}
 	e.ID, e.Category, e.Context = b.ID, s.category, s.context
-	if err := l.emitJob(&b, job, e); err != nil {
+	if err := l.emit(&b, e); err != nil {
 		return false, err
 	}
-	receipt, err := l.run(ctx, b, job)
+	var receipt store.Receipt
+	err := store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error {
+		tx.Add(b)
+		tx.Start(job)
+		tx.Then(func(r store.Receipt, _ error) { receipt = r })
+		return nil
+	})
 	s.expire() // the next use reads it again
 	if err != nil || receipt.Duplicate {
 		return false, err

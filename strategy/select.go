@@ -124,31 +124,75 @@ func (l *Learner) validateShares(q *Query) error {
 	return nil
 }
 
-// remember returns the choice that the session remembers, or makes one.
+// remember returns the choice that the session remembers, or makes one, within a step if there is
+// one. Goroutines and processes that make one at the same time agree on the session's record, or
+// without records on the choice that is remembered first. The number of a choice is greater each
+// time that it is made again, so that a session that chooses again does not repeat its draw. With a
+// record, the number is the record's.
 func (l *Learner) remember(
 	ctx context.Context, tx *store.Tx, q *Query, now time.Time, own *ownChoice,
 ) (Choice, error) {
-	if r, ok := l.remembered(q, now, own); ok {
-		return r.choice(), nil
+	before, ok := l.remembered(q, now, own)
+	if ok {
+		return before.choice(), nil
 	}
-	if tx != nil {
-		return l.makeIn(tx, *q, now, own)
+	m := &making{Query: *q, now: now, id: l.cfg.NewID(), own: own, alone: tx == nil}
+	switch {
+	case before != nil:
+		m.number = before.made.Number + 1
+	case q.Session == "" && q.Key == "":
+		m.number = l.loose.Add(1) // so that each draws by itself
 	}
-	return l.make(ctx, *q, now, own)
+	var r *remembered
+	choose := func(tx *store.Tx) (err error) {
+		r, err = l.chooseIn(tx, m)
+		return err
+	}
+	if tx == nil {
+		if err := store.Do(ctx, l.cfg.Store, choose); err != nil {
+			return Choice{}, err
+		}
+		return l.made(ctx, m, r).choice(), nil
+	}
+	if err := choose(tx); err != nil {
+		return Choice{}, err
+	}
+	// It is remembered only after the commit, because a step may fail or run again.
+	tx.Then(func(_ store.Receipt, err error) {
+		if err == nil {
+			l.made(tx.Context(), m, r)
+		}
+	})
+	return r.choice(), nil
 }
 
-// remembered returns the choice that this process remembers of a session, if the choice is still
-// good.
+// made remembers a choice after its commit, and notifies the observer if it was made here. It
+// returns the choice that the session has now.
+func (l *Learner) made(ctx context.Context, m *making, r *remembered) *remembered {
+	if m.Session != "" && !m.Frozen {
+		first := l.sessions.Put(m.Session, m.name(), r,
+			func(r *remembered) bool { return l.fresh(r, &m.Query, m.own, m.now) })
+		if first != r {
+			return first
+		}
+	}
+	if c := &r.made; l.watch != nil && r.drawn && !m.Frozen {
+		l.watch.Tell(ctx, heed.Selected{
+			Component: l.watch.Name(), At: c.At, ID: c.ID.String(),
+			Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
+		})
+	}
+	return r
+}
+
+// remembered returns the choice that this process remembers of a session, if it does, and whether
+// that is still good.
 func (l *Learner) remembered(q *Query, now time.Time, own *ownChoice) (*remembered, bool) {
 	if q.Session == "" {
 		return nil, false
 	}
-	name := q.name()
-	r, ok := l.sessions.Get(q.Session, name, now)
-	if !ok || !l.fresh(*r, q, own, now) {
-		return nil, false
-	}
-	return *r, true
+	r := l.sessions.Get(q.Session, q.name())
+	return r, r != nil && l.fresh(r, q, own, now)
 }
 
 // fresh reports whether a remembered choice can be used without a look at the store, which follows
@@ -181,82 +225,6 @@ type making struct {
 	direction []float32
 }
 
-// make makes a choice, and records it. Goroutines that ask for one item of a session wait for one
-// of them. The memo lets one of them through. The number that it gives is greater each time the
-// value is made again, so that a session that chooses again does not repeat its draw. Without a
-// session, and with Frozen, there is no choice to share, so the memo is left out.
-func (l *Learner) make(
-	ctx context.Context, q Query, now time.Time, own *ownChoice,
-) (Choice, error) {
-	m := &making{Query: q, now: now, own: own, alone: true}
-	fill := func(r **remembered, number uint64) error {
-		m.id, m.number = l.cfg.NewID(), max(l.number(&q), number)
-		return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) (err error) {
-			*r, err = l.chooseIn(tx, m)
-			return err
-		})
-	}
-	r, found := new(*remembered), false
-	var err error
-	if q.Session == "" || q.Frozen {
-		err = fill(r, 0)
-	} else {
-		name := q.name()
-		r, found, err = l.sessions.Do(ctx, q.Session, name, now,
-			func(r **remembered) bool { return l.fresh(*r, &q, own, now) }, fill)
-	}
-	if err != nil {
-		return Choice{}, err
-	}
-	if !found {
-		l.notifySelected(ctx, *r)
-	}
-	return (*r).choice(), nil
-}
-
-// makeIn makes a choice as a part of a step. The choice is remembered only after the commit,
-// because a step may fail or run again, and then other processes would not know it. The memo is not
-// held in the meantime, so goroutines that choose at the same time find each other by the session's
-// record.
-func (l *Learner) makeIn(
-	tx *store.Tx, q Query, now time.Time, own *ownChoice,
-) (Choice, error) {
-	m := &making{Query: q, now: now, id: l.cfg.NewID(), number: l.number(&q), own: own}
-	r, err := l.chooseIn(tx, m)
-	if err != nil {
-		return Choice{}, err
-	}
-	tx.Then(func(_ store.Receipt, err error) {
-		switch {
-		case err != nil || q.Frozen:
-			return
-		case q.Session != "":
-			l.sessions.Put(q.Session, q.name(), now, r)
-		}
-		l.notifySelected(tx.Context(), r)
-	})
-	return r.choice(), nil
-}
-
-// number returns the number of a choice without a session. Choices of one Query.Key have the same
-// one. Choices with neither a session nor a key are numbered, so that each draws by itself.
-func (l *Learner) number(q *Query) uint64 {
-	if q.Session != "" || q.Key != "" {
-		return 0
-	}
-	return l.loose.Add(1)
-}
-
-// notifySelected notifies the observer of a choice, if it was made here.
-func (l *Learner) notifySelected(ctx context.Context, r *remembered) {
-	if c := &r.made; l.watch != nil && r.drawn {
-		l.watch.Tell(ctx, heed.Selected{
-			Component: l.watch.Name(), At: c.At, ID: c.ID.String(),
-			Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
-		})
-	}
-}
-
 // chooseIn takes over the choice that a session's record has, or makes one and records it. If
 // several processes choose for one item at the same time, one makes the choice and the others take
 // it over when their steps run again.
@@ -285,6 +253,7 @@ func (l *Learner) chooseIn(tx *store.Tx, m *making) (*remembered, error) {
 		}
 		m.number = r.made.Number
 	} else {
+		r.made.Number = m.number
 		// Without a session there is no earlier record. The id of the new record is the choice's own,
 		// so that it can be written once without a reading.
 		last.revision = store.Once

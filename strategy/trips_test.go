@@ -257,7 +257,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{
 		"Result.Result.Source", // of a record and of an event
-		"Result.Result.Source", "LearnerEvent.Actor", "Observation.Effect.Observations.Source",
+		"Result.Result.Source", "LearnerEvent.Actor",
 		"Report.Source", // which a dead letter has in its payload
 	}, named)
 

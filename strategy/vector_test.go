@@ -3,6 +3,7 @@
 package strategy_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -197,7 +198,8 @@ func TestVectorsForget(t *testing.T) {
 			return l.Retract(ctx, c, []string{""}, "", "wrong")
 		},
 		"expunge": func(l *strategy.Learner, _ strategy.Choice) error {
-			return l.Reset(ctx, strategy.Reset{Source: "eve", Reason: "a bot"})
+			err := store.Run(ctx, l.Config().Store, store.Job{Expunge: []string{"eve"}, At: start})
+			return cmp.Or(err, l.Refresh(ctx))
 		},
 	} {
 		l := newLearner(t, strategy.Config{})

@@ -14,7 +14,6 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/stream"
 )
 
 // triage is the learner of one process over a store.
@@ -112,52 +111,6 @@ func TestATicketIsOpenAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		cfg := sqlstore.Config{Now: now}
 		check(t, at.store(t, cfg), at.store(t, cfg))
-	})
-}
-
-// TestAnExpungedSourceStaysOutOfAReplay from each backend and from memory into another such store,
-// where what others caused comes back.
-func TestAnExpungedSourceStaysOutOfAReplay(t *testing.T) {
-	now := func() time.Time { return ticketAt }
-	check := func(t *testing.T, from, into store.Store) {
-		require.NoError(t, resolved(ctx, from))
-		l, err := triage(ctx, from)
-		require.NoError(t, err)
-		found, err := l.Find(ctx, "ticket 7", "billing", ticketAt)
-		require.NoError(t, err)
-		_, err = l.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "praised", Value: 1,
-			Confidence: 1, Source: "mallory"})
-		require.NoError(t, err)
-		require.NoError(t, l.Reset(ctx, strategy.Reset{Source: "mallory", Actor: "ops",
-			Reason: "a bot"}))
-		rebuilt, err := triage(ctx, into)
-		require.NoError(t, err)
-		for range 2 {
-			_, err = rebuilt.Replay(ctx, stream.Waiting(ctx, from))
-			require.NoError(t, err)
-			for _, l := range []*strategy.Learner{l, rebuilt} {
-				outcomes := evidenceOf(t, l, ofTicket)
-				require.Len(t, outcomes, 1)
-				assert.Equal(t, "ann", outcomes[0].Result.Source)
-			}
-		}
-	}
-	t.Run("memory", func(t *testing.T) {
-		from, err := memstore.New(memstore.Config{Now: now})
-		require.NoError(t, err)
-		into, err := memstore.New(memstore.Config{Now: now})
-		require.NoError(t, err)
-		check(t, from, into)
-	})
-	onEach(t, func(t *testing.T, at place) {
-		into, err := memstore.New(memstore.Config{Now: now})
-		require.NoError(t, err)
-		check(t, at.store(t, sqlstore.Config{Now: now}), into)
-	})
-	onEach(t, func(t *testing.T, at place) {
-		from, err := memstore.New(memstore.Config{Now: now})
-		require.NoError(t, err)
-		check(t, from, at.store(t, sqlstore.Config{Now: now}))
 	})
 }
 
