@@ -44,13 +44,13 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	revision, err := s.step(ctx, s.evaluating, func(c *change) (err error) {
 		c.Want(peopleWants)
 		if agent, known := s.agents.Get(id); known {
-			c.Want(store.Wants{Refs: []store.Ref{laneKind.Ref(store.IDOf(agent))},
+			c.Want(store.Wants{Refs: []store.Ref{markKind.Ref(agentMark(agent))},
 				Queries: []store.Query{s.recentOf(agent)}})
 		}
 		if r, err = feedbackIn(c.Tx, id); err != nil || r.Class != "" {
 			return err
 		}
-		if err := c.raise(r.Agent); err != nil {
+		if err := c.raise(agentMark(r.Agent)); err != nil {
 			return err
 		}
 		promoted, err := s.classify(c.Tx, &r)
@@ -692,7 +692,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 			return r, notNow("feedback", cmp.Or(r.Class, unclassified))
 		}
 		c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
-		if err := c.raise(r.Agent); err != nil {
+		if err := c.raise(agentMark(r.Agent)); err != nil {
 			return r, err
 		}
 		promoted, err := s.resolve(c.Tx, &r, as)

@@ -163,9 +163,6 @@ func TuningOf(c Config) Tuning { return c.tuning }
 // Tune returns the values of a configuration, to change them.
 func (c *Config) Tune() *Tuning { return &c.tuning }
 
-// RememberedDraft returns the draft that a service remembers of a proposal.
-func RememberedDraft(s *Service, id string) (Draft, bool) { return s.drafts.Get(id) }
-
 // Counting is the default of Config.Evaluator.
 var Counting = counting
 

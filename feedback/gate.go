@@ -79,16 +79,11 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		return Proposal{}, wrap("review", err)
 	}
 	s := r.s
-	seen, known := s.drafts.Get(review.Proposal)
-	if !known {
-		p, err := r.Proposal(ctx, review.Proposal)
-		if err != nil {
-			return Proposal{}, wrap("review", err)
-		}
-		seen = p.Draft
+	seen, err := proposalKind.in(s.reading(ctx), review.Proposal)
+	if err != nil {
+		return Proposal{}, wrap("review", err)
 	}
-	seen = seen.clone()
-	a := Act{Actor: review.Actor, Kind: kind, Subject: review.Proposal, Draft: &seen}
+	a := Act{Actor: review.Actor, Kind: kind, Subject: review.Proposal, Draft: &seen.Draft}
 	return act(ctx, s, a, review.Reason, func(c *change) (p Proposal, err error) {
 		c.Want(seen.wants())
 		p, err = proposalKind.in(c.Tx, review.Proposal)
@@ -113,7 +108,7 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 // wants names what the gate reads about a draft: the marks, the rules that it is about, and the
 // active rules that its agents see.
 func (d *Draft) wants() (w store.Wants) {
-	w.Refs = append(marks(), ruleKind.refs(d.Supersedes)...)
+	w.Refs = append(ruleKind.refs(d.Supersedes), rulesRef())
 	if !d.makes() {
 		w.Refs = append(w.Refs, ruleKind.Ref(d.Of))
 	}
@@ -383,7 +378,7 @@ func activate(c *change, p *Proposal, reason string) error {
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
 	c.write(ruleKind.record(rule))
-	return c.governs()
+	return c.raise(rulesMark)
 }
 
 // passed describes for the audit log what passed the gate.
@@ -418,5 +413,5 @@ func changeRule(c *change, p *Proposal, reason string) error {
 		rule.Pinned = p.Change == Pin
 	}
 	c.write(ruleKind.record(rule))
-	return c.governs()
+	return c.raise(rulesMark)
 }

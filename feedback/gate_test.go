@@ -642,16 +642,3 @@ func TestQuorumLeavesOutWhatIsNotOverridden(t *testing.T) {
 	assert.Equal(t, []int{1, 1}, []int{p.Quorum.Approvals, p.Quorum.Missing})
 	assert.Equal(t, []string{"dan"}, p.Quorum.Approved)
 }
-
-// TestADraftThatWasNotStoredIsForgotten: a review reads the proposal again.
-func TestADraftThatWasNotStoredIsForgotten(t *testing.T) {
-	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 20},
-		NewID: func() string { return "the id" }})
-	w.propose("paul", rule("Be brief"))
-	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Be long"), Actor: "paul",
-		Reason: "r"})
-	require.Error(t, err)
-	known, ok := feedback.RememberedDraft(w.Service, "the id")
-	require.True(t, ok)
-	assert.Equal(t, "Be brief", known.Text)
-}

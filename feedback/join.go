@@ -45,7 +45,7 @@ func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, err
 			case r.Cluster == to.Cluster && r.Class.correction():
 				return r, nil
 			}
-			if err := c.raise(r.Agent); err != nil {
+			if err := c.raise(agentMark(r.Agent)); err != nil {
 				return r, err
 			}
 			members, err := members(c.Tx, r.Agent, to.Cluster, Classification.correction)
@@ -119,7 +119,7 @@ func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
 			if r.Cluster == "" || len(others) == 0 {
 				return r, ineligible("it is already in a cluster of its own")
 			}
-			if err := c.raise(r.Agent); err != nil {
+			if err := c.raise(agentMark(r.Agent)); err != nil {
 				return r, err
 			}
 			r.separate(store.IDOf("split", r.ID, strings.Join(idsOf(others), " ")), others)

@@ -76,15 +76,10 @@ var (
 			return r.ID, r.Activated, append(keys, personKeys(r.people()...)...)
 		},
 	}}
-	// markKind has records that several changes rely on and raise.
+	// markKind has records that several changes rely on and raise. There is one for each agent.
 	markKind = store.View[mark]{
-		Kind:  store.Kind{Name: "feedback.mark"},
+		Kind:  store.Kind{Name: "feedback.mark", Limits: store.Limits{Most: 100_000}},
 		Place: func(m mark) (string, time.Time, []string) { return m.Name, m.At, nil },
-	}
-	// laneKind has what the evaluations of one agent's feedback share.
-	laneKind = store.View[mark]{
-		Kind:  store.Kind{Name: "feedback.lane", Limits: store.Limits{Most: 100_000}},
-		Place: func(m mark) (string, time.Time, []string) { return store.IDOf(m.Name), m.At, nil },
 	}
 )
 
@@ -95,14 +90,16 @@ type mark struct {
 	At   time.Time `json:"at"`
 }
 
-// The marks. Each change of a rule raises the first, each proposal that is opened the second. The
-// others have the time of the last one: see [Service.Sweep].
+// The marks. Each change of a rule, and each proposal that is opened, raises the first. The others
+// have the time of the last one: see [Service.Sweep].
 const (
-	rulesMark     = "rules"
-	proposalsMark = "proposals"
-	flushedMark   = "flushed"
-	measuredMark  = "measured"
+	rulesMark    = "rules"
+	flushedMark  = "flushed"
+	measuredMark = "measured"
 )
+
+// agentMark is what the evaluations of an agent's feedback raise.
+func agentMark(agent string) string { return store.IDOf("agent", agent) }
 
 // unfitKey finds active rules whose effect speaks for retiring them.
 const unfitKey = "unfit"
@@ -334,42 +331,15 @@ func (s *kindOf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, e
 // record returns a value as a record to write, with the revision that it was read with.
 func (s *kindOf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
 
-// marks returns the refs of the records whose revisions a change of proposals and rules relies on.
-// They must be read with the rules and proposals, or before them.
-func marks() []store.Ref {
-	return []store.Ref{markKind.Ref(rulesMark), markKind.Ref(proposalsMark)}
-}
+// rulesRef names the mark that a change of proposals and rules relies on. It must be read with the
+// rules and proposals, or before them.
+func rulesRef() store.Ref { return markKind.Ref(rulesMark) }
 
-// board returns the revisions of the marks.
-func board(tx *store.Tx) (rules, proposals uint64, err error) {
-	var read store.Snapshot
-	if err := tx.Read(&read, nil, marks()); err != nil {
-		return 0, 0, err
-	}
-	return read.Records[0].Revision, read.Records[1].Revision, nil
-}
-
-// opens makes a change one of proposals, that holds as long as no rule changed. The mark of
-// proposals is raised, so two proposals that are opened at the same time conflict, and the limits
-// on pending proposals hold.
-func (c *change) opens() error {
-	rules, proposals, err := board(c.Tx)
-	c.write(markKind.Record(mark{proposalsMark, c.now}, proposals))
-	c.Expect(markKind.Expect(rulesMark, rules))
-	return err
-}
-
-// governs makes a change one of rules. Other changes that relied on the mark then conflict, and run
-// again with the new rules.
-func (c *change) governs() error {
-	rules, _, err := board(c.Tx)
-	c.write(markKind.Record(mark{rulesMark, c.now}, rules))
-	return err
-}
-
-// raise raises what the evaluations of an agent's feedback share.
-func (c *change) raise(agent string) error {
-	row, err := laneKind.In(c.Tx, store.IDOf(agent))
-	c.write(laneKind.Record(mark{agent, c.now}, row.Revision))
+// raise raises a mark. Other changes that raise it conflict then, and run again with what this one
+// has changed: so the limits on pending proposals hold, and no proposal is opened, nor a rule made,
+// next to rules that it has not seen.
+func (c *change) raise(name string) error {
+	row, err := markKind.In(c.Tx, name)
+	c.write(markKind.Record(mark{name, c.now}, row.Revision))
 	return err
 }

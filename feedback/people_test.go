@@ -142,7 +142,7 @@ func TestForgettingLeavesNoName(t *testing.T) {
 	all := func() string {
 		var texts strings.Builder
 		for _, kind := range []string{"feedback.record", "feedback.proposal", "feedback.rule",
-			"feedback.mark", "feedback.lane", store.Audit.Name} {
+			"feedback.mark", store.Audit.Name} {
 			for r, err := range w.store.Find(ctx, store.Query{Kind: kind}) {
 				require.NoError(t, err)
 				text, err := r.Body.JSON()

@@ -112,7 +112,8 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	assert.Less(t, c.found, 12)
 }
 
-// Each call that a reviewer or an approver waits for makes one read of the store and one commit.
+// Each call that a reviewer waits for makes one read of the store and one commit. A review makes one
+// read more, because the host decides by the draft who may review it.
 func TestTwoRoundTrips(t *testing.T) {
 	w, c := crowded(t)
 	trips := func(want int, what string, do func()) {
@@ -155,33 +156,24 @@ func TestTwoRoundTrips(t *testing.T) {
 		w.propose("paul", rule("Say why", "agent7"),
 			first.ID, second.ID)
 	})
-	trips(2, "the first approval", func() { p = w.approve(p, "dan") })
-	trips(2, "the last approval", func() { p = w.approve(p, "eve") })
+	trips(3, "the first approval, whose right needs the draft", func() { p = w.approve(p, "dan") })
+	trips(3, "the last approval", func() { p = w.approve(p, "eve") })
 	require.Equal(t, feedback.StateApproved, p.Status)
 	over := rule("Be very brief", "agent7")
 	over.Supersedes = []string{p.ID}
 	trips(2, "a proposal that supersedes", func() { p = w.propose("paul", over) })
 	w.approve(p, "dan")
-	trips(2, "its last approval", func() { p = w.approve(p, "eve") })
+	trips(3, "its last approval", func() { p = w.approve(p, "eve") })
 	_, err := w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	d := w.rule(p.ID).Draft
 	d.Change, d.Of = feedback.Restore, p.ID
 	trips(2, "to ask for a restoration", func() { p = w.propose("olga", d) })
 	w.approve(p, "dan")
-	trips(2, "to restore", func() { w.approve(p, "eve") })
+	trips(3, "to restore", func() { w.approve(p, "eve") })
 	p = w.propose("paul", rule("Greet", "agent7"))
-	trips(2, "a rejection", func() {
+	trips(3, "a rejection", func() {
 		_, err := w.review(p, reject, "dan")
-		require.NoError(t, err)
-	})
-
-	other, err := feedback.New(ctx, feedback.Config{Store: c, Now: w.clock.Now})
-	require.NoError(t, err)
-	p = w.propose("paul", rule("Sign", "agent7"))
-	trips(3, "a process that has not read the proposal reads it first", func() {
-		_, err := other.Rules().Review(ctx, feedback.Review{Proposal: p.ID,
-			Decision: feedback.Approved, Actor: "dan", Reason: "x", Hash: p.Hash()})
 		require.NoError(t, err)
 	})
 }

@@ -30,14 +30,13 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 	tx.Want(peopleWants)
 	p, err := proposalKind.in(tx, id)
 	if err == nil {
-		err = r.s.seen(tx, &p)
+		err = r.s.count(tx, &p)
 	}
 	return p, wrap("proposal", err)
 }
 
-// seen remembers the draft of a proposal that was read, and counts its approvals.
-func (s *Service) seen(tx *store.Tx, p *Proposal) error {
-	s.drafts.Put(p.ID, p.Draft.clone())
+// count counts the approvals of a proposal that was read.
+func (s *Service) count(tx *store.Tx, p *Proposal) error {
 	if p.Status != StatePending {
 		return nil
 	}
@@ -63,7 +62,7 @@ func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
 	tx.Want(peopleWants)
 	proposals, err := proposalKind.union(tx, q.keys(), q.selects)
 	for i := range proposals {
-		err = cmp.Or(err, s.seen(tx, &proposals[i]))
+		err = cmp.Or(err, s.count(tx, &proposals[i]))
 	}
 	slices.SortFunc(proposals, func(a, b Proposal) int {
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
@@ -297,7 +296,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 		}
 		out := evidence[at]
 		evidence = slices.Delete(evidence, at, at+1)
-		if err := c.raise(out.Agent); err != nil {
+		if err := c.raise(agentMark(out.Agent)); err != nil {
 			return p, err
 		}
 		out.separate(store.IDOf("apart", p.ID, out.ID), evidence)
@@ -422,7 +421,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 		p.Status, p.Expires = StatePending, c.now.Add(pendingFor)
 	}
 	c.Want(p.wants(), peopleWants, store.Wants{Queries: waitingQueries()})
-	if err := c.opens(); err != nil {
+	if err := c.raise(rulesMark); err != nil {
 		return err
 	}
 	key := c.people()
@@ -449,12 +448,6 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 		p.Quorum = s.cfg.Gate.quorum(p, nil, key)
 		c.notice(s.waitsAt(c, p))
 	}
-	id, draft := p.ID, p.Draft.clone()
-	c.Then(func(_ store.Receipt, err error) {
-		if err == nil {
-			s.drafts.Put(id, draft)
-		}
-	})
 	return nil
 }
 

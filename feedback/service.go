@@ -39,7 +39,6 @@ type Service struct {
 	prompts                *text.Memo[promptLines]    // by agent
 	version                atomic.Uint64              // of the rules, when lines were read last
 	agents                 *text.Memo[string]         // by feedback, which never changes its agent
-	drafts                 *text.Memo[Draft]          // by proposal, which never changes its draft
 	watch                  *watch.Watch
 	failures               *text.Memo[failure] // of parts of Sweep
 }
@@ -72,8 +71,7 @@ func open(
 		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(), counting: cfg.Evaluator == nil,
 		readings: text.NewMemo[*reading](10_000), longReadings: text.NewMemo[*reading](1000),
 		worded: text.NewMemo[oppose.Reading](1000), prompts: text.NewMemo[promptLines](1000),
-		agents: text.NewMemo[string](1000), drafts: text.NewMemo[Draft](1000),
-		failures: text.NewMemo[failure](2),
+		agents: text.NewMemo[string](1000), failures: text.NewMemo[failure](2),
 	}
 	own := s.cfg.complete()
 	if err := s.cfg.validate(); err != nil {
@@ -81,7 +79,7 @@ func open(
 	}
 	if err := cfg.Store.Declare(
 		ctx, feedbackKind.View.Kind, proposalKind.View.Kind, ruleKind.View.Kind, markKind.Kind,
-		laneKind.Kind, store.Audit,
+		store.Audit,
 	); err != nil {
 		return nil, err
 	}
@@ -401,7 +399,7 @@ func (s *Service) Erase(ctx context.Context, o Order) error {
 			if err != nil || !r.Erased.IsZero() {
 				return none, err
 			}
-			if err := c.raise(r.Agent); err != nil {
+			if err := c.raise(agentMark(r.Agent)); err != nil {
 				return none, err
 			}
 			c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: c.now,

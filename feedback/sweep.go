@@ -177,7 +177,7 @@ func compareUnfit(a, b Rule) int {
 // when it was measured.
 func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, retire bool) error {
 	_, err := s.step(ctx, s.governing, func(c *change) error {
-		c.Want(store.Wants{Refs: append(marks(), ruleKind.Ref(measured.ID))})
+		c.Want(store.Wants{Refs: []store.Ref{rulesRef(), ruleKind.Ref(measured.ID)}})
 		rule, err := ruleKind.in(c.Tx, measured.ID)
 		if err != nil || rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
 			return err
@@ -201,7 +201,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 			rule.RetireProposed = time.Time{}
 		}
 		c.write(ruleKind.record(rule))
-		return c.governs()
+		return c.raise(rulesMark)
 	})
 	return err
 }
