@@ -24,8 +24,8 @@ type Tx struct {
 
 	wants   Wants
 	fetches int // how often the store was read
-	records answered[Ref, Record]
-	parts   answered[evidence.Cell, []evidence.Part]
+	records map[Ref]read[Record]
+	parts   map[evidence.Cell]read[[]evidence.Part]
 	queries []Query
 	found   []read[[]Record] // by query
 
@@ -45,45 +45,10 @@ type Tx struct {
 	over    bool
 }
 
-// read is what the store returned to one fetch. Fetches count from 1.
+// read is what the store returned to one fetch. Fetches count from 1; what was not read has 0.
 type read[V any] struct {
 	value V
 	fetch int
-}
-
-// answered has what was read, by name.
-type answered[K comparable, V any] struct {
-	index[K]
-	reads []read[V]
-}
-
-func (a *answered[K, V]) value(key K) (value V) {
-	if i := a.find(key); i >= 0 {
-		value = a.reads[i].value
-	}
-	return value
-}
-
-// fetch returns which fetch read a name, or 0.
-func (a *answered[K, V]) fetch(key K) int {
-	if i := a.find(key); i >= 0 {
-		return a.reads[i].fetch
-	}
-	return 0
-}
-
-func (a *answered[K, V]) set(key K, value V, fetch int) {
-	if i := a.find(key); i >= 0 {
-		a.reads[i] = read[V]{value, fetch}
-		return
-	}
-	a.add(key)
-	a.reads = append(a.reads, read[V]{value, fetch})
-}
-
-func (a *answered[K, V]) grow(n int) {
-	a.index.grow(n)
-	a.reads = slices.Grow(a.reads, n)
 }
 
 // Reading returns a Tx for a call that only reads: it reads in one round trip like the Tx of a
@@ -125,15 +90,15 @@ func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ..
 	}
 	into.Records = slices.Grow(into.Records, len(refs))
 	for _, ref := range refs {
-		into.Records = append(into.Records, tx.records.value(ref))
+		into.Records = append(into.Records, tx.records[ref].value)
 	}
 	parts := 0
 	for _, c := range cells {
-		parts += len(tx.parts.value(c))
+		parts += len(tx.parts[c].value)
 	}
 	into.Parts = slices.Grow(into.Parts, parts)
 	for _, c := range cells {
-		into.Parts = append(into.Parts, tx.parts.value(c)...)
+		into.Parts = append(into.Parts, tx.parts[c].value...)
 	}
 	for i := range queries {
 		// A copy, because callers sort and filter what they have found.
@@ -176,8 +141,6 @@ func (n *need) empty() bool { return len(n.cells.keys)+len(n.refs.keys)+len(n.qu
 
 // need adds what of a call was not read, or too early.
 func (tx *Tx) need(n *need, call Wants) {
-	n.refs.grow(len(call.Refs))
-	n.cells.grow(len(call.Cells))
 	versions := 1 // the earliest fetch that is late enough for what is not a version
 	for _, ref := range call.Refs {
 		if ref.ID == "" {
@@ -191,7 +154,7 @@ func (tx *Tx) need(n *need, call Wants) {
 		}
 	}
 	for _, c := range call.Cells {
-		if tx.parts.fetch(c) < records {
+		if tx.parts[c].fetch < records {
 			n.cells.add(c)
 		}
 	}
@@ -210,7 +173,7 @@ func (tx *Tx) need(n *need, call Wants) {
 // needs adds a record, unless it was read by a fetch or a later one. It returns which fetch reads
 // it.
 func (tx *Tx) needs(n *need, ref Ref, fetch int) int {
-	if of := tx.records.fetch(ref); of >= fetch {
+	if of := tx.records[ref].fetch; of >= fetch {
 		return of
 	}
 	n.refs.add(ref)
@@ -241,17 +204,19 @@ func (tx *Tx) fetch(call Wants, anyway bool) error {
 		return err
 	}
 	tx.fetches++
-	tx.records.grow(len(n.refs.keys))
-	tx.parts.grow(len(n.cells.keys))
+	if tx.records == nil {
+		tx.records = make(map[Ref]read[Record], len(n.refs.keys))
+		tx.parts = make(map[evidence.Cell]read[[]evidence.Part], len(n.cells.keys))
+	}
 	for i, ref := range n.refs.keys {
-		tx.records.set(ref, s.Records[i], tx.fetches)
+		tx.records[ref] = read[Record]{s.Records[i], tx.fetches}
 	}
 	for _, c := range n.cells.keys {
 		end := 0
 		for end < len(s.Parts) && s.Parts[end].Cell == c {
 			end++
 		}
-		tx.parts.set(c, s.Parts[:end:end], tx.fetches)
+		tx.parts[c] = read[[]evidence.Part]{s.Parts[:end:end], tx.fetches}
 		s.Parts = s.Parts[end:]
 	}
 	for i, q := range n.queries {
@@ -296,12 +261,12 @@ func (tx *Tx) Get(ref Ref) (Record, error) {
 			return w, nil
 		}
 	}
-	if tx.records.find(ref) < 0 {
+	if tx.records[ref].fetch == 0 {
 		if err := tx.fetch(Wants{Refs: []Ref{ref}}, false); err != nil {
 			return Record{}, err
 		}
 	}
-	r := tx.records.value(ref)
+	r := tx.records[ref].value
 	if r.Revision == 0 && i >= 0 {
 		r = tx.batch.Records[i]
 		r.Revision = pending

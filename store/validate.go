@@ -34,7 +34,7 @@ func Validate(now time.Time, batches ...Batch) error {
 	if changes > MaxChanges {
 		return &heed.SizeError{What: "Batches", Size: changes, Most: MaxChanges}
 	}
-	var written refs
+	var written index[Ref]
 	for i := range batches {
 		b := &batches[i]
 		err := b.validate(now, &written)
@@ -50,7 +50,7 @@ func Validate(now time.Time, batches ...Batch) error {
 	}
 	for i := range batches { // what is expected must stay as it is throughout
 		for k, e := range batches[i].Expect {
-			if written.has(e.Ref) {
+			if written.find(e.Ref) >= 0 {
 				return invalid(fmt.Sprintf("Expect[%d]", k), "is written by the same commit")
 			}
 		}
@@ -78,28 +78,7 @@ func CheckBody(of Ref, text []byte) error {
 	return &heed.SizeError{What: what, Size: len(text), Most: MaxBody}
 }
 
-// refs are the references of the records that a commit writes. Most write one or two.
-type refs struct {
-	few  [4]Ref
-	n    int
-	more map[Ref]bool
-}
-
-func (r *refs) has(ref Ref) bool { return slices.Contains(r.few[:r.n], ref) || r.more[ref] }
-
-func (r *refs) add(ref Ref) {
-	if r.n < len(r.few) {
-		r.few[r.n] = ref
-		r.n++
-		return
-	}
-	if r.more == nil {
-		r.more = make(map[Ref]bool)
-	}
-	r.more[ref] = true
-}
-
-func (b *Batch) validate(now time.Time, written *refs) error {
+func (b *Batch) validate(now time.Time, written *index[Ref]) error {
 	err := cmp.Or(evidence.CheckText("ID", b.ID), b.validateMarks())
 	for _, policy := range b.Policies {
 		err = cmp.Or(err, policy.Validate())
@@ -126,7 +105,7 @@ func (b *Batch) validatePartsOf() error {
 	}
 	var named index[evidence.Cell]
 	for i, c := range b.PartsOf {
-		if named.add(c); len(named.keys) == i {
+		if !named.add(c) {
 			return invalid(fmt.Sprintf("PartsOf[%d]", i), "must be named once")
 		}
 	}
@@ -200,15 +179,14 @@ func (b *Batch) validateTaking() error {
 	return nil
 }
 
-func (b *Batch) validateRecords(written *refs) error {
+func (b *Batch) validateRecords(written *index[Ref]) error {
 	expected := func(e *Precondition) error { return e.validate() }
 	return cmp.Or(each("Expect", b.Expect, expected), each("Records", b.Records,
 		func(r *Record) error {
 			err := r.validate()
-			if err == nil && written.has(r.Ref) {
+			if err == nil && !written.add(r.Ref) {
 				err = invalid("ID", "must not stand twice in one commit")
 			}
-			written.add(r.Ref)
 			return err
 		}))
 }

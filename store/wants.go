@@ -31,45 +31,31 @@ func (q *Query) same(o *Query) bool {
 		q.Since.Equal(o.Since) && q.Until.Equal(o.Until) && slices.Equal(q.Keys, o.Keys)
 }
 
-// An index finds the places of keys in a list: of few keys by looking at each, of more by a map.
-// The zero value is empty.
+// An index is a list of keys, each once, that finds their places. The zero value is empty.
 type index[K comparable] struct {
 	keys []K
-	at   map[K]int // nil while the keys are few
+	at   map[K]int
 }
-
-// manyKeys is the number of keys from which an index has a map.
-const manyKeys = 12
 
 // find returns the place of a key, or -1.
 func (x *index[K]) find(key K) int {
-	if x.at == nil {
-		return slices.Index(x.keys, key)
-	}
 	if i, ok := x.at[key]; ok {
 		return i
 	}
 	return -1
 }
 
-// grow makes room for n more keys.
-func (x *index[K]) grow(n int) { x.keys = slices.Grow(x.keys, n) }
-
-// add appends a key, unless the index has it.
-func (x *index[K]) add(key K) {
+// add appends a key, unless the index has it, and reports whether it is new.
+func (x *index[K]) add(key K) bool {
 	if x.find(key) >= 0 {
-		return
+		return false
 	}
+	if x.at == nil {
+		x.at = make(map[K]int)
+	}
+	x.at[key] = len(x.keys)
 	x.keys = append(x.keys, key)
-	switch {
-	case x.at != nil:
-		x.at[key] = len(x.keys) - 1
-	case len(x.keys) == manyKeys:
-		x.at = make(map[K]int, 2*manyKeys)
-		for i, key := range x.keys {
-			x.at[key] = i
-		}
-	}
+	return true
 }
 
 // remove takes out the key at a place. The places of later keys move up by one.
