@@ -154,7 +154,7 @@ func TestStoreForgetsHistoryByTime(t *testing.T) {
 }
 
 // TestStoreKnowsIDsLongEnough delivers ids again all along the time for which they are promised to
-// be known.
+// be known, in a store that is swept now and then.
 func TestStoreKnowsIDsLongEnough(t *testing.T) {
 	clock := newClock()
 	st := newStore(t, memstore.Config{Retention: store.Retention{HistoryFor: time.Hour,
@@ -163,6 +163,9 @@ func TestStoreKnowsIDsLongEnough(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 5000 {
 		clock.advance(time.Duration(rng.IntN(20)) * time.Second)
+		if i%100 == 0 {
+			require.NoError(t, st.Sweep(ctx, time.Time{}))
+		}
 		id := fmt.Sprint(rng.IntN(i/2 + 1))
 		before, known := recorded[id]
 		receipt := observed(t, st, observe(id, clock.time()))

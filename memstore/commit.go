@@ -64,7 +64,6 @@ func newTxn(batches []store.Batch, now evidence.Instant) *txn {
 // reset, and cells that a refused restart has made.
 func (t *txn) run(s *state) error {
 	t.state = s
-	s.expire(t.now)
 	err := t.decide()
 	if err == nil {
 		t.apply()

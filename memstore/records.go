@@ -30,8 +30,7 @@ type kind struct {
 	keyed map[string]rows
 }
 
-// A row is a record. An update changes it in place, so a loop that noted the row before reads what
-// it holds when the loop comes to it.
+// A row is a record. An update changes it in place.
 type row struct {
 	stores.Position
 	// id, keys, revision and body are the record's.
@@ -39,8 +38,6 @@ type row struct {
 	keys     []string // never changed in place
 	revision uint64
 	body     store.Body
-	// gone notes that the record was removed, for loops that have the row.
-	gone bool
 }
 
 // record returns the row as a caller gets it. Keys are copied, and the value in the body is
@@ -71,8 +68,9 @@ func (s *state) declare(rule store.Kind) {
 		k.limits = limits
 	}
 	for name, of := range s.kinds {
-		if base, tenant := store.KindOf(name); base == rule.Name && tenant != "" {
+		if base, _ := store.KindOf(name); base == rule.Name {
 			of.Kind, of.limits = k.Kind, k.limits
+			of.trim()
 		}
 	}
 }
@@ -143,8 +141,7 @@ func (k *kind) insert(r *row) {
 	k.enter(r)
 }
 
-// update changes a row in place, so that loops which noted the row see it as it is now. The row
-// moves in the lists only if its moment or its keys change.
+// update changes a row in place. The row moves in the lists only if its moment or its keys change.
 func (k *kind) update(
 	r *row, at evidence.Instant, keys []string, revision uint64, body store.Body,
 ) {
@@ -157,11 +154,10 @@ func (k *kind) update(
 	r.revision, r.body = revision, body
 }
 
-// remove takes a row out of the kind. A loop that noted the row passes it by.
+// remove takes a row out of the kind.
 func (k *kind) remove(r *row) {
 	delete(k.rows, r.id)
 	k.leave(r)
-	r.gone = true
 }
 
 // enter has a row found by its moment and its keys.
@@ -188,8 +184,8 @@ func (k *kind) leave(r *row) {
 	}
 }
 
-// trim drops the oldest rows of a kind that has more than it may, in the commit that added them. So
-// the number holds without a sweep.
+// trim drops the oldest rows of a kind that has more than it may, in the commit that added them or
+// with the declaration that lowered the limit. So the number holds without a sweep.
 func (k *kind) trim() {
 	for k.limits.Most > 0 && !k.limits.Refuse && len(k.all) > k.limits.Most {
 		k.remove(k.all[0])
@@ -197,23 +193,18 @@ func (k *kind) trim() {
 	}
 }
 
-// A dueRow is a row that is past the limits of its kind.
+// A dueRow is a row that is past the time of its kind.
 type dueRow struct {
 	*row
 	kind *kind
 }
 
-// dueRows returns the rows that are past the limits of their kinds. They are at the beginning of
-// the list of the kind, so the search ends at the first row that is not. A row is due if it is
-// older than the kind's limit, or among the oldest of too many.
+// dueRows returns the rows that are past the time of their kinds. They are at the beginning of the
+// list of the kind, so the search ends at the first row that is not.
 func (s *state) dueRows(now evidence.Instant) (due []dueRow) {
 	for _, k := range s.kinds {
-		over := 0
-		if k.limits.Most > 0 && !k.limits.Refuse {
-			over = len(k.all) - k.limits.Most
-		}
-		for i, r := range k.all {
-			if i >= over && !k.expired(r, now) {
+		for _, r := range k.all {
+			if !k.expired(r, now) {
 				break
 			}
 			due = append(due, dueRow{r, k})
@@ -227,12 +218,11 @@ func (k *kind) expired(r *row, now evidence.Instant) bool {
 	return k.limits.For > 0 && r.At < before(now, k.limits.For)
 }
 
-// drop removes the row, unless it was changed and is not past the limits any more. The version
-// rises, because a process that keeps records in memory must see that one is gone.
+// drop removes the row, unless it was changed and is not past its time any more. The version rises,
+// because a process that keeps records in memory must see that one is gone.
 func (d dueRow) drop(now evidence.Instant) {
 	k := d.kind
-	over := k.limits.Most > 0 && !k.limits.Refuse && len(k.all) > k.limits.Most && k.all[0] == d.row
-	if !d.gone && (over || k.expired(d.row, now)) {
+	if k.rows[d.id] == d.row && k.expired(d.row, now) {
 		k.remove(d.row)
 		k.version++
 	}
@@ -299,11 +289,10 @@ func newSearch(q store.Query) (search, error) {
 // most returns how many records the query may find.
 func (s *search) most() int { return cmp.Or(s.Limit, math.MaxInt) }
 
-// selects reports whether the query selects a row as it is now. A row that a loop noted may have
-// moved, changed its keys, or gone since.
+// selects reports whether the query selects a row.
 func (s *search) selects(r *row) bool {
 	lacks := func(key string) bool { return !slices.Contains(r.keys, key) }
-	return !r.gone && r.Compare(s.Range.After) > 0 && r.Compare(s.Before) < 0 &&
+	return r.Compare(s.Range.After) > 0 && r.Compare(s.Before) < 0 &&
 		!slices.ContainsFunc(s.Keys, lacks)
 }
 
@@ -330,16 +319,14 @@ func (s *state) candidates(q *search) iter.Seq[*row] {
 	return fewest.within(q.Range, q.Oldest)
 }
 
-// gather returns the next rows that a query selects, at most n, without those that it had before.
-// The rows that it had are left out, because an update may move a row behind the place where the
-// loop is.
-func (s *state) gather(q *search, n int, had map[*row]bool) (found []*row) {
+// gather returns the records that a query selects.
+func (s *state) gather(q *search) (found []store.Record) {
 	for r := range s.candidates(q) {
-		if len(found) == n {
-			break
+		if q.selects(r) {
+			found = append(found, q.record(r))
 		}
-		if q.selects(r) && !had[r] {
-			found = append(found, r)
+		if len(found) == q.most() {
+			break
 		}
 	}
 	return found

@@ -15,8 +15,7 @@ type state struct {
 	// one scope without the others.
 	spaces map[space]map[string][]*cell
 	// known has the ids of observations and batches that count no more, with where they counted.
-	known   map[id]*known
-	expired evidence.Instant // when expired ids were last dropped
+	known map[id]*known
 	// kinds has the kinds by name. A kind of a tenant, such as "note@acme", is one of them.
 	kinds map[string]*kind
 	// revision is the one of the last commit that wrote records. It only rises, so that no revision
@@ -64,23 +63,7 @@ func (s *state) note(h id, recorded evidence.Instant) *known {
 	return k
 }
 
-// expire drops ids that are past their time, twice in the time for which they are kept. So even a
-// store that is never swept drops ids at some time.
-func (s *state) expire(now evidence.Instant) {
-	if s.expired == 0 {
-		s.expired = now
-	}
-	if s.expired > before(now, s.cfg.IDsFor/2) {
-		return
-	}
-	s.expired = now
-	for _, h := range s.expiredIDs(now) {
-		s.forgetID(h, now)
-	}
-}
-
-// expiredIDs returns the ids that are past their time. It looks at all of them, so it is called by
-// sweeps, and seldom by commits.
+// expiredIDs returns the ids that are past their time. It looks at all of them.
 func (s *state) expiredIDs(now evidence.Instant) (due []id) {
 	oldest := before(now, s.cfg.IDsFor)
 	for h, k := range s.known {

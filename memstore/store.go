@@ -160,64 +160,25 @@ func (s *Store) Read(
 			into.Parts = c.parts(into.Parts)
 		}
 		for i := range searches {
-			var found []store.Record
-			for _, r := range held.gather(&searches[i], searches[i].most(), nil) {
-				found = append(found, searches[i].record(r))
-			}
-			into.Found = append(into.Found, found)
+			into.Found = append(into.Found, held.gather(&searches[i]))
 		}
 		return nil
 	})
 }
 
-// Find implements [store.Store]. It notes a few rows first, because the loop may end early, then
-// more, then the rest. A record that moves during the loop is neither missed nor met twice. The
-// loop's body may use the store, and even change the records that it loops over.
+// Find implements [store.Store]. All that it yields is of the moment at which the loop begins, so
+// the loop's body may use the store, and even change the records that it loops over.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	if q.Kind == store.Declarations {
 		return listed(ctx, s, (*state).declarations)
 	}
-	return func(yield func(store.Record, error) bool) {
+	return listed(ctx, s, func(held *state) ([]store.Record, error) {
 		search, err := newSearch(q)
 		if err != nil {
-			yield(store.Record{}, fmt.Errorf("memstore: find: %w", err))
-			return
+			return nil, fmt.Errorf("memstore: find: %w", err)
 		}
-		// A pointer identifies a row, because it stays through all updates.
-		left, had := search.most(), make(map[*row]bool)
-		for _, n := range []int{32, 1024, left} {
-			var noted []*row
-			n = min(n, left)
-			err := s.read(ctx, func(held *state) error {
-				noted = held.gather(&search, n, had)
-				return nil
-			})
-			// Each row is read under the lock again, because the body of the loop may have committed.
-			for i := 0; err == nil && i < len(noted); i++ {
-				var record store.Record
-				found := false
-				err = s.read(ctx, func(*state) error { // as the row is now
-					if found = search.selects(noted[i]); found {
-						record = search.record(noted[i])
-					}
-					return nil
-				})
-				if had[noted[i]] = true; err != nil || !found {
-					continue
-				}
-				if left--; !yield(record, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(store.Record{}, err)
-				return
-			}
-			if len(noted) < n || left == 0 {
-				return
-			}
-		}
-	}
+		return held.gather(&search), nil
+	})
 }
 
 // List implements [store.Store]. It notes the items first, and reads each when the loop comes to

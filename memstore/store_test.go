@@ -139,7 +139,8 @@ func TestStoreFindBesideMoves(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, met[r.ID], "met twice")
 		met[r.ID] = true
-		put(t, st, store.Batch{Records: []store.Record{record(r.ID, r.Revision,
+		now, _ := get(t, st, r.ID) // which is not what was found, if it moved since
+		put(t, st, store.Batch{Records: []store.Record{record(r.ID, now.Revision,
 			r.At.Add(all*time.Second), note{})}})
 		if last, _ := get(t, st, fmt.Sprint(all-1)); len(met) == 100 {
 			put(t, st, store.Batch{Records: []store.Record{record(last.ID, last.Revision,
