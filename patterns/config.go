@@ -99,8 +99,7 @@ const (
 func SpecConfig() Config { return Config{tuning: tuning{Literal: true, Warnings: true}} }
 
 // withDefaults returns the configuration with its defaults. The recency of proven patterns follows
-// the half-life, so the stored half-lives must be known. It is called twice: on what the host gave,
-// and again when the stored half-lives are known.
+// the half-life, so the stored half-life must be known.
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "patterns")
 	c.HalfLife = cmp.Or(c.HalfLife, quarter)
@@ -139,51 +138,17 @@ func (c *Config) validate() error {
 // componentOf begins the name of a recorder's settings.
 const componentOf = "patterns/"
 
-// component returns the settings that the store keeps. set is the configuration that the host gave.
-// The half-lives come first, because they are the defaults of other settings. A half-life is fixed,
-// because the stored masses were faded with it. The other settings may change at any time.
-func (c *Config) component(set Config) settings.Component {
-	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"),
-		Fields: []settings.Field{
-			{Name: "maturity.half_life", Value: &c.HalfLife, Set: set.HalfLife != 0, Fixed: true},
-			{Name: "instruments", Value: &c.Instruments, Set: set.Instruments != nil},
-			{Name: "literal", Value: &c.tuning.Literal, Set: set.tuning.Literal},
-		}}
-}
-
-// adopt takes over the stored settings that are wanted, and fills in the defaults. The result is
-// validated as a whole, because settings of the store and of the host now stand together.
-func (c *Config) adopt(ctx context.Context, wanted func(settings.Field) bool) error {
-	component := c.component(*c)
-	component.Fields = slices.DeleteFunc(component.Fields,
-		func(f settings.Field) bool { return !wanted(f) })
-	err := settings.Adopt(ctx, c.Store, component)
-	*c = c.withDefaults()
-	return cmp.Or(err, c.validate())
-}
-
-// inherit takes over the stored half-lives that the host has not set. A new store has none, which
-// is no error.
-func (c *Config) inherit(ctx context.Context) error {
-	err := c.adopt(ctx, func(f settings.Field) bool { return f.Fixed && !f.Set })
-	if errors.Is(err, heed.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
-// settle inherits, and has the store keep the settings.
-func (c *Config) settle(ctx context.Context) error {
-	set := *c
-	if err := c.inherit(ctx); err != nil {
-		return err
-	}
-	return settings.Open(ctx, c.Store, c.Now(), c.component(set))
-}
-
-// follow takes over all stored settings.
-func (c *Config) follow(ctx context.Context) error {
-	return c.adopt(ctx, func(settings.Field) bool { return true })
+// component returns the settings that the store keeps, and fills in the default of the half-life. A
+// half-life is fixed, because the stored masses were faded with it. The other settings may change
+// at any time.
+func (c *Config) component() settings.Component {
+	own := settings.Component{Name: componentOf + c.Name, Fields: []settings.Field{
+		{Name: "maturity.half_life", Value: &c.HalfLife, Set: c.HalfLife != 0, Fixed: true},
+		{Name: "instruments", Value: &c.Instruments, Set: c.Instruments != nil},
+		{Name: "literal", Value: &c.tuning.Literal, Set: c.tuning.Literal},
+	}}
+	c.HalfLife = cmp.Or(c.HalfLife, quarter)
+	return own
 }
 
 // Rebuild changes the half-lives of a recorder to the ones in cfg and returns the recorder. It
@@ -199,9 +164,19 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 	if err := by.validate(); err != nil {
 		return nil, failed("rebuild", err)
 	}
-	r, err := open(ctx, cfg, (*Config).inherit)
+	var own settings.Component
+	r, err := open(ctx, cfg, func(st store.Store, _ time.Time, c settings.Component) error {
+		own = c
+		halfLife := settings.Component{Name: c.Name, Fields: c.Fields[:1]}
+		if cfg.HalfLife != 0 {
+			return nil
+		}
+		if err := settings.Adopt(ctx, st, halfLife); !errors.Is(err, heed.ErrNotFound) {
+			return err
+		}
+		return nil // a new store has none
+	})
 	if err == nil {
-		own := r.cfg.component(cfg)
 		err = own.Rebuild(ctx, r.cfg.Store, store.AuditEntry{
 			At: r.cfg.Now(), Actor: actor, Action: r.cfg.Name + ".rebuild", Subject: r.cfg.Name,
 			Reason: reason, Details: map[string]string{

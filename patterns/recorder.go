@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
@@ -29,7 +30,9 @@ type Recorder struct {
 	watch      *watch.Watch
 	past       past
 	swept      atomic.Pointer[time.Time] // when Sweep last did its work
-	refused    refused
+	// refused has the last outcomes for which the store had no room, because a step that fails can't
+	// show the next one why. If one is forgotten, its next attempt costs one commit more.
+	refused *text.Memo[bool]
 }
 
 // New opens the recorder of this name in the store. It returns all faults of the configuration,
@@ -40,7 +43,9 @@ type Recorder struct {
 // [Rebuild], or reset what was learned. Every other setting applies to all that is stored. The
 // store takes it over, and the audit has the change.
 func New(ctx context.Context, cfg Config) (*Recorder, error) {
-	r, err := open(ctx, cfg, (*Config).settle)
+	r, err := open(ctx, cfg, func(st store.Store, now time.Time, own settings.Component) error {
+		return settings.Open(ctx, st, now, own)
+	})
 	return r, failed("new", err)
 }
 
@@ -48,7 +53,9 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 // tool next to the host. It does not write to the store. Of cfg, only Store, Name, the clock and
 // the functions count. Without such a recorder Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Recorder, error) {
-	r, err := open(ctx, cfg, (*Config).follow)
+	r, err := open(ctx, cfg, func(st store.Store, _ time.Time, own settings.Component) error {
+		return settings.Adopt(ctx, st, own)
+	})
 	return r, failed("open", err)
 }
 
@@ -56,10 +63,12 @@ func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 // by them.
 const keptOutcomes = 10_000
 
-// open makes a recorder of a configuration. agree makes its settings agree with those in the store.
-// Kinds are declared first, because agree may write to the audit.
+// open makes a recorder of a configuration. agree makes its settings agree with those in the store,
+// and may change them, so they are validated before and after. Kinds are declared first, because
+// agree may write to the audit.
 func open(
-	ctx context.Context, cfg Config, agree func(*Config, context.Context) error,
+	ctx context.Context, cfg Config,
+	agree func(st store.Store, now time.Time, own settings.Component) error,
 ) (*Recorder, error) {
 	c := cfg.withDefaults()
 	if err := c.validate(); err != nil {
@@ -72,13 +81,17 @@ func open(
 		k.errors.Kind, store.Audit)...); err != nil {
 		return nil, err
 	}
-	cfg.Name, cfg.Now = c.Name, c.Now
-	if err := agree(&cfg, ctx); err != nil {
+	cfg.Name = c.Name
+	if err := agree(c.Store, c.Now(), cfg.component()); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	return &Recorder{
-		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), watch: watch.New(cfg.Observer,
-			componentOf+cfg.Name, cfg.Now),
+		cfg: cfg, kinds: k, refused: text.NewMemo[bool](100), approaches: compile(cfg.Approaches),
+		watch: watch.New(cfg.Observer, componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
 			k.patternCells:   {HalfLife: cfg.HalfLife, ByOrigin: true},
 			k.criterionCells: {HalfLife: cfg.tuning.CriteriaHalfLife, ByOrigin: true},
@@ -225,7 +238,7 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	}
 	entry.RecordedAt = stored(d.now)
 	r.kinds.entries.Put(tx, entry, 0)
-	d.full = r.refused.has(o.ID)
+	_, d.full = r.refused.Get(o.ID)
 	if err := d.credit(&entry, one, named); err != nil {
 		return nil, err
 	}
@@ -233,7 +246,7 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	tx.Then(func(receipt store.Receipt, err error) {
 		switch {
 		case errors.Is(err, evidence.ErrFull) && d.adds:
-			r.refused.add(o.ID)
+			r.refused.Put(o.ID, true)
 		case err == nil:
 			d.committed(receipt)
 			recorded.Duplicate = d.duplicate
@@ -262,30 +275,6 @@ func (r *Recorder) repeated(tx *store.Tx, o *Outcome, recorded *Recorded) error 
 	recent, err := r.recent(tx, task)
 	recorded.Strikes = r.strikes(task, recent)
 	return err
-}
-
-// refused remembers the last outcomes for which the store had no room. The zero value is ready to
-// use. It is needed, because a step that fails can't show the next one why.
-type refused struct {
-	mu  sync.Mutex
-	ids []string
-}
-
-// has reports whether the store had no room for an outcome, when it was tried before.
-func (f *refused) has(id string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Contains(f.ids, id)
-}
-
-// add remembers an outcome. The oldest is forgotten: its next attempt then costs one commit more.
-func (f *refused) add(id string) {
-	const most = 100
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !slices.Contains(f.ids, id) {
-		f.ids = append(f.ids[max(len(f.ids)+1-most, 0):], id)
-	}
 }
 
 // credit adds the evidence of an outcome, and settles the patterns that it names. A failure with a
