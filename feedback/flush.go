@@ -147,7 +147,8 @@ func (s *Service) waits(p *Proposal) bool {
 func clusterWants(cluster string) store.Wants {
 	q := ProposalQuery{Cluster: cluster}
 	return store.Wants{
-		Refs: []store.Ref{rulesRef(), stores.PseudonymKeyRef()}, Queries: append(proposalKind.queries(q.keys()),
+		Refs: []store.Ref{rulesRef(), stores.PseudonymKeyRef()},
+		Queries: append(proposalKind.queries(q.keys()),
 			ruleKind.queries(agentKeys("cluster", cluster, nil))...),
 	}
 }

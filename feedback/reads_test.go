@@ -112,8 +112,8 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	assert.Less(t, c.found, 12)
 }
 
-// Each call that a reviewer waits for makes one read of the store and one commit. A review makes one
-// read more, because the host decides by the draft who may review it.
+// Each call that a reviewer waits for makes one read of the store and one commit. A review makes
+// one read more, because the host decides by the draft who may review it.
 func TestTwoRoundTrips(t *testing.T) {
 	w, c := crowded(t)
 	trips := func(want int, what string, do func()) {
