@@ -35,7 +35,7 @@ var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/
 	{"learning", []string{"learning", "loop"}},
 	{"learning/internal/undo", []string{"learning/internal/undo", "learning"}},
 	{"memstore", []string{"memstore", "store/storetest", engines}},
-	{"sqlstore", []string{faults, engines}},
+	{"sqlstore", []string{"sqlstore", faults, engines}},
 	{"store", []string{"store", "memstore", "loop", engines}},
 	{"stream", []string{"stream", "stream/streamtest", "strategy/attribution"}},
 	{"strategy", []string{"strategy", "strategy/attribution", "loop"}},
@@ -52,7 +52,7 @@ func own(dirs ...string) (all []subject) {
 
 // patterns choose the tests of a package where not all of them are run.
 var patterns = map[string]string{
-	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|" +
-		".*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*)$",
+	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|PgBouncer.*|TwoVersions|" +
+		"Sweeps.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|.*Cut.*)$",
 	faults: "FailsAnywhere",
 }
