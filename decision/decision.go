@@ -13,10 +13,13 @@ import (
 // request or keep its slices and maps. It must accept a request without candidates. Package
 // decisiontest has the suite for this contract.
 type Strategy interface {
-	// Decide answers an event, or returns the [Reason] why it does not. A failing model is no error:
-	// see [Fallback] and [Rejected]. An invalid request is a [*heed.InputError]. If the context is
-	// done on entry, its error is returned. Any other error comes with a result that the host may
-	// use.
+	// Decide answers an event, or returns the [Reason] why it does not. The fields of the result are
+	// as [Result] describes them, and no two answers have the same ResponseID. A failing model is no
+	// error, nor is one that panics: see [Fallback] and [Rejected]. A text that is blank, or of
+	// thoughts in tags such as <think> alone, is no answer, and other answers are without them. An
+	// invalid request is a [*heed.InputError]: see [Request.Validate]. If the context is done on
+	// entry, its error is returned; if it ends later, Decide returns soon. Any other error, for
+	// example of a store, comes with a result that the host may use.
 	Decide(ctx context.Context, r Request) (Result, error)
 }
 

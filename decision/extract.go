@@ -138,37 +138,39 @@ func (d *Decider) write(ctx context.Context, t *Trace) (*Extracted, error) {
 
 // parse reads a heuristic from a reply and checks its limits.
 func parse(reply string) (*Extracted, error) {
-	found, malformed := findObjects(reply, "condition", "action")
-	if malformed || len(found) != 1 || found[0].partial {
+	found := findObjects(reply, "condition", "action")
+	if len(found) != 1 {
 		return nil, errors.New("the reply does not have one object with a condition and an action")
 	}
-	action, n := found[0].field("action")
-	if n != 1 || action.kind != objectKind {
-		return nil, errors.New("action is no object")
+	action, err := one[object](found[0], "action", "object")
+	if err != nil {
+		return nil, err
 	}
-	kind, err := text(action.object, "type")
+	kind, err := one[string](action, "type", "text")
 	if err == nil && !slices.Contains(actionTypes, kind) {
 		err = fmt.Errorf("type is not one of %s", strings.Join(actionTypes, ", "))
 	}
 	condition, err2 := sentence(found[0], "condition")
-	message, err3 := sentence(action.object, "message")
+	message, err3 := sentence(action, "message")
 	if err := cmp.Or(err, err2, err3); err != nil {
 		return nil, err
 	}
 	return &Extracted{Condition: condition, ActionType: kind, Message: message}, nil
 }
 
-func text(o *object, name string) (string, error) {
-	f, n := o.field(name)
-	if n != 1 || f.kind != textKind {
-		return "", fmt.Errorf("%s is not one text", name)
+// one returns the value of a field that is there once and of the right type.
+func one[T any](o object, name, kind string) (value T, err error) {
+	if len(o[name]) == 1 {
+		if value, ok := o[name][0].(T); ok {
+			return value, nil
+		}
 	}
-	return f.text, nil
+	return value, fmt.Errorf("%s is not one %s", name, kind)
 }
 
 // sentence returns a text of the right length that can stand in a prompt as it is.
-func sentence(o *object, name string) (string, error) {
-	s, err := text(o, name)
+func sentence(o object, name string) (string, error) {
+	s, err := one[string](o, name, "text")
 	if err != nil {
 		return "", err
 	}

@@ -92,8 +92,8 @@ func TestExtract(t *testing.T) {
 		"no message":                {written(words(10), "warn", nil), "message is not one text"},
 		"a message that is no text": {written(words(10), "warn", 7), "message is not one text"},
 		"an action that is no object": {`{"condition": "` + words(10) + `", "action": "` + words(
-			10) + `"}`, "action is no object"},
-		"no action": {`{"condition": "` + words(10) + `"}`, "action is no object"},
+			10) + `"}`, "action is not one object"},
+		"no action": {`{"condition": "` + words(10) + `"}`, "action is not one object"},
 		"two of them": {good + "\n" + good,
 			"the reply does not have one object with a condition and an action"},
 		"half of one": {good[:len(good)-10],

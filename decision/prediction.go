@@ -1,10 +1,10 @@
 package decision
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 )
 
 // unknown replaces a number that the model does not give.
@@ -19,23 +19,18 @@ func (p prediction) capped(ceiling float64) *Prediction {
 }
 
 // parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers
-// "success" and "confidence". Prose, code fences, thoughts and other objects may surround it. It
-// forgives the common faults of JSON from models, and reads a number in quotes.
+// "success" and "confidence". Prose, code fences, thoughts and other objects may surround it. A
+// number may be in quotes.
 //
-// It refuses everything else that it would have to guess: a number outside of [0, 1], also as a
-// percentage; a field that is there twice; objects that differ or are malformed; a number at which
-// the reply breaks off. ½ then replaces each missing or refused number, and the error names the
-// reason.
+// It refuses everything that it would have to guess: a number outside of [0, 1], also as a
+// percentage; a field that is there twice; objects that differ or are no JSON. ½ then replaces each
+// missing or refused number, and the error names the reason.
 func parsePrediction(reply string) (prediction, error) {
 	none := prediction{unknown, unknown}
-	found, malformed := findObjects(reply, "success", "confidence")
-	if malformed {
-		return none, errors.New("the reply is malformed or too long")
-	}
 	best, fault, usable := none, errors.New("the reply has no prediction"), false
-	for _, o := range found {
+	for _, o := range findObjects(reply, "success", "confidence") {
 		for _, name := range []string{"success", "confidence"} {
-			if _, n := o.field(name); n > 1 {
+			if len(o[name]) > 1 {
 				return none, fmt.Errorf("%s is there twice", name)
 			}
 		}
@@ -53,17 +48,20 @@ func parsePrediction(reply string) (prediction, error) {
 }
 
 // rate returns a field that is a number in [0, 1], and ½ where it is not.
-func (o *object) rate(name string) (float64, error) {
-	f, n := o.field(name)
-	if n == 0 {
+func (o object) rate(name string) (float64, error) {
+	if len(o[name]) == 0 {
 		return unknown, fmt.Errorf("%s is missing", name)
 	}
-	x, ok := f.number, f.kind == numberKind
-	if f.kind == textKind {
-		x, ok = parseNumber(strings.TrimSpace(f.text))
+	var number json.Number
+	switch v := o[name][0].(type) {
+	case json.Number:
+		number = v
+	case string: // must be a number of JSON, too
+		_ = json.Unmarshal([]byte(v), &number)
 	}
+	x, err := number.Float64()
 	switch {
-	case !ok || math.IsInf(x, 0):
+	case err != nil:
 		return unknown, fmt.Errorf("%s is no finite number", name)
 	case !(x >= 0 && x <= 1):
 		return unknown, fmt.Errorf("%s is not in [0, 1]", name)

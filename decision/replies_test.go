@@ -1,6 +1,7 @@
 package decision_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,38 +47,38 @@ var readable = map[string]string{
 	"other fields": "" +
 		`{"reason": "it is {fine} \"so far\", 85%", "success": 0.9, "risks": ["a", {"b": null}, ` +
 		`[1]], "confidence": 0.3, "ok": true}`,
-	"single quotes":    `{'success': 0.9, 'confidence': 0.3, 'reason': 'it\'s "fine"'}`,
-	"no quotes":        `{success: 0.9, confidence: 0.3}`,
-	"a comma too many": `{"success": 0.9, "confidence": 0.3,}`,
-	"comments": "" +
-		"{\n  // how likely\n  \"success\": 0.9, // high\n  /* how sure */ \"confidence\": 0.3 // " +
-		"low, \"success\": 1\n}",
-	"line breaks in a text": "{\"reason\": \"one\ntwo\", \"success\": 0.9, \"confidence\": 0.3}",
-	"nested":                `{"result": {"scores": {"success": 0.9, "confidence": 0.3}}}`,
+	"nested": `{"result": {"scores": {"success": 0.9, "confidence": 0.3}}}`,
 	"in an array": "" +
 		`{"predictions": [1, {"note": [[]]}, [{"success": 0.9, "confidence": 0.3}]]}`,
 	"escapes": `{"succ\u0065ss": 0.9, "confidence": 0.3, "note": "\ud83d\ude00 \\ \/"}`,
 }
 
-// ambiguous are objects that may mean one thing or another.
+// ambiguous are objects that may mean one thing or another, or are no JSON.
 var ambiguous = map[string]string{
 	"a field twice":          `{"success": 0.1, "success": 0.9, "confidence": 0.3}`,
 	"twice but for capitals": `{"success": 0.9, "confidence": 0.3, "Confidence": 0.3}`,
 	"twice by an escape":     `{"success": 0.9, "succ\u0065ss": 0.1, "confidence": 0.3}`,
 	"two predictions": "" +
 		`{"success": 0.9, "confidence": 0.3} or {"success": 0.2, "confidence": 0.3}`,
-	"two parts":                  `{"success": 0.9} and {"confidence": 0.3}`,
-	"commas in numbers":          `{"success": 0,9, "confidence": 0,3}`,
-	"no comma":                   `{"success": 0.9 "confidence": 0.3}`,
-	"two commas":                 `{"success": 0.9,, "confidence": 0.3}`,
-	"no colon":                   `{"success" 0.9, "confidence" 0.3}`,
-	"no JSON":                    `success: 0.9, confidence: 0.3`,
-	"numbers alone":              `0.9, 0.3`,
-	"an array":                   `[0.9, 0.3]`,
-	"a range":                    `{"success": 0.8-0.9, "confidence": 0.2-0.3}`,
-	"nothing":                    ``,
-	"an empty object":            `{}`,
-	"other names":                `{"probability": 0.9, "certainty": 0.3}`,
+	"two parts":         `{"success": 0.9} and {"confidence": 0.3}`,
+	"commas in numbers": `{"success": 0,9, "confidence": 0,3}`,
+	"no comma":          `{"success": 0.9 "confidence": 0.3}`,
+	"two commas":        `{"success": 0.9,, "confidence": 0.3}`,
+	"no colon":          `{"success" 0.9, "confidence" 0.3}`,
+	"no JSON":           `success: 0.9, confidence: 0.3`,
+	"numbers alone":     `0.9, 0.3`,
+	"an array":          `[0.9, 0.3]`,
+	"a range":           `{"success": 0.8-0.9, "confidence": 0.2-0.3}`,
+	"nothing":           ``,
+	"an empty object":   `{}`,
+	"other names":       `{"probability": 0.9, "certainty": 0.3}`,
+	"single quotes":     `{'success': 0.9, 'confidence': 0.3, 'reason': 'it\'s "fine"'}`,
+	"no quotes":         `{success: 0.9, confidence: 0.3}`,
+	"a comma too many":  `{"success": 0.9, "confidence": 0.3,}`,
+	"comments": "" +
+		"{\n  // how likely\n  \"success\": 0.9, // high\n  /* how sure */ \"confidence\": 0.3 // " +
+		"low, \"success\": 1\n}",
+	"line breaks in a text":      "{\"reason\": \"one\ntwo\", \"success\": 0.9, \"confidence\": 0.3}",
 	"names around a good object": `{"success": {"a": 0.9, "confidence": 0.3}}`,
 }
 
@@ -99,15 +100,16 @@ func shapes() (all []reply) {
 		add(name, readable[name], both, both)
 	}
 
-	// malformed numbers, on either side of a good one
+	// malformed numbers, on either side of a good one, which is read if the whole is JSON
 	for _, bad := range []string{
 		`NaN`, `"NaN"`, `Infinity`, `-Infinity`, `"inf"`, `null`, `true`, `false`, `""`, `"high"`,
 		`"85%"`, `85%`, `85`, `8.5`, `1.0001`, `-0.2`, `-1e-9`, `1e999`, `-1e999`, `"0.9/1"`, `0.9/1`,
 		`.9`, `+0.9`, `1.`, `0x1`, `09`, `[0.9]`, `{"value": 0.9}`, `"0,9"`, `"0.9 or so"`, `"٠.٩"`,
 		`½`, `<number>`,
 	} {
-		add("success is "+bad, `{"success": `+bad+`, "confidence": 0.3}`, none, both)
-		add("confidence is "+bad, `{"success": 0.9, "confidence": `+bad+`}`, both, none)
+		valid := json.Valid([]byte(bad))
+		add("success is "+bad, `{"success": `+bad+`, "confidence": 0.3}`, none, valid)
+		add("confidence is "+bad, `{"success": 0.9, "confidence": `+bad+`}`, valid, none)
 	}
 	add("success is missing", `{"confidence": 0.3}`, none, both)
 	add("confidence is missing", `{"success": 0.9}`, both, none)
@@ -118,7 +120,7 @@ func shapes() (all []reply) {
 	return all
 }
 
-// truncated are replies that break off. Their complete parts are read.
+// truncated are replies that break off. Objects in them that are whole are read.
 var truncated = []reply{
 	{
 		"twice the same",
@@ -127,22 +129,22 @@ var truncated = []reply{
 	},
 	{"in the first number", `{"success": 0.`, false, false},
 	{"behind what may be a part of it", `{"success": 0.9`, false, false},
-	{"behind the first", `{"success": 0.9,`, true, false},
+	{"behind the first", `{"success": 0.9,`, false, false},
 	{
 		"behind what may be a part of the second",
 		`{"success": 0.9, "confidence": 0.3`,
-		true, false,
+		false, false,
 	},
-	{"without the brace", "{\"success\": 0.9, \"confidence\": 0.3\n", true, true},
+	{"without the brace", "{\"success\": 0.9, \"confidence\": 0.3\n", false, false},
 	{
 		"in a fence without the brace",
 		"```json\n{\"success\": 0.9, \"confidence\": 0.3\n```",
-		true, true,
+		false, false,
 	},
-	{"in a text", `{"success": 0.9, "confidence": 0.3, "reason": "it is`, true, true},
-	{"in a name", `{"success": 0.9, "conf`, true, false},
-	{"in a number in quotes", `{"success": 0.9, "confidence": "0.3`, true, false},
-	{"within an object", `{"result": {"success": 0.9, "confidence": 0.3, "x`, true, true},
+	{"in a text", `{"success": 0.9, "confidence": 0.3, "reason": "it is`, false, false},
+	{"in a name", `{"success": 0.9, "conf`, false, false},
+	{"in a number in quotes", `{"success": 0.9, "confidence": "0.3`, false, false},
+	{"within an object", `{"result": {"success": 0.9, "confidence": 0.3, "x`, false, false},
 	{
 		"behind loud thoughts that are no UTF-8",
 		"<THINK>\xff\xfe\xff{\"success\": 0.1}</THINK>{\"success\": 0.9, \"confidence\": 0.3}",
@@ -157,7 +159,7 @@ var truncated = []reply{
 	{
 		"in an array that closes as an object",
 		`{"predictions": [{"success": 0.9, "confidence": 0.3}]m}, [}`,
-		false, false,
+		true, true,
 	},
 	{"arrays that close as objects", `{"a": [m}` + strings.Repeat(`[[}`, 99), false, false},
 	{"in thoughts", `<think>{"success": 0.9, "confidence": 0.3}`, false, false},

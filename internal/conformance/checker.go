@@ -17,33 +17,37 @@ type Checker struct {
 	Prefix string
 }
 
-// ruleLine returns the line of the rule that is running: the nearest caller outside of methods and
+// place returns the line of the rule that is running: the nearest caller outside of methods and
 // of files that are named fixture.go. A failure in a fixture, which many rules use, would name the
 // same line for all of them otherwise. At most 64 callers are looked at; the outermost one stands
-// in if none fits.
-func ruleLine() string {
-	callers := make([]uintptr, 64)
+// in if none fits. It returns "" if the rule calls the Checker itself, because a test's Errorf
+// writes that line.
+func (c *Checker) place() string {
+	callers, direct := make([]uintptr, 64), true
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	for {
 		frame, more := frames.Next()
 		file := filepath.Base(frame.File)
 		verb := strings.Contains(frame.Function, ".(*") || file == "fixture.go" || file == "checker.go"
-		if !verb || !more {
-			return fmt.Sprintf("%s:%d", file, frame.Line)
+		if _, alone := c.TB.(*recorder); (!verb || !more) && direct && !alone {
+			return ""
+		} else if !verb || !more {
+			return fmt.Sprintf("%s:%d: ", file, frame.Line)
 		}
+		direct = file == "checker.go"
 	}
 }
 
 // Errorf reports a failure. The check goes on.
 func (c *Checker) Errorf(format string, args ...any) {
 	c.Helper()
-	c.TB.Errorf("%s: %s%s", ruleLine(), c.Prefix, fmt.Sprintf(format, args...))
+	c.TB.Errorf("%s%s%s", c.place(), c.Prefix, fmt.Sprintf(format, args...))
 }
 
 // Fatalf reports a failure and ends the check.
 func (c *Checker) Fatalf(format string, args ...any) {
 	c.Helper()
-	c.TB.Fatalf("%s: %s%s", ruleLine(), c.Prefix, fmt.Sprintf(format, args...))
+	c.TB.Fatalf("%s%s%s", c.place(), c.Prefix, fmt.Sprintf(format, args...))
 }
 
 // Must ends the check if a call failed that had to succeed.

@@ -65,3 +65,23 @@ func TestFailuresNameTheLineOfTheRule(t *testing.T) {
 	want := fmt.Sprintf("rule: checker_test.go:%d: the number: 2, want 1", line+3)
 	assert.EqualError(t, err, want)
 }
+
+// spy is a test that keeps what was reported.
+type spy struct {
+	testing.TB
+	told []string
+}
+
+func (s *spy) Errorf(format string, args ...any) {
+	s.told = append(s.told, fmt.Sprintf(format, args...))
+}
+
+// A test's Errorf writes the line of the rule that calls it, so the message has no second one.
+func TestATestNamesTheLineOnce(t *testing.T) {
+	s := &spy{TB: t}
+	f := &fixture{checker{TB: s}}
+	f.Equal("the number", 2, 1)
+	f.has(2)
+	assert.Equal(t, "the number: 2, want 1", s.told[0])
+	assert.Regexp(t, `^checker_test.go:\d+: the number: 2, want 1$`, s.told[1])
+}
