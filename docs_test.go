@@ -365,7 +365,7 @@ func TestWiring(t *testing.T) {
 		lines := strings.Count(b.code[at:to], "\n") + 1
 		counted = append(counted, lines)
 		most := 10
-		if strings.Contains(b.code, "LessonsFile(") {
+		if strings.Contains(b.code, ".Teach(") {
 			most = 25
 		}
 		if lines > most {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,7 +42,6 @@ type Agent struct {
 	patterns  *patterns.Recorder
 	feedback  *feedback.Service
 	partition *partition.Partition // nil without one
-	taught    Taught               // by New
 
 	// The views of the agent's kinds of records.
 	answers store.View[answer.Answer]
@@ -82,8 +80,7 @@ type Agent struct {
 		learner *strategy.Learner // nil: there are no arms
 		chooser Chooser           // nil: the same
 		arms    []Arm
-		used    []string // the names of the models that arms ask
-		asked   []string // and the fallbacks' names
+		asked   []string // the names of the models that arms ask, and of the fallbacks
 		seed    [2]uint64
 	}
 }
@@ -97,20 +94,16 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	lessons, err := cfg.teaches()
-	if err == nil {
-		err = cfg.openStore(ctx, clock)
-	}
-	if err != nil {
+	if err := cfg.openStore(ctx, clock); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	return build(ctx, cfg, lessons, &Agent{models: newAvailability(), gates: new(sync.Map)})
+	return build(ctx, cfg, &Agent{models: newAvailability(), gates: new(sync.Map)})
 }
 
 // build makes an agent of a configuration that is complete and valid. shared has what the agents of
 // all tenants have in common. The order matters: kinds are declared before any part writes records,
 // and lessons are taught last, because they need the parts.
-func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *Agent, err error) {
+func build(ctx context.Context, cfg Config, shared *Agent) (*Agent, error) {
 	own := cfg.Store
 	a := &Agent{
 		models: shared.models, gates: shared.gates, tenant: shared.tenant, root: shared.root,
@@ -140,7 +133,7 @@ func build(ctx context.Context, cfg Config, lessons Lessons, shared *Agent) (_ *
 	if err := a.open(ctx); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	if a.taught, err = a.teach(ctx, lessons); err != nil {
+	if _, err := a.teach(ctx, cfg.teaches()); err != nil {
 		return nil, fmt.Errorf("loop: lessons: %w", err)
 	}
 	return a, nil
@@ -305,14 +298,6 @@ func (a *Agent) Feedback() *feedback.Service { return a.feedback }
 // Store returns the store that everything is kept in: the one of [Config], or the one that [New]
 // opened.
 func (a *Agent) Store() store.Store { return a.own }
-
-// Taught returns what became of the lessons that [New] taught.
-func (a *Agent) Taught() Taught {
-	t := a.taught
-	t.Restarted, t.Missing, t.Removed = slices.Clone(t.Restarted), slices.Clone(t.Missing),
-		slices.Clone(t.Removed)
-	return t
-}
 
 // wrap names the package and the method in an error, so that a host's log shows where it came from.
 func wrap(doing string, err error) error {

@@ -81,7 +81,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if p.left {
 		err = a.models.dead(m.names(), a.cfg.Testing.Now())
 	}
-	if len(m.models) == 0 || err != nil {
+	if len(m) == 0 || err != nil {
 		p.Result = decision.Result{
 			Path: decision.Rejected, Reason: decision.LLMUnavailable, Err: err,
 		}
@@ -96,7 +96,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	err = a.ask(&p, r)
 	var res decision.Result
 	if p.began = a.cfg.Testing.Now(); err == nil {
-		res, err = a.decider.Reply(ctx, r, p.ask, c)
+		res, err = a.decider.Reply(ctx, r, p.kept.Ask, c)
 	}
 	if err != nil {
 		return Answer{}, wrap("answer", err)
@@ -124,7 +124,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 // chain.
 func (a *Agent) call(p *Plan, m chain) *call {
 	c := &call{
-		models:  m.without(a.models, p.spared, a.cfg.Testing.Now()),
+		models:  m.without(a.models, a.nameOf(&p.Arm), p.spared, a.cfg.Testing.Now()),
 		history: p.Event.History, most: maxText,
 		tries: tries{agent: a},
 	}
@@ -159,7 +159,7 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	}
 	p.took, p.Degraded = r.Latency, p.Degraded.clone()
 	asked := a.asking(&p)
-	res, err := a.decider.Reply(ctx, asked, p.ask, given{r})
+	res, err := a.decider.Reply(ctx, asked, p.kept.Ask, given{r})
 	if err != nil {
 		return Answer{}, wrap("answered", err)
 	}
@@ -285,7 +285,7 @@ func (a *Agent) converse(p *Plan, r *decision.Request) {
 // listed as unread, and the answer is returned all the same.
 func (a *Agent) checked(ctx context.Context, p *Plan) (given Answer, err error) {
 	var broken []feedback.Violation
-	if p.Text != "" && !p.unchecked {
+	if p.Text != "" && !p.kept.Unchecked {
 		broken, err = a.violations(ctx, feedback.Checked{ID: p.Event.ID, Text: p.Text})
 	}
 	if a.down(ctx, ctx, err) != nil {
@@ -315,7 +315,7 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 			if before = row.Value.Reply != nil; err != nil || before {
 				return err
 			}
-			if p.frozen, err = a.isFrozen(tx); err != nil {
+			if p.kept.Frozen, err = a.isFrozen(tx); err != nil {
 				return err
 			}
 		}
@@ -347,7 +347,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	if err != nil {
 		return err
 	}
-	if e := &p.Event; !p.frozen && len(p.Undone) == 0 {
+	if e := &p.Event; !p.kept.Frozen && len(p.Undone) == 0 {
 		err = a.learning.FireIn(tx, &r, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person,
 			Session: e.Session,
@@ -359,7 +359,7 @@ func (a *Agent) keepIn(tx *store.Tx, p *Plan, res *decision.Result) error {
 	if err != nil {
 		return err
 	}
-	if r.Reply.Spare && !p.frozen {
+	if r.Reply.Spare && !p.kept.Frozen {
 		if err := a.credit(tx, &r, nil, new(error)); err != nil {
 			return err
 		}
@@ -396,7 +396,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	if res.Path == decision.Heuristic {
 		reply.Believed = res.Prediction.Confidence
 	}
-	trial := p.trial
+	trial := p.kept.Side
 	if trial.Control {
 		trial.Arm = p.Arm.ID
 	}
@@ -422,7 +422,7 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
 	shown := &answer.Prompt{
 		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared),
-		Told: slices.Clone(res.Told), Overruled: p.overruled,
+		Told: slices.Clone(res.Told), Overruled: p.kept.Overruled,
 		Rules: slices.Clone(p.Rules), Ways: slices.Clone(p.Ways), Warnings: slices.Clone(p.Warnings),
 	}
 	for _, n := range p.Notes {
@@ -460,7 +460,7 @@ func (a *Agent) redact(texts ...*string) error {
 // record of an answer without a text, so this outcome is observed by itself.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	learner := a.Strategy()
-	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || p.frozen || !p.blamed {
+	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || p.kept.Frozen || !p.blamed {
 		return nil
 	}
 	known := func(arm strategy.Arm) bool { return arm.ID == p.Choice.Arm }
@@ -476,7 +476,8 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	return err
 }
 
-// maxTime returns the later time.
+// maxTime returns the later time: clocks of two systems may differ, and nothing about an event
+// happened before it.
 func maxTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -505,7 +506,7 @@ func (a *Agent) request(p *Plan) decision.Request {
 // asking returns what the decider is asked after no heuristic answered.
 func (a *Agent) asking(p *Plan) decision.Request {
 	r := a.request(p)
-	if p.trial.Control || len(p.Undone) > 0 { // as if there were no heed
+	if p.kept.Side.Control || len(p.Undone) > 0 { // as if there were no heed
 		r.AskModel, r.ShowNone = true, true
 	}
 	return r

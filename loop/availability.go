@@ -3,12 +3,12 @@ package loop
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,7 +56,7 @@ type health struct {
 	At       time.Time   `json:"at"`                // of the last failure, or of the last change
 	Failures int         `json:"failures"`          // in a row
 	Failure  llm.Failure `json:"failure,omitempty"` // the last one
-	Since    time.Time   `json:"since,omitzero"`    // when it became unavailable; zero: it is available
+	Since    time.Time   `json:"since,omitzero"`    // when it became unavailable; zero if not
 	Times    int         `json:"times,omitempty"`   // how often it became unavailable lately
 	Answers  int         `json:"answers,omitempty"` // in a row, while it is unavailable
 	// Again is when it may be asked again, and Wait how long it was left out before that.
@@ -65,13 +65,21 @@ type health struct {
 
 	probed bool // somebody asks it to find out whether it is back
 	passed int  // how many events others have answered since it was asked last
+	local
+}
+
+// A local is what only this process has of a [health].
+type local struct {
+	revision uint64    // of the record that was taken over
+	news     bool      // other processes need the record
+	notified time.Time // when an outage began that the observer knows of; zero without
 }
 
 // fade forgets failures that are too old to be evidence about the present. It also forgets failures
 // in the future, after a clock was put back.
 func (h *health) fade(now time.Time) {
 	if now.Sub(h.At).Abs() > fading {
-		*h = health{Model: h.Model, At: now}
+		*h = health{Model: h.Model, At: now, local: h.local}
 	}
 }
 
@@ -159,33 +167,20 @@ func (h *health) unavailable(now time.Time) error {
 		&llm.Error{Failure: h.Failure, RetryAfter: h.Again.Sub(now)})
 }
 
-// An UnavailableError reports that an event was not answered, because every model that could have
-// answered it failed at least ten times in a row, and it is too early to ask one again. It wraps an
+// ErrNoModel reports that an event was not answered, because every model that could have answered
+// it failed at least ten times in a row, and it is too early to ask one again. It comes with an
 // [llm.Error] for each model, so errors.Is(err, llm.RateLimited) and [llm.RetryAfter] work with it.
-type UnavailableError struct {
-	models []error // the one that is asked again first before the others
-}
+var ErrNoModel = errors.New("no model is available")
 
-// unavailableError returns the error of models.
-func unavailableError(models []*health, now time.Time) *UnavailableError {
+// unavailableError returns the error of models. The one that is asked again first is the first.
+func unavailableError(models []*health, now time.Time) error {
 	slices.SortStableFunc(models, func(a, b *health) int { return a.Again.Compare(b.Again) })
-	e := &UnavailableError{}
+	err := ErrNoModel
 	for _, h := range models {
-		e.models = append(e.models, h.unavailable(now))
+		err = fmt.Errorf("%w; %w", err, h.unavailable(now))
 	}
-	return e
+	return err
 }
-
-func (e *UnavailableError) Error() string {
-	all := make([]string, len(e.models))
-	for i, err := range e.models {
-		all[i] = err.Error()
-	}
-	return "no model is available: " + strings.Join(all, "; ")
-}
-
-// Unwrap returns an error for each model.
-func (e *UnavailableError) Unwrap() []error { return e.models }
 
 // An availability is what a process saw of the availability of models. It is safe for concurrent
 // use by multiple goroutines. A model that never failed has no place in it.
@@ -195,18 +190,12 @@ func (e *UnavailableError) Unwrap() []error { return e.models }
 type availability struct {
 	mu       sync.Mutex
 	of       map[string]*health
-	read     map[string]uint64 // the revisions of the records that were taken over
-	news     map[string]bool   // whose records other processes need
-	notified map[string]time.Time
 	incident time.Time // when several models had become unavailable; zero without an outage
 }
 
 // newAvailability returns an availability in which all models can be reached.
 func newAvailability() *availability {
-	return &availability{
-		of: make(map[string]*health), read: make(map[string]uint64),
-		news: make(map[string]bool), notified: make(map[string]time.Time),
-	}
+	return &availability{of: make(map[string]*health)}
 }
 
 // spared reports whether a model is not to be asked now if there is another one, and left whether
@@ -271,19 +260,16 @@ func (v *availability) note(name string, t *attempt, now time.Time) {
 	failed := t.whose() == aModel
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	known, share := v.of[name], false
+	known := v.of[name]
 	switch {
 	case failed:
 		if known == nil {
 			known = &health{Model: name, At: now}
 			v.of[name] = known
 		}
-		share = known.fail(now, t.failure(), llm.RetryAfter(t.err))
+		known.news = known.fail(now, t.failure(), llm.RetryAfter(t.err)) || known.news
 	case known != nil && (t.answered() || t.whose() == someArm): // it works, whatever that is worth
-		share = known.answer(now)
-	}
-	if share {
-		v.news[name] = true
+		known.news = known.answer(now) || known.news
 	}
 }
 
@@ -291,10 +277,12 @@ func (v *availability) note(name string, t *attempt, now time.Time) {
 func (v *availability) takeNews() (news []health) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(v.news)) {
-		news = append(news, *v.of[name])
+	for _, name := range slices.Sorted(maps.Keys(v.of)) {
+		if h := v.of[name]; h.news {
+			h.news = false
+			news = append(news, *h)
+		}
 	}
-	clear(v.news)
 	return news
 }
 
@@ -303,11 +291,15 @@ func (v *availability) takeNews() (news []health) {
 func (v *availability) take(row store.Row[health]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if h := row.Value; row.Revision > v.read[h.Model] {
-		if known := v.of[h.Model]; known != nil {
-			h.passed = known.passed
-		}
-		v.of[h.Model], v.read[h.Model] = &h, row.Revision
+	h := row.Value
+	known := v.of[h.Model]
+	if known == nil {
+		known = new(health)
+	}
+	if row.Revision > known.revision {
+		h.passed, h.local = known.passed, known.local
+		h.revision = row.Revision
+		v.of[h.Model] = &h
 	}
 }
 
@@ -315,7 +307,7 @@ func (v *availability) take(row store.Row[health]) {
 func (v *availability) stored(name string, revision uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.read[name] = max(v.read[name], revision)
+	v.of[name].revision = max(v.of[name].revision, revision)
 }
 
 // A notice is what an observer receives about a model, or about several, when an outage begins or
@@ -332,23 +324,18 @@ type notice struct {
 func (v *availability) changes(names []string, now time.Time) (all []notice) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.of) == 0 {
-		return nil
-	}
 	var down []*health
 	for _, name := range slices.Sorted(maps.Keys(v.of)) {
 		h := v.of[name]
-		since, notified := v.notified[name]
-		switch is := h.down(now); {
-		case is && !notified:
-			all = append(all, notice{what: name, failure: &llm.Error{Failure: h.Failure}})
-			v.notified[name] = h.Since
-		case !is && notified:
-			all = append(all, notice{what: name, since: since})
-			delete(v.notified, name)
-		}
 		if h.down(now) {
 			down = append(down, h)
+			if h.notified.IsZero() {
+				all = append(all, notice{what: name, failure: &llm.Error{Failure: h.Failure}})
+				h.notified = h.Since
+			}
+		} else if !h.notified.IsZero() {
+			all = append(all, notice{what: name, since: h.notified})
+			h.notified = time.Time{}
 		}
 	}
 	every := len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
@@ -380,16 +367,14 @@ func healthOf(name string) store.View[health] {
 
 // wantHealth names the records of the models that may be asked.
 func (a *Agent) wantHealth(w *store.Wants) {
-	_, all := a.modelNames()
-	for _, name := range all {
+	for _, name := range a.modelNames() {
 		w.Refs = append(w.Refs, a.healths.Ref(store.IDOf(name)))
 	}
 }
 
 // takeHealth takes over what other processes recorded about the models.
 func (a *Agent) takeHealth(tx *store.Tx) error {
-	_, all := a.modelNames()
-	for _, name := range all {
+	for _, name := range a.modelNames() {
 		row, err := a.healths.In(tx, store.IDOf(name))
 		if err != nil {
 			return err
@@ -448,8 +433,7 @@ func (a *Agent) shareHealth(ctx context.Context) {
 func (a *Agent) reportOutages(ctx context.Context) {
 	a.shareHealth(ctx)
 	now := a.cfg.Testing.Now()
-	_, all := a.modelNames()
-	for _, o := range a.models.changes(all, now) {
+	for _, o := range a.models.changes(a.modelNames(), now) {
 		action := restored
 		if o.since.IsZero() {
 			action = outages
@@ -494,9 +478,10 @@ const defaultModel = "model"
 func (a *Agent) nameOf(arm *Arm) string { return cmp.Or(arm.asks, defaultModel) }
 
 // nameModels gives each arm the name of its model, and returns the names of the models in use: of
-// the arms', or of the one that answers without arms. all has the fallbacks, too. If the same model
-// is given in several places, it has the name of the first one, because its availability is one.
-func (a *Agent) nameModels(arms []Arm) (used, all []string) {
+// the arms' or of the one that answers without arms, and of the fallbacks, which are the last. If
+// the same model is given in several places, it has the name of the first one, because its
+// availability is one.
+func (a *Agent) nameModels(arms []Arm) (used []string) {
 	type named struct {
 		model decision.LLM
 		name  string
@@ -533,22 +518,15 @@ func (a *Agent) nameModels(arms []Arm) (used, all []string) {
 			used = append(used, arm.asks)
 		}
 	}
-	all = slices.Clone(used)
 	for i, m := range a.cfg.Fallbacks {
-		all = append(all, name(m, fmt.Sprint("fallback ", i)))
+		used = append(used, name(m, fmt.Sprint("fallback ", i)))
 	}
-	return used, all
-}
-
-// fallbackNames returns the names of the fallbacks.
-func (a *Agent) fallbackNames() []string {
-	_, all := a.modelNames()
-	return all[len(all)-len(a.cfg.Fallbacks):]
+	return used
 }
 
 // modelNames returns what nameModels found.
-func (a *Agent) modelNames() (used, all []string) {
+func (a *Agent) modelNames() []string {
 	a.strategy.RLock()
 	defer a.strategy.RUnlock()
-	return a.strategy.used, a.strategy.asked
+	return a.strategy.asked
 }

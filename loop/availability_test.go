@@ -265,25 +265,25 @@ func TestAnIncident(t *testing.T) {
 	assert.ElementsMatch(t, out, m.told())
 	asked := m.first.asked.Load() + m.second.asked.Load()
 	assert.Less(t, asked, int64(50), "most events are refused at once")
-	var refused *loop.UnavailableError
+	var refused error
 	for range 20 {
 		m.clock.Advance(time.Second)
 		a, err := m.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
 		if err == nil {
 			continue
 		}
-		require.ErrorAs(t, err, &refused)
+		require.ErrorIs(t, err, loop.ErrNoModel)
+		refused = err
 		assert.Equal(t, decision.LLMUnavailable, a.Result.Reason)
 		assert.Equal(t, decision.Rejected, a.Result.Path)
 	}
-	require.NotNil(t, refused)
-	require.Len(t, refused.Unwrap(), 1, "of the arm that was chosen")
+	require.Error(t, refused)
 	assert.Positive(t, llm.RetryAfter(refused))
-	assert.Regexp(t, `^no model is available: model \w+ failed [1-9]\d+ times in a row`,
-		refused.Error())
+	assert.Regexp(t, `no model is available; model \w+ failed [1-9]\d+ times in a row [^;]*$`,
+		refused.Error(), "of the arm that was chosen alone")
 	plan, err := m.Prepare(ctx, loop.Event{Text: "Why?", Item: "i", Session: "s"})
 	if err != nil {
-		require.ErrorAs(t, err, &refused)
+		require.ErrorIs(t, err, loop.ErrNoModel)
 		assert.NotEmpty(t, plan.Prompt, "a framework may ask all the same")
 	}
 	assert.Empty(t, m.outcomes())
@@ -295,6 +295,27 @@ func TestAnIncident(t *testing.T) {
 	assert.Contains(t, told, "model first is back")
 	assert.Contains(t, told, "model second is back")
 	assert.Empty(t, m.outcomes())
+}
+
+// It is no incident while a fallback can be asked, although the only other model is down.
+func TestAFallbackThatAnswersIsNoIncident(t *testing.T) {
+	var first, spare provider
+	observer, told := outagesOf()
+	w := newWorld(t, loop.Config{
+		Model: &first, Fallbacks: []decision.LLM{&spare}, Observer: observer,
+	})
+	ask := func() {
+		for range 30 {
+			w.clock.Advance(time.Second)
+			_, _ = w.Answer(ctx, loop.Event{Text: "Why?"})
+		}
+	}
+	first.fail(llm.ServerError)
+	ask()
+	assert.Equal(t, []string{"model is out"}, told())
+	spare.fail(llm.ServerError)
+	ask()
+	assert.Equal(t, []string{"fallback 0 is out", "models is out"}, told())
 }
 
 // While a model is down, its fallback answers at once, without a wait for the model.

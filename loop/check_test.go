@@ -150,3 +150,18 @@ func TestAnApproverWithholdsAHeuristic(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, decision.Heuristic, w.answer(loop.Event{ID: "after", Text: full}).Result.Path)
 }
+
+// An arm's text stands above the rules, because these refine what is above them. If both do not
+// fit, it is the arm's text that is left out.
+func TestRulesStandBelowTheArmsText(t *testing.T) {
+	for system, want := range map[string]string{"": "", "You are Bob.": "You are Bob.\n\n"} {
+		w := newWorld(t, loop.Config{System: system, Arms: []loop.Arm{{ID: "a", System: "Be brief."}}})
+		w.enforce("Never use sudo", feedback.Check{Forbid: "sudo"})
+		plan, err := w.Prepare(ctx, loop.Event{Text: "What now?"})
+		require.NoError(t, err)
+		assert.Regexp(t, `(?s)^Be brief\.\n\n.*Never use sudo`, plan.System)
+		w.answer(loop.Event{Text: "What now?"})
+		asked, _ := w.model.last()
+		assert.Regexp(t, "(?s)^"+want+`Be brief\.\n\n.*Never use sudo`, asked)
+	}
+}

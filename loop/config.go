@@ -69,9 +69,9 @@ type Config struct {
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
-	// Lessons are taught by [New] through [Agent.Teach]: [Lessons], or a [LessonsFile]. nil means no
-	// lessons. [Agent.Taught] returns what became of them. Set it if you know good answers before the
-	// first event.
+	// Lessons are taught by [New] through [Agent.Teach], and again for each new tenant. nil means no
+	// lessons. Set it if you know good answers before the first event, for example from
+	// [ReadLessons].
 	Lessons LessonSource
 
 	// Control is the fraction of sessions, in [0, 1], that are answered as without learning: by the

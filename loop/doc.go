@@ -24,7 +24,7 @@
 //	answer, react, and sweep                         the example of [Agent.Answer]
 //	stream an answer, piece by piece                 [Event].OnChunk, [Streamer], [Spoken]
 //	have a framework call the model                  [Agent.Prepare], [Agent.Answered]
-//	answer although a model fails                    [Config].Fallbacks, [UnavailableError]
+//	answer although a model fails                    [Config].Fallbacks, [ErrNoModel]
 //	answer although the store can't be reached       [Degraded]
 //	learn which model or prompt works                [Config].Arms, [Choosing]
 //	teach heuristics, notes and arms from a file     [ReadLessons], [Agent.Teach]

@@ -14,3 +14,6 @@ func (b Branch) String() string {
 	b.write(&w, "", "")
 	return w.String()
 }
+
+// ReadLessonsFrom reads lessons as [ReadLessons] does.
+var ReadLessonsFrom = readLessons

@@ -282,7 +282,7 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 	}
 	for i := range p.Outcomes {
 		o := &p.Outcomes[i]
-		o.At = later(o.At, e.At)
+		o.At = maxTime(o.At, e.At)
 		if err := a.completeOutcome(o, now); err != nil {
 			return err
 		}
@@ -294,15 +294,6 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 		}
 	}
 	return nil
-}
-
-// later returns when something about an event happened, which is not before the event. Clocks of
-// two systems may differ.
-func later(at, event time.Time) time.Time {
-	if at.Before(event) {
-		return event
-	}
-	return at
 }
 
 // validatePast checks what only a past answer has.
@@ -360,7 +351,7 @@ func (a *Agent) importStatements(
 	tx *store.Tx, made *Imported, p *Past, r *answer.Answer, now time.Time,
 ) error {
 	for _, reaction := range p.Reactions {
-		reaction.At = later(reaction.At, p.Event.At)
+		reaction.At = maxTime(reaction.At, p.Event.At)
 		s, err := a.reaction(r.ID, reaction, now)
 		if err != nil {
 			return err
@@ -383,7 +374,7 @@ func (a *Agent) importStatements(
 		known, err := a.feedback.RecordIn(tx, f)
 		if err == nil && !known {
 			made.Corrections++
-			c.At = later(c.At, r.At)
+			c.At = maxTime(c.At, r.At)
 			err = a.complain(tx, r, &f, c, now)
 		}
 		if err != nil {
@@ -405,7 +396,7 @@ func (a *Agent) recordPast(ctx context.Context, p *Past, item string) (answer.An
 		return answer.Answer{}, err
 	}
 	reply.About = beginning(reply.About)
-	plan := Plan{Event: *e, Text: p.Text, item: item}
+	plan := Plan{Event: *e, Text: p.Text, kept: keptPlan{Item: item}}
 	reply.Followed = a.ways(ctx, &plan)
 	r := answer.Answer{
 		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Person: e.Person,

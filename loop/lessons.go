@@ -9,8 +9,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -43,7 +44,7 @@ type Note struct {
 }
 
 // Lessons are what an agent is taught: heuristics, notes and arms. A host may keep them in Git: see
-// [ReadLessons].
+// [ReadLessons]. Lessons in JSON from elsewhere can be decoded by package json.
 type Lessons struct {
 	Heuristics []learning.Heuristic
 	Notes      []Note
@@ -54,47 +55,25 @@ type Lessons struct {
 	Only bool
 }
 
-// A LessonSource has the lessons that [New] teaches: [Lessons], or a [LessonsFile].
-type LessonSource interface {
-	// lessons returns the lessons. knows reports whether a model of this name is configured.
-	lessons(knows func(model string) bool) (Lessons, error)
-}
+// A LessonSource has the lessons that [New] teaches: [Lessons], or a pointer to them.
+type LessonSource interface{ lessons() }
 
-// A LessonsFile is the path of a file that [ReadLessons] can read. It is read by [New], and again
-// for each tenant. It has no lessons if the path is "".
-type LessonsFile string
-
-func (l Lessons) lessons(func(string) bool) (Lessons, error) { return l, nil }
-
-func (path LessonsFile) lessons(knows func(string) bool) (Lessons, error) {
-	if path == "" {
-		return Lessons{}, nil
-	}
-	f, err := os.Open(string(path))
-	if err != nil {
-		return Lessons{}, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	l, err := readLessons(f)
-	if err = errors.Join(append(l.faults(knows), err)...); err != nil {
-		return Lessons{}, fmt.Errorf("%s: %w", string(path), err)
-	}
-	return l, nil
-}
+func (Lessons) lessons() {}
 
 // teaches returns the lessons that New teaches.
-func (c *Config) teaches() (Lessons, error) {
-	if v := reflect.ValueOf(c.Lessons); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return Lessons{}, nil
+func (c *Config) teaches() Lessons {
+	if l, ok := c.Lessons.(*Lessons); ok && l != nil {
+		return *l
 	}
-	return c.Lessons.lessons(c.knows)
+	l, _ := c.Lessons.(Lessons)
+	return l
 }
 
 // maxLessons is how many bytes a file of lessons may have.
 const maxLessons = 16 << 20
 
-// ReadLessons reads lessons from JSON, by the names of the fields of [Lessons], in any case. The
-// model of an arm is a name in [Config].Models. For example:
+// ReadLessons reads a file of lessons in JSON, by the names of the fields of [Lessons] in any case.
+// The path "" means no lessons. The model of an arm is a name in [Config].Models. For example:
 //
 //	{
 //	  "only": true,
@@ -106,16 +85,23 @@ const maxLessons = 16 << 20
 //	}
 //
 // A field that is not known is an error, because it may be misspelt. A file may have 16 MiB.
-func ReadLessons(r io.Reader) (Lessons, error) {
-	l, err := readLessons(r)
-	if err = errors.Join(append(l.faults(nil), err)...); err != nil {
-		return Lessons{}, wrap("lessons", err)
+func ReadLessons(path string) (l Lessons, err error) {
+	if path == "" {
+		return l, nil
 	}
-	return l, nil
+	f, err := os.Open(path)
+	if err != nil {
+		return l, wrap("lessons", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if l, err = readLessons(f); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return l, wrap("lessons", err)
 }
 
-// readLessons decodes a file. It does not validate the lessons. An error of JSON names the line,
-// because a lesson is edited by hand.
+// readLessons decodes and validates a file. An error of JSON names the line, because a lesson is
+// edited by hand.
 func readLessons(r io.Reader) (l Lessons, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxLessons+1))
 	if err == nil && len(text) > maxLessons {
@@ -129,19 +115,33 @@ func readLessons(r io.Reader) (l Lessons, err error) {
 	if err = d.Decode(&l); err == nil && d.More() {
 		err = errors.New("has something after the lessons")
 	}
-	at := int64(-1)
+	if err == nil {
+		err = errors.Join(l.faults(nil)...)
+	}
+	if err == nil {
+		return l, nil
+	}
+	if lines := linesOf(text, err); len(lines) > 0 {
+		err = fmt.Errorf("line %s: %w", strings.Join(lines, " or "), err)
+	}
+	return Lessons{}, err
+}
+
+// linesOf returns the lines of a file that an error of package json may be about. The error of a
+// field that is not known has its name alone, so these are all lines that have such a field.
+func linesOf(text []byte, err error) (lines []string) {
+	var ends [][]int
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		at = syntax.Offset
+		ends = append(ends, []int{int(syntax.Offset)})
 	} else if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
-		at = kind.Offset
+		ends = append(ends, []int{int(kind.Offset)})
+	} else if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		ends = regexp.MustCompile(regexp.QuoteMeta(field)+`\s*:`).FindAllIndex(text, -1)
 	}
-	if at >= 0 {
-		err = fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
+	for _, at := range ends {
+		lines = append(lines, strconv.Itoa(1+bytes.Count(text[:at[0]], []byte("\n"))))
 	}
-	if err != nil {
-		l = Lessons{}
-	}
-	return l, err
+	return slices.Compact(lines)
 }
 
 // Taught is what became of lessons.
@@ -482,11 +482,11 @@ func (a *Agent) mergedArms(taught []Arm) []Arm {
 func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	cfg := &a.cfg
 	if len(arms) == 0 {
-		a.strategy.used, a.strategy.asked = a.nameModels(nil)
+		a.strategy.asked = a.nameModels(nil)
 		return nil
 	}
 	arms = slices.Clone(arms)
-	used, asked := a.nameModels(arms)
+	asked := a.nameModels(arms)
 	s := cfg.Tuning.Strategy
 	s.Name, s.Answers = cfg.part(s.Name, "strategy"), cfg.kind()
 	s.Store, s.Now, s.Observer, s.Arms = cfg.Store, cfg.Testing.Now, cfg.Observer, nil
@@ -507,7 +507,7 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	}
 	a.strategy.Lock()
 	defer a.strategy.Unlock()
-	a.strategy.learner, a.strategy.chooser, a.strategy.arms = learner, chooser, arms
-	a.strategy.used, a.strategy.asked = used, asked
+	a.strategy.learner, a.strategy.chooser = learner, chooser
+	a.strategy.arms, a.strategy.asked = arms, asked
 	return nil
 }

@@ -36,13 +36,13 @@ func TestLessonsAreReadFromFiles(t *testing.T) {
 			ID: "small", Weight: 2, ModelName: "mini", System: "Be brief.", Tools: []string{"search"},
 		}},
 	}
-	got, err := loop.ReadLessons(strings.NewReader(lessonsJSON))
+	got, err := loop.ReadLessonsFrom(strings.NewReader(lessonsJSON))
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
-	none, err := loop.ReadLessons(strings.NewReader("{}"))
+	none, err := loop.ReadLessonsFrom(strings.NewReader("{}"))
 	require.NoError(t, err)
 	assert.Equal(t, loop.Lessons{}, none)
-	only, err := loop.ReadLessons(strings.NewReader(`{"only": true}`))
+	only, err := loop.ReadLessonsFrom(strings.NewReader(`{"only": true}`))
 	require.NoError(t, err)
 	assert.True(t, only.Only)
 }
@@ -50,13 +50,13 @@ func TestLessonsAreReadFromFiles(t *testing.T) {
 // A fault names its line, or its lesson.
 func TestFaultsInFilesOfLessons(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"heuristics\": [{\n\"id\": 3}]}":             "line 2: .*ID of type string",
-		`{"heuristics": [{"id": "a", "weigth": [{}]}]}`: `unknown field "weigth"`,
-		`{"rules": [{"id": "a"}]}`:                      `unknown field "rules"`,
-		`{"notes": [{"id": "a"}]}`:                      `Notes\[0\].Text: must not be empty`,
-		`{"heuristics": [{"action": "a", "id": "x"}]}`:  `Heuristics\[0\].Condition: must not`,
-		`{"arms": [{"id": "a", "weight": "much"}]}`:     "line 1: .*Weight of type float64",
-		`{"arms": [{"id": "a", "weight": 1e999}]}`:      "line 1: ",
+		"{\"heuristics\": [{\n\"id\": 3}]}":            "line 2: .*ID of type string",
+		"\n{\"heuristics\": [{\n\"weigth\": [{}]}]}":   `line 3: .*unknown field "weigth"`,
+		`{"rules": [{"id": "a"}]}`:                     `line 1: .*unknown field "rules"`,
+		`{"notes": [{"id": "a"}]}`:                     `Notes\[0\].Text: must not be empty`,
+		`{"heuristics": [{"action": "a", "id": "x"}]}`: `Heuristics\[0\].Condition: must not`,
+		`{"arms": [{"id": "a", "weight": "much"}]}`:    "line 1: .*Weight of type float64",
+		`{"arms": [{"id": "a", "weight": 1e999}]}`:     "line 1: ",
 		`{"notes": 3}`:       "line 1: ",
 		"":                   "EOF",
 		"{\n\"notes\": [\n}": "line 3: ",
@@ -64,46 +64,54 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 		`{"heuristics": [{"id": "a", "condition": "c", "action": "b", "initial": 1}]}`: `\[0\].Initial: must be above 0 and below 1`,
 		`{"notes": [{"id": "a", "text": "b\u0000"}]}`:                                  `Notes\[0\].Text: must be valid UTF-8`,
 		`{"notes": [{"id": "a", "text": "t"}, {"id": "a", "text": "t"}]}`:              "of an earlier lesson",
+		"{\"arms\": [\n{\"text\" : 1}], \"notes\": [\n{\"text\": \"a\"}]}":             "line 2 or 3: ",
 	} {
-		got, err := loop.ReadLessons(strings.NewReader(text))
+		got, err := loop.ReadLessonsFrom(strings.NewReader(text))
 		require.Error(t, err, text)
 		assert.Regexp(t, want, err.Error())
 		assert.Equal(t, loop.Lessons{}, got)
 	}
-	_, err := loop.ReadLessons(
+	_, err := loop.ReadLessonsFrom(
 		strings.NewReader(`{"heuristics": [{"initial": -1}], "arms": [{"id": "a", "weight": -1}]}`),
 	)
 	assert.Len(t, strings.Split(err.Error(), "\n"), 3, "two faults of a lesson, and one of another")
-	_, err = loop.ReadLessons(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
+	_, err = loop.ReadLessonsFrom(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
 	assert.ErrorContains(t, err, "16 MiB")
 }
 
-// The faults of a configuration's file are told together, with the file.
+// The faults of a file are returned together, with the file. New reports a model that it lacks.
 func TestFaultsNameTheirFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lessons.json")
-	for text, want := range map[string]string{
-		`{"heuristics": [{"id": "a", "condition": "c", "action": "b",
-			"initial": 2}], "arms": [
-			{"id": "big", "model": "maxi"}, {"id": "small", "model": "mini"}]}`: "" +
-			"loop: FILE: Heuristics[0].Initial: must be above 0 and below 1\n" +
-			"Arms[0].ModelName: must be in Config.Models",
-		"{\n\"notes\"": "loop: FILE: ",
-	} {
+	read := func(text string) (loop.Lessons, error) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err := loop.New(ctx, loop.Config{
-			Lessons: loop.LessonsFile(file), Models: map[string]decision.LLM{"mini": &mouth{}},
-		})
-		require.ErrorContains(t, err, strings.ReplaceAll(want, "FILE", file))
+		return loop.ReadLessons(file)
 	}
-	_, err := loop.New(ctx, loop.Config{Lessons: loop.LessonsFile(t.TempDir())})
-	assert.ErrorContains(t, err, "directory")
+	_, err := read(`{"heuristics": [{"id": "a", "condition": "c", "action": "b", "initial": 2}],
+		"arms": [{"id": "big", "weight": -1}]}`)
+	require.EqualError(t, err, "loop: lessons: "+file+": Heuristics[0].Initial: must be above 0 and "+
+		"below 1\nArms[0].Weight: must be in [0, 1e6]")
+	_, err = read("{\n\"notes\"")
+	require.ErrorContains(t, err, "loop: lessons: "+file+": ")
+	lessons, err := read(`{"arms": [{"id": "big", "model": "maxi"}]}`)
+	require.NoError(t, err)
+	_, err = loop.New(ctx, loop.Config{
+		Lessons: lessons, Models: map[string]decision.LLM{"mini": &mouth{}},
+	})
+	require.EqualError(t, err, "loop: lessons: Arms[0].ModelName: must be in Config.Models")
+	_, err = loop.ReadLessons(t.TempDir())
+	require.ErrorContains(t, err, "directory")
+	_, err = loop.ReadLessons(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	none, err := loop.ReadLessons("")
+	require.NoError(t, err)
+	assert.Equal(t, loop.Lessons{}, none)
 }
 
 // An arm of a file names its model, which the host has.
 func TestAnArmOfAFileNamesItsModel(t *testing.T) {
 	mini := &mouth{says: "Brief."}
 	w := newWorld(t, loop.Config{Models: map[string]decision.LLM{"mini": mini}})
-	lessons, err := loop.ReadLessons(strings.NewReader(lessonsJSON))
+	lessons, err := loop.ReadLessonsFrom(strings.NewReader(lessonsJSON))
 	require.NoError(t, err)
 	_, err = w.Teach(ctx, lessons)
 	require.NoError(t, err)
@@ -120,39 +128,22 @@ func FuzzReadLessons(f *testing.F) {
 	f.Add(lessonsJSON)
 	f.Add(`{"notes": [{"id": 1}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		l, err := loop.ReadLessons(strings.NewReader(text))
+		l, err := loop.ReadLessonsFrom(strings.NewReader(text))
 		if err != nil {
 			assert.Equal(t, loop.Lessons{}, l)
 		}
 	})
 }
 
-// New teaches a file, and names it where it is at fault.
-func TestLessonsOfAFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "lessons.json")
-	teach := func(text string) (*loop.Agent, error) {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		return loop.New(ctx, loop.Config{Lessons: loop.LessonsFile(file)})
-	}
-	agent, err := teach(`{"notes": [{"id": "room", "text": "Room 4."}], "arms": [{"id": "small"}]}`)
-	require.NoError(t, err)
-	assert.Equal(t, 1, agent.Taught().New)
-	assert.Len(t, agent.Strategy().Config().Arms, 1)
-	_, err = teach("{\"notes\": [{\"id\": \"room\"}],\n\"only\": 1}")
-	require.ErrorContains(t, err, file)
-	require.ErrorContains(t, err, "line 2: ")
-	_, err = teach(`{"notes": [{"id": "own", "text": "3"}, {"id": "own", "text": "4"}]}`)
-	require.ErrorContains(t, err, "is that of an earlier lesson")
-	none := loop.LessonsFile(filepath.Join(t.TempDir(), "none"))
-	_, err = loop.New(ctx, loop.Config{Lessons: none})
-	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
 // A nil pointer in Config.Lessons means no lessons, and New does not panic.
-func TestNoLessons(t *testing.T) {
-	for _, none := range []loop.LessonSource{nil, (*loop.Lessons)(nil), (*loop.LessonsFile)(nil),
-		&loop.Lessons{}, loop.LessonsFile("")} {
-		_, err := loop.New(t.Context(), loop.Config{Lessons: none})
-		assert.NoError(t, err)
+func TestLessonsOfAPointer(t *testing.T) {
+	for n, lessons := range map[int]loop.LessonSource{
+		0: (*loop.Lessons)(nil), 1: &loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "Room 4."}}},
+	} {
+		agent, err := loop.New(ctx, loop.Config{Lessons: lessons})
+		require.NoError(t, err)
+		plan, err := agent.Prepare(ctx, loop.Event{Text: "Room 4"})
+		require.NoError(t, err)
+		assert.Len(t, plan.Notes, n)
 	}
 }

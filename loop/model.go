@@ -38,8 +38,8 @@ func (c *call) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 		return c.models.Generate(ctx, r)
 	}
 	r.Prompt = withHistory(c.history, r.Prompt, c.most)
-	reply, by, err := c.models.ask(ctx, r, c.pipe, &c.tries)
-	c.spare.Store(c.models.passed || c.models.led && by > 0)
+	reply, spare, err := c.models.ask(ctx, r, c.pipe, &c.tries)
+	c.spare.Store(spare)
 	return reply, err
 }
 
@@ -71,11 +71,7 @@ type member struct {
 	name  string
 	model decision.LLM
 	gate  *host.Gate
-}
-
-// member returns a model, by the name that its gate has.
-func (a *Agent) member(name string, m decision.LLM) member {
-	return member{name, m, a.gate(name, 0)}
+	spare bool // it is a fallback of the arm's model
 }
 
 // gate returns the gate of a name. Gates are shared by the agents of all tenants, because they
@@ -89,61 +85,48 @@ func (a *Agent) gate(name string, places int) *host.Gate {
 }
 
 // A chain asks models in their order until one answers.
-type chain struct {
-	models []member
-	led    bool // the first one is no fallback
-	passed bool // the first one was unavailable, and was passed over
-}
+type chain []member
 
-// chain returns a model and its fallbacks. It may be nil: then the fallbacks are all there is.
-func (a *Agent) chain(name string, first decision.LLM) chain {
-	c := chain{led: first != nil}
-	if c.led {
-		c.models = append(c.models, a.member(name, first))
+// chain returns a model and its fallbacks. It may be nil: then the fallbacks are all there is, and
+// each of them counts as the arm's model.
+func (a *Agent) chain(name string, first decision.LLM) (c chain) {
+	if first != nil {
+		c = append(c, member{name, first, a.gate(name, 0), false})
 	}
-	names := a.fallbackNames()
+	names := a.modelNames()
+	names = names[len(names)-len(a.cfg.Fallbacks):]
 	for i, m := range a.cfg.Fallbacks {
-		c.models = append(c.models, a.member(names[i], m))
+		c = append(c, member{names[i], m, a.gate(names[i], 0), first != nil})
 	}
 	return c
 }
 
 // model returns what answers for an arm. Without models, the chain is empty.
 func (a *Agent) model(arm Arm) chain {
-	name := a.nameOf(&arm)
-	switch named := a.cfg.Models[arm.ModelName]; {
-	case arm.Model != nil:
-		return a.chain(name, arm.Model)
-	case named != nil:
-		return a.chain(name, named)
-	default:
-		return a.chain(name, a.cfg.Model)
-	}
+	return a.chain(a.nameOf(&arm), cmp.Or(arm.Model, a.cfg.Models[arm.ModelName], a.cfg.Model))
 }
 
-// without passes over models that are unavailable, if others are left. first reports whether the
-// arm's model is unavailable.
-func (c chain) without(v *availability, first bool, now time.Time) chain {
-	var rest []member
-	for i, m := range c.models {
-		spared := first
-		if !c.led || i > 0 {
+// without passes over models that are unavailable, if others are left. asked is the arm's model,
+// and spared reports whether that is unavailable for this event.
+func (c chain) without(v *availability, asked string, spared bool, now time.Time) (rest chain) {
+	for _, m := range c {
+		spared := spared
+		if m.name != asked {
 			spared, _ = v.spared(m.name, now)
 		}
 		if !spared {
 			rest = append(rest, m)
 		}
 	}
-	if len(rest) == 0 || len(rest) == len(c.models) {
+	if len(rest) == 0 {
 		return c
 	}
-	passed := c.led && first
-	return chain{models: rest, led: c.led && !passed, passed: passed}
+	return rest
 }
 
 // names returns the names of the models.
 func (c chain) names() (names []string) {
-	for _, m := range c.models {
+	for _, m := range c {
 		names = append(names, m.name)
 	}
 	return names
@@ -156,17 +139,17 @@ func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 	return reply, err
 }
 
-// ask asks models in their order until one answers, and returns which one did. A model that broke
-// off has the next one begin the answer again. The host's receiver begins again if a model broke
-// off after its first piece: see pipe.
+// ask asks models in their order until one answers, and reports whether that is a fallback. A model
+// that broke off has the next one begin the answer again. The host's receiver begins again if a
+// model broke off after its first piece: see pipe.
 func (c chain) ask(
 	ctx context.Context, r decision.LLMRequest, p *pipe, t *tries,
-) (reply decision.LLMResponse, by int, err error) {
+) (reply decision.LLMResponse, spare bool, err error) {
 	var errs []error
-	for i, m := range c.models {
+	for i, m := range c {
 		// Each attempt is counted, also if a later model answers, because it shows whether its model
 		// works.
-		t.begin(m.name, i == 0 && !c.passed)
+		t.begin(m.name, !m.spare)
 		reply, err = c.try(ctx, i, r, p)
 		got := attempt{
 			called: !errors.Is(err, host.ErrBusy), text: reply.Text, err: err, ended: ctx.Err(),
@@ -175,7 +158,7 @@ func (c chain) ask(
 		t.end(ctx, &got)
 		if got.answered() {
 			err = p.end(ctx)
-			return reply, i, err
+			return reply, m.spare, err
 		}
 		errs = append(errs, err)
 		// The caller has left, or the host's receiver failed: no other model would help.
@@ -183,7 +166,7 @@ func (c chain) ask(
 			break
 		}
 	}
-	return reply, 0, errors.Join(errs...)
+	return reply, false, errors.Join(errs...)
 }
 
 // tries are the attempts of one answer. The last one may still run when the answer is given up.
@@ -254,7 +237,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 	p *pipe) (reply decision.LLMResponse, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m, write := c.models[i], p.begin(ctx, cancel)
+	m, write := c[i], p.begin(ctx, cancel)
 	ask := func(ctx context.Context) (reply decision.LLMResponse, err error) {
 		if s, ok := m.model.(Streamer); ok && p != nil {
 			return s.Stream(ctx, r, write)
@@ -266,7 +249,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 	}
 	end, limited := ctx.Deadline()
 	// The last model has all the time that is left, so it needs no timer.
-	if i == len(c.models)-1 || !limited {
+	if i == len(c)-1 || !limited {
 		err = host.Call("the model", func() (err error) {
 			reply, err = ask(ctx)
 			return err

@@ -19,7 +19,7 @@ func TestTheLessonsOfThePageFit(t *testing.T) {
 	_, text, found := strings.Cut(string(page), "```json\n")
 	require.True(t, found)
 	text, _, _ = strings.Cut(text, "```")
-	lessons, err := loop.ReadLessons(strings.NewReader(text))
+	lessons, err := loop.ReadLessonsFrom(strings.NewReader(text))
 	require.NoError(t, err)
 	w := newWorld(t, loop.Config{Lessons: lessons})
 	plan, err := w.Prepare(ctx, loop.Event{Text: "The disk of db-1 is full.", Session: "s1",

@@ -29,7 +29,7 @@ import (
 //
 // 	1. the rules that people approved
 // 	2. the ways of working and the errors of earlier attempts, if the event has a task
-// 	3. the arm's own system prompt
+// 	3. the arm's own system prompt, which is put above them, because rules refine what is above
 // 	4. the notes, in the way that the arm uses them
 //
 // A part that is not ready in the time of the budget is left out and listed in Plan.LeftOut,
@@ -85,10 +85,9 @@ type Plan struct {
 	// part.
 	Degraded *Degraded
 
-	// item is the cell of the event's text: see query.
-	item string
-	// ask is what the model is asked, and followed the ways of working that its answer follows.
-	ask      decision.Ask
+	// kept is what KeepPlan keeps.
+	kept keptPlan
+	// followed are the ways of working that the model's answer follows.
 	followed []string
 	// began is when the model was asked; zero if a framework asked it. took is how long it took.
 	began time.Time
@@ -103,14 +102,6 @@ type Plan struct {
 	left   bool
 	// room is how many characters may still be added to the system prompt.
 	room int
-	// unchecked reports that no rule has a check, so the answer needs no step to be compared with
-	// rules.
-	unchecked bool
-	frozen    bool // see Agent.Freeze
-	// trial is the side of the comparison that the answer is on.
-	trial answer.Side
-	// overruled are heuristics, each with the rule that it would break, and how.
-	overruled map[string]string
 	// repeated reports that the event was answered before.
 	repeated bool
 	// undelivered reports that the caller's context ended before the answer was recorded.
@@ -136,7 +127,7 @@ type LeftOut struct {
 // it. Otherwise the plan contains what to ask the model, and [Agent.Answered] records the model's
 // answer.
 //
-// Bad input is a [*heed.InputError]. An [*UnavailableError] comes with a plan: the model of its arm
+// Bad input is a [*heed.InputError]. An [ErrNoModel] comes with a plan: the model of its arm
 // failed at least ten times in a row, and so did the models of all other arms, so it is likely to
 // fail again. After any other error, call Prepare again. If the store can't be reached, there is a
 // plan all the same: see [Degraded].
@@ -165,7 +156,7 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 // ask puts into the plan what the model is asked.
 func (a *Agent) ask(p *Plan, r decision.Request) error {
 	ask, err := a.decider.Ask(r)
-	p.ask, p.Prompt = ask, ask.Prompt
+	p.kept.Ask, p.Prompt = ask, ask.Prompt
 	for _, id := range ask.LeftOut {
 		out := LeftOut{What: "heuristic", ID: id, Why: "characters"}
 		if !slices.Contains(p.LeftOut, out) {
@@ -198,21 +189,21 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	limited, cancel := patient(ctx, a.cfg.Budget.Time+storeTimeout)
 	defer cancel()
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
-		p = Plan{Event: e, room: a.cfg.Budget.runes, trial: a.trial(&e)}
+		p = Plan{Event: e, room: a.cfg.Budget.runes, kept: keptPlan{Side: a.trial(&e)}}
 		a.want(tx, &p, &f, h)
 		row, err := a.answers.In(tx, answers.ID(e.ID))
 		if err != nil {
 			return err
 		}
-		if p.frozen, err = a.isFrozen(tx); err != nil {
+		if p.kept.Frozen, err = a.isFrozen(tx); err != nil {
 			return err
 		}
-		p.Command = h.Command() && !p.frozen
+		p.Command = h.Command() && !p.kept.Frozen
 		if done = row.Value.Reply != nil; done {
 			a.repeat(&p, &row.Value)
 			return nil
 		}
-		if changes, failed = nil, nil; !p.frozen {
+		if changes, failed = nil, nil; !p.kept.Frozen {
 			if changes, err = a.hearIn(tx, &p, h); err != nil {
 				return err
 			}
@@ -251,7 +242,7 @@ func (a *Agent) recalled(
 	}
 	p = Plan{
 		Event: *e, room: a.cfg.Budget.runes, Command: h.Command() && !frozen,
-		Degraded: &Degraded{Before: down}, frozen: frozen, trial: a.trial(e),
+		Degraded: &Degraded{Before: down}, kept: keptPlan{Frozen: frozen, Side: a.trial(e)},
 	}
 	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {
 		return p, false, err
@@ -278,11 +269,11 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h hearing) {
 	}
 	w.Add(a.learning.Steps().HeuristicsWants(), a.learning.Wants(ids...))
 	w.Add(a.feedback.Rules().Wants(a.cfg.Name))
-	if !p.trial.Control && e.Task != "" {
+	if !p.kept.Side.Control && e.Task != "" {
 		w.Add(a.patterns.Steps().PlanWants(), a.patterns.Steps().ErrorsWants(errorsOf(e)))
 	}
-	p.item = f.item
-	matters := !p.trial.Control && (!aboutNotes(a.arms()) || len(f.notes) > 0)
+	p.kept.Item = f.item
+	matters := !p.kept.Side.Control && (!aboutNotes(a.arms()) || len(f.notes) > 0)
 	if c := a.stepChooser(); c != nil && matters {
 		q := p.query(f.noted())
 		q.Arms = a.available()
@@ -400,7 +391,7 @@ func (a *Agent) byHeuristic(tx *store.Tx, p *Plan) error {
 		case rule != "":
 			p.overrule(res.CreditID, rule)
 			continue
-		case p.trial.Control:
+		case p.kept.Side.Control:
 			p.Would = res.CreditID
 			return nil
 		}
@@ -431,10 +422,10 @@ func (p *Plan) overrule(heuristic, rule string) {
 	is := func(c decision.Candidate) bool { return c.HeuristicID == heuristic }
 	p.Candidates = slices.DeleteFunc(slices.Clone(p.Candidates), is)
 	p.LeftOut = append(p.LeftOut, LeftOut{What: "heuristic", ID: heuristic, Why: "rule " + rule})
-	if p.overruled == nil {
-		p.overruled = make(map[string]string)
+	if p.kept.Overruled == nil {
+		p.kept.Overruled = make(map[string]string)
 	}
-	p.overruled[heuristic] = rule
+	p.kept.Overruled[heuristic] = rule
 }
 
 var _ heed.Sweeper = (*Agent)(nil)
@@ -452,7 +443,7 @@ func shortened(text string) bool {
 // brief assembles what heed adds to the prompt: rules, what went well and badly, and notes, in the
 // way that an arm uses them. ctx is the caller's; the step's reads are bounded by the budget.
 func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) error {
-	p.item = f.item
+	p.kept.Item = f.item
 	if err := p.late(ctx, f.late[2], "item"); err != nil {
 		return err
 	}
@@ -468,7 +459,7 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 	// The notes come before the choice of the arm, because an arm may be chosen for a note, and after
 	// the rules, because they give way to them.
 	notes := f.noted()
-	if p.trial.Control {
+	if p.kept.Side.Control {
 		p.Arm = a.always(notes)
 	} else if chosen := a.choose(tx, p, notes); chosen != nil {
 		if err := p.late(ctx, chosen, "arm"); err != nil {
@@ -484,7 +475,7 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 
 // addLearned adds the ways of working and the errors of earlier attempts.
 func (a *Agent) addLearned(ctx context.Context, tx *store.Tx, p *Plan) error {
-	if p.trial.Control {
+	if p.kept.Side.Control {
 		return nil
 	}
 	if err := p.late(ctx, a.addPatterns(tx, p), "patterns"); err != nil {
@@ -504,6 +495,8 @@ func (p *Plan) add(what, text string) bool {
 	case n > p.room:
 		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "characters"})
 		return false
+	case what == "arm" && p.System != "":
+		text += "\n\n" + p.System
 	case p.System != "":
 		text = p.System + "\n\n" + text
 	}
@@ -518,7 +511,7 @@ func (a *Agent) addRules(tx *store.Tx, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	p.unchecked = len(in.Checked) == 0
+	p.kept.Unchecked = len(in.Checked) == 0
 	if p.add("rules", in.Section) {
 		p.Rules = in.Rules
 	}
@@ -603,7 +596,7 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 		return nil
 	}
 	q := p.query(notes)
-	q.Frozen, q.Arms = p.frozen, a.available()
+	q.Frozen, q.Arms = p.kept.Frozen, a.available()
 	choice, err := a.chosen(tx, chooser, q)
 	// A chooser may return a choice together with an error, for example because it could not record
 	// it. The choice is used then.
@@ -642,7 +635,7 @@ func (a *Agent) unchosen() Arm {
 		}
 	}
 	if i := slices.IndexFunc(arms, func(arm Arm) bool { return !arm.ForNotes }); i >= 0 &&
-		len(a.model(Arm{}).models) == 0 {
+		len(a.model(Arm{})) == 0 {
 		return arms[i]
 	}
 	return Arm{}
@@ -674,7 +667,7 @@ func armOf(id string, arms []Arm) Arm {
 func (p *Plan) query(notes []Note) strategy.Query {
 	e := &p.Event
 	q := strategy.Query{
-		Session: e.Session, Key: e.ID, Item: cmp.Or(e.Item, p.item),
+		Session: e.Session, Key: e.ID, Item: cmp.Or(e.Item, p.kept.Item),
 		Category: e.Domain, Context: e.Context, Vector: e.Vector,
 	}
 	if q.Item == "" && len(notes) > 0 {

@@ -80,14 +80,22 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 
 // A planRow is a plan as it is kept: what [Agent.Answered] needs.
 type planRow struct {
-	By        string            `json:"by"`
-	At        time.Time         `json:"at"`
-	Plan      Plan              `json:"plan"`
-	Item      string            `json:"item,omitempty"`
-	Ask       decision.Ask      `json:"ask"`
-	Unchecked bool              `json:"unchecked,omitempty"`
-	Frozen    bool              `json:"frozen,omitempty"`
-	Side      answer.Side       `json:"side,omitzero"`
+	By   string    `json:"by"`
+	At   time.Time `json:"at"`
+	Plan Plan      `json:"plan"`
+	keptPlan
+}
+
+// A keptPlan is what a [Plan] has for the loop alone, and what is kept of that.
+type keptPlan struct {
+	Item string       `json:"item,omitempty"` // the cell of the event's text: see query
+	Ask  decision.Ask `json:"ask"`            // what the model is asked
+	// Unchecked reports that no rule has a check, so the answer needs no step to be compared with
+	// rules.
+	Unchecked bool        `json:"unchecked,omitempty"`
+	Frozen    bool        `json:"frozen,omitempty"` // see Agent.Freeze
+	Side      answer.Side `json:"side,omitzero"`    // of the comparison that the answer is on
+	// Overruled are heuristics, each with the rule that it would break, and how.
 	Overruled map[string]string `json:"overruled,omitempty"`
 }
 
@@ -122,10 +130,7 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	p.Event.History, p.Event.Vector, p.Event.OnChunk = nil, nil, nil
 	p.Heard, p.Contents = nil, nil
 	p.Prompt, p.Degraded, p.Arm.Model, p.Arm.Brief = "", nil, nil, nil
-	r := planRow{
-		By: caller, At: a.cfg.Testing.Now(), Item: p.item, Ask: p.ask, Unchecked: p.unchecked,
-		Frozen: p.frozen, Side: p.trial, Overruled: p.overruled,
-	}
+	r := planRow{By: caller, At: a.cfg.Testing.Now(), keptPlan: p.kept}
 	err := a.redact(&p.Event.Text, &p.System, &r.Ask.System, &r.Ask.Prompt)
 	r.Plan = p
 	return r, err
@@ -137,9 +142,7 @@ func (a *Agent) fresh(r *planRow) bool { return a.cfg.Testing.Now().Sub(r.At) < 
 // planOf returns the plan that is kept in a row, with the arm as it is configured here.
 func (a *Agent) planOf(r *planRow) Plan {
 	p := r.Plan
-	p.Prompt, p.item, p.ask = r.Ask.Prompt, r.Item, r.Ask
-	p.unchecked, p.frozen, p.overruled = r.Unchecked, r.Frozen, r.Overruled
-	p.trial = r.Side
+	p.Prompt, p.kept = r.Ask.Prompt, r.keptPlan
 	for _, arm := range a.arms() {
 		if arm.ID == p.Arm.ID {
 			p.Arm = arm

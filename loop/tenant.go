@@ -77,16 +77,12 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 			observer(heed.WithTenant(ctx, tenant), n)
 		}
 	}
-	lessons, err := cfg.teaches()
-	if err != nil {
-		return nil, err
-	}
 	own := &active{Store: view, root: a, tenant: tenant}
 	if err := own.begin(ctx); err != nil {
 		return nil, err
 	}
 	cfg.Store, cfg.DB = own, nil
-	return build(ctx, cfg, lessons, &Agent{
+	return build(ctx, cfg, &Agent{
 		models: a.models, gates: a.gates, tenant: tenant, root: a,
 	})
 }

@@ -759,7 +759,7 @@ func TestAPISaysWhoIsMissing(t *testing.T) {
 func TestNoModelSaysWhenToTryAgain(t *testing.T) {
 	for want, err := range map[string]error{
 		"30": errors.Join(&llm.Error{Failure: llm.RateLimited, RetryAfter: 30 * time.Second},
-			&loop.UnavailableError{}),
+			loop.ErrNoModel),
 		"1": fmt.Errorf("answer: %w", decision.ErrBusy),
 	} {
 		w := httptest.NewRecorder()

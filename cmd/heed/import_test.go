@@ -62,10 +62,7 @@ func TestALogIsImported(t *testing.T) {
 	audit := call{args: []string{"--json", "--db", db, "store", "audit", "--kind", "import"}}.run(t)
 	assert.Contains(t, audit.out, `"actor": "olive"`, audit.err)
 	assert.Contains(t, audit.out, `"subject": "log.csv"`)
-	file, err := os.Open(lessons)
-	require.NoError(t, err)
-	defer file.Close()
-	taught, err := loop.ReadLessons(file)
+	taught, err := loop.ReadLessons(lessons)
 	require.NoError(t, err)
 	assert.Equal(t, "Rotate the large logs", taught.Heuristics[0].Action)
 

@@ -20,8 +20,7 @@ func (cmd *mcpCommand) Run(s *session) error {
 		return &usageError{"--now is for looking"}
 	}
 	return s.within(true, func() error {
-		c := loop.Config{Lessons: loop.LessonsFile(cmd.Lessons), Observer: tellFailure}
-		agent, err := newAgent(s, c, "mcp")
+		agent, err := newAgent(s, loop.Config{Observer: tellFailure}, cmd.Lessons, "mcp")
 		if err != nil {
 			return err
 		}

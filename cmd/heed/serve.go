@@ -59,11 +59,9 @@ func (cmd *serveCommand) Run(s *session) error {
 			}
 			return cmd.pages(s, v, cfg, s.at.String())
 		}
-		c := loop.Config{
-			Lessons: loop.LessonsFile(cmd.Lessons), System: cmd.System, Observer: tellFailure,
-		}
+		c := loop.Config{System: cmd.System, Observer: tellFailure}
 		cmd.ask(&c)
-		if cfg.Agent, err = newAgent(s, c, defaultAgent); err != nil {
+		if cfg.Agent, err = newAgent(s, c, cmd.Lessons, defaultAgent); err != nil {
 			return err
 		}
 		return alongside(s, cfg.Agent.Run, func(s *session) error {
@@ -98,14 +96,18 @@ func (cmd *serveCommand) ask(c *loop.Config) {
 	}
 }
 
-// newAgent opens the agent that was named, or the only one of the store, or another one if the
-// store has no agent. The rules keep the gate that an application left.
-func newAgent(s *session, c loop.Config, another string) (*loop.Agent, error) {
+// newAgent opens the agent that was named, or the only one of the store, or another one if it has
+// none, and teaches a file of lessons. The rules keep the gate that an application left.
+func newAgent(s *session, c loop.Config, lessons, another string) (*loop.Agent, error) {
+	taught, err := loop.ReadLessons(lessons)
+	if err != nil {
+		return nil, err
+	}
 	v := s.source()
 	if err := cmp.Or(nameAgent(s, v, another), services.some(s, v)); err != nil {
 		return nil, err
 	}
-	c.Name, c.DB = v.Name, s.at.handle
+	c.Name, c.DB, c.Lessons = v.Name, s.at.handle, taught
 	if v.Feedback != nil {
 		c.Tuning.Feedback = v.Feedback.Config()
 	}

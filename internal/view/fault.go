@@ -57,7 +57,6 @@ func FaultOf(err error, in reflect.Type) *Fault {
 	var input *heed.InputError
 	var refused *feedback.RefusedError
 	var missing *heed.ConfigError
-	var down *loop.UnavailableError
 	of := func(sort, detail string) *Fault { return &Fault{Sort: sort, Detail: detail} }
 	switch {
 	case errors.As(err, &known):
@@ -68,7 +67,7 @@ func FaultOf(err error, in reflect.Type) *Fault {
 		return of(Refused, "Refused: "+refused.Reason+".")
 	case errors.As(err, &missing):
 		return of(MissingPart, missing.Field+" "+missing.Reason+".")
-	case errors.As(err, &down), errors.Is(err, decision.ErrBusy):
+	case errors.Is(err, loop.ErrNoModel), errors.Is(err, decision.ErrBusy):
 		f := of(ModelFailed, "No model could be asked: send the request again later.")
 		f.After = max(llm.RetryAfter(err), soonest)
 		return f

@@ -227,7 +227,7 @@ func (w *world) event(ctx context.Context, when string) loop.Answer {
 // check ends the life if there is an error, unless it is what an outage has, or what is noticed of
 // it shortly after.
 func (w *world) check(err error) {
-	if !w.away && !errors.As(err, new(*loop.UnavailableError)) {
+	if !w.away && !errors.Is(err, loop.ErrNoModel) {
 		kit.Check(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed/decision"
@@ -80,11 +81,7 @@ func (c Chat) Answer(ctx context.Context, agent *loop.Agent, e loop.Event) (loop
 			Model: cmp.Or(t.Plan.Arm.ModelName, c.Name), Tools: t.offered(c.Tools),
 			Messages: append(slices.Clone(e.History), loop.Turn{Text: t.Plan.Prompt}),
 		}
-		r.System, r.MaxTokens = c.System, mostTokens
-		if r.System != "" && t.Plan.System != "" {
-			r.System += "\n\n"
-		}
-		r.System += t.Plan.System
+		r.System, r.MaxTokens = strings.TrimSpace(c.System+"\n\n"+t.Plan.System), mostTokens
 		return c.Open(r)
 	})
 }
@@ -195,9 +192,7 @@ func (p *pieces) pass(text string) {
 		return
 	}
 	restart := p.said && !p.now
-	if p.now = true; restart {
-		p.said = false
-	}
+	p.said, p.now = p.said && !restart, true
 	p.to(p.ctx, text, restart)
 }
 
@@ -218,7 +213,11 @@ func Failed(err error, response *http.Response) error {
 	}
 	switch {
 	case status >= 300:
-		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date is no number
+		header := response.Header.Get("Retry-After")
+		seconds, _ := strconv.Atoi(header)
+		if at, failed := http.ParseTime(header); failed == nil {
+			seconds = int(time.Until(at).Seconds()) //nolint:forbidigo // the date is of real time
+		}
 		wait := time.Duration(max(0, min(seconds, 1<<20))) * time.Second
 		return llm.FromStatus(status, wait, err)
 	case kind == llm.Unrecognised:
