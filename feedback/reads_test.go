@@ -143,7 +143,7 @@ func TestTwoRoundTrips(t *testing.T) {
 		func() { evaluate(third, feedback.GeneralizableHigh) })
 
 	var p feedback.Proposal
-	trips(1, "a correction", func() { say("dan", "unlike all of the others") })
+	trips(2, "a correction", func() { say("dan", "unlike all of the others") })
 	trips(2, "a correction in a step", func() {
 		f := w.correction("eve", "this one is in a step")
 		require.NoError(t, store.Do(ctx, c, func(tx *store.Tx) error {

@@ -104,10 +104,8 @@ func (s *Service) Config() Config {
 // reviewer who was forgotten since is recognized. Input that is not valid is a [*heed.InputError]
 // and is not kept.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
-	reads := false // most are new, so the first run does not read whether this one is
 	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) (err error) {
-		duplicate, err = s.record(tx, f, reads)
-		reads = true
+		duplicate, err = s.record(tx, f)
 		return err
 	})
 	return duplicate && err == nil, wrap("record", err)
@@ -120,34 +118,31 @@ func (s *Service) wants(ids ...string) store.Wants {
 
 // RecordIn is [Service.Record] in a step. Evaluate the feedback when the step is committed.
 func (s *Service) RecordIn(tx *store.Tx, f Feedback) (duplicate bool, err error) {
-	duplicate, err = s.record(tx, f, true)
+	duplicate, err = s.record(tx, f)
 	return duplicate, wrap("record", err)
 }
 
-// record keeps a feedback, unless it reads that it is known. Without reads it writes at once; if
-// the id is known, the conflict runs the step again, and that run reads.
-func (s *Service) record(tx *store.Tx, f Feedback, reads bool) (duplicate bool, err error) {
+// record keeps a feedback, unless it is known.
+func (s *Service) record(tx *store.Tx, f Feedback) (duplicate bool, err error) {
 	now := s.now()
 	if f, err = s.received(f, now); err != nil {
 		return false, err
 	}
-	if reads {
-		tx.Want(peopleWants, s.wants(f.ID))
-		key, err := stores.PseudonymKeyIn(tx)
-		if err != nil {
-			return false, err
-		}
-		switch known, err := feedbackKind.in(tx, f.ID); {
-		case errors.Is(err, heed.ErrNotFound):
-		case err != nil:
-			return false, err
-		case known.Erased.IsZero() && !known.same(&f, key):
-			return false, store.Final(fmt.Errorf("%w: %w", heed.ErrConflict, &heed.InputError{
-				Field: "ID", Reason: "names another decision already; choose another one",
-			}))
-		default:
-			duplicate = true
-		}
+	tx.Want(s.wants(f.ID))
+	key, err := stores.PseudonymKeyIn(tx)
+	if err != nil {
+		return false, err
+	}
+	switch known, err := feedbackKind.in(tx, f.ID); {
+	case errors.Is(err, heed.ErrNotFound):
+	case err != nil:
+		return false, err
+	case known.Erased.IsZero() && !known.same(&f, key):
+		return false, store.Final(fmt.Errorf("%w: %w", heed.ErrConflict, &heed.InputError{
+			Field: "ID", Reason: "names another decision already; choose another one",
+		}))
+	default:
+		duplicate = true
 	}
 	if !duplicate {
 		tx.Put(feedbackKind.record(f))
