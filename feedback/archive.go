@@ -147,7 +147,7 @@ func (s *Service) importFile(
 			return p, err
 		}
 		key := c.people()
-		p.wrote(key, c.who)
+		p.Writers = joined(p.Writers, key, c.who)
 		p.Proposer = c.who
 		s.fill(&p, nil, key)
 		err = s.opened(c, &p)

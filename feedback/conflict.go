@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed/feedback/internal/oppose"
 	"github.com/heedhq/heed/store"
@@ -52,7 +53,7 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	}
 	tx := r.s.reading(ctx)
 	tx.Want(store.Wants{Queries: append(waitingQueries(), ruleKind.queries(d.activeKeys())...)})
-	pending, err := waiting(tx)
+	pending, err := waiting(tx, r.s.now())
 	if err != nil {
 		return nil, wrap("conflicts", err)
 	}
@@ -64,10 +65,10 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	return sortConflicts(append(conflicts, disputed...)), wrap("conflicts", err)
 }
 
-// waiting returns the proposals that are pending.
-func waiting(tx *store.Tx) ([]Proposal, error) {
-	return proposalKind.union(tx, [][]string{statusKeys(StatePending)},
-		func(*Proposal) bool { return true })
+// waiting returns the proposals that can be decided at a moment.
+func waiting(tx *store.Tx, now time.Time) ([]Proposal, error) {
+	return proposalKind.found(tx, func(p *Proposal) bool { return now.Before(p.Expires) },
+		waitingQueries()...)
 }
 
 // waitingQueries are what [waiting] reads, to be read together with other records.

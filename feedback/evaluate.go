@@ -495,6 +495,16 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key text
 	}
 }
 
+// weigh sets what follows for a correction that a person put into a cluster with these members.
+func (s *Service) weigh(r *Feedback, members []Feedback, key text.PseudonymKey) {
+	all := with(members, r)
+	support := supportOf(all, key)
+	r.Confidence = min(support.Confidence(), s.ceiling(all, key))
+	if r.Class.generalizable() && s.cfg.enough(support) {
+		r.Class = GeneralizableHigh
+	}
+}
+
 // promote raises earlier members of a cluster to the class of the newest one. A class never falls:
 // a member with a higher class keeps it.
 func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
@@ -750,12 +760,7 @@ func (s *Service) resolve(
 		if err != nil {
 			return nil, err
 		}
-		all := with(members, r)
-		support := supportOf(all, key)
-		r.Confidence = min(support.Confidence(), s.ceiling(all, key))
-		if as.generalizable() && s.cfg.enough(support) {
-			r.Class = GeneralizableHigh
-		}
+		s.weigh(r, members, key)
 		promoted = promote(r, members) // an edge case promotes no correction
 	}
 	return withReleased(promoted, matches), nil

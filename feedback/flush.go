@@ -392,15 +392,14 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 // consolidating reports whether a pending proposal would supersede one of these rules, or a
 // rejected one would have superseded just these.
 func (s *Service) consolidating(tx *store.Tx, rules []string, now time.Time) (bool, error) {
-	pending, err := waiting(tx)
+	pending, err := waiting(tx, now)
 	if err != nil {
 		return false, err
 	}
 	for i := range pending {
-		if p := &pending[i]; now.Before(p.Expires) &&
-			slices.ContainsFunc(p.replaces(), func(id string) bool {
-				return slices.Contains(rules, id)
-			}) {
+		if slices.ContainsFunc(pending[i].replaces(), func(id string) bool {
+			return slices.Contains(rules, id)
+		}) {
 			return true, nil
 		}
 	}

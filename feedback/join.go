@@ -75,13 +75,8 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	r.Near = slices.DeleteFunc(r.Near, func(id string) bool { return slices.Contains(ids, id) })
 	r.Cluster, r.Link, r.Worded = to.Cluster, min(1, s.cfg.Threshold), true
 	r.Joiner, r.Dispute = c.who, ""
-	all := with(members, r)
-	support := supportOf(all, key)
-	r.Class = GeneralizableLow
-	if s.cfg.enough(support) {
-		r.Class = GeneralizableHigh
-	}
-	r.Action, r.Confidence = CreateRule, min(support.Confidence(), s.ceiling(all, key))
+	r.Class, r.Action = GeneralizableLow, CreateRule
+	s.weigh(r, members, key)
 	r.Rationale = "a person joined it with " + to.ID
 	c.write(feedbackKind.record(*r))
 	promoted := promote(r, members)
@@ -140,12 +135,12 @@ func (s *Service) movable(c *change, id string) (Feedback, error) {
 		!r.Class.correction() && r.Class != Ambiguous {
 		return r, notNow("feedback", r.Class)
 	}
-	pending, err := waiting(c.Tx)
+	pending, err := waiting(c.Tx, c.now)
 	if err != nil {
 		return r, err
 	}
 	for i := range pending {
-		if slices.Contains(pending[i].Evidence, id) && c.now.Before(pending[i].Expires) {
+		if slices.Contains(pending[i].Evidence, id) {
 			return r, ineligible("it is evidence of a pending proposal: take it out there")
 		}
 	}

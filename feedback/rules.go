@@ -145,13 +145,13 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 		p := Proposal{ID: a.Subject, Draft: d, Writers: []string{c.who}, Proposer: c.who}
 		key := c.people()
 		s.fill(&p, evidence, key)
-		pending, err := waiting(c.Tx)
+		pending, err := waiting(c.Tx, c.now)
 		if err != nil {
 			return p, err
 		}
 		for _, o := range pending {
 			if o.Previous == "" && key.Same(o.Proposer, c.who) && o.Hash() == p.Hash() &&
-				slices.Equal(o.Evidence, p.Evidence) && c.now.Before(o.Expires) {
+				slices.Equal(o.Evidence, p.Evidence) {
 				o.Quorum = s.cfg.Gate.quorum(&o, nil, key)
 				return o, nil
 			}
@@ -190,7 +190,7 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 		p = old.at(0)
 		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, c.who
 		key := c.people()
-		p.wrote(key, c.who)
+		p.Writers = joined(p.Writers, key, c.who)
 		if p.Was == nil {
 			p.Was = &old.Draft
 		}
@@ -380,12 +380,7 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, key text.PseudonymKey) 
 	strength := 0.
 	for i := range evidence {
 		e := &evidence[i]
-		named := p.Authors
-		for _, who := range []string{e.Reviewer, e.Joiner} {
-			if who != "" && !among(named, who, key) {
-				named = append(slices.Clip(named), who)
-			}
-		}
+		named := joined(p.Authors, key, e.Reviewer, e.Joiner)
 		if len(named) > max(most, len(p.Authors)) {
 			continue
 		}
@@ -431,7 +426,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	if err := p.checkPeople(); err != nil {
 		return err
 	}
-	pending, err := waiting(c.Tx)
+	pending, err := waiting(c.Tx, c.now)
 	if err != nil {
 		return err
 	}
@@ -496,24 +491,10 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 	return rule, nil
 }
 
-// wrote adds people who can't approve the proposal.
-func (p *Proposal) wrote(key text.PseudonymKey, people ...string) {
-	for _, who := range people {
-		if !among(p.Writers, who, key) {
-			p.Writers = append(p.Writers, who)
-		}
-	}
-}
-
 // follows adds the people behind a rule that the proposal changes or supersedes.
 func (p *Proposal) follows(rule *Rule, key text.PseudonymKey) {
-	p.wrote(key, rule.Writers...)
-	for _, who := range rule.Authors {
-		if !among(p.Authors, who, key) {
-			p.Authors = append(p.Authors, who)
-		}
-	}
-	p.Authors = text.Distinct(p.Authors)
+	p.Writers = joined(p.Writers, key, rule.Writers...)
+	p.Authors = text.Distinct(joined(p.Authors, key, rule.Authors...))
 }
 
 // full reports whether too many proposals are pending. The previous version of this one does not
@@ -523,7 +504,7 @@ func (s *Service) full(p *Proposal, pending []Proposal, key text.PseudonymKey) b
 		n := 0
 		for i := range pending {
 			o := &pending[i]
-			if o.ID != p.Previous && p.Created.Before(o.Expires) && counts(o) {
+			if o.ID != p.Previous && counts(o) {
 				n++
 			}
 		}

@@ -388,8 +388,7 @@ type nearness struct {
 func (s *Service) Erase(ctx context.Context, o Order) error {
 	_, err := act(ctx, s, Act{Actor: o.Actor, Kind: "erase", Subject: o.ID}, o.Reason,
 		func(c *change) (none Feedback, err error) {
-			q := ProposalQuery{Status: StatePending}
-			c.Want(store.Wants{Queries: proposalKind.queries(q.keys())})
+			c.Want(store.Wants{Queries: waitingQueries()})
 			r, err := feedbackKind.in(c.Tx, o.ID)
 			if err != nil || !r.Erased.IsZero() {
 				return none, err
@@ -400,7 +399,7 @@ func (s *Service) Erase(ctx context.Context, o Order) error {
 			c.write(feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: c.now,
 				Revision: r.Revision}))
 			c.Add(store.Batch{Forgotten: []string{o.ID}})
-			pending, err := s.proposals(c.Tx, q)
+			pending, err := waiting(c.Tx, c.now)
 			for i := range pending {
 				if p := &pending[i]; slices.Contains(p.Evidence, o.ID) {
 					p.withdraw()

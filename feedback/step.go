@@ -83,6 +83,16 @@ func among(names []string, who string, key text.PseudonymKey) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return key.Of(name) == who })
 }
 
+// joined returns a list of people with others, each person once.
+func joined(names []string, key text.PseudonymKey, others ...string) []string {
+	for _, who := range others {
+		if who != "" && !among(names, who, key) {
+			names = append(slices.Clip(names), who)
+		}
+	}
+	return names
+}
+
 // step makes a change under a lock, and then notifies the observer, without the lock. It returns
 // the revision of the record that was written, or 0. A refusal ends the step. The lock keeps
 // goroutines of this process from racing for the same marks; between processes, conflicts do.

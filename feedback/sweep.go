@@ -113,12 +113,10 @@ type failure struct {
 // expireAll closes the proposals whose time is over. Each is a step by itself, so that one that
 // fails does not keep the others open.
 func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {
-	pending, err := waiting(s.reading(ctx))
+	due, err := proposalKind.found(s.reading(ctx),
+		func(p *Proposal) bool { return !now.Before(p.Expires) }, waitingQueries()...)
 	failures := []error{err}
-	for _, p := range pending {
-		if now.Before(p.Expires) {
-			continue
-		}
+	for _, p := range due {
 		expired, err := s.expire(ctx, p.ID, now)
 		if expired && err == nil {
 			*changed++

@@ -22,7 +22,7 @@ type Tx struct {
 	drawn *[]string // by ID, in all runs of the step
 	draws int       // by ID, in this run
 
-	wants   Wants
+	wants   []Wants
 	fetches int // how often the store was read
 	records map[Ref]read[Record]
 	parts   map[evidence.Cell]read[[]evidence.Part]
@@ -68,13 +68,7 @@ func (tx *Tx) Within(ctx context.Context, f func() error) error {
 
 // Want names what will be read later in the step. The next read that goes to the store reads all of
 // it.
-func (tx *Tx) Want(all ...Wants) {
-	own := &tx.wants // appended to in place, because a step may name thousands of rows one by one
-	for _, o := range all {
-		own.Cells, own.Refs = append(own.Cells, o.Cells...), append(own.Refs, o.Refs...)
-		own.Queries = append(own.Queries, o.Queries...)
-	}
-}
+func (tx *Tx) Want(all ...Wants) { tx.wants = append(tx.wants, all...) }
 
 // Read does what [Store.Read] does, but what this Tx read before is not read again, and all that
 // was named by [Tx.Want] is read as well if the call must go to the store. Records that the step
@@ -191,10 +185,10 @@ func (tx *Tx) fetch(call Wants, anyway bool) error {
 	if n.empty() && !anyway {
 		return nil
 	}
-	if !tx.wants.empty() {
-		tx.need(&n, tx.wants)
-		tx.wants = Wants{}
+	for _, w := range tx.wants {
+		tx.need(&n, w)
 	}
+	tx.wants = nil
 	if n.empty() {
 		return nil
 	}

@@ -23,8 +23,6 @@ func (w *Wants) Add(others ...Wants) {
 	}
 }
 
-func (w *Wants) empty() bool { return len(w.Cells)+len(w.Refs)+len(w.Queries) == 0 }
-
 // same reports whether two queries select the same records in the same order.
 func (q *Query) same(o *Query) bool {
 	return q.Kind == o.Kind && q.After == o.After && q.Limit == o.Limit && q.Oldest == o.Oldest &&
