@@ -61,14 +61,6 @@ func entryOf(o *evidence.Observation, recorded evidence.Instant) entry {
 	}
 }
 
-// observationOf returns an observation of the history as [Store.History] yields it.
-func observationOf(c evidence.Cell, e *entry) evidence.Observation {
-	return evidence.Observation{
-		ID: e.ID, Cell: c, Channel: e.Channel, Source: e.Source, Session: e.Session,
-		Reward: e.Reward, Weight: e.Weight, Share: e.Share, At: e.At.Time(),
-	}
-}
-
 // clone returns a copy that shares no memory that changes. A commit that takes evidence away works
 // on copies, so that it can still be refused.
 func (c *cell) clone() *cell {

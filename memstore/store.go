@@ -260,7 +260,7 @@ func (s *Store) History(
 		}
 		for i := range slices.Backward(found.history) {
 			if e := &found.history[i]; e.Recorded >= held.oldestHistory(now) {
-				kept = append(kept, observationOf(c, e))
+				kept = append(kept, e.Of(c))
 			}
 		}
 		return kept, nil

@@ -66,20 +66,14 @@ type Criterion struct {
 // returns all that have evidence, by name. A criterion without evidence has the weight of the
 // prior.
 func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criterion, err error) {
-	now := r.cfg.Now()
 	if len(names) == 0 {
-		var parts []evidence.Part
 		for part, err := range r.cfg.Store.List(ctx, store.CellQuery{Kind: r.kinds.criterionCells}) {
 			if err != nil {
 				return nil, failed("criteria", err)
 			}
-			parts = append(parts, part)
+			names = append(names, part.Cell.Item)
 		}
-		for of := range cellsOf(parts) {
-			t := r.cfg.sum(of)
-			all = append(all, r.readCriterion(of[0].Cell.Item, &t, now))
-		}
-		return all, nil
+		names = slices.Compact(names)
 	}
 	var cells []evidence.Cell
 	for i, name := range names {
@@ -98,6 +92,7 @@ func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criteri
 	for of := range cellsOf(s.Parts) {
 		tallies[of[0].Cell.Item] = r.cfg.sum(of)
 	}
+	now := r.cfg.Now()
 	for _, name := range names {
 		t := tallies[name]
 		all = append(all, r.readCriterion(name, &t, now))

@@ -139,8 +139,8 @@ func (t *Tally) fits(c *Cell) error {
 	return nil
 }
 
-// observation returns the observation of a cell's history.
-func (o *Observation) observation(c evidence.Cell) evidence.Observation {
+// Of returns the observation as one of a cell.
+func (o *Observation) Of(c evidence.Cell) evidence.Observation {
 	return evidence.Observation{
 		ID: o.ID, Cell: c, Channel: o.Channel, Source: o.Source, Session: o.Session,
 		Reward: o.Reward, Weight: o.Weight, Share: o.Share, At: o.At.Time(),
@@ -151,7 +151,7 @@ func (o *Observation) observation(c evidence.Cell) evidence.Observation {
 // of this clock, because another clock recorded it.
 func (o *Observation) validate() error {
 	// the cell's own row is looked at by itself
-	of := o.observation(evidence.Cell{Kind: "kind", Item: "item"})
+	of := o.Of(evidence.Cell{Kind: "kind", Item: "item"})
 	if err := moments(o.At, o.Recorded); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 )
 
 // An Embed turns texts into vectors, in the order of the texts.
@@ -55,82 +54,61 @@ func Cosine(a, b []float32) float64 {
 	return min(max(cosine, -1), 1)
 }
 
-// Remembering returns an embedding that remembers the vectors of the texts that were embedded last,
-// at most this many, and embeds at most batch texts in a call. It is stricter than embed: a vector
-// that is zero, not finite or of another length than the first is an error. It is safe for
-// concurrent use if embed is. Callers must not change the vectors, because they are shared.
-func Remembering(embed Embed, most, batch int) Embed {
-	return (&memory{embed: embed, most: most, batch: batch, vectors: make(map[string][]float32)}).get
-}
-
-// A memory keeps vectors by text. The first that came is the first to go.
-type memory struct {
-	// embed makes vectors. most is how many are kept, and batch is how many texts a call has.
-	embed       Embed
-	most, batch int
-
-	// mu guards vectors and order. It is not held while embed runs.
-	mu      sync.Mutex
-	vectors map[string][]float32
-	order   []string // the texts in vectors, the first embedded first
-}
-
-// get embeds the texts that are not remembered, without the lock, because that may take seconds.
-// Two callers may embed the same text at the same time; then either vector is kept. After an error
-// of one batch no vector is kept. It compares the vector with itself to find one that can't be
-// compared: its cosine is 0.
-func (m *memory) get(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors := make([][]float32, len(texts))
-	var missing []string
-	m.mu.Lock()
-	for i, text := range texts {
-		if vectors[i] = m.vectors[text]; vectors[i] == nil {
-			missing = append(missing, text)
+// Remembering returns an embedding that remembers at least the latest vectors, and embeds at most
+// batch texts in a call. It is stricter than embed: a vector that is zero, not finite or of another
+// length than the first is an error. It is safe for concurrent use if embed is. Callers must not
+// change the vectors, because they are shared. Two callers may embed the same text at the same
+// time.
+func Remembering(embed Embed, latest, batch int) Embed {
+	known := NewMemo[[]float32](latest)
+	return func(ctx context.Context, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		var missing []string
+		for i, text := range texts {
+			if vectors[i], _ = known.Get(text); vectors[i] == nil {
+				missing = append(missing, text)
+			}
 		}
-	}
-	m.mu.Unlock()
-	made := make(map[string][]float32, len(missing))
-	for batch := range slices.Chunk(Distinct(missing), m.batch) {
-		got, err := m.embed(ctx, slices.Clone(batch))
+		made, err := embedded(ctx, embed, Distinct(missing), batch)
 		if err != nil {
 			return nil, err
 		}
-		if len(got) != len(batch) {
-			return nil, fmt.Errorf("the embedder returned %d vectors for %d texts", len(got), len(batch))
+		for i, text := range texts {
+			if vectors[i] == nil {
+				vectors[i] = made[text]
+			}
+			if len(vectors[i]) != len(vectors[0]) {
+				return nil, errors.New("the embedder returned vectors of different lengths")
+			}
+		}
+		for text, vector := range made { // after an error no vector is kept
+			known.Put(text, vector)
+		}
+		return vectors, nil
+	}
+}
+
+// embedded returns the vectors of texts, by text. It compares each vector with itself to find one
+// that can't be compared: its cosine is 0.
+func embedded(
+	ctx context.Context, embed Embed, texts []string, batch int,
+) (map[string][]float32, error) {
+	made := make(map[string][]float32, len(texts))
+	for some := range slices.Chunk(texts, batch) {
+		got, err := embed(ctx, slices.Clone(some))
+		if err != nil {
+			return nil, err
+		}
+		if len(got) != len(some) {
+			return nil, fmt.Errorf("the embedder returned %d vectors for %d texts", len(got), len(some))
 		}
 		for i, vector := range got {
 			if Cosine(vector, vector) == 0 {
 				return nil, errors.New(
 					"the embedder returned a vector of length 0, or one that is not finite")
 			}
-			made[batch[i]] = slices.Clone(vector)
+			made[some[i]] = slices.Clone(vector)
 		}
 	}
-	for i, text := range texts {
-		if vectors[i] == nil {
-			vectors[i] = made[text]
-		}
-		if len(vectors[i]) != len(vectors[0]) {
-			return nil, errors.New("the embedder returned vectors of different lengths")
-		}
-	}
-	m.remember(made)
-	return vectors, nil
-}
-
-// remember keeps vectors, and drops the oldest of too many. A vector that another caller stored
-// first stays, so that its place in the order is right.
-func (m *memory) remember(made map[string][]float32) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for text, vector := range made {
-		if _, ok := m.vectors[text]; !ok {
-			m.vectors[text] = vector
-			m.order = append(m.order, text)
-		}
-	}
-	for len(m.order) > m.most {
-		delete(m.vectors, m.order[0])
-		m.order = m.order[1:]
-	}
+	return made, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -99,7 +100,9 @@ func TestRemembering(t *testing.T) {
 		{[]string{"one", "two", "three", "four", "one"}, 4, "each is embedded once"},
 		{[]string{"four", "one"}, 4, "what was embedded is remembered"},
 		{[]string{"five", "two"}, 5, "what is new is embedded"},
-		{[]string{"four", "one", "two", "three"}, 6, "the first one made room"},
+		{[]string{"four", "one", "two", "three"}, 5, "what was used last is remembered"},
+		{strings.Fields("a bc d ef g hi j kl"), 13, "what is new is embedded"},
+		{[]string{"one"}, 14, "the first ones made room"},
 	} {
 		vectors, err := embed(t.Context(), step.texts)
 		require.NoError(t, err)
