@@ -140,8 +140,8 @@ func (s *Service) importFile(
 	}
 	a := Act{Actor: actor, Kind: "import", Subject: form.ID, Draft: &form.Draft}
 	return act(ctx, s, a, reason, func(c *change) (Proposal, error) {
-		c.Want(form.wants(), store.Wants{Queries: waitingQueries(),
-			Refs: []store.Ref{proposalKind.Ref(form.ID), ruleKind.Ref(form.ID)}})
+		c.Want(form.wants(), waitingWants,
+			store.Wants{Refs: []store.Ref{proposalKind.Ref(form.ID), ruleKind.Ref(form.ID)}})
 		p := form.at(0)
 		if err := cmp.Or(checkNew(c.Tx, &proposalKind, &p), checkNew(c.Tx, &ruleKind, &p)); err != nil {
 			return p, err

@@ -52,7 +52,7 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 		return nil, wrap("conflicts", err)
 	}
 	tx := r.s.reading(ctx)
-	tx.Want(store.Wants{Queries: append(waitingQueries(), ruleKind.queries(d.activeKeys())...)})
+	tx.Want(waitingWants, store.Wants{Queries: ruleKind.queries(d.activeKeys())})
 	pending, err := waiting(tx, r.s.now())
 	if err != nil {
 		return nil, wrap("conflicts", err)
@@ -68,13 +68,11 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 // waiting returns the proposals that can be decided at a moment.
 func waiting(tx *store.Tx, now time.Time) ([]Proposal, error) {
 	return proposalKind.found(tx, func(p *Proposal) bool { return now.Before(p.Expires) },
-		waitingQueries()...)
+		waitingWants.Queries...)
 }
 
-// waitingQueries are what [waiting] reads, to be read together with other records.
-func waitingQueries() []store.Query {
-	return proposalKind.queries([][]string{statusKeys(StatePending)})
-}
+// waitingWants names what [waiting] reads, to be read together with other records.
+var waitingWants = store.Wants{Queries: proposalKind.queries([][]string{statusKeys(StatePending)})}
 
 // conflicts compares the draft with active rules and with these proposals, except for one. Drafts
 // with another action, rules that the draft supersedes, and the rule that it changes are left out.

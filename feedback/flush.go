@@ -104,7 +104,7 @@ func (s *Service) proposeMembers(
 ) (*Proposal, error) {
 	c.Want(clusterWants(cluster))
 	if d != nil {
-		c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
+		c.Want(d.wants(), waitingWants)
 	}
 	last, ready, err := s.readyFor(c.Tx, cluster, members)
 	switch {
@@ -373,9 +373,8 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
 			p.Warnings = append(p.Warnings, warnWords)
 		}
-		c.Want(p.wants(),
-			store.Wants{Queries: append(waitingQueries(),
-				proposalKind.queries(groupQuery(form.Supersedes))...)})
+		c.Want(p.wants(), waitingWants,
+			store.Wants{Queries: proposalKind.queries(groupQuery(form.Supersedes))})
 		if waits, err := s.consolidating(c.Tx, form.Supersedes, c.now); err != nil || waits {
 			return err
 		}

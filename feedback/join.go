@@ -29,7 +29,7 @@ func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, err
 	}
 	return act(ctx, s, Act{Actor: o.Actor, Kind: "join", Subject: o.ID}, o.Reason,
 		func(c *change) (Feedback, error) {
-			c.Want(s.wants(o.ID, with), store.Wants{Queries: waitingQueries()})
+			c.Want(s.wants(o.ID, with), waitingWants)
 			r, err := s.movable(c, o.ID)
 			if err != nil {
 				return r, err
@@ -101,7 +101,7 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
 	return act(ctx, s, Act{Actor: o.Actor, Kind: "split", Subject: o.ID}, o.Reason,
 		func(c *change) (Feedback, error) {
-			c.Want(s.wants(o.ID), store.Wants{Queries: waitingQueries()})
+			c.Want(s.wants(o.ID), waitingWants)
 			r, err := s.movable(c, o.ID)
 			if err != nil {
 				return r, err

@@ -136,8 +136,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	}
 	a := Act{Actor: sub.Actor, Kind: "propose", Subject: s.cfg.NewID(), Draft: &d}
 	return act(ctx, s, a, sub.Reason, func(c *change) (Proposal, error) {
-		c.Want(d.wants(), s.wants(text.Distinct(sub.Evidence)...),
-			store.Wants{Queries: waitingQueries()})
+		c.Want(d.wants(), s.wants(text.Distinct(sub.Evidence)...), waitingWants)
 		evidence, err := evidenceOf(c.Tx, sub.Evidence)
 		if err != nil {
 			return Proposal{}, err
@@ -179,7 +178,7 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	id := s.cfg.NewID()
 	a := Act{Actor: sub.Actor, Kind: "modify", Subject: sub.Replaces, Draft: &d}
 	return act(ctx, s, a, sub.Reason, func(c *change) (p Proposal, err error) {
-		c.Want(d.wants(), store.Wants{Queries: waitingQueries()})
+		c.Want(d.wants(), waitingWants)
 		old, err := s.pending(c, sub.Replaces)
 		if err != nil {
 			return p, err
@@ -415,7 +414,7 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	default:
 		p.Status, p.Expires = StatePending, c.now.Add(pendingFor)
 	}
-	c.Want(p.wants(), peopleWants, store.Wants{Queries: waitingQueries()})
+	c.Want(p.wants(), peopleWants, waitingWants)
 	if err := c.raise(rulesMark); err != nil {
 		return err
 	}

@@ -388,7 +388,7 @@ type nearness struct {
 func (s *Service) Erase(ctx context.Context, o Order) error {
 	_, err := act(ctx, s, Act{Actor: o.Actor, Kind: "erase", Subject: o.ID}, o.Reason,
 		func(c *change) (none Feedback, err error) {
-			c.Want(store.Wants{Queries: waitingQueries()})
+			c.Want(waitingWants)
 			r, err := feedbackKind.in(c.Tx, o.ID)
 			if err != nil || !r.Erased.IsZero() {
 				return none, err

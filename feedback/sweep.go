@@ -114,7 +114,7 @@ type failure struct {
 // fails does not keep the others open.
 func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {
 	due, err := proposalKind.found(s.reading(ctx),
-		func(p *Proposal) bool { return !now.Before(p.Expires) }, waitingQueries()...)
+		func(p *Proposal) bool { return !now.Before(p.Expires) }, waitingWants.Queries...)
 	failures := []error{err}
 	for _, p := range due {
 		expired, err := s.expire(ctx, p.ID, now)
