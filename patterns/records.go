@@ -201,18 +201,18 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 		counts[i] = evidence.Part{Source: parts[i].Source, Tally: evidence.Tally{Mass: float64(t.N())}}
 	}
 	trust := c.trust()
-	mass := fair.Kept(trust, [][]evidence.Part{parts}, 0, last)
-	count := fair.Kept(trust, [][]evidence.Part{counts}, 0, last)
+	mass := fair.Kept(trust, [][]evidence.Part{parts}, last)
+	count := fair.Kept(trust, [][]evidence.Part{counts}, last)
 	for i := range parts {
 		t, source := parts[i].Tally, parts[i].Source
 		if count != nil && !c.tuning.Literal {
-			by := count(source)
+			by := count(0, source)
 			for _, n := range []*evidence.Count{&t.Positive, &t.Negative, &t.Neutral} {
 				n.N = uint64(math.Round(by * float64(n.N)))
 			}
 		}
 		if mass != nil && !c.tuning.Literal {
-			by := mass(source)
+			by := mass(0, source)
 			t.Mass, t.Squares, t.Reward = by*t.Mass, by*t.Squares, by*t.Reward
 		}
 		all.Merge(t)

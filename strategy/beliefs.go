@@ -113,9 +113,9 @@ func (l *Learner) armCells(space space, item string) []evidence.Cell {
 	return cells
 }
 
-// specializes reports whether the pooling is a [Specializer].
+// specializes reports whether the pooling gives items copies.
 func (l *Learner) specializes() bool {
-	_, ok := l.cfg.Pooling.(Specializer)
+	_, ok := l.cfg.Pooling.(Copy)
 	return ok
 }
 

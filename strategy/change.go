@@ -250,7 +250,7 @@ type change struct {
 func (l *Learner) changed(all []recent, item string, arm int, now evidence.Instant) *change {
 	// The limits are computed before other arms are left out, because a person's part depends on how
 	// much the person gave to all arms.
-	kept, limited := l.keptOf(all, arm, now)
+	kept, limited := l.keptOf(all, now)
 	all = slices.DeleteFunc(all, func(o recent) bool { return o.arm != arm })
 	own := slices.DeleteFunc(slices.Clone(all), func(o recent) bool { return o.item != item })
 	tests := []change{{item, false, arm, own, 0}, {"", true, arm, all, 0}}
@@ -340,31 +340,20 @@ func (l *Learner) showsWithout(
 	return true
 }
 
-// keptOf returns the part of each outcome of an arm that counts within the limits on people, and
-// whether there are limits.
+// keptOf returns the part of each outcome that counts within the limits on people, and whether
+// there are limits.
 func (l *Learner) keptOf(
-	all []recent, arm int, now evidence.Instant,
+	all []recent, now evidence.Instant,
 ) (kept func(*recent) float64, limited bool) {
-	parts, places := make([][]evidence.Part, len(l.cfg.Arms)), make([]map[string]int, len(l.cfg.Arms))
+	given := fair.NewGiven(len(l.cfg.Arms))
 	for _, o := range all {
-		if places[o.arm] == nil {
-			places[o.arm] = make(map[string]int)
-		}
-		// All outcomes of one source make one part, because limits apply to a source and not to an
-		// outcome.
-		at, ok := places[o.arm][o.source]
-		if !ok {
-			at = len(parts[o.arm])
-			places[o.arm][o.source] = at
-			parts[o.arm] = append(parts[o.arm], evidence.Part{Source: o.source})
-		}
-		parts[o.arm][at].Tally.Add(o.mass, 1, o.reward, o.at)
+		given.Add(o.arm, o.source, o.mass, o.reward, o.at)
 	}
-	of := fair.Kept(l.cfg.Trust, parts, arm, now)
+	of := fair.Kept(l.cfg.Trust, given.Arms, now)
 	if of == nil {
 		return func(*recent) float64 { return 1 }, false
 	}
-	return func(o *recent) float64 { return of(o.source) }, true
+	return func(o *recent) float64 { return of(o.arm, o.source) }, true
 }
 
 // restartIfChanged tests an arm after an outcome of an item, and leaves out what happened before a

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
@@ -69,12 +68,12 @@ func (q *Query) name() string { return answers.InSession(q.Item, q.Category, q.C
 
 func (q *Query) validate() error {
 	if len(q.Vector) > longestVector {
-		return &heed.InputError{Field: "Vector",
-			Reason: fmt.Sprintf("has %d numbers, may have %d", len(q.Vector), longestVector)}
+		return valid.Input("Vector",
+			fmt.Sprintf("has %d numbers, may have %d", len(q.Vector), longestVector))
 	}
 	for _, x := range q.Vector {
 		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {
-			return &heed.InputError{Field: "Vector", Reason: "must be finite"}
+			return valid.Input("Vector", "must be finite")
 		}
 	}
 	return valid.Texts(evidence.MaxText, "Session", q.Session, "Key", q.Key, "Item", q.Item,
@@ -271,9 +270,8 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("strategy: choice: %w", err)
 	}
 	if n := len(r.Draws); n > maxArms {
-		return fmt.Errorf("strategy: choice: %w", &heed.InputError{
-			Field: "draws", Reason: fmt.Sprintf("are %d, may be %d", n, maxArms),
-		})
+		return fmt.Errorf("strategy: choice: %w", valid.Input("draws",
+			fmt.Sprintf("are %d, may be %d", n, maxArms)))
 	}
 	*c = ChoiceOf(&r)
 	return nil

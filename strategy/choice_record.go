@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -187,20 +188,18 @@ var sessions = store.View[sessionRow]{
 func sessionID(learner, session string) string { return store.IDOf("session", learner, session) }
 
 // record returns a record as users have it. The outcomes of an answer with more than a choice
-// follow from what people stated about it, so they are computed here and are not stored twice.
+// follow from what people stated about it, so they are computed and are not stored twice.
 func (l *Learner) record(a *answer.Answer) ChoiceRecord {
 	r := ChoiceRecord{Choice: ChoiceOf(a.Choice), Stage: Pending}
-	var results []Result
-	if answers.Alone(a) {
-		for i := range a.Statements {
-			results = append(results, resultOf(&a.Statements[i]))
-		}
-		if a.Choice.Expired {
-			r.Stage = Expired
-		}
-	} else {
-		results = l.results(a)
+	switch {
+	case !answers.Alone(a):
 		r.Stage = l.stageAt(a.At, l.cfg.Now())
+	case a.Choice.Expired:
+		r.Stage = Expired
+	}
+	var results []Result
+	for o := range l.outcomesIn(a, false) {
+		results = append(results, o.result())
 	}
 	if len(results) == 0 {
 		return r
@@ -220,21 +219,56 @@ func (l *Learner) record(a *answer.Answer) ChoiceRecord {
 	return r
 }
 
-// results returns what counts for the arm of an answer with more than a choice, in the form of
-// outcomes.
-func (l *Learner) results(a *answer.Answer) (results []Result) {
-	for _, p := range answers.ForArm(a) {
-		if l.drops(p.Trust) {
-			continue
+// outcomesIn yields the outcomes in a record, in the order of the record. With credited, it leaves
+// out outcomes of people who were forgotten and outcomes that were not credited. Of a record of
+// this package alone, the outcomes are its statements. A record of a host has credits, by which
+// each statement counts.
+func (l *Learner) outcomesIn(a *answer.Answer, credited bool) iter.Seq[Outcome] {
+	return func(yield func(Outcome) bool) {
+		choice := ChoiceOf(a.Choice)
+		if answers.Alone(a) {
+			for i := range a.Statements {
+				s, r := &a.Statements[i], resultOf(&a.Statements[i])
+				if credited && s.Named && s.By == "" {
+					continue
+				}
+				if !yield(Outcome{
+					Choice: choice, ID: r.ID, Value: r.Value, Confidence: r.Confidence, Channel: r.Channel,
+					Source: r.Source, At: r.At, Cost: r.Cost, Latency: r.Latency, Tokens: r.Tokens,
+				}) {
+					return
+				}
+			}
+			return
 		}
-		o := l.outcomeOf(a, &p)
-		same := func(c answer.ArmCredit) bool { return c.Of == p.Of }
-		if i := slices.IndexFunc(a.Choice.Credits, same); i >= 0 {
-			o.ID = creditID(a, a.Choice.Credits[i].Number)
+		for _, p := range answers.ForArm(a) {
+			i := slices.IndexFunc(a.Choice.Credits, func(c answer.ArmCredit) bool { return c.Of == p.Of })
+			if credited && (i < 0 || a.Choice.Credits[i].Dropped) || !credited && l.drops(p.Trust) {
+				continue
+			}
+			o := l.outcomeOf(a, &p)
+			if o.Choice = choice; i >= 0 {
+				o.ID = creditID(a, a.Choice.Credits[i].Number)
+			}
+			if !yield(o) {
+				return
+			}
 		}
-		results = append(results, o.result())
 	}
-	return results
+}
+
+// creditedIn returns the outcomes in a record that count for the arm, silence among them. They
+// follow the same rules as the evidence of the tables, so the linear level learns from the same
+// outcomes.
+func (l *Learner) creditedIn(a *answer.Answer) []Outcome {
+	all := slices.Collect(l.outcomesIn(a, true))
+	if answers.Alone(a) && a.Choice.Silent {
+		all = append(all, Outcome{
+			Choice: ChoiceOf(a.Choice), ID: silenceID, Value: -1, Confidence: l.cfg.Silence.Confidence,
+			Channel: silenceChannel, At: a.At.Add(l.cfg.Silence.After),
+		})
+	}
+	return all
 }
 
 // maxOutcomes bounds the outcomes that a record has besides the last, and those that were taken

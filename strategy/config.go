@@ -43,7 +43,7 @@ type Config struct {
 	HalfLife time.Duration
 	// Trust limits how much each source counts: see [evidence.Trust]. By default no source is an
 	// instrument, and no person decides where others speak. The store keeps sources apart, so that
-	// each can be expunged at any time. If the pooling is a [Specializer], the sessions of an item
+	// each can be expunged at any time. If the pooling is a [Copy], the sessions of an item
 	// are counted without a source, and so they stay.
 	Trust evidence.Trust
 	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3. Lower
@@ -92,9 +92,8 @@ type Config struct {
 	// Refresh is after how long a segment in memory is read again from the store. Until then
 	// outcomes, resets and ends of sessions in other processes may not be seen. An item's own
 	// outcomes are always seen at once. 0 means 10 minutes, or a sixteenth of the half-life if that
-	// is less. The first choice of a large segment reads a small sample of its items, which is read
-	// again after a tenth of this. Lower it if processes must see each other's outcomes sooner. Each
-	// reading of a segment costs a query.
+	// is less. Of a large segment a sample of the items is read. Lower it if processes must see each
+	// other's outcomes sooner. Each reading of a segment costs a query.
 	Refresh time.Duration
 
 	// Observer is called for choices, outcomes, sweeps, restarts and hidden failures. nil switches it
@@ -245,14 +244,6 @@ func (c Config) validate() error {
 		found.Add("Pooling", v.Validate())
 	}
 	found.Join(validateArms(c.Arms))
-	if err := found.Err(); err != nil {
-		return err
-	}
-	if _, ok := c.Pooling.(Specializer); ok {
-		_, gives := c.Pooling.Model(Segment{Priors: coldStart(c.Arms, c.Prior),
-			LeastWeight: c.MinConfidence}, nil).(Giver)
-		found.Check(gives, "Pooling", c.Pooling, "specialises, so its models must be able to give")
-	}
 	return found.Err()
 }
 

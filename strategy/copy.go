@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/heedhq/heed/evidence"
@@ -14,8 +15,10 @@ import (
 // The item goes its own way while the confidence in its own evidence, √n/(1+√n) for n effective
 // outcomes, is at least MinConfidence. If the segment has no evidence by then, the item goes its
 // own way without a copy, for good. If its evidence fades, it returns to the segment. A copy has no
-// source: expunging a source from the store does not undo it, but [Learner.Reset] does. Where items
-// differ, Copy learns late, because thousands of copied observations outweigh an item's own.
+// source: expunging a source from the store does not undo it, but [Learner.Reset] does. Sessions
+// are counted only while the pooling is a Copy, because each outcome then writes twice as much. If
+// a learner had another pooling before, each item begins with no sessions. Where items differ, Copy
+// learns late, because thousands of copied observations outweigh an item's own.
 // [TwoLevel] is the default.
 //
 // The zero Copy is ready to use. It is immutable.
@@ -38,28 +41,17 @@ func (p Copy) Validate() error {
 
 func (Copy) String() string { return "copy" }
 
-// SpecializeAt implements [Specializer].
-func (p Copy) SpecializeAt() int {
-	if p.Sessions == 0 {
-		return 20
-	}
-	return p.Sessions
+// sessions returns the number of sessions after which an item takes its copy.
+func (p Copy) sessions() uint64 {
+	return uint64(cmp.Or(p.Sessions, 20)) //nolint:gosec // not negative
 }
 
 // Model implements [Pooling].
 func (p Copy) Model(segment Segment, items []Item) Model {
 	m := &copied{
-		segment: segment, minConfidence: p.MinConfidence,
-		total:  make([]evidence.Sums, len(segment.Priors)),
+		segment: segment, minConfidence: cmp.Or(p.MinConfidence, 0.6),
+		total:  sumsOf(items, len(segment.Priors)),
 		levels: make([]evidence.Belief, len(segment.Priors)),
-	}
-	if m.minConfidence == 0 {
-		m.minConfidence = 0.6
-	}
-	for _, item := range items {
-		for i, arm := range item.Arms {
-			m.total[i] = m.total[i].Plus(arm)
-		}
 	}
 	for i := range m.levels {
 		m.refresh(i)
@@ -110,13 +102,15 @@ func (m *copied) Independence(item Item) float64 {
 	return 0
 }
 
-// Give implements [Giver].
-func (m *copied) Give(item Item, given []evidence.Sums) {
+// give returns what the segment's other items have shown, by arm.
+func (m *copied) give(item Item) []evidence.Sums {
+	given := make([]evidence.Sums, len(m.total))
 	for i, total := range m.total {
 		if given[i] = sumsWithout(total, item.Arms[i]); given[i].Mass <= rounding*total.Mass {
 			given[i] = evidence.Sums{}
 		}
 	}
+	return given
 }
 
 // rounding bounds the remainder that rounding leaves of a sum from which all its parts were taken,

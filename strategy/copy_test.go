@@ -313,6 +313,4 @@ func TestCopyReportsItsFaults(t *testing.T) {
 	} {
 		assert.Equal(t, test.fields, fields(test.pooling.Validate()))
 	}
-	assert.Equal(t, 20, strategy.Copy{}.SpecializeAt())
-	assert.Equal(t, 7, strategy.Copy{Sessions: 7}.SpecializeAt())
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
 // Retract takes back the outcomes of these ids, as if they had never been observed: from the
 // evidence on the arm and its parameters, and from the choice's record, in one commit with an entry
 // in the audit. A choice without another outcome is pending again, or expired if
-// Config.Silence.After is over; that does not count as silence. If the pooling is a [Specializer],
+// Config.Silence.After is over; that does not count as silence. If the pooling is a [Copy],
 // the session still counts for the item. The actor and the reason are for the audit, and
 // may be empty.
 //
@@ -26,7 +26,7 @@ func (l *Learner) Retract(
 ) (err error) {
 	defer because(&err, "retract")
 	if len(ids) == 0 {
-		return &heed.InputError{Field: "ids", Reason: "must not be empty"}
+		return valid.Input("ids", "must not be empty")
 	}
 	if err := l.validateRetraction(&c, ids); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (l *Learner) drops(confidence float64) bool {
 // it.
 func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Time) error {
 	if len(outcomes) == 0 {
-		return &heed.InputError{Field: "outcomes", Reason: "must not be empty"}
+		return valid.Input("outcomes", "must not be empty")
 	}
 	known := make(map[string]bool, len(ids)+len(outcomes))
 	for _, id := range ids {
@@ -106,9 +106,9 @@ func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Ti
 		}
 		switch {
 		case o.Choice.ID != outcomes[0].Choice.ID:
-			return &heed.InputError{Field: "Choice", Reason: "must be the same in all outcomes"}
+			return valid.Input("Choice", "must be the same in all outcomes")
 		case known[o.ID]:
-			return &heed.InputError{Field: "ID", Reason: "must differ from those of all other outcomes"}
+			return valid.Input("ID", "must differ from those of all other outcomes")
 		}
 		known[o.ID] = true
 		o.Choice = outcomes[0].Choice

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -71,7 +70,7 @@ type stepKey struct{ *Learner }
 // segments ends until the memory is up to date. Answers are credited only before the commit,
 // because a later part of the step may change the plan of an answer once more. If the store refuses
 // to take outcomes back, the step runs again, and then the plan looks into the store's history
-// first: see doubts.
+// first: see doubt.
 func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 	return tx.State(stepKey{l}, func() any {
 		c := &crediting{
@@ -99,7 +98,7 @@ func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 		})
 		tx.Again(func(err error) bool {
 			return (errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound)) &&
-				l.doubts.add(c.gone)
+				l.doubt(c.gone)
 		})
 		tx.Then(func(r store.Receipt, err error) { l.credited(tx.Context(), c, r, err) })
 		return c
@@ -576,11 +575,10 @@ func (l *Learner) followUp(
 	ctx context.Context, c *credit, parts []evidence.Part, now time.Time,
 ) error {
 	s, item := c.segment, c.Choice.Item
-	if pooling, ok := l.cfg.Pooling.(Specializer); ok && !c.Choice.details.given {
-		if countOf(partsOf(parts, s.space.sessions(item))) >= uint64(pooling.SpecializeAt()) {
-			if err := l.specialize(ctx, s, item, now); err != nil {
-				return err
-			}
+	if p, ok := l.cfg.Pooling.(Copy); ok && !c.Choice.details.given &&
+		countOf(partsOf(parts, s.space.sessions(item))) >= p.sessions() {
+		if err := l.specialize(ctx, s, item, now); err != nil {
+			return err
 		}
 	}
 	if l.cfg.IgnoreChanges {
@@ -589,39 +587,22 @@ func (l *Learner) followUp(
 	return l.restartIfChanged(ctx, s, item, l.index[c.Choice.Arm], now)
 }
 
-// doubts are ids of evidence that a store may be unable to take back.
+// doubt remembers ids of evidence that the store may be unable to take back, and reports whether
+// any of them is new.
 //
 // A step that takes evidence back fails as a whole if the store's history no longer has the
-// evidence. The ids of such a step are remembered here, so that its next run looks into the history
-// and leaves the outcomes that can't be taken back as they are. All other steps are spared that
-// look.
-type doubts struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-// maxDoubts bounds the ids that are remembered. An id that is dropped is added again by the next
-// commit that fails.
-const maxDoubts = 10_000
-
-// add reports whether any of the ids is new.
-func (d *doubts) add(ids []string) (added bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// evidence. The ids of such a step are remembered, so that its next run looks into the history and
+// leaves the outcomes that can't be taken back as they are. All other steps are spared that look.
+func (l *Learner) doubt(ids []string) (added bool) {
 	for _, id := range ids {
-		if d.ids[id] {
-			continue
+		if _, known := l.doubts.Get(id); !known {
+			l.doubts.Put(id, struct{}{})
+			added = true
 		}
-		if d.ids == nil || len(d.ids) >= maxDoubts {
-			d.ids = make(map[string]bool)
-		}
-		d.ids[id], added = true, true
 	}
 	return added
 }
 
-func (d *doubts) has(id string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.ids[id]
-}
+// maxDoubts bounds the ids that are remembered. An id that is dropped is added again by the next
+// commit that fails.
+const maxDoubts = 5_000

@@ -287,7 +287,8 @@ func (p *creditPlan) retraction() *retraction {
 func (l *Learner) takesBack(ctx context.Context, p *creditPlan) (bool, error) {
 	var ids []string
 	for _, gone := range p.gone {
-		if id := l.evidenceID(&Outcome{Choice: p.choice, ID: gone.ID}); l.doubts.has(id) {
+		id := l.evidenceID(&Outcome{Choice: p.choice, ID: gone.ID})
+		if _, doubtful := l.doubts.Get(id); doubtful {
 			ids = append(ids, id)
 		}
 	}

@@ -77,7 +77,7 @@ func TestEvents(t *testing.T) {
 				"selected", "observed", "retracted", "expired",
 				"restarted", "reset",
 			}
-			if _, ok := pooling.(strategy.Specializer); ok {
+			if _, ok := pooling.(strategy.Copy); ok {
 				want = append(want, "specialized")
 			}
 			for _, e := range want {

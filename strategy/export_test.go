@@ -15,6 +15,9 @@ func SampleItems(l *Learner, n int) { l.sampleItems = n }
 // DrawArms draws every arm as Select does, and returns which has the greatest sample.
 func DrawArms(draws []answer.Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
 
+// GivenTo returns the copy that a model of a [Copy] gives to an item.
+func GivenTo(m Model, item Item) []evidence.Sums { return m.(*copied).give(item) }
+
 // ScaleOf returns the scale of the weights in some sums.
 func ScaleOf(s evidence.Sums, leastWeight float64) float64 { return scaleOf(s, leastWeight) }
 

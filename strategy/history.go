@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 )
@@ -157,26 +158,13 @@ func (l *Learner) Find(
 	ctx context.Context, session, item string, at time.Time,
 ) (_ ChoiceRecord, err error) {
 	defer because(&err, "find")
-	if session == "" {
-		return ChoiceRecord{}, heed.ErrNotFound
+	// an empty item lets the records of all items pass
+	found, err := l.search(ctx, ChoiceFilter{Session: session, Item: item}, at,
+		func(c *answer.Choice) (string, bool) { return "", c.Item == item })
+	if err != nil {
+		return ChoiceRecord{}, err
 	}
-	f := ChoiceFilter{Session: session, Item: item}
-	if !at.IsZero() {
-		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
-	}
-	var last finding
-	for kept, err := range l.find(ctx, f) {
-		if err != nil {
-			return ChoiceRecord{}, err
-		}
-		if kept.Choice.Item == item && last.meet(kept, at) { // an empty item lets all pass
-			break
-		}
-	}
-	if last.revision == 0 {
-		return ChoiceRecord{}, heed.ErrNotFound
-	}
-	return l.found(&last), nil
+	return found[0], nil
 }
 
 // FindSession returns what [Learner.Find] finds for each item of a session, and for each segment in
@@ -186,10 +174,20 @@ func (l *Learner) Find(
 func (l *Learner) FindSession(ctx context.Context, session string,
 	at time.Time) (found []ChoiceRecord, err error) {
 	defer because(&err, "find session")
-	if session == "" {
+	return l.search(ctx, ChoiceFilter{Session: session}, at, func(c *answer.Choice) (string, bool) {
+		return answers.InSession(c.Item, c.Category, c.Context), true
+	})
+}
+
+// search returns the choice that a moment is about for each name of choices that a filter lets
+// pass. of returns the name of a choice, and whether it is looked for. Without any choice, the
+// error is [heed.ErrNotFound].
+func (l *Learner) search(
+	ctx context.Context, f ChoiceFilter, at time.Time, of func(*answer.Choice) (string, bool),
+) (found []ChoiceRecord, err error) {
+	if f.Session == "" {
 		return nil, heed.ErrNotFound
 	}
-	f := ChoiceFilter{Session: session}
 	if !at.IsZero() {
 		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
 	}
@@ -199,22 +197,26 @@ func (l *Learner) FindSession(ctx context.Context, session string,
 		if err != nil {
 			return nil, err
 		}
-		c := kept.Choice
-		name := answers.InSession(c.Item, c.Category, c.Context)
-		of := byName[name]
-		if of == nil {
-			of = &finding{}
-			byName[name], all = of, append(all, of)
+		name, wanted := of(kept.Choice)
+		if !wanted {
+			continue
 		}
-		of.meet(kept, at)
+		one := byName[name]
+		if one == nil {
+			one = &finding{}
+			byName[name], all = one, append(all, one)
+		}
+		if one.meet(kept, at) && name == "" {
+			break // there is no other name
+		}
 	}
-	if len(all) == 0 {
-		return nil, heed.ErrNotFound
+	for _, one := range all {
+		found = append(found, l.found(one))
 	}
-	for _, of := range all {
-		found = append(found, l.found(of))
+	if len(found) == 0 {
+		err = heed.ErrNotFound
 	}
-	return found, nil
+	return found, err
 }
 
 // A finding is the choice of a name in a session that a moment is about, if it was found. It is

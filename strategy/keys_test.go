@@ -330,7 +330,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Arms", func(c *cfg) { c.Arms = []strategy.Arm{{ID: "a", Weight: 1}, {ID: "b"}} }},
 		{"Name", func(c *cfg) { c.Name = "\xff" }},
 		{"Answers", func(c *cfg) { c.Answers = "\xff" }},
-		{"Pooling", func(c *cfg) { c.Pooling = givesNothing{} }},
+		{"Pooling.Sessions", func(c *cfg) { c.Pooling = strategy.Copy{Sessions: -1} }},
 		{"Prior", func(c *cfg) { c.Prior = evidence.Beta{Alpha: 1, Beta: 1e7} }},
 		{"Exploration.Bonus", func(c *cfg) { c.Exploration.Bonus = 1.1 }},
 		{"Exploration.MinSamples", func(c *cfg) {
@@ -359,19 +359,14 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"Reward", "Disabled", "Unrecorded", "Trust.Silence", "Observer", "Now",
-		"Seed", "Shared", "NewID", "IgnoreChanges"}
+	neverWrong := []string{"Pooling", "Reward", "Disabled", "Unrecorded", "Trust.Silence", "Observer",
+		"Now", "Seed", "Shared", "NewID", "IgnoreChanges"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)
 		}
 	}
 }
-
-// givesNothing specialises, and its models don't.
-type givesNothing struct{ strategy.Alone }
-
-func (givesNothing) SpecializeAt() int { return 1 }
 
 func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	cfg := newLearner(t, strategy.Config{}).Config()

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
@@ -39,8 +40,8 @@ type Learner struct {
 	answers store.View[answer.Answer]
 	// sessions is the cache of choices, by session, and within it by item and segment.
 	sessions *memo
-	// doubts are ids that the store could not take back: see there.
-	doubts doubts
+	// doubts are ids that the store could not take back: see [Learner.doubt].
+	doubts *text.Memo[struct{}]
 	// sources are the sources of cells to which many answers were credited recently.
 	sources *sourceCache
 	watch   *watch.Watch
@@ -103,6 +104,7 @@ func build(cfg Config) (*Learner, error) {
 		answers:  answers.View(cfg.Answers),
 		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		sources:  newSourceCache(),
+		doubts:   text.NewMemo[struct{}](maxDoubts),
 		sessions: newMemo(cfg.Cache.Size),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),

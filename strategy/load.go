@@ -25,8 +25,8 @@ type touched struct {
 // so that the new model contains all of them.
 //
 // The order is: list the items, read what was touched since, take the shared start of other
-// tenants, make the model, read the records with vectors, catch up until few cells are left, stop
-// outcomes, catch up once more, read the parameters, install. A failure at any point leaves the old
+// tenants, make the model, read the records with vectors, catch up, stop outcomes, catch up with
+// the few that came since, read the parameters, install. A failure at any point leaves the old
 // model in place.
 func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 	ctx, expired := tx.Context(), s.beginLoad()
@@ -47,10 +47,8 @@ func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	for n := 0; n < catchUps && s.behind() > fewTouched; n++ {
-		if err := l.catchUp(ctx, s, &found); err != nil {
-			return err
-		}
+	if err := l.catchUp(ctx, s, &found); err != nil {
+		return err
 	}
 	// Outcomes hold one place of s.observers each from before their commit until the memory has them.
 	// With all places taken, no outcome is on its way.
@@ -79,27 +77,17 @@ func (l *Learner) load(tx *store.Tx, s *segment, now time.Time) error {
 }
 
 // sampleItems is about how many items of a segment are read where a store can draw a sample of
-// them, and the pooling learns from each only how its items spread. The first load asks for half as
-// many, because a choice waits for it, and its model lasts a tenth as long.
-const (
-	sampleItems = 10_000
-	firstPart   = 2
-	firstLasts  = 10
-)
+// them, and the pooling learns from each only how its items spread.
+const sampleItems = 5_000
 
 // loadSome reads what the items of a segment have shown, or a sample of them and the items that
 // this learner observed of late.
 func (l *Learner) loadSome(
 	ctx context.Context, s *segment, now evidence.Instant,
 ) (f found, err error) {
-	first, most := !s.known(), l.sampleItems
-	if first {
-		most = max(most/firstPart, 1)
-	}
-	if f, err = l.loadSample(ctx, s.space, now, most); err != nil {
+	if f, err = l.loadSample(ctx, s.space, now, l.sampleItems); err != nil {
 		return f, err
 	}
-	f.first = first
 	// An item that this learner uses must be in the sample, because each of its outcomes updates the
 	// model by a difference, which would be wrong for an item that the model does not have.
 	if f.sampled {
@@ -175,13 +163,6 @@ func (s *segment) notes(item string, arm, most int) {
 	s.own[item] = true
 }
 
-// A load catches up with the outcomes at most catchUps times, or until fewTouched cells are left,
-// before it keeps outcomes waiting.
-const (
-	catchUps   = 8
-	fewTouched = 32
-)
-
 // known reports whether there is a model.
 func (s *segment) known() bool {
 	s.mu.RLock()
@@ -203,13 +184,6 @@ func (s *segment) endLoad() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.touched, s.changes = nil, nil
-}
-
-// behind returns how many cells have been touched since they were read.
-func (s *segment) behind() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.touched)
 }
 
 // catchUp reads the touched cells again, and updates the model if there is one. The notes are
@@ -287,9 +261,6 @@ func (l *Learner) install(
 	case s.own == nil:
 		s.own = make(map[string]bool)
 	}
-	if f.first && f.sampled {
-		s.loaded = now.Add(l.cfg.Refresh/firstLasts - l.cfg.Refresh)
-	}
 	if f.drifted || s.expired != expired {
 		s.loaded = time.Time{}
 	}
@@ -316,7 +287,6 @@ type found struct {
 	space   space
 	now     evidence.Instant
 	total   evidence.Sums // of all items and arms
-	first   bool          // whether the segment was new
 	sampled bool          // whether the items are a sample
 	all     int           // how many items there are, if they are a sample
 	arms    []Arm         // for reports

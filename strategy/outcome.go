@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
@@ -159,31 +158,25 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	case o.Choice.facts().Learner != l.cfg.Name:
 		return errForeign
 	case !(o.Value >= -1 && o.Value <= 1):
-		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]",
-			o.Value)}
+		return valid.Input("Value", fmt.Sprintf("is %v, must be in [-1, 1]", o.Value))
 	case !(o.Confidence > 0 && o.Confidence <= 1):
-		return &heed.InputError{Field: "Confidence",
-			Reason: fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence)}
+		return valid.Input("Confidence", fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence))
 	case !(o.Share >= 0 && o.Share <= 1):
-		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf(
-			"is %v, must be in (0, 1], or 0 for 1", o.Share)}
+		return valid.Input("Share", fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share))
 	case o.At.Sub(now) > evidence.MaxSkew:
-		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock",
-			evidence.MaxSkew)}
+		return valid.Input("At", fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew))
 	case o.Choice.At.Sub(o.At) > evidence.MaxSkew:
-		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the choice",
-			evidence.MaxSkew)}
+		return valid.Input("At", fmt.Sprintf("is more than %v before the choice", evidence.MaxSkew))
 	case !(o.Cost >= 0 && o.Cost <= maxCost):
-		return &heed.InputError{Field: "Cost", Reason: fmt.Sprintf("is %v, must be in [0, 1e15]",
-			o.Cost)}
+		return valid.Input("Cost", fmt.Sprintf("is %v, must be in [0, 1e15]", o.Cost))
 	case o.Latency < 0:
-		return &heed.InputError{Field: "Latency", Reason: "must not be negative"}
+		return valid.Input("Latency", "must not be negative")
 	case o.Tokens < 0:
-		return &heed.InputError{Field: "Tokens", Reason: "must not be negative"}
+		return valid.Input("Tokens", "must not be negative")
 	}
 	if _, ok := l.index[o.Choice.Arm]; !ok {
-		return &heed.InputError{Field: "Choice.Arm",
-			Reason: fmt.Sprintf("is %q, which is not one of the learner's arms", o.Choice.Arm)}
+		return valid.Input("Choice.Arm",
+			fmt.Sprintf("is %q, which is not one of the learner's arms", o.Choice.Arm))
 	}
 	if err := l.validateID(o.ID); err != nil {
 		return err
@@ -213,24 +206,24 @@ func (l *Learner) judge(o *Outcome) error {
 		return err
 	}
 	if !(o.worth >= -1 && o.worth <= 1) {
-		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf(
-			"of the configuration gave %v, must give [-1, 1]", o.worth)}
+		return valid.Input("Reward",
+			fmt.Sprintf("of the configuration gave %v, must give [-1, 1]", o.worth))
 	}
 	return nil
 }
 
-var errForeign = &heed.InputError{Field: "Choice", Reason: "was not made by this learner"}
+var errForeign = valid.Input("Choice", "was not made by this learner")
 
 // validateID reports an id that no outcome can have.
 func (l *Learner) validateID(id string) error {
 	if strings.HasPrefix(id, reserved) {
-		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
+		return valid.Input("ID", fmt.Sprintf("must not begin with %q", reserved))
 	}
 	// The id of the evidence has the learner's name, the UUID of the choice and this id, so all
 	// together must fit into the text of an observation.
 	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(id); n > evidence.MaxText {
-		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf(
-			"is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
+		return valid.Input("ID",
+			fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText))
 	}
 	return nil
 }
@@ -400,15 +393,14 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 // copy. It changes no belief.
 const givenNothing = 1e-9
 
-// give asks the model, which may be a host's, and panic. It gives what is left of the segment
-// without the item's part of it.
+// give returns what is left of the segment without the item's part of it.
 func (s *segment) give(arms [][]evidence.Part, at evidence.Instant) []evidence.Sums {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	item, given := Item{Arms: make([]evidence.Sums, len(arms))}, make([]evidence.Sums, len(arms))
+	item := Item{Arms: make([]evidence.Sums, len(arms))}
 	for i, parts := range arms {
 		item.Arms[i] = s.crowd.Share(i, parts, at)
 	}
-	s.model.(Giver).Give(item, given)
-	return given
+	m, _ := s.model.(*copied) // as the pooling is a Copy
+	return m.give(item)
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // An ownChoice is an arm that the host chose by itself.
@@ -72,12 +72,12 @@ func (l *Learner) ownParameters(own *ownChoice, parameters []answer.Setting) (
 ) {
 	at, ok := l.index[own.arm]
 	if !ok {
-		return nil, &heed.InputError{Field: "Arm",
-			Reason: fmt.Sprintf("is %q, which is not one of the learner's arms", own.arm)}
+		return nil, valid.Input("Arm",
+			fmt.Sprintf("is %q, which is not one of the learner's arms", own.arm))
 	}
 	if !(own.propensity >= 0 && own.propensity <= 1) {
-		return nil, &heed.InputError{Field: "Propensity",
-			Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 if it is unknown", own.propensity)}
+		return nil, valid.Input("Propensity",
+			fmt.Sprintf("is %v, must be in (0, 1], or 0 if it is unknown", own.propensity))
 	}
 	for _, p := range l.cfg.Arms[at].Parameters {
 		i := slices.IndexFunc(parameters, func(s answer.Setting) bool { return s.Name == p.Name })
@@ -86,8 +86,8 @@ func (l *Learner) ownParameters(own *ownChoice, parameters []answer.Setting) (
 		}
 	}
 	if len(ordered) != len(parameters) {
-		return nil, &heed.InputError{Field: "Parameters",
-			Reason: "must be of the arm, each with one of its values, and once"}
+		return nil, valid.Input("Parameters",
+			"must be of the arm, each with one of its values, and once")
 	}
 	return ordered, nil
 }

@@ -25,8 +25,7 @@ type Segment struct {
 // An Item is what is known of one item in one segment.
 type Item struct {
 	Arms []evidence.Sums // the sums of the item's outcomes, by arm
-	// Given is what the segment gave it when it specialised, by arm. nil: it has not. See
-	// [Specializer].
+	// Given is the copy of the segment's evidence that it took, by arm. nil: it has none. See [Copy].
 	Given []evidence.Sums
 }
 
@@ -54,23 +53,6 @@ type Model interface {
 	// Independence returns how far an item goes its own way, in [0, 1]. At 0 the beliefs about it
 	// come from its segment, and at 1 from its own evidence. From ½ on it is called specialised.
 	Independence(item Item) float64
-}
-
-// A Specializer is a [Pooling] whose items take a copy of their segment's evidence after a number
-// of sessions. Its models must be a [Giver]. The learner asks for the copy once, and stores it with
-// the item. It counts the distinct sessions in which an outcome of the item was observed, but only
-// while its pooling is a Specializer: each outcome then writes twice as much. So if a learner had
-// another pooling before, each item begins with no sessions, however many outcomes it has.
-type Specializer interface {
-	Pooling
-	SpecializeAt() (sessions int)
-}
-
-// A Giver is a [Model] of a [Specializer].
-type Giver interface {
-	Model
-	// Give sets what the segment's other items have shown, by arm.
-	Give(item Item, given []evidence.Sums)
 }
 
 // counts are effective numbers of successes and failures. They need not be whole, because outcomes

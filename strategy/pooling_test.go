@@ -3,6 +3,7 @@
 package strategy_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -71,10 +71,8 @@ func (w *world) observe(item, arm int, reward, weight float64) {
 		w.model = w.pooling.Model(evenSegment(len(w.beliefs)), w.items)
 	}
 	w.seen[item]++
-	if p, ok := w.pooling.(strategy.Specializer); ok && w.seen[item] == p.SpecializeAt() {
-		given := make([]evidence.Sums, len(w.items[item].Arms))
-		w.model.(strategy.Giver).Give(w.items[item], given)
-		w.items[item].Given = given
+	if p, ok := w.pooling.(strategy.Copy); ok && w.seen[item] == cmp.Or(p.Sessions, 20) {
+		w.items[item].Given = strategy.GivenTo(w.model, w.items[item])
 	}
 }
 
@@ -339,18 +337,6 @@ func TestEveryPoolingIsFoundByItsName(t *testing.T) {
 		names[i] = fmt.Sprint(p)
 	}
 	assert.Equal(t, []string{"two-level", "copy", "alone"}, names)
-}
-
-// taking is a host's pooling that specialises without being able to give.
-type taking struct{ strategy.Alone }
-
-func (taking) SpecializeAt() int { return 3 }
-
-func TestAPoolingThatSpecialisesMustGive(t *testing.T) {
-	_, err := strategy.New(ctx, strategy.Config{
-		Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}}, Pooling: taking{},
-	})
-	assert.ErrorContains(t, err, "must be able to give")
 }
 
 // wild is a host's pooling whose models do what they are told.

@@ -65,7 +65,7 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 // is gone.
 func (r *Reset) validate() error {
 	if r.Reason == "" {
-		return &heed.InputError{Field: "Reason", Reason: "must not be empty"}
+		return valid.Input("Reason", "must not be empty")
 	}
 	return valid.Texts(evidence.MaxText, "Item", r.Item, "Category", r.Category, "Context", r.Context)
 }

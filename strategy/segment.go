@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -79,8 +79,8 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 	}
 	scope := answers.Scope(category, context)
 	if len(scope) > evidence.MaxText {
-		return nil, &heed.InputError{Field: "Category",
-			Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
+		return nil, valid.Input("Category",
+			fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -91,10 +92,10 @@ func (l *Learner) validateQuery(q *Query) error {
 	for i, arm := range q.Arms {
 		if _, ok := l.index[arm]; !ok {
 			reason := fmt.Sprintf("has %q, which is not one of the learner's arms", arm)
-			return &heed.InputError{Field: "Arms", Reason: reason}
+			return valid.Input("Arms", reason)
 		}
 		if slices.Contains(q.Arms[:i], arm) {
-			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q more than once", arm)}
+			return valid.Input("Arms", fmt.Sprintf("has %q more than once", arm))
 		}
 	}
 	return l.validateShares(q)
@@ -112,14 +113,14 @@ func (l *Learner) validateShares(q *Query) error {
 	}
 	for _, share := range q.Shares {
 		if !(share >= 0 && share <= 1) {
-			return &heed.InputError{Field: "Shares", Reason: "must be in [0, 1]"}
+			return valid.Input("Shares", "must be in [0, 1]")
 		}
 		sum += share
 	}
 	if len(q.Shares) != of || math.Abs(sum-1) > 1e-6 {
 		reason := fmt.Sprintf("are %d with the sum %v, must be one for each of %d arms, with the sum 1",
 			len(q.Shares), sum, of)
-		return &heed.InputError{Field: "Shares", Reason: reason}
+		return valid.Input("Shares", reason)
 	}
 	return nil
 }

@@ -31,8 +31,7 @@ type Distribution struct {
 	// and the outcomes of arms are then estimates, Specialized and Standings are of the sample, and
 	// Updated is the last outcome in it. 0: all items were read.
 	Sampled int `json:"sampled,omitempty"`
-	// Sessions adds up the sessions of the items, which are counted only if the pooling is a
-	// [Specializer].
+	// Sessions adds up the sessions of the items, which are counted only if the pooling is a [Copy].
 	Sessions uint64    `json:"sessions,omitempty"`
 	Outcomes uint64    `json:"outcomes"` // that count
 	Updated  time.Time `json:"updated"`  // when the last of them came about
@@ -58,7 +57,7 @@ type Standing struct {
 	// Independence is how far the item goes its own way: see [Model]. From ½ on it is specialised.
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
-	// Sessions are those in which it was seen; 0 unless the pooling is a [Specializer].
+	// Sessions are those in which it was seen; 0 unless the pooling is a [Copy].
 	Sessions uint64 `json:"sessions,omitempty"`
 	Outcomes uint64 `json:"outcomes"` // that count
 }
@@ -250,11 +249,11 @@ func (d *Distribution) Item(item string) (r ItemReport, ok bool) {
 // countSessions reads how many sessions items were seen in, if the pooling counts them. These are
 // cells of a separate kind, because a session counts once for an item, whatever its outcomes.
 func (l *Learner) countSessions(ctx context.Context, d *Distribution) error {
-	pooling, ok := l.cfg.Pooling.(Specializer)
+	pooling, ok := l.cfg.Pooling.(Copy)
 	if !ok {
 		return nil
 	}
-	d.SpecializesAt = pooling.SpecializeAt()
+	d.SpecializesAt = int(pooling.sessions()) //nolint:gosec // it was an int
 	for part, err := range l.cfg.Store.List(ctx,
 		store.CellQuery{Kind: l.kinds.sessions, Scope: d.found.space.scope}) {
 		if err != nil {

@@ -195,7 +195,7 @@ func (l *Learner) loadLinear(
 		if c := row.Value.Choice; c == nil || c.Learner != l.cfg.Name {
 			continue
 		}
-		for _, o := range l.outcomesIn(&row.Value) {
+		for _, o := range l.creditedIn(&row.Value) {
 			one := l.sampleOf(&o, reset(o.Choice.Item))
 			if one == nil || l.judge(&o) != nil {
 				continue
@@ -280,44 +280,6 @@ func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) 
 	}, nil
 }
 
-// outcomesIn returns the outcomes in a record that count for the arm. It leaves out people who were
-// forgotten. They follow the same rules as the evidence of the tables, so both levels learn from
-// the same outcomes. A record of a host has credits, by which each statement is counted. A record
-// of this package alone has its outcomes as statements.
-func (l *Learner) outcomesIn(a *answer.Answer) (all []Outcome) {
-	choice := ChoiceOf(a.Choice)
-	if !answers.Alone(a) {
-		for _, p := range answers.ForArm(a) {
-			i := slices.IndexFunc(a.Choice.Credits, func(c answer.ArmCredit) bool { return c.Of == p.Of })
-			if i < 0 || a.Choice.Credits[i].Dropped {
-				continue
-			}
-			o := l.outcomeOf(a, &p)
-			o.Choice, o.ID = choice, creditID(a, a.Choice.Credits[i].Number)
-			all = append(all, o)
-		}
-		return all
-	}
-	for i := range a.Statements {
-		s := &a.Statements[i]
-		if s.Named && s.By == "" {
-			continue
-		}
-		r := resultOf(s)
-		all = append(all, Outcome{
-			Choice: choice, ID: r.ID, Value: r.Value, Confidence: r.Confidence, Channel: r.Channel,
-			Source: r.Source, At: r.At, Cost: r.Cost, Latency: r.Latency, Tokens: r.Tokens,
-		})
-	}
-	if a.Choice.Silent {
-		all = append(all, Outcome{
-			Choice: choice, ID: silenceID, Value: -1, Confidence: l.cfg.Silence.Confidence,
-			Channel: silenceChannel, At: a.At.Add(l.cfg.Silence.After),
-		})
-	}
-	return all
-}
-
 // take remembers samples without counting them: the newest, and of too many, fewer of the sources
 // with most. The samples are in order of time. Each source loses its oldest, as in add. So one
 // source with thousands of outcomes can't push out all others.
@@ -349,28 +311,15 @@ func (m *linear) take(all []*sample) {
 // in the segment and among the outcomes that the level remembers. Without the second, a person with
 // few outcomes in the segment could have most of the ones that are remembered.
 func (m *linear) limits(trust evidence.Trust, crowd *fair.Crowd) func(int, string) float64 {
-	arms := make([][]evidence.Part, len(m.fits))
-	places := make([]map[string]int, len(arms))
+	now, given := evidence.InstantOf(m.now), fair.NewGiven(len(m.fits))
 	for _, s := range m.samples {
-		if places[s.arm] == nil {
-			places[s.arm] = make(map[string]int)
-		}
-		i, ok := places[s.arm][s.source]
-		if !ok {
-			i = len(arms[s.arm])
-			places[s.arm][s.source] = i
-			arms[s.arm] = append(arms[s.arm], evidence.Part{Source: s.source})
-		}
-		arms[s.arm][i].Tally.Add(s.weight, 1, s.reward, evidence.InstantOf(m.now))
+		given.Add(s.arm, s.source, s.weight, s.reward, now)
 	}
-	kept := make([]func(string) float64, len(arms))
-	for arm := range arms {
-		kept[arm] = fair.Kept(trust, arms, arm, evidence.InstantOf(m.now))
-	}
+	kept := fair.Kept(trust, given.Arms, now)
 	return func(arm int, source string) float64 {
 		part, _ := crowd.Kept(arm, source)
-		if kept[arm] != nil {
-			part = min(part, kept[arm](source))
+		if kept != nil {
+			part = min(part, kept(arm, source))
 		}
 		return part
 	}

@@ -75,14 +75,13 @@ func PoolVoices(arms [][]Voice) []evidence.Sums {
 	return sums
 }
 
-// Kept returns the part of a source's evidence on one arm that counts, within the limits on the
+// Kept returns the part of a source's evidence on an arm that counts, within the limits on the
 // people of an item: see [Pool]. It returns nil if so few people gave evidence on the item
 // that no limit applies.
 func Kept(
-	t evidence.Trust, arms [][]evidence.Part, arm int, now evidence.Instant,
-) func(source string) float64 {
-	people := people{trust: &t}
-	voices := make([][]Voice, len(arms))
+	t evidence.Trust, arms [][]evidence.Part, now evidence.Instant,
+) func(arm int, source string) float64 {
+	people, voices := people{trust: &t}, make([][]Voice, len(arms))
 	for i, parts := range arms {
 		voices[i] = people.read(nil, parts, now, people.number)
 	}
@@ -90,18 +89,52 @@ func Kept(
 	if n <= believed {
 		return nil
 	}
-	most, kept := limit(n, massesOf(voices[arm])), make(map[int32]float64)
-	for i := range voices[arm] {
-		if v := &voices[arm][i]; v.person != instrument && v.mass() > most {
-			kept[v.person] = most / v.mass()
+	kept := make([]map[int32]float64, len(arms))
+	for arm := range voices {
+		kept[arm] = make(map[int32]float64)
+		most := limit(n, massesOf(voices[arm]))
+		for i := range voices[arm] {
+			if v := &voices[arm][i]; v.person != instrument && v.mass() > most {
+				kept[arm][v.person] = most / v.mass()
+			}
 		}
 	}
-	return func(source string) float64 {
-		if part, limited := kept[people.find(source)]; limited {
+	return func(arm int, source string) float64 {
+		if part, limited := kept[arm][people.find(source)]; limited {
 			return part
 		}
 		return 1
 	}
+}
+
+// Given collects outcomes of the arms of an item by their sources, as [Kept] needs them. All
+// outcomes of a source on an arm are one part, because limits apply to a source and not to an
+// outcome. Make one with [NewGiven].
+type Given struct {
+	Arms   [][]evidence.Part
+	places map[given]int
+}
+
+// A given names a part.
+type given struct {
+	arm    int
+	source string
+}
+
+// NewGiven returns one of n arms without outcomes.
+func NewGiven(n int) *Given {
+	return &Given{Arms: make([][]evidence.Part, n), places: make(map[given]int)}
+}
+
+// Add adds an outcome of a mass before it fades.
+func (g *Given) Add(arm int, source string, mass, reward float64, at evidence.Instant) {
+	place, ok := g.places[given{arm, source}]
+	if !ok {
+		place = len(g.Arms[arm])
+		g.places[given{arm, source}] = place
+		g.Arms[arm] = append(g.Arms[arm], evidence.Part{Source: source})
+	}
+	g.Arms[arm][place].Tally.Add(mass, 1, reward, at)
 }
 
 // pool limits the evidence of each source in one cell to the part of one of n people, and adds it

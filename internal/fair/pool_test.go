@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
@@ -155,12 +156,13 @@ func TestThePartsThatAreKept(t *testing.T) {
 		crowd.Hear(nil, arm, arms[arm], origin)
 	}
 	crowd.Settle(itemsOf(nil))
-	kept := fair.Kept(trust, arms, 1, origin)
+	kept := fair.Kept(trust, arms, origin)
 	limit := 20 / 3.25
 	for source, want := range map[string]float64{
 		"ann": limit / 20, "ben": 1, "ci": 1, "dan": 1, "eve": 1, "a stranger": 1,
 	} {
-		assert.InDelta(t, want, kept(source), 1e-9, source)
+		assert.InDelta(t, want, kept(1, source), 1e-9, source)
+		assert.Equal(t, 1., kept(0, source), source)
 		part, heard := crowd.Kept(1, source)
 		assert.InDelta(t, want, part, 1e-9, source)
 		assert.Equal(t, source != "a stranger", heard, source)
@@ -168,10 +170,10 @@ func TestThePartsThatAreKept(t *testing.T) {
 	assert.InDelta(t, 1, crowd.Part(0), 1e-9)
 	assert.InDelta(t, (3+limit)/23, crowd.Part(1), 1e-9)
 	assert.InDelta(t, 1, crowd.Part(2), 1e-9, "nothing was given")
-	assert.Nil(t, fair.Kept(trust, [][]evidence.Part{parts[:3]}, 0, origin), "two people")
+	assert.Nil(t, fair.Kept(trust, [][]evidence.Part{parts[:3]}, origin), "two people")
 	first := []evidence.Part{part("w", "ann", 10, 0), part("x", "ann", 5, 5)}
-	kept = fair.Kept(trust, [][]evidence.Part{append(first, parts[1:4]...), {parts[5]}}, 0, origin)
-	assert.InDelta(t, 20/3./20, kept("ann"), 1e-9)
+	kept = fair.Kept(trust, [][]evidence.Part{append(first, parts[1:4]...), {parts[5]}}, origin)
+	assert.InDelta(t, 20/3./20, kept(0, "ann"), 1e-9)
 
 	pooled := fair.Pool(trust, arms, origin)[1]
 	assert.InDelta(t, 103+limit, pooled.Mass, 1e-9)
@@ -185,6 +187,26 @@ func TestThePartsThatAreKept(t *testing.T) {
 	} {
 		assert.InDelta(t, of[0], of[1], 1e-9)
 	}
+}
+
+// TestOutcomesAreCollectedBySource, so that a source with many outcomes is one.
+func TestOutcomesAreCollectedBySource(t *testing.T) {
+	given := fair.NewGiven(2)
+	for range 10 {
+		given.Add(1, "ann", 1, 1, origin)
+		given.Add(1, "ann", 1, 0, origin)
+	}
+	for _, source := range []string{"ben", "cleo", "dan"} {
+		given.Add(1, source, 1, 1, origin)
+	}
+	given.Add(0, "ann", 1, 1, origin)
+	require.Len(t, given.Arms[1], 4)
+	assert.InDelta(t, 20, given.Arms[1][0].Tally.Mass, 1e-9)
+	assert.InDelta(t, 10, given.Arms[1][0].Tally.Reward, 1e-9)
+	kept := fair.Kept(evidence.Trust{}, given.Arms, origin)
+	assert.InDelta(t, 20/3./20, kept(1, "ann"), 1e-9)
+	assert.Equal(t, 1., kept(0, "ann"))
+	assert.Equal(t, 1., kept(1, "ben"))
 }
 
 // Of an item that few of many people know, only these few are counted.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -155,20 +155,20 @@ func read(arm strategy.ArmID, given []named) (Strategy, error) {
 	s := Strategy{Arm: arm}
 	parameters := s.parameters()
 	if parameters == nil {
-		return Strategy{}, &heed.InputError{Field: "arm", Reason: "must be an arm of the catalogue"}
+		return Strategy{}, valid.Input("arm", "must be an arm of the catalogue")
 	}
 	for _, g := range given {
 		i := slices.IndexFunc(parameters, func(p parameter) bool { return p.name == g.Name })
 		if i < 0 {
-			return Strategy{}, &heed.InputError{Field: g.Name, Reason: "must be a parameter of the arm"}
+			return Strategy{}, valid.Input(g.Name, "must be a parameter of the arm")
 		}
 		if err := parameters[i].set(g.Value); err != nil {
-			return Strategy{}, &heed.InputError{Field: g.Name, Reason: "is not written as it must be"}
+			return Strategy{}, valid.Input(g.Name, "is not written as it must be")
 		}
 	}
 	for _, p := range parameters {
 		if !p.valid() {
-			return Strategy{}, &heed.InputError{Field: p.name, Reason: "must be a value of the catalogue"}
+			return Strategy{}, valid.Input(p.name, "must be a value of the catalogue")
 		}
 	}
 	return s, nil
@@ -246,8 +246,8 @@ var setting = regexp.MustCompile(`^([a-z_]+)=("(?:[^"\\]|\\.)*"|[a-z0-9_]+(?:\([
 // was parsed is written again and compared, so that each strategy has one text and each text one
 // strategy.
 func Parse(text string) (Strategy, error) {
-	malformed := &heed.InputError{Field: "injection",
-		Reason: "must be an arm with its parameters in parentheses, as Strategy.String writes it"}
+	malformed := valid.Input("injection",
+		"must be an arm with its parameters in parentheses, as Strategy.String writes it")
 	arm, rest, ok := strings.Cut(text, "(")
 	rest, closed := strings.CutSuffix(rest, ")")
 	if !ok || !closed {

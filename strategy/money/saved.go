@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/offpolicy"
 )
@@ -103,14 +103,14 @@ const fewestPrices = 10
 func compare(log []charge, arms []strategy.ArmID, level float64) (Savings, error) {
 	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
 	if !(s.Level > 0 && s.Level < 1) {
-		return s, fmt.Errorf("money: %w", &heed.InputError{Field: "level",
-			Reason: "must be in (0, 1), or 0 for the default"})
+		return s, fmt.Errorf("money: %w", valid.Input("level",
+			"must be in (0, 1), or 0 for the default"))
 	}
 	var most float64
 	for i, e := range log {
 		if !(e.Cost >= 0 && !math.IsInf(e.Cost, 0)) {
-			return s, fmt.Errorf("money: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].Cost", i),
-				Reason: "must be at least 0, and finite"})
+			return s, fmt.Errorf("money: %w", valid.Input(fmt.Sprintf("log[%d].Cost", i),
+				"must be at least 0, and finite"))
 		}
 		most = max(most, e.Cost)
 		s.Cost += e.Cost

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Logged is one choice that was made and rewarded, in the order of the choices, seen from another
@@ -103,8 +103,7 @@ func (l *Logged) validate(i int) error {
 const maxWeight = 1e100
 
 func logFault(i int, field, reason string) error {
-	return fmt.Errorf("offpolicy: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].%s", i, field),
-		Reason: reason})
+	return fmt.Errorf("offpolicy: %w", valid.Input(fmt.Sprintf("log[%d].%s", i, field), reason))
 }
 
 // estimate returns the mean of the terms, and the interval of the log.
@@ -114,10 +113,10 @@ func estimate(
 	switch {
 	case len(log) < 2:
 		return Estimate{}, fmt.Errorf("offpolicy: %w",
-			&heed.InputError{Field: "log", Reason: "must have at least two choices"})
+			valid.Input("log", "must have at least two choices"))
 	case !(level > 0 && level < 1):
 		return Estimate{}, fmt.Errorf("offpolicy: %w",
-			&heed.InputError{Field: "level", Reason: "must be in (0, 1)"})
+			valid.Input("level", "must be in (0, 1)"))
 	}
 	var mean, weights, weightSquares float64
 	gained, lost := make([]float64, len(log)), make([]float64, len(log))

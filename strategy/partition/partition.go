@@ -175,8 +175,8 @@ func (p *Partition) Of(vector []float32) (string, error) {
 	return s.items[at], nil
 }
 
-var errVector = &heed.InputError{Field: "vector",
-	Reason: fmt.Sprintf("must be finite and not zero, of at most %d numbers", maxNumbers)}
+var errVector = valid.Input("vector",
+	fmt.Sprintf("must be finite and not zero, of at most %d numbers", maxNumbers))
 
 // remember keeps a vector for the next sweep. A thousand are enough to learn from. More than that
 // until the next sweep are left out.
@@ -210,13 +210,13 @@ func (p *Partition) FitVectors(ctx context.Context, vectors [][]float32) error {
 	for i, v := range vectors {
 		var ok bool
 		if points[i], ok = unit(v); !ok || len(v) > maxNumbers || len(v) != len(vectors[0]) {
-			return wrap("fit", &heed.InputError{Field: fmt.Sprintf("vectors[%d]", i),
-				Reason: "must be finite, not zero, and as long as the others"})
+			return wrap("fit", valid.Input(fmt.Sprintf("vectors[%d]", i),
+				"must be finite, not zero, and as long as the others"))
 		}
 	}
 	if len(points) < perCell {
-		return wrap("fit", &heed.InputError{Field: "vectors",
-			Reason: fmt.Sprintf("are %d, must be at least %d", len(points), perCell)})
+		return wrap("fit", valid.Input("vectors",
+			fmt.Sprintf("are %d, must be at least %d", len(points), perCell)))
 	}
 	rng := rand.New(rand.NewPCG(p.key[0], p.key[1]))
 	cells, err := makeCells(ctx, points, min(p.cfg.Clusters, len(points)/perCell), rng)

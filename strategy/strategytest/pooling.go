@@ -214,9 +214,8 @@ func independence(t *checker, p strategy.Pooling) {
 	t.Equal("the independence of an item that was never seen", m.Independence(blank()), 0)
 	for range 20 {
 		item := blank()
-		if giver, ok := m.(strategy.Giver); ok && rng.IntN(2) == 0 {
-			item.Given = make([]evidence.Sums, arms)
-			giver.Give(item, item.Given)
+		if rng.IntN(2) == 0 { // it has a copy, which poolings other than Copy pass over
+			item.Given = random(rng, 1)[0].Arms
 		}
 		last := 0.
 		for range 40 {
