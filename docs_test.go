@@ -35,6 +35,9 @@ var standard = []string{
 	"os/signal", "sync", "testing", "testing/synctest", "time",
 }
 
+// sdkPath is OpenAI's SDK, which blocks call sdk.
+const sdkPath = "github.com/openai/openai-go/v3"
+
 // A block is Go code of a page.
 type block struct {
 	page   string
@@ -225,7 +228,12 @@ func imported(code string, packages map[string]string) (string, error) {
 	slices.Sort(paths)
 	var b strings.Builder
 	for _, path := range slices.Compact(paths) {
-		fmt.Fprintf(&b, "import %q\n", path)
+		if path == sdkPath {
+			b.WriteString("import sdk ")
+		} else {
+			b.WriteString("import ")
+		}
+		fmt.Fprintf(&b, "%q\n", path)
 	}
 	return b.String(), nil
 }
@@ -266,7 +274,10 @@ func packages(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := map[string]string{"rand": "math/rand/v2"}
+	paths := map[string]string{
+		"rand": "math/rand/v2", "openai": "github.com/heedhq/heed/adapter/openai",
+		"sdk": sdkPath, "option": sdkPath + "/option",
+	}
 	for _, name := range standard {
 		paths[path.Base(name)] = name
 	}
@@ -290,7 +301,9 @@ func TestDocs(t *testing.T) {
 	// Each block is a package of a module that shares a workspace with this one.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module docs\n\ngo 1.25.0\n")
-	write(t, filepath.Join(dir, "go.work"), fmt.Sprintf("go 1.25.0\n\nuse (\n\t.\n\t%q\n)\n", root))
+	write(t, filepath.Join(dir, "go.work"), fmt.Sprintf(
+		"go 1.26.0\n\nuse (\n\t.\n\t%q\n\t%q\n)\n\nreplace github.com/heedhq/heed v0.0.0 => %q\n",
+		root, filepath.Join(root, "adapter", "openai"), root))
 	command := func(args ...string) (string, error) {
 		cmd := exec.Command("go", args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))

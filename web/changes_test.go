@@ -31,6 +31,7 @@ func TestWhatChanged(t *testing.T) {
 			Details: map[string]string{"category": "disks"}},
 		{Action: "loop.import", Details: map[string]string{"answers": "40", "of arm long": "40"}},
 		{Action: "patterns.promote", Actor: "kim", Subject: "split"},
+		{Action: "feedback.promote", Subject: "review-7"},
 	}
 	for i, e := range entries {
 		e.ID, e.At = string(rune('a'+i)), hs.now.Add(time.Duration(i-48)*time.Hour)
@@ -43,14 +44,14 @@ func TestWhatChanged(t *testing.T) {
 		`href="/segment?category=mail&amp;context=at&#43;night"`, `href="/heuristic?id=rotate"`,
 		"found that it answers by itself", "found that it can&#39;t be reached", "promoted (patterns)",
 		"imported 40 answers, 40 of arm long", `href="/answers">`,
-		`href="/way?id=split"`, `href="/segment?category=disks&amp;context="`,
+		`href="/way?id=split"`, `href="/correction?id=review-7"`, `href="/segment?category=disks&amp;context="`,
 	} {
 		assert.Contains(t, all, want)
 	}
 	assert.NotContains(t, all, "revised", "a single statement")
 	for query, rows := range map[string]int{
 		"kind=statement": 1, "kind=arm": 3, "domain=mail": 2, "domain=disks": 2, "name=kim": 2,
-		"name=ROTATE": 1, "since=2026-02-28": 7, "kind=import": 1, "until=2026-02-27": 0,
+		"name=ROTATE": 1, "since=2026-02-28": 8, "kind=import": 1, "until=2026-02-27": 0,
 		"kind=incident": 1,
 	} {
 		page := hs.get("kim", "/changes?"+query)

@@ -52,8 +52,10 @@ func (h *Handler) act(a action) {
 			h.fail(w, r, "form", err)
 			return
 		}
-		to, err := h.decide(r.Context(), &a, d)
+		at, err := h.decide(r.Context(), &a, d)
 		if err == nil {
+			query := url.Values{"id": {at.id}, "done": {at.done}}
+			to := h.cfg.Prefix + at.page + "?" + query.Encode()
 			http.SetCookie(w, &http.Cookie{
 				Name: doneCookie, Value: doneMark(d.person, to), Path: h.cfg.Prefix + "/", HttpOnly: true,
 				SameSite: http.SameSiteLaxMode,
@@ -66,17 +68,21 @@ func (h *Handler) act(a action) {
 }
 
 // decide carries an action out if what it is about still has the words that the person saw.
-func (h *Handler) decide(ctx context.Context, a *action, d sent) (to string, err error) {
+func (h *Handler) decide(ctx context.Context, a *action, d sent) (to landing, err error) {
+	v := h.view()
+	if a.page.path == answerPage.path && v.Agent == nil {
+		return to, errNoAgent
+	}
 	if a.path != "/proposal/approve" { // which a review does by itself
-		hash, err := h.seen(ctx, a, d.id)
+		hash, err := seen(ctx, v, a, d.id)
 		if err == nil && hash != "" && hash != d.hash {
 			err = errStale
 		}
 		if err != nil {
-			return "", err
+			return to, err
 		}
 	}
-	return a.do(ctx, d)
+	return a.do(ctx, v, d)
 }
 
 // doneCookie keeps where the latest action of a browser led to. A link of somebody else can't claim

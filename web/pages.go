@@ -251,8 +251,3 @@ func statusOf(err error) (status int, text string) {
 	}
 	return sorts[f.Sort].Status, text
 }
-
-// done returns the address of a page that shows what was done.
-func (h *Handler) done(page, id, what string) string {
-	return h.cfg.Prefix + page + "?" + url.Values{"id": {id}, "done": {what}}.Encode()
-}

@@ -108,11 +108,9 @@ func trafficOf(latest []strategy.ChoiceRecord) *traffic {
 	return &t
 }
 
-const mostChoices = 200
-
 func segment(r *http.Request, v *view.Source) (any, error) {
 	q := queryOf(r)
-	found, err := v.Segment(r.Context(), q.Category, q.Context, mostChoices)
+	found, err := v.Segment(r.Context(), q.Category, q.Context)
 	if err != nil {
 		return nil, err
 	}

@@ -3,17 +3,36 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Stdio returns the transport of a client that writes to in and reads from out. Lines that are not
-// messages are skipped, while the SDK's own transport ends the session with the first one.
+// messages are skipped, and each request in a batch gets an error, because the protocol has no
+// batches any more. The SDK's own transport ends the session with the first of either.
 func Stdio(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
-	return &sdk.IOTransport{Reader: &messages{from: bufio.NewReader(in), Closer: in}, Writer: out}
+	to := &lines{WriteCloser: out}
+	return &sdk.IOTransport{
+		Reader: &messages{from: bufio.NewReader(in), Closer: in, to: to}, Writer: to,
+	}
+}
+
+// Lines writes one line at a time. It is safe for concurrent use.
+type lines struct {
+	io.WriteCloser
+
+	one sync.Mutex
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.one.Lock()
+	defer l.one.Unlock()
+	return l.WriteCloser.Write(p)
 }
 
 // Messages reads the lines that are messages.
@@ -21,16 +40,20 @@ type messages struct {
 	io.Closer
 
 	from *bufio.Reader
-	rest []byte // of a line that was not read to its end
+	to   io.Writer // where batches are refused
+	rest []byte    // of a line that was not read to its end
 }
 
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
 		line, err := m.from.ReadBytes('\n')
-		if isMessage(line) {
+		_, wrong := jsonrpc.DecodeMessage(bytes.TrimSpace(line))
+		if wrong == nil {
 			m.rest = line
-		} else if err != nil {
-			return 0, err
+			break
+		}
+		if failed := cmp.Or(m.refuse(line), err); failed != nil {
+			return 0, failed
 		}
 	}
 	n := copy(p, m.rest)
@@ -38,17 +61,27 @@ func (m *messages) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// isMessage reports whether the SDK can read a line: a message, or a batch of them.
-func isMessage(line []byte) bool {
-	line = bytes.TrimSpace(line)
+// refuse answers each request of a line that is a batch with an error.
+func (m *messages) refuse(line []byte) error {
 	var batch []json.RawMessage
-	if json.Unmarshal(line, &batch) != nil {
-		batch = []json.RawMessage{line}
-	}
+	_ = json.Unmarshal(line, &batch) // what is no batch has no requests
 	for _, one := range batch {
-		if _, err := jsonrpc.DecodeMessage(one); err != nil {
-			return false
+		message, err := jsonrpc.DecodeMessage(one)
+		request, is := message.(*jsonrpc.Request)
+		if err != nil || !is || !request.IsCall() {
+			continue
+		}
+		refusal, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: request.ID, Error: errBatch})
+		if err == nil {
+			_, err = m.to.Write(append(refusal, '\n'))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return len(batch) > 0
+	return nil
+}
+
+var errBatch = &jsonrpc.Error{
+	Code: jsonrpc.CodeInvalidRequest, Message: "a batch is not supported: send each message alone",
 }

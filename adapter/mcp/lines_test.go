@@ -40,8 +40,9 @@ func TestABadLineEndsNothing(t *testing.T) {
 	require.NoError(t, served.Wait())
 }
 
-// A client may leave the arguments of a call out. It then reads which one is missing.
-func TestACallThatHasNoArguments(t *testing.T) {
+// A client that sends a batch gets an error, and is served on. It may leave the arguments of a call
+// out, and then reads which one is missing.
+func TestABatchAndACallWithoutArguments(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
 	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
 	require.NoError(t, err)
@@ -58,6 +59,10 @@ func TestACallThatHasNoArguments(t *testing.T) {
 		`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 	require.True(t, answers.Scan())
 	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	send(`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","method":"x"}]`)
+	require.True(t, answers.Scan())
+	assert.JSONEq(t, `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,
+		"message":"a batch is not supported: send each message alone"}}`, answers.Text())
 	send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"explain"}}`)
 	require.True(t, answers.Scan())
 	assert.Contains(t, answers.Text(), `"isError":true`)

@@ -117,6 +117,15 @@ func TestRulesThroughTheGate(t *testing.T) {
 	r = call{args: of("retire", "7d0c2b13-rule", "--yes", "--reason", "nobody does that any more",
 		"--actor", "nils")}.run(t)
 	assert.Zero(t, r.code, r.err)
+	for command, says := range map[string]string{
+		"approve": "7d0c2b13-rule is retired: it is in no prompt",
+		"retire":  "7d0c2b13-rule is retired: it is in no prompt",
+	} {
+		r = call{args: of(command, "7d0c2b13-rule"), input: "y\nwhy not\n"}.onTerminal(t, 150)
+		assert.Equal(t, failed, r.code)
+		assert.Contains(t, r.out, says)
+		assert.NotContains(t, r.out, "Go on?", "what is refused is not offered")
+	}
 	statuses := make(map[string]string)
 	for _, status := range []string{"retired", "rejected"} {
 		for _, line := range read[[]view.Rule](t, of("list", "--status", status)...) {
@@ -255,6 +264,7 @@ func TestExportAndImport(t *testing.T) {
 	r := call{args: []string{"--db", filepath.Join(dir, "cut.db"), "store", "import"},
 		input: cut}.run(t)
 	assertFails(t, r, failed, "nothing was imported", "cut off")
+	assert.NoFileExists(t, filepath.Join(dir, "cut.db"))
 
 	t.Run("postgres", func(t *testing.T) {
 		dsn := cluster.database(t, "heed_imported")

@@ -56,11 +56,7 @@ func (cmd *confidencePin) Run(s *session) error {
 	if cmd.At != nil && !(*cmd.At > 0 && *cmd.At <= 1) {
 		return &usageError{"--at must be above 0 and at most 1"}
 	}
-	return modules.with(s, func(v *view.Source) error {
-		one, err := heuristic(s, v, cmd.ID)
-		if err != nil {
-			return err
-		}
+	return decide(s, cmd.ID, func(v *view.Source, one *view.HeuristicDetail) error {
 		at := one.Confidence
 		if cmd.At != nil {
 			at = *cmd.At
@@ -69,14 +65,14 @@ func (cmd *confidencePin) Run(s *session) error {
 			return fmt.Errorf("the confidence of %s is 0, which can't be held: give another with --at",
 				show(one.ID))
 		}
-		err = cmd.confirm(s, "This holds the confidence of %v at %v, whatever users say", one.ID, at)
+		err := cmd.confirm(s, "This holds the confidence of %v at %v, whatever users say", one.ID, at)
 		if err != nil {
 			return err
 		}
-		return decided(s, v, one.ID, v.Learning.Pin(s.ctx, learning.Pin{
+		return v.Learning.Pin(s.ctx, learning.Pin{
 			HeuristicID: one.ID, Actor: cmd.Actor, Reason: cmd.Reason,
 			Constraints: learning.Constraints{Floor: at, Ceiling: at},
-		}))
+		})
 	})
 }
 
@@ -87,34 +83,35 @@ type confidenceUnpin struct {
 
 // Run unpins a confidence.
 func (cmd *confidenceUnpin) Run(s *session) error {
-	return modules.with(s, func(v *view.Source) error {
-		one, err := heuristic(s, v, cmd.ID)
-		if err != nil {
-			return err
-		}
+	return decide(s, cmd.ID, func(v *view.Source, one *view.HeuristicDetail) error {
 		if !one.Pinned {
 			return fmt.Errorf("%s is not pinned: heed confidence lists what is", show(one.ID))
 		}
 		if err := cmd.confirm(s, "This lets users decide about %v again", one.ID); err != nil {
 			return err
 		}
-		return decided(s, v, one.ID, v.Learning.Unpin(s.ctx, one.ID, cmd.Actor, cmd.Reason))
+		return v.Learning.Unpin(s.ctx, one.ID, cmd.Actor, cmd.Reason)
 	})
 }
 
-// decided describes what holds a heuristic after a change.
-func decided(s *session, v *view.Source, id string, err error) error {
-	if err != nil {
-		return err
-	}
-	after, err := v.Heuristic(s.ctx, id)
-	if err != nil {
-		return err
-	}
-	state := "is not pinned any more"
-	if after.Pinned {
-		state = "is held now: " + after.By()
-	}
-	return s.told(after.Heuristic, "%v %v. Its confidence is %v.", id, state,
-		atLeast(after.Confidence))
+// decide changes what holds a heuristic, and describes that.
+func decide(s *session, id string, do func(*view.Source, *view.HeuristicDetail) error) error {
+	return modules.with(s, func(v *view.Source) error {
+		one, err := heuristic(s, v, id)
+		if err == nil {
+			err = do(v, &one)
+		}
+		if err == nil {
+			one, err = v.Heuristic(s.ctx, one.ID)
+		}
+		if err != nil {
+			return err
+		}
+		state := "is not pinned any more"
+		if one.Pinned {
+			state = "is held now: " + one.By()
+		}
+		return s.told(one.Heuristic, "%v %v. Its confidence is %v.", one.ID, state,
+			atLeast(one.Confidence))
+	})
 }

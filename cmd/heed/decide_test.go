@@ -125,8 +125,8 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	require.Zero(t, call{args: of("rules approve 7d0c2b13-rule --hash " + hash)}.run(t).code)
 	require.Zero(t, call{args: of("rules revoke 7d0c2b13-rule")}.run(t).code)
 	for command, says := range map[string]string{
-		"rules retire 7d0c2b13-rule":      "heed: the rule is revoked: ",
-		"rules reject 7d0c2b13-rule":      "heed: the proposal is approved: it is a rule now",
+		"rules retire 7d0c2b13-rule":      "heed: 7d0c2b13-rule is revoked: ",
+		"rules reject 7d0c2b13-rule":      "heed: 7d0c2b13-rule is revoked: ",
 		"rules revoke 7d0c2b11-rule":      "7d0c2b11-rule is a proposal and no rule yet",
 		"confidence unpin greet-by-name":  "is not pinned",
 		"confidence pin greet-by-anme":    `there is no heuristic "greet-by-anme"`,

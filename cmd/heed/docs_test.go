@@ -29,12 +29,13 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 	got := answered.ReplaceAllStringFunc(string(page), func(block string) string {
 		calls++
 		line := answered.FindStringSubmatch(block)[1]
-		env := []string{"HEED_DB=" + db}
-		if !strings.Contains(line, "--yes") {
-			env = append(env, "HEED_NOW="+asOf)
+		env, now := []string{"HEED_DB=" + db}, "HEED_NOW="+asOf
+		words, present := strings.CutPrefix(line, "HEED_NOW= ")
+		if present { // as a shell reads it
+			now = "HEED_NOW="
 		}
-		r := call{args: typed(strings.TrimPrefix(strings.TrimPrefix(line, "heed"), " ")),
-			env: env}.onTerminal(t, 100)
+		r := call{args: typed(strings.TrimPrefix(strings.TrimPrefix(words, "heed"), " ")),
+			env: append(env, now)}.onTerminal(t, 100)
 		require.Zero(t, r.code, r.out)
 		shows := strings.ReplaceAll(ansi.Strip(r.out), longAfter("2026-01-15"), "2026-01-15")
 		return "```console\n$ " + line + "\n" + hide(db, shows) + "```"

@@ -139,7 +139,7 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 // frozen lists which agents do not learn. A freeze is for hours, so one of more than a day was
 // probably forgotten.
 func (d *diagnosis) frozen(s *session) error {
-	return agents.each(s, func(v *view.Source, _ []string) error {
+	return agents.each(s, func(v *view.Source) error {
 		freezes := answers.Freezes(v.Name)
 		row, err := freezes.Get(s.ctx, s.at.view, answers.FrozenID)
 		report := d.warning
@@ -275,7 +275,7 @@ func (d *diagnosis) choices(s *session) error {
 	f := strategy.ChoiceFilter{
 		Stage: strategy.Pending, Until: s.now().Add(-2 * day), Limit: mostRead,
 	}
-	err := learners.each(s, func(v *view.Source, _ []string) error {
+	err := learners.each(s, func(v *view.Source) error {
 		for _, err := range v.Strategy.History(s.ctx, f) {
 			if errors.Is(err, heed.ErrNotFound) {
 				break // the learner keeps no records

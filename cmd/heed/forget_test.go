@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -66,6 +67,12 @@ func TestForgetSaysWhatIsLeft(t *testing.T) {
 		_, err = st.Commit(ctx, store.Batch{Records: []store.Record{event.Waiting(), entry.Record()}})
 		require.NoError(t, err)
 	})
+	copied := db + ".copy"
+	all, err := os.ReadFile(db)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(copied, all, 0o600))
+	assert.Equal(t, []string{"stream.outbox"}, read[struct{ Left []string }](t, "--db", copied,
+		"store", "forget", "ann", "--yes", "--reason", "x").Left)
 	r := call{args: []string{"--db", db, "store", "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Regexp(t, `^Forgot ann, whom \d+ rows named\. Their name is still in 1 row `+

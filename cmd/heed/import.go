@@ -252,6 +252,7 @@ type pastReport struct {
 	Suggested int           `json:"suggested"`
 	File      string        `json:"file,omitempty"` // of the suggested heuristics
 	Mapping   string        `json:"-"`
+	Wanted    bool          `json:"-"` // suggestions
 }
 
 // Run imports a log.
@@ -312,7 +313,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	if err != nil {
 		return err
 	}
-	report := pastReport{Mapping: l.String()}
+	report := pastReport{Mapping: l.String(), Wanted: cmd.Suggest != ""}
 	cmd.Instruments = c.Instruments
 	own := func(p *loop.Past) error { return cmd.own(p, known) }
 	report.survey, err = l.look(s.ctx, own)
@@ -331,6 +332,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	if err != nil {
 		return err
 	}
+	s.at.isNew = false // what was imported before an interruption stays
 	report.Imported, err = agent.Import(s.ctx, answersIn(l.rows(s.ctx, own), report.Rows),
 		actor(cmd.Actor), cmd.name())
 	if errors.Is(err, context.Canceled) {

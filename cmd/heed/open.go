@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -131,6 +132,7 @@ type opened struct {
 	store  *sqlstore.Store
 	view   store.Store // the tenant's, or store
 	tenant string
+	isNew  bool // the command made the file, and has put nothing into it yet
 }
 
 // open opens the store that --db names. If create is set, it makes what is missing of it.
@@ -139,6 +141,7 @@ func (s *session) open(create bool) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, missing := os.Stat(at.file)
 	handle, err := at.handle(s.ctx, create)
 	if err != nil {
 		return nil, err
@@ -146,8 +149,19 @@ func (s *session) open(create bool) (*opened, error) {
 	st, err := at.make(s.ctx, handle, sqlstore.Config{Existing: !create})
 	if err != nil {
 		_ = handle.Close()
+		return nil, at.explain(err)
 	}
-	return st, at.explain(err)
+	st.isNew = at.dialect == sqlstore.SQLite && errors.Is(missing, os.ErrNotExist)
+	return st, nil
+}
+
+// close closes a store. A file that the command made is removed if nothing came into it.
+func (o *opened) close() error {
+	err := o.handle.Close()
+	if o.isNew {
+		err = errors.Join(err, os.Remove(o.file))
+	}
+	return err
 }
 
 // with calls a function while the store that --db names is open, and explains its error.
@@ -157,7 +171,7 @@ func (s *session) within(create bool, do func() error) (err error) {
 	if s.at, err = s.open(create); err != nil {
 		return err
 	}
-	defer s.at.handle.Close()
+	defer func() { err = cmp.Or(err, s.at.close()) }()
 	s.at.tenant = s.Tenant
 	if s.at.view, err = store.Tenant(s.at.store, s.Tenant); err != nil {
 		return err
@@ -168,6 +182,7 @@ func (s *session) within(create bool, do func() error) (err error) {
 	if err == nil {
 		err = do()
 	}
+	s.at.isNew = s.at.isNew && err != nil
 	return s.at.explain(err)
 }
 

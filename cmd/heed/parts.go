@@ -62,9 +62,9 @@ var errNone = errors.New("no host has opened")
 func (t part) with(s *session, do func(*view.Source) error) error {
 	return s.with(func() error {
 		v := s.source()
-		name, err := t.chosen(s)
+		h, err := t.chosen(s)
 		if err == nil {
-			err = t.opened(s, v, name)
+			err = t.opened(s, v, h.name)
 		}
 		if err != nil {
 			return err
@@ -76,47 +76,55 @@ func (t part) with(s *session, do func(*view.Source) error) error {
 // defaultAgent is the name of agents whose hosts set no name.
 const defaultAgent = "loop"
 
-// named returns the names of all, and the one that an agent has. Without an agent of the name, it
-// is the one with the name itself. An empty name finds the only one.
-func (t part) named(s *session, agent string) (name string, ok bool, names []string, err error) {
-	if names, err = t.names(s.ctx, s.at.view); err != nil {
-		return "", false, nil, err
-	}
-	if len(names) == 1 && (agent == "" || names[0] == "") {
-		return names[0], true, names, nil
-	}
-	known := []string{agent + "." + t.own, agent}
-	if agent == defaultAgent {
-		known[0] = t.own
-	}
-	if t.own == "" {
-		known[0] = agent
-	} else if hosts, err := agents.names(s.ctx, s.at.view); err != nil {
-		return "", false, nil, err
-	} else if slices.Contains(hosts, agent) {
-		known = known[:1] // the name itself may be of what another agent has
-	}
-	for _, name := range known {
-		if agent != "" && slices.Contains(names, name) {
-			return name, true, names, nil
+// A holding is one part in a store, with what to give as --agent for it: the agent that has it, or
+// the name of a part that is used without an agent. "" stands for one with the name of an agent,
+// which --agent can't choose.
+type holding struct{ name, owner string }
+
+// holdings returns all parts of this sort.
+func (t part) holdings(s *session) (all []holding, err error) {
+	names, err := t.names(s.ctx, s.at.view)
+	if err != nil || t.own == "" {
+		for _, name := range names {
+			all = append(all, holding{name, name})
 		}
+		return all, err
 	}
-	return "", false, names, nil
+	hosts, err := agents.names(s.ctx, s.at.view)
+	for _, name := range names {
+		h := holding{name, name}
+		agent, is := strings.CutSuffix(name, "."+t.own)
+		if name == t.own {
+			agent, is = defaultAgent, true
+		}
+		if is && slices.Contains(hosts, agent) {
+			h.owner = agent
+		} else if slices.Contains(hosts, name) {
+			h.owner = ""
+		}
+		all = append(all, h)
+	}
+	return all, err
 }
 
-// words returns what to give as --agent for each of some names: the agent that has it, if any.
-func (t part) words(s *session, names []string) []string {
-	hosts, _ := agents.names(s.ctx, s.at.view) // without them, the names are their own words
-	return texts(names, func(name string) string {
-		agent, ok := strings.CutSuffix(name, "."+t.own)
-		if name == t.own {
-			agent, ok = defaultAgent, true
-		}
-		if ok && slices.Contains(hosts, agent) {
-			return agent
-		}
-		return name
-	})
+// find returns what an agent has, and all. An empty name finds the only one.
+func (t part) find(s *session, agent string) (h holding, ok bool, all []holding, err error) {
+	all, err = t.holdings(s)
+	if len(all) == 1 && (agent == "" || all[0].name == "") {
+		return all[0], true, all, err
+	}
+	i := slices.IndexFunc(all, func(h holding) bool { return agent != "" && h.owner == agent })
+	if i < 0 {
+		return h, false, all, err
+	}
+	return all[i], true, all, err
+}
+
+// owners returns what --agent may name.
+func owners(all []holding) []string {
+	names := texts(all, func(h holding) string { return h.owner })
+	slices.Sort(names)
+	return slices.Compact(slices.DeleteFunc(names, func(name string) bool { return name == "" }))
 }
 
 // known refuses an --agent that is no agent, is used without one, or is in a rule.
@@ -124,19 +132,19 @@ func (s *session) known() error {
 	if s.Agent == "" {
 		return nil
 	}
-	var all []string
+	var names []string
 	for _, t := range []part{agents, learners, modules, recorders} {
-		_, ok, names, err := t.named(s, s.Agent)
+		_, ok, all, err := t.find(s, s.Agent)
 		if err != nil || ok {
 			return err
 		}
-		all = append(all, t.words(s, names)...)
+		names = append(names, owners(all)...)
 	}
 	ruled, err := s.ruled()
-	if all = append(all, ruled...); err != nil || slices.Contains(all, s.Agent) {
+	if names = append(names, ruled...); err != nil || slices.Contains(names, s.Agent) {
 		return err
 	}
-	return s.unknown("agent", all)
+	return s.unknown("agent", names)
 }
 
 // ruled returns the agents that the rules and proposals of the store are for.
@@ -145,34 +153,31 @@ func (s *session) ruled() ([]string, error) {
 	if err := services.some(s, v); err != nil || v.Feedback == nil {
 		return nil, err
 	}
-	rules, err := v.Feedback.Rules().List(s.ctx, feedback.RuleQuery{})
+	rules, err := v.Rules(s.ctx, view.RuleQuery{})
 	if err != nil {
 		return nil, err
 	}
-	proposals, _, err := v.Feedback.Rules().Proposals(s.ctx, feedback.ProposalQuery{}, 0)
+	proposals, err := v.Proposals(s.ctx, view.RuleQuery{})
 	all := v.Feedback.Config().Agents
-	for i := range rules {
-		all = append(all, rules[i].Agents...)
-	}
-	for i := range proposals {
-		all = append(all, proposals[i].Agents...)
+	for _, r := range slices.Concat(rules.Items, proposals.Items) {
+		all = append(all, r.Agents...)
 	}
 	return all, err
 }
 
-// chosen returns the name of the one that --agent names, or of the only one.
-func (t part) chosen(s *session) (string, error) {
-	name, ok, names, err := t.named(s, s.Agent)
+// chosen returns the one that --agent names, or the only one.
+func (t part) chosen(s *session) (holding, error) {
+	h, ok, all, err := t.find(s, s.Agent)
 	switch {
 	case err != nil || ok:
-		return name, err
-	case len(names) == 0:
-		return "", t.none(s)
+		return h, err
+	case len(all) == 0:
+		return h, t.none(s)
 	case s.Agent == "":
-		return "", &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
-			len(names), t.what, show(strings.Join(t.words(s, names), ", ")))}
+		return h, &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
+			len(all), t.what, show(strings.Join(owners(all), ", ")))}
 	}
-	return "", s.unknown(t.what, t.words(s, names))
+	return h, s.unknown(t.what, owners(all))
 }
 
 // unknown reports that no thing is called as --agent is, and which names there are.
@@ -200,29 +205,24 @@ func (t part) none(s *session) error {
 	return fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
 }
 
-// each opens all that hosts have opened, one after the other, or the one that --agent names. It
-// calls a function with each and the words that choose it on the command line.
-func (t part) each(s *session, do func(v *view.Source, words []string) error) error {
-	one, ok, names, err := t.named(s, s.Agent)
+// each opens all that hosts have opened, one after the other, or the one that --agent names, and
+// calls a function with each.
+func (t part) each(s *session, do func(v *view.Source) error) error {
+	one, ok, all, err := t.find(s, s.Agent)
 	if err != nil {
 		return err
 	}
-	several := len(names) > 1
 	if s.Agent != "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return !ok || name != one })
+		all = slices.DeleteFunc(all, func(h holding) bool { return !ok || h != one })
 	}
-	for _, name := range names {
+	for _, h := range all {
 		v := s.source()
-		if err := t.opened(s, v, name); errors.Is(err, errNone) {
+		if err := t.opened(s, v, h.name); errors.Is(err, errNone) {
 			continue
 		} else if err != nil {
 			return err
 		}
-		var words []string
-		if several {
-			words = []string{"--agent=" + t.words(s, []string{name})[0]}
-		}
-		if err := do(v, words); err != nil {
+		if err := do(v); err != nil {
 			return err
 		}
 	}
@@ -232,16 +232,16 @@ func (t part) each(s *session, do func(v *view.Source, words []string) error) er
 // some opens what the agent of a source left, or in a store without agents the one that --agent
 // names, or the only one. If there is none, the source has none.
 func (t part) some(s *session, v *view.Source) error {
-	name, ok, _, err := t.named(s, cmp.Or(v.Name, s.Agent))
-	switch {
-	case err != nil || ok:
-	case v.Name != "" || s.Agent != "":
-		return nil // the agent was made without it
-	default:
-		name, err = t.chosen(s)
+	agent := cmp.Or(v.Name, s.Agent)
+	h, ok, _, err := t.find(s, agent)
+	if err == nil && !ok {
+		if agent != "" {
+			return nil // the agent was made without it
+		}
+		h, err = t.chosen(s)
 	}
 	if err == nil {
-		err = t.opened(s, v, name)
+		err = t.opened(s, v, h.name)
 	}
 	if errors.Is(err, errNone) {
 		return nil

@@ -76,8 +76,7 @@ func TestAgentIsNotMistaken(t *testing.T) {
 	assert.Contains(t, none.err, `there is no learner "learning"`)
 	which := of("strategy", "distributions")
 	assert.Equal(t, misuse, which.code)
-	assert.Contains(t, which.err, "choose one with --agent: desk, desk, loop, strategy")
-	assert.Contains(t, of("overview").out, "heed strategy --agent=loop show ''")
+	assert.Contains(t, which.err, "has 4 learners: choose one with --agent: desk, loop, strategy")
 }
 
 // In a store with one agent, --agent chooses a learner that is used without it, and the name in the

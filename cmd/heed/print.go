@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"reflect"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -75,15 +73,6 @@ func text(value any) string {
 		return v.UTC().Format(time.DateTime)
 	case []string:
 		return show(strings.Join(v, ", "))
-	case map[string]string:
-		var pairs []string
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			pairs = append(pairs, name+"="+v[name])
-		}
-		if pairs == nil {
-			return "-"
-		}
-		return show(strings.Join(pairs, " "))
 	}
 	if v := reflect.ValueOf(value); v.Kind() == reflect.String {
 		return show(v.String())
@@ -189,6 +178,32 @@ func measured(m loop.Measured, words plain) plain {
 	return words
 }
 
+// counts writes how much counts of what a source has said.
+func counts(s learning.Share) plain {
+	all, counted := s.For+s.Against, s.CountsFor+s.CountsAgainst
+	if all <= counted*(1+1e-9) {
+		return "in full"
+	}
+	return plain(fmt.Sprintf("%.2f of %.2f", counted, all))
+}
+
+// known describes how a share of the evidence is known, with its source.
+func known(s learning.Share) plain {
+	words := view.KnownBy(s)
+	if s.Source != "" && !strings.Contains(words, s.Source) {
+		words += " to " + s.Source
+	}
+	return say("%v", words)
+}
+
+// cell writes a value into a table. A time has no seconds there.
+func cell(value any) string {
+	if at, is := value.(time.Time); is && !at.IsZero() {
+		return at.UTC().Format("2006-01-02 15:04")
+	}
+	return text(value)
+}
+
 // funcs are what templates call.
 func (p *printer) funcs() template.FuncMap {
 	return template.FuncMap{
@@ -212,11 +227,11 @@ func (p *printer) funcs() template.FuncMap {
 		"say": say, "alt": alt, "list": list, "plural": plural, "percent": percent, "lower": lower,
 		"success": success, "amount": amount,
 		"signed": func(x float64) plain { return plain(fmt.Sprintf("%+.2f", x)) },
-		"limited": func(s learning.Share, people float64) string {
-			return fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, people)
-		},
-		"sum": func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
-		"segment": segmentName, "special": specialised, "state": stateOf, "known": view.KnownBy,
+		"counts": counts,
+		"of":     func(right, wrong uint64) plain { return plain(fmt.Sprint(right, "/", right+wrong)) },
+		"sum":    func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
+		"segment": segmentName, "state": stateOf, "known": known,
+		"yes": func(is bool) plain { return map[bool]plain{true: "yes", false: "no"}[is] },
 		"ninety": func(b evidence.Beta) [2]float64 {
 			low, high := b.Interval(0.9)
 			return [2]float64{low, high}

@@ -99,16 +99,8 @@ type rulesShow struct {
 // Run shows a proposal or a rule.
 func (cmd *rulesShow) Run(s *session) error {
 	return withRules(s, func(v *view.Source) error {
-		p, err := proposal(s, v, cmd.ID)
-		id := p.ID
-		if err != nil {
-			r, none := rule(s, v, cmd.ID) // an imported rule has no proposal
-			if none != nil {
-				return err
-			}
-			id = r.ID
-		}
-		r, err := v.Report(s.ctx, id)
+		r, err := found("proposal", cmd.ID, seeRules,
+			func(id string) (view.Report, error) { return v.Report(s.ctx, id) })
 		if err != nil {
 			return err
 		}

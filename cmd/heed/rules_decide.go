@@ -58,6 +58,9 @@ func (cmd *ruleDecision) review(
 ) error {
 	return withRules(s, func(v *view.Source) error {
 		p, err := proposal(s, v, cmd.ID)
+		if err == nil {
+			err = decidable(s, v, &p)
+		}
 		if err != nil {
 			return err
 		}
@@ -95,6 +98,23 @@ func (cmd *ruleDecision) review(
 	})
 }
 
+// decidable refuses a proposal that is decided, before anybody is asked about it.
+func decidable(s *session, v *view.Source, p *feedback.Proposal) error {
+	state := p.Status
+	if state == feedback.StatePending {
+		return nil
+	}
+	if r, err := v.Feedback.Rules().Rule(s.ctx, p.ID); err == nil {
+		state = r.Status
+	}
+	return notNow(p.ID, state)
+}
+
+// notNow refuses to decide about what is in a state that does not fit.
+func notNow(id string, state feedback.State) error {
+	return fmt.Errorf("%s is %s: %s", show(id), lower(state), view.NextOf[state])
+}
+
 // reviewed describes the result of a review.
 func reviewed(before, after *feedback.Proposal) plain {
 	switch {
@@ -122,11 +142,16 @@ type ruleOrder struct{ ruleDecision }
 // Run retires or revokes a rule, if that is confirmed.
 func (cmd *ruleOrder) Run(s *session) error {
 	asks, to, done := "This retires %q for %v", feedback.StateRetired, "Retired."
+	from := []feedback.State{feedback.StateActive}
 	if s.command == "revoke" {
+		from = append(from, feedback.StateRetired)
 		asks, to, done = "This revokes %q for %v, for good", feedback.StateRevoked, "Revoked."
 	}
 	return withRules(s, func(v *view.Source) error {
 		r, err := rule(s, v, cmd.ID)
+		if err == nil && !slices.Contains(from, r.Status) {
+			err = notNow(r.ID, r.Status)
+		}
 		if err != nil {
 			return err
 		}

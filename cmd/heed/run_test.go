@@ -137,6 +137,9 @@ var goldens = []string{
 	"rules", "audit", "doctor",
 }
 
+// narrow are the listings whose tables fit into a narrow terminal.
+var narrow = []string{"history", "confidence", "confidence-one", "audit", "status"}
+
 // hide takes out of an output what differs from run to run.
 func hide(db, text string) string { return strings.ReplaceAll(text, db, "agent.db") }
 
@@ -158,6 +161,10 @@ func TestListings(t *testing.T) {
 				golden(t, name+".json", hide(db, inJSON.out))
 			}
 			assert.Contains(t, plain.out, parts[name])
+			if slices.Contains(narrow, name) {
+				table, _, _ := strings.Cut(plain.out, "A heuristic answers by itself")
+				assertFits(t, table, 80)
+			}
 		})
 	}
 }

@@ -76,9 +76,7 @@ type strategyStatus struct{}
 // Run prints the status of each learner.
 func (strategyStatus) Run(s *session) error {
 	with := func(s *session, do func(*view.Source) error) error {
-		return s.with(func() error {
-			return learners.each(s, func(v *view.Source, _ []string) error { return do(v) })
-		})
+		return s.with(func() error { return learners.each(s, do) })
 	}
 	var all []view.Status
 	return listed(s, with, "learners", "status", func(v *view.Source) ([]view.Status, error) {
@@ -105,16 +103,13 @@ type strategyShow struct {
 	Items    uint    `default:"10"`
 }
 
-// lateChoices is how many choices are read for the shares of the arms.
-const lateChoices = 200
-
 // Run shows a category.
 func (cmd *strategyShow) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
 		var all []view.SegmentDetail
 		names, err := segments(s, v, cmd.Category, cmd.Context)
 		for _, n := range names {
-			one, err := v.Segment(s.ctx, n.Category, n.Context, lateChoices)
+			one, err := v.Segment(s.ctx, n.Category, n.Context)
 			if err != nil {
 				return err
 			}
@@ -126,19 +121,6 @@ func (cmd *strategyShow) Run(s *session) error {
 		}
 		return s.answer(all, "show")
 	})
-}
-
-// specialised describes whether an item is specialised, and how near it is.
-func specialised(is bool, sessions uint64, at int) plain {
-	switch missing := at - int(min(sessions, uint64(at))); {
-	case is:
-		return "yes"
-	case at == 0:
-		return "no"
-	case missing > 0:
-		return "in " + plural(missing, "session", "sessions")
-	}
-	return "when surer"
 }
 
 type strategyItem struct {

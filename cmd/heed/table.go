@@ -12,7 +12,7 @@ type listing struct {
 	rows   [][]string
 }
 
-func (l *listing) add(cells ...any) { l.rows = append(l.rows, texts(cells, text)) }
+func (l *listing) add(cells ...any) { l.rows = append(l.rows, texts(cells, cell)) }
 
 // String writes the listing.
 func (l *listing) String() string {

@@ -93,8 +93,11 @@ func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err err
 	})
 }
 
+// latest is how many of the latest choices are read of a segment, and make the shares of its arms.
+const latest = 200
+
 // Segment reads a segment with its latest choices, or returns [heed.ErrNotFound].
-func (s *Source) Segment(ctx context.Context, category, context string, choices int) (
+func (s *Source) Segment(ctx context.Context, category, context string) (
 	d SegmentDetail, err error,
 ) {
 	found, err := s.Distribution(ctx, SegmentName{category, context}.Query())
@@ -109,8 +112,8 @@ func (s *Source) Segment(ctx context.Context, category, context string, choices 
 		return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions),
 			cmp.Compare(b.Outcomes, a.Outcomes), strings.Compare(a.Item, b.Item))
 	})
-	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond), Limit: choices + mostSought}
-	d.Recent, err = s.History(ctx, f, choices, func(c *strategy.Choice) bool {
+	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond), Limit: latest + mostSought}
+	d.Recent, err = s.History(ctx, f, latest, func(c *strategy.Choice) bool {
 		return c.Category == category && c.Context == context
 	})
 	d.countChosen()
@@ -173,20 +176,14 @@ func likeBeta(arm strategy.ArmReport) evidence.Beta {
 	return evidence.Beta{Alpha: strength * mean, Beta: strength * (1 - mean)}
 }
 
-// chosenOf is how many of the latest choices make the shares of the arms.
-const chosenOf = 200
-
 func (d *SegmentDetail) countChosen() {
-	latest := d.Recent[:min(len(d.Recent), chosenOf)]
+	chosen := make(map[strategy.ArmID]float64)
+	for i := range d.Recent {
+		chosen[d.Recent[i].Choice.Arm]++
+	}
 	for i := range d.Arms {
-		n := 0
-		for _, r := range latest {
-			if r.Choice.Arm == d.Arms[i].Arm {
-				n++
-			}
-		}
-		if len(latest) > 0 {
-			share := float64(n) / float64(len(latest))
+		if len(d.Recent) > 0 {
+			share := chosen[d.Arms[i].Arm] / float64(len(d.Recent))
 			d.Arms[i].Chosen = &share
 		}
 	}

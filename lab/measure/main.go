@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_280}},
 	{"suites: lines", budget{5_500, 7_943}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_913}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_910}},
 	{"adapters, streams: lines", budget{5_000, 6_206}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 95_707}},
+	{"all: lines", budget{80_000, 95_704}},
 	{"library: exported names", budget{600, 823}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
