@@ -3,6 +3,7 @@
 package strategy_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -277,4 +279,82 @@ func changesOf(t *testing.T, cfg strategy.Config, items int,
 		restarts = len(all)
 	}
 	return restarts, first
+}
+
+// A restart that the store refuses is reported. The outcome counts all the same.
+func TestARestartThatFailsIsReported(t *testing.T) {
+	c := &clock{}
+	st := &fragile{Store: newStore(t, c.Now)}
+	st.before = func(_ context.Context, b store.Batch) error {
+		if len(b.Restart) > 0 {
+			return errStore
+		}
+		return nil
+	}
+	var failed []error
+	l := newLearner(t, strategy.Config{
+		Store: st, Now: c.Now, Arms: plain("a", "b"),
+		Observer: func(_ context.Context, n heed.Notice) {
+			if f, ok := n.(heed.Failed); ok {
+				failed = append(failed, f.Err)
+			}
+		},
+	})
+	for n := range 60 {
+		c.Advance(time.Minute)
+		try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/40*2))
+	}
+	require.NotEmpty(t, failed)
+	require.ErrorIs(t, failed[0], errStore)
+	assert.Empty(t, audited(t, st))
+	assert.Equal(t, 60., massOf(kept(t, st, strategy.Query{}, "arm")))
+}
+
+// Two of twenty people make up no change together, though each alone could be left out.
+func TestATenthOfThePeopleMakesUpNoChange(t *testing.T) {
+	for liars, restarts := range map[int]bool{2: false, 20: true} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")})
+		say := func(who int, value float64) {
+			c.Advance(time.Minute)
+			choice, err := l.Record(ctx, strategy.Query{Item: "i"}, "a", 0)
+			require.NoError(t, err)
+			_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, Value: value, Confidence: 1,
+				Source: fmt.Sprint(who)})
+			require.NoError(t, err)
+		}
+		for n := range 400 {
+			say(n%20, 1)
+		}
+		for n := range 300 {
+			say(n%liars, -1)
+		}
+		assert.Equal(t, restarts, len(audited(t, st)) > 0, "%d liars", liars)
+	}
+}
+
+// What another process has reset is not restarted once more.
+func TestAChangeOfWhatWasResetRestartsNothing(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		c := &clock{}
+		cfg := withFixtures(t, strategy.Config{
+			Store: newStore(t, c.Now), Now: c.Now, Arms: plain("a", "b"),
+		})
+		l, other := newLearner(t, cfg), newLearner(t, cfg)
+		restarts := 0
+		for n := range 65 {
+			c.Advance(time.Second)
+			if n == 50 && reset {
+				require.NoError(t, other.Reset(ctx, strategy.Reset{Item: "i", Reason: "r"}))
+			}
+			try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/50*2))
+		}
+		for _, e := range audited(t, cfg.Store) {
+			if e.Action == "strategy.restart" {
+				restarts++
+			}
+		}
+		assert.Equal(t, !reset, restarts > 0)
+	}
 }

@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
@@ -347,6 +349,24 @@ func TestWhatIsNotCredited(t *testing.T) {
 	assert.Empty(t, h.read("e").Choice.Credits,
 		"what no longer holds is taken back, and nothing new is counted")
 	assert.Zero(t, massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
+
+	for value, want := range map[float64]int{0: 0, -1: 1} { // taken back, and something new
+		var failed []error
+		h = newHost(t, strategy.Config{})
+		h.answer("e", q)
+		require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+		cfg = h.Config()
+		cfg.Arms, cfg.Default = plain("a", "b", "c"), "a"
+		cfg.Observer = func(_ context.Context, n heed.Notice) {
+			if f, ok := n.(heed.Failed); ok {
+				failed = append(failed, f.Err)
+			}
+		}
+		h.Learner = newLearner(t, cfg)
+		require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: value, At: start.Add(1)})))
+		assert.Empty(t, h.read("e").Choice.Credits)
+		assert.Len(t, failed, want, "only what is dropped is reported")
+	}
 
 	h = newHost(t, strategy.Config{})
 	h.answer("e", q)

@@ -421,3 +421,33 @@ func TestACancelledContextEndsEveryCall(t *testing.T) {
 	assert.Empty(t, everything(t, st, q))
 	assert.Zero(t, l.Remembered())
 }
+
+// Outcomes of one confidence count as one each, for the values of a parameter as well.
+func TestParametersCountUnsureOutcomesAsOneEach(t *testing.T) {
+	var chosen [2][]string
+	for i, confidence := range []float64{1, 0.4} {
+		l := newLearner(t, strategy.Config{Arms: []strategy.Arm{{ID: "a",
+			Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2", "3"}}}}}})
+		for n := range 60 {
+			c := choose(t, l, strategy.Query{Key: fmt.Sprint(n)})
+			chosen[i] = append(chosen[i], c.Parameter("n"))
+			value := -0.2
+			if c.Parameter("n") == "2" {
+				value = 0.2
+			}
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: confidence})
+			require.NoError(t, err)
+		}
+	}
+	assert.Equal(t, chosen[0], chosen[1])
+}
+
+func TestAnEndedContextEndsNoSession(t *testing.T) {
+	done, cancel := contextDone()
+	defer cancel()
+	l := newLearner(t, strategy.Config{})
+	require.ErrorIs(t, l.EndSession(done, ""), context.Canceled)
+	require.ErrorIs(t, l.EndSession(done, "s"), context.Canceled)
+	require.ErrorIs(t, newLearner(t, strategy.Config{Unrecorded: true}).EndSession(done, "s"),
+		context.Canceled)
+}

@@ -2,6 +2,8 @@ package strategy
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,5 +43,38 @@ func TestALinearLevelCounts(t *testing.T) {
 			add(fmt.Sprint(i), 0, 0.6, float32(i%2)-0.5)
 		}
 		assert.InDelta(t, 0.25, m.variance(), 1e-9, "of the second number alone")
+	}
+}
+
+// What each of many people may add to a lead is twice a fair share of what all add, or the third of
+// the leads, or a quarter of a nat.
+func TestTheLeadOfEachPersonIsLimited(t *testing.T) {
+	for _, test := range []struct {
+		leads []float64
+		want  float64
+	}{
+		{[]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 100}, 2.25}, // x = 2/10·(9+x)
+		{[]float64{-5, -5, -5, 100}, 0.25},
+		{[]float64{0, 0, 0, 0, 0, 0, 3, 3, 100, 100}, 3},
+		{[]float64{1, 100, 100}, 134}, // no lead is above two thirds of all
+		{[]float64{2, 2, 2, 2, 2}, 4},
+	} {
+		assert.InDelta(t, test.want, mostLead(test.leads), 1e-9, "%v", test.leads)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		leads := make([]float64, 3+rng.IntN(30))
+		for i := range leads {
+			leads[i] = 3 * rng.NormFloat64()
+		}
+		slices.Sort(leads)
+		most, least, all := mostLead(leads), max(leads[len(leads)-3], leastLead), 0.
+		for _, lead := range leads {
+			all += min(max(lead, 0), most)
+		}
+		assert.GreaterOrEqual(t, most, least)
+		if most > least {
+			assert.InDelta(t, 2*all/float64(len(leads)), most, 1e-9)
+		}
 	}
 }

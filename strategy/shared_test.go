@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -199,4 +200,30 @@ func TestSharedEvidenceFades(t *testing.T) {
 	try(t, l, strategy.Query{}, "a", 1)
 	require.NoError(t, l.Refresh(ctx))
 	assert.NotEqual(t, rows, town.rows())
+}
+
+// A rooted store is the view of a tenant of a store that a test watches.
+type rooted struct {
+	store.Store
+	root store.Store
+}
+
+func (s rooted) Root() (store.Store, string) { return s.root, "one" }
+
+// A reset that can't take back what the tenant shares is an error.
+func TestAResetThatStaysSharedFails(t *testing.T) {
+	town := newTown(t)
+	root := &fragile{Store: town.store}
+	l := newLearner(t, strategy.Config{
+		Store: rooted{town.view("one"), root}, Now: town.Now, Shared: true, Arms: plain("a", "b"),
+	})
+	try(t, l, strategy.Query{}, "a", 1)
+	require.NoError(t, l.Refresh(ctx))
+	require.Len(t, town.rows(), 1)
+	root.before = func(context.Context, store.Batch) error { return errStore }
+	require.ErrorIs(t, l.Reset(ctx, strategy.Reset{Reason: "r"}), errStore)
+	assert.Len(t, town.rows(), 1)
+	root.before = nil
+	require.NoError(t, l.Refresh(ctx))
+	assert.Empty(t, town.rows())
 }

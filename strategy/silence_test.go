@@ -3,6 +3,7 @@ package strategy_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -433,4 +434,39 @@ func TestSilenceEndsTheBonus(t *testing.T) {
 	for _, d := range choose(t, l, q).Record().Draws {
 		assert.Zero(t, d.Bonus)
 	}
+}
+
+// A late outcome takes the place of the silence among an arm's samples, without another reading of
+// the segment.
+func TestALateOutcomeIsOneSample(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{
+		Silence: strategy.Silence{After: time.Hour, Confidence: 1}, Arms: plain("a", "b"),
+		Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 2}, Refresh: 1000 * time.Hour,
+	})
+	st := &listing{Store: cfg.Store}
+	cfg.Store = st
+	l := newLearner(t, cfg)
+	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
+	late := choose(t, l, q)
+	c.Advance(2 * time.Hour)
+	require.Equal(t, 1, sweep(t, l))
+	lists := st.lists
+	credit(t, l, late, 1)
+	assert.Equal(t, []float64{0.1, 0.1}, bonuses(choose(t, l, strategy.Query{Item: "i"})))
+	try(t, l, strategy.Query{Item: "i"}, "a", 1)
+	assert.Equal(t, []float64{0, 0.1}, bonuses(choose(t, l, strategy.Query{Item: "i"})))
+	assert.Equal(t, lists, st.lists)
+}
+
+// A listing store counts how often cells are listed.
+type listing struct {
+	store.Store
+	lists int
+}
+
+func (s *listing) List(
+	ctx context.Context, q store.CellQuery,
+) iter.Seq2[evidence.Part, error] {
+	s.lists++
+	return s.Store.List(ctx, q)
 }
