@@ -133,7 +133,7 @@ func build(ctx context.Context, cfg Config, shared *Agent) (*Agent, error) {
 	if err := a.open(ctx); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	if _, err := a.teach(ctx, cfg.teaches()); err != nil {
+	if _, err := a.teach(ctx, cfg.Lessons); err != nil {
 		return nil, fmt.Errorf("loop: lessons: %w", err)
 	}
 	return a, nil

@@ -69,10 +69,9 @@ type Config struct {
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
-	// Lessons are taught by [New] through [Agent.Teach], and again for each new tenant. nil means no
-	// lessons. Set it if you know good answers before the first event, for example from
-	// [ReadLessons].
-	Lessons LessonSource
+	// Lessons are taught by [New] through [Agent.Teach], and again for each new tenant. Set them if
+	// you know good answers before the first event, for example by [ReadLessons].
+	Lessons Lessons
 
 	// Control is the fraction of sessions, in [0, 1], that are answered as without learning: by the
 	// default arm of Tuning.Strategy, without heuristics, ways of working and earlier errors. Rules

@@ -55,20 +55,6 @@ type Lessons struct {
 	Only bool
 }
 
-// A LessonSource has the lessons that [New] teaches: [Lessons], or a pointer to them.
-type LessonSource interface{ lessons() }
-
-func (Lessons) lessons() {}
-
-// teaches returns the lessons that New teaches.
-func (c *Config) teaches() Lessons {
-	if l, ok := c.Lessons.(*Lessons); ok && l != nil {
-		return *l
-	}
-	l, _ := c.Lessons.(Lessons)
-	return l
-}
-
 // maxLessons is how many bytes a file of lessons may have.
 const maxLessons = 16 << 20
 

@@ -134,16 +134,3 @@ func FuzzReadLessons(f *testing.F) {
 		}
 	})
 }
-
-// A nil pointer in Config.Lessons means no lessons, and New does not panic.
-func TestLessonsOfAPointer(t *testing.T) {
-	for n, lessons := range map[int]loop.LessonSource{
-		0: (*loop.Lessons)(nil), 1: &loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "Room 4."}}},
-	} {
-		agent, err := loop.New(ctx, loop.Config{Lessons: lessons})
-		require.NoError(t, err)
-		plan, err := agent.Prepare(ctx, loop.Event{Text: "Room 4"})
-		require.NoError(t, err)
-		assert.Len(t, plan.Notes, n)
-	}
-}

@@ -558,7 +558,7 @@ func TestCallsThatComeAgain(t *testing.T) {
 func TestARepeatedAnswerIsTheSame(t *testing.T) {
 	w := newWorld(t, func(c *loop.Config, _ *Config) {
 		c.Arms[1].ForNotes = true
-		lessons := c.Lessons.(loop.Lessons)
+		lessons := c.Lessons
 		lessons.Heuristics[0].Initial = 0.9
 		lessons.Notes = []loop.Note{{ID: "logs", Text: "The logs of a full disk are in /var/log."}}
 		c.Lessons = lessons
@@ -615,7 +615,7 @@ func TestAnIDNamesOneCorrection(t *testing.T) {
 // heuristic's.
 func TestFindAndAskModel(t *testing.T) {
 	w := newWorld(t, func(c *loop.Config, _ *Config) {
-		lessons := c.Lessons.(loop.Lessons)
+		lessons := c.Lessons
 		lessons.Heuristics[0].Initial = 0.9
 	})
 	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"somebody says hello","session":"ticket 7"}`))

@@ -371,7 +371,7 @@ func (t *tree) configs() (all []typeName) {
 
 // settings counts the exported fields of types and of all types that they reach, each once.
 func (t *tree) settings(of ...typeName) (n int) {
-	seen := make(map[typeName]bool)
+	seen := map[typeName]bool{{"loop", "Lessons"}: true} // what is taught is data
 	for len(of) > 0 {
 		one := of[0]
 		of = of[1:]

@@ -78,10 +78,7 @@ func replaceModels(cfg *loop.Config, m decision.LLM) {
 		cfg.Models[name] = m
 	}
 	cfg.Arms = asking(m, cfg.Arms)
-	if lessons, ok := cfg.Lessons.(loop.Lessons); ok {
-		lessons.Arms = asking(m, lessons.Arms)
-		cfg.Lessons = lessons
-	}
+	cfg.Lessons.Arms = asking(m, cfg.Lessons.Arms)
 }
 
 // asking returns the arms with a model in the place of their own models.
