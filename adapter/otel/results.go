@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -67,26 +66,21 @@ type ResultsConfig struct {
 // whichever is the id of an answer. A result with an "error.type" is ignored, and so are the events
 // of a [Telemetry].
 //
-// It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the
-// results, and ends when there are no more.
+// It is a processor for the SDK's LoggerProvider. OnEmit does not wait: results are taken in
+// batches, as by the SDK's BatchProcessor, which drops the oldest of more than 2,048 that wait.
+// Call Shutdown in the end: those that wait are lost otherwise, and its goroutines stay.
 //
 // It is safe for concurrent use by multiple goroutines.
 type Results struct {
-	cfg  ResultsConfig
-	ctx  context.Context // of the goroutine; it ends with Shutdown
-	stop context.CancelFunc
+	*sdklog.BatchProcessor // of the results alone
 
-	mu      sync.Mutex
-	waiting []result
-	idle    chan struct{} // closed when all results are taken; nil without results
-	closed  bool
+	cfg ResultsConfig
 }
 
 const (
-	mostWaiting = 2_048
-	tries       = 3
-	firstWait   = 100 * time.Millisecond
-	takeTime    = 30 * time.Second // for one result
+	tries     = 3
+	firstWait = 100 * time.Millisecond
+	mostTaken = 64 // in a batch, whose results may all be tried three times in the SDK's 30 s
 )
 
 var _ sdklog.Processor = (*Results)(nil)
@@ -100,7 +94,7 @@ func NewResults(cfg ResultsConfig) (*Results, error) {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	r := &Results{cfg: cfg}
-	r.ctx, r.stop = context.WithCancel(context.Background())
+	r.BatchProcessor = sdklog.NewBatchProcessor(taker{r}, sdklog.WithExportMaxBatchSize(mostTaken))
 	return r, nil
 }
 
@@ -170,65 +164,41 @@ func (r *Results) Enabled(_ context.Context, p sdklog.EnabledParameters) bool {
 	return (p.EventName == "" || p.EventName == resultName) && p.InstrumentationScope.Name != scope
 }
 
-// errFull reports that results come faster than they are taken.
-var errFull = fmt.Errorf("heed: %d results of evaluations wait already, so this one is lost",
-	mostWaiting)
-
 // OnEmit has a record taken, if it is a result.
-func (r *Results) OnEmit(_ context.Context, record *sdklog.Record) error {
+func (r *Results) OnEmit(ctx context.Context, record *sdklog.Record) error {
 	if record.EventName() != resultName || record.InstrumentationScope().Name == scope {
 		return nil
 	}
-	found, is := r.read(record)
-	if !is {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.closed:
-		return nil
-	case len(r.waiting) >= mostWaiting:
-		return errFull
-	}
-	r.waiting = append(r.waiting, found)
-	if r.idle == nil {
-		r.idle = make(chan struct{})
-		go r.work(r.idle)
+	return r.BatchProcessor.OnEmit(ctx, record)
+}
+
+// A taker takes the results in batches of records.
+type taker struct{ *Results }
+
+// Export takes results, and reports those that fail to the observer.
+func (t taker) Export(ctx context.Context, records []sdklog.Record) error {
+	for i := range records {
+		if of, is := t.read(&records[i]); is {
+			if err := t.persist(ctx, of); err != nil && t.cfg.Observer != nil {
+				t.tell(ctx, err)
+			}
+		}
 	}
 	return nil
 }
 
-// work takes what waits, until no result is left.
-func (r *Results) work(idle chan struct{}) {
-	defer close(idle)
-	for {
-		r.mu.Lock()
-		if len(r.waiting) == 0 {
-			r.waiting, r.idle = nil, nil
-			r.mu.Unlock()
-			return
-		}
-		next := r.waiting[0]
-		r.waiting = r.waiting[1:]
-		r.mu.Unlock()
-		if err := r.persist(next); err != nil && r.cfg.Observer != nil {
-			r.tell(err)
-		}
-	}
-}
+func (taker) ForceFlush(context.Context) error { return nil }
+func (taker) Shutdown(context.Context) error   { return nil }
 
 // tell reports a failure to the observer. The observer's panic ends here, and not the process.
-func (r *Results) tell(err error) {
+func (r *Results) tell(ctx context.Context, err error) {
 	defer func() { _ = recover() }()
-	r.cfg.Observer(r.ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation",
+	r.cfg.Observer(ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation",
 		Err: err})
 }
 
 // persist takes a result, and tries again where that may help.
-func (r *Results) persist(of result) error {
-	ctx, cancel := context.WithTimeout(r.ctx, takeTime)
-	defer cancel()
+func (r *Results) persist(ctx context.Context, of result) error {
 	wait := firstWait
 	for try := 1; ; try++ {
 		err := r.take(ctx, of)
@@ -242,36 +212,4 @@ func (r *Results) persist(of result) error {
 			return err
 		}
 	}
-}
-
-// ForceFlush waits until all results that came before were taken.
-func (r *Results) ForceFlush(ctx context.Context) error {
-	r.mu.Lock()
-	idle := r.idle
-	r.mu.Unlock()
-	if idle == nil {
-		return nil
-	}
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Shutdown waits as ForceFlush does. If the context ends first, it gives up what is left. Later
-// results are ignored.
-func (r *Results) Shutdown(ctx context.Context) error {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	err := r.ForceFlush(ctx)
-	if err != nil {
-		r.mu.Lock()
-		r.waiting = nil
-		r.mu.Unlock()
-	}
-	r.stop()
-	return err
 }
