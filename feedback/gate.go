@@ -93,7 +93,7 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		if p.decided(review, c.who, c.people()) {
 			return p, nil
 		}
-		if err := s.checkPending(c, p); err != nil {
+		if err := p.decidable(c.now); err != nil {
 			return p, err
 		}
 		if review.Decision == Rejected {
@@ -147,41 +147,20 @@ func (v *Review) validate() (kind string, err error) {
 }
 
 // pending returns a proposal that can be decided.
-func (s *Service) pending(c *change, id string) (Proposal, error) {
+func pending(c *change, id string) (Proposal, error) {
 	p, err := proposalKind.in(c.Tx, id)
-	if err != nil {
-		return p, err
-	}
-	return p, s.checkPending(c, p)
+	return p, cmp.Or(err, p.decidable(c.now))
 }
 
-// checkPending reports a proposal that can't be decided. It closes an expired one, in a step by
-// itself.
-func (s *Service) checkPending(c *change, p Proposal) error {
+// decidable reports a proposal that can't be decided.
+func (p *Proposal) decidable(now time.Time) error {
 	switch {
 	case p.Status != StatePending:
 		return notNow("proposal", p.Status)
-	case c.now.Before(p.Expires):
-		return nil
+	case !now.Before(p.Expires): // which a sweep will store
+		return notNow("proposal", StateExpired)
 	}
-	if _, err := s.expire(c.Context(), p.ID, c.now); err != nil {
-		return err
-	}
-	return notNow("proposal", StateExpired)
-}
-
-// expire closes an expired proposal, and reports whether it did.
-func (s *Service) expire(ctx context.Context, id string, now time.Time) (done bool, err error) {
-	err = store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
-		p, err := proposalKind.in(tx, id)
-		if done = err == nil && p.Status == StatePending; done {
-			c := &change{Tx: tx, now: now, draw: s.cfg.NewID}
-			p.expired(c)
-			c.done()
-		}
-		return err
-	})
-	return done, err
+	return nil
 }
 
 // expired closes a proposal whose time is over. heed is the decider, so no person is named.

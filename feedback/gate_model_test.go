@@ -356,12 +356,11 @@ func (s *reviewState) allows(p proposalModel) bool {
 
 func (m *reviewModel) late(p proposalModel) bool { return m.days >= p.created+7 }
 
-// decidable reports whether a proposal can be decided. One that waited too long expires.
+// decidable reports whether a proposal can be decided. One that waited too long is pending until a
+// sweep closes it.
 func (m *reviewModel) decidable(s *reviewState, i int) bool {
-	if p := &s.proposals[i]; p.status == feedback.StatePending && m.late(*p) {
-		p.status = feedback.StateExpired
-	}
-	return s.proposals[i].status == feedback.StatePending
+	p := &s.proposals[i]
+	return p.status == feedback.StatePending && !m.late(*p)
 }
 
 func (m *reviewModel) changeRule(t *rapid.T, seen seenModel) modelAct {

@@ -155,6 +155,7 @@ func TestFinalStatesAreFinal(t *testing.T) {
 					assert.Equal(t, string(status), state.State)
 				}
 			}
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
 			got, err := w.rules.Proposal(ctx, p.ID)
 			require.NoError(t, err)
 			assert.Equal(t, status, got.Status)

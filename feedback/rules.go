@@ -179,7 +179,7 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	a := Act{Actor: sub.Actor, Kind: "modify", Subject: sub.Replaces, Draft: &d}
 	return act(ctx, s, a, sub.Reason, func(c *change) (p Proposal, err error) {
 		c.Want(d.wants(), waitingWants)
-		old, err := s.pending(c, sub.Replaces)
+		old, err := pending(c, sub.Replaces)
 		if err != nil {
 			return p, err
 		}
@@ -278,7 +278,7 @@ func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal
 	s := r.s
 	a := Act{Actor: o.Actor, Kind: "take-out", Subject: o.ID}
 	return act(ctx, s, a, o.Reason, func(c *change) (Proposal, error) {
-		p, err := s.pending(c, o.ID)
+		p, err := pending(c, o.ID)
 		if err != nil {
 			return p, err
 		}

@@ -117,8 +117,14 @@ func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) er
 		func(p *Proposal) bool { return !now.Before(p.Expires) }, waitingWants.Queries...)
 	failures := []error{err}
 	for _, p := range due {
-		expired, err := s.expire(ctx, p.ID, now)
-		if expired && err == nil {
+		revision, err := s.step(ctx, s.governing, func(c *change) error {
+			p, err := proposalKind.in(c.Tx, p.ID)
+			if c.now = now; err == nil && p.Status == StatePending {
+				p.expired(c)
+			}
+			return err
+		})
+		if err == nil && revision > 0 {
 			*changed++
 		}
 		failures = append(failures, err)
