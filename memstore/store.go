@@ -149,15 +149,8 @@ func (s *Store) Read(
 			}
 			into.Records = append(into.Records, record)
 		}
-		n, found := 0, make([]*cell, len(cells))
-		for i, c := range cells {
-			if found[i] = held.find(c); found[i] != nil {
-				n += len(found[i].tallies)
-			}
-		}
-		into.Parts = slices.Grow(into.Parts, n) // once, because the parts are most of a snapshot
-		for _, c := range found {
-			into.Parts = c.parts(into.Parts)
+		for _, c := range cells {
+			into.Parts = held.find(c).parts(into.Parts)
 		}
 		for i := range searches {
 			into.Found = append(into.Found, held.gather(&searches[i]))

@@ -25,18 +25,24 @@ var Audit = Kind{
 	Decided: []string{"actor", "subject", "details.*"},
 }
 
+var audit = View[AuditEntry]{
+	Kind: Audit,
+	Place: func(e AuditEntry) (string, time.Time, []string) {
+		var keys []string
+		for _, name := range []string{e.Actor, e.Subject} {
+			if name != "" {
+				keys = append(keys, PersonKey(name))
+			}
+		}
+		return e.ID, e.At, keys
+	},
+}
+
 // Record returns the entry as a record for a batch. An entry whose ID is known stays as it is.
 func (e AuditEntry) Record() Record {
 	e.At = e.At.UTC().Truncate(time.Microsecond)
 	e.Details = maps.Clone(e.Details)
-	var keys []string
-	for _, name := range []string{e.Actor, e.Subject} {
-		if name != "" {
-			keys = append(keys, PersonKey(name))
-		}
-	}
-	return Record{Ref: Ref{Kind: Audit.Name, ID: e.ID}, Revision: Once, At: e.At, Keys: keys,
-		Body: Of(e)}
+	return audit.Record(e, Once)
 }
 
 // An AuditQuery selects audit entries. The zero query selects all.
@@ -50,17 +56,14 @@ type AuditQuery struct {
 // AuditEntries yields the audit entries of a store, the newest first. The rules of [Store].Find
 // hold.
 func AuditEntries(ctx context.Context, s Store, q AuditQuery) iter.Seq2[AuditEntry, error] {
-	query := Query{Kind: Audit.Name, Since: q.Since, Until: q.Until, Limit: q.Limit}
+	query := Query{Since: q.Since, Until: q.Until, Limit: q.Limit}
 	if q.Name != "" {
 		query.Keys = []string{PersonKey(q.Name)}
 	}
 	return func(yield func(AuditEntry, error) bool) {
-		for r, err := range s.Find(ctx, query) {
-			var e AuditEntry
-			if err == nil {
-				e, err = Decode[AuditEntry](r.Body)
-				e.Details = maps.Clone(e.Details)
-			}
+		for row, err := range audit.Find(ctx, s, query) {
+			e := row.Value
+			e.Details = maps.Clone(e.Details)
 			if !yield(e, err) || err != nil {
 				return
 			}
