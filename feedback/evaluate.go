@@ -68,9 +68,8 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		r.Proposal, err = s.proposalFor(ctx, &r)
 		return r, wrap("evaluate", err)
 	}
-	expedited, err := s.expedited(ctx, &r)
-	if err == nil && expedited {
-		err = s.propose(ctx, &r)
+	if r.Class == GeneralizableHigh && r.Confidence >= s.cfg.tuning.Expedite && !r.Worded {
+		err = s.propose(ctx, &r, true)
 	}
 	if err != nil {
 		return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
@@ -104,8 +103,8 @@ func (s *Service) unanswered(ctx context.Context, id string, why error) error {
 }
 
 // propose proposes the cluster of a feedback, if there is room, and names the proposal in it.
-func (s *Service) propose(ctx context.Context, r *Feedback) error {
-	p, err := s.proposeCluster(ctx, r.Agent, r.Cluster)
+func (s *Service) propose(ctx context.Context, r *Feedback, sure bool) error {
+	p, err := s.proposeCluster(ctx, r.Agent, r.Cluster, sure)
 	switch {
 	case errors.Is(err, errFull):
 		return nil
@@ -568,23 +567,6 @@ func certain(all []Feedback) []Feedback {
 	return slices.DeleteFunc(slices.Clone(all), func(f Feedback) bool { return f.Worded })
 }
 
-// expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the
-// corrections that certainly mean the same are enough. The cluster is read again after the commit,
-// because other corrections may have joined it.
-func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
-	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.tuning.Expedite || r.Worded {
-		return false, nil
-	}
-	tx := s.reading(ctx)
-	tx.Want(peopleWants)
-	members, err := members(tx, r.Agent, r.Cluster, Classification.correction)
-	if err != nil {
-		return false, err
-	}
-	key, err := stores.PseudonymKeyIn(tx)
-	return s.cfg.enough(supportOf(certain(members), key)), err
-}
-
 // with returns a cluster's other members and a feedback.
 func with(members []Feedback, r *Feedback) []Feedback {
 	return append(slices.Clone(members), *r)
@@ -718,7 +700,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 		return Feedback{}, err
 	}
 	if r.Class.generalizable() && !r.Worded {
-		if err := s.propose(ctx, &r); err != nil {
+		if err := s.propose(ctx, &r, false); err != nil {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
 		}
 	}

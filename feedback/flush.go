@@ -34,7 +34,7 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 	}
 	var failures []error
 	for _, cluster := range sortedKeys(agents) {
-		p, err := s.proposeCluster(ctx, agents[cluster], cluster)
+		p, err := s.proposeCluster(ctx, agents[cluster], cluster, false)
 		switch {
 		case errors.Is(err, errFull):
 			held++
@@ -48,10 +48,11 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 }
 
 // proposeCluster opens the proposal of a cluster, or gives it new evidence, if it is ready for
-// that. It first looks without a lock whether there is something to propose, and has the rule
-// drafted, which may call a model. The step then looks again, because the cluster may have changed.
+// that. If it is to be sure, only corrections that certainly mean the same count. It first looks
+// without a lock whether there is something to propose, and has the rule drafted, which may call a
+// model. The step then looks again, because the cluster may have changed.
 func (s *Service) proposeCluster(
-	ctx context.Context, agent, cluster string,
+	ctx context.Context, agent, cluster string, sure bool,
 ) (opened *Proposal, err error) {
 	tx := s.reading(ctx)
 	tx.Want(clusterWants(cluster))
@@ -64,7 +65,8 @@ func (s *Service) proposeCluster(
 	if err != nil {
 		return nil, err
 	}
-	if members[0].Class == Positive && !s.cfg.enough(supportOf(members, key)) {
+	if members[0].Class == Positive && !s.cfg.enough(supportOf(members, key)) ||
+		sure && !s.cfg.enough(supportOf(certain(members), key)) {
 		return nil, nil
 	}
 	last, ready, err := s.readyFor(tx, cluster, members)
