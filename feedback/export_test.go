@@ -96,7 +96,11 @@ func Export(ctx context.Context, s *Service) (a Archive, err error) {
 
 func exported[T kept[T]](tx *store.Tx, kind *kindOf[T], of func(*T) bool) ([]T, error) {
 	values, err := kind.union(tx, everything, of)
-	slices.SortFunc(values, func(a, b T) int { return cmp.Compare(a.id(), b.id()) })
+	slices.SortFunc(values, func(a, b T) int {
+		one, _, _ := kind.Place(a)
+		other, _, _ := kind.Place(b)
+		return cmp.Compare(one, other)
+	})
 	for i, value := range values {
 		values[i] = value.at(0)
 	}

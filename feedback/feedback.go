@@ -166,7 +166,6 @@ func (f Feedback) at(revision uint64) Feedback {
 	f.Near = slices.Clone(f.Near)
 	return f
 }
-func (f Feedback) id() string       { return f.ID }
 func (f Feedback) revision() uint64 { return f.Revision }
 
 // same reports whether another one is the stored decision with the same content. Both are

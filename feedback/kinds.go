@@ -232,7 +232,6 @@ type kept[T any] interface {
 	// Each of the three kinds of values has these methods, so that one implementation reads and
 	// writes all.
 	at(revision uint64) T // a copy
-	id() string
 	revision() uint64
 }
 

@@ -118,7 +118,6 @@ func (p Proposal) at(revision uint64) Proposal {
 	p.Approvals = cloneApprovals(p.Approvals)
 	return p
 }
-func (p Proposal) id() string       { return p.ID }
 func (p Proposal) revision() uint64 { return p.Revision }
 
 // people are all whom the proposal names.
@@ -200,7 +199,6 @@ func (r Rule) at(revision uint64) Rule {
 	r.Approvals = cloneApprovals(r.Approvals)
 	return r
 }
-func (r Rule) id() string       { return r.ID }
 func (r Rule) revision() uint64 { return r.Revision }
 
 // people are all whom the rule names.
