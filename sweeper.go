@@ -16,9 +16,9 @@ type Sweeper interface {
 	Sweep(ctx context.Context, now time.Time) error
 }
 
-// Sweep calls each sweeper once, in order. It goes on where one fails, and returns the errors,
+// sweep calls each sweeper once, in order. It goes on where one fails, and returns the errors,
 // joined.
-func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
+func sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
 	var failures []error
 	for _, s := range sweepers {
 		if err := ctx.Err(); err != nil {
@@ -31,13 +31,13 @@ func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
 	return errors.Join(failures...)
 }
 
-// Run calls [Sweep] at once and then after every interval, until the context ends. It is for a
-// goroutine of the host's:
+// Run calls each sweeper's Sweep in order, at once and then after every interval, until the context
+// ends. It goes on where one fails. It is for a goroutine of the host's:
 //
 //	go heed.Run(ctx, time.Minute, st, learner, service)
 //
 // A sweep that fails is tried again at the next interval. A service reports the failure to its
-// [Observer]; a store can't. To see a store's failures, call [Sweep] in a loop of your own.
+// [Observer]; a store can't. To see a store's failures, call its Sweep in a loop of your own.
 //
 // Run returns the errors of the last sweep if that failed for
 // another reason than the end of the context, and nil otherwise. Each sweeper uses its own clock.
@@ -48,7 +48,7 @@ func Run(ctx context.Context, every time.Duration, sweepers ...Sweeper) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		err := Sweep(ctx, time.Time{}, sweepers...)
+		err := sweep(ctx, time.Time{}, sweepers...)
 		select {
 		case <-ctx.Done():
 			return withoutEnd(err, ctx.Err())

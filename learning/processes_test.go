@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
@@ -283,10 +282,12 @@ func TestForgetInAnotherCase(t *testing.T) {
 func TestSweepNow(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
-	require.NoError(t, heed.Sweep(ctx, time.Time{}, f.Module, f.store))
+	require.NoError(t, f.Module.Sweep(ctx, time.Time{}))
+	require.NoError(t, f.store.Sweep(ctx, time.Time{}))
 	assert.Equal(t, 1, f.waiting())
 	f.clock.Advance(time.Minute)
-	require.NoError(t, heed.Sweep(ctx, time.Time{}, f.Module, f.store))
+	require.NoError(t, f.Module.Sweep(ctx, time.Time{}))
+	require.NoError(t, f.store.Sweep(ctx, time.Time{}))
 	assert.Zero(t, f.waiting())
 	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
 }

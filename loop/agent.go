@@ -285,10 +285,6 @@ func (a *Agent) Strategy() *strategy.Learner {
 	return a.strategy.learner
 }
 
-// Partition returns the partition, which assigns an event to a cell, or nil without
-// Choosing.ByText.
-func (a *Agent) Partition() *partition.Partition { return a.partition }
-
 // Patterns returns the part that learns which ways of working go well.
 func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 

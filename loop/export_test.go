@@ -1,6 +1,10 @@
 package loop
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/heedhq/heed/strategy/partition"
+)
 
 // WithRoom returns a budget for this many characters.
 func WithRoom(b Budget, runes int) Budget {
@@ -17,3 +21,6 @@ func (b Branch) String() string {
 
 // ReadLessonsFrom reads lessons as [ReadLessons] does.
 var ReadLessonsFrom = readLessons
+
+// Partition returns the partition, which assigns an event to a cell, or nil.
+func (a *Agent) Partition() *partition.Partition { return a.partition }

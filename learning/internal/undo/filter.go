@@ -14,8 +14,6 @@ import (
 type filter struct {
 	// needed has the keys of each language, with its number.
 	needed keyIndex
-	// spelling corrects slips in the words of keys before they are looked up.
-	spelling *speller
 }
 
 // roots are the rules that the clauses of a command follow. A text without any of them has no
@@ -26,17 +24,14 @@ var roots = []string{"command", "loose", "free", "sure", "dependent", "again"}
 // accept a text that has no key of its roots.
 func newFilter(all []*grammar) *filter {
 	f := &filter{needed: make(keyIndex)}
-	var keys [][]word
 	for i, g := range all {
 		n := needs{g, make(map[int]need)}
 		for _, name := range roots { // no language must have all
 			for _, k := range n.rule(g.names[name]).keys {
 				f.needed.add(k, i)
-				keys = append(keys, k)
 			}
 		}
 	}
-	f.spelling = newSpeller(all, keys)
 	return f
 }
 
@@ -45,7 +40,7 @@ func newFilter(all []*grammar) *filter {
 // words.
 func (f *filter) languages(normal string) (may []int) {
 	var few [64]string
-	words := f.spelling.wordsOf(few[:0], normal)
+	words := wordsOf(few[:0], normal)
 	for i, w := range words {
 		for _, n := range f.needed[w] {
 			if !slices.Contains(may, n.number) && follow(words[i+1:], n.rest) {
@@ -60,11 +55,11 @@ func (f *filter) languages(normal string) (may []int) {
 // wordsOf returns the words of a text in their order. The words of its clauses are among them. A
 // quotation hides some, but has a word in their place, so that words that follow each other in a
 // clause do so here. It divides the text as clausesOf does, without clauses.
-func (s *speller) wordsOf(words []string, normal string) []string {
+func wordsOf(words []string, normal string) []string {
 	start := -1
 	end := func(at int) {
 		if start >= 0 {
-			words = append(words, s.meant(normal[start:at]))
+			words = append(words, normal[start:at])
 			start = -1
 		}
 	}

@@ -26,8 +26,8 @@ const (
 // A question about undoing is no command, nor is a quotation, a report, a condition, a negation,
 // code, or a task that names its own thing: "How do I undo it?", "don't undo it", "undo it if it
 // rains", "cancel my subscription", "undo the last commit". Command prefers a missed command to a
-// false one. It recognises the phrases of grammar.txt and their words. It is safe for concurrent
-// use.
+// false one. It recognises the phrases of grammar.txt and their words, with accents or without, and
+// no slips of the pen. It is safe for concurrent use.
 func Command(text string) bool {
 	if len(text) > longest {
 		return false
@@ -42,19 +42,13 @@ func Command(text string) bool {
 }
 
 // command reads a text in some languages. A single refusal in any language outweighs every
-// acceptance, because a false command takes back an answer that somebody wanted. Slips are
-// corrected in the clauses too, because the filter saw the corrected words. A clause has the best
-// verdict that a language gives it.
+// acceptance, because a false command takes back an answer that somebody wanted. A clause has the
+// best verdict that a language gives it.
 func command(normal string, may []int) bool {
-	languages, fast := tables()
+	languages, _ := tables()
 	clauses := clausesOf(normal)
 	if len(clauses) > mostClauses {
 		return false
-	}
-	for _, c := range clauses {
-		for i, w := range c.words {
-			c.words[i] = fast.spelling.meant(w)
-		}
 	}
 	verdicts := make([]verdict, len(clauses))
 	for _, i := range may {

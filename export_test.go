@@ -1,0 +1,4 @@
+package heed
+
+// Sweep is what [Run] does at each interval.
+var Sweep = sweep
