@@ -132,13 +132,11 @@ func (e *ending) by(cfg *Config) (verdict, bool) {
 	return verdict{}, false
 }
 
-// endings is where the records of ended races are. They are found by the name of the learner. There
-// is no limit in time, because an arm that has won stays in use for long.
+// endings is where the records of ended races are. There is no limit in time, because an arm that
+// has won stays in use for long.
 var endings = store.View[ending]{
-	Kind: store.Kind{Name: "strategy.winner", Limits: store.Limits{Most: 100_000}},
-	Place: func(e ending) (id string, at time.Time, keys []string) {
-		return e.ID, e.At, []string{store.Key("learner", e.Learner)}
-	},
+	Kind:  store.Kind{Name: "strategy.winner", Limits: store.Limits{Most: 100_000}},
+	Place: func(e ending) (id string, at time.Time, keys []string) { return e.ID, e.At, nil },
 }
 
 // Select chooses an arm: by the shares of the race, or the winner if it ended. The rules of

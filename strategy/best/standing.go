@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/internal/winner"
-	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -89,34 +88,6 @@ func (r *Race) standing(s *state) Standing {
 		standing.Arms = append(standing.Arms, c)
 	}
 	return standing
-}
-
-// Winners returns the standings of a learner's races that have ended, the last first. It only reads
-// and needs no settings: each standing contains the settings with which its race ended. A race
-// whose end no longer holds is left out.
-func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, err error) {
-	cfg := learner.Config()
-	if err := cfg.Store.Declare(ctx, endings.Kind); err != nil {
-		return nil, fmt.Errorf("best: %w", err)
-	}
-	for kept, err := range endings.Find(ctx, cfg.Store,
-		store.Query{Keys: []string{store.Key("learner", cfg.Name)}}) {
-		if err != nil {
-			return nil, fmt.Errorf("best: %w", err)
-		}
-		e := &kept.Value
-		r := Race{cfg: Config{Learner: learner, Error: e.Error, indifference: e.Indifference},
-			learner: cfg}
-		q := strategy.Query{Category: e.Category, Context: e.Context, Item: e.Item}
-		s, err := r.read(store.Reading(ctx, cfg.Store), q)
-		if err != nil {
-			return nil, fmt.Errorf("best: %w", err)
-		}
-		if r.judge(&s); s.over {
-			all = append(all, r.standing(&s))
-		}
-	}
-	return all, nil
 }
 
 // String describes the standing in words: "b is best, with an error of at most 5 %, after 412

@@ -42,15 +42,10 @@ type Estimate struct {
 	Effective float64
 }
 
-// InversePropensity estimates a policy's mean reward by weighing each reward with Target/Propensity
-// (Horvitz and Thompson 1952). It has no bias, and a large variance where the policies differ much.
-// The level of the interval is in (0, 1). Bad input is a [*heed.InputError].
-func InversePropensity(log []Logged, level float64) (Estimate, error) {
-	return estimate(log, level, func(l *Logged, weight float64) float64 { return weight * l.Reward })
-}
-
-// SelfNormalized divides by the sum of the weights instead of their number (Hájek 1971): a little
-// bias for less variance, and never outside of the range of the rewards.
+// SelfNormalized estimates a policy's mean reward by weighing each reward with Target/Propensity,
+// divided by the sum of the weights (Hájek 1971): a little bias for less variance, and never
+// outside of the range of the rewards. The level of the interval is in (0, 1). Bad input is a
+// [*heed.InputError].
 func SelfNormalized(log []Logged, level float64) (Estimate, error) {
 	var weights, rewards float64
 	for i := range log {
@@ -68,7 +63,8 @@ func SelfNormalized(log []Logged, level float64) (Estimate, error) {
 
 // DoublyRobust takes a model's prediction and corrects it by the weighed error of the model on what
 // was seen (Dudík, Langford and Li 2011). It has no bias, whatever the model, and the less variance
-// the better the model is.
+// the better the model is. Without a model, with Predicted and Baseline 0, it is the estimate by
+// inverse propensities (Horvitz and Thompson 1952).
 func DoublyRobust(log []Logged, level float64) (Estimate, error) {
 	for i, l := range log {
 		switch {
