@@ -111,6 +111,9 @@ func closesTheLoop(t *testing.T, c client) {
 	for tool, err := range c.Tools(t.Context(), nil) {
 		require.NoError(t, err)
 		tools = append(tools, tool.Name)
+		hints := tool.Annotations
+		assert.Equal(t, tool.Name == "explain", hints.ReadOnlyHint, "%s only reads", tool.Name)
+		assert.Equal(t, hints.ReadOnlyHint, hints.IdempotentHint)
 	}
 	assert.ElementsMatch(t, []string{"prepare", "answered", "tool_result", "outcome", "react", "undo",
 		"correct", "propose", "explain"}, tools)

@@ -3,6 +3,7 @@ package view
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -22,5 +23,27 @@ func TestThePriceInWords(t *testing.T) {
 		assert.Contains(t, words, "It is not clear yet whether learning helps: 90 %")
 		assert.Contains(t, words, "the 90 % interval, valid at every look, is -84.0 to +80.0.")
 		assert.Contains(t, words, want)
+	}
+}
+
+// Without a comparison, the success of the last seven days is shown next to the one before, where
+// each has an outcome, and else the one of all.
+func TestTheCourseInWords(t *testing.T) {
+	now := time.Date(2026, 3, 20, 9, 0, 0, 0, time.UTC)
+	good := loop.Measured{Answers: 1, Outcomes: 1, Success: 1}
+	for _, test := range []struct {
+		late, before loop.Measured
+		want         string
+	}{
+		{loop.Measured{Outcomes: 1}, good,
+			"0 % of the answers of the last seven days succeeded, and 100 % before."},
+		{loop.Measured{}, good, "100 % of the answers succeeded."},
+		{good, loop.Measured{}, "100 % of the answers succeeded."},
+		{loop.Measured{}, loop.Measured{}, "No outcome is known yet. Imported answers are left out."},
+	} {
+		g := Gain{Gain: loop.Gain{Days: []loop.GainPart{
+			{Name: "2026-03-13", Alone: test.before}, {Name: "2026-03-14", Alone: test.late},
+		}}}
+		assert.Equal(t, test.want, g.course(now)[0])
 	}
 }
