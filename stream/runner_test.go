@@ -133,10 +133,10 @@ func TestFinalFault(t *testing.T) {
 // A dead letter that can't be written ends the runner, and the event is given back.
 func TestLetterThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &stream.Runner{DeadLetters: &lettersAway{fails: 100}, Attempts: 2, Apply: func(context.Context,
-			stream.Event) (func(context.Context), error) {
+		r := &stream.Runner{DeadLetters: &lettersAway{fails: 100}, Attempts: 2}
+		r.Apply = func(context.Context, stream.Event) (func(context.Context), error) {
 			return nil, errDown
-		}}
+		}
 		_, err := run(t, r, stream.Event{ID: "e", Topic: "t"})
 		require.ErrorIs(t, err, errDown)
 		assert.Zero(t, r.Counts().Dead)
