@@ -289,7 +289,7 @@ func settled(a *answer.Answer, result Result) *answer.Answer {
 		return a
 	}
 	next := *a
-	if c := a.Choice; c.Silent || c.Expired {
+	if c := a.Choice; c.Expired { // silent choices have expired as well
 		changed := *c
 		changed.Silent, changed.Expired = false, false
 		next.Choice = &changed

@@ -368,7 +368,7 @@ func (c *crediting) remember(r store.Receipt, err error) {
 		case choice.details == nil:
 		case err != nil:
 			choice.details.kept.Store(nil)
-		case kept != nil && kept.revision > 0 && r.Revision > 0 && kept.written:
+		case kept != nil && kept.written && r.Revision > 0:
 			choice.details.kept.Store(&keptChoice{Answer: kept.Answer, revision: r.Revision})
 		}
 	}

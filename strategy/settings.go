@@ -55,17 +55,15 @@ func storePooling(p Pooling) *storedPooling {
 
 // pooling returns the pooling that was stored, and nil for one of the host's own.
 func (s *storedPooling) pooling() (Pooling, error) {
-	var two TwoLevel
 	var copied Copy
 	switch s.Type {
-	case fmt.Sprintf("%T", two):
-		err := json.Unmarshal(s.Value, &two)
-		return two, err
+	case fmt.Sprintf("%T", TwoLevel{}):
+		return TwoLevel{}, nil
+	case fmt.Sprintf("%T", Alone{}):
+		return Alone{}, nil
 	case fmt.Sprintf("%T", copied):
 		err := json.Unmarshal(s.Value, &copied)
 		return copied, err
-	case fmt.Sprintf("%T", Alone{}):
-		return Alone{}, nil
 	}
 	return nil, nil
 }

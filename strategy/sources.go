@@ -55,16 +55,15 @@ type sourceCache struct {
 	size  int // of all cells
 }
 
-// maxCached bounds the sources that a sourceCache remembers, which are about 20 MB. Beyond it, half
-// of them are forgotten, and their cells are read again.
-const maxCached = 1 << 20
+// maxCached bounds the hashes that a sourceCache remembers, which are about 40 MB. Beyond it, all
+// are forgotten, and the cells are read again.
+const maxCached = 1 << 21
 
-// cellSources are the hashes of the sources of a cell. A source has a part for each channel, so
-// parts on another channel than the cell's first one are hashed, too.
+// cellSources are the hashes of the sources of a cell, and of its parts, because a source has a
+// part for each channel.
 type cellSources struct {
-	known   map[uint64]struct{}
-	channel string
-	parts   int
+	known map[uint64]struct{}
+	parts int
 }
 
 // newSourceCache returns an empty cache.
@@ -103,21 +102,12 @@ func (c *sourceCache) unknown(cells []evidence.Cell) (all []evidence.Cell) {
 	return all
 }
 
-// expire forgets cells that were read too long ago, and those that are too many.
+// expire forgets the cells if they were read too long ago, or are too many.
 func (c *sourceCache) expire(now time.Time, refresh time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.since).Abs() >= refresh {
+	if now.Sub(c.since).Abs() >= refresh || c.size > maxCached {
 		c.clear(now)
-	}
-	if c.size <= maxCached {
-		return
-	}
-	for cell, of := range c.cells { // in no order, so that no cell is always among them
-		delete(c.cells, cell)
-		if c.size -= len(of.known); c.size <= maxCached/2 {
-			break
-		}
 	}
 }
 
@@ -162,18 +152,10 @@ func (c *sourceCache) add(cell evidence.Cell, channel, source string) int {
 		return 0
 	}
 	hashes := len(of.known)
-	if hashes == 0 {
-		of.channel = channel
-	}
-	before := hashes
 	of.known[maphash.String(c.seed, source)] = struct{}{}
-	if channel != of.channel {
-		before = len(of.known) // the source may be new, and its part counts once
-		of.known[maphash.Comparable(c.seed, [2]string{channel, source})] = struct{}{}
-	}
-	if len(of.known) > before {
-		of.parts++
-	}
+	sources := len(of.known)
+	of.known[maphash.Comparable(c.seed, [2]string{channel, source})] = struct{}{}
+	of.parts += len(of.known) - sources
 	c.size += len(of.known) - hashes
 	return of.parts
 }
