@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -149,24 +150,25 @@ func TestAReceiverPanics(t *testing.T) {
 
 // A fallback that does not begin in its time is given up, also where the model before it had begun.
 func TestASlowFallbackAfterABrokenStream(t *testing.T) {
-	stuck := decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		<-ctx.Done()
-		return decision.LLMResponse{}, ctx.Err()
+	synctest.Test(t, func(t *testing.T) { // so that a busy machine does not use up the time
+		stuck := decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse,
+			error) {
+			<-ctx.Done()
+			return decision.LLMResponse{}, ctx.Err()
+		})
+		w := newWorld(t, loop.Config{
+			Model:     &stutterer{pieces: []string{"Lo"}, fails: errors.New("x")},
+			Fallbacks: []decision.LLM{stuck, &mouth{says: "I am here."}},
+		})
+		var heard string
+		answer := w.answer(loop.Event{Text: "Why?",
+			OnChunk: func(_ context.Context, text string, anew bool) {
+				if anew {
+					heard = ""
+				}
+				heard += text
+			}})
+		assert.Equal(t, "I am here.", heard)
+		assert.Equal(t, "I am here.", answer.Text)
 	})
-	w := newWorld(t, loop.Config{
-		Model:     &stutterer{pieces: []string{"Lo"}, fails: errors.New("x")},
-		Fallbacks: []decision.LLM{stuck, &mouth{says: "I am here."}},
-		Tuning:    loop.Tuning{Decision: decision.Config{Timeout: 200 * time.Millisecond}},
-	})
-	var heard string
-	answer := w.answer(loop.Event{Text: "Why?",
-		OnChunk: func(_ context.Context, text string, anew bool) {
-			if anew {
-				heard = ""
-			}
-			heard += text
-		}})
-	assert.Equal(t, "I am here.", heard)
-	assert.Equal(t, "I am here.", answer.Text)
 }
