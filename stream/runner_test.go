@@ -167,3 +167,39 @@ func TestAcknowledgements(t *testing.T) {
 		}
 	})
 }
+
+// A noReject can't be given back.
+type noReject struct{ stream.Delivery }
+
+func (noReject) Reject(context.Context, time.Duration) error { return errDown }
+
+// What is refused is dead at once, and the observer gets only the words that are for it.
+func TestRefusedEvents(t *testing.T) {
+	dead := &lettersAway{}
+	r := &stream.Runner{DeadLetters: dead, Apply: func(context.Context,
+		stream.Event) (func(context.Context), error) {
+		err := stream.Refuse(errDown, "its answer is gone")
+		assert.ErrorIs(t, err, errDown)
+		return nil, err
+	}}
+	seen, err := run(t, r, stream.Event{ID: "e", Topic: "t"})
+	require.NoError(t, err)
+	_, of := letter(t, dead)
+	assert.Equal(t, stream.DeadLetter{Event: of.Event, Reason: errDown.Error(), Attempts: 1}, of)
+	require.Len(t, seen, 1)
+	assert.Equal(t, "its answer is gone", seen[0].(heed.DeadLettered).Reason)
+}
+
+// An event that can be neither applied nor given back is counted, and the observer learns of it.
+func TestEventsThatCannotBeGivenBack(t *testing.T) {
+	from := source{other: func(d stream.Delivery) stream.Delivery { return noReject{d} }}
+	r := &stream.Runner{Stream: from, DeadLetters: &lettersAway{}, Strict: true,
+		Apply: func(context.Context, stream.Event) (func(context.Context), error) {
+			return nil, errDown
+		}}
+	seen, err := run(t, r, stream.Event{ID: "e", Topic: "t"})
+	require.ErrorIs(t, err, errDown)
+	assert.Equal(t, stream.RunnerCounts{Received: 1, NotAcked: 1}, r.Counts())
+	require.Len(t, seen, 1)
+	assert.Equal(t, "give back", seen[0].(heed.Failed).What)
+}
