@@ -1,0 +1,67 @@
+package view
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+func TestChecksInWords(t *testing.T) {
+	quoted := func(text string) string { return "«" + text + "»" }
+	for want, c := range map[string]feedback.Check{
+		"":                                   {},
+		"answers must not match «rm»":        {Forbid: "rm"},
+		"calls of all tools must match «-n»": {Tool: "*", Require: "-n"},
+		"calls of «shell» must not match «rm -rf»": {Tool: "shell", Forbid: "rm -rf"},
+	} {
+		assert.Equal(t, want, CheckWords(c, quoted))
+	}
+}
+
+// A fault of heed's has the place that the field has in the input.
+func TestFaultsHaveTheNamesOfTheInput(t *testing.T) {
+	for field, want := range map[string]string{
+		"History[1].Role": "history[1].role", "Text": "text", "Event.Session": "session",
+		"Other": "other",
+	} {
+		f := FaultOf(&heed.InputError{Field: field, Reason: "is wrong"}, reflect.TypeFor[Event]())
+		assert.Equal(t, want, f.Field)
+	}
+}
+
+func TestWhichAnswersAreSelected(t *testing.T) {
+	good, bad := Answer{Known: true, Worth: 0.5}, Answer{Known: true, Worth: -0.5}
+	even, open := Answer{Known: true}, Answer{}
+	for q, want := range map[AnswerQuery][]bool{
+		{Sort: Worst}:   {false, true, false, false},
+		{Outcome: Good}: {true, false, true, false},
+		{Outcome: Bad}:  {false, true, false, false},
+		{Outcome: Open}: {false, false, false, true},
+		{}:              {true, true, true, true},
+		{Person: "ann"}: {false, false, false, false},
+	} {
+		for i, a := range []Answer{good, bad, even, open} {
+			assert.Equal(t, want[i], q.selects(&a), "%+v of %+v", q, a)
+		}
+	}
+}
+
+// In the order for people, the next part begins behind the element that ended the last one,
+// wherever that is now, or else at its place.
+func TestWhereTheNextPartBegins(t *testing.T) {
+	part := func(after string, all ...string) []string {
+		cut := Cut(all, func(s *string) string { return *s })
+		l, err := cut(t.Context(), Page{After: after, Limit: 2})
+		require.NoError(t, err)
+		return l.Items
+	}
+	assert.Equal(t, []string{"c", "d"}, part("1.b", "a", "b", "c", "d"))
+	assert.Equal(t, []string{"c", "d"}, part("1.b", "new", "a", "b", "c", "d"))
+	assert.Equal(t, []string{"c", "d"}, part("1.b", "a", "c", "d"), "it is gone")
+	assert.Empty(t, part("9.z", "a"))
+}
