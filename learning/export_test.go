@@ -134,8 +134,3 @@ func TuningOf(c Config) Tuning { return c.tuning }
 
 // Tune returns the values of a configuration, to change them.
 func (c *Config) Tune() *Tuning { return &c.tuning }
-
-// Unpin removes a pin.
-func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) error {
-	return m.Pin(ctx, Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason})
-}

@@ -12,12 +12,12 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Pin is what a person decided about a heuristic. Its constraints go before all others until a
-// pin without constraints removes it.
+// A Pin is what a person decided about a heuristic. Its constraints go before all others until
+// [Module.Unpin] removes it.
 type Pin struct {
 	// HeuristicID is the heuristic that is limited. It must not be empty.
 	HeuristicID string `json:"heuristic"`
-	// Constraints override every other layer where they are set. Without any, the pin is removed.
+	// Constraints override every other layer where they are set.
 	Constraints Constraints `json:"constraints"`
 	// Actor is who decided it. It must not be empty, because the audit names the actor.
 	Actor string `json:"actor"`
@@ -28,20 +28,24 @@ type Pin struct {
 }
 
 // Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose
-// ends are the same holds the confidence. A pin without constraints removes the heuristic's pin. A
-// pin that is there already has no effect. An unknown heuristic is [heed.ErrNotFound], as is one
-// without a pin that is to be removed, and invalid input a [*heed.InputError].
+// ends are the same holds the confidence. The same pin again has no effect. An unknown heuristic is
+// [heed.ErrNotFound], and invalid input a [*heed.InputError].
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
-	action := "pin"
+	defer doing("pin", &err)
 	if p.Constraints == (Constraints{}) {
-		action = "unpin"
+		return valid.Input("Constraints", "must set a limit")
 	}
-	defer doing(action, &err)
-	if err := cmp.Or(p.Constraints.validateInput(), valid.Names(evidence.MaxText, "Actor", p.Actor),
-		evidence.CheckText("Reason", p.Reason)); err != nil {
+	if err := p.Constraints.validateInput(); err != nil {
 		return err
 	}
-	return m.decide(ctx, action, p)
+	return m.decide(ctx, "pin", p)
+}
+
+// Unpin removes a heuristic's pin, in one commit with an audit entry. A heuristic without one is
+// [heed.ErrNotFound].
+func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) (err error) {
+	defer doing("unpin", &err)
+	return m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason})
 }
 
 // pin returns the pin of a heuristic, or the zero value.
@@ -54,6 +58,10 @@ func (r *heuristicRecord) pin() (p Pin) {
 
 // decide stores a pin, or removes it if p has no constraints.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
+	if err := cmp.Or(valid.Names(evidence.MaxText, "Actor", p.Actor),
+		evidence.CheckText("Reason", p.Reason)); err != nil {
+		return err
+	}
 	p.At = m.orNow(p.At)
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		a, err := m.ledger(tx).open(p.HeuristicID)

@@ -85,6 +85,7 @@ func TestPinRefuses(t *testing.T) {
 	for field, spoil := range map[string]func(*learning.Pin){
 		"Actor":               func(p *learning.Pin) { p.Actor = "" },
 		"Reason":              func(p *learning.Pin) { p.Reason = "\xff" },
+		"Constraints":         func(p *learning.Pin) { p.Constraints = learning.Constraints{} },
 		"Constraints.Ceiling": func(p *learning.Pin) { p.Constraints = at(2) },
 	} {
 		p := good

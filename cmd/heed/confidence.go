@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/heedhq/heed/internal/view"
@@ -58,18 +57,21 @@ func (cmd *confidencePin) Run(s *session) error {
 		return &usageError{"--at must be above 0 and at most 1"}
 	}
 	return decide(s, cmd.ID, func(v *view.Source, one *view.HeuristicDetail) error {
-		at := cmp.Or(cmd.At, &one.Confidence)
-		if *at == 0 {
+		at := one.Confidence
+		if cmd.At != nil {
+			at = *cmd.At
+		}
+		if at == 0 {
 			return fmt.Errorf("the confidence of %s is 0, which can't be held: give another with --at",
 				show(one.ID))
 		}
-		err := cmd.confirm(s, "This holds the confidence of %v at %v, whatever users say", one.ID, *at)
+		err := cmd.confirm(s, "This holds the confidence of %v at %v, whatever users say", one.ID, at)
 		if err != nil {
 			return err
 		}
 		return v.Learning.Pin(s.ctx, learning.Pin{
 			HeuristicID: one.ID, Actor: cmd.Actor, Reason: cmd.Reason,
-			Constraints: learning.Constraints{Floor: *at, Ceiling: *at},
+			Constraints: learning.Constraints{Floor: at, Ceiling: at},
 		})
 	})
 }
@@ -88,8 +90,7 @@ func (cmd *confidenceUnpin) Run(s *session) error {
 		if err := cmd.confirm(s, "This lets users decide about %v again", one.ID); err != nil {
 			return err
 		}
-		pin := learning.Pin{HeuristicID: one.ID, Actor: cmd.Actor, Reason: cmd.Reason}
-		return v.Learning.Pin(s.ctx, pin)
+		return v.Learning.Unpin(s.ctx, one.ID, cmd.Actor, cmd.Reason)
 	})
 }
 

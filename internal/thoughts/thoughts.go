@@ -1,10 +1,15 @@
 // Package thoughts takes what a reasoning model writes to itself out of its answers.
 //
 // Thoughts are in tags: think, thinking, thought, reasoning, reflection, scratchpad or seed:think,
-// in any case, and nested; and [THINK] in upper case. A tag that is not closed runs to the end of
-// the text. A closing tag without an opening one ends thoughts that began with the text, because
-// some servers drop the opening tag. Tags in code stay: in a fenced block, and in a span of
+// in any case, and nested; [THINK] in upper case; and ◁think▷. A tag that is not closed runs to the
+// end of the text. A closing tag without an opening one ends thoughts that began with the text,
+// because some servers drop the opening tag. Tags in code stay: in a fenced block, and in a span of
 // backticks within a line.
+//
+// In the raw harmony format, messages on every channel except the final one are thoughts:
+//
+//	<|channel|>analysis<|message|>thoughts<|end|>
+//	<|start|>assistant<|channel|>final<|message|>answer<|return|>
 package thoughts
 
 import (
@@ -26,19 +31,34 @@ var forms = [...]form{
 		"think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "seed:think",
 	}},
 	{opening: "[", closing: "]", names: []string{"THINK"}, exact: true},
+	{opening: "◁", closing: "▷", names: []string{"think"}},
 }
 
 const (
 	// These bound what is held back while text streams. longestTag is in bytes, for example
 	// "</scratchpad  >".
-	longestTag  = 16
-	longestSpan = 1024 // bytes of a code span
+	longestTag    = 16
+	longestSpan   = 1024 // bytes of a code span
+	longestHeader = 256  // bytes before a message in the harmony format
 )
+
+// The tokens of the harmony format.
+const (
+	startToken   = "<|start|>"
+	channelToken = "<|channel|>"
+	messageToken = "<|message|>"
+)
+
+// endTokens end a message. A message that calls a tool ends with the last of them.
+var endTokens = [...]string{"<|end|>", "<|return|>", "<|call|>"}
+
+// message names a message of thoughts in the harmony format, among the tags that are open.
+const message = "<|"
 
 // Split returns an answer without its thoughts, and the thoughts. An answer without thoughts stays
 // as it is.
 func Split(text string) (answer, thoughts string) {
-	if !strings.ContainsAny(text, "<[") {
+	if !strings.ContainsAny(text, "<[◁") {
 		return text, ""
 	}
 	var r Reader
@@ -54,7 +74,8 @@ func Split(text string) (answer, thoughts string) {
 // matter. The zero value is ready. It must not be used concurrently.
 //
 // The caller may show text as it comes, so the Reader holds back only what may still turn out to be
-// a tag. That is at most longestTag bytes, and longestSpan for a code span.
+// a tag. That is at most longestTag bytes, longestHeader in the harmony format, and longestSpan for
+// a code span.
 type Reader struct {
 	// held is what is not decided yet. Every call decides as much of it as it can.
 	held string
@@ -65,7 +86,8 @@ type Reader struct {
 
 	fence string // the characters that opened the code block, or ""
 	// inLine reports that the line contains more than blanks until here, so that a fence can't begin.
-	inLine bool
+	inLine  bool
+	harmony bool // a message of the harmony format began
 }
 
 // Write takes a chunk and returns what is an answer's text for sure. It may hold some back. If
@@ -109,10 +131,14 @@ func (r *Reader) step(final bool) (n int, thought bool) {
 	case c == '\n':
 		r.inLine = false
 		return r.take(1), false
+	case strings.HasPrefix(r.held, "<|"):
+		return r.token(final), false
 	case c == '<':
 		return r.tag(&forms[0], final)
 	case c == '[':
 		return r.tag(&forms[1], final)
+	case mayBegin(forms[2].opening, r.held):
+		return r.tag(&forms[2], final)
 	case r.fence == "" && c == '`', !r.inLine && (c == '`' || c == '~'):
 		return r.code(final), false
 	case c == ' ' || c == '\t' || c == '>' && !r.inLine: // what may precede a fence
@@ -126,10 +152,18 @@ func (r *Reader) step(final bool) (n int, thought bool) {
 // plain returns how many bytes, at least one, come before the next sign that may matter. So text
 // without signs is taken in large pieces, and not byte by byte.
 func plain(text string) int {
-	if i := strings.IndexAny(text[1:], "\n<`["); i >= 0 {
-		return i + 1
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n', c == '<', c == '`', c == '[', mayBegin(forms[2].opening, text[i:]):
+			return i
+		}
 	}
 	return len(text)
+}
+
+// mayBegin reports whether a text begins with a sign, or with a part of it that ends with the text.
+func mayBegin(sign, text string) bool {
+	return text != "" && (strings.HasPrefix(text, sign) || strings.HasPrefix(sign, text))
 }
 
 // take moves n bytes to the text, or to the thoughts.
@@ -159,6 +193,9 @@ func (r *Reader) tag(f *form, final bool) (n int, thought bool) {
 	}
 	thinking := len(r.open) > 0
 	hidden := r.fence != "" && !(closes && thinking)
+	if closes && thinking && r.open[len(r.open)-1] == message { // only its own tokens end it
+		hidden = true
+	}
 	if name == "" || hidden {
 		r.inLine = true
 		return r.take(min(len(f.opening), len(r.held))), false
@@ -169,7 +206,7 @@ func (r *Reader) tag(f *form, final bool) (n int, thought bool) {
 		r.begin(name)
 	case thinking:
 		last := len(r.open) - 1 // a tag of another name closes the innermost
-		for i := last; i >= 0; i-- {
+		for i := last; i >= 0 && r.open[i] != message; i-- {
 			if r.open[i] == name {
 				last = i
 				break
@@ -236,6 +273,66 @@ func (f *form) begins(text string) bool {
 	})
 }
 
+// token reads what begins or ends a message of the harmony format, or else a "<". In code only the
+// tokens that end thoughts count. Tokens are read as such only where they have a meaning: an end
+// token counts only after a message began, because an answer may be about the format.
+func (r *Reader) token(final bool) int {
+	thinking := slices.Index(r.open, message)
+	if r.fence != "" && thinking < 0 {
+		return r.take(1)
+	}
+	n, channel := header(r.held, final)
+	if n == 0 {
+		return 0
+	}
+	if n > 0 {
+		r.harmony = true
+		r.end(max(thinking, 0))
+		if channel != "final" && channel != "" {
+			r.begin(message)
+		}
+		r.inLine = false
+		return n
+	}
+	for _, end := range endTokens {
+		switch {
+		case !r.harmony:
+		case strings.HasPrefix(r.held, end):
+			r.end(max(thinking, 0))
+			r.inLine = false
+			return len(end)
+		case !final && strings.HasPrefix(end, r.held):
+			return 0
+		}
+	}
+	r.inLine = true
+	return r.take(1)
+}
+
+// header returns the length of what precedes a message, and the channel of the message. The length
+// is 0 if more text is needed, and negative if the text begins with something else. A header is in
+// one line. The channel is the first word behind its token. A text within the limit that may still
+// become a header is waited for.
+func header(text string, final bool) (n int, channel string) {
+	text = text[:min(len(text), longestHeader)]
+	if !mayBegin(startToken, text) && !mayBegin(channelToken, text) {
+		return -1, ""
+	}
+	head, _, found := strings.Cut(text, messageToken)
+	line := !strings.Contains(head, "\n")
+	switch {
+	case found && line:
+		_, channel, _ = strings.Cut(head, channelToken)
+		channel, _, _ = strings.Cut(strings.TrimSpace(channel), " ")
+		channel, _, _ = strings.Cut(channel, "<")
+		return len(head) + len(messageToken), channel
+	case !found && line && !final && len(text) < longestHeader:
+		return 0, ""
+	default:
+		return -1, ""
+	}
+}
+
 // code reads the line of a fence, a code span, or backticks that are neither. A fence is at least
 // three characters at the beginning of a line. It is closed by as many of the same character or
 // more. A span ends with as many backticks as it began with, in the same line; without such an end
@@ -283,7 +380,7 @@ func (r *Reader) code(final bool) int {
 		}
 		if at-begin == run && (at < len(line) || whole) {
 			// It may end the thoughts.
-			if len(r.open) > 0 && containsAny(line[:at], "</", "[/") {
+			if len(r.open) > 0 && containsAny(line[:at], "</", "[/", "◁/", "<|") {
 				return r.take(run)
 			}
 			return r.take(at)

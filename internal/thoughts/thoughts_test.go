@@ -61,11 +61,53 @@ func TestSplit(t *testing.T) {
 		"brackets in code": {
 			"Write `[THINK]a[/THINK]` so.", "Write `[THINK]a[/THINK]` so.", "",
 		},
+		"triangles":             {"◁think▷a◁/think▷b", "b", "a"},
+		"triangles, blanks":     {"◁think ▷a ◁ b◁/Think▷c", "c", "a ◁ b"},
+		"triangles, not closed": {"a◁think▷b◁/thin", "a", "b◁/thin"},
+		"other signs": {
+			"a ◁ b, “c”, d…, ◁x▷, ▷◁", "a ◁ b, “c”, d…, ◁x▷, ▷◁", "",
+		},
+		"half a sign": {"a\xe2\x97", "a\xe2\x97", ""},
 		"two forms": {
-			"[THINK]a<think>b</think>c[/THINK]d<think>e</think>", "d", "abc\n\ne",
+			"[THINK]a<think>b</think>c[/THINK]d◁think▷e◁/think▷", "d", "abc\n\ne",
 		},
 		"a fence with bracket end": {"[THINK]\n```\na[/THINK]b", "b", "```\na"},
 		"a span over an end":       {"[THINK]a `b[/THINK]c`d", "c`d", "a `b"},
+
+		"harmony": {
+			"<|channel|>analysis<|message|>a<|end|>" +
+				"<|start|>assistant<|channel|>final<|message|>b<|return|>", "b", "a",
+		},
+		"harmony from the start": {
+			"<|start|>assistant<|channel|>analysis<|message|>a<|end|>" +
+				"<|start|>assistant<|channel|>final<|message|>b", "b", "a",
+		},
+		"harmony, a call": {
+			"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary " +
+				"to=functions.x <|constrain|>json<|message|>{}<|call|>",
+			"", "a\n\n{}",
+		},
+		"harmony, constrained": {"<|channel|>final <|constrain|>JSON<|message|>{}<|return|>", "{}", ""},
+		"harmony without ends": {
+			"<|channel|>analysis<|message|>a<|channel|>final<|message|>b", "b", "a",
+		},
+		"harmony, not closed": {"<|channel|>analysis<|message|>a<|en", "", "a<|en"},
+		"harmony, a fence in thoughts": {
+			"<|channel|>analysis<|message|>\n```\na<|end|>" +
+				"<|start|>assistant<|channel|>final<|message|>```\n<|end|>\n```",
+			"```\n<|end|>\n```", "```\na",
+		},
+		"harmony, tags in thoughts": {
+			"<|channel|>analysis<|message|>a</think>b<think>c<|end|><|channel|>final<|message|>d",
+			"d", "a</think>bc",
+		},
+		"harmony, a span in thoughts": {"<|channel|>analysis<|message|>`a<|end|>b`", "b`", "`a"},
+		"no harmony": {
+			"a <|end|> <| <|x|> b <|channel|> of\nit", "a <|end|> <| <|x|> b <|channel|> of\nit", "",
+		},
+		"harmony in code": {
+			"`<|channel|>analysis<|message|>` b", "`<|channel|>analysis<|message|>` b", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, inside := thoughts.Split(tt.text)
@@ -123,7 +165,7 @@ func piece(t *rapid.T) (text string, thought bool) {
 	words := func() string { return rapid.StringMatching(`[a-zé .,\n>]{0,12}`).Draw(t, "words") }
 	name := rapid.SampledFrom([]string{"think", "thinking", "REASONING", "scratchpad"}).Draw(t,
 		"name")
-	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	switch rapid.IntRange(0, 7).Draw(t, "kind") {
 	case 0:
 		return words() + "SAID", false
 	case 1:
@@ -135,6 +177,11 @@ func piece(t *rapid.T) (text string, thought bool) {
 			true
 	case 4:
 		return "[THINK]" + words() + "SECRET<think>SECRET</think>[/THINK]", true
+	case 5:
+		return "◁think▷" + words() + "SECRET◁/think▷", true
+	case 6:
+		return "<|channel|>analysis<|message|>SECRET</think>" + words() +
+			"<|end|><|start|>assistant<|channel|>final<|message|>", true
 	default:
 		return "<" + name + ">\n```\nSECRET\n```\n`<think>`" + words() + "</" + name + ">", true
 	}
@@ -171,7 +218,9 @@ func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		"<think>a</think>b", "a`<think>`", "```\n<think>\n```", "a</reasoning>b",
 		strings.Repeat("`", 1030) + "<think>", "~~~ x\n</think>",
-		"[THINK]a[/THINK]b", "[THINK]<think>\n```\n</think>[/THINK]",
+		"[THINK]a[/THINK]b", "◁think▷a◁/think▷b",
+		"<|channel|>analysis<|message|>a<|end|><|channel|>final<|message|>b<|return|>",
+		"<|channel|>a<|message|><think>\n```\n</think>[/THINK]<|end|>",
 	} {
 		f.Add(seed, uint8(3))
 	}
@@ -181,7 +230,7 @@ func FuzzReader(f *testing.F) {
 		if shown != answer || again != inside {
 			t.Fatalf("%q in chunks: %q and %q, want %q and %q", text, shown, again, answer, inside)
 		}
-		if len(answer) > len(text) || !strings.ContainsAny(text, "<[") && answer != text {
+		if len(answer) > len(text) || !strings.ContainsAny(text, "<[◁") && answer != text {
 			t.Fatalf("%q became %q", text, answer)
 		}
 	})
