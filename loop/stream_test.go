@@ -151,8 +151,9 @@ func TestAReceiverPanics(t *testing.T) {
 // A fallback that does not begin in its time is given up, also where the model before it had begun.
 func TestASlowFallbackAfterABrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // so that a busy machine does not use up the time
-		stuck := decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse,
-			error) {
+		stuck := decision.LLMFunc(func(
+			ctx context.Context, _ decision.LLMRequest,
+		) (decision.LLMResponse, error) {
 			<-ctx.Done()
 			return decision.LLMResponse{}, ctx.Err()
 		})
