@@ -374,12 +374,13 @@ func (l *Learner) restartIfChanged(
 	if err == nil && len(cells) > 0 {
 		err = l.restart(ctx, s, c, cells)
 	}
-	if errors.Is(err, evidence.ErrForgotten) { // the store keeps no history, so nothing can restart
-		err = nil
+	// Without history nothing can restart. After another failure the change is found again.
+	if err != nil && !errors.Is(err, evidence.ErrForgotten) {
+		return err
 	}
 	// Also what is not restarted is not found again: another process or a reset came first.
 	s.drop(c.item, c.all, c.outcomes[c.at].at)
-	return err
+	return nil
 }
 
 // toRestart returns the cells that a change restarts, or none if the store has fewer than half of

@@ -281,12 +281,13 @@ func changesOf(t *testing.T, cfg strategy.Config, items int,
 	return restarts, first
 }
 
-// A restart that the store refuses is reported. The outcome counts all the same.
-func TestARestartThatFailsIsReported(t *testing.T) {
+// A restart that the store refuses is reported, and a later outcome tries again. The outcome counts
+// all the same.
+func TestARestartThatFailsIsTriedAgain(t *testing.T) {
 	c := &clock{}
-	st := &fragile{Store: newStore(t, c.Now)}
+	st, down := &fragile{Store: newStore(t, c.Now)}, true
 	st.before = func(_ context.Context, b store.Batch) error {
-		if len(b.Restart) > 0 {
+		if down && len(b.Restart) > 0 {
 			return errStore
 		}
 		return nil
@@ -308,6 +309,12 @@ func TestARestartThatFailsIsReported(t *testing.T) {
 	require.ErrorIs(t, failed[0], errStore)
 	assert.Empty(t, audited(t, st))
 	assert.Equal(t, 60., massOf(kept(t, st, strategy.Query{}, "arm")))
+	down = false
+	for range 20 {
+		c.Advance(time.Minute)
+		try(t, l, strategy.Query{Item: "i"}, "a", -1)
+	}
+	assert.Len(t, audited(t, st), 1)
 }
 
 // Two of twenty people make up no change together, though each alone could be left out.
