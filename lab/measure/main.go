@@ -37,7 +37,7 @@ var budgets = []struct {
 	{"command, pages, API, MCP: lines", budget{9_400, 10_910}},
 	{"adapters, streams: lines", budget{5_000, 6_144}},
 	{"lab: lines", budget{9_000, 9_000}},
-	{"all: lines", budget{80_000, 95_409}},
+	{"all: lines", budget{80_000, 95_410}},
 	{"library: exported names", budget{600, 818}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
