@@ -3,6 +3,7 @@ package undo
 
 import (
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -32,7 +33,7 @@ func Command(text string) bool {
 	if len(text) > longest {
 		return false
 	}
-	normal := normalise(text)
+	normal := normalise(strings.TrimSpace(text))
 	_, fast := tables()
 	may := fast.languages(normal)
 	if len(may) == 0 {

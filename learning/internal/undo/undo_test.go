@@ -215,6 +215,8 @@ func FuzzCommand(f *testing.F) {
 	for _, e := range corpus(f, "testdata/seen.json") {
 		f.Add(e.Text)
 	}
+	f.Add("Déjalo como estaba\"") // a mark of quotation at the end
+	f.Add("rollback “")
 	f.Fuzz(func(t *testing.T, text string) {
 		got := undo.Command(text)
 		if got && len(text) > 1000 {
