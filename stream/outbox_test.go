@@ -169,6 +169,78 @@ func (m mailbox) Publish(ctx context.Context, e stream.Event) error {
 	return nil
 }
 
+// Events are taken out a hundred at a time, and those at the end together.
+func TestHowOftenEventsAreTakenOut(t *testing.T) {
+	for events, commits := range map[int]int{0: 0, 1: 1, 99: 1, 100: 1, 101: 2, 250: 3} {
+		st := &storetest.Failing{Store: &memstore.Store{}}
+		var ids []string
+		for i := range events {
+			ids = append(ids, fmt.Sprint(i))
+		}
+		put(t, st, ids...)
+		st.Fail(0, false)
+		sent, err := stream.Relay(t.Context(), st, &sink{})
+		require.NoError(t, err)
+		require.Equal(t, events, sent)
+		require.Equal(t, commits, st.Calls("Commit"), "%d events", events)
+	}
+}
+
+// An event that can't be read ends a relay with an error, behind those that were published. So it
+// is where events are listed.
+func TestAnEventThatCannotBeRead(t *testing.T) {
+	var st memstore.Store
+	put(t, &st, "a")
+	bad := stream.Event{ID: "bad"}.Waiting()
+	bad.Body = store.Of("no event")
+	_, err := st.Commit(t.Context(), store.Batch{Records: []store.Record{bad}})
+	require.NoError(t, err)
+	put(t, &st, "c")
+	to := &sink{}
+	sent, err := stream.Relay(t.Context(), &st, to)
+	require.ErrorContains(t, err, "stream: relay: ")
+	require.Equal(t, 1, sent)
+	require.Equal(t, []string{"a"}, to.ids)
+	listed, failed := 0, 0
+	for _, err := range stream.Waiting(t.Context(), &st) {
+		if listed++; err != nil {
+			failed++
+		}
+	}
+	require.Equal(t, []int{1, 1}, []int{listed, failed})
+}
+
+// TestRelaysTogetherFail has another relay take one of the events out, and the store fail when the
+// rest are taken out one by one.
+func TestRelaysTogetherFail(t *testing.T) {
+	for at, want := range map[int]int{0: 2, 1: 0, 2: 0, 3: 0, 4: 1} {
+		st := &storetest.Failing{Store: &memstore.Store{}}
+		put(t, st, "a", "b", "c")
+		sent, err := stream.Relay(t.Context(), st, publish(func(e stream.Event) error {
+			if e.ID != "c" {
+				return nil
+			}
+			var first store.Record
+			oldest := store.Query{Kind: stream.Outbox.Name, Oldest: true}
+			for r, err := range st.Find(t.Context(), oldest) {
+				require.NoError(t, err)
+				first = store.Record{Ref: r.Ref, Revision: r.Revision}
+				break
+			}
+			_, err := st.Commit(t.Context(), store.Batch{Records: []store.Record{first}})
+			require.NoError(t, err)
+			st.Fail(at, false)
+			return nil
+		}))
+		require.Equal(t, want, sent, "%d", at)
+		if at == 0 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, storetest.ErrFailed)
+		}
+	}
+}
+
 // TestTenantsAreRelayed by a relay of the store. Each sees its own events, and a tenant that leaves
 // takes them along.
 func TestTenantsAreRelayed(t *testing.T) {
