@@ -43,6 +43,7 @@ func TestHowManyElementsAProgramGets(t *testing.T) {
 	warnings := operationAt(t, "/v1/warnings")
 	for query, want := range map[string]int{
 		"": 50, "limit=1": 1, "limit=200": 200, "limit=201": 0, "limit=-1": 0, "limit=x": 0,
+		"limit=1&limit=1": 0,
 	} {
 		got, err := warnings.Query(t.Context(), caller, query)
 		if want == 0 {

@@ -90,3 +90,54 @@ func TestChoicesAreFoundBehindOthers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, found, 10)
 }
+
+// A segment has its latest 200 choices, behind at most 2,000 of others, and a status the five
+// segments with the greatest means.
+func TestTheLatestChoicesOfASegment(t *testing.T) {
+	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	learner, err := strategy.New(t.Context(), strategy.Config{
+		Store: st, Arms: []strategy.Arm{{ID: "a"}}, Now: clock,
+	})
+	require.NoError(t, err)
+	chooses := func(in string, n int) (c strategy.Choice) {
+		for range n {
+			now = now.Add(time.Millisecond)
+			c, err = learner.Select(t.Context(), strategy.Query{
+				Context: in, Session: fmt.Sprint(now.UnixNano()),
+			})
+			require.NoError(t, err)
+		}
+		return c
+	}
+	for i, value := range []float64{-1, 1, 0.5, 0, -0.5, 0.75} {
+		c := chooses(fmt.Sprint(i), 1)
+		_, err := learner.Observe(t.Context(), strategy.Outcome{Choice: c, Value: value, Confidence: 1})
+		require.NoError(t, err)
+	}
+	source := &view.Source{Store: st, Strategy: learner, Now: clock}
+	status, err := source.Status(t.Context())
+	require.NoError(t, err)
+	var leading []string
+	for i := range status.Leading {
+		leading = append(leading, status.Leading[i].Context)
+	}
+	assert.Equal(t, []string{"1", "5", "2", "3", "4"}, leading)
+	assert.Equal(t, []int{6, 6, 6}, []int{status.Segments, status.Items, int(status.Outcomes)})
+	recent := func(in string) (choices int) {
+		d, err := source.Segment(t.Context(), "", in)
+		require.NoError(t, err)
+		return len(d.Recent)
+	}
+	assert.Equal(t, 1, recent("0"))
+	chooses("0", 205)
+	assert.Equal(t, 200, recent("0"))
+	chooses("1", 2199)
+	assert.Equal(t, 1, recent("0"), "one of 2,200")
+	chooses("1", 1)
+	assert.Zero(t, recent("0"))
+	_, err = source.Answer(t.Context(), chooses("2", 1).ID.String())
+	assert.ErrorIs(t, err, heed.ErrNotFound, "it is no answer of an agent")
+}

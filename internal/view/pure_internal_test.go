@@ -220,3 +220,142 @@ func TestCountsOfChoices(t *testing.T) {
 	}
 	assert.Equal(t, choiceCounts{Latest: 5, Pending: 2, Observed: 2, Expired: 1, Events: 4}, c)
 }
+
+// All fields of a draft are shown, in their order, and those with their defaults are empty.
+func TestTheFieldsOfADraft(t *testing.T) {
+	show := func(text string) string { return "«" + text + "»" }
+	assert.Equal(t, []Part{
+		{"text", "«Be brief.»"}, {"agents", "all"}, {"action", ""}, {"type", ""}, {"place", ""},
+		{"supersedes", ""}, {"check", ""},
+	}, Parts(&feedback.Draft{
+		Text: "Be brief.", Type: feedback.Guideline, Action: feedback.CreateRule,
+	}, show))
+	assert.Equal(t, []Part{
+		{"text", "«Be brief.»"}, {"agents", "«a, b»"}, {"action", "update_skill"},
+		{"type", "constraint"}, {"place", "«top»"}, {"supersedes", "«r1, r2»"},
+		{"check", "answers must match «x»"},
+	}, Parts(&feedback.Draft{
+		Text: "Be brief.", Type: feedback.Constraint, Action: feedback.UpdateSkill, Place: "top",
+		Agents: []string{"a", "b"}, Supersedes: []string{"r1", "r2"},
+		Check: feedback.Check{Require: "x"},
+	}, show))
+}
+
+// A change is of the kind of its action, unless it is about a segment or a rule, and names the
+// segment and the domain that it is about.
+func TestWhatAChangeIsAbout(t *testing.T) {
+	type details = map[string]string
+	of := details{"category": "cat", "context": "chat"}
+	for _, tt := range []struct {
+		action, subject                 string
+		details                         details
+		kind, category, context, domain string
+		segment                         bool
+	}{
+		{action: "feedback.approve", details: of, kind: "rule"},
+		{action: "x.pin", details: details{"domain": "tls"}, kind: "heuristic", domain: "tls"},
+		{"x.pin", "", of, "arm", "cat", "chat", "cat", true},
+		{"x.leads", "a/b", nil, "arm", "a", "b", "a", true},
+		{action: "x.leads", subject: "none", kind: "arm", category: "none"},
+		{action: "x.retract", details: of, kind: "statement"},
+		{action: "x.unpin.refused", kind: "heuristic"},
+		{action: "outage", kind: "incident"},
+		{action: "patterns.archive", kind: "way"},
+	} {
+		c := changeOf(&store.AuditEntry{Action: tt.action, Subject: tt.subject, Details: tt.details})
+		category, segment, ok := c.Segment()
+		assert.Equal(t, []any{tt.kind, tt.category, tt.context, tt.segment, tt.domain},
+			[]any{c.Kind, category, segment, ok, c.domain()}, tt.action)
+	}
+}
+
+// Statements are listed if they are asked for, by their kind or their action.
+func TestWhichChangesAreSelected(t *testing.T) {
+	said := Changed{Kind: "statement", AuditEntry: store.AuditEntry{Action: "x.revise"}}
+	pin := Changed{Kind: "heuristic", AuditEntry: store.AuditEntry{
+		Action: "x.pin", Details: map[string]string{"domain": "tls"},
+	}}
+	for q, want := range map[ChangeQuery][2]bool{
+		{}: {false, true}, {Kind: "statement"}: {true, false}, {Action: "x."}: {true, true},
+		{Action: "y."}: {false, false}, {Domain: "tls"}: {false, true},
+		{Kind: "heuristic"}:                 {false, true},
+		{Kind: "heuristic", Domain: "desk"}: {false, false},
+	} {
+		assert.Equal(t, want, [2]bool{q.selects(&said), q.selects(&pin)}, "%+v", q)
+	}
+}
+
+// A correction that was contradicted without a dispute has no rival.
+func TestNoRivalWithoutADispute(t *testing.T) {
+	service, err := feedback.New(t.Context(), feedback.Config{Store: &memstore.Store{}})
+	require.NoError(t, err)
+	_, err = service.Record(t.Context(), feedback.Feedback{
+		ID: "real", Gate: "g", Agent: "a", Decision: feedback.Approved, Reviewer: "ann",
+		At: time.Unix(1e9, 0),
+	})
+	require.NoError(t, err)
+	s := &Source{Feedback: service}
+	c := &feedback.Feedback{ID: "1"}
+	c.Contradicts = []string{"real"}
+	for _, dispute := range []string{"", "it says the opposite"} {
+		c.Dispute = dispute
+		rival, err := s.Rival(t.Context(), c)
+		require.NoError(t, err)
+		assert.Equal(t, dispute != "", rival != nil)
+	}
+}
+
+// What gain is in words, without outcomes of both sides, and with calls, cost and time saved.
+func TestGainInWords(t *testing.T) {
+	g := Gain{Verdict: loop.Helps}
+	assert.Equal(t, []string{"Learning helps: no outcome of both sides is known."}, g.compared())
+	g.Learned = loop.Measured{Outcomes: 10, Answers: 20, Success: 0.8, Calls: 1, Cost: 2, Seconds: 3}
+	assert.Len(t, g.compared(), 1)
+	g.Control = loop.Measured{Outcomes: 1, Answers: 5, Success: 0.6, Calls: 3, Cost: 4, Seconds: 5}
+	g.Since, g.Low, g.High = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), 0.1, 0.3
+	assert.Equal(t, []string{
+		"Learning helps: 80 % of the answers succeed with it, and 60 % of 1 without. The difference " +
+			"is +20.0 points; the 90 % interval, valid at every look, is +10.0 to +30.0.",
+		"Since 2026-03-02 it saved 40 calls of the model, 40.00 of cost, and 40s of waiting.",
+		"The 5 answers without learning cost about 0.2 successes and 10 calls.",
+	}, g.compared())
+	g.Learned.Cost, g.Learned.Seconds, g.Verdict = g.Control.Cost, g.Control.Seconds, loop.Harms
+	assert.Contains(t, g.compared()[0], "Learning harms: ")
+	assert.Equal(t, "Since 2026-03-02 it saved 40 calls of the model.", g.compared()[1])
+}
+
+// Means are weighed by what they are means of.
+func TestMeansAreMerged(t *testing.T) {
+	m := loop.Measured{Outcomes: 1, Answers: 2, Success: 1, Calls: 1, Cost: 2, Seconds: 3}
+	merge(&m, &loop.Measured{Outcomes: 3, Answers: 6, Success: 0.2, Calls: 5, Cost: 6, Seconds: 7})
+	assert.InDeltaSlice(t, []float64{4, 8, 0.4, 4, 5, 6},
+		[]float64{m.Outcomes, m.Answers, m.Success, m.Calls, m.Cost, m.Seconds}, 1e-9)
+	var none loop.Measured
+	merge(&none, &loop.Measured{})
+	assert.Zero(t, none)
+}
+
+// The latest weeks and days of a course, each with all its sides.
+func TestTheCourse(t *testing.T) {
+	m := func(n float64) loop.Measured { return loop.Measured{Answers: n} }
+	day := func(name string, n float64) loop.GainPart {
+		return loop.GainPart{Name: name, Learned: m(n), Control: m(n + 1), Alone: m(n + 2)}
+	}
+	g := Gain{Gain: loop.Gain{Days: []loop.GainPart{
+		day("2026-03-01", 1), day("2026-03-02", 2), day("2026-03-08", 3), day("2026-03-09", 4),
+	}}}
+	assert.Equal(t, g.Days[2:], g.Course(ByDay, 2))
+	assert.Equal(t, g.Days, g.Course(ByDay, 9))
+	week := loop.GainPart{Name: "2026-03-02", Learned: m(5), Control: m(7), Alone: m(9)}
+	assert.Equal(t, []loop.GainPart{day("2026-02-23", 1), week, day("2026-03-09", 4)},
+		g.Course(ByWeek, 3))
+}
+
+// What does not show a cause comes with the advice that fits: to compare, or to wait.
+func TestTheAdviceOfACourse(t *testing.T) {
+	g := Gain{}
+	now := time.Date(2026, 3, 20, 9, 0, 0, 0, time.UTC)
+	assert.Contains(t, g.course(now)[1], "Set Control of loop.Config to 0.05")
+	g.Learned.Answers = 1
+	assert.Contains(t, g.course(now)[1], "So far chance has not selected any session")
+}

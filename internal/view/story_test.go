@@ -127,6 +127,8 @@ func told(t *testing.T) *story {
 	}))
 	s.rules()
 	s.ways()
+	_, err = agent.Strategy().Select(ctx, strategy.Query{Session: "own", Context: "own"})
+	require.NoError(t, err) // a choice without an answer
 	s.ask("zoe", "s40", "Which disk is open?", "db-3")
 	return s
 }
@@ -151,6 +153,9 @@ func (s *story) rules() {
 	s.proposes(edited, "ann", "bob")
 	s.proposes(feedback.Draft{Text: "Do not name the server.", Agents: ops})
 	s.proposes(feedback.Draft{Text: "Say which disk.", Agents: ops}, "ann")
+	s.proposes(feedback.Draft{
+		Text: "Let the desk renew.", Agents: ops, Check: feedback.Check{Forbid: "Renew"},
+	})
 	no := s.proposes(feedback.Draft{Text: "Answer in verse.", Agents: ops})
 	shorter := feedback.Draft{Text: "Say the disk.", Agents: ops}
 	old := s.proposes(feedback.Draft{Text: "Say which disk it is.", Agents: ops})
@@ -308,6 +313,9 @@ func (s *story) ofAnswers(ctx context.Context, of *view.Source) (all []reading) 
 		all = append(all, named("answers", q, func(q view.AnswerQuery) (view.List[view.Answer], error) {
 			l, err := of.Answers(ctx, q)
 			if i == 0 {
+				for i := range l.Items {
+					short(l.Items[i].Asked)
+				}
 				return l, err
 			}
 			for i := range l.Items { // the other queries only select
@@ -318,10 +326,13 @@ func (s *story) ofAnswers(ctx context.Context, of *view.Source) (all []reading) 
 	}
 	for _, id := range []string{s.ids[2], s.ids[13], s.ids[19], s.ids[20], "unknown"} {
 		all = append(all, named("answer", id, func(id string) (view.Answer, error) {
-			return of.Answer(ctx, id)
+			a, err := of.Answer(ctx, id)
+			short(a.Asked)
+			return a, err
 		}), named("explanation", id, func(id string) (view.Explanation, error) {
 			e, err := of.Explain(ctx, id)
 			e.Account, e.Tree.On = loop.Account{ID: e.ID}, nil // which are package loop's
+			short(e.Asked)
 			return e, err
 		}), named("explanation without the agent", id, func(id string) (string, error) {
 			alone := *of
@@ -335,6 +346,13 @@ func (s *story) ofAnswers(ctx context.Context, of *view.Source) (all []reading) 
 		g.Gain = loop.Gain{}
 		return g, err
 	}})
+}
+
+// short keeps the first line of a prompt.
+func short(a *view.Asked) {
+	if a != nil {
+		a.System, _, _ = strings.Cut(a.System, "\n")
+	}
 }
 
 func (s *story) ofChanges(ctx context.Context, of *view.Source) (all []reading) {
