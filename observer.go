@@ -122,7 +122,7 @@ type (
 		Component string
 		At        time.Time
 		What      string // "store", "model" and its name, or "models": several, or all
-		Err       error  // the first failure
+		Err       error  // the latest failure
 	}
 	// Restored reports that an outage ended.
 	Restored struct {

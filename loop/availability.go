@@ -73,6 +73,7 @@ type local struct {
 	revision uint64    // of the record that was taken over
 	news     bool      // other processes need the record
 	notified time.Time // when an outage began that the observer knows of; zero without
+	cause    error     // of the latest failure here, for the observer
 }
 
 // fade forgets failures that are too old to be evidence about the present. It also forgets failures
@@ -267,6 +268,7 @@ func (v *availability) note(name string, t *attempt, now time.Time) {
 			known = &health{Model: name, At: now}
 			v.of[name] = known
 		}
+		known.cause = t.err
 		known.news = known.fail(now, t.failure(), llm.RetryAfter(t.err)) || known.news
 	case known != nil && (t.answered() || t.whose() == someArm): // it works, whatever that is worth
 		known.news = known.answer(now) || known.news
@@ -330,12 +332,14 @@ func (v *availability) changes(names []string, now time.Time) (all []notice) {
 		if h.down(now) {
 			down = append(down, h)
 			if h.notified.IsZero() {
-				all = append(all, notice{what: name, failure: &llm.Error{Failure: h.Failure}})
+				all = append(all, notice{
+					what: name, failure: cmp.Or(h.cause, error(&llm.Error{Failure: h.Failure})),
+				})
 				h.notified = h.Since
 			}
 		} else if !h.notified.IsZero() {
 			all = append(all, notice{what: name, since: h.notified})
-			h.notified = time.Time{}
+			h.notified, h.cause = time.Time{}, nil
 		}
 	}
 	every := len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {

@@ -318,6 +318,34 @@ func TestAFallbackThatAnswersIsNoIncident(t *testing.T) {
 	assert.Equal(t, []string{"fallback 0 is out", "models is out"}, told())
 }
 
+// The notice of an outage has the cause, because a fallback's answer hides it: a wrong address or
+// key, for example.
+func TestAnOutageHasItsCause(t *testing.T) {
+	refused := errors.New("no such host")
+	model := decision.LLMFunc(func(
+		context.Context, decision.LLMRequest,
+	) (decision.LLMResponse, error) {
+		return decision.LLMResponse{}, fmt.Errorf("%w: %w", llm.Unreachable, refused)
+	})
+	var causes []error
+	w := newWorld(t, loop.Config{
+		Model: model, Fallbacks: []decision.LLM{&provider{}},
+		Observer: func(_ context.Context, n heed.Notice) {
+			if o, ok := n.(heed.Outage); ok {
+				causes = append(causes, o.Err)
+			}
+		},
+	})
+	for range 5 {
+		w.clock.Advance(time.Second)
+		_, err := w.Answer(ctx, loop.Event{Text: "Why?"})
+		require.NoError(t, err)
+	}
+	require.Len(t, causes, 1)
+	assert.ErrorIs(t, causes[0], refused)
+	assert.Equal(t, llm.Unreachable, llm.FailureOf(causes[0]))
+}
+
 // While a model is down, its fallback answers at once, without a wait for the model.
 func TestAFallbackAnswersForAModelThatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

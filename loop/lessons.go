@@ -98,8 +98,10 @@ func readLessons(r io.Reader) (l Lessons, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err = d.Decode(&l); err == nil && d.More() {
-		err = errors.New("has something after the lessons")
+	if err = d.Decode(&l); err == nil {
+		if _, end := d.Token(); !errors.Is(end, io.EOF) {
+			err = errors.New("has something after the lessons")
+		}
 	}
 	if err == nil {
 		err = errors.Join(l.faults(nil)...)
@@ -114,7 +116,7 @@ func readLessons(r io.Reader) (l Lessons, err error) {
 }
 
 // linesOf returns the lines of a file that an error of package json may be about. The error of a
-// field that is not known has its name alone, so these are all lines that have such a field.
+// field that is not known has its name alone, so these are the first lines that have such a field.
 func linesOf(text []byte, err error) (lines []string) {
 	var ends [][]int
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -122,7 +124,7 @@ func linesOf(text []byte, err error) (lines []string) {
 	} else if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
 		ends = append(ends, []int{int(kind.Offset)})
 	} else if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		ends = regexp.MustCompile(regexp.QuoteMeta(field)+`\s*:`).FindAllIndex(text, -1)
+		ends = regexp.MustCompile(regexp.QuoteMeta(field)+`\s*:`).FindAllIndex(text, 4)
 	}
 	for _, at := range ends {
 		lines = append(lines, strconv.Itoa(1+bytes.Count(text[:at[0]], []byte("\n"))))

@@ -61,6 +61,7 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 		"":                   "EOF",
 		"{\n\"notes\": [\n}": "line 3: ",
 		`{} {}`:              "something after",
+		`{"only": true}]]`:   "something after",
 		`{"heuristics": [{"id": "a", "condition": "c", "action": "b", "initial": 1}]}`: `\[0\].Initial: must be above 0 and below 1`,
 		`{"notes": [{"id": "a", "text": "b\u0000"}]}`:                                  `Notes\[0\].Text: must be valid UTF-8`,
 		`{"notes": [{"id": "a", "text": "t"}, {"id": "a", "text": "t"}]}`:              "of an earlier lesson",
@@ -77,6 +78,9 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 	assert.Len(t, strings.Split(err.Error(), "\n"), 3, "two faults of a lesson, and one of another")
 	_, err = loop.ReadLessonsFrom(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
 	assert.ErrorContains(t, err, "16 MiB")
+	many := `{"arms": [` + strings.Repeat("\n{\"x\": 1},", 100_000) + "{}]}"
+	_, err = loop.ReadLessonsFrom(strings.NewReader(many))
+	assert.EqualError(t, err, `line 2 or 3 or 4 or 5: json: unknown field "x"`)
 }
 
 // The faults of a file are returned together, with the file. New reports a model that it lacks.

@@ -332,7 +332,6 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	if err != nil {
 		return err
 	}
-	s.at.isNew = false // what was imported before an interruption stays
 	report.Imported, err = agent.Import(s.ctx, answersIn(l.rows(s.ctx, own), report.Rows),
 		actor(cmd.Actor), cmd.name())
 	if errors.Is(err, context.Canceled) {

@@ -132,7 +132,6 @@ type opened struct {
 	store  *sqlstore.Store
 	view   store.Store // the tenant's, or store
 	tenant string
-	isNew  bool // the command made the file, and has put nothing into it yet
 }
 
 // open opens the store that --db names. If create is set, it makes what is missing of it.
@@ -141,7 +140,6 @@ func (s *session) open(create bool) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, missing := os.Stat(at.file)
 	handle, err := at.handle(s.ctx, create)
 	if err != nil {
 		return nil, err
@@ -151,18 +149,10 @@ func (s *session) open(create bool) (*opened, error) {
 		_ = handle.Close()
 		return nil, at.explain(err)
 	}
-	st.isNew = at.dialect == sqlstore.SQLite && errors.Is(missing, os.ErrNotExist)
 	return st, nil
 }
 
-// close closes a store. A file that the command made is removed if nothing came into it.
-func (o *opened) close() error {
-	err := o.handle.Close()
-	if o.isNew {
-		err = errors.Join(err, os.Remove(o.file))
-	}
-	return err
-}
+func (o *opened) close() error { return o.handle.Close() }
 
 // with calls a function while the store that --db names is open, and explains its error.
 func (s *session) with(do func() error) error { return s.within(false, do) }
@@ -182,7 +172,6 @@ func (s *session) within(create bool, do func() error) (err error) {
 	if err == nil {
 		err = do()
 	}
-	s.at.isNew = s.at.isNew && err != nil
 	return s.at.explain(err)
 }
 

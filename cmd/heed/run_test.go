@@ -302,8 +302,12 @@ func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for command, what := range map[string]string{
-		"store audit --action foo --name bar": "audit entries", "confidence --domain foo": "heuristics",
-		"patterns --state deprecated": "patterns", "rules list --agent models": "rules or proposals",
+		"store audit --action foo --name bar": "audit entries but single statements, which " +
+			"--kind statement lists,",
+		"store audit --kind statement --name bar":                                 "audit entries",
+		"confidence --domain foo":                                                 "heuristics",
+		"patterns --state deprecated":                                             "patterns",
+		"rules list --agent models":                                               "rules or proposals",
 		"strategy --agent strategy history say-please --stage pending --since 1h": "choices",
 	} {
 		r := call{args: at(db, strings.Fields(command)...)}.run(t)

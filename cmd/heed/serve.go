@@ -115,7 +115,6 @@ func newAgent(s *session, c loop.Config, lessons, another string) (*loop.Agent, 
 	if err != nil {
 		return nil, err
 	}
-	s.at.isNew = false // the agent fills it
 	return a.Tenant(s.ctx, s.Tenant)
 }
 

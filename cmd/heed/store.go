@@ -94,7 +94,11 @@ func (cmd *auditCommand) Run(s *session) error {
 	with := func(s *session, do func(*view.Source) error) error {
 		return s.with(func() error { return do(s.source()) })
 	}
-	return listed(s, with, "audit entries", "audit", func(v *view.Source) ([]view.Changed, error) {
+	what := "audit entries"
+	if cmd.Kind == "" {
+		what += " but single statements, which --kind statement lists,"
+	}
+	return listed(s, with, what, "audit", func(v *view.Source) ([]view.Changed, error) {
 		return paged(s, cmd.Limit, q, v.Changes)
 	})
 }
