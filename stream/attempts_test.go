@@ -119,6 +119,32 @@ func TestTheEndOfARun(t *testing.T) {
 	}
 }
 
+// A run that ends while it waits for an event returns nil. An event that it received in the end is
+// not lost.
+func TestTheEndOfAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		applied := 0
+		r := &stream.Runner{Apply: func(context.Context, stream.Event) (after, error) {
+			applied++
+			return nil, nil
+		}}
+		stop, end := start(t, r, false)
+		synctest.Wait()
+		stop()
+		require.NoError(t, end())
+		assert.Equal(t, stream.RunnerCounts{}, r.Counts())
+
+		events := &streamtest.Stream{}
+		require.NoError(t, events.Publish(t.Context(), stream.Event{ID: "e", Topic: "t"}))
+		ctx, stop := context.WithCancel(t.Context())
+		r.Stream = source{events, func(d stream.Delivery) stream.Delivery { stop(); return d }}
+		require.NoError(t, r.Run(ctx))
+		assert.Equal(t, stream.RunnerCounts{Received: 1, Applied: 1}, r.Counts())
+		assert.Equal(t, 1, applied)
+		assert.Zero(t, events.Len())
+	})
+}
+
 // An attempt ends after the timeout, each by itself.
 func TestTheTimeoutOfAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
