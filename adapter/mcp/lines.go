@@ -66,9 +66,9 @@ func (m *messages) refuse(line []byte) error {
 	var batch []json.RawMessage
 	_ = json.Unmarshal(line, &batch) // what is no batch has no requests
 	for _, one := range batch {
-		message, err := jsonrpc.DecodeMessage(one)
+		message, _ := jsonrpc.DecodeMessage(one) // nil if it is none
 		request, is := message.(*jsonrpc.Request)
-		if err != nil || !is || !request.IsCall() {
+		if !is || !request.IsCall() {
 			continue
 		}
 		refusal, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: request.ID, Error: errBatch})

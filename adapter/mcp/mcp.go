@@ -63,10 +63,9 @@ type server struct {
 // New returns a server, which starts with its Run or behind a [Handler]. A fault of the
 // configuration is a [*heed.ConfigError].
 func New(cfg Config) (*sdk.Server, error) {
-	served := sdk.NewServer(&sdk.Implementation{Name: "heed", Title: "heed", Version: version()},
-		&sdk.ServerOptions{
-			Instructions: Instructions, Capabilities: &sdk.ServerCapabilities{},
-		})
+	served := sdk.NewServer(&sdk.Implementation{
+		Name: "heed", Title: "heed", Version: version(debug.ReadBuildInfo()),
+	}, &sdk.ServerOptions{Instructions: Instructions, Capabilities: &sdk.ServerCapabilities{}})
 	if err := Add(served, cfg); err != nil {
 		return nil, err
 	}
@@ -100,9 +99,9 @@ func (s *server) view() *view.Source {
 	return view.Of(s.agent, time.Now) //nolint:forbidigo // when something was is compared with it
 }
 
-// version returns the version of heed's module in the running program.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
+// version returns the version of heed's module in a program.
+func version(info *debug.BuildInfo, ok bool) string {
+	if ok {
 		for _, m := range append(info.Deps, &info.Main) {
 			if m.Path == module && m.Version != "" {
 				return m.Version
