@@ -84,6 +84,8 @@ var exchanges = [][3]string{
 	{"ann", "/v1/gain", `{} {}`}, {"ann", "/v1/gain", "\"\xff\""},
 	{"ann", "/v1/find", `{"session":1}`},
 	{"ann", "/v1/find", `{"session":null}`}, {"ann", "/v1/find", `{}`},
+	{"ann", "/v1/find", `{1:2}`}, {"ann", "/v1/find", `{"session":"a"`},
+	{"ann", "/v1/find", `{"session":`},
 	{"ann", "/v1/find", `{"session":"a","session":"b"}`},
 	{"ann", "/v1/outcome", `{"answer":"p1","success":true,"duration_ms":-1}`},
 	{"ann", "/v1/outcome", `{"answer":"p1","success":true,"duration_ms":1000000000001}`},

@@ -197,6 +197,9 @@ func TestFaultsOfErrors(t *testing.T) {
 		assert.Equal(t, MissingPart, Lacks(part).Sort)
 	}
 	assert.True(t, (&Source{}).Has(""))
+	names, err := (&Source{}).SegmentNames(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, names)
 }
 
 // Choices are counted by their stages, and as events where they or their results are recent.
