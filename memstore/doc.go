@@ -23,8 +23,8 @@
 // can be taken back no more.
 //
 // Records of a kind are in a list by moment and number of first writing, and in one such list for
-// each key, so that Find walks along the shortest list. A loop over records copies what it will
-// visit when it begins, so it holds no lock while its body runs.
+// each key, so that Find walks along the shortest list. A loop over records copies a few when it
+// comes to them, so it holds no lock while its body runs.
 //
 // People are forgotten by a [store.Job], which needs nothing of a store but its methods. Sweep goes
 // on with jobs, and drops what is past its limits, a thousand things at a time.

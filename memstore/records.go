@@ -331,3 +331,60 @@ func (s *state) gather(q *search) (found []store.Record) {
 	}
 	return found
 }
+
+// A walk is how far a loop over records has come.
+type walk struct {
+	search
+	begun bool
+	last  int64         // the number of the last row when it began: later ones are left out
+	left  int           // how many records it may still find
+	page  int           // how many rows it notes next
+	had   map[*row]bool // noted before; a pointer identifies a row, because updates keep it
+	noted []*row        // and not found yet
+}
+
+// copied is how many rows a walk copies at once.
+const copied = 32
+
+// newWalk checks a query, and returns a walk that was not begun.
+func newWalk(q store.Query) (*walk, error) {
+	search, err := newSearch(q)
+	w := &walk{search: search, left: search.most(), page: copied, had: make(map[*row]bool)}
+	return w, err
+}
+
+// next returns the next few records of a walk, and none at its end. A row that was noted is looked
+// at again, because it may have changed or gone since.
+func (s *state) next(w *walk) (found []store.Record) {
+	if !w.begun {
+		w.begun, w.last = true, s.seq
+	}
+	for most := min(copied, w.left); len(found) < most; {
+		if len(w.noted) == 0 && !s.turn(w) {
+			break
+		}
+		r := w.noted[0]
+		w.noted = w.noted[1:]
+		if k := s.kinds[w.Kind]; k != nil && k.rows[r.id] == r && w.selects(r) {
+			found = append(found, w.record(r))
+		}
+	}
+	w.left -= len(found)
+	return found
+}
+
+// turn notes the next page of a walk, and reports whether there is one. It looks from the beginning
+// on, because an update may have moved a row behind the place where the walk is. Pages double, so
+// that all of them cost no more than twice the last one.
+func (s *state) turn(w *walk) bool {
+	for r := range s.candidates(&w.search) {
+		if len(w.noted) == w.page {
+			break
+		}
+		if r.Seq <= w.last && !w.had[r] && w.selects(r) {
+			w.noted, w.had[r] = append(w.noted, r), true
+		}
+	}
+	w.page *= 2
+	return len(w.noted) > 0
+}

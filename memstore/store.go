@@ -159,19 +159,35 @@ func (s *Store) Read(
 	})
 }
 
-// Find implements [store.Store]. All that it yields is of the moment at which the loop begins, so
-// the loop's body may use the store, and even change the records that it loops over.
+// Find implements [store.Store]. It notes the rows of a page at a time, each page twice as long as
+// the one before, and copies a few rows when the loop comes to them. So a loop that ends early
+// costs about what it has read. A record that moves during the loop is neither missed nor met
+// twice. The loop's body may use the store, and even change the records that it loops over.
 func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	if q.Kind == store.Declarations {
 		return listed(ctx, s, (*state).declarations)
 	}
-	return listed(ctx, s, func(held *state) ([]store.Record, error) {
-		search, err := newSearch(q)
+	return func(yield func(store.Record, error) bool) {
+		w, err := newWalk(q)
 		if err != nil {
-			return nil, fmt.Errorf("memstore: find: %w", err)
+			yield(store.Record{}, fmt.Errorf("memstore: find: %w", err))
+			return
 		}
-		return held.gather(&search), nil
-	})
+		for {
+			var found []store.Record
+			err := s.read(ctx, func(held *state) error {
+				found = held.next(w)
+				return nil
+			})
+			if err != nil {
+				yield(store.Record{}, err)
+				return
+			}
+			if len(found) == 0 || !yieldAll(ctx, found, yield) {
+				return
+			}
+		}
+	}
 }
 
 // List implements [store.Store]. It notes the items first, and reads each when the loop comes to

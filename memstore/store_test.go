@@ -150,6 +150,44 @@ func TestStoreFindBesideMoves(t *testing.T) {
 	assert.Len(t, met, all)
 }
 
+// TestStoreFindCostsWhatItReads leaves loops over few and over many records early: both make as
+// many copies. A loop that adds a record for each one that it meets ends.
+func TestStoreFindCostsWhatItReads(t *testing.T) {
+	copies := func(all, read int) float64 {
+		st := newStore(t, memstore.Config{}, notes)
+		var b store.Batch
+		for i := range all {
+			b.Records = append(b.Records, record(fmt.Sprint(i), 0, start, note{}, "k=1"))
+		}
+		put(t, st, b)
+		return testing.AllocsPerRun(10, func() {
+			n := 0
+			for _, err := range st.Find(ctx, store.Query{Kind: "note", Keys: []string{"k=1"}}) {
+				require.NoError(t, err)
+				if n++; n == read {
+					break
+				}
+			}
+			require.Equal(t, read, n)
+		})
+	}
+	for _, read := range []int{1, 50, 200} {
+		assert.InDelta(t, copies(500, read), copies(5000, read), 30, "%d read", read)
+	}
+
+	st := newStore(t, memstore.Config{}, notes)
+	put(t, st, store.Batch{Records: []store.Record{record("a", 0, start, note{}),
+		record("b", 0, start, note{})}})
+	met := 0
+	for r, err := range st.Find(ctx, store.Query{Kind: "note"}) {
+		require.NoError(t, err)
+		met++
+		require.Less(t, met, 10)
+		put(t, st, store.Batch{Records: []store.Record{record(r.ID+"a", 0, r.At, note{})}})
+	}
+	assert.Equal(t, 2, met)
+}
+
 func TestStoreForget(t *testing.T) {
 	whole := store.Kind{Name: "whole", Caused: []string{"seen"}, Whole: true}
 	st := newStore(t, memstore.Config{}, notes, whole)
