@@ -127,7 +127,9 @@ func (s *Service) step(
 
 // act does what a person wants: it asks whether they may, makes the change in a step, and writes it
 // into the audit log, with refusals unless the input was not valid. do does not write if the wanted
-// state is already there. act returns what do returns, with the revision that it has now.
+// state is already there. act returns what do returns, with the revision that it has now. If the
+// step runs again after a lost reply, its audit entry shows that it took effect: no other step
+// writes that entry.
 func act[T kept[T]](
 	ctx context.Context, s *Service, a Act, reason string, do func(c *change) (T, error),
 ) (made T, err error) {
@@ -142,8 +144,17 @@ func act[T kept[T]](
 	if err := s.authorize(ctx, a); err != nil {
 		return none, wrap(a.Kind, s.refuse(ctx, entry, err))
 	}
+	var tried *change
+	var earlier uint64
 	revision, err := s.step(ctx, s.governing, func(c *change) (err error) {
-		c.now, c.who = entry.At, a.Actor
+		if tried != nil { // and may have taken effect, if its reply was lost
+			done, err := c.Get(entry.Record().Ref)
+			if err != nil || done.Revision > 0 {
+				earlier, c.notices = done.Revision, tried.notices
+				return err
+			}
+		}
+		tried, c.now, c.who = c, entry.At, a.Actor
 		c.Want(peopleWants)
 		if made, err = do(c); err == nil && c.wrote {
 			c.entries = slices.Insert(c.entries, 0, entry)
@@ -153,7 +164,7 @@ func act[T kept[T]](
 	if err != nil {
 		return none, wrap(a.Kind, s.refuse(ctx, entry, err))
 	}
-	return made.at(max(made.revision(), revision)), nil
+	return made.at(max(made.revision(), revision, earlier)), nil
 }
 
 // checkAct reports an act that is not valid. It returns the canonical form of who wants it.
