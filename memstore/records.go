@@ -353,8 +353,8 @@ func newWalk(q store.Query) (*walk, error) {
 	return w, err
 }
 
-// next returns the next few records of a walk, and none at its end. A row that was noted is looked
-// at again, because it may have changed or gone since.
+// next returns the next few records of a walk. Without any, the walk is over. A row that was noted
+// is looked at again: it may have changed or gone since.
 func (s *state) next(w *walk) (found []store.Record) {
 	if !w.begun {
 		w.begun, w.last = true, s.seq
