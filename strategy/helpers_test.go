@@ -262,10 +262,25 @@ func outbox(t testing.TB, st store.Store) (events []stream.Event) {
 	return events
 }
 
-// A fragile store asks first whether it may fail now.
+// A fragile store asks first whether a commit may fail now. After a method (Read,
+// Commit) had its effect, and before it returns, it calls after, once.
 type fragile struct {
 	store.Store
 	before func(ctx context.Context, b store.Batch) error
+	after  map[string]func() // by method
+}
+
+func (s *fragile) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
+	defer s.did("Read")
+	return s.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+func (s *fragile) did(method string) {
+	if after := s.after[method]; after != nil {
+		s.after = nil
+		after()
+	}
 }
 
 func (s *fragile) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
@@ -276,6 +291,7 @@ func (s *fragile) Commit(ctx context.Context, batches ...store.Batch) ([]store.R
 			}
 		}
 	}
+	defer s.did("Commit")
 	return s.Store.Commit(ctx, batches...)
 }
 

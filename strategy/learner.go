@@ -131,8 +131,8 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // gives the same arm if no outcome was learned since. Records of choices stay. Another learner over
 // the same store that remembers a choice of the session keeps it for at most Config.Refresh.
 func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
-	defer l.sessions.Drop(session)
 	if l.cfg.Unrecorded || session == "" {
+		l.sessions.Drop(session, 0)
 		return ctx.Err()
 	}
 	defer because(&err, "end session")
@@ -144,14 +144,24 @@ const maxEnds = 16
 
 // endIn ends a session as a part of a step. If the id is not empty, it ends the session once. The
 // epoch is raised, and a choice of an earlier epoch is no longer the session's. So the choices need
-// not be written, however many there are.
+// not be written, however many there are. This process forgets its choices with the commit, and if
+// the commit failed as well, because it may have taken effect.
 func (l *Learner) endIn(tx *store.Tx, session, id string) error {
+	var epoch uint64
+	tx.Then(func(_ store.Receipt, err error) {
+		if err != nil {
+			epoch = 0
+		}
+		l.sessions.Drop(session, epoch)
+	})
 	row, err := sessions.In(tx, sessionID(l.cfg.Name, session))
+	epoch = row.Value.Epoch
 	if err != nil || id != "" && slices.Contains(row.Value.Ends, id) {
 		return err
 	}
+	epoch++
 	next := sessionRow{
-		ID: row.ID, Epoch: row.Value.Epoch + 1, At: evidence.InstantOf(l.cfg.Now()).Time(),
+		ID: row.ID, Epoch: epoch, At: evidence.InstantOf(l.cfg.Now()).Time(),
 		Ends: row.Value.Ends,
 	}
 	if id != "" {

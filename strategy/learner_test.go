@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -83,6 +84,69 @@ func TestEndSessionForgetsItsChoices(t *testing.T) {
 	}
 	assert.Len(t, ids, 4)
 	assert.Equal(t, other, choose(t, l, strategy.Query{Session: "r", Item: "i"}))
+	assert.Equal(t, 1, l.Remembered())
+}
+
+// A session that ends while a choice is being made for it chooses again afterwards, wherever the
+// end comes in between.
+func TestASessionEndsDuringAChoice(t *testing.T) {
+	q := strategy.Query{Session: "s", Item: "i"}
+	ends := map[string]func(*strategy.Learner) error{
+		"EndSession": func(l *strategy.Learner) error { return l.EndSession(ctx, "s") },
+		"ObserveAll": func(l *strategy.Learner) error {
+			_, err := l.ObserveAll(ctx, nil, "id", "s")
+			return err
+		},
+	}
+	chooses := map[string]func(testing.TB, *strategy.Learner) strategy.Choice{
+		"Select": func(t testing.TB, l *strategy.Learner) strategy.Choice { return choose(t, l, q) },
+		"SelectIn": func(t testing.TB, l *strategy.Learner) strategy.Choice {
+			c, _ := chooseIn(t, l, q)
+			return c
+		},
+		"SelectIn after a reading": func(t testing.TB, l *strategy.Learner) (c strategy.Choice) {
+			require.NoError(t, store.Do(ctx, l.Config().Store, func(tx *store.Tx) (err error) {
+				tx.Want(l.Wants(q))
+				require.NoError(t, tx.Fetch())
+				c, err = l.SelectIn(tx, q)
+				return err
+			}))
+			return c
+		},
+	}
+	for how, end := range ends {
+		for with, choose := range chooses {
+			for _, method := range []string{"Read", "Commit"} {
+				for _, unrecorded := range []bool{false, true} {
+					if unrecorded && (method == "Commit" || with == "SelectIn after a reading") {
+						continue // it has no commit, and what it reads first is not the session's
+					}
+					t.Run(fmt.Sprint(how, with, method, unrecorded), func(t *testing.T) {
+						endDuring(t, unrecorded, method, end, choose)
+					})
+				}
+			}
+		}
+	}
+}
+
+func endDuring(t *testing.T, unrecorded bool, method string, end func(*strategy.Learner) error,
+	choice func(testing.TB, *strategy.Learner) strategy.Choice,
+) {
+	c := &clock{}
+	st := &fragile{Store: newStore(t, c.Now)}
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Unrecorded: unrecorded})
+	choose(t, l, strategy.Query{Item: "i"}) // it loads the segment
+	ended := false
+	st.after = map[string]func(){method: func() {
+		ended = true
+		assert.NoError(t, end(l))
+	}}
+	before := choice(t, l)
+	require.True(t, ended)
+	after := choice(t, l)
+	assert.NotEqual(t, before.ID, after.ID)
+	assert.Equal(t, after.ID, choice(t, l).ID, "it is kept")
 	assert.Equal(t, 1, l.Remembered())
 }
 

@@ -13,17 +13,18 @@ func usable(is bool) func(*remembered) bool { return func(*remembered) bool { re
 
 // ask puts a choice, unless there is one, and reports whether there was.
 func ask(c *memo, session, name string) bool {
-	return c.Get(session, name) != nil || c.Put(session, name, &remembered{}, usable(true)) == nil
+	return c.Get(session, name) != nil ||
+		c.Put(session, name, &remembered{}, c.Drops(), usable(true)) == nil
 }
 
 func TestMemoKeepsTheFirstThatCanBeUsed(t *testing.T) {
 	c := newMemo(10)
 	one, two := &remembered{}, &remembered{}
 	assert.Nil(t, c.Get("s", "a"))
-	assert.Same(t, one, c.Put("s", "a", one, usable(true)))
-	assert.Same(t, one, c.Put("s", "a", two, usable(true)))
+	assert.Same(t, one, c.Put("s", "a", one, 0, usable(true)))
+	assert.Same(t, one, c.Put("s", "a", two, 0, usable(true)))
 	assert.Same(t, one, c.Get("s", "a"))
-	assert.Same(t, two, c.Put("s", "a", two, usable(false)))
+	assert.Same(t, two, c.Put("s", "a", two, 0, usable(false)))
 	assert.Same(t, two, c.Get("s", "a"))
 	assert.Equal(t, 1, c.Len())
 	assert.Nil(t, c.Get("s", "b"))
@@ -36,11 +37,50 @@ func TestMemoDropsASession(t *testing.T) {
 		ask(c, "s", name)
 	}
 	ask(c, "h", "a")
-	c.Drop("s")
-	c.Drop("nobody")
+	c.Drop("s", 0)
+	c.Drop("nobody", 0)
 	assert.Equal(t, 1, c.Len())
 	assert.False(t, ask(c, "s", "b"))
 	assert.True(t, ask(c, "h", "a"))
+}
+
+// A choice that was begun before its session ended is returned and not kept.
+func TestMemoKeepsNoChoiceOfAnEndedSession(t *testing.T) {
+	const most = len(memo{}.dropped)
+	drop := func(n int) func(*memo) {
+		return func(c *memo) {
+			for i := range n {
+				c.Drop(fmt.Sprint("other", i), 1)
+			}
+		}
+	}
+	endedThenOthers := func(c *memo) {
+		c.Drop("s", 0)
+		drop(most - 1)(c)
+	}
+	for name, test := range map[string]struct {
+		before, since func(*memo)
+		epoch         uint64
+		kept          bool
+	}{
+		"others ended":                  {drop(0), drop(most), 0, true},
+		"too many ended to know":        {drop(0), drop(most + 1), 0, false},
+		"many ended before":             {drop(3 * most), drop(most), 0, true},
+		"it ended":                      {drop(5), endedThenOthers, 0, false},
+		"it ended before":               {func(c *memo) { c.Drop("s", 0) }, drop(5), 0, true},
+		"it is of an earlier epoch":     {func(c *memo) { c.Drop("s", 2) }, drop(5), 1, false},
+		"it is of the epoch that began": {func(c *memo) { c.Drop("s", 2) }, drop(5), 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, r := newMemo(10), &remembered{}
+			r.made.Epoch = test.epoch
+			test.before(c)
+			since := c.Drops()
+			test.since(c)
+			assert.Same(t, r, c.Put("s", "a", r, since, usable(true)))
+			assert.Equal(t, test.kept, c.Get("s", "a") != nil)
+		})
+	}
 }
 
 func TestMemoForgetsWhatWasNotUsedLongest(t *testing.T) {

@@ -82,8 +82,8 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 func (l *Learner) ObserveAll(
 	ctx context.Context, outcomes []Outcome, id, ended string,
 ) ([]Disposition, error) {
-	if ended != "" {
-		defer l.sessions.Drop(ended)
+	if ended != "" && l.cfg.Unrecorded {
+		defer l.sessions.Drop(ended, 0)
 	}
 	return l.observeAll(ctx, slices.Clone(outcomes), id, ended)
 }

@@ -135,9 +135,11 @@ func (l *Learner) remember(
 ) (Choice, error) {
 	before, ok := l.remembered(q, now, own)
 	if ok {
-		return before.choice(), nil
+		return before.choice(), l.announce(ctx, tx, q, before)
 	}
-	m := &making{Query: *q, now: now, id: l.cfg.NewID(), own: own, alone: tx == nil}
+	m := &making{
+		Query: *q, now: now, id: l.cfg.NewID(), own: own, alone: tx == nil, since: l.sessions.Drops(),
+	}
 	switch {
 	case before != nil:
 		m.number = before.made.Number + 1
@@ -153,7 +155,8 @@ func (l *Learner) remember(
 		if err := store.Do(ctx, l.cfg.Store, choose); err != nil {
 			return Choice{}, err
 		}
-		return l.made(ctx, m, r).choice(), nil
+		r = l.made(ctx, m, r)
+		return r.choice(), l.announce(ctx, nil, q, r)
 	}
 	if err := choose(tx); err != nil {
 		return Choice{}, err
@@ -167,23 +170,50 @@ func (l *Learner) remember(
 	return r.choice(), nil
 }
 
-// made remembers a choice after its commit, and notifies the observer if it was made here. It
-// returns the choice that the session has now.
+// made remembers a choice after its commit, and notifies the observer if it was made here and has
+// its event. It returns the choice that the session has now.
 func (l *Learner) made(ctx context.Context, m *making, r *remembered) *remembered {
 	if m.Session != "" && !m.Frozen {
-		first := l.sessions.Put(m.Session, m.name(), r,
+		first := l.sessions.Put(m.Session, m.name(), r, m.since,
 			func(r *remembered) bool { return l.fresh(r, &m.Query, m.own, m.now) })
 		if first != r {
 			return first
 		}
 	}
-	if c := &r.made; l.watch != nil && r.drawn && !m.Frozen {
+	if r.drawn && !m.Frozen && !r.untold.Load() {
+		l.notifySelected(ctx, &r.made)
+	}
+	return r
+}
+
+func (l *Learner) notifySelected(ctx context.Context, c *answer.Choice) {
+	if l.watch != nil {
 		l.watch.Tell(ctx, heed.Selected{
 			Component: l.watch.Name(), At: c.At, ID: c.ID.String(),
 			Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
 		})
 	}
-	return r
+}
+
+// announce writes the event of a choice without a record, within a step if there is one, and then
+// notifies the observer. That follows when goroutines agree on the choice, so that a choice that no
+// caller gets has no event. Each writes it until one has, and all write the same.
+func (l *Learner) announce(ctx context.Context, tx *store.Tx, q *Query, r *remembered) error {
+	if q.Frozen || !r.untold.Load() {
+		return nil
+	}
+	tell := func(tx *store.Tx) error {
+		tx.Then(func(_ store.Receipt, err error) {
+			if err == nil && r.untold.CompareAndSwap(true, false) {
+				l.notifySelected(tx.Context(), &r.made)
+			}
+		})
+		return l.emitSelected(tx, r)
+	}
+	if tx != nil {
+		return tell(tx)
+	}
+	return store.Do(ctx, l.cfg.Store, tell)
 }
 
 // remembered returns the choice that this process remembers of a session, if it does, and whether
@@ -220,6 +250,7 @@ type making struct {
 	id     ChoiceID
 	number uint64     // of the choices that differ in their randomness
 	own    *ownChoice // the arm that the host chose by itself, or nil
+	since  uint64     // the mark of the memo from before the choice was made
 	// alone reports that the choice gets a record, because no host keeps it in an answer.
 	alone bool
 	// direction is the direction of the query's vector, or nil if the linear level does not apply.
@@ -335,7 +366,8 @@ func (l *Learner) isArm(arm ArmID) bool {
 
 // keep adds the record of a choice to a step, and its event. The record of the session's last
 // choice for the item moves to the id of that choice. So the session's last choice is always found
-// under one id, and earlier ones stay findable by theirs.
+// under one id, and earlier ones stay findable by theirs. Without records a choice is only known
+// after a race in the memo, so its event is left to announce.
 func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) error {
 	switch {
 	case l.cfg.Unrecorded || !m.alone && m.Session == "":
@@ -359,6 +391,15 @@ func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) 
 			}
 		})
 	}
+	if l.cfg.Unrecorded && m.alone {
+		r.untold.Store(l.cfg.Topic != "")
+		return nil
+	}
+	return l.emitSelected(tx, r)
+}
+
+// emitSelected adds the event of a choice to a step.
+func (l *Learner) emitSelected(tx *store.Tx, r *remembered) error {
 	if l.cfg.Topic == "" {
 		return nil
 	}
