@@ -111,8 +111,7 @@ func TestSelectTellsFirst(t *testing.T) {
 	assert.Empty(t, records(t, l))
 }
 
-// Without records, a race for a choice is decided before the event is written. So a choice that
-// lost has none.
+// Without records, a race for a choice is decided first. Then the event of the winner is written.
 func TestAChoiceThatLostARaceHasNoEvent(t *testing.T) {
 	l, st, told := telling(t)
 	q := strategy.Query{Session: "s", Item: "i"}

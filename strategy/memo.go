@@ -101,7 +101,7 @@ func (c *memo) ended(session string, epoch, since uint64) bool {
 }
 
 // Drop forgets all choices of a session, also those that are being made. The epoch is the one that
-// begins, or 0 if there is none.
+// begins, or 0 if it is not known.
 func (c *memo) Drop(session string, epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
