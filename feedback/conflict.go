@@ -45,7 +45,7 @@ const (
 // Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that
 // contradicts it among the latest 1,000 decisions about each of its agents:
 // contradictions first, then duplicates, then overlaps, each by score. Rules that the draft
-// supersedes and feedback that is [Archived] are left out.
+// supersedes, feedback that is [Archived] and a proposal of this very draft are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	d = d.normal()
 	if err := r.s.validateDraft(&d); err != nil {
@@ -57,6 +57,8 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	if err != nil {
 		return nil, wrap("conflicts", err)
 	}
+	hash := d.Hash()
+	pending = slices.DeleteFunc(pending, func(p Proposal) bool { return p.Hash() == hash })
 	conflicts, err := r.s.conflicts(tx, &d, pending, "")
 	if err != nil {
 		return nil, wrap("conflicts", err)

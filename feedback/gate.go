@@ -165,9 +165,12 @@ func (p *Proposal) decidable(now time.Time) error {
 
 // expired closes a proposal whose time is over. heed is the decider, so no person is named.
 func (p *Proposal) expired(c *change) {
-	p.closeAs(c, StateExpired, "no decision in time")
+	p.closeAs(c, StateExpired, tooLate)
 	c.logAudit("expire", p.ID, p.Reason, nil)
 }
+
+// tooLate is why a proposal expired.
+const tooLate = "no decision in time"
 
 // closeAs gives a proposal its final state. Its approvals stay, because they show who agreed.
 func (p *Proposal) closeAs(c *change, status State, reason string) {
@@ -293,15 +296,21 @@ func (q *Quorum) String() string {
 	default:
 		text += fmt.Sprintf("; %d more people must approve", q.Missing)
 	}
-	var not []string
-	but := func(why string, people []string) {
-		if len(people) > 0 {
+	outsider := q.Outsiders == q.Missing && len(q.Reviewers) > 0
+	if outsider {
+		text += ", who gave no evidence"
+	}
+	var not, named []string
+	but := func(why string, people []string) { // each person once
+		people = slices.DeleteFunc(slices.Clone(people),
+			func(who string) bool { return slices.Contains(named, who) })
+		if named = append(named, people...); len(people) > 0 {
 			not = append(not, either(people)+" ("+why+")")
 		}
 	}
 	but("approved it", q.Approved)
 	but("wrote it", q.Writers)
-	if q.Outsiders == q.Missing {
+	if outsider {
 		but("gave evidence", q.Reviewers)
 	}
 	if len(not) > 0 {

@@ -142,7 +142,14 @@ func (m *reviewModel) run(t *rapid.T, st store.Store) {
 		require.NoError(t, err)
 	}
 	acts := map[string]func(*rapid.T){
-		"wait": func(*rapid.T) { m.now, m.days = m.now.Add(day), m.days+1 },
+		"wait": func(*rapid.T) {
+			m.now, m.days = m.now.Add(day), m.days+1
+			for i := range m.state.proposals {
+				if p := &m.state.proposals[i]; p.status == feedback.StatePending && m.late(*p) {
+					p.status = feedback.StateExpired
+				}
+			}
+		},
 	}
 	for name, draw := range map[string]func(*rapid.T, seenModel) modelAct{
 		"propose": m.propose, "edit": m.edit, "approve": m.approve, "approve too": m.approve,
@@ -356,8 +363,8 @@ func (s *reviewState) allows(p proposalModel) bool {
 
 func (m *reviewModel) late(p proposalModel) bool { return m.days >= p.created+7 }
 
-// decidable reports whether a proposal can be decided. One that waited too long is pending until a
-// sweep closes it.
+// decidable reports whether a proposal can be decided. One that waited too long is expired, also
+// before a sweep closes it.
 func (m *reviewModel) decidable(s *reviewState, i int) bool {
 	p := &s.proposals[i]
 	return p.status == feedback.StatePending && !m.late(*p)

@@ -587,15 +587,16 @@ func TestQuorumSaysWhoIsMissing(t *testing.T) {
 		"nobody yet": {feedback.Gate{}, nil, "0 of 2; 2 more people must approve, other than wendy " +
 			"(wrote it), and at least 1 other than ann, bob or joe (gave evidence)"},
 		"a reviewer": {feedback.Gate{}, []string{"ann"}, "1 of 2; one more person must approve, " +
-			"other than ann (approved it), wendy (wrote it), ann, bob or joe (gave evidence)"},
+			"who gave no evidence, other than ann (approved it), wendy (wrote it), bob or joe (gave " +
+			"evidence)"},
 		"an outsider": {feedback.Gate{}, []string{"olga"}, "1 of 2; one more person must approve, " +
 			"other than olga (approved it), wendy (wrote it)"},
 		"all its authors": {feedback.Gate{}, []string{"ann", "bob", "joe"}, "3 of 2; one more person " +
-			"must approve, other than ann, bob or joe (approved it), wendy (wrote it), " +
-			"ann, bob or joe (gave evidence)"},
+			"must approve, who gave no evidence, other than ann, bob or joe (approved it), wendy " +
+			"(wrote it)"},
 		"outsiders alone": {feedback.Gate{Outsiders: 2}, []string{"olga"}, "1 of 2; one more person " +
-			"must approve, other than olga (approved it), wendy (wrote it), ann, bob or joe (gave " +
-			"evidence)"},
+			"must approve, who gave no evidence, other than olga (approved it), wendy (wrote it), " +
+			"ann, bob or joe (gave evidence)"},
 		"done": {feedback.Gate{}, []string{"olga", "ann"}, ""},
 	} {
 		w := newWorld(t, feedback.Config{Gate: test.gate})
@@ -614,6 +615,22 @@ func TestQuorumSaysWhoIsMissing(t *testing.T) {
 		assert.Equal(t, p.Quorum, read.Quorum, name)
 		assert.Equal(t, p.Quorum, w.pending().Quorum, name)
 	}
+}
+
+// TestAnOverdueProposalIsExpired before a sweep closes it. Its draft does not conflict with itself.
+func TestAnOverdueProposalIsExpired(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Always name the ticket"))
+	found, err := w.rules.Conflicts(ctx, p.Draft)
+	require.NoError(t, err)
+	assert.Empty(t, found)
+	w.clock.advance(8 * 24 * time.Hour)
+	p, err = w.rules.Proposal(ctx, p.ID)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.StateExpired, p.Status)
+	assert.Nil(t, p.Quorum)
+	assert.Empty(t, w.proposals(feedback.StatePending))
+	assert.Equal(t, []feedback.Proposal{p}, w.proposals(feedback.StateExpired))
 }
 
 // TestQuorumKnowsTheForgotten by their pseudonyms.

@@ -30,9 +30,17 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 	tx.Want(peopleWants)
 	p, err := proposalKind.in(tx, id)
 	if err == nil {
+		p.age(r.s.now())
 		err = r.s.count(tx, &p)
 	}
 	return p, wrap("proposal", err)
+}
+
+// age shows a pending proposal whose time is over as expired, which a sweep will store.
+func (p *Proposal) age(now time.Time) {
+	if p.Status == StatePending && !now.Before(p.Expires) {
+		p.Status, p.Decided, p.Reason, p.Quorum = StateExpired, p.Expires, tooLate, nil
+	}
 }
 
 // count counts the approvals of a proposal that was read.
@@ -50,7 +58,17 @@ func (s *Service) count(tx *store.Tx, p *Proposal) error {
 func (r *Rules) Proposals(
 	ctx context.Context, q ProposalQuery, limit int,
 ) (proposals []Proposal, total int, err error) {
-	proposals, err = r.s.proposals(r.s.reading(ctx), q)
+	stored := q
+	if q.Status == StateExpired { // some of them are stored as pending until the next sweep
+		stored.Status = ""
+	}
+	proposals, err = r.s.proposals(r.s.reading(ctx), stored)
+	now := r.s.now()
+	for i := range proposals {
+		proposals[i].age(now)
+	}
+	proposals = slices.DeleteFunc(proposals,
+		func(p Proposal) bool { return !matches(q.Status, p.Status) })
 	if total = len(proposals); limit > 0 {
 		proposals = proposals[:min(total, limit)]
 	}
