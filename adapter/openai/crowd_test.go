@@ -118,9 +118,13 @@ func TestACrowdAtAServerThatFails(t *testing.T) {
 			server := httptest.NewServer(p)
 			defer server.Close()
 			var failure atomic.Value
+			timeout := time.Minute // a busy machine may answer late
+			if how == "hangs" {
+				timeout = 2 * time.Second
+			}
 			agent, err := loop.New(t.Context(), loop.Config{
 				Model: modelAt(server.URL), Arms: []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
-				Tuning: loop.Tuning{Decision: decision.Config{Timeout: 2 * time.Second}},
+				Tuning: loop.Tuning{Decision: decision.Config{Timeout: timeout}},
 				Observer: func(_ context.Context, n heed.Notice) {
 					if o, ok := n.(heed.Outage); ok && o.What == "model" {
 						failure.Store(llm.FailureOf(o.Err))
