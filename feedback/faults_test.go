@@ -603,7 +603,7 @@ func (f *fault) losing(t *testing.T, blind bool) (lost int) {
 		lost++
 		where := fmt.Sprintf("%s %s: commit %d, applied: %t, blind: %t", f.method, f.name, at, applied,
 			blind)
-		if f.refused != "" { // the refusal is told, and may be in the audit log
+		if f.refused != "" { // it is returned, and may be in the audit log
 			require.Equal(t, f.refused, feedback.Refusal(err), where)
 			return true
 		}

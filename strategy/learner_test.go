@@ -196,7 +196,8 @@ func TestRememberedChoicesAreBounded(t *testing.T) {
 }
 
 // TestARaceForAChoiceHasOneWinner lets a hundred goroutines ask for the same choices, with and
-// without records. All get the same, and the observer is told of each once.
+// without records. All get the same choices, and the observer
+// receives each choice once.
 func TestARaceForAChoiceHasOneWinner(t *testing.T) {
 	for _, unrecorded := range []bool{false, true} {
 		raceForChoices(t, unrecorded)

@@ -297,7 +297,8 @@ func TestAnEndWhileALetterIsWritten(t *testing.T) {
 	})
 }
 
-// A runner goes on counting in its next run, and has the host's clock where it has none of its own.
+// A runner keeps its counts from one run to the next, and uses the host's clock if Runner.Now is
+// nil.
 func TestARunnerRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := &lettersAway{}

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write testdata/exchange.txt")
 // Long numbers are written with six digits, because processors round differently.
 var long = regexp.MustCompile(`\d+\.\d{7,}`)
 
-// calls are those of a client, in their order: a tool and its arguments.
+// calls lists what a client calls, in order: a tool and its arguments.
 var calls = [][2]string{
 	{"prepare", `{"text":"The disk of db-1 is full.","session":"c1","task":"t1","id":"m1"}`},
 	{"prepare", `{"text":"A certificate has expired.","id":"m2"}`},

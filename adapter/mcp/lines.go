@@ -22,7 +22,7 @@ func Stdio(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 	}
 }
 
-// Lines writes one line at a time. It is safe for concurrent use.
+// lines writes one line at a time. It is safe for concurrent use.
 type lines struct {
 	io.WriteCloser
 
@@ -35,7 +35,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.WriteCloser.Write(p)
 }
 
-// Messages reads the lines that are messages.
+// messages reads the lines that are messages.
 type messages struct {
 	io.Closer
 

@@ -25,8 +25,8 @@ import (
 
 // A Model asks a model through the chat completions of the SDK, at OpenAI or at any server with the
 // same interface. It is a [loop.Streamer], and safe for concurrent use while its fields stay as
-// they are. Its errors have an llm.Failure. Thoughts that the
-// server returns apart are in LLMResponse.Thoughts. heed takes those in tags out of the text.
+// they are. Its errors have an llm.Failure. LLMResponse.Thoughts has what the server returns
+// apart from the text; heed removes thoughts in tags.
 type Model struct {
 	Client sdk.Client
 	Name   string // of the model; "" leaves it out, for servers that have only one

@@ -77,8 +77,8 @@ func (t part) with(s *session, do func(*view.Source) error) error {
 const defaultAgent = "loop"
 
 // A holding is one part in a store, with what to give as --agent for it: the agent that has it, or
-// the name of a part that is used without an agent. "" stands for one with the name of an agent,
-// which --agent can't choose.
+// the name of a part that is used without an agent. The owner is ""
+// if --agent can't choose the part, because an agent has the same name.
 type holding struct{ name, owner string }
 
 // holdings returns all parts of this sort.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed/decision"
@@ -81,7 +80,10 @@ func (c Chat) Answer(ctx context.Context, agent *loop.Agent, e loop.Event) (loop
 			Model: cmp.Or(t.Plan.Arm.ModelName, c.Name), Tools: t.offered(c.Tools),
 			Messages: append(slices.Clone(e.History), loop.Turn{Text: t.Plan.Prompt}),
 		}
-		r.System, r.MaxTokens = strings.TrimSpace(c.System+"\n\n"+t.Plan.System), mostTokens
+		r.System, r.MaxTokens = c.System+"\n\n"+t.Plan.System, mostTokens
+		if c.System == "" || t.Plan.System == "" {
+			r.System = c.System + t.Plan.System
+		}
 		return c.Open(r)
 	})
 }
@@ -191,9 +193,8 @@ func (p *pieces) pass(text string) {
 	if text == "" {
 		return
 	}
-	restart := p.said && !p.now
-	p.said, p.now = p.said && !restart, true
-	p.to(p.ctx, text, restart)
+	p.to(p.ctx, text, p.said && !p.now)
+	p.said, p.now = p.said && p.now, true
 }
 
 // ErrBroken is the error of a stream that ended before the answer did.
@@ -218,8 +219,7 @@ func Failed(err error, response *http.Response) error {
 		if at, failed := http.ParseTime(header); failed == nil {
 			seconds = int(time.Until(at).Seconds()) //nolint:forbidigo // the date is of real time
 		}
-		wait := time.Duration(max(0, min(seconds, 1<<20))) * time.Second
-		return llm.FromStatus(status, wait, err)
+		return llm.FromStatus(status, time.Duration(max(0, min(seconds, 1<<20)))*time.Second, err)
 	case kind == llm.Unrecognised:
 		return &llm.Error{Failure: llm.ServerError, Err: err}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// An arm with a model of its own earns nothing in a conversation with tools, which asks the
-// client's model: the answer would be another model's.
+// An arm with Arm.Model is not credited in a conversation with tools, because the conversation asks
+// the client's model.
 func TestAnArmWithAModelOfItsOwn(t *testing.T) {
 	ctx, asked := t.Context(), 0
 	own := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
