@@ -44,7 +44,7 @@ func Of(a *loop.Agent, now func() time.Time) *Source {
 
 // A Page selects a part of a list. Each query of a list has one.
 type Page struct {
-	// Limit is how many elements the part has at most; 0: all, and 50 of the API.
+	// Limit is how many elements the part has at most. 0: all but answers and changes; 50 in the API.
 	Limit int `json:"limit,omitempty"`
 	// After is the Next of the part before; empty: the first part.
 	After  string `json:"after,omitempty"`
