@@ -55,23 +55,32 @@ func TestTheItemIsTheCellOfTheText(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms,
 		Choosing: loop.Choosing{ByText: true}})
 	item := func(e loop.Event) string { return w.answer(e).Plan.Choice.Item }
+	see := func(w *world) {
+		for _, text := range kinds(50) {
+			w.answer(loop.Event{Text: text})
+		}
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+	}
 	assert.Empty(t, item(loop.Event{Text: "first"}), "there are no cells yet")
-	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
+	see(w)
 	assert.True(t, strings.HasPrefix(item(loop.Event{Text: kinds(1)[0]}), "partition:"))
 	assert.Equal(t, "customer 7", item(loop.Event{Text: "second", Item: "customer 7"}),
 		"an item of the host's goes first")
-	assert.Equal(t, uint64(1), w.again().Partition().Version(), "it is kept in the store")
+	before := item(loop.Event{Text: kinds(1)[0]})
+	again, err := w.again().Answer(ctx, loop.Event{Text: kinds(1)[0]})
+	require.NoError(t, err)
+	assert.Equal(t, before, again.Plan.Choice.Item, "it is kept in the store")
 
 	named := newWorld(t, loop.Config{Name: "desk", Arms: twoArms,
 		Choosing: loop.Choosing{ByText: true}})
-	require.NoError(t, named.Partition().Fit(ctx, kinds(30)))
+	see(named)
 	assert.True(t, strings.HasPrefix(named.answer(loop.Event{Text: "x"}).Plan.Choice.Item,
 		"desk.partition:"))
 
 	notes := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "list", ForNotes: true}},
 		Choosing: loop.Choosing{ByText: true}})
-	require.NoError(t, notes.Partition().Fit(ctx, kinds(30)))
-	_, err := notes.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "logs", Text: full}}})
+	see(notes)
+	_, err = notes.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "logs", Text: full}}})
 	require.NoError(t, err)
 	assert.Equal(t, "logs", notes.answer(loop.Event{Text: full}).Plan.Choice.Item,
 		"arms about notes go by the note")
@@ -129,9 +138,10 @@ func TestAFrozenAgentLeavesItsCells(t *testing.T) {
 	for _, text := range kinds(50) {
 		w.answer(loop.Event{Text: text})
 	}
+	item := func() string { return w.answer(loop.Event{Text: kinds(1)[0]}).Plan.Choice.Item }
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Zero(t, w.Partition().Version())
+	assert.Empty(t, item())
 	require.NoError(t, w.Freeze(ctx, false))
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.NotZero(t, w.Partition().Version())
+	assert.NotEmpty(t, item())
 }

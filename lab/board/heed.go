@@ -15,8 +15,7 @@ import (
 	"github.com/heedhq/heed/strategy/partition"
 )
 
-// sweepEvery is after how many requests a partition is swept.
-const sweepEvery = 100
+const sweepEvery = 100 // requests, for a partition
 
 // An option changes how heed is set up.
 type option struct {
@@ -61,13 +60,15 @@ func heeding(name string, o option) policy {
 		if l.pick = l.learner.Select; o.frugal {
 			l.pick = kit.Must(money.New(ctx, money.Config{Learner: l.learner, Costs: costs})).Select
 		}
-		switch seed := rand.NewPCG(t.seed+2, 0); {
-		case o.fitted:
-			l.part = kit.Must(partition.New(ctx, partition.Config{Seed: seed}))
-			kit.Check(l.part.FitVectors(ctx, t.before))
-		case o.cells:
-			cfg := partition.Config{Store: l.store, Now: now, Seed: seed}
+		if o.cells {
+			cfg := partition.Config{Store: l.store, Now: now, Seed: rand.NewPCG(t.seed+2, 0)}
 			l.part = kit.Must(partition.New(ctx, cfg))
+		}
+		if o.fitted {
+			for _, vector := range t.before {
+				kit.Must(l.part.Of(vector))
+			}
+			kit.Check(l.part.Sweep(ctx, now()))
 		}
 		return l
 	}}
@@ -83,8 +84,8 @@ func routers(w *world) []policy {
 			cfg: strategy.Config{HalfLife: 500 * time.Minute}, vector: true,
 		}),
 		heeding("heed, no change test", option{cfg: ignoring, vector: true}),
+		heeding("heed, no vector", option{}),
 	}
-	all = append(all, heeding("heed, no vector", option{}))
 	if w.price > 0 {
 		all = append(all, heeding("heed, money.Reward", option{priced: true}),
 			heeding("heed, Frugal", option{frugal: true}))
@@ -93,9 +94,8 @@ func routers(w *world) []policy {
 	return append(all, linear("LinUCB, α=0.25", 0.25, false), linear("LinUCB, α=1", 1, false))
 }
 
-var ignoring = strategy.Config{IgnoreChanges: true}
-
 var (
+	ignoring  = strategy.Config{IgnoreChanges: true}
 	noItem    = heeding("no item", option{item: untold})
 	trueTopic = heeding("true topic", option{item: topic})
 )
@@ -106,7 +106,7 @@ func topic(r *request) string { return r.topic }
 // contexts are policies with more or less information on what a request is about.
 func contexts(*world) []policy {
 	return []policy{
-		noItem, trueTopic, heeding("cells", option{fitted: true}),
+		noItem, trueTopic, heeding("cells", option{cells: true, fitted: true}),
 		heeding("cells, online", option{cells: true}),
 		linear("linear Thompson, v=0.25", 0.25, true),
 	}

@@ -27,26 +27,21 @@ func TestCellsOfTwoPrograms(t *testing.T) {
 			texts = append(texts, fmt.Sprintf("order %d is late", i),
 				fmt.Sprintf("func f%d() {\n\treturn\n}", i))
 		}
-		require.NoError(t, both[0].Fit(ctx, texts))
-		for _, text := range texts {
-			_, _, err := both[1].Item(ctx, text)
-			require.NoError(t, err)
+		for _, p := range both { // the second reads the cells of the first, and changes them
+			for _, text := range texts {
+				_, _, err := p.Item(ctx, text)
+				require.NoError(t, err)
+			}
+			require.NoError(t, p.Sweep(ctx, time.Time{}))
 		}
-		// reads the first version and makes the second
-		require.NoError(t, both[1].Sweep(ctx, time.Time{}))
 		require.NoError(t, both[0].Sweep(ctx, time.Time{}))
-		assert.EqualValues(t, 2, both[0].Version())
 		for _, text := range texts {
 			one, _, err := both[0].Item(ctx, text)
 			require.NoError(t, err)
 			two, _, err := both[1].Item(ctx, text)
 			require.NoError(t, err)
+			assert.NotEmpty(t, one)
 			assert.Equal(t, one, two)
 		}
-		one, err := both[0].MarshalJSON()
-		require.NoError(t, err)
-		two, err := both[1].MarshalJSON()
-		require.NoError(t, err)
-		assert.JSONEq(t, string(one), string(two))
 	})
 }

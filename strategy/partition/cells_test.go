@@ -1,20 +1,18 @@
 package partition
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
-// A partition never goes back to an older version of the cells.
-func TestAnOlderVersionIsNotTaken(t *testing.T) {
-	p, err := New(context.Background(), Config{})
-	require.NoError(t, err)
+// A partition never goes back to older cells.
+func TestOlderCellsAreNotTaken(t *testing.T) {
+	var p Partition
+	p.state.Store(&state{})
 	for _, one := range []struct{ given, want uint64 }{{2, 2}, {1, 2}, {3, 3}} {
-		p.take(&state{version: one.given, cells: []cell{{vector: []float32{1}}}})
-		assert.Equal(t, one.want, p.Version())
+		p.take(&state{revision: one.given})
+		assert.Equal(t, one.want, p.state.Load().revision)
 	}
 }
 

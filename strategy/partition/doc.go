@@ -13,11 +13,11 @@
 //	choice, err := learner.Select(ctx, strategy.Query{Item: item, Vector: vector})
 //	go heed.Run(ctx, time.Minute, st, learner, part)
 //
-// A partition may be made at once from a sample, by [Partition.Fit], or from what comes:
-// [Partition.Item] keeps the vectors of the texts that it sees, and [Partition.Sweep] learns from
-// them in small batches (Sculley 2010). Between two sweeps the cells stay as they are. Each change
-// makes a new version. An item's name stays the name of its cell through all versions, so that its
-// evidence stays, too. Package loop does all of this where its Config has a Partition.
+// The cells come from the texts that were seen: [Partition.Item] keeps their vectors, and
+// [Partition.Sweep] learns from them in small batches (Sculley 2010). To begin with texts of the
+// past, call Item with some hundred of them, and then Sweep. Between two sweeps the cells stay as
+// they are. An item's name stays the name of its cell, so that its evidence stays, too. Package
+// loop does all of this with Choosing.ByText.
 //
 // If requests have a subject, a route or a customer, use that as the item instead. docs/choosing.md
 // has figures.

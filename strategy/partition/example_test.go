@@ -4,33 +4,36 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy/partition"
 )
 
 func Example() {
 	ctx := context.Background()
-	part, err := partition.New(ctx, partition.Config{Clusters: 2})
+	part, err := partition.New(ctx, partition.Config{Store: &memstore.Store{}, Clusters: 2})
 	if err != nil {
 		log.Fatal(err)
 	}
-	var archive []string // texts that came before, without outcomes
-	for i := range 10 {
-		archive = append(archive, fmt.Sprint("When does order ", i, " arrive?"),
-			fmt.Sprintf("func f%d(x []int) {\n\treturn x[%d]\n}", i, i))
+	item := func(text string) string { // for strategy.Query.Item
+		item, _, err := part.Item(ctx, text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		return item
 	}
-	if err := part.Fit(ctx, archive); err != nil {
+	for i := range 20 { // texts that came before, without outcomes
+		item(fmt.Sprint("When does order ", i, " arrive?"))
+		item(fmt.Sprintf("func f%d(x []int) {\n\treturn x[%d]\n}", i, i))
+	}
+	if err := part.Sweep(ctx, time.Now()); err != nil { // heed.Run does it, in a program
 		log.Fatal(err)
 	}
-	question, _, err := part.Item(ctx, "When does order 77 arrive?") // for strategy.Query.Item
-	if err != nil {
-		log.Fatal(err)
-	}
-	code, _, err := part.Item(ctx, "func g(x []int) {\n\treturn x[7]\n}")
-	if err != nil {
-		log.Fatal(err)
-	}
-	other, _, err := part.Item(ctx, "When does order 123 arrive?")
-	fmt.Println(question != code, question == other, err)
-	// Output: true true <nil>
+	question := item("When does order 77 arrive?")
+	fmt.Println(question == item("func g(x []int) {\n\treturn x[7]\n}"))
+	fmt.Println(question == item("When does order 123 arrive?"))
+	// Output:
+	// false
+	// true
 }

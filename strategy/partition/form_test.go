@@ -39,7 +39,7 @@ func texts(n int) (all []string) {
 // TestKindsOfTextsAreToldApart without a model.
 func TestKindsOfTextsAreToldApart(t *testing.T) {
 	p := newPartition(t, partition.Config{Clusters: len(kinds)})
-	require.NoError(t, p.Fit(ctx, texts(200)))
+	learnTexts(t, p, texts(200))
 	right := 0
 	cells := make(map[string]int)
 	for i := range 200 {
@@ -127,7 +127,7 @@ func TestFormReadsABoundedText(t *testing.T) {
 func BenchmarkItem(b *testing.B) {
 	text := strings.Repeat("Why does the printer on the second floor jam? ", 5)[:200]
 	p := newPartition(b, partition.Config{})
-	require.NoError(b, p.Fit(ctx, texts(400)))
+	learnTexts(b, p, texts(400))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := p.Item(ctx, text); err != nil {
@@ -144,7 +144,7 @@ func BenchmarkOf(b *testing.B) {
 		all[i] = make([]float32, 1536)
 		all[i][i%30*50], all[i][i] = 1, 0.5
 	}
-	require.NoError(b, p.FitVectors(ctx, all))
+	learn(b, p, all)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Of(all[7]); err != nil {

@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy/partition"
 )
 
@@ -31,6 +33,9 @@ func newPartition(t testing.TB, cfg partition.Config) *partition.Partition {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = clock
+	}
+	if cfg.Store == nil {
+		cfg.Store = newStore(t)
 	}
 	p, err := partition.New(ctx, cfg)
 	require.NoError(t, err)
@@ -83,11 +88,37 @@ func see(t testing.TB, p *partition.Partition, vectors [][]float32) {
 	}
 }
 
-func text(t testing.TB, p *partition.Partition) string {
+// learn shows a partition vectors, and has it learn from all that it saw.
+func learn(t testing.TB, p *partition.Partition, vectors [][]float32) {
 	t.Helper()
-	b, err := p.MarshalJSON()
+	see(t, p, vectors)
+	require.NoError(t, p.Sweep(ctx, start))
+}
+
+// learnTexts does the same with texts.
+func learnTexts(t testing.TB, p *partition.Partition, texts []string) {
+	t.Helper()
+	for _, text := range texts {
+		_, _, err := p.Item(ctx, text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, p.Sweep(ctx, start))
+}
+
+// record returns the record of the cells in a store.
+func record(t testing.TB, st store.Store) store.Record {
+	t.Helper()
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "strategy.cells", ID: "partition"}}))
+	return s.Records[0]
+}
+
+// text returns the body of that record.
+func text(t testing.TB, st store.Store) string {
+	t.Helper()
+	body, err := store.Decode[json.RawMessage](record(t, st).Body)
 	require.NoError(t, err)
-	return string(b)
+	return string(body)
 }
 
 var nan = float32(math.NaN())

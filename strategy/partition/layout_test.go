@@ -1,7 +1,6 @@
 package partition_test
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -9,8 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy/partition"
 )
 
@@ -47,56 +44,6 @@ func TestVectorsStayTheSame(t *testing.T) {
 	}
 }
 
-// A record of cells that another program wrote is taken with what its numbers may be, and refused
-// with any other.
-func TestRecordsAreChecked(t *testing.T) {
-	st := newStore(t)
-	p := newPartition(t, partition.Config{Store: st, Clusters: 2})
-	require.NoError(t, p.FitVectors(ctx, topics(60, 1, 0, 1)))
-	type object = map[string]any
-	cells := func(f object) []any { return f["cells"].([]any) }
-	cell := func(f object, i int) object { return cells(f)[i].(object) }
-	for name, one := range map[string]struct {
-		change func(f object)
-		good   bool
-	}{
-		"as it is":            {func(object) {}, true},
-		"another format":      {func(f object) { f["format"] = 99 }, false},
-		"no version":          {func(f object) { f["version"] = 0 }, false},
-		"no origin":           {func(f object) { f["origin"] = "" }, false},
-		"the greatest counts": {func(f object) { f["seen"], f["next"] = 1<<53, 1<<53 }, true},
-		"too many seen":       {func(f object) { f["seen"] = 1<<53 + 2 }, false},
-		"too many ids":        {func(f object) { f["next"] = 1<<53 + 2 }, false},
-		"no cell":             {func(f object) { f["cells"] = []any{} }, false},
-		"the next id":         {func(f object) { cell(f, 1)["id"] = f["next"] }, false},
-		"an id twice":         {func(f object) { cell(f, 1)["id"] = cell(f, 0)["id"] }, false},
-		"no mass":             {func(f object) { cell(f, 1)["mass"] = 0 }, true},
-		"the greatest mass":   {func(f object) { cell(f, 1)["mass"] = 10_000 }, true},
-		"too much mass":       {func(f object) { cell(f, 1)["mass"] = 10_001 }, false},
-		"a negative mass":     {func(f object) { cell(f, 1)["mass"] = -1 }, false},
-		"a short vector":      {func(f object) { cell(f, 1)["vector"] = "AACAPw==" }, false},
-		"no vector":           {func(f object) { cell(f, 1)["vector"] = "" }, false},
-		"a part of a number":  {func(f object) { cell(f, 1)["vector"] = "AACA" }, false},
-	} {
-		var file object
-		require.NoError(t, json.Unmarshal([]byte(text(t, p)), &file))
-		one.change(file)
-		body, err := json.Marshal(object{"name": "partition", "partition": file})
-		require.NoError(t, err)
-		ref := store.Ref{Kind: "strategy.partition", ID: "partition"}
-		var s store.Snapshot
-		require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{ref}))
-		_, err = st.Commit(ctx, store.Batch{Records: []store.Record{{Ref: ref,
-			Revision: s.Records[0].Revision, At: start, Body: store.Raw(body)}}})
-		require.NoError(t, err, name)
-		if _, err = partition.New(ctx, partition.Config{Store: st}); one.good {
-			assert.NoError(t, err, name)
-		} else {
-			assert.ErrorIs(t, err, heed.ErrDamaged, name)
-		}
-	}
-}
-
 // Vectors of any length are compared in all their numbers.
 func TestAllNumbersOfAVectorCount(t *testing.T) {
 	for n := 2; n <= 9; n++ {
@@ -107,7 +54,7 @@ func TestAllNumbersOfAVectorCount(t *testing.T) {
 			v[i%n] = 1
 			all = append(all, v)
 		}
-		require.NoError(t, p.FitVectors(ctx, all))
+		learn(t, p, append(all, all...))
 		seen := make(map[string]bool)
 		for i := range n {
 			one := make([]float32, n)
@@ -124,18 +71,6 @@ func TestAllNumbersOfAVectorCount(t *testing.T) {
 		}
 		assert.Len(t, seen, n)
 	}
-}
-
-// Vectors of another length than the last are left out. If too few are left for two cells, all
-// texts are one item.
-func TestTheLastEmbedderDecides(t *testing.T) {
-	p := newPartition(t, partition.Config{Clusters: 4})
-	for range 30 {
-		see(t, p, [][]float32{{1, 0, 0}})
-	}
-	see(t, p, [][]float32{axis(0), axis(1)})
-	require.NoError(t, p.Sweep(ctx, start))
-	assert.Equal(t, []string{"partition:0", "partition:0"}, items(t, p, 0, 1))
 }
 
 func TestTheLongestVector(t *testing.T) {

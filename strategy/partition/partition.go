@@ -3,7 +3,6 @@ package partition
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,21 +18,20 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Config configures a [Partition]. Every field has a default.
+// Config configures a [Partition]. Every field but Store has a default.
 type Config struct {
-	// Store keeps the cells, for other processes and after a restart. nil: they end with the
-	// process.
+	// Store keeps the cells, for other processes and after a restart. It is required.
 	Store store.Store
 	// Name distinguishes partitions that share a store, and begins the names of items. "" means
 	// "partition".
 	Name string
-	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Vectors
-	// of another model need a new partition, or [Partition.Fit]. Set it if requests differ in what
-	// they are about.
+	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Set it if
+	// requests differ in what they are about. If you exchange the model and its vectors have as many
+	// numbers as before, set another Name. If they have not, Sweep makes new cells.
 	Embed heed.Embedder
 	// Clusters is how many cells there are at most, from 1 to 10,000. There is one for every ten
-	// vectors until then. 0 means 30. If there are more already, they stay until Fit. Raise it if
-	// topics and outcomes are many, because each cell needs outcomes.
+	// vectors until then. 0 means 30. If there are more already, they stay. Raise it if topics and
+	// outcomes are many, because each cell needs outcomes.
 	Clusters int
 
 	// Now is the clock. nil means time.Now.
@@ -77,6 +75,7 @@ func (c Config) withDefaults() Config {
 // validate reports all faults of a configuration that has its defaults.
 func (c *Config) validate() error {
 	var found valid.Faults
+	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name,
 		fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Check(c.Clusters >= 1 && c.Clusters <= maxCells, "Clusters", c.Clusters,
@@ -102,16 +101,14 @@ func contained(embed heed.Embedder) heed.Embedder {
 // another version and exchanges the pointer.
 type Partition struct {
 	cfg Config
-	// key keys what is drawn: the seeds of cells, and the sample of Fit.
+	// key keys what is drawn: the seeds of cells.
 	key [2]uint64
-	// state is the version in use.
+	// state has the cells in use.
 	state atomic.Pointer[state]
 
 	mu sync.Mutex
 	// unit vectors since the last sweep that learned; at most this many are remembered
 	seen [][]float32
-
-	changing sync.Mutex // held while the cells are changed, where there is no store
 }
 
 // New returns a partition with the cells that the store has, or all faults of the configuration,
@@ -123,25 +120,18 @@ func New(ctx context.Context, cfg Config) (*Partition, error) {
 	}
 	p := &Partition{cfg: cfg, key: [2]uint64{cfg.Seed.Uint64(), cfg.Seed.Uint64()}}
 	p.state.Store(&state{})
-	if cfg.Store == nil {
-		return p, nil
-	}
 	if err := cfg.Store.Declare(ctx, kind.Kind); err != nil {
 		return nil, wrap("new", err)
 	}
-	_, err := p.read(ctx)
+	_, err := p.read(store.Reading(ctx, cfg.Store))
 	return p, wrap("new", err)
 }
 
-// Version returns the number of the version of the cells: 0 before there are any.
-func (p *Partition) Version() uint64 { return p.state.Load().version }
-
 // Item returns the item of a text: the name of its cell, for example "partition:7". It is "" before
 // there are cells, so that all texts are one item. Item also returns the text's vector, for
-// strategy.Query.Vector. It does not read the store.
+// strategy.Query.Vector. It does not read the store. It keeps the vector for the next Sweep.
 //
-// An error is the embedder's. Vectors that are zero, not finite, or of another length than the
-// vectors of the cells are one, too.
+// An error is the embedder's. A vector that is zero or not finite is one, too.
 func (p *Partition) Item(
 	ctx context.Context, text string,
 ) (item string, vector []float32, err error) {
@@ -153,22 +143,16 @@ func (p *Partition) Item(
 	return item, vectors[0], wrap("item", err)
 }
 
-// Of returns the item of a vector: see [Partition.Item]. A vector that is zero, not finite, or of
-// another length than the cells' vectors is a [*heed.InputError]. The vector is remembered for the
-// next sweep.
+// Of returns the item of a vector: see [Partition.Item]. A vector that is zero or not finite is
+// a [*heed.InputError].
 func (p *Partition) Of(vector []float32) (string, error) {
 	v, ok := unit(vector)
 	if !ok || len(v) > maxNumbers {
 		return "", errVector
 	}
-	s := p.state.Load()
-	if s.version > 0 && s.numbers() != len(v) {
-		return "", &heed.InputError{Field: "vector",
-			Reason: fmt.Sprintf("has %d numbers, and the partition's have %d: to go on with another "+
-				"embedder, call Fit", len(v), s.numbers())}
-	}
 	p.remember(v)
-	if s.version == 0 {
+	s := p.state.Load()
+	if s.numbers() != len(v) {
 		return "", nil
 	}
 	at, _ := nearest(v, s.cells)
@@ -188,95 +172,21 @@ func (p *Partition) remember(v []float32) {
 	}
 }
 
-// Fit makes new cells from texts: see [Partition.FitVectors].
-func (p *Partition) Fit(ctx context.Context, texts []string) error {
-	vectors, err := p.cfg.Embed(ctx, texts)
-	if err != nil {
-		return wrap("fit", err)
-	}
-	return p.FitVectors(ctx, vectors)
-}
-
-// FitVectors makes new cells from vectors, at least ten. Of more than 256 for each cell it
-// uses a random sample. With the same seed and the same vectors the cells are the same.
-//
-// A new cell takes the name of an old one if more than half of the vectors that are in either are
-// in both. Its item then keeps its evidence. All other cells have new names, and their items begin
-// with the beliefs that the learner's pooling gives to items without evidence.
-//
-// Vectors that are too few, not finite, zero or of different lengths are a [*heed.InputError].
-func (p *Partition) FitVectors(ctx context.Context, vectors [][]float32) error {
-	points := make([][]float32, len(vectors))
-	for i, v := range vectors {
-		var ok bool
-		if points[i], ok = unit(v); !ok || len(v) > maxNumbers || len(v) != len(vectors[0]) {
-			return wrap("fit", valid.Input(fmt.Sprintf("vectors[%d]", i),
-				"must be finite, not zero, and as long as the others"))
-		}
-	}
-	if len(points) < perCell {
-		return wrap("fit", valid.Input("vectors",
-			fmt.Sprintf("are %d, must be at least %d", len(points), perCell)))
-	}
-	rng := rand.New(rand.NewPCG(p.key[0], p.key[1]))
-	cells, err := makeCells(ctx, points, min(p.cfg.Clusters, len(points)/perCell), rng)
-	if err != nil {
-		return wrap("fit", err)
-	}
-	err = p.change(ctx, time.Time{}, func(now *state) (*state, error) {
-		next := *now
-		next.cells, next.seen = slices.Clone(cells), uint64(len(points))
-		name(points, now, &next)
-		return &next, nil
-	})
-	return wrap("fit", err)
-}
-
-// name gives each cell the id of the old one that has the most in common with it, where that is
-// more than half of both together. No two can have that with one. It looks at a part of the points
-// if there are very many, because a majority shows in a sample.
-func name(points [][]float32, before, next *state) {
-	known := before.numbers() == next.numbers()
-	type pair struct{ before, next int }
-	common, was, is := make(map[pair]int), make(map[int]int), make(map[int]int)
-	for i := 0; known && i < len(points); i += 1 + len(points)/(maxSample*len(next.cells)) {
-		v := points[i]
-		b, _ := nearest(v, before.cells)
-		n, _ := nearest(v, next.cells)
-		common[pair{b, n}]++
-		was[b]++
-		is[n]++
-	}
-	old := make(map[int]int)
-	for pair, n := range common {
-		if 2*n > was[pair.before]+is[pair.next]-n {
-			old[pair.next] = pair.before
-		}
-	}
-	for i := range next.cells {
-		if b, ok := old[i]; ok {
-			next.cells[i].id = before.cells[b].id
-		} else {
-			next.cells[i].id = next.next
-			next.next++
-		}
-	}
-}
-
 // Sweep reads the cells that other processes have made, and learns from the vectors that
 // [Partition.Item] and [Partition.Of] have seen since: at most 1,000, which are in memory only.
 // Fewer than 32 wait. Cells move towards the vectors that are nearest to them, the less the more
 // they have seen. New ones begin where vectors are far from all cells, until there are
-// Config.Clusters. It implements [heed.Sweeper]. After an error the vectors are kept for the next
-// sweep, as many as there is room for.
+// Config.Clusters. With the same seed and the same vectors the cells are the same.
+//
+// If most vectors have another length than the cells, the embedder was exchanged. Then new cells
+// with new names take the place of the old ones, and their items begin with the beliefs that the
+// learner's pooling gives to items without evidence.
+//
+// It implements [heed.Sweeper]. After an error the vectors are kept for the next sweep, as many as
+// there is room for.
 func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
-	if err := ctx.Err(); err != nil {
+	if _, err := p.read(store.Reading(ctx, p.cfg.Store)); err != nil {
 		return wrap("sweep", err)
-	}
-	if p.cfg.Store != nil {
-		if _, err := p.read(ctx); err != nil {
-			return wrap("sweep", err)
-		}
 	}
 	p.mu.Lock()
 	points := p.seen
@@ -286,7 +196,7 @@ func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 	}
 	p.seen = nil
 	p.mu.Unlock()
-	err := p.change(ctx, now, func(now *state) (*state, error) { return p.learn(ctx, now, points) })
+	err := p.learn(ctx, now, points)
 	if err != nil {
 		p.mu.Lock()
 		p.seen = append(points, p.seen[:min(len(p.seen), remembered-len(points))]...)
@@ -295,96 +205,25 @@ func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", err)
 }
 
-// learn returns the cells after a batch, or nil where the vectors are not of the cells' space. The
-// generator is keyed by how many vectors were seen, so each batch draws other seeds, and the same
-// vectors in the same batches give the same cells.
-func (p *Partition) learn(ctx context.Context, now *state, points [][]float32) (*state, error) {
-	numbers := cmp.Or(now.numbers(), len(points[len(points)-1]))
-	points = slices.DeleteFunc(slices.Clone(points),
-		func(v []float32) bool { return len(v) != numbers })
-	if len(points) == 0 {
-		return nil, nil
-	}
-	next := *now
-	next.seen += uint64(len(points))
-	want := min(p.cfg.Clusters, int(min(next.seen, maxCells*perCell))/perCell) //nolint:gosec // it is small
-	rng := rand.New(rand.NewPCG(p.key[0], p.key[1]+next.seen))
-	var err error
-	if now.version == 0 {
-		next.cells, err = makeCells(ctx, points, max(want, 1), rng)
-	} else if next.cells, _, err = seed(ctx, points, now.cells, want, rng); err == nil {
-		next.cells, err = settle(ctx, points, next.cells, 1)
-	}
-	for i := range next.cells {
-		if i >= len(now.cells) {
-			next.cells[i].id = next.next
-			next.next++
-		}
-	}
-	return &next, err
-}
-
-// read takes over the cells that the store has, and returns its record.
-func (p *Partition) read(ctx context.Context) (store.Row[row], error) {
-	kept, err := kind.Get(ctx, p.cfg.Store, p.cfg.Name)
-	if errors.Is(err, heed.ErrNotFound) {
-		return kept, nil
-	}
-	if err != nil {
-		return kept, err
-	}
-	s, err := kept.Value.File.state()
-	if err != nil {
-		return kept, fmt.Errorf("%w: %w", heed.ErrDamaged, err)
-	}
-	p.take(&s)
-	return kept, nil
-}
-
-// take replaces the cells by the cells of a newer version. It never goes back: a version that
-// another goroutine took in the meantime may be newer.
-func (p *Partition) take(s *state) {
-	next := s.named(p.cfg.Name)
-	for {
-		now := p.state.Load()
-		if now.version >= next.version || p.state.CompareAndSwap(now, next) {
-			return
-		}
-	}
-}
-
-// change makes a new version of the cells from the current one. If another process was quicker, it
-// starts again. If to returns nil, the cells stay as they are. The lock keeps changes within this
-// process apart, and the revision of the record the changes of other processes. The new cells are
-// used once the store has them.
-func (p *Partition) change(ctx context.Context, at time.Time,
-	to func(now *state) (*state, error)) error {
-	p.changing.Lock()
-	defer p.changing.Unlock()
-	if p.cfg.Store == nil {
-		next, err := p.next(to)
-		if err == nil && next != nil {
-			p.take(next)
-		}
-		return err
+// learn moves the cells by a batch of vectors. If another process was quicker, it starts again from
+// the cells which that one made.
+func (p *Partition) learn(ctx context.Context, at time.Time, points [][]float32) error {
+	if at.IsZero() {
+		at = p.cfg.Now()
 	}
 	return store.Do(ctx, p.cfg.Store, func(tx *store.Tx) error {
-		kept, err := p.read(ctx)
+		now, err := p.read(tx)
 		if err != nil {
 			return err
 		}
-		next, err := p.next(to)
-		if err != nil || next == nil {
+		next, err := p.after(ctx, now, points)
+		if err != nil {
 			return err
 		}
-		r := row{Name: p.cfg.Name, At: at, File: next.file()}
-		if at.IsZero() {
-			r.At = p.cfg.Now()
-		}
-		r.At = r.At.UTC().Truncate(time.Microsecond)
-		kind.Put(tx, r, kept.Revision)
-		tx.Then(func(_ store.Receipt, err error) {
+		kind.Put(tx, next.row(p.cfg.Name, at.UTC().Truncate(time.Microsecond)), now.revision)
+		tx.Then(func(r store.Receipt, err error) {
 			if err == nil {
+				next.revision = r.Revision
 				p.take(next)
 			}
 		})
@@ -392,26 +231,71 @@ func (p *Partition) change(ctx context.Context, at time.Time,
 	})
 }
 
-// next returns the version that follows the current one, or nil without a change.
-func (p *Partition) next(to func(now *state) (*state, error)) (*state, error) {
-	now := p.state.Load()
-	next, err := to(now)
-	if err != nil || next == nil {
-		return nil, err
+// after returns the cells after a batch. The generator is keyed by how many vectors were seen, so
+// each batch draws other seeds.
+func (p *Partition) after(ctx context.Context, now *state, points [][]float32) (*state, error) {
+	numbers := usual(points, now.numbers())
+	points = slices.DeleteFunc(slices.Clone(points),
+		func(v []float32) bool { return len(v) != numbers })
+	next := &state{seen: now.seen + uint64(len(points)), next: now.next}
+	before := now.cells
+	if numbers != now.numbers() {
+		next.seen, before = uint64(len(points)), nil
 	}
-	next.version = max(next.version, now.version+1)
-	next.origin = cmp.Or(next.origin, next.first())
-	return next, nil
+	want := min(p.cfg.Clusters, int(min(next.seen, maxCells*perCell))/perCell) //nolint:gosec // it is small
+	rng := rand.New(rand.NewPCG(p.key[0], p.key[1]+next.seen))
+	var err error
+	if len(before) == 0 {
+		next.cells, err = makeCells(ctx, points, max(want, 1), rng)
+	} else if next.cells, _, err = seed(ctx, points, before, want, rng); err == nil {
+		next.cells, err = settle(ctx, points, next.cells, 1)
+	}
+	for i := len(before); i < len(next.cells); i++ {
+		next.cells[i].id = next.next
+		next.next++
+	}
+	next.name(p.cfg.Name)
+	return next, err
 }
 
-// first names the first version by what it has. Partitions that were made from different texts have
-// different origins, by which their exports can be told apart.
-func (s *state) first() string {
-	parts := make([]string, len(s.cells))
-	for i, c := range s.file().Cells {
-		parts[i] = string(c.Vector)
+// usual returns the length that most vectors have: if two are as frequent, the one of the cells,
+// or else the greater one.
+func usual(points [][]float32, before int) (most int) {
+	count := make(map[int]int)
+	for _, v := range points {
+		count[len(v)]++
 	}
-	return store.IDOf(parts...)
+	for n := range count {
+		if c := cmp.Compare(count[n], count[most]); c > 0 || c == 0 && most != before &&
+			(n == before || n > most) {
+			most = n
+		}
+	}
+	return most
+}
+
+// read returns the cells that the store has, and takes them over.
+func (p *Partition) read(tx *store.Tx) (*state, error) {
+	kept, err := kind.In(tx, p.cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := stateOf(&kept)
+	if err == nil {
+		p.take(s)
+	}
+	return s, err
+}
+
+// take replaces the cells by the cells of a newer record. It never goes back: another goroutine may
+// have taken a newer one in the meantime.
+func (p *Partition) take(next *state) {
+	for {
+		now := p.state.Load()
+		if now.revision >= next.revision || p.state.CompareAndSwap(now, next) {
+			return
+		}
+	}
 }
 
 // wrap adds to an error what the partition was doing.

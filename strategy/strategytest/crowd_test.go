@@ -128,17 +128,17 @@ func direction(rng *rand.Rand) []float32 {
 
 // cells names items by the cells of a partition, into which liars' texts fall, too.
 func cells(t *testing.T) func(n int) string {
-	p, err := partition.New(t.Context(), partition.Config{Clusters: 3})
+	p, err := partition.New(t.Context(), partition.Config{Store: &memstore.Store{}, Clusters: 3})
 	require.NoError(t, err)
 	vector := func(n int) []float32 {
 		at := 2*math.Pi*float64(n%3)/3 + float64(n/3)/50
 		return []float32{float32(math.Cos(at)), float32(math.Sin(at))}
 	}
-	var all [][]float32
 	for n := range 60 {
-		all = append(all, vector(n))
+		_, err := p.Of(vector(n))
+		require.NoError(t, err)
 	}
-	require.NoError(t, p.FitVectors(t.Context(), all))
+	require.NoError(t, p.Sweep(t.Context(), time.Time{}))
 	return func(n int) string {
 		item, err := p.Of(vector(n))
 		require.NoError(t, err)
