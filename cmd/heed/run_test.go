@@ -31,10 +31,16 @@ type result struct {
 }
 
 // environ is the environment of every run: nothing of the tester's own that could change what is
-// printed.
+// printed, except for which mutant of the code runs: see lab/mutants.
 func environ(extra ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "USER=olive",
-		"TERM=xterm-256color", asCommand}, extra...)
+	all := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "USER=olive",
+		"TERM=xterm-256color", asCommand}
+	for _, name := range []string{"HEED_MUTANT", "HEED_MUTANT_TRACE"} {
+		if value := os.Getenv(name); value != "" {
+			all = append(all, name+"="+value)
+		}
+	}
+	return append(all, extra...)
 }
 
 // A call is one run of the command.

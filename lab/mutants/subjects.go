@@ -12,10 +12,10 @@ const (
 	faults  = "lab/scorecard" // disks that fail
 )
 
-var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/heed/internal/past",
-	"feedback/modeleval", "internal/host", "loop", "patterns", "prompt", "strategy/best",
-	"strategy/injection", "strategy/money", "strategy/offpolicy", "strategy/partition",
-	"web"), []subject{
+var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/heed",
+	"cmd/heed/internal/past", "feedback/modeleval", "internal/host", "loop", "patterns", "prompt",
+	"strategy/attribution", "strategy/best", "strategy/injection", "strategy/money",
+	"strategy/offpolicy", "strategy/partition", "web"), []subject{
 	{"answer", []string{"internal/answers", "learning", "loop"}},
 	{"decision", []string{"decision", "loop"}},
 	{"evidence", []string{"evidence", "memstore", "learning", "strategy"}},
@@ -39,7 +39,6 @@ var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/
 	{"store", []string{"store", "memstore", "loop", engines}},
 	{"stream", []string{"stream", "stream/streamtest", "strategy/attribution"}},
 	{"strategy", []string{"strategy", "strategy/attribution", "loop"}},
-	{"strategy/attribution", []string{"strategy/attribution", "stream"}},
 }...)
 
 // own returns packages that only their own tests are run on.

@@ -2,6 +2,8 @@ package attribution_test
 
 import (
 	"math"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -203,4 +205,33 @@ func TestRouterConfigFaults(t *testing.T) {
 	})
 	assert.Len(t, fields(err), len(want))
 	assert.Equal(t, "Router.WeightAttribution", fields(err)[0])
+}
+
+// Each number of a router is bounded on both sides, and its bounds are allowed. 0 is a weight, and
+// elsewhere the default, but for one confidence among others it is no number that is allowed.
+func TestRouterBounds(t *testing.T) {
+	kind := reflect.TypeFor[attribution.Router]()
+	for i := range kind.NumField() {
+		field, most := kind.Field(i).Name, 1.
+		weight := strings.HasPrefix(field, "Weight")
+		if weight {
+			most = 1e6
+		}
+		refused := func(x float64) []string {
+			router := attribution.Router{
+				WeightAttribution: 1, WeightDirect: 1,
+				ConfidenceBoth: 0.9, ConfidenceAttribution: 0.8, ConfidenceDirect: 0.5,
+			}
+			reflect.ValueOf(&router).Elem().Field(i).SetFloat(x)
+			_, _, err := router.Route(here, nil, nil)
+			return fields(err)
+		}
+		for _, x := range []float64{1e-9, most / 2, most} {
+			assert.Empty(t, refused(x), "%s %v", field, x)
+		}
+		for _, x := range []float64{-1e-9, -1, most * (1 + 1e-9), 3 * most, math.NaN()} {
+			assert.Equal(t, []string{field}, refused(x), x)
+		}
+		assert.Equal(t, strings.HasPrefix(field, "Confidence"), len(refused(0)) > 0, field)
+	}
 }

@@ -6,8 +6,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -178,6 +181,7 @@ func TestNothingCanBeSaid(t *testing.T) {
 		"which arm answered": change(func(_ int, r *Row) { r.Outcomes = nil }),
 		"one arm alone":      change(func(_ int, r *Row) { r.Arm = "0" }),
 		"20 rows":            change(func(int, *Row) {})[:20],
+		"":                   change(func(i int, r *Row) { r.Arm = fmt.Sprint(i % 100) }),
 		"101 arms":           change(func(i int, r *Row) { r.Arm = fmt.Sprint(i % 101) }),
 		"lack what one of": change(func(i int, r *Row) {
 			*r = Row{Values: map[string]float64{"a": 1}}
@@ -189,7 +193,8 @@ func TestNothingCanBeSaid(t *testing.T) {
 		b, err := Test(context.Background(), 1, replayed(rows))
 		require.NoError(t, err)
 		assert.Contains(t, b.Unknown, want)
-		assert.Empty(t, b.Method)
+		assert.Equal(t, want == "", b.Unknown == "")
+		assert.Equal(t, want == "", b.Method != "")
 	}
 	rare := change(func(i int, r *Row) {
 		if r.Propensity = 0.001; i%2 == 0 {
@@ -200,4 +205,105 @@ func TestNothingCanBeSaid(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, b.Heed.Unknown, "worth only", "%+v", b.Heed)
 	assert.Equal(t, [2]float64{0, 1}, [2]float64{b.Heed.Low, b.Heed.High})
+}
+
+// Rows that the method does not use are counted, and change nothing else.
+func TestRowsThatAreLeft(t *testing.T) {
+	ctx, l := context.Background(), lives["equal shares"]
+	drawn := l.rows(rand.New(rand.NewPCG(5, 6)), 120)
+	reward := 1.
+	known := Row{Past: loop.Past{Arm: "0", Outcomes: []loop.Outcome{{Reward: &reward}}}}
+	var whole []Row
+	for i := range 130 {
+		whole = append(whole, Row{Values: map[string]float64{"0": float64(i%3 - 1), "1": 0.5}})
+	}
+	for name, test := range map[string]struct{ rows, left []Row }{
+		OffPolicy: {drawn, slices.Concat(whole[:20], []Row{known, {}, {Past: loop.Past{Arm: "0"}},
+			{Past: loop.Past{Outcomes: known.Outcomes, Propensity: 1}}})},
+		Replay: {whole, append(drawn[:20:20], known, Row{})},
+	} {
+		want, err := Test(ctx, 1, replayed(test.rows))
+		require.NoError(t, err)
+		require.Equal(t, name, want.Method, want.Unknown)
+		assert.Equal(t, len(test.rows), want.Rows)
+		assert.Zero(t, want.Left)
+		got, err := Test(ctx, 1, replayed(slices.Concat(test.rows, test.left)))
+		require.NoError(t, err)
+		assert.Equal(t, len(test.left), got.Left, name)
+		got.Left = 0
+		assert.Equal(t, want, got, name)
+	}
+}
+
+// A row that the learner refuses ends the test, and is named.
+func TestARowThatIsRefused(t *testing.T) {
+	l := lives["equal shares"]
+	rows := l.rows(rand.New(rand.NewPCG(5, 6)), 120)
+	rows[6].Event.Domain = strings.Repeat("x", 2000)
+	_, err := Test(context.Background(), 1, replayed(rows))
+	require.ErrorContains(t, err, "line 8: ")
+}
+
+// The mean and its interval are those of the textbook. There is none if the rows, or what their
+// weights are worth together, are too few, or if one of them has a tenth.
+func TestMeans(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	for range 200 {
+		n := 1 + rng.IntN(300)
+		var m mean
+		var xs, weights []float64
+		for range n {
+			x, w := rng.Float64(), rng.ExpFloat64()
+			if rng.IntN(10) == 0 {
+				w = 0
+			}
+			m.add(x, w)
+			xs, weights = append(xs, x), append(weights, w)
+		}
+		sum, squares, all, most := 0., 0., 0., 0.
+		for i, x := range xs {
+			sum, all = sum+x/float64(n), all+weights[i]
+			most = max(most, weights[i]*weights[i])
+			squares += weights[i] * weights[i]
+		}
+		variance := 0.
+		for _, x := range xs {
+			variance += (x - sum) * (x - sum) / float64(n-1)
+		}
+		got := m.worth(0, 1)
+		assert.InDelta(t, sum, got.Mean, 1e-9)
+		known := n >= 100 && all*all >= 50*squares && most <= squares/10
+		assert.Equal(t, known, got.Unknown == "", n)
+		if known {
+			half := 1.6448536269514722 * math.Sqrt(variance/float64(n))
+			assert.InDelta(t, sum-half, got.Low, 1e-9)
+			assert.InDelta(t, sum+half, got.High, 1e-9)
+		} else {
+			assert.Equal(t, [2]float64{0, 1}, [2]float64{got.Low, got.High})
+		}
+	}
+	var m mean
+	for i := range 100 {
+		m.add(float64(i%2*10-4), 1) // -4 or 6
+	}
+	within := m.worth(0, 0.25)
+	assert.Equal(t, [2]float64{0.25, 0.25}, [2]float64{within.Mean, within.High})
+	within = m.worth(1.5, 9)
+	assert.Equal(t, [2]float64{1.5, 1.5}, [2]float64{within.Mean, within.Low})
+}
+
+// An answer is worth what people and instruments made of it, in [0, 1].
+func TestWhatAnAnswerIsWorth(t *testing.T) {
+	for value, want := range map[float64]float64{1: 1, 0.5: 0.75, -1: 0} {
+		for _, row := range []loop.Past{
+			{Reactions: []loop.Reaction{{Person: "ann", Value: value}}},
+			{Outcomes: []loop.Outcome{{Source: "ci", Reward: &value}}},
+		} {
+			x, ok := worthOf(&Row{Past: row})
+			assert.True(t, ok)
+			assert.InDelta(t, want, x, 1e-12)
+		}
+	}
+	_, ok := worthOf(&Row{})
+	assert.False(t, ok)
 }

@@ -180,10 +180,7 @@ func (r *reading) blame(column string, err error) {
 }
 
 func (r *reading) text(field, role string) string {
-	s := text(r.raw(field), role)
-	if strings.Contains(s, "\x00") {
-		s = strings.ReplaceAll(s, "\x00", "")
-	}
+	s := strings.ReplaceAll(text(r.raw(field), role), "\x00", "")
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 

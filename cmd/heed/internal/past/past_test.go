@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -227,7 +228,7 @@ func TestAMappingIsWrittenDown(t *testing.T) {
 	_, err = past.Propose(strings.NewReader("a,b\n1,x\n"))
 	assert.ErrorContains(t, err, "--map")
 	_, err = past.Propose(strings.NewReader(""))
-	assert.Error(t, err)
+	assert.ErrorContains(t, err, "no row")
 }
 
 // FuzzRead reads any text as a log. Every row is one that a host may import, and faults are named.
@@ -265,4 +266,299 @@ func TestUnusedColumnsAreListed(t *testing.T) {
 	m, err := past.Propose(strings.NewReader("text,answer,arm,thumb,mood\nHi,Yo,a,up,good\n"))
 	require.NoError(t, err)
 	assert.Contains(t, m.String(), "not used    mood")
+}
+
+// one returns the only row of a log that is read with a mapping, or its fault.
+func one(t *testing.T, log string, m past.Mapping) (row past.Row, fault string) {
+	t.Helper()
+	n := 0
+	for r, err := range past.Read(strings.NewReader(log), m) {
+		if n++; err != nil {
+			fault = err.Error()
+		}
+		row = r
+	}
+	require.Equal(t, 1, n, log)
+	return row, fault
+}
+
+// A rating is on the scale that the ratings of the log are on.
+func TestScales(t *testing.T) {
+	for ratings, want := range map[string]struct {
+		scale [2]float64
+		last  float64 // what the last one is worth
+	}{
+		"up,down":          {[2]float64{}, -1},
+		"-1,0,1":           {[2]float64{}, 1},
+		"-0.5,0.25":        {[2]float64{}, 0.25},
+		"0,1":              {[2]float64{0, 1}, 1},
+		"0.25,0.75":        {[2]float64{0, 1}, 0.5},
+		"2,4":              {[2]float64{1, 5}, 0.5},
+		"0,1.5,5":          {[2]float64{0, 5}, 1},
+		"0.5,5,2.5":        {[2]float64{0, 5}, 0},
+		"1,6":              {[2]float64{1, 10}, 1. / 9},
+		"0,10,5":           {[2]float64{0, 10}, 0},
+		"10.5,50":          {[2]float64{0, 100}, 0},
+		"1,100":            {[2]float64{0, 100}, 1},
+		"20,100.5":         {[2]float64{0, 101}, 2*100.5/101 - 1},
+		"-2,1":             {[2]float64{-2, 2}, 0.5},
+		"-2,-4,3":          {[2]float64{-4, 4}, 0.75},
+		"-3,6":             {[2]float64{-6, 6}, 1},
+		"up,1,perhaps,2,3": {[2]float64{1, 5}, 0},
+	} {
+		log := "text,rating\na," + strings.ReplaceAll(ratings, ",", "\na,") + "\n"
+		m, rows, _ := read(t, log)
+		assert.Equal(t, want.scale, m.Scale, ratings)
+		assert.InDelta(t, want.last, rows[len(rows)-1].Reactions[0].Value, 1e-12, ratings)
+		above, _, _ := strings.Cut(log, "\na")
+		_, fault := one(t, above+"\na,1e9\n", m)
+		assert.Contains(t, fault, "rating: is 1e+09, must be in [", ratings)
+		_, fault = one(t, above+"\na,-1e9\n", m)
+		assert.Contains(t, fault, "rating: is -1e+09, must be in [", ratings)
+	}
+}
+
+// Words of the mapping come first, and words count on each scale.
+func TestWordsForWorth(t *testing.T) {
+	m := past.Mapping{Fields: map[string]string{"value": "v"}, Scale: [2]float64{0, 10},
+		Values: map[string]float64{"meh": -0.25, "good": 0.5}}
+	for value, want := range map[string]float64{
+		`"meh"`: -0.25, `"good"`: 0.5, `"Thumbs-Up"`: 1, `"thumbs_down"`: -1, `"neutral"`: 0,
+		`true`: 1, `false`: -1, `10`: 1, `"2.5"`: -0.5, `0`: -1,
+	} {
+		row, fault := one(t, `{"v":`+value+`}`, m)
+		require.Empty(t, fault, value)
+		require.Len(t, row.Reactions, 1, value)
+		assert.InDelta(t, want, row.Reactions[0].Value, 1e-12, value)
+	}
+	for _, missing := range []string{`{"v":null}`, `{"v":""}`, `{}`} {
+		row, fault := one(t, missing, m)
+		assert.Empty(t, fault+strings.Repeat("x", len(row.Reactions)), missing)
+	}
+	for value, fault := range map[string]string{
+		`"Meh"`: "must be a number", `11`: "must be in [0, 10]", `-1`: "must be in [0, 10]",
+		`"NaN"`: "must be a number", `"1e999"`: "must be a number",
+	} {
+		_, got := one(t, `{"v":`+value+`}`, m)
+		assert.Contains(t, got, fault, value)
+	}
+}
+
+// One moment is read in each form, and in each unit since 1970.
+func TestMoments(t *testing.T) {
+	m := past.Mapping{Fields: map[string]string{"at": "at"}}
+	for _, form := range []string{
+		`"2026-01-31T15:04:05Z"`, `"2026-01-31T16:04:05+01:00"`, `"2026-01-31T15:04:05.000"`,
+		`"2026-01-31 15:04:05"`, `"2026-01-31 17:04:05+02:00"`, `"2026-01-31 17:04:05.0+02"`,
+		`"2026-01-31 15:04:05.5 +0000 UTC"`, `"Sat, 31 Jan 2026 15:04:05 GMT"`,
+		`"Sat, 31 Jan 2026 16:04:05 +0100"`, `1769871845`, `"1769871845.25"`, `1769871845000`,
+		`1769871845000000`, `1769871845000000000`,
+	} {
+		row, fault := one(t, `{"at":`+form+`}`, m)
+		require.Empty(t, fault, form)
+		assert.True(t, row.Event.At.Truncate(time.Second).Equal(at), "%s is %v", form, row.Event.At)
+	}
+	for form, want := range map[string]time.Time{
+		`"2026-01-31T15:04"`: at.Add(-5 * time.Second), `"2026-01-31 15:04"`: at.Add(-5 * time.Second),
+		`"2026-01-31"`: at.Truncate(24 * time.Hour), `0`: time.Unix(0, 0), `1.5`: time.UnixMilli(1500),
+		`253402300799`: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		`253402300800`: time.UnixMilli(253402300800), `"0001-01-01T00:00:00Z"`: {}, `null`: {},
+	} {
+		row, fault := one(t, `{"at":`+form+`}`, m)
+		require.Empty(t, fault, form)
+		assert.True(t, row.Event.At.Truncate(time.Millisecond).Equal(want), "%s is %v", form,
+			row.Event.At)
+	}
+	for _, form := range []string{`-1`, `"1969-12-31T23:59:59Z"`, `"noon"`, `253402300800e9`} {
+		_, fault := one(t, `{"at":`+form+`}`, m)
+		assert.Contains(t, fault, "line 1, at: is ", form)
+	}
+}
+
+// How long an answer took is its latency, in the unit of the mapping, or the time from its
+// beginning to its end.
+func TestLatencies(t *testing.T) {
+	fields := map[string]string{"at": "at", "end": "end", "latency": "took"}
+	for log, want := range map[string]time.Duration{
+		`{"took":2}`: 2 * time.Second, `{"took":"0.5"}`: time.Second / 2, `{}`: 0,
+		`{"at":100,"end":103}`: 3 * time.Second, `{"at":100,"end":100}`: 0, `{"at":100,"end":99}`: 0,
+		`{"at":100}`: 0, `{"at":100,"end":103,"took":1}`: time.Second,
+	} {
+		row, fault := one(t, log, past.Mapping{Fields: fields})
+		assert.Empty(t, fault, log)
+		assert.Equal(t, want, row.Spent.Latency, log)
+	}
+	row, _ := one(t, `{"took":2}`, past.Mapping{Fields: fields, Seconds: 0.001})
+	assert.Equal(t, 2*time.Millisecond, row.Spent.Latency)
+	for took, unit := range map[string]float64{"3.2e9": 1, "-1": 1, "3.2e12": 0.001} {
+		_, fault := one(t, `{"took":`+took+`}`, past.Mapping{Fields: fields, Seconds: unit})
+		assert.Contains(t, fault, "took: is ", took)
+	}
+}
+
+// Of a conversation, the last message of the user is what was asked, and the last one of the
+// assistant what was answered. A cell of CSV may have it in JSON.
+func TestConversations(t *testing.T) {
+	m := past.Mapping{Fields: map[string]string{"text": "t", "answer": "t", "id": "t"}}
+	for value, want := range map[string][2]string{
+		`"plain"`: {"plain", "plain"},
+		`[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`: {
+			"c", "b"},
+		`[{"type":"human","content":"a"},{"type":"ai","content":"b"}]`:             {"a", "b"},
+		`[{"role":"system","content":"a"},{"role":"tool","content":"b"}]`:          {"b", "b"},
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`:    {"a", "a"},
+		`{"choices":[{"message":{"role":"assistant","content":"a"}}],"data":"no"}`: {"a", "a"},
+		`{"kwargs":{"content":"a"},"message":null}`:                                {"a", "a"},
+		`{"other":1}`: {`{"other":1}`, `{"other":1}`}, `[]`: {"[]", "[]"}, `true`: {"true", "true"},
+		`"{\"question\":\"a\"}"`: {"a", "a"}, `"[\"a\",\"b\"]"`: {"b", "b"}, `" \"a\" "`: {"a", "a"},
+		`"{no JSON"`: {"{no JSON", "{no JSON"}, `1.50`: {"1.5", "1.5"}, `1e3`: {"1000", "1000"},
+	} {
+		row, fault := one(t, `{"t":`+value+`}`, m)
+		require.Empty(t, fault, value)
+		assert.Equal(t, want, [2]string{row.Event.Text, row.Text}, value)
+	}
+	row, _ := one(t, `{"t":"[{\"role\":\"user\",\"content\":\"a\"}]"}`, m)
+	assert.Equal(t, `[{"role":"user","content":"a"}]`, row.Event.ID, "a name stays as it is written")
+	row, _ = one(t, `{"t":[{"role":"user"}]}`, m)
+	assert.JSONEq(t, `[{"role":"user"}]`, row.Event.ID)
+	row, _ = one(t, `{"t":"a\u0000b"}`, m)
+	assert.Equal(t, "ab", row.Event.Text, "no store keeps a NUL")
+}
+
+// What is as long as the agent takes is read.
+func TestRowsWithinTheLimits(t *testing.T) {
+	m := past.Mapping{Fields: make(map[string]string)}
+	for _, f := range past.Fields {
+		m.Fields[f.Name] = f.Name
+	}
+	long := strings.Repeat("x", 1024)
+	for field, value := range map[string]any{
+		"id": long[:900], "person": long, "session": long, "domain": long, "item": long,
+		"context": long, "task": long[:512], "arm": long, "answer": strings.Repeat("x", 512<<10),
+		"correction": strings.Repeat("ß", 500), "cost": 1e6, "tokens": 1e12, "propensity": 1,
+		"rater": long, "source": long, "reviewer": long,
+	} {
+		text, err := json.Marshal(map[string]any{"value": 1, "correction": "No.", "person": "ann",
+			field: value})
+		require.NoError(t, err)
+		_, fault := one(t, string(text), m)
+		assert.Empty(t, fault, field)
+	}
+	for field, fault := range map[string]string{
+		"cost": "cost: is 1e+13, must be in [0, 1e+06]", "propensity": "must be in [0, 1]",
+		"tokens": "tokens: is 1e+13, must be in [0, 1e+12]",
+	} {
+		_, got := one(t, `{"`+field+`":1e13}`, m)
+		assert.Contains(t, got, fault)
+	}
+	_, fault := one(t, `{"correction":"No."}`, m)
+	assert.Contains(t, fault, "needs a reviewer")
+}
+
+// A field may be a text of the mapping, and rows of other kinds are passed over.
+func TestConstantsAndOtherRows(t *testing.T) {
+	m := past.Mapping{Fields: map[string]string{"text": "q.0.a", "outcome": "ok", "source": "=ci"},
+		Only: map[string]string{"kind": "answer", "test": ""}}
+	row, fault := one(t, `{"kind":"step","q":"no"}
+		{"kind":"answer","test":true}
+		{"kind":"answer","q":[{"a":"yes"}],"ok":"up"}`, m)
+	require.Empty(t, fault)
+	assert.Equal(t, "yes", row.Event.Text)
+	require.Len(t, row.Outcomes, 1)
+	assert.Equal(t, "ci", row.Outcomes[0].Source)
+	for _, path := range []string{"q.1.a", "q.-1.a", "q.x.a", "q.0.a.b", "q.0.b", "q", "kind.x"} {
+		m := past.Mapping{Fields: map[string]string{"person": path}}
+		row, fault := one(t, `{"kind":"answer","q":[{"a":"yes"}]}`, m)
+		require.Empty(t, fault)
+		assert.Equal(t, path == "q", row.Event.Person != "", path)
+	}
+	row, _ = one(t, `{"a.b":{"c":"x"},"a":{"b":"y"}}`,
+		past.Mapping{Fields: map[string]string{"person": "a.b.c", "item": "a.b"}})
+	assert.Equal(t, [2]string{"", `{"c":"x"}`}, [2]string{row.Event.Person, row.Event.Item},
+		"a name may have dots")
+}
+
+// Of a trace's steps, only those are answers that the program marks as such.
+func TestStepsOfTraces(t *testing.T) {
+	for log, want := range map[string]map[string]string{
+		"trace_id,type,input\nt,GENERATION,a\nt,SPAN,b\n": {"type": "GENERATION"},
+		"type,trace_id,input\nGENERATION,t,a\n":           {"type": "GENERATION"},
+		"trace_id,type,input\nt,SPAN,b\n":                 nil,
+		"trace_id,input\nt,b\n":                           nil,
+		"type,input\nGENERATION,b\n":                      nil,
+		"run_type,parent_run_id,input\nllm,,a\n":          {"parent_run_id": ""},
+		"parent_run_id,run_type,input\np,llm,a\n":         {"parent_run_id": ""},
+		"run_type,input\nllm,a\n":                         nil,
+	} {
+		m, err := past.Propose(strings.NewReader(log))
+		require.NoError(t, err)
+		assert.Equal(t, want, m.Only, log)
+	}
+}
+
+// CSV may have other separators. Blanks before a log, and a byte order mark, are no part of it.
+func TestSeparatorsAndBeginnings(t *testing.T) {
+	for comma, log := range map[string]string{
+		"": "text,thumb,x;y\na,up,z\n", ";": "text;thumb;x,y\na;up;z\n", "\t": "text\tthumb\na\tup\n",
+		"|": "text|thumb\na|up\n",
+	} {
+		for _, before := range []string{"", "\ufeff", "\n \t\r\n"} {
+			m, rows, faults := read(t, before+log)
+			assert.Equal(t, comma, m.Comma)
+			assert.Empty(t, faults)
+			require.Len(t, rows, 1)
+			assert.Equal(t, "a", rows[0].Event.Text)
+			assert.Equal(t, fmt.Sprint("line ", 2+strings.Count(before, "\n")), rows[0].At)
+		}
+	}
+	for _, log := range []string{
+		"\n{\"text\":\"a;b|c\"}\n\n{\"text\":\"b\"}", "\ufeff[{\"text\":\"a;b\"},{\"text\":\"b\"}]",
+	} {
+		m, rows, faults := read(t, log)
+		assert.Empty(t, m.Comma)
+		assert.Empty(t, faults)
+		require.Len(t, rows, 2)
+		assert.Equal(t, "b", rows[1].Event.Text)
+	}
+	_, rows, _ := read(t, "\n{\"text\":\"a\"}\n\n{\"text\":\"b\"}")
+	assert.Equal(t, []string{"line 2", "line 4"}, []string{rows[0].At, rows[1].At})
+}
+
+// A column is proposed for a field only if more than half of its values can be one, and the columns
+// of a log of all arms only if each row has all of them.
+func TestProposals(t *testing.T) {
+	fields := func(log string) map[string]string {
+		m, err := past.Propose(strings.NewReader(log))
+		require.NoError(t, err)
+		return m.Fields
+	}
+	for name, rows := range map[string]string{
+		"":        "0.5\nx,\nx,soon\nx,later\nx,0.25\n",
+		"latency": "0.5\nx,\nx,soon\nx,0.25\n",
+	} {
+		assert.Equal(t, map[bool]string{true: "latency"}[name != ""],
+			fields("text,latency\nx," + rows)["latency"], rows)
+	}
+	assert.Empty(t, fields(`{"text":"a","user":{"x":"ann"}}`)["person"], "an object is no name")
+	m, err := past.Propose(strings.NewReader("text,latency_ms\na,3\n"))
+	require.NoError(t, err)
+	assert.InDelta(t, 0.001, m.Seconds, 0)
+	for log, arms := range map[string]int{
+		"text,small,large\na,1,0\nb,0,1\n": 2, "text,small,large\na,1,\nb,0,1\n": 0,
+		"text,small,large\na,2,3\nb,0,1\n": 0, "text,small\na,1\nb,0\n": 0,
+		"text,thumb,small,large\na,up,1,0\nb,down,0,1\n": 0, "text,arm,a,b\nx,a,1,0\ny,b,0,1\n": 0,
+	} {
+		m, err := past.Propose(strings.NewReader(log))
+		require.NoError(t, err)
+		assert.Len(t, m.Arms, arms, log)
+	}
+	var wide strings.Builder
+	wide.WriteString("text")
+	for i := range 20 {
+		fmt.Fprintf(&wide, ",z%d", i)
+	}
+	m, err = past.Propose(strings.NewReader(wide.String() + "\na" + strings.Repeat(",b", 20) + "\n"))
+	require.NoError(t, err)
+	assert.Contains(t, m.String(), "z11")
+	assert.NotContains(t, m.String(), "z12", "twelve are enough")
 }
