@@ -31,10 +31,10 @@ func Counted(
 			if !strict(&parts[i]) {
 				return 0
 			}
-			return max(read[i].Mass-read[i].Reward, 0)
+			return read[i].Mass - read[i].Reward
 		}, scaleNegative)
 	}
-	h.to(n, floor(n), func(i int) float64 { return max(read[i].Mass, 0) }, scale)
+	h.to(n, floor(n), func(i int) float64 { return read[i].Mass }, scale)
 	return read
 }
 

@@ -109,6 +109,28 @@ func TestStrictEvidenceNeedsOthers(t *testing.T) {
 	assert.Equal(t, parts[3].Tally.At(origin), counted[3])
 }
 
+// What is not strict does not change what strict evidence counts for.
+func TestStrictEvidenceIsCountedAlone(t *testing.T) {
+	strict := func(p *evidence.Part) bool { return p.Channel == "strict" }
+	var parts, mixed []evidence.Part
+	for i := range 20 {
+		who := fmt.Sprint("p", i)
+		parts = append(parts, part("strict", who, 0, 0.1+float64(i)/100))
+		for j := range i % 4 {
+			mixed = append(mixed, part(fmt.Sprint("free", j), who, 1e-6, 1e-6))
+		}
+	}
+	trust := evidence.Trust{}
+	want := fair.Counted(trust, 20, parts, origin, strict)
+	got := fair.Counted(trust, 20, append(parts, mixed...), origin, strict)
+	for i := range want {
+		assert.InDelta(t, want[i].Mass, got[i].Mass, 1e-9)
+	}
+	for i, p := range mixed {
+		assert.Equal(t, p.Tally.At(origin), got[len(want)+i])
+	}
+}
+
 // An instrument is believed as it is, in all of its parts.
 func TestAnInstrumentCountsInFull(t *testing.T) {
 	trust := evidence.Trust{Instruments: []string{"ci"}}

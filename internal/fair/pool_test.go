@@ -238,6 +238,38 @@ func TestSilenceIsNoLouderThanTheRest(t *testing.T) {
 	assert.InDelta(t, 10, pool(quiet, part("loud", "ann", 90, 0)).Mass-90, 1e-9, "all of it counts")
 }
 
+// Silence that counts for less, because all silence is too loud, is limited as much as before.
+func TestSilenceIsLimitedToo(t *testing.T) {
+	parts := []evidence.Part{part("quiet", "ann", 80, 20)}
+	loud := 0.
+	for i := range 9 {
+		parts = append(parts, part("loud", fmt.Sprint("p", i), 1, 0))
+		loud++
+	}
+	limitedPart := func(trust evidence.Trust) (part, mass float64) {
+		sums := fair.Pool(trust, [][]evidence.Part{parts}, origin)[0]
+		return sums.Limited / (sums.Mass - loud), sums.Mass
+	}
+	want, whole := limitedPart(evidence.Trust{})
+	got, less := limitedPart(evidence.Trust{Silence: []string{"quiet"}})
+	assert.InDelta(t, whole, less, 1e-9, "below ten, silence counts in full")
+	assert.InDelta(t, want, got, 1e-9)
+	parts, loud = parts[:3], 2
+	want, whole = limitedPart(evidence.Trust{})
+	got, less = limitedPart(evidence.Trust{Silence: []string{"quiet"}})
+	assert.Less(t, less, whole-1)
+	assert.InDelta(t, want, got, 1e-9)
+}
+
+// What a source counts for is described if it is less than what it reported.
+func TestLimited(t *testing.T) {
+	assert.Empty(t, fair.Limited(3, 1, 2, 9))
+	assert.Empty(t, fair.Limited(2, 1, 2, 9))
+	assert.Empty(t, fair.Limited(0.3, 0.1, 0.2, 9), "rounding is no limit")
+	assert.Equal(t, "1.00 for and 2.00 against, the most of one of 9 people",
+		fair.Limited(3.001, 1, 2, 9))
+}
+
 // A person who makes up items for each lie has as much in all of them as in one.
 func TestMadeUpItemsAreOne(t *testing.T) {
 	trust, crowd := evidence.Trust{}, fair.New(evidence.Trust{}, 2)
@@ -318,6 +350,7 @@ func TestACrowdDrifts(t *testing.T) {
 	assert.Zero(t, add(4, 5, 1, the("p0")))
 	assert.Equal(t, 65, add(64, 1, 100, func(n int) string { return fmt.Sprint("p", n%64) }),
 		"twice as much")
+	assert.Equal(t, 12, addTo(40, 5, 100, 1e9, the("p0")), "by mass alone")
 	assert.Equal(t, 6, addTo(40, 5, 100, 100, the("p0")),
 		"by items, 10/201 are there and 20/201 may be, and each step is 2/101")
 }

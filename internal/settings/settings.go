@@ -52,10 +52,7 @@ func (f *Field) today(stored json.RawMessage) json.RawMessage {
 	if json.Unmarshal(stored, value.Interface()) != nil {
 		return stored
 	}
-	text, err := json.Marshal(value.Interface())
-	if err != nil {
-		return stored
-	}
+	text, _ := json.Marshal(value.Interface()) // what was read can be written
 	return text
 }
 

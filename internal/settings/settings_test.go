@@ -225,3 +225,94 @@ func TestAnEarlierForm(t *testing.T) {
 	require.JSONEq(t, `{"A":1}`, string(stored["Free"].Value))
 	require.ErrorAs(t, open(&today{A: 2}), new(*heed.SettingsError))
 }
+
+// Opening writes if a setting, or how it is kept, differs from what is stored, and not otherwise.
+func TestOpeningWritesWhatDiffers(t *testing.T) {
+	type setting struct {
+		name       string
+		value      int
+		set, fixed bool
+	}
+	for name, test := range map[string]struct {
+		first, second []setting
+		writes        bool
+	}{
+		"the same":      {[]setting{{"a", 1, true, false}}, []setting{{"a", 1, true, false}}, false},
+		"no fields":     {nil, nil, false},
+		"another value": {[]setting{{"a", 1, true, false}}, []setting{{"a", 2, true, false}}, true},
+		"set now":       {[]setting{{"a", 1, false, false}}, []setting{{"a", 1, true, false}}, true},
+		"no longer set": {[]setting{{"a", 1, true, false}}, []setting{{"a", 1, false, false}}, true},
+		"set and fixed": {[]setting{{"a", 1, true, true}}, []setting{{"a", 1, false, true}}, false},
+		"fixed now":     {[]setting{{"a", 1, true, false}}, []setting{{"a", 1, true, true}}, true},
+		"one more field": {[]setting{{"a", 1, true, false}},
+			[]setting{{"a", 1, true, false}, {"b", 1, true, true}}, true},
+		"one field less": {[]setting{{"a", 1, true, false}, {"b", 1, true, false}},
+			[]setting{{"a", 1, true, false}}, true},
+		"no fields now": {[]setting{{"a", 1, true, false}}, nil, true},
+	} {
+		st := &storetest.Failing{Store: &memstore.Store{}}
+		open := func(all []setting) {
+			var fields []settings.Field
+			for i := range all {
+				fields = append(fields, settings.Field{Name: all[i].name, Value: &all[i].value,
+					Set: all[i].set, Fixed: all[i].fixed})
+			}
+			require.NoError(t, settings.Open(t.Context(), st, now,
+				settings.Component{Name: "c", Fields: fields}))
+		}
+		open(test.first)
+		before := st.Calls("Commit")
+		open(test.second)
+		require.Equal(t, test.writes, st.Calls("Commit") > before, name)
+	}
+}
+
+// Evidence that is kept under another policy is made again, also if the settings agree, and each
+// call may fail and be repeated.
+func TestRebuildOfEvidence(t *testing.T) {
+	hours := func(n int) evidence.Policy {
+		return evidence.Policy{HalfLife: time.Duration(n) * time.Hour}
+	}
+	for name, test := range map[string]struct {
+		set, kept int // hours
+		rebuilt   bool
+	}{
+		"nothing to do":          {1, 1, false},
+		"the evidence is behind": {1, 2, true},
+		"the settings are":       {2, 1, true},
+		"both are":               {2, 2, true},
+	} {
+		storetest.FailEach(func(at int, after bool) bool {
+			var st memstore.Store
+			_, err := host{HalfLife: time.Duration(test.set) * time.Hour}.open(&st, defaults)
+			require.NoError(t, err)
+			cell := evidence.Cell{Kind: "cells", Item: "i"}
+			_, err = st.Commit(t.Context(), store.Batch{
+				Policies: map[string]evidence.Policy{"cells": hours(test.kept)},
+				Observations: []evidence.Observation{
+					{ID: "1", Cell: cell, Reward: 1, Weight: 1, At: now.Add(-time.Hour)}},
+			})
+			require.NoError(t, err)
+			broken := &storetest.Failing{Store: &st, At: at, After: after}
+			h := host{HalfLife: time.Hour, Threshold: 0.5}
+			c := h.component(h)
+			rebuild := func(st store.Store) error {
+				return c.Rebuild(t.Context(), st, store.AuditEntry{At: now, Action: "rebuild"},
+					map[string]evidence.Policy{"cells": hours(1)})
+			}
+			if err = rebuild(broken); broken.Failed() {
+				if !after || err != nil {
+					require.ErrorIs(t, err, storetest.ErrFailed, "%s, %d", name, at)
+				}
+				err = rebuild(&st)
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.rebuilt, len(audit(t, &st)) == 1, name)
+			for part, err := range st.List(t.Context(), store.CellQuery{Kind: "cells"}) {
+				require.NoError(t, err)
+				require.Equal(t, time.Hour, part.Tally.HalfLife, name)
+			}
+			return broken.Failed()
+		})
+	}
+}

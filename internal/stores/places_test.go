@@ -1,6 +1,8 @@
 package stores_test
 
 import (
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
@@ -42,5 +45,27 @@ func TestRanges(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, test.first, within(r, first), name)
 		assert.Equal(t, test.next, within(r, next), name)
+	}
+}
+
+// A place names its position, for each moment and number that a store may have.
+func TestPlaces(t *testing.T) {
+	far := evidence.Instant(math.MaxInt64)
+	for _, p := range []stores.Position{
+		{At: 1, Seq: 1}, {At: 253402300799e6, Seq: 1 << 62}, {At: far - 1, Seq: math.MaxInt64},
+	} {
+		r, err := stores.RangeOf(store.Query{Kind: "k", After: p.String(), Oldest: true})
+		require.NoError(t, err)
+		assert.Equal(t, p, r.After)
+		assert.Equal(t, stores.Position{At: far, Seq: math.MaxInt64}, r.Before)
+		r, err = stores.RangeOf(store.Query{Kind: "k", After: p.String()})
+		require.NoError(t, err)
+		assert.Equal(t, p, r.Before)
+	}
+	for _, wrong := range []string{
+		"1", "1.", ".1", "1.1.1", "1,1", "-.1", strings.Repeat("z", 40) + ".1",
+	} {
+		_, err := stores.RangeOf(store.Query{Kind: "k", After: wrong})
+		require.ErrorAs(t, err, new(*heed.InputError), wrong)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
@@ -37,6 +38,53 @@ func TestCheck(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{"HistoryPerCell", "HistoryFor", "IDsFor", `Limits["note"].Most`}, fields)
-	assert.NoError(t, stores.Check(store.Retention{HistoryPerCell: 1, HistoryFor: day, IDsFor: day,
+	assert.NoError(t, stores.Check(store.Retention{HistoryPerCell: 1, HistoryFor: 1, IDsFor: 1,
 		Limits: map[string]store.Limits{"note": {Most: 1}}}))
+	assert.Error(t, stores.Check(store.Retention{HistoryFor: day, IDsFor: day - 1}))
+}
+
+// Several components may declare a kind: its paths and flags are those of all, and of the rest the
+// last declaration that sets it counts. Declaring it again changes nothing.
+func TestJoin(t *testing.T) {
+	one := store.Kind{Name: "k", Caused: []string{"a", "b"}, Decided: []string{"x"}, Whole: true,
+		Versioned: true, History: 3, Limits: store.Limits{Most: 1}}
+	for _, test := range []struct{ before, after, want store.Kind }{
+		{store.Kind{Name: "k"}, one, one}, {one, store.Kind{Name: "k"}, one}, {one, one, one},
+		{one, store.Kind{Name: "k", Caused: []string{"c", "a"}, Decided: []string{"y"}, History: 2,
+			Limits: store.Limits{Most: 2}},
+			store.Kind{Name: "k", Caused: []string{"a", "b", "c"}, Decided: []string{"x", "y"},
+				Whole: true, Versioned: true, History: 2, Limits: store.Limits{Most: 2}}},
+		{store.Kind{Name: "k"}, store.Kind{Name: "k"}, store.Kind{Name: "k"}},
+	} {
+		assert.Equal(t, test.want, stores.Join(test.before, test.after))
+	}
+	assert.Equal(t, []string{"a", "b"}, one.Caused)
+}
+
+// A reward above one half is positive, and one below it negative.
+func TestSign(t *testing.T) {
+	for reward, want := range map[float64]int{0: 1, 0.49: 1, 0.5: 2, 0.51: 0, 1: 0} {
+		assert.Equal(t, want, stores.Sign(reward), reward)
+	}
+}
+
+// A batch takes evidence of a tenant away if any of its cells is the tenant's. Ids do not count.
+func TestTenantsOf(t *testing.T) {
+	cell := func(tenant string) evidence.Cell {
+		return evidence.Cell{Kind: store.KindIn("k", tenant)}
+	}
+	b := store.Batch{
+		Reset: []evidence.Cell{cell("a"), cell("")}, Rebuild: []evidence.Cell{cell("b")},
+		Restart: []store.Restart{{Cell: cell("c")}}, Expunge: []store.SourceOf{{Cell: cell("d")}},
+		Retract: []string{"id"}, Observations: []evidence.Observation{{Cell: cell("e")}},
+	}
+	assert.Equal(t, map[string]bool{"": true, "a": true, "b": true, "c": true, "d": true},
+		stores.TenantsOf(&b))
+	assert.False(t, stores.TakesMuch(&store.Batch{Retract: b.Retract, Withdraw: b.Retract,
+		Observations: b.Observations}))
+	for _, much := range []store.Batch{
+		{Reset: b.Reset[:1]}, {Rebuild: b.Rebuild}, {Restart: b.Restart}, {Expunge: b.Expunge},
+	} {
+		assert.True(t, stores.TakesMuch(&much))
+	}
 }

@@ -65,3 +65,26 @@ func TestFoldOfParts(t *testing.T) {
 		}
 	})
 }
+
+// Letters and digits of other widths and styles are the plain ones, and their neighbours stay.
+func TestWidthsAndStyles(t *testing.T) {
+	for i := range rune('~' - ' ') {
+		assert.Equal(t, '!'+i, Width('！'+i))
+	}
+	letters := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for i := range rune(13 * 52) {
+		assert.Equal(t, rune(letters[i%52]), styled('𝐀'+i))
+	}
+	for i := range rune(50) {
+		assert.Equal(t, rune("0123456789"[i%10]), styled('𝟎'+i))
+	}
+	for i := range rune(52) {
+		assert.Equal(t, rune(letters[26+i%26]), styled('Ⓐ'+i))
+	}
+	for wide, usual := range map[rune]rune{'\u3000': ' ', '･': '・', 'ｱ': 'ア', 'ﾟ': '\u309a'} {
+		assert.Equal(t, usual, Width(wide))
+	}
+	for _, r := range "\uff00｟､\uffa0\u2fff、\U0001d3ff\U0001d6a4\U0001d7cd\U0001d800⒵⓪a" {
+		assert.Equal(t, r, styled(Width(r)), "%U", r)
+	}
+}

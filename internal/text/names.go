@@ -148,8 +148,7 @@ func check(letters []rune) error {
 		switch {
 		case name == "":
 			return refused(r)
-		case unicode.IsMark(r) && (now == "" || i == 0 ||
-			!unicode.In(letters[i-1], unicode.L, unicode.M)):
+		case unicode.IsMark(r) && (i == 0 || !unicode.In(letters[i-1], unicode.L, unicode.M)):
 			return fmt.Errorf("has the mark %U, which follows no letter", r)
 		case slices.Contains(dots, r) && !unicode.IsLetter(letters[i-1]):
 			return fmt.Errorf("has the mark %U, which belongs behind a letter", r)

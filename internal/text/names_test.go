@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"strings"
 	"testing"
 	"unicode"
 
@@ -22,6 +23,7 @@ func TestSpellings(t *testing.T) {
 		{"strauss", "strauß", "STRAUSS", "STRAUẞ"},
 		{"isik", "Isik", "ISIK", "\u0131sik"},
 		{"γιώργος", "ΓΙΏΡΓΟΣ", "γιω\u0301ργοσ"},
+		{"ας α", "ΑΣ Α", "ασ α"}, {"ασα", "ΑΣΑ", "αςα"}, {"α σ", "Α Σ", "α ς"}, {"ας1", "ΑΣ1"},
 		{"иван@example.org", "Иван@example.org"},
 		{"а. петров", "А. Петров"},
 		{"сергей", "сергеи\u0306"},
@@ -31,7 +33,7 @@ func TestSpellings(t *testing.T) {
 		{"सिंह"}, {"\u0915\u093f\u0958", "\u0915\u093f\u0915\u093c"},
 		{"\u0958\u094d", "\u0915\u094d\u093c", "\u0915\u093c\u094d"},
 		{"র\u09cb", "র\u09c7\u09be"}, {"தமிழ்"}, {"สมชาย"}, {"ส\u0e38\u0e48", "ส\u0e48\u0e38"},
-		{"ក\u17d2ក"},
+		{"ក\u17d2ក"}, {"ह\u093c"}, {"1.2-3"}, {"ann (ана)"}, {"б7", "Б7"},
 	} {
 		for _, spelling := range spellings {
 			got, err := text.CanonicalName(spelling)
@@ -58,10 +60,23 @@ func TestWhatIsNoName(t *testing.T) {
 		"a mark on another script": "a\u093c", "Cherokee": "ᎪᎡ", "a digit of another script": "ann٤",
 		"a part of a syllable":    "\u1112\u1161\u11ab",
 		"a digit between scripts": "ann0б", "the last letter": "zб",
+		"a mark behind a digit": "क1\u093f", "a mark behind a blank": "क \u093f",
+		"a digit in the range of a script": "क१", "a letter above the line": "annʰ",
 		"a twin among ideographs": "\uf900", "a dot behind a vowel": "\u0930\u093f\u093c",
 	} {
 		got, err := text.CanonicalName(name)
 		assert.Error(t, err, "%s: %+q became %+q", why, name, got)
+	}
+}
+
+// Each character of a name is a letter of its script, if it is not ASCII.
+func TestCharactersOfNames(t *testing.T) {
+	for r := rune(0x7f); r < 0x33000; r++ {
+		_, err := text.CanonicalName(string(r))
+		letter := unicode.IsLetter(r) && (!unicode.Is(unicode.Lm, r) || strings.ContainsRune("ー々ๆໆ", r))
+		if err == nil && (!letter || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point)) {
+			t.Errorf("%U", r)
+		}
 	}
 }
 

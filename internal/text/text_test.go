@@ -5,11 +5,14 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/internal/text"
 )
@@ -34,6 +37,60 @@ func TestTrigrams(t *testing.T) {
 	packed := func(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c) }
 	assert.Equal(t, []uint64{packed(' ', ' ', 'a'), packed(' ', 'a', 'b'), packed('a', 'b', ' ')},
 		text.Trigrams("Ab"))
+}
+
+// A script without blanks is one of these, whatever its characters' numbers are.
+func TestDense(t *testing.T) {
+	for r := range rune(0x33000) {
+		if want := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+			unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar); text.Dense(r) != want {
+			t.Errorf("%U", r)
+		}
+	}
+}
+
+// Trigrams are those of the words, each word by itself: a word ends where its letters do, and where
+// a script with blanks and one without meet.
+func TestTrigramsOfWords(t *testing.T) {
+	letters := []rune("aBé1ण\u093f用缓สก!. \n")
+	rapid.Check(t, func(t *rapid.T) {
+		written := rapid.StringOfN(rapid.SampledFrom(letters), 0, 12, -1).Draw(t, "text")
+		want := map[[3]rune]bool{}
+		var word []rune
+		end := func() {
+			if len(word) > 0 && text.Dense(word[0]) {
+				for i, r := range word {
+					if want[[3]rune{0, 0, r}] = true; i > 0 {
+						want[[3]rune{0, word[i-1], r}] = true
+					}
+				}
+			} else if len(word) > 0 {
+				word = append([]rune("  "), append(word, ' ')...)
+				for i := range word[2:] {
+					want[[3]rune(word[i:i+3])] = true
+				}
+			}
+			word = nil
+		}
+		for _, r := range strings.ToLower(written) {
+			if !text.Comparable(string(r)) {
+				end()
+				continue
+			}
+			if len(word) > 0 && text.Dense(word[0]) != text.Dense(r) {
+				end()
+			}
+			word = append(word, r)
+		}
+		end()
+		got := text.Trigrams(written)
+		assert.True(t, slices.IsSorted(got))
+		assert.Len(t, got, len(want), written)
+		for three := range want {
+			packed := uint64(three[0])<<42 | uint64(three[1])<<21 | uint64(three[2])
+			assert.Contains(t, got, packed, "%q of %q", string(three[:]), written)
+		}
+	})
 }
 
 func TestJaccardAndDistinct(t *testing.T) {

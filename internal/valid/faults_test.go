@@ -54,3 +54,23 @@ func TestInputs(t *testing.T) {
 	assert.NoError(t, valid.List("Names", []string{"a", "b"}, 2, 5))
 	assert.ErrorContains(t, valid.List("Names", []string{"a", "long name"}, 2, 5), "Names[1]")
 }
+
+func TestHalfLife(t *testing.T) {
+	assert.Equal(t, "none", valid.HalfLife(0))
+	assert.Equal(t, "1h30m0s", valid.HalfLife(90*time.Minute))
+}
+
+// A text is refused that is too long, or that some store could not keep. A name is not empty.
+func TestTexts(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"": true, "12345": true, "123456": false, "\x00": false, "a\x00": false, "\xff": false,
+		"ß": true,
+	} {
+		assert.Equal(t, ok, valid.Texts(5, "A", "", "B", text) == nil, "%q", text)
+		assert.Equal(t, ok && text != "", valid.Names(5, "A", "a", "B", text) == nil, "%q", text)
+		if !ok {
+			assert.ErrorContains(t, valid.Texts(5, "A", text, "B", text), "A")
+			assert.ErrorContains(t, valid.Names(5, "A", "a", "B", text), "B")
+		}
+	}
+}

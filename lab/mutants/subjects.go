@@ -29,7 +29,7 @@ var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/
 	{"internal/stores", []string{"internal/stores", "memstore", engines}},
 	{"internal/text", []string{"internal/text", "feedback", "learning", "memstore"}},
 	{"internal/thoughts", []string{"internal/thoughts", "decision"}},
-	{"internal/valid", []string{"memstore", "evidence", "learning", engines}},
+	{"internal/valid", []string{"internal/valid", "memstore", "evidence", "learning", engines}},
 	{"internal/view", []string{"internal/view", "web"}},
 	{"internal/winner", []string{"internal/winner", "strategy/best"}},
 	{"learning", []string{"learning", "loop"}},

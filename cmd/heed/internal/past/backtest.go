@@ -336,7 +336,7 @@ func (t *trial) step(ctx context.Context, row *Row, x float64, n int) error {
 		t.logged[arm]++
 	}
 	heed := 0.
-	for a := range p {
+	for _, a := range t.arms { // in order, so that rounding is the same each time
 		heed += p[a] * worth[a]
 	}
 	t.heed.add(heed, weight)

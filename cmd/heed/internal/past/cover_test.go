@@ -161,6 +161,11 @@ func TestAReplay(t *testing.T) {
 	assert.InDelta(t, 0.78, b.Heed.Mean, 0.05)
 	assert.True(t, b.Gain.High <= 0 && b.Gain.Low > -0.1, "%+v", b.Gain)
 	assert.Greater(t, b.Share["good"].Heed, 0.9)
+	assert.InDelta(t, 1, b.Share["good"].Heed+b.Share["bad"].Heed, 1e-9)
+	assert.InDelta(t, 0.8, b.Arms["good"].Mean, 0.05)
+	assert.InDelta(t, 0.3, b.Arms["bad"].Mean, 0.05)
+	assert.InDelta(t, b.Heed.Mean-b.Arms["good"].Mean, b.Gain.Mean, 1e-9)
+	assert.Zero(t, b.Log)
 	again, err := Test(context.Background(), 1, replayed(rows))
 	require.NoError(t, err)
 	assert.Equal(t, b, again)
@@ -196,6 +201,11 @@ func TestNothingCanBeSaid(t *testing.T) {
 		assert.Equal(t, want == "", b.Unknown == "")
 		assert.Equal(t, want == "", b.Method != "")
 	}
+	for n, known := range map[int]bool{99: false, 100: true} {
+		b, err := Test(context.Background(), 1, replayed(change(func(int, *Row) {})[:n]))
+		require.NoError(t, err)
+		assert.Equal(t, known, b.Unknown == "", b.Unknown)
+	}
 	rare := change(func(i int, r *Row) {
 		if r.Propensity = 0.001; i%2 == 0 {
 			r.Propensity = 0.999
@@ -224,8 +234,8 @@ func TestRowsThatAreLeft(t *testing.T) {
 	} {
 		want, err := Test(ctx, 1, replayed(test.rows))
 		require.NoError(t, err)
-		require.Equal(t, name, want.Method, want.Unknown)
-		assert.Equal(t, len(test.rows), want.Rows)
+		require.Equal(t, want.Method, name, want.Unknown)
+		assert.Len(t, test.rows, want.Rows)
 		assert.Zero(t, want.Left)
 		got, err := Test(ctx, 1, replayed(slices.Concat(test.rows, test.left)))
 		require.NoError(t, err)
@@ -233,6 +243,34 @@ func TestRowsThatAreLeft(t *testing.T) {
 		got.Left = 0
 		assert.Equal(t, want, got, name)
 	}
+}
+
+// The log is worth the mean of its rewards, and the gain is what heed is worth above that. The
+// shares are of all rows.
+func TestWhatALogIsWorth(t *testing.T) {
+	l := lives["a favourite that is not the best"]
+	rows := l.rows(rand.New(rand.NewPCG(7, 8)), 400)
+	sum, logged := 0., map[string]float64{}
+	for _, row := range rows {
+		sum += (*row.Outcomes[0].Reward + 1) / 2
+		logged[row.Arm]++
+	}
+	b, err := Test(context.Background(), 1, replayed(rows))
+	require.NoError(t, err)
+	assert.Equal(t, OffPolicy, b.Method)
+	assert.Empty(t, b.Best)
+	assert.InDelta(t, sum/400, b.Log.Mean, 1e-9)
+	assert.InDelta(t, b.Heed.Mean-b.Log.Mean, b.Gain.Mean, 1e-9)
+	whole := 0.
+	for arm, share := range b.Share {
+		assert.InDelta(t, logged[arm]/400, share.Log, 1e-9)
+		whole += share.Heed
+	}
+	assert.InDelta(t, 1, whole, 1e-9)
+	assert.Len(t, b.Arms, 3)
+	again, err := Test(context.Background(), 1, replayed(rows))
+	require.NoError(t, err)
+	assert.Equal(t, b, again)
 }
 
 // A row that the learner refuses ends the test, and is named.
@@ -283,6 +321,11 @@ func TestMeans(t *testing.T) {
 		}
 	}
 	var m mean
+	for range 100 {
+		m.add(0.5, 0)
+	}
+	assert.Contains(t, m.worth(0, 1).Unknown, "no such choice")
+	m = mean{}
 	for i := range 100 {
 		m.add(float64(i%2*10-4), 1) // -4 or 6
 	}

@@ -107,23 +107,21 @@ func observe(all []*column, rec *record) []*column {
 		})
 		return all
 	}
-	var descend func(prefix string, v any, depth int)
-	descend = func(prefix string, v any, depth int) {
+	var descend func(prefix string, v any)
+	descend = func(prefix string, v any) {
 		switch t := v.(type) {
 		case map[string]any:
 			for _, name := range slices.Sorted(maps.Keys(t)) {
 				add(prefix+name, t[name])
-				if depth > 0 {
-					descend(prefix+name+".", t[name], depth-1)
-				}
+				descend(prefix+name+".", t[name])
 			}
 		case []any:
-			if len(t) > 0 && depth > 0 {
-				descend(prefix+"0.", t[0], depth-1)
+			if len(t) > 0 {
+				descend(prefix+"0.", t[0])
 			}
 		}
 	}
-	descend("", rec.tree, 6)
+	descend("", rec.tree)
 	return all
 }
 
@@ -207,13 +205,9 @@ func most(values []any, is func(any) bool) bool {
 
 // worthy reports whether a value can be how good something was.
 func worthy(v any) bool {
-	if s, ok := v.(string); ok {
-		if _, known := words[normal(s)]; known {
-			return true
-		}
-	}
+	_, known := words[normal(text(v, ""))]
 	_, err := number(v)
-	return err == nil
+	return known || err == nil
 }
 
 // armsOf finds the columns of a log that has, in each row, what every arm was worth.

@@ -139,7 +139,7 @@ func object(text []byte, line int) (record, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	err := decoder.Decode(&tree)
-	if _, end := decoder.Token(); err != nil || !errors.Is(end, io.EOF) {
+	if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
 		err = json.Unmarshal(text, &tree) // for its error
 	}
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {

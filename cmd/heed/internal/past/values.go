@@ -76,13 +76,6 @@ func spoken(list []any, role string) string {
 
 // number reads a number.
 func number(v any) (float64, error) {
-	switch t := v.(type) {
-	case bool:
-		if t {
-			return 1, nil
-		}
-		return 0, nil
-	}
 	s := strings.TrimSpace(text(v, ""))
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
@@ -103,16 +96,13 @@ var words = map[string]float64{
 
 // value reads how good something was, in [-1, 1].
 func (m *Mapping) value(v any) (float64, error) {
-	if s, ok := v.(string); ok {
-		x, known := m.Values[s]
-		if !known {
-			x, known = words[normal(s)]
-		}
-		if known {
-			return x, nil
-		}
-	} else if t, ok := v.(bool); ok {
-		return words[strconv.FormatBool(t)], nil
+	s := text(v, "")
+	known, ok := m.Values[s]
+	if !ok {
+		known, ok = words[normal(s)]
+	}
+	if ok {
+		return known, nil
 	}
 	x, err := number(v)
 	if err != nil {
