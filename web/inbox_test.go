@@ -363,7 +363,7 @@ func TestLists(t *testing.T) {
 	for path, want := range map[string]int{
 		"/changes?since=2020-01-01&until=2020-01-02": 200, "/changes?since=x": 422,
 		"/changes?kind=x": 422, "/changes?kind=arm&domain=mail": 200, "/changes?after=x": 422,
-		"/rules?after=x": 422, "/inbox?after=%00": 422, "/rules?state=no": 422,
+		"/rules?after=x": 422, "/inbox?after=%00": 422, "/rules?status=no": 422,
 		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
 		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
 	} {

@@ -119,16 +119,21 @@ var (
 var allPages = []page{
 	{"/", "/", "Overview", "Overview", "", home}, {"/gain", "/", "What learning gains", "", "", gain},
 	{"/inbox", "/inbox", "Inbox", "Inbox", ofRules, inbox}, proposalPage, correctionPage,
-	{"/rules", "/rules", "Rules", "Rules", ofRules, rules}, rulePage,
-	{"/arms", "/arms", "Arms", "Arms", ofArms, arms},
+	{"/rules", "/rules", "Rules", "Rules", ofRules,
+		listOf(view.RuleQuery{}, (*view.Source).Rules)}, rulePage,
+	{"/arms", "/arms", "Arms", "Arms", ofArms,
+		listOf(view.Page{}, (*view.Source).Segments)},
 	{"/segment", "/arms", "Segment", "", ofArms, segment},
 	{"/item", "/arms", "Item", "", ofArms, item},
-	{"/heuristics", "/heuristics", "Heuristics", "Heuristics", ofHeuristics, heuristics},
+	{"/heuristics", "/heuristics", "Heuristics", "Heuristics", ofHeuristics,
+		listOf(view.HeuristicQuery{}, (*view.Source).Heuristics)},
 	{"/heuristic", "/heuristics", "Heuristic", "", ofHeuristics, heuristic},
 	{"/ways", "/ways", "Ways of working", "Ways", ofWays, ways},
 	{"/way", "/ways", "Way of working", "", ofWays, way},
-	{"/answers", "/answers", "Answers", "Answers", "", listAnswers}, answerPage,
-	{"/changes", "/changes", "What changed", "Changes", "", changed},
+	{"/answers", "/answers", "Answers", "Answers", "",
+		listOf(view.AnswerQuery{}, (*view.Source).Answers)}, answerPage,
+	{"/changes", "/changes", "What changed", "Changes", "",
+		listOf(view.ChangeQuery{}, (*view.Source).Changes)},
 }
 
 // name returns the name of the page's template.

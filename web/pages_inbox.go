@@ -236,24 +236,6 @@ func nearTo(ctx context.Context, v *view.Source, c *feedback.Feedback) (all []ne
 	return all, err
 }
 
-// A rulesData is the list of rules.
-type rulesData struct {
-	listing[view.Rule]
-	State  string
-	States []feedback.State
-}
-
-func rules(r *http.Request, v *view.Source) (_ any, err error) {
-	d := rulesData{State: r.URL.Query().Get("state"), States: []feedback.State{
-		feedback.StateActive, feedback.StateRetired, feedback.StateRevoked, feedback.StateSuperseded,
-	}}
-	if d.State != "" && !slices.Contains(d.States, feedback.State(d.State)) {
-		return nil, &heed.InputError{Field: "state", Reason: "is not one of a rule's"}
-	}
-	d.listing, err = list(r, view.RuleQuery{Status: d.State}, v.Rules)
-	return d, err
-}
-
 // A ruleData is a rule with what became of it.
 type ruleData struct {
 	view.Report
@@ -274,4 +256,33 @@ func rule(r *http.Request, v *view.Source) (any, error) {
 	return ruleData{
 		report, one, one.Status == feedback.StateActive, one.Status == feedback.StateRetired,
 	}, nil
+}
+
+// A stretch is a part of a text that was left as it is, taken out, or put in.
+type stretch struct {
+	Text    string
+	Out, In bool
+}
+
+// differences compares two texts: what is between the words with which both begin and those with
+// which both end was taken out or put in.
+func differences(before, after string) (found []stretch) {
+	a, b := strings.SplitAfter(before, " "), strings.SplitAfter(after, " ")
+	begin, end, most := 0, 0, min(len(a), len(b))
+	for begin < most && a[begin] == b[begin] {
+		begin++
+	}
+	for end < most-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	text := func(words []string) string { return strings.Join(words, "") }
+	for _, s := range []stretch{
+		{Text: text(a[:begin])}, {Text: text(a[begin : len(a)-end]), Out: true},
+		{Text: text(b[begin : len(b)-end]), In: true}, {Text: text(a[len(a)-end:])},
+	} {
+		if s.Text != "" {
+			found = append(found, s)
+		}
+	}
+	return found
 }

@@ -52,8 +52,6 @@ func home(r *http.Request, v *view.Source) (any, error) {
 	return d, nil
 }
 
-func arms(r *http.Request, v *view.Source) (any, error) { return list(r, view.Page{}, v.Segments) }
-
 // segmentName names a segment.
 func segmentName(category, context string) string {
 	switch {
@@ -142,10 +140,6 @@ func item(r *http.Request, v *view.Source) (any, error) {
 	return itemData{found, all}, err
 }
 
-func heuristics(r *http.Request, v *view.Source) (any, error) {
-	return list(r, view.HeuristicQuery{}, v.Heuristics)
-}
-
 // A heuristicData is a heuristic with its rise and fall.
 type heuristicData struct {
 	view.HeuristicDetail
@@ -164,60 +158,21 @@ func heuristic(r *http.Request, v *view.Source) (any, error) {
 }
 
 // A waysData lists ways of working.
-type waysData struct {
-	listing[view.Way]
-	Warned bool // prompts warn of them
-}
+type waysData struct{ listing[view.Way] }
 
 func (d waysData) title() string {
-	if d.Warned {
+	if q, _ := d.Query.(view.WayQuery); q.Warned {
 		return "Warnings"
 	}
 	return "Ways of working"
 }
 
-func ways(r *http.Request, v *view.Source) (_ any, err error) {
-	d := waysData{Warned: r.URL.Query().Get("warned") != ""}
-	d.listing, err = list(r, view.WayQuery{Warned: d.Warned, Followed: !d.Warned}, v.Ways)
-	return d, err
+func ways(r *http.Request, v *view.Source) (any, error) {
+	l, err := list(r, view.WayQuery{Followed: true}, v.Ways)
+	return waysData{l}, err
 }
 
 func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }
-
-// An answersData is a page of answers.
-type answersData struct {
-	listing[view.Answer]
-	Query view.AnswerQuery
-	Any   bool // the query leaves something out
-}
-
-func listAnswers(r *http.Request, v *view.Source) (_ any, err error) {
-	given := r.URL.Query()
-	d := answersData{Query: view.AnswerQuery{
-		Since: given.Get("since"), Until: given.Get("until"), Outcome: given.Get("outcome"),
-		Person: given.Get("person"), Arm: given.Get("arm"), Sort: given.Get("sort"),
-	}}
-	d.Any = d.Query != view.AnswerQuery{}
-	d.listing, err = list(r, d.Query, v.Answers)
-	return d, err
-}
-
-// A changesData is a page of what changed.
-type changesData struct {
-	listing[view.Changed]
-	Query view.ChangeQuery
-	Kinds []string
-}
-
-func changed(r *http.Request, v *view.Source) (_ any, err error) {
-	given := r.URL.Query()
-	d := changesData{Kinds: view.Kinds, Query: view.ChangeQuery{
-		Since: given.Get("since"), Until: given.Get("until"), Kind: given.Get("kind"),
-		Domain: given.Get("domain"), Name: given.Get("name"),
-	}}
-	d.listing, err = list(r, d.Query, v.Changes)
-	return d, err
-}
 
 // An answerData is an answer with what a person can do about it.
 type answerData struct {

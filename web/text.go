@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -30,6 +31,8 @@ var funcs = template.FuncMap{
 	"success":  success,
 	"points":   func(x float64) float64 { return 100 * x },
 	"outcomes": func() map[string]string { return outcomes },
+	"kinds":    func() []string { return view.Kinds },
+	"states":   func() []string { return []string{"active", "retired", "revoked", "superseded"} },
 	"say":      func(value any) string { return say(fmt.Sprint(value)) },
 	"short":    short, "when": when,
 	"day": func(t time.Time, later int) string {
@@ -236,4 +239,34 @@ type fieldView struct{ ID, Name, Label, Value, Hint string }
 
 func newField(id, name, label, value, hint string) fieldView {
 	return fieldView{id, name, label, value, hint}
+}
+
+const (
+	scaleWidth  = 1000 // of a picture, in its own units
+	chartHeight = 200
+)
+
+// place returns where a value from 0 to 1 is on the scale. Another value is at the edge.
+func place(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return math.Round(scaleWidth * min(max(x, 0), 1))
+}
+
+// A bar is an interval on the scale from 0 to 1, in units of the picture.
+type bar struct{ X, Width, Tick float64 }
+
+func newBar(low, mean, high float64) bar {
+	return bar{
+		place(low), max(place(high)-place(low), 4), min(max(place(mean)-3, 0), scaleWidth-6),
+	}
+}
+
+// alone describes whether a heuristic answers by itself.
+func alone(h view.Heuristic) string {
+	if h.Confidence >= h.Needed {
+		return "yes, because its confidence is at least " + three(h.Needed)
+	}
+	return "no, from " + three(h.Needed) + " on"
 }

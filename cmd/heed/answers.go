@@ -11,15 +11,11 @@ import (
 )
 
 type answersCommand struct {
-	ID      string `arg:"" optional:""`
-	Prompt  bool
-	Since   when   `placeholder:"TIME"`
-	Until   when   `placeholder:"TIME"`
-	Outcome string `enum:",good,bad,unknown" default:"" placeholder:"good|bad|unknown"`
-	Person  string `placeholder:"NAME"`
-	Arm     string `placeholder:"NAME"`
-	Worst   bool
-	Limit   atMost `default:"20"`
+	ID     string `arg:"" optional:""`
+	Prompt bool
+	view.AnswerQuery
+	Worst bool
+	Limit atMost `default:"20"`
 }
 
 // lessonKind is the end of the name of a kind of records. A module or learner that is used alone
@@ -54,8 +50,13 @@ type explained struct {
 // Run explains an answer, or lists answers with how they turned out.
 func (cmd *answersCommand) Run(s *session) error {
 	if cmd.ID == "" {
-		return listed(s, agents.with, "answers", "answers",
-			func(v *view.Source) ([]view.Answer, error) { return cmd.list(s, v) })
+		if cmd.Worst {
+			cmd.Sort = view.Worst
+		}
+		read := func(v *view.Source) ([]view.Answer, error) {
+			return paged(s, cmd.Limit, cmd.AnswerQuery, v.Answers)
+		}
+		return listed(s, agents.with, "answers", "answers", read)
 	}
 	return agents.with(s, func(v *view.Source) error {
 		e, err := found("answer", cmd.ID, "heed answers lists those that are kept",
@@ -73,14 +74,4 @@ func (cmd *answersCommand) Run(s *session) error {
 		}
 		return s.answer(e, "explained")
 	})
-}
-
-// list reads the newest answers that the flags select.
-func (cmd *answersCommand) list(s *session, v *view.Source) ([]view.Answer, error) {
-	q := view.AnswerQuery{Since: s.moment(cmd.Since), Until: s.moment(cmd.Until),
-		Outcome: cmd.Outcome, Person: cmd.Person, Arm: cmd.Arm}
-	if cmd.Worst {
-		q.Sort = view.Worst
-	}
-	return paged(s, cmd.Limit, q, v.Answers)
 }

@@ -15,9 +15,9 @@ type confidenceCommands struct {
 }
 
 type confidenceShow struct {
-	ID     string `arg:"" optional:""`
-	Domain string `placeholder:"NAME"`
-	Limit  atMost `default:"20"`
+	ID string `arg:"" optional:""`
+	view.HeuristicQuery
+	Limit atMost `default:"20"`
 }
 
 // Run lists confidences, or explains one.
@@ -25,7 +25,7 @@ func (cmd *confidenceShow) Run(s *session) error {
 	if cmd.ID == "" {
 		return listed(s, modules.with, "heuristics", "confidences",
 			func(v *view.Source) ([]view.Heuristic, error) {
-				all, err := v.Heuristics(s.ctx, view.HeuristicQuery{Domain: cmd.Domain})
+				all, err := v.Heuristics(s.ctx, cmd.HeuristicQuery)
 				return all.Items, err
 			})
 	}

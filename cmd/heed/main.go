@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/heedhq/heed"
 )
 
 // The exit codes.
@@ -53,7 +55,7 @@ func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("heed"),
 		kong.Description("Show, explain and change what an agent has learned with heed."),
 		kong.Writers(out, errOut),
-		kong.Vars{"version": version(), "states": states, "statuses": statuses},
+		kong.Vars{"version": version()},
 		kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
 	if err == nil {
@@ -105,7 +107,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return hint(err)
 	}
-	out := &printer{w: os.Stdout}
+	out := &printer{w: os.Stdout, width: widthOf(os.Stdout)}
 	command := parsed.Selected().Name
 	if words := strings.Join(wordsOf(parsed.Selected()), " "); slices.Contains(agentless, words) {
 		for _, given := range parsed.Path {
@@ -115,7 +117,22 @@ func run(ctx context.Context, args []string) error {
 		}
 		c.Agent = "" // of the environment
 	}
-	return parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil})
+	err = parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil})
+	return flagged(err, parsed.Selected())
+}
+
+// flagged has the fault of an input name the flag of the command that it is about.
+func flagged(err error, of *kong.Node) error {
+	var input *heed.InputError
+	if !errors.As(err, &input) {
+		return err
+	}
+	for _, flag := range of.Flags {
+		if strings.EqualFold(input.Field, flag.Name) {
+			return &usageError{"--" + flag.Name + " " + input.Reason}
+		}
+	}
+	return err
 }
 
 // agentless are the commands that are for all agents of a store.
@@ -130,7 +147,19 @@ func hint(err error) error {
 	if !errors.As(err, &parse) || parse.Context == nil {
 		return err
 	}
-	words := append([]string{"heed"}, wordsOf(parse.Context.Selected())...)
+	node := parse.Context.Selected()
+	if errors.As(err, new(*heed.InputError)) {
+		return flagged(err, node)
+	}
+	if text := err.Error(); strings.HasPrefix(text, "unexpected argument") && node != nil &&
+		node.Parent.DefaultCmd == node { // it may be a mistyped command
+		node = node.Parent
+		if !strings.Contains(text, "did you mean") {
+			names := texts(node.Children, func(n *kong.Node) string { return n.Name })
+			err = fmt.Errorf("%w, commands are %s", err, strings.Join(names, ", "))
+		}
+	}
+	words := append([]string{"heed"}, wordsOf(node)...)
 	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))
 }
 

@@ -58,13 +58,57 @@ func (s *session) source() *view.Source { return &view.Source{Store: s.at.view, 
 // errNone begins the error that no host left records to look at.
 var errNone = errors.New("no host has opened")
 
+// defaultAgent is the name of agents whose hosts set no name.
+const defaultAgent = "loop"
+
+// find returns the names of the parts of this sort that an agent has, or of all without an agent,
+// and what may be given as --agent: the agents that have one, and the names of those that are used
+// without an agent. A part of the last sort that is named like an agent can't be chosen.
+func (t part) find(s *session, agent string) (found, known []string, err error) {
+	names, err := t.names(s.ctx, s.at.view)
+	var hosts []string
+	if err == nil && t.own != "" {
+		hosts, err = agents.names(s.ctx, s.at.view)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		owner, has := strings.CutSuffix(name, "."+t.own)
+		if name == t.own {
+			owner, has = defaultAgent, true
+		}
+		switch {
+		case has && slices.Contains(hosts, owner):
+		case slices.Contains(hosts, name):
+			owner = ""
+		default:
+			owner = name
+		}
+		if agent == "" || agent == owner || name == "" {
+			found = append(found, name)
+		}
+		if owner != "" {
+			known = append(known, owner)
+		}
+	}
+	slices.Sort(known)
+	return found, slices.Compact(known), nil
+}
+
 // with calls a function with the one that --agent names, or with the only one.
 func (t part) with(s *session, do func(*view.Source) error) error {
 	return s.with(func() error {
+		found, known, err := t.find(s, s.Agent)
+		if err == nil && len(found) == 0 {
+			err = t.none(s)
+			if len(known) > 0 {
+				err = s.unknown(t.what, known)
+			}
+		}
 		v := s.source()
-		h, err := t.chosen(s)
 		if err == nil {
-			err = t.opened(s, v, h.name)
+			err = t.only(s, v, found, known)
 		}
 		if err != nil {
 			return err
@@ -73,58 +117,13 @@ func (t part) with(s *session, do func(*view.Source) error) error {
 	})
 }
 
-// defaultAgent is the name of agents whose hosts set no name.
-const defaultAgent = "loop"
-
-// A holding is one part in a store, with what to give as --agent for it: the agent that has it, or
-// the name of a part that is used without an agent. The owner is ""
-// if --agent can't choose the part, because an agent has the same name.
-type holding struct{ name, owner string }
-
-// holdings returns all parts of this sort.
-func (t part) holdings(s *session) (all []holding, err error) {
-	names, err := t.names(s.ctx, s.at.view)
-	if err != nil || t.own == "" {
-		for _, name := range names {
-			all = append(all, holding{name, name})
-		}
-		return all, err
+// only opens the one that was found, or asks for a choice.
+func (t part) only(s *session, v *view.Source, found, known []string) error {
+	if len(found) > 1 {
+		return &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
+			len(found), t.what, show(strings.Join(known, ", ")))}
 	}
-	hosts, err := agents.names(s.ctx, s.at.view)
-	for _, name := range names {
-		h := holding{name, name}
-		agent, is := strings.CutSuffix(name, "."+t.own)
-		if name == t.own {
-			agent, is = defaultAgent, true
-		}
-		if is && slices.Contains(hosts, agent) {
-			h.owner = agent
-		} else if slices.Contains(hosts, name) {
-			h.owner = ""
-		}
-		all = append(all, h)
-	}
-	return all, err
-}
-
-// find returns what an agent has, and all. An empty name finds the only one.
-func (t part) find(s *session, agent string) (h holding, ok bool, all []holding, err error) {
-	all, err = t.holdings(s)
-	if len(all) == 1 && (agent == "" || all[0].name == "") {
-		return all[0], true, all, err
-	}
-	i := slices.IndexFunc(all, func(h holding) bool { return agent != "" && h.owner == agent })
-	if i < 0 {
-		return h, false, all, err
-	}
-	return all[i], true, all, err
-}
-
-// owners returns what --agent may name.
-func owners(all []holding) []string {
-	names := texts(all, func(h holding) string { return h.owner })
-	slices.Sort(names)
-	return slices.Compact(slices.DeleteFunc(names, func(name string) bool { return name == "" }))
+	return t.opened(s, v, found[0])
 }
 
 // known refuses an --agent that is no agent, is used without one, or is in a rule.
@@ -134,11 +133,11 @@ func (s *session) known() error {
 	}
 	var names []string
 	for _, t := range []part{agents, learners, modules, recorders} {
-		_, ok, all, err := t.find(s, s.Agent)
-		if err != nil || ok {
+		found, known, err := t.find(s, s.Agent)
+		if err != nil || len(found) > 0 {
 			return err
 		}
-		names = append(names, owners(all)...)
+		names = append(names, known...)
 	}
 	ruled, err := s.ruled()
 	if names = append(names, ruled...); err != nil || slices.Contains(names, s.Agent) {
@@ -163,21 +162,6 @@ func (s *session) ruled() ([]string, error) {
 		all = append(all, r.Agents...)
 	}
 	return all, err
-}
-
-// chosen returns the one that --agent names, or the only one.
-func (t part) chosen(s *session) (holding, error) {
-	h, ok, all, err := t.find(s, s.Agent)
-	switch {
-	case err != nil || ok:
-		return h, err
-	case len(all) == 0:
-		return h, t.none(s)
-	case s.Agent == "":
-		return h, &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
-			len(all), t.what, show(strings.Join(owners(all), ", ")))}
-	}
-	return h, s.unknown(t.what, owners(all))
 }
 
 // unknown reports that no thing is called as --agent is, and which names there are.
@@ -208,16 +192,13 @@ func (t part) none(s *session) error {
 // each opens all that hosts have opened, one after the other, or the one that --agent names, and
 // calls a function with each.
 func (t part) each(s *session, do func(v *view.Source) error) error {
-	one, ok, all, err := t.find(s, s.Agent)
+	found, _, err := t.find(s, s.Agent)
 	if err != nil {
 		return err
 	}
-	if s.Agent != "" {
-		all = slices.DeleteFunc(all, func(h holding) bool { return !ok || h != one })
-	}
-	for _, h := range all {
+	for _, name := range found {
 		v := s.source()
-		if err := t.opened(s, v, h.name); errors.Is(err, errNone) {
+		if err := t.opened(s, v, name); errors.Is(err, errNone) {
 			continue
 		} else if err != nil {
 			return err
@@ -232,16 +213,9 @@ func (t part) each(s *session, do func(v *view.Source) error) error {
 // some opens what the agent of a source left, or in a store without agents the one that --agent
 // names, or the only one. If there is none, the source has none.
 func (t part) some(s *session, v *view.Source) error {
-	agent := cmp.Or(v.Name, s.Agent)
-	h, ok, _, err := t.find(s, agent)
-	if err == nil && !ok {
-		if agent != "" {
-			return nil // the agent was made without it
-		}
-		h, err = t.chosen(s)
-	}
-	if err == nil {
-		err = t.opened(s, v, h.name)
+	found, known, err := t.find(s, cmp.Or(v.Name, s.Agent))
+	if err == nil && len(found) > 0 {
+		err = t.only(s, v, found, known)
 	}
 	if errors.Is(err, errNone) {
 		return nil

@@ -1,19 +1,12 @@
 package main
 
-import (
-	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/patterns"
-)
+import "github.com/heedhq/heed/internal/view"
 
 // A patternsCommand shows ways of working that package patterns follows or avoids.
 type patternsCommand struct {
-	ID    string `arg:"" optional:""`
-	State string `default:"" enum:"${states}" placeholder:"STATE"`
-	Tag   string `placeholder:"TAG"`
+	ID string `arg:"" optional:""`
+	view.WayQuery
 }
-
-// states are the states of patterns, with the empty one.
-const states = ",candidate,established,proven,deprecated,inverted"
 
 // stateOf writes the state of a way of working.
 func stateOf(w view.Way) string {
@@ -30,10 +23,9 @@ func stateOf(w view.Way) string {
 // Run lists patterns, or explains one.
 func (cmd *patternsCommand) Run(s *session) error {
 	if cmd.ID == "" {
-		q := view.WayQuery{State: patterns.State(cmd.State), Tag: cmd.Tag}
 		return listed(s, recorders.with, "patterns", "ways",
 			func(v *view.Source) ([]view.Way, error) {
-				found, err := v.Ways(s.ctx, q)
+				found, err := v.Ways(s.ctx, cmd.WayQuery)
 				return found.Items, err
 			})
 	}

@@ -15,6 +15,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
@@ -25,9 +28,16 @@ import (
 // A printer writes text. Every value that it prints goes through [text], so that no text of the
 // store can control the terminal. It must not be used concurrently.
 type printer struct {
-	w    io.Writer
-	err  error
-	rows *listing // that was begun, and not printed yet
+	w     io.Writer
+	width int // of the terminal, at which texts continue on another line; 0: never
+	err   error
+	rows  *listing // that was begun, and not printed yet
+}
+
+// widthOf returns how wide a terminal is, or 0 if a file is none.
+func widthOf(file *os.File) int {
+	width, _, _ := term.GetSize(file.Fd()) // a pipe has none
+	return width
 }
 
 // write writes a text as it is. The first error stays.
@@ -42,7 +52,11 @@ func (p *printer) line(format string, args ...any) { p.block("", "", say(format,
 
 // block writes a text. Its first line begins with one text, and the others with another.
 func (p *printer) block(first, rest string, words plain) {
-	p.write(first + strings.ReplaceAll(string(words), "\n", "\n"+rest) + "\n")
+	text := string(words)
+	if p.width > 0 {
+		text = ansi.Wrap(text, max(p.width-ansi.StringWidth(rest), 20), " ")
+	}
+	p.write(first + strings.ReplaceAll(text, "\n", "\n"+rest) + "\n")
 }
 
 // A plain is a text that the command made itself, so that it may be printed as it is.
@@ -279,4 +293,38 @@ func deed(action string) string {
 		return "refused to " + what
 	}
 	return what
+}
+
+// A listing is a table of texts. A title that begins with > is of numbers. No text is ever cut.
+type listing struct {
+	titles []string
+	rows   [][]string
+}
+
+func (l *listing) add(cells ...any) { l.rows = append(l.rows, texts(cells, cell)) }
+
+// String writes the listing.
+func (l *listing) String() string {
+	head := texts(l.titles, func(title string) string {
+		return strings.ToUpper(strings.TrimPrefix(title, ">"))
+	})
+	all, widths := append([][]string{head}, l.rows...), make([]int, len(head))
+	for i := range head {
+		for _, row := range all {
+			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+		}
+	}
+	var b strings.Builder
+	for _, row := range all {
+		line := ""
+		for i, cell := range row {
+			fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
+			if strings.HasPrefix(l.titles[i], ">") {
+				cell, fill = fill+cell, ""
+			}
+			line += cell + fill + "  "
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
 }

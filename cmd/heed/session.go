@@ -36,32 +36,8 @@ type instant struct{ time.Time }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (i *instant) UnmarshalText(text []byte) (err error) {
-	i.Time, err = view.Moment("the time", string(text), 0)
+	i.Time, err = view.Moment(string(text), 0)
 	return err
-}
-
-// A when is a day in UTC, a time, or how long ago something was.
-type when string
-
-// Validate implements the check of package kong.
-func (w when) Validate() error {
-	if ago, err := time.ParseDuration(string(w)); err == nil && ago >= 0 {
-		return nil
-	}
-	if _, err := view.Moment("the time", string(w), 0); err != nil {
-		return fmt.Errorf("%w, or how long ago, such as 24h", err)
-	}
-	return nil
-}
-
-// moment returns a when that does not depend on the present.
-func (s *session) moment(w when) string {
-	if ago, err := time.ParseDuration(string(w)); err == nil && ago == 0 {
-		return ""
-	} else if err == nil {
-		return s.now().Add(-ago).Format(time.RFC3339Nano)
-	}
-	return string(w)
 }
 
 // now is the moment as at which the store is read.

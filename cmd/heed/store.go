@@ -78,19 +78,12 @@ func (migrateCommand) Run(s *session) error {
 }
 
 type auditCommand struct {
-	Limit  atMost `default:"20"`
-	Since  when   `placeholder:"TIME"`
-	Until  when   `placeholder:"TIME"`
-	Kind   string `placeholder:"KIND"`
-	Domain string `placeholder:"NAME"`
-	Name   string `placeholder:"TEXT"`
-	Action string `placeholder:"TEXT"`
+	Limit atMost `default:"20"`
+	view.ChangeQuery
 }
 
 // Run lists what changed.
 func (cmd *auditCommand) Run(s *session) error {
-	q := view.ChangeQuery{Since: s.moment(cmd.Since), Until: s.moment(cmd.Until),
-		Kind: cmd.Kind, Domain: cmd.Domain, Name: cmd.Name, Action: cmd.Action}
 	with := func(s *session, do func(*view.Source) error) error {
 		return s.with(func() error { return do(s.source()) })
 	}
@@ -99,7 +92,7 @@ func (cmd *auditCommand) Run(s *session) error {
 		what += " but single statements, which --kind statement lists,"
 	}
 	return listed(s, with, what, "audit", func(v *view.Source) ([]view.Changed, error) {
-		return paged(s, cmd.Limit, q, v.Changes)
+		return paged(s, cmd.Limit, cmd.ChangeQuery, v.Changes)
 	})
 }
 

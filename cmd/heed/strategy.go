@@ -140,23 +140,16 @@ func (cmd *strategyItem) Run(s *session) error {
 }
 
 type strategyHistory struct {
-	Item  string `arg:""`
+	view.ChoiceQuery
 	Limit atMost `default:"20"`
-	Stage string `enum:",pending,observed,expired" default:"" placeholder:"STAGE"`
-	Since when   `placeholder:"TIME"`
 }
 
 // Run shows a history.
 func (cmd *strategyHistory) Run(s *session) error {
-	since, err := view.Moment("--since", s.moment(cmd.Since), 0)
-	if err != nil {
-		return err
-	}
-	f := strategy.ChoiceFilter{
-		Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Since: since, Until: s.Now.Time,
-	}
 	return listed(s, learners.with, "choices", "history",
-		func(v *view.Source) ([]view.Choice, error) { return v.Choices(s.ctx, f, int(cmd.Limit)) })
+		func(v *view.Source) ([]view.Choice, error) {
+			return v.Choices(s.ctx, cmd.ChoiceQuery, int(cmd.Limit))
+		})
 }
 
 type strategyReset struct {

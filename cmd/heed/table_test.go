@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
 )
 
 // cells are texts as a store may have them: with wide, combining and joined characters.
@@ -51,6 +53,23 @@ func TestConfidenceWithLimits(t *testing.T) {
 	}))
 	require.Regexp(t, `(?m)^.*ann\s+20.*25 .*4.*$`, text.String())
 	require.Regexp(t, `(?m)^.*bob\s+1.*in full$`, text.String())
+}
+
+// On a terminal, texts and trees continue on another line. Elsewhere they are one line.
+func TestTextsFitATerminal(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("a word ", 30)
+	for width, lines := range map[int]int{0: 3, 40: 13} {
+		var out strings.Builder
+		p := &printer{w: &out, width: width}
+		p.line("%v", words)
+		p.branch(loop.Branch{Text: "x", On: []loop.Branch{{Text: words, On: nil}}}, "", "")
+		got := strings.Split(strings.TrimSpace(out.String()), "\n")
+		for _, line := range got {
+			require.True(t, width == 0 || ansi.StringWidth(line) <= width, line)
+		}
+		require.Len(t, got, lines, out.String())
+	}
 }
 
 func TestWhatIsAModelsServer(t *testing.T) {

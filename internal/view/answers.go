@@ -39,15 +39,17 @@ type Asked struct {
 	Turns  int    `json:"turns"` // messages of the conversation, which are not kept
 }
 
-// An AnswerQuery selects answers. A time is a day in UTC, or a moment as in RFC 3339.
+// An AnswerQuery selects answers. A time is a day in UTC, a moment as in RFC 3339, or how long ago
+// something was, such as 24h.
 type AnswerQuery struct {
-	Since   string `json:"since,omitempty"`
-	Until   string `json:"until,omitempty"`   // a day is included, a moment is not
-	Outcome string `json:"outcome,omitempty"` // good, bad or unknown. "" means all
-	Person  string `json:"person,omitempty"`  // who asked
-	Arm     string `json:"arm,omitempty"`
-	Sort    string `json:"sort,omitempty"` // "worst" has the bad ones alone, the worst first
-	Page
+	Since   string `json:"since,omitempty" placeholder:"TIME"`
+	Until   string `json:"until,omitempty" placeholder:"TIME"` // a day is included, a moment is not
+	Outcome string `json:"outcome,omitempty" placeholder:"good|bad|unknown"`
+	Person  string `json:"person,omitempty" placeholder:"NAME"` // who asked
+	Arm     string `json:"arm,omitempty" placeholder:"NAME"`
+	// Sort is [Worst], which has the bad ones alone, the worst first, or "".
+	Sort string `json:"sort,omitempty" kong:"-"`
+	Page `kong:"-"`
 }
 
 // The outcomes, and the order, that an AnswerQuery may have.
@@ -61,43 +63,10 @@ const (
 // mostScanned is how many answers are read for a part of a list.
 const mostScanned = 5000
 
-// query returns how the store finds what may match.
-func (q *AnswerQuery) query() (found store.Query, err error) {
-	found.After = q.After
-	if found.Since, err = Moment("Since", q.Since, 0); err != nil {
-		return found, err
-	}
-	if found.Until, err = Moment("Until", q.Until, 24*time.Hour); err != nil {
-		return found, err
-	}
-	if q.Outcome != "" && !slices.Contains([]string{Good, Bad, Open}, q.Outcome) {
-		return found, &heed.InputError{Field: "Outcome", Reason: "must be good, bad or unknown"}
-	}
-	if q.Sort != "" && q.Sort != Worst {
-		return found, &heed.InputError{Field: "Sort", Reason: "must be worst, or left out"}
-	}
-	if q.Outcome == Bad || q.Sort == Worst {
-		found.Keys = append(found.Keys, answers.Bad)
-	}
-	if q.Person != "" {
-		found.Keys = append(found.Keys, store.PersonKey(q.Person))
-	}
-	return found, nil
-}
-
-// Moment reads a time. A day is its beginning, and later by a span.
-func Moment(field, text string, later time.Duration) (at time.Time, err error) {
-	if text == "" {
-		return at, nil
-	}
-	if at, err = time.Parse(time.DateOnly, text); err == nil {
-		return at.Add(later), nil
-	}
-	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, &heed.InputError{Field: field, Reason: "must be a day such as 2026-01-31, or " +
-			"a time such as 2026-01-31T15:04:05Z"}
-	}
-	return at, nil
+// Validate refuses a query with a fault. The command calls it before it opens a store.
+func (q *AnswerQuery) Validate() error {
+	return cmp.Or(aTime("since", q.Since), aTime("until", q.Until),
+		oneOf("outcome", q.Outcome, Good, Bad, Open), oneOf("sort", q.Sort, Worst))
 }
 
 // selects reports whether an answer is one of those that the query wants.
@@ -118,9 +87,17 @@ func (q *AnswerQuery) selects(a *Answer) bool {
 // Answers lists the answers that a query selects, the newest first. It looks at 5,000 answers at
 // most, so there may be fewer than the page's limit although there are more.
 func (s *Source) Answers(ctx context.Context, q AnswerQuery) (l List[Answer], err error) {
-	found, err := q.query()
-	if err != nil {
+	if err := q.Validate(); err != nil {
 		return l, err
+	}
+	found := store.Query{
+		After: q.After, Since: s.moment(q.Since, 0), Until: s.moment(q.Until, 24*time.Hour),
+	}
+	if q.Outcome == Bad || q.Sort == Worst {
+		found.Keys = append(found.Keys, answers.Bad)
+	}
+	if q.Person != "" {
+		found.Keys = append(found.Keys, store.PersonKey(q.Person))
 	}
 	l.Items = []Answer{}
 	last, scanned := "", 0

@@ -243,12 +243,30 @@ type Choice struct {
 	Choice     string            `json:"choice,omitempty"` // its id
 }
 
-// Choices returns the choices for an item that a filter selects, the newest first.
-func (s *Source) Choices(ctx context.Context, f strategy.ChoiceFilter, most int) (
-	all []Choice, err error,
-) {
+// A ChoiceQuery selects the choices for an item.
+type ChoiceQuery struct {
+	Item  string         `arg:""`
+	Stage strategy.Stage `placeholder:"STAGE"`
+	Since string         `placeholder:"TIME"`
+}
+
+// Validate refuses a query with a fault.
+func (q *ChoiceQuery) Validate() error {
+	return cmp.Or(aTime("since", q.Since),
+		oneOf("stage", q.Stage, strategy.Pending, strategy.Observed, strategy.Expired))
+}
+
+// Choices returns the choices that a query selects, the newest first.
+func (s *Source) Choices(ctx context.Context, q ChoiceQuery, most int) (all []Choice, err error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	f := strategy.ChoiceFilter{
+		Item: q.Item, Stage: q.Stage, Since: s.moment(q.Since, 0),
+		Until: s.Now().Add(time.Microsecond),
+	}
 	found, err := s.History(ctx, f, most, func(c *strategy.Choice) bool {
-		return c.Item == f.Item // a filter's empty item selects every item
+		return c.Item == q.Item // a filter's empty item selects every item
 	})
 	for i := range found {
 		all = append(all, choiceOf(&found[i]))

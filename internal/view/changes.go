@@ -1,12 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
@@ -67,15 +66,21 @@ func (c *Changed) domain() string {
 	return c.Details["domain"]
 }
 
-// A ChangeQuery selects changes. A time is a day in UTC, or a moment as in RFC 3339.
+// A ChangeQuery selects changes. Times are as in an [AnswerQuery].
 type ChangeQuery struct {
-	Since  string `json:"since,omitempty"`
-	Until  string `json:"until,omitempty"` // a day is included, a moment is not
-	Kind   string `json:"kind,omitempty"`  // "" means all but statements
-	Domain string `json:"domain,omitempty"`
-	Name   string `json:"name,omitempty"`   // of who did it, or of what it was done to
-	Action string `json:"action,omitempty"` // what its action begins with
-	Page
+	Since string `json:"since,omitempty" placeholder:"TIME"`
+	Until string `json:"until,omitempty" placeholder:"TIME"`
+	// Kind is one of [Kinds]. "" means all but statements.
+	Kind   string `json:"kind,omitempty" placeholder:"KIND"`
+	Domain string `json:"domain,omitempty" placeholder:"NAME"`
+	Name   string `json:"name,omitempty" placeholder:"TEXT"`   // who did it, or what it was done to
+	Action string `json:"action,omitempty" placeholder:"TEXT"` // what its action begins with
+	Page   `kong:"-"`
+}
+
+// Validate refuses a query with a fault.
+func (q *ChangeQuery) Validate() error {
+	return cmp.Or(aTime("since", q.Since), aTime("until", q.Until), oneOf("kind", q.Kind, Kinds...))
 }
 
 func (q *ChangeQuery) selects(c *Changed) bool {
@@ -85,16 +90,12 @@ func (q *ChangeQuery) selects(c *Changed) bool {
 
 // Changes lists the changes that a query selects, the newest first, as [Source.Answers] does.
 func (s *Source) Changes(ctx context.Context, q ChangeQuery) (l List[Changed], err error) {
-	found := store.Query{Kind: store.Audit.Name, After: q.After}
-	if found.Since, err = Moment("Since", q.Since, 0); err != nil {
+	if err := q.Validate(); err != nil {
 		return l, err
 	}
-	if found.Until, err = Moment("Until", q.Until, 24*time.Hour); err != nil {
-		return l, err
-	}
-	if q.Kind != "" && !slices.Contains(Kinds, q.Kind) {
-		return l, &heed.InputError{Field: "Kind", Reason: "must be one of " +
-			strings.Join(Kinds, ", ")}
+	found := store.Query{
+		Kind: store.Audit.Name, After: q.After,
+		Since: s.moment(q.Since, 0), Until: s.moment(q.Until, 24*time.Hour),
 	}
 	if q.Name != "" {
 		found.Keys = []string{store.PersonKey(q.Name)}

@@ -118,8 +118,8 @@ func (s *Source) needed() float64 {
 
 // A HeuristicQuery selects heuristics.
 type HeuristicQuery struct {
-	Domain string `json:"domain,omitempty"` // empty: every domain
-	Page
+	Domain string `json:"domain,omitempty" placeholder:"NAME"` // empty: every domain
+	Page   `kong:"-"`
 }
 
 // Heuristics lists heuristics by their ids.

@@ -86,7 +86,7 @@ func TestChoicesAreFoundBehindOthers(t *testing.T) {
 		require.NoError(t, err)
 	}
 	source := &view.Source{Store: st, Strategy: learner, Now: func() time.Time { return now }}
-	found, err := source.Choices(t.Context(), strategy.ChoiceFilter{}, 20)
+	found, err := source.Choices(t.Context(), view.ChoiceQuery{}, 20)
 	require.NoError(t, err)
 	assert.Len(t, found, 10)
 }

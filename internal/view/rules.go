@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,12 +50,18 @@ var NextOf = map[feedback.State]string{
 
 // A RuleQuery selects rules or proposals.
 type RuleQuery struct {
-	Agent  string `json:"agent,omitempty"`  // empty: every agent
-	Status string `json:"status,omitempty"` // in any case; empty: every status
-	Page
+	Agent string `json:"agent,omitempty" kong:"-"` // empty: every agent
+	// Status is one of [NextOf], in any case; empty: every status.
+	Status string `json:"status,omitempty" placeholder:"STATUS"`
+	Page   `kong:"-"`
 }
 
 func (q *RuleQuery) state() feedback.State { return feedback.State(strings.ToUpper(q.Status)) }
+
+// Validate refuses a query with a fault.
+func (q *RuleQuery) Validate() error {
+	return oneOf("status", q.state(), slices.Sorted(maps.Keys(NextOf))...)
+}
 
 // RulesOrProposals lists rules, or the proposals of a status that no rule has.
 func (s *Source) RulesOrProposals(ctx context.Context, q RuleQuery) (List[Rule], error) {
@@ -95,6 +102,9 @@ func proposalID(p *feedback.Proposal) string { return p.ID }
 // Rules lists rules, the newest first. Active ones are listed in the order in which prompts have
 // them.
 func (s *Source) Rules(ctx context.Context, q RuleQuery) (l List[Rule], err error) {
+	if err := q.Validate(); err != nil {
+		return l, err
+	}
 	found, err := s.Feedback.Rules().List(ctx, feedback.RuleQuery{
 		Agent: q.Agent, Status: q.state(), Ranked: q.state() == feedback.StateActive,
 	})
@@ -118,6 +128,9 @@ func proposalRow(p *feedback.Proposal) Rule {
 // Proposals lists proposals, the newest first. Approved ones are left out unless they are asked
 // for, because they are rules.
 func (s *Source) Proposals(ctx context.Context, q RuleQuery) (l List[Rule], err error) {
+	if err := q.Validate(); err != nil {
+		return l, err
+	}
 	found, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{
 		Agent: q.Agent, Status: q.state(),
 	}, 0)

@@ -422,7 +422,7 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 			return of.Items(ctx, "db-1", []view.SegmentName{{Context: "chat"}, {Category: "other"}})
 		}},
 		{"choices", func() (any, error) {
-			choices, err := of.Choices(ctx, strategy.ChoiceFilter{Item: "db-1"}, 2)
+			choices, err := of.Choices(ctx, view.ChoiceQuery{Item: "db-1"}, 2)
 			for i := range choices {
 				choices[i].Choice = "" // it is drawn
 			}

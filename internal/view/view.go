@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +61,70 @@ const (
 
 // Turn selects another part of the list of a query.
 func (p *Page) Turn(to Page) { *p = to }
+
+// Fill sets what a query selects to the parameters of a URL that it has a field for, and reports
+// whether it has one for any.
+func Fill(query any, given url.Values) (any bool) {
+	v := reflect.ValueOf(query).Elem()
+	for _, f := range FieldsOf(v.Type()) {
+		text, to := given.Get(f.Name), v.FieldByIndex(f.index)
+		switch {
+		case text == "" || f.Name == "after":
+			continue
+		case to.Kind() == reflect.String:
+			to.SetString(text)
+		case to.Kind() == reflect.Bool:
+			to.SetBool(true)
+		}
+		any = true
+	}
+	return any
+}
+
+// oneOf refuses a text that a field of a query can't have. "" is no text, and the case of letters
+// does not matter.
+func oneOf[T ~string](field string, is T, all ...T) error {
+	var names []string
+	for _, one := range all {
+		names = append(names, strings.ToLower(string(one)))
+	}
+	if is == "" || slices.Contains(names, strings.ToLower(string(is))) {
+		return nil
+	}
+	return &heed.InputError{Field: field, Reason: "must be one of " + strings.Join(names, ", ")}
+}
+
+// aTime refuses a text of a query that is no time.
+func aTime(field, text string) error {
+	_, err := Moment(text, 0)
+	if ago, wrong := time.ParseDuration(text); err == nil || wrong == nil && ago >= 0 {
+		return nil
+	}
+	return &heed.InputError{Field: field, Reason: err.Error() + ", or how long ago, such as 24h"}
+}
+
+// moment reads a time of a valid query: one of [Moment], or how long ago something was.
+func (s *Source) moment(text string, later time.Duration) time.Time {
+	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
+		return s.Now().Add(-ago)
+	}
+	at, _ := Moment(text, later) // "0" is none
+	return at
+}
+
+// Moment reads a time. A day is its beginning, and later by a span. "" is the zero time.
+func Moment(text string, later time.Duration) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.DateOnly, text); err == nil {
+		return at.Add(later), nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
+		err = errors.New("must be a day such as 2026-01-31, or a time such as 2026-01-31T15:04:05Z")
+	}
+	return at, err
+}
 
 // A Paged is a query with a [Page].
 type Paged[Query any] interface {

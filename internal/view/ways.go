@@ -42,11 +42,18 @@ type WayDetail struct {
 
 // A WayQuery selects ways of working.
 type WayQuery struct {
-	State patterns.State
-	Tag   string
+	State patterns.State `json:"state,omitempty" placeholder:"STATE"`
+	Tag   string         `json:"tag,omitempty" placeholder:"TAG"`
 	// Warned selects those that prompts warn of, and Followed the others.
-	Warned, Followed bool
-	Page
+	Warned   bool `json:"warned,omitempty" kong:"-"`
+	Followed bool `json:"-" kong:"-"`
+	Page     `kong:"-"`
+}
+
+// Validate refuses a query with a fault.
+func (q *WayQuery) Validate() error {
+	return oneOf("state", q.State, patterns.Candidate, patterns.Established, patterns.Proven,
+		patterns.Deprecated, patterns.Inverted)
 }
 
 func (q *WayQuery) selects(s *patterns.Standing) bool {
@@ -63,6 +70,9 @@ const mostWays = 1000
 
 // Ways lists ways of working, those with the most outcomes first. It looks at the last 1,000.
 func (s *Source) Ways(ctx context.Context, q WayQuery) (l List[Way], err error) {
+	if err := q.Validate(); err != nil {
+		return l, err
+	}
 	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{
 		State: q.State, Tag: q.Tag, Limit: mostWays,
 	})
