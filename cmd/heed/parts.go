@@ -211,7 +211,7 @@ func (t part) each(s *session, do func(v *view.Source) error) error {
 }
 
 // some opens what the agent of a source left, or in a store without agents the one that --agent
-// names, or the only one. If there is none, the source has none.
+// names, or the only one. Without one, the source stays without this part.
 func (t part) some(s *session, v *view.Source) error {
 	found, known, err := t.find(s, cmp.Or(v.Name, s.Agent))
 	if err == nil && len(found) > 0 {

@@ -36,7 +36,7 @@ type printer struct {
 
 // widthOf returns how wide a terminal is, or 0 if a file is none.
 func widthOf(file *os.File) int {
-	width, _, _ := term.GetSize(file.Fd()) // a pipe has none
+	width, _, _ := term.GetSize(file.Fd()) // a pipe has no size
 	return width
 }
 

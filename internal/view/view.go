@@ -108,7 +108,7 @@ func (s *Source) moment(text string, later time.Duration) time.Time {
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return s.Now().Add(-ago)
 	}
-	at, _ := Moment(text, later) // "0" is none
+	at, _ := Moment(text, later) // "0" is no time
 	return at
 }
 
