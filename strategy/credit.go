@@ -548,7 +548,7 @@ func (s *segment) shareWithout(
 				return p.Channel == o.Channel && p.Source == o.Source
 			})
 		}
-		if i < 0 || i >= len(parts) {
+		if i < 0 {
 			return was, false
 		}
 		t := &parts[i].Tally

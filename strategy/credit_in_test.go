@@ -384,6 +384,11 @@ func TestWhatIsNotCredited(t *testing.T) {
 		answers.Say(a, answer.Statement{By: "ann", Value: 1, At: start})
 	}))
 	assert.Len(t, h.read("e").Choice.Credits, 1, "of an answer without a reply")
+	require.NoError(t, store.Do(ctx, h.Config().Store, func(tx *store.Tx) error {
+		stands, err := h.CreditIn(tx, &answer.Answer{ID: "none"})
+		require.NoError(t, *stands)
+		return err
+	}), "an answer without a choice has no arm")
 	for _, reward := range []func(strategy.Outcome) float64{
 		func(strategy.Outcome) float64 { panic("no") },
 		func(strategy.Outcome) float64 { return 1.5 },
@@ -392,6 +397,10 @@ func TestWhatIsNotCredited(t *testing.T) {
 		h = newHost(t, strategy.Config{Reward: reward})
 		h.answer("e", q)
 		require.Error(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+		_, err := h.Observe(ctx, strategy.Outcome{Choice: choose(t, h.Learner, q), Value: 1,
+			Confidence: 1})
+		require.Error(t, err)
+		assert.Empty(t, kept(t, h.Config().Store, strategy.Query{}, "arm"))
 		assert.Len(t, h.read("e").Statements, 1, "a host's fault does not lose the statement")
 		assert.Empty(t, h.read("e").Choice.Credits)
 	}

@@ -163,6 +163,8 @@ func TestOpen(t *testing.T) {
 		names, err := settings.Names("strategy/")(ctx, cfg.Store)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"models"}, names)
+		_, err = strategy.Open(ctx, strategy.Config{Name: "models"})
+		require.Equal(t, []string{"Store"}, fields(err))
 		_, err = strategy.Open(ctx, strategy.Config{Store: st, Name: "nobody"})
 		assert.ErrorIs(t, err, heed.ErrNotFound)
 	}

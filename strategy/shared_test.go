@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -102,6 +103,35 @@ func TestSharedFailures(t *testing.T) {
 	got := town.start()
 	assert.InDelta(t, 0.5, got[0], 1e-9, "half of the reward")
 	assert.Less(t, got[1], 0.15)
+}
+
+// A learner that can't read what others share makes no choice by its own evidence alone, and the
+// next one is as it would have been.
+func TestSharedRowsThatCannotBeRead(t *testing.T) {
+	town := newTown(t)
+	for _, tenant := range []string{"one", "two", "three", "four", "five"} {
+		town.learns(tenant, "a", 20, 1)
+	}
+	want := town.start()
+	failing := &storetest.Failing{Store: town.store}
+	kept := town.store
+	failed := 0
+	storetest.FailEach(func(at int, after bool) bool {
+		town.store = failing
+		l := town.learner("new")
+		failing.Fail(at, after)
+		_, err := l.Beliefs(ctx, strategy.Query{})
+		did := failing.Failed()
+		failing.Fail(0, false)
+		if did {
+			require.ErrorIs(t, err, storetest.ErrFailed, at)
+			failed++
+		}
+		assert.InDeltaSlice(t, want, means(t, l, strategy.Query{}), 1e-9)
+		town.store = kept
+		return did
+	})
+	assert.Positive(t, failed)
 }
 
 // TestSharedRowsHaveSumsOnly and go as if they had never been there when a tenant leaves.

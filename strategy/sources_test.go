@@ -4,10 +4,13 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/fair"
@@ -68,4 +71,53 @@ func TestSourceCache(t *testing.T) {
 	c.expire(now.Add(time.Minute), time.Minute)
 	assert.Empty(t, c.cells)
 	assert.Zero(t, c.size)
+}
+
+// What a cell was before observations is what it is without them, whose ever they are. The parts
+// stay, and observations that are not there are noticed.
+func TestShareWithout(t *testing.T) {
+	now := evidence.InstantOf(time.Unix(1e9, 0))
+	rapid.Check(t, func(t *rapid.T) {
+		s := &segment{crowd: fair.New(evidence.Trust{}, 1)}
+		var before []evidence.Part
+		var made []evidence.Observation
+		for _, source := range []string{"ann", "bob", "kim"} {
+			for _, channel := range []string{"x", "y"} {
+				part := evidence.Part{Channel: channel, Source: source}
+				n := rapid.IntRange(0, 2).Draw(t, "n")
+				for range n {
+					reward := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "reward")
+					part.Tally.Add(rapid.Float64Range(0.1, 3).Draw(t, "weight"), 1, reward, now)
+				}
+				if n > 0 {
+					before = append(before, part)
+				}
+			}
+		}
+		s.crowd.Hear(nil, 0, before, now)
+		s.crowd.Settle(func(func([][]fair.Voice) bool) {})
+		want := s.crowd.Share(0, before, now)
+		parts := slices.Clone(before)
+		for i := range rapid.IntRange(0, 3).Draw(t, "made") {
+			if i >= len(parts) {
+				break
+			}
+			part := &parts[rapid.IntRange(0, len(parts)-1).Draw(t, "of")]
+			o := evidence.Observation{Channel: part.Channel, Source: part.Source, Weight: 1.5, Share: 1,
+				Reward: rapid.SampledFrom([]float64{0, 0.5, 0.75}).Draw(t, "of"), At: now.Time()}
+			part.Tally.Add(o.Weight, o.Share, o.Reward, now)
+			made = append(made, o)
+		}
+		given := slices.Clone(parts)
+		was, ok := s.shareWithout(0, parts, made, now)
+		require.True(t, ok)
+		require.Equal(t, given, parts)
+		require.InDelta(t, want.Mass, was.Mass, 1e-9)
+		require.InDelta(t, want.Reward, was.Reward, 1e-9)
+
+		stranger := evidence.Observation{Channel: "z", Source: "ann", Weight: 1, Share: 1, At: now.Time()}
+		_, ok = s.shareWithout(0, parts, append(made, stranger), now)
+		require.False(t, ok)
+		require.Equal(t, given, parts)
+	})
 }

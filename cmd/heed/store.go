@@ -129,13 +129,12 @@ func (o *opened) copyTo(ctx context.Context, to *os.File) error {
 		return err
 	}
 	faults, _, err := sqlstore.Check(ctx, copied, sqlstore.SQLite, false)
-	if err == nil { // as heed keeps a store: the first to open the copy would change it otherwise
-		_, err = copied.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
-	}
-	if err == nil && len(faults) > 0 {
+	if len(faults) > 0 {
 		err = fmt.Errorf("the copy is not sound (%s): see heed doctor", strings.Join(faults, "; "))
 	}
-	return errors.Join(err, copied.Close())
+	// as heed keeps a store: the first to open the copy would change it otherwise
+	_, failed := copied.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+	return errors.Join(err, failed, copied.Close())
 }
 
 // dump writes the store, or what a tenant has.

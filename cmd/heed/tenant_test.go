@@ -69,6 +69,10 @@ func TestTenant(t *testing.T) {
 	assert.Equal(t, 2, of(append([]string{"store", "forget", "--everything"}, forget...)...).code)
 	r = of("store", "export", filepath.Join(t.TempDir(), "all.jsonl"))
 	require.Equal(t, 0, r.code, r.err)
+
+	statement(t, file, `UPDATE heed_record SET body = body || '}' WHERE kind LIKE '%@acme'`)
+	r = of(append([]string{"--tenant", "acme", "store", "forget", "--everything"}, forget...)...)
+	assertFails(t, r, failed, "record")
 }
 
 // sameTenant has a tenant go on in the store that its export was restored to: with the same arms,

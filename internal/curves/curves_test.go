@@ -32,6 +32,20 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// A curve ends where its density is e^-38 of that at its mode, on both sides.
+func TestEnds(t *testing.T) {
+	for _, shapes := range [][2]float64{
+		{7e11, 1e11}, {3e5, 2}, {2, 3e5}, {0.01, 0.02}, {1e-6, 4}, {0.3, 5}, {1, 1}, {40, 2},
+	} {
+		c := curves.Of(shapes[0], shapes[1])
+		c.AppendCuts(nil)
+		for _, end := range []float64{c.Left, c.Right} {
+			ratio := c.Density(curves.Logs(end)) / c.Density(curves.Logs(c.Mode))
+			assert.InDelta(t, -38, math.Log(ratio), 0.1, "%v at %v", shapes, end)
+		}
+	}
+}
+
 func TestLogs(t *testing.T) {
 	for _, logit := range []float64{-40, -2, 0, 0.5, 3, 700} {
 		logX, logRest := curves.Logs(logit)

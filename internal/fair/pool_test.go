@@ -179,6 +179,7 @@ func TestThePartsThatAreKept(t *testing.T) {
 	assert.InDelta(t, 103+limit, pooled.Mass, 1e-9)
 	assert.InDelta(t, 103+limit*9/20, pooled.Reward, 1e-9)
 	assert.InDelta(t, 3+100*100+(25+25+16+1+25)*limit/20, pooled.Squares, 1e-9)
+	assert.InDelta(t, 103+limit*9/20, pooled.RewardSquares, 1e-9)
 	assert.InDelta(t, limit*(1-limit/20), pooled.Limited, 1e-9)
 	shared := crowd.Share(1, parts, origin)
 	for _, of := range [][2]float64{

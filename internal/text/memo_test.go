@@ -20,6 +20,7 @@ func TestMemo(t *testing.T) {
 
 	assert.Equal(t, 99, m.Add("99", 1), "the first one stays")
 	assert.Equal(t, 7, m.Add("new", 7))
+	assert.True(t, kept("new"))
 	m.Put("new", 8)
 	m.Drop("new", func(n int) bool { return n == 7 })
 	assert.True(t, kept("new"))

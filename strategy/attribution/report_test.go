@@ -125,8 +125,8 @@ func TestOutcomesOfAnswers(t *testing.T) {
 		}
 		return all
 	}
-	all := items("i", "again", "dropped", "unknown", "j")
-	all[4].Session = "other"
+	all := items("i", "again", "dropped", "unknown", "j", "unused")
+	all[4].Session, all[5].Activated = "other", false
 	a, counts, hooked, err := handle(attribution.Report{Session: "s", Source: "ci", Items: all})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"i a0 s 0.5 ci e/0", "again a1 s 0.5 ci e/1", "dropped a2 s 0.5 ci e/2",

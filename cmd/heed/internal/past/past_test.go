@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -315,6 +317,39 @@ func TestProposalsAreBounded(t *testing.T) {
 	}
 }
 
+// A log that can't be read to its end is an error, and what was read before is there.
+func TestALogThatEndsEarly(t *testing.T) {
+	for log, rows := range map[string]int{
+		"text\na\nb\n": 2, "{\"text\":\"a\"}\n{\"text\":\"b\"}\n": 2,
+		"[{\"text\":\"a\"},{\"text\":\"b\"},": 2, "{\"text\":\"a\"}\n{\"te": 1, "text": 0,
+	} {
+		from := func() io.Reader {
+			return io.MultiReader(strings.NewReader(log), iotest.ErrReader(io.ErrNoProgress))
+		}
+		n, m := 0, past.Mapping{Fields: map[string]string{"text": "text"}}
+		var last error
+		for row, err := range past.Read(from(), m) {
+			if last = err; err == nil {
+				n++
+				assert.NotEmpty(t, row.Event.Text)
+			}
+		}
+		assert.Equal(t, rows, n, log)
+		require.ErrorIs(t, last, io.ErrNoProgress, log)
+		_, err := past.Propose(from())
+		require.ErrorIs(t, err, io.ErrNoProgress, log)
+	}
+}
+
+// A proposal looks into lists and objects, also if they are empty, however deep they are.
+func TestProposalsLookInside(t *testing.T) {
+	m, rows, faults := read(t, `{"none":[],"empty":{},"text":"x",`+
+		`"a":{"b":[{"c":{"metadata":{"user_id":"ann"}}},7]}}`)
+	assert.Empty(t, faults)
+	assert.Equal(t, "a.b.0.c.metadata.user_id", m.Fields["person"])
+	assert.Equal(t, "ann", rows[0].Event.Person)
+}
+
 // The lines of faults are those of the file, with what comes before the log.
 func TestLinesOfFaults(t *testing.T) {
 	_, _, faults := read(t, "\n \ntext,thumb\na,up\nb\n\"c,up\nd,up\n")
@@ -452,7 +487,8 @@ func TestMoments(t *testing.T) {
 func TestLatencies(t *testing.T) {
 	fields := map[string]string{"at": "at", "end": "end", "latency": "took"}
 	for log, want := range map[string]time.Duration{
-		`{"took":2}`: 2 * time.Second, `{"took":"0.5"}`: time.Second / 2, `{}`: 0,
+		`{"took":3.1e9}`: 3.1e9 * time.Second,
+		`{"took":2}`:     2 * time.Second, `{"took":"0.5"}`: time.Second / 2, `{}`: 0,
 		`{"at":100,"end":103}`: 3 * time.Second, `{"at":100,"end":100}`: 0, `{"at":100,"end":99}`: 0,
 		`{"at":100}`: 0, `{"at":100,"end":103,"took":1}`: time.Second,
 	} {
