@@ -202,8 +202,7 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 		}
 		setUp := waits + db.setUp
 		if err := patiently(ctx, func() error {
-			_,
-				err := conn.ExecContext(ctx, setUp)
+			_, err := conn.ExecContext(ctx, setUp)
 			return err
 		}); err != nil {
 			return because(ctx, err)

@@ -22,8 +22,7 @@ var (
 func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
 	if s.db.dialect.embedded() {
 		err = s.db.read(ctx, func(t *tx) error {
-			return t.one(readErased, nil, &forgotten, &rewritten,
-				&erased)
+			return t.one(readErased, nil, &forgotten, &rewritten, &erased)
 		})
 	}
 	return forgotten, rewritten, erased, err

@@ -424,6 +424,7 @@ func (s *Store) History(
 }
 
 // findKinds reads the kinds of cells that have evidence.
-var findKinds = both(`SELECT DISTINCT c.kind FROM heed_cell AS c
-	WHERE EXISTS (SELECT 1 FROM heed_tally AS t WHERE t.cell = c.cell)
-	ORDER BY c.kind`)
+var findKinds = both(`SELECT DISTINCT c.kind FROM heed_cell AS c WHERE EXISTS (
+	SELECT 1 FROM heed_tally AS t WHERE t.cell = c.cell) ORDER BY c.kind`)
+
+var findRecordKinds = both(`SELECT DISTINCT kind FROM heed_record ORDER BY kind`)

@@ -11,6 +11,8 @@ import (
 type Status struct {
 	// the kinds of cells that have evidence, sorted: all that [Store.List] can list
 	Cells []string
+	// the kinds of records that there are, sorted. [store.KindOf] returns the tenant of each
+	Records []string
 	// the kinds of records that any program declared, by name, with the limits in force
 	Kinds []store.Kind
 	// Erased reports that the files of the database hold no trace of forgotten people. It is false
@@ -20,15 +22,18 @@ type Status struct {
 }
 
 // Status reads what the database holds. If how a kind of records is kept can't be read, the error
-// is [heed.ErrDamaged] and names the kind. It reads the names of all kinds of cells, which takes a
-// scan of an index: call it for people, and not for each request.
+// is [heed.ErrDamaged] and names the kind. It reads the names of all kinds of cells and
+// records, which scans two indexes: call it for people, and not for each request.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	var found Status
 	forgotten, _, erased, err := s.erasure(ctx)
 	if err == nil {
 		err = s.db.read(ctx, func(t *tx) (err error) {
 			found = Status{Erased: forgotten == erased}
-			if found.Cells, err = t.texts(findKinds); err != nil {
+			if found.Cells, err = t.texts(findKinds); err == nil {
+				found.Records, err = t.texts(findRecordKinds)
+			}
+			if err != nil {
 				return err
 			}
 			found.Kinds, err = s.allDeclared(t)

@@ -144,8 +144,7 @@ func (w *sweep) files() error {
 	err := w.store.erase(w.ctx)
 	if err == nil {
 		err = w.store.db.onConn(w.ctx, waiting, func(conn *sql.Conn) error {
-			return alignFiles(w.ctx,
-				conn)
+			return alignFiles(w.ctx, conn)
 		})
 	}
 	return err

@@ -100,8 +100,7 @@ func (db *database) makeTables(ctx context.Context, conn *sql.Conn) (err error) 
 		begin = "BEGIN IMMEDIATE"
 	}
 	if err := patiently(ctx, func() error {
-		_, err := conn.ExecContext(ctx,
-			begin)
+		_, err := conn.ExecContext(ctx, begin)
 		return err
 	}); err != nil {
 		return err

@@ -30,6 +30,7 @@ func (cmd *forgetCommand) Run(s *session) error {
 	case cmd.Everything && (s.Tenant == "" || cmd.Person != ""):
 		return &usageError{"--everything takes out all that a --tenant has, and no person"}
 	case cmd.Everything:
+		s.begins = true // for what an interrupted call left
 		return s.with(func() error { return cmd.leave(s) })
 	case cmd.Person == "":
 		return &usageError{"whom? Name the person"}
@@ -68,22 +69,17 @@ func (cmd *forgetCommand) Run(s *session) error {
 // leave takes a tenant out. What an interrupted call left of it can't be read any more, so that a
 // tenant without rows is taken out too, and then reported as unknown.
 func (cmd *forgetCommand) leave(s *session) error {
-	known := false
-	for r, err := range rows(func(to io.Writer) error { return s.at.only(s.ctx, to) }) {
-		if err != nil {
-			return err
-		}
-		if known = r.Kind == nil; known { // kinds belong to all tenants
-			break
-		}
+	known, err := s.at.has(s.ctx, s.Tenant)
+	if err != nil {
+		return err
 	}
-	err := cmd.confirm(s, "This takes the tenant %v out of the store with all that it has, for good",
+	err = cmd.confirm(s, "This takes the tenant %v out of the store with all that it has, for good",
 		s.Tenant)
 	if err == nil {
 		err = store.Run(s.ctx, s.at.store, store.Job{At: time.Now(), Leave: s.Tenant})
 	}
 	if err == nil && !known {
-		err = unknown("tenant", s.Tenant, "no row of the store belongs to it")
+		err = s.knownTenant()
 	}
 	if err != nil {
 		return err

@@ -237,6 +237,7 @@ func (p *pastFile) faults(found *survey) error {
 
 type pastCommand struct {
 	pastFile    `embed:""`
+	New         bool
 	Propose     bool
 	Backtest    bool
 	Seed        uint64   `default:"1"`
@@ -248,6 +249,9 @@ type pastCommand struct {
 // A pastReport is what an import found and did.
 type pastReport struct {
 	survey
+	Store     string        `json:"store"`
+	Agent     string        `json:"agent"`
+	Tenant    string        `json:"tenant,omitempty"`
 	Imported  loop.Imported `json:"imported"`
 	Suggested int           `json:"suggested"`
 	File      string        `json:"file,omitempty"` // of the suggested heuristics
@@ -279,7 +283,8 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 		return &usageError{"the log has what every arm was worth, and not which one answered: " +
 			"--backtest shows what heed would have chosen"}
 	}
-	return s.within(true, func() error { return cmd.run(s, l) })
+	s.begins = cmd.New
+	return s.within(cmd.New, func() error { return cmd.run(s, l) })
 }
 
 // backtest tests what heed would have chosen in a log, without a store.
@@ -313,7 +318,8 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	if err != nil {
 		return err
 	}
-	report := pastReport{Mapping: l.String(), Wanted: cmd.Suggest != ""}
+	report := pastReport{Store: s.at.String(), Agent: c.Name, Tenant: s.Tenant,
+		Mapping: l.String(), Wanted: cmd.Suggest != ""}
 	cmd.Instruments = c.Instruments
 	own := func(p *loop.Past) error { return cmd.own(p, known) }
 	report.survey, err = l.look(s.ctx, own)

@@ -53,7 +53,7 @@ func TestALogIsImported(t *testing.T) {
 	mapping := filepath.Join(dir, "map.json")
 	require.NoError(t, os.WriteFile(mapping, []byte(proposed.out), 0o600))
 
-	r := imported(t, "--db", db, "import", log, "--map", mapping, "--suggest", lessons,
+	r := imported(t, "--db", db, "import", log, "--new", "--map", mapping, "--suggest", lessons,
 		"--actor", "olive")
 	assert.Equal(t, 40, r.Imported.Answers)
 	assert.Equal(t, map[string]int{"large": 20, "small": 20}, r.Imported.Arms)
@@ -87,7 +87,7 @@ func TestALogIsImported(t *testing.T) {
 // Rows at fault are named, and nothing is kept of the log unless they are skipped.
 func TestALogWithARowAtFault(t *testing.T) {
 	log, db := pastLogFile(t, false), filepath.Join(t.TempDir(), "a.db")
-	got := call{args: []string{"--db", db, "import", log}}.run(t)
+	got := call{args: []string{"--db", db, "import", log, "--new"}}.run(t)
 	assert.Equal(t, failed, got.code)
 	assert.Contains(t, got.err, `line 41, thumb: is "perhaps"`)
 	assert.Contains(t, got.err, "1 of 40 rows")
@@ -102,7 +102,8 @@ func TestALogWithoutTimes(t *testing.T) {
 	log := filepath.Join(dir, "log.csv")
 	require.NoError(t, os.WriteFile(log, []byte("id,question,answer,user,model,thumb\n"+
 		"a,It is full,Rotate the logs,ann,small,up\n"), 0o600))
-	got := call{args: []string{"--db", filepath.Join(dir, "a.db"), "import", log}}.run(t)
+	got := call{args: []string{"--db", filepath.Join(dir, "a.db"), "import", log,
+		"--new"}}.run(t)
 	require.Zero(t, got.code, got.err)
 	assert.Contains(t, got.out, "1 person. No row has a time, so all get the present one.")
 }
@@ -110,7 +111,7 @@ func TestALogWithoutTimes(t *testing.T) {
 // In a store in use, the host's arms and settings stay, and other arms are at fault.
 func TestALogIntoAStoreInUse(t *testing.T) {
 	log, db := pastLogFile(t, true), filepath.Join(t.TempDir(), "a.db")
-	imported(t, "--db", db, "import", log)
+	imported(t, "--db", db, "import", log, "--new")
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
 	other := filepath.Join(t.TempDir(), "other.csv")
@@ -119,8 +120,16 @@ func TestALogIntoAStoreInUse(t *testing.T) {
 	got := call{args: []string{"--db", db, "import", other}}.run(t)
 	assert.Equal(t, failed, got.code)
 	assert.Contains(t, got.err, `line 3, arm: is "tiny", and the agent's arms are large, small`)
-	assert.Equal(t, 40, imported(t, "--db", db, "import", other, "--tenant", "acme").Imported.Answers)
-	assert.Equal(t, 40, imported(t, "--db", db, "import", other, "--tenant", "acme").Imported.Known)
+	acme := []string{"--db", db, "import", other, "--tenant", "acme"}
+	assertFails(t, call{args: acme}.run(t), failed, `there is no tenant "acme"`, "has none")
+	assert.Equal(t, 40, imported(t, append(acme, "--new")...).Imported.Answers)
+	r := imported(t, acme...)
+	assert.Equal(t, 40, r.Imported.Known)
+	assert.Equal(t, []string{db, "loop", "acme"}, []string{r.Store, r.Agent, r.Tenant})
+	assert.Contains(t, call{args: acme}.run(t).out,
+		"Imported into "+db+", for the agent loop of tenant acme.\n")
+	assertFails(t, call{args: append(acme, "--agent", "lop")}.run(t), failed,
+		`there is no agent "lop"`)
 	got = call{args: []string{"--db", db, "store", "audit"}}.run(t)
 	assert.NotContains(t, got.out, "settings")
 }
@@ -132,7 +141,7 @@ func TestALogFromAPipe(t *testing.T) {
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
 	cmd := exec.Command(command, "--json", "--db", filepath.Join(t.TempDir(), "a.db"), "import",
-		"/dev/fd/3")
+		"--new", "/dev/fd/3")
 	in, out, err := os.Pipe()
 	require.NoError(t, err)
 	cmd.Env, cmd.ExtraFiles = environ(), []*os.File{in}
@@ -169,13 +178,18 @@ func TestARejectedAnswerIsNotSuggested(t *testing.T) {
 	log := "question,answer,user,thumb\nwhy?,so,ann,down\nwhy?,so,bob,up\nwhy?,so,kim,up\n"
 	file := filepath.Join(t.TempDir(), "log.csv")
 	require.NoError(t, os.WriteFile(file, []byte(log), 0o600))
-	assert.Zero(t, imported(t, "--db", filepath.Join(t.TempDir(), "a.db"), "import", file).Suggested)
+	assert.Zero(t, imported(t, "--db", filepath.Join(t.TempDir(), "a.db"), "import", file,
+		"--new").Suggested)
 }
 
 func TestAnImportIsCalledWrongly(t *testing.T) {
 	got := call{args: []string{"--db", "a.db", "import", "none.csv"}}.run(t)
 	assert.Equal(t, failed, got.code)
 	assert.Contains(t, got.err, "there is no file none.csv")
+	db := filepath.Join(t.TempDir(), "a.db")
+	got = call{args: []string{"--db", db, "import", pastLogFile(t, true)}}.run(t)
+	assertFails(t, got, failed, "there is no file "+db)
+	assert.NoFileExists(t, db)
 }
 
 // A backtest needs no store, and returns the reason if it has no result.

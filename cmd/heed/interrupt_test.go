@@ -61,7 +61,7 @@ func TestCtrlCEndsAnImport(t *testing.T) {
 		fmt.Fprintf(&b, "e%d,It is full,Rotate the logs,p%d,%s,up\n", i, i%500, []string{"a", "b"}[i%2])
 	}
 	require.NoError(t, os.WriteFile(log, []byte(b.String()), 0o600))
-	args := []string{"--db", db, "import", log}
+	args := []string{"--db", db, "import", log, "--new"}
 	r := interrupted(t, fmt.Sprint("of ", rows, " rows"), "", args...)
 	assert.Equal(t, failed, r.code, r.out)
 	var before int

@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		c.Agent = "" // of the environment
 	}
-	err = parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil})
+	err = parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil, false})
 	return flagged(err, parsed.Selected())
 }
 

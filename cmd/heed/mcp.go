@@ -10,6 +10,7 @@ import (
 )
 
 type mcpCommand struct {
+	New     bool
 	As      string `placeholder:"NAME"`
 	Lessons string `type:"existingfile" placeholder:"FILE"`
 }
@@ -19,6 +20,7 @@ func (cmd *mcpCommand) Run(s *session) error {
 	if !s.Now.IsZero() {
 		return &usageError{"--now is for looking"}
 	}
+	s.begins = cmd.New
 	return s.within(true, func() error {
 		agent, err := newAgent(s, loop.Config{Observer: tellFailure}, cmd.Lessons, "mcp")
 		if err != nil {

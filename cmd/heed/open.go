@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -116,7 +117,8 @@ func checkFile(file string, create bool) error {
 	case errors.Is(err, os.ErrNotExist) && create:
 		return nil
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("there is no file %s: check --db or HEED_DB", file)
+		return fmt.Errorf("there is no file %s: check --db or HEED_DB, or make a store there with "+
+			"heed store migrate", file)
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -166,13 +168,64 @@ func (s *session) within(create bool, do func() error) (err error) {
 	if s.at.view, err = store.Tenant(s.at.store, s.Tenant); err != nil {
 		return err
 	}
-	if !create {
+	if s.Tenant != "" && !s.begins {
+		err = s.knownTenant()
+	}
+	if err == nil && !create {
 		err = s.known()
 	}
 	if err == nil {
 		err = do()
 	}
 	return s.at.explain(err)
+}
+
+// knownTenant refuses a --tenant that has nothing in the store.
+func (s *session) knownTenant() error {
+	has, err := s.at.has(s.ctx, s.Tenant)
+	if has || err != nil {
+		return err
+	}
+	names, err := s.at.tenants(s.ctx)
+	return cmp.Or(err, unknown("tenant", s.Tenant, s.at.place.String()+" has "+someOf(names)))
+}
+
+// someOf names the first ten of a list.
+func someOf(names []string) string {
+	all := texts(names, strconv.Quote)
+	if n := len(all); n > 10 {
+		all = append(all[:10], fmt.Sprintf("and %d more", n-10))
+	}
+	return cmp.Or(strings.Join(all, ", "), "none")
+}
+
+// has reports whether anything in the store belongs to a tenant.
+func (o *opened) has(ctx context.Context, tenant string) (has bool, _ error) {
+	for _, err := range o.store.List(ctx, store.CellQuery{Kind: store.KindIn("", tenant)}) {
+		return err == nil, err
+	}
+	for kind, err := range o.store.Find(ctx, store.Query{Kind: store.Declarations}) {
+		if err != nil {
+			return false, err
+		}
+		of := store.Query{Kind: store.KindIn(kind.ID, tenant), Limit: 1}
+		for _, err := range o.store.Find(ctx, of) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// tenants returns the tenants that have something in the store.
+func (o *opened) tenants(ctx context.Context) (names []string, err error) {
+	status, err := o.store.Status(ctx)
+	for _, kind := range slices.Concat(status.Cells, status.Records) {
+		if _, tenant := store.KindOf(kind); tenant != "" {
+			names = append(names, tenant)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
 }
 
 // whole refuses a tenant where a command is for all tenants.

@@ -37,7 +37,8 @@ type listening struct {
 type serveCommand struct {
 	listening `embed:""`
 
-	Run_      bool   `name:"run"`
+	Run_      bool `name:"run"`
+	New       bool
 	Lessons   string `type:"existingfile" placeholder:"FILE"`
 	System    string `placeholder:"TEXT"`
 	Model     string `placeholder:"URL"`
@@ -50,6 +51,7 @@ func (cmd *serveCommand) Run(s *session) error {
 	if err := cmp.Or(cmd.check(s), cmd.listening.check()); err != nil {
 		return err
 	}
+	s.begins = cmd.New
 	return s.within(cmd.Run_, func() (err error) {
 		cfg := web.Config{Store: s.at.view, Now: s.now, Observer: tellFailure}
 		if !cmd.Run_ {
@@ -79,8 +81,8 @@ func (cmd *serveCommand) check(s *session) error {
 		return &usageError{"--model must be as http://localhost:11434/v1"}
 	case strings.ContainsFunc(cmd.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return &usageError{"--api-key must be printable ASCII without spaces"}
-	case !cmd.Run_ && cmd.Lessons+cmd.Model+cmd.System != "":
-		return &usageError{"--lessons, --system and --model are for --run"}
+	case !cmd.Run_ && (cmd.New || cmd.Lessons+cmd.Model+cmd.System != ""):
+		return &usageError{"--new, --lessons, --system and --model are for --run"}
 	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != os.Getenv("HEED_API_KEY")):
 		return &usageError{"--model-name and --api-key are for --model"}
 	}

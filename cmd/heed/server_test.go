@@ -128,7 +128,8 @@ func TestATableIsImported(t *testing.T) {
 		"COPY (SELECT * FROM answers WHERE org = 'acme') TO STDOUT WITH (FORMAT csv, HEADER)")
 	require.NoError(t, err)
 	for _, known := range []int{0, 30} {
-		got := call{args: []string{"--json", "--db", db, "import", "-"}, input: table.String()}.run(t)
+		got := call{args: []string{"--json", "--db", db, "import", "-", "--new"},
+			input: table.String()}.run(t)
 		require.Zero(t, got.code, got.err)
 		var r pastReport
 		require.NoError(t, json.Unmarshal([]byte(got.out), &r), got.out)

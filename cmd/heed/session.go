@@ -28,6 +28,7 @@ type session struct {
 	in      *os.File
 	out     *printer
 	at      *opened // the store, once it is open
+	begins  bool    // whether a --tenant may be new
 }
 
 // An instant is a moment of the command line: a time, the beginning of a day in UTC, or the zero

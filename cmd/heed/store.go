@@ -71,6 +71,9 @@ type migrateCommand struct{}
 
 // Run makes the tables.
 func (migrateCommand) Run(s *session) error {
+	if err := s.whole(); err != nil {
+		return err
+	}
 	return s.within(true, func() error {
 		return s.told(map[string]string{"migrated": s.at.String()}, "The tables of %v are up to date.",
 			s.at.String())

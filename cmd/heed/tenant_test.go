@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,6 +46,13 @@ func TestTenant(t *testing.T) {
 	assert.Equal(t, 1, of("answers", "acme").code, "it belongs to a tenant")
 	assert.Equal(t, 2, of("--tenant", "acme", "store", "backup", "copy.db").code)
 
+	for _, args := range []string{"overview", "strategy", "answers", "store audit", "mcp",
+		"store export " + filepath.Join(t.TempDir(), "none.jsonl"), "serve --run",
+		"store freeze --yes --reason incident"} {
+		assertFails(t, of(append([]string{"--tenant", "acne"}, strings.Fields(args)...)...), failed,
+			`there is no tenant "acne": `+file+` has "acme", "bravo"`)
+	}
+
 	export := filepath.Join(t.TempDir(), "acme.jsonl")
 	require.Equal(t, 0, of("--tenant", "acme", "store", "export", export).code)
 	text, err := os.ReadFile(export)
@@ -65,7 +73,7 @@ func TestTenant(t *testing.T) {
 	assert.Contains(t, r.out, "bravo")
 	r = of(append([]string{"--tenant", "bravo", "store", "forget", "--everything"}, forget...)...)
 	assert.Equal(t, 1, r.code, "it has nothing any more")
-	assert.Contains(t, r.err, "no row of the store belongs to it")
+	assert.Contains(t, r.err, `there is no tenant "bravo": `+file+` has "acme"`)
 	assert.Equal(t, 2, of(append([]string{"store", "forget", "--everything"}, forget...)...).code)
 	r = of("store", "export", filepath.Join(t.TempDir(), "all.jsonl"))
 	require.Equal(t, 0, r.code, r.err)

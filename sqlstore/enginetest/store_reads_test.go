@@ -246,3 +246,20 @@ func TestMemoryIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "in memory")
 	}
 }
+
+// Status lists the kinds of records of tenants.
+func TestStatusOfTenants(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		st := open(t, at.handle(t), at.dialect)
+		acme, err := store.Tenant(st, "acme")
+		require.NoError(t, err)
+		require.NoError(t, acme.Declare(ctx, store.Kind{Name: "note"}))
+		_, err = acme.Commit(ctx, store.Batch{Records: []store.Record{{
+			Ref: store.Ref{Kind: "note", ID: "1"}, At: time.Now(), Body: store.Of("x"),
+		}}})
+		require.NoError(t, err)
+		status, err := st.Status(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"note@acme"}, status.Records)
+	})
+}
