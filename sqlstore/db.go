@@ -198,7 +198,7 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 	if db.dialect.embedded() {
 		// The connection goes back to the pool of the host, which expects that SQLite waits.
 		if waits == noWaiting {
-			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
+			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // in memory
 		}
 		setUp := waits + db.setUp
 		if err := patiently(ctx, func() error {

@@ -80,7 +80,9 @@ func TestTenant(t *testing.T) {
 
 	statement(t, file, `UPDATE heed_record SET body = body || '}' WHERE kind LIKE '%@acme'`)
 	r = of(append([]string{"--tenant", "acme", "store", "forget", "--everything"}, forget...)...)
-	assertFails(t, r, failed, "record")
+	require.Equal(t, 0, r.code, r.err, "rows that can't be read go, too")
+	r = of("--tenant", "acme", "overview")
+	assertFails(t, r, failed, `there is no tenant "acme": `+file+` has none`)
 }
 
 // sameTenant has a tenant go on in the store that its export was restored to: with the same arms,
