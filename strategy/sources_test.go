@@ -115,7 +115,8 @@ func TestShareWithout(t *testing.T) {
 		require.InDelta(t, want.Mass, was.Mass, 1e-9)
 		require.InDelta(t, want.Reward, was.Reward, 1e-9)
 
-		stranger := evidence.Observation{Channel: "z", Source: "ann", Weight: 1, Share: 1, At: now.Time()}
+		stranger := evidence.Observation{Channel: "z", Source: "ann", Weight: 1, Share: 1,
+			At: now.Time()}
 		_, ok = s.shareWithout(0, parts, append(made, stranger), now)
 		require.False(t, ok)
 		require.Equal(t, given, parts)

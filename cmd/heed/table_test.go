@@ -3,14 +3,17 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/strategy"
 )
 
 // cells are texts as a store may have them: with wide, combining and joined characters.
@@ -83,4 +86,80 @@ func TestWhatIsAModelsServer(t *testing.T) {
 	} {
 		require.Equal(t, want, isServer(text), text)
 	}
+}
+
+// Values are printed so that people can read them, and no text of the store controls a terminal.
+func TestValuesForPeople(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 501)
+	at := time.Date(2026, 1, 31, 16, 4, 5, 6, time.FixedZone("", 3600))
+	for want, got := range map[string]plain{
+		`as is`: say("%v", "as is"), `""`: say("%v", ""), `"a\x1b[m"`: say("%v", "a\x1b[m"),
+		`"\n" and a b`: say("%v and %v", "\n", []string{"a b"}), `a, b`: say("%v", []string{"a", "b"}),
+		`0.250`: say("%v", 0.25), `7`: say("%v", 7), `2026-01-31 15:04:05`: say("%v", at),
+		`-`: say("%v", time.Time{}), "arm": say("%v", strategy.ArmID("arm")),
+		`"\u202e"`: say("%v", strategy.ArmID("\u202e")), "\x1b": say("%v", plain("\x1b")),
+		long[2:]: say("%v", long[2:]), long[2:] + "…": say("%v", long),
+		"all requests": segmentName("", ""), `a / ""`: segmentName("a", ""),
+		`"" / b`: segmentName("", "b"), "1 row": plural(1, "row", "rows"),
+		"0 rows": plural(0, "row", "rows"), "2 rows": plural(2, "row", "rows"),
+		"33 %": percent(0.333), "100 %": percent(1), "none": list(nil, "none"),
+		"x": list([]string{"x"}, "none"), "name": alt("name", "other"), "other": alt("", "other"),
+		"in full":      counts(learning.Share{For: 1, Against: 2, CountsFor: 1, CountsAgainst: 2}),
+		"2.50 of 3.00": counts(learning.Share{For: 1, Against: 2, CountsFor: 1, CountsAgainst: 1.5}),
+		"80 %":         success(loop.Measured{Outcomes: 0.5, Success: 0.8}),
+		"12":           amount(loop.Measured{Outcomes: 12.4, Success: 0.8}),
+		"propose":      plain(deed("feedback.propose")),
+		"refused to approve": plain(
+			deed("feedback.approve.refused")),
+	} {
+		assert.Equal(t, want, string(got))
+	}
+	assert.Equal(t, plain("-"), alt(""))
+	assert.Equal(t, plain("-"), success(loop.Measured{Outcomes: 0.49}))
+	assert.Equal(t, "2026-01-31 15:04", cell(at))
+	assert.Equal(t, "-", cell(time.Time{}))
+	assert.Equal(t, "0.500", cell(0.5))
+}
+
+// A tree has one line for each line of its texts, joined to what it belongs to.
+func TestTrees(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	p := &printer{w: &text}
+	p.branch(loop.Branch{Text: "a", On: []loop.Branch{
+		{Text: "b", On: []loop.Branch{{Text: "c"}}},
+		{Text: "d", On: []loop.Branch{{Text: "e"}, {Text: "f"}}},
+	}}, "", "")
+	require.NoError(t, p.err)
+	require.Equal(t, "a\n├─ b\n│  └─ c\n└─ d\n   ├─ e\n   └─ f\n", text.String())
+}
+
+// Columns are as wide as their widest cell, and numbers end at one place.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	l := &listing{titles: []string{"id", ">n", "text"}}
+	l.add("a", plain("7"), "x")
+	l.add("漢字", plain("1234"), "")
+	require.Equal(t, "ID       N  TEXT\na        7  x\n漢字  1234  \"\"\n", l.String())
+}
+
+// A store is named by the path of its file, or as PostgreSQL's tools name a database.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"a.db": "a.db", "sqlite:a.db": "a.db", "file:a.db": "a.db", "sqlite:file:a.db": "a.db",
+		"/x/host.db": "/x/host.db",
+		"postgres://ann:secret@db.example:6543/agent": `PostgreSQL database "agent" at db.example:6543`,
+		"postgresql://db.example/agent":               `PostgreSQL database "agent" at db.example:5432`,
+		"host=::1 dbname=agent password=secret":       `PostgreSQL database "agent" at [::1]:5432`,
+		" dbname = agent host=h":                      `PostgreSQL database "agent" at h:5432`,
+		"postgres://h:port/secret":                    "PostgreSQL",
+	} {
+		at, err := (&session{commands: &commands{DB: name}}).where()
+		require.NoError(t, err)
+		assert.Equal(t, want, at.String(), name)
+	}
+	_, err := (&session{commands: &commands{}}).where()
+	require.ErrorAs(t, err, new(*usageError))
 }
