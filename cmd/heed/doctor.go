@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -70,7 +72,7 @@ func (d *diagnosis) faults() (n int) {
 // Run looks a store over.
 func (cmd doctorCommand) Run(s *session) error {
 	at, err := s.where()
-	if err != nil {
+	if err = cmp.Or(s.whole(), err); err != nil {
 		return err
 	}
 	d := &diagnosis{
@@ -123,10 +125,18 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 			return err
 		}
 	}
+	kept := make(map[string]time.Duration)
 	for _, kind := range status.Kinds {
-		if err := d.records(s, kind.Name, kind.Limits.For); err != nil {
-			return err
+		kept[kind.Name] = kind.Limits.For
+	}
+	for _, kind := range status.Records { // of tenants, too
+		name, _ := store.KindOf(kind)
+		if limit, declared := kept[name]; declared {
+			err = errors.Join(err, d.records(s, kind, limit))
 		}
+	}
+	if err != nil {
+		return err
 	}
 	for _, look := range []func(*session) error{d.rows, d.events, d.choices, d.frozen} {
 		if err := look(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
@@ -136,25 +146,35 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	return nil
 }
 
-// frozen lists which agents do not learn. A freeze is for hours, so one of more than a day was
-// probably forgotten.
+// frozen lists which agents do not learn: for the tenant that is looked at, for all tenants, or for
+// any. A freeze is for hours, so one of more than a day was probably forgotten.
 func (d *diagnosis) frozen(s *session) error {
-	return agents.each(s, func(v *view.Source) error {
-		freezes := answers.Freezes(v.Name)
-		row, err := freezes.Get(s.ctx, s.at.view, answers.FrozenID)
-		report := d.warning
+	status, err := s.at.store.Status(s.ctx)
+	for _, kind := range status.Records {
+		name, tenant := store.KindOf(kind)
+		agent, is := strings.CutSuffix(name, ".frozen")
+		if !is || s.Agent != "" && s.Agent != agent ||
+			s.Tenant != "" && tenant != "" && s.Tenant != tenant {
+			continue
+		}
+		freezes := answers.Freezes(agent)
+		freezes.Name = kind
+		row, err := freezes.Get(s.ctx, s.at.store, answers.FrozenID)
+		report, by := d.warning, "heed store unfreeze"
 		if s.now().Sub(row.Value.At) > day {
 			report = d.fault
 		}
+		if agent = show(agent); tenant != "" {
+			agent, by = agent+" of tenant "+show(tenant), "heed --tenant "+show(tenant)+" store unfreeze"
+		}
 		if row.Value.Frozen {
-			report("the agent %s has not learned since %s: see heed store unfreeze", show(v.Name),
-				text(row.Value.At))
+			report("the agent %s has not learned since %s: see %s", agent, text(row.Value.At), by)
 		}
-		if errors.Is(err, heed.ErrNotFound) {
-			return nil
+		if err != nil && !errors.Is(err, heed.ErrNotFound) {
+			return err
 		}
-		return err
-	})
+	}
+	return err
 }
 
 // evidence reads the evidence of one kind.
@@ -227,7 +247,7 @@ func (d *diagnosis) rows(s *session) error {
 			return s.ctx.Err()
 		}
 		if err != nil && d.faults() == 0 {
-			d.fault("not everything can be read: %v", err)
+			d.fault("not everything can be read: %v: restore the store from a copy", err)
 		}
 	}
 	return nil

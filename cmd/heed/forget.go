@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	naming "github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -36,12 +37,13 @@ func (cmd *forgetCommand) Run(s *session) error {
 		return &usageError{"whom? Name the person"}
 	}
 	return s.with(func() error {
-		before, err := search(s.ctx, s.at, cmd.Person)
+		found, err := search(s.ctx, s.at, cmd.Person)
 		if err != nil {
 			return err
 		}
+		before := found[s.Tenant]
 		if len(before) == 0 {
-			return unknown("person", cmd.Person, "no row of the store has that name")
+			return notNamed(cmd.Person, found)
 		}
 		named := plural(len(before), "row", "rows")
 		if err := cmd.confirm(s, "This takes %v, whom %v name, out of the store, for good", cmd.Person,
@@ -51,11 +53,10 @@ func (cmd *forgetCommand) Run(s *session) error {
 		if err := cmd.forget(s); err != nil {
 			return err
 		}
-		after, err := search(s.ctx, s.at, cmd.Person)
-		if err != nil {
+		if found, err = search(s.ctx, s.at, cmd.Person); err != nil {
 			return err
 		}
-		left := plain("")
+		after, left := found[s.Tenant], plain("")
 		if len(after) > 0 {
 			left = say(" Their name is still in %v (%v).", plural(len(after), "row", "rows"),
 				slices.Compact(slices.Clone(after)))
@@ -114,16 +115,37 @@ func (cmd *forgetCommand) forget(s *session) error {
 	return err
 }
 
-// search returns the kind of each row that names a person, among all that a dump of the tenant has,
-// in order.
-func search(ctx context.Context, in *opened, person string) (kinds []string, _ error) {
-	for r, err := range rows(func(to io.Writer) error { return in.only(ctx, to) }) {
+// notNamed reports that no row that was looked at names a person, and which tenants' rows do.
+func notNamed(person string, found map[string][]string) error {
+	see := "no row of the store has that name"
+	if _, own := found[""]; own {
+		see = "rows that belong to no tenant have that name: leave out --tenant"
+	} else if of := slices.Sorted(maps.Keys(found)); len(of) > 0 {
+		see = "rows of tenants have that name: forget it with --tenant in each of " + someOf(of)
+	}
+	return unknown("person", person, see)
+}
+
+// search returns, by tenant, the kind of each row that names a person, in order.
+func search(ctx context.Context, in *opened, person string) (map[string][]string, error) {
+	found, cells := make(map[string][]string), make(map[naming.Hash]string)
+	for r, err := range rows(func(to io.Writer) error { return in.store.Dump(ctx, to) }) {
 		if err != nil {
 			return nil, err
 		}
-		kind := "evidence"
-		if r.Record != nil {
-			kind, _ = store.KindOf(r.Record.Kind)
+		kind, tenant := "evidence", ""
+		switch {
+		case r.Record != nil:
+			kind, tenant = store.KindOf(r.Record.Kind)
+		case r.Cell != nil:
+			_, tenant = store.KindOf(r.Cell.Kind)
+			cells[r.Cell.Hash] = tenant
+		case r.Tally != nil:
+			tenant = cells[r.Tally.Cell]
+		case r.Observation != nil:
+			tenant = cells[r.Observation.Cell]
+		case r.Lost != nil:
+			tenant = cells[r.Lost.Cell]
 		}
 		var value any
 		text, err := json.Marshal(r)
@@ -134,11 +156,13 @@ func search(ctx context.Context, in *opened, person string) (kinds []string, _ e
 			return nil, err
 		}
 		if mentioned(person, value) {
-			kinds = append(kinds, kind)
+			found[tenant] = append(found[tenant], kind)
 		}
 	}
-	slices.Sort(kinds)
-	return kinds, nil
+	for _, kinds := range found {
+		slices.Sort(kinds)
+	}
+	return found, nil
 }
 
 // mentioned reports whether a person is a value of JSON, or of JSON that is one of its texts, or of

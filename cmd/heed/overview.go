@@ -131,7 +131,14 @@ func (sum *summary) faults(s *session) error {
 			return err
 		}
 	}
+	all, err := s.at.tenants(s.ctx)
+	if err != nil {
+		return err
+	}
 	switch idle := s.now().Sub(sum.Written); {
+	case sum.Written.IsZero() && s.Tenant == "" && len(all) > 0:
+		d.warning("all that was learned here belongs to tenants: choose one with --tenant: %s",
+			someOf(all))
 	case sum.Written.IsZero():
 		d.warning("nothing was ever learned here: does the application open this store?")
 	case idle > recent:

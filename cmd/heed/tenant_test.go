@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,9 +17,10 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// TestTenant shows and changes what one organisation has.
-func TestTenant(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "agent.db")
+// ofTenants writes a store that only tenants use, and returns a function that runs the command on
+// it.
+func ofTenants(t *testing.T) (file string, of func(args ...string) result) {
+	file = filepath.Join(t.TempDir(), "agent.db")
 	db, err := sql.Open("sqlite", file)
 	require.NoError(t, err)
 	root, err := loop.New(t.Context(), loop.Config{
@@ -37,10 +39,50 @@ func TestTenant(t *testing.T) {
 		require.NoError(t, agent.React(t.Context(), tenant, loop.Reaction{Person: "ann", Value: 1}))
 	}
 	require.NoError(t, db.Close())
-
-	of := func(args ...string) result {
+	return file, func(args ...string) result {
 		return call{args: append([]string{"--db", file}, args...)}.run(t)
 	}
+}
+
+// What is wrong in a tenant's part of a store is found without knowing the tenant.
+func TestTenantsAreFound(t *testing.T) {
+	file, of := ofTenants(t)
+	assert.Contains(t, of().out, "all that was learned here belongs to tenants: choose one with "+
+		`--tenant: "acme", "bravo"`)
+	forget := []string{"store", "forget", "--yes", "--reason", "they asked"}
+	assertFails(t, of(append(forget, "ann")...), failed,
+		`rows of tenants have that name: forget it with --tenant in each of "acme", "bravo"`)
+	assertFails(t, of(append(forget, "bob")...), failed, "no row of the store has that name")
+
+	freeze := []string{"store", "freeze", "--yes", "--reason", "incident"}
+	require.Zero(t, of(append(freeze, "--tenant", "acme")...).code)
+	frozen := "the agent loop of tenant acme has not learned since"
+	doctor := of("doctor")
+	assert.Zero(t, doctor.code, doctor.err)
+	assert.Contains(t, doctor.out, "warning: "+frozen)
+	assert.Contains(t, doctor.out, "see heed --tenant acme store unfreeze")
+	assert.Regexp(t, `strategy.arm@acme +observations`, doctor.out)
+	assert.Regexp(t, `loop.answer@acme +records`, doctor.out)
+	doctor = of("doctor", "--now", time.Now().Add(2*day).Format(time.RFC3339))
+	assert.Equal(t, failed, doctor.code)
+	assert.Contains(t, doctor.out, "fault: "+frozen)
+	assertFails(t, of("--tenant", "acme", "doctor"), misuse, "for the whole store")
+	assert.Contains(t, of("--tenant", "acme").out, frozen)
+	assert.NotContains(t, of("--tenant", "bravo").out, "has not learned since")
+	require.Zero(t, of(freeze...).code)
+	assert.Contains(t, of("--tenant", "bravo").out, "the agent loop has not learned since")
+
+	statement(t, file, `UPDATE heed_record SET body = body || '}'
+		WHERE kind IN ('loop.stay@bravo', 'loop.answer@acme')`)
+	doctor = of("doctor")
+	for _, kind := range []string{"loop.stay@bravo", "loop.answer@acme"} {
+		assert.Regexp(t, "fault: .*"+kind+".*: restore the store from a copy", doctor.out)
+	}
+}
+
+// TestTenant shows and changes what one organisation has.
+func TestTenant(t *testing.T) {
+	file, of := ofTenants(t)
 	assert.Equal(t, 0, of("--tenant", "acme", "answers", "acme").code)
 	assert.Equal(t, 1, of("--tenant", "acme", "answers", "bravo").code)
 	assert.Equal(t, 1, of("answers", "acme").code, "it belongs to a tenant")
