@@ -356,33 +356,17 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 // settings returns the arms that a host left in the store, and the configuration of an agent with
 // the host's settings.
 func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, error) {
-	v, known := s.source(), make(map[string]bool)
-	err := cmp.Or(nameAgent(s, v, defaultAgent), s.openParts(v))
+	known := make(map[string]bool)
 	c := loop.Config{
-		Store: s.at.view, Name: v.Name, Instruments: cmd.Instruments,
+		Store: s.at.view, Instruments: cmd.Instruments,
 		RequireStore: true, // nothing is answered, so nothing must be remembered for outages
 	}
-	if err != nil {
-		return nil, c, err
+	err := settle(s, &c, defaultAgent)
+	for _, arm := range c.Tuning.Strategy.Arms {
+		known[string(arm.ID)] = true
+		c.Arms = append(c.Arms, loop.Arm{ID: string(arm.ID), Weight: arm.Weight})
 	}
-	t := &c.Tuning
-	if v.Feedback != nil {
-		t.Feedback = v.Feedback.Config()
-	}
-	if v.Learning != nil {
-		t.Learning = v.Learning.Config()
-	}
-	if v.Strategy != nil {
-		t.Strategy = v.Strategy.Config()
-		if c.Instruments == nil {
-			c.Instruments = t.Strategy.Trust.Instruments
-		}
-		for _, arm := range t.Strategy.Arms {
-			known[string(arm.ID)] = true
-			c.Arms = append(c.Arms, loop.Arm{ID: string(arm.ID), Weight: arm.Weight})
-		}
-	}
-	return known, c, nil
+	return known, c, err
 }
 
 // own reports what this store does not take.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -14,7 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/loop"
 )
 
 // A desk is a client of the protocol, with the process that it has started.
@@ -120,4 +123,29 @@ func TestMCPMisused(t *testing.T) {
 		assertFails(t, call{args: args}.run(t), misuse, says)
 	}
 	assert.NoFileExists(t, db)
+}
+
+// An agent that goes on with a store in place of its application keeps the application's settings.
+func TestTheSettingsStay(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "agent.db")
+	db, err := sql.Open("sqlite", file)
+	require.NoError(t, err)
+	cfg := loop.Config{DB: db, Arms: []loop.Arm{{ID: "short"}}, Instruments: []string{"ci"}}
+	cfg.Tuning.Learning.Initial = 0.4
+	cfg.Tuning.Strategy.Prior = evidence.Beta{Alpha: 2, Beta: 1}
+	_, err = loop.New(t.Context(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	r := call{args: []string{"--db", file, "mcp"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	audit := call{args: []string{"--db", file, "store", "audit"}}.run(t)
+	assert.NotContains(t, audit.out, "settings", audit.err)
+	lessons := filepath.Join(t.TempDir(), "lessons.json")
+	require.NoError(t, os.WriteFile(lessons, []byte(`{"arms": [{"id": "short"}]}`), 0o600))
+	r = call{args: []string{"--db", file, "mcp", "--lessons", lessons}}.run(t)
+	require.Zero(t, r.code, r.err)
+	audit = call{args: []string{"--json", "--db", file, "store", "audit"}}.run(t)
+	assert.NotContains(t, audit.out, "Instruments", audit.err)
+	assert.NotContains(t, audit.out, "Prior", audit.err)
 }

@@ -99,20 +99,16 @@ func (cmd *serveCommand) ask(c *loop.Config) {
 }
 
 // newAgent opens the agent that was named, or the only one of the store, or another one if it has
-// none, and teaches a file of lessons. The rules keep the gate that an application left.
+// none, and teaches a file of lessons. Its parts keep the settings that an application left.
 func newAgent(s *session, c loop.Config, lessons, another string) (*loop.Agent, error) {
 	taught, err := loop.ReadLessons(lessons)
 	if err != nil {
 		return nil, err
 	}
-	v := s.source()
-	if err := cmp.Or(nameAgent(s, v, another), services.some(s, v)); err != nil {
+	if err := settle(s, &c, another); err != nil {
 		return nil, err
 	}
-	c.Name, c.DB, c.Lessons = v.Name, s.at.handle, taught
-	if v.Feedback != nil {
-		c.Tuning.Feedback = v.Feedback.Config()
-	}
+	c.DB, c.Lessons = s.at.handle, taught
 	a, err := loop.New(s.ctx, c)
 	if err != nil {
 		return nil, err
@@ -120,11 +116,27 @@ func newAgent(s *session, c loop.Config, lessons, another string) (*loop.Agent, 
 	return a.Tenant(s.ctx, s.Tenant)
 }
 
-// nameAgent names the agent of a source: as --agent does, or else like the only one of the store.
-func nameAgent(s *session, v *view.Source, another string) (err error) {
+// settle names an agent as --agent does, or else like the only one of the store, and has its parts
+// keep the settings in the store. The instruments are kept unless others are given.
+func settle(s *session, c *loop.Config, another string) (err error) {
+	v, t := s.source(), &c.Tuning
 	if v.Name = s.Agent; v.Name == "" {
 		err = agents.some(s, v)
 		v.Name = cmp.Or(v.Name, another)
+	}
+	err = cmp.Or(err, s.openParts(v))
+	c.Name = v.Name
+	if v.Feedback != nil {
+		t.Feedback = v.Feedback.Config()
+	}
+	if v.Strategy != nil {
+		t.Strategy = v.Strategy.Config()
+	}
+	if v.Learning != nil {
+		t.Learning = v.Learning.Config()
+		if c.Instruments == nil {
+			c.Instruments = t.Learning.Trust.Instruments
+		}
 	}
 	return err
 }
