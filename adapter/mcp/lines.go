@@ -48,7 +48,7 @@ func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
 		line, err := m.from.ReadBytes('\n')
 		_, wrong := jsonrpc.DecodeMessage(bytes.TrimSpace(line))
-		if wrong == nil {
+		if wrong == nil && json.Valid(line) { // decoding takes more behind a message, the SDK does not
 			m.rest = line
 			break
 		}

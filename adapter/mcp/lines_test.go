@@ -25,7 +25,9 @@ func TestABadLineEndsNothing(t *testing.T) {
 	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
 	require.NoError(t, err)
 	bad := func() {
-		for _, line := range []string{"this is no JSON", "{}", "[]", `[{"x":1}]`, "", `{"jsonrpc":"2`} {
+		const ping = `{"jsonrpc":"2.0","id":5,"method":"ping"}`
+		for _, line := range []string{"this is no JSON", "{}", "[]", `[{"x":1}]`, "", `{"jsonrpc":"2`,
+			ping + "garbage", ping + " " + ping} {
 			_, err := fmt.Fprintln(toServer, line)
 			require.NoError(t, err)
 		}
