@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/memstore"
 )
@@ -73,8 +74,8 @@ func BenchmarkFeedback(b *testing.B) {
 	}
 	n := 0
 	for b.Loop() {
-		if _, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r", Person: people[n%len(people)],
-			Value: 1}); err != nil {
+		s := answer.Statement{By: people[n%len(people)], Value: 1}
+		if _, _, err := f.Feedback(ctx, "r", s); err != nil {
 			b.Fatal(err)
 		}
 		n++

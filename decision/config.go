@@ -16,15 +16,15 @@ import (
 
 // The strategies of this package: see [Config].Strategy.
 const (
-	HeuristicFirst = "heuristic_first"
-	AlwaysLLM      = "always_llm"
+	heuristicFirst = "heuristic_first"
+	alwaysLLM      = "always_llm"
 )
 
 // Config configures a [Decider]. Every field has a default.
 type Config struct {
-	// Strategy is the name of the strategy. With [HeuristicFirst] a heuristic that is trusted
-	// enough answers, else the model. With [AlwaysLLM] heuristics are shown to the model and never
-	// answer. "" means [HeuristicFirst].
+	// Strategy is the name of the strategy. With "heuristic_first" a heuristic that is trusted
+	// enough answers, else the model. With "always_llm" heuristics are shown to the model and never
+	// answer. "" means "heuristic_first".
 	Strategy string
 
 	// LLM answers where no heuristic does. nil: there is no model. Set it unless heuristics alone are
@@ -47,8 +47,9 @@ type Config struct {
 	// heuristic needs a confidence of clamp(threshold + bias - urgency·UrgencyReduction, 0.30, 0.95).
 	// Set it if urgent events may get a less certain answer.
 	UrgencyReduction float64
-	// UrgencyTiers decides by the [Tier] of an event. The default is false: only the first candidate
-	// is looked at. Set it if an urgent event needs any answer, and others have time for the model.
+	// UrgencyTiers decides by the tier of an event ([Result].Tier). The default is false: only the
+	// first candidate is looked at. Set it if an urgent event needs any answer, and others have time
+	// for the model.
 	UrgencyTiers bool
 
 	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before
@@ -106,9 +107,9 @@ type Config struct {
 
 	// Now is the clock. nil means time.Now. Set it in tests.
 	Now func() time.Time
-	// Seed gives the key of the order of candidates and of the draws of [Soon]. It is used once, by
-	// [New]. With the same key a request is always decided alike. nil means a random key. Set it in
-	// tests.
+	// Seed gives the key of the order of candidates and of the draws for events that are due soon. It
+	// is used once, by [New]. With the same key a request is always decided alike. nil means a random
+	// key. Set it in tests.
 	Seed rand.Source
 	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
@@ -183,7 +184,7 @@ func SpecConfig() Config {
 }
 
 func (c Config) withDefaults() Config {
-	c.Strategy = cmp.Or(c.Strategy, HeuristicFirst)
+	c.Strategy = cmp.Or(c.Strategy, heuristicFirst)
 	c.Threshold = cmp.Or(c.Threshold, 0.7)
 	c.tuning.MaxCandidates = cmp.Or(c.tuning.MaxCandidates, 3)
 	c.tuning.Event = cmp.Or(c.tuning.Event, defaultEvent)
@@ -222,7 +223,7 @@ func clone(x *float64) *float64 {
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
 	var found valid.Faults
-	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy,
+	found.Check(c.Strategy == heuristicFirst || c.Strategy == alwaysLLM, "Strategy", c.Strategy,
 		"must be heuristic_first or always_llm")
 	checkShare(&found, "Threshold", c.Threshold)
 	found.Check(c.UrgencyReduction >= 0 && c.UrgencyReduction <= 1, "UrgencyReduction",

@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 3, decision.TuningOf(cfg).MaxCandidates)
 	assert.Zero(t, cfg.UrgencyReduction)
 	assert.False(t, cfg.UrgencyTiers)
-	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
+	assert.Equal(t, "heuristic_first", cfg.Strategy)
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 1.0, *cfg.Withhold)
 	assert.False(t, cfg.Prediction)
@@ -70,7 +70,7 @@ func TestAllFaultsAreReported(t *testing.T) {
 		"Strategy", "Threshold", "UrgencyReduction", "Withhold",
 		"Timeout", "MaxInFlight", "MaxTokens",
 	}, fieldsOf(err))
-	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
+	_, err = decision.New(ctx, decision.Config{Strategy: "always_llm", Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
 	_, err = decision.NewExperiment("", nil, decision.Variant{Name: "a", Share: -1})
 	assert.Equal(t, []string{"Variants", "Variants[0].Strategy", "Variants[0].Share"}, fieldsOf(err))

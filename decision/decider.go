@@ -98,9 +98,9 @@ func (d *Decider) decide(ctx context.Context, r *Request) Result {
 func (d *Decider) begin(r *Request) Result {
 	res := Result{Strategy: d.cfg.Strategy, Variant: r.Variant, Urgency: r.urgency()}
 	if r.AskModel {
-		res.Strategy = AlwaysLLM
+		res.Strategy = alwaysLLM
 	}
-	if res.Strategy == HeuristicFirst {
+	if res.Strategy == heuristicFirst {
 		res.Tier, res.Threshold = d.cfg.tier(res.Urgency), d.cfg.threshold(r)
 	}
 	return res
@@ -149,7 +149,7 @@ const (
 // threshold returns the confidence that a heuristic needs. It is rounded to 12 places, so that 0.8
 // with a bias of -0.1 is reached by 0.7.
 func (c *Config) threshold(r *Request) float64 {
-	t := c.Threshold + r.Biases[BiasThreshold] - r.urgency()*c.UrgencyReduction
+	t := c.Threshold + r.Biases[biasThreshold] - r.urgency()*c.UrgencyReduction
 	t = math.Round(t*1e12) / 1e12
 	return min(max(t, minThreshold), maxThreshold)
 }
@@ -169,7 +169,7 @@ func (d *Decider) Trusted(r Request) (Result, bool) {
 
 func (d *Decider) trusted(r *Request) (Result, bool) {
 	res := d.begin(r)
-	if res.Strategy == AlwaysLLM {
+	if res.Strategy == alwaysLLM {
 		return Result{}, false
 	}
 	c := d.pick(r, &res)
@@ -190,11 +190,11 @@ func (d *Decider) pick(r *Request, res *Result) *Candidate {
 		from = slices.DeleteFunc(slices.Clone(from), showOnly)
 	}
 	switch res.Tier {
-	case Soon:
+	case soon:
 		return d.draw(r, from, res.Threshold)
-	case NotUrgent:
+	case notUrgent:
 		return singular(from, res.Threshold)
-	case Immediately:
+	case immediately:
 	default:
 		from = from[:min(len(from), 1)]
 	}
@@ -251,7 +251,7 @@ func singular(from []Candidate, threshold float64) *Candidate {
 	return only
 }
 
-// The least urgencies of two tiers. Less urgent events are [NotUrgent].
+// The least urgencies of two tiers. Less urgent events are notUrgent.
 const (
 	immediateFrom = 0.8
 	soonFrom      = 0.4
@@ -261,20 +261,17 @@ const (
 // an event that is not urgent. The design calls both high and gives no value.
 const singularFit = 0.9
 
-// A Tier is the urgency of an event. It is empty without [Config].UrgencyTiers.
-type Tier string
-
 // The tiers. In each of them a candidate must reach the threshold.
 const (
-	// Immediately is from an urgency of 0.8 on, and is for speed. The first candidate that reaches
+	// immediately is from an urgency of 0.8 on, and is for speed. The first candidate that reaches
 	// the threshold answers. Fetch candidates from a cache.
-	Immediately Tier = "immediate"
-	// Soon is from 0.4 on, and is for variety. One of the candidates that reach the threshold is
+	immediately = "immediate"
+	// soon is from 0.4 on, and is for variety. One of the candidates that reach the threshold is
 	// drawn, weighted by similarity, or by confidence where no candidate has a similarity.
-	Soon Tier = "soon"
-	// NotUrgent is for the model. A candidate answers only if its similarity and its confidence are
+	soon = "soon"
+	// notUrgent is for the model. A candidate answers only if its similarity and its confidence are
 	// at least 0.9, and no other candidate has both.
-	NotUrgent Tier = "not_urgent"
+	notUrgent = "not_urgent"
 )
 
 // urgency returns the urgency of a request.
@@ -285,15 +282,15 @@ func (r *Request) urgency() float64 {
 	return min(max(r.Salience["urgency"], 0), 1)
 }
 
-func (c *Config) tier(urgency float64) Tier {
+func (c *Config) tier(urgency float64) string {
 	switch {
 	case !c.UrgencyTiers:
 		return ""
 	case urgency >= immediateFrom:
-		return Immediately
+		return immediately
 	case urgency >= soonFrom:
-		return Soon
+		return soon
 	default:
-		return NotUrgent
+		return notUrgent
 	}
 }

@@ -13,7 +13,7 @@ import (
 // request or keep its slices and maps. It must accept a request without candidates. Package
 // decisiontest has the suite for this contract.
 type Strategy interface {
-	// Decide answers an event, or returns the [Reason] why it does not. The fields of the result are
+	// Decide answers an event, or returns the reason why it does not. The fields of the result are
 	// as [Result] describes them, and no two answers have the same ResponseID. A failing model is no
 	// error, nor is one that panics: see [Fallback] and [Rejected]. A text that is blank, or of
 	// thoughts in tags such as <think> alone, is no answer, and other answers are without them. An
@@ -34,20 +34,15 @@ const (
 	Rejected  Path = "rejected"  // no model was asked
 )
 
-// A Reason is the cause of a missing answer, for example a model that is unavailable.
-type Reason string
-
-// The reasons of [Rejected] and of [Fallback]. LLMBusy, LLMStopped and LLMTimeout are reasons
-// of both: of Rejected if the model was not called.
+// The reasons of a missing answer: see [Result].Reason.
 const (
-	LLMUnavailable Reason = "llm_unavailable" // there is no model, or it does not work at present
-	NotImmediate   Reason = "not_immediate"   // the event can wait
-	LLMBusy        Reason = "llm_busy"        // no place became free: see [ErrBusy]
-
-	LLMNoResponse Reason = "llm_no_response" // the answer was empty
-	LLMError      Reason = "llm_error"       // the model returned an error, or panicked
-	LLMTimeout    Reason = "llm_timeout"     // the time was up
-	LLMStopped    Reason = "llm_stopped"     // the caller cancelled the context
+	noModel      = "llm_unavailable"
+	notImmediate = "not_immediate"
+	busy         = "llm_busy"
+	noResponse   = "llm_no_response"
+	modelError   = "llm_error"
+	timedOut     = "llm_timeout"
+	stopped      = "llm_stopped"
 )
 
 // ErrBusy reports that a model was not asked, because all [Config].MaxInFlight places stayed taken
@@ -59,15 +54,26 @@ var ErrBusy = errors.New("the model was not asked, because no place of MaxInFlig
 // A Result is a decision.
 type Result struct {
 	Path Path
-	// Reason is why there is no answer. It is empty if there is an answer.
-	Reason Reason
+	// Reason is why there is no answer, and "" if there is one:
+	//
+	//   - "llm_unavailable": there is no model, or it does not work at present.
+	//   - "not_immediate": the event can wait ([Request].CanWait).
+	//   - "llm_busy": no place became free: see [ErrBusy].
+	//   - "llm_no_response": the answer was empty.
+	//   - "llm_error": the model returned an error, or panicked.
+	//   - "llm_timeout": [Config].Timeout was over.
+	//   - "llm_stopped": the caller cancelled the context.
+	//
+	// The first two come with [Rejected], the busy, stopped and timed-out ones also, if the model was
+	// not called, and the others with [Fallback]. A strategy of the host's may have its own reasons.
+	Reason string
 	// Text is the answer: the heuristic's action, or the model's text.
 	Text string
 	// Cut reports that the model's text ends too early, at [Config].MaxTokens or where the model can
 	// hold no more. The text is an answer all the same, but it is compared with no candidate.
 	Cut bool
-	// ResponseID names the answer; a [Reaction] refers to it. It is empty without an answer, and
-	// for an answer whose trace could not be stored.
+	// ResponseID names the answer; [Decider.Feedback] finds it by that. It is empty without an
+	// answer, and for an answer whose trace could not be stored.
 	ResponseID string
 	// MatchedID is the heuristic that matched the event best, whether it answered or not. On the
 	// model's path it is the first candidate. It is empty without an answer.
@@ -91,9 +97,10 @@ type Result struct {
 	System, Prompt string
 	// Threshold is the confidence that a heuristic needed, after bias, urgency and clamping.
 	Threshold float64
-	// Urgency is the urgency of the event, and Tier its tier.
+	// Urgency is the urgency of the event, and Tier its tier with [Config].UrgencyTiers: "immediate"
+	// from 0.8 on, "soon" from 0.4 on, else "not_urgent".
 	Urgency float64
-	Tier    Tier
+	Tier    string
 	// ShownIDs are the heuristics in the prompt, in the prompt's order.
 	ShownIDs []string
 	// Convergence lists the candidates whose text is similar to the model's answer, the most similar

@@ -13,7 +13,7 @@
 // and no model is called then. Otherwise the model is asked, if there is one and the event can't
 // wait. A prompt shows at most a few candidates in random order, by their condition and action
 // alone, and states that they may be ignored. Scores are not shown, because the model would lean on
-// them. With [AlwaysLLM] a heuristic never answers.
+// them. With the strategy "always_llm" a heuristic never answers.
 //
 // Candidates below the threshold are withheld from the prompt ([Config].Withhold). The model's
 // answer is then compared with their texts ([Result].Compared). Because the model had not seen
@@ -22,7 +22,7 @@
 // A model may be asked how probable it is that its answer succeeds ([Config].Prediction). It is
 // believed up to a ceiling. Thoughts of a reasoning model are in [Result].Thoughts alone.
 //
-// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and
+// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a reason, and
 // no error. It is there at the latest when [Config].Timeout is over, plus a second if
 // texts are compared. Each call of a model has its own goroutine, which ends with the call. Of
 // calls that ignore their context, at most [Config].MaxInFlight stay.
@@ -41,13 +41,13 @@
 //   - [Decider.TraceIn] adds the trace to a step of the host's ([store.Do]).
 //   - [Decider.Notify] notifies the observer.
 //
-// [Request].AskModel does for one request what the strategy [AlwaysLLM] does for all. With ShowNone
-// the prompt has no candidate.
+// [Request].AskModel does for one request what the strategy "always_llm" does for all. With
+// ShowNone the prompt has no candidate.
 //
 // # Learning
 //
-//   - [Decider.Feedback] returns the heuristic that earns a reaction, and the reaction as a
-//     statement. Package learning counts it, and [Factors] weigh it.
+//   - [Decider.Feedback] returns a reaction as a statement about the heuristic that earns it, with
+//     the trace of the answer. Package learning counts the statement, and [Factors] weigh it.
 //   - [Decider.Extract] has the model write a new heuristic from an answer that was praised.
 //   - [Result].Compared lists which withheld candidates the model agreed with. Pass them on in
 //     learning.Fire.

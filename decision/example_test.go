@@ -74,18 +74,16 @@ func ExampleDecider_Feedback() {
 	}
 	factors := decision.Factors{Channels: map[string]float64{"user_explicit": 0.5}}
 	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
-		credit, err := decider.Feedback(ctx, decision.Reaction{
-			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit",
-			Value: decision.Score(mark, 5),
+		said, trace, err := decider.Feedback(ctx, result.ResponseID, answer.Statement{
+			By: "Ann", Channel: "user_explicit", Value: decision.Score(mark, 5),
 		})
 		if err != nil {
 			panic(err)
 		}
-		said := credit.Statement
-		said.Weight = factors.Weight(said, string(credit.Path), credit.Answered, 0, 0)
+		said.Weight = factors.Weight(said, string(trace.Path), trace.At, 0, 0)
 		on, replaced, effect := answers.Say(&record, said)
 		fmt.Printf("%s: %+.0f weighs %.1f, %s, replaces %d\n",
-			credit.HeuristicID, on.Value, on.Weight, effect, len(replaced))
+			trace.CreditID, on.Value, on.Weight, effect, len(replaced))
 	}
 	// Output:
 	// oven: +1 weighs 0.5, holds, replaces 0
@@ -150,7 +148,7 @@ func ExampleDecider_Extract() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(extraction.New.ActionType, extraction.New.Confidence, extraction.New.Condition)
+	fmt.Println(extraction.ActionType, extraction.Confidence, extraction.Condition)
 	// Output: warn 0.3 the oven or the stove is on and there is nobody in the kitchen
 }
 
@@ -163,7 +161,7 @@ func ExampleExperiment() {
 	if err != nil {
 		panic(err)
 	}
-	always, err := decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, LLM: model})
+	always, err := decision.New(ctx, decision.Config{Strategy: "always_llm", LLM: model})
 	if err != nil {
 		panic(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 )
 
@@ -124,9 +125,9 @@ func TestVariantIsInTheTrace(t *testing.T) {
 		r := decision.Request{EventID: fmt.Sprint(i), Candidates: candidates(0.9)}
 		res, err := e.Decide(ctx, r)
 		require.NoError(t, err)
-		credit := feedback(t, h, decision.Reaction{ResponseID: res.ResponseID, Value: 1})
-		assert.Equal(t, res.Variant, credit.Variant)
-		seen[credit.Variant] = true
+		_, trace := feedback(t, h, res.ResponseID, answer.Statement{Value: 1})
+		assert.Equal(t, res.Variant, trace.Variant)
+		seen[trace.Variant] = true
 	}
 	assert.Len(t, seen, 2)
 }

@@ -38,11 +38,18 @@ var extraction = fmt.Sprintf("A user was content with this response.\n\n"+
 // them.
 const extractions = 4
 
-// An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and
-// Refused is set.
+// An Extraction is the outcome of an attempt to make a heuristic. It is a heuristic to store, or
+// ReinforcedID or Refused is set.
 type Extraction struct {
-	// New is a heuristic to store, or nil.
-	New *Extracted
+	Name       string // from the condition
+	Condition  string // "" if there is no heuristic to store
+	ActionType string
+	Message    string
+	Confidence float64 // 0.3, whatever the model thinks of it
+	ResponseID string  // the answer that was praised
+	Source     string  // of the event
+	Domain     string
+
 	// ReinforcedID is the existing heuristic with the same advice, and Similarity how alike the two
 	// are. Give it the praise too, unless it had the credit of the answer.
 	ReinforcedID string
@@ -51,23 +58,11 @@ type Extraction struct {
 	Refused string
 }
 
-// Extracted is a heuristic that a model wrote.
-type Extracted struct {
-	Name       string // from the condition
-	Condition  string
-	ActionType string
-	Message    string
-	Confidence float64 // 0.3, whatever the model thinks of it
-	ResponseID string  // the answer that was praised
-	Source     string  // of the event
-	Domain     string
-}
-
 // Extract asks the model for the heuristic behind an answer, and checks it against the limits of
 // the quality gate: 10 to 50 words in the condition and in the message, and a type of suggest,
 // remind or warn. A heuristic whose similarity to one of the host's is at least 0.75 is that one. A
 // failing model is a refusal and no error. Extract asks again when it is called again for the same
-// answer; the host recognises the repetition by [Extracted].ResponseID. An answer without a trace
+// answer; the host recognises the repetition by [Extraction].ResponseID. An answer without a trace
 // is [heed.ErrNotFound].
 //
 // nearest returns the heuristic that is most like one with this condition and message, of whatever
@@ -94,7 +89,7 @@ func (d *Decider) Extract(ctx context.Context, responseID string,
 		return Extraction{Refused: err.Error()}, nil
 	}
 	if nearest == nil {
-		return Extraction{New: x}, nil
+		return *x, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
@@ -109,12 +104,12 @@ func (d *Decider) Extract(ctx context.Context, responseID string,
 	case same.ReinforcedID != "" && same.Similarity >= duplicate:
 		return same, nil
 	default:
-		return Extraction{New: x}, nil
+		return *x, nil
 	}
 }
 
 // write has the model write a heuristic.
-func (d *Decider) write(ctx context.Context, t *Trace) (*Extracted, error) {
+func (d *Decider) write(ctx context.Context, t *Trace) (*Extraction, error) {
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
 	request := LLMRequest{
@@ -137,7 +132,7 @@ func (d *Decider) write(ctx context.Context, t *Trace) (*Extracted, error) {
 }
 
 // parse reads a heuristic from a reply and checks its limits.
-func parse(reply string) (*Extracted, error) {
+func parse(reply string) (*Extraction, error) {
 	found := findObjects(reply, "condition", "action")
 	if len(found) != 1 {
 		return nil, errors.New("the reply does not have one object with a condition and an action")
@@ -155,7 +150,7 @@ func parse(reply string) (*Extracted, error) {
 	if err := cmp.Or(err, err2, err3); err != nil {
 		return nil, err
 	}
-	return &Extracted{Condition: condition, ActionType: kind, Message: message}, nil
+	return &Extraction{Condition: condition, ActionType: kind, Message: message}, nil
 }
 
 // one returns the value of a field that is there once and of the right type.

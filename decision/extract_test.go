@@ -111,7 +111,7 @@ func TestExtract(t *testing.T) {
 			x, err := extractor(t, decision.Config{}, tt.reply, praised).Extract(ctx, "r", nil)
 			require.NoError(t, err)
 			assert.Equal(t, tt.refused, x.Refused)
-			assert.Equal(t, tt.refused == "", x.New != nil)
+			assert.Equal(t, tt.refused == "", x.Condition != "")
 		})
 	}
 }
@@ -124,11 +124,11 @@ func TestExtracted(t *testing.T) {
 	x, err := extractor(t, decision.Config{LLM: m}, "", praised).Extract(ctx, "r",
 		conditions{id: "h9", similarity: 0.74, asked: &asked}.nearest)
 	require.NoError(t, err)
-	assert.Equal(t, decision.Extraction{New: &decision.Extracted{
+	assert.Equal(t, decision.Extraction{
 		Name: "Learned: the oven or the stove is on and there has been no…", Condition: condition,
 		ActionType: "warn", Message: message,
 		Confidence: 0.3, ResponseID: "r", Source: "kitchen", Domain: "home",
-	}}, x)
+	}, x)
 	assert.Equal(t, [2]string{condition, message}, asked)
 	require.Len(t, m.Requests(), 1)
 	r := m.Requests()[0]
@@ -154,7 +154,8 @@ func TestExtractDuplicates(t *testing.T) {
 			x, err := extractor(t, decision.Config{}, good, praised).Extract(ctx, "r", tt.nearest.nearest)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, x.ReinforcedID)
-			assert.Equal(t, tt.want == "", x.New != nil, "one that is there already is not stored again")
+			assert.Equal(t, tt.want == "", x.Condition != "",
+				"one that is there already is not stored again")
 		})
 	}
 	broken := errors.New("broken")

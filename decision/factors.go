@@ -1,24 +1,21 @@
 package decision
 
 import (
-	"maps"
 	"math"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/valid"
 )
 
 // Factors compute the weight of a judgement from how it is known and who made it. The zero value
 // leaves every weight as it is. Set [answer.Statement].Weight to what [Factors.Weight] returns. It
 // is immutable.
 type Factors struct {
-	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's
-	// path, "heuristic" or "llm". The default is 1. Set 0 for a channel that is not to count.
+	// Channels and Paths are factors in [0, 10], by the statement's channel and by the answer's path,
+	// "heuristic" or "llm". The default is 1, and a factor out of the range counts as its nearer end.
+	// Set 0 for a channel that is not to count.
 	Channels, Paths map[string]float64
 	// HalfLife is the time between answer and judgement after which the weight halves. 0: the time
 	// does not matter. Set it if late judgements are less reliable.
@@ -28,27 +25,6 @@ type Factors struct {
 	// person is assumed to have made before the first one, half of them positive, in [0, 1e6]; 10
 	// is a good value. 0: all judgements weigh alike.
 	Calibration float64
-}
-
-// Validate reports all faults, joined; each is a [*heed.ConfigError].
-func (f *Factors) Validate() error {
-	var found valid.Faults
-	isFactor := func(x float64) bool { return x >= 0 && x <= 10 }
-	for _, channel := range slices.Sorted(maps.Keys(f.Channels)) {
-		x := f.Channels[channel]
-		field := "Channels[" + strconv.Quote(channel) + "]"
-		found.Check(isFactor(x), field, x, "must be in [0, 10]")
-	}
-	for _, path := range slices.Sorted(maps.Keys(f.Paths)) {
-		x := f.Paths[path]
-		answers := path == "heuristic" || path == "llm"
-		field := "Paths[" + strconv.Quote(path) + "]"
-		found.Check(answers && isFactor(x), field, x, "must be of heuristic or llm, and in [0, 10]")
-	}
-	found.Check(f.HalfLife >= 0, "HalfLife", f.HalfLife, "must not be negative")
-	enough := f.Calibration >= 0 && f.Calibration <= evidence.MaxWeight
-	found.Check(enough, "Calibration", f.Calibration, "must be in [0, 1e6]")
-	return found.Err()
 }
 
 // Weight returns the weight of a judgement of an answer that took a path and was given at answered.
@@ -68,10 +44,10 @@ func (f *Factors) Weight(
 ) float64 {
 	weight := answers.Weight(&s)
 	if x, ok := f.Channels[s.Channel]; ok {
-		weight *= x
+		weight *= min(max(x, 0), 10)
 	}
 	if x, ok := f.Paths[path]; ok {
-		weight *= x
+		weight *= min(max(x, 0), 10)
 	}
 	if f.HalfLife > 0 {
 		weight *= math.Exp2(-max(s.At.Sub(answered), 0).Hours() / f.HalfLife.Hours())

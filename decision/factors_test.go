@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 )
@@ -114,16 +112,15 @@ func TestCalibration(t *testing.T) {
 		"a mark counts by its value")
 }
 
-func TestFactorsAreChecked(t *testing.T) {
+// A factor out of its range counts as the nearer end, and others out of theirs do not count.
+func TestFactorsOutOfRange(t *testing.T) {
 	f := decision.Factors{
-		Channels: map[string]float64{"a": -1}, Paths: map[string]float64{"b": 1}, HalfLife: -1,
-		Calibration: -1,
+		Channels: map[string]float64{"low": -1, "high": 11}, Paths: map[string]float64{"llm": 99},
+		HalfLife: -1, Calibration: -1,
 	}
-	var fields []string
-	for fault := range heed.ConfigErrors(f.Validate()) {
-		fields = append(fields, fault.Field)
+	at := time.Unix(0, 0)
+	for channel, want := range map[string]float64{"low": 0, "high": 100, "other": 10} {
+		s := answer.Statement{Channel: channel, Value: 1, At: at.Add(time.Hour)}
+		assert.Equal(t, want, f.Weight(s, "llm", at, 3, 1), channel)
 	}
-	assert.Equal(t, []string{`Channels["a"]`, `Paths["b"]`, "HalfLife", "Calibration"}, fields)
-	good := decision.Factors{Paths: map[string]float64{"heuristic": 10, "llm": 0}, Calibration: 1e6}
-	require.NoError(t, good.Validate())
 }

@@ -4,29 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/store"
 )
-
-// A Reaction is what somebody thinks of an answer.
-type Reaction struct {
-	ResponseID string // of the answer; must not be empty
-	Person     string // who reacts; may be empty
-	// Channel is how the reaction is known, for example "user_explicit". Session is where it came.
-	Channel, Session string
-	Target           answer.Target // the part of the answer that is meant; "" means all of it
-	// Value is how good the answer was, in [-1, 1]: 1 and -1 for thumbs, and [Score] for marks. 0
-	// withdraws what the person stated before.
-	Value float64
-	// Weight multiplies what the reaction counts, in [0, 1e6]. 0 means 1. [Factors] computes
-	// one.
-	Weight float64
-	At     time.Time // when the reaction came; the zero time means now
-}
 
 // Score returns the value of a mark from 1 to points, evenly spaced over [-1, 1]: of five marks, 1
 // is -1, 3 is 0 and 5 is 1. Any other mark is NaN, which [Decider.Feedback] refuses.
@@ -37,54 +21,37 @@ func Score(mark, points int) float64 {
 	return answers.Scored(mark, points)
 }
 
-// A Credit is a [Reaction] together with the answer that it is about.
-type Credit struct {
-	// Statement returns the reaction as a statement for the record of the answer. It is about
-	// HeuristicID.
-	Statement   answer.Statement
-	HeuristicID string // the heuristic that answered; empty if the model did
-	EventID     string // package learning finds the answer by it
-	Domain      string
-	Path        Path
-	Prediction  *Prediction // as in the result
-	Variant     string      // of the experiment that the event was part of
-	Answered    time.Time   // when the answer was given
-}
-
-// Feedback returns which heuristic earns a reaction. It only reads the trace of the answer and
-// checks the reaction. To count the reaction, give the statement to package learning.
+// Feedback finds the answer that somebody's reaction is about. It returns the reaction as a
+// statement about the heuristic that answered (Of; "" if the model did), and the answer's trace. It
+// only reads the trace and checks the reaction. To count the reaction, give the statement to
+// package learning.
 //
-// It returns [heed.ErrNotFound] if the answer has no trace, for example because the trace has
-// expired, and a [*heed.InputError] for an invalid reaction.
-func (d *Decider) Feedback(ctx context.Context, r Reaction) (Credit, error) {
-	credit, err := d.credit(ctx, &r)
+// Of the reaction, By, Session, Channel, Target, Value ([Score] for marks), Scale and Score, Weight
+// ([Factors] computes one) and At count. The zero At means now. An invalid reaction is a
+// [*heed.InputError]. An answer without a trace, for example because the trace has expired, is
+// [heed.ErrNotFound].
+func (d *Decider) Feedback(
+	ctx context.Context, responseID string, reaction answer.Statement,
+) (s answer.Statement, t Trace, err error) {
+	if reaction.At.IsZero() {
+		reaction.At = d.cfg.Now()
+	}
+	s = answer.Statement{
+		By: reaction.By, Kind: answers.KindOf(reaction.By, nil), Session: reaction.Session,
+		Channel: reaction.Channel, Target: reaction.Target, Value: reaction.Value,
+		Scale: reaction.Scale, Score: reaction.Score, Weight: reaction.Weight,
+		At: evidence.InstantOf(reaction.At).Time(),
+	}
+	err = d.checkReaction(responseID, &s)
+	var kept store.Row[Trace]
+	if err == nil {
+		kept, err = getTrace(ctx, d.cfg.Store, responseID)
+	}
 	if err != nil {
-		return Credit{}, fmt.Errorf("decision: feedback: %w", err)
+		return answer.Statement{}, Trace{}, fmt.Errorf("decision: feedback: %w", err)
 	}
-	return credit, nil
-}
-
-func (d *Decider) credit(ctx context.Context, r *Reaction) (Credit, error) {
-	if r.At.IsZero() {
-		r.At = d.cfg.Now()
-	}
-	s := answer.Statement{
-		By: r.Person, Kind: answers.KindOf(r.Person, nil), Session: r.Session, Channel: r.Channel,
-		Target: r.Target, Value: r.Value, Weight: r.Weight, At: evidence.InstantOf(r.At).Time(),
-	}
-	if err := d.checkReaction(r.ResponseID, &s); err != nil {
-		return Credit{}, err
-	}
-	kept, err := getTrace(ctx, d.cfg.Store, r.ResponseID)
-	if err != nil {
-		return Credit{}, err
-	}
-	t := &kept.Value
-	s.Of = t.CreditID
-	return Credit{
-		Statement: s, HeuristicID: t.CreditID, EventID: t.EventID, Domain: t.Domain, Path: t.Path,
-		Prediction: t.Prediction, Variant: t.Variant, Answered: t.At,
-	}, nil
+	s.Of = kept.Value.CreditID
+	return s, kept.Value, nil
 }
 
 func (d *Decider) checkReaction(responseID string, s *answer.Statement) error {

@@ -30,34 +30,38 @@ func answered(t testing.TB, c *clock) *decision.Decider {
 	return h
 }
 
-func feedback(t testing.TB, d *decision.Decider, r decision.Reaction) decision.Credit {
+func feedback(
+	t testing.TB, d *decision.Decider, id string, s answer.Statement,
+) (answer.Statement, decision.Trace) {
 	t.Helper()
-	credit, err := d.Feedback(ctx, r)
+	s, trace, err := d.Feedback(ctx, id, s)
 	require.NoError(t, err)
-	return credit
+	return s, trace
 }
 
 func TestFeedback(t *testing.T) {
 	c := &clock{}
 	d := answered(t, c)
 	c.Advance(time.Minute)
-	r := decision.Reaction{
-		ResponseID: "r1", Person: "Ann", Session: "s", Channel: "user_explicit",
-		Target: answer.TargetRule, Value: -0.5, Weight: 0.25,
+	r := answer.Statement{
+		N: 7, Of: "h9", By: "Ann", Session: "s", Channel: "user_explicit", Target: answer.TargetRule,
+		Value: -0.5, Weight: 0.25,
 	}
-	credit := feedback(t, d, r)
-	assert.Equal(t, decision.Credit{
-		Statement: answer.Statement{
-			Of: "h1", By: "Ann", Kind: "person", Session: "s", Channel: "user_explicit",
-			Target: answer.TargetRule, Value: -0.5, Weight: 0.25, At: start.Add(time.Minute),
-		},
-		HeuristicID: "h1", EventID: "e", Domain: "home", Path: decision.Heuristic, Answered: start,
+	s, trace := feedback(t, d, "r1", r)
+	assert.Equal(t, answer.Statement{
+		Of: "h1", By: "Ann", Kind: "person", Session: "s", Channel: "user_explicit",
+		Target: answer.TargetRule, Value: -0.5, Weight: 0.25, At: start.Add(time.Minute),
+	}, s)
+	assert.Equal(t, decision.Trace{
+		ResponseID: "r1", EventID: "e", Domain: "home", Path: decision.Heuristic, At: start,
+		MatchedID: "h1", CreditID: "h1", Text: trace.Text, Response: trace.Response,
 		Prediction: &decision.Prediction{Success: 0.9, Confidence: 0.9},
-	}, credit)
-	assert.Equal(t, credit, feedback(t, d, r), "it only reads")
+	}, trace)
+	again, _ := feedback(t, d, "r1", r)
+	assert.Equal(t, s, again, "it only reads")
 
 	var a answer.Answer
-	on, _, effect := answers.Say(&a, credit.Statement)
+	on, _, effect := answers.Say(&a, s)
 	assert.Equal(t, answers.Holds, effect)
 	assert.Equal(t, "Ann", on.By)
 }
@@ -67,42 +71,40 @@ func TestFeedback(t *testing.T) {
 func TestWhatWasMerelyConsideredIsNeverBlamed(t *testing.T) {
 	d := answered(t, &clock{})
 	for _, value := range []float64{-1, 1, 0.3} {
-		credit := feedback(t, d, decision.Reaction{
-			ResponseID: "r2", Person: fmt.Sprint(value), Value: value,
-		})
-		assert.Empty(t, credit.HeuristicID)
-		assert.Empty(t, credit.Statement.Of)
-		assert.Equal(t, decision.Model, credit.Path)
-		assert.Equal(t, &decision.Prediction{Success: 0.6, Confidence: 0.4}, credit.Prediction)
+		s, trace := feedback(t, d, "r2", answer.Statement{By: fmt.Sprint(value), Value: value})
+		assert.Empty(t, s.Of)
+		assert.Equal(t, decision.Model, trace.Path)
+		assert.Equal(t, &decision.Prediction{Success: 0.6, Confidence: 0.4}, trace.Prediction)
 	}
 }
 
 func TestFeedbackIsRefused(t *testing.T) {
 	d := answered(t, &clock{})
-	for field, r := range map[string]decision.Reaction{
+	for field, s := range map[string]answer.Statement{
 		"ResponseID": {Value: 1},
-		"Value":      {ResponseID: "r1", Value: math.NaN()},
-		"Person":     {ResponseID: "r1", Person: "\xff"},
-		"Channel":    {ResponseID: "r1", Channel: "a\x00"},
-		"Target":     {ResponseID: "r1", Target: "author"},
-		"Session":    {ResponseID: "r1", Session: "\xff"},
-		"Weight":     {ResponseID: "r1", Weight: -1},
-		"At":         {ResponseID: "r1", At: start.Add(time.Hour)},
+		"Value":      {Value: math.NaN()},
+		"Person":     {By: "\xff"},
+		"Channel":    {Channel: "a\x00"},
+		"Target":     {Target: "author"},
+		"Session":    {Session: "\xff"},
+		"Weight":     {Weight: -1},
+		"At":         {At: start.Add(time.Hour)},
 	} {
-		_, err := d.Feedback(ctx, r)
+		id := map[bool]string{true: "", false: "r1"}[field == "ResponseID"]
+		_, _, err := d.Feedback(ctx, id, s)
 		var fault *heed.InputError
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
-	_, err := d.Feedback(ctx, decision.Reaction{ResponseID: "r1", At: time.Unix(-1, 0)})
+	_, _, err := d.Feedback(ctx, "r1", answer.Statement{At: time.Unix(-1, 0)})
 	var fault *heed.InputError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "At", fault.Field)
-	_, err = d.Feedback(ctx, decision.Reaction{ResponseID: "r3", Value: -1})
+	_, _, err = d.Feedback(ctx, "r3", answer.Statement{Value: -1})
 	require.ErrorIs(t, err, heed.ErrNotFound)
 	without, err := decision.New(ctx, decision.Config{})
 	require.NoError(t, err)
-	_, err = without.Feedback(ctx, decision.Reaction{ResponseID: "r1", Value: -1})
+	_, _, err = without.Feedback(ctx, "r1", answer.Statement{Value: -1})
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }
 

@@ -32,7 +32,7 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 	})
 	t.Run("AlwaysLLM", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, LLM: llm})
+			return decision.New(ctx, decision.Config{Strategy: "always_llm", LLM: llm})
 		})
 	})
 	t.Run("Experiment", func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 
 func bothStrategies(llm decision.LLM) []decision.Variant {
 	h, err := decision.New(ctx, decision.Config{LLM: llm})
-	a, err2 := decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, LLM: llm})
+	a, err2 := decision.New(ctx, decision.Config{Strategy: "always_llm", LLM: llm})
 	if err := errors.Join(err, err2); err != nil {
 		panic(err)
 	}
@@ -59,7 +59,7 @@ func TestDecisions(t *testing.T) {
 		LLM, Immediate                       bool
 		Bias, Configured, Urgency, Reduction float64
 		Path                                 decision.Path
-		Reason                               decision.Reason
+		Reason                               string
 		Matched, Credit, Text                string
 		Success, Confidence, Threshold       float64
 		Calls                                int
@@ -76,7 +76,7 @@ func TestDecisions(t *testing.T) {
 			r := decision.Request{EventID: "e", Text: "text", Candidates: candidates(v.Confidences...),
 				CanWait: !v.Immediate, Urgency: v.Urgency}
 			if v.Bias != 0 {
-				r.Biases = map[string]float64{decision.BiasThreshold: v.Bias, "mood": 9}
+				r.Biases = map[string]float64{"confidence_threshold": v.Bias, "mood": 9}
 			}
 			res := decide(t, cfg, r)
 			assert.Equal(t, v.Path, res.Path)
@@ -106,13 +106,13 @@ func TestFallback(t *testing.T) {
 	outOfOrder := errors.New("out of order")
 	for name, tt := range map[string]struct {
 		step   llmtest.Step
-		reason decision.Reason
+		reason string
 	}{
-		"an empty answer":     {llmtest.Step{}, decision.LLMNoResponse},
-		"nothing but space":   {llmtest.Step{Text: " \n\t"}, decision.LLMNoResponse},
-		"an error":            {llmtest.Step{Err: outOfOrder}, decision.LLMError},
-		"an error and a text": {llmtest.Step{Text: "half an ans", Err: outOfOrder}, decision.LLMError},
-		"a panic":             {llmtest.Step{Panic: outOfOrder}, decision.LLMError},
+		"an empty answer":     {llmtest.Step{}, "llm_no_response"},
+		"nothing but space":   {llmtest.Step{Text: " \n\t"}, "llm_no_response"},
+		"an error":            {llmtest.Step{Err: outOfOrder}, "llm_error"},
+		"an error and a text": {llmtest.Step{Text: "half an ans", Err: outOfOrder}, "llm_error"},
+		"a panic":             {llmtest.Step{Panic: outOfOrder}, "llm_error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &llmtest.Model{Answers: []llmtest.Step{tt.step}}
@@ -126,7 +126,7 @@ func TestFallback(t *testing.T) {
 			assert.Nil(t, res.Prediction)
 			assert.Empty(t, traces(t, h), "there is no trace of no answer")
 			assert.Len(t, m.Requests(), 1, "nothing is predicted of no answer")
-			assert.Equal(t, tt.reason != decision.LLMNoResponse, res.Err != nil)
+			assert.Equal(t, tt.reason != "llm_no_response", res.Err != nil)
 		})
 	}
 }
@@ -194,15 +194,15 @@ func TestUrgencyComesFromSalience(t *testing.T) {
 		urgency   float64
 		salience  float64
 		want      float64
-		wantWhich decision.Tier
+		wantWhich string
 	}{
-		"none is said":                 {0, 0, 0, decision.NotUrgent},
-		"it is said":                   {0.5, 0.9, 0.5, decision.Soon},
-		"salience beyond its range":    {0, 7, 1, decision.Immediately},
-		"salience below its range":     {0, -7, 0, decision.NotUrgent},
-		"by its salience":              {0, 0.9, 0.9, decision.Immediately},
-		"the edge belongs to the tier": {0.8, 0, 0.8, decision.Immediately},
-		"and so does the other":        {0.4, 0, 0.4, decision.Soon},
+		"none is said":                 {0, 0, 0, "not_urgent"},
+		"it is said":                   {0.5, 0.9, 0.5, "soon"},
+		"salience beyond its range":    {0, 7, 1, "immediate"},
+		"salience below its range":     {0, -7, 0, "not_urgent"},
+		"by its salience":              {0, 0.9, 0.9, "immediate"},
+		"the edge belongs to the tier": {0.8, 0, 0.8, "immediate"},
+		"and so does the other":        {0.4, 0, 0.4, "soon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := decision.Request{Urgency: tt.urgency,
@@ -311,19 +311,19 @@ func TestSoonDrawsBySimilarity(t *testing.T) {
 
 func TestAlwaysLLM(t *testing.T) {
 	m := model("Do it.", `{"success": 0.6, "confidence": 0.4}`)
-	a, err := decision.New(ctx, withFixtures(decision.Config{Strategy: decision.AlwaysLLM, LLM: m}))
+	a, err := decision.New(ctx, withFixtures(decision.Config{Strategy: "always_llm", LLM: m}))
 	require.NoError(t, err)
 	res, err := a.Decide(ctx, decision.Request{Candidates: candidates(0.99), Urgency: 0.3})
 	require.NoError(t, err)
 	assert.Equal(t, decision.Model, res.Path)
 	assert.Equal(t, "h1", res.MatchedID)
 	assert.Empty(t, res.CreditID)
-	assert.Equal(t, decision.AlwaysLLM, res.Strategy)
+	assert.Equal(t, "always_llm", res.Strategy)
 	assert.Equal(t, 0.3, res.Urgency)
 	assert.Contains(t, m.Requests()[0].Prompt, `"condition 1"`)
 	res, err = a.Decide(ctx, decision.Request{Candidates: candidates(0.99), CanWait: true})
 	require.NoError(t, err)
-	assert.Equal(t, decision.NotImmediate, res.Reason)
+	assert.Equal(t, "not_immediate", res.Reason)
 }
 
 func TestRequestsAreRefused(t *testing.T) {

@@ -171,7 +171,7 @@ func TestAModelCompares(t *testing.T) {
 	candidates[0].Confidence, candidates[1].Confidence = 0.9, 0.9
 	res = decide(t, cfg, decision.Request{EventID: "e", Candidates: candidates})
 	assert.Equal(t, decision.Heuristic, res.Path)
-	cfg.Strategy = decision.AlwaysLLM
+	cfg.Strategy = "always_llm"
 	res = decide(t, cfg, decision.Request{EventID: "e", Candidates: candidates})
 	assert.Equal(t, decision.Model, res.Path)
 	assert.Len(t, *requests, 1, "nothing was withheld")

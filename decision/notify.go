@@ -33,7 +33,7 @@ func (d *Decider) Notify(ctx context.Context, res Result, began time.Time) {
 	now := d.cfg.Now()
 	d.watch.Tell(ctx, heed.Decided{
 		Component: d.watch.Name(), At: now, ID: res.ResponseID, Path: string(res.Path),
-		Reason: string(res.Reason), Heuristic: res.CreditID, Took: now.Sub(began),
+		Reason: res.Reason, Heuristic: res.CreditID, Took: now.Sub(began),
 	})
 }
 

@@ -68,7 +68,7 @@ func TestThePartsDecideAlike(t *testing.T) {
 			Prediction: rapid.Bool().Draw(
 				t, "prediction",
 			),
-			Strategy: rapid.SampledFrom([]string{"", decision.AlwaysLLM}).Draw(t, "strategy"),
+			Strategy: rapid.SampledFrom([]string{"", "always_llm"}).Draw(t, "strategy"),
 		}, decision.Tuning{NoCandidates: rapid.Bool().Draw(t, "no candidates")})
 		d, err := decision.New(ctx, withFixtures(cfg))
 		require.NoError(t, err)
@@ -97,13 +97,13 @@ func TestARequestAsksTheModel(t *testing.T) {
 			return res
 		}
 		r, all := drawn(t), cfg
-		all.Strategy, all.Withhold = decision.AlwaysLLM, new(float64)
+		all.Strategy, all.Withhold = "always_llm", new(float64)
 		asked := r
 		asked.AskModel = true
 		require.Equal(t, ask(all, r), ask(cfg, asked), "the model is shown all candidates")
 
 		none := cfg
-		none.Strategy, none.Tune().NoCandidates = decision.AlwaysLLM, true
+		none.Strategy, none.Tune().NoCandidates = "always_llm", true
 		asked.ShowNone = true
 		require.Equal(t, ask(none, r), ask(cfg, asked), "the model is shown none")
 	})
@@ -161,10 +161,10 @@ func TestReplyWithoutAModel(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{})
 	res, err := h.Reply(ctx, decision.Request{}, decision.Ask{}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, decision.LLMUnavailable, res.Reason)
+	assert.Equal(t, "llm_unavailable", res.Reason)
 	res, err = h.Reply(ctx, decision.Request{CanWait: true}, decision.Ask{}, model("x"))
 	require.NoError(t, err)
-	assert.Equal(t, decision.NotImmediate, res.Reason)
+	assert.Equal(t, "not_immediate", res.Reason)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = h.Reply(done, decision.Request{}, decision.Ask{}, model("x"))
@@ -186,7 +186,7 @@ func TestNotify(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{Observer: l.observe, Prediction: true})
 	r := decision.Request{EventID: "e", Candidates: candidates(0.1)}
 	res := inParts(t, h, r, &llmtest.Model{Answers: []llmtest.Step{{Err: boom}}})
-	require.Equal(t, decision.LLMError, res.Reason)
+	require.Equal(t, "llm_error", res.Reason)
 	assert.Empty(t, l.take())
 	h.Notify(ctx, res, start)
 	exposed := l.take()

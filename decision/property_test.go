@@ -33,7 +33,7 @@ func TestHeuristicFirstOracle(t *testing.T) {
 			UrgencyReduction: float64(reduction) / 100}
 		r := decision.Request{
 			Candidates: drawCandidates(t), CanWait: rapid.Bool().Draw(t, "can wait"),
-			Biases: map[string]float64{decision.BiasThreshold: float64(bias) / 100},
+			Biases: map[string]float64{"confidence_threshold": float64(bias) / 100},
 		}
 		need := threshold + bias
 		if urgent {

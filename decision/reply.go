@@ -39,9 +39,9 @@ func (d *Decider) Reply(ctx context.Context, r Request, ask Ask, model LLM) (Res
 func (res *Result) rejects(r *Request, model LLM) bool {
 	switch {
 	case model == nil:
-		res.Path, res.Reason = Rejected, LLMUnavailable
+		res.Path, res.Reason = Rejected, noModel
 	case r.CanWait:
-		res.Path, res.Reason = Rejected, NotImmediate
+		res.Path, res.Reason = Rejected, notImmediate
 	default:
 		return false
 	}
@@ -139,18 +139,18 @@ func wholeReply(r LLMRequest, reply LLMResponse) error {
 }
 
 // reasonOf returns why there is no answer. ctx is the caller's.
-func reasonOf(ctx context.Context, err error) Reason {
+func reasonOf(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
-		return LLMNoResponse
+		return noResponse
 	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
-		return LLMStopped
+		return stopped
 	case errors.Is(err, ErrBusy):
-		return LLMBusy
+		return busy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return LLMTimeout
+		return timedOut
 	default:
-		return LLMError
+		return modelError
 	}
 }
 

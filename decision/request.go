@@ -42,7 +42,7 @@ type Request struct {
 	// the answer.
 	Told []string
 	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See
-	// [BiasThreshold].
+	// "confidence_threshold", which is added to the threshold.
 	Biases map[string]float64
 	// AskModel keeps heuristics from answering, for example because the user asked for another
 	// answer. The prompt shows all candidates for which there is room, and does not compare them with
@@ -58,9 +58,9 @@ type Request struct {
 	nth uint64 // the number of a request without an EventID
 }
 
-// BiasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted
+// biasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted
 // heuristic may answer.
-const BiasThreshold = "confidence_threshold"
+const biasThreshold = "confidence_threshold"
 
 // A Candidate is a heuristic that may fit an event. A prompt shows its Condition and its Action
 // only.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/evidence"
@@ -137,10 +138,8 @@ var uses = []use{
 	{"Decider.Feedback", func(t *testing.T, w *world) func() error {
 		h := w.strategy(t)
 		return func() error {
-			credit, err := h.Feedback(ctx, decision.Reaction{
-				ResponseID: "r1", Person: "bob", Value: -1, At: start,
-			})
-			assert.Equal(t, err == nil, credit.HeuristicID != "", "an error is no credit")
+			s, _, err := h.Feedback(ctx, "r1", answer.Statement{By: "bob", Value: -1, At: start})
+			assert.Equal(t, err == nil, s.Of != "", "an error is no credit")
 			assert.NotErrorIs(t, err, heed.ErrNotFound)
 			return err
 		}
@@ -154,7 +153,7 @@ var uses = []use{
 		require.NoError(t, err)
 		return func() error {
 			x, err := d.Extract(ctx, "r2", nil)
-			assert.Equal(t, err == nil, x.New != nil, "an error is no refusal")
+			assert.Equal(t, err == nil, x.Condition != "", "an error is no refusal")
 			return err
 		}
 	}},
@@ -380,7 +379,7 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 	}
 	_, err = h.Trace(ctx, "no such")
 	require.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = h.Feedback(ctx, decision.Reaction{ResponseID: "no such", Value: 1})
+	_, _, err = h.Feedback(ctx, "no such", answer.Statement{Value: 1})
 	require.ErrorIs(t, err, heed.ErrNotFound)
 
 	done, cancel := context.WithCancel(ctx)
@@ -390,7 +389,7 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 	for _, err := range h.Traces(done) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	_, err = h.Feedback(done, decision.Reaction{ResponseID: "r2", Value: 1})
+	_, _, err = h.Feedback(done, "r2", answer.Statement{Value: 1})
 	require.ErrorIs(t, err, context.Canceled)
 
 	without, err := decision.New(ctx, decision.Config{})
@@ -404,15 +403,15 @@ func TestTracesAreReadAndDeleted(t *testing.T) {
 func TestTracesHaveATimeToLive(t *testing.T) {
 	w := newWorld(t)
 	h := w.strategy(t)
-	r := decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1}
+	s := answer.Statement{By: "bob", Value: 1}
 	w.c.Advance(23 * time.Hour)
 	require.NoError(t, w.st.Sweep(ctx, time.Time{}))
-	_, err := h.Feedback(ctx, r)
+	_, _, err := h.Feedback(ctx, "r1", s)
 	require.NoError(t, err)
 	w.c.Advance(2 * time.Hour)
 	require.NoError(t, w.st.Sweep(ctx, time.Time{}))
 	assert.Empty(t, traces(t, h))
-	_, err = h.Feedback(ctx, r)
+	_, _, err = h.Feedback(ctx, "r1", s)
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }
 
@@ -452,7 +451,7 @@ func TestDamagedRecords(t *testing.T) {
 		require.NoError(t, err)
 	}
 	h := w.strategy(t)
-	_, err := h.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1})
+	_, _, err := h.Feedback(ctx, "r1", answer.Statement{By: "ann", Value: -1})
 	assert.ErrorContains(t, err, "damaged")
 	_, err = h.Trace(ctx, "r1")
 	assert.ErrorContains(t, err, "damaged")

@@ -39,7 +39,7 @@ func TestThoughtsAloneAreNoAnswer(t *testing.T) {
 	for _, text := range []string{"<think>SECRET</think>", "<reasoning>SECRET", "SECRET</think>\n",
 		"<thinking>a<thinking>SECRET</thinking></thinking> "} {
 		res := decide(t, decision.Config{LLM: model(text)}, decision.Request{})
-		assert.Equal(t, decision.LLMNoResponse, res.Reason, text)
+		assert.Equal(t, "llm_no_response", res.Reason, text)
 		assert.Empty(t, res.Text+res.ResponseID)
 		assert.Contains(t, res.Thoughts, "SECRET")
 	}
@@ -64,8 +64,8 @@ func TestAnExtractionHasNoThoughts(t *testing.T) {
 	require.NoError(t, err)
 	got, err := h.Extract(ctx, res.ResponseID, nil)
 	require.NoError(t, err)
-	require.NotNil(t, got.New, got.Refused)
-	assert.NotContains(t, got.New.Condition, "SECRET")
+	require.NotEmpty(t, got.Condition, got.Refused)
+	assert.NotContains(t, got.Condition, "SECRET")
 }
 
 // By default nothing is predicted: no second call, no number anywhere.
@@ -80,7 +80,6 @@ func TestNoPrediction(t *testing.T) {
 	trace, err := h.Trace(ctx, res.ResponseID)
 	require.NoError(t, err)
 	assert.Nil(t, trace.Prediction)
-	assert.Nil(t, feedback(t, h, decision.Reaction{ResponseID: res.ResponseID, Value: 1}).Prediction)
 	res = decide(t, decision.Config{}, decision.Request{Candidates: candidates(0.9)})
 	assert.Equal(t, 0.9, res.Prediction.Success)
 }

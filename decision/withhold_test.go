@@ -70,7 +70,7 @@ func TestWhatThePromptTellsIsNotCompared(t *testing.T) {
 	}{
 		"nothing": {func(*decision.Config, *decision.Request) {}, []string{"same", "other"}},
 		"a shown one": {func(c *decision.Config, r *decision.Request) {
-			c.Strategy = decision.AlwaysLLM
+			c.Strategy = "always_llm"
 			r.Candidates = append(r.Candidates, trusted)
 		}, []string{"other"}},
 		"a briefing": {func(_ *decision.Config,
@@ -161,12 +161,12 @@ func TestWhatThePromptTellsIsNotCompared(t *testing.T) {
 			r.Candidates[1].Action = " !"
 		}, []string{"same"}},
 		"a trusted one stays": {func(c *decision.Config, r *decision.Request) {
-			c.Strategy = decision.AlwaysLLM
+			c.Strategy = "always_llm"
 			r.Candidates[0].Confidence = 0.7
 		}, []string{"other"}},
 		"a lower bar": {func(c *decision.Config, r *decision.Request) {
-			r.Biases = map[string]float64{decision.BiasThreshold: -0.25}
-			c.Strategy = decision.AlwaysLLM
+			r.Biases = map[string]float64{"confidence_threshold": -0.25}
+			c.Strategy = "always_llm"
 		}, []string{"same"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestAComparisonThatFailsIsNone(t *testing.T) {
 	s := &failsLater{}
 	r := decision.Request{EventID: "e", Candidates: append(oneAndOther(),
 		decision.Candidate{HeuristicID: "trusted", Action: "x", Confidence: 0.9})}
-	res := decide(t, decision.Config{Strategy: decision.AlwaysLLM, LLM: model("Rotate the logs."),
+	res := decide(t, decision.Config{Strategy: "always_llm", LLM: model("Rotate the logs."),
 		Withhold: share(1), Similarity: s}, r)
 	assert.Empty(t, res.Compared)
 	assert.Empty(t, res.Convergence)
@@ -272,7 +272,7 @@ func TestOnlyTheUnseenIsCompared(t *testing.T) {
 			confidence[c.HeuristicID] = c.Confidence
 		}
 		p := rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(rt, "withhold")
-		res := decide(t, decision.Tuned(decision.Config{Strategy: decision.AlwaysLLM,
+		res := decide(t, decision.Tuned(decision.Config{Strategy: "always_llm",
 			LLM: model("word1 abc"), Withhold: &p},
 			decision.Tuning{NoCandidates: rapid.Bool().Draw(rt, "none")}), r)
 		for _, c := range res.Compared {

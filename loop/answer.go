@@ -83,7 +83,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	if len(m) == 0 || err != nil {
 		p.Result = decision.Result{
-			Path: decision.Rejected, Reason: decision.LLMUnavailable, Err: err,
+			Path: decision.Rejected, Reason: "llm_unavailable", Err: err,
 		}
 		a.decider.Notify(ctx, p.Result, a.cfg.Testing.Now())
 		return p.answer(), wrap("answer", err)

@@ -274,7 +274,7 @@ func TestAnIncident(t *testing.T) {
 		}
 		require.ErrorIs(t, err, loop.ErrNoModel)
 		refused = err
-		assert.Equal(t, decision.LLMUnavailable, a.Result.Reason)
+		assert.Equal(t, "llm_unavailable", a.Result.Reason)
 		assert.Equal(t, decision.Rejected, a.Result.Path)
 	}
 	require.Error(t, refused)
@@ -468,7 +468,7 @@ func TestALineBeforeTheModelTeachesNothing(t *testing.T) {
 					switch {
 					case a.Text != "":
 						answered.Add(1)
-					case errors.Is(err, decision.ErrBusy) && a.Result.Reason == decision.LLMBusy:
+					case errors.Is(err, decision.ErrBusy) && a.Result.Reason == "llm_busy":
 						busy.Add(1)
 					}
 				})

@@ -75,7 +75,7 @@ func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 				answer, err := agent.Answer(t.Context(), e)
 				require.NoError(t, err)
 				if test.want == 0 {
-					assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)
+					assert.Equal(t, "llm_timeout", answer.Result.Reason)
 					assert.Equal(t, "Look", heard)
 					assert.Empty(t, spare.Requests())
 					return
@@ -124,7 +124,7 @@ func TestAllModelsHang(t *testing.T) {
 		begin := time.Now()
 		answer, err := agent.Answer(t.Context(), loop.Event{Text: "Why?"})
 		require.NoError(t, err)
-		assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)
+		assert.Equal(t, "llm_timeout", answer.Result.Reason)
 		assert.Equal(t, 30*time.Second, time.Since(begin))
 		assert.Zero(t, distribution(t, agent.Strategy(), "").Outcomes)
 	})

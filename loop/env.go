@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 )
@@ -79,7 +78,7 @@ func (r *envReader) read() {
 	case "LEARNING_EXPLICIT_MAGNITUDE":
 		r.magnitude(learning.ChannelExplicit, learning.ChannelDev)
 	case "EXECUTIVE_DECISION_STRATEGY":
-		r.cfg.Tuning.Decision.Strategy = r.oneOf(decision.HeuristicFirst, decision.AlwaysLLM)
+		r.cfg.Tuning.Decision.Strategy = r.oneOf("heuristic_first", "always_llm")
 	case "EXECUTIVE_HEURISTIC_THRESHOLD":
 		r.cfg.Tuning.Decision.Threshold, _ = r.number(1e-6, 1)
 	case "EXECUTIVE_GOALS":

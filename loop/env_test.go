@@ -75,7 +75,7 @@ func TestConfigFromEnv(t *testing.T) {
 		assert.Equal(t, want, logged[key])
 	}
 	assert.Equal(t, decision.Config{
-		Strategy: decision.AlwaysLLM, Threshold: 0.65,
+		Strategy: "always_llm", Threshold: 0.65,
 		Goals: map[string][]string{"": {"safety", "comfort"}},
 	}, cfg.Tuning.Decision)
 }

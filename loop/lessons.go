@@ -441,7 +441,7 @@ func (a *Agent) note(ctx context.Context, n Note) (isNew, changed bool, err erro
 }
 
 // learned stores a heuristic that the model wrote from a praised answer.
-func (a *Agent) learned(ctx context.Context, id string, x *decision.Extracted) error {
+func (a *Agent) learned(ctx context.Context, id string, x *decision.Extraction) error {
 	_, _, _, err := a.put(ctx, learning.Heuristic{
 		ID: id, Domain: x.Domain, Condition: x.Condition, Action: x.Message, Initial: x.Confidence,
 	}, nil)

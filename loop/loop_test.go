@@ -144,7 +144,7 @@ func TestAFrameworkCallsTheModel(t *testing.T) {
 	none, err := w.Answered(ctx, failed, loop.Reply{Err: errors.New("overloaded")})
 	require.NoError(t, err)
 	assert.Empty(t, none.Text)
-	assert.Equal(t, decision.LLMError, none.Result.Reason)
+	assert.Equal(t, "llm_error", none.Result.Reason)
 	assert.ErrorIs(t, w.React(ctx, "f", loop.Reaction{Value: 1}), loop.ErrNoAnswer,
 		"there is no answer")
 }

@@ -143,8 +143,8 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 		return nil
 	case err != nil:
 		return err
-	case grown.New != nil:
-		return a.learned(ctx, id, grown.New)
+	case grown.Condition != "":
+		return a.learned(ctx, id, &grown)
 	case r.Prompt == nil || !slices.ContainsFunc(r.Prompt.Compared, compared):
 		return nil // the model may have it from its prompt
 	}

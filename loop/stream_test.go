@@ -99,7 +99,7 @@ func TestNoPieceComesAfterTheAnswer(t *testing.T) {
 	var heard string
 	answer := w.answer(loop.Event{Text: "Why?",
 		OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
-	assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)
+	assert.Equal(t, "llm_timeout", answer.Result.Reason)
 	close(model.late)
 	<-model.wrote
 	assert.Equal(t, "Lo", heard)

@@ -80,7 +80,7 @@ func requests() []decision.Request {
 					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home",
 					Urgency: urgency, CanWait: canWait, Candidates: slices.Clone(candidates[:n]),
 					Salience: map[string]float64{"threat": 0.2, "urgency": urgency},
-					Goals:    []string{"comfort"}, Biases: map[string]float64{decision.BiasThreshold: -0.1,
+					Goals:    []string{"comfort"}, Biases: map[string]float64{"confidence_threshold": -0.1,
 						"unknown": 7},
 				}
 				slices.Reverse(r.Candidates)
@@ -161,7 +161,7 @@ func requestRefused(t *checker, newStrategy NewStrategy) {
 	for _, r := range []decision.Request{
 		{Urgency: 1.5},
 		{Urgency: math.NaN()},
-		{Biases: map[string]float64{decision.BiasThreshold: math.NaN()}},
+		{Biases: map[string]float64{"confidence_threshold": math.NaN()}},
 		{Salience: map[string]float64{"threat": math.Inf(1)}},
 		{Candidates: []decision.Candidate{{HeuristicID: "h", Confidence: math.NaN()}}},
 		{Candidates: []decision.Candidate{{HeuristicID: "h", Confidence: 1.1}}},

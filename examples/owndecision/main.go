@@ -16,7 +16,7 @@ import (
 )
 
 // OutOfBudget is why an event got no answer that a model would have been asked about.
-const OutOfBudget decision.Reason = "out_of_budget"
+const OutOfBudget string = "out_of_budget"
 
 // Budget is a [decision.Strategy] that lets another one call the model a number of times in each
 // period. Decisions that run at the same time may go beyond it by what they call. It is safe for
@@ -39,7 +39,7 @@ func (b *Budget) Decide(ctx context.Context, r decision.Request) (decision.Resul
 		r.CanWait = true // no model is asked
 	}
 	result, err := b.Next.Decide(ctx, r)
-	if refuse && result.Path == decision.Rejected && result.Reason == decision.NotImmediate {
+	if refuse && result.Path == decision.Rejected && result.Reason == "not_immediate" {
 		result.Reason = OutOfBudget
 	}
 	b.mu.Lock()

@@ -105,7 +105,7 @@ func (c *Caller) answer(ctx context.Context, in *Event) (none Given, _ error) {
 	case err != nil:
 		return none, err
 	case got.Text != "":
-	case res.Reason == decision.LLMUnavailable:
+	case res.Reason == "llm_unavailable":
 		return none, &Fault{Sort: MissingPart, Detail: "No trusted heuristic has an answer, and no " +
 			"model is configured. Configure one, or ask a model of yours between /v1/prepare and " +
 			"/v1/answered."}
@@ -114,7 +114,7 @@ func (c *Caller) answer(ctx context.Context, in *Event) (none Given, _ error) {
 	case res.Reason == "llm_busy":
 		return none, decision.ErrBusy
 	default:
-		return none, &Fault{Sort: ModelFailed, Detail: "The reason is " + string(res.Reason) + "."}
+		return none, &Fault{Sort: ModelFailed, Detail: "The reason is " + res.Reason + "."}
 	}
 	return givenOf(&got), nil
 }
