@@ -99,7 +99,7 @@ func NewBayesian(cfg BayesianConfig) (Strategy, error) {
 	return &bayesian{cfg: cfg}, nil
 }
 
-// InterpretJudgement returns a signal of the sign of the judgement. Its magnitude is the value
+// InterpretJudgement returns a signal of the sign of the judgement. It is worth the value
 // times what the channel is worth, or else what the score is worth.
 func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	if err := j.Validate(); err != nil {
@@ -112,32 +112,27 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	case ChannelReported: // worth what a user's word is, unless it has a weight
 		channel, most = ChannelReported, b.weight(ChannelExplicit, most)
 	}
-	s := NewSignal(Neutral, j.HeuristicID, j.EventID, channel)
-	s.Target, s.Metadata = j.Target, map[string]string{"original_source": j.Channel}
-	var worth float64
+	s := Signal{
+		HeuristicID: j.HeuristicID, EventID: j.EventID, Channel: channel, Target: j.Target,
+		Metadata: map[string]string{"original_source": j.Channel},
+	}
 	switch j.Scale {
 	case UserScale:
-		worth = userScores[j.Score-1]
+		s.Worth = userScores[j.Score-1]
 	case DevScale:
-		worth = devScores[j.Score-1]
+		s.Worth = devScores[j.Score-1]
 	default:
-		worth = j.Value * b.weight(channel, most)
+		s.Worth = j.Value * b.weight(channel, most)
 	}
 	if j.Scale != "" {
 		s.Metadata["scale"], s.Metadata["score"] = j.Scale, strconv.Itoa(j.Score)
-	}
-	switch s.Magnitude = max(worth, -worth); {
-	case worth > 0:
-		s.Type = Positive
-	case worth < 0:
-		s.Type = Negative
 	}
 	return s, nil
 }
 
 // InterpretTimeout returns weak approval, because silence may mean that the user did not look.
 func (b *bayesian) InterpretTimeout(a Answer) (Signal, error) {
-	s := b.implicit(Positive, a, ChannelTimeout, defaultSilence)
+	s := b.implicit(a, ChannelTimeout, defaultSilence, 1)
 	s.Metadata = map[string]string{"elapsed_seconds": number(a.Age.Seconds())}
 	return s, nil
 }
@@ -154,7 +149,7 @@ func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error
 		if a.EventID != newest && !b.spec {
 			continue
 		}
-		s := b.implicit(Negative, a, ChannelUndo, defaultDeed)
+		s := b.implicit(a, ChannelUndo, defaultDeed, -1)
 		s.Metadata = map[string]string{"undo_text": kept}
 		signals = append(signals, s)
 	}
@@ -165,9 +160,9 @@ func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error
 // signal before. It is about no event in particular.
 func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 	a.EventID = ""
-	s := b.implicit(Negative, a, ChannelIgnored, defaultIgnore)
+	s := b.implicit(a, ChannelIgnored, defaultIgnore, -1)
 	if a.Consecutive < b.cfg.IgnoreThreshold {
-		s.Type, s.Magnitude = Neutral, 0
+		s.Worth = 0
 	}
 	s.Metadata = map[string]string{"consecutive_count": strconv.Itoa(a.Consecutive)}
 	return s, nil
@@ -175,10 +170,11 @@ func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 
 // InterpretOutcome returns approval or rejection, with the magnitude of what a user does.
 func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
+	sign := -1.
 	if a.Success {
-		return b.implicit(Positive, a, ChannelOutcome, defaultDeed), nil
+		sign = 1
 	}
-	return b.implicit(Negative, a, ChannelOutcome, defaultDeed), nil
+	return b.implicit(a, ChannelOutcome, defaultDeed, sign), nil
 }
 
 // Windows returns the same windows for every domain. An answer can't be ignored after its silence
@@ -204,10 +200,9 @@ func (b *bayesian) Config() map[string]string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-func (b *bayesian) implicit(t SignalType, a Answer, channel string, magnitude float64) Signal {
-	s := NewSignal(t, a.HeuristicID, a.EventID, channel)
-	s.Magnitude = b.weight(channel, magnitude)
-	return s
+func (b *bayesian) implicit(a Answer, channel string, magnitude, sign float64) Signal {
+	return Signal{HeuristicID: a.HeuristicID, EventID: a.EventID, Channel: channel,
+		Worth: sign * b.weight(channel, magnitude)}
 }
 
 // weight returns what a channel is worth.

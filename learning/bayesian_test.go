@@ -42,34 +42,33 @@ func TestInterpretJudgement(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for _, test := range []struct {
 		feedback learning.Judgement
-		want     learning.SignalType
-		weight   float64
+		worth    float64
 		source   string
 	}{
-		{said(1, ""), learning.Positive, 0.8, learning.ChannelExplicit},
-		{said(-0.5, ""), learning.Negative, 0.4, learning.ChannelExplicit},
-		{said(0.25, learning.ChannelDev), learning.Positive, 0.2, learning.ChannelDev},
-		{said(0, ""), learning.Neutral, 0, learning.ChannelExplicit},
-		{said(-1, ""), learning.Negative, 0.8, learning.ChannelExplicit},
-		{said(1, "user"), learning.Positive, 0.8, learning.ChannelExplicit},
-		{said(1, "user_implicit"), learning.Positive, 0.8, learning.ChannelExplicit},
-		{said(-1, learning.ChannelDev), learning.Negative, 0.8, learning.ChannelDev},
-		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4,
+		{said(1, ""), 0.8, learning.ChannelExplicit},
+		{said(-0.5, ""), -0.4, learning.ChannelExplicit},
+		{said(0.25, learning.ChannelDev), 0.2, learning.ChannelDev},
+		{said(0, ""), 0, learning.ChannelExplicit},
+		{said(-1, ""), -0.8, learning.ChannelExplicit},
+		{said(1, "user"), 0.8, learning.ChannelExplicit},
+		{said(1, "user_implicit"), 0.8, learning.ChannelExplicit},
+		{said(-1, learning.ChannelDev), -0.8, learning.ChannelDev},
+		{learning.Judgement{Scale: learning.UserScale, Score: 1}, -0.4,
 			learning.ChannelExplicit},
-		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05,
+		{learning.Judgement{Scale: learning.UserScale, Score: 2}, 0.05,
 			learning.ChannelExplicit},
-		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4,
+		{learning.Judgement{Scale: learning.UserScale, Score: 3}, 0.4,
 			learning.ChannelExplicit},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 1}, learning.Negative,
-			0.4, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 2}, learning.Negative,
-			0.2, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 3}, learning.Positive,
-			0.05, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 4}, learning.Positive,
-			0.2, learning.ChannelDev},
-		{learning.Judgement{Channel: "dev", Scale: learning.DevScale, Score: 5}, learning.Positive,
-			0.4, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev",
+			Scale: learning.DevScale, Score: 1}, -0.4, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev",
+			Scale: learning.DevScale, Score: 2}, -0.2, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev",
+			Scale: learning.DevScale, Score: 3}, 0.05, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev",
+			Scale: learning.DevScale, Score: 4}, 0.2, learning.ChannelDev},
+		{learning.Judgement{Channel: "dev",
+			Scale: learning.DevScale, Score: 5}, 0.4, learning.ChannelDev},
 	} {
 		for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
 			f := test.feedback
@@ -81,9 +80,8 @@ func TestInterpretJudgement(t *testing.T) {
 				metadata["scale"], metadata["score"] = f.Scale, fmt.Sprint(f.Score)
 			}
 			assert.Equal(t, learning.Signal{
-				Type: test.want, HeuristicID: "h1", EventID: "e1", Channel: test.source,
-				Magnitude: test.weight,
-				Target:    target, Metadata: metadata,
+				HeuristicID: "h1", EventID: "e1", Channel: test.source, Worth: test.worth,
+				Target: target, Metadata: metadata,
 			}, s)
 		}
 	}
@@ -93,16 +91,15 @@ func TestInterpretTimeout(t *testing.T) {
 	request := learning.Answer{HeuristicID: "h1", EventID: "e1", Age: 31500 * time.Millisecond}
 	s, err := newBayesian(t, learning.BayesianConfig{}).InterpretTimeout(request)
 	require.NoError(t, err)
-	want := learning.NewSignal(learning.Positive, "h1", "e1", learning.ChannelTimeout)
-	want.Metadata = map[string]string{"elapsed_seconds": "31.5"}
-	assert.EqualValues(t, 1, want.Magnitude, "a signal is worth 1 unless somebody says otherwise")
-	want.Magnitude = 0.4
-	assert.Equal(t, want, s, "half a click")
+	assert.Equal(t, learning.Signal{
+		HeuristicID: "h1", EventID: "e1", Channel: learning.ChannelTimeout, Worth: 0.4,
+		Metadata: map[string]string{"elapsed_seconds": "31.5"},
+	}, s, "half a click")
 
 	quiet := learning.BayesianConfig{Weights: map[string]float64{learning.ChannelTimeout: 0}}
 	s, err = newBayesian(t, quiet).InterpretTimeout(request)
 	require.NoError(t, err)
-	assert.Zero(t, s.Magnitude)
+	assert.Zero(t, s.Worth)
 }
 
 // TestUndoTexts says which texts are an undo by the document's letters, and by its words.
@@ -150,9 +147,10 @@ func TestInterpretUndo(t *testing.T) {
 	require.NoError(t, err)
 	var want []learning.Signal
 	for _, f := range fires {
-		s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.ChannelUndo)
-		s.Metadata = map[string]string{"undo_text": "Please undo that"}
-		want = append(want, s)
+		want = append(want, learning.Signal{
+			HeuristicID: f.HeuristicID, EventID: f.EventID, Channel: learning.ChannelUndo, Worth: -1,
+			Metadata: map[string]string{"undo_text": "Please undo that"},
+		})
 	}
 	assert.Equal(t, want, signals)
 	signals, err = newBayesian(t, learning.BayesianConfig{}).InterpretUndo("Please undo that", fires)
@@ -215,11 +213,10 @@ func TestThanks(t *testing.T) {
 
 func TestInterpretIgnore(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
-	for n, want := range map[int]string{0: "neutral 0", 1: "neutral 0", 2: "neutral 0",
-		3: "negative 0.4", 4: "negative 0.4"} {
+	for n, want := range map[int]float64{0: 0, 1: 0, 2: 0, 3: -0.4, 4: -0.4} {
 		s, err := b.InterpretIgnore(learning.Answer{HeuristicID: "h1", EventID: "e1", Consecutive: n})
 		require.NoError(t, err)
-		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude), n)
+		assert.Equal(t, want, s.Worth, n)
 		assert.Equal(t, learning.ChannelIgnored, s.Channel)
 		assert.Equal(t, map[string]string{"consecutive_count": fmt.Sprint(n)}, s.Metadata)
 		assert.Empty(t, s.EventID)
@@ -234,7 +231,7 @@ func TestWeights(t *testing.T) {
 	})
 	magnitude := func(s learning.Signal, err error) float64 {
 		require.NoError(t, err)
-		return s.Magnitude
+		return math.Abs(s.Worth)
 	}
 	a := learning.Answer{HeuristicID: "h", EventID: "e", Consecutive: 4}
 	j := learning.Judgement{HeuristicID: "h", EventID: "e", Value: -1}

@@ -194,7 +194,7 @@ func (m steps) ConfidencesIn(
 // counted so far; the numbers of answers do not.
 func (m *Module) standingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]Standing, error) {
 	l := m.ledger(tx)
-	tx.Want(m.Wants(heuristicIDs...))
+	tx.Want(m.Steps().Wants(heuristicIDs...))
 	var cells []evidence.Cell
 	for _, id := range heuristicIDs {
 		cells = m.answerCells(cells, id, m.seen(id).version)

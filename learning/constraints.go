@@ -23,7 +23,7 @@ type Constraints struct {
 	// both are 0, the next layer decides. Set a ceiling below the threshold of decisions for a
 	// heuristic that must never answer by itself.
 	Floor, Ceiling float64
-	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. It is 1 if no layer sets
+	// FeedbackWeight multiplies what every signal is worth, in [0.25, 2]. It is 1 if no layer sets
 	// it. Lower it for a heuristic that people judge for other reasons than its advice.
 	FeedbackWeight float64
 }

@@ -7,14 +7,14 @@
 //
 //   - Something happens. An answer is shown ([Fire]), a message comes in ([Message]), a person
 //     judges an answer ([Judgement]), or silence passes ([Module.Sweep]).
-//   - A [Strategy] interprets that as a [Signal]: positive, negative or neutral, with a channel and
-//     a magnitude. [NewBayesian] is the default. [BayesianConfig] sets how much each signal is
+// - A [Strategy] interprets that as a [Signal]: what it is worth, for or against the heuristic, and
+//     its channel. [NewBayesian] is the default. [BayesianConfig] sets how much each signal is
 //     worth: by default a thumb 0.8, an undo 1.
 //   - A [Module] turns signals into evidence, as follows.
 //
 // A locked heuristic takes no signal. Otherwise
 //
-//	weight     = magnitude · feedback weight · 1/(1 + k·n)
+//	weight     = |worth| · feedback weight · 1/(1 + k·n)
 //	confidence = mean of Beta(s·c₀ + Σ positive weights, s·(1-c₀) + Σ negative weights)
 //
 // where c₀ is the heuristic's initial confidence, s the strength of that prior, n how often the

@@ -14,13 +14,12 @@ import (
 // outspoken is a strategy that learns from words alone: silence and ignoring say nothing, and a
 // "thanks" is worth as much as an undo.
 type outspoken struct {
-	words map[string]learning.SignalType
+	words map[string]float64
 }
 
 func newOutspoken() outspoken {
-	return outspoken{map[string]learning.SignalType{
-		"thanks": learning.Positive, "perfect": learning.Positive, "undo": learning.Negative,
-		"wrong": learning.Negative,
+	return outspoken{map[string]float64{
+		"thanks": 1, "perfect": 1, "undo": -1, "wrong": -1,
 	}}
 }
 
@@ -35,9 +34,12 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 	case learning.DevScale:
 		good = f.Score > 3
 	}
-	s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.ChannelExplicit)
-	if s.Target = f.Target; good {
-		s.Type = learning.Positive
+	s := learning.Signal{
+		HeuristicID: f.HeuristicID, EventID: f.EventID, Channel: learning.ChannelExplicit,
+		Target: f.Target, Worth: -1,
+	}
+	if good {
+		s.Worth = 1
 	}
 	return s, nil
 }
@@ -48,27 +50,30 @@ func (o outspoken) InterpretUndo(text string, answers []learning.Answer) ([]lear
 		text = "undo"
 	}
 	for _, word := range strings.Fields(strings.ToLower(text)) {
-		if t, ok := o.words[strings.Trim(word, ".,!?")]; ok && len(answers) > 0 {
+		if worth, ok := o.words[strings.Trim(word, ".,!?")]; ok && len(answers) > 0 {
 			last := answers[len(answers)-1] // words are about what was shown last
-			return []learning.Signal{learning.NewSignal(t, last.HeuristicID, last.EventID, "user_words")},
-				nil
+			return []learning.Signal{{HeuristicID: last.HeuristicID, EventID: last.EventID,
+				Channel: "user_words", Worth: worth}}, nil
 		}
 	}
 	return nil, nil
 }
 
 func (o outspoken) InterpretTimeout(t learning.Answer) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, t.HeuristicID, t.EventID, learning.ChannelTimeout),
+	return learning.Signal{HeuristicID: t.HeuristicID, EventID: t.EventID,
+			Channel: learning.ChannelTimeout},
 		nil
 }
 
 func (o outspoken) InterpretIgnore(i learning.Answer) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, i.HeuristicID, i.EventID, learning.ChannelIgnored),
+	return learning.Signal{HeuristicID: i.HeuristicID, EventID: i.EventID,
+			Channel: learning.ChannelIgnored},
 		nil
 }
 
 func (o outspoken) InterpretOutcome(a learning.Answer) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, a.HeuristicID, a.EventID, learning.ChannelOutcome),
+	return learning.Signal{HeuristicID: a.HeuristicID, EventID: a.EventID,
+			Channel: learning.ChannelOutcome},
 		nil
 }
 
@@ -100,10 +105,11 @@ func Example_strategy() {
 			panic(err)
 		}
 		for _, change := range changes {
-			fmt.Printf("%q is %s: %.2f to %.2f\n", text, change.Signal.Type, change.Old, change.New)
+			fmt.Printf("%q is worth %+g: %.2f to %.2f\n", text, change.Signal.Worth,
+				change.Old, change.New)
 		}
 	}
 	// Output:
-	// "Thanks, perfect!" is positive: 0.30 to 0.53
-	// "that was wrong" is negative: 0.53 to 0.40
+	// "Thanks, perfect!" is worth +1: 0.30 to 0.53
+	// "that was wrong" is worth -1: 0.53 to 0.40
 }

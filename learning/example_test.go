@@ -94,14 +94,14 @@ func ExampleModule_Judge() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%s: %s %.1f, %.3f to %.3f\n", change.Signal.Channel, change.Signal.Type,
-			change.Weight, change.Old, change.New)
+		fmt.Printf("%s: %+.1f, %.3f to %.3f\n", change.Signal.Channel, change.Signal.Worth,
+			change.Old, change.New)
 	}
 	// Output:
-	// user_explicit: negative 0.4, 0.300 to 0.250
-	// user_explicit: positive 0.4, 0.250 to 0.417
-	// dev: positive 0.4, 0.417 to 0.500
-	// dev: negative 0.2, 0.500 to 0.467
+	// user_explicit: -0.4, 0.300 to 0.250
+	// user_explicit: +0.4, 0.250 to 0.417
+	// dev: +0.4, 0.417 to 0.500
+	// dev: -0.2, 0.500 to 0.467
 }
 
 // A pattern says by which later event it shows that an answer worked.
@@ -119,9 +119,9 @@ func ExampleExpectation() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s %s, %.2f to %.2f\n", changes[0].Signal.Type, changes[0].Signal.Channel,
+	fmt.Printf("%+g %s, %.2f to %.2f\n", changes[0].Signal.Worth, changes[0].Signal.Channel,
 		changes[0].Old, changes[0].New)
-	// Output: positive implicit_outcome, 0.30 to 0.53
+	// Output: +1 implicit_outcome, 0.30 to 0.53
 }
 
 // A heuristic's own constraints go before its pack's, and these before those for all.
@@ -134,8 +134,10 @@ func ExampleConstraints() {
 		},
 	})
 	for i := range 3 {
-		s := learning.NewSignal(learning.Positive, "close the window", "", "garden_robot")
-		change, err := module.Apply(ctx, s, learning.Origin{ID: fmt.Sprint("robot ", i)})
+		change, err := module.Judge(ctx, learning.Judgement{
+			HeuristicID: "close the window", EventID: fmt.Sprint("rain ", i), Channel: "garden_robot",
+			Value: 1, Weight: 1.25,
+		})
 		if err != nil {
 			panic(err)
 		}

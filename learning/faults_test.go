@@ -70,8 +70,10 @@ var deeds = []deed{
 	},
 		call: func(f *fixture) error { return f.Delete(ctx, "h") }, done: heed.ErrNotFound},
 	{method: "Pin", call: func(f *fixture) error { return f.Pin(ctx, pinned) }},
-	{method: "Unpin", prepare: func(f *fixture) { require.NoError(f, f.Pin(ctx, pinned)) },
-		call: func(f *fixture) error { return f.Unpin(ctx, "h", "ops", "r") }, done: heed.ErrNotFound},
+	{method: "Pin", prepare: func(f *fixture) { require.NoError(f, f.Pin(ctx, pinned)) },
+		call: func(f *fixture) error {
+			return f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops", Reason: "r"})
+		}, done: heed.ErrNotFound},
 	{method: "Fire", call: func(f *fixture) error {
 		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann",
 			Session: "room"})
@@ -136,7 +138,8 @@ var deeds = []deed{
 		return err
 	}},
 	{method: "Apply", call: func(f *fixture) error {
-		_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"),
+		_, err := f.Apply(ctx, learning.Signal{HeuristicID: "h", EventID: "e",
+			Channel: "host", Worth: 1},
 			learning.Origin{ID: "1"})
 		return err
 	}},

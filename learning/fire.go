@@ -176,7 +176,7 @@ func (m *Module) shown(
 // process, for example.
 func (m *Module) fireJudged(tx *store.Tx, a *answer.Answer, w *answer.Fire) error {
 	l := m.ledger(tx)
-	e := &entry{signal: NewSignal(Neutral, w.Heuristic, a.ID, ""), at: w.Shown, on: a}
+	e := &entry{signal: Signal{HeuristicID: w.Heuristic, EventID: a.ID}, at: w.Shown, on: a}
 	if err := l.count(e); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
 	var failed error
 	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) (err error) {
 		_, changes, err = h.In(tx)
-		failed = m.FailuresIn(tx)
+		failed = m.Steps().FailuresIn(tx)
 		return err
 	})
 	return valuesOf(changes, err), errors.Join(failed, err)
@@ -163,7 +163,8 @@ func (h *hearing) ignores() []store.Query {
 
 // In is [Module.Hear] within a step: it counts what the message means, and puts the answers that it
 // changes. It returns these answers, so that the caller can change more of them and put them again.
-// The changes are complete after the commit. Failures of the strategy are in [Module.FailuresIn].
+// The changes are complete after the commit. Failures of the strategy are in FailuresIn of
+// [Module.Steps].
 func (h *hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*Change, err error) {
 	if h.unknown != nil && h.known == "" { // to repeat the message may take another answer back
 		return nil, nil, store.Final(h.unknown)
@@ -472,7 +473,7 @@ func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, underst
 		switch {
 		case err != nil:
 			r.failures = append(r.failures, err)
-		case !s.neutral() && w.how == "" && r.note(w, answers.Undo, s, nil):
+		case s.Worth != 0 && w.how == "" && r.note(w, answers.Undo, s, nil):
 			ended = append(ended, w)
 		}
 	}
@@ -521,7 +522,7 @@ func (r *run) ignore(w *waiting) {
 	}
 	s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretIgnore(question) })
 	if a == nil { // the model answered
-		s = NewSignal(Neutral, "", w.on.Value.ID, ChannelIgnored)
+		s = Signal{HeuristicID: "", EventID: w.on.Value.ID, Channel: ChannelIgnored}
 	}
 	independent := r.m.cfg.tuning.Independent
 	known := answers.ReceptionOf(w.on.Value, w.heuristic)
@@ -532,7 +533,7 @@ func (r *run) ignore(w *waiting) {
 	}
 	known = answers.ReceptionOf(w.on.Value, w.heuristic)
 	n := question.Consecutive
-	if !s.neutral() && inFull && known.Implicit(independent) == answers.Ignored {
+	if s.Worth != 0 && inFull && known.Implicit(independent) == answers.Ignored {
 		n = 0
 	}
 	r.ledger.ignored(a, n)
@@ -553,7 +554,7 @@ func (r *run) observe(w *waiting) bool {
 	each := further && w.heuristic != ""
 	on, _, effect := answers.Say(a, answer.Statement{
 		How: w.how, By: by, Kind: r.m.cfg.kindOf(by), Session: w.session, Channel: s.Channel,
-		Target: s.Target, Of: w.heuristic, Worth: s.worth(), At: at, Message: w.message,
+		Target: s.Target, Of: w.heuristic, Worth: s.Worth, At: at, Message: w.message,
 	})
 	if effect != answers.Holds {
 		return false

@@ -257,10 +257,7 @@ func value(positive bool) float64 {
 
 func (f *fixture) apply(id, heuristic string, weight float64) learning.Change {
 	f.Helper()
-	s := learning.NewSignal(learning.Positive, heuristic, "", "user_implicit")
-	if s.Magnitude = weight; weight < 0 {
-		s.Type, s.Magnitude = learning.Negative, -weight
-	}
+	s := learning.Signal{HeuristicID: heuristic, Channel: "user_implicit", Worth: weight}
 	change, err := f.Apply(ctx, s, learning.Origin{ID: id})
 	require.NoError(f, err)
 	return change
@@ -277,7 +274,7 @@ func (f *fixture) waiting() int {
 // answer returns the record of the answer to an event.
 func (f *fixture) answer(event string) *answer.Answer {
 	f.Helper()
-	view := f.Answers()
+	view := f.Steps().Answers()
 	row, err := view.Get(ctx, f.store, store.IDOf(event))
 	require.NoError(f, err)
 	return &row.Value
@@ -316,10 +313,16 @@ func (f *fixture) counted(heuristic string) map[string][]float64 {
 	return all
 }
 
-// types returns the types of the signals of changes, and what they were about.
+// types returns the directions of the signals of changes, and what they were about.
 func types(changes []learning.Change) (all []string) {
 	for _, c := range changes {
-		all = append(all, string(c.Signal.Type)+" "+c.Signal.HeuristicID)
+		way := "neutral"
+		if c.Signal.Worth > 0 {
+			way = "positive"
+		} else if c.Signal.Worth < 0 {
+			way = "negative"
+		}
+		all = append(all, way+" "+c.Signal.HeuristicID)
 	}
 	return all
 }

@@ -63,7 +63,7 @@ func (m *Module) step(
 	}
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		ref := m.kinds.answers.Ref(answers.ID(eventID))
-		tx.Want(m.Wants(heuristicID), store.Wants{Refs: []store.Ref{ref}})
+		tx.Want(m.Steps().Wants(heuristicID), store.Wants{Refs: []store.Ref{ref}})
 		row, err := m.kinds.answers.In(tx, ref.ID)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	if e.signal.Target != s.Target {
 		s.About = e.signal.Target
 	}
-	if s.Worth = e.signal.worth(); blocked != "" {
+	if s.Worth = e.signal.Worth; blocked != "" {
 		s.Worth = 0
 	}
 	return l.judge(e, of, a, s)
@@ -189,7 +189,7 @@ func (l *ledger) judge(
 	if err := l.count(e); err != nil {
 		return nil, err
 	}
-	if of != nil && e.signal.worth() > 0 {
+	if of != nil && e.signal.Worth > 0 {
 		l.ignored(of, 0)
 	}
 	answers.Edit(a, on.N, func(s *answer.Statement) {
@@ -249,7 +249,7 @@ func (m *Module) interpretJudgement(j *Judgement) (Signal, error) {
 		err = s.Validate()
 	}
 	if err == nil {
-		s.Magnitude = min(s.Magnitude*cmp.Or(j.Weight, 1), evidence.MaxWeight)
+		s.Worth = clamped(s.Worth * cmp.Or(j.Weight, 1))
 	}
 	return s, err
 }

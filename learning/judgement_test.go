@@ -189,7 +189,7 @@ type neutralMiddle struct{ learning.Strategy }
 func (n neutralMiddle) InterpretJudgement(j learning.Judgement) (learning.Signal, error) {
 	s, err := n.Strategy.InterpretJudgement(j)
 	if j.Scale == learning.UserScale && j.Score == 2 {
-		s.Type, s.Magnitude = learning.Neutral, 0
+		s.Worth = 0
 	}
 	return s, err
 }
@@ -288,7 +288,7 @@ func TestTheGradeCounts(t *testing.T) {
 		change, err := f.Judge(ctx, tt.judgement)
 		require.NoError(t, err)
 		assert.InDelta(t, tt.weight, change.Weight, 1e-12)
-		assert.InDelta(t, tt.weight, change.Signal.Magnitude, 1e-12)
+		assert.InDelta(t, tt.weight, math.Abs(change.Signal.Worth), 1e-12)
 		f.clock.Advance(time.Second)
 	}
 	assert.Equal(t, 0.5, f.confidence("h"))

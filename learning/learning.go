@@ -7,14 +7,13 @@ import "time"
 // default, embed what [NewBayesian] returns.
 //
 // A Strategy must be safe for concurrent use by multiple goroutines. It must give the same answer
-// to the same request, and must not change a request. The magnitudes of its signals are finite and
-// not negative. A signal names the heuristic that was asked about. What means nothing is a signal
-// of type [Neutral], because the zero Signal has no type and is refused. If it returns an error,
-// the module does not count the observation. Package learningtest tests all of this.
+// to the same request, and must not change a request. A signal names the heuristic that was asked
+// about. What means nothing is a signal that is worth 0. If it returns an error, the module does
+// not count the observation. Package learningtest tests all of this.
 type Strategy interface {
 	// InterpretJudgement interprets a person's judgement of an answer. It returns an error for a
 	// judgement that is not valid ([Judgement.Validate]), and handles every kind of judgement. The
-	// module multiplies the magnitude by the verdict's weight.
+	// module multiplies what the signal is worth by the judgement's weight.
 	InterpretJudgement(Judgement) (Signal, error)
 	// InterpretTimeout interprets the silence of an answer, when its silence window ends.
 	InterpretTimeout(Answer) (Signal, error)

@@ -110,7 +110,7 @@ func (m steps) Unreported(tx *store.Tx) {
 
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
 // another wording or domain than the module read last, its evidence takes a second read.
-func (m *Module) Wants(heuristicIDs ...string) (w store.Wants) {
+func (m steps) Wants(heuristicIDs ...string) (w store.Wants) {
 	k := &m.kinds
 	w.Refs = slices.Grow(w.Refs, 2*len(heuristicIDs))
 	w.Cells = slices.Grow(w.Cells, len(heuristicCells)*len(heuristicIDs))
@@ -401,7 +401,7 @@ func (l *ledger) count(e *entry) error {
 			return err
 		}
 	}
-	if e.signal.neutral() {
+	if e.signal.Worth == 0 {
 		e.limit(limitNeutral)
 	}
 	l.entries = append(l.entries, e)
@@ -414,7 +414,7 @@ func (l *ledger) count(e *entry) error {
 		e.change.Old, _ = b.confidence(a.parts, now)
 	}
 	limit := l.blocked(a, e.fire())
-	means := e.explicit || !e.signal.neutral()
+	means := e.explicit || e.signal.Worth != 0
 	switch {
 	case limit == "" && means && !e.idle:
 		e.counted = &evidence.Observation{
@@ -433,7 +433,7 @@ func (l *ledger) count(e *entry) error {
 	if a.depth == whole {
 		e.change.New, e.limits = b.confidence(a.parts, now)
 	}
-	if e.signal.neutral() && e.counted == nil && len(e.withdraw)+len(e.also) == 0 {
+	if e.signal.Worth == 0 && e.counted == nil && len(e.withdraw)+len(e.also) == 0 {
 		e.change.Old, e.change.New, e.limits = 0, 0, nil
 	}
 	return nil
@@ -609,7 +609,7 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 
 // FailuresIn returns the errors of the strategy that a step met, joined: for answers that stay as
 // they were, while the rest of the step counts. It is nil without errors.
-func (m *Module) FailuresIn(tx *store.Tx) error { return errors.Join(m.ledger(tx).failures...) }
+func (m steps) FailuresIn(tx *store.Tx) error { return errors.Join(m.ledger(tx).failures...) }
 
 // valuesOf returns the changes of a call.
 func valuesOf(changes []*Change, err error) (all []Change) {

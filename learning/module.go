@@ -70,18 +70,20 @@ func build(cfg Config) (*Module, error) {
 	return m, nil
 }
 
-// Answers returns the view of the kind of records that hold the module's answers.
-func (m *Module) Answers() store.View[answer.Answer] { return m.kinds.answers }
-
 // Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
-// Steps returns what only package loop adds to its own steps, and what it reads for them. Other
-// hosts have [Module.FireIn], [Module.JudgeIn] and [Module.UndoIn].
+// Steps returns what a host's own step needs around [Module.FireIn], [Module.JudgeIn] and
+// [Module.UndoIn]. Answers is the view of the answers' records, Wants(heuristics...) names what is
+// read about heuristics, so that it is read together with the host's records, and FailuresIn(tx)
+// returns the errors of the strategy. The rest is for package loop: parts of Hear and Sweep.
 func (m *Module) Steps() steps { return steps{m} }
 
 // steps are the methods of a module for package loop.
 type steps struct{ *Module }
+
+// Answers returns the view of the kind of records that hold the module's answers.
+func (m steps) Answers() store.View[answer.Answer] { return m.kinds.answers }
 
 // The limits of signals: see [Change].Limits.
 const (
@@ -118,7 +120,7 @@ type Change struct {
 	// Limits are what kept the signal from counting in full, in the order in which they were applied.
 	// With some, the signal did not count at all:
 	//   - "locked" means that the heuristic is locked;
-	//   - "neutral" means that the signal is neutral, or has magnitude 0;
+	//   - "neutral" means that the signal is worth 0;
 	//   - "outdated" means that the person stated something later about the answer;
 	//   - "full" means that the answer has no room for another statement;
 	//   - "duplicate" means that it was counted before;
@@ -154,7 +156,7 @@ func (m *Module) notify(ctx context.Context, e *entry) {
 		case c.New < c.Old && slices.Contains(c.Limits, limitFloor):
 			m.watch.Tell(ctx, heed.Changed{What: "harmful", Component: name, At: now, Subject: subject,
 				Reason: "its confidence fell to the floor"})
-		case c.Signal.Channel == ChannelOutcome && c.Signal.Type == Negative:
+		case c.Signal.Channel == ChannelOutcome && c.Signal.Worth < 0:
 			m.watch.Tell(ctx, heed.Changed{What: "harmful", Component: name, At: now, Subject: subject,
 				Reason: "an expected outcome speaks against it"})
 		}

@@ -64,9 +64,8 @@ func TestLearnedHeuristicStartsAtThreeTenths(t *testing.T) {
 func TestNeutralSignalsAskNothingOfTheStore(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for _, s := range []learning.Signal{
-		learning.NewSignal(learning.Neutral, "h", "e", learning.ChannelIgnored),
-		{Type: learning.Positive, HeuristicID: "h", EventID: "e", Channel: learning.ChannelExplicit,
-			Magnitude: 0},
+		learning.Signal{HeuristicID: "h", EventID: "e", Channel: learning.ChannelIgnored},
+		{HeuristicID: "h", EventID: "e", Channel: learning.ChannelExplicit},
 	} {
 		c, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
 		require.NoError(t, err)
@@ -90,10 +89,9 @@ func TestApplyCountsAnIDOnce(t *testing.T) {
 
 func TestApplyRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	good := learning.NewSignal(learning.Positive, "h", "e", "host")
+	good := learning.Signal{HeuristicID: "h", EventID: "e", Channel: "host", Worth: 1}
 	for field, spoil := range map[string]func(*learning.Signal, *learning.Origin){
-		"Type":        func(s *learning.Signal, _ *learning.Origin) { s.Type = "good" },
-		"Magnitude":   func(s *learning.Signal, _ *learning.Origin) { s.Magnitude = math.NaN() },
+		"Worth":       func(s *learning.Signal, _ *learning.Origin) { s.Worth = math.NaN() },
 		"Target":      func(s *learning.Signal, _ *learning.Origin) { s.Target = "author" },
 		"HeuristicID": func(s *learning.Signal, _ *learning.Origin) { s.HeuristicID = "\x00" },
 		"Channel":     func(s *learning.Signal, _ *learning.Origin) { s.Channel = "\xff" },
@@ -108,13 +106,14 @@ func TestApplyRefuses(t *testing.T) {
 		_, err := f.Apply(ctx, s, o)
 		assertInputError(t, err, field)
 	}
-	for _, magnitude := range []float64{-1, math.Inf(1), 2e6} {
+	for _, worth := range []float64{-2e6, math.Inf(1), 2e6} {
 		s := good
-		s.Magnitude = magnitude
+		s.Worth = worth
 		_, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
-		assertInputError(t, err, "Magnitude")
+		assertInputError(t, err, "Worth")
 	}
-	_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "no such", "e", "host"),
+	_, err := f.Apply(ctx, learning.Signal{HeuristicID: "no such", EventID: "e",
+		Channel: "host", Worth: 1},
 		learning.Origin{ID: "1"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	_, err = f.Apply(ctx, good, learning.Origin{ID: "1", At: start.Add(time.Hour)})
@@ -285,7 +284,7 @@ type neutralSilence struct{ learning.Strategy }
 
 func (n neutralSilence) InterpretTimeout(a learning.Answer) (learning.Signal, error) {
 	s, err := n.Strategy.InterpretTimeout(a)
-	s.Type, s.Magnitude = learning.Neutral, 0
+	s.Worth = 0
 	return s, err
 }
 
@@ -448,7 +447,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 	assert.ErrorIs(t, err, errDown)
 	_, err = f.Judge(ctx, thumb("h", "e", true))
 	assert.ErrorIs(t, err, errDown)
-	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"),
+	_, err = f.Apply(ctx, learning.Signal{HeuristicID: "h", EventID: "e", Channel: "host", Worth: 1},
 		learning.Origin{ID: "1"})
 	assert.ErrorIs(t, err, errDown)
 	assert.Empty(t, f.store.commits)
@@ -570,8 +569,8 @@ func TestANeutralUndoIsNone(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral,
 		undo: func(answers []learning.Answer) (all []learning.Signal, err error) {
 			for _, r := range answers {
-				all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID,
-					learning.ChannelUndo))
+				all = append(all, learning.Signal{HeuristicID: r.HeuristicID, EventID: r.EventID,
+					Channel: learning.ChannelUndo})
 			}
 			return all, nil
 		}}}, "h")
@@ -620,8 +619,8 @@ func (m moody) Windows(domain string) learning.Windows {
 func TestStrategyDecides(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral,
 		feedback: func(f learning.Judgement) (learning.Signal, error) {
-			return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID,
-				EventID: f.EventID, Channel: "user", Magnitude: 0.8}, nil
+			return learning.Signal{HeuristicID: f.HeuristicID,
+				EventID: f.EventID, Channel: "user", Worth: 0.8}, nil
 		}}}, "h")
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))
@@ -641,24 +640,22 @@ func TestStrategyMisbehaves(t *testing.T) {
 			timeout: func(learning.Answer) (learning.Signal, error) { return learning.Signal{}, errMood },
 			undo:    func([]learning.Answer) ([]learning.Signal, error) { return nil, errMood }},
 		"answers for others": {feedback: func(learning.Judgement) (learning.Signal, error) {
-			return learning.NewSignal(learning.Positive, "h2", "e", "x"), nil
+			return learning.Signal{HeuristicID: "h2", EventID: "e", Channel: "x", Worth: 1}, nil
 		},
 			timeout: func(learning.Answer) (learning.Signal, error) {
-				return learning.NewSignal(learning.Positive, "h", "f", "x"), nil
+				return learning.Signal{HeuristicID: "h", EventID: "f", Channel: "x", Worth: 1}, nil
 			},
 			undo: func([]learning.Answer) ([]learning.Signal, error) {
-				return []learning.Signal{learning.NewSignal(learning.Positive, "h2", "e", "x")}, nil
+				return []learning.Signal{{HeuristicID: "h2", EventID: "e", Channel: "x", Worth: 1}}, nil
 			}},
 		"is not finite": {feedback: func(learning.Judgement) (learning.Signal, error) {
-			return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e",
-				Magnitude: math.Inf(1)}, nil
+			return learning.Signal{HeuristicID: "h", EventID: "e", Worth: math.Inf(1)}, nil
 		},
 			timeout: func(learning.Answer) (learning.Signal, error) {
-				return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e",
-					Magnitude: math.NaN()}, nil
+				return learning.Signal{HeuristicID: "h", EventID: "e", Worth: math.NaN()}, nil
 			},
 			undo: func([]learning.Answer) ([]learning.Signal, error) {
-				return []learning.Signal{{Type: "bad", HeuristicID: "h", EventID: "e"}}, nil
+				return []learning.Signal{{HeuristicID: "h", EventID: "e", Worth: math.Inf(-1)}}, nil
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 )
 
 // A Pin is what a person decided about a heuristic. Its constraints go before all others until
-// [Module.Unpin] removes it.
+// a pin without constraints ends it.
 type Pin struct {
 	// HeuristicID is the heuristic that is limited. It must not be empty.
 	HeuristicID string `json:"heuristic"`
-	// Constraints override every other layer where they are set.
+	// Constraints override every other layer where they are set. The zero value ends the pin.
 	Constraints Constraints `json:"constraints"`
 	// Actor is who decided it. It must not be empty, because the audit names the actor.
 	Actor string `json:"actor"`
@@ -28,24 +28,20 @@ type Pin struct {
 }
 
 // Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose
-// ends are the same holds the confidence. The same pin again has no effect. An unknown heuristic is
-// [heed.ErrNotFound], and invalid input a [*heed.InputError].
+// ends are the same holds the confidence. The same pin again has no effect. A pin without
+// constraints removes the one before, and is [heed.ErrNotFound] if there is none. An unknown
+// heuristic is [heed.ErrNotFound], and invalid input a [*heed.InputError].
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	defer doing("pin", &err)
-	if p.Constraints == (Constraints{}) {
-		return valid.Input("Constraints", "must set a limit")
-	}
-	if err := p.Constraints.validateInput(); err != nil {
+	if err := cmp.Or(p.Constraints.validateInput(), valid.Names(evidence.MaxText, "Actor", p.Actor),
+		evidence.CheckText("Reason", p.Reason)); err != nil {
 		return err
 	}
-	return m.decide(ctx, "pin", p)
-}
-
-// Unpin removes a heuristic's pin, in one commit with an audit entry. A heuristic without one is
-// [heed.ErrNotFound].
-func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) (err error) {
-	defer doing("unpin", &err)
-	return m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason})
+	action := "pin"
+	if p.Constraints == (Constraints{}) {
+		action = "unpin"
+	}
+	return m.decide(ctx, action, p)
 }
 
 // pin returns the pin of a heuristic, or the zero value.
@@ -58,10 +54,6 @@ func (r *heuristicRecord) pin() (p Pin) {
 
 // decide stores a pin, or removes it if p has no constraints.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
-	if err := cmp.Or(valid.Names(evidence.MaxText, "Actor", p.Actor),
-		evidence.CheckText("Reason", p.Reason)); err != nil {
-		return err
-	}
 	p.At = m.orNow(p.At)
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		a, err := m.ledger(tx).open(p.HeuristicID)

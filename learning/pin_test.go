@@ -57,12 +57,13 @@ func TestPin(t *testing.T) {
 	assert.Len(t, f.store.commits, commits)
 	pin.Constraints = at(0.3)
 	require.NoError(t, f.Pin(ctx, pin))
-	require.NoError(t, f.Unpin(ctx, "h", "Ops", "its text was rewritten"))
+	ends := learning.Pin{HeuristicID: "h", Actor: "Ops", Reason: "its text was rewritten"}
+	require.NoError(t, f.Pin(ctx, ends))
 	assert.Equal(t, 0.6, f.confidence("h"),
 		"the host's range holds again, and what was heard meanwhile counts")
 	assert.Equal(t, learning.Pin{}, f.standing("h").Pin)
 	assert.Equal(t, host, f.standing("h").Heuristic.Constraints)
-	assert.ErrorIs(t, f.Unpin(ctx, "h", "Ops", ""), heed.ErrNotFound)
+	assert.ErrorIs(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "Ops"}), heed.ErrNotFound)
 	require.NoError(t, f.Pin(ctx, pin))
 
 	var got [][]string
@@ -85,7 +86,6 @@ func TestPinRefuses(t *testing.T) {
 	for field, spoil := range map[string]func(*learning.Pin){
 		"Actor":               func(p *learning.Pin) { p.Actor = "" },
 		"Reason":              func(p *learning.Pin) { p.Reason = "\xff" },
-		"Constraints":         func(p *learning.Pin) { p.Constraints = learning.Constraints{} },
 		"Constraints.Ceiling": func(p *learning.Pin) { p.Constraints = at(2) },
 	} {
 		p := good
@@ -94,8 +94,8 @@ func TestPinRefuses(t *testing.T) {
 	}
 	good.HeuristicID = "no such"
 	assert.ErrorIs(t, f.Pin(ctx, good), heed.ErrNotFound)
-	assert.ErrorIs(t, f.Unpin(ctx, "h", "ops", ""), heed.ErrNotFound)
-	assertInputError(t, f.Unpin(ctx, "h", "", ""), "Actor")
+	assert.ErrorIs(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops"}), heed.ErrNotFound)
+	assertInputError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: ""}), "Actor")
 	assert.Empty(t, f.audit())
 }
 

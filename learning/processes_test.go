@@ -230,7 +230,7 @@ func TestForget(t *testing.T) {
 		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name,
 			Constraints: learning.Constraints{FeedbackWeight: 1}}))
 	}
-	require.NoError(t, f.Unpin(ctx, "h", "Ann", ""))
+	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "Ann"}))
 	err := store.Run(ctx, f.store, store.Job{Forget: []string{"Ann"}})
 	require.NoError(t, err)
 	kinds, _ := learning.RecordKinds("learning")

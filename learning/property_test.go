@@ -241,19 +241,19 @@ func TestAMillionSteps(t *testing.T) {
 			sources := []string{learning.ChannelTimeout, learning.ChannelUndo, "user_implicit"}
 			for i := range steps(2_000, 200_000) {
 				at := rng.IntN(len(constraints))
-				s := learning.NewSignal([]learning.SignalType{learning.Positive, learning.Negative,
-					learning.Neutral}[rng.IntN(3)],
-					fmt.Sprint(at), fmt.Sprint(i), sources[rng.IntN(3)])
-				if s.Channel == learning.ChannelTimeout {
-					s.Type = learning.Positive // which silence is
+				s := learning.Signal{
+					HeuristicID: fmt.Sprint(at), EventID: fmt.Sprint(i), Channel: sources[rng.IntN(3)],
+					Worth: []float64{0, 1e-9, 0.05, 0.4, 1, 50}[rng.IntN(6)],
 				}
-				s.Magnitude = []float64{0, 1e-9, 0.05, 0.4, 1, 50}[rng.IntN(6)]
+				if s.Channel != learning.ChannelTimeout { // silence is positive
+					s.Worth *= float64(rng.IntN(3) - 1)
+				}
 				var c learning.Change
 				var err error
-				if person := fmt.Sprint(rng.IntN(people)); rng.IntN(3) == 0 && s.Type != learning.Neutral {
+				if person := fmt.Sprint(rng.IntN(people)); rng.IntN(3) == 0 && s.Worth != 0 {
 					c, err = f.Judge(ctx, learning.Judgement{HeuristicID: s.HeuristicID,
 						EventID: s.EventID, Person: person,
-						Value: value(s.Type == learning.Positive)})
+						Value: value(s.Worth > 0)})
 				} else {
 					c, err = f.Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: person})
 				}
@@ -271,12 +271,12 @@ func TestAMillionSteps(t *testing.T) {
 func checkChange(t *testing.T, c learning.Change, constraints learning.Constraints) {
 	const rounding = 1e-12
 	switch {
-	case c.Signal.Type == learning.Neutral || c.Signal.Magnitude == 0 ||
+	case c.Signal.Worth == 0 ||
 		constraints.Lock == "locked":
 		assert.Zero(t, c.Delta)
 		assert.Zero(t, c.Weight)
 		return
-	case c.Signal.Type == learning.Positive:
+	case c.Signal.Worth > 0:
 		assert.GreaterOrEqual(t, c.Delta, -rounding)
 	default:
 		assert.LessOrEqual(t, c.Delta, rounding)

@@ -63,7 +63,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	err = store.Run(ctx, f.store, store.Job{Expunge: []string{"ann", "bob"}})
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, same.standing("h").Fires, "sources are apart")
-	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"),
+	_, err = f.Apply(ctx, learning.Signal{HeuristicID: "h", Channel: "x", Worth: 1},
 		learning.Origin{ID: "2"})
 	var policy *heed.SettingsError
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened again")
@@ -118,7 +118,7 @@ func TestOpen(t *testing.T) {
 	m, err := learning.Open(ctx, learning.Config{Store: f.store, Name: "mine", Now: f.clock.Now})
 	require.NoError(t, err)
 	assert.Equal(t, f.Config().Trust, m.Config().Trust)
-	answers := m.Answers()
+	answers := m.Steps().Answers()
 	assert.Equal(t, "desk.answer", answers.Name)
 	for _, id := range []string{"h", "p"} {
 		want, err := f.Explain(ctx, id)
@@ -172,28 +172,28 @@ func TestSpecConfig(t *testing.T) {
 	cfg := learning.SpecConfig()
 	strategy := cfg.Strategy
 	answer := learning.Answer{HeuristicID: "h", EventID: "e", Consecutive: 3}
-	worth := func(s learning.Signal, err error) string {
+	worth := func(s learning.Signal, err error) float64 {
 		require.NoError(t, err)
-		return fmt.Sprint(s.Type, " ", s.Magnitude)
+		return s.Worth
 	}
 	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Ignore: 30 * time.Second,
 		Silence: 30 * time.Second}, strategy.Windows("any"))
-	assert.Equal(t, "positive 1", worth(strategy.InterpretTimeout(answer)))
-	assert.Equal(t, "negative 1", worth(strategy.InterpretIgnore(answer)))
-	assert.Equal(t, "neutral 0", worth(strategy.InterpretIgnore(learning.Answer{HeuristicID: "h",
+	assert.Equal(t, 1., worth(strategy.InterpretTimeout(answer)))
+	assert.Equal(t, -1., worth(strategy.InterpretIgnore(answer)))
+	assert.Equal(t, 0., worth(strategy.InterpretIgnore(learning.Answer{HeuristicID: "h",
 		Consecutive: 2})))
-	assert.Equal(t, "positive 0.8", worth(strategy.InterpretJudgement(thumb("h", "e", true))))
-	assert.Equal(t, "negative 0.8", worth(strategy.InterpretJudgement(thumb("h", "e", false))))
+	assert.Equal(t, 0.8, worth(strategy.InterpretJudgement(thumb("h", "e", true))))
+	assert.Equal(t, -0.8, worth(strategy.InterpretJudgement(thumb("h", "e", false))))
 	for _, keyword := range []string{"undo", "revert", "cancel", "rollback", "nevermind",
 		"never mind"} {
 		signals, err := strategy.InterpretUndo("x"+strings.ToUpper(keyword)+"x",
 			[]learning.Answer{answer})
 		require.NoError(t, err)
-		assert.Equal(t, "negative 1", worth(signals[0], nil))
+		assert.Equal(t, -1., worth(signals[0], nil))
 	}
 	assert.False(t, strategy.IsUndo("stop"))
-	for i, want := range []string{"negative 0.4", "negative 0.2", "positive 0.05", "positive 0.2",
-		"positive 0.4"} {
+	for i, want := range []float64{-0.4, -0.2, 0.05, 0.2,
+		0.4} {
 		j := learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale,
 			Score: i + 1}
 		assert.Equal(t, want, worth(strategy.InterpretJudgement(j)))

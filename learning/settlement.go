@@ -1,7 +1,6 @@
 package learning
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -43,7 +42,7 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 	if a != nil && !locked {
 		s.fill(how)
 	}
-	if e.how != "" && e.how != how && !e.signal.neutral() {
+	if e.how != "" && e.how != how && e.signal.Worth != 0 {
 		e.limit(limitOutweighed)
 	}
 	// not if a complaint was withdrawn
@@ -81,7 +80,7 @@ func (s *settlement) fill(how answer.How) {
 	if how == c.Implicit || s.r.Sign(how) == 0 || statement.Forgotten() || statement.Credit != nil {
 		return
 	}
-	own := &entry{signal: signalOf(statement.Worth)}
+	own := &entry{signal: Signal{Worth: clamped(statement.Worth)}}
 	if how == e.how {
 		own = e
 	}
@@ -103,16 +102,9 @@ func (s *settlement) fill(how answer.How) {
 	}
 }
 
-// signalOf returns a signal of a signed magnitude.
-func signalOf(worth float64) Signal {
-	s := Signal{Type: Neutral, Magnitude: min(math.Abs(worth), evidence.MaxWeight)}
-	switch {
-	case worth > 0:
-		s.Type = Positive
-	case worth < 0:
-		s.Type = Negative
-	}
-	return s
+// clamped is a worth within the bounds of a signal's.
+func clamped(worth float64) float64 {
+	return min(max(worth, -evidence.MaxWeight), evidence.MaxWeight)
 }
 
 // end counts how the answer was received, for its heuristic's rate of success. It is evidence of
@@ -236,7 +228,7 @@ func (s *settlement) agreement(
 ) *entry {
 	id := store.IDOf(compared.HeuristicID, strconv.Itoa(number))
 	e := &entry{
-		signal: signalOf(part.Worth), cell: cellAgreed, id: s.id("agreed:" + id),
+		signal: Signal{Worth: clamped(part.Worth)}, cell: cellAgreed, id: s.id("agreed:" + id),
 		person: part.Source, session: s.e.on.Session, at: s.e.at,
 	}
 	e.signal.HeuristicID, e.signal.EventID = compared.HeuristicID, s.e.on.ID

@@ -2,21 +2,12 @@ package learning
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/valid"
-)
-
-// A SignalType is the direction of a signal: positive, negative or neutral.
-type SignalType string
-
-// The types of signals.
-const (
-	Positive SignalType = "positive"
-	Negative SignalType = "negative"
-	Neutral  SignalType = "neutral" // does not count, whatever its magnitude
 )
 
 // The channels of signals: how something is known. A host or a strategy may use others, such as
@@ -43,8 +34,6 @@ const (
 
 // A Signal is how strongly one observation counts for or against a heuristic.
 type Signal struct {
-	// Type is the direction. A neutral signal does not count, whatever its magnitude.
-	Type SignalType
 	// HeuristicID is the heuristic that learns. It is empty in signals about answers of a model.
 	HeuristicID string
 	// EventID is the event that was answered. It is empty if several events together make the
@@ -52,28 +41,21 @@ type Signal struct {
 	EventID string
 	// Channel is how it is known, and the channel of the evidence.
 	Channel string
-	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0
-	// does not count.
-	Magnitude float64
+	// Worth is how much it is worth, at most evidence.MaxWeight, and negative if it speaks against
+	// the heuristic. 1 is one full observation for it, -0.4 less than half a one against it. 0 does
+	// not count.
+	Worth float64
 	// Target is the part of the answer that it is about. "" means all of it.
 	Target answer.Target
 	// Metadata is for logs. It does not count.
 	Metadata map[string]string
 }
 
-// NewSignal returns a signal of magnitude 1.
-func NewSignal(t SignalType, heuristicID, eventID, channel string) Signal {
-	return Signal{Type: t, HeuristicID: heuristicID, EventID: eventID, Channel: channel, Magnitude: 1}
-}
-
 // Validate reports the first fault of the signal as a [*heed.InputError].
 func (s Signal) Validate() error {
 	switch {
-	case s.Type != Positive && s.Type != Negative && s.Type != Neutral:
-		return valid.Input("Type", "must be positive, negative or neutral")
-	case !(s.Magnitude >= 0 && s.Magnitude <= evidence.MaxWeight):
-		return valid.Input("Magnitude", fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude,
-			float64(evidence.MaxWeight)))
+	case !(math.Abs(s.Worth) <= evidence.MaxWeight):
+		return valid.Input("Worth", fmt.Sprintf("is %v, must be in [-1e6, 1e6]", s.Worth))
 	case !answers.ValidTarget(s.Target):
 		return valid.Input("Target", "must be rule, response or empty")
 	}
@@ -81,26 +63,14 @@ func (s Signal) Validate() error {
 		"Channel", s.Channel)
 }
 
-// implicit reports whether a channel is one of those that [Module] makes signals for.
-func implicit(channel string) bool {
-	return channel == ChannelTimeout || channel == ChannelUndo || channel == ChannelIgnored ||
-		channel == ChannelOutcome || channel == ChannelAgreement
-}
-
-// worth is the signal's magnitude with its sign.
-func (s *Signal) worth() float64 { return (2*s.reward() - 1) * s.Magnitude }
-
-// neutral reports whether the signal has no effect, by its type or by its magnitude.
-func (s *Signal) neutral() bool { return s.Type == Neutral || s.Magnitude == 0 }
-
 // reward is the signal's reward as evidence.
 func (s *Signal) reward() float64 {
 	switch {
-	case s.neutral():
-		return 0.5
-	case s.Type == Positive:
+	case s.Worth > 0:
 		return 1
-	default:
+	case s.Worth < 0:
 		return 0
+	default:
+		return 0.5
 	}
 }

@@ -581,10 +581,12 @@ func TestApplyCountsAsSaid(t *testing.T) {
 	}{{"host", "e", 0}, {"host", "", 1}, {learning.ChannelUndo, "e", 1}} {
 		f := newFixture(t, learning.Config{}, "h")
 		f.fire("h", "e", "")
-		_, err := f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel),
+		_, err := f.Apply(ctx, learning.Signal{HeuristicID: "h", EventID: test.event,
+			Channel: test.channel, Worth: -1},
 			learning.Origin{ID: "1"})
 		require.NoError(t, err)
-		_, err = f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel),
+		_, err = f.Apply(ctx, learning.Signal{HeuristicID: "h", EventID: test.event,
+			Channel: test.channel, Worth: -1},
 			learning.Origin{ID: "1"})
 		require.NoError(t, err)
 		f.clock.Advance(time.Minute)

@@ -23,7 +23,7 @@ import (
 
 // step1 runs a step about one answer, as a caller that keeps the records does.
 func (f *fixture) step1(event string, step func(tx *store.Tx, a *answer.Answer) error) error {
-	view := f.Answers()
+	view := f.Steps().Answers()
 	return store.Do(ctx, f.store, func(tx *store.Tx) error {
 		row, err := view.In(tx, store.IDOf(event))
 		if err != nil {
@@ -241,9 +241,9 @@ func TestAStepIsOneReadAndOneCommit(t *testing.T) {
 	f.fire("h", "e", "s")
 	counting := &storetest.Failing{Store: f.store.Store}
 	f.store.Store = counting
-	view := f.Answers()
+	view := f.Steps().Answers()
 	require.NoError(t, store.Do(ctx, f.store, func(tx *store.Tx) error {
-		tx.Want(f.Wants("h", ""), store.Wants{Refs: []store.Ref{view.Ref(store.IDOf("e"))}})
+		tx.Want(f.Steps().Wants("h", ""), store.Wants{Refs: []store.Ref{view.Ref(store.IDOf("e"))}})
 		row, err := view.In(tx, store.IDOf("e"))
 		if err != nil {
 			return err
@@ -291,7 +291,7 @@ func TestWhatAMessageWants(t *testing.T) {
 func TestAHearingReturnsItsAnswers(t *testing.T) {
 	f := newFixture(t, impatient, "h")
 	f.fire("h", "e", "s")
-	view := f.Answers()
+	view := f.Steps().Answers()
 	h, err := f.Steps().Hearing(learning.Message{Session: "room", Text: "undo that"})
 	require.NoError(t, err)
 	var changes []*learning.Change
@@ -319,7 +319,7 @@ func TestAHearingReturnsItsAnswers(t *testing.T) {
 // other's.
 func TestAnswersOfAnotherPackage(t *testing.T) {
 	f := newFixture(t, learning.Config{Answers: "loop.answer"}, "h")
-	assert.Equal(t, "loop.answer", f.Answers().Name)
+	assert.Equal(t, "loop.answer", f.Steps().Answers().Name)
 	other := f.another(learning.Config{Name: "second", Answers: "loop.answer"})
 	other.put(learning.Heuristic{ID: "x", Initial: 0.5})
 	f.fire("h", "e", "s")
@@ -372,7 +372,7 @@ func TestJudgementsWhileLocked(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8, 0.8}}, f.counted("h"))
 	require.Len(t, f.answer("e").Statements, 1)
 	assert.Zero(t, f.answer("e").Statements[0].Worth)
-	require.NoError(t, f.Unpin(ctx, "h", "ops", ""))
+	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops"}))
 	say("", -1)
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
 }
@@ -480,7 +480,7 @@ func TestAnUnknownOutcome(t *testing.T) {
 		},
 		"a message": func(f *fixture) error { _, err := f.Hear(ctx, message); return err },
 		"a signal": func(f *fixture) error {
-			s := learning.NewSignal(learning.Positive, "h", "2", "host")
+			s := learning.Signal{HeuristicID: "h", EventID: "2", Channel: "host", Worth: 1}
 			_, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
 			return err
 		},
@@ -566,11 +566,12 @@ func ExampleModule_JudgeIn() {
 	if err := st.Declare(ctx, tickets.Kind); err != nil {
 		panic(err)
 	}
-	answers := module.Answers()
+	answers := module.Steps().Answers()
 	id := store.IDOf("friday")
 	var change *learning.Change
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
-		tx.Want(module.Wants("dim the lights"), store.Wants{Refs: []store.Ref{tickets.Ref("1")}})
+		tx.Want(module.Steps().Wants("dim the lights"),
+			store.Wants{Refs: []store.Ref{tickets.Ref("1")}})
 		row, err := answers.In(tx, id)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func (s *sweep) all(ctx context.Context, query store.Query) error {
 		err := store.Do(ctx, s.m.cfg.Store, func(tx *store.Tx) (err error) {
 			var found []store.Record
 			changes, found, swept, err = s.m.sweepIn(tx, query, s.now)
-			failed = s.m.FailuresIn(tx)
+			failed = s.m.Steps().FailuresIn(tx)
 			if more = len(found) == query.Limit; len(found) > 0 {
 				next = found[len(found)-1].Place
 			}
@@ -156,7 +156,7 @@ func askerForgotten(a *answer.Answer) bool {
 // TimeoutIn interprets the silence of an answer whose silence window ended, and closes its fires
 // that no message can change any more. It counts in the step. The caller puts the record of the
 // answer, if it was due. The changes are complete after the commit. Failures of the
-// strategy are in [Module.FailuresIn].
+// strategy are in FailuresIn of [Module.Steps].
 func (m steps) TimeoutIn(tx *store.Tx, a *answer.Answer, now time.Time) ([]*Change, error) {
 	r := m.newRun(tx, m.orNow(now))
 	if err := r.timeouts(&heard{Value: a}); err != nil {
@@ -192,7 +192,7 @@ func (r *run) timeout(on *heard) {
 		switch {
 		case silenceDue(a, f, r.at):
 			w := &waiting{on: on, heuristic: f.Heuristic}
-			s, err := NewSignal(Neutral, f.Heuristic, a.ID, ChannelTimeout), error(nil)
+			s, err := Signal{HeuristicID: f.Heuristic, EventID: a.ID, Channel: ChannelTimeout}, error(nil)
 			// else silence can't count any more
 			if known := answers.ReceptionOf(a, f.Heuristic); !known.Observed() && !askerForgotten(a) {
 				question := w.question(r.at)

@@ -43,14 +43,14 @@ func (m *Module) Undo(ctx context.Context, u Undo) (_ []Change, err error) {
 	var failed error
 	err = m.step(ctx, u.EventID, u.HeuristicID, func(tx *store.Tx, a *answer.Answer) (err error) {
 		changes, err = m.UndoIn(tx, a, u)
-		failed = m.FailuresIn(tx)
+		failed = m.Steps().FailuresIn(tx)
 		return err
 	})
 	return valuesOf(changes, err), errors.Join(failed, err)
 }
 
 // UndoIn is [Module.Undo] as a part of a step. The caller puts the record of the answer. Failures
-// of the strategy are in [Module.FailuresIn]. u may leave EventID empty.
+// of the strategy are in FailuresIn of [Module.Steps]. u may leave EventID empty.
 func (m *Module) UndoIn(tx *store.Tx, a *answer.Answer, u Undo) ([]*Change, error) {
 	u.EventID, u.At = cmp.Or(u.EventID, a.ID), m.orNow(u.At)
 	texts := valid.Texts(evidence.MaxText, "EventID", u.EventID, "HeuristicID", u.HeuristicID,

@@ -1,22 +1,24 @@
 package learning
 
 import (
+	"math"
+
 	"github.com/heedhq/heed/evidence"
 )
 
-// weigh returns the weight of a signal as evidence: its magnitude times the feedback weight, and
+// weigh returns the weight of a signal as evidence: what it is worth times the feedback weight, and
 // for a judgement times 1/(1 + k·n) with [Config.Diminish]. Observed signals do not diminish,
 // because a user who undoes an answer again does so for a new reason.
 func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
-	if e.signal.neutral() {
+	if e.signal.Worth == 0 {
 		return 0
 	}
 	if c.FeedbackWeight < 1 {
 		e.limit(limitWeight)
 	}
-	weight := e.signal.Magnitude * c.FeedbackWeight
+	weight := math.Abs(e.signal.Worth) * c.FeedbackWeight
 	if e.explicit && m.cfg.Diminish > 0 {
-		if n := alike(parts, e.replaces, e.signal.Type == Positive); n > 0 {
+		if n := alike(parts, e.replaces, e.signal.Worth > 0); n > 0 {
 			e.limit(limitDiminished)
 			weight /= 1 + m.cfg.Diminish*n
 		}

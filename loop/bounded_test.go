@@ -271,7 +271,7 @@ func TestAThumbIsChangedAsLongAsTheAnswerIsKept(t *testing.T) {
 	}))
 	w.answer(loop.Event{ID: "locked", Text: full})
 	require.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: 1}))
-	require.NoError(t, w.Learning().Unpin(ctx, "rotate", "kim", ""))
+	require.NoError(t, w.Learning().Pin(ctx, learning.Pin{HeuristicID: "rotate", Actor: "kim"}))
 	assert.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: -1}),
 		"the first thumb is known, and counts nothing")
 }

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -99,13 +100,13 @@ func TestMagnitudesOfTheEnvironment(t *testing.T) {
 			Tuning.Learning.Strategy
 		worth := func(s learning.Signal, err error) float64 {
 			require.NoError(t, err)
-			return s.Magnitude
+			return math.Abs(s.Worth)
 		}
 		a := learning.Answer{HeuristicID: "h", EventID: "e", Consecutive: 3}
 		undone, err := s.InterpretUndo("undo that", []learning.Answer{a})
 		require.NoError(t, err)
 		assert.Equal(t, want, [3]float64{
-			worth(s.InterpretTimeout(a)), worth(s.InterpretIgnore(a)), undone[0].Magnitude,
+			worth(s.InterpretTimeout(a)), worth(s.InterpretIgnore(a)), -undone[0].Worth,
 		})
 		j := learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev, Value: 1}
 		assert.Zero(t, worth(s.InterpretJudgement(j)))

@@ -52,9 +52,8 @@ func TestHalfOfTheTrust(t *testing.T) {
 		plan, err := w.Prepare(ctx, loop.Event{ID: fmt.Sprint(i), Text: full})
 		require.NoError(t, err)
 		assert.Len(t, plan.Candidates, map[bool]int{true: 1}[now >= 0.8/2], now)
-		bad := learning.NewSignal(learning.Negative, "rotate", "", learning.ChannelExplicit)
-		bad.Magnitude = 0.2
-		_, err = w.Learning().Apply(ctx, bad, learning.Origin{ID: fmt.Sprint(i), Person: "ann"})
+		_, err = w.Learning().Judge(ctx, learning.Judgement{HeuristicID: "rotate",
+			EventID: fmt.Sprint("past ", i), Person: "ann", Value: -1, Weight: 0.25})
 		require.NoError(t, err)
 	}
 }

@@ -39,7 +39,7 @@ func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change
 			return err
 		}
 		changes, _, err = a.heard(tx, h, &stands)
-		failed = a.learning.FailuresIn(tx)
+		failed = a.learning.Steps().FailuresIn(tx)
 		return err
 	})
 	return changesOf(changes), wrap("hear", errors.Join(err, failed, stands))

@@ -491,11 +491,8 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 		learning.Heuristic{ID: "own", Condition: "the mail is late", Action: "Wait."})))
 	other := w.again()
 	for i := range 30 {
-		s := learning.NewSignal(learning.Positive, "rotate", "", learning.ChannelExplicit)
-		s.Magnitude = 1
-		_, err := w.Learning().Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i),
-			Person: fmt.Sprint("p", i)})
-		require.NoError(t, err)
+		require.NoError(t, second(w.Learning().Judge(ctx, learning.Judgement{HeuristicID: "rotate",
+			EventID: fmt.Sprint("past ", i), Person: fmt.Sprint("p", i), Value: 1, Weight: 1.25})))
 	}
 	answer := w.answer(loop.Event{Text: full})
 	require.Equal(t, rotate, answer.Text)
@@ -563,10 +560,9 @@ func TestTwoCheckoutsOfTheLessons(t *testing.T) {
 		assert.Equal(t, i == 1, len(taught.Restarted) == 1, "only the new wording begins again")
 		before, known := earned[h.Action]
 		assert.InDelta(t, cmp.Or(before, 0.3), w.confidence("rotate"), 1e-9)
-		if s := learning.NewSignal(learning.Positive, "rotate", "", learning.ChannelExplicit); !known {
-			s.Magnitude = float64(i + 1)
-			require.NoError(t, second(w.Learning().Apply(ctx, s,
-				learning.Origin{ID: fmt.Sprint(i), Person: "ann"})))
+		if !known {
+			require.NoError(t, second(w.Learning().Judge(ctx, learning.Judgement{HeuristicID: "rotate",
+				EventID: fmt.Sprint("past ", i), Person: "ann", Value: 1, Weight: float64(i + 1)})))
 		}
 		earned[h.Action] = w.confidence("rotate")
 	}

@@ -207,7 +207,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 			if changes, err = a.hearIn(tx, &p, h); err != nil {
 				return err
 			}
-			failed = a.learning.FailuresIn(tx)
+			failed = a.learning.Steps().FailuresIn(tx)
 		}
 		return a.planIn(tx, &p, &f)
 	})
@@ -267,7 +267,7 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h hearing) {
 	for i, m := range f.heuristics {
 		ids[i] = m.it.ID
 	}
-	w.Add(a.learning.Steps().HeuristicsWants(), a.learning.Wants(ids...))
+	w.Add(a.learning.Steps().HeuristicsWants(), a.learning.Steps().Wants(ids...))
 	w.Add(a.feedback.Rules().Wants(a.cfg.Name))
 	if !p.kept.Side.Control && e.Task != "" {
 		w.Add(a.patterns.Steps().PlanWants(), a.patterns.Steps().ErrorsWants(errorsOf(e)))

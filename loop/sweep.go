@@ -121,7 +121,7 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 				return err
 			}
 		}
-		failed = a.learning.FailuresIn(tx)
+		failed = a.learning.Steps().FailuresIn(tx)
 		return nil
 	})
 	if err == nil || len(ids) == 1 || ctx.Err() != nil {
@@ -140,9 +140,9 @@ func (a *Agent) wantStatement(tx *store.Tx, r *answer.Answer) {
 	a.wantArm(tx, r)
 	for i := range r.Fires {
 		f := &r.Fires[i]
-		tx.Want(a.learning.Wants(f.Heuristic))
+		tx.Want(a.learning.Steps().Wants(f.Heuristic))
 		for _, c := range f.Compared {
-			tx.Want(a.learning.Wants(c.HeuristicID))
+			tx.Want(a.learning.Steps().Wants(c.HeuristicID))
 		}
 	}
 }

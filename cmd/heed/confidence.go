@@ -90,7 +90,9 @@ func (cmd *confidenceUnpin) Run(s *session) error {
 		if err := cmd.confirm(s, "This lets users decide about %v again", one.ID); err != nil {
 			return err
 		}
-		return v.Learning.Unpin(s.ctx, one.ID, cmd.Actor, cmd.Reason)
+		return v.Learning.Pin(s.ctx, learning.Pin{
+			HeuristicID: one.ID, Actor: cmd.Actor, Reason: cmd.Reason,
+		})
 	})
 }
 

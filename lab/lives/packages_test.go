@@ -108,7 +108,7 @@ func (p *packages) fire(
 	ctx context.Context, r decision.Request, result decision.Result, person string,
 ) error {
 	shown := answer.Answer{ID: r.EventID, At: p.now, Person: person, Session: r.EventID}
-	view := p.learning.Answers()
+	view := p.learning.Steps().Answers()
 	return store.Do(ctx, p.store, func(tx *store.Tx) error {
 		made := shown
 		if err := p.decide.TraceIn(tx, r, &result); err != nil {

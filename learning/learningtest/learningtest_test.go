@@ -1,6 +1,7 @@
 package learningtest_test
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -92,10 +93,10 @@ func TestStrategySuiteBites(t *testing.T) {
 		broken   brokenStrategy
 		caughtBy string
 	}{
-		{"its magnitudes are negative", brokenStrategy{timeout: func(good learning.Strategy,
+		{"its signals are worth no number", brokenStrategy{timeout: func(good learning.Strategy,
 			t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
-			s.Magnitude = -s.Magnitude
+			s.Worth = math.NaN()
 			return s, err
 		}}, "signals can be counted"},
 		{"it speaks of nobody", brokenStrategy{timeout: func(good learning.Strategy,
@@ -129,7 +130,8 @@ func TestStrategySuiteBites(t *testing.T) {
 		{"it undoes what was not shown", brokenStrategy{undo: func(good learning.Strategy, text string,
 			answers []learning.Answer) ([]signal, error) {
 			signals, err := good.InterpretUndo(text, answers)
-			return append(signals, learning.NewSignal(learning.Negative, "h9", "e9", "x")), err
+			return append(signals, learning.Signal{HeuristicID: "h9", EventID: "e9",
+				Channel: "x", Worth: -1}), err
 		}}, "without answers, "},
 		{"it recognises no undo", brokenStrategy{isUndo: func(string) bool { return false }},
 			"IsUndo returns false"},
@@ -143,7 +145,7 @@ func TestStrategySuiteBites(t *testing.T) {
 		{"it has moods", brokenStrategy{timeout: func(good learning.Strategy,
 			t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
-			s.Magnitude = float64(asked.Add(1) % 7)
+			s.Worth = float64(asked.Add(1) % 7)
 			return s, err
 		}}, "the same request has the same answer"},
 		{"it sorts what it is given", brokenStrategy{undo: func(good learning.Strategy, text string,

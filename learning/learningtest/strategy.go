@@ -146,10 +146,6 @@ func countable(t *checker, s learning.Strategy) {
 				continue
 			}
 			faulty[method] = true
-			if signal.Type == "" {
-				t.Errorf("%.200s: the signal has no Type; what does not count is a Neutral one", question)
-				continue
-			}
 			t.Errorf("%.200s: the signal %+v must be about what was asked, and valid: %v", question,
 				signal, err)
 		}
@@ -157,17 +153,17 @@ func countable(t *checker, s learning.Strategy) {
 }
 
 func pointsRight(t *checker, s learning.Strategy) {
-	check := func(judged []learning.Judgement, never learning.SignalType) {
+	check := func(judged []learning.Judgement, never float64) {
 		for _, f := range judged {
 			f.HeuristicID, f.EventID = "h1", "e1"
 			signal, err := s.InterpretJudgement(f)
-			t.Check(err == nil && signal.Type != never, "%+v became %s: %v", f, signal.Type, err)
+			t.Check(err == nil && signal.Worth*never <= 0, "%+v became %v: %v", f, signal.Worth, err)
 			t.Check(signal.HeuristicID == "h1" && signal.EventID == "e1",
 				"%+v is about %q and %q", f, signal.HeuristicID, signal.EventID)
 		}
 	}
-	check(praise, learning.Negative)
-	check(blame, learning.Positive)
+	check(praise, -1)
+	check(blame, 1)
 }
 
 func invalidJudgement(t *checker, s learning.Strategy) {
@@ -223,7 +219,7 @@ func commanded(t *checker, s learning.Strategy) {
 		len(signals),
 		err)
 	for _, signal := range signals {
-		t.Check(signal.Type != learning.Positive, "it praised: %+v", signal)
+		t.Check(signal.Worth <= 0, "it praised: %+v", signal)
 	}
 }
 
