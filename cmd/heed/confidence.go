@@ -56,23 +56,17 @@ func (cmd *confidencePin) Run(s *session) error {
 	if cmd.At != nil && !(*cmd.At > 0 && *cmd.At <= 1) {
 		return &usageError{"--at must be above 0 and at most 1"}
 	}
-	return decide(s, cmd.ID, func(v *view.Source, one *view.HeuristicDetail) error {
+	return decide(s, cmd.ID, &cmd.change, func(one *view.HeuristicDetail) (none held, _ error) {
 		at := one.Confidence
 		if cmd.At != nil {
 			at = *cmd.At
 		}
 		if at == 0 {
-			return fmt.Errorf("the confidence of %s is 0, which can't be held: give another with --at",
-				show(one.ID))
+			return none, fmt.Errorf(
+				"the confidence of %s is 0, which can't be held: give another with --at", show(one.ID))
 		}
-		err := cmd.confirm(s, "This holds the confidence of %v at %v, whatever users say", one.ID, at)
-		if err != nil {
-			return err
-		}
-		return v.Learning.Pin(s.ctx, learning.Pin{
-			HeuristicID: one.ID, Actor: cmd.Actor, Reason: cmd.Reason,
-			Constraints: learning.Constraints{Floor: at, Ceiling: at},
-		})
+		return held{Floor: at, Ceiling: at},
+			cmd.confirm(s, "This holds the confidence of %v at %v, whatever users say", one.ID, at)
 	})
 }
 
@@ -83,25 +77,28 @@ type confidenceUnpin struct {
 
 // Run unpins a confidence.
 func (cmd *confidenceUnpin) Run(s *session) error {
-	return decide(s, cmd.ID, func(v *view.Source, one *view.HeuristicDetail) error {
+	return decide(s, cmd.ID, &cmd.change, func(one *view.HeuristicDetail) (none held, _ error) {
 		if !one.Pinned {
-			return fmt.Errorf("%s is not pinned: heed confidence lists what is", show(one.ID))
+			return none, fmt.Errorf("%s is not pinned: heed confidence lists what is", show(one.ID))
 		}
-		if err := cmd.confirm(s, "This lets users decide about %v again", one.ID); err != nil {
-			return err
-		}
-		return v.Learning.Pin(s.ctx, learning.Pin{
-			HeuristicID: one.ID, Actor: cmd.Actor, Reason: cmd.Reason,
-		})
+		return none, cmd.confirm(s, "This lets users decide about %v again", one.ID)
 	})
 }
 
-// decide changes what holds a heuristic, and describes that.
-func decide(s *session, id string, do func(*view.Source, *view.HeuristicDetail) error) error {
+// held is what a person wants to hold of a heuristic.
+type held = learning.Constraints
+
+// decide pins a heuristic, or ends its pin, and describes that.
+func decide(s *session, id string, by *change,
+	limits func(*view.HeuristicDetail) (held, error)) error {
 	return modules.with(s, func(v *view.Source) error {
 		one, err := heuristic(s, v, id)
+		p := learning.Pin{HeuristicID: one.ID}
 		if err == nil {
-			err = do(v, &one)
+			p.Constraints, err = limits(&one)
+		}
+		if p.Actor, p.Reason = by.Actor, by.Reason; err == nil { // confirmed
+			err = v.Learning.Pin(s.ctx, p)
 		}
 		if err == nil {
 			one, err = v.Heuristic(s.ctx, one.ID)

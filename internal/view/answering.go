@@ -261,17 +261,13 @@ type Change struct {
 	Weight    float64 `json:"weight"`
 }
 
-// directions name what a signal is for its heuristic, by the sign of its worth.
-var directions = map[int]string{-1: "negative", 0: "neutral", 1: "positive"}
-
 func (c *Caller) hear(ctx context.Context, in *Message) (none Heard, _ error) {
 	found, err := c.View.Agent.Hear(ctx, in.Message)
 	out := Heard{Changes: make([]Change, len(found))}
 	for i := range found {
 		of := &found[i].Signal
-		out.Changes[i] = Change{
-			of.EventID, of.HeuristicID, directions[cmp.Compare(of.Worth, 0)], of.Channel, found[i].Weight,
-		}
+		sign := []string{"negative", "neutral", "positive"}[1+cmp.Compare(of.Worth, 0)]
+		out.Changes[i] = Change{of.EventID, of.HeuristicID, sign, of.Channel, found[i].Weight}
 	}
 	return out, err
 }
