@@ -121,7 +121,7 @@ func limited(parts []evidence.Part, counted []evidence.Sums, now evidence.Instan
 	return false
 }
 
-// silenceMass is what silence counts for where nothing else is positive: see [evidence.Trust].
+// silenceMass is what silence counts for without another positive signal: see [evidence.Trust].
 const silenceMass = 1
 
 // atMost scales sums down to a mass.

@@ -8,7 +8,7 @@ import "time"
 //
 // A Strategy must be safe for concurrent use by multiple goroutines. It must give the same answer
 // to the same request, and must not change a request. A signal names the heuristic that was asked
-// about. What means nothing is a signal that is worth 0. If it returns an error, the module does
+// about. What has no meaning is a signal that is worth 0. If it returns an error, the module does
 // not count the observation. Package learningtest tests all of this.
 type Strategy interface {
 	// InterpretJudgement interprets a person's judgement of an answer. It returns an error for a

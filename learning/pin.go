@@ -29,7 +29,7 @@ type Pin struct {
 
 // Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose
 // ends are the same holds the confidence. The same pin again has no effect. A pin without
-// constraints removes the one before, and is [heed.ErrNotFound] if there is none. An unknown
+// constraints removes the one before, and is [heed.ErrNotFound] without such a pin. An unknown
 // heuristic is [heed.ErrNotFound], and invalid input a [*heed.InputError].
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	defer doing("pin", &err)

@@ -174,7 +174,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 		if err := settings.Adopt(ctx, st, halfLife); !errors.Is(err, heed.ErrNotFound) {
 			return err
 		}
-		return nil // a new store has none
+		return nil // a new store has no settings
 	})
 	if err == nil {
 		err = own.Rebuild(ctx, r.cfg.Store, store.AuditEntry{
