@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -27,4 +29,19 @@ func TestCacheHasRoom(t *testing.T) {
 	assert.True(t, ok)
 	_, ok = c.get(last, now.Add(stale))
 	assert.False(t, ok)
+}
+
+// An error after the end of its context is found as that end, whatever the driver made of it, and
+// other errors stay as they are.
+func TestBecause(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	lost := errors.New("the connection is lost")
+	for _, err := range []error{lost, fmt.Errorf("query: %w", context.Canceled)} {
+		assert.ErrorIs(t, because(ended, err), err)
+		assert.ErrorIs(t, because(ended, err), context.Canceled)
+		assert.Equal(t, err, because(t.Context(), err))
+	}
+	assert.NotErrorIs(t, because(t.Context(), lost), context.Canceled)
+	assert.NoError(t, because(ended, nil))
 }

@@ -142,6 +142,24 @@ func TestFewPeopleAreBelieved(t *testing.T) {
 	assert.Equal(t, 1., crowd.Factor(0, "nobody"))
 }
 
+// An instrument counts in full where people are limited by items, too.
+func TestAnInstrumentIsNotLimitedByItems(t *testing.T) {
+	crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, 1)
+	voices := make([][]fair.Voice, 3)
+	for i := range voices {
+		parts := []evidence.Part{part("", "ci", 50, 0)}
+		for p := range 20 {
+			parts = append(parts, part("", fmt.Sprint("p", p), 1, 1))
+		}
+		voices[i] = crowd.Hear(nil, 0, parts, origin)
+	}
+	crowd.Settle(itemsOf(voices))
+	assert.InDelta(t, 20, crowd.People(), 0)
+	for _, v := range voices {
+		assert.InDelta(t, 50+20*2, crowd.ShareVoices(0, v).Mass, 1e-9)
+	}
+}
+
 // A crowd of four has a limit of 20/3 on each arm. What a source has in all channels counts.
 func TestThePartsThatAreKept(t *testing.T) {
 	trust := evidence.Trust{Instruments: []string{"ci"}, Silence: []string{"quiet"}}

@@ -98,6 +98,31 @@ func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 	}
 }
 
+// A database draws the sample of a list, and does not read all of it.
+func TestStoreSamples(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			st := b.place(t).store(t, sqlstore.Config{})
+			require.NoError(t, st.Declare(ctx, store.Kind{Name: "k"}))
+			batch := store.Batch{}
+			for i := range 300 {
+				batch.Observations = append(batch.Observations, evidence.Observation{ID: fmt.Sprint(i),
+					Cell: evidence.Cell{Kind: "k", Item: fmt.Sprint(i)}, Reward: 1, Weight: 1,
+					At: time.Now().Add(-time.Minute)})
+			}
+			_, err := st.Commit(ctx, batch)
+			require.NoError(t, err)
+			sample, n := store.Sample{Most: 50}, 0
+			for _, err := range st.List(ctx, store.CellQuery{Kind: "k", Sample: &sample}) {
+				require.NoError(t, err)
+				n++
+			}
+			assert.True(t, n > 0 && n < 150, n)
+			assert.Equal(t, n, sample.Given)
+		})
+	}
+}
+
 // A store with the default keeps as much as a kind was declared with, and one with a number of its
 // own keeps that.
 func TestAKindAsksForHistory(t *testing.T) {
