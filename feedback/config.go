@@ -73,8 +73,8 @@ type Config struct {
 	// context is done. A panic is a refusal. nil permits everything. Set it if not everybody may
 	// decide.
 	Authorize func(ctx context.Context, act Act) error
-	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all. Set it
-	// if comments may have what must not be stored.
+	// Redact gets each summary, comment and tag first, and returns what may be kept. nil keeps all.
+	// Set it if comments may have what must not be stored.
 	Redact func(text string) string
 	// Observer is called for what happens: proposals that wait, rules that begin or end,
 	// contradictions, failures of a sweep. nil switches it off. Set it to tell approvers that

@@ -90,8 +90,7 @@ func (s *Service) unanswered(ctx context.Context, id string, why error) error {
 		if err != nil || r.Class != "" {
 			return err
 		}
-		const most = 24 * time.Hour
-		pause := min(most, time.Minute<<min(r.Unanswered.Times, 20))
+		pause := min(longestPause, time.Minute<<min(r.Unanswered.Times, 20))
 		r.Unanswered = Unanswered{
 			Reason: prompt.Line(unusable.Error(), maxSummary), Times: r.Unanswered.Times + 1,
 			Next: c.now.Add(pause),
@@ -101,6 +100,9 @@ func (s *Service) unanswered(ctx context.Context, id string, why error) error {
 	})
 	return err
 }
+
+// longestPause is after how long an evaluator is asked again at the latest.
+const longestPause = 24 * time.Hour
 
 // propose proposes the cluster of a feedback, if there is room, and names the proposal in it.
 func (s *Service) propose(ctx context.Context, r *Feedback, sure bool) error {
@@ -527,7 +529,8 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 		if err != nil {
 			return nil, wrap("evaluate all", err)
 		}
-		if !r.Unanswered.Next.After(s.now()) {
+		// A time that is too far ahead comes from a wrong clock.
+		if wait := r.Unanswered.Next.Sub(s.now()); wait <= 0 || wait > 2*longestPause {
 			waiting = append(waiting, r.ID)
 		}
 	}

@@ -274,6 +274,29 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	assert.Zero(t, w.get("d1").Unanswered)
 }
 
+// A time to ask again that a wrong clock put years ahead does not hold.
+func TestAnEvaluatorIsAskedAgainAfterAWrongClock(t *testing.T) {
+	clock, broken := &clock{now: start.Add(10 * 365 * day)}, true
+	w := newWorld(t, feedback.Config{Now: clock.Now, Evaluator: func(
+		context.Context, feedback.Case,
+	) (feedback.Assessment, error) {
+		if broken {
+			return feedback.Assessment{Class: "nonsense"}, nil
+		}
+		return feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.5, Rationale: "x"}, nil
+	}})
+	w.clock = clock
+	_, err := w.Record(ctx, w.correction("ann", "Be brief"))
+	require.NoError(t, err)
+	_, err = w.EvaluateAll(ctx)
+	require.NoError(t, err)
+	require.NotZero(t, w.get("d1").Unanswered)
+	clock.advance(-10 * 365 * day)
+	broken = false
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Equal(t, feedback.EdgeCase, w.get("d1").Class)
+}
+
 func inHours(all []time.Duration) []time.Duration {
 	for i := range all {
 		all[i] /= time.Hour

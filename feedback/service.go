@@ -181,6 +181,9 @@ func (s *Service) received(f Feedback, now time.Time) (_ Feedback, err error) {
 	if s.cfg.Redact != nil {
 		err := host.Call("Config.Redact", func() error {
 			f.Summary, f.Comment = s.cfg.Redact(f.Summary), s.cfg.Redact(f.Comment)
+			for i := range f.Tags { // which at has copied
+				f.Tags[i] = s.cfg.Redact(f.Tags[i])
+			}
 			return nil
 		})
 		if err != nil {

@@ -137,9 +137,11 @@ func TestRedactionComesFirst(t *testing.T) {
 		return strings.ReplaceAll(text, "hunter2", "[secret]")
 	}})
 	f := w.correction("ann", "do not print hunter2")
-	f.Comment = "hunter2 again"
+	f.Comment, f.Tags = "hunter2 again", []string{"secrets", "hunter2"}
 	w.add(f)
+	assert.Equal(t, []string{"secrets", "hunter2"}, f.Tags, "the caller's stay as they are")
 	got := w.get(f.ID)
+	assert.Equal(t, []string{"[secret]", "secrets"}, got.Tags)
 	assert.Equal(t, "do not print [secret]", got.Summary)
 	assert.Equal(t, "[secret] again", got.Comment)
 	w = newWorld(t, feedback.Config{Redact: func(string) string { panic("no") }})

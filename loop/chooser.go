@@ -58,11 +58,15 @@ func (c *Config) chooser(
 	return chooser, err
 }
 
+// mostTokens is more than any answer takes. A count above it is a mistake of a client, and must not
+// keep what people say from the arm.
+const mostTokens = 1 << 30
+
 // spentOn returns what the model's answer to a plan took.
 func (p *Plan) spentOn(res *decision.Result) answer.Spent {
+	in, out := min(res.InputTokens, mostTokens), min(res.OutputTokens, mostTokens)
 	return answer.Spent{
-		Cost: (float64(res.InputTokens)*p.Arm.InputPrice +
-			float64(res.OutputTokens)*p.Arm.OutputPrice) / 1e6,
-		Latency: p.took, Tokens: res.InputTokens + res.OutputTokens,
+		Cost:    (float64(in)*p.Arm.InputPrice + float64(out)*p.Arm.OutputPrice) / 1e6,
+		Latency: p.took, Tokens: in + out,
 	}
 }

@@ -93,7 +93,8 @@ type Reaction struct {
 	// Person is who reacts. All reactions without a name are one person's.
 	Person string
 	// Channel is how the reaction is known. "" means "user_explicit". Use another name for what is
-	// less sure than a thumb, for example "copied", because channels can be weighed.
+	// less sure than a thumb, for example "copied", because channels can be weighed. The names
+	// "outcome", "agreement", "silence" and those with "implicit_" are heed's.
 	Channel string
 	// Target is the part of the answer that is meant. "" means all of it.
 	Target answer.Target

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -65,13 +66,14 @@ type Imported struct {
 	Proposals []string `json:"proposals,omitempty"`
 }
 
-// importStep is how many rows one commit of [Agent.Import] has, and importBytes how many bytes of
-// text. The commits of the same rows are always the same.
+// One commit of [Agent.Import] has at most this number of rows. With these bytes of text or this
+// number of statements, it has no further row. The commits of the same rows are always the same.
+// Larger ones hold up other writers for longer, and smaller ones take more of the time of a large
+// import.
 const (
-	// They bound one commit. Larger ones hold up other writers for longer, and smaller ones take more
-	// of the time of a large import.
-	importStep  = 2000
-	importBytes = 4 << 20
+	importStep       = 2000
+	importBytes      = 4 << 20
+	importStatements = 10_000
 )
 
 // Import learns from past answers, which need not be in the order of their times. The limits on
@@ -86,9 +88,9 @@ const (
 // Corrections are evaluated after the last row, so that they may become proposals: see
 // [Agent.Correct].
 //
-// If there was anything new, the audit log has one entry with the counts of [Imported]. Its actor
-// is who imports, and its subject where the rows come from, for example the name of a file. Either
-// may be "".
+// If there was anything new, the audit log has one entry with the counts of [Imported], which each
+// commit brings up to date. Its actor is who imports, and its subject where the rows come from, for
+// example the name of a file. Either may be "".
 func (a *Agent) Import(
 	ctx context.Context, past iter.Seq2[Past, error], actor, from string,
 ) (done Imported, err error) {
@@ -96,42 +98,54 @@ func (a *Agent) Import(
 		evidence.CheckText("from", from)); err != nil {
 		return done, wrap("import", err)
 	}
-	done.Arms = make(map[string]int)
-	rows, size := make([]Past, 0, importStep), 0
-	for row, failed := range past {
-		if failed != nil {
-			return done, wrap("import", failed)
-		}
-		size += len(row.Text) + len(row.Event.Text)
-		if rows = append(rows, row); len(rows) == importStep || size >= importBytes {
-			if err := a.importRows(ctx, &done, rows); err != nil {
-				return done, wrap("import", err)
-			}
-			rows, size = rows[:0], 0
-		}
-	}
-	if err := a.importRows(ctx, &done, rows); err != nil {
-		return done, wrap("import", err)
-	}
-	if err := a.evaluateImported(ctx, &done); err != nil {
-		return done, wrap("import", err)
-	}
-	return done, wrap("import", a.recordImport(ctx, &done, actor, from))
+	i := importing{Agent: a, done: Imported{Arms: make(map[string]int)}, entry: store.AuditEntry{
+		At: a.cfg.Testing.Now(), Actor: actor, Action: a.cfg.Name + ".import", Subject: from,
+	}}
+	err = i.all(ctx, past)
+	return i.done, wrap("import", err)
 }
 
-// recordImport adds to the audit log what an import has taught, and which arms lead since. An
-// import without any effect leaves no entry. Of people, only the actor's name is in it.
-func (a *Agent) recordImport(
-	ctx context.Context, done *Imported, actor, from string,
-) error {
-	if done.Answers+done.Reactions+done.Outcomes+done.Corrections == 0 {
-		return nil
+// An importing is one call of [Agent.Import].
+type importing struct {
+	*Agent
+	done  Imported
+	entry store.AuditEntry // without an ID until there was anything new
+}
+
+// all imports all rows.
+func (a *importing) all(ctx context.Context, past iter.Seq2[Past, error]) error {
+	rows, size, statements := make([]Past, 0, importStep), 0, 0
+	for row, err := range past {
+		if err != nil {
+			return err
+		}
+		size += len(row.Text) + len(row.Event.Text)
+		statements += len(row.Reactions) + len(row.Outcomes) + len(row.Corrections)
+		if rows = append(rows, row); len(rows) == importStep || size >= importBytes ||
+			statements >= importStatements {
+			if err := a.importRows(ctx, rows); err != nil {
+				return err
+			}
+			rows, size, statements = rows[:0], 0, 0
+		}
 	}
-	now := a.cfg.Testing.Now()
-	e := store.AuditEntry{
-		ID: store.IDOf("import", a.cfg.Name, now.String(), fmt.Sprint(done.Rows)), At: now,
-		Actor: actor, Action: a.cfg.Name + ".import", Subject: from, Details: make(map[string]string),
+	if err := a.importRows(ctx, rows); err != nil {
+		return err
 	}
+	if err := a.evaluateImported(ctx, &a.done); err != nil || a.entry.ID == "" {
+		return err
+	}
+	err := store.Do(ctx, a.own, func(tx *store.Tx) error { return a.record(tx, "", &a.done) })
+	return errors.Join(err, a.recordChanges(ctx, a.entry.At))
+}
+
+// record puts the entry of the audit log about what an import has taught until now. The entry is
+// replaced by each commit, so that what an import which fails has taught is in the log, too. Of
+// people, only the actor's name is in it. first is the mark of the first commit.
+func (a *importing) record(tx *store.Tx, first string, done *Imported) error {
+	e := a.entry
+	e.ID = cmp.Or(e.ID, store.IDOf("import", a.cfg.Name, e.At.String(), first))
+	e.Details = make(map[string]string)
 	for name, n := range map[string]int{
 		"answers": done.Answers, "thumbs": done.Reactions, "outcomes": done.Outcomes,
 		"corrections": done.Corrections, "proposals": len(done.Proposals), "known rows": done.Known,
@@ -143,7 +157,16 @@ func (a *Agent) recordImport(
 	for arm, n := range done.Arms {
 		e.Details["of arm "+arm] = strconv.Itoa(n)
 	}
-	return errors.Join(a.putEntries(ctx, e), a.recordChanges(ctx, now))
+	r := e.Record()
+	before, err := tx.Get(r.Ref)
+	r.Revision = before.Revision
+	tx.Put(r)
+	tx.Then(func(_ store.Receipt, err error) {
+		if err == nil {
+			a.entry.ID = e.ID
+		}
+	})
+	return err
 }
 
 // evaluateImported evaluates imported corrections. Its errors do not take back what was imported: a
@@ -185,7 +208,7 @@ var errFrozen = &heed.ConfigError{Field: "Freeze", Value: true,
 // importRows imports rows in one commit. What needs no store, such as checking and hashing, is done
 // before the step. The hash of the commit is of the rows' contents in their order, so the same file
 // gives the same marks. Rows are named by their place in the whole import.
-func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) error {
+func (a *importing) importRows(ctx context.Context, rows []Past) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -198,13 +221,13 @@ func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) err
 			items[i], err = a.itemOf(ctx, &rows[i].Event)
 		}
 		if err != nil {
-			return atRow(done.Rows+i+1, err)
+			return atRow(a.done.Rows+i+1, err)
 		}
 	}
 	mark := importedRow{ID: hex.EncodeToString(all.Sum(nil)), At: now, Rows: len(rows)}
 	var made Imported
 	err := store.Do(ctx, a.own, func(tx *store.Tx) error {
-		made = Imported{Arms: make(map[string]int)}
+		made = Imported{Rows: len(rows), Arms: make(map[string]int)}
 		// The mark is in the same commit as the rows, so either both are there or neither.
 		marked, err := a.imports.In(tx, mark.ID)
 		if err != nil || marked.Revision > 0 {
@@ -223,17 +246,22 @@ func (a *Agent) importRows(ctx context.Context, done *Imported, rows []Past) err
 		}
 		for i := range rows {
 			if err := a.importRow(tx, &made, &rows[i], items[i], now); err != nil {
-				return atRow(done.Rows+i+1, err)
+				return atRow(a.done.Rows+i+1, err)
 			}
 		}
 		a.imports.Put(tx, mark, 0)
-		return nil
+		if made.Answers+made.Reactions+made.Outcomes+made.Corrections == 0 {
+			return nil
+		}
+		total := a.done
+		total.Arms = maps.Clone(total.Arms)
+		total.add(&made)
+		return a.record(tx, mark.ID, &total)
 	})
 	if err != nil {
 		return err
 	}
-	done.add(&made)
-	done.Rows += len(rows)
+	a.done.add(&made)
 	return nil
 }
 
@@ -242,6 +270,7 @@ func atRow(n int, err error) error { return fmt.Errorf("row %d: %w", n, err) }
 
 // add adds what one commit imported. A step may run twice, so each run counts on its own.
 func (i *Imported) add(o *Imported) {
+	i.Rows += o.Rows
 	i.Known += o.Known
 	i.Answers += o.Answers
 	i.Reactions += o.Reactions

@@ -276,6 +276,68 @@ func TestARowAtFault(t *testing.T) {
 	}
 }
 
+// One commit has a bounded number of statements: a store refuses a commit that is too large.
+func TestAPastOfManyStatements(t *testing.T) {
+	st, err := memstore.New(memstore.Config{Now: func() time.Time { return start }})
+	require.NoError(t, err)
+	rows := past(120, many)
+	for i := range rows {
+		for n := range 89 {
+			rows[i].Reactions = append(rows[i].Reactions,
+				loop.Reaction{Person: fmt.Sprint("q", n), Value: 1})
+		}
+	}
+	done, err := agentOf(t, st).Import(ctx, each(rows), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, 120*90, done.Reactions)
+	commits := 0
+	for _, err := range st.Find(ctx, store.Query{Kind: "loop.import"}) {
+		require.NoError(t, err)
+		commits++
+	}
+	assert.Equal(t, 2, commits)
+}
+
+// What was learned before an import failed is in the audit log, with who began it. Nothing is in it
+// of rows that were known.
+func TestAnImportThatFailsIsInTheLog(t *testing.T) {
+	st, err := memstore.New(memstore.Config{Now: func() time.Time { return start }})
+	require.NoError(t, err)
+	a, broken := agentOf(t, st), errors.New("broken")
+	rows := past(4500, many)
+	cut := func(yield func(loop.Past, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+		yield(loop.Past{}, broken)
+	}
+	done, err := a.Import(ctx, cut, "ann", "log.csv")
+	require.ErrorIs(t, err, broken)
+	assert.Equal(t, 4000, done.Answers)
+	entries := func() (all []store.AuditEntry) {
+		for e, err := range store.AuditEntries(ctx, st, store.AuditQuery{Name: "ann"}) {
+			require.NoError(t, err)
+			all = append(all, e)
+		}
+		return all
+	}
+	all := entries()
+	require.Len(t, all, 1)
+	assert.Equal(t, "loop.import", all[0].Action)
+	assert.Equal(t, "log.csv", all[0].Subject)
+	assert.Equal(t, "4000", all[0].Details["answers"])
+
+	done, err = a.Import(ctx, each(rows), "ann", "log.csv")
+	require.NoError(t, err)
+	assert.Equal(t, 500, done.Answers)
+	assert.Equal(t, 4000, done.Known)
+	_, err = a.Import(ctx, each(rows), "ann", "log.csv")
+	require.NoError(t, err)
+	require.Len(t, entries(), 2)
+}
+
 // An import that would be lost is refused. If the rows end in an error, Import returns it.
 func TestAnImportThatFails(t *testing.T) {
 	a := importer(t)

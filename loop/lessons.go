@@ -98,7 +98,10 @@ func readLessons(r io.Reader) (l Lessons, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err = d.Decode(&l); err == nil {
+	if err = d.Decode(&l); errors.Is(err, io.EOF) {
+		err = errors.New("is empty: {} has no lessons")
+	}
+	if err == nil {
 		if _, end := d.Token(); !errors.Is(end, io.EOF) {
 			err = errors.New("has something after the lessons")
 		}

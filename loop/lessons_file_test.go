@@ -58,7 +58,7 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 		`{"arms": [{"id": "a", "weight": "much"}]}`:    "line 1: .*Weight of type float64",
 		`{"arms": [{"id": "a", "weight": 1e999}]}`:     "line 1: ",
 		`{"notes": 3}`:       "line 1: ",
-		"":                   "EOF",
+		"":                   "is empty",
 		"{\n\"notes\": [\n}": "line 3: ",
 		`{} {}`:              "something after",
 		`{"only": true}]]`:   "something after",

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -75,7 +77,17 @@ func (a *Agent) reaction(id string, r Reaction, now time.Time) (answer.Statement
 		Weight: r.Weight, At: r.At,
 	}
 	return s, cmp.Or(checkID(id), answers.Validate(&s), a.cfg.person("Person", r.Person),
-		optionalTime(r.At, now))
+		checkChannel(r.Channel), optionalTime(r.At, now))
+}
+
+// checkChannel refuses a channel of what heed observes by itself or by another method. A reaction
+// on it would be explained wrongly.
+func checkChannel(name string) error {
+	if strings.HasPrefix(name, "implicit_") || slices.Contains([]string{
+		learning.ChannelReported, learning.ChannelAgreement, string(answers.Silence)}, name) {
+		return valid.Input("Channel", fmt.Sprintf("must not be %q, which heed itself uses", name))
+	}
+	return nil
 }
 
 // optionalTime checks the time of a statement, if it has one.

@@ -195,8 +195,8 @@ func (a *Agent) credit(
 	return nil
 }
 
-// errStands reports that an arm keeps an outcome, because it can't be replaced.
-var errStands = errors.New("what the arm was credited with before goes on counting")
+// errStands reports that an arm keeps its credit, because it can't be replaced.
+var errStands = errors.New("the arm keeps what it was credited with before")
 
 // standsIn returns where a step of the caller's finds what could not be replaced, in the form of a
 // method's error.

@@ -262,8 +262,12 @@ func (s *active) note(ctx context.Context) {
 	}
 }
 
-// tenantsOfSweep is how many tenants one sweep looks at.
-const tenantsOfSweep = 200
+// tenantsOfSweep is how many tenants one sweep looks at. A tenant without activity for idleFor is
+// swept as rarely.
+const (
+	tenantsOfSweep = 200
+	idleFor        = 24 * time.Hour
+)
 
 // sweepTenants sweeps the tenants that are due. Tenants without activity cost one sweep a day.
 func (a *Agent) sweepTenants(ctx context.Context, now time.Time) error {
@@ -272,13 +276,16 @@ func (a *Agent) sweepTenants(ctx context.Context, now time.Time) error {
 	}
 	tenants := tenantsOf(a.cfg.Name)
 	var due []store.Row[tenantRow]
-	for row, err := range tenants.Find(ctx, a.cfg.Store, store.Query{
-		Until: now.Add(time.Microsecond), Oldest: true, Limit: tenantsOfSweep,
-	}) {
-		if err != nil {
-			return err
+	for _, q := range []store.Query{
+		{Until: now.Add(time.Microsecond), Oldest: true, Limit: tenantsOfSweep},
+		{Since: now.Add(idleFor + 2*evidence.MaxSkew), Limit: tenantsOfSweep}, // by a wrong clock
+	} {
+		for row, err := range tenants.Find(ctx, a.cfg.Store, q) {
+			if err != nil {
+				return err
+			}
+			due = append(due, row)
 		}
-		due = append(due, row)
 	}
 	var errs []error
 	for _, row := range due {
@@ -302,8 +309,8 @@ func (a *Agent) sweepTenant(
 		return nil
 	}
 	next := row.Value
-	if next.Due = now.Add(time.Minute); now.Sub(next.Active) > 24*time.Hour {
-		next.Due = now.Add(24 * time.Hour)
+	if next.Due = now.Add(time.Minute); now.Sub(next.Active).Abs() > idleFor {
+		next.Due = now.Add(idleFor)
 	}
 	_, moved := a.cfg.Store.Commit(ctx, store.Batch{
 		Records: []store.Record{tenants.Record(next, row.Revision)},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -84,7 +85,13 @@ func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 		return err
 	}
 	r.Task = cmp.Or(r.Task, answers.TaskOf(&row.Value), id)
-	message := r.Err.Error()
+	var message string
+	if err := host.Call("ToolResult.Err", func() error {
+		message = r.Err.Error()
+		return nil
+	}); err != nil {
+		return err
+	}
 	name := store.IDOf("tool", a.cfg.Name, id, cmp.Or(r.ID, store.IDOf(r.Name, r.Text, message)))
 	if err := a.redact(&message); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -92,8 +93,8 @@ func (o *Outcome) validate(now time.Time) error {
 		valid.List("Patterns", o.Patterns, maxNames, maxID),
 		valid.List("Criteria", o.Criteria, maxNames, maxID),
 		valid.List("Files", o.Files, maxNames, maxContent),
-		valid.Texts(maxID, "Strategy", string(o.Strategy), "FailureMode", o.FailureMode,
-			"Source", o.Source), valid.Time("At", o.At, now))
+		valid.Texts(maxID, "Strategy", string(o.Strategy), "FailureMode", o.FailureMode),
+		evidence.CheckText("Source", o.Source), valid.Time("At", o.At, now))
 }
 
 // credited returns the strategy and the patterns, each of them once.

@@ -122,7 +122,7 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 		"Criteria[1]": func(o *patterns.Outcome) { o.Criteria = []string{"a", ""} },
 		"Files[0]":    func(o *patterns.Outcome) { o.Files = []string{strings.Repeat("x", 4097)} },
 		"FailureMode": func(o *patterns.Outcome) { o.FailureMode = "\x00" },
-		"Source":      func(o *patterns.Outcome) { o.Source = strings.Repeat("x", 513) },
+		"Source":      func(o *patterns.Outcome) { o.Source = strings.Repeat("x", 1025) },
 		"At":          func(o *patterns.Outcome) { o.At = start.Add(10 * day) },
 	} {
 		o := good("p")

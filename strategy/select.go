@@ -235,9 +235,11 @@ func (l *Learner) fresh(r *remembered, q *Query, own *ownChoice, now time.Time) 
 
 // holds reports whether a choice that was made in the session is still good. Its arm must be
 // permitted now, its time to live must not be over, and if the host chooses by itself, it must be
-// the host's arm and parameters.
+// the host's arm and parameters. A choice that a wrong clock made in the future is not good: no
+// outcome of it would be accepted now.
 func (l *Learner) holds(c *answer.Choice, q *Query, own *ownChoice, now time.Time) bool {
-	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL && own.is(c)
+	age := now.Sub(c.At)
+	return permitted(q.Arms, c.Arm) && age < l.cfg.Cache.TTL && age >= -evidence.MaxSkew && own.is(c)
 }
 
 // permitted reports whether a query lets an arm be chosen. Without a list every arm is.

@@ -74,7 +74,10 @@ func TestDecisions(t *testing.T) {
 			return append(append([]string{"--db", db}, args...), more...)
 		}
 		if long || d.name == "forget" {
-			assertFails(t, call{args: of(plain, "--reason", d.reason)}.run(t), misuse, "say --yes")
+			r := call{args: of(plain, "--reason", d.reason)}.run(t) // it may show first what is changed
+			assert.Equal(t, misuse, r.code, r.err)
+			assert.Empty(t, r.out)
+			assert.Contains(t, r.err, "say --yes")
 			assertFails(t, call{args: of(plain, "--yes")}.run(t), misuse, "--reason")
 			assertFails(t, call{args: of(plain, "--now", asOf, "--yes", "--reason", d.reason)}.run(t),
 				misuse, "--now")

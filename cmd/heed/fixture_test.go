@@ -230,6 +230,7 @@ func agentFile(t testing.TB) string {
 	lab, file := filepath.Join(dir, "lab"), filepath.Join(dir, "agent.db")
 	build := exec.Command("go", "build", "-o", lab, ".")
 	build.Dir = "../../lab"
+	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=") // also if this module is tested alone
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	out, err = exec.Command(lab, "agent", "-events", "600", "-db", file).CombinedOutput()

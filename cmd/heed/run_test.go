@@ -198,11 +198,11 @@ func TestListingsOfTheAgent(t *testing.T) {
 	}
 	for command, part := range map[string]string{
 		"strategy status": "interactive", "strategy show preference": "note-report",
-		"strategy item note-report":    "preference",
-		"strategy history note-report": "observed", "confidence": "runbook-queue",
+		"strategy learning note-report": "preference",
+		"strategy history note-report":  "observed", "confidence": "runbook-queue",
 		"confidence runbook-queue": "It began with",
-		"patterns":                 "pattern-split-by-layer", "rules list": "rule-013",
-		"answers event-00599 --prompt": "answer: ", "store audit": "feedback.propose",
+		"patterns":                 "pattern-split-by-layer", "rules list": "rule-030",
+		"answers event-00599 --prompt": "system prompt", "store audit": "feedback.propose",
 		"doctor": "Nothing is wrong.",
 	} {
 		assert.Contains(t, of(strings.Fields(command)...), part, command)

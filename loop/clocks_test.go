@@ -1,0 +1,115 @@
+package loop_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/loop"
+)
+
+// wrong returns the agent of a process on the same store, whose clock is ahead.
+func (w *world) wrong(ahead time.Duration) *loop.Agent {
+	w.t.Helper()
+	cfg := w.cfg
+	cfg.Testing.Now = func() time.Time { return w.clock.Now().Add(ahead) }
+	agent, err := loop.New(ctx, cfg)
+	require.NoError(w.t, err)
+	return agent
+}
+
+// A choice that another process made with a clock that is ahead does not hold for its session, so
+// what people make of the next answers counts.
+func TestAChoiceOfTheFutureEndsWithItsAnswer(t *testing.T) {
+	for _, ahead := range []time.Duration{10 * time.Minute, time.Hour, 30 * 24 * time.Hour} {
+		w := newWorld(t, loop.Config{Arms: twoArms})
+		wrong := w.wrong(ahead)
+		_, err := wrong.Answer(ctx, loop.Event{ID: "w", Text: "x", Session: "s"})
+		require.NoError(t, err)
+		for i := range 20 {
+			w.clock.Advance(time.Minute)
+			id := fmt.Sprint("e", i)
+			w.answer(loop.Event{ID: id, Text: "x", Session: "s"})
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}), ahead)
+		}
+	}
+}
+
+// A process whose clock is ahead does not keep the others from sweeping a tenant.
+func TestAClockAheadStopsNoSweepOfTenants(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: twoArms})
+	wrong := w.wrong(365 * 24 * time.Hour)
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	answer := func(id string) {
+		_, err := acme.Answer(ctx, loop.Event{ID: id, Text: "x", Person: "ann"})
+		require.NoError(t, err)
+	}
+	answer("one")
+	w.clock.Advance(time.Minute)
+	_ = wrong.Sweep(ctx, time.Time{}) // the store refuses what it would write
+	w.clock.Advance(time.Minute)
+	answer("two")
+	for range 3 * 24 {
+		w.clock.Advance(time.Hour)
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+	}
+	for _, id := range []string{"one", "two"} {
+		account, err := acme.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.Equal(t, "silence", account.Channel, id)
+	}
+}
+
+// Counts of tokens that can't be right do not keep what people say from the arm.
+func TestTokensThatOverflow(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: twoArms})
+	p, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "x"})
+	require.NoError(t, err)
+	_, err = w.Answered(ctx, p, loop.Reply{Text: "y", InputTokens: math.MaxInt, OutputTokens: 1})
+	require.NoError(t, err)
+	require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
+	assert.Greater(t, w.mean("", p.Arm.ID), 0.)
+}
+
+// A reaction can't pose as what heed itself observes.
+func TestChannelsOfHeed(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	id := w.answer(loop.Event{Text: "x"}).ID
+	for _, channel := range []string{"silence", "outcome", "agreement", "implicit_undo",
+		"implicit_timeout"} {
+		var input *heed.InputError
+		err := w.React(ctx, id, loop.Reaction{Person: "ann", Value: -1, Channel: channel})
+		require.ErrorAs(t, err, &input, channel)
+		assert.Equal(t, "Channel", input.Field)
+	}
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1, Channel: "copied"}))
+}
+
+// A noError is an error whose method fails on nil.
+type noError struct{ text string }
+
+func (e *noError) Error() string { return e.text }
+
+// The error of a tool may itself fail.
+func TestAToolErrorThatPanics(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	id := w.answer(loop.Event{Text: "x"}).ID
+	_, err := w.Tool(ctx, id, loop.ToolResult{Name: "git", Err: (*noError)(nil)})
+	assert.ErrorAs(t, err, new(*heed.PanicError))
+}
+
+// A long name may report an outcome, as it may do all else.
+func TestALongNameReportsAnOutcome(t *testing.T) {
+	w := newWorld(t, loop.Config{Model: &llmtest.Model{Answers: llmtest.Say("One plan.")}})
+	name, yes := fmt.Sprintf("%01024d", 7), true
+	id := w.answer(loop.Event{Text: "x", Task: "t"}).ID
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: name, Value: 1}))
+	require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: name}))
+}
