@@ -367,6 +367,10 @@ func answered(receipts []store.Receipt, err error) string {
 	if errors.As(err, &setting) {
 		return "settings"
 	}
+	var input *heed.InputError
+	if errors.As(err, &input) { // without the name of the store
+		return input.Error()
+	}
 	if err != nil {
 		return err.Error()
 	}

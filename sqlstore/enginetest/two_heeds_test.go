@@ -37,7 +37,7 @@ func olderProgram(t *testing.T) string {
 	dir := t.TempDir()
 	run := func(name string, args ...string) {
 		cmd := exec.Command(name, args...)
-		cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))
+		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK="+filepath.Join(dir, "go.work"))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
