@@ -7,8 +7,8 @@
 //
 //   - Something happens. An answer is shown ([Fire]), a message comes in ([Message]), a person
 //     judges an answer ([Judgement]), or silence passes ([Module.Sweep]).
-//   - A [Strategy] interprets that as a [Signal]: what it is worth, for or against the heuristic, and
-//     its channel. [NewBayesian] is the default. [BayesianConfig] sets how much each signal is
+//   - A [Strategy] interprets that as a [Signal]: what it is worth, for or against the heuristic,
+//     and its channel. [NewBayesian] is the default. [BayesianConfig] sets how much each signal is
 //     worth: by default a thumb 0.8, an undo 1.
 //   - A [Module] turns signals into evidence, as follows.
 //
