@@ -80,9 +80,7 @@ func yours(v *view.Source, p *feedback.Proposal, person string) string {
 // A proposalData is a proposal with all that a person needs to decide.
 type proposalData struct {
 	view.Report
-	P         feedback.Proposal
 	Yours     string
-	Pending   bool
 	Was       []change         // what edits have changed
 	Applies   int              // past corrections that it would have applied to
 	Opposed   []feedback.Match // the ones among them that may contradict it
@@ -124,23 +122,22 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := *report.Proposal
+	p := report.Proposal
 	d := proposalData{
-		Report: report, P: p, Pending: p.Status == feedback.StatePending, Types: []feedback.RuleType{
+		Report: report, Yours: yours(v, p, personOf(r)), Types: []feedback.RuleType{
 			feedback.Guideline, feedback.Constraint, feedback.PositiveExample, feedback.NegativeExample,
 		},
 	}
-	d.Yours = yours(v, &p, personOf(r))
 	if p.Was != nil {
 		d.Was = changes(p.Was, &p.Draft)
 	}
-	if d.Pending && p.Change == "" {
+	if p.Status == feedback.StatePending && p.Change == "" {
 		if err := d.dryRun(ctx, v.Feedback); err != nil {
 			return nil, err
 		}
 	}
 	if p.Status == feedback.StateSuperseded {
-		if d.Successor, err = successor(ctx, v.Feedback, &p); d.Successor != nil {
+		if d.Successor, err = successor(ctx, v.Feedback, p); d.Successor != nil {
 			d.Since = changes(&p.Draft, &d.Successor.Draft)
 		}
 	}
@@ -149,7 +146,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 
 // dryRun counts the past corrections that the proposal would have applied to.
 func (d *proposalData) dryRun(ctx context.Context, f *feedback.Service) error {
-	applied, looked, err := f.Rules().DryRun(ctx, d.P.Draft)
+	applied, looked, err := f.Rules().DryRun(ctx, d.Proposal.Draft)
 	d.Applies, d.Looked = len(applied), looked
 	d.Opposed = slices.DeleteFunc(applied, func(m feedback.Match) bool { return m.Opposed == "" })
 	return err
@@ -171,8 +168,6 @@ func successor(ctx context.Context, f *feedback.Service, p *feedback.Proposal) (
 // A correctionData is a correction with those that it is compared with.
 type correctionData struct {
 	feedback.Feedback
-	Hash  string // of what is shown
-	Open  bool   // it waits for a person
 	Other *feedback.Feedback
 	About view.Answer // the answer that it is about, if its agent is the one of the pages
 	// Together mean the same, by heed or by a person. Near are the others that may.
@@ -194,7 +189,7 @@ func correction(r *http.Request, v *view.Source) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := correctionData{Feedback: c, Hash: hashOf(c), Open: c.Class == feedback.Ambiguous}
+	d := correctionData{Feedback: c}
 	if d.Other, err = v.Rival(ctx, &c); err != nil {
 		return nil, err
 	}
@@ -236,26 +231,12 @@ func nearTo(ctx context.Context, v *view.Source, c *feedback.Feedback) (all []ne
 	return all, err
 }
 
-// A ruleData is a rule with what became of it.
-type ruleData struct {
-	view.Report
-	Of      feedback.Rule
-	Active  bool
-	Restore bool // it can be proposed to restore it
-}
-
 func rule(r *http.Request, v *view.Source) (any, error) {
 	report, err := byID(r, v.Report)
 	if err == nil && report.Rule == nil {
 		err = heed.ErrNotFound
 	}
-	if err != nil {
-		return nil, err
-	}
-	one := *report.Rule
-	return ruleData{
-		report, one, one.Status == feedback.StateActive, one.Status == feedback.StateRetired,
-	}, nil
+	return report, err
 }
 
 // A stretch is a part of a text that was left as it is, taken out, or put in.

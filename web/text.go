@@ -127,24 +127,8 @@ func words(value any) string {
 	return strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(say(fmt.Sprint(value))))
 }
 
-// deed writes the action of an audit entry, to follow a name: "feedback.approve" is "approved", and
-// "learning.pin" is "pinned (learning)".
-func deed(action string) string {
-	action, refused := strings.CutSuffix(action, ".refused")
-	dot := strings.LastIndexByte(action, '.')
-	verb, rest, _ := strings.Cut(words(action[dot+1:]), " ")
-	what := cmp.Or(irregular[verb], strings.TrimSuffix(verb, "e")+"ed")
-	if refused {
-		what = "tried to " + verb
-	}
-	if rest != "" {
-		what += " " + rest
-	}
-	if part := action[:max(dot, 0)]; part != "" && part != "feedback" {
-		what += " (" + words(part) + ")"
-	}
-	return what
-}
+// deed is [view.Deed], to be shown.
+func deed(action string) string { return say(view.Deed(action)) }
 
 // learned are the actions that heed records by itself.
 var learned = map[string]string{
@@ -203,12 +187,6 @@ var deciding = map[string]string{
 	"propose-retirement": "/rule?", "evaluate": "/correction?", "resolve": "/correction?",
 	"promote": "/correction?", "join": "/correction?", "split": "/correction?",
 	"erase": "/correction?",
-}
-
-var irregular = map[string]string{
-	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set",
-	"rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
-	"activate": "made a rule of it", "modify": "edited", "freeze": "froze", "unfreeze": "unfroze",
 }
 
 // known describes how something is known, by the name of its channel.

@@ -145,8 +145,8 @@ func TestRulesThroughTheGate(t *testing.T) {
 		"approve by maria", "propose by wendy"})
 	shown := call{args: of("show", "7d0c2b13-rule")}.run(t).out
 	assert.Contains(t, shown, "rule: retired")
-	assert.Regexp(t, `(?m)^retire, by nils on .*: nobody does that any more$`, shown)
-	assert.Regexp(t, `(?m)^refused to approve, by wendy on .*: people cannot approve`,
+	assert.Regexp(t, `(?m)^retired by nils on .*: nobody does that any more$`, shown)
+	assert.Regexp(t, `(?m)^tried to approve by wendy on .*: people cannot approve`,
 		shown)
 	assert.Regexp(t, `(?m)^closed by nils on .*: the bot does it$`,
 		call{args: of("show", "7d0c2b11-rule")}.run(t).out)

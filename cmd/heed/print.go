@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -253,9 +252,7 @@ func (p *printer) funcs() template.FuncMap {
 		"said":  func(c feedback.Feedback) string { return view.Said(&c) },
 		"parts": func(d feedback.Draft) []view.Part { return view.Parts(&d, show) },
 		"check": func(d feedback.Draft) plain { return plain(view.CheckWords(d.Check, show)) },
-		"deed":  deed, "told": func(deed string) bool {
-			return slices.Contains([]string{"propose", "approve", "reject"}, deed)
-		},
+		"deed":  view.Deed,
 	}
 }
 
@@ -284,15 +281,6 @@ func (p *printer) branch(b loop.Branch, first, rest string) string {
 		}
 	}
 	return ""
-}
-
-// deed writes the action of an audit entry about a rule.
-func deed(action string) string {
-	what, refused := strings.CutSuffix(strings.TrimPrefix(action, "feedback."), ".refused")
-	if refused {
-		return "refused to " + what
-	}
-	return what
 }
 
 // A listing is a table of texts. A title that begins with > is of numbers. No text is ever cut.

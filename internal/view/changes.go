@@ -121,3 +121,29 @@ func (s *Source) Changes(ctx context.Context, q ChangeQuery) (l List[Changed], e
 	}
 	return l, nil
 }
+
+// Deed writes the action of an audit entry in words: "feedback.approve" is "approved", and
+// "learning.pin" is "pinned (learning)".
+func Deed(action string) string {
+	action, refused := strings.CutSuffix(action, ".refused")
+	action = strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(action))
+	dot := strings.LastIndexByte(action, '.')
+	verb, rest, _ := strings.Cut(action[dot+1:], " ")
+	what := cmp.Or(irregular[verb], strings.TrimSuffix(verb, "e")+"ed")
+	if refused {
+		what = "tried to " + verb
+	}
+	if rest != "" {
+		what += " " + rest
+	}
+	if part := action[:max(dot, 0)]; part != "" && part != "feedback" {
+		what += " (" + part + ")"
+	}
+	return what
+}
+
+var irregular = map[string]string{
+	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set",
+	"rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
+	"activate": "made a rule of it", "modify": "edited", "freeze": "froze", "unfreeze": "unfroze",
+}
