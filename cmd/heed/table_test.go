@@ -109,9 +109,9 @@ func TestValuesForPeople(t *testing.T) {
 		"2.50 of 3.00": counts(learning.Share{For: 1, Against: 2, CountsFor: 1, CountsAgainst: 1.5}),
 		"80 %":         success(loop.Measured{Outcomes: 0.5, Success: 0.8}),
 		"12":           amount(loop.Measured{Outcomes: 12.4, Success: 0.8}),
-		"propose":      plain(deed("feedback.propose")),
-		"refused to approve": plain(
-			deed("feedback.approve.refused")),
+		"proposed":     plain(view.Deed("feedback.propose")),
+		"tried to approve": plain(
+			view.Deed("feedback.approve.refused")),
 	} {
 		assert.Equal(t, want, string(got))
 	}
