@@ -412,25 +412,29 @@ func answersIn(rows iter.Seq2[past.Row, error], of int) iter.Seq2[loop.Past, err
 type progress struct {
 	of, n int
 	shown time.Time
-	on    bool
+	on    io.Writer // nil: not shown
 }
 
 func newProgress(of int) *progress {
-	return &progress{of: of, shown: time.Now(), on: term.IsTerminal(os.Stderr.Fd())}
+	p := &progress{of: of, shown: time.Now()}
+	if term.IsTerminal(os.Stderr.Fd()) {
+		p.on = os.Stderr
+	}
+	return p
 }
 
 func (p *progress) step() {
-	if p.n++; p.on && p.n%256 == 0 && time.Since(p.shown) > 200*time.Millisecond {
+	if p.n++; p.on != nil && p.n%256 == 0 && time.Since(p.shown) > 200*time.Millisecond {
 		p.shown = time.Now()
 		share := 20 * p.n / max(p.of, p.n)
-		fmt.Fprintf(os.Stderr, "\r[%s%s] %d of %d rows", strings.Repeat("=", share),
+		fmt.Fprintf(p.on, "\r[%s%s] %d of %d rows", strings.Repeat("=", share),
 			strings.Repeat(" ", 20-share), p.n, p.of)
 	}
 }
 
 func (p *progress) end() {
-	if p.on {
-		fmt.Fprintf(os.Stderr, "\r%60s\r", "")
+	if p.on != nil {
+		fmt.Fprintf(p.on, "\r%60s\r", "")
 	}
 }
 

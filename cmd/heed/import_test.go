@@ -58,6 +58,8 @@ func TestALogIsImported(t *testing.T) {
 	assert.Equal(t, 40, r.Imported.Answers)
 	assert.Equal(t, map[string]int{"large": 20, "small": 20}, r.Imported.Arms)
 	assert.Equal(t, 7, r.People)
+	assert.Equal(t, "2026-01-08 10:00:00 10:39:00", r.From.Format(time.DateTime)+
+		r.Until.Format(" "+time.TimeOnly))
 	assert.Equal(t, 1, r.Suggested)
 	audit := call{args: []string{"--json", "--db", db, "store", "audit", "--kind", "import"}}.run(t)
 	assert.Contains(t, audit.out, `"actor": "olive"`, audit.err)

@@ -268,11 +268,7 @@ func (p *printer) prose(text string) string { return p.indented(0, plain(escaped
 
 // branch prints a tree. Texts of users, models and reviewers are in it.
 func (p *printer) branch(b loop.Branch, first, rest string) string {
-	further := rest
-	if len(b.On) > 0 {
-		further += "│ "
-	}
-	p.block(first, further, say("%v", b.Text))
+	p.line("%v%v", plain(first), b.Text)
 	for i, on := range b.On {
 		if i == len(b.On)-1 {
 			p.branch(on, rest+"└─ ", rest+"   ")

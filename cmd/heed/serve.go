@@ -146,7 +146,7 @@ func alongside(s *session, run func(context.Context) error, do func(*session) er
 	here := *s
 	ctx, stop := context.WithCancel(s.ctx)
 	here.ctx = ctx
-	ended := make(chan error, 1)
+	ended := make(chan error)
 	go func() {
 		err := run(ctx)
 		if ctx.Err() != nil {

@@ -129,10 +129,10 @@ func TestTrees(t *testing.T) {
 	p := &printer{w: &text}
 	p.branch(loop.Branch{Text: "a", On: []loop.Branch{
 		{Text: "b", On: []loop.Branch{{Text: "c"}}},
-		{Text: "d", On: []loop.Branch{{Text: "e"}, {Text: "f"}}},
+		{Text: "x\ny"}, {Text: "d", On: []loop.Branch{{Text: "e"}, {Text: "f"}}},
 	}}, "", "")
 	require.NoError(t, p.err)
-	require.Equal(t, "a\n├─ b\n│  └─ c\n└─ d\n   ├─ e\n   └─ f\n", text.String())
+	require.Equal(t, "a\n├─ b\n│  └─ c\n├─ \"x\\ny\"\n└─ d\n   ├─ e\n   └─ f\n", text.String())
 }
 
 // Columns are as wide as their widest cell, and numbers end at one place.
