@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -77,4 +78,67 @@ func TestTheLeadOfEachPersonIsLimited(t *testing.T) {
 			assert.InDelta(t, 2*all/float64(len(leads)), most, 1e-9)
 		}
 	}
+}
+
+// What is expected for a vector is linear in it. A draw deviates by |y| for the y that the root of
+// the precision maps to the vector behind a 1.
+func TestALinearLevelPredicts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := range 6 {
+		f := fit{spread: 0.5, bold: []float64{0.1}, careful: []float64{-0.1}}
+		y := []float64{rng.NormFloat64()}
+		f.root = []float32{float32(1 / y[0])}
+		var x []float32
+		squares, bold, careful := y[0]*y[0], 0.3+0.2+0.1, 0.3+0.2-0.1
+		for range n {
+			y = append(y, rng.NormFloat64())
+			last := y[len(y)-1]
+			squares += last * last
+			sum := 0.
+			for _, of := range y {
+				f.root = append(f.root, float32(0.5+rng.Float64()))
+				sum += float64(f.root[len(f.root)-1]) * of
+			}
+			x = append(x, float32(sum))
+			f.bold, f.careful = append(f.bold, rng.Float64()), append(f.careful, rng.Float64())
+			bold += f.bold[len(x)] * float64(x[len(x)-1])
+			careful += f.careful[len(x)] * float64(x[len(x)-1])
+		}
+		m := &linear{cold: []float64{9, 0.3}, fits: []fit{{}, f}}
+		gotBold, deviation, gotCareful := m.predict(1, x, 0.2)
+		assert.InDelta(t, bold, gotBold, 1e-9)
+		assert.InDelta(t, careful, gotCareful, 1e-9)
+		assert.InDelta(t, 0.5*math.Sqrt(squares), deviation, 1e-3)
+	}
+}
+
+// The more alike tenants are, the more a new one begins with what they know, up to all of that.
+func TestATenantBeginsByWhatIsAlike(t *testing.T) {
+	for _, doubt := range []float64{0, 0.5, 1.5} {
+		level, before := evidence.Beta{Alpha: 70, Beta: 30}, 0.
+		for _, strength := range []float64{0.3, 3, 30, 300, 3e4, 3e8} {
+			b := begin(evidence.Belief{Level: level, Strength: strength, Doubt: doubt}, counts{})
+			assert.InDelta(t, 0.7, b.Mean(), 1e-9)
+			assert.GreaterOrEqual(t, b.Alpha+b.Beta, before)
+			if before = b.Alpha + b.Beta; strength > 3 {
+				assert.Greater(t, before, 2.5, strength)
+			}
+		}
+		assert.LessOrEqual(t, before, 100.)
+		assert.Greater(t, before, 20.)
+	}
+}
+
+// An ID is a random UUID of version 4: all of its bits vary but those that RFC 9562 sets.
+func TestChoiceIDsAreRandom(t *testing.T) {
+	var ones, zeros ChoiceID
+	for range 200 {
+		id := newChoiceID()
+		assert.EqualValues(t, 4, id.Version())
+		for i, b := range id {
+			ones[i], zeros[i] = ones[i]|b, zeros[i]|^b
+		}
+	}
+	assert.Equal(t, "ffffffff-ffff-4fff-bfff-ffffffffffff", ones.String())
+	assert.Equal(t, "ffffffff-ffff-bfff-7fff-ffffffffffff", zeros.String())
 }
