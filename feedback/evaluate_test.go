@@ -228,6 +228,29 @@ func TestWindow(t *testing.T) {
 	assert.Equal(t, feedback.EdgeCase, w.says("bob", long).Class, "the first is out of the window")
 }
 
+// Three accounts that state many things do not push out what others said. Of one's own decisions,
+// the latest of the window count.
+func TestAFloodHidesNoCorrection(t *testing.T) {
+	flood := func(w *world, people, n int) {
+		for i := range n {
+			w.says(fmt.Sprint("mallory", i%people), fmt.Sprintf("paint house %d in colour %d", i, i*7919))
+		}
+	}
+	for _, one := range []struct {
+		people, n int
+		want      feedback.Classification
+	}{
+		{1, 20, feedback.GeneralizableHigh}, {1, 200, feedback.GeneralizableHigh},
+		{3, 200, feedback.GeneralizableHigh}, {5, 200, feedback.EdgeCase},
+		{1, 500, feedback.EdgeCase}, // more than ten windows
+	} {
+		w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 40}))
+		w.says("ann", long)
+		flood(w, one.people, one.n)
+		assert.Equal(t, one.want, w.says("bob", long).Class, "%+v", one)
+	}
+}
+
 // TestConfidence is a formula whose parts each only raise it.
 func TestConfidence(t *testing.T) {
 	assert.InDelta(t, 0.891, feedback.Support{Occurrences: 3, Reviewers: 2, Strength: 3}.Confidence(),

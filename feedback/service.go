@@ -301,13 +301,41 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 }
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the
-// feedback itself.
-func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
-	records, err := feedbackKind.found(tx, func(o *Feedback) bool {
-		return o.ID != f.ID && o.Erased.IsZero()
-	}, s.recentOf(f.Agent))
-	return records[:min(len(records), s.cfg.tuning.Window)], err
+// feedback itself. If the window is full, each other person has at most a quarter of it, and older
+// decisions take the rest. So one account that states a thousand things does not keep what others
+// said from being compared.
+func (s *Service) recent(tx *store.Tx, f *Feedback) (all []Feedback, err error) {
+	window, q := s.cfg.tuning.Window, s.recentOf(f.Agent)
+	of := make(map[string]int)
+	for range deepest {
+		var read store.Snapshot
+		if err := tx.Read(&read, nil, nil, q); err != nil {
+			return nil, err
+		}
+		page, err := feedbackKind.merge(read.Found, func(o *Feedback) bool {
+			return o.ID != f.ID && o.Erased.IsZero()
+		})
+		if err != nil {
+			return nil, err
+		}
+		found := read.Found[0]
+		full := len(found) == q.Limit
+		for _, o := range page {
+			if of[o.Reviewer]++; !full && q.After == "" || o.Reviewer == f.Reviewer ||
+				of[o.Reviewer] <= max(window/4, 10) {
+				all = append(all, o)
+			}
+		}
+		if len(all) >= window || !full {
+			break
+		}
+		q.After = found[len(found)-1].Place
+	}
+	return all[:min(len(all), window)], nil
 }
+
+// deepest is how many times the window are read to find decisions of enough people.
+const deepest = 10
 
 // recentOf selects the latest decisions about an agent, one more than the window.
 func (s *Service) recentOf(agent string) store.Query {
