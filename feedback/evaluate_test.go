@@ -233,7 +233,7 @@ func TestWindow(t *testing.T) {
 func TestAFloodHidesNoCorrection(t *testing.T) {
 	flood := func(w *world, people, n int) {
 		for i := range n {
-			w.says(fmt.Sprint("mallory", i%people), fmt.Sprintf("paint house %d in colour %d", i, i*7919))
+			w.says(fmt.Sprint("mallory", i%people), fmt.Sprintf("paint house %d in tone %d", i, i*7919))
 		}
 	}
 	for _, one := range []struct {

@@ -288,6 +288,9 @@ func (g *Gate) quorum(p *Proposal, against []Conflict, key text.PseudonymKey) *Q
 // String returns how many approvals there are, and who must give the others.
 func (q *Quorum) String() string {
 	text := fmt.Sprintf("%d of %d", q.Approvals, q.Of)
+	if q.Missing > 0 && q.Approvals >= q.Of {
+		text = fmt.Sprintf("%d approved", q.Approvals)
+	}
 	switch q.Missing {
 	case 0:
 		return text + "; an approval has to override what the proposal contradicts by now"

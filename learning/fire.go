@@ -39,7 +39,7 @@ type Fire struct {
 	// At is when the answer was shown. The zero time means now. All windows begin here.
 	At time.Time
 	// Compared are heuristics that the model did not see before it answered, each at most once and
-	// at most 64. How the answer is received counts for them: see [agreementMass]. HeuristicID
+	// at most 64. How the answer is received counts for them: see [ChannelAgreement]. HeuristicID
 	// must be empty.
 	Compared []answer.Comparison
 	// Unheard has neither silence nor the next message of the stream count, because the person has

@@ -22,9 +22,9 @@ import (
 // the rules. The answer and the confidence change in one commit. An event that has no answer yet
 // gets a record with the judgement, which counts for the heuristic at once.
 //
-// The same judgement again, of the same At, has no effect: it is a [limitDuplicate]. An earlier
-// judgement that arrives late is a [limitOutdated]. The record of the answer is kept for 30 days by
-// default; after that a judgement counts in addition to the one before.
+// The same judgement again, of the same At, has no effect: [Change].Limits has "duplicate". An
+// earlier judgement that arrives late has "outdated". The record of the answer is kept for 30 days
+// by default; after that a judgement counts in addition to the one before.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the
 // answer. An unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the history of
@@ -88,7 +88,7 @@ func (m *Module) step(
 //
 // If the heuristic is locked, or has another wording than the answer, the statement has Worth 0: it
 // stays known, and the heuristic does not learn from it. If the answer has no room for the
-// statement, the change has [limitFull], and the statement is not on the record.
+// statement, the Limits of the change have "full", and the statement is not on the record.
 func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*Change, error) {
 	s.At = m.orNow(s.At)
 	j := judgementOf(a, &s)

@@ -89,7 +89,7 @@ func TestTheGateIsTheApplications(t *testing.T) {
 		{"an author is one of two", "olga", feedback.Gate{}, "Approved. It is rule"},
 		{"a greater quorum", "olga", feedback.Gate{Quorum: 3}, "2 of 3; one more person must approve"},
 		{"two authors are not enough", "bob", feedback.Gate{},
-			"2 of 2; one more person must approve"},
+			"2 approved; one more person must approve"},
 		{"no author is enough", "bob", feedback.Gate{Outsiders: 2},
 			"people cannot approve what their own feedback led to"},
 	} {
