@@ -592,8 +592,8 @@ func TestQuorumSaysWhoIsMissing(t *testing.T) {
 		"an outsider": {feedback.Gate{}, []string{"olga"}, "1 of 2; one more person must approve, " +
 			"other than olga (approved it), wendy (wrote it)"},
 		"all its authors": {feedback.Gate{}, []string{"ann", "bob", "joe"}, "3 approved; one more " +
-			"person must approve, who gave no evidence, other than ann, bob or joe (approved it), wendy " +
-			"(wrote it)"},
+			"person must approve, who gave no evidence, other than ann, bob or joe (approved it), " +
+			"wendy (wrote it)"},
 		"outsiders alone": {feedback.Gate{Outsiders: 2}, []string{"olga"}, "1 of 2; one more person " +
 			"must approve, who gave no evidence, other than olga (approved it), wendy (wrote it), " +
 			"ann, bob or joe (gave evidence)"},
