@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +71,7 @@ func (d *diagnosis) faults() (n int) {
 // Run looks a store over.
 func (cmd doctorCommand) Run(s *session) error {
 	at, err := s.where()
-	if err = cmp.Or(s.whole(), err); err != nil {
+	if err != nil {
 		return err
 	}
 	d := &diagnosis{

@@ -122,7 +122,9 @@ func (p *pastFile) mapping(l *pastLog) (err error) {
 		return err
 	}
 	defer file.Close()
-	l.Mapping, err = past.ReadMapping(file)
+	if l.Mapping, err = past.ReadMapping(file); err != nil {
+		err = fmt.Errorf("%s: %w", p.Map, err)
+	}
 	return err
 }
 

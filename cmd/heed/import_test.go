@@ -96,6 +96,12 @@ func TestALogWithARowAtFault(t *testing.T) {
 	r := imported(t, "--db", db, "import", log, "--skip")
 	assert.Equal(t, 39, r.Imported.Answers)
 	assert.Equal(t, 1, r.Bad)
+	got = call{args: []string{"--db", db, "import", log, "--skip"}}.run(t)
+	assert.Contains(t, got.out, "39 rows without a fault, 1 at fault")
+	mapping := filepath.Join(t.TempDir(), "map.json")
+	require.NoError(t, os.WriteFile(mapping, []byte("{\n\"fields\": {,}\n}"), 0o600))
+	got = call{args: []string{"--db", db, "import", log, "--map", mapping}}.run(t)
+	assertFails(t, got, failed, mapping+": the mapping: line 2: invalid character")
 }
 
 // A log without times is imported, and the command says which time its rows get.

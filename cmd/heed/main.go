@@ -116,6 +116,9 @@ func run(ctx context.Context, args []string) error {
 			}
 		}
 		c.Agent = "" // of the environment
+		if i := slices.Index(agentless, words); c.Tenant != "" && i < tenantless {
+			return &usageError{"heed " + words + " is for the whole store, and not for a --tenant"}
+		}
 	}
 	err = parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil, false})
 	return flagged(err, parsed.Selected())
@@ -135,11 +138,14 @@ func flagged(err error, of *kong.Node) error {
 	return err
 }
 
-// agentless are the commands that are for all agents of a store.
+// agentless are the commands that are for all agents of a store. The first ones, as many as
+// tenantless, are for all tenants.
 var agentless = []string{
-	"doctor", "store migrate", "store backup", "store export", "store import", "store forget",
+	"doctor", "store migrate", "store backup", "store import", "store export", "store forget",
 	"store audit",
 }
+
+const tenantless = 4
 
 // hint names the help to read.
 func hint(err error) error {
@@ -160,6 +166,15 @@ func hint(err error) error {
 		}
 	}
 	words := append([]string{"heed"}, wordsOf(node)...)
+	if _, name, _ := strings.Cut(err.Error(), "unexpected argument "); node == nil && name != "" {
+		_ = kong.Visit(parse.Context.Model.Node, func(v kong.Visitable, next kong.Next) error {
+			n, is := v.(*kong.Node)
+			if is && (n.Name == name || name == "explain" && n.Name == "answers") {
+				err = fmt.Errorf("%w, did you mean heed %s?", err, strings.Join(wordsOf(n), " "))
+			}
+			return next(nil)
+		})
+	}
 	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))
 }
 

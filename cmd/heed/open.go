@@ -115,6 +115,9 @@ func checkFile(file string, create bool) error {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && create:
+		if _, err := os.Stat(filepath.Dir(file)); err != nil {
+			return fmt.Errorf("there is no directory %s: check --db or HEED_DB", filepath.Dir(file))
+		}
 		return nil
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("there is no file %s: check --db or HEED_DB, or make a store there with "+
@@ -228,14 +231,6 @@ func (o *opened) tenants(ctx context.Context) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-// whole refuses a tenant where a command is for all tenants.
-func (s *session) whole() error {
-	if s.Tenant != "" {
-		return &usageError{"the command is for the whole store, and not for a --tenant"}
-	}
-	return nil
-}
-
 // make opens the store of a database. A host's limits hold for the host's own sweeps; this command
 // does not sweep.
 func (p place) make(ctx context.Context, handle *sql.DB, cfg sqlstore.Config) (*opened, error) {
@@ -280,7 +275,7 @@ const (
 	inUse = "STORE is in use by another process, which did not let go in time: try again, or stop " +
 		"what holds it"
 	shut = "STORE can't be opened for writing, which SQLite needs even to read: check the rights " +
-		"of the file and its directory"
+		"of the file and its directory, or copy it to a directory where you may write"
 )
 
 // troubles are what the codes of SQLite mean.

@@ -71,12 +71,14 @@ type migrateCommand struct{}
 
 // Run makes the tables.
 func (migrateCommand) Run(s *session) error {
-	if err := s.whole(); err != nil {
+	words := "The tables of %v were there, and are up to date."
+	if at, err := s.open(false); err != nil {
+		words = "Made the tables of %v."
+	} else if err = at.close(); err != nil {
 		return err
 	}
 	return s.within(true, func() error {
-		return s.told(map[string]string{"migrated": s.at.String()}, "The tables of %v are up to date.",
-			s.at.String())
+		return s.told(map[string]string{"migrated": s.at.String()}, words, s.at.String())
 	})
 }
 
@@ -105,9 +107,6 @@ type backupCommand struct {
 
 // Run copies a store that may be in use.
 func (cmd *backupCommand) Run(s *session) error {
-	if err := s.whole(); err != nil {
-		return err
-	}
 	return s.with(func() error {
 		if s.at.dialect == sqlstore.Postgres {
 			return &usageError{"copy PostgreSQL with pg_dump, which has the tables of the host, too, " +
@@ -231,9 +230,6 @@ func openFile(name string) (*os.File, error) {
 
 // Run fills a store.
 func (cmd *importCommand) Run(s *session) (err error) {
-	if err := s.whole(); err != nil {
-		return err
-	}
 	in := s.in
 	if cmd.File != "" && cmd.File != "-" {
 		if in, err = openFile(cmd.File); err != nil {

@@ -147,8 +147,13 @@ type strategyHistory struct {
 // Run shows a history.
 func (cmd *strategyHistory) Run(s *session) error {
 	return listed(s, learners.with, "choices", "history",
-		func(v *view.Source) ([]view.Choice, error) {
-			return v.Choices(s.ctx, cmd.ChoiceQuery, int(cmd.Limit))
+		func(v *view.Source) (all []view.Choice, err error) {
+			all, err = v.Choices(s.ctx, cmd.ChoiceQuery, int(cmd.Limit))
+			if err == nil && len(all) == 0 && cmd.Since+string(cmd.Stage) == "" && cmd.Item != "" {
+				err = unknown("item", cmd.Item, "no choice for it is recorded; heed strategy show lists "+
+					"the items of a category")
+			}
+			return all, err
 		})
 }
 

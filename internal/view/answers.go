@@ -90,8 +90,9 @@ func (s *Source) Answers(ctx context.Context, q AnswerQuery) (l List[Answer], er
 	if err := q.Validate(); err != nil {
 		return l, err
 	}
-	found := store.Query{
-		After: q.After, Since: s.moment(q.Since, 0), Until: s.moment(q.Until, 24*time.Hour),
+	found := store.Query{After: q.After}
+	if found.Since, found.Until, err = s.span(q.Since, q.Until); err != nil {
+		return l, err
 	}
 	if q.Outcome == Bad || q.Sort == Worst {
 		found.Keys = append(found.Keys, answers.Bad)

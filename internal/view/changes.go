@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
@@ -93,9 +92,9 @@ func (s *Source) Changes(ctx context.Context, q ChangeQuery) (l List[Changed], e
 	if err := q.Validate(); err != nil {
 		return l, err
 	}
-	found := store.Query{
-		Kind: store.Audit.Name, After: q.After,
-		Since: s.moment(q.Since, 0), Until: s.moment(q.Until, 24*time.Hour),
+	found := store.Query{Kind: store.Audit.Name, After: q.After}
+	if found.Since, found.Until, err = s.span(q.Since, q.Until); err != nil {
+		return l, err
 	}
 	if q.Name != "" {
 		found.Keys = []string{store.PersonKey(q.Name)}

@@ -41,9 +41,9 @@ func (g *Gain) compared() []string {
 	if l.Outcomes < 1 || c.Outcomes < 1 {
 		return []string{begin + ": no outcome of both sides is known."}
 	}
-	all := []string{fmt.Sprintf("%s: %.0f %% of the answers succeed with it, and %.0f %% of %.0f "+
-		"without. The difference is %+.1f points; the 90 %% interval, valid at every look, is %+.1f "+
-		"to %+.1f.", begin, 100*l.Success, 100*c.Success, c.Outcomes, 100*(l.Success-c.Success),
+	all := []string{fmt.Sprintf("%s: the success of answers is %.0f %% on average with it, and "+
+		"%.0f %% without (outcomes: %.0f). The difference is %+.1f points; the 90 %% interval, valid at every "+
+		"look, is %+.1f to %+.1f.", begin, 100*l.Success, 100*c.Success, c.Outcomes, 100*(l.Success-c.Success),
 		100*g.Low, 100*g.High)}
 	calls, cost, took := g.Saved()
 	saved := fmt.Sprintf("Since %s it saved %.0f calls of the model", g.Since.Format(time.DateOnly),
@@ -76,14 +76,17 @@ func (g *Gain) course(now time.Time) []string {
 		merge(to, &g.Days[i].Alone)
 		merge(to, &g.Days[i].Learned)
 	}
+	why := "This does not show whether learning is the cause. "
 	words := "No outcome is known yet. Imported answers are left out."
 	switch {
 	case late.Outcomes >= 1 && before.Outcomes >= 1:
-		words = fmt.Sprintf("%.0f %% of the answers of the last seven days succeeded, and %.0f %% "+
-			"before.", 100*late.Success, 100*before.Success)
+		words = fmt.Sprintf("The success of answers was %.0f %% on average in the last seven days, "+
+			"and %.0f %% before.", 100*late.Success, 100*before.Success)
 	case late.Outcomes+before.Outcomes >= 1:
 		merge(&late, &before)
-		words = fmt.Sprintf("%.0f %% of the answers succeeded.", 100*late.Success)
+		words = fmt.Sprintf("The success of answers was %.0f %% on average.", 100*late.Success)
+	default:
+		why = ""
 	}
 	advice := "Set Control of loop.Config to 0.05: then one session in twenty is answered without " +
 		"learning, to compare."
@@ -91,7 +94,7 @@ func (g *Gain) course(now time.Time) []string {
 		advice = "So far chance has not selected any session to be answered without learning. An " +
 			"event without a session is selected by its person."
 	}
-	return []string{words, "This does not show whether learning is the cause. " + advice}
+	return []string{words, why + advice}
 }
 
 // merge adds what was measured of further answers.

@@ -20,7 +20,8 @@ func TestThePriceInWords(t *testing.T) {
 	} {
 		g.Control = loop.Measured{Outcomes: 10, Answers: 10, Success: success}
 		words := strings.Join(g.compared(), " ")
-		assert.Contains(t, words, "It is not clear yet whether learning helps: 90 %")
+		assert.Contains(t, words, "It is not clear yet whether learning helps: the success of "+
+			"answers is 90 %")
 		assert.Contains(t, words, "the 90 % interval, valid at every look, is -84.0 to +80.0.")
 		assert.Contains(t, words, want)
 	}
@@ -36,14 +37,17 @@ func TestTheCourseInWords(t *testing.T) {
 		want         string
 	}{
 		{loop.Measured{Outcomes: 1}, good,
-			"0 % of the answers of the last seven days succeeded, and 100 % before."},
-		{loop.Measured{}, good, "100 % of the answers succeeded."},
-		{good, loop.Measured{}, "100 % of the answers succeeded."},
+			"The success of answers was 0 % on average in the last seven days, and 100 % before."},
+		{loop.Measured{}, good, "The success of answers was 100 % on average."},
+		{good, loop.Measured{}, "The success of answers was 100 % on average."},
 		{loop.Measured{}, loop.Measured{}, "No outcome is known yet. Imported answers are left out."},
 	} {
 		g := Gain{Gain: loop.Gain{Days: []loop.GainPart{
 			{Name: "2026-03-13", Alone: test.before}, {Name: "2026-03-14", Alone: test.late},
 		}}}
-		assert.Equal(t, test.want, g.course(now)[0])
+		words := g.course(now)
+		assert.Equal(t, test.want, words[0])
+		assert.Equal(t, test.late.Outcomes+test.before.Outcomes > 0,
+			strings.HasPrefix(words[1], "This does not show"), "without outcomes there is no cause")
 	}
 }

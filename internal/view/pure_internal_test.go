@@ -317,8 +317,9 @@ func TestGainInWords(t *testing.T) {
 	g.Control = loop.Measured{Outcomes: 1, Answers: 5, Success: 0.6, Calls: 3, Cost: 4, Seconds: 5}
 	g.Since, g.Low, g.High = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), 0.1, 0.3
 	assert.Equal(t, []string{
-		"Learning helps: 80 % of the answers succeed with it, and 60 % of 1 without. The difference " +
-			"is +20.0 points; the 90 % interval, valid at every look, is +10.0 to +30.0.",
+		"Learning helps: the success of answers is 80 % on average with it, and 60 % without " +
+			"(outcomes: 1). The difference is +20.0 points; the 90 % interval, valid at every look, is " +
+			"+10.0 to +30.0.",
 		"Since 2026-03-02 it saved 40 calls of the model, 40.00 of cost, and 40s of waiting.",
 		"The 5 answers without learning cost about 0.2 successes and 10 calls.",
 	}, g.compared())

@@ -112,6 +112,15 @@ func (s *Source) moment(text string, later time.Duration) time.Time {
 	return at
 }
 
+// span reads the times of a valid query. A day at the end is included.
+func (s *Source) span(since, until string) (from, to time.Time, err error) {
+	from, to = s.moment(since, 0), s.moment(until, 24*time.Hour)
+	if !to.IsZero() && !from.Before(to) {
+		err = &heed.InputError{Field: "until", Reason: "must be later than since"}
+	}
+	return from, to, err
+}
+
 // Moment reads a time. A day is its beginning, and later by a span. "" is the zero time.
 func Moment(text string, later time.Duration) (at time.Time, err error) {
 	if text == "" {

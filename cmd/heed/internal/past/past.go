@@ -3,6 +3,7 @@
 package past
 
 import (
+	"bytes"
 	_ "embed" // of the fields
 	"encoding/json"
 	"errors"
@@ -78,9 +79,15 @@ func (f *Fault) Error() string {
 // ReadMapping reads a mapping that people have written down.
 func ReadMapping(r io.Reader) (Mapping, error) {
 	var m Mapping
-	decoder := json.NewDecoder(r)
+	var text bytes.Buffer
+	decoder := json.NewDecoder(io.TeeReader(r, &text))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&m); err != nil {
+	err := decoder.Decode(&m)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		line := 1 + bytes.Count(text.Bytes()[:syntax.Offset], []byte("\n"))
+		err = fmt.Errorf("%s: %w", lineAt(line), err)
+	}
+	if err != nil {
 		return m, fmt.Errorf("the mapping: %w", err)
 	}
 	return m, m.validate()
