@@ -42,9 +42,9 @@ func (g *Gain) compared() []string {
 		return []string{begin + ": no outcome of both sides is known."}
 	}
 	all := []string{fmt.Sprintf("%s: the success of answers is %.0f %% on average with it, and "+
-		"%.0f %% without (outcomes: %.0f). The difference is %+.1f points; the 90 %% interval, valid at every "+
-		"look, is %+.1f to %+.1f.", begin, 100*l.Success, 100*c.Success, c.Outcomes, 100*(l.Success-c.Success),
-		100*g.Low, 100*g.High)}
+		"%.0f %% without (outcomes: %.0f). The difference is %+.1f points; the 90 %% interval, valid "+
+		"at every look, is %+.1f to %+.1f.", begin, 100*l.Success, 100*c.Success, c.Outcomes,
+		100*(l.Success-c.Success), 100*g.Low, 100*g.High)}
 	calls, cost, took := g.Saved()
 	saved := fmt.Sprintf("Since %s it saved %.0f calls of the model", g.Since.Format(time.DateOnly),
 		calls)
