@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_280}},
 	{"suites: lines", budget{5_500, 7_936}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_888}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_919}},
 	{"adapters, streams: lines", budget{5_000, 6_144}},
 	{"lab: lines", budget{9_000, 8_999}},
-	{"all: lines", budget{80_000, 95_301}},
+	{"all: lines", budget{80_000, 95_332}},
 	{"library: exported names", budget{600, 784}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
