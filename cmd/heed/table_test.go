@@ -163,3 +163,14 @@ func TestPlaces(t *testing.T) {
 	_, err := (&session{commands: &commands{}}).where()
 	require.ErrorAs(t, err, new(*usageError))
 }
+
+// Of many names, ten are shown.
+func TestSomeOf(t *testing.T) {
+	t.Parallel()
+	names := strings.Split("abcdefghijkl", "")
+	assert.Equal(t, `"a", "b"`, someOf(names[:2]))
+	assert.Equal(t, `"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"`, someOf(names[:10]))
+	assert.Equal(t, `"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", and 1 more`,
+		someOf(names[:11]))
+	assert.Equal(t, "none", someOf(nil))
+}
