@@ -190,7 +190,7 @@ func (c *Caller) answered(ctx context.Context, in *Reply) (none Given, _ error) 
 		return none, err
 	}
 	g := givenOf(&got)
-	if g.Reason = string(got.Result.Reason); !got.Degraded.Recorded() {
+	if g.Reason = got.Result.Reason; !got.Degraded.Recorded() {
 		g.Reason = storeAway // a failure counts too, so it is to be sent again
 	}
 	return g, nil
