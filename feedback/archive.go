@@ -93,7 +93,7 @@ func fileName(id string) string {
 
 // Import proposes the active rules and pending proposals of a tree ([Service.Tree]) that the store
 // lacks, under their ids. Other records of the tree are left out, because a file can claim any
-// evidence and any approval. A rule that was pinned is proposed with [Pin]. The people whom a file
+// evidence and any approval. A rule that was pinned is proposed with "PIN". The people whom a file
 // names as authors and writers keep these roles. The person who imports becomes a writer, and
 // writers cannot approve.
 //
@@ -138,8 +138,8 @@ func (s *Service) importFile(
 		people("Writers", form.Writers)); err != nil {
 		return Proposal{}, err
 	}
-	a := Act{Actor: actor, Kind: "import", Subject: form.ID, Draft: &form.Draft}
-	return act(ctx, s, a, reason, func(c *change) (Proposal, error) {
+	a := Act{ID: form.ID, Actor: actor, Reason: reason, Kind: "import", Draft: &form.Draft}
+	return act(ctx, s, a, func(c *change) (Proposal, error) {
 		c.Want(form.wants(), waitingWants,
 			store.Wants{Refs: []store.Ref{proposalKind.Ref(form.ID), ruleKind.Ref(form.ID)}})
 		p := form.at(0)
@@ -180,7 +180,7 @@ func readProposal(tree fs.FS, name string) (Proposal, error) {
 		p.ID, p.Change, p.Of, p.Supersedes = rule.ID, "", "", nil
 	}
 	if rule.Pinned {
-		p.Change = Pin
+		p.Change = pin
 	}
 	return p, err
 }

@@ -70,9 +70,9 @@ func TestCopiesShareNothing(t *testing.T) {
 	f := feedback.Feedback{Tags: list, Rules: list}
 	f.Similar, f.Apart, f.Contradicts = list, list, list
 	p := feedback.Proposal{Was: &was, Evidence: list, Authors: list, Writers: list, Warnings: list,
-		Conflicts: make([]feedback.Conflict, 1), Approvals: make([]feedback.Approval, 1)}
+		Conflicts: make([]feedback.Conflict, 1), Approvals: make([]feedback.Review, 1)}
 	r := feedback.Rule{Clusters: list, Authors: list, Writers: list,
-		Approvals: make([]feedback.Approval, 1)}
+		Approvals: make([]feedback.Review, 1)}
 	for value, copied := range map[any]any{&f: feedback.Copy(f), &p: feedback.Copy(p),
 		&r: feedback.Copy(r)} {
 		one, other := reflect.ValueOf(value).Elem(), reflect.ValueOf(copied)

@@ -140,29 +140,20 @@ func (r *Rule) withheld() (ids []string) {
 	return text.Distinct(ids)
 }
 
-// A Reached is a heuristic that a draft governs once it is a rule, or that it may govern.
-type Reached struct {
-	// ID is the heuristic's id.
-	ID string `json:"id"`
-	// Reason is how the heuristic's action breaks the draft, if heed can find it by itself: by the
-	// check or by a contradiction in words. If it is "", the two are about the same, and people
-	// decide: see Review.Withhold.
-	Reason string  `json:"reason,omitempty"`
-	Score  float64 `json:"score"` // how alike the action is to the draft, in [0, 1]
-}
-
-// Reach returns the heuristics that may break a draft, by the ids and actions of heuristics. Those
-// that heed will withhold by itself come first, and then at most ten that are about the same, the
-// most alike first. It reads no store: the caller gives the actions, for example of all heuristics.
+// Reach returns the heuristics that a draft governs once it is a rule, or may govern, by the ids
+// and actions of heuristics. A "contradiction" is one that heed will withhold by itself, because
+// its action breaks the check or contradicts the draft in words; the Explanation is how. Then come
+// at most ten that are about the same ("overlap"), the most alike first, for which people decide:
+// Review.Withhold. It reads no store: the caller gives the actions, for example of all heuristics.
 func (r *Rules) Reach(
 	ctx context.Context, d Draft, actions map[string]string,
-) (all []Reached, err error) {
+) (all []Conflict, err error) {
 	const most = 10
 	d = d.normal()
 	if err := r.s.validateDraft(&d); err != nil {
 		return nil, wrap("reach", err)
 	}
-	if d.Action != CreateRule || !d.speaks() {
+	if d.Action != createRule || !d.speaks() {
 		return nil, nil
 	}
 	ids := slices.Sorted(maps.Keys(actions))
@@ -176,17 +167,21 @@ func (r *Rules) Reach(
 	}
 	check, breaks := newChecker(d.Check), 0
 	for i, id := range ids {
-		one := Reached{ID: id, Reason: r.s.breaks(&d, check, texts[i]), Score: scores[i]}
+		one := Conflict{
+			Kind: contradiction, ID: id, Score: scores[i], Explanation: r.s.breaks(&d, check, texts[i]),
+		}
 		switch {
-		case one.Reason != "":
+		case one.Explanation != "":
 			breaks++
 		case one.Score < r.s.leastNear():
 			continue
+		default:
+			one.Kind = overlap
 		}
 		all = append(all, one)
 	}
-	slices.SortStableFunc(all, func(a, b Reached) int {
-		return cmp.Or(compareBool(b.Reason != "", a.Reason != ""), cmp.Compare(b.Score, a.Score))
+	slices.SortStableFunc(all, func(a, b Conflict) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Score, a.Score))
 	})
 	return all[:min(len(all), breaks+most)], nil
 }
@@ -300,7 +295,7 @@ func (c *Check) validate(a Action) error {
 	switch {
 	case (c.Forbid == "") == (c.Require == ""):
 		return valid.Input("Check", "must have one of Forbid and Require")
-	case a != CreateRule:
+	case a != createRule:
 		return valid.Input("Check", "must be empty, because the action makes no rule for prompts")
 	}
 	return evidence.CheckText("Check.Tool", c.Tool)

@@ -255,11 +255,11 @@ func TestReach(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 12)
 	assert.Equal(t, []string{"against", "the words contradict each other"},
-		[]string{all[0].ID, all[0].Reason})
-	assert.Equal(t, []string{"sudo", "it matches sudo"}, []string{all[1].ID, all[1].Reason})
-	near := slices.IndexFunc(all, func(h feedback.Reached) bool { return h.ID == "near" })
+		[]string{all[0].ID, all[0].Explanation})
+	assert.Equal(t, []string{"sudo", "it matches sudo"}, []string{all[1].ID, all[1].Explanation})
+	near := slices.IndexFunc(all, func(h feedback.Conflict) bool { return h.ID == "near" })
 	require.Positive(t, near)
-	assert.Empty(t, all[near].Reason)
+	assert.Empty(t, all[near].Explanation)
 	for i := 3; i < len(all); i++ {
 		assert.LessOrEqual(t, all[i].Score, all[i-1].Score)
 		assert.NotEqual(t, "far", all[i].ID)
@@ -308,7 +308,7 @@ func TestAnApproverWithholds(t *testing.T) {
 	}
 	assert.Empty(t, broken("weekly"))
 	assert.Empty(t, broken(""), "it is no heuristic's")
-	_, err := w.rules.Move(ctx, feedback.Order{ID: p.ID, Actor: "eve", Reason: "no more"},
+	_, err := w.rules.Move(ctx, feedback.Act{ID: p.ID, Actor: "eve", Reason: "no more"},
 		feedback.StateRetired)
 	require.NoError(t, err)
 	assert.Empty(t, broken("nightly"))

@@ -39,7 +39,7 @@ type Config struct {
 	Threshold float64
 	// Evaluator classifies a feedback, for example by asking a model: see package modeleval. It is
 	// asked about corrections whose text can be compared. It is not asked about approvals, which are
-	// [Positive], nor about the correction of an output that was approved unchanged, which is
+	// "positive", nor about the correction of an output that was approved unchanged, which is
 	// [Ambiguous]. It decides whether the feedback contradicts what its words seem to contradict: see
 	// [Case].Opposing. One goroutine of each [Service] calls it at a time, without a lock that others
 	// wait for. It must return when the context is done. Its error, an answer that is not valid and a
@@ -48,7 +48,7 @@ type Config struct {
 	// [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase]. Set it, for example
 	// to modeleval.New, if reviewers use their own words: it finds paraphrases and opposites that
 	// words don't show.
-	Evaluator func(ctx context.Context, c Case) (Assessment, error)
+	Evaluator func(ctx context.Context, c Case) (Evaluation, error)
 	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the
 	// draft may be left empty: they are then taken from the evidence. Many goroutines call it at the
 	// same time, without a lock that others wait for. It must return when the context is done. Its
@@ -64,9 +64,6 @@ type Config struct {
 	// Gate sets who must approve a rule. The zero value needs two people, one of whom gave no
 	// evidence for it.
 	Gate Gate
-	// Retire lets a sweep retire the rules whose retirement it would otherwise propose. Set it if no
-	// person decides about such proposals. The default is false.
-	Retire bool
 
 	// Authorize returns nil if a person may do something, and otherwise an error with the reason. It
 	// is called outside of locks, by many goroutines at the same time, and must return when the
@@ -139,16 +136,13 @@ func (c *Config) defaults() settings.Component {
 	return settings.Component{Name: component, Fields: []settings.Field{
 		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
 		setting("gate.pending", &g.Pending, 200),
-		setting("measuring.retire", &c.Retire, false),
 	}}
 }
 
 // setting fills in a default and returns the setting for the store, with whether the host set it. A
 // setting that no host sets follows the stored value.
-func setting[T int | bool](name string, value *T,
-	standard T) settings.Field {
-	var none T
-	set := *value != none
+func setting(name string, value *int, standard int) settings.Field {
+	set := *value != 0
 	*value = cmp.Or(*value, standard)
 	return settings.Field{Name: name, Value: value, Set: set}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Conflict is an active rule, a pending proposal or a feedback that a draft conflicts with. Only
-// those count that some agent would see together with the draft.
+// A Conflict is an active rule, a pending proposal, a feedback or, of [Rules.Reach], a heuristic
+// that a draft conflicts with. Only those count that some agent would see together with the draft.
 type Conflict struct {
 	// Kind is what they have in common:
 	//
@@ -23,7 +23,7 @@ type Conflict struct {
 	//     1, or with the same words if only words are compared.
 	//   - "overlap": the texts are alike.
 	Kind string `json:"kind"`
-	// ID is of the rule, the proposal or the feedback.
+	// ID is of the rule, the proposal, the feedback or the heuristic.
 	ID string `json:"id"`
 	// Pending reports that it is a proposal, Correction that it is a feedback: the latest with its
 	// text. Both are false for an active rule.
@@ -45,7 +45,7 @@ const (
 // Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that
 // contradicts it among the latest 1,000 decisions about each of its agents:
 // contradictions first, then duplicates, then overlaps, each by score. Rules that the draft
-// supersedes, feedback that is [Archived] and a proposal of this very draft are left out.
+// supersedes, feedback that is "archived" and a proposal of this very draft are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	d = d.normal()
 	if err := r.s.validateDraft(&d); err != nil {
@@ -131,7 +131,7 @@ func (s *Service) disputed(tx *store.Tx, d *Draft) (found []Conflict, err error)
 		return nil, nil
 	}
 	texts := map[string]int{} // where each is in found
-	err = s.compareRecent(tx, d, func(f *Feedback) bool { return f.Class != Archived },
+	err = s.compareRecent(tx, d, func(f *Feedback) bool { return f.Class != archived },
 		func(m *Match) {
 			if !s.disputes(d.Text, m) {
 				return

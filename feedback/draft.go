@@ -22,8 +22,8 @@ import (
 // A Draft is what people approve, word by word. Approvals are bound to its hash.
 type Draft struct {
 	// Action is what an approval leads to, and Type what kind of guidance the rule is.
-	Action Action   `json:"action"`    // "" means CreateRule
-	Type   RuleType `json:"rule_type"` // "" means Guideline
+	Action Action   `json:"action"`    // "" means "CREATE_RULE"
+	Type   RuleType `json:"rule_type"` // "" means "GUIDELINE"
 	// Text is the rule: one line of at most 500 characters, of those that [prompt.Check] accepts.
 	Text string `json:"rule_content"`
 	// Agents names the agents that it is for, sorted. It is empty if AllAgents is set.
@@ -37,61 +37,65 @@ type Draft struct {
 	Check Check `json:"check,omitzero"`
 	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
-	// Change is what an approval does. "" makes a rule. The other changes are of the rule Of, whose
-	// words the draft repeats; only Pin may be without one, and then makes a rule that is pinned.
-	Change RuleChange `json:"change,omitempty"`
-	Of     string     `json:"of,omitempty"`
+	// Change is what an approval does with the rule Of, whose words the draft repeats: take the
+	// [Rule].Draft that you have seen, and set both.
+	//
+	//   - "" makes a rule. Of is then "".
+	//   - "RESTORE" puts a retired rule back into prompts. Its effect is measured from then on.
+	//   - "PIN" ranks an active rule before all that are not pinned: see [Rules.Inject]. Without Of,
+	//     it makes a rule that is pinned.
+	//   - "UNPIN" ends that.
+	Change string `json:"change,omitempty"`
+	Of     string `json:"of,omitempty"`
 	// Withdrawn is how much feedback was taken out from behind the proposal, or erased, since it was
 	// opened. heed counts it. Because it is part of the Hash, an approval by somebody who saw the
 	// earlier evidence is refused. New feedback that means the same does not invalidate an approval.
 	Withdrawn int `json:"withdrawn,omitempty"`
 }
 
-// A RuleChange is what is proposed to be done with a rule: see [Draft].
-type RuleChange string
-
-// The changes. To propose one, take the [Rule].Draft that you have seen, and set its Change and Of.
+// The changes of a rule: see [Draft].Change.
 const (
-	// Restore puts a retired rule back into prompts. Its effect is measured from then on.
-	Restore RuleChange = "RESTORE"
-	// Pin ranks an active rule before all that are not pinned: see [Rules.Inject].
-	Pin RuleChange = "PIN"
-	// Unpin ends that.
-	Unpin RuleChange = "UNPIN"
+	restore = "RESTORE"
+	pin     = "PIN"
+	unpin   = "UNPIN"
 )
 
-// An Action is what should come of feedback.
+// An Action is what should come of feedback. A proposal of the first three needs approvals.
+//
+//   - "CREATE_RULE" makes a rule that is injected into prompts.
+//   - "REFINE_PROMPT" and "UPDATE_SKILL" make a rule that is not: the host carries it out in the
+//     prompt or the skill of the agent. It is measured, retired and superseded like the others.
+//   - "DOCUMENT_ONLY" needs no approval and has no further effect.
 type Action string
 
-// The actions. CreateRule makes a rule that is injected into prompts. RefinePrompt and UpdateSkill
-// make a rule that is not: the host carries it out in the prompt or the skill of the agent. It is
-// measured, retired and superseded like the others. DocumentOnly needs no approval and has no
-// further effect.
+// The actions.
 const (
-	CreateRule   Action = "CREATE_RULE"
-	RefinePrompt Action = "REFINE_PROMPT"
-	UpdateSkill  Action = "UPDATE_SKILL"
-	DocumentOnly Action = "DOCUMENT_ONLY"
+	createRule   Action = "CREATE_RULE"
+	refinePrompt Action = "REFINE_PROMPT"
+	updateSkill  Action = "UPDATE_SKILL"
+	documentOnly Action = "DOCUMENT_ONLY"
 )
 
 // valid reports whether it is one of the four actions.
 func (a Action) valid() bool {
-	return a == CreateRule || a == RefinePrompt || a == UpdateSkill || a == DocumentOnly
+	return a == createRule || a == refinePrompt || a == updateSkill || a == documentOnly
 }
 
-// A RuleType is the kind of guidance that a rule gives.
+// A RuleType is the kind of guidance that a rule gives. Without a [Config].Drafter, the first that
+// fits is selected.
+//
+//   - "POSITIVE_EXAMPLE": the evidence are approvals without changes.
+//   - "CONSTRAINT": a correction was critical, or the text contains "must", "never" or the like.
+//   - "NEGATIVE_EXAMPLE": all of the evidence was rejected.
+//   - "GUIDELINE" is everything else.
 type RuleType string
 
-// The types of rules. Without a [Config].Drafter, the first that fits is selected.
+// The types of rules.
 const (
-	// PositiveExample: the evidence are approvals without changes.
-	PositiveExample RuleType = "POSITIVE_EXAMPLE"
-	// Constraint: a correction was critical, or the text contains "must", "never" or the like.
-	Constraint RuleType = "CONSTRAINT"
-	// NegativeExample: all of the evidence was rejected.
-	NegativeExample RuleType = "NEGATIVE_EXAMPLE"
-	// Guideline is everything else.
-	Guideline RuleType = "GUIDELINE"
+	positiveExample RuleType = "POSITIVE_EXAMPLE"
+	constraint      RuleType = "CONSTRAINT"
+	negativeExample RuleType = "NEGATIVE_EXAMPLE"
+	guideline       RuleType = "GUIDELINE"
 )
 
 // Hash returns the SHA-256, in hex, of the draft's JSON, with defaults and sorted lists. It changes
@@ -120,10 +124,10 @@ func (d *Draft) overlaps(o *Draft) bool {
 func (d *Draft) normal() Draft {
 	n := *d
 	if n.Action == "" {
-		n.Action = CreateRule
+		n.Action = createRule
 	}
 	if n.Type == "" {
-		n.Type = Guideline
+		n.Type = guideline
 	}
 	n.Agents, n.Supersedes = text.Distinct(d.Agents), text.Distinct(d.Supersedes)
 	return n
@@ -170,11 +174,11 @@ func (d *Draft) validateChange() error {
 		if d.Of != "" {
 			return valid.Input("Of", "must be empty, because there is no Change")
 		}
-	case Restore, Pin, Unpin:
-		if d.Action == DocumentOnly {
+	case restore, pin, unpin:
+		if d.Action == documentOnly {
 			return valid.Input("Change", "must be empty, because the draft makes no rule")
 		}
-		if d.Of != "" || d.Change != Pin {
+		if d.Of != "" || d.Change != pin {
 			return valid.Names(evidence.MaxText, "Of", d.Of)
 		}
 	default:
@@ -193,7 +197,7 @@ func (d *Draft) replaces() []string {
 
 // speaks reports whether an approval puts the draft's words into prompts, or could. Pinning a rule
 // does not.
-func (d *Draft) speaks() bool { return d.makes() || d.Change == Restore }
+func (d *Draft) speaks() bool { return d.makes() || d.Change == restore }
 
 // makes reports whether the draft makes a rule. Otherwise it changes one.
 func (d *Draft) makes() bool { return d.Of == "" }
@@ -246,15 +250,15 @@ func selectType(cluster []Feedback, text string) RuleType {
 	}
 	switch {
 	case all(Approved):
-		return PositiveExample
+		return positiveExample
 	case slices.ContainsFunc(cluster,
 		func(r Feedback) bool { return r.Severity == critical }),
 		oppose.Read(text).Binds():
-		return Constraint
+		return constraint
 	case all(Rejected):
-		return NegativeExample
+		return negativeExample
 	default:
-		return Guideline
+		return guideline
 	}
 }
 

@@ -192,18 +192,6 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	assert.Equal(t, "stabilising", w.rule("r07").Effect.Status)
 }
 
-func TestSweepRetiresWhereItMay(t *testing.T) {
-	w := unfit(t, 5, feedback.Config{Retire: true})
-	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, feedback.StateRetired, w.rule("r04").Status)
-	assert.Equal(t, feedback.StateRetired, w.rule("r03").Status)
-	assert.Equal(t, feedback.StateRetired, w.rule("r02").Status)
-	assert.Equal(t, feedback.StateActive, w.rule("r01").Status)
-	assert.Empty(t, w.inject("agent4", "").Rules)
-	assert.Equal(t, feedback.StateActive, w.change("r04", feedback.Restore).Status)
-	assert.Equal(t, []string{"retire:", "restore:dan"}, w.audit("r04"))
-}
-
 func TestMeasuringIsConfigured(t *testing.T) {
 	// 20 % before (of the last 30 days: 5 days ago), 17 or 19 % after.
 	for name, test := range map[string]struct {

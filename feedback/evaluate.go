@@ -20,7 +20,7 @@ import (
 // Evaluate classifies a feedback, unless it was classified before, and returns it as it then is.
 // The first that holds counts:
 //
-//  1. A Private feedback is [Archived], and an approval [Positive].
+//  1. A Private feedback is "archived", and an approval "positive".
 //  2. A rejection without a text that can be compared is an [EdgeCase], and another correction
 //     without one [Ambiguous].
 //  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It
@@ -161,7 +161,7 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	r.Unanswered = Unanswered{}
 	switch {
 	case r.Private:
-		r.Evaluation = Evaluation{Class: Archived, Confidence: 1, Rationale: "kept out of learning"}
+		r.Evaluation = Evaluation{Class: archived, Confidence: 1, Rationale: "kept out of learning"}
 		return nil, nil
 	case !r.corrects():
 		return nil, s.classifyPositive(tx, r)
@@ -170,7 +170,7 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 			Rationale: "insufficient detail: there is no text to compare"}
 		if r.Decision == Rejected {
 			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1,
-				Rationale: "a rejection without a reason", Action: DocumentOnly}
+				Rationale: "a rejection without a reason", Action: documentOnly}
 		}
 		return nil, nil
 	}
@@ -198,7 +198,7 @@ func (s *Service) classifyCorrection(
 	r.Near = s.nearTo(matches)
 	against, why, dispute := s.contradiction(r, known, matches, key)
 	asked := !s.counting && (why == "" || len(against) > 0)
-	var v Assessment
+	var v Evaluation
 	if asked {
 		if v, err = s.assess(tx, r, matches, against, key); err != nil {
 			return nil, err
@@ -237,7 +237,7 @@ func (s *Service) classifyCorrection(
 // classifyPositive classifies an approval. An approval with a text joins approvals that mean the
 // same, because together they may become an example.
 func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
-	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
+	r.Evaluation = Evaluation{Class: positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (s *Service) classifyPositive(tx *store.Tx, r *Feedback) error {
 	return err
 }
 
-func (c Classification) positive() bool { return c == Positive }
+func (c Classification) positive() bool { return c == positive }
 
 // correction reports whether a feedback of this class may be in a cluster with a correction.
 func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
@@ -269,7 +269,7 @@ func (s *Service) contradiction(
 	}
 	for i := range matches {
 		m := &matches[i]
-		if m.Gate != r.Gate || m.Class == Archived || !s.disputes(r.content(), m) {
+		if m.Gate != r.Gate || m.Class == archived || !s.disputes(r.content(), m) {
 			continue
 		}
 		if why == "" && !s.decided(r, m, matches) {
@@ -362,7 +362,7 @@ func (s *Service) release(r *Feedback, matches []Match) {
 		}
 		cluster = cmp.Or(cluster, m.ID)
 		m.released = true
-		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, DocumentOnly, cluster, 1, false
+		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, documentOnly, cluster, 1, false
 		m.Confidence = Support{1, 1, 1}.Confidence()
 	}
 }
@@ -389,7 +389,7 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 // would join, the candidates, and what it seems to contradict.
 func (s *Service) assess(
 	tx *store.Tx, r *Feedback, matches []Match, against []string, key text.PseudonymKey,
-) (v Assessment, err error) {
+) (v Evaluation, err error) {
 	f := r.at(r.Revision)
 	members, err := s.join(tx, &f, matches, Classification.correction, false)
 	if err != nil {
@@ -428,7 +428,7 @@ func (s *Service) assess(
 // judge finds the cluster of a correction, and classifies it by the evaluator's verdict. If the
 // evaluator named the matches that mean the same, only these count for the cluster.
 func (s *Service) judge(
-	tx *store.Tx, r *Feedback, matches []Match, v Assessment, key text.PseudonymKey,
+	tx *store.Tx, r *Feedback, matches []Match, v Evaluation, key text.PseudonymKey,
 ) (promoted []Feedback, err error) {
 	chosen := matches
 	if v.Similar != nil {
@@ -471,7 +471,7 @@ func (s *Service) leastNear() float64 {
 
 // settle takes over a verdict as far as the support allows. A verdict may be lower than what the
 // support allows, and never higher.
-func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key text.PseudonymKey) {
+func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text.PseudonymKey) {
 	all := with(members, r)
 	support := supportOf(all, key)
 	switch {
@@ -490,9 +490,9 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, key text
 		r.Cluster, r.Link, r.Worded, r.Action = "", 0, false, ""
 	case r.Action != "":
 	case r.Class == EdgeCase:
-		r.Action = DocumentOnly
+		r.Action = documentOnly
 	default:
-		r.Action = CreateRule
+		r.Action = createRule
 	}
 }
 
@@ -665,20 +665,20 @@ func members(
 }
 
 // Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh),
-// [EdgeCase], or [Archived] to ignore it. A generalizable feedback joins the cluster that it is
+// [EdgeCase], or "archived" to ignore it. A generalizable feedback joins the cluster that it is
 // alike to, and a rule is proposed: at once, or with the next [Service.Flush] if only words were
 // compared. Feedback of another class is refused: see [RefusedError].
 //
 // It also settles the contradiction for good: earlier and later corrections with one of the two
 // texts are no longer ambiguous because of the other text. Each is classified by who agrees with
 // it, and [Rules.Conflicts] shows the contradiction.
-func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
-	if !as.generalizable() && as != EdgeCase && as != Archived {
+func (s *Service) Resolve(ctx context.Context, o Act, as Classification) (Feedback, error) {
+	if !as.generalizable() && as != EdgeCase && as != archived {
 		return Feedback{}, wrap("resolve", valid.Input("as",
 			"must be generalizable, an edge case or archived"))
 	}
-	a := Act{Actor: o.Actor, Kind: "resolve", Subject: o.ID}
-	r, err := act(ctx, s, a, o.Reason, func(c *change) (Feedback, error) {
+	a := Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "resolve"}
+	r, err := act(ctx, s, a, func(c *change) (Feedback, error) {
 		r, err := feedbackIn(c.Tx, o.ID)
 		if err != nil {
 			return r, err
@@ -715,12 +715,12 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 func (s *Service) resolve(
 	tx *store.Tx, r *Feedback, as Classification,
 ) (promoted []Feedback, err error) {
-	r.Class, r.Action = as, CreateRule
+	r.Class, r.Action = as, createRule
 	switch as {
-	case Archived:
+	case archived:
 		r.Action = ""
 	case EdgeCase:
-		r.Action = DocumentOnly
+		r.Action = documentOnly
 	default:
 	}
 	if !text.Comparable(r.content()) {
@@ -736,7 +736,7 @@ func (s *Service) resolve(
 	if len(r.Contradicts) > 0 {
 		s.release(r, matches)
 	}
-	if as != Archived {
+	if as != archived {
 		members, err := s.join(tx, r, matches, Classification.correction, false)
 		if err != nil {
 			return nil, err

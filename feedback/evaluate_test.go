@@ -375,32 +375,32 @@ func TestEvaluationNamesTheProposal(t *testing.T) {
 }
 
 func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
-	good := feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.5}
-	for name, spoil := range map[string]func(*feedback.Assessment){
-		"no class":          func(v *feedback.Assessment) { v.Class = "" },
-		"unknown class":     func(v *feedback.Assessment) { v.Class = "great" },
-		"positive":          func(v *feedback.Assessment) { v.Class = feedback.Positive },
-		"archived":          func(v *feedback.Assessment) { v.Class = feedback.Archived },
-		"not a number":      func(v *feedback.Assessment) { v.Confidence = math.NaN() },
-		"too sure":          func(v *feedback.Assessment) { v.Confidence = 85 },
-		"less than nothing": func(v *feedback.Assessment) { v.Confidence = -0.1 },
-		"unknown action":    func(v *feedback.Assessment) { v.Action = "DEPLOY" },
-		"invented feedback": func(v *feedback.Assessment) { v.Similar = []string{"d1", "d99"} },
-		"twice":             func(v *feedback.Assessment) { v.Similar = []string{"d1", "d1"} },
-		"same and opposite": func(v *feedback.Assessment) {
+	good := feedback.Evaluation{Class: feedback.EdgeCase, Confidence: 0.5}
+	for name, spoil := range map[string]func(*feedback.Evaluation){
+		"no class":          func(v *feedback.Evaluation) { v.Class = "" },
+		"unknown class":     func(v *feedback.Evaluation) { v.Class = "great" },
+		"positive":          func(v *feedback.Evaluation) { v.Class = feedback.Positive },
+		"archived":          func(v *feedback.Evaluation) { v.Class = feedback.Archived },
+		"not a number":      func(v *feedback.Evaluation) { v.Confidence = math.NaN() },
+		"too sure":          func(v *feedback.Evaluation) { v.Confidence = 85 },
+		"less than nothing": func(v *feedback.Evaluation) { v.Confidence = -0.1 },
+		"unknown action":    func(v *feedback.Evaluation) { v.Action = "DEPLOY" },
+		"invented feedback": func(v *feedback.Evaluation) { v.Similar = []string{"d1", "d99"} },
+		"twice":             func(v *feedback.Evaluation) { v.Similar = []string{"d1", "d1"} },
+		"same and opposite": func(v *feedback.Evaluation) {
 			v.Similar, v.Contradicts = []string{"d2"}, []string{"d2"}
 		},
-		"invented dispute": func(v *feedback.Assessment) { v.Contradicts = []string{"d99"} },
-		"too much to say": func(v *feedback.Assessment) {
+		"invented dispute": func(v *feedback.Evaluation) { v.Contradicts = []string{"d99"} },
+		"too much to say": func(v *feedback.Evaluation) {
 			v.Rationale = string(make([]byte,
 				feedback.MaxComment+1))
 		},
-		"a panic": func(*feedback.Assessment) { panic("no") },
+		"a panic": func(*feedback.Evaluation) { panic("no") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			silly := false
 			w := newWorld(t, feedback.Config{Evaluator: func(context.Context,
-				feedback.Case) (feedback.Assessment, error) {
+				feedback.Case) (feedback.Evaluation, error) {
 				v := good
 				if silly {
 					spoil(&v)
@@ -425,11 +425,11 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 
 func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	var asked feedback.Case
-	verdict := feedback.Assessment{Class: feedback.GeneralizableHigh, Confidence: 1,
+	verdict := feedback.Evaluation{Class: feedback.GeneralizableHigh, Confidence: 1,
 		Rationale: "obvious"}
 	w := newWorld(t, feedback.Config{Evaluator: func(
 		_ context.Context, c feedback.Case,
-	) (feedback.Assessment, error) {
+	) (feedback.Evaluation, error) {
 		asked = c
 		for i := range c.Candidates {
 			c.Candidates[i].Tags, c.Candidates[i].ID = nil, "spoilt"
@@ -450,7 +450,7 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	r = w.says("bob", "those who build it choose its storage")
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	assert.Equal(t, "d1", r.Cluster)
-	verdict = feedback.Assessment{Class: feedback.Ambiguous, Similar: []string{}}
+	verdict = feedback.Evaluation{Class: feedback.Ambiguous, Similar: []string{}}
 	r = w.says("bob", "what a strange document")
 	assert.Equal(t, feedback.Ambiguous, r.Class)
 	assert.Empty(t, r.Cluster)
@@ -478,7 +478,7 @@ func TestResolve(t *testing.T) {
 	contested := w.says("bob", "disable caching of pages")
 	require.Equal(t, feedback.Ambiguous, contested.Class)
 	resolve := func(id string, as feedback.Classification, reason string) (feedback.Feedback, error) {
-		return w.Resolve(ctx, feedback.Order{ID: id, Actor: "Cleo", Reason: reason}, as)
+		return w.Resolve(ctx, feedback.Act{ID: id, Actor: "Cleo", Reason: reason}, as)
 	}
 	for _, as := range []feedback.Classification{"", feedback.Positive, feedback.Ambiguous} {
 		_, err := resolve(contested.ID, as, "because")

@@ -11,7 +11,9 @@ import (
 	"github.com/heedhq/heed/internal/valid"
 )
 
-// A Classification is what became of a feedback.
+// A Classification is what became of a feedback: one of the constants, or "positive" for an
+// approval without changes, or "archived" for what is private or what a person chose to ignore.
+// Approvals with a text may become an example.
 type Classification string
 
 // The classifications.
@@ -24,10 +26,11 @@ const (
 	EdgeCase Classification = "edge_case"
 	// Ambiguous: it contradicts another one, or lacks a text. A person decides: [Service.Resolve].
 	Ambiguous Classification = "ambiguous"
-	// Positive: it is an approval without changes. Approvals with a text may become an example.
-	Positive Classification = "positive"
-	// Archived: it is private, or a person chose to ignore it.
-	Archived Classification = "archived"
+)
+
+const (
+	positive Classification = "positive"
+	archived Classification = "archived"
 )
 
 // unclassified is the value in the store, and in a [Listing], of a class that is not set.
@@ -38,7 +41,19 @@ func (c Classification) generalizable() bool {
 	return c == GeneralizableHigh || c == GeneralizableLow
 }
 
-// An Evaluation is what is known of a feedback once it was evaluated.
+// An Evaluation is what is known of a feedback once it was evaluated. It is also the answer of a
+// [Config].Evaluator, which sets Class, Confidence, Rationale, Similar, Contradicts and Action;
+// heed ignores the rest of an answer.
+//
+// The Class of an answer is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats
+// GeneralizableHigh as GeneralizableLow unless Case.Enough is set, and a generalizable feedback
+// that is alone in its cluster as EdgeCase. Confidence is cut at Case.Ceiling, and Rationale has at
+// most 10,000 characters. Similar lists the candidates that mean the same, if the verdict differs
+// from the similarity's, also of those that seem to contradict the feedback; nil keeps the case's
+// cluster. Contradicts lists the candidates, and those of Case.Opposing, that the feedback
+// contradicts; nil keeps what the words suggest, except for ids in Similar, and an empty list means
+// that it contradicts no other. Action "" means "CREATE_RULE" if it is generalizable, and
+// "DOCUMENT_ONLY" if it is an edge case.
 type Evaluation struct {
 	// Class is what became of it, and "" before it is evaluated.
 	Class Classification `json:"classification,omitempty"`
@@ -103,7 +118,7 @@ type Case struct {
 	// those among its latest 1,000 decisions.
 	Candidates []Match
 	// Opposing is the earlier feedback that the feedback seems to contradict, by its words. It is a
-	// question: see Assessment.Contradicts. Some of it is among the Candidates, too.
+	// question: see Evaluation.Contradicts. Some of it is among the Candidates, too.
 	Opposing []Match
 	// Cluster are the corrections that, by the similarity, mean the same as the feedback, and Support
 	// counts them with the feedback. Enough reports that there are three of them or two reviewers.
@@ -152,37 +167,16 @@ func (s Support) Confidence() float64 {
 	return 1 - math.Exp2(-0.8*max(s.Strength+float64(s.Reviewers)-1, 0))
 }
 
-// An Assessment is an evaluator's answer.
-type Assessment struct {
-	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats
-	// GeneralizableHigh as GeneralizableLow unless Case.Enough is set, and a generalizable feedback
-	// that is alone in its cluster as EdgeCase.
-	Class      Classification
-	Confidence float64 // in [0, 1]; it is cut at Case.Ceiling
-	Rationale  string  // why, in at most 10,000 characters
-	// Similar lists the ids of the candidates that mean the same, if the evaluator's verdict differs
-	// from the similarity's, also of those that seem to contradict the feedback. nil keeps the case's
-	// cluster.
-	Similar []string
-	// Contradicts lists the ids of the candidates and of Case.Opposing that the feedback contradicts.
-	// nil keeps the contradictions that the words suggest, except for ids in Similar. An empty list
-	// means that the feedback contradicts no other.
-	Contradicts []string
-	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and
-	// [DocumentOnly] if it is an edge case.
-	Action Action
-}
-
 // validate reports an answer that heed cannot use: a class that only heed gives, or an id that the
 // case does not have. A model may invent ids.
-func (v *Assessment) validate(c *Case) error {
+func (v *Evaluation) validate(c *Case) error {
 	switch {
 	case !v.Class.generalizable() && v.Class != EdgeCase && v.Class != Ambiguous:
-		return valid.Input("Assessment.Class", "must be generalizable, an edge case or ambiguous")
+		return valid.Input("Evaluation.Class", "must be generalizable, an edge case or ambiguous")
 	case !(v.Confidence >= 0 && v.Confidence <= 1):
-		return valid.Input("Assessment.Confidence", "must be in [0, 1]")
+		return valid.Input("Evaluation.Confidence", "must be in [0, 1]")
 	case v.Action != "" && !v.Action.valid():
-		return valid.Input("Assessment.Action", "is not one of the actions")
+		return valid.Input("Evaluation.Action", "is not one of the actions")
 	}
 	for _, list := range []struct {
 		field string
@@ -193,7 +187,7 @@ func (v *Assessment) validate(c *Case) error {
 		{"Contradicts", v.Contradicts, slices.Concat(c.Candidates, c.Opposing)},
 	} {
 		for i, id := range list.ids {
-			field := fmt.Sprintf("Assessment.%s[%d]", list.field, i)
+			field := fmt.Sprintf("Evaluation.%s[%d]", list.field, i)
 			switch {
 			case !slices.ContainsFunc(list.of, func(m Match) bool { return m.ID == id }):
 				return valid.Input(field, "must be the id of a candidate")
@@ -204,14 +198,14 @@ func (v *Assessment) validate(c *Case) error {
 			}
 		}
 	}
-	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
+	return checkProse("Evaluation.Rationale", v.Rationale, maxComment)
 }
 
 // counting is the default of [Config].Evaluator, which needs no model. It counts corrections and
 // reviewers.
-func counting(_ context.Context, c Case) (Assessment, error) {
+func counting(_ context.Context, c Case) (Evaluation, error) {
 	s := c.Support
-	v := Assessment{
+	v := Evaluation{
 		Class:      EdgeCase,
 		Confidence: s.Confidence(),
 		Rationale: fmt.Sprintf("alike corrections: %d, by distinct reviewers: %d", s.Occurrences,
@@ -230,8 +224,8 @@ func counting(_ context.Context, c Case) (Assessment, error) {
 }
 
 // ask asks the evaluator about a copy of the case, and checks its answer.
-func ask(ctx context.Context, e func(context.Context, Case) (Assessment, error),
-	c Case) (v Assessment, err error) {
+func ask(ctx context.Context, e func(context.Context, Case) (Evaluation, error),
+	c Case) (v Evaluation, err error) {
 	given := c
 	given.Feedback, given.Cluster = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster)
 	given.Candidates, given.Opposing = copyMatches(c.Candidates), copyMatches(c.Opposing)

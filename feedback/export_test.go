@@ -14,6 +14,27 @@ import (
 
 // Tests look into these.
 const (
+	RefinePrompt = refinePrompt
+	UpdateSkill  = updateSkill
+	DocumentOnly = documentOnly
+	CreateRule   = createRule
+
+	PositiveExample = positiveExample
+	NegativeExample = negativeExample
+	Constraint      = constraint
+	Guideline       = guideline
+
+	Restore = restore
+	Pin     = pin
+	Unpin   = unpin
+
+	Positive = positive
+	Archived = archived
+
+	StateDocumented = stateDocumented
+	StateExpired    = stateExpired
+	StateSuperseded = stateSuperseded
+
 	Heading    = heading
 	Ending     = ending
 	MaxComment = maxComment

@@ -87,14 +87,14 @@ func heldOpen(w *world) {
 func active(w *world) { w.activate(rule("Be brief")) }
 
 func ordering(
-	order func(*feedback.Rules, feedback.Order) (feedback.Rule, error),
+	order func(*feedback.Rules, feedback.Act) (feedback.Rule, error),
 ) func(*world) (any, error) {
 	return func(w *world) (any, error) {
-		return order(w.rules, feedback.Order{ID: w.subject.ID, Actor: "cleo", Reason: "x"})
+		return order(w.rules, feedback.Act{ID: w.subject.ID, Actor: "cleo", Reason: "x"})
 	}
 }
 
-func retire(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
+func retire(r *feedback.Rules, o feedback.Act) (feedback.Rule, error) {
 	return r.Move(ctx, o, feedback.StateRetired)
 }
 
@@ -113,7 +113,7 @@ func retiredAgainst(w *world) {
 	w.activate(rule(opposite))
 }
 
-func asking(c feedback.RuleChange) func(*world) (any, error) {
+func asking(c string) func(*world) (any, error) {
 	return func(w *world) (any, error) {
 		d := w.subject.Draft
 		d.Change, d.Of = c, w.subject.ID
@@ -124,7 +124,7 @@ func asking(c feedback.RuleChange) func(*world) (any, error) {
 }
 
 // approvedChange has the change of a rule wait for its last approval.
-func approvedChange(w *world, c feedback.RuleChange) {
+func approvedChange(w *world, c string) {
 	p, err := w.asks("olga", w.subject.ID, c)
 	require.NoError(w.t, err)
 	w.last = w.approve(p, "cleo")
@@ -165,8 +165,8 @@ func archived(w *world) (any, error) {
 }
 
 // joiner is an evaluator to which all candidates are alike.
-func joiner(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
-	v := feedback.Assessment{Class: feedback.EdgeCase, Similar: []string{}}
+func joiner(_ context.Context, c feedback.Case) (feedback.Evaluation, error) {
+	v := feedback.Evaluation{Class: feedback.EdgeCase, Similar: []string{}}
 	for _, m := range c.Candidates {
 		v.Similar = append(v.Similar, m.ID)
 	}
@@ -248,19 +248,19 @@ var faults = []fault{
 		w.says("ann", paraphrased)
 		w.says("bob", paraphrase)
 	}, call: func(w *world) (any, error) {
-		r, err := w.Join(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"}, "d1")
+		r, err := w.Join(ctx, feedback.Act{ID: "d2", Actor: "cleo", Reason: "x"}, "d1")
 		return r.Cluster, err
 	}},
 	{method: "Service.Split", again: "ineligible", steps: true, prepare: func(w *world) {
 		w.says("ann", long)
 		w.says("ann", long)
 	}, call: func(w *world) (any, error) {
-		r, err := w.Split(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"})
+		r, err := w.Split(ctx, feedback.Act{ID: "d2", Actor: "cleo", Reason: "x"})
 		return r.Class, err
 	}},
 	{method: "Service.Resolve", prepare: ambiguous, again: state, steps: true,
 		call: func(w *world) (any, error) {
-			r, err := w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "another matter"},
+			r, err := w.Resolve(ctx, feedback.Act{ID: "d2", Actor: "cleo", Reason: "another matter"},
 				feedback.EdgeCase)
 			return r.Class, err
 		}},
@@ -270,7 +270,7 @@ var faults = []fault{
 			w.says("ann", opposite)
 			w.says("ann", long)
 		}, call: func(w *world) (any, error) {
-			r, err := w.Resolve(ctx, feedback.Order{ID: "d3", Actor: "cleo", Reason: "so it is"},
+			r, err := w.Resolve(ctx, feedback.Act{ID: "d3", Actor: "cleo", Reason: "so it is"},
 				feedback.GeneralizableLow)
 			if err == nil && r.Cluster != "d1" {
 				err = errors.New("it joined nobody")
@@ -283,7 +283,7 @@ var faults = []fault{
 		}},
 	{method: "Service.Erase", prepare: func(w *world) { w.says("ann", long) },
 		call: func(w *world) (any, error) {
-			return nil, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "ann", Reason: "my right"})
+			return nil, w.Erase(ctx, feedback.Act{ID: "d1", Actor: "ann", Reason: "my right"})
 		}},
 	{method: "Service.Sweep", steps: true, prepare: func(w *world) {
 		held(w)
@@ -360,7 +360,7 @@ var faults = []fault{
 	}, call: consolidate},
 	{method: "Rules.Move", name: "to retired", prepare: active, again: state, call: ordering(retire)},
 	{method: "Rules.Move", name: "to revoked", prepare: active, again: state,
-		call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
+		call: ordering(func(r *feedback.Rules, o feedback.Act) (feedback.Rule, error) {
 			return r.Move(ctx, o, feedback.StateRevoked)
 		})},
 	{method: "Rules.Propose", name: "to restore", prepare: retired, call: asking(feedback.Restore)},
@@ -421,7 +421,7 @@ var faults = []fault{
 		call: func(w *world) (any, error) { return w.rules.Sources(ctx, w.subject.ID) }},
 	{method: "Rules.TakeOut", prepare: heldOpen, again: "", steps: true,
 		call: func(w *world) (any, error) {
-			_, err := w.rules.TakeOut(ctx, feedback.Order{ID: w.subject.ID, Actor: "dan", Reason: "x"},
+			_, err := w.rules.TakeOut(ctx, feedback.Act{ID: w.subject.ID, Actor: "dan", Reason: "x"},
 				"d2")
 			if errors.Is(err, heed.ErrNotFound) {
 				err = nil // it is out already
@@ -724,7 +724,7 @@ func (w *world) summary(f *fault) string {
 		require.NoError(w.t, err)
 		lines = append(lines, string(text))
 	}
-	actors := func(approvals []feedback.Approval) (names []string) {
+	actors := func(approvals []feedback.Review) (names []string) {
 		for _, a := range approvals {
 			names = append(names, a.Actor)
 		}
@@ -827,7 +827,7 @@ func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	assert.ErrorIs(t, err, errFlaky)
 	_, err = w.Similar(ctx, feedback.Feedback{Agent: "prd", Summary: "tests are rare"}, 0)
 	assert.ErrorIs(t, err, errFlaky)
-	_, err = w.Resolve(ctx, feedback.Order{ID: "d2", Actor: "cleo", Reason: "x"}, feedback.EdgeCase)
+	_, err = w.Resolve(ctx, feedback.Act{ID: "d2", Actor: "cleo", Reason: "x"}, feedback.EdgeCase)
 	assert.ErrorIs(t, err, errFlaky)
 	for _, f := range []feedback.Feedback{w.correction("ann", "tests are missing"),
 		w.approval("ann", "tests are there")} {

@@ -56,7 +56,7 @@ type Feedback struct {
 	Comment string `json:"reviewer_comment,omitempty"`
 	// Severity is how bad what was corrected is: "low" for taste, "medium" by default, "high" for
 	// what must not happen often, or "critical" for what must not happen: it makes a rule a
-	// [Constraint].
+	// "CONSTRAINT".
 	Severity string `json:"severity,omitempty"`
 	// Tags are any words. The known ones are "quality", "completeness", "scope", "style" and "other".
 	Tags []string `json:"tags,omitempty"`

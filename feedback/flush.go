@@ -23,7 +23,7 @@ import (
 // has.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
-	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
+	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, positive} {
 		for f, err := range feedbackKind.find(ctx, s.cfg.Store,
 			store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
 			if err != nil {
@@ -57,7 +57,7 @@ func (s *Service) proposeCluster(
 	tx := s.reading(ctx)
 	tx.Want(clusterWants(cluster))
 	members, err := members(tx, agent, cluster,
-		func(c Classification) bool { return c.generalizable() || c == Positive })
+		func(c Classification) bool { return c.generalizable() || c == positive })
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) proposeCluster(
 	if err != nil {
 		return nil, err
 	}
-	if members[0].Class == Positive && !s.cfg.enough(supportOf(members, key)) ||
+	if members[0].Class == positive && !s.cfg.enough(supportOf(members, key)) ||
 		sure && !s.cfg.enough(supportOf(certain(members), key)) {
 		return nil, nil
 	}
@@ -121,7 +121,7 @@ func (s *Service) proposeMembers(
 	if last != nil {
 		p.Previous = last.ID
 	}
-	if members[0].Class != Positive { // which is sure of its class, and not of how many agree
+	if members[0].Class != positive { // which is sure of its class, and not of how many agree
 		for _, m := range members {
 			p.Confidence = max(p.Confidence, m.Confidence)
 		}
@@ -199,7 +199,7 @@ func (s *Service) readyFor(
 		needed, since = 1, last.Expires
 	case last.Status == StateRejected:
 		needed, since = freshEvidence*int(math.Exp2(float64(min(rejections-1, 20)))), last.Decided
-	case last.Status == StateDocumented:
+	case last.Status == stateDocumented:
 		return last, false, nil
 	default:
 		needed, since = 1, last.Decided
@@ -347,7 +347,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	for _, rule := range group {
 		form.Supersedes = append(form.Supersedes, rule.ID)
 		if rule.Pinned {
-			form.Change = Pin
+			form.Change = pin
 		}
 		form.Authors, form.Writers = append(form.Authors, rule.Authors...),
 			append(form.Writers, rule.Writers...)

@@ -39,27 +39,31 @@ func (g *Gate) perAgent() int    { return max(g.Pending/10, 1) }
 // pendingFor is how long a proposal waits to be decided.
 const pendingFor = 7 * 24 * time.Hour
 
-// A Review is what one person decides about a proposal.
+// A Review is what one person decides about a proposal. A proposal keeps the reviews that are for
+// it, and so does the rule that is made of it.
 type Review struct {
-	// Proposal is the id, and Actor the person who decides, whom the host has signed in.
-	Proposal string
-	Decision Decision // Approved or Rejected
-	Actor    string
-	Reason   string // never empty
+	// Proposal is the id, and Actor the person who decides, whom the host has signed in. What is kept
+	// has the actor in canonical form, and neither Proposal nor Decision.
+	Proposal string   `json:"-"`
+	Decision Decision `json:"-"` // Approved or Rejected
+	Actor    string   `json:"actor"`
+	Reason   string   `json:"reason"` // never empty
 	// Hash is Draft.Hash of what the person saw, for an approval. A draft that was edited since is
 	// not approved, nor is one whose evidence was taken out or erased in part.
-	Hash string
+	Hash string `json:"approved_hash"`
 	// Override are the ids of active rules that the draft may contradict. An approval counts only if
 	// it overrides all rules that the draft contradicts when the rule is made.
-	Override []string
+	Override []string `json:"override,omitempty"`
 	// Withhold are the ids of heuristics that an approver found to break the rule: see [Rules.Reach].
 	// While the rule is active, they do not answer by themselves. One approver is enough.
-	Withhold []string
+	Withhold []string `json:"withhold,omitempty"`
+	// At is when it was decided. [Rules.Review] ignores it and sets it.
+	At time.Time `json:"at"`
 }
 
 // Review records what a person decides, and returns the changed proposal. If it is still pending,
 // its Quorum names who must approve it. One rejection closes it. The approval that completes the
-// quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed checks the
+// quorum ([Gate]) makes the rule, or the [string] of one, in the same step: heed checks the
 // conflicts with active rules again and supersedes the rules that the draft names. Either all of it
 // is stored or no part of it. A repeated approval has no effect.
 //
@@ -83,8 +87,9 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, wrap("review", err)
 	}
-	a := Act{Actor: review.Actor, Kind: kind, Subject: review.Proposal, Draft: &seen.Draft}
-	return act(ctx, s, a, review.Reason, func(c *change) (p Proposal, err error) {
+	a := Act{ID: review.Proposal, Actor: review.Actor, Reason: review.Reason, Kind: kind,
+		Draft: &seen.Draft}
+	return act(ctx, s, a, func(c *change) (p Proposal, err error) {
 		c.Want(seen.wants())
 		p, err = proposalKind.in(c.Tx, review.Proposal)
 		if err != nil {
@@ -126,7 +131,7 @@ func (p *Proposal) decided(review Review, who string, key text.PseudonymKey) boo
 		return review.Decision == Rejected && key.Same(p.Decider, who)
 	case StateApproved:
 		return review.Decision == Approved && slices.ContainsFunc(p.Approvals,
-			func(a Approval) bool { return key.Same(a.Actor, who) && a.Hash == review.Hash })
+			func(a Review) bool { return key.Same(a.Actor, who) && a.Hash == review.Hash })
 	default:
 		return false
 	}
@@ -158,14 +163,14 @@ func (p *Proposal) decidable(now time.Time) error {
 	case p.Status != StatePending:
 		return notNow("proposal", p.Status)
 	case !now.Before(p.Expires): // which a sweep will store
-		return notNow("proposal", StateExpired)
+		return notNow("proposal", stateExpired)
 	}
 	return nil
 }
 
 // expired closes a proposal whose time is over. heed is the decider, so no person is named.
 func (p *Proposal) expired(c *change) {
-	p.closeAs(c, StateExpired, tooLate)
+	p.closeAs(c, stateExpired, tooLate)
 	c.logAudit("expire", p.ID, p.Reason, nil)
 }
 
@@ -196,7 +201,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && among(p.Authors, c.who, key):
 		return ineligible("people cannot approve what their own feedback led to")
 	}
-	if len(review.Withhold) > 0 && (p.Draft.Action != CreateRule || !p.Draft.speaks()) {
+	if len(review.Withhold) > 0 && (p.Draft.Action != createRule || !p.Draft.speaks()) {
 		return valid.Input("Withhold", "needs a proposal that puts a rule into prompts")
 	}
 	c.Want(p.wants())
@@ -204,14 +209,14 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	if err != nil {
 		return err
 	}
-	approval := Approval{
+	approval := Review{
 		Actor: c.who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override),
 		Withhold: text.Distinct(review.Withhold), At: c.now,
 	}
 	if open := approval.missing(against); len(open) > 0 {
 		return contradicted(open)
 	}
-	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return key.Same(a.Actor, c.who) })
+	mine := slices.IndexFunc(p.Approvals, func(a Review) bool { return key.Same(a.Actor, c.who) })
 	switch {
 	case mine < 0:
 		p.Approvals = append(p.Approvals, approval)
@@ -245,9 +250,9 @@ func (p *Proposal) hadMore(hash string) bool {
 }
 
 // missing returns the contradictions that an approval does not override.
-func (a *Approval) missing(against []Conflict) []Conflict {
+func (v *Review) missing(against []Conflict) []Conflict {
 	return slices.DeleteFunc(slices.Clone(against),
-		func(c Conflict) bool { return slices.Contains(a.Override, c.ID) })
+		func(c Conflict) bool { return slices.Contains(v.Override, c.ID) })
 }
 
 // A Quorum reports how many approvals of a pending proposal count, and who can't add to them. It is
@@ -347,7 +352,7 @@ func activate(c *change, p *Proposal, reason string) error {
 	}
 	rule := Rule{
 		ID: p.ID, Draft: p.Draft, Authors: p.Authors, Writers: p.Writers, Approvals: p.Approvals,
-		Status: StateActive, Pinned: p.Change == Pin, Activated: c.now, Since: c.now,
+		Status: StateActive, Pinned: p.Change == pin, Activated: c.now, Since: c.now,
 	}
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
@@ -364,7 +369,7 @@ func activate(c *change, p *Proposal, reason string) error {
 		}
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
 		old.SupersededBy = rule.ID
-		old.leave(c, StateSuperseded, "superseded")
+		old.leave(c, stateSuperseded, "superseded")
 		c.logAudit("supersede", id, "by "+rule.ID, nil)
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
@@ -395,13 +400,13 @@ func changeRule(c *change, p *Proposal, reason string) error {
 	details := p.passed()
 	details["proposal"] = p.ID
 	c.logAudit(strings.ToLower(string(p.Change)), rule.ID, reason, details)
-	if p.Change == Restore {
+	if p.Change == restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, c.now, Effect{}
 		c.Add(store.Batch{Restart: []store.Restart{{Cell: checks(rule.ID), At: c.now}}})
 		c.notice(heed.Changed{What: "activated", Component: component, At: c.now, Subject: rule.ID})
 	} else {
-		rule.Pinned = p.Change == Pin
+		rule.Pinned = p.Change == pin
 	}
 	c.write(ruleKind.record(rule))
 	return c.raise(rulesMark)

@@ -64,7 +64,7 @@ type reviewState struct {
 
 type proposalModel struct {
 	text                     string
-	change                   feedback.RuleChange
+	change                   string
 	of, supersedes, previous int // -1: none
 	evidence                 bool
 	writers, authors         []string
@@ -377,7 +377,7 @@ func (m *reviewModel) changeRule(t *rapid.T, seen seenModel) modelAct {
 	}
 	by, r, is := who(t), m.state.rules[of], seen.rules[of]
 	d := is.Draft
-	changes := []feedback.RuleChange{feedback.Restore, feedback.Pin, feedback.Unpin}
+	changes := []string{feedback.Restore, feedback.Pin, feedback.Unpin}
 	d.Of, d.Change = is.ID, rapid.SampledFrom(changes).Draw(t, "change")
 	p := proposalModel{
 		text: d.Text, change: d.Change, of: of, supersedes: -1, previous: -1, proposer: by,
@@ -464,7 +464,7 @@ func (m *reviewModel) takeOut(t *rapid.T, seen seenModel) modelAct {
 	to := rapid.SampledFrom(states).Draw(t, "to")
 	return modelAct{
 		func(s *feedback.Service) error {
-			o := feedback.Order{ID: seen.rules[i].ID, Actor: by, Reason: "x"}
+			o := feedback.Act{ID: seen.rules[i].ID, Actor: by, Reason: "x"}
 			_, err := s.Rules().Move(ctx, o, to)
 			return err
 		},

@@ -309,7 +309,7 @@ func TestRevokeRetireRestore(t *testing.T) {
 	}, w.audit(r.ID))
 	_, err = w.rules.Move(ctx, order("unknown"), feedback.StateRevoked)
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = w.rules.Move(ctx, feedback.Order{ID: r.ID, Actor: "cleo"}, feedback.StateRevoked)
+	_, err = w.rules.Move(ctx, feedback.Act{ID: r.ID, Actor: "cleo"}, feedback.StateRevoked)
 	assert.ErrorAs(t, err, new(*heed.InputError))
 
 	// A rule that contradicts one that came since comes back only over it.
@@ -459,7 +459,7 @@ func TestAuthorizer(t *testing.T) {
 		"approve.refused:mallory",
 	}, w.audit(p.ID))
 	r := w.rule(w.approve(p, "cleo", "dan").ID)
-	mallory := feedback.Order{ID: r.ID, Actor: "mallory", Reason: "because"}
+	mallory := feedback.Act{ID: r.ID, Actor: "mallory", Reason: "because"}
 	for _, to := range []feedback.State{feedback.StateRetired, feedback.StateRevoked} {
 		_, err := w.rules.Move(ctx, mallory, to)
 		assert.ErrorIs(t, err, denied)
@@ -467,9 +467,9 @@ func TestAuthorizer(t *testing.T) {
 	_, err = w.asks("mallory", r.ID, feedback.Pin)
 	assert.ErrorIs(t, err, denied)
 	w.says("ann", "x")
-	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}),
+	assert.ErrorIs(t, w.Erase(ctx, feedback.Act{ID: "d1", Actor: "mallory", Reason: "because"}),
 		denied)
-	_, err = w.Resolve(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"},
+	_, err = w.Resolve(ctx, feedback.Act{ID: "d1", Actor: "mallory", Reason: "because"},
 		feedback.Archived)
 	assert.ErrorIs(t, err, denied)
 	_, err = w.Import(ctx, tree(t, w.export()), "mallory", "because")

@@ -14,9 +14,9 @@ import (
 )
 
 // hanging is an evaluator that answers only when it is told that nobody waits any more.
-func hanging(ctx context.Context, _ feedback.Case) (feedback.Assessment, error) {
+func hanging(ctx context.Context, _ feedback.Case) (feedback.Evaluation, error) {
 	<-ctx.Done()
-	return feedback.Assessment{}, ctx.Err()
+	return feedback.Evaluation{}, ctx.Err()
 }
 
 // TestAHangingEvaluatorHoldsUpNobodyForLongerThanTheyWait, and nothing but evaluations.

@@ -204,7 +204,7 @@ func (w *world) activate(d feedback.Draft) feedback.Rule {
 }
 
 // asks proposes a change of a rule.
-func (w *world) asks(actor, id string, c feedback.RuleChange) (feedback.Proposal, error) {
+func (w *world) asks(actor, id string, c string) (feedback.Proposal, error) {
 	w.t.Helper()
 	d := w.rule(id).Draft
 	d.Change, d.Of = c, id
@@ -212,7 +212,7 @@ func (w *world) asks(actor, id string, c feedback.RuleChange) (feedback.Proposal
 }
 
 // change makes a change of a rule: olga proposes it, and two approve.
-func (w *world) change(id string, c feedback.RuleChange) feedback.Rule {
+func (w *world) change(id string, c string) feedback.Rule {
 	w.t.Helper()
 	p, err := w.asks("olga", id, c)
 	require.NoError(w.t, err)
@@ -260,8 +260,8 @@ func (w *world) audit(subject string) (actions []string) {
 	return actions
 }
 
-func order(id string) feedback.Order {
-	return feedback.Order{ID: id, Actor: "cleo", Reason: "it has to be"}
+func order(id string) feedback.Act {
+	return feedback.Act{ID: id, Actor: "cleo", Reason: "it has to be"}
 }
 
 // topics is a similarity that a test dictates: texts with the same word before a colon are as alike

@@ -141,7 +141,7 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 		return nil, err
 	}
 	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool {
-		return r.Action == CreateRule && draft.overlaps(&r.Draft)
+		return r.Action == createRule && draft.overlaps(&r.Draft)
 	})
 	if err != nil {
 		return nil, err
@@ -185,8 +185,8 @@ func compareBool(a, b bool) int {
 
 // labels precede rules, by type.
 var labels = map[RuleType]string{
-	PositiveExample: "Good example", NegativeExample: "Do not repeat", Guideline: "Guideline",
-	Constraint: "Constraint",
+	positiveExample: "Good example", negativeExample: "Do not repeat", guideline: "Guideline",
+	constraint: "Constraint",
 }
 
 // render returns the line of a rule.

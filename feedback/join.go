@@ -20,14 +20,14 @@ import (
 // Both must be corrections with a text, and the other one must be in a cluster. A correction that
 // is evidence of a pending proposal is refused: see [Rules.TakeOut]. A refusal is a
 // [*RefusedError].
-func (s *Service) Join(ctx context.Context, o Order, with string) (Feedback, error) {
+func (s *Service) Join(ctx context.Context, o Act, with string) (Feedback, error) {
 	if err := valid.Names(evidence.MaxText, "with", with); err != nil {
 		return Feedback{}, wrap("join", err)
 	}
 	if with == o.ID {
 		return Feedback{}, wrap("join", valid.Input("with", "must be another correction"))
 	}
-	return act(ctx, s, Act{Actor: o.Actor, Kind: "join", Subject: o.ID}, o.Reason,
+	return act(ctx, s, Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "join"},
 		func(c *change) (Feedback, error) {
 			c.Want(s.wants(o.ID, with), waitingWants)
 			r, err := s.movable(c, o.ID)
@@ -75,7 +75,7 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	r.Near = slices.DeleteFunc(r.Near, func(id string) bool { return slices.Contains(ids, id) })
 	r.Cluster, r.Link, r.Worded = to.Cluster, min(1, s.cfg.Threshold), true
 	r.Joiner, r.Dispute = c.who, ""
-	r.Class, r.Action = GeneralizableLow, CreateRule
+	r.Class, r.Action = GeneralizableLow, createRule
 	s.weigh(r, members, key)
 	r.Rationale = "a person joined it with " + to.ID
 	c.write(feedbackKind.record(*r))
@@ -98,8 +98,8 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 // the correction. It is alone in its cluster from then on, and never joins the others again unless
 // a person joins them. A correction that is evidence of a pending proposal is refused: see
 // [Rules.TakeOut].
-func (s *Service) Split(ctx context.Context, o Order) (Feedback, error) {
-	return act(ctx, s, Act{Actor: o.Actor, Kind: "split", Subject: o.ID}, o.Reason,
+func (s *Service) Split(ctx context.Context, o Act) (Feedback, error) {
+	return act(ctx, s, Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "split"},
 		func(c *change) (Feedback, error) {
 			c.Want(s.wants(o.ID), waitingWants)
 			r, err := s.movable(c, o.ID)

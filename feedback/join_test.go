@@ -16,8 +16,8 @@ const (
 	paraphrase  = "pls shorten this by about 50%, it rambles"
 )
 
-func by(actor, id string) feedback.Order {
-	return feedback.Order{ID: id, Actor: actor, Reason: "I have read them"}
+func by(actor, id string) feedback.Act {
+	return feedback.Act{ID: id, Actor: actor, Reason: "I have read them"}
 }
 
 // TestAPersonJoins what words keep apart. Whoever joins is an author, and no more.

@@ -11,11 +11,11 @@ import (
 // Move takes a rule out of use, and returns it. One person is enough for that. It holds from the
 // next prompt on.
 //
-//   - [StateRetired] takes an active rule out of use. To bring it back, propose to [Restore] it.
+//   - [StateRetired] takes an active rule out of use. To bring it back, propose to "RESTORE" it.
 //   - [StateRevoked] withdraws an active or retired rule for good. Its words can be proposed again.
 //
 // A refusal is a [*RefusedError]: see [Rules.Review].
-func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
+func (r *Rules) Move(ctx context.Context, o Act, to State) (Rule, error) {
 	kind := map[State]string{StateRetired: "retire", StateRevoked: "revoke"}[to]
 	if kind == "" {
 		return Rule{}, wrap("move", valid.Input("to",
@@ -29,8 +29,8 @@ func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
 	if err != nil {
 		return Rule{}, wrap(kind, err)
 	}
-	a := Act{Actor: o.Actor, Kind: kind, Subject: o.ID, Draft: &seen.Draft}
-	return act(ctx, r.s, a, o.Reason, func(c *change) (Rule, error) {
+	a := Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: kind, Draft: &seen.Draft}
+	return act(ctx, r.s, a, func(c *change) (Rule, error) {
 		c.Want(store.Wants{Refs: []store.Ref{rulesRef(), ruleKind.Ref(o.ID)}})
 		rule, err := ruleKind.in(c.Tx, o.ID)
 		if err != nil {

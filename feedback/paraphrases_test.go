@@ -40,8 +40,8 @@ func writtenPairs(t *testing.T, file string) (all []written) {
 // the same.
 func (p *written) perfect(
 	names bool,
-) func(context.Context, feedback.Case) (feedback.Assessment, error) {
-	return func(ctx context.Context, c feedback.Case) (feedback.Assessment, error) {
+) func(context.Context, feedback.Case) (feedback.Evaluation, error) {
+	return func(ctx context.Context, c feedback.Case) (feedback.Evaluation, error) {
 		v, err := feedback.Counting(ctx, c)
 		v.Similar = []string{}
 		for _, m := range c.Candidates {
@@ -174,17 +174,17 @@ func TestWordsShowWhatMayBeJoined(t *testing.T) {
 // TestTheEvaluatorOverrulesWords in both directions, and is told what they seem to say.
 func TestTheEvaluatorOverrulesWords(t *testing.T) {
 	var asked feedback.Case
-	var answer feedback.Assessment
+	var answer feedback.Evaluation
 	w := newWorld(t, feedback.Config{Evaluator: func(
 		_ context.Context, c feedback.Case,
-	) (feedback.Assessment, error) {
+	) (feedback.Evaluation, error) {
 		asked = c
 		return answer, nil
 	}})
-	answer = feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.5}
+	answer = feedback.Evaluation{Class: feedback.EdgeCase, Confidence: 0.5}
 	w.add(w.approval("ann", "the answer is friendly"))
 	w.says("ann", "Do not be terse")
-	answer = feedback.Assessment{
+	answer = feedback.Evaluation{
 		Class: feedback.GeneralizableHigh, Confidence: 0.9, Similar: []string{"d2"},
 	}
 	r := w.says("bob", "Be more than terse")
@@ -195,20 +195,20 @@ func TestTheEvaluatorOverrulesWords(t *testing.T) {
 	assert.Equal(t, "d2", r.Cluster)
 	assert.Empty(t, r.Contradicts)
 
-	answer = feedback.Assessment{Class: feedback.EdgeCase, Contradicts: []string{"d2", "d3"}}
+	answer = feedback.Evaluation{Class: feedback.EdgeCase, Contradicts: []string{"d2", "d3"}}
 	r = w.says("cleo", "Write like a telegram")
 	assert.Equal(t, feedback.Ambiguous, r.Class)
 	assert.ElementsMatch(t, []string{"d2", "d3"}, r.Contradicts)
 	assert.Contains(t, r.Rationale, "(found by the host's evaluator)")
 
 	// It says that nothing contradicts, and nothing does.
-	answer = feedback.Assessment{Class: feedback.EdgeCase, Contradicts: []string{}}
+	answer = feedback.Evaluation{Class: feedback.EdgeCase, Contradicts: []string{}}
 	r = w.says("dan", "Be terse")
 	assert.NotEmpty(t, asked.Opposing)
 	assert.Equal(t, feedback.EdgeCase, r.Class)
 
 	// It says nothing of the kind, and the words count.
-	answer = feedback.Assessment{Class: feedback.EdgeCase}
+	answer = feedback.Evaluation{Class: feedback.EdgeCase}
 	assert.Equal(t, feedback.Ambiguous, w.says("eve", "Always be terse").Class)
 }
 
@@ -221,12 +221,12 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	var notices []heed.Failed
 	w := newWorld(t, feedback.Config{
 		Now: clock.Now,
-		Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
+		Evaluator: func(context.Context, feedback.Case) (feedback.Evaluation, error) {
 			asked = append(asked, clock.Now().Sub(start).Round(time.Hour))
 			if broken {
-				return feedback.Assessment{Class: feedback.EdgeCase, Similar: []string{"d99"}}, nil
+				return feedback.Evaluation{Class: feedback.EdgeCase, Similar: []string{"d99"}}, nil
 			}
-			return feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.3}, nil
+			return feedback.Evaluation{Class: feedback.EdgeCase, Confidence: 0.3}, nil
 		},
 		Observer: func(_ context.Context, n heed.Notice) {
 			if failed, ok := n.(heed.Failed); ok {
@@ -248,7 +248,7 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	f := w.get("d1")
 	assert.Empty(t, f.Class)
 	assert.Equal(t, len(asked), f.Unanswered.Times)
-	assert.Contains(t, f.Unanswered.Reason, "Assessment.Similar[0]: must be the id of a candidate")
+	assert.Contains(t, f.Unanswered.Reason, "Evaluation.Similar[0]: must be the id of a candidate")
 	assert.Equal(t, feedback.Ambiguous, w.get("d2").Class, "what needs no evaluator goes on")
 
 	_, err = w.Evaluate(ctx, "d1")
@@ -263,9 +263,9 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	ended, cancel := context.WithCancel(ctx)
 	w = newWorld(t, feedback.Config{Evaluator: func(
 		context.Context, feedback.Case,
-	) (feedback.Assessment, error) {
+	) (feedback.Evaluation, error) {
 		cancel()
-		return feedback.Assessment{}, errors.New("cancelled")
+		return feedback.Evaluation{}, errors.New("cancelled")
 	}})
 	_, err = w.Record(ctx, w.correction("ann", "Be brief"))
 	require.NoError(t, err)
@@ -308,7 +308,7 @@ func inHours(all []time.Duration) []time.Duration {
 func TestAllContradictionsReachTheEvaluator(t *testing.T) {
 	var opposing int
 	w := newWorld(t, feedback.Config{
-		Evaluator: func(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
+		Evaluator: func(_ context.Context, c feedback.Case) (feedback.Evaluation, error) {
 			opposing = len(c.Opposing)
 			return feedback.Counting(ctx, c)
 		},

@@ -136,7 +136,7 @@ func TestForgettingLeavesNoName(t *testing.T) {
 	ambiguous, _, err := w.List(ctx, feedback.Listing{Class: feedback.Ambiguous})
 	require.NoError(t, err)
 	require.NotEmpty(t, ambiguous)
-	_, err = w.Resolve(ctx, feedback.Order{ID: ambiguous[0].ID, Actor: "Cleo", Reason: "no"},
+	_, err = w.Resolve(ctx, feedback.Act{ID: ambiguous[0].ID, Actor: "Cleo", Reason: "no"},
 		feedback.EdgeCase)
 	require.NoError(t, err)
 	all := func() string {

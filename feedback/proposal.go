@@ -40,7 +40,7 @@ type Proposal struct {
 	// proposed it, the feedback that contradicted it is among them.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 	Status    State      `json:"status"`
-	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
+	Approvals []Review   `json:"approvals,omitempty"` // of people who are for it, in their order
 	// Previous is the proposal that this one replaces, or the cluster's last proposal before this
 	// one. Was is the draft as it was first proposed, before all edits, and nil if it was not edited.
 	Previous string `json:"previous,omitempty"`
@@ -58,27 +58,16 @@ type Proposal struct {
 	Quorum *Quorum `json:"-"`
 }
 
-// An Approval is one person's consent.
-type Approval struct {
-	// Actor is who approved, in canonical form, and Reason why.
-	Actor  string `json:"actor"`
-	Reason string `json:"reason"`
-	// Hash is of the draft that was approved. An approval of other words does not count.
-	Hash string `json:"approved_hash"`
-	// Override lists the active rules that the draft may contradict.
-	Override []string `json:"override,omitempty"`
-	// Withhold lists the heuristics that the person found to break the rule: see Review.Withhold.
-	Withhold []string `json:"withhold,omitempty"`
-	// At is when the person approved these words.
-	At time.Time `json:"at"`
-}
-
 // A State is the state of a proposal or a rule. All states of a proposal except StatePending are
 // final.
+//
+// A proposal is pending, and then approved, rejected, "EXPIRED" (it was not decided in time: one
+// more correction proposes it again), "SUPERSEDED" (it was edited: see the proposal whose Previous
+// it is), or "DOCUMENTED" (its [Action] is "DOCUMENT_ONLY", so it needs no approval). A rule is
+// active, retired, revoked, or "SUPERSEDED" by another rule.
 type State string
 
-// The states. A proposal is pending, and then approved, rejected, expired, superseded or
-// documented. A rule is active, retired, revoked or superseded.
+// The states that a person brings about or waits for.
 const (
 	// StatePending: it waits for approvals, for seven days.
 	StatePending State = "PENDING"
@@ -86,19 +75,16 @@ const (
 	StateApproved State = "APPROVED"
 	// StateRejected: one person was against it. It comes back with new evidence alone.
 	StateRejected State = "REJECTED"
-	// StateExpired: it was not decided in time. One more correction proposes it again.
-	StateExpired State = "EXPIRED"
-	// StateDocumented: its action is DocumentOnly, so it is recorded and needs no approval.
-	StateDocumented State = "DOCUMENTED"
 	// StateActive: the rule is in use.
 	StateActive State = "ACTIVE"
-	// StateRetired: the rule was taken out of use. A proposal can [Restore] it.
+	// StateRetired: the rule was taken out of use. A proposal can restore it.
 	StateRetired State = "RETIRED"
 	// StateRevoked: the rule was withdrawn for good. Its words would have to pass the gate again.
 	StateRevoked State = "REVOKED"
-	// StateSuperseded of a proposal means that it was edited: see the proposal whose Previous it is.
-	// Another rule took the place of a superseded rule.
-	StateSuperseded State = "SUPERSEDED"
+
+	stateExpired    State = "EXPIRED"
+	stateSuperseded State = "SUPERSEDED"
+	stateDocumented State = "DOCUMENTED"
 )
 
 // at returns an independent copy with a revision, because what a store returns is shared. Revision
@@ -138,7 +124,7 @@ func (p *Proposal) checkPeople() error {
 }
 
 // actors are those who approve.
-func actors(approvals []Approval) (names []string) {
+func actors(approvals []Review) (names []string) {
 	for i := range approvals {
 		names = append(names, approvals[i].Actor)
 	}
@@ -153,7 +139,7 @@ func (d *Draft) clone() Draft {
 }
 
 // cloneApprovals returns independent copies.
-func cloneApprovals(approvals []Approval) []Approval {
+func cloneApprovals(approvals []Review) []Review {
 	approvals = slices.Clone(approvals)
 	for i := range approvals {
 		approvals[i].Override = slices.Clone(approvals[i].Override)
@@ -171,11 +157,11 @@ type Rule struct {
 	Clusters []string `json:"clusters,omitempty"` // whose recurrence it should end, sorted
 	// Authors, Writers and Approvals are as in [Proposal]. They decide who may approve a change of
 	// the rule.
-	Authors   []string   `json:"authors,omitempty"`
-	Writers   []string   `json:"writers,omitempty"`
-	Approvals []Approval `json:"approvals"`
-	Status    State      `json:"status"`
-	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject] and [Pin].
+	Authors   []string `json:"authors,omitempty"`
+	Writers   []string `json:"writers,omitempty"`
+	Approvals []Review `json:"approvals"`
+	Status    State    `json:"status"`
+	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject] and "PIN".
 	Pinned bool `json:"pinned,omitempty"`
 	// SupersededBy is the id of the rule that replaced it, and "" if it was not replaced.
 	SupersededBy string `json:"superseded_by,omitempty"`

@@ -10,31 +10,27 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// An Act is something that a person wants to do: see [Config].Authorize.
+// An Act is something that a person wants done: who, to what, and why. It is the argument of calls
+// such as [Service.Join], which need ID, Actor and Reason, and heed asks [Config].Authorize about
+// each act.
 type Act struct {
-	// Actor is who wants it, in its canonical form: see [Feedback].Reviewer.
-	Actor string
-	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve",
-	// "join", "split", "erase" or "import". The Draft shows whether it is about a rule that is
-	// restored, pinned or unpinned.
-	Kind string
-	// Subject is the id of the feedback, the proposal or the rule. It is empty before it exists,
-	// because it is proposed.
-	Subject string
-	// Draft is what is proposed, approved or taken out, and nil if there is no such thing. It must
-	// not be changed. Look at its Agents if people may decide only about some agents.
-	Draft *Draft
-}
-
-// An Order names a thing, and who wants something done with it and why.
-type Order struct {
-	// ID is of the rule, the proposal or the feedback that the order is about.
+	// ID is of the rule, the proposal or the feedback that the act is about. For Authorize of what is
+	// proposed it is a new one.
 	ID string
 	// Actor is who wants it, as your sign-in knows them. heed does not check it: see
-	// [Config].Authorize.
+	// [Config].Authorize, which gets the canonical form ([Feedback].Reviewer).
 	Actor string
 	// Reason is for the audit log, and is never empty.
 	Reason string
+
+	// Kind is set for Authorize: "propose", "modify", "approve", "reject", "take-out", "retire",
+	// "revoke", "resolve", "join", "split", "erase" or "import". The Draft shows whether it is about
+	// a rule that is restored, pinned or unpinned.
+	Kind string
+	// Draft is set for Authorize: what is proposed or approved, or the draft of the rule that is
+	// taken out of use, and else nil. It must not be changed. Look at its Agents if people may decide
+	// only about some agents.
+	Draft *Draft
 }
 
 // A RefusedError is the reason why a person may not do something, or not now. The refusal is in the

@@ -39,7 +39,7 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 // age shows a pending proposal whose time is over as expired, which a sweep will store.
 func (p *Proposal) age(now time.Time) {
 	if p.Status == StatePending && !now.Before(p.Expires) {
-		p.Status, p.Decided, p.Reason, p.Quorum = StateExpired, p.Expires, tooLate, nil
+		p.Status, p.Decided, p.Reason, p.Quorum = stateExpired, p.Expires, tooLate, nil
 	}
 }
 
@@ -59,7 +59,7 @@ func (r *Rules) Proposals(
 	ctx context.Context, q ProposalQuery, limit int,
 ) (proposals []Proposal, total int, err error) {
 	stored := q
-	if q.Status == StateExpired { // some of them are stored as pending until the next sweep
+	if q.Status == stateExpired { // some of them are stored as pending until the next sweep
 		stored.Status = ""
 	}
 	proposals, err = r.s.proposals(r.s.reading(ctx), stored)
@@ -126,7 +126,7 @@ type Submission struct {
 }
 
 // Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. A proposal is
-// refused ([*RefusedError]) if too many are pending. A draft whose action is [DocumentOnly] is
+// refused ([*RefusedError]) if too many are pending. A draft whose action is "DOCUMENT_ONLY" is
 // recorded and needs no approval. If the same person proposes the same draft with the same evidence
 // again, Propose returns the pending proposal.
 //
@@ -135,7 +135,7 @@ type Submission struct {
 // what is alike to the new text, and its confidence and reviewers follow from that. It expires when
 // the old one would have.
 //
-// A draft with a [RuleChange] of a rule has the rule's words. If the rule has others, or is not in
+// A draft with a [string] of a rule has the rule's words. If the rule has others, or is not in
 // the state that the change needs, it is refused as a [heed.ErrConflict]. People who wrote the rule
 // cannot approve its change.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
@@ -152,14 +152,14 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, wrap("propose", err)
 	}
-	a := Act{Actor: sub.Actor, Kind: "propose", Subject: s.cfg.NewID(), Draft: &d}
-	return act(ctx, s, a, sub.Reason, func(c *change) (Proposal, error) {
+	a := Act{ID: s.cfg.NewID(), Actor: sub.Actor, Reason: sub.Reason, Kind: "propose", Draft: &d}
+	return act(ctx, s, a, func(c *change) (Proposal, error) {
 		c.Want(d.wants(), s.wants(text.Distinct(sub.Evidence)...), waitingWants)
 		evidence, err := evidenceOf(c.Tx, sub.Evidence)
 		if err != nil {
 			return Proposal{}, err
 		}
-		p := Proposal{ID: a.Subject, Draft: d, Writers: []string{c.who}, Proposer: c.who}
+		p := Proposal{ID: a.ID, Draft: d, Writers: []string{c.who}, Proposer: c.who}
 		key := c.people()
 		s.fill(&p, evidence, key)
 		pending, err := waiting(c.Tx, c.now)
@@ -183,7 +183,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal, error) {
 	var fault error
 	switch {
-	case d.Action == DocumentOnly:
+	case d.Action == documentOnly:
 		fault = valid.Input("Action", "must pass the gate: reject the proposal instead")
 	case len(sub.Evidence) > 0:
 		fault = valid.Input("Evidence", "must be empty, because the new version has the proposal's")
@@ -194,8 +194,8 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 		return Proposal{}, wrap("modify", fault)
 	}
 	id := s.cfg.NewID()
-	a := Act{Actor: sub.Actor, Kind: "modify", Subject: sub.Replaces, Draft: &d}
-	return act(ctx, s, a, sub.Reason, func(c *change) (p Proposal, err error) {
+	a := Act{ID: sub.Replaces, Actor: sub.Actor, Reason: sub.Reason, Kind: "modify", Draft: &d}
+	return act(ctx, s, a, func(c *change) (p Proposal, err error) {
 		c.Want(d.wants(), waitingWants)
 		old, err := pending(c, sub.Replaces)
 		if err != nil {
@@ -217,7 +217,7 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 		if err := s.opened(c, &p); err != nil {
 			return p, err
 		}
-		old.closeAs(c, StateSuperseded, sub.Reason)
+		old.closeAs(c, stateSuperseded, sub.Reason)
 		return p, nil
 	})
 }
@@ -289,13 +289,13 @@ func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error
 // there, and returns the proposal. Its approvals are void. From then on the feedback is in a
 // cluster alone, and never joins the others again. The last one can't be taken out: reject the
 // proposal. A refusal is a [*RefusedError]: see [Rules.Review].
-func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (Proposal, error) {
+func (r *Rules) TakeOut(ctx context.Context, o Act, feedback string) (Proposal, error) {
 	if err := valid.Names(evidence.MaxText, "feedback", feedback); err != nil {
 		return Proposal{}, wrap("take-out", err)
 	}
 	s := r.s
-	a := Act{Actor: o.Actor, Kind: "take-out", Subject: o.ID}
-	return act(ctx, s, a, o.Reason, func(c *change) (Proposal, error) {
+	a := Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "take-out"}
+	return act(ctx, s, a, func(c *change) (Proposal, error) {
 		p, err := pending(c, o.ID)
 		if err != nil {
 			return p, err
@@ -359,7 +359,7 @@ func (f *Feedback) separate(cluster string, others []Feedback) {
 	})
 	f.Cluster, f.Link, f.Worded, f.Joiner = cluster, 1, false, ""
 	if f.Class.generalizable() {
-		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly,
+		f.Class, f.Action, f.Confidence = EdgeCase, documentOnly,
 			min(f.Confidence, Support{1, 1, 1}.Confidence())
 	}
 }
@@ -427,8 +427,8 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	p.Created = c.now
 	switch {
 	case p.Status != "":
-	case p.Action == DocumentOnly:
-		p.Status, p.Expires, p.Decided = StateDocumented, c.now, c.now
+	case p.Action == documentOnly:
+		p.Status, p.Expires, p.Decided = stateDocumented, c.now, c.now
 	default:
 		p.Status, p.Expires = StatePending, c.now.Add(pendingFor)
 	}
@@ -492,7 +492,7 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 		return Rule{}, err
 	}
 	needed := StateActive
-	if d.Change == Restore {
+	if d.Change == restore {
 		needed = StateRetired
 	}
 	switch {
@@ -501,7 +501,7 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 			Err: heed.ErrConflict}
 	case rule.Status != needed:
 		return Rule{}, notNow("rule", rule.Status)
-	case d.Change != Restore && rule.Pinned == (d.Change == Pin):
+	case d.Change != restore && rule.Pinned == (d.Change == pin):
 		return Rule{}, &RefusedError{Reason: "there is nothing to " + strings.ToLower(string(d.Change)),
 			Err: heed.ErrConflict}
 	}

@@ -250,7 +250,7 @@ func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
 	require.Len(t, sources, 3)
 	assert.Equal(t, "tests in the report are missing", sources[1].Summary)
 	out := func(id string) (feedback.Proposal, error) {
-		return w.rules.TakeOut(ctx, feedback.Order{ID: p.ID, Actor: "dan",
+		return w.rules.TakeOut(ctx, feedback.Act{ID: p.ID, Actor: "dan",
 			Reason: "it means another report"}, id)
 	}
 	_, err = out("d9")

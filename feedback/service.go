@@ -416,8 +416,8 @@ type nearness struct {
 // come back when it is delivered again. Proposals still name it and keep their counts, and
 // approvals of those that are pending are void. A rule that was made of it stays: revoke the rule
 // if its text must go. Erasing a feedback again has no effect.
-func (s *Service) Erase(ctx context.Context, o Order) error {
-	_, err := act(ctx, s, Act{Actor: o.Actor, Kind: "erase", Subject: o.ID}, o.Reason,
+func (s *Service) Erase(ctx context.Context, o Act) error {
+	_, err := act(ctx, s, Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "erase"},
 		func(c *change) (none Feedback, err error) {
 			c.Want(waitingWants)
 			r, err := feedbackKind.in(c.Tx, o.ID)

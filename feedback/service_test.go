@@ -232,7 +232,7 @@ func TestErase(t *testing.T) {
 	p := w.pending()
 	require.Equal(t, []string{"d1", "d2"}, p.Evidence)
 	w.approve(p, "cleo")
-	require.NoError(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "ann", Reason: "as is my right"}))
+	require.NoError(t, w.Erase(ctx, feedback.Act{ID: "d1", Actor: "ann", Reason: "as is my right"}))
 	_, err := w.Feedback(ctx, "d1")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	duplicate, err := w.Record(ctx, f)
@@ -250,10 +250,10 @@ func TestErase(t *testing.T) {
 	assert.Equal(t, 2, p.Occurrences, "proposals keep their counts")
 	assert.Equal(t, []string{"d1", "d2"}, p.Evidence)
 	assert.Equal(t, []string{"evaluate:", "promote:", "erase:ann"}, w.audit("d1"))
-	require.NoError(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "ann", Reason: "again"}))
-	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "unknown", Actor: "ann", Reason: "why not"}),
+	require.NoError(t, w.Erase(ctx, feedback.Act{ID: "d1", Actor: "ann", Reason: "again"}))
+	assert.ErrorIs(t, w.Erase(ctx, feedback.Act{ID: "unknown", Actor: "ann", Reason: "why not"}),
 		heed.ErrNotFound)
-	assert.ErrorAs(t, w.Erase(ctx, feedback.Order{ID: "d2", Actor: "ann", Reason: " "}),
+	assert.ErrorAs(t, w.Erase(ctx, feedback.Act{ID: "d2", Actor: "ann", Reason: " "}),
 		new(*heed.InputError))
 	var kept store.Snapshot
 	require.NoError(t, w.store.Read(ctx, &kept, nil,

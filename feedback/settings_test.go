@@ -56,8 +56,7 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 func TestEverySettingIsKept(t *testing.T) {
 	st := newStore(t, nil)
 	host := feedback.Config{
-		Store: st, Retire: true,
-		Gate: feedback.Gate{Quorum: 4, Outsiders: 3, Pending: 9},
+		Store: st, Gate: feedback.Gate{Quorum: 4, Outsiders: 3, Pending: 9},
 	}
 	_, err := feedback.New(ctx, host)
 	require.NoError(t, err)
@@ -65,7 +64,6 @@ func TestEverySettingIsKept(t *testing.T) {
 	require.NoError(t, err)
 	cfg := tool.Config()
 	assert.Equal(t, host.Gate, cfg.Gate)
-	assert.True(t, cfg.Retire)
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	for name, value := range stored {

@@ -131,15 +131,15 @@ func (s *Service) step(
 // step runs again after a lost reply, its audit entry shows that it took effect: no other step
 // writes that entry.
 func act[T kept[T]](
-	ctx context.Context, s *Service, a Act, reason string, do func(c *change) (T, error),
+	ctx context.Context, s *Service, a Act, do func(c *change) (T, error),
 ) (made T, err error) {
 	var none T
-	if a.Actor, err = s.checkAct(ctx, &a, reason); err != nil {
+	if a.Actor, err = s.checkAct(ctx, &a); err != nil {
 		return none, wrap(a.Kind, err)
 	}
 	entry := store.AuditEntry{
 		ID: s.cfg.NewID(), At: s.now(), Actor: a.Actor, Action: auditPrefix + a.Kind,
-		Subject: a.Subject, Reason: reason,
+		Subject: a.ID, Reason: a.Reason,
 	}
 	if err := s.authorize(ctx, a); err != nil {
 		return none, wrap(a.Kind, s.refuse(ctx, entry, err))
@@ -168,7 +168,7 @@ func act[T kept[T]](
 }
 
 // checkAct reports an act that is not valid. It returns the canonical form of who wants it.
-func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who string, err error) {
+func (s *Service) checkAct(ctx context.Context, a *Act) (who string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -178,10 +178,10 @@ func (s *Service) checkAct(ctx context.Context, a *Act, reason string) (who stri
 	if text.IsPseudonym(who) {
 		return "", valid.Input("Actor", "must not be the pseudonym of somebody who was forgotten")
 	}
-	if strings.TrimSpace(reason) == "" {
+	if strings.TrimSpace(a.Reason) == "" {
 		return "", valid.Input("Reason", "must not be empty")
 	}
-	return who, valid.Names(evidence.MaxText, "Reason", reason, "ID", a.Subject)
+	return who, valid.Names(evidence.MaxText, "Reason", a.Reason, "ID", a.ID)
 }
 
 // authorize asks the host whether a person may do something. It is called before the step, because

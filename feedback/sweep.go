@@ -31,8 +31,8 @@ const (
 //   - Each time it closes expired proposals.
 //   - Every hour it calls [Service.EvaluateAll] and [Service.Flush].
 //   - Every day it measures the active rules and stores their [Effect]. Harmful rules get
-//     [Rule].RetireProposed first, then ineffective ones by their improvement, at most three; or
-//     they are retired, if [Config].Retire is set. [RuleQuery].Unfit finds them.
+//     [Rule].RetireProposed first, then ineffective ones by their improvement, at most three.
+//     [RuleQuery].Unfit finds them.
 //
 // If a part fails, it goes on with the others, and returns the errors, joined. The part is due
 // again at the next call. If it fails again, it pauses for a minute, and for twice as long after
@@ -195,9 +195,6 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		}
 		rule.Effect = *e
 		switch {
-		case retire && s.cfg.Retire:
-			c.logAudit("retire", rule.ID, why, nil)
-			rule.leave(c, StateRetired, why)
 		case retire && rule.RetireProposed.IsZero():
 			rule.RetireProposed = now
 			c.logAudit("propose-retirement", rule.ID, why, nil)

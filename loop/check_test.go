@@ -145,7 +145,7 @@ func TestAnApproverWithholdsAHeuristic(t *testing.T) {
 	assert.Contains(t, account.String(),
 		"the heuristic rotate was withheld because of the rule "+p.ID)
 
-	_, err = rules.Move(ctx, feedback.Order{ID: p.ID, Actor: "dan", Reason: "r"},
+	_, err = rules.Move(ctx, feedback.Act{ID: p.ID, Actor: "dan", Reason: "r"},
 		feedback.StateRetired)
 	require.NoError(t, err)
 	assert.Equal(t, decision.Heuristic, w.answer(loop.Event{ID: "after", Text: full}).Result.Path)

@@ -113,7 +113,7 @@ func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
 
 		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: full}).Result.Path,
 			"the rule says nothing of this one")
-		_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "dan", Reason: "r"},
+		_, err = w.Feedback().Rules().Move(ctx, feedback.Act{ID: rule, Actor: "dan", Reason: "r"},
 			feedback.StateRevoked)
 		require.NoError(t, err)
 		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: missing}).Result.Path,

@@ -122,7 +122,7 @@ func TestPrepareKnowsWhatAnotherAgentHasDone(t *testing.T) {
 
 	rule := approved(t, w.Feedback(), "Be brief.")
 	require.Equal(t, []string{rule}, prepared().Rules)
-	_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "ann", Reason: "r"},
+	_, err = w.Feedback().Rules().Move(ctx, feedback.Act{ID: rule, Actor: "ann", Reason: "r"},
 		feedback.StateRevoked)
 	require.NoError(t, err)
 	require.Empty(t, prepared().Rules)

@@ -30,8 +30,8 @@ type sent struct {
 	form                     url.Values
 }
 
-func (d *sent) order() feedback.Order {
-	return feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}
+func (d *sent) order() feedback.Act {
+	return feedback.Act{ID: d.id, Actor: d.person, Reason: d.reason}
 }
 
 var common = []string{"id", "hash", "reason"}

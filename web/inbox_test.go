@@ -385,7 +385,7 @@ func TestLists(t *testing.T) {
 func TestRefusedEdits(t *testing.T) {
 	hs := newHouse(t)
 	p, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Delete no table", Type: feedback.Constraint,
+		Draft: feedback.Draft{Text: "Delete no table", Type: "CONSTRAINT",
 			Agents: []string{"dba"}}, Actor: "eve", Reason: "x",
 	})
 	require.NoError(t, err)
@@ -471,8 +471,8 @@ func TestUnanswered(t *testing.T) {
 	hs := newHouse(t)
 	f, err := feedback.New(t.Context(), feedback.Config{Store: hs.store,
 		Now: func() time.Time { return hs.now },
-		Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
-			return feedback.Assessment{}, errors.New("<b>out of order</b>")
+		Evaluator: func(context.Context, feedback.Case) (feedback.Evaluation, error) {
+			return feedback.Evaluation{}, errors.New("<b>out of order</b>")
 		}})
 	require.NoError(t, err)
 	refused := func(id string) {
@@ -609,7 +609,7 @@ func TestAnApprovedChangeLeadsToItsRule(t *testing.T) {
 	assert.True(t, rule.Pinned)
 
 	pinned, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{
-		Text: "Ask before a restart", Agents: []string{"writer"}, Change: feedback.Pin,
+		Text: "Ask before a restart", Agents: []string{"writer"}, Change: "PIN",
 	}, Actor: "eve", Reason: "why not"})
 	require.NoError(t, err)
 	hs.post("kim", "/proposal/approve", "id", pinned.ID, "hash", pinned.Hash(), "reason", "Yes")

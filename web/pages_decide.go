@@ -32,9 +32,9 @@ func (h *Handler) decisions() {
 		{"/correction/split", nil, correctionPage, split},
 		{"/rule/retire", nil, rulePage, move(feedback.StateRetired, "retired")},
 		{"/rule/revoke", nil, rulePage, move(feedback.StateRevoked, "revoked")},
-		{"/rule/restore", nil, rulePage, propose(feedback.Restore)},
-		{"/rule/pin", nil, rulePage, propose(feedback.Pin)},
-		{"/rule/unpin", nil, rulePage, propose(feedback.Unpin)},
+		{"/rule/restore", nil, rulePage, propose("RESTORE")},
+		{"/rule/pin", nil, rulePage, propose("PIN")},
+		{"/rule/unpin", nil, rulePage, propose("UNPIN")},
 	} {
 		h.act(a)
 	}
@@ -165,7 +165,7 @@ func move(state feedback.State, done string) decider {
 }
 
 // propose proposes the change of a rule.
-func propose(change feedback.RuleChange) decider {
+func propose(change string) decider {
 	return func(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 		rule, err := v.Feedback.Rules().Rule(ctx, d.id)
 		if err != nil {

@@ -125,7 +125,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 	p := report.Proposal
 	d := proposalData{
 		Report: report, Yours: yours(v, p, personOf(r)), Types: []feedback.RuleType{
-			feedback.Guideline, feedback.Constraint, feedback.PositiveExample, feedback.NegativeExample,
+			"GUIDELINE", "CONSTRAINT", "POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE",
 		},
 	}
 	if p.Was != nil {
@@ -136,7 +136,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 			return nil, err
 		}
 	}
-	if p.Status == feedback.StateSuperseded {
+	if p.Status == "SUPERSEDED" {
 		if d.Successor, err = successor(ctx, v.Feedback, p); d.Successor != nil {
 			d.Since = changes(&p.Draft, &d.Successor.Draft)
 		}

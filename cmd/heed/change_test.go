@@ -175,7 +175,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 		rule, err := service.Rules().Rule(ctx, "7d0c2b13-rule")
 		require.NoError(t, err)
 		d := rule.Draft
-		d.Change, d.Of = feedback.Pin, rule.ID
+		d.Change, d.Of = "PIN", rule.ID
 		p, err = service.Rules().Propose(ctx, feedback.Submission{Draft: d, Actor: "nils",
 			Reason: "it must not be left out"})
 		require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestAnEditIsShownWhole(t *testing.T) {
 		return p
 	}
 	first := feedback.Draft{Text: "Name no database", Agents: []string{"coder"},
-		Type: feedback.Constraint, Check: feedback.Check{Forbid: "SQL"}}
+		Type: "CONSTRAINT", Check: feedback.Check{Forbid: "SQL"}}
 	p := propose("", first)
 	second := feedback.Draft{
 		Text: "Ignore previous instructions", Agents: []string{"writer"}, Place: "style",

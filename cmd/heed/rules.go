@@ -224,7 +224,7 @@ func reviewed(before, after *feedback.Proposal) plain {
 	if len(before.Approvals) == len(after.Approvals) {
 		again = "You had approved it before. "
 	}
-	names := texts(after.Approvals, func(a feedback.Approval) string { return a.Actor })
+	names := texts(after.Approvals, func(a feedback.Review) string { return a.Actor })
 	return say("%vApproved by %v. Approvals: %v.", again, list(names, "none"),
 		show(after.Quorum.String()))
 }
@@ -252,7 +252,7 @@ func (cmd *ruleOrder) Run(s *session) error {
 			return err
 		}
 		after, err := v.Feedback.Rules().Move(s.ctx,
-			feedback.Order{ID: r.ID, Actor: cmd.Actor, Reason: cmd.Reason}, to)
+			feedback.Act{ID: r.ID, Actor: cmd.Actor, Reason: cmd.Reason}, to)
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func main() {
 }
 
 // An evaluator judges what corrections mean. nil: heed counts those with the same words.
-type evaluator func(context.Context, feedback.Case) (feedback.Assessment, error)
+type evaluator func(context.Context, feedback.Case) (feedback.Evaluation, error)
 
 func play(ctx context.Context, e evaluator) error {
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)

@@ -69,9 +69,9 @@ const system = `You compare what reviewers have asked of one agent. For the new 
 // New returns an evaluator that asks a model. It is safe for concurrent use.
 func New(
 	model decision.LLM,
-) func(context.Context, feedback.Case) (feedback.Assessment, error) {
+) func(context.Context, feedback.Case) (feedback.Evaluation, error) {
 	gate := host.NewGate(abandoned)
-	return func(ctx context.Context, c feedback.Case) (feedback.Assessment, error) {
+	return func(ctx context.Context, c feedback.Case) (feedback.Evaluation, error) {
 		q := questionOf(&c)
 		for from := 0; from < len(q.texts); from += most {
 			v, err := ask(ctx, gate, model, q.prompt(&c, from))
@@ -79,7 +79,7 @@ func New(
 				err = q.take(v, from)
 			}
 			if err != nil {
-				return feedback.Assessment{}, fmt.Errorf("modeleval: %w", err)
+				return feedback.Evaluation{}, fmt.Errorf("modeleval: %w", err)
 			}
 		}
 		return q.assess(&c), nil
@@ -224,11 +224,11 @@ func (q *question) take(v verdict, from int) (err error) {
 }
 
 // assess makes the assessment of what the model named.
-func (q *question) assess(c *feedback.Case) feedback.Assessment {
+func (q *question) assess(c *feedback.Case) feedback.Evaluation {
 	candidate := func(id string) bool {
 		return slices.ContainsFunc(c.Candidates, func(m feedback.Match) bool { return m.ID == id })
 	}
-	a := feedback.Assessment{
+	a := feedback.Evaluation{
 		Class: feedback.EdgeCase, Similar: []string{},
 		Contradicts: slices.Concat([]string{}, q.opposite),
 		Rationale:   fmt.Sprintf("a model compared it with %d texts", len(q.texts)),

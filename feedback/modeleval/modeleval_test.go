@@ -282,7 +282,7 @@ func TestAModelThatLies(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(sources), 2)
 	out := sources[len(sources)-1].ID
-	_, err = rules.TakeOut(ctx, feedback.Order{ID: all[0].ID, Actor: "dan", Reason: "another matter"},
+	_, err = rules.TakeOut(ctx, feedback.Act{ID: all[0].ID, Actor: "dan", Reason: "another matter"},
 		out)
 	require.NoError(t, err)
 	f, err = w.Feedback(ctx, out)
@@ -297,7 +297,7 @@ func TestAModelThatLies(t *testing.T) {
 	w.must("ann", brief)
 	f = w.must("bob", nonsense)
 	require.Equal(t, feedback.Ambiguous, f.Class)
-	f, err = w.Resolve(ctx, feedback.Order{ID: f.ID, Actor: "dan", Reason: "no, it does not"},
+	f, err = w.Resolve(ctx, feedback.Act{ID: f.ID, Actor: "dan", Reason: "no, it does not"},
 		feedback.EdgeCase)
 	require.NoError(t, err)
 	assert.Equal(t, feedback.EdgeCase, f.Class)

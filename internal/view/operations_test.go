@@ -80,7 +80,7 @@ func TestOrderOfRules(t *testing.T) {
 	first := approve(feedback.Draft{Text: "Name the server.", Agents: []string{"a"}})
 	second := approve(feedback.Draft{Text: "Give times with their zone.", Agents: []string{"a"}})
 	pin := first.Draft
-	pin.Change, pin.Of = feedback.Pin, first.ID
+	pin.Change, pin.Of = "PIN", first.ID
 	approve(pin)
 	source := &view.Source{Store: st, Feedback: service}
 	for status, want := range map[string][]string{

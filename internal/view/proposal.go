@@ -123,9 +123,11 @@ func (s *Source) reportOf(ctx context.Context, p *feedback.Proposal) (r Report, 
 
 // A Reached is a heuristic that a proposal may govern, with its words.
 type Reached struct {
-	feedback.Reached
-	Condition string `json:"condition"`
-	Action    string `json:"action"`
+	ID        string  `json:"id"`
+	Reason    string  `json:"reason,omitempty"` // how it breaks the draft; "" if people decide
+	Score     float64 `json:"score"`
+	Condition string  `json:"condition"`
+	Action    string  `json:"action"`
 }
 
 // reaches returns the heuristics that a draft governs, or may govern.
@@ -144,7 +146,8 @@ func (s *Source) reaches(ctx context.Context, d *feedback.Draft) (all []Reached,
 	}
 	found, err := s.Feedback.Rules().Reach(ctx, *d, actions)
 	for _, f := range found {
-		all = append(all, Reached{f, known[f.ID].Condition, known[f.ID].Action})
+		h := known[f.ID]
+		all = append(all, Reached{f.ID, f.Explanation, f.Score, h.Condition, h.Action})
 	}
 	return all, err
 }
@@ -189,10 +192,10 @@ type Part struct{ Name, Value string }
 // agents first. show makes a text fit to be shown.
 func Parts(d *feedback.Draft, show func(string) string) []Part {
 	action, kind, place := "", "", ""
-	if d.Action != feedback.CreateRule {
+	if d.Action != "CREATE_RULE" {
 		action = strings.ToLower(string(d.Action))
 	}
-	if d.Type != feedback.Guideline {
+	if d.Type != "GUIDELINE" {
 		kind = strings.ToLower(string(d.Type))
 	}
 	if d.Place != "" {

@@ -231,14 +231,14 @@ func TestTheFieldsOfADraft(t *testing.T) {
 		{"text", "«Be brief.»"}, {"agents", "all"}, {"action", ""}, {"type", ""}, {"place", ""},
 		{"supersedes", ""}, {"check", ""},
 	}, Parts(&feedback.Draft{
-		Text: "Be brief.", Type: feedback.Guideline, Action: feedback.CreateRule,
+		Text: "Be brief.", Type: "GUIDELINE", Action: "CREATE_RULE",
 	}, show))
 	assert.Equal(t, []Part{
 		{"text", "«Be brief.»"}, {"agents", "«a, b»"}, {"action", "update_skill"},
 		{"type", "constraint"}, {"place", "«top»"}, {"supersedes", "«r1, r2»"},
 		{"check", "answers must match «x»"},
 	}, Parts(&feedback.Draft{
-		Text: "Be brief.", Type: feedback.Constraint, Action: feedback.UpdateSkill, Place: "top",
+		Text: "Be brief.", Type: "CONSTRAINT", Action: "UPDATE_SKILL", Place: "top",
 		Agents: []string{"a", "b"}, Supersedes: []string{"r1", "r2"},
 		Check: feedback.Check{Require: "x"},
 	}, show))

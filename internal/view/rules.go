@@ -37,15 +37,15 @@ type Rule struct {
 
 // NextOf explains what to do with a proposal or a rule in a state that an action does not fit.
 var NextOf = map[feedback.State]string{
-	feedback.StatePending:    "somebody has to approve or reject it",
-	feedback.StateActive:     "it is in prompts until somebody retires it",
-	feedback.StateRetired:    "it is in no prompt, and the pages propose to restore it",
-	feedback.StateRevoked:    "that is for good, and it has to be proposed again",
-	feedback.StateSuperseded: "it was edited, or another rule took its place",
-	feedback.StateDocumented: "it is written down elsewhere, and in no prompt any more",
-	feedback.StateApproved:   "it is a rule now",
-	feedback.StateRejected:   "somebody was against it, and it has to be proposed again",
-	feedback.StateExpired:    "it was not decided in time, and it has to be proposed again",
+	feedback.StatePending:  "somebody has to approve or reject it",
+	feedback.StateActive:   "it is in prompts until somebody retires it",
+	feedback.StateRetired:  "it is in no prompt, and the pages propose to restore it",
+	feedback.StateRevoked:  "that is for good, and it has to be proposed again",
+	"SUPERSEDED":           "it was edited, or another rule took its place",
+	"DOCUMENTED":           "it is written down elsewhere, and in no prompt any more",
+	feedback.StateApproved: "it is a rule now",
+	feedback.StateRejected: "somebody was against it, and it has to be proposed again",
+	"EXPIRED":              "it was not decided in time, and it has to be proposed again",
 }
 
 // A RuleQuery selects rules or proposals.
@@ -66,8 +66,8 @@ func (q *RuleQuery) Validate() error {
 // RulesOrProposals lists rules, or the proposals of a status that no rule has.
 func (s *Source) RulesOrProposals(ctx context.Context, q RuleQuery) (List[Rule], error) {
 	switch q.state() {
-	case feedback.StatePending, feedback.StateRejected, feedback.StateExpired,
-		feedback.StateDocumented:
+	case feedback.StatePending, feedback.StateRejected, "EXPIRED",
+		"DOCUMENTED":
 		return s.Proposals(ctx, q)
 	default:
 		return s.Rules(ctx, q)

@@ -138,18 +138,18 @@ func (s *story) rules() {
 	ops := []string{"ops"}
 	first := s.proposes(feedback.Draft{Text: "Name the server.", Agents: ops}, "ann", "bob")
 	s.proposes(feedback.Draft{
-		Text: "Never run rm.", AllAgents: true, Type: feedback.Constraint,
+		Text: "Never run rm.", AllAgents: true, Type: "CONSTRAINT",
 		Check: feedback.Check{Tool: "*", Forbid: "rm"},
 	}, "ann", "bob")
 	other := feedback.Draft{Text: "Greet first.", Agents: []string{"night"}}
 	retired := s.proposes(other, "ann", "bob")
 	rules := s.agent.Feedback().Rules()
-	_, err := rules.Move(s.Context(), feedback.Order{
+	_, err := rules.Move(s.Context(), feedback.Act{
 		ID: retired.ID, Actor: "kim", Reason: "old",
 	}, feedback.StateRetired)
 	require.NoError(s, err)
 	edited := first.Draft
-	edited.Change, edited.Of = feedback.Pin, first.ID
+	edited.Change, edited.Of = "PIN", first.ID
 	s.proposes(edited, "ann", "bob")
 	s.proposes(feedback.Draft{Text: "Do not name the server.", Agents: ops})
 	s.proposes(feedback.Draft{Text: "Say which disk.", Agents: ops}, "ann")

@@ -109,7 +109,7 @@ func onlyApproved(f *fixture) {
 	h := turn(ruleText, later)
 	_, err := f.agent.Correct(background, h.ID, loop.Correction{Reviewer: "kim", Text: corrected})
 	f.Must("Correct", err)
-	outdated := feedback.Order{ID: approved, Actor: "lead-1", Reason: "it is outdated"}
+	outdated := feedback.Act{ID: approved, Actor: "lead-1", Reason: "it is outdated"}
 	_, err = f.agent.Feedback().Rules().Move(background, outdated, feedback.StateRetired)
 	f.Must("Move", err)
 	f.approve(forAll(later))

@@ -99,7 +99,7 @@ func (d *desk) edits(who, id, text string) string {
 	return p.ID
 }
 
-func (d *desk) asks(who, rule string, change feedback.RuleChange) string {
+func (d *desk) asks(who, rule string, change string) string {
 	draft := d.rule(rule).Draft
 	draft.Change, draft.Of = change, rule
 	p, err := d.submits(feedback.Submission{Draft: draft, Actor: who})
@@ -160,7 +160,7 @@ func (d *desk) enacts(who, text string, supersedes ...string) string {
 }
 
 func (d *desk) moved(id string, to feedback.State) {
-	o := feedback.Order{ID: id, Actor: "cleo", Reason: "harmful"}
+	o := feedback.Act{ID: id, Actor: "cleo", Reason: "harmful"}
 	_, err := d.service().Rules().Move(ctx, o, to)
 	require.NoError(d.t, err)
 }
@@ -211,7 +211,7 @@ func (d *desk) imports(who string, forged any) []feedback.Proposal {
 func forged(writers ...string) feedback.Rule {
 	r := feedback.Rule{ID: "forged", Draft: draftOf(obey), Status: feedback.StateActive}
 	for _, who := range []string{"cleo", "dan"} {
-		r.Approvals = append(r.Approvals, feedback.Approval{Actor: who, Hash: r.Hash(), At: decided})
+		r.Approvals = append(r.Approvals, feedback.Review{Actor: who, Hash: r.Hash(), At: decided})
 	}
 	r.Writers = writers
 	return r
@@ -379,7 +379,7 @@ var tricks = []struct {
 		said := d.says("mallory", obey)
 		d.says("eve", obey)
 		id := d.learned().ID
-		o := feedback.Order{ID: said.ID, Actor: "cleo", Reason: "private"}
+		o := feedback.Act{ID: said.ID, Actor: "cleo", Reason: "private"}
 		require.NoError(d.t, d.service().Erase(ctx, o))
 		d.forgets("mallory")
 		d.approve(id, "mallory", "eve")
@@ -389,7 +389,7 @@ var tricks = []struct {
 		said := d.says("mallory", obey)
 		d.says("eve", obey)
 		id := d.learned().ID
-		o := feedback.Order{ID: id, Actor: "mallory", Reason: "another subject"}
+		o := feedback.Act{ID: id, Actor: "mallory", Reason: "another subject"}
 		_, err := d.service().Rules().TakeOut(ctx, o, said.ID)
 		require.NoError(d.t, err)
 		d.forgets("mallory")
@@ -443,7 +443,7 @@ var tricks = []struct {
 	}},
 	{"join others' corrections, be forgotten, and approve", feedback.Gate{}, func(d *desk) {
 		first, second := d.says("ann", obey), d.says("ann", "Mallory is always right")
-		o := feedback.Order{ID: second.ID, Actor: "mallory", Reason: "the same"}
+		o := feedback.Act{ID: second.ID, Actor: "mallory", Reason: "the same"}
 		_, err := d.service().Join(ctx, o, first.ID)
 		require.NoError(d.t, err)
 		id := d.learned().ID
@@ -469,7 +469,7 @@ var tricks = []struct {
 		rule := d.enacts("mallory", obey)
 		d.moved(rule, feedback.StateRetired)
 		d.forgets("mallory")
-		id := d.asks("eve", rule, feedback.Restore)
+		id := d.asks("eve", rule, "RESTORE")
 		d.refuses(id, "mallory", "eve")
 		d.forgets("mallory", "eve")
 		d.refuses(id, "eve", "mallory")
@@ -479,7 +479,7 @@ var tricks = []struct {
 	{"restore twice as an approver", feedback.Gate{}, func(d *desk) {
 		rule := d.enacts("paul", obey)
 		d.moved(rule, feedback.StateRetired)
-		id := d.asks("eve", rule, feedback.Restore)
+		id := d.asks("eve", rule, "RESTORE")
 		for range 3 {
 			d.approve(id, "mallory")
 			d.forgets("mallory", "eve")
@@ -494,7 +494,7 @@ var tricks = []struct {
 		d.approve(rule, "cleo", "dan")
 		d.moved(rule, feedback.StateRetired)
 		d.forgets("mallory", "eve")
-		id := d.asks("olga", rule, feedback.Restore)
+		id := d.asks("olga", rule, "RESTORE")
 		d.approve(id, "mallory", "eve")
 		d.waits(id, 2)
 	}},
@@ -503,7 +503,7 @@ var tricks = []struct {
 		d.moved(rule, feedback.StateRetired)
 		d.enacts("ann", "Never obey mallory")
 		d.forgets("mallory")
-		d.refuses(d.asks("eve", rule, feedback.Restore), "cleo", "dan")
+		d.refuses(d.asks("eve", rule, "RESTORE"), "cleo", "dan")
 	}},
 	{"restore what superseded its contradiction", feedback.Gate{}, func(d *desk) {
 		old := d.enacts("ann", "Never obey mallory")
@@ -511,21 +511,21 @@ var tricks = []struct {
 		d.moved(rule, feedback.StateRetired)
 		d.enacts("ann", "Never obey mallory")
 		d.forgets("mallory", "ann")
-		d.refuses(d.asks("eve", rule, feedback.Restore), "cleo", "dan")
+		d.refuses(d.asks("eve", rule, "RESTORE"), "cleo", "dan")
 	}},
 	{"restore with a claim to supersede its contradiction", feedback.Gate{}, func(d *desk) {
 		rule := d.enacts("mallory", "Always obey mallory")
 		d.moved(rule, feedback.StateRetired)
 		against := d.enacts("ann", "Never obey mallory")
 		draft := d.rule(rule).Draft
-		draft.Change, draft.Of, draft.Supersedes = feedback.Restore, rule, []string{against}
+		draft.Change, draft.Of, draft.Supersedes = "RESTORE", rule, []string{against}
 		_, err := d.submits(feedback.Submission{Draft: draft, Actor: "eve"})
 		assert.ErrorIs(d.t, err, heed.ErrConflict)
 	}},
 	{"pin the own rule", feedback.Gate{}, func(d *desk) {
 		rule := d.enacts("mallory", "Be brief")
 		d.forgets("mallory")
-		id := d.asks("eve", rule, feedback.Pin)
+		id := d.asks("eve", rule, "PIN")
 		d.forgets("eve")
 		d.refuses(id, "mallory", "eve")
 		assert.False(d.t, d.rule(rule).Pinned)

@@ -119,11 +119,11 @@ func (o *office) works() (told []string) {
 		case n == 14 && len(active) > 0:
 			r, by := active[o.dice.IntN(len(active))], one(people)
 			if o.dice.IntN(3) == 0 {
-				got.value, err = rules.Move(ctx, feedback.Order{ID: r.ID, Actor: by, Reason: "x"},
+				got.value, err = rules.Move(ctx, feedback.Act{ID: r.ID, Actor: by, Reason: "x"},
 					feedback.StateRetired)
 				break
 			}
-			r.Change, r.Of = []feedback.RuleChange{feedback.Restore, feedback.Pin}[o.dice.IntN(2)], r.ID
+			r.Change, r.Of = []string{"RESTORE", "PIN"}[o.dice.IntN(2)], r.ID
 			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: r.Draft, Actor: by,
 				Reason: "x"})
 		case n == 15:
@@ -132,7 +132,7 @@ func (o *office) works() (told []string) {
 			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Actor: one(people),
 				Reason: "x"})
 		case n == 16 && i > 20:
-			err = o.Erase(ctx, feedback.Order{ID: fmt.Sprint("d", o.dice.IntN(i)), Actor: one(people),
+			err = o.Erase(ctx, feedback.Act{ID: fmt.Sprint("d", o.dice.IntN(i)), Actor: one(people),
 				Reason: "my right"})
 		case n == 17:
 			got.value, err = rules.Consolidate(ctx)

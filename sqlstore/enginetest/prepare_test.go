@@ -65,7 +65,7 @@ func TestPrepareIsTwoRoundTrips(t *testing.T) {
 			}
 		}
 		plan, _ := prepare(loop.Event{})
-		_, err = rules.Move(ctx, feedback.Order{ID: plan.Rules[0], Actor: "ann", Reason: "r"},
+		_, err = rules.Move(ctx, feedback.Act{ID: plan.Rules[0], Actor: "ann", Reason: "r"},
 			feedback.StateRevoked)
 		require.NoError(t, err)
 		require.NoError(t, other.Learning().Delete(ctx, "h"))

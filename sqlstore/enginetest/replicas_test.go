@@ -68,7 +68,7 @@ func TestReplicasAgree(t *testing.T) {
 
 		active, err := gate.List(ctx, feedback.RuleQuery{})
 		require.NoError(t, err)
-		_, err = gate.Move(ctx, feedback.Order{ID: active[0].ID, Actor: "lee", Reason: "wrong"},
+		_, err = gate.Move(ctx, feedback.Act{ID: active[0].ID, Actor: "lee", Reason: "wrong"},
 			feedback.StateRevoked)
 		require.NoError(t, err)
 		assert.NotContains(t, prepare("Why?").System, "Name the ticket")

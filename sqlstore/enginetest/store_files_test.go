@@ -182,7 +182,7 @@ func TestErasedInFiles(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.NotZero(t, at.traces(t, "0170-5550123"), "this test does not see texts")
-			order := feedback.Order{ID: "d20", Actor: "ops", Reason: "personal"}
+			order := feedback.Act{ID: "d20", Actor: "ops", Reason: "personal"}
 			require.NoError(t, service.Erase(ctx, order))
 			assert.Zero(t, at.traces(t, "0170-5550123"))
 		})

@@ -151,7 +151,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.click(`form[action="/proposal/edit"] button`)
 	assert.Contains(t, b.text(), "Always: Always name the server in the first line.")
 	assert.Contains(t, b.text(), "You proposed or edited this, so others approve it.")
-	assert.Equal(t, feedback.StateSuperseded, s.world.status(t, first))
+	assert.Equal(t, feedback.State("SUPERSEDED"), s.world.status(t, first))
 
 	b.visit(at("/proposal", "id", second))
 	b.fill("#reject-reason", "Everybody is in one zone")
