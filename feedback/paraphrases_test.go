@@ -279,11 +279,11 @@ func TestAnEvaluatorIsAskedAgainAfterAWrongClock(t *testing.T) {
 	clock, broken := &clock{now: start.Add(10 * 365 * day)}, true
 	w := newWorld(t, feedback.Config{Now: clock.Now, Evaluator: func(
 		context.Context, feedback.Case,
-	) (feedback.Assessment, error) {
+	) (feedback.Evaluation, error) {
 		if broken {
-			return feedback.Assessment{Class: "nonsense"}, nil
+			return feedback.Evaluation{Class: "nonsense"}, nil
 		}
-		return feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.5, Rationale: "x"}, nil
+		return feedback.Evaluation{Class: feedback.EdgeCase, Confidence: 0.5, Rationale: "x"}, nil
 	}})
 	w.clock = clock
 	_, err := w.Record(ctx, w.correction("ann", "Be brief"))

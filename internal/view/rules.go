@@ -66,8 +66,7 @@ func (q *RuleQuery) Validate() error {
 // RulesOrProposals lists rules, or the proposals of a status that no rule has.
 func (s *Source) RulesOrProposals(ctx context.Context, q RuleQuery) (List[Rule], error) {
 	switch q.state() {
-	case feedback.StatePending, feedback.StateRejected, "EXPIRED",
-		"DOCUMENTED":
+	case feedback.StatePending, feedback.StateRejected, "EXPIRED", "DOCUMENTED":
 		return s.Proposals(ctx, q)
 	default:
 		return s.Rules(ctx, q)
