@@ -50,7 +50,7 @@ func (c Classification) generalizable() bool {
 // that is alone in its cluster as EdgeCase. Confidence is cut at Case.Ceiling, and Rationale has at
 // most 10,000 characters. Similar lists the candidates that mean the same, if the verdict differs
 // from the similarity's, also of those that seem to contradict the feedback; nil keeps the case's
-// cluster. Contradicts lists the candidates, and those of Case.Opposing, that the feedback
+// cluster. Contradicts lists the candidates, and the feedback of Case.Opposing, that the correction
 // contradicts; nil keeps what the words suggest, except for ids in Similar, and an empty list means
 // that it contradicts no other. Action "" means "CREATE_RULE" if it is generalizable, and
 // "DOCUMENT_ONLY" if it is an edge case.
