@@ -399,7 +399,7 @@ func changeRule(c *change, p *Proposal, reason string) error {
 	}
 	details := p.passed()
 	details["proposal"] = p.ID
-	c.logAudit(strings.ToLower(string(p.Change)), rule.ID, reason, details)
+	c.logAudit(strings.ToLower(p.Change), rule.ID, reason, details)
 	if p.Change == restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, c.now, Effect{}

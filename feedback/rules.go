@@ -502,7 +502,7 @@ func toChange(tx *store.Tx, d *Draft) (Rule, error) {
 	case rule.Status != needed:
 		return Rule{}, notNow("rule", rule.Status)
 	case d.Change != restore && rule.Pinned == (d.Change == pin):
-		return Rule{}, &RefusedError{Reason: "there is nothing to " + strings.ToLower(string(d.Change)),
+		return Rule{}, &RefusedError{Reason: "there is nothing to " + strings.ToLower(d.Change),
 			Err: heed.ErrConflict}
 	}
 	return rule, nil

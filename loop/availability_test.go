@@ -428,7 +428,7 @@ func TestWhoseAFailureIs(t *testing.T) {
 					a, _ := agent.Answer(within, loop.Event{Text: "Why?", Item: "i"})
 					cancel()
 					assert.Empty(t, a.Text)
-					assert.Error(t, errors.Join(a.Result.Err, errors.New(string(a.Result.Reason))))
+					assert.Error(t, errors.Join(a.Result.Err, errors.New(a.Result.Reason)))
 				}
 				outcomes := 0
 				if test.arm {

@@ -103,7 +103,7 @@ func crowd(t *testing.T, agent *loop.Agent) (answered int, reasons []string) {
 			if a.Text != "" {
 				answered++
 			}
-			reasons = append(reasons, string(a.Result.Reason))
+			reasons = append(reasons, a.Result.Reason)
 		})
 	}
 	all.Wait()

@@ -151,7 +151,7 @@ func (v *talk) long() (said, error) {
 	if v.fault.answered != nil {
 		a, err = v.fault.answered(v, r)
 	} else if a, err = v.answered(r); err == nil && a.Text == "" {
-		err = errors.New(string(a.Result.Reason))
+		err = errors.New(a.Result.Reason)
 	}
 	return said{ID: a.ID, Text: a.Text}, err
 }
@@ -310,7 +310,7 @@ func TestAnswer(t *testing.T) {
 				}
 				a, err := agent.Answer(context.WithValue(ctx, turnKey{}, t), event)
 				if err == nil && a.Text == "" {
-					err = errors.Join(a.Result.Err, errors.New(string(a.Result.Reason)))
+					err = errors.Join(a.Result.Err, errors.New(a.Result.Reason))
 				}
 				if err != nil {
 					return said{}, err
