@@ -24,7 +24,7 @@ type Variant struct {
 
 // An Experiment is a [Strategy] that runs strategies side by side on the same traffic. Decide
 // splits requests among them, and Shadow has them decide about requests that another one has
-// answered. [Result].Variant names the variant that decided, and the [Credit] of a reaction
+// answered. [Result].Variant names the variant that decided, and [Trace].Variant
 // contains the name, too. An Experiment does not count successes, because only the host knows what
 // success is: package strategy/best decides between arms by their outcomes.
 //

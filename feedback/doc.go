@@ -39,7 +39,7 @@
 //
 // No person can put words into a prompt alone. A rule needs two approvals of people who neither
 // proposed nor edited it, and at least one of them did not give any of the feedback behind it
-// ([Gate]). To restore, pin or unpin a rule needs them too ([string]). One person can take a
+// ([Gate]). To restore, pin or unpin a rule needs them too ([Draft].Change). One person can take a
 // rule out ([Rules.Move]). An approval is bound to the hash of the draft. Editing makes a new
 // version without approvals. When a rule is made, its conflicts with active rules are checked again
 // in the same step of the store, and each approver must override a contradiction. Every decision

@@ -228,8 +228,8 @@ func TestWindow(t *testing.T) {
 	assert.Equal(t, feedback.EdgeCase, w.says("bob", long).Class, "the first is out of the window")
 }
 
-// Three accounts that state many things do not push out what others said. Of one's own decisions,
-// the latest of the window count.
+// Three accounts that state many things do not push out what others said, also if the one who
+// speaks is one of them. If there are no others, the latest of the window count.
 func TestAFloodHidesNoCorrection(t *testing.T) {
 	flood := func(w *world, people, n int) {
 		for i := range n {
@@ -240,15 +240,24 @@ func TestAFloodHidesNoCorrection(t *testing.T) {
 		people, n int
 		want      feedback.Classification
 	}{
-		{1, 20, feedback.GeneralizableHigh}, {1, 200, feedback.GeneralizableHigh},
-		{3, 200, feedback.GeneralizableHigh}, {5, 200, feedback.EdgeCase},
-		{1, 500, feedback.EdgeCase}, // more than ten windows
+		{1, 20, feedback.GeneralizableHigh}, {1, 150, feedback.GeneralizableHigh},
+		{3, 150, feedback.GeneralizableHigh}, {5, 150, feedback.EdgeCase},
+		{1, 200, feedback.EdgeCase}, // more than four windows
 	} {
 		w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 40}))
 		w.says("ann", long)
 		flood(w, one.people, one.n)
 		assert.Equal(t, one.want, w.says("bob", long).Class, "%+v", one)
 	}
+	w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 40}))
+	w.says("ann", "Always name the database")
+	flood(w, 1, 60)
+	assert.Equal(t, feedback.Ambiguous, w.says("mallory0", "Never name the database").Class)
+	alone := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 40}))
+	flood(alone, 1, 30)
+	alone.says("mallory0", "Always name the database")
+	flood(alone, 1, 30)
+	assert.Equal(t, feedback.Ambiguous, alone.says("bob", "Never name the database").Class)
 }
 
 // TestConfidence is a formula whose parts each only raise it.

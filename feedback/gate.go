@@ -63,7 +63,7 @@ type Review struct {
 
 // Review records what a person decides, and returns the changed proposal. If it is still pending,
 // its Quorum names who must approve it. One rejection closes it. The approval that completes the
-// quorum ([Gate]) makes the rule, or the [string] of one, in the same step: heed checks the
+// quorum ([Gate]) makes the rule, or changes one, in the same step: heed checks the
 // conflicts with active rules again and supersedes the rules that the draft names. Either all of it
 // is stored or no part of it. A repeated approval has no effect.
 //

@@ -135,7 +135,7 @@ type Submission struct {
 // what is alike to the new text, and its confidence and reviewers follow from that. It expires when
 // the old one would have.
 //
-// A draft with a [string] of a rule has the rule's words. If the rule has others, or is not in
+// A draft with a Change of a rule has the rule's words. If the rule has others, or is not in
 // the state that the change needs, it is refused as a [heed.ErrConflict]. People who wrote the rule
 // cannot approve its change.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {

@@ -301,12 +301,14 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 }
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the
-// feedback itself. If the window is full, each other person has at most a quarter of it, and older
-// decisions take the rest. So one account that states a thousand things does not keep what others
-// said from being compared.
-func (s *Service) recent(tx *store.Tx, f *Feedback) (all []Feedback, err error) {
+// feedback itself. If there are more than the window, up to four windows are read, and decisions of
+// a person beyond a quarter of the window only get the room that others leave. So one account that
+// states a thousand things does not keep what others said from being compared.
+func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
 	window, q := s.cfg.tuning.Window, s.recentOf(f.Agent)
-	of := make(map[string]int)
+	var all []Feedback
+	var beyond []bool // a quarter of its person
+	of, within := make(map[string]int), 0
 	for range deepest {
 		var read store.Snapshot
 		if err := tx.Read(&read, nil, nil, q); err != nil {
@@ -318,24 +320,33 @@ func (s *Service) recent(tx *store.Tx, f *Feedback) (all []Feedback, err error) 
 		if err != nil {
 			return nil, err
 		}
-		found := read.Found[0]
-		full := len(found) == q.Limit
 		for _, o := range page {
-			if of[o.Reviewer]++; !full && q.After == "" || o.Reviewer == f.Reviewer ||
-				of[o.Reviewer] <= max(window/4, 10) {
-				all = append(all, o)
+			of[o.Reviewer]++
+			more := of[o.Reviewer] > max(window/4, 10)
+			if all, beyond = append(all, o), append(beyond, more); !more {
+				within++
 			}
 		}
-		if len(all) >= window || !full {
+		found := read.Found[0]
+		if within >= window || len(found) < q.Limit {
 			break
 		}
 		q.After = found[len(found)-1].Place
 	}
-	return all[:min(len(all), window)], nil
+	kept, room := all[:0], window-within
+	for i, o := range all {
+		if beyond[i] {
+			room--
+		}
+		if !beyond[i] || room >= 0 {
+			kept = append(kept, o)
+		}
+	}
+	return kept[:min(len(kept), window)], nil
 }
 
-// deepest is how many times the window are read to find decisions of enough people.
-const deepest = 10
+// deepest is how many windows are read to find decisions of enough people.
+const deepest = 4
 
 // recentOf selects the latest decisions about an agent, one more than the window.
 func (s *Service) recentOf(agent string) store.Query {

@@ -159,14 +159,23 @@ func (a *importing) record(tx *store.Tx, first string, done *Imported) error {
 	}
 	r := e.Record()
 	before, err := tx.Get(r.Ref)
-	r.Revision = before.Revision
+	if err == nil && before.Revision > 0 { // the actor may have been forgotten since
+		var kept store.AuditEntry
+		kept, err = store.Decode[store.AuditEntry](before.Body)
+		e.Actor, e.Subject = kept.Actor, kept.Subject
+		r = e.Record()
+		r.Revision = before.Revision
+	}
+	if err != nil {
+		return err
+	}
 	tx.Put(r)
 	tx.Then(func(_ store.Receipt, err error) {
 		if err == nil {
 			a.entry.ID = e.ID
 		}
 	})
-	return err
+	return nil
 }
 
 // evaluateImported evaluates imported corrections. Its errors do not take back what was imported: a

@@ -47,9 +47,10 @@ type messages struct {
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
 		line, err := m.from.ReadBytes('\n')
-		_, wrong := jsonrpc.DecodeMessage(bytes.TrimSpace(line))
-		if wrong == nil && json.Valid(line) { // decoding takes more behind a message, the SDK does not
-			m.rest = line
+		one := bytes.TrimSpace(line)
+		_, wrong := jsonrpc.DecodeMessage(one)
+		if wrong == nil && json.Valid(one) { // decoding takes more behind a message, the SDK does not
+			m.rest = append(one, '\n')
 			break
 		}
 		if failed := cmp.Or(m.refuse(line), err); failed != nil {

@@ -134,11 +134,17 @@ func TestTheSettingsStay(t *testing.T) {
 	cfg := loop.Config{DB: db, Arms: []loop.Arm{{ID: "short"}}, Instruments: []string{"ci"}}
 	cfg.Tuning.Learning.Initial = 0.4
 	cfg.Tuning.Strategy.Prior = evidence.Beta{Alpha: 2, Beta: 1}
+	cfg.Tuning.Feedback.Gate.Quorum = 3
 	_, err = loop.New(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	r := call{args: []string{"--db", file, "mcp"}}.run(t)
 	require.Zero(t, r.code, r.err)
+	r = call{args: []string{"--db", file, "--tenant", "acme", "mcp", "--new"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	r = call{args: []string{"--db", file, "--agent", "lop", "mcp"}}.run(t)
+	assert.Equal(t, 1, r.code, "a mistyped agent is no new one")
+	assert.Contains(t, r.err, `no agent "lop"`)
 	audit := call{args: []string{"--db", file, "store", "audit"}}.run(t)
 	assert.NotContains(t, audit.out, "settings", audit.err)
 	lessons := filepath.Join(t.TempDir(), "lessons.json")

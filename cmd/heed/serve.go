@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,6 +106,11 @@ func newAgent(s *session, c loop.Config, lessons, another string) (*loop.Agent, 
 	if err != nil {
 		return nil, err
 	}
+	if names, err := agents.names(s.ctx, s.at.store); err != nil {
+		return nil, err
+	} else if s.Agent != "" && !s.begins && len(names) > 0 && !slices.Contains(names, s.Agent) {
+		return nil, s.unknown("agent", names)
+	}
 	if err := settle(s, &c, another); err != nil {
 		return nil, err
 	}
@@ -117,8 +123,12 @@ func newAgent(s *session, c loop.Config, lessons, another string) (*loop.Agent, 
 }
 
 // settle names an agent as --agent does, or else like the only one of the store, and has its parts
-// keep the settings in the store. The instruments are kept unless others are given.
+// keep the settings in the store. They are those of all tenants, because the agent of a tenant has
+// no others. The instruments are kept unless others are given.
 func settle(s *session, c *loop.Config, another string) (err error) {
+	here, at := *s, *s.at
+	at.view = at.store
+	here.at, s = &at, &here
 	v, t := s.source(), &c.Tuning
 	if v.Name = s.Agent; v.Name == "" {
 		err = agents.some(s, v)

@@ -9,10 +9,10 @@ import (
 // A partition never goes back to older cells.
 func TestOlderCellsAreNotTaken(t *testing.T) {
 	var p Partition
-	p.state.Store(&state{})
+	p.states.Store(new(map[int]*state))
 	for _, one := range []struct{ given, want uint64 }{{2, 2}, {1, 2}, {3, 3}} {
-		p.take(&state{revision: one.given})
-		assert.Equal(t, one.want, p.state.Load().revision)
+		p.take(8, &state{revision: one.given})
+		assert.Equal(t, one.want, p.current(8).revision)
 	}
 }
 

@@ -9,7 +9,7 @@
 // begins with what all cells have shown.
 //
 //	part, err := partition.New(ctx, partition.Config{Store: st})
-//	item, vector, err := part.Item(ctx, "Why does this function return nil?") // "partition:7"
+//	item, vector, err := part.Item(ctx, "Why does this function return nil?") // "partition:286.7"
 //	choice, err := learner.Select(ctx, strategy.Query{Item: item, Vector: vector})
 //	go heed.Run(ctx, time.Minute, st, learner, part)
 //

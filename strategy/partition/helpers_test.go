@@ -105,11 +105,12 @@ func learnTexts(t testing.TB, p *partition.Partition, texts []string) {
 	require.NoError(t, p.Sweep(ctx, start))
 }
 
-// record returns the record of the cells in a store.
+// record returns the record of the cells of eight numbers in a store.
 func record(t testing.TB, st store.Store) store.Record {
 	t.Helper()
 	var s store.Snapshot
-	require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "strategy.cells", ID: "partition"}}))
+	ref := store.Ref{Kind: "strategy.cells", ID: "partition:8"}
+	require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{ref}))
 	return s.Records[0]
 }
 

@@ -21,7 +21,7 @@ const (
 	// perCell is how many vectors there must be for each cell. A cell of fewer would follow single
 	// texts.
 	perCell = 10
-	// maxSample is how many vectors for each cell Fit uses. More hardly move a centre.
+	// maxSample is how many vectors for each cell are used. More hardly move a centre.
 	maxSample = 256
 	// rounds bounds the rounds of k-means.
 	rounds = 25

@@ -3,7 +3,9 @@ package partition
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -26,8 +28,8 @@ type Config struct {
 	// "partition".
 	Name string
 	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Set it if
-	// requests differ in what they are about. If you exchange the model and its vectors have as many
-	// numbers as before, set another Name. If they have not, Sweep makes new cells.
+	// requests differ in what they are about. Vectors of another length have cells of their own. So
+	// set another Name only for another model whose vectors are as long.
 	Embed heed.Embedder
 	// Clusters is how many cells there are at most, from 1 to 10,000. There is one for every ten
 	// vectors until then. 0 means 30. If there are more already, they stay. Raise it if topics and
@@ -97,14 +99,13 @@ func contained(embed heed.Embedder) heed.Embedder {
 // A Partition assigns a text or a vector to a cell. Make one with [New]. It does not start
 // goroutines or need to be closed. It is safe for concurrent use by multiple goroutines.
 //
-// Readers see a version as a whole, through one pointer, so Item costs no lock. A change makes
-// another version and exchanges the pointer.
+// Readers see all cells as they are at one moment, through one pointer, so Item costs no lock.
 type Partition struct {
 	cfg Config
 	// key keys what is drawn: the seeds of cells.
 	key [2]uint64
-	// state has the cells in use.
-	state atomic.Pointer[state]
+	// states are the cells in use, by the length of their vectors. The map is not changed.
+	states atomic.Pointer[map[int]*state]
 
 	mu sync.Mutex
 	// unit vectors since the last sweep that learned; at most this many are remembered
@@ -119,16 +120,15 @@ func New(ctx context.Context, cfg Config) (*Partition, error) {
 		return nil, wrap("new", err)
 	}
 	p := &Partition{cfg: cfg, key: [2]uint64{cfg.Seed.Uint64(), cfg.Seed.Uint64()}}
-	p.state.Store(&state{})
+	p.states.Store(new(map[int]*state))
 	if err := cfg.Store.Declare(ctx, kind.Kind); err != nil {
 		return nil, wrap("new", err)
 	}
-	_, err := p.read(store.Reading(ctx, cfg.Store))
-	return p, wrap("new", err)
+	return p, wrap("new", p.readAll(ctx))
 }
 
-// Item returns the item of a text: the name of its cell, for example "partition:7". It is "" before
-// there are cells, so that all texts are one item. Item also returns the text's vector, for
+// Item returns the item of a text: the name of its cell, for example "partition:286.7". It is ""
+// before there are cells, so that all texts are one item. Item also returns the text's vector, for
 // strategy.Query.Vector. It does not read the store. It keeps the vector for the next Sweep.
 //
 // An error is the embedder's. A vector that is zero or not finite is one, too.
@@ -151,8 +151,8 @@ func (p *Partition) Of(vector []float32) (string, error) {
 		return "", errVector
 	}
 	p.remember(v)
-	s := p.state.Load()
-	if s.numbers() != len(v) {
+	s := p.current(len(v))
+	if len(s.cells) == 0 {
 		return "", nil
 	}
 	at, _ := nearest(v, s.cells)
@@ -174,57 +174,68 @@ func (p *Partition) remember(v []float32) {
 
 // Sweep reads the cells that other processes have made, and learns from the vectors that
 // [Partition.Item] and [Partition.Of] have seen since: at most 1,000, which are in memory only.
-// Fewer than 32 wait. Cells move towards the vectors that are nearest to them, the less the more
-// they have seen. New ones begin where vectors are far from all cells, until there are
-// Config.Clusters. With the same seed and the same vectors the cells are the same.
-//
-// If most vectors have another length than the cells, the embedder was exchanged. Then new cells
-// with new names take the place of the old ones, and their items begin with the beliefs that the
-// learner's pooling gives to items without evidence.
+// Fewer than 32 of one length wait. Cells move towards the vectors that are nearest to them, the
+// less the more they have seen. New ones begin where vectors are far from all cells, until there
+// are Config.Clusters. With the same seed and the same vectors the cells are the same.
 //
 // It implements [heed.Sweeper]. After an error the vectors are kept for the next sweep, as many as
 // there is room for.
 func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
-	if _, err := p.read(store.Reading(ctx, p.cfg.Store)); err != nil {
+	if err := p.readAll(ctx); err != nil {
 		return wrap("sweep", err)
 	}
 	p.mu.Lock()
-	points := p.seen
-	if len(points) < leastBatch {
-		p.mu.Unlock()
-		return nil
+	seen := make(map[int][][]float32)
+	for _, v := range p.seen {
+		seen[len(v)] = append(seen[len(v)], v)
 	}
 	p.seen = nil
 	p.mu.Unlock()
-	err := p.learn(ctx, now, points)
-	if err != nil {
-		p.mu.Lock()
-		p.seen = append(points, p.seen[:min(len(p.seen), remembered-len(points))]...)
-		p.mu.Unlock()
+	var errs []error
+	for _, n := range slices.Sorted(maps.Keys(seen)) {
+		var err error
+		if len(seen[n]) >= leastBatch {
+			err = p.learn(ctx, now, n, seen[n])
+			errs = append(errs, err)
+		}
+		if len(seen[n]) < leastBatch || err != nil {
+			p.mu.Lock()
+			room := min(len(p.seen), max(remembered-len(seen[n]), 0))
+			p.seen = append(seen[n], p.seen[:room]...)
+			p.mu.Unlock()
+		}
 	}
-	return wrap("sweep", err)
+	return wrap("sweep", errors.Join(errs...))
 }
 
-// learn moves the cells by a batch of vectors. If another process was quicker, it starts again from
-// the cells which that one made.
-func (p *Partition) learn(ctx context.Context, at time.Time, points [][]float32) error {
+// learn moves the cells of vectors of one length by a batch. If another process was quicker, it
+// starts again from the cells which that one made.
+func (p *Partition) learn(
+	ctx context.Context, at time.Time, numbers int, points [][]float32,
+) error {
 	if at.IsZero() {
 		at = p.cfg.Now()
 	}
 	return store.Do(ctx, p.cfg.Store, func(tx *store.Tx) error {
-		now, err := p.read(tx)
+		kept, err := kind.In(tx, rowID(p.cfg.Name, numbers))
 		if err != nil {
 			return err
 		}
+		now, err := stateOf(&kept)
+		if err != nil {
+			return err
+		}
+		// A record that was lost must not have a name that is in use be given again.
+		now.next = max(now.next, p.current(numbers).next)
 		next, err := p.after(ctx, now, points)
 		if err != nil {
 			return err
 		}
-		kind.Put(tx, next.row(p.cfg.Name, at.UTC().Truncate(time.Microsecond)), now.revision)
+		kind.Put(tx, next.row(p.cfg.Name, numbers, at.UTC().Truncate(time.Microsecond)), now.revision)
 		tx.Then(func(r store.Receipt, err error) {
 			if err == nil {
 				next.revision = r.Revision
-				p.take(next)
+				p.take(numbers, next)
 			}
 		})
 		return nil
@@ -234,65 +245,57 @@ func (p *Partition) learn(ctx context.Context, at time.Time, points [][]float32)
 // after returns the cells after a batch. The generator is keyed by how many vectors were seen, so
 // each batch draws other seeds.
 func (p *Partition) after(ctx context.Context, now *state, points [][]float32) (*state, error) {
-	numbers := usual(points, now.numbers())
-	points = slices.DeleteFunc(slices.Clone(points),
-		func(v []float32) bool { return len(v) != numbers })
 	next := &state{seen: now.seen + uint64(len(points)), next: now.next}
-	before := now.cells
-	if numbers != now.numbers() {
-		next.seen, before = uint64(len(points)), nil
-	}
 	want := min(p.cfg.Clusters, int(min(next.seen, maxCells*perCell))/perCell) //nolint:gosec // it is small
 	rng := rand.New(rand.NewPCG(p.key[0], p.key[1]+next.seen))
 	var err error
-	if len(before) == 0 {
+	if len(now.cells) == 0 {
 		next.cells, err = makeCells(ctx, points, max(want, 1), rng)
-	} else if next.cells, _, err = seed(ctx, points, before, want, rng); err == nil {
+	} else if next.cells, _, err = seed(ctx, points, now.cells, want, rng); err == nil {
 		next.cells, err = settle(ctx, points, next.cells, 1)
 	}
-	for i := len(before); i < len(next.cells); i++ {
+	for i := len(now.cells); i < len(next.cells); i++ {
 		next.cells[i].id = next.next
 		next.next++
 	}
-	next.name(p.cfg.Name)
+	next.name(p.cfg.Name, len(points[0]))
 	return next, err
 }
 
-// usual returns the length that most vectors have: if two are as frequent, the one of the cells,
-// or else the greater one.
-func usual(points [][]float32, before int) (most int) {
-	count := make(map[int]int)
-	for _, v := range points {
-		count[len(v)]++
-	}
-	for n := range count {
-		if c := cmp.Compare(count[n], count[most]); c > 0 || c == 0 && most != before &&
-			(n == before || n > most) {
-			most = n
+// readAll takes over all cells that the store has.
+func (p *Partition) readAll(ctx context.Context) error {
+	for kept, err := range kind.Find(ctx, p.cfg.Store, store.Query{Keys: []string{key(p.cfg.Name)}}) {
+		if err != nil {
+			return err
 		}
+		s, err := stateOf(&kept)
+		if err != nil {
+			return err
+		}
+		p.take(kept.Value.Numbers, s)
 	}
-	return most
+	return nil
 }
 
-// read returns the cells that the store has, and takes them over.
-func (p *Partition) read(tx *store.Tx) (*state, error) {
-	kept, err := kind.In(tx, p.cfg.Name)
-	if err != nil {
-		return nil, err
+// current returns the cells in use of vectors of a length.
+func (p *Partition) current(numbers int) *state {
+	if s := (*p.states.Load())[numbers]; s != nil {
+		return s
 	}
-	s, err := stateOf(&kept)
-	if err == nil {
-		p.take(s)
-	}
-	return s, err
+	return new(state)
 }
 
-// take replaces the cells by the cells of a newer record. It never goes back: another goroutine may
-// have taken a newer one in the meantime.
-func (p *Partition) take(next *state) {
+// take replaces the cells of vectors of a length by the cells of a newer record. It never goes
+// back: another goroutine may have taken a newer one in the meantime.
+func (p *Partition) take(numbers int, next *state) {
 	for {
-		now := p.state.Load()
-		if now.revision >= next.revision || p.state.CompareAndSwap(now, next) {
+		now := p.states.Load()
+		if p.current(numbers).revision >= next.revision {
+			return
+		}
+		all := make(map[int]*state)
+		maps.Copy(all, *now)
+		if all[numbers] = next; p.states.CompareAndSwap(now, &all) {
 			return
 		}
 	}

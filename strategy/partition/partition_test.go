@@ -49,7 +49,7 @@ func TestSweepFindsTheTopics(t *testing.T) {
 	learn(t, p, topics(500, 1, 0, 1, 2, 3, 4))
 	seen := make(map[string]bool)
 	for _, item := range items(t, p, 0, 1, 2, 3, 4) {
-		assert.Regexp(t, `^partition:[0-4]$`, item)
+		assert.Regexp(t, `^partition:8\.[0-4]$`, item)
 		seen[item] = true
 	}
 	assert.Len(t, seen, 5)
@@ -99,10 +99,11 @@ func distinct(all []string) int {
 	return len(seen)
 }
 
-// Most vectors have another length than the cells, so the embedder was exchanged. The names of the
-// cells before are never used again.
+// Vectors of another length have other cells, and leave the cells before alone: a process with
+// another embedder, during a deployment, changes no item.
 func TestAnotherEmbedderHasOtherCells(t *testing.T) {
-	p := newPartition(t, partition.Config{Clusters: 2})
+	st := newStore(t)
+	p := newPartition(t, partition.Config{Store: st, Clusters: 2})
 	learn(t, p, topics(50, 1, 0, 1))
 	before := items(t, p, 0, 1)
 	var other [][]float32
@@ -113,19 +114,38 @@ func TestAnotherEmbedderHasOtherCells(t *testing.T) {
 	}
 	item, err := p.Of(other[0])
 	require.NoError(t, err)
-	assert.Empty(t, item, "until the next sweep")
-
-	learn(t, p, append(topics(60, 2, 0, 1), other...))
-	assert.Equal(t, before, items(t, p, 0, 1), "single vectors of another length change nothing")
+	assert.Empty(t, item, "until there are enough")
+	require.NoError(t, p.Sweep(ctx, start))
 
 	learn(t, p, other)
-	after := make([]string, 2)
-	for i := range after {
-		after[i], err = p.Of(other[i])
-		require.NoError(t, err)
+	again := newPartition(t, partition.Config{Store: st})
+	for _, p := range []*partition.Partition{p, again} {
+		assert.Equal(t, before, items(t, p, 0, 1))
+		var after []string
+		for _, v := range other[:2] {
+			item, err := p.Of(v)
+			require.NoError(t, err)
+			after = append(after, item)
+		}
+		slices.Sort(after)
+		assert.Equal(t, []string{"partition:3.0", "partition:3.1"}, after)
 	}
-	assert.Equal(t, []string{"partition:2", "partition:3"}, slices.Sorted(slices.Values(after)))
-	assert.Equal(t, []string{"", ""}, items(t, p, 0, 1))
+}
+
+// If the record is lost, the names that this process has used are given to no other cell.
+func TestALostRecord(t *testing.T) {
+	st := newStore(t)
+	p := newPartition(t, partition.Config{Store: st, Clusters: 2})
+	learn(t, p, topics(50, 1, 0, 1))
+	before, lost := items(t, p, 0, 1), record(t, st)
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{
+		{Ref: lost.Ref, Revision: lost.Revision}}})
+	require.NoError(t, err)
+	learn(t, p, topics(50, 2, 2, 3))
+	learn(t, p, topics(50, 3, 2, 3))
+	for _, item := range items(t, newPartition(t, partition.Config{Store: st}), 2, 3) {
+		assert.NotContains(t, before, item)
+	}
 }
 
 // Cells come one for ten vectors, and their items keep their names.
@@ -261,7 +281,8 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 		p := newPartition(t, partition.Config{Store: st, Clusters: 2})
 		learn(t, p, topics(40, 1, 0, 1))
 		before, r := items(t, p, 0, 1), record(t, st)
-		body, err := json.Marshal(map[string]any{"name": "partition", "next": 9, "cells": one.cells})
+		body, err := json.Marshal(map[string]any{
+			"name": "partition", "numbers": 2, "next": 9, "cells": one.cells})
 		require.NoError(t, err)
 		r.Body = store.Raw(body)
 		_, err = st.Commit(ctx, store.Batch{Records: []store.Record{r}})

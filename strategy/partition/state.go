@@ -4,14 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
-// A state is the cells as the store has them. It is immutable. The zero state has no cells.
+// A state is the cells of vectors of one length, as the store has them. It is immutable. The zero
+// state has no cells.
 type state struct {
 	revision uint64 // of the record
 	seen     uint64 // how many vectors they were made of
@@ -27,12 +27,13 @@ const (
 	maxNumbers = 65_536 // of a vector
 )
 
-// A row is a partition as a store keeps it. Other programs may read it: a text's cell is the one
-// whose vector has the greatest inner product with the text's vector.
+// A row is the cells of vectors of one length as a store keeps them. Other programs may read it:
+// a text's cell is the one whose vector has the greatest inner product with the text's vector.
 type row struct {
-	// Name is the partition's, and At is when it last changed.
-	Name string    `json:"name"`
-	At   time.Time `json:"at"`
+	// Name is the partition's, Numbers the length of the vectors, and At when they last changed.
+	Name    string    `json:"name"`
+	Numbers int       `json:"numbers"`
+	At      time.Time `json:"at"`
 	// The others are as in state.
 	Seen  uint64    `json:"seen"`
 	Next  uint64    `json:"next"`
@@ -48,32 +49,29 @@ type rowCell struct {
 	Vector []byte `json:"vector"`
 }
 
-// kind has one record for each partition, with the partition's name as its id. A change replaces
-// it.
+// kind has one record for each partition and length of vectors. A change replaces it.
 var kind = store.View[row]{
-	Kind:  store.Kind{Name: "strategy.cells"},
-	Place: func(r row) (string, time.Time, []string) { return r.Name, r.At, nil },
+	Kind: store.Kind{Name: "strategy.cells"},
+	Place: func(r row) (string, time.Time, []string) {
+		return rowID(r.Name, r.Numbers), r.At, []string{key(r.Name)}
+	},
 }
 
-// numbers is the length of the cells' vectors, and 0 without cells.
-func (s *state) numbers() int {
-	if len(s.cells) == 0 {
-		return 0
-	}
-	return len(s.cells[0].vector)
-}
+func key(name string) string { return store.Key("partition", name) }
 
-// name names the items of the cells.
-func (s *state) name(partition string) {
+func rowID(name string, numbers int) string { return fmt.Sprintf("%s:%d", name, numbers) }
+
+// name names the items of the cells. Cells of vectors of other lengths have other names.
+func (s *state) name(partition string, numbers int) {
 	s.items = make([]string, len(s.cells))
 	for i := range s.cells {
-		s.items[i] = partition + ":" + strconv.FormatUint(s.cells[i].id, 10)
+		s.items[i] = fmt.Sprintf("%s.%d", rowID(partition, numbers), s.cells[i].id)
 	}
 }
 
 // row returns the state as it is kept.
-func (s *state) row(name string, at time.Time) row {
-	r := row{Name: name, At: at, Seen: s.seen, Next: s.next}
+func (s *state) row(name string, numbers int, at time.Time) row {
+	r := row{Name: name, Numbers: numbers, At: at, Seen: s.seen, Next: s.next}
 	for _, c := range s.cells {
 		vector, _ := binary.Append(nil, binary.LittleEndian, c.vector) // no error is possible
 		r.Cells = append(r.Cells, rowCell{c.id, c.mass, vector})
@@ -82,8 +80,8 @@ func (s *state) row(name string, at time.Time) row {
 }
 
 // stateOf returns the cells of a record. A text is later compared with them without checks, so a
-// record whose vectors differ in length, or do not have length 1, is damaged. Numbers that are not
-// finite do not have length 1.
+// record whose vectors do not have their number of numbers, or length 1, is damaged. Numbers that
+// are not finite do not have length 1.
 func stateOf(kept *store.Row[row]) (*state, error) {
 	r := &kept.Value
 	s := &state{revision: kept.Revision, seen: r.Seen, next: r.Next}
@@ -94,12 +92,12 @@ func stateOf(kept *store.Row[row]) (*state, error) {
 		for _, x := range vector {
 			squares += float64(x) * float64(x)
 		}
-		if n != len(c.Vector) || n != len(r.Cells[0].Vector) || !(math.Abs(squares-1) < 1e-3) {
+		if n != len(c.Vector) || n != 4*r.Numbers || !(math.Abs(squares-1) < 1e-3) {
 			return nil, fmt.Errorf("cell %d has a vector of %d bytes and length %v: %w", i, n,
 				math.Sqrt(squares), heed.ErrDamaged)
 		}
 		s.cells = append(s.cells, cell{c.ID, c.Mass, vector})
 	}
-	s.name(r.Name)
+	s.name(r.Name, r.Numbers)
 	return s, nil
 }
