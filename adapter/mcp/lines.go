@@ -50,7 +50,7 @@ func (m *messages) Read(p []byte) (int, error) {
 		one := bytes.TrimSpace(line)
 		_, wrong := jsonrpc.DecodeMessage(one)
 		if wrong == nil && json.Valid(one) { // decoding takes more behind a message, the SDK does not
-			m.rest = append(one, '\n')
+			m.rest = append(append(m.rest, one...), '\n')
 			break
 		}
 		if failed := cmp.Or(m.refuse(line), err); failed != nil {

@@ -19,7 +19,8 @@ import (
 )
 
 // Messages come through without blanks around them, in pieces of any size, also the last one
-// without an end of its line. Each request of a batch is refused by its id, and nothing else is answered.
+// without an end of its line. Each request of a batch is refused by its id, and nothing else is
+// answered.
 func TestLinesThatAreMessages(t *testing.T) {
 	const one, two = `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"x"}`
 	in := one + "\n" + "no message\n" + "  " + two + "  \r\n" +

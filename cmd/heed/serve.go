@@ -123,8 +123,8 @@ func newAgent(s *session, c loop.Config, lessons, another string) (*loop.Agent, 
 }
 
 // settle names an agent as --agent does, or else like the only one of the store, and has its parts
-// keep the settings in the store. They are those of all tenants, because the agent of a tenant has
-// no others. The instruments are kept unless others are given.
+// keep the settings in the store, which all tenants share. The instruments are kept unless others
+// are given.
 func settle(s *session, c *loop.Config, another string) (err error) {
 	here, at := *s, *s.at
 	at.view = at.store
