@@ -171,19 +171,18 @@ func (l *Learner) remember(
 }
 
 // made remembers a choice after its commit, and notifies the observer if it was made here and has
-// its event. It returns the choice that the session has now.
+// its event. It returns the choice that the session has now. With a record, the choice that was
+// stored is the session's, also if another goroutine read it there and remembers it already.
 func (l *Learner) made(ctx context.Context, m *making, r *remembered) *remembered {
+	now := r
 	if m.Session != "" && !m.Frozen {
-		first := l.sessions.Put(m.Session, m.name(), r, m.since,
+		now = l.sessions.Put(m.Session, m.name(), r, m.since,
 			func(r *remembered) bool { return l.fresh(r, &m.Query, m.own, m.now) })
-		if first != r {
-			return first
-		}
 	}
-	if r.drawn && !m.Frozen && !r.untold.Load() {
+	if r.drawn && !m.Frozen && !r.untold.Load() && (now == r || !l.cfg.Unrecorded) {
 		l.notifySelected(ctx, &r.made)
 	}
-	return r
+	return now
 }
 
 func (l *Learner) notifySelected(ctx context.Context, c *answer.Choice) {

@@ -364,6 +364,11 @@ func (cmd *pastCommand) settings(s *session) (map[string]bool, loop.Config, erro
 		RequireStore: true, // nothing is answered, so nothing must be remembered for outages
 	}
 	err := settle(s, &c, defaultAgent)
+	v := s.source()
+	v.Name = c.Name
+	if err = cmp.Or(err, learners.some(s, v)); v.Strategy != nil { // a tenant may have other arms
+		c.Tuning.Strategy = v.Strategy.Config()
+	}
 	for _, arm := range c.Tuning.Strategy.Arms {
 		known[string(arm.ID)] = true
 		c.Arms = append(c.Arms, loop.Arm{ID: string(arm.ID), Weight: arm.Weight})
