@@ -196,9 +196,8 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
 	if db.dialect.embedded() {
-		// The connection goes back to the pool of the host, which expects that SQLite waits.
 		if waits == noWaiting {
-			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // in memory
+			defer waitAgain(ctx, conn)
 		}
 		setUp := waits + db.setUp
 		if err := patiently(ctx, func() error {
@@ -209,6 +208,15 @@ func (db *database) onConn(ctx context.Context, waits string, do func(*sql.Conn)
 		}
 	}
 	return do(conn)
+}
+
+// waitAgain has a connection wait for others, because it goes back to the pool of the host, which
+// expects that. One that can't, for example because an ended context still interrupts it, does not
+// go back.
+func waitAgain(ctx context.Context, conn *sql.Conn) {
+	if _, err := conn.ExecContext(context.WithoutCancel(ctx), waiting); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
 }
 
 // A tx runs queries, in a transaction or, to read, outside of one.

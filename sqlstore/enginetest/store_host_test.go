@@ -240,6 +240,32 @@ func TestStoreDeadlock(t *testing.T) {
 	assert.EqualValues(t, 2, parts[0].Tally.N(), "before and another's, or the host's and another's")
 }
 
+// A connection that could not be told to wait again, because an interrupt came late, does not go
+// back to the host, whose statements would fail at once.
+func TestAConnectionThatDoesNotWaitIsClosed(t *testing.T) {
+	at := sqliteFile(t, "sqlite")
+	at.dsn += "?_pragma=busy_timeout(77)"
+	driver, handle := hookedAt(t, at)
+	defer func() { require.NoError(t, handle.Close()) }()
+	handle.SetMaxOpenConns(1)
+	st := open(t, handle, sqlstore.SQLite)
+	failed := 0
+	driver.set(func(statement string) error {
+		if statement != "PRAGMA busy_timeout = 10000" {
+			return nil
+		}
+		failed++
+		return errors.New("interrupted")
+	})
+	_, err := st.Commit(ctx, noted("a"))
+	require.NoError(t, err)
+	driver.set(nil)
+	assert.Positive(t, failed)
+	var busy int
+	require.NoError(t, handle.QueryRow("PRAGMA busy_timeout").Scan(&busy))
+	assert.Equal(t, 77, busy, "it is a new one")
+}
+
 // TestStoreIsCutOff ends the context of a commit at each of its steps. Then all of it is there or
 // nothing, also inside a transaction that the host commits nevertheless, and the connection can be
 // used again.
