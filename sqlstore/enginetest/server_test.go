@@ -162,7 +162,7 @@ func TestBrokenConnectionsAreReplaced(t *testing.T) {
 			var cut int
 			require.NoError(t, conn.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid, 10000))
 				FROM pg_stat_activity WHERE application_name = 'broken'`).Scan(&cut))
-			require.Equal(t, many, cut)
+			require.GreaterOrEqual(t, cut, many, "one that was dropped may still be there")
 			require.NoError(t, c.call())
 		})
 	}
