@@ -71,7 +71,7 @@ func (t *Turn) Answered(ctx context.Context, text string) (loop.Answer, error) {
 	}
 	t.Told = true
 	if answer.Text == "" {
-		return loop.Answer{}, errors.New("heed has no answer: " + string(answer.Result.Reason))
+		return loop.Answer{}, errors.New("heed has no answer: " + answer.Result.Reason)
 	}
 	return answer, nil
 }
