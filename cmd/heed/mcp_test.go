@@ -125,7 +125,7 @@ func TestMCPMisused(t *testing.T) {
 	assert.NoFileExists(t, db)
 }
 
-// An agent that goes on with a store in place of its application keeps the application's settings.
+// An agent that opens a store in place of its application keeps the application's settings.
 func TestTheSettingsStay(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.db")

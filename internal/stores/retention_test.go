@@ -43,8 +43,8 @@ func TestCheck(t *testing.T) {
 	assert.Error(t, stores.Check(store.Retention{HistoryFor: day, IDsFor: day - 1}))
 }
 
-// Several components may declare a kind: its paths and flags are those of all, and of the rest the
-// last declaration that sets it counts. Declaring it again changes nothing.
+// Several components may declare a kind. It has the paths and flags of all declarations. Of each
+// other field, the last declaration that sets it counts. Declaring it again has no effect.
 func TestJoin(t *testing.T) {
 	one := store.Kind{Name: "k", Caused: []string{"a", "b"}, Decided: []string{"x"}, Whole: true,
 		Versioned: true, History: 3, Limits: store.Limits{Most: 1}}

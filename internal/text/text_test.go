@@ -49,8 +49,8 @@ func TestDense(t *testing.T) {
 	}
 }
 
-// Trigrams are those of the words, each word by itself: a word ends where its letters do, and where
-// a script with blanks and one without meet.
+// Each word has its own trigrams. A word ends where its letters end, and where a script with blanks
+// and a script without blanks meet.
 func TestTrigramsOfWords(t *testing.T) {
 	letters := []rune("aBé1ण\u093f用缓สก!. \n")
 	rapid.Check(t, func(t *rapid.T) {

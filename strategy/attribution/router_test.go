@@ -207,8 +207,8 @@ func TestRouterConfigFaults(t *testing.T) {
 	assert.Equal(t, "Router.WeightAttribution", fields(err)[0])
 }
 
-// Each number of a router is bounded on both sides, and its bounds are allowed. 0 is a weight, and
-// elsewhere the default, but for one confidence among others it is no number that is allowed.
+// Each number of a router is bounded on both sides, and its bounds are allowed. A weight may be 0.
+// Elsewhere 0 means the default, except for one of several confidences, which must be above 0.
 func TestRouterBounds(t *testing.T) {
 	kind := reflect.TypeFor[attribution.Router]()
 	for i := range kind.NumField() {

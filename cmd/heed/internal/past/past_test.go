@@ -350,7 +350,7 @@ func TestProposalsLookInside(t *testing.T) {
 	assert.Equal(t, "ann", rows[0].Event.Person)
 }
 
-// The lines of faults are those of the file, with what comes before the log.
+// A fault has the number of its line in the file, which also counts the lines before the log.
 func TestLinesOfFaults(t *testing.T) {
 	_, _, faults := read(t, "\n \ntext,thumb\na,up\nb\n\"c,up\nd,up\n")
 	assert.Equal(t, []string{"line 5, byte 1: wrong number of fields",
