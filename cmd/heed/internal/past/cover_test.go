@@ -282,8 +282,8 @@ func TestARowThatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "line 8: ")
 }
 
-// A mean and its interval follow the textbook's formula. The interval has all values if there are too
-// few rows, if their weights are worth too few rows, or if one row has a tenth of the weight.
+// A mean and its interval follow the textbook's formula. The interval has all values if there are
+// too few rows, if their weights are worth too few rows, or if one row has a tenth of the weight.
 func TestMeans(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	for range 200 {
