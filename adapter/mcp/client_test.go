@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -99,18 +98,5 @@ func (c client) must(t *testing.T, tool string, in arguments) arguments {
 	t.Helper()
 	out, err := c.do(t.Context(), tool, in)
 	require.NoError(t, err)
-	return out
-}
-
-// resource reads a resource.
-func (c client) resource(t *testing.T, name string) arguments {
-	t.Helper()
-	result, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "heed://" + name})
-	require.NoError(t, err)
-	require.Len(t, result.Contents, 1)
-	require.Equal(t, "application/json", result.Contents[0].MIMEType)
-	require.Equal(t, sdk.Cacheable{CacheScope: "private"}, result.Cacheable)
-	var out arguments
-	require.NoError(t, json.Unmarshal([]byte(result.Contents[0].Text), &out))
 	return out
 }

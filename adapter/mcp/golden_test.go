@@ -45,7 +45,7 @@ var calls = [][2]string{
 	{"explain", `{"answer":"m2"}`}, {"explain", `{"answer":"other"}`}, {"explain", `{}`},
 }
 
-// A client sees exactly the tools, results, errors and resources of testdata/exchange.txt. After a
+// A client sees exactly the tools, results and errors of testdata/exchange.txt. After a
 // change, run the test with -update and read the difference.
 func TestTheWholeExchange(t *testing.T) {
 	cfg := taught()
@@ -92,14 +92,6 @@ func TestTheWholeExchange(t *testing.T) {
 			text.Text = "the same"
 		}
 		write(call[0]+" "+call[1], got)
-	}
-	for resource, err := range c.Resources(t.Context(), nil) {
-		require.NoError(t, err)
-		write("resource", resource)
-		got, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: resource.URI})
-		require.NoError(t, err)
-		fmt.Fprintln(&b, got.Contents[0].URI, got.Contents[0].MIMEType, got.CacheScope, got.TTLMs)
-		fmt.Fprintln(&b, got.Contents[0].Text)
 	}
 	written := long.ReplaceAllStringFunc(b.String(), func(number string) string {
 		value, err := strconv.ParseFloat(number, 64)

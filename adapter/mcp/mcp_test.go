@@ -18,6 +18,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/mcp"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
@@ -156,10 +157,6 @@ func closesTheLoop(t *testing.T, c client) {
 	assert.Equal(t, "Renew it.", ready["text"])
 	assert.Empty(t, ready["prompt"])
 
-	assert.Contains(t, fmt.Sprint(c.resource(t, "heuristics")["items"]), "Renew it.")
-	assert.Contains(t, fmt.Sprint(c.resource(t, "segments")["items"]), "brief")
-	assert.Empty(t, c.resource(t, "rules")["items"])
-	assert.Empty(t, c.resource(t, "warnings")["items"])
 }
 
 // TestBadInput has each bad argument come back as an error of the tool, which names the argument.
@@ -208,7 +205,9 @@ func TestBadInput(t *testing.T) {
 		assert.Contains(t, err.Error(), tt.field, "%s %.60v", tt.tool, tt.in)
 	}
 	assert.InDelta(t, 0, c.must(t, "explain", arguments{"answer": id})["worth"], 1e-9)
-	assert.Empty(t, c.resource(t, "proposals")["proposals"])
+	proposals, err := agent.Feedback().Rules().List(t.Context(), feedback.RuleQuery{})
+	require.NoError(t, err)
+	assert.Empty(t, proposals)
 }
 
 // answered has the client's model answer, and returns the answer's id.

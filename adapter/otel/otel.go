@@ -24,8 +24,6 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
 
@@ -302,31 +300,4 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	c.to.commits.Add(ctx, 1, by)
 	c.to.committing.Record(ctx, time.Since(began).Seconds(), by) //nolint:forbidigo // the same
 	return receipts, err
-}
-
-// Watch makes the gauge "heed.rules.active" of the rules that are active for an agent. Whenever
-// metrics are read, it reads the rules from the store. An agent without package feedback has no
-// rules. Unregister ends it.
-func (t *Telemetry) Watch(agent *loop.Agent) (metric.Registration, error) {
-	active, err := t.meter.Int64ObservableGauge("heed.rules.active", metric.WithUnit("{rule}"),
-		metric.WithDescription("Rules that are active for the agent."))
-	if err != nil {
-		return nil, fmt.Errorf("otel: %w", err)
-	}
-	watching, err := t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		if agent.Feedback() == nil {
-			o.ObserveInt64(active, 0, t.with(ctx, byComponent.String(agent.Name())))
-			return nil
-		}
-		rules, err := agent.Feedback().Rules().List(ctx,
-			feedback.RuleQuery{Status: feedback.StateActive, Agent: agent.Name()})
-		if err == nil {
-			o.ObserveInt64(active, int64(len(rules)), t.with(ctx, byComponent.String(agent.Name())))
-		}
-		return err
-	}, active)
-	if err != nil {
-		return nil, fmt.Errorf("otel: %w", err)
-	}
-	return watching, nil
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/storetest"
 )
 
 var start = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
@@ -248,15 +247,12 @@ func TestAnAgent(t *testing.T) {
 	telemetry, metrics, _ := told(t, 0)
 	agent := newAgent(t, telemetry.Store(&memstore.Store{}), telemetry.Observe, "one")
 	require.NoError(t, agent.React(t.Context(), "one", loop.Reaction{Person: "ann", Value: 1}))
-	watching, err := telemetry.Watch(agent)
-	require.NoError(t, err)
 	got := metrics()
 	assert.InDelta(t, 1, got["heed.choices heed.arm=brief,heed.component=strategy/strategy"], 0)
 	assert.InDelta(t, 1,
 		got["heed.rewards heed.arm=brief,heed.channel=user_explicit,heed.component=strategy/strategy"],
 		0)
 	assert.Positive(t, got["heed.commits heed.result=ok"])
-	assert.Contains(t, got, "heed.rules.active heed.component=loop")
 
 	rules := agent.Feedback().Rules()
 	p, err := rules.Propose(t.Context(), feedback.Submission{
@@ -268,10 +264,7 @@ func TestAnAgent(t *testing.T) {
 	})
 	require.NoError(t, err)
 	got = metrics()
-	assert.InDelta(t, 1, got["heed.rules.active heed.component=loop"], 0)
 	assert.InDelta(t, 1, got["heed.changes heed.change=activated,heed.component=feedback"], 0)
-	require.NoError(t, watching.Unregister())
-	assert.NotContains(t, metrics(), "heed.rules.active heed.component=loop")
 }
 
 // TestTenants are told apart, and of too many the later ones are counted together.
@@ -335,24 +328,6 @@ func TestBoundsStayTheSame(t *testing.T) {
 	assert.True(t, found)
 }
 
-// While the store is away, the number of active rules is not known, which is not 0.
-func TestRulesThatCantBeRead(t *testing.T) {
-	reader, st := sdkmetric.NewManualReader(), &storetest.Failing{Store: &memstore.Store{}}
-	telemetry, err := otel.New(otel.Config{
-		Meters: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
-	require.NoError(t, err)
-	_, err = telemetry.Watch(newAgent(t, st, nil))
-	require.NoError(t, err)
-	st.SetAway(true)
-	var read metricdata.ResourceMetrics
-	require.Error(t, reader.Collect(t.Context(), &read))
-	for _, scope := range read.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			assert.NotEqual(t, "heed.rules.active", m.Name)
-		}
-	}
-}
-
 // A failingMeter makes no counters.
 type failingMeter struct{ noop.MeterProvider }
 
@@ -375,6 +350,4 @@ func TestNoProviders(t *testing.T) {
 	telemetry, err := otel.New(otel.Config{})
 	require.NoError(t, err)
 	telemetry.Observe(t.Context(), heed.Observed{Arm: "a"})
-	_, err = telemetry.Watch(newAgent(t, telemetry.Store(&memstore.Store{}), telemetry.Observe))
-	require.NoError(t, err)
 }
