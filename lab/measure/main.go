@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
 	{"suites: lines", budget{5_500, 7_936}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_937}},
-	{"adapters, streams: lines", budget{5_000, 6_144}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_898}},
+	{"adapters, streams: lines", budget{5_000, 6_115}},
 	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 95_349}},
+	{"all: lines", budget{80_000, 95_281}},
 	{"library: exported names", budget{600, 763}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
