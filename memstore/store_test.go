@@ -63,7 +63,6 @@ func get(t testing.TB, st store.Store, id string) (store.Record, note) {
 
 func TestStoreKeepsTheContract(t *testing.T) {
 	storetest.Run(t, storetest.Subject{
-		Tenants: true,
 		New: func(o storetest.Options) (store.Store, error) {
 			return memstore.New(memstore.Config{Now: o.Now, Retention: store.Retention{Limits: o.Limits}})
 		},

@@ -36,7 +36,6 @@ func TestStore(t *testing.T) {
 			handles := make(map[store.Store]*sql.DB)
 			var dialect sqlstore.Dialect
 			storetest.Run(t, storetest.Subject{
-				Tenants: !raced,
 				New: func(o storetest.Options) (store.Store, error) {
 					var handle *sql.DB
 					handle, dialect = b.emptied(t)

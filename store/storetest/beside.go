@@ -57,19 +57,15 @@ func (f *fixture) bare(ahead time.Duration) store.Store {
 	options.Now = func() time.Time { return f.time().Add(ahead) }
 	st, err := f.subject.Beside(f.first(), options)
 	f.Must("open another handle", err)
-	return f.view(st)
+	return st
 }
 
 // first returns the handle that was opened first.
 func (f *fixture) first() store.Store {
-	switch st := f.store.(type) {
-	case *pair:
-		return st.handles[0]
-	case *neighbour:
-		return st.of
-	default:
-		return st
+	if p, ok := f.store.(*pair); ok {
+		return p.handles[0]
 	}
+	return f.store
 }
 
 // handleDeclaredNothing forgets a person and sweeps through a handle without declarations.

@@ -38,13 +38,9 @@ type fixture struct {
 func newFixture(t testing.TB, s Subject, limits map[string]store.Limits) *fixture {
 	f := &fixture{Checker: conformance.Checker{TB: t}, subject: s}
 	f.options = Options{Now: f.time, Limits: limits}
-	if s.tenant {
-		f.where = "in a tenant: "
-		f.Prefix = f.where
-	}
 	f.store = f.opened(s.New(f.options))
 	if s.paired {
-		f.where += "over two handles: "
+		f.where = "over two handles: "
 		f.Prefix = f.where
 		f.store = newPair([2]store.Store(f.handles()))
 	}
@@ -55,14 +51,6 @@ func newFixture(t testing.TB, s Subject, limits map[string]store.Limits) *fixtur
 func (f *fixture) opened(st store.Store, err error) store.Store {
 	f.Must("open the store", err)
 	f.Must("Declare", st.Declare(ctx, kinds...))
-	return f.view(st)
-}
-
-// view returns a handle, or the view of a tenant if the suite runs in one.
-func (f *fixture) view(st store.Store) store.Store {
-	if _, done := st.(*neighbour); f.subject.tenant && !done {
-		return f.neighbour(st)
-	}
 	return st
 }
 

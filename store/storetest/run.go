@@ -35,12 +35,8 @@ type Subject struct {
 	// handle only what two processes could share. Both are used from then on. Every rule then runs a
 	// second time over the two. nil means that a store has one handle.
 	Beside func(store.Store, Options) (store.Store, error)
-	// Tenants runs every rule once more, over the view of a tenant next to other tenants with the
-	// same ids. Two rules about tenants run in any case.
-	Tenants bool
 
 	paired bool // each fixture's store is a pair
-	tenant bool // each handle is the view of a tenant
 }
 
 // Options are what a store is opened with.
@@ -61,9 +57,6 @@ func suite() (all []conformance.Rule[Subject]) {
 			Name: r.name, Check: func(t testing.TB, s Subject) {
 				r.check(newFixture(t, s, nil))
 				if s.paired = s.Beside != nil; s.paired {
-					r.check(newFixture(t, s, nil))
-				}
-				if s.paired, s.tenant = false, s.Tenants; s.tenant {
 					r.check(newFixture(t, s, nil))
 				}
 			},
