@@ -179,7 +179,6 @@ func (d *diagnosis) frozen(s *session) error {
 // evidence reads the evidence of one kind.
 func (d *diagnosis) evidence(s *session, kind string) error {
 	found, ahead := size{kind, "observations", 0}, 0
-	halfLives := map[time.Duration]bool{}
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
 	for scope, err := range s.at.view.Scopes(s.ctx, kind) {
 		if err != nil {
@@ -189,9 +188,7 @@ func (d *diagnosis) evidence(s *session, kind string) error {
 			if err != nil {
 				return err
 			}
-			t := &part.Tally
-			halfLives[t.HalfLife] = true
-			if found.Entries += t.N(); t.Last() > limit {
+			if found.Entries += part.Tally.N(); part.Tally.Last() > limit {
 				ahead++
 			}
 		}
@@ -200,11 +197,6 @@ func (d *diagnosis) evidence(s *session, kind string) error {
 	if ahead > 0 {
 		d.warning("%s in the future, of kind %s: the clock of some host was wrong",
 			plural(ahead, "tally lies", "tallies lie"), show(kind))
-	}
-	if len(halfLives) > 1 {
-		d.warning("cells of kind %s are kept with %d different half-lives. A host refuses cells with "+
-			"another half-life than its own: call Rebuild of its package, in the host, to change all",
-			show(kind), len(halfLives))
 	}
 	return nil
 }

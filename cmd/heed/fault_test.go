@@ -217,9 +217,6 @@ func TestDoctorFindsFaults(t *testing.T) {
 		code            int
 		says            string
 	}{
-		{"two half-lives",
-			"UPDATE heed_cell SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'",
-			done, "warning: cells of kind models.arm"},
 		{"a row that is no observation", "UPDATE heed_observation SET observation = '{' WHERE seq = 1",
 			failed, "fault: not everything can be read"},
 		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'",

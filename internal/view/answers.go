@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -100,31 +101,48 @@ func (s *Source) Answers(ctx context.Context, q AnswerQuery) (l List[Answer], er
 	if q.Person != "" {
 		found.Keys = append(found.Keys, store.PersonKey(q.Person))
 	}
-	l.Items = []Answer{}
-	last, scanned := "", 0
-	view := answers.View(s.Name + ".answer")
-	for kept, err := range view.Find(ctx, s.Store, found) {
-		if err != nil {
-			return l, err
+	most, view := q.Limit, answers.View(s.Name+".answer")
+	if q.Sort == Worst {
+		most = mostScanned
+	}
+	l, err = scan(view.Find(ctx, s.Store, found), most, func(a *answer.Answer) (one Answer, is bool) {
+		if a.Reply == nil { // package learning or strategy was used without the agent
+			return one, false
 		}
-		if scanned == mostScanned || len(l.Items) == q.Limit && q.Sort != Worst {
-			l.Next = last
-			break
-		}
-		scanned++
-		last = kept.Place
-		if kept.Value.Reply == nil { // package learning or strategy was used without the agent
-			continue
-		}
-		if one := answerOf(&kept.Value); q.selects(&one) {
-			l.Items = append(l.Items, one)
-		}
+		one = answerOf(a)
+		return one, q.selects(&one)
+	})
+	if err != nil {
+		return l, err
 	}
 	if q.Sort == Worst {
 		slices.SortStableFunc(l.Items, func(a, b Answer) int { return cmp.Compare(a.Worth, b.Worth) })
 		l.Items, l.Next = l.Items[:min(len(l.Items), q.Limit)], ""
 	}
 	return l, s.readQuestions(ctx, l.Items)
+}
+
+// scan lists at most a number of records, as the elements that a function makes of them. It leaves
+// out those for which the function returns false, and reads at most mostScanned.
+func scan[R, T any](
+	rows iter.Seq2[store.Row[R], error], most int, of func(*R) (T, bool),
+) (l List[T], _ error) {
+	l.Items = []T{}
+	last, scanned := "", 0
+	for row, err := range rows {
+		if err != nil {
+			return l, err
+		}
+		if scanned == mostScanned || len(l.Items) == most {
+			l.Next = last
+			break
+		}
+		scanned, last = scanned+1, row.Place
+		if one, is := of(&row.Value); is {
+			l.Items = append(l.Items, one)
+		}
+	}
+	return l, nil
 }
 
 // Answer reads an answer, or returns [heed.ErrNotFound].

@@ -92,33 +92,18 @@ func (s *Source) Changes(ctx context.Context, q ChangeQuery) (l List[Changed], e
 	if err := q.Validate(); err != nil {
 		return l, err
 	}
-	found := store.Query{Kind: store.Audit.Name, After: q.After}
+	found := store.Query{After: q.After}
 	if found.Since, found.Until, err = s.span(q.Since, q.Until); err != nil {
 		return l, err
 	}
 	if q.Name != "" {
 		found.Keys = []string{store.PersonKey(q.Name)}
 	}
-	l.Items = []Changed{}
-	last, scanned := "", 0
-	for r, err := range s.Store.Find(ctx, found) {
-		if err != nil {
-			return l, err
-		}
-		if scanned == mostScanned || len(l.Items) == q.Limit {
-			l.Next = last
-			break
-		}
-		e, err := store.Decode[store.AuditEntry](r.Body)
-		if err != nil {
-			return l, err
-		}
-		scanned, last = scanned+1, r.Place
-		if c := changeOf(&e); q.selects(&c) {
-			l.Items = append(l.Items, c)
-		}
-	}
-	return l, nil
+	audit := store.View[store.AuditEntry]{Kind: store.Audit}
+	return scan(audit.Find(ctx, s.Store, found), q.Limit, func(e *store.AuditEntry) (Changed, bool) {
+		c := changeOf(e)
+		return c, q.selects(&c)
+	})
 }
 
 // Deed writes the action of an audit entry in words: "feedback.approve" is "approved", and
