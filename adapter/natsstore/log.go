@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
@@ -368,23 +368,49 @@ type message struct {
 }
 
 // fetch reads the next messages of a stream, from any server that has it. If the server is behind,
-// there may be no messages.
+// there may be no messages. All fetches share a subscription, because a commit of three handles
+// takes two to three times as long with one for each, which jetstreamext.GetBatch makes.
 func (s *Store) fetch(ctx context.Context, stream string, from uint64) (all []message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	found, err := jetstreamext.GetBatch(ctx, s.js, stream, 256, jetstreamext.GetBatchSeq(from),
-		jetstreamext.GetBatchMaxBytes(8<<20))
-	if err != nil {
+	nc, o := s.js.Conn(), s.js.Options()
+	prefix := cmp.Or(o.APIPrefix, jetstream.DefaultAPIPrefix)
+	if o.Domain != "" {
+		prefix = "$JS." + o.Domain + ".API"
+	}
+	if s.replies == nil {
+		s.inbox = nc.NewInbox()
+		if s.replies, err = nc.SubscribeSync(s.inbox + ".*"); err != nil {
+			return nil, err
+		}
+		runtime.AddCleanup(s, func(of *nats.Subscription) { _ = of.Unsubscribe() }, s.replies)
+	}
+	s.fetches++
+	inbox := fmt.Sprint(s.inbox, ".", s.fetches)
+	subject := strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream
+	body := fmt.Appendf(nil, `{"seq":%d,"batch":256,"max_bytes":8388608}`, from)
+	if err := nc.PublishRequest(subject, inbox, body); err != nil {
 		return nil, err
 	}
-	for m, err := range found {
-		if errors.Is(err, jetstreamext.ErrNoMessages) { // the server has no such message yet
-			break
+	for {
+		m, err := s.replies.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, err
 		}
+		if m.Subject != inbox { // a reply to a request that was given up
+			continue
+		}
+		switch m.Header.Get("Status") {
+		case "":
+		case "204", "404": // the end, or the server has no such message yet
+			return all, nil
+		default:
+			return nil, fmt.Errorf("reading the log: %s", m.Header.Get("Description"))
+		}
+		sequence, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("reading the log: %w", err)
 		}
-		all = append(all, message{m.Data, m.Header.Get(headerMore) != "", m.Sequence})
+		all = append(all, message{m.Data, m.Header.Get(headerMore) != "", sequence})
 	}
-	return all, ctx.Err()
 }

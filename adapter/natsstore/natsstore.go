@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
@@ -74,10 +75,13 @@ type Store struct {
 	mu    sync.RWMutex
 	state *state // nil before the log was found; changed by the worker
 	// The fields below are the worker's.
-	lost    bool     // the stream of the state may be gone
-	long    int      // how many bytes a log may have before the next generation begins
-	number  uint64   // of the last entry of this handle
-	results []result // of that entry
+	lost    bool               // the stream of the state may be gone
+	long    int                // how many bytes a log may have before the next generation begins
+	number  uint64             // of the last entry of this handle
+	results []result           // of that entry
+	replies *nats.Subscription // to requests for messages; it ends with the Store
+	inbox   string
+	fetches int
 }
 
 var _ store.Store = (*Store)(nil)
