@@ -13,10 +13,9 @@ import (
 
 // notices are the failures that the observer received.
 type notices struct {
-	mu       sync.Mutex
-	outages  []heed.Outage
-	restored []heed.Restored
-	failed   []heed.Failed
+	mu                sync.Mutex
+	outages, restored []string
+	failed            int
 }
 
 func (n *notices) observe(_ context.Context, notice heed.Notice) {
@@ -24,26 +23,20 @@ func (n *notices) observe(_ context.Context, notice heed.Notice) {
 	defer n.mu.Unlock()
 	switch notice := notice.(type) {
 	case heed.Outage:
-		n.outages = append(n.outages, notice)
+		n.outages = append(n.outages, notice.What+": "+string(llm.FailureOf(notice.Err)))
 	case heed.Restored:
-		n.restored = append(n.restored, notice)
+		n.restored = append(n.restored, notice.What)
 	case heed.Failed:
-		n.failed = append(n.failed, notice)
+		n.failed++
 	}
 }
 
 // of returns what the observer received since the last call.
-func (n *notices) of() (outages, restored []string, failed []heed.Failed) {
+func (n *notices) of() (outages, restored []string, failed int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, o := range n.outages {
-		outages = append(outages, o.What+": "+string(llm.FailureOf(o.Err)))
-	}
-	for _, r := range n.restored {
-		restored = append(restored, r.What)
-	}
-	failed = n.failed
-	n.outages, n.restored, n.failed = nil, nil, nil
+	outages, restored, failed = n.outages, n.restored, n.failed
+	n.outages, n.restored, n.failed = nil, nil, 0
 	return outages, restored, failed
 }
 
@@ -61,7 +54,7 @@ func failing(texts ...string) func(*fixture) {
 		f.model.will(fails(errors.New("the model's client has a bug"), texts...))
 		f.wantFailure(background)
 		outages, _, failed := f.notices.of()
-		f.Check(len(failed) > 0, "the model failed, and the observer was not told")
+		f.Check(failed > 0, "the model failed, and the observer was not told")
 		f.Equal("the outages after an error that heed does not recognise", len(outages), 0)
 		f.wantPraise()
 		f.Equal("the errors of tools", len(f.toolErrors()), 0)

@@ -118,28 +118,22 @@ func clocksDiffer(f *fixture) {
 // A cutContext ends when it was looked at a number of times.
 type cutContext struct {
 	context.Context
-	cut  context.CancelFunc
+	end  context.CancelFunc
 	left atomic.Int64
 }
 
-func cutAfter(looks int) *cutContext {
-	c := &cutContext{}
-	c.Context, c.cut = context.WithCancel(ctx)
-	c.left.Store(int64(looks))
-	return c
-}
-
-func (c *cutContext) look() {
+func (c *cutContext) look() context.Context {
 	if c.left.Add(-1) == 0 {
-		c.cut()
+		c.end()
 	}
+	return c.Context
 }
 
 // Done implements [context.Context].
-func (c *cutContext) Done() <-chan struct{} { c.look(); return c.Context.Done() }
+func (c *cutContext) Done() <-chan struct{} { return c.look().Done() }
 
 // Err implements [context.Context].
-func (c *cutContext) Err() error { c.look(); return c.Context.Err() }
+func (c *cutContext) Err() error { return c.look().Err() }
 
 // commitCutOff ends the context of a commit wherever the store looks at it. It reads by another
 // handle what is left, repeats the commit, and opens the store again if it keeps things.
@@ -158,7 +152,9 @@ func commitCutOff(f *fixture) {
 		f.after("a commit that ended at look %d", looks)
 		b := under(seen(id, plainCell, 1))
 		b.ID, b.Records = "batch "+id, records{note(id, value{N: 1})}
-		c := cutAfter(looks)
+		c := &cutContext{}
+		c.Context, c.end = context.WithCancel(ctx)
+		c.left.Store(int64(looks))
 		_, err := f.store.Commit(c, b)
 		if !errors.Is(err, heed.ErrOutcomeUnknown) {
 			f.Check(applied(id) == (err == nil), "the error is %v, and it is there: %v", err, err != nil)
@@ -168,7 +164,7 @@ func commitCutOff(f *fixture) {
 		counted++
 		f.Equal("the observations", number(f.snapshot(cells, nil).Parts), counted)
 		done := c.left.Load() > 0
-		c.cut()
+		c.end()
 		if done {
 			break
 		}
