@@ -271,7 +271,7 @@ func compile(expression string) (*regexp.Regexp, error) {
 
 // validate reports the first fault of a check. The expression is compiled here, so that people
 // never approve a rule whose expression can't be used.
-func (c *Check) validate(a Action) error {
+func (c *Check) validate(action string) error {
 	if *c == (Check{}) {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (c *Check) validate(a Action) error {
 	switch {
 	case (c.Forbid == "") == (c.Require == ""):
 		return valid.Input("Check", "must have one of Forbid and Require")
-	case a != createRule:
+	case action != createRule:
 		return valid.Input("Check", "must be empty, because the action makes no rule for prompts")
 	}
 	return evidence.CheckText("Check.Tool", c.Tool)

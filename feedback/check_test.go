@@ -220,7 +220,7 @@ func TestViolationsAreEvidence(t *testing.T) {
 	assert.Equal(t, "ineffective", w.effect(r.ID).Status,
 		"a rule that most answers break does not work")
 	require.NoError(t, w.Sweep(ctx, w.clock.Now()))
-	assert.False(t, w.rule(r.ID).RetireProposed.IsZero())
+	assert.Equal(t, []string{r.ID}, w.unfit())
 
 	_, err := w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)

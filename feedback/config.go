@@ -110,9 +110,8 @@ type tuning struct {
 }
 
 // enough reports whether the support makes a cluster [GeneralizableHigh].
-func (c *Config) enough(s Support) bool {
-	occurrences, reviewers := s.Occurrences >= c.tuning.Occurrences, s.Reviewers >= c.tuning.Reviewers
-	return occurrences || reviewers
+func (c *Config) enough(s support) bool {
+	return s.occurrences >= c.tuning.Occurrences || s.reviewers >= c.tuning.Reviewers
 }
 
 // SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ:
@@ -158,9 +157,6 @@ func (c *Config) complete() settings.Component {
 	}
 	c.Threshold = cmp.Or(c.Threshold, threshold)
 	c.Agents = slices.Clone(c.Agents)
-	if c.Evaluator == nil {
-		c.Evaluator = counting
-	}
 	if c.Drafter == nil {
 		c.Drafter = representative
 	}

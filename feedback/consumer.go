@@ -32,10 +32,6 @@ type Intake struct {
 	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves
 	// it as it is. Set it if events don't name the agent, because a decision without one is refused.
 	Complete func(f *Feedback)
-	// Taken is called with each decision that is recorded, with its class and its proposal, before
-	// the message is acknowledged. A decision without a class could not be evaluated yet. Taken is
-	// called again if a decision is delivered again. nil switches it off.
-	Taken func(f Feedback)
 }
 
 // Consume records the decisions of a stream and evaluates them, by a strict [stream.Runner]. Each
@@ -72,33 +68,15 @@ func (s *Service) take(ctx context.Context, in *Intake, payload []byte) error {
 	var panicked *heed.PanicError
 	switch {
 	case err == nil:
-		return s.taken(ctx, in, f)
+		_, err = s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
+		s.watch.Failed(ctx, "evaluation", err)
+		return ctx.Err()
 	case errors.As(err, &panicked):
 		return stream.Refuse(err, panicked.Who+" panicked")
 	case errors.Is(err, heed.ErrConflict):
 		return stream.Refuse(err, "another decision has this id")
 	}
 	return err
-}
-
-// taken evaluates a decision that is recorded, and reports the result. Taken gets the decision as
-// the store has it, also if its evaluation failed.
-func (s *Service) taken(ctx context.Context, in *Intake, f Feedback) error {
-	evaluated, failed := s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
-	s.watch.Failed(ctx, "evaluation", failed)
-	if err := ctx.Err(); err != nil || in.Taken == nil {
-		return err
-	}
-	if evaluated.ID == "" {
-		if evaluated, failed = s.Feedback(ctx, f.ID); failed != nil &&
-			!errors.Is(failed, heed.ErrNotFound) {
-			return failed
-		}
-	}
-	if evaluated.ID == "" { // it was erased
-		return nil
-	}
-	return host.Call("Intake.Taken", func() error { in.Taken(evaluated); return nil })
 }
 
 // maxEvent is how many bytes an event may have.

@@ -146,39 +146,6 @@ func TestConsumerCountsEachDecisionOnce(t *testing.T) {
 	assert.Equal(t, 50, w.pending().Occurrences)
 }
 
-// TestTheConsumerTellsWhatItMade of each decision, before it acknowledges it.
-func TestTheConsumerTellsWhatItMade(t *testing.T) {
-	similarity := &flaky{}
-	w := newWorld(t, feedback.Config{Similarity: similarity})
-	q := &queue{messages: [][]byte{
-		message("1", "ann", long), message("2", "bob", long), message("2", "bob", long),
-		message("3", "eve", "?!"), []byte("{"), message("4", "eve", "say why"),
-	}}
-	var told []string
-	in := feedback.Intake{Stream: q, DeadLetters: &dead{}, Taken: func(f feedback.Feedback) {
-		told = append(told, fmt.Sprintf("%s %s %s, acknowledged: %d", f.ID, f.Class, f.Proposal,
-			q.acked))
-		similarity.failing = f.ID == "3"
-	}}
-	require.NoError(t, w.Consume(ctx, in))
-	p := w.pending().ID
-	assert.Equal(t, []string{
-		"1 edge_case , acknowledged: 0", "2 generalizable_high " + p + ", acknowledged: 1",
-		"2 generalizable_high " + p + ", acknowledged: 2",
-		"3 edge_case , acknowledged: 3", "4  , acknowledged: 5",
-	}, told)
-
-	require.NoError(t, w.Erase(ctx, order("1")))
-	q = &queue{messages: [][]byte{message("1", "ann", long)}}
-	taken := feedback.Intake{
-		Stream: q, DeadLetters: &dead{}, Taken: func(feedback.Feedback) { panic("no") },
-	}
-	require.NoError(t, w.Consume(ctx, taken), "what was erased is told to nobody")
-	q.messages = [][]byte{message("2", "bob", long)}
-	assert.ErrorAs(t, w.Consume(ctx, taken), new(*heed.PanicError))
-	assert.Len(t, q.messages, 1, "it is delivered again")
-}
-
 func TestConsumerPutsAsideWhatItCantUse(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	changed := message("good", "ann", "other words")

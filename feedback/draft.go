@@ -21,9 +21,21 @@ import (
 
 // A Draft is what people approve, word by word. Approvals are bound to its hash.
 type Draft struct {
-	// Action is what an approval leads to, and Type what kind of guidance the rule is.
-	Action Action   `json:"action"`    // "" means "CREATE_RULE"
-	Type   RuleType `json:"rule_type"` // "" means "GUIDELINE"
+	// Action is what an approval leads to. "" means "CREATE_RULE".
+	//
+	//   - "CREATE_RULE" makes a rule that is injected into prompts.
+	//   - "REFINE_PROMPT" and "UPDATE_SKILL" make a rule that is not: the host carries it out in the
+	//     prompt or the skill of the agent. It is measured, retired and superseded like the others.
+	//   - "DOCUMENT_ONLY" needs no approval and has no further effect.
+	Action string `json:"action"`
+	// Type is the kind of guidance that the rule gives. "" means "GUIDELINE". Without a
+	// [Config].Drafter, the first that fits is selected.
+	//
+	//   - "POSITIVE_EXAMPLE": the evidence are approvals without changes.
+	//   - "CONSTRAINT": a correction was critical, or the text contains "must", "never" or the like.
+	//   - "NEGATIVE_EXAMPLE": all of the evidence was rejected.
+	//   - "GUIDELINE" is everything else.
+	Type string `json:"rule_type"`
 	// Text is the rule: one line of at most 500 characters, of those that [prompt.Check] accepts.
 	Text string `json:"rule_content"`
 	// Agents names the agents that it is for, sorted. It is empty if AllAgents is set.
@@ -60,42 +72,23 @@ const (
 	unpin   = "UNPIN"
 )
 
-// An Action is what should come of feedback. A proposal of the first three needs approvals.
-//
-//   - "CREATE_RULE" makes a rule that is injected into prompts.
-//   - "REFINE_PROMPT" and "UPDATE_SKILL" make a rule that is not: the host carries it out in the
-//     prompt or the skill of the agent. It is measured, retired and superseded like the others.
-//   - "DOCUMENT_ONLY" needs no approval and has no further effect.
-type Action string
-
-// The actions.
+// The actions: see [Draft].Action.
 const (
-	createRule   Action = "CREATE_RULE"
-	refinePrompt Action = "REFINE_PROMPT"
-	updateSkill  Action = "UPDATE_SKILL"
-	documentOnly Action = "DOCUMENT_ONLY"
+	createRule   = "CREATE_RULE"
+	refinePrompt = "REFINE_PROMPT"
+	updateSkill  = "UPDATE_SKILL"
+	documentOnly = "DOCUMENT_ONLY"
 )
 
-// valid reports whether it is one of the four actions.
-func (a Action) valid() bool {
-	return a == createRule || a == refinePrompt || a == updateSkill || a == documentOnly
-}
+// actions are all of them.
+var actions = []string{createRule, refinePrompt, updateSkill, documentOnly}
 
-// A RuleType is the kind of guidance that a rule gives. Without a [Config].Drafter, the first that
-// fits is selected.
-//
-//   - "POSITIVE_EXAMPLE": the evidence are approvals without changes.
-//   - "CONSTRAINT": a correction was critical, or the text contains "must", "never" or the like.
-//   - "NEGATIVE_EXAMPLE": all of the evidence was rejected.
-//   - "GUIDELINE" is everything else.
-type RuleType string
-
-// The types of rules.
+// The types of rules: see [Draft].Type.
 const (
-	positiveExample RuleType = "POSITIVE_EXAMPLE"
-	constraint      RuleType = "CONSTRAINT"
-	negativeExample RuleType = "NEGATIVE_EXAMPLE"
-	guideline       RuleType = "GUIDELINE"
+	positiveExample = "POSITIVE_EXAMPLE"
+	constraint      = "CONSTRAINT"
+	negativeExample = "NEGATIVE_EXAMPLE"
+	guideline       = "GUIDELINE"
 )
 
 // Hash returns the SHA-256, in hex, of the draft's JSON, with defaults and sorted lists. It changes
@@ -123,12 +116,7 @@ func (d *Draft) overlaps(o *Draft) bool {
 // normal is the draft with its defaults, and its lists sorted.
 func (d *Draft) normal() Draft {
 	n := *d
-	if n.Action == "" {
-		n.Action = createRule
-	}
-	if n.Type == "" {
-		n.Type = guideline
-	}
+	n.Action, n.Type = cmp.Or(d.Action, createRule), cmp.Or(d.Type, guideline)
 	n.Agents, n.Supersedes = text.Distinct(d.Agents), text.Distinct(d.Supersedes)
 	return n
 }
@@ -137,7 +125,7 @@ func (d *Draft) normal() Draft {
 // prompt, so it must not be able to pass for another part of the prompt.
 func (s *Service) validateDraft(d *Draft) error {
 	switch n := utf8.RuneCountInString(d.Text); {
-	case !d.Action.valid():
+	case !slices.Contains(actions, d.Action):
 		return valid.Input("Action", "is not one of the actions")
 	case labels[d.Type] == "":
 		return valid.Input("Type", "is not one of the types")
@@ -204,7 +192,7 @@ func (d *Draft) makes() bool { return d.Of == "" }
 
 // representative is the default of [Config].Drafter, which needs no model. The text of the feedback
 // that is most like the others becomes the rule, word for word, and its type follows the rules of
-// [RuleType]. Of a large cluster, the latest 200 are compared. The text with the greatest sum of
+// [Draft].Type. Of a large cluster, the latest 200 are compared. The text with the greatest sum of
 // similarities to all others is in the middle of the cluster.
 func representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
@@ -242,9 +230,9 @@ func ruleText(f *Feedback) string {
 	return text
 }
 
-// selectType returns the first type that fits: see [RuleType]. A correction that was critical makes
+// selectType returns the first type that fits: see [Draft].Type. A correction that was critical makes
 // a constraint even if its words do not demand anything.
-func selectType(cluster []Feedback, text string) RuleType {
+func selectType(cluster []Feedback, text string) string {
 	all := func(d Decision) bool {
 		return !slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Decision != d })
 	}

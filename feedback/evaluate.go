@@ -178,7 +178,7 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 	if err != nil {
 		return nil, err
 	}
-	matches, err := s.compare(tx.Context(), content, known, !s.counting)
+	matches, err := s.compare(tx.Context(), content, known, s.cfg.Evaluator != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -197,10 +197,9 @@ func (s *Service) classifyCorrection(
 	}
 	r.Near = s.nearTo(matches)
 	against, why, dispute := s.contradiction(r, known, matches, key)
-	asked := !s.counting && (why == "" || len(against) > 0)
 	var v Evaluation
-	if asked {
-		if v, err = s.assess(tx, r, matches, against, key); err != nil {
+	if s.cfg.Evaluator != nil && (why == "" || len(against) > 0) {
+		if v, err = s.assess(tx.Context(), r, matches, against); err != nil {
 			return nil, err
 		}
 		against, why, dispute = s.contradiction(r, known, matches, key)
@@ -216,13 +215,7 @@ func (s *Service) classifyCorrection(
 		s.release(r, matches)
 	}
 	r.Contradicts = against[:min(len(against), maxList)]
-	if !asked {
-		v, err = s.assess(tx, r, matches, nil, key)
-	}
-	if err == nil {
-		promoted, err = s.judge(tx, r, matches, v, key)
-	}
-	if err != nil {
+	if promoted, err = s.judge(tx, r, matches, v, key); err != nil {
 		return nil, err
 	}
 	switch {
@@ -363,7 +356,7 @@ func (s *Service) release(r *Feedback, matches []Match) {
 		cluster = cmp.Or(cluster, m.ID)
 		m.released = true
 		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, documentOnly, cluster, 1, false
-		m.Confidence = Support{1, 1, 1}.Confidence()
+		m.Confidence = support{1, 1, 1}.confidence()
 	}
 }
 
@@ -385,37 +378,26 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 }
 
 // assess asks the evaluator about a correction that seems to contradict these, and writes its
-// verdict into the matches. The case has what the words suggest: the cluster that the correction
-// would join, the candidates, and what it seems to contradict.
+// verdict into the matches.
 func (s *Service) assess(
-	tx *store.Tx, r *Feedback, matches []Match, against []string, key text.PseudonymKey,
+	ctx context.Context, r *Feedback, matches []Match, against []string,
 ) (v Evaluation, err error) {
-	f := r.at(r.Revision)
-	members, err := s.join(tx, &f, matches, Classification.correction, false)
-	if err != nil {
-		return v, err
-	}
-	all := with(members, &f)
-	c := Case{
-		Feedback: f, Cluster: members, Support: supportOf(all, key), Ceiling: s.ceiling(all, key),
-	}
-	c.Enough = s.cfg.enough(c.Support)
+	c := Case{Feedback: *r}
 	for _, m := range matches {
-		if !s.counting && (m.Class.correction() || m.contested()) {
+		if m.Class.correction() || m.contested() {
 			c.Candidates = append(c.Candidates, m)
 		}
 		if slices.Contains(against, m.ID) {
 			c.Opposing = append(c.Opposing, m)
 		}
 	}
-	if v, err = ask(tx.Context(), s.cfg.Evaluator, c); err != nil {
+	if v, err = ask(ctx, s.cfg.Evaluator, c); err != nil {
 		return v, err
 	}
 	for i := range matches {
 		switch m := &matches[i]; {
 		case slices.Contains(v.Similar, m.ID):
-			m.vouched, m.reworded, m.Opposed = true, false, ""
-			m.Score = max(m.Score, s.cfg.Threshold)
+			m.vouched, m.reworded, m.Opposed, m.Score = true, false, "", 1
 		case slices.Contains(v.Contradicts, m.ID):
 			m.Opposed = byEvaluator
 		case v.Contradicts != nil:
@@ -470,12 +452,14 @@ func (s *Service) leastNear() float64 {
 }
 
 // settle takes over a verdict as far as the support allows. A verdict may be lower than what the
-// support allows, and never higher.
+// support allows, and never higher. Without an evaluator the verdict follows from the support.
 func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text.PseudonymKey) {
 	all := with(members, r)
 	support := supportOf(all, key)
 	switch {
-	case v.Class.generalizable() && support.Occurrences < 2:
+	case s.cfg.Evaluator == nil:
+		v = s.cfg.counted(support)
+	case v.Class.generalizable() && support.occurrences < 2:
 		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
 	case v.Class == GeneralizableHigh && !s.cfg.enough(support):
 		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
@@ -484,10 +468,10 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text
 		v.Rationale += "; it has other words"
 	}
 	r.Class, r.Rationale, r.Action = v.Class, v.Rationale, v.Action
-	r.Confidence = min(v.Confidence, s.ceiling(all, key))
+	r.Confidence = min(cmp.Or(v.Confidence, support.confidence()), s.ceiling(all, key))
 	switch {
 	case r.Class == Ambiguous:
-		r.Cluster, r.Link, r.Worded, r.Action = "", 0, false, ""
+		r.Cluster, r.Link, r.Worded, r.Action, r.Confidence = "", 0, false, "", v.Confidence
 	case r.Action != "":
 	case r.Class == EdgeCase:
 		r.Action = documentOnly
@@ -500,7 +484,7 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text
 func (s *Service) weigh(r *Feedback, members []Feedback, key text.PseudonymKey) {
 	all := with(members, r)
 	support := supportOf(all, key)
-	r.Confidence = min(support.Confidence(), s.ceiling(all, key))
+	r.Confidence = min(support.confidence(), s.ceiling(all, key))
 	if r.Class.generalizable() && s.cfg.enough(support) {
 		r.Class = GeneralizableHigh
 	}
@@ -562,7 +546,7 @@ func (s *Service) ceiling(all []Feedback, key text.PseudonymKey) float64 {
 	if len(sure) == len(all) {
 		return 1
 	}
-	return max(0.9*s.cfg.tuning.Expedite, supportOf(sure, key).Confidence())
+	return max(0.9*s.cfg.tuning.Expedite, supportOf(sure, key).confidence())
 }
 
 // certain returns the matches that are known to mean the same.
@@ -576,14 +560,14 @@ func with(members []Feedback, r *Feedback) []Feedback {
 }
 
 // supportOf counts a cluster.
-func supportOf(all []Feedback, key text.PseudonymKey) Support {
-	support, reviewers := Support{Occurrences: len(all)}, map[string]bool{}
+func supportOf(all []Feedback, key text.PseudonymKey) support {
+	s, reviewers := support{occurrences: len(all)}, map[string]bool{}
 	for i := range all {
-		support.Strength += all[i].Link
+		s.strength += all[i].Link
 		reviewers[key.Of(all[i].Reviewer)] = true
 	}
-	support.Reviewers = len(reviewers)
-	return support
+	s.reviewers = len(reviewers)
+	return s
 }
 
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a

@@ -262,18 +262,15 @@ func TestAFloodHidesNoCorrection(t *testing.T) {
 
 // TestConfidence is a formula whose parts each only raise it.
 func TestConfidence(t *testing.T) {
-	assert.InDelta(t, 0.891, feedback.Support{Occurrences: 3, Reviewers: 2, Strength: 3}.Confidence(),
-		5e-4)
-	assert.Zero(t, feedback.Support{}.Confidence())
+	assert.InDelta(t, 0.891, feedback.Confidence(2, 3), 5e-4)
+	assert.Zero(t, feedback.Confidence(0, 0))
 	rapid.Check(t, func(t *rapid.T) {
-		s := feedback.Support{Reviewers: rapid.IntRange(1, 50).Draw(t, "reviewers"),
-			Strength: rapid.Float64Range(0, 1e6).Draw(t, "strength")}
-		more, others := s, s
-		more.Strength += rapid.Float64Range(0, 1).Draw(t, "link")
-		others.Reviewers++
-		c := s.Confidence()
-		if !(c >= 0 && c <= 1) || more.Confidence() < c || others.Confidence() < c {
-			t.Fatalf("%+v: %v, %v, %v", s, c, more.Confidence(), others.Confidence())
+		reviewers := rapid.IntRange(1, 50).Draw(t, "reviewers")
+		strength := rapid.Float64Range(0, 1e6).Draw(t, "strength")
+		c, others := feedback.Confidence(reviewers, strength), feedback.Confidence(reviewers+1, strength)
+		more := feedback.Confidence(reviewers, strength+rapid.Float64Range(0, 1).Draw(t, "link"))
+		if !(c >= 0 && c <= 1) || more < c || others < c {
+			t.Fatalf("%v, %v: %v, %v, %v", reviewers, strength, c, more, others)
 		}
 	})
 }

@@ -46,11 +46,12 @@ func (c Classification) generalizable() bool {
 // heed ignores the rest of an answer.
 //
 // The Class of an answer is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats
-// GeneralizableHigh as GeneralizableLow unless Case.Enough is set, and a generalizable feedback
-// that is alone in its cluster as EdgeCase. Confidence is cut at Case.Ceiling, and Rationale has at
-// most 10,000 characters. Similar lists the candidates that mean the same, if the verdict differs
-// from the similarity's, also of those that seem to contradict the feedback; nil keeps the case's
-// cluster. Contradicts lists the candidates, and the feedback of Case.Opposing, that the correction
+// GeneralizableHigh as GeneralizableLow unless three corrections or two reviewers agree, and a
+// generalizable feedback that is alone in its cluster as EdgeCase. Confidence 0 means what the
+// number of corrections and reviewers makes. If corrections in other words are in the cluster that
+// it did not name, a confidence is cut. Rationale has at most 10,000 characters. Similar lists the candidates that mean the same, if the verdict differs
+// from the similarity's, also of those that seem to contradict the feedback; nil keeps the
+// similarity's. Contradicts lists the candidates, and the feedback of Case.Opposing, that the correction
 // contradicts; nil keeps what the words suggest, except for ids in Similar, and an empty list means
 // that it contradicts no other. Action "" means "CREATE_RULE" if it is generalizable, and
 // "DOCUMENT_ONLY" if it is an edge case.
@@ -85,8 +86,8 @@ type Evaluation struct {
 	// Apart lists the ids of feedback that it is never clustered with, because a person took it out
 	// of a proposal: see [Rules.TakeOut].
 	Apart []string `json:"apart,omitempty"`
-	// Action is what should come of it, and "" if no action is due.
-	Action Action `json:"proposed_action,omitempty"`
+	// Action is what should come of it, as in [Draft], and "" if no action is due.
+	Action string `json:"proposed_action,omitempty"`
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`
@@ -120,14 +121,6 @@ type Case struct {
 	// Opposing is the earlier feedback that the feedback seems to contradict, by its words. It is a
 	// question: see Evaluation.Contradicts. Some of it is among the Candidates, too.
 	Opposing []Match
-	// Cluster are the corrections that, by the similarity, mean the same as the feedback, and Support
-	// counts them with the feedback. Enough reports that there are three of them or two reviewers.
-	Cluster []Feedback
-	Support Support
-	Enough  bool
-	// Ceiling is the most that a confidence may be, in (0, 1]. It is below 1 if corrections in other
-	// words are in the cluster, because only people or an evaluator can say that these mean the same.
-	Ceiling float64
 }
 
 // byEvaluator is the opposition that [Config].Evaluator found.
@@ -150,21 +143,21 @@ type Match struct {
 	cleared  bool // the evaluator found no contradiction
 }
 
-// Support is how many people and corrections support a claim.
-type Support struct {
-	// Occurrences counts the corrections, and Reviewers the distinct people who made them.
-	Occurrences, Reviewers int
-	// Strength is the sum of the links of the corrections: see Evaluation.Link. It is less than
-	// Occurrences if they are only alike.
-	Strength float64
+// A support is how many people and corrections support a claim.
+type support struct {
+	// occurrences counts the corrections, and reviewers the distinct people who made them.
+	occurrences, reviewers int
+	// strength is the sum of the links of the corrections: see Evaluation.Link. It is less than
+	// occurrences if they are only alike.
+	strength float64
 }
 
-// Confidence returns 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 without support. Each
+// confidence returns 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 without support. Each
 // correction counts by how alike it is, and each reviewer after the first counts like one more
 // correction. It is in [0, 1), and never falls when a correction or a reviewer is added. For
 // example, three corrections by two reviewers that mean the same make 0.89.
-func (s Support) Confidence() float64 {
-	return 1 - math.Exp2(-0.8*max(s.Strength+float64(s.Reviewers)-1, 0))
+func (s support) confidence() float64 {
+	return 1 - math.Exp2(-0.8*max(s.strength+float64(s.reviewers)-1, 0))
 }
 
 // validate reports an answer that heed cannot use: a class that only heed gives, or an id that the
@@ -175,7 +168,7 @@ func (v *Evaluation) validate(c *Case) error {
 		return valid.Input("Evaluation.Class", "must be generalizable, an edge case or ambiguous")
 	case !(v.Confidence >= 0 && v.Confidence <= 1):
 		return valid.Input("Evaluation.Confidence", "must be in [0, 1]")
-	case v.Action != "" && !v.Action.valid():
+	case v.Action != "" && !slices.Contains(actions, v.Action):
 		return valid.Input("Evaluation.Action", "is not one of the actions")
 	}
 	for _, list := range []struct {
@@ -201,33 +194,27 @@ func (v *Evaluation) validate(c *Case) error {
 	return checkProse("Evaluation.Rationale", v.Rationale, maxComment)
 }
 
-// counting is the default of [Config].Evaluator, which needs no model. It counts corrections and
-// reviewers.
-func counting(_ context.Context, c Case) (Evaluation, error) {
-	s := c.Support
-	v := Evaluation{
-		Class:      EdgeCase,
-		Confidence: s.Confidence(),
-		Rationale: fmt.Sprintf("alike corrections: %d, by distinct reviewers: %d", s.Occurrences,
-			s.Reviewers),
-	}
+// counted is the verdict where no [Config].Evaluator is set. It counts corrections and reviewers.
+func (c *Config) counted(s support) Evaluation {
+	v := Evaluation{Class: EdgeCase, Rationale: fmt.Sprintf(
+		"alike corrections: %d, by distinct reviewers: %d", s.occurrences, s.reviewers)}
 	switch {
-	case c.Enough:
+	case c.enough(s):
 		v.Class = GeneralizableHigh
-		if s.Reviewers == 1 {
+		if s.reviewers == 1 {
 			v.Rationale += "; a single reviewer"
 		}
-	case s.Occurrences > 1:
+	case s.occurrences > 1:
 		v.Class = GeneralizableLow
 	}
-	return v, nil
+	return v
 }
 
 // ask asks the evaluator about a copy of the case, and checks its answer.
 func ask(ctx context.Context, e func(context.Context, Case) (Evaluation, error),
 	c Case) (v Evaluation, err error) {
 	given := c
-	given.Feedback, given.Cluster = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster)
+	given.Feedback = c.Feedback.at(c.Feedback.Revision)
 	given.Candidates, given.Opposing = copyMatches(c.Candidates), copyMatches(c.Opposing)
 	err = host.Call("the evaluator", func() error {
 		v, err = e(ctx, given)

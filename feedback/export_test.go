@@ -188,8 +188,10 @@ func TuningOf(c Config) Tuning { return c.tuning }
 // Tune returns the values of a configuration, to change them.
 func (c *Config) Tune() *Tuning { return &c.tuning }
 
-// Counting is the default of Config.Evaluator.
-var Counting = counting
+// Confidence returns what the confidence of this support is.
+func Confidence(reviewers int, strength float64) float64 {
+	return support{reviewers: reviewers, strength: strength}.confidence()
+}
 
 // CheckWith is a step that calls CheckIn.
 func CheckWith(ctx context.Context, r *Rules, c Checked) (violations []Violation, err error) {

@@ -743,7 +743,7 @@ func (w *world) summary(f *fault) string {
 	for _, r := range a.Rules {
 		put(r.Draft.Text, r.Clusters, r.Authors, r.Writers, actors(r.Approvals), r.Status, r.Pinned,
 			r.SupersededBy != "",
-			r.Effect.Status, r.Effect.Measured.IsZero(), r.RetireProposed.IsZero(), r.Left.IsZero())
+			r.Effect.Status, r.Effect.Measured.IsZero(), r.Left.IsZero())
 	}
 	entries, err := w.Audit(ctx, 0)
 	require.NoError(w.t, err)

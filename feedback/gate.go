@@ -190,12 +190,9 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	hash := p.Hash()
 	key := c.people()
 	switch {
-	case review.Hash != hash && p.hadMore(review.Hash):
-		return &RefusedError{Reason: "the evidence changed since it was reviewed: feedback was " +
-			"taken out or erased", Err: heed.ErrConflict}
 	case review.Hash != hash:
-		return &RefusedError{Reason: "the proposal has another version than the one that was " +
-			"reviewed", Err: heed.ErrConflict}
+		return &RefusedError{Reason: "since it was reviewed, the proposal was edited, or feedback " +
+			"was taken out or erased", Err: heed.ErrConflict}
 	case among(p.Writers, c.who, key):
 		return ineligible(ownWords)
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && among(p.Authors, c.who, key):
@@ -236,17 +233,6 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	c.notice(s.waitsAt(c, p))
 	c.write(proposalKind.record(*p))
 	return nil
-}
-
-// hadMore reports whether a hash is of the same draft, when there was more evidence for it. It
-// tries the draft with each smaller number of withdrawn feedback.
-func (p *Proposal) hadMore(hash string) bool {
-	for d := p.Draft; d.Withdrawn > 0; {
-		if d.Withdrawn--; d.Hash() == hash {
-			return true
-		}
-	}
-	return false
 }
 
 // missing returns the contradictions that an approval does not override.
@@ -384,7 +370,7 @@ func (p *Proposal) passed() map[string]string {
 
 // leave takes a rule out of use.
 func (r *Rule) leave(c *change, to State, reason string) {
-	r.Status, r.Left, r.RetireProposed = to, c.now, time.Time{}
+	r.Status, r.Left = to, c.now
 	c.write(ruleKind.record(*r))
 	c.notice(heed.Changed{What: "retired",
 		Component: component, At: c.now, Subject: r.ID, Reason: reason})

@@ -184,7 +184,7 @@ func compareBool(a, b bool) int {
 }
 
 // labels precede rules, by type.
-var labels = map[RuleType]string{
+var labels = map[string]string{
 	positiveExample: "Good example", negativeExample: "Do not repeat", guideline: "Guideline",
 	constraint: "Constraint",
 }

@@ -183,7 +183,7 @@ func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
 func TestRulesAreRanked(t *testing.T) {
 	w := stocked(t, 4, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1}),
 		func(i int, r *feedback.Rule) {
-			r.Action = []feedback.Action{feedback.CreateRule, feedback.RefinePrompt}[i%2]
+			r.Action = []string{feedback.CreateRule, feedback.RefinePrompt}[i%2]
 			r.Place = []string{"", "style"}[i%2]
 			r.Pinned = i == 0
 		})
@@ -198,7 +198,7 @@ func TestRulesAreRanked(t *testing.T) {
 }
 
 func TestTypesAreNamed(t *testing.T) {
-	types := []feedback.RuleType{feedback.PositiveExample, feedback.NegativeExample,
+	types := []string{feedback.PositiveExample, feedback.NegativeExample,
 		feedback.Guideline, feedback.Constraint}
 	w := stocked(t, 4, feedback.Config{}, func(i int, r *feedback.Rule) { r.Type = types[i] })
 	section := w.inject("prd", "").Section

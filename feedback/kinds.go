@@ -68,9 +68,9 @@ var (
 				listKeys("agent", r.Agents, r.AllAgents)...)
 			if r.Status == StateActive {
 				keys = append(keys, listKeys("active", r.Agents, r.AllAgents)...)
-			}
-			if !r.RetireProposed.IsZero() {
-				keys = append(keys, unfitKey)
+				if r.Effect.unfit() {
+					keys = append(keys, unfitKey)
+				}
 			}
 			keys = append(keys, listKeys("cluster", r.Clusters, false)...)
 			return r.ID, r.Activated, append(keys, personKeys(r.people()...)...)
@@ -146,9 +146,8 @@ type ProposalQuery struct {
 	// Status, Type and Cluster must be equal to the proposal's.
 	Status        State
 	Agent         string // is among those affected, or all are
-	Type          RuleType
+	Type          string
 	Cluster       string
-	Proposer      string  // in canonical form
 	MinConfidence float64 // this or more
 }
 
@@ -156,22 +155,16 @@ type ProposalQuery struct {
 // finds by one key alone, so the other fields are compared here.
 func (q *ProposalQuery) selects(p *Proposal) bool {
 	return matches(q.Status, p.Status) && (q.Agent == "" || p.affects(q.Agent)) &&
-		matches(q.Type, p.Type) &&
-		matches(q.Cluster, p.Cluster) && (q.Proposer == "" ||
-		slices.Contains(p.Writers, q.Proposer)) && p.Confidence >= q.MinConfidence
+		matches(q.Type, p.Type) && matches(q.Cluster, p.Cluster) && p.Confidence >= q.MinConfidence
 }
 
 // keys are what to look for: the proposals of any of these.
 func (q *ProposalQuery) keys() [][]string {
 	status := statusKeys(q.Status)
-	switch {
-	case q.Cluster != "":
+	if q.Cluster != "" {
 		return [][]string{append([]string{store.Key("cluster", q.Cluster)}, status...)}
-	case q.Proposer != "":
-		return [][]string{append(personKeys(q.Proposer), status...)}
-	default:
-		return agentKeys("agent", q.Agent, status)
 	}
+	return agentKeys("agent", q.Agent, status)
 }
 
 // A RuleQuery selects rules. A field that is not set selects all.
@@ -188,7 +181,7 @@ type RuleQuery struct {
 // selects reports whether the query selects a rule that was found by one of its keys.
 func (q *RuleQuery) selects(r *Rule) bool {
 	return matches(q.Status, r.Status) && (q.Agent == "" || r.affects(q.Agent)) &&
-		(!q.Unfit || !r.RetireProposed.IsZero())
+		(!q.Unfit || r.Status == StateActive && r.Effect.unfit())
 }
 
 // keys are what to look for: the rules of any of these. It prefers the key that the fewest rules

@@ -41,9 +41,8 @@ func writtenPairs(t *testing.T, file string) (all []written) {
 func (p *written) perfect(
 	names bool,
 ) func(context.Context, feedback.Case) (feedback.Evaluation, error) {
-	return func(ctx context.Context, c feedback.Case) (feedback.Evaluation, error) {
-		v, err := feedback.Counting(ctx, c)
-		v.Similar = []string{}
+	return func(_ context.Context, c feedback.Case) (feedback.Evaluation, error) {
+		v := feedback.Evaluation{Class: feedback.EdgeCase, Similar: []string{}}
 		for _, m := range c.Candidates {
 			switch {
 			case p.kind == "same":
@@ -54,7 +53,7 @@ func (p *written) perfect(
 				v.Contradicts = []string{}
 			}
 		}
-		return v, err
+		return v, nil
 	}
 }
 
@@ -310,7 +309,7 @@ func TestAllContradictionsReachTheEvaluator(t *testing.T) {
 	w := newWorld(t, feedback.Config{
 		Evaluator: func(_ context.Context, c feedback.Case) (feedback.Evaluation, error) {
 			opposing = len(c.Opposing)
-			return feedback.Counting(ctx, c)
+			return feedback.Evaluation{Class: feedback.EdgeCase}, nil
 		},
 	})
 	for range 130 {

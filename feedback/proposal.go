@@ -63,7 +63,7 @@ type Proposal struct {
 //
 // A proposal is pending, and then approved, rejected, "EXPIRED" (it was not decided in time: one
 // more correction proposes it again), "SUPERSEDED" (it was edited: see the proposal whose Previous
-// it is), or "DOCUMENTED" (its [Action] is "DOCUMENT_ONLY", so it needs no approval). A rule is
+// it is), or "DOCUMENTED" (its Draft.Action is "DOCUMENT_ONLY", so it needs no approval). A rule is
 // active, retired, revoked, or "SUPERSEDED" by another rule.
 type State string
 
@@ -171,9 +171,7 @@ type Rule struct {
 	Since     time.Time `json:"since"`
 	Left      time.Time `json:"left,omitzero"`   // when it was retired, revoked or superseded last
 	Effect    Effect    `json:"effect,omitzero"` // as it was measured last
-	// RetireProposed is since when its effect speaks for retiring it, and zero if it does not.
-	RetireProposed time.Time `json:"retire_proposed,omitzero"`
-	Revision       uint64    `json:"-"` // the store's; not in files
+	Revision  uint64    `json:"-"`               // the store's; not in files
 }
 
 // at returns an independent copy with a revision, because what a store returns is shared.

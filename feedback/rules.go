@@ -360,7 +360,7 @@ func (f *Feedback) separate(cluster string, others []Feedback) {
 	f.Cluster, f.Link, f.Worded, f.Joiner = cluster, 1, false, ""
 	if f.Class.generalizable() {
 		f.Class, f.Action, f.Confidence = EdgeCase, documentOnly,
-			min(f.Confidence, Support{1, 1, 1}.Confidence())
+			min(f.Confidence, support{1, 1, 1}.confidence())
 	}
 }
 
@@ -410,8 +410,8 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, key text.PseudonymKey) 
 	p.Authors = text.Distinct(p.Authors)
 	p.Occurrences, p.Reviewers = len(p.Evidence), len(reviewers)
 	if len(evidence) > 0 {
-		support := Support{p.Occurrences, p.Reviewers, strength}
-		p.Confidence = max(p.Confidence, min(support.Confidence(), s.ceiling(evidence, key)))
+		confidence := support{p.Occurrences, p.Reviewers, strength}.confidence()
+		p.Confidence = max(p.Confidence, min(confidence, s.ceiling(evidence, key)))
 		first, last := evidence[0].At, evidence[len(evidence)-1].At
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s",
 			len(evidence), len(reviewers), len(gates), first.Format(time.DateOnly),

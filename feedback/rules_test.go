@@ -299,10 +299,10 @@ func assertStale(t *testing.T, w *world, p feedback.Proposal, before string) {
 		Reason: "I have read it", Hash: before}
 	_, err := w.rules.Review(ctx, review)
 	assert.ErrorIs(t, err, heed.ErrConflict)
-	assert.ErrorContains(t, err, "the evidence changed")
+	assert.ErrorContains(t, err, "feedback was taken out")
 	review.Hash = "of something else"
 	_, err = w.rules.Review(ctx, review)
-	assert.ErrorContains(t, err, "another version")
+	assert.Equal(t, "stale", feedback.Refusal(err))
 	review.Hash = w.pending().Hash()
 	after, err := w.rules.Review(ctx, review)
 	require.NoError(t, err)
@@ -382,7 +382,7 @@ func TestRuleTypes(t *testing.T) {
 		text     string
 		decision feedback.Decision
 		severity string
-		want     feedback.RuleType
+		want     string
 	}{
 		"an obligation": {"a PRD must name its owner", feedback.ApprovedWithChanges, "",
 			feedback.Constraint},
@@ -573,7 +573,7 @@ func TestPropose(t *testing.T) {
 
 func TestActions(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	for action, status := range map[feedback.Action]feedback.State{
+	for action, status := range map[string]feedback.State{
 		feedback.CreateRule: feedback.StatePending, feedback.RefinePrompt: feedback.StatePending,
 		feedback.UpdateSkill: feedback.StatePending, feedback.DocumentOnly: feedback.StateDocumented,
 	} {

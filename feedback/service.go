@@ -30,7 +30,6 @@ type Service struct {
 	similarity heed.Similarity // cfg.Similarity, with a memory if it embeds
 	evaluating host.Lock       // one evaluation at a time, so that they don't lose races
 	governing  host.Lock       // one change of proposals and rules at a time
-	counting   bool            // no Evaluator is set, so no candidates are looked at
 	// The memos hold what follows from texts and from records that never change, or what is checked
 	// by a version, so they are never out of date. readings are by text. Readings of longer texts
 	// are fewer, because they take more memory.
@@ -68,7 +67,7 @@ func open(
 	ctx context.Context, cfg Config, agree func(*Config, settings.Component) error,
 ) (*Service, error) {
 	s := &Service{
-		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(), counting: cfg.Evaluator == nil,
+		cfg: cfg, evaluating: host.NewLock(), governing: host.NewLock(),
 		readings: text.NewMemo[*reading](10_000), longReadings: text.NewMemo[*reading](1000),
 		worded: text.NewMemo[oppose.Reading](1000), prompts: text.NewMemo[promptLines](1000),
 		agents: text.NewMemo[string](1000), failures: text.NewMemo[failure](2),

@@ -20,7 +20,6 @@ const (
 	flushEvery   = time.Hour      // [Service.Sweep] calls [Service.Flush]
 	measureEvery = 24 * time.Hour // and measures the rules
 
-	perSweep = 3   // retirements that a sweep proposes, so that people can look at each
 	floor    = 8   // decisions on either side, below which a rate is not evidence
 	improved = 0.1 // the relative drop of the rate from which on a rule is effective
 )
@@ -30,9 +29,8 @@ const (
 //
 //   - Each time it closes expired proposals.
 //   - Every hour it calls [Service.EvaluateAll] and [Service.Flush].
-//   - Every day it measures the active rules and stores their [Effect]. Harmful rules get
-//     [Rule].RetireProposed first, then ineffective ones by their improvement, at most three.
-//     [RuleQuery].Unfit finds them.
+//   - Every day it measures the active rules and stores their [Effect]. [RuleQuery].Unfit finds
+//     those that are harmful or ineffective, for a person who may retire them ([Rules.Move]).
 //
 // If a part fails, it goes on with the others, and returns the errors, joined. The part is due
 // again at the next call. If it fails again, it pauses for a minute, and for twice as long after
@@ -132,41 +130,23 @@ func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) er
 	return errors.Join(failures...)
 }
 
-// measureAll measures the active rules, and proposes to retire the worst. It proposes few at a
-// time, so that people look at each. All effects are measured before the first is stored, because
-// the worst are chosen among all.
+// measureAll measures the active rules. One that fails does not keep the others from it.
 func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) error {
 	var failures []error
-	var unfit []Rule
 	rules, err := s.Rules().List(ctx, RuleQuery{Status: StateActive})
 	if err != nil {
 		return err
 	}
 	for i := range rules {
-		rule := &rules[i]
-		effect, err := s.measure(ctx, rule, now)
+		effect, err := s.measure(ctx, &rules[i], now)
+		if err == nil {
+			err = s.keepEffect(ctx, &rules[i], effect)
+		}
 		if err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", rule.ID, err))
+			failures = append(failures, fmt.Errorf("%s: %w", rules[i].ID, err))
 			continue
 		}
-		rule.Effect = effect
-		if effect.unfit() {
-			unfit = append(unfit, *rule)
-		}
-	}
-	slices.SortFunc(unfit, compareUnfit)
-	retire := map[string]bool{}
-	for _, rule := range unfit[:min(len(unfit), perSweep)] {
-		retire[rule.ID] = true
-	}
-	for i := range rules {
-		if rules[i].Effect.Measured.Equal(now) {
-			if err := s.keepEffect(ctx, rules[i], now, retire[rules[i].ID]); err != nil {
-				failures = append(failures, fmt.Errorf("%s: %w", rules[i].ID, err))
-				continue
-			}
-			*changed++
-		}
+		*changed++
 	}
 	return errors.Join(failures...)
 }
@@ -177,30 +157,24 @@ func compareUnfit(a, b Rule) int {
 		cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
 }
 
-// keepEffect stores what was measured, and what follows from it, on a rule that is still as it was
-// when it was measured.
-func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, retire bool) error {
+// keepEffect stores what was measured, on a rule that is still as it was when it was measured.
+func (s *Service) keepEffect(ctx context.Context, measured *Rule, e Effect) error {
 	_, err := s.step(ctx, s.governing, func(c *change) error {
 		c.Want(store.Wants{Refs: []store.Ref{rulesRef(), ruleKind.Ref(measured.ID)}})
 		rule, err := ruleKind.in(c.Tx, measured.ID)
 		if err != nil || rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
 			return err
 		}
-		c.now = now
-		e := &measured.Effect
+		c.now = e.Measured
 		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
 		if e.Status == statusHarmful && rule.Effect.Status != statusHarmful {
 			c.notice(heed.Changed{What: "harmful",
-				Component: component, At: now, Subject: rule.ID, Reason: why})
+				Component: component, At: c.now, Subject: rule.ID, Reason: why})
 		}
-		rule.Effect = *e
-		switch {
-		case retire && rule.RetireProposed.IsZero():
-			rule.RetireProposed = now
+		if e.unfit() && !rule.Effect.unfit() {
 			c.logAudit("propose-retirement", rule.ID, why, nil)
-		case !e.unfit():
-			rule.RetireProposed = time.Time{}
 		}
+		rule.Effect = e
 		c.write(ruleKind.record(rule))
 		return c.raise(rulesMark)
 	})

@@ -115,7 +115,7 @@ func edit(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 	}
 	draft := p.Draft
 	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")),
-		feedback.RuleType(d.form.Get("type"))
+		d.form.Get("type")
 	draft.Agents = nil
 	for line := range strings.Lines(d.form.Get("agents")) {
 		if name := strings.TrimSpace(line); name != "" {

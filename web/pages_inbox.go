@@ -87,7 +87,7 @@ type proposalData struct {
 	Looked    int
 	Successor *feedback.Proposal
 	Since     []change // how the successor differs
-	Types     []feedback.RuleType
+	Types     []string
 }
 
 // A change is a field of a draft before and after.
@@ -124,7 +124,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 	}
 	p := report.Proposal
 	d := proposalData{
-		Report: report, Yours: yours(v, p, personOf(r)), Types: []feedback.RuleType{
+		Report: report, Yours: yours(v, p, personOf(r)), Types: []string{
 			"GUIDELINE", "CONSTRAINT", "POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE",
 		},
 	}

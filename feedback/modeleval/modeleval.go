@@ -113,7 +113,6 @@ func ask(ctx context.Context, gate *host.Gate, model decision.LLM, text string) 
 type question struct {
 	texts []string
 	ids   [][]string
-	who   map[string]string // the reviewers of the candidates, by their ids
 
 	same, opposite []string // the ids of what the model named
 }
@@ -127,7 +126,7 @@ func textOf(f *feedback.Feedback) string {
 // have it. What seems to contradict the correction comes first and is never left out, because a
 // contradiction that the model does not see would wait for a person.
 func questionOf(c *feedback.Case) *question {
-	q := &question{who: map[string]string{}}
+	q := &question{}
 	asked, room := map[string]bool{}, most
 	for i, m := range slices.Concat(c.Opposing, c.Candidates) {
 		text := textOf(&m.Feedback)
@@ -144,7 +143,7 @@ func questionOf(c *feedback.Case) *question {
 				room = (len(q.texts)/most + 1) * most
 			}
 		}
-		asked[m.ID], q.who[m.ID] = true, m.Reviewer
+		asked[m.ID] = true
 		q.ids[at] = append(q.ids[at], m.ID)
 	}
 	return q
@@ -233,17 +232,13 @@ func (q *question) assess(c *feedback.Case) feedback.Evaluation {
 		Contradicts: slices.Concat([]string{}, q.opposite),
 		Rationale:   fmt.Sprintf("a model compared it with %d texts", len(q.texts)),
 	}
-	people := map[string]bool{c.Feedback.Reviewer: true}
 	for _, id := range q.same {
 		if candidate(id) { // archived and approved feedback joins no cluster
-			a.Similar, people[q.who[id]] = append(a.Similar, id), true
+			a.Similar = append(a.Similar, id)
 		}
 	}
-	n := len(a.Similar) + 1
-	if n > 1 {
+	if len(a.Similar) > 0 {
 		a.Class = feedback.GeneralizableHigh // heed lowers it if too few agree
 	}
-	a.Confidence = feedback.Support{Occurrences: n, Reviewers: len(people),
-		Strength: float64(n)}.Confidence()
 	return a
 }

@@ -213,13 +213,9 @@ func TestOneTextIsAskedOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"first", "second"}, v.Similar)
 	assert.Equal(t, 1, strings.Count(model.Requests()[0].Prompt, brief))
-	agree := feedback.Support{Occurrences: 3, Reviewers: 2, Strength: 3}
-	assert.InDelta(t, agree.Confidence(), v.Confidence, 1e-9)
 	v, err = evaluate(ctx, c)
 	require.NoError(t, err)
 	assert.Equal(t, feedback.EdgeCase, v.Class, "none is like it")
-	alone := feedback.Support{Occurrences: 1, Reviewers: 1, Strength: 1}
-	assert.InDelta(t, alone.Confidence(), v.Confidence, 1e-9)
 }
 
 // What seems to contradict a correction is asked about to the last, and room is left for what may

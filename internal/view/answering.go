@@ -340,7 +340,7 @@ func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error)
 	}
 	p, err := c.View.Feedback.Rules().Propose(ctx, feedback.Submission{
 		Draft: feedback.Draft{
-			Type: feedback.RuleType(in.Type), Text: in.Text, Agents: []string{c.View.Name},
+			Type: in.Type, Text: in.Text, Agents: []string{c.View.Name},
 		},
 		Actor: c.Person, Reason: in.Reason,
 	})

@@ -193,10 +193,10 @@ type Part struct{ Name, Value string }
 func Parts(d *feedback.Draft, show func(string) string) []Part {
 	action, kind, place := "", "", ""
 	if d.Action != "CREATE_RULE" {
-		action = strings.ToLower(string(d.Action))
+		action = strings.ToLower(d.Action)
 	}
 	if d.Type != "GUIDELINE" {
-		kind = strings.ToLower(string(d.Type))
+		kind = strings.ToLower(d.Type)
 	}
 	if d.Place != "" {
 		place = show(d.Place)

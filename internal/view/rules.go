@@ -75,7 +75,7 @@ func (s *Source) RulesOrProposals(ctx context.Context, q RuleQuery) (List[Rule],
 
 func draftOf(d *feedback.Draft) Rule {
 	return Rule{
-		Type: strings.ToLower(string(d.Type)), Text: d.Text, AllAgents: d.AllAgents,
+		Type: strings.ToLower(d.Type), Text: d.Text, AllAgents: d.AllAgents,
 		Agents: arrayOf(d.Agents), Check: d.Check,
 	}
 }
