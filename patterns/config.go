@@ -82,9 +82,6 @@ type tuning struct {
 	Warnings bool
 	// CriteriaHalfLife is the half-life of the evidence on criteria: the design's 90 days.
 	CriteriaHalfLife time.Duration
-	// StaleAfter is how long a pattern may have no evidence before [Recorder.Sweep] archives it: its
-	// half-life.
-	StaleAfter time.Duration
 }
 
 const (
@@ -105,7 +102,6 @@ func (c Config) withDefaults() Config {
 	c.HalfLife = cmp.Or(c.HalfLife, quarter)
 	t := &c.tuning
 	t.CriteriaHalfLife = cmp.Or(t.CriteriaHalfLife, quarter)
-	t.StaleAfter = cmp.Or(t.StaleAfter, c.HalfLife)
 	t.Criteria, t.Inversion = t.Criteria.withDefaults(), t.Inversion.withDefaults()
 	t.Maturity = t.Maturity.withDefaults(c.HalfLife)
 	if c.Approaches == nil {

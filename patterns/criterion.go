@@ -129,8 +129,8 @@ func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) 
 			cfg.Prior.Alpha, cfg.Prior.Alpha+cfg.Prior.Beta, criterionFloor)
 	}
 	c.Conditions = []Condition{
-		newCondition(Deprecated, "observations", float64(n), "at least", float64(cfg.MinFeedback)),
-		newCondition(Deprecated, "a harmful share", ratio, "more than", cfg.MaxHarmful),
+		newCondition(deprecated, "observations", float64(n), "at least", float64(cfg.MinFeedback)),
+		newCondition(deprecated, "a harmful share", ratio, "more than", cfg.MaxHarmful),
 	}
 	c.Deprecated = c.Conditions[0].Met && c.Conditions[1].Met
 	if !c.Deprecated {

@@ -190,7 +190,7 @@ func TestWeightsFollowFeedback(t *testing.T) {
 		literal := rapid.Bool().Draw(rt, "literal")
 		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Literal: literal,
 			Criteria: patterns.Criteria{MinFeedback: 1}}))
-		class := rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful})
+		class := rapid.SampledFrom([]string{patterns.Helpful, patterns.Harmful})
 		before := math.NaN()
 		for range rapid.IntRange(1, 12).Draw(rt, "n") {
 			f := patterns.Rating{Criterion: "c", Class: class.Draw(rt, "class"),
@@ -223,12 +223,12 @@ func TestCriterionIsTheSum(t *testing.T) {
 		w := newWorld(t, patterns.Config{})
 		var helpful, harmful float64
 		type event struct {
-			class         patterns.Class
+			class         string
 			strength, age float64
 		}
 		events := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) event {
 			return event{
-				rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful,
+				rapid.SampledFrom([]string{patterns.Helpful, patterns.Harmful,
 					patterns.Neutral}).Draw(rt, "class"),
 				rapid.Float64Range(0.01, 1).Draw(rt, "strength"),
 				rapid.Float64Range(0, 1000).Draw(rt, "age"),

@@ -13,23 +13,22 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Promote makes a pattern [Proven] until [Recorder.Reset], in spite of any evidence, and brings it
-// back from the archive. If it is deprecated or inverted, the error is a [heed.ErrConflict]: reset
-// it first. If it was promoted before, the call has no effect and returns the zero transition.
+// Promote makes a pattern "proven" until [Recorder.Reset], in spite of any evidence. If it is
+// deprecated or inverted, the error is a [heed.ErrConflict]: reset it first. If it was promoted before, the call has no effect and returns the zero transition.
 func (r *Recorder) Promote(ctx context.Context, id PatternID, by By) (Transition, error) {
-	return r.override(ctx, id, by, "promote", Proven)
+	return r.override(ctx, id, by, "promote", proven)
 }
 
-// Deprecate makes a pattern [Deprecated] until [Recorder.Reset], in spite of any evidence. If it
+// Deprecate makes a pattern "deprecated" until [Recorder.Reset], in spite of any evidence. If it
 // was deprecated by hand before, the call has no effect and returns the zero transition.
 func (r *Recorder) Deprecate(ctx context.Context, id PatternID, by By) (Transition, error) {
-	return r.override(ctx, id, by, "deprecate", Deprecated)
+	return r.override(ctx, id, by, "deprecate", deprecated)
 }
 
 // override gives a pattern a state by hand. A pattern that is known to fail is not promoted,
 // because the person should see its record first, and reset it.
 func (r *Recorder) override(ctx context.Context, id PatternID, by By, action string,
-	to State) (Transition, error) {
+	to string) (Transition, error) {
 	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string,
 		error) {
 		if p.Override == to {
@@ -37,11 +36,11 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 		}
 		current := p.clone()
 		r.advance(&current, t, d.now)
-		if to == Proven && (current.State == Deprecated || current.State == Inverted) {
+		if to == proven && (current.State == deprecated || current.State == inverted) {
 			return "", store.Final(fmt.Errorf("%w: the pattern is %s: reset it first",
 				heed.ErrConflict, current.State))
 		}
-		p.Override, p.By, p.ArchivedAt = to, by, time.Time{}
+		p.Override, p.By = to, by
 		return by.Reason, nil
 	})
 }
@@ -59,11 +58,12 @@ func (r *Recorder) decide(
 		return Transition{}, failed(action, err)
 	}
 	d, err := r.change(ctx, []PatternID{id}, func(d *draft) error {
+		_, warned := d.warned(id)
 		p, known := d.pattern(id)
 		switch {
-		case !known:
+		case !known && !warned:
 			return heed.ErrNotFound
-		case p.Anti:
+		case p.Anti || warned:
 			return valid.Input("Pattern",
 				"is an anti-pattern: decide on the pattern that it was made of")
 		}
@@ -73,7 +73,7 @@ func (r *Recorder) decide(
 		})
 		for _, done := range d.transitions {
 			d.tx.Put(r.audit(done.ID, done.At, by, action, string(id), map[string]string{
-				"from": string(done.From), "to": string(done.To),
+				"from": done.From, "to": done.To,
 			}))
 		}
 		return err
@@ -110,7 +110,7 @@ type Reset struct {
 	By By
 }
 
-// Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a
+// Reset ends a promotion or deprecation by hand, and an inversion. The pattern is a
 // candidate again; or, with KeepEvidence, what its evidence makes of it. It also resets criteria
 // and tasks. Outcomes and ratings that were counted do not count again. If there is no such state
 // or evidence, the call has no effect. The transition is zero if no pattern changed.
@@ -144,9 +144,10 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 	return r.decide(ctx, reset.Pattern, reset.By, action,
 		func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
 			before := p.clone()
-			p.Override, p.By, p.ArchivedAt = "", By{}, time.Time{}
+			p.Override, p.By = "", By{}
 			if !reset.KeepEvidence {
-				p.State, p.Base, p.Inverted = Candidate, Observations{}, Observations{}
+				p.State, p.Twin = candidate, ""
+				p.Base, p.Inverted = Observations{}, Observations{}
 			}
 			after := p.clone()
 			if reset.KeepEvidence {

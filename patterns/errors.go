@@ -17,33 +17,31 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An ErrorType is the kind of error that a task ran into:
-//
-//   - "validation": input or output was not valid.
-//   - "timeout": it took too long.
-//   - "conflict": somebody else had a file, a reservation or a revision.
-//   - "tool_failure": a tool could not be run, or failed.
-//   - "unknown": everything else.
-type ErrorType string
-
+// The types of errors: see [Classify].
 const (
-	validation   ErrorType = "validation"
-	timeout      ErrorType = "timeout"
-	conflict     ErrorType = "conflict"
-	toolFailure  ErrorType = "tool_failure"
-	unclassified ErrorType = "unknown"
+	validation   = "validation"
+	timeout      = "timeout"
+	conflict     = "conflict"
+	toolFailure  = "tool_failure"
+	unclassified = "unknown"
 )
 
 // errorTypes are all types, for validation and for the room that their headings take in a prompt.
-var errorTypes = []ErrorType{validation, timeout, conflict, toolFailure, unclassified}
+var errorTypes = []string{validation, timeout, conflict, toolFailure, unclassified}
 
-// Classify returns the type of an error by what it wraps, and never by its text. In this order, it
-// looks at: an error's own method ErrorType() ErrorType; deadlines of contexts, files and the
-// network; [heed.ErrConflict] and files that exist already; [*heed.InputError], [*heed.ConfigError]
-// and the errors of encoding/json and strconv; the errors of os/exec. Any other error, a cancelled
-// context too, is "unknown".
-func Classify(err error) ErrorType {
-	var own interface{ ErrorType() ErrorType }
+// Classify returns the type of an error that a task ran into, by what it wraps and never by its
+// text. The first that holds counts:
+//
+//   - what the error's own method ErrorType() string returns, if it is one of these types;
+//   - "timeout": a deadline of a context, a file or the network;
+//   - "conflict": somebody else had a file, a reservation or a revision: [heed.ErrConflict], or a
+//     file that exists already;
+//   - "validation": input or output was not valid: [*heed.InputError], [*heed.ConfigError], or an
+//     error of encoding/json or strconv;
+//   - "tool_failure": a tool could not be run, or failed: an error of os/exec;
+//   - "unknown": any other error, a cancelled context too.
+func Classify(err error) string {
+	var own interface{ ErrorType() string }
 	var late interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &own) && slices.Contains(errorTypes, own.ErrorType()):
@@ -80,7 +78,7 @@ type TaskError struct {
 	Err error `json:"-"`
 	// Type is the sort of the error. "" means the result of [Classify], and "tool_failure" if that
 	// is "unknown" and Tool is set.
-	Type ErrorType `json:"type"`
+	Type string `json:"type"`
 	// Message is what the next attempt's prompt shows. It must be set, or Err.
 	Message string `json:"message"`
 	// Context is what was being done, Tool the tool that was used, and Stack a trace. A
@@ -178,7 +176,7 @@ type ErrorReport struct {
 	// Unresolved counts the errors that [Recorder.ResolveError] has not ended.
 	Unresolved int
 	// ByType counts them by type, with those that are resolved. It has only types that occur.
-	ByType map[ErrorType]int
+	ByType map[string]int
 }
 
 // Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are
@@ -201,7 +199,7 @@ func (r steps) ErrorsIn(tx *store.Tx, q HistoryQuery) (ErrorReport, error) {
 		return ErrorReport{}, failed("errors", err)
 	}
 	slices.Reverse(all)
-	report := ErrorReport{Errors: all, ByType: make(map[ErrorType]int)}
+	report := ErrorReport{Errors: all, ByType: make(map[string]int)}
 	for i := range all {
 		report.ByType[all[i].Type]++
 		if !all[i].Resolved {

@@ -22,10 +22,10 @@ import (
 	"github.com/heedhq/heed/patterns"
 )
 
-type quotaError struct{ kind patterns.ErrorType }
+type quotaError struct{ kind string }
 
-func (quotaError) Error() string                   { return "over quota" }
-func (e quotaError) ErrorType() patterns.ErrorType { return e.kind }
+func (quotaError) Error() string       { return "over quota" }
+func (e quotaError) ErrorType() string { return e.kind }
 
 func TestClassify(t *testing.T) {
 	_, noNumber := strconv.Atoi("x")
@@ -33,7 +33,7 @@ func TestClassify(t *testing.T) {
 	failed := exec.Command("sh", "-c", "exit 3").Run()
 	for _, test := range []struct {
 		err  error
-		want patterns.ErrorType
+		want string
 	}{
 		{nil, "unknown"},
 		{errors.New("context deadline exceeded"), "unknown"}, // the text says nothing
@@ -134,7 +134,7 @@ The following errors were encountered during execution:
 
 func TestErrorStats(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	for i, kind := range []patterns.ErrorType{"validation", "timeout", "validation", "tool_failure",
+	for i, kind := range []string{"validation", "timeout", "validation", "tool_failure",
 		"validation"} {
 		id, err := w.RecordError(ctx, patterns.TaskError{Task: "bd-123.1", Type: kind, Message: "m"})
 		require.NoError(t, err)
@@ -146,11 +146,11 @@ func TestErrorStats(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, stats.Errors, 5)
 	assert.Equal(t, 2, stats.Unresolved)
-	assert.Equal(t, map[patterns.ErrorType]int{"validation": 3, "timeout": 1, "tool_failure": 1},
+	assert.Equal(t, map[string]int{"validation": 3, "timeout": 1, "tool_failure": 1},
 		stats.ByType)
 	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "none"})
 	require.NoError(t, err)
-	assert.Equal(t, patterns.ErrorReport{ByType: map[patterns.ErrorType]int{}}, stats)
+	assert.Equal(t, patterns.ErrorReport{ByType: map[string]int{}}, stats)
 
 	require.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "bd-123.1", By: by})))
 	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
@@ -211,7 +211,7 @@ func FuzzErrorPrompt(f *testing.F) {
 		uint16(2000))
 	f.Fuzz(func(t *testing.T, message, where, stack string, chars uint16) {
 		w := newWorld(t, patterns.Config{})
-		for _, kind := range []patterns.ErrorType{"timeout", "conflict",
+		for _, kind := range []string{"timeout", "conflict",
 			"timeout"} {
 			if _, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Type: kind,
 				Message: "m" + message, Context: where, Stack: stack}); err != nil {

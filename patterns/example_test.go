@@ -134,7 +134,7 @@ func ExampleRecorder_Standing() {
 		panic(err)
 	}
 	for _, condition := range why.Conditions {
-		if condition.State == patterns.Proven && !condition.Met {
+		if condition.State == "proven" && !condition.Met {
 			fmt.Println(condition)
 		}
 	}

@@ -24,3 +24,16 @@ func (c *Config) Tune() *Tuning { return &c.tuning }
 
 // OutcomeWants names what RecordIn reads.
 func OutcomeWants(r *Recorder, o Outcome) store.Wants { return r.outcomeWants(o) }
+
+// The words of states and classes.
+const (
+	Helpful = helpful
+	Neutral = neutral
+	Harmful = harmful
+
+	Candidate   = candidate
+	Established = established
+	Proven      = proven
+	Deprecated  = deprecated
+	Inverted    = inverted
+)

@@ -119,7 +119,7 @@ func (w *world) standing(id patterns.PatternID) patterns.Standing {
 }
 
 // feedPattern adds n observations of a pattern from daysAgo days ago.
-func (w *world) feedPattern(id patterns.PatternID, class patterns.Class, n int, daysAgo float64) {
+func (w *world) feedPattern(id patterns.PatternID, class string, n int, daysAgo float64) {
 	w.t.Helper()
 	for range n {
 		w.feed(patterns.Rating{Pattern: id, Class: class}, daysAgo)
@@ -154,10 +154,10 @@ func reset(_ patterns.Transition, err error) error { return err }
 // A vectorEvent is some observations of a class, one full observation each unless it says
 // otherwise.
 type vectorEvent struct {
-	Class patterns.Class `json:"class"`
-	N     int            `json:"n"`
-	Age   float64        `json:"age"` // in days
-	Raw   float64        `json:"raw"`
+	Class string  `json:"class"`
+	N     int     `json:"n"`
+	Age   float64 `json:"age"` // in days
+	Raw   float64 `json:"raw"`
 }
 
 func readJSON[T any](t testing.TB, file string) (value T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// maturity decides when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of
+// maturity decides when a pattern is a candidate, established, proven or deprecated. Gates of
 // evidence are on counts, which do not fade. Shares are of masses, which fade.
 //
 //	deprecated   at least MinFeedback observations, harmful share > Deprecation
@@ -32,13 +32,13 @@ type maturity struct {
 }
 
 // multiplier returns the factor that a state puts on a score. The factors are the design's.
-func (s State) multiplier() float64 {
-	switch s {
-	case Candidate:
+func multiplier(state string) float64 {
+	switch state {
+	case candidate:
 		return 0.5
-	case Established:
+	case established:
 		return 1
-	case Proven:
+	case proven:
 		return 1.5
 	default:
 		return 0
@@ -62,7 +62,7 @@ func (m maturity) withDefaults(halfLife time.Duration) maturity {
 // takes. Its text is for people.
 type Condition struct {
 	// State is the state that it leads to, or "rehabilitated".
-	State State
+	State string
 	// What names what is compared, for example "helpful observations".
 	What string
 	// Have is the value and Need the bound. Shares and rates are in [0, 1].
@@ -75,15 +75,15 @@ type Condition struct {
 }
 
 // rehabilitated marks a pattern whose inversion ended.
-const rehabilitated State = "rehabilitated"
+const rehabilitated = "rehabilitated"
 
 // tolerance is how far rounding alone may move a number.
 const tolerance = 1e-9
 
 // newCondition compares a value with a bound. Sums of faded masses differ in the last digits, so a
 // difference by rounding does not matter.
-func newCondition(s State, what string, have float64, bound string, need float64) Condition {
-	c := Condition{State: s, What: what, Have: have, Bound: bound, Need: need}
+func newCondition(state string, what string, have float64, bound string, need float64) Condition {
+	c := Condition{State: state, What: what, Have: have, Bound: bound, Need: need}
 	switch bound {
 	case "at least":
 		c.Met = have >= need-tolerance
@@ -132,12 +132,12 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 	}
 	ratio := harmfulShare(t)
 	all := append(make([]Condition, 0, 9), // room for the conditions of an inversion
-		newCondition(Established, "observations", float64(t.Positive.N+t.Negative.N), "at least",
+		newCondition(established, "observations", float64(t.Positive.N+t.Negative.N), "at least",
 			float64(m.MinFeedback)),
-		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(Proven, "helpful observations", float64(t.Positive.N), "at least",
+		newCondition(deprecated, "a harmful share", ratio, "more than", m.Deprecation),
+		newCondition(proven, "helpful observations", float64(t.Positive.N), "at least",
 			float64(m.MinHelpful)),
-		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful))
+		newCondition(proven, "a harmful share", ratio, "less than", m.MaxHarmful))
 	if t.Positive.N > 0 {
 		all = append(all, m.recent(t, now))
 	}
@@ -146,28 +146,28 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 
 // recent is the one condition that depends on the time.
 func (m *maturity) recent(t *evidence.Tally, now time.Time) Condition {
-	return newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())),
+	return newCondition(proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())),
 		"at most", days(m.Recency))
 }
 
 // stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and
 // established. The condition of established is the number of observations, so without it the
 // pattern is a candidate, whatever its shares.
-func stateOf(conditions []Condition) State {
-	met := func(s State) bool {
+func stateOf(conditions []Condition) string {
+	met := func(state string) bool {
 		return !slices.ContainsFunc(conditions, func(c Condition) bool {
-			return c.State == s && !c.Met
+			return c.State == state && !c.Met
 		})
 	}
 	switch {
-	case !met(Established):
-		return Candidate
-	case met(Deprecated):
-		return Deprecated
-	case met(Proven):
-		return Proven
+	case !met(established):
+		return candidate
+	case met(deprecated):
+		return deprecated
+	case met(proven):
+		return proven
 	default:
-		return Established
+		return established
 	}
 }
 
@@ -207,12 +207,12 @@ func literalConditions(m *maturity, t *evidence.Tally, now time.Time) []Conditio
 		ratio = harmfulMass(s) / total
 	}
 	return []Condition{
-		newCondition(Established, "a faded mass", total, "at least",
+		newCondition(established, "a faded mass", total, "at least",
 			float64(m.MinFeedback)-literalSlack),
-		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(Proven, "a faded helpful mass", s.Reward, "at least",
+		newCondition(deprecated, "a harmful share", ratio, "more than", m.Deprecation),
+		newCondition(proven, "a faded helpful mass", s.Reward, "at least",
 			float64(m.MinHelpful)-literalSlack),
-		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful),
+		newCondition(proven, "a harmful share", ratio, "less than", m.MaxHarmful),
 	}
 }
 
@@ -229,12 +229,12 @@ func literalWeight(s evidence.Sums) float64 {
 //
 // A pattern is inverted, once, when it has at least MinObservations observations and at least
 // FailureRatio of them are failures. These are counts, which do not fade, since it was last
-// rehabilitated. Its anti-pattern is made in the same commit, with the pattern's content after
-// "AVOID: ".
+// rehabilitated. While it is inverted, it reads as two: itself, and its anti-pattern, which has its
+// content after "AVOID: " and is not stored.
 //
 // An inverted pattern goes on collecting evidence. It is rehabilitated when it has had
 // MinObservations successes since the inversion, and its harmful share no longer deprecates it
-// ([maturity]). Its anti-pattern is then archived.
+// ([maturity]).
 type inversion struct {
 	MinObservations int
 	FailureRatio    float64
@@ -269,18 +269,21 @@ func percent(part, whole uint64) uint64 {
 	return (200*part + whole) / (2 * whole)
 }
 
-// warn changes anti into the anti-pattern of a pattern with these observations. The content is cut
-// to the limit of a pattern, so that the reason always has room.
-func warn(anti, of *Pattern, c Observations) {
-	anti.ID, anti.Anti, anti.State, anti.Twin = antiPrefix+of.ID, true, Inverted, of.ID
-	anti.Reason = c.reason()
-	about := strings.TrimRight(stripPrefixes(of.Content), ". \t\n")
+// warning returns the anti-pattern of an inverted pattern with these observations. The content is
+// cut to the limit of a pattern, so that the reason always has room.
+func (p Pattern) warning(counts Observations) Pattern {
+	anti := p.clone()
+	anti.ID, anti.Anti, anti.State, anti.Twin = p.Twin, true, inverted, p.ID
+	anti.Override, anti.By = "", By{}
+	anti.Base, anti.Inverted = Observations{}, Observations{}
+	anti.Reason = counts.minus(p.Base).reason()
+	about := strings.TrimRight(stripPrefixes(p.Content), ". \t\n")
 	room := maxContent - len(avoid) - len(anti.Reason) - len(". …")
 	if len(about) > room {
 		about = strings.ToValidUTF8(about[:room], "") + "…"
 	}
 	anti.Content = avoid + about + ". " + anti.Reason
-	anti.Tags, anti.Examples = of.Tags, of.Examples
+	return anti
 }
 
 // stripPrefixes removes prohibitions from the front of a text, however often they are repeated.

@@ -19,7 +19,7 @@ func TestMaturity(t *testing.T) {
 	for _, v := range readJSON[[]struct {
 		Name             string
 		Events           []vectorEvent
-		Default, Literal patterns.State
+		Default, Literal string
 	}](t, "testdata/maturity.json") {
 		t.Run(v.Name, func(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
@@ -39,7 +39,7 @@ func TestMaturity(t *testing.T) {
 				}
 				s := w.standing("p")
 				assert.Equal(t, want, s.State)
-				assert.Equal(t, map[patterns.State]float64{"candidate": 0.5, "established": 1,
+				assert.Equal(t, map[string]float64{"candidate": 0.5, "established": 1,
 					"proven": 1.5, "deprecated": 0}[want], s.Multiplier)
 				assert.Equal(t, want, s.Pattern.State, "what is stored was settled")
 			})
@@ -95,8 +95,8 @@ func TestStatesByTime(t *testing.T) {
 			w.clock.Advance(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "days")) * day)
 			now := w.standing("p")
 			if before.State != now.State {
-				assert.Equal(rt, [2]patterns.State{patterns.Proven, patterns.Established},
-					[2]patterns.State{before.State, now.State})
+				assert.Equal(rt, [2]string{patterns.Proven, patterns.Established},
+					[2]string{before.State, now.State})
 			}
 			assert.InDelta(rt, before.HarmfulShare, now.HarmfulShare, 1e-12, "a share does not fade")
 			assert.LessOrEqual(rt, now.Helpful, before.Helpful)
@@ -116,7 +116,7 @@ func TestMaturityAgainstAnOracle(t *testing.T) {
 		w := newWorld(t, patterns.Tuned(patterns.Config{},
 			patterns.Tuning{Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}}))
 		var all []seen
-		oracle := func() patterns.State {
+		oracle := func() string {
 			var helpful int
 			var mass, harmful float64
 			var last time.Time
@@ -169,7 +169,7 @@ func TestLiteralTimes(t *testing.T) {
 	}{{5, 0.26, 66.8}, {6, 23.9, 90.4}, {10, 90.3, 156.8}, {20, 180.3, 246.8}} {
 		w := newWorld(t, patterns.SpecConfig())
 		w.feedPattern("p", patterns.Helpful, v.n, 0)
-		at := func(days float64) patterns.State {
+		at := func(days float64) string {
 			w.clock.since.Store(int64(days * float64(day)))
 			return w.standing("p").State
 		}

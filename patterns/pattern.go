@@ -16,25 +16,16 @@ import (
 // of an anti-pattern.
 type PatternID string
 
-// antiPrefix begins the id of an anti-pattern that was made of a pattern; the pattern's own id
-// follows.
+// antiPrefix begins the id of an anti-pattern. The id of the pattern that it warns of follows.
 const antiPrefix = "anti-"
 
-// A State is the state of a pattern in its life, for example Proven. Unknown states survive.
-type State string
-
-// The states of a pattern.
+// The states of a pattern: see [Pattern].State.
 const (
-	// Candidate: there are fewer than three observations. No plan has it.
-	Candidate State = "candidate"
-	// Established: it has a record, and plans recommend it.
-	Established State = "established"
-	// Proven: it has a good record, and recently so. Plans recommend it first.
-	Proven State = "proven"
-	// Deprecated patterns did harm too often.
-	Deprecated State = "deprecated"
-	// Inverted: it failed so often that its anti-pattern warns of it.
-	Inverted State = "inverted"
+	candidate   = "candidate"
+	established = "established"
+	proven      = "proven"
+	deprecated  = "deprecated"
+	inverted    = "inverted"
 )
 
 // A Pattern is what a store keeps of a way of doing things. [Recorder.Standing] adds what it has
@@ -52,28 +43,28 @@ type Pattern struct {
 	Examples []string `json:"examples,omitempty"`
 	// Reason is why an anti-pattern is one.
 	Reason string `json:"reason,omitempty"`
-	// Twin is the anti-pattern that was made of this pattern; or the pattern that this anti-pattern
-	// was made of. It stays when the pattern is rehabilitated.
+	// Twin is the anti-pattern that warns of this pattern because it was inverted; or the pattern that
+	// this anti-pattern warns of. Empty: there is none.
 	Twin PatternID `json:"twin,omitempty"`
 
-	// State is its state when it was last stored. An anti-pattern's state is [Inverted].
-	State State `json:"state"`
-	// Override is the state that somebody gave it by hand, [Proven] or [Deprecated], and By is who
+	// State is its state when it was last stored. Unknown states survive.
+	//
+	//   - "candidate": there are fewer than three observations. No plan has it.
+	//   - "established": it has a record, and plans recommend it.
+	//   - "proven": it has a good record, and recently so. Plans recommend it first.
+	//   - "deprecated": it did harm too often.
+	//   - "inverted": it failed so often that its anti-pattern warns of it. An anti-pattern's state is
+	//     "inverted", too.
+	State string `json:"state"`
+	// Override is the state that somebody gave it by hand, "proven" or "deprecated", and By is who
 	// did. It holds until [Recorder.Reset]. Empty: it was not.
-	Override State `json:"override,omitempty"`
-	By       By    `json:"by,omitzero"`
+	Override string `json:"override,omitempty"`
+	By       By     `json:"by,omitzero"`
 	// Base are the observations that it had when it was last rehabilitated. They no longer count
 	// towards an inversion.
 	Base Observations `json:"base"`
 	// Inverted are the observations that it had when it was last inverted.
 	Inverted Observations `json:"inverted"`
-	// NoRoom reports that the store refused its anti-pattern, because there are as many patterns as
-	// there may be. It is then deprecated and not inverted. The next evidence tries to invert it
-	// again.
-	NoRoom bool `json:"no_room,omitempty"`
-	// ArchivedAt is when it was archived. The zero time: it is not. An archived pattern is in no
-	// prompt.
-	ArchivedAt time.Time `json:"archived_at"`
 
 	// CreatedAt is when it was defined or first credited, and UpdatedAt when it last changed or had
 	// evidence.
@@ -120,10 +111,9 @@ type Transition struct {
 	ID string `json:"id"`
 	// Pattern is the pattern whose state changed.
 	Pattern PatternID `json:"pattern"`
-	// From and To are its states before and after. They are the same if the pattern was archived, or
-	// came back from the archive.
-	From State `json:"from"`
-	To   State `json:"to"`
+	// From and To are its states before and after. They are the same if a person confirmed its state.
+	From string `json:"from"`
+	To   string `json:"to"`
 	// At is when it happened, by the recorder's clock.
 	At time.Time `json:"at"`
 	// Actor is the person who wanted it, and empty if the evidence caused it.
@@ -136,19 +126,6 @@ type Transition struct {
 func (p Pattern) clone() Pattern {
 	p.Tags, p.Examples = slices.Clone(p.Tags), slices.Clone(p.Examples)
 	return p
-}
-
-// archived reports whether it is in the archive, and so in no prompt.
-func (p *Pattern) archived() bool { return !p.ArchivedAt.IsZero() }
-
-// root returns the id under which the evidence of a pattern is kept. An anti-pattern that the host
-// defined has evidence under its id; one that was made of a pattern has none, and evidence on it
-// counts for the pattern.
-func (p *Pattern) root() PatternID {
-	if p.Anti && antiPrefix+p.Twin == p.ID {
-		return p.Twin
-	}
-	return p.ID
 }
 
 // addExample adds a task that is not there yet.
@@ -175,6 +152,14 @@ func (p *Pattern) validate() error {
 
 // isAnti reports whether an id has the prefix that only anti-patterns may have.
 func isAnti(id PatternID) bool { return strings.HasPrefix(string(id), antiPrefix) }
+
+// rootOf returns the id of the pattern that an anti-pattern of this id would warn of. Other ids stay.
+func rootOf(id PatternID) PatternID {
+	if root, anti := strings.CutPrefix(string(id), antiPrefix); anti && root != "" {
+		return PatternID(root)
+	}
+	return id
+}
 
 // validate reports a name or a reason that is missing, because the audit must have both.
 func (b By) validate() error {

@@ -22,7 +22,7 @@ import (
 // A rater is how one person rates a way of working or a criterion, and how often.
 type rater struct {
 	who   string
-	class Class
+	class string
 	times int
 	ago   time.Duration
 }
@@ -31,7 +31,7 @@ type rater struct {
 // the state that they may not.
 type earned struct {
 	counts, masses float64 // the harmful shares
-	state          State
+	state          string
 }
 
 // heard returns a recorder that got these ratings, of a pattern or of a criterion.
@@ -83,17 +83,17 @@ func TestLies(t *testing.T) {
 		return e
 	}
 	for name, rated := range map[string]func([]rater) earned{"way": way, "criterion": criterion} {
-		for truth, lie := range map[Class]Class{Helpful: Harmful, Harmful: Helpful} {
-			t.Run(name+" "+string(truth), func(t *testing.T) { climb(t, truth, lie, rated) })
+		for truth, lie := range map[string]string{Helpful: Harmful, Harmful: Helpful} {
+			t.Run(name+" "+truth, func(t *testing.T) { climb(t, truth, lie, rated) })
 		}
 	}
 }
 
-func climb(t *testing.T, truth, lie Class, rated func([]rater) earned) {
+func climb(t *testing.T, truth, lie string, rated func([]rater) earned) {
 	const f = 2*3./43 + 3./40
-	states := []State{Established, Proven}
+	states := []string{Established, Proven}
 	if truth == Harmful {
-		states = []State{Inverted, Deprecated}
+		states = []string{Inverted, Deprecated}
 	}
 	var honest []rater
 	for i := range 40 {
@@ -111,7 +111,7 @@ func climb(t *testing.T, truth, lie Class, rated func([]rater) earned) {
 	rng, lies, best := rand.New(rand.NewPCG(1, 2)), []rater{}, 0.
 	for range 25 {
 		one := rater{
-			who: fmt.Sprint("mallory ", rng.IntN(3)), class: []Class{lie, truth}[rng.IntN(8)/7],
+			who: fmt.Sprint("mallory ", rng.IntN(3)), class: []string{lie, truth}[rng.IntN(8)/7],
 			times: []int{1, 5, 60}[rng.IntN(3)], ago: time.Duration(rng.IntN(400)) * 24 * time.Hour,
 		}
 		next := slices.Concat(lies, []rater{one})

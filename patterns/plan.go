@@ -22,7 +22,7 @@ type Precedent struct {
 	Similarity float64
 	// Strategy is what was followed, and Class how good the outcome was. Both may be empty.
 	Strategy PatternID
-	Class    Class
+	Class    string
 	// Result describes how it went. It is in the prompt. "" means Class.
 	Result string
 }
@@ -48,7 +48,8 @@ type Plan struct {
 var planSize = SectionSize{10, 3_000}
 
 // Plan gathers what a new task can use: past tasks that are like it, the proven and established
-// patterns, and the anti-patterns. Candidates and archived patterns are not in it.
+// patterns, and the anti-patterns. Candidates are not in it, nor are patterns without evidence for
+// their half-life, unless they were promoted by hand. New evidence brings them back.
 //
 // If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with
 // the error.
@@ -90,13 +91,13 @@ func (r *Recorder) planOf(found *reading) (plan Plan) {
 		s := r.stand(found, id, now)
 		list := &plan.Patterns
 		switch {
-		case s.Pattern.archived():
-			continue
 		case s.Pattern.Anti:
 			list = &plan.AntiPatterns
-		case s.State == Deprecated && r.cfg.tuning.Warnings:
+		case s.Pattern.Override == "" && now.Sub(s.LastFeedback) > r.cfg.HalfLife:
+			continue
+		case s.State == deprecated && r.cfg.tuning.Warnings:
 			list = &plan.Deprecated
-		case !inUse(&s.Pattern, s.State):
+		case !inUse(s.State):
 			continue
 		}
 		*list = append(*list, s)
@@ -146,7 +147,7 @@ func (p *Plan) Prompt() (text string, recommended, warned []PatternID) {
 	sections := slices.DeleteFunc([]string{similarSection(p.Similar), ways, warning},
 		func(s string) bool { return s == "" })
 	for _, s := range append(shown, avoided...) {
-		if s.Pattern.Anti || s.State == Deprecated {
+		if s.Pattern.Anti || s.State == deprecated {
 			warned = append(warned, s.Pattern.ID)
 		} else {
 			recommended = append(recommended, s.Pattern.ID)
@@ -168,7 +169,7 @@ func similarSection(similar []Precedent) string {
 		if s.Strategy != "" {
 			fmt.Fprintf(&b, "  - Strategy: %s\n", line(string(s.Strategy)))
 		}
-		fmt.Fprintf(&b, "  - Result: %s\n", line(cmp.Or(s.Result, string(s.Class))))
+		fmt.Fprintf(&b, "  - Result: %s\n", line(cmp.Or(s.Result, s.Class)))
 	}
 	return b.String()
 }
@@ -223,13 +224,13 @@ func list(
 // known.
 func maturitySections(patterns []Standing, size SectionSize) (text string, shown []*Standing) {
 	for _, section := range []struct {
-		state  State
+		state  string
 		before string
 	}{
-		{Proven, "## Proven Patterns\n\nThese patterns consistently work well:\n\n"},
-		{Established, "## Established Patterns\n\nThese patterns have track records:\n\n"},
-		{Candidate, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
-		{Deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track " +
+		{proven, "## Proven Patterns\n\nThese patterns consistently work well:\n\n"},
+		{established, "## Established Patterns\n\nThese patterns have track records:\n\n"},
+		{candidate, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
+		{deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track " +
 			"records:\n\n"},
 	} {
 		all := pointers(patterns, func(s *Standing) bool { return s.State == section.state })
@@ -274,12 +275,12 @@ func (s *Standing) label() string {
 		return "[LIMITED DATA - 1 observation]"
 	case n < 3:
 		return fmt.Sprintf("[LIMITED DATA - %d observations]", n)
-	case s.State == Established:
+	case s.State == established:
 		return fmt.Sprintf("[ESTABLISHED - %d%% helpful, %d%% harmful from %d observations]", helpful,
 			harmful, n)
-	case s.State == Proven:
+	case s.State == proven:
 		return fmt.Sprintf("[PROVEN - %d%% helpful from %d observations]", helpful, n)
-	case s.State == Deprecated || s.State == Inverted:
+	case s.State == deprecated || s.State == inverted:
 		return fmt.Sprintf("[DEPRECATED - %d%% harmful, avoid using]", harmful)
 	default:
 		return fmt.Sprintf("[CANDIDATE - %d observations, needs more data]", n)
@@ -307,8 +308,8 @@ func errorSection(all []TaskError, size SectionSize) (text string, ids []string)
 	if from == len(all) {
 		return "", nil
 	}
-	var types []ErrorType
-	groups := make(map[ErrorType][]string)
+	var types []string
+	groups := make(map[string][]string)
 	for i := range all[from:] {
 		e := &all[from+i]
 		if !slices.Contains(types, e.Type) {

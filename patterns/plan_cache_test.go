@@ -46,7 +46,7 @@ func TestPlansAreOfNow(t *testing.T) {
 				o.Description = fmt.Sprint("move part ", i%7, " of the page ", i%5)
 				other.record(o)
 			case n < 10:
-				class := []patterns.Class{patterns.Helpful, patterns.Harmful}[rng.IntN(2)]
+				class := []string{patterns.Helpful, patterns.Harmful}[rng.IntN(2)]
 				other.feed(patterns.Rating{Pattern: id(), Class: class}, float64(rng.IntN(100)))
 			case n < 12:
 				_, _ = other.Define(ctx, patterns.Pattern{ID: id(), Content: fmt.Sprint("way ", i),

@@ -151,10 +151,8 @@ func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 // An outcome counts once, by its id. If it is recorded again, the call has no effect, so record it
 // again after an error.
 //
-// If the store refuses another pattern, patterns that are not known are left out. A pattern that
-// would be inverted is deprecated instead, because there is no room for its anti-pattern: see
-// [Pattern].NoRoom. An outcome that names only patterns that are not known is refused with
-// [evidence.ErrFull].
+// If the store refuses another pattern, patterns that are not known are left out. An outcome that
+// names only patterns that are not known is refused with [evidence.ErrFull].
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	var recorded *Recorded
 	var err error
@@ -295,17 +293,17 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 	if err != nil {
 		return err
 	}
-	if class == Neutral && (d.r.cfg.tuning.Literal || !o.Success) {
-		class = Harmful
+	if class == neutral && (d.r.cfg.tuning.Literal || !o.Success) {
+		class = harmful
 	}
 	one.Reward, one.Weight = rewardOf(class), 1
 	for _, id := range credited {
-		if class != Neutral {
+		if class != neutral {
 			d.observe(id, one)
 		}
 		err := d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
 			p.addExample(o.Task)
-			return d.r.unarchive(p, t)
+			return "", nil
 		})
 		if err != nil {
 			return err
@@ -315,14 +313,14 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 }
 
 // resolve returns the patterns under which evidence on these is kept, each once: instead of an
-// anti-pattern, the pattern that it was made of. It adds a pattern that is not known. With a full
-// store, patterns that are not known are left out; if no pattern is left, that is an error.
+// anti-pattern that the host did not define, the pattern. It adds a pattern that is not known. With
+// a full store, patterns that are not known are left out; if no pattern is left, that is an error.
 func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	resolved := make([]PatternID, 0, len(ids))
 	for _, id := range ids {
-		p, known := d.pattern(id)
-		if known {
-			id = p.root()
+		_, known := d.pattern(id)
+		if !known {
+			id = rootOf(id)
 			_, known = d.pattern(id)
 		}
 		if !known && d.full {
@@ -349,9 +347,9 @@ func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 // clearer either way.
 func (r *Recorder) strength(s Score) float64 {
 	switch {
-	case s.Class == Neutral:
+	case s.Class == neutral:
 		return 0
-	case s.Class == Harmful && !r.cfg.tuning.Literal:
+	case s.Class == harmful && !r.cfg.tuning.Literal:
 		return float64(100-s.Value) / 100
 	default:
 		return float64(s.Value) / 100
@@ -360,18 +358,18 @@ func (r *Recorder) strength(s Score) float64 {
 
 // rewardOf returns the reward of a class. A neutral one has no weight, so its reward does not
 // matter.
-func rewardOf(c Class) float64 {
-	switch c {
-	case Helpful:
+func rewardOf(class string) float64 {
+	switch class {
+	case helpful:
 		return 1
-	case Harmful:
+	case harmful:
 		return 0
 	default:
 		return 0.5
 	}
 }
 
-// patternCell names the evidence on a pattern. An anti-pattern shares the cell of its pattern.
+// patternCell names the evidence on a pattern.
 func (r *Recorder) patternCell(id PatternID) evidence.Cell {
 	return evidence.Cell{Kind: r.kinds.patternCells, Item: string(id)}
 }
@@ -392,9 +390,7 @@ func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
 	if err == nil {
 		_, err = r.change(ctx, []PatternID{wanted.ID}, func(d *draft) error {
 			known := false
-			if p, known = d.pattern(wanted.ID); !known && d.full {
-				return evidence.ErrFull
-			} else if !known {
+			if p, known = d.pattern(wanted.ID); !known {
 				p = d.put(wanted)
 			}
 			return nil
@@ -411,10 +407,10 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 	now := stored(r.cfg.Now())
 	p = Pattern{
 		ID: p.ID, Anti: p.Anti, Content: p.Content, Tags: slices.Clone(p.Tags), Reason: p.Reason,
-		State: Candidate, CreatedAt: now, UpdatedAt: now,
+		State: candidate, CreatedAt: now, UpdatedAt: now,
 	}
 	if p.Anti {
-		p.State = Inverted
+		p.State = inverted
 	}
 	return p, p.validate()
 }
@@ -428,7 +424,7 @@ type Rating struct {
 	Criterion string
 	Pattern   PatternID
 	// Class is the judgement. A neutral rating is remembered by its id and is no evidence.
-	Class Class
+	Class string
 	// Strength is how much evidence it is, in (0, 1]. 1 is one full observation.
 	Strength float64
 	// Task is the task that it is about, and Source is who gave it. Both may be empty.
@@ -454,7 +450,7 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 		Source: rating.Source, Session: rating.Task, Reward: rewardOf(rating.Class),
 		Weight: rating.Strength, At: rating.At,
 	}
-	if rating.Class == Neutral {
+	if rating.Class == neutral {
 		one.Weight = 0
 	}
 	d, err := r.change(ctx, named, func(d *draft) error {
@@ -468,7 +464,7 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 			return err
 		}
 		d.observe(roots[0], one)
-		return d.settle(roots[0], "", r.unarchive)
+		return d.settle(roots[0], "", unedited)
 	})
 	if err != nil {
 		return Recorded{}, failed("rate", err)
@@ -481,7 +477,7 @@ func (g *Rating) validate(now time.Time) error {
 	switch {
 	case (g.Criterion == "") == (g.Pattern == ""):
 		return valid.Input("Criterion", "or Pattern must be set, and not both")
-	case g.Class != Helpful && g.Class != Neutral && g.Class != Harmful:
+	case g.Class != helpful && g.Class != neutral && g.Class != harmful:
 		return valid.Input("Class", "must be helpful, neutral or harmful")
 	case !(g.Strength > 0 && g.Strength <= 1):
 		return valid.Input("Strength", fmt.Sprintf("is %v, must be in (0, 1]", g.Strength))

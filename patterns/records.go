@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -46,7 +45,7 @@ func kindsOf(recorder string) kinds {
 			},
 			Place: func(p Pattern) (string, time.Time, []string) {
 				var keys []string
-				if p.State != Candidate && !p.archived() {
+				if p.State != candidate {
 					keys = append(keys, plannedKey)
 				}
 				return string(p.ID), p.UpdatedAt, person(keys, p.By.Actor)
@@ -94,9 +93,9 @@ func person(keys []string, name string) []string {
 // changed them.
 type reading struct {
 	patterns map[PatternID]store.Row[Pattern]
-	order    []PatternID                   // in which they were defined, if all were read
-	parts    map[PatternID][]evidence.Part // by the root of a pattern
-	tallies  map[PatternID]evidence.Tally  // what the parts count for
+	order    []PatternID // in which they were defined, if all were read
+	parts    map[PatternID][]evidence.Part
+	tallies  map[PatternID]evidence.Tally // what the parts count for
 	// that were looked up by their ids, whether they are known or not
 	looked map[PatternID]bool
 }
@@ -110,12 +109,12 @@ func newReading() *reading {
 	}
 }
 
-// family returns patterns, the patterns that they were made of, and their anti-patterns. An
-// anti-pattern is decided together with its pattern, so both are always read.
+// family returns patterns and those of the same name with and without the prefix of anti-patterns.
+// Both are always read, because the host may have defined a warning itself.
 func family(ids []PatternID) []PatternID {
 	all, seen := make([]PatternID, 0, 2*len(ids)), make(map[PatternID]bool, len(ids))
 	for _, id := range ids {
-		if root := PatternID(strings.TrimPrefix(string(id), antiPrefix)); !seen[root] {
+		if root := rootOf(id); !seen[root] {
 			seen[root], all = true, append(all, root, antiPrefix+root)
 		}
 	}
@@ -131,9 +130,8 @@ func (r *Recorder) wants(ids []PatternID) (w store.Wants) {
 	return w
 }
 
-// look adds patterns, the patterns that they were made of, their anti-patterns and their evidence
-// to a reading. What the step has looked up before is not read again, because the step may have
-// changed it since.
+// look adds patterns with their families and their evidence to a reading. What the step has looked
+// up before is not read again, because the step may have changed it since.
 func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	all := slices.DeleteFunc(family(ids), func(id PatternID) bool { return found.looked[id] })
 	w := r.wants(all)
@@ -155,8 +153,15 @@ func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	return nil
 }
 
-// read reads patterns, the patterns that they were made of, their anti-patterns and their evidence
-// in one round trip.
+// warned returns the inverted pattern that the anti-pattern of an id warns of, unless the host has
+// defined that anti-pattern itself.
+func (found *reading) warned(id PatternID) (p Pattern, ok bool) {
+	_, own := found.patterns[id]
+	p = found.patterns[rootOf(id)].Value
+	return p, !own && id != "" && p.Twin == id
+}
+
+// read reads patterns with their families and their evidence in one round trip.
 func (r *Recorder) read(ctx context.Context, ids []PatternID) (*reading, error) {
 	found := newReading()
 	return found, r.look(store.Reading(ctx, r.cfg.Store), found, ids)
@@ -231,7 +236,7 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*readi
 	}
 	found := newReading()
 	var cells []evidence.Cell
-	seen := make(map[PatternID]bool) // a pattern and its anti-pattern share a cell
+	var rows []Pattern
 	for _, record := range s.Found[0] {
 		row, err := r.kinds.patterns.Of(record)
 		if err != nil {
@@ -239,21 +244,28 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*readi
 		}
 		p := &row.Value
 		found.patterns[p.ID] = row
-		if !q.selects(p) {
-			continue
-		}
-		found.order = append(found.order, p.ID)
-		if root := p.root(); !seen[root] {
-			seen[root], cells = true, append(cells, r.patternCell(root))
+		if p.Twin != "" || q.selects(p) {
+			rows, cells = append(rows, *p), append(cells, r.patternCell(p.ID))
 		}
 	}
-	slices.Reverse(found.order)
-	slices.SortStableFunc(found.order, func(a, b PatternID) int {
-		return found.patterns[a].Value.CreatedAt.Compare(found.patterns[b].Value.CreatedAt)
-	})
-	err = tx.Read(&s, cells, nil)
+	slices.Reverse(rows)
+	slices.SortStableFunc(rows, func(a, b Pattern) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	if err := tx.Read(&s, cells, nil); err != nil {
+		return nil, err
+	}
 	r.earned(found, s.Parts)
-	return found, err
+	for _, p := range rows {
+		if q.selects(&p) {
+			found.order = append(found.order, p.ID)
+		}
+		if _, warned := found.warned(p.Twin); warned {
+			tally := found.tallies[p.ID]
+			if anti := p.warning(countsOf(&tally)); q.selects(&anti) {
+				found.order = append(found.order, anti.ID)
+			}
+		}
+	}
+	return found, nil
 }
 
 // A HistoryQuery selects entries of a recorder's history. The zero query selects all that it still

@@ -5,17 +5,11 @@ import (
 	"time"
 )
 
-// A Class is the judgement of an outcome, or of somebody's rating, on what was followed.
-type Class string
-
-// The classes.
+// The classes of an outcome or a rating: see [Score].Class.
 const (
-	// Helpful is a success of a pattern.
-	Helpful Class = "helpful"
-	// Neutral is no evidence, for example a task that succeeded slowly and with errors.
-	Neutral Class = "neutral"
-	// Harmful is a failure of a pattern.
-	Harmful Class = "harmful"
+	helpful = "helpful"
+	neutral = "neutral"
+	harmful = "harmful"
 )
 
 // A Score is how good an outcome was. It is the same on every machine, because it is computed with
@@ -23,8 +17,10 @@ const (
 type Score struct {
 	// Value is in hundredths, 0 to 100.
 	Value int `json:"value"`
-	// Class follows from the value: helpful from 70 on, harmful up to 40.
-	Class Class `json:"class"`
+	// Class is the judgement on what was followed. It follows from the value: from 70 on it is
+	// "helpful", a success of a pattern. Up to 40 it is "harmful", a failure. Between, it is
+	// "neutral", which is no evidence, for example of a task that succeeded slowly and with errors.
+	Class string `json:"class"`
 	// Reason lists for people the bands that gave the value, for example "success, fast (1m0s)".
 	Reason string `json:"reason"`
 }
@@ -96,11 +92,11 @@ func (o Outcome) Score() Score {
 	score := Score{Value: scoreOf(o.Success, duration, errorLevel, retryLevel)}
 	switch {
 	case score.Value >= helpfulFrom:
-		score.Class = Helpful
+		score.Class = helpful
 	case score.Value <= harmfulTo:
-		score.Class = Harmful
+		score.Class = harmful
 	default:
-		score.Class = Neutral
+		score.Class = neutral
 	}
 	score.Reason = fmt.Sprintf("%s at %d: %s, %s, %s, %s", score.Class, score.Value, result, took,
 		errors, retries)

@@ -18,7 +18,7 @@ func TestScores(t *testing.T) {
 		Errors, Retries int
 		Success         bool
 		Value           int
-		Class           patterns.Class
+		Class           string
 	}](t, "testdata/scores.json") {
 		t.Run(v.Name, func(t *testing.T) {
 			o := patterns.Outcome{Errors: v.Errors, Retries: v.Retries, Success: v.Success}

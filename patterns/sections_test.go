@@ -14,11 +14,11 @@ import (
 )
 
 // standing makes one without a store.
-func standing(content string, state patterns.State, successes, failures uint64) patterns.Standing {
+func standing(content string, state string, successes, failures uint64) patterns.Standing {
 	return patterns.Standing{
 		Pattern: patterns.Pattern{ID: patterns.PatternID(content), Content: content},
 		State:   state,
-		Multiplier: map[patterns.State]float64{patterns.Candidate: 0.5, patterns.Established: 1,
+		Multiplier: map[string]float64{patterns.Candidate: 0.5, patterns.Established: 1,
 			patterns.Proven: 1.5}[state],
 		Counts:  patterns.Observations{Successes: successes, Failures: failures},
 		Helpful: float64(successes), Harmful: float64(failures),
@@ -40,7 +40,7 @@ func antiPatterns(all []patterns.Standing, size patterns.SectionSize) string {
 func TestLabels(t *testing.T) {
 	for _, test := range []struct {
 		successes, failures uint64
-		state               patterns.State
+		state               string
 		want                string
 	}{
 		{0, 0, patterns.Candidate, "[LIMITED DATA - 0 observations]"},
@@ -228,7 +228,7 @@ func TestRenderingIsTheSameEachTime(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i := range 30 {
 		id := patterns.PatternID(fmt.Sprint("p", i%10))
-		w.feedPattern(id, []patterns.Class{patterns.Helpful, patterns.Helpful, patterns.Harmful}[i%3],
+		w.feedPattern(id, []string{patterns.Helpful, patterns.Helpful, patterns.Harmful}[i%3],
 			1+i%4, 0)
 	}
 	first, err := w.Plan(ctx, "task")

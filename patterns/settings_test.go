@@ -41,7 +41,6 @@ func TestHalfLivesAreKept(t *testing.T) {
 	assert.Equal(t, 30*day, same.Config().HalfLife, "what is not set is the stored one")
 	assert.Equal(t, 30*day, patterns.TuningOf(same.Config()).Maturity.Recency,
 		"and so is what has it as its default")
-	assert.Equal(t, 30*day, patterns.TuningOf(same.Config()).StaleAfter)
 	assert.Equal(t, 90*day, patterns.TuningOf(same.Config()).CriteriaHalfLife)
 	assert.Empty(t, audited(t, w.store), "nothing was changed")
 
@@ -96,7 +95,7 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 }
 
 func TestRebuild(t *testing.T) {
-	w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{StaleAfter: day}))
+	w := newWorld(t, patterns.Config{})
 	for i := range 3 {
 		o := good("p", "q")
 		o.Criteria, o.At = []string{"c"}, start.Add(-time.Duration(10*i)*day)

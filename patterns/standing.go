@@ -21,7 +21,7 @@ type Standing struct {
 	// Pattern is the pattern as it is stored.
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
-	State State
+	State string
 	// Multiplier is the factor of the state: 0.5 for a candidate, 1 for an established pattern, 1.5
 	// for a proven one, else 0.
 	Multiplier float64
@@ -50,7 +50,8 @@ func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error)
 	if err != nil {
 		return Standing{}, failed("standing", err)
 	}
-	if _, known := found.patterns[id]; !known {
+	_, known := found.patterns[id]
+	if _, warned := found.warned(id); !known && !warned {
 		return Standing{}, failed("standing", heed.ErrNotFound)
 	}
 	return r.stand(found, id, r.cfg.Now()), nil
@@ -62,7 +63,7 @@ type PatternQuery struct {
 	// Positive leaves out anti-patterns, and Anti all others. Both together select no pattern.
 	Positive, Anti bool
 	// State is the state that it has now, which may be another one than was stored.
-	State State
+	State string
 	// Tag is one of the pattern's tags, exactly.
 	Tag string
 	// Content is a part of its content. Case does not matter.
@@ -98,16 +99,17 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 // would be. It advances a copy, so a read never stores what time has changed: [Recorder.Sweep]
 // does.
 func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
-	p := Pattern{ID: id, Content: r.contentOf(id), State: Candidate}
+	root, warned := from.warned(id) // whose evidence it is
 	if kept, known := from.patterns[id]; known {
-		p = kept.Value.clone()
-	}
-	root := p // whose evidence it is
-	if kept, known := from.patterns[p.root()]; known {
 		root = kept.Value
+	} else if !warned {
+		root = Pattern{ID: id, Content: r.contentOf(id), State: candidate}
 	}
-	tally := from.tallies[p.root()]
+	tally, p := from.tallies[root.ID], root.clone()
 	t := &tally
+	if warned {
+		p = root.warning(countsOf(t))
+	}
 	sums := t.At(evidence.InstantOf(now))
 	s := Standing{
 		Pattern: p, State: p.State, Counts: countsOf(t),
@@ -126,7 +128,7 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 		}
 		s.Conditions = r.inversionConditions(r.cfg.conditions(t, now), &current, &s)
 	}
-	s.Multiplier = s.State.multiplier()
+	s.Multiplier = multiplier(s.State)
 	return s
 }
 
@@ -140,10 +142,10 @@ func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing)
 		ratio = float64(counts.Failures) / float64(n)
 	}
 	all = append(all,
-		newCondition(Inverted, "observations", float64(counts.total()), "at least",
+		newCondition(inverted, "observations", float64(counts.total()), "at least",
 			float64(v.MinObservations)),
-		newCondition(Inverted, "a failure rate", ratio, "at least", v.FailureRatio))
-	if p.State != Inverted {
+		newCondition(inverted, "a failure rate", ratio, "at least", v.FailureRatio))
+	if p.State != inverted {
 		return all
 	}
 	return append(all,
@@ -211,7 +213,7 @@ func (r *Recorder) Rank(
 	for _, id := range ids {
 		s := r.stand(found, id, now)
 		s.Score = base[id] * s.Multiplier
-		if s.State == Deprecated || s.State == Inverted {
+		if s.State == deprecated || s.State == inverted {
 			warnings = append(warnings, s)
 		} else {
 			ranked = append(ranked, s)

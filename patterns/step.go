@@ -30,9 +30,7 @@ type draft struct {
 	adds        bool                   // a pattern is new
 	counted     []evidence.Observation // the evidence that is added
 	transitions []Transition           // what becomes of patterns
-	// whether plans recommended each pattern before, and do so after
-	used       [][2]bool
-	inversions []Pattern // the anti-patterns of the patterns that are inverted
+	inversions  []Pattern              // the anti-patterns of the patterns that are inverted
 }
 
 // step returns what the recorder read and wrote in a step of its store.
@@ -127,15 +125,17 @@ func (d *draft) observe(id PatternID, o evidence.Observation) {
 	d.put(p)
 }
 
-// An edit changes a pattern by its evidence. It returns a cause if the change is a transition by
-// itself, and errDone if no change is needed.
+// An edit changes a pattern. It returns a cause if the change is a transition by itself, and errDone
+// if no change is needed.
 type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
+
+// unedited leaves all to the evidence.
+func unedited(*Pattern, *evidence.Tally) (string, error) { return "", nil }
 
 var errDone = errors.New("done")
 
-// settle edits a pattern, and brings it and its anti-pattern in line with its evidence. It runs
-// after the evidence was added, and writes only what differs. NoRoom is set before the state is
-// computed, because without room for a warning a pattern can't be inverted.
+// settle edits a pattern, and brings it in line with its evidence. It runs after the evidence was
+// added, and writes only what differs.
 func (d *draft) settle(id PatternID, actor string, change edit) error {
 	before, _ := d.pattern(id)
 	p, t := before.clone(), d.tallies[id]
@@ -143,19 +143,17 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 	if err != nil {
 		return err
 	}
-	_, warned := d.pattern(antiPrefix + id)
-	p.NoRoom = d.full && !warned && !p.Anti &&
-		d.r.cfg.tuning.Inversion.inverts(countsOf(&t).minus(p.Base))
 	if because := d.r.advance(&p, &t, d.now); cause == "" {
 		cause = because
 	} else if because != "" {
 		cause += "; " + because
 	}
-	if p.Twin != "" && !p.Anti {
-		anti := d.warn(&p, &t)
-		if p.State == Inverted && before.State != Inverted {
-			d.inversions = append(d.inversions, anti.clone())
+	if p.State == inverted && before.State != inverted {
+		own, known := d.pattern(p.Twin)
+		if !known {
+			own = p.warning(countsOf(&t))
 		}
+		d.inversions = append(d.inversions, own.clone())
 	}
 	if cause != "" || !reflect.DeepEqual(before, p) {
 		d.put(p)
@@ -165,61 +163,25 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 			d.tx.ID(d.r.cfg.NewID), id, before.State, p.State, stored(d.now), actor, cause,
 		}
 		d.transitions = append(d.transitions, done)
-		d.used = append(d.used, [2]bool{inUse(&before, done.From), inUse(&p, done.To)})
 		d.r.kinds.transitions.Put(d.tx, done, store.Once)
 	}
 	return nil
 }
 
-// warn brings the anti-pattern of a pattern in line with it, and returns it. While the pattern is
-// inverted, the anti-pattern has the counts of today. Afterwards it is archived. A warning that the
-// host has defined under its id stays as it is. Each further observation of an inverted pattern
-// renews the counts in the warning.
-func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
-	before, known := d.pattern(antiPrefix + p.ID)
-	if known && before.Twin == "" && before.Content != d.r.contentOf(before.ID) {
-		return before
-	}
-	anti := before.clone()
-	if !known {
-		anti.CreatedAt = stored(d.now)
-	}
-	switch {
-	case p.State == Inverted:
-		anti.ArchivedAt = time.Time{}
-		warn(&anti, p, countsOf(t).minus(p.Base))
-	case p.Override == Deprecated: // it goes on warning
-	case !anti.archived():
-		anti.ArchivedAt = stored(d.now)
-	}
-	if !reflect.DeepEqual(before, anti) {
-		anti = d.put(anti)
-	}
-	return anti
-}
-
 // change runs a step about some patterns, and returns what became of it. If do returns errDone, the
-// step does not write. If the store refuses another pattern, the step runs once more without new
-// ones.
+// step does not write.
 func (r *Recorder) change(
 	ctx context.Context, ids []PatternID, do func(d *draft) error,
 ) (d *draft, err error) {
-	for _, full := range []bool{false, true} {
-		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) error {
-			made, err := r.draft(tx, ids)
-			if err != nil {
-				return err
-			}
-			d, made.full = made, full
-			if err = do(d); errors.Is(err, errDone) {
-				err = nil
-			}
-			return err
-		})
-		if !errors.Is(err, evidence.ErrFull) {
-			break
+	err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) (err error) {
+		if d, err = r.draft(tx, ids); err == nil {
+			err = do(d)
 		}
-	}
+		if errors.Is(err, errDone) {
+			return nil
+		}
+		return err
+	})
 	return d, err
 }
 
@@ -237,19 +199,17 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	case p.Override != "":
 		p.State = p.Override
 		return ""
-	case p.State == Inverted && !r.rehabilitated(p, t):
-	case p.NoRoom:
-		p.State = Deprecated
-	case p.State != Inverted && r.cfg.tuning.Inversion.inverts(counts.minus(p.Base)):
-		p.State, p.Inverted, p.Twin = Inverted, counts, antiPrefix+p.ID
+	case p.State == inverted && !r.rehabilitated(p, t):
+	case p.State != inverted && r.cfg.tuning.Inversion.inverts(counts.minus(p.Base)):
+		p.State, p.Inverted, p.Twin = inverted, counts, antiPrefix+p.ID
 		return counts.minus(p.Base).reason()
 	default:
-		if p.State == Inverted {
+		if p.State == inverted {
 			p.Base = counts
 			cause = fmt.Sprintf("rehabilitated by %d successes since it was inverted: ",
 				counts.minus(p.Inverted).Successes)
 		}
-		p.State = stateOf(r.cfg.conditions(t, now))
+		p.State, p.Twin = stateOf(r.cfg.conditions(t, now)), ""
 	}
 	if p.State == from {
 		return ""
@@ -287,7 +247,7 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 			})
 		}
 	}
-	for i, t := range d.transitions {
+	for _, t := range d.transitions {
 		reason := t.Cause
 		if t.Actor != "" {
 			reason = "decided by hand" // and not in that person's words
@@ -296,19 +256,19 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 			r.watch.Tell(ctx, heed.Changed{What: what, Component: name, At: d.now,
 				Subject: string(t.Pattern), Reason: reason})
 		}
-		if t.To == Inverted && t.From != Inverted {
+		if t.To == inverted && t.From != inverted {
 			tell("harmful", reason)
 		}
-		switch was, is := d.used[i][0], d.used[i][1]; {
-		case t.To == Inverted && was:
+		switch was, is := inUse(t.From), inUse(t.To); {
+		case t.To == inverted && was:
 			tell("inverted", reason)
 		case is && !was:
 			tell("activated", "")
-		case was && !is, t.To == Deprecated && t.From != Deprecated:
+		case was && !is, t.To == deprecated && t.From != deprecated:
 			tell("retired", reason)
 		}
 	}
 }
 
-// inUse reports whether plans recommend a pattern that is in this state.
-func inUse(p *Pattern, s State) bool { return (s == Established || s == Proven) && !p.archived() }
+// inUse reports whether plans recommend patterns in this state.
+func inUse(s string) bool { return s == established || s == proven }

@@ -247,11 +247,10 @@ func fullStore(t *testing.T, most int) (*clock, *memstore.Store) {
 	return c, st
 }
 
-// A pattern that fails is recorded as failing, also if there is no room for its anti-pattern.
-func TestNoRoomForAnAntiPattern(t *testing.T) {
+// If there is no room for another pattern, an outcome counts for the patterns that are known.
+func TestNoRoomForAPattern(t *testing.T) {
 	c, st := fullStore(t, 2)
-	w := newWorld(t, patterns.Tuned(patterns.Config{Store: st, Now: c.Now},
-		patterns.Tuning{Warnings: true}))
+	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
 	w.record(good("q"))
 	w.record(bad("p"))
 	w.record(bad("p"))
@@ -259,24 +258,18 @@ func TestNoRoomForAnAntiPattern(t *testing.T) {
 	o.ID, o.Task, o.Criteria = "third", "t", []string{"c"}
 	recorded := w.record(o)
 	require.Len(t, recorded.Transitions, 1)
-	assert.Equal(t, patterns.Deprecated, recorded.Transitions[0].To)
-	assert.Empty(t, recorded.Inversions)
-	for range 2 {
-		s := w.standing("p")
-		assert.Equal(t, patterns.Deprecated, s.State)
-		assert.True(t, s.Pattern.NoRoom)
-		assert.Equal(t, 3, int(s.Counts.Failures))
-		plan, err := w.Plan(ctx, "")
-		require.NoError(t, err)
-		assert.Len(t, plan.Deprecated, 1)
-		assert.Empty(t, plan.AntiPatterns)
-		require.NoError(t, w.Sweep(ctx, time.Time{}))
-		c.Advance(25 * time.Hour)
-	}
+	assert.Equal(t, patterns.Inverted, recorded.Transitions[0].To)
+	require.Len(t, recorded.Inversions, 1)
+	s := w.standing("p")
+	assert.Equal(t, patterns.Inverted, s.State)
+	assert.Equal(t, 3, int(s.Counts.Failures))
+	plan, err := w.Plan(ctx, "")
+	require.NoError(t, err)
+	assert.Len(t, plan.AntiPatterns, 1, "a warning needs no room")
 	assert.EqualValues(t, 1, w.criterion("c").HarmfulCount)
 	assert.True(t, w.record(o).Duplicate)
 
-	fourth := bad("p")
+	fourth := bad("p", "unknown")
 	fourth.ID, fourth.Task = "fourth", "t"
 	step := func() error {
 		return store.Do(ctx, st, func(tx *store.Tx) error {
@@ -286,8 +279,7 @@ func TestNoRoomForAnAntiPattern(t *testing.T) {
 	}
 	require.ErrorIs(t, step(), evidence.ErrFull, "a step of the host learns of it")
 	require.NoError(t, step(), "and succeeds when it runs again")
-	assert.Equal(t, patterns.Deprecated, w.standing("p").State)
-
+	assert.Equal(t, 4, int(w.standing("p").Counts.Failures))
 }
 
 // If the host's own kind of record is full, patterns are still added afterwards.
@@ -318,27 +310,6 @@ func TestNoRoomForTheHost(t *testing.T) {
 	assert.EqualValues(t, 1, w.standing("new").Counts.Successes)
 }
 
-// When there is room again, the next evidence inverts the pattern.
-func TestRoomAgain(t *testing.T) {
-	c, st := fullStore(t, 2)
-	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
-	w.feedPattern("q", patterns.Helpful, 1, 0)
-	w.feedPattern("p", patterns.Harmful, 4, 0)
-	require.Equal(t, patterns.Deprecated, w.standing("p").State)
-	for r, err := range st.Find(ctx, store.Query{Kind: "patterns.pattern"}) {
-		require.NoError(t, err)
-		if r.ID == "q" {
-			_, err := st.Commit(ctx,
-				store.Batch{Records: []store.Record{{Ref: r.Ref, Revision: r.Revision}}})
-			require.NoError(t, err)
-		}
-	}
-	w.feedPattern("p", patterns.Harmful, 1, 0)
-	assert.Equal(t, patterns.Inverted, w.standing("p").State)
-	assert.False(t, w.pattern("p").NoRoom)
-	assert.Equal(t, "Failed 5/5 times (100% failure rate)", w.pattern("anti-p").Reason)
-}
-
 // A warning that the host has defined stays in its words when the pattern of its name is inverted
 // and rehabilitated.
 func TestAWarningOfTheHostStays(t *testing.T) {
@@ -355,7 +326,7 @@ func TestAWarningOfTheHostStays(t *testing.T) {
 	assert.Equal(t, own.Content, plan.AntiPatterns[0].Pattern.Content)
 	w.feedPattern("q", patterns.Helpful, 20, 0)
 	require.NotEqual(t, patterns.Inverted, w.standing("q").State)
-	assert.Equal(t, own, w.pattern("anti-q"), "nor is it archived")
+	assert.Equal(t, own, w.pattern("anti-q"))
 }
 
 // The time of matching grows with the number of words, and not with the ways through a text.

@@ -10,12 +10,9 @@ type patternsCommand struct {
 
 // stateOf writes the state of a way of working.
 func stateOf(w view.Way) string {
-	state := string(w.State)
+	state := w.State
 	if w.ByHand {
 		state += ", by hand"
-	}
-	if w.Archived {
-		state += ", archived"
 	}
 	return state
 }

@@ -192,7 +192,7 @@ func (s *story) rules() {
 	require.NoError(s, err)
 }
 
-// ways has ways of working that succeed, fail, are warned of and are archived.
+// ways has ways of working that succeed, fail, and are warned of.
 func (s *story) ways() {
 	recorder := s.agent.Patterns()
 	for _, p := range []patterns.Pattern{
@@ -443,7 +443,7 @@ func ofWays(ctx context.Context, of *view.Source) (all []reading) {
 		return of.Ways(ctx, view.WayQuery{})
 	}})
 	for _, q := range []view.WayQuery{
-		{Followed: true}, {Tag: "go"}, {State: patterns.Inverted}, {Warned: true},
+		{Followed: true}, {Tag: "go"}, {State: "inverted"}, {Warned: true},
 		{Page: view.Page{Search: "go"}},
 	} {
 		all = append(all, named("ways", q, func(q view.WayQuery) (string, error) {

@@ -17,7 +17,7 @@ type Way struct {
 	Content      string             `json:"content"`
 	Reason       string             `json:"reason"` // of an anti-pattern
 	Tags         []string           `json:"tags,omitempty"`
-	State        patterns.State     `json:"state"`
+	State        string             `json:"state"`
 	ByHand       bool               `json:"by_hand"` // a person put it into this state
 	Warned       bool               `json:"warned"`  // prompts warn of it
 	Multiplier   float64            `json:"multiplier"`
@@ -28,7 +28,6 @@ type Way struct {
 	High         float64            `json:"high"`
 	HarmfulShare float64            `json:"harmful_share"`
 	Heard        time.Time          `json:"last_feedback,omitzero"`
-	Archived     bool               `json:"archived"`
 }
 
 // A WayDetail is a way of working with its conditions and its history.
@@ -42,8 +41,8 @@ type WayDetail struct {
 
 // A WayQuery selects ways of working.
 type WayQuery struct {
-	State patterns.State `json:"state,omitempty" placeholder:"STATE"`
-	Tag   string         `json:"tag,omitempty" placeholder:"TAG"`
+	State string `json:"state,omitempty" placeholder:"STATE"`
+	Tag   string `json:"tag,omitempty" placeholder:"TAG"`
 	// Warned selects those that prompts warn of, and Followed the others.
 	Warned   bool `json:"warned,omitempty" kong:"-"`
 	Followed bool `json:"-" kong:"-"`
@@ -52,8 +51,7 @@ type WayQuery struct {
 
 // Validate refuses a query with a fault.
 func (q *WayQuery) Validate() error {
-	return oneOf("state", q.State, patterns.Candidate, patterns.Established, patterns.Proven,
-		patterns.Deprecated, patterns.Inverted)
+	return oneOf("state", q.State, "candidate", "established", "proven", "deprecated", "inverted")
 }
 
 func (q *WayQuery) selects(s *patterns.Standing) bool {
@@ -62,7 +60,7 @@ func (q *WayQuery) selects(s *patterns.Standing) bool {
 
 // warned reports whether prompts warn of a way of working.
 func warned(s *patterns.Standing) bool {
-	return (s.Pattern.Anti || s.State == patterns.Deprecated) && s.Pattern.ArchivedAt.IsZero()
+	return s.Pattern.Anti || s.State == "deprecated"
 }
 
 // mostWays is how many ways of working are listed, the last defined: their evidence is read, too.
@@ -124,7 +122,7 @@ func wayOf(s *patterns.Standing) Way {
 		ID: p.ID, Anti: p.Anti, Content: p.Content, Reason: p.Reason, Tags: p.Tags, State: s.State,
 		ByHand: p.Override != "", Multiplier: s.Multiplier, Successes: s.Counts.Successes,
 		Failures: s.Counts.Failures, Rate: s.Rate, HarmfulShare: s.HarmfulShare,
-		Heard: s.LastFeedback, Archived: !p.ArchivedAt.IsZero(),
+		Heard: s.LastFeedback,
 	}
 	w.Warned = warned(s)
 	w.Low, w.High = evidence.Beta{Alpha: 1 + s.Helpful, Beta: 1 + s.Harmful}.Interval(0.9)

@@ -144,7 +144,7 @@ func acceptPatterns(t *testing.T, l *life, ear *listener) {
 	failing := patterns.IDOf("Split by layer (UI/logic/data)")
 	standing, err := l.agent.Patterns().Standing(context.Background(), failing)
 	require.NoError(t, err)
-	assert.Equal(t, patterns.Inverted, standing.State)
+	assert.Equal(t, "inverted", standing.State)
 	assert.Positive(t, ear.heard("AVOID: Split by layer"))
 	followed := func(answers []answered) (r rate) {
 		for _, a := range answers {

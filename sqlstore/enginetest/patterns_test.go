@@ -61,7 +61,7 @@ func (w *workshop) works(t *testing.T) (said []any) {
 		say(w.Record(ctx, o))
 		say(w.Record(ctx, o))
 		say(w.Rate(ctx, patterns.Rating{ID: fmt.Sprint("f", i), Pattern: "said",
-			Class: patterns.Helpful, Strength: 0.3, Source: "bob"}))
+			Class: "helpful", Strength: 0.3, Source: "bob"}))
 		switch i {
 		case 6:
 			say(w.Promote(ctx, "new", by))
