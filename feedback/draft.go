@@ -230,8 +230,8 @@ func ruleText(f *Feedback) string {
 	return text
 }
 
-// selectType returns the first type that fits: see [Draft].Type. A correction that was critical makes
-// a constraint even if its words do not demand anything.
+// selectType returns the first type that fits: see [Draft].Type. A correction that was critical
+// makes a constraint even if its words do not demand anything.
 func selectType(cluster []Feedback, text string) string {
 	all := func(d Decision) bool {
 		return !slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Decision != d })

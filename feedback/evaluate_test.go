@@ -267,7 +267,8 @@ func TestConfidence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reviewers := rapid.IntRange(1, 50).Draw(t, "reviewers")
 		strength := rapid.Float64Range(0, 1e6).Draw(t, "strength")
-		c, others := feedback.Confidence(reviewers, strength), feedback.Confidence(reviewers+1, strength)
+		c := feedback.Confidence(reviewers, strength)
+		others := feedback.Confidence(reviewers+1, strength)
 		more := feedback.Confidence(reviewers, strength+rapid.Float64Range(0, 1).Draw(t, "link"))
 		if !(c >= 0 && c <= 1) || more < c || others < c {
 			t.Fatalf("%v, %v: %v, %v, %v", reviewers, strength, c, more, others)

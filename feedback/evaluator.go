@@ -49,12 +49,12 @@ func (c Classification) generalizable() bool {
 // GeneralizableHigh as GeneralizableLow unless three corrections or two reviewers agree, and a
 // generalizable feedback that is alone in its cluster as EdgeCase. Confidence 0 means what the
 // number of corrections and reviewers makes. If corrections in other words are in the cluster that
-// it did not name, a confidence is cut. Rationale has at most 10,000 characters. Similar lists the candidates that mean the same, if the verdict differs
-// from the similarity's, also of those that seem to contradict the feedback; nil keeps the
-// similarity's. Contradicts lists the candidates, and the feedback of Case.Opposing, that the correction
-// contradicts; nil keeps what the words suggest, except for ids in Similar, and an empty list means
-// that it contradicts no other. Action "" means "CREATE_RULE" if it is generalizable, and
-// "DOCUMENT_ONLY" if it is an edge case.
+// it did not name, a confidence is cut. Rationale has at most 10,000 characters. Similar lists the
+// candidates that mean the same, if the verdict differs from the similarity's, also of those that
+// seem to contradict the feedback; nil keeps the similarity's. Contradicts lists the candidates,
+// and the feedback of Case.Opposing, that the correction contradicts; nil keeps what the words
+// suggest, except for ids in Similar, and an empty list means that it contradicts no other. Action
+// "" means "CREATE_RULE" if it is generalizable, and "DOCUMENT_ONLY" if it is an edge case.
 type Evaluation struct {
 	// Class is what became of it, and "" before it is evaluated.
 	Class Classification `json:"classification,omitempty"`

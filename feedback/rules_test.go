@@ -577,7 +577,7 @@ func TestActions(t *testing.T) {
 		feedback.CreateRule: feedback.StatePending, feedback.RefinePrompt: feedback.StatePending,
 		feedback.UpdateSkill: feedback.StatePending, feedback.DocumentOnly: feedback.StateDocumented,
 	} {
-		d := rule("Note: " + strings.ToLower(string(action)))
+		d := rule("Note: " + strings.ToLower(action))
 		d.Action = action
 		p := w.propose("paul", d)
 		assert.Equal(t, status, p.Status, action)

@@ -14,7 +14,8 @@ import (
 )
 
 // Promote makes a pattern "proven" until [Recorder.Reset], in spite of any evidence. If it is
-// deprecated or inverted, the error is a [heed.ErrConflict]: reset it first. If it was promoted before, the call has no effect and returns the zero transition.
+// deprecated or inverted, the error is a [heed.ErrConflict]: reset it first. If it was promoted
+// before, the call has no effect and returns the zero transition.
 func (r *Recorder) Promote(ctx context.Context, id PatternID, by By) (Transition, error) {
 	return r.override(ctx, id, by, "promote", proven)
 }

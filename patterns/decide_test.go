@@ -170,7 +170,7 @@ func TestSweep(t *testing.T) {
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
 		moved := w.transitions("")
 		for _, m := range slices.Backward(moved[:len(moved)-known]) {
-			all = append(all, string(m.Pattern)+" "+string(m.From)+" "+string(m.To)+": "+m.Cause)
+			all = append(all, string(m.Pattern)+" "+m.From+" "+m.To+": "+m.Cause)
 		}
 		return all
 	}

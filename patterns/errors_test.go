@@ -174,7 +174,7 @@ func TestErrorsAreKept(t *testing.T) {
 		Message: "exit 1", Tool: "vet", At: start, RecordedAt: start}, e)
 	late := kept(patterns.TaskError{Task: "late", Tool: "vet", Err: context.DeadlineExceeded,
 		Resolved: true})
-	assert.EqualValues(t, "timeout", late.Type,
+	assert.Equal(t, "timeout", late.Type,
 		"what the error wraps says more than that a tool had it")
 	assert.False(t, late.Resolved, "only ResolveError resolves")
 	said := patterns.TaskError{ID: "mine", Task: "t", Type: "conflict", Message: "said better",
@@ -187,7 +187,7 @@ func TestErrorsAreKept(t *testing.T) {
 	long := kept(patterns.TaskError{Task: "long", Message: strings.Repeat("é", 9000),
 		Stack: "a\x00\xff"})
 	assert.Equal(t, 2000, utf8.RuneCountInString(long.Message))
-	assert.EqualValues(t, "unknown", long.Type)
+	assert.Equal(t, "unknown", long.Type)
 	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	require.NoError(t, err)
 	assert.Len(t, stats.Errors, 2)

@@ -43,8 +43,8 @@ type Pattern struct {
 	Examples []string `json:"examples,omitempty"`
 	// Reason is why an anti-pattern is one.
 	Reason string `json:"reason,omitempty"`
-	// Twin is the anti-pattern that warns of this pattern because it was inverted; or the pattern that
-	// this anti-pattern warns of. Empty: there is none.
+	// Twin is the anti-pattern that warns of this pattern because it was inverted; or the pattern
+	// that this anti-pattern warns of. Empty: there is none.
 	Twin PatternID `json:"twin,omitempty"`
 
 	// State is its state when it was last stored. Unknown states survive.
@@ -53,7 +53,7 @@ type Pattern struct {
 	//   - "established": it has a record, and plans recommend it.
 	//   - "proven": it has a good record, and recently so. Plans recommend it first.
 	//   - "deprecated": it did harm too often.
-	//   - "inverted": it failed so often that its anti-pattern warns of it. An anti-pattern's state is
+	//   - "inverted": it failed so often that its anti-pattern warns of it. Each anti-pattern is
 	//     "inverted", too.
 	State string `json:"state"`
 	// Override is the state that somebody gave it by hand, "proven" or "deprecated", and By is who
@@ -145,7 +145,7 @@ func (p *Pattern) validate() error {
 	case len(p.ID)+len(antiPrefix) > maxID:
 		return valid.Input("ID", `must leave room for "anti-"`)
 	}
-	return cmp.Or(valid.Names(maxID, "ID", string(p.ID), "State", string(p.State)),
+	return cmp.Or(valid.Names(maxID, "ID", string(p.ID), "State", p.State),
 		valid.Names(maxContent, "Content", p.Content), valid.Texts(maxContent, "Reason", p.Reason),
 		valid.List("Tags", p.Tags, maxTags, maxID))
 }
@@ -153,7 +153,8 @@ func (p *Pattern) validate() error {
 // isAnti reports whether an id has the prefix that only anti-patterns may have.
 func isAnti(id PatternID) bool { return strings.HasPrefix(string(id), antiPrefix) }
 
-// rootOf returns the id of the pattern that an anti-pattern of this id would warn of. Other ids stay.
+// rootOf returns the id of the pattern that an anti-pattern of this id would warn of. Other ids
+// stay.
 func rootOf(id PatternID) PatternID {
 	if root, anti := strings.CutPrefix(string(id), antiPrefix); anti && root != "" {
 		return PatternID(root)

@@ -125,8 +125,8 @@ func (d *draft) observe(id PatternID, o evidence.Observation) {
 	d.put(p)
 }
 
-// An edit changes a pattern. It returns a cause if the change is a transition by itself, and errDone
-// if no change is needed.
+// An edit changes a pattern. It returns a cause if the change is a transition by itself, and
+// errDone if no change is needed.
 type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
 
 // unedited leaves all to the evidence.
