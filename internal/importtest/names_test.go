@@ -28,7 +28,6 @@ var oneConcept = map[string]string{
 	"Result":    "what a call came to",
 	"Standing":  "how a thing stands: its belief, and what that came of",
 	"Statement": "one fact about the quality of an answer",
-	"State":     "where a thing is in its life",
 	"Store":     "store.Store, and what implements it",
 	"Strategy":  "the strategies of three documents, each its package's way of working",
 }
