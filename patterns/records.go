@@ -109,7 +109,7 @@ func newReading() *reading {
 	}
 }
 
-// family returns patterns and those of the same name with and without the prefix of anti-patterns.
+// family returns patterns together with their anti-patterns, or with what these warn of.
 // Both are always read, because the host may have defined a warning itself.
 func family(ids []PatternID) []PatternID {
 	all, seen := make([]PatternID, 0, 2*len(ids)), make(map[PatternID]bool, len(ids))
