@@ -90,6 +90,7 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, trace.out, "the light is on")
 			assert.NotContains(t, trace.out, "\x1b")
 
+			assertFails(t, call{args: args("disk", "--prompt")}.run(t), failed, "no model was asked")
 			none := call{args: args("desk")}.run(t)
 			assert.Equal(t, failed, none.code)
 			assert.Contains(t, none.err, `there is no answer "desk": heed answers lists`)

@@ -278,6 +278,11 @@ func TestServeRefuses(t *testing.T) {
 		"--url http://heed.example.org":                               "--url must be as",
 		"--url https://heed.example.org/pages":                        "--url must be as",
 		"--run --now 2026-01-01":                                      "--now is for looking",
+		"--run --model http://h/v1 --api-key é":                       "--api-key must be printable",
+		"--run --model http://h/v1 --api-key=\x7f":                    "--api-key must be printable",
+		"--new":             "are for --run",
+		"--system x":        "are for --run",
+		"--run --api-key x": "are for --model",
 	} {
 		r := call{args: append([]string{"--db", db, "serve"}, strings.Fields(wrong)...)}.run(t)
 		assert.Equal(t, misuse, r.code, "%s: %s", wrong, r.err)
@@ -289,6 +294,61 @@ func TestServeRefuses(t *testing.T) {
 		{Tokens: "kim=0123456789abcdef, lee=0123456789abcdeg"},
 	} {
 		assert.ErrorContains(t, new(door).admit(&l), "nobody can decide by the name", "%v", l)
+	}
+}
+
+// The address that is printed is one that a browser on the machine can open, or the proxy's.
+func TestWhereItServes(t *testing.T) {
+	t.Parallel()
+	for listen, want := range map[string]string{
+		"127.0.0.1:0": "http://127.0.0.1:1234", "localhost:0": "http://localhost:1234",
+		"[::1]:0": "http://[::1]:1234", ":0": "http://localhost:1234",
+		"0.0.0.0:0": "http://localhost:1234", "[::]:0": "http://localhost:1234",
+		"192.0.2.1:80": "http://192.0.2.1:1234",
+	} {
+		for url, want := range map[string]string{"": want, "https://h.example": "https://h.example"} {
+			d, err := (&listening{Listen: listen, URL: url}).door(&net.TCPAddr{Port: 1234}, "a.db")
+			require.NoError(t, err)
+			assert.Equal(t, []any{want, "a.db", "heed-1234", url != ""},
+				[]any{d.URL, d.Store, d.cookie, d.secure}, listen)
+			require.Len(t, d.Entrants, 2, "whoever started it, and a program")
+			assert.False(t, d.Entrants[0].program)
+		}
+	}
+	d, err := (&listening{Listen: "h:80"}).door(&net.UnixAddr{}, "")
+	require.NoError(t, err)
+	assert.Equal(t, "http://h:80", d.URL)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, err = within([]string{"--db", sqliteFile(t), "serve", "--agent", "strategy", "--listen",
+		taken.Addr().String()})
+	require.ErrorContains(t, err, "address already in use")
+}
+
+// A program has its token in a header, and a person has a cookie. Neither is good as the other.
+func TestIdentify(t *testing.T) {
+	t.Parallel()
+	const token, link = "0123456789abcdef", "fedcba9876543210"
+	d := &door{cookie: "heed-1"}
+	require.NoError(t, d.admit(&listening{Tokens: "shop=" + token, Links: "kim=" + link}))
+	require.Len(t, d.Entrants, 2, "nobody else is let in")
+	for _, test := range []struct{ header, cookie, who string }{
+		{"Bearer " + token, "", "shop"}, {"bearer " + token, "", "shop"},
+		{"Bearer " + token, link, "shop"}, {"", link, "kim"}, {"Basic " + token, "", ""},
+		{token, "", ""}, {"Bearer", "", ""}, {"Bearer " + link, "", ""}, {"", token, ""},
+		{"Bearer x", link, ""}, {"", "", ""},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		if test.header != "" {
+			r.Header.Set("Authorization", test.header)
+		}
+		if test.cookie != "" {
+			r.AddCookie(&http.Cookie{Name: d.cookie, Value: test.cookie})
+		}
+		who, err := d.identify(r)
+		assert.Equal(t, test.who, who, "%v", test)
+		assert.Equal(t, test.who == "", err != nil, "%v", test)
 	}
 }
 

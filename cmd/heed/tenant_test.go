@@ -84,6 +84,9 @@ func TestTenantsAreFound(t *testing.T) {
 func TestTenant(t *testing.T) {
 	file, of := ofTenants(t)
 	assert.Equal(t, 0, of("--tenant", "acme", "answers", "acme").code)
+	assert.Contains(t, of("--tenant", "acme", "answers").out, "acme")
+	assert.Equal(t, "There are no answers here.\n", of("--tenant", "acme", "answers", "--worst").out,
+		"none is bad")
 	assert.Equal(t, 1, of("--tenant", "acme", "answers", "bravo").code)
 	assert.Equal(t, 1, of("answers", "acme").code, "it belongs to a tenant")
 	assert.Equal(t, 2, of("--tenant", "acme", "store", "backup", "copy.db").code)
