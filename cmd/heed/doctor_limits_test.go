@@ -46,7 +46,8 @@ func TestDoctorWaits(t *testing.T) {
 	sent(0, 1)
 	var traces []time.Time
 	onFile(t, db, func(handle *sql.DB) {
-		rows, err := handle.Query("SELECT at FROM heed_record WHERE kind = 'decision.trace' ORDER BY at")
+		rows, err := handle.Query(
+			"SELECT at FROM heed_record WHERE kind = 'decision.trace' ORDER BY at")
 		require.NoError(t, err)
 		for rows.Next() {
 			var at int64
@@ -109,7 +110,8 @@ func TestTheOverviewIsShort(t *testing.T) {
 	}
 	empty := filepath.Join(t.TempDir(), "new.db")
 	require.Zero(t, call{args: []string{"--db", empty, "store", "migrate"}}.run(t).code)
-	assert.Contains(t, call{args: []string{"--db", empty}}.run(t).out, "nothing was ever learned here")
+	assert.Contains(t, call{args: []string{"--db", empty}}.run(t).out,
+		"nothing was ever learned here")
 }
 
 // A person is named by a text that is their name, however deep in a document, in a text or an
@@ -121,8 +123,9 @@ func TestWhoIsMentioned(t *testing.T) {
 		true: {"ann", store.Key("person", "ann"), []any{"bob", "ann"}, map[string]any{"by": "ann"},
 			map[string]any{"a": []any{1.0, map[string]any{"b": "ann"}}}, `{"by": "ann"}`,
 			`{"in": ["bob", "{\"by\": \"ann\"}"]}`, coded(`{"by": "ann"}`)},
-		false: {"Ann", "anna", "", nil, 7.0, true, []any{}, map[string]any{"ann": "bob"}, `{"by": "bob"}`,
-			`{"by": "ann"`, coded("ann"), store.Key("person", "bob"), `it was {"by": "ann"}`},
+		false: {"Ann", "anna", "", nil, 7.0, true, []any{}, map[string]any{"ann": "bob"},
+			`{"by": "bob"}`, `{"by": "ann"`, coded("ann"), store.Key("person", "bob"),
+			`it was {"by": "ann"}`},
 	} {
 		for _, value := range values {
 			assert.Equal(t, want, mentioned("ann", value), "%v", value)

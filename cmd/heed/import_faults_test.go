@@ -26,7 +26,8 @@ func logOf(t *testing.T, lines ...string) string {
 // Twenty rows at fault are named, and the others are counted, whether a log is imported or tested.
 func TestALogWithManyFaults(t *testing.T) {
 	t.Parallel()
-	for faults, more := range map[int]string{20: "", 21: "heed: and 1 more\n", 25: "heed: and 5 more\n"} {
+	for faults, more := range map[int]string{20: "", 21: "heed: and 1 more\n",
+		25: "heed: and 5 more\n"} {
 		lines := []string{"question,answer,user,model,thumb"}
 		for i := range 100 {
 			thumb := "up"
@@ -75,7 +76,8 @@ func TestWhatAStoreDoesNotTake(t *testing.T) {
 		"an arm of a new store":   {loop.Past{Arm: "tiny"}, nil, "", ""},
 		"another arm":             {loop.Past{Arm: "tiny"}, arms, "arm", "arms are large, small"},
 		"a person":                {loop.Past{Event: loop.Event{Person: "ann"}}, nil, "", ""},
-		"an instrument that asks": {loop.Past{Event: loop.Event{Person: "ci"}}, nil, "person", "instrument"},
+		"an instrument that asks": {loop.Past{Event: loop.Event{Person: "ci"}}, nil, "person",
+			"instrument"},
 		"an instrument that reacts": {loop.Past{Reactions: []loop.Reaction{{Person: "ann"},
 			{Person: "ci"}}}, nil, "person", "instrument"},
 		"an instrument that corrects": {loop.Past{Corrections: []loop.Correction{{Reviewer: "ci"}}},
@@ -101,7 +103,8 @@ func TestAnImportIsReported(t *testing.T) {
 	log := logOf(t, "id,timestamp,question,answer,user,model,thumb",
 		"a,2026-01-08T10:05:00Z,where?,there,ann,a,up", "b,2026-01-08T10:01:00Z,why?,so,ann,b,up",
 		"c,2026-01-08T10:09:00Z,why?,so,bob,b,up", "d,2026-01-08T10:03:00Z,where?,there,bob,b,up",
-		"e,2026-01-08T10:04:00Z,why?,as it is,bob,b,up", "f,2026-01-08T10:06:00Z,why?,as it is,ann,b,up")
+		"e,2026-01-08T10:04:00Z,why?,as it is,bob,b,up",
+		"f,2026-01-08T10:06:00Z,why?,as it is,ann,b,up")
 	dir := t.TempDir()
 	db, lessons := filepath.Join(dir, "a.db"), filepath.Join(dir, "lessons.json")
 	args := []string{"--db", db, "--agent", "desk", "import", log, "--new", "--suggest", lessons}
