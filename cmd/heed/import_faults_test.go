@@ -71,11 +71,11 @@ func TestWhatAStoreDoesNotTake(t *testing.T) {
 		known     map[string]bool
 		at, fault string
 	}{
-		"an arm":                  {loop.Past{Arm: "small"}, arms, "", ""},
-		"no arm":                  {loop.Past{}, arms, "", ""},
-		"an arm of a new store":   {loop.Past{Arm: "tiny"}, nil, "", ""},
-		"another arm":             {loop.Past{Arm: "tiny"}, arms, "arm", "arms are large, small"},
-		"a person":                {loop.Past{Event: loop.Event{Person: "ann"}}, nil, "", ""},
+		"an arm":                {loop.Past{Arm: "small"}, arms, "", ""},
+		"no arm":                {loop.Past{}, arms, "", ""},
+		"an arm of a new store": {loop.Past{Arm: "tiny"}, nil, "", ""},
+		"another arm":           {loop.Past{Arm: "tiny"}, arms, "arm", "arms are large, small"},
+		"a person":              {loop.Past{Event: loop.Event{Person: "ann"}}, nil, "", ""},
 		"an instrument that asks": {loop.Past{Event: loop.Event{Person: "ci"}}, nil, "person",
 			"instrument"},
 		"an instrument that reacts": {loop.Past{Reactions: []loop.Reaction{{Person: "ann"},
