@@ -53,6 +53,14 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 				assert.EqualValues(t, 15, p.Tally.N())
 			}
 		}
+		for _, p := range kept(t, st, q, "given") {
+			assert.Equal(t, "stays", p.Cell.Item, "the copy is of the time before")
+		}
+		for _, p := range kept(t, st, q, "sessions") {
+			if p.Cell.Item == "changes" {
+				assert.Less(t, p.Tally.N(), uint64(15), "sessions count from the change on")
+			}
+		}
 		assert.Equal(t, before, stays(), "another item has not changed")
 		entry := audited(t, st)[0]
 		assert.Equal(t, "strategy.restart", entry.Action)

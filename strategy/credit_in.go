@@ -266,18 +266,14 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 	return nil
 }
 
-// retraction returns how the outcomes that no longer hold are taken back. A dropped outcome gives
-// its id to the revision only if no outcome counts.
+// retraction returns how the outcomes that no longer hold are taken back.
 func (p *creditPlan) retraction() *retraction {
 	r := &retraction{choice: &p.choice, actor: p.actor, reason: "withdrawn", next: p.counts}
 	for _, gone := range p.gone {
 		r.ids = append(r.ids, gone.ID)
 	}
 	if p.revises {
-		r.revises, r.reason, r.name = true, another, p.next[0].ID
-	}
-	if len(p.counts) > 0 {
-		r.name = p.counts[0].ID
+		r.revises, r.reason = true, another
 	}
 	return r
 }

@@ -282,15 +282,11 @@ func loss(predicted, reward float64) float64 {
 	return -reward*math.Log(p) - (1-reward)*math.Log(1-p)
 }
 
-// weigh makes all sums again. kept returns the part of a source's evidence on an arm that counts. A
-// load calls it, once the limits on people are known for all evidence of the segment.
+// weigh makes the sums of samples that were taken. kept returns the part of a source's evidence on
+// an arm that counts. A load calls it, once the limits on people are known for all evidence of the
+// segment.
 func (m *linear) weigh(kept func(arm int, source string) float64) {
-	m.kept, m.mass, m.squares = kept, 0, 0
-	m.leads = [2]map[string]float64{{}, {}}
-	for i := range m.fits {
-		m.fits[i].clear()
-	}
-	m.common.clear()
+	m.kept = kept
 	for _, s := range m.samples {
 		m.count(s)
 	}
@@ -300,12 +296,6 @@ func (m *linear) weigh(kept func(arm int, source string) float64) {
 		}
 	}
 	m.compare()
-}
-
-func (f *fit) clear() {
-	clear(f.products)
-	clear(f.sums)
-	f.rewards = 0
 }
 
 // scale is the weight of a mean unit of evidence: see scaleOf.

@@ -133,7 +133,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Learner,
 		Reason: reason, Details: map[string]string{"half_life": l.cfg.HalfLife.String()},
 	}, l.cfg.kept(l.kinds))
 	if err == nil {
-		err = l.open(ctx, cfg.Refresh == 0)
+		err = l.open(ctx, false) // the half-life is the one that build knew
 	}
 	if err != nil {
 		return nil, err

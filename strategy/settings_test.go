@@ -98,6 +98,32 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
+// A learner looks again as often as the half-life in force demands, which may be the stored one,
+// unless its host chose otherwise.
+func TestRefreshFollowsTheHalfLifeInForce(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{HalfLife: 32 * time.Minute})
+	newLearner(t, cfg)
+	cfg.HalfLife = 0
+	for refresh, want := range map[time.Duration]time.Duration{
+		0: 2 * time.Minute, 7 * time.Minute: 7 * time.Minute,
+	} {
+		cfg.Refresh = refresh
+		for name, open := range map[string]func() (*strategy.Learner, error){
+			"New":  func() (*strategy.Learner, error) { return strategy.New(ctx, cfg) },
+			"Open": func() (*strategy.Learner, error) { return strategy.Open(ctx, cfg) },
+		} {
+			l, err := open()
+			require.NoError(t, err, name)
+			assert.Equal(t, 32*time.Minute, l.Config().HalfLife, name)
+			assert.Equal(t, want, l.Config().Refresh, name)
+		}
+	}
+	cfg.HalfLife, cfg.Refresh = 16*time.Minute, 0
+	l, err := strategy.Rebuild(ctx, cfg, "ann", "outcomes fade faster")
+	require.NoError(t, err)
+	assert.Equal(t, time.Minute, l.Config().Refresh)
+}
+
 // TestRebuildNeedsTheWholeHistory, and changes nothing without it; a reset mends what a rebuild
 // can't.
 func TestRebuildNeedsTheWholeHistory(t *testing.T) {
