@@ -95,6 +95,7 @@ func TestAStepInAStepTakesNoTurnForever(t *testing.T) {
 			})
 		}))
 		assert.Equal(t, []int{2, 3}, []int{outer, inner})
+		assert.Zero(t, store.Turns())
 		assert.WithinDuration(t, began.Add(5*time.Second), time.Now(), 100*time.Millisecond)
 	})
 }
@@ -120,6 +121,7 @@ func TestAStepThatWaitsForItsTurnEndsWithItsContext(t *testing.T) {
 		third := &slowStep{now: &now, most: &most}
 		require.NoError(t, store.Do(ctx, st, third.run))
 		all.Wait()
+		assert.Zero(t, store.Turns(), "no store is remembered that no step waits for")
 		assert.EqualValues(t, 1, most.Load())
 	})
 }

@@ -575,3 +575,39 @@ func (w *walk) run(tx *store.Tx, has map[string]int) {
 	}
 	tx.Add(store.Batch{ID: "step " + w.id, Observations: []evidence.Observation{observed(w.id)}})
 }
+
+// A step has the policies of all that was added, each once, and leaves those of its caller as they
+// are. Two for one kind are a fault.
+func TestPoliciesOfAStep(t *testing.T) {
+	first, second := make(map[string]evidence.Policy), make(map[string]evidence.Policy)
+	for i := range 20 {
+		of := second
+		if i < 10 {
+			of = first
+		}
+		of[fmt.Sprint("k", i)] = evidence.Policy{HalfLife: time.Duration(i+1) * time.Hour}
+	}
+	maps.Copy(second, first)
+	own := maps.Clone(first)
+	for range 10 { // in any order
+		st, err := do(t, func(tx *store.Tx) error {
+			for _, policies := range []map[string]evidence.Policy{first, second, first} {
+				tx.Add(store.Batch{Policies: policies})
+			}
+			tx.Observe(evidence.Observation{ID: "o", Cell: evidence.Cell{Kind: "k1", Item: "i"},
+				Reward: 1, Weight: 1, At: time.Now()})
+			return nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, second, st.last.Policies)
+		assert.Equal(t, own, first)
+	}
+	_, err := do(t, func(tx *store.Tx) error {
+		tx.Add(store.Batch{Policies: first})
+		tx.Add(store.Batch{Policies: map[string]evidence.Policy{"k3": {}}})
+		return nil
+	})
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, `Policies["k3"]`, fault.Field)
+}
