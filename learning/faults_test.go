@@ -327,3 +327,22 @@ func (f *fixture) meaning() string {
 	}
 	return b.String()
 }
+
+// A message that meets an answer which can't be read fails, and ignores nothing.
+func TestADamagedAnswer(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "chat")
+	var damaged []store.Record
+	for r, err := range f.store.Find(ctx, store.Query{Kind: "learning.answer"}) {
+		require.NoError(t, err)
+		r.Body = store.Raw([]byte(`[7]`))
+		damaged = append(damaged, r)
+	}
+	require.Len(t, damaged, 1)
+	_, err := f.store.Commit(ctx, store.Batch{Records: damaged})
+	require.NoError(t, err)
+	_, err = f.Hear(ctx, learning.Message{Stream: "chat", Session: "room", Text: "Undo that."})
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	_, err = f.Undo(ctx, learning.Undo{EventID: "e", Person: "ann"})
+	require.ErrorIs(t, err, heed.ErrDamaged)
+}

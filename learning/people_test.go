@@ -69,6 +69,33 @@ func (f *fixture) undoes(person string) {
 	require.NoError(f, err)
 }
 
+// Where it is not known who asked, a disagreement is evidence of those who stated something, each
+// for their part.
+func TestADisagreementWithoutAnAsker(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "yes", "no").strong()
+	require.NoError(t, f.Fire(ctx, learning.Fire{
+		EventID: "e", Stream: "s", Session: "room", Condition: "oven",
+		Compared: []answer.Comparison{{HeuristicID: "no"}},
+	}))
+	f.judges("bob", 0.25)
+	f.judges("cid", 1)
+	assert.Equal(t, []string{"no disagreed -0.25 by bob", "no disagreed -0.75 by cid"},
+		f.raw("learning.heuristic"))
+}
+
+// An undo notes where it was said, if that is not where the answer was given.
+func TestWhereAnUndoWasSaid(t *testing.T) {
+	for session, noted := range map[string]string{"room": "", "desk": "desk", "": ""} {
+		f := newFixture(t, learning.Config{}, "h")
+		f.fire("h", "e", "s")
+		_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "bob", Session: session})
+		require.NoError(t, err)
+		said := f.answer("e").Statements
+		require.Len(t, said, 1)
+		assert.Equal(t, noted, said[0].Session)
+	}
+}
+
 // What an answer is worth for the heuristics that were compared with it is evidence of the people
 // whose statements make it so. So it goes if they are forgotten, and with nobody else. Ann asked.
 func TestAgreementIsOfWhoStatedIt(t *testing.T) {
