@@ -82,12 +82,34 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"keep logs for a day", "keep logs for days", oppose.Way("")},
 		{"push it to GitHub", "push it to GitLab", oppose.Names},
 		{"lock accounts of users'", "lock the accounts of users'", oppose.Way("")},
+		{"rotate logs and do not delete files", "rotate logs, and never delete files",
+			oppose.Way("")},
+		{"use safe calls", "use unsafe calls", oppose.Meaning},
+		{"use safe and unsafe calls", "use unsafe calls", oppose.Way("")},
+		{"be careful", "be careless", oppose.Meaning},
+		{"call v2", "call v3", oppose.Numbers},
+		{"call api2 twice", "call api3 twice", oppose.Numbers},
 		{"", "", oppose.Way("")},
 	} {
 		assert.Equal(t, test.opposed, oppose.Find(test.a, test.b), "%q, %q", test.a, test.b)
 	}
 	assert.False(t, oppose.Numbers.Contradicts())
 	assert.True(t, oppose.Polarity.Contradicts())
+}
+
+// The forms of a word have one stem of three letters or more, and short words stay as they are.
+func TestStems(t *testing.T) {
+	for stem, words := range map[string]string{
+		"log": "log logs logged logging", "cach": "cache caches cached caching", "pul": "pull pulls pulled",
+		"polici": "policy policies", "clas": "class classes", "quick": "quick quickly", "day": "day days",
+		"migr": "migration", "bus": "bus", "used": "used", "use": "use", "bee": "bees", "tie": "ties",
+		"agr": "agreed agree",
+	} {
+		for word := range strings.FieldsSeq(words) {
+			r := oppose.Read(word)
+			assert.Equal(t, stem, r.Topic(), word)
+		}
+	}
 }
 
 // A relative pronoun, a word that begins a condition, and a participle instead of a clause change

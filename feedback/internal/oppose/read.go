@@ -317,9 +317,6 @@ func (r *Reading) deniesOf(o Reading) bool {
 // rougher than Porter's algorithm (1980), and needs no table: a stem is only compared with stems.
 // Doubled letters are made single, and a final e is cut, so that "stopped" and "stop" agree.
 func stem(word string) string {
-	if len(word) < 4 {
-		return word
-	}
 	for _, ending := range [...]string{"ation", "ing", "ies", "ied", "ed", "es", "s", "ly"} {
 		if root, ok := strings.CutSuffix(word, ending); ok && len(root) >= 3 &&
 			!strings.HasSuffix(word, "ss") {
