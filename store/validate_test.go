@@ -33,7 +33,6 @@ func sound() store.Batch {
 
 // Each fault of a batch is refused, and named by its place.
 func TestValidate(t *testing.T) {
-	long := strings.Repeat("k", 1601)
 	for name, test := range map[string]struct {
 		change func(b *store.Batch)
 		field  string // "": none is at fault
@@ -53,7 +52,9 @@ func TestValidate(t *testing.T) {
 			"Reset[1].Cell.Kind"},
 		"a rebuild of no kind": {func(b *store.Batch) { b.Rebuild = []evidence.Cell{{}} },
 			"Rebuild[0].Cell.Kind"},
-		"a restart": {func(b *store.Batch) { b.Restart = []store.Restart{{Cell: cell, At: start}} }, ""},
+		"a restart": {func(b *store.Batch) {
+			b.Restart = []store.Restart{{Cell: cell, At: start}}
+		}, ""},
 		"a restart of no kind": {func(b *store.Batch) { b.Restart = []store.Restart{{At: start}} },
 			"Restart[0].Cell.Kind"},
 		"a restart of the future": {func(b *store.Batch) {
@@ -73,36 +74,13 @@ func TestValidate(t *testing.T) {
 		"its own withdrawal": {func(b *store.Batch) { b.Withdraw = []string{"o"} }, "Withdraw[0]"},
 		"a withdrawal of NUL": {func(b *store.Batch) { b.Withdraw = []string{"x", "\x00"} },
 			"Withdraw[1]"},
-		"an expected record": {func(b *store.Batch) { b.Expect[0].Ref = numbers.Ref("a") }, "Expect[0]"},
+		"an expected record": {func(b *store.Batch) { b.Expect[0].ID = "a" }, "Expect[0]"},
 		"an expectation of no id": {func(b *store.Batch) { b.Expect[0].ID = "" },
 			"Expect[0].ID"},
-		"a record twice":       {func(b *store.Batch) { b.Records[1].ID = "a" }, "Records[1].ID"},
-		"a record of no kind":  {func(b *store.Batch) { b.Records[0].Kind = "" }, "Records[0].Kind"},
-		"a record of a tenant": {func(b *store.Batch) { b.Records[0].Kind = "@x" }, "Records[0].Kind"},
-		"a record of no id":    {func(b *store.Batch) { b.Records[0].ID = "" }, "Records[0].ID"},
-		"a kind with NUL":      {func(b *store.Batch) { b.Records[0].Kind = "\x00" }, "Records[0].Kind"},
-		"an id of a record with NUL": {func(b *store.Batch) { b.Records[0].ID = "\x00" },
-			"Records[0].ID"},
-		"a declaration": {func(b *store.Batch) { b.Records[0].Kind = store.Declarations },
-			"Records[0].Kind"},
-		"a removal":         {func(b *store.Batch) { b.Records[1].Body = store.Body{} }, ""},
-		"a removal of none": {func(b *store.Batch) { b.Records[0].Body = store.Body{} }, "Records[0].Revision"},
-		"a removal of what is": {func(b *store.Batch) {
-			b.Records[0].Body, b.Records[0].Revision = store.Body{}, store.Once
-		}, "Records[0].Revision"},
-		"no time":          {func(b *store.Batch) { b.Records[0].At = time.Time{} }, "Records[0].At"},
-		"the first time":   {func(b *store.Batch) { b.Records[0].At = time.Unix(0, 0) }, ""},
-		"a time before":    {func(b *store.Batch) { b.Records[0].At = time.Unix(-1, 0) }, "Records[0].At"},
-		"the last year":    {func(b *store.Batch) { b.Records[0].At = yearOf(9999) }, ""},
-		"the year after":   {func(b *store.Batch) { b.Records[0].At = yearOf(10_000) }, "Records[0].At"},
-		"an empty key":     {func(b *store.Batch) { b.Records[0].Keys = []string{"k", ""} }, "Records[0].Keys[1]"},
-		"a key with NUL":   {func(b *store.Batch) { b.Records[0].Keys = []string{"\x00"} }, "Records[0].Keys[0]"},
-		"a key of no text": {func(b *store.Batch) { b.Records[0].Keys = []string{"\xff"} }, "Records[0].Keys[0]"},
-		"a long key":       {func(b *store.Batch) { b.Records[0].Keys = []string{long} }, "Records[0].Keys[0]"},
-		"a key that is just short enough": {func(b *store.Batch) {
-			b.Records[0].Keys = []string{long[1:]}
-		}, ""},
-		"another half-life": {func(b *store.Batch) { b.Policies["x"] = evidence.Policy{HalfLife: -1} }, "HalfLife"},
+		"another half-life": {func(b *store.Batch) {
+			b.Policies["x"] = evidence.Policy{HalfLife: -1}
+		}, "HalfLife"},
+		"a record twice": {func(b *store.Batch) { b.Records[1].ID = "a" }, "Records[1].ID"},
 	} {
 		b := sound()
 		test.change(&b)
@@ -122,6 +100,47 @@ func TestValidate(t *testing.T) {
 	assertField(t, twice, "Batches[1].Records[0].ID", "in two batches")
 	written := store.Batch{Records: []store.Record{numbers.Record(number{"c", 1}, 1)}}
 	assertField(t, store.Validate(start, sound(), written), "Expect[0]", "of another batch")
+}
+
+// Each fault of a record is refused.
+func TestValidateRecords(t *testing.T) {
+	long := strings.Repeat("k", 1601)
+	keys := func(all ...string) func(*store.Record) {
+		return func(r *store.Record) { r.Keys = all }
+	}
+	named := func(kind, id string) func(*store.Record) {
+		return func(r *store.Record) { r.Kind, r.ID = kind, id }
+	}
+	at := func(moment time.Time) func(*store.Record) {
+		return func(r *store.Record) { r.At = moment }
+	}
+	removed := func(revision uint64) func(*store.Record) {
+		return func(r *store.Record) { r.Body, r.Revision = store.Body{}, revision }
+	}
+	for name, test := range map[string]struct {
+		change func(r *store.Record)
+		field  string // "": none is at fault
+	}{
+		"of no kind": {named("", "a"), "Kind"}, "of a tenant alone": {named("@x", "a"), "Kind"},
+		"of a tenant": {named("number@x", "a"), ""}, "of no id": {named("number", ""), "ID"},
+		"a kind with NUL": {named("\x00", "a"), "Kind"}, "an id with NUL": {named("k", "\x00"), "ID"},
+		"a declaration": {named(store.Declarations, "a"), "Kind"},
+		"a removal":     {removed(7), ""}, "a removal of none": {removed(0), "Revision"},
+		"a removal of what is new": {removed(store.Once), "Revision"},
+		"no time":                  {at(time.Time{}), "At"},
+		"the first time":           {at(time.Unix(0, 0)), ""},
+		"a time before":            {at(time.Unix(-1, 0)), "At"}, "the last year": {at(yearOf(9999)), ""},
+		"the year after": {at(yearOf(10_000)), "At"}, "an empty key": {keys("k", ""), "Keys[1]"},
+		"a key with NUL": {keys("\x00"), "Keys[0]"}, "a key of no text": {keys("\xff"), "Keys[0]"},
+		"a long key": {keys("k", "k", long), "Keys[2]"}, "a shorter key": {keys(long[1:]), ""},
+	} {
+		r := numbers.Record(number{"a", 1}, 1)
+		test.change(&r)
+		if test.field != "" {
+			test.field = "Records[0]." + test.field
+		}
+		assertField(t, store.Validate(start, store.Batch{Records: []store.Record{r}}), test.field, name)
+	}
 }
 
 func yearOf(n int) time.Time { return time.Date(n, 12, 31, 0, 0, 0, 0, time.UTC) }

@@ -100,10 +100,10 @@ func TestOpposeNamesTheReason(t *testing.T) {
 // The forms of a word have one stem of three letters or more, and short words stay as they are.
 func TestStems(t *testing.T) {
 	for stem, words := range map[string]string{
-		"log": "log logs logged logging", "cach": "cache caches cached caching", "pul": "pull pulls pulled",
-		"polici": "policy policies", "clas": "class classes", "quick": "quick quickly", "day": "day days",
-		"migr": "migration", "bus": "bus", "used": "used", "use": "use", "bee": "bees", "tie": "ties",
-		"agr": "agreed agree",
+		"log": "log logs logged logging", "cach": "cache caches cached caching",
+		"pul": "pull pulls pulled", "polici": "policy policies", "clas": "class classes",
+		"quick": "quick quickly", "day": "day days", "migr": "migration", "bus": "bus",
+		"used": "used", "use": "use", "bee": "bees", "tie": "ties", "agr": "agreed agree",
 	} {
 		for word := range strings.FieldsSeq(words) {
 			r := oppose.Read(word)
