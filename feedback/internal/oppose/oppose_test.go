@@ -101,7 +101,7 @@ func TestOpposeNamesTheReason(t *testing.T) {
 func TestStems(t *testing.T) {
 	for stem, words := range map[string]string{
 		"log": "log logs logged logging", "cach": "cache caches cached caching",
-		"pul": "pull pulls pulled", "polici": "policy policies", "clas": "class classes",
+		"pul": "pull pulls pulled", "polici": "policy policies", "pres": "press presses",
 		"quick": "quick quickly", "day": "day days", "migr": "migration", "bus": "bus",
 		"used": "used", "use": "use", "bee": "bees", "tie": "ties", "agr": "agreed agree",
 	} {
