@@ -131,8 +131,9 @@ func TestValidateRecords(t *testing.T) {
 		"the first time":           {at(time.Unix(0, 0)), ""},
 		"a time before":            {at(time.Unix(-1, 0)), "At"},
 		"the last year":            {at(yearOf(9999)), ""},
-		"the year after":           {at(yearOf(10_000)), "At"}, "an empty key": {keys("k", ""), "Keys[1]"},
-		"a key with NUL": {keys("\x00"), "Keys[0]"}, "a key of no text": {keys("\xff"), "Keys[0]"},
+		"the year after":           {at(yearOf(10_000)), "At"},
+		"an empty key":             {keys("k", ""), "Keys[1]"},
+		"a key with NUL":           {keys("\x00"), "Keys[0]"}, "a key of no text": {keys("\xff"), "Keys[0]"},
 		"a long key": {keys("k", "k", long), "Keys[2]"}, "a shorter key": {keys(long[1:]), ""},
 	} {
 		r := numbers.Record(number{"a", 1}, 1)
