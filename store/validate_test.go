@@ -121,11 +121,15 @@ func TestValidateRecords(t *testing.T) {
 		change func(r *store.Record)
 		field  string // "": none is at fault
 	}{
-		"of no kind": {named("", "a"), "Kind"}, "of a tenant alone": {named("@x", "a"), "Kind"},
-		"of a tenant": {named("number@x", "a"), ""}, "of no id": {named("number", ""), "ID"},
-		"a kind with NUL": {named("\x00", "a"), "Kind"}, "an id with NUL": {named("k", "\x00"), "ID"},
-		"a declaration": {named(store.Declarations, "a"), "Kind"},
-		"a removal":     {removed(7), ""}, "a removal of none": {removed(0), "Revision"},
+		"of no kind":               {named("", "a"), "Kind"},
+		"of a tenant alone":        {named("@x", "a"), "Kind"},
+		"of a tenant":              {named("number@x", "a"), ""},
+		"of no id":                 {named("number", ""), "ID"},
+		"a kind with NUL":          {named("\x00", "a"), "Kind"},
+		"an id with NUL":           {named("k", "\x00"), "ID"},
+		"a declaration":            {named(store.Declarations, "a"), "Kind"},
+		"a removal":                {removed(7), ""},
+		"a removal of none":        {removed(0), "Revision"},
 		"a removal of what is new": {removed(store.Once), "Revision"},
 		"no time":                  {at(time.Time{}), "At"},
 		"the first time":           {at(time.Unix(0, 0)), ""},
@@ -133,8 +137,10 @@ func TestValidateRecords(t *testing.T) {
 		"the last year":            {at(yearOf(9999)), ""},
 		"the year after":           {at(yearOf(10_000)), "At"},
 		"an empty key":             {keys("k", ""), "Keys[1]"},
-		"a key with NUL":           {keys("\x00"), "Keys[0]"}, "a key of no text": {keys("\xff"), "Keys[0]"},
-		"a long key": {keys("k", "k", long), "Keys[2]"}, "a shorter key": {keys(long[1:]), ""},
+		"a key with NUL":           {keys("\x00"), "Keys[0]"},
+		"a key of no text":         {keys("\xff"), "Keys[0]"},
+		"a long key":               {keys("k", "k", long), "Keys[2]"},
+		"a shorter key":            {keys(long[1:]), ""},
 	} {
 		r := numbers.Record(number{"a", 1}, 1)
 		test.change(&r)
