@@ -160,8 +160,6 @@ func TestRefusals(t *testing.T) {
 	}
 	for says, way := range map[string]view.Way{
 		"PROVEN": {State: "PROVEN"}, "PROVEN, by hand": {State: "PROVEN", ByHand: true},
-		"X, archived":          {State: "X", Archived: true},
-		"X, by hand, archived": {State: "X", ByHand: true, Archived: true},
 	} {
 		assert.Equal(t, says, stateOf(way))
 	}
