@@ -143,7 +143,7 @@ func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error
 	if len(answers) == 0 || text != "" && !b.IsUndo(text) {
 		return nil, nil
 	}
-	kept, newest := cut(text, 100), answers[len(answers)-1].EventID
+	kept, newest := fmt.Sprintf("%.100s", text), answers[len(answers)-1].EventID
 	var signals []Signal
 	for _, a := range answers {
 		if a.EventID != newest && !b.spec {
@@ -214,16 +214,3 @@ func (b *bayesian) weight(channel string, otherwise float64) float64 {
 }
 
 func (b *bayesian) IsUndo(text string) bool { return b.cfg.IsUndo(text) }
-
-func (b *bayesian) IsThanks(text string) bool { return !b.spec && isThanks(text) }
-
-// cut returns the first characters of a text.
-func cut(text string, most int) string {
-	for i := range text {
-		if most == 0 {
-			return text[:i]
-		}
-		most--
-	}
-	return text
-}

@@ -195,20 +195,38 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestThanks says which texts do not ignore an answer.
+// TestThanks says which texts do not ignore an answer, and which of them doubt it.
 func TestThanks(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
-	for text, want := range map[string]bool{
-		"thanks, perfect!": true, "Great": true, "super, danke": true, "merci beaucoup": true,
-		"ありがとう": true, "谢谢！": true, "Muchas gracias": true,
-		"no thanks": false, "thanks for nothing": false, "nicht perfekt": false,
-		"is that perfect?": false, "": false, "and now the next one": false,
-		"thanks, now write me a poem about the sea and the stars above it, please": false,
-		"不，谢谢": false,
+	for _, text := range []string{
+		"thanks, perfect!", "Great", "super, danke", "merci beaucoup", "ありがとう", "谢谢！",
+		"Muchas gracias", "👍", "❤️", "спасибо", "תודה", "شكرا", "감사합니다", "dank je", "tack!",
+		"not bad, thanks!", "Not too bad. Thanks!", "不错，谢谢", "没问题，谢谢",
+		"nicht schlecht, danke!", "no problem, thanks!", "no problem, not bad, thanks",
+		"pas mal, merci !", "kein Problem, danke",
+		"de nada, gracias", "問題ない、ありがとう", "no notes, perfect", "Perfekt, nichts zu meckern",
 	} {
-		assert.Equal(t, want, b.IsThanks(text), text)
+		thanks, doubt := b.IsThanks(text)
+		assert.True(t, thanks && !doubt, text)
 	}
-	assert.False(t, learning.SpecConfig().Strategy.IsThanks("thanks"))
+	for _, text := range []string{
+		"thanks, wrong again", "Oh toll. Wieder falsch.", "super, klappt wieder nich",
+		"thanks I hate it", "great, another broken answer", "Great job breaking it",
+		"thanks but wrong", "No, wrong. Thanks", "no thanks", "thanks for nothing",
+		"nicht perfekt", "不，谢谢", "不，错了，谢谢", "спасибо, не то", "👍 but wrong",
+	} {
+		thanks, doubt := b.IsThanks(text)
+		assert.True(t, thanks && doubt, text)
+	}
+	for _, text := range []string{
+		"is that perfect?", "", "and now the next one", "wrong again", "not bad",
+		"thanks, now write me a poem about the sea and the stars above it, please",
+	} {
+		thanks, _ := b.IsThanks(text)
+		assert.False(t, thanks, text)
+	}
+	thanks, _ := learning.SpecConfig().Strategy.IsThanks("thanks")
+	assert.False(t, thanks)
 }
 
 func TestInterpretIgnore(t *testing.T) {

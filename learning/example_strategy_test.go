@@ -80,7 +80,7 @@ func (o outspoken) InterpretOutcome(a learning.Answer) (learning.Signal, error) 
 // IsUndo can't say no cheaper than InterpretUndo can.
 func (o outspoken) IsUndo(string) bool { return true }
 
-func (o outspoken) IsThanks(string) bool { return false }
+func (o outspoken) IsThanks(string) (thanks, doubt bool) { return false, false }
 
 func (o outspoken) Windows(string) learning.Windows {
 	return learning.Windows{Undo: time.Minute, Ignore: time.Minute}

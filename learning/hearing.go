@@ -79,19 +79,18 @@ func (m *Module) Hear(ctx context.Context, e Message) (_ []Change, err error) {
 // A hearing is a message as the strategy understands it, before it counts. It must not be used
 // concurrently.
 type hearing struct {
-	m          *Module
-	message    Message
-	known      string   // what the message is recognised by, or ""
-	phrases    []string // of expectations, in the text
-	command    bool
-	understood bool  // whether it is a command
-	failure    error // of the strategy, which was asked for that
-	thanks     *bool // nil: the strategy was not asked
-	unknown    error // of a run of a step that may have taken effect
+	m             *Module
+	message       Message
+	known         string   // what the message is recognised by, or ""
+	phrases       []string // of expectations, in the text
+	command       bool
+	thanks, doubt bool  // as in [Strategy].IsThanks
+	failure       error // of the strategy, which was asked for these
+	unknown       error // of a run of a step that may have taken effect
 }
 
-// Hearing asks the strategy once whether a message is a command to undo, and looks for the phrases
-// of expectations. Invalid input is a [*heed.InputError].
+// Hearing asks the strategy once whether a message is a command to undo or thanks, and looks for
+// the phrases of expectations. Invalid input is a [*heed.InputError].
 func (m steps) Hearing(e Message) (*hearing, error) {
 	if err := valid.Texts(evidence.MaxText, "ID", e.ID, "Stream", e.Stream, "Session", e.Session,
 		"Person", e.Person); err != nil {
@@ -108,8 +107,12 @@ func (m steps) Hearing(e Message) (*hearing, error) {
 			h.phrases = append(h.phrases, phrase)
 		}
 	}
-	h.command, h.failure = ask(func() (bool, error) { return m.cfg.Strategy.IsUndo(e.Text), nil })
-	h.understood = h.failure == nil
+	_, h.failure = ask(func() (any, error) {
+		if h.command = m.cfg.Strategy.IsUndo(e.Text); e.Stream != "" {
+			h.thanks, h.doubt = m.cfg.Strategy.IsThanks(e.Text)
+		}
+		return nil, nil
+	})
 	return h, nil
 }
 
@@ -155,7 +158,7 @@ func (h *hearing) undone() []store.Query {
 
 // ignores finds what the message passes over.
 func (h *hearing) ignores() []store.Query {
-	if !h.understood || h.message.Stream == "" {
+	if h.failure != nil || h.message.Stream == "" {
 		return nil
 	}
 	return []store.Query{h.query(answers.OpenStream(h.message.Stream))}
@@ -189,7 +192,7 @@ func (h *hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*
 	}
 	ended = append(ended, undone...)
 	var ignored []*waiting
-	if understood && h.understood {
+	if understood && h.failure == nil {
 		if ignored, err = r.ignored(h); err != nil {
 			return nil, nil, err
 		}
@@ -490,20 +493,15 @@ func (r *run) ignored(h *hearing) ([]*waiting, error) {
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	if h.thanks == nil {
-		strategy := r.m.cfg.Strategy
-		thanks, failure := ask(func() (bool, error) { return strategy.IsThanks(e.Text), nil })
-		if failure != nil {
-			r.failures = append(r.failures, failure)
-			return nil, nil
-		}
-		h.thanks = &thanks
-	}
-	if *h.thanks { // no later message ignores them either
+	if h.thanks { // no later message ignores them either
 		for _, w := range found {
 			answers.OwnFires(w.on.Value)
 			f := w.fire()
 			f.Ignore, w.on.edited = time.Time{}, true
+			if h.doubt {
+				f.Silence = time.Time{}
+				r.m.schedule(f, false)
+			}
 		}
 		return nil, nil
 	}

@@ -1,6 +1,8 @@
 package learning
 
 import (
+	_ "embed" // thanks.txt
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,7 +20,7 @@ const specKeywords = "undo,revert,cancel,rollback,nevermind,never mind"
 func Keywords(keywords ...string) func(text string) bool {
 	var wanted []string
 	for _, k := range keywords {
-		if k = words(k); k != " " {
+		if k = words(k); k != "  " {
 			wanted = append(wanted, k)
 		}
 	}
@@ -32,44 +34,50 @@ func Keywords(keywords ...string) func(text string) bool {
 // a script without blanks between words, each character is a word.
 func words(s string) string {
 	var b strings.Builder
-	b.WriteByte(' ')
-	last := ' '
 	for _, r := range s {
-		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) {
-			r = ' '
-		}
-		if last != ' ' && (r == ' ' || lexical.Dense(r) || lexical.Dense(last)) {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r):
 			b.WriteByte(' ')
-			last = ' '
-		}
-		if r != ' ' {
+		case lexical.Dense(r):
+			b.WriteString(" " + string(r) + " ")
+		default:
 			b.WriteRune(unicode.ToLower(r))
-			last = r
 		}
 	}
-	if last != ' ' {
-		b.WriteByte(' ')
-	}
-	return b.String()
+	return " " + strings.Join(strings.Fields(b.String()), " ") + " "
 }
 
-// thanked and but are words of thanks and praise, and words that take them back, in English,
-// German, French, Spanish, Italian, Portuguese, Japanese and Chinese.
+//go:embed thanks.txt
+var thanksWords string
+
+// wordsOf returns a list of thanks.txt as a group of a regular expression.
+func wordsOf(list string) string {
+	_, list, _ = strings.Cut(thanksWords, "\n"+list+": ")
+	list, _, _ = strings.Cut(list, "\n")
+	return "(?:" + list + ")"
+}
+
 var (
-	thanked = Keywords("thanks", "thank you", "thx", "perfect", "great", "awesome", "brilliant",
-		"excellent", "well done", "nice", "cheers",
-		"danke", "dankeschön", "super", "perfekt", "toll", "prima", "merci", "parfait", "génial",
-		"gracias", "perfecto", "genial", "grazie",
-		"perfetto", "ottimo", "obrigado", "obrigada", "perfeito", "ótimo", "valeu", "ありがとう", "完璧",
-		"助かりました", "谢谢", "感谢", "太好了", "完美")
-	but = Keywords("not", "no", "but", "nothing", "never", "isn't", "wasn't", "kein", "keine",
-		"nicht", "nichts", "aber", "pas", "mais", "rien", "pero",
-		"nada", "ma", "non", "niente", "não", "mas", "でも", "ない", "不", "但", "没")
+	praised = regexp.MustCompile(" " + wordsOf("praise") + "|[👍👏🙌👌💯🎉🥳😍🥰❤♥]")
+	doubted = regexp.MustCompile(" " + wordsOf("failure") + "| " + wordsOf("no") + " | " +
+		wordsOf("but") + " ")
+	litotes = regexp.MustCompile(" " + wordsOf("no") + " (?:(?:so|too|that|si|de|hay) )?(?:" +
+		wordsOf("failure") + "|" + wordsOf("fault") + ")| " + wordsOf("spared"))
 )
 
-// isThanks reports whether a text is short, has a word of thanks or praise, and does not take any
-// of it back. A longer text may thank and ask for something else.
-func isThanks(s string) bool {
+// IsThanks reports whether a text is short and thanks or praises. doubt is a no or a failure in it,
+// as in "thanks, wrong again". A longer text may thank and ask for something else.
+func (b *bayesian) IsThanks(text string) (thanks, doubt bool) {
 	const most = 60 // bytes: about ten words, or twenty characters of Chinese
-	return len(s) <= most && thanked(s) && !but(s) && !strings.ContainsAny(s, "?？")
+	if b.spec || len(text) > most || strings.ContainsAny(text, "?？") {
+		return false, false
+	}
+	var clauses string // with two blanks between them
+	for clause := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return strings.ContainsRune(",.;:!،、，。；：！\n", r)
+	}) {
+		clauses += words(clause)
+	}
+	return praised.MatchString(clauses + text),
+		doubted.MatchString(litotes.ReplaceAllString(clauses, " "))
 }

@@ -26,8 +26,9 @@ type Strategy interface {
 	// answers are read.
 	IsUndo(text string) bool
 	// IsThanks reports whether a message thanks for an answer, or praises it. Such a message does not
-	// ignore the answer.
-	IsThanks(text string) bool
+	// ignore the answer. If it also doubts the answer ("thanks, wrong again"), silence does not
+	// approve the answer either.
+	IsThanks(text string) (thanks, doubt bool)
 	// InterpretIgnore interprets that the user went on without a word. Answer.Consecutive is set.
 	InterpretIgnore(Answer) (Signal, error)
 	// InterpretOutcome interprets that the outcome of an [Expectation] came. Answer.Success is set.

@@ -157,6 +157,11 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "thanks ignore nothing",
 			steps: "h1@1:s | s: thanks, perfect! | h1@2:s | s: thanks, perfect! | h1@3:s | s: thanks, " +
 				"perfect! | 31s", want: map[string][]float64{"implicit_timeout": {1, 1, 1}}, rate: "3, 0"},
+		{name: "thanks with a word of failure count for nothing",
+			steps: "h1@1:s | s: thanks, wrong again | h1@2:s | s: thanks, wrong again | h1@3:s | " +
+				"s: thanks, wrong again | s: next | 31s", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "and can be taken back", steps: "h1@1:s | s: thanks, wrong again | 31s | s: undo",
+			want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "an event from elsewhere ignores nothing", steps: "h1@e:s | x: a | 31s",
 			want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "without a source nothing is ignored", steps: "h1@1: | h1@2: | h1@3: | : a",
