@@ -39,7 +39,7 @@ const noticed = 5 * time.Minute
 // and commands for a tenant are made with the tenant's agent, or with the view that its Store
 // returns. To take a tenant out with all that it has, run a [store.Job] with Leave on the store
 // itself. What the tenant's agents commit after that fails with [store.ErrLeft], also for
-// an event that was asked before. If the tenant comes again, call Tenant again.
+// an event that was asked before. Then call Tenant again, if the tenant has come back.
 //
 // A name that store.Tenant refuses is a [*heed.InputError]. It is safe for concurrent use.
 func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
@@ -128,9 +128,10 @@ type tenantRow struct {
 // along.
 func tenantsOf(agent string) store.View[tenantRow] {
 	return store.View[tenantRow]{
-		Kind: store.Kind{Name: agent + ".tenant", Caused: []string{"Tenant"}, Whole: true},
+		Kind: store.Kind{Name: agent + ".tenant"},
 		Place: func(r tenantRow) (string, time.Time, []string) {
-			return store.IDOf(r.Tenant), r.Due, []string{store.PersonKey(r.Tenant)}
+			_, tenant := store.KindOf(r.Tenant)
+			return store.IDOf(tenant), r.Due, []string{store.Key("tenant", tenant)}
 		},
 	}
 }
@@ -249,9 +250,9 @@ func (s *active) note(ctx context.Context) {
 		return
 	}
 	tenants := tenantsOf(s.root.cfg.Name)
-	row := tenantRow{Tenant: store.KindIn("", s.tenant), Active: now, Due: now}
+	row := tenantRow{Tenant: store.KindIn(tenants.Name, s.tenant), Active: now, Due: now}
 	err := store.Do(ctx, &lasting{s.root.own, s}, func(tx *store.Tx) error {
-		found, err := tenants.In(tx, store.IDOf(row.Tenant))
+		found, err := tenants.In(tx, store.IDOf(s.tenant))
 		if err == nil {
 			tenants.Put(tx, row, found.Revision)
 		}

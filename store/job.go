@@ -51,8 +51,8 @@ type Job struct {
 	// while the job ran: evidence is looked through twice, before records and after them, but a
 	// commit may come later. If the person was active then, forget again.
 	Forget []string `json:",omitempty"`
-	// Leave takes out everything that a tenant has, and its part in what tenants share. From the
-	// first commit on, a call for the tenant returns [ErrLeft]. When the job is
+	// Leave takes out everything that a tenant has, and the records of the store itself that have its
+	// [Key] "tenant". From the first commit on, a call for the tenant returns [ErrLeft]. When the job is
 	// finished, only hashes of ids are left, so an id that the tenant used does not count again as
 	// long as the store knows ids. The tenant's name can be used again. The job must run on the store
 	// itself, not on the tenant's view. See [Tenant].
@@ -152,8 +152,8 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 			err = job.check(tx.ctx, tx.store, kinds)
 		}
 		var earlier []string
-		if err == nil && len(job.Forget) > 0 {
-			earlier, err = naming(tx.ctx, tx.store, job.Forget)
+		if err == nil {
+			earlier, err = job.earlier(tx.ctx, tx.store)
 		}
 		if err != nil {
 			return nil, err
@@ -168,29 +168,34 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 		if job.Leave != "" {
 			tx.Put(leavers.Record(leaver{job.Leave}, Once))
 		}
-		if len(job.forgotten()) > 0 {
+		if len(job.Forget) > 0 {
 			tx.Put(Pseudonyms.Record(text.NewPseudonymKey(orEpoch(job.At)), Once))
 		}
 	}
 	return ids, nil
 }
 
-// naming returns the ids of the jobs on their way that take one of these names out of evidence or
-// records, the oldest first.
-func naming(ctx context.Context, st Store, names []string) (ids []string, err error) {
+// earlier returns the ids of the jobs on their way that do a part of what the job does, the oldest
+// first. If such a job ended after this one, it would take what was committed in between.
+func (j *Job) earlier(ctx context.Context, st Store) (ids []string, err error) {
 	for row, err := range tasks.Find(ctx, st, Query{Oldest: true}) {
 		if err != nil {
 			return nil, err
 		}
-		named := func(name string) bool { return slices.Contains(names, name) }
-		if _, other := st.(*tenantView); !other && strings.Contains(row.ID, idMark) {
+		if _, view := st.(*tenantView); !view && strings.Contains(row.ID, idMark) {
 			continue // a job of a tenant
 		}
-		if slices.ContainsFunc(row.Value.Job.sources(), named) {
+		of := &row.Value.Job
+		if of.Leave != "" && of.Leave == j.Leave || share(of.Reset, j.Reset) ||
+			share(of.sources(), j.sources()) {
 			ids = append(ids, row.ID)
 		}
 	}
 	return ids, nil
+}
+
+func share[T comparable](a, b []T) bool {
+	return slices.ContainsFunc(a, func(one T) bool { return slices.Contains(b, one) })
 }
 
 // finishJobs finishes the jobs that the commit of the step began, and those before them. If another
@@ -199,7 +204,7 @@ func naming(ctx context.Context, st Store, names []string) (ids []string, err er
 func (tx *Tx) finishJobs(ids []string) error {
 	ended, names := true, []string(nil)
 	for i := range tx.jobs {
-		names = append(names, tx.jobs[i].forgotten()...)
+		names = append(names, tx.jobs[i].erases()...)
 	}
 	var err error
 	for i := 0; i < len(ids) && err == nil; i++ {
@@ -267,7 +272,7 @@ func finish(ctx context.Context, st Store, id string) (here bool, err error) {
 			last, try = row.Revision, 1
 		}
 		if err == nil {
-			r := runner{ctx, st, row.Value, row.Revision}
+			r := runner{ctx: ctx, store: st, task: row.Value, revision: row.Revision}
 			err = r.run()
 		}
 		if err == nil || !repeats(err) || try == tries {
@@ -286,10 +291,20 @@ type runner struct {
 	store    Store
 	task     task
 	revision uint64
+	// leaver is the record of the tenant that leaves, with revision 0 after another job has finished
+	// that. If it changes, the tenant may be back, so each step expects it.
+	leaver Precondition
 }
 
 func (r *runner) run() error {
-	parts := r.task.Job.parts()
+	if tenant := r.task.Job.Leave; tenant != "" {
+		row, err := leavers.In(Reading(r.ctx, r.store), tenant)
+		if err != nil {
+			return err
+		}
+		r.leaver = leavers.Expect(tenant, row.Revision)
+	}
+	parts := r.task.Job.parts(r.leaver.Revision > 0)
 	rest, forgets := len(parts), len(r.task.Job.Forget)
 	// A step that had read a record of the person may have added evidence of the person since.
 	parts = append(parts, parts[rest-forgets:]...)
@@ -300,7 +315,7 @@ func (r *runner) run() error {
 		return err
 	}
 	err := cells(rest)
-	if err == nil && len(r.task.Job.forgotten()) > 0 {
+	if err == nil && forgets > 0 {
 		err = r.people()
 	}
 	if err == nil {
@@ -310,15 +325,17 @@ func (r *runner) run() error {
 		return err
 	}
 	last := Batch{
-		Forgotten: r.task.Job.forgotten(),
+		Forgotten: r.task.Job.erases(),
 		Records:   []Record{tasks.Removal(r.task.ID, r.revision)},
 	}
-	if tenant := r.task.Job.Leave; tenant != "" {
-		left, err := r.leave(tenant)
-		if err != nil {
+	switch {
+	case r.leaver.Revision > 0:
+		if err := r.leave(r.leaver.ID); err != nil {
 			return err
 		}
-		last.Records = append(last.Records, left)
+		last.Records = append(last.Records, leavers.Removal(r.leaver.ID, r.leaver.Revision))
+	case r.leaver.ID != "":
+		last.Expect = []Precondition{r.leaver}
 	}
 	_, err = r.store.Commit(r.ctx, last)
 	return err
@@ -355,6 +372,9 @@ func (p *packer) commit() error {
 		return nil
 	}
 	p.batch.Records = append(p.batch.Records, tasks.Record(p.next, p.revision))
+	if p.leaver.ID != "" {
+		p.batch.Expect = []Precondition{p.leaver}
+	}
 	receipts, err := p.store.Commit(p.ctx, p.batch)
 	if err == nil {
 		p.task, p.revision = p.next, receipts[0].Revision
@@ -375,8 +395,9 @@ type part struct {
 func withHistory(n uint64) int  { return int(min(n, maxStep)) + 2 }
 func withoutHistory(uint64) int { return 2 }
 
-// parts returns what a job does with cells, in the order in which it does it.
-func (j *Job) parts() (all []part) {
+// parts returns what a job does with cells, in the order in which it does it. leaves is not set if
+// another job has taken out the tenant.
+func (j *Job) parts(leaves bool) (all []part) {
 	type parts = iter.Seq2[evidence.Part, error]
 	listed := func(q CellQuery) func(context.Context, Store) parts {
 		return func(ctx context.Context, st Store) parts { return st.List(ctx, q) }
@@ -398,7 +419,11 @@ func (j *Job) parts() (all []part) {
 		all = append(all, part{list, reset, withHistory})
 	}
 	if j.Leave != "" {
-		all = append(all, part{listed(CellQuery{Kind: KindIn("", j.Leave)}),
+		list := listed(CellQuery{Kind: KindIn("", j.Leave)})
+		if !leaves {
+			list = func(context.Context, Store) parts { return func(func(evidence.Part, error) bool) {} }
+		}
+		all = append(all, part{list,
 			func(b *Batch, c evidence.Cell) {
 				b.Reset = append(b.Reset, c)
 				// A cell without evidence goes as a whole with a source that is in its name.
@@ -413,22 +438,16 @@ func (j *Job) parts() (all []part) {
 	return all
 }
 
-// forgotten returns the names that go from records, and that [Batch].Forgotten has at the end. The
-// name of a tenant in records of the store itself begins with @.
-func (j *Job) forgotten() []string {
+// erases returns for whom [Batch].Forgotten erases copies at the end.
+func (j *Job) erases() []string {
 	if j.Leave == "" {
 		return j.Forget
 	}
-	return append(slices.Clip(j.Forget), KindIn("", j.Leave))
+	return append(slices.Clip(j.Forget), j.Leave)
 }
 
 // sources returns the sources whose observations go. The sources of Forget come last.
-func (j *Job) sources() []string {
-	if j.Leave != "" {
-		return slices.Concat([]string{KindIn("", j.Leave)}, j.Expunge, j.Forget)
-	}
-	return slices.Concat(j.Expunge, j.Forget)
-}
+func (j *Job) sources() []string { return slices.Concat(j.Expunge, j.Forget) }
 
 // listKind lists the cells of all scopes of a kind.
 func listKind(ctx context.Context, st Store, q CellQuery) iter.Seq2[evidence.Part, error] {
@@ -507,7 +526,7 @@ func (r *runner) people() error {
 	kinds, err := declareAll(r.ctx, r.store)
 	changed := true
 	for i := 0; i < rounds && changed && err == nil; i++ {
-		changed, err = r.write(withoutNames(r.ctx, r.store, kinds, r.task.Job.forgotten()))
+		changed, err = r.write(withoutNames(r.ctx, r.store, kinds, r.task.Job.Forget))
 	}
 	return err
 }
@@ -532,29 +551,26 @@ func (r *runner) write(all iter.Seq2[unnamed, error]) (changed bool, err error) 
 	return changed, p.commit()
 }
 
-// leave removes the records of a tenant, and returns the removal of the record that keeps the
-// tenant away until then.
-func (r *runner) leave(tenant string) (Record, error) {
+// leave removes the records of a tenant.
+func (r *runner) leave(tenant string) error {
 	kinds, err := declareAll(r.ctx, r.store)
 	if err == nil {
 		_, err = r.write(removals(r.ctx, r.store, kinds, tenant))
 	}
-	if err != nil {
-		return Record{}, err
-	}
-	row, err := leavers.Get(r.ctx, r.store, tenant)
-	return leavers.Removal(tenant, row.Revision), err
+	return err
 }
 
-// removals yields the removals of all records of a tenant, jobs and events among them.
+// removals yields the removals of all records of a tenant: those in its part of the store, and
+// those of the store itself with its key, such as jobs and events.
 func removals(
 	ctx context.Context, st Store, kinds []Kind, tenant string,
 ) iter.Seq2[unnamed, error] {
-	queries := []Query{{Kind: tasks.Name, Keys: []string{Key("tenant", tenant)}}}
+	keys := []string{Key("tenant", tenant)}
+	queries := []Query{{Kind: tasks.Name, Keys: keys}}
 	for _, kind := range kinds {
 		queries = append(queries, Query{Kind: KindIn(kind.Name, tenant)})
-		if kind.Name == outbox {
-			queries = append(queries, Query{Kind: outbox, Keys: queries[0].Keys})
+		if kind.Name != tasks.Name {
+			queries = append(queries, Query{Kind: kind.Name, Keys: keys})
 		}
 	}
 	return func(yield func(unnamed, error) bool) {
@@ -657,7 +673,7 @@ func (j *Job) check(ctx context.Context, st Store, kinds []Kind) error {
 			}
 		}
 	}
-	for _, err := range withoutNames(ctx, st, kinds, j.forgotten()) {
+	for _, err := range withoutNames(ctx, st, kinds, j.Forget) {
 		if err != nil {
 			return err
 		}

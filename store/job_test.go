@@ -2,12 +2,14 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
@@ -135,6 +137,99 @@ func TestAStepGoesOnWithItsJob(t *testing.T) {
 	require.Equal(t, 1, jobs(t, st))
 	require.NoError(t, store.Do(ctx, st, step))
 	assert.Zero(t, jobs(t, st))
+}
+
+// A job that is asked for again finishes the first one, which would otherwise take what comes after
+// it.
+func TestAJobAskedForAgain(t *testing.T) {
+	seen := store.Batch{Observations: []evidence.Observation{{
+		ID: "1", Cell: evidence.Cell{Kind: "arm", Item: "i", Name: "a"}, Source: "ann", Reward: 1,
+		Weight: 1, At: start,
+	}}}
+	for what, job := range map[string]store.Job{
+		"reset":   {Reset: []store.Selection{{Kind: "arm"}}},
+		"expunge": {Expunge: []string{"ann"}},
+		"forget":  {Forget: []string{"ann"}},
+		"leave":   {Leave: "acme"},
+	} {
+		st := newScripted(t)
+		of, err := store.Tenant(st.Store, job.Leave)
+		require.NoError(t, err)
+		_, err = of.Commit(ctx, seen)
+		require.NoError(t, err)
+		broken := errors.New("broken")
+		st.script[2] = func(func() error) error { return broken }
+		require.ErrorIs(t, store.Run(ctx, st, job), broken, what)
+		require.NoError(t, store.Run(ctx, st, job), what)
+		assert.Zero(t, jobs(t, st), what)
+		later := seen
+		later.Observations = slices.Clone(seen.Observations)
+		later.Observations[0].ID = "2"
+		_, err = of.Commit(ctx, later)
+		require.NoError(t, err, what)
+		require.NoError(t, store.Resume(ctx, st.Store), what)
+		n := 0
+		for _, err := range of.List(ctx, store.CellQuery{Kind: "arm"}) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, 1, n, "%s: what came after the job", what)
+	}
+}
+
+// TestLeavingTwiceAtOnce takes nothing of a tenant that is back when the second job ends. The two
+// jobs begin before either sees the other.
+func TestLeavingTwiceAtOnce(t *testing.T) {
+	for cut := 2; cut <= 3; cut++ {
+		st, leave := newScripted(t), store.Job{Leave: "acme", At: start}
+		require.NoError(t, st.Declare(ctx, signed))
+		acme, err := store.Tenant(st.Store, "acme")
+		require.NoError(t, err)
+		_, err = acme.Commit(ctx, signedBy("ann"))
+		require.NoError(t, err)
+		st.script[1] = func(commit func() error) error {
+			first := newScripted(t)
+			first.Store = st.Store
+			first.script[cut] = func(func() error) error { return heed.ErrUnavailable }
+			require.ErrorIs(t, store.Run(ctx, first, leave), heed.ErrUnavailable)
+			return commit()
+		}
+		require.NoError(t, store.Run(ctx, st, leave))
+		_, err = acme.Commit(ctx, signedBy("bob"))
+		require.NoError(t, err)
+		require.NoError(t, store.Resume(ctx, st.Store))
+		assert.Zero(t, jobs(t, st), cut)
+		n := 0
+		for _, err := range acme.Find(ctx, store.Query{Kind: signed.Name}) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, 1, n, "cut off at commit %d", cut)
+	}
+}
+
+// TestATenantIsNoPerson, and a person with a name like a tenant's is no tenant.
+func TestATenantIsNoPerson(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, st.Declare(ctx, signed))
+	_, err := st.Store.Commit(ctx, signedBy("@acme"), store.Batch{
+		Observations: []evidence.Observation{{
+			ID: "1", Cell: evidence.Cell{Kind: "arm", Item: "i", Name: "a"}, Source: "@acme", Reward: 1,
+			Weight: 1, At: start,
+		}},
+		Records: []store.Record{{
+			Ref: store.Ref{Kind: signed.Name, ID: "2"}, At: start,
+			Keys: []string{store.Key("tenant", "acme")}, Body: store.Raw([]byte(`{}`)),
+		}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, store.Run(ctx, st, store.Job{Leave: "acme", At: start}))
+	var left store.Snapshot
+	require.NoError(t, st.Read(ctx, &left, []evidence.Cell{{Kind: "arm", Item: "i", Name: "a"}},
+		[]store.Ref{{Kind: signed.Name, ID: "1"}, {Kind: signed.Name, ID: "2"}}))
+	assert.Len(t, left.Parts, 1)
+	assert.NotZero(t, left.Records[0].Revision, "of the person")
+	assert.Zero(t, left.Records[1].Revision, "of the tenant")
 }
 
 // A job does not begin if a record that it has to change can't be read.

@@ -17,7 +17,7 @@ import (
 // people. It has no text of the tenant. It is made of the tenant's cells when they are read, so
 // whatever was taken out of the cells is out of the row, too.
 type sharedRow struct {
-	Tenant  string    // as [store.KindIn] writes it, so that a job with Leave removes the row
+	Tenant  string    // as [store.KindIn] writes it, so that it is no person's name
 	Owner   string    // a hash of the tenant, by which the tenant's rows are found
 	Segment string    // a hash of the category and the context
 	At      time.Time // when the sums were read
@@ -43,15 +43,14 @@ const (
 
 // sharedBy returns the records of what the tenants share of a learner. Each has the key of its
 // segment, by which other tenants find it, the key of its owner, by which the tenant removes all of
-// them, and the key of the tenant as a person, by which a job that forgets the tenant finds them.
+// them, and the key of the tenant, by which a job with Leave finds them.
 func sharedBy(learner string) *store.View[sharedRow] {
 	return &store.View[sharedRow]{
-		Kind: store.Kind{Name: learner + ".shared", Caused: []string{"Tenant"}, Whole: true,
-			Limits: store.Limits{For: sharedFor}},
+		Kind: store.Kind{Name: learner + ".shared", Limits: store.Limits{For: sharedFor}},
 		Place: func(r sharedRow) (string, time.Time, []string) {
 			keys := []string{store.Key("segment", r.Segment), store.Key("owner", r.Owner)}
-			if r.Tenant != "" {
-				keys = append(keys, store.PersonKey(r.Tenant))
+			if _, tenant := store.KindOf(r.Tenant); tenant != "" {
+				keys = append(keys, store.Key("tenant", tenant))
 			}
 			return store.IDOf(r.Owner, r.Segment), r.At, keys
 		},
@@ -81,9 +80,9 @@ func (c *Config) sharing() *sharing {
 	if view, ok := c.Store.(interface{ Root() (store.Store, string) }); ok {
 		root, tenant = view.Root()
 	}
+	rows := sharedBy(c.Name)
 	return &sharing{
-		store: root, rows: sharedBy(c.Name), tenant: store.KindIn("", tenant),
-		owner: store.IDOf(tenant),
+		store: root, rows: rows, tenant: store.KindIn(rows.Name, tenant), owner: store.IDOf(tenant),
 	}
 }
 

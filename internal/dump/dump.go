@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
@@ -296,5 +297,6 @@ func (r *Row) of(tenant string, own map[text.Hash]bool) bool {
 	case r.ID != nil:
 		return own[r.ID.ID]
 	}
-	return is(r.Record.Kind)
+	keyed := slices.Contains(r.Record.Keys, store.Key("tenant", tenant)) // such as a job
+	return keyed || is(r.Record.Kind)
 }

@@ -208,7 +208,8 @@ func TestInvalidRows(t *testing.T) {
 	}
 }
 
-// The part of a tenant has the kinds, its cells with all that belongs to them, its ids and records.
+// The part of a tenant has the kinds, its cells with all that belongs to them, its ids and records,
+// and what the store itself has of it, such as a job.
 func TestOnly(t *testing.T) {
 	all := rows()
 	cell := *all[1].Cell
@@ -219,9 +220,11 @@ func TestOnly(t *testing.T) {
 	own := []dump.Row{all[0], {Cell: &cell}, {Observation: &seen},
 		{Lost: &dump.Lost{ID: text.HashOf("lost"), Cell: cell.Hash, Recorded: 13}},
 		{ID: &dump.ID{ID: text.HashOfID("of b"), Recorded: 13}},
-		{Record: &dump.Record{Kind: "note@b", ID: "i", Revision: 4, At: 5, Body: []byte("{}")}}}
+		{Record: &dump.Record{Kind: "note@b", ID: "i", Revision: 4, At: 5, Body: []byte("{}")}},
+		{Record: &dump.Record{Kind: "note", ID: "j", Revision: 4, At: 5, Keys: []string{"tenant=b"},
+			Body: []byte("{}")}}}
 	mixed := []dump.Row{all[0], all[1], own[1], all[2], all[3], own[2], all[4], own[3], all[5],
-		own[4], all[6], own[5]}
+		own[4], all[6], own[5], own[6]}
 	for tenant, want := range map[string][]dump.Row{"b": own, "c": {all[0]}} {
 		var out bytes.Buffer
 		require.NoError(t, dump.Only(&out, bytes.NewReader(write(t, mixed...)), tenant))

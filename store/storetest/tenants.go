@@ -131,8 +131,6 @@ func tenantLeaves(f *fixture) {
 			}
 		})
 		f.sweep(time.Time{})
-		shared := from(store.KindIn("", "acme"), seen("shared", fadingCell, 1))
-		f.add(shared)
 		cutAt := &cutStore{f.store, cut}
 		err := store.Run(ctx, cutAt, store.Job{Leave: "acme", At: start})
 		if cutAt.left < 0 {
