@@ -189,6 +189,9 @@ func (p *Proposal) closeAs(c *change, status State, reason string) {
 func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	hash := p.Hash()
 	key := c.people()
+	if err := p.addAuthors(c, key); err != nil {
+		return err
+	}
 	switch {
 	case review.Hash != hash:
 		return &RefusedError{Reason: "since it was reviewed, the proposal was edited, or feedback " +
@@ -232,6 +235,28 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	}
 	c.notice(s.waitsAt(c, p))
 	c.write(proposalKind.record(*p))
+	return nil
+}
+
+// addAuthors makes approvers authors if feedback of theirs is in the cluster, but not yet evidence,
+// because no flush came since. The [Gate] counts no author as an outsider.
+func (p *Proposal) addAuthors(c *change, key text.PseudonymKey) error {
+	for _, who := range append(actors(p.Approvals), c.who) {
+		if p.Cluster == "" || among(p.Authors, who, key) {
+			continue
+		}
+		gave, err := feedbackKind.union(c.Tx,
+			[][]string{{store.PersonKey(who), store.Key("cluster", p.Cluster)}},
+			func(f *Feedback) bool {
+				return f.Class.generalizable() && among([]string{f.Reviewer, f.Joiner}, who, key)
+			})
+		if err != nil {
+			return err
+		}
+		if len(gave) > 0 {
+			p.Authors = append(p.Authors, who)
+		}
+	}
 	return nil
 }
 

@@ -645,6 +645,38 @@ func TestQuorumKnowsTheForgotten(t *testing.T) {
 	assert.Equal(t, []int{1, 1, 1}, []int{p.Quorum.Approvals, p.Quorum.Missing, p.Quorum.Outsiders})
 }
 
+// TestACorrectorIsNoOutsider also before a flush makes the correction evidence, whether the person
+// approved or corrected first.
+func TestACorrectorIsNoOutsider(t *testing.T) {
+	// An evaluator that is not sure leaves what it classifies to the next flush.
+	unsure := func(context.Context, feedback.Case) (feedback.Evaluation, error) {
+		return feedback.Evaluation{Class: feedback.GeneralizableHigh, Confidence: 0.6}, nil
+	}
+	for _, first := range []string{"correction", "approval"} {
+		w := newWorld(t, feedback.Config{Evaluator: unsure})
+		w.says("ann", "Be brief!")
+		w.says("bob", "Be brief!")
+		w.flush()
+		p := w.pending()
+		require.Equal(t, []string{"ann", "bob"}, p.Authors)
+		if first == "approval" {
+			p = w.approve(p, "cleo")
+			require.Equal(t, []int{1, 1, 0},
+				[]int{p.Quorum.Approvals, p.Quorum.Missing, p.Quorum.Outsiders})
+		}
+		late := w.says("cleo", "Be brief!")
+		require.NotContains(t, w.pending().Evidence, late.ID)
+		if first == "correction" {
+			p = w.approve(p, "cleo")
+		}
+		p = w.approve(p, "bob")
+		assert.Equal(t, []int{2, 1, 1},
+			[]int{p.Quorum.Approvals, p.Quorum.Missing, p.Quorum.Outsiders}, first)
+		assert.Equal(t, []string{"ann", "bob", "cleo"}, w.pending().Authors, first)
+		assert.Equal(t, feedback.StateApproved, w.approve(p, "dan").Status)
+	}
+}
+
 // TestQuorumLeavesOutWhatIsNotOverridden by an approval of before the contradiction.
 func TestQuorumLeavesOutWhatIsNotOverridden(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
