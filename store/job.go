@@ -560,8 +560,8 @@ func (r *runner) leave(tenant string) error {
 	return err
 }
 
-// removals yields the removals of all records of a tenant: those in its part of the store, and
-// those of the store itself with its key, such as jobs and events.
+// removals yields the removals of all records in a tenant's part of the store, and of the records
+// with its key in the store itself, such as jobs and events.
 func removals(
 	ctx context.Context, st Store, kinds []Kind, tenant string,
 ) iter.Seq2[unnamed, error] {
