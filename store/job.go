@@ -51,11 +51,11 @@ type Job struct {
 	// while the job ran: evidence is looked through twice, before records and after them, but a
 	// commit may come later. If the person was active then, forget again.
 	Forget []string `json:",omitempty"`
-	// Leave takes out everything that a tenant has, and the records of the store itself that have its
-	// [Key] "tenant". From the first commit on, a call for the tenant returns [ErrLeft]. When the job is
-	// finished, only hashes of ids are left, so an id that the tenant used does not count again as
-	// long as the store knows ids. The tenant's name can be used again. The job must run on the store
-	// itself, not on the tenant's view. See [Tenant].
+	// Leave takes out everything that a tenant has, and the records of the store itself that have the
+	// [Key] of the tenant, made with the name "tenant". From the first commit on, a call for the
+	// tenant returns [ErrLeft]. When the job is finished, only hashes of ids are left, so an id that
+	// the tenant used does not count again as long as the store knows ids. The tenant's name can be
+	// used again. The job must run on the store itself, not on the tenant's view. See [Tenant].
 	Leave string `json:",omitempty"`
 	// At is when the job was asked for. It dates the job, and a new key of pseudonyms.
 	At time.Time
