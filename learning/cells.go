@@ -33,7 +33,7 @@ func plain(c evidence.Cell) evidence.Cell {
 	return c
 }
 
-// versionCells returns the cells of an version.
+// versionCells returns the cells of a version.
 func (m *Module) versionCells(heuristicID string, version uint64) []evidence.Cell {
 	return m.answerCells(m.confidenceCells(nil, heuristicID, version), heuristicID, version)
 }

@@ -171,7 +171,7 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 }
 
 // ConfidencesIn returns how far heuristics are trusted now, by id, within a step. They include what
-// the step counted so far. Unknown ids are left out. It reads what [Module.Wants] names.
+// the step counted so far. Unknown ids are left out. It reads what Wants names.
 func (m steps) ConfidencesIn(
 	tx *store.Tx, heuristicIDs ...string,
 ) (map[string]float64, error) {
@@ -190,7 +190,7 @@ func (m steps) ConfidencesIn(
 	return all, nil
 }
 
-// StandingsIn is [Module.Standings] as a part of a step. Confidences include what the step has
+// standingsIn is [Module.Standings] as a part of a step. Confidences include what the step has
 // counted so far; the numbers of answers do not.
 func (m *Module) standingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]Standing, error) {
 	l := m.ledger(tx)

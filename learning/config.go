@@ -48,7 +48,7 @@ type Config struct {
 	// store evidence does not fade. A value that differs from the stored one is a
 	// [*heed.SettingsError] of [New]: see [Rebuild]. Set it if right answers become wrong over time.
 	HalfLife time.Duration
-	// Trust limits how much each source counts: see [evidence.Trust.Counted]. The people are those
+	// Trust limits how much each source counts: see [evidence.Trust]. The people are those
 	// who have stated something about heuristics of the same domain. While there are at most two,
 	// their evidence counts in full. Name in Instruments every source that is not a person, for
 	// example CI. The default is no instrument. When a person comes or states more, what others have

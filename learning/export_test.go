@@ -36,8 +36,9 @@ const (
 )
 
 // Timeouts is Sweep with what it counted.
-func (m *Module) Timeouts(ctx context.Context, now time.Time) ([]Change, error) {
-	return m.timeouts(ctx, now)
+func (m *Module) Timeouts(ctx context.Context, now time.Time) (all []Change, err error) {
+	err = m.timeouts(ctx, now, func(some []*Change) { all = append(all, valuesOf(some, nil)...) })
+	return all, err
 }
 
 // Statement returns a judgement as a record of the answer keeps it.

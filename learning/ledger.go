@@ -30,7 +30,7 @@ var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellDisagree
 // of one step share it, so that a later call sees what an earlier one counted before the commit. It
 // works in this order:
 //
-//   - the calls read accounts, all that a step needs in one round trip ([Module.Wants]);
+//   - the calls read accounts, all that a step needs in one round trip (see Wants);
 //   - each signal becomes an entry, which adds to the accounts and to one batch of evidence;
 //   - right before the commit, flush adds the batch and the changed streaks to the step;
 //   - after the commit, report completes the changes by the receipt, and notifies the observer.
@@ -147,8 +147,8 @@ func (m *Module) answerCells(to []evidence.Cell, id string, version uint64) []ev
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
 func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, whole) }
 
-// oftenWhole is how often accounts are read as a whole although less would do: once in so many
-// times, and the first time. So a process that reports no confidence notices a crowded heuristic.
+// oftenWhole: the first of this many reads that could be brief is made whole. So a process that
+// reports no confidence notices a crowded heuristic.
 const oftenWhole = 64
 
 // readAll reads accounts to a depth, and as a whole once a heuristic had more parts than can be

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
@@ -528,4 +529,25 @@ func TestConcurrentUse(t *testing.T) {
 	assert.EqualValues(t, workers*fires, shown)
 	assert.LessOrEqual(t, ended, shown)
 	assert.Positive(t, ended)
+}
+
+// TestASweepOfADamagedRecord reports it, and counts the silence of the answers after it.
+func TestASweepOfADamagedRecord(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "bad", "s")
+	f.clock.Advance(time.Second)
+	f.fire("h", "good", "s")
+	var s store.Snapshot
+	require.NoError(t, f.store.Read(ctx, &s, nil, []store.Ref{{
+		Kind: "learning.answer", ID: answers.ID("bad"),
+	}}))
+	r := s.Records[0]
+	r.Body = store.Raw([]byte(`{"id": 5}`))
+	_, err := f.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+	require.NoError(t, err)
+	f.clock.Advance(time.Hour)
+	for range 2 {
+		require.ErrorIs(t, f.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	}
+	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
 }

@@ -161,8 +161,7 @@ func (s *settlement) agree() {
 }
 
 // ofAsker makes a disagreement the evidence of the person who asked. It counts whatever people
-// state about the answer, so who complains about each of them must not take it upon themselves,
-// within a limit of their own.
+// state about the answer, so a person who complains about every answer must not become its source.
 func (s *settlement) ofAsker(parts []answer.Credit) []answer.Credit {
 	if s.e.on.Person == "" || len(parts) == 0 {
 		return parts

@@ -12,27 +12,27 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep does what is due, like [Module.Sweep]. It implements [heed.Sweeper].
+// Sweep interprets the silence of the answers whose silence window ended, and closes answers that
+// no message can change any more. It is a [heed.Sweeper]. The zero time, and any time after the
+// module's clock, means that clock. Call it now and then, because silence counts only here.
+//
+// It works in steps of one commit each. If some of it fails, those answers stay open until the next
+// call. A damaged record is an error, and the others count.
 func (m *Module) Sweep(ctx context.Context, now time.Time) error {
-	_, err := m.timeouts(ctx, now)
-	return err
+	return m.timeouts(ctx, now, func([]*Change) {})
 }
 
 var _ heed.Sweeper = (*Module)(nil)
 
-// Timeouts interprets the silence of the answers whose silence window ended, and closes answers
-// that no message can change any more. It returns what it counted. The zero time, and any time
-// after the module's clock, means that clock. Call it now and then, because silence counts only
-// here.
-//
-// It works in steps of one commit each. If some of it fails, those answers stay open until the next
-// call, and Timeouts returns what it counted with the error.
-func (m *Module) timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
+// timeouts is Sweep. It gives counted what each step has counted.
+func (m *Module) timeouts(
+	ctx context.Context, now time.Time, counted func([]*Change),
+) (err error) {
 	defer doing("sweep", &err)
 	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	s := sweep{m: m, now: m.orNow(now)}
+	s := sweep{m: m, now: m.orNow(now), counted: counted}
 	queries, err := answers.Due(ctx, m.cfg.Store, m.kinds.answers.Name, s.now)
 	for _, query := range queries {
 		if err == nil {
@@ -43,7 +43,7 @@ func (m *Module) timeouts(ctx context.Context, now time.Time) (changes []Change,
 		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: s.swept})
 	}
 	m.watch.Failed(ctx, "sweep", err) // the strategy's failures were reported before
-	return s.changes, errors.Join(append(s.failures, err)...)
+	return errors.Join(append(s.failures, err)...)
 }
 
 // A sweep is one call of Sweep. It works through the answers that are due in steps of one commit
@@ -53,8 +53,8 @@ type sweep struct {
 	m        *Module
 	now      time.Time
 	swept    int
-	changes  []Change
-	failures []error
+	counted  func([]*Change)
+	failures []error // of the strategy, and of records that are damaged
 }
 
 // sweepStep is the number of answers in a step of a sweep.
@@ -64,13 +64,13 @@ const sweepStep = 256
 func (s *sweep) all(ctx context.Context, query store.Query) error {
 	for more := true; more; {
 		var changes []*Change
-		var failed error
+		var failed, damaged error
 		var swept int
 		query.Limit = sweepStep
 		next := query.After
 		err := store.Do(ctx, s.m.cfg.Store, func(tx *store.Tx) (err error) {
 			var found []store.Record
-			changes, found, swept, err = s.m.sweepIn(tx, query, s.now)
+			changes, found, swept, damaged, err = s.m.sweepIn(tx, query, s.now)
 			failed = s.m.Steps().FailuresIn(tx)
 			if more = len(found) == query.Limit; len(found) > 0 {
 				next = found[len(found)-1].Place
@@ -79,41 +79,38 @@ func (s *sweep) all(ctx context.Context, query store.Query) error {
 			query.Limit = max(query.Limit/2, 1)
 			return err
 		})
-		if failed != nil {
-			s.failures = append(s.failures, failed)
-		}
+		s.failures = append(s.failures, failed, damaged)
 		if err != nil {
 			return err
 		}
-		query.After = next
-		s.changes, s.swept = append(s.changes, valuesOf(changes, nil)...), s.swept+swept
+		query.After, s.swept = next, s.swept+swept
+		s.counted(changes)
 	}
 	return nil
 }
 
-// sweepIn does what is due among the answers of a query, and returns how many it changed.
+// sweepIn does what is due among the answers of a query, and returns how many it changed. It passes
+// over records that are damaged.
 func (m *Module) sweepIn(
 	tx *store.Tx, q store.Query, now time.Time,
-) (changes []*Change, found []store.Record, swept int, err error) {
+) (changes []*Change, found []store.Record, swept int, damaged, err error) {
 	var s store.Snapshot
 	if err := tx.Read(&s, nil, nil, q); err != nil {
-		return nil, nil, 0, err
+		return nil, nil, 0, nil, err
 	}
 	found = s.Found[0]
 	var due []*heard
 	for _, record := range found {
 		row, err := m.kinds.answers.Of(record)
-		if err != nil {
-			return nil, nil, 0, err
-		}
-		if !m.Steps().Due(&row.Value, now) {
+		damaged = errors.Join(damaged, err)
+		if err != nil || !m.Steps().Due(&row.Value, now) {
 			continue
 		}
 		due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
 	}
 	r := m.newRun(tx, now)
 	if err := r.timeouts(due...); err != nil {
-		return nil, nil, 0, err
+		return nil, nil, 0, nil, err
 	}
 	for _, on := range due {
 		if on.edited {
@@ -121,7 +118,7 @@ func (m *Module) sweepIn(
 			m.kinds.answers.Put(tx, *on.Value, on.revision)
 		}
 	}
-	return r.changes(r.first), found, swept, nil
+	return r.changes(r.first), found, swept, damaged, nil
 }
 
 // Due reports whether TimeoutIn would change an answer at a moment.

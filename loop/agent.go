@@ -206,7 +206,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if s := seeds[0]; s != nil {
 		a.strategy.seed = [2]uint64{s.Uint64(), s.Uint64()}
 	}
-	err := cmp.Or(a.openTrial(ctx, seeds[2]), a.openDecision(ctx, seeds[1]))
+	err := a.openTrial(ctx, seeds[2])
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,8 @@ func (a *Agent) open(ctx context.Context) error {
 	if err = a.openPartition(ctx); err != nil {
 		return err
 	}
-	return a.arm(ctx, cfg.Arms)
+	// The decider asks models by the names that the arms give them.
+	return cmp.Or(a.arm(ctx, cfg.Arms), a.openDecision(ctx, seeds[1]))
 }
 
 // openPartition makes the partition, which assigns an event to a cell.

@@ -60,8 +60,9 @@ type Reply struct {
 // A model that fails gives an answer without a text, and no error: see Result.Reason. If the store
 // can't be reached, there is an answer all the same, and Answer.Degraded has what it lacks.
 //
-// If the context ends before Answer returns, or OnChunk panics, the answer is recorded as not
-// delivered: see [Agent.Undelivered].
+// If the context ends before Answer returns, or OnChunk panics at a heuristic's answer, that is
+// recorded as not delivered: see [Agent.Undelivered]. If OnChunk panics at a model's answer, the
+// model is stopped, and there is no answer.
 func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	p, err := a.prepare(ctx, e)
 	if err != nil {
@@ -115,7 +116,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		a.delivered(ctx, &p, nil)
 	}
 	if given.Result.Prompt != "" { // the trace contains the prompt without the conversation
-		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt, c.most)
+		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt)
 	}
 	return given, wrap("answer", errors.Join(err, c.pipe.close()))
 }
@@ -125,8 +126,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 func (a *Agent) call(p *Plan, m chain) *call {
 	c := &call{
 		models:  m.without(a.models, a.nameOf(&p.Arm), p.spared, a.cfg.Testing.Now()),
-		history: p.Event.History, most: maxText,
-		tries: tries{agent: a},
+		history: p.Event.History, tries: tries{agent: a},
 	}
 	if p.Event.OnChunk != nil {
 		c.pipe = &pipe{to: p.Event.OnChunk}

@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -32,4 +33,14 @@ func TestExtractNeedsAModel(t *testing.T) {
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Tuning.Extract", fault.Field)
+}
+
+// The fallbacks can write heuristics as well.
+func TestExtractWithFallbacks(t *testing.T) {
+	spare := &mouth{says: "I am here."}
+	w := newWorld(t, loop.Config{Model: &mouth{err: llm.Unreachable},
+		Fallbacks: []decision.LLM{spare}, Tuning: loop.Tuning{Extract: []string{"*"}}})
+	a := w.answer(loop.Event{Text: "Why?", Person: "ann"})
+	require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+	assert.Len(t, spare.asked, 2, "the answer and the heuristic")
 }

@@ -36,8 +36,8 @@ const (
 	firstProbe  = time.Second
 	lastProbe   = 15 * time.Second
 	longestWait = 2 * time.Minute
-	// If there are others, at least so many events are answered by them before it is asked again.
-	// So of rare events, few are lost to a model that is still down.
+	// If there are others, they answer at least this many events before it is asked again, so that
+	// few events are lost to it.
 	mostPassed = 3
 	// One answer makes a model available. If it became unavailable several times lately, it takes
 	// as many answers in a row, up to mostAnswers.

@@ -46,7 +46,6 @@ type changes struct {
 	// has stored yet.
 	heuristics map[string]struct{}
 	incidents  []store.AuditEntry
-	told       time.Time // outages of the store that ended until then are recorded
 }
 
 // touch notes that an answer counts for something else now. More than mostTouched between two
@@ -96,7 +95,7 @@ func (c *changes) take() (segments, heuristics []string, incidents []store.Audit
 // others. Entries of outages that could not be stored are kept for the next sweep.
 func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	segments, heuristics, incidents := a.changed.take()
-	incidents = append(incidents, a.lifeline.over(&a.changed.told, a.cfg.Name)...)
+	incidents = append(incidents, a.lifeline.over(a.cfg.Name)...)
 	errs := []error{a.putEntries(ctx, incidents...)}
 	if errs[0] != nil {
 		a.changed.incident(incidents...)
@@ -198,16 +197,16 @@ func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
 	})
 }
 
-// over returns entries about the outages that have ended since the last call. The caller's mark
-// moves on with each outage, so that no outage is returned twice.
-func (l *lifeline) over(told *time.Time, agent string) (all []store.AuditEntry) {
+// over returns entries about the outages that have ended since the last call. An outage is marked
+// as returned, because times can't tell after a clock was put back.
+func (l *lifeline) over(agent string) (all []store.AuditEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, o := range l.outages {
-		if o.until.After(*told) {
+	for i := range l.outages {
+		if o := &l.outages[i]; !o.until.IsZero() && !o.recorded {
 			all = append(all, outageEntry(agent, outages, "store", o.since),
 				outageEntry(agent, restored, "store", o.until))
-			*told = o.until
+			o.recorded = true
 		}
 	}
 	return all

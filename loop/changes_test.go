@@ -95,3 +95,20 @@ func TestASweepRecordsOutages(t *testing.T) {
 	}
 	assert.Equal(t, []string{"loop.outage store <", "loop.recovery store <"}, w.audit())
 }
+
+// Each outage is recorded once, also one that ended, by a clock that was put back, before another.
+func TestOutagesAreRecordedAfterAClockWasPutBack(t *testing.T) {
+	w := newIsland(t, loop.Config{})
+	w.answer(loop.Event{Text: "The mail is late"})
+	for i := range 2 {
+		w.sea.SetAway(true)
+		require.Error(t, w.React(ctx, "none", loop.Reaction{Value: -1}))
+		w.clock.Advance(time.Minute)
+		w.sea.SetAway(false)
+		for range 2 {
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
+		}
+		assert.Len(t, w.audit(), 2*(i+1))
+		w.clock.Advance(-time.Hour)
+	}
+}

@@ -60,7 +60,7 @@ func (c *Config) chooser(
 
 // mostTokens is more than any answer takes. A count above it is a mistake of a client, and must not
 // keep what people say from the arm.
-const mostTokens = 1 << 30
+const mostTokens = 1 << 29
 
 // spentOn returns what the model's answer to a plan took.
 func (p *Plan) spentOn(res *decision.Result) answer.Spent {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -38,6 +39,20 @@ func spent(t *testing.T, a *loop.Agent) strategy.Result {
 	}
 	t.Fatal("there is no choice")
 	return strategy.Result{}
+}
+
+// A count that no answer reaches is a mistake, and stays a number on machines of 32 bits.
+func TestTokensOfAMistakenCount(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}}, Model: decision.LLMFunc(
+		func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			return decision.LLMResponse{
+				Text: "Look.", InputTokens: math.MaxInt32, OutputTokens: math.MaxInt32,
+			}, nil
+		},
+	)})
+	a := w.answer(loop.Event{Text: full})
+	require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+	assert.LessOrEqual(t, spent(t, w.Agent).Tokens, math.MaxInt32)
 }
 
 // Tokens at their prices and what the host adds, and the time of the model.

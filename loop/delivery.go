@@ -14,7 +14,8 @@ import (
 // statements count as before. Call it before the silence is over, which is 30 seconds by default:
 // what silence has counted already stays. An unknown answer is [ErrNoAnswer].
 //
-// [Agent.Answer] calls it if its context ended, or if Event.OnChunk has panicked.
+// [Agent.Answer] calls it if its context ended, or if Event.OnChunk has panicked at the answer of a
+// heuristic.
 func (a *Agent) Undelivered(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return wrap("undelivered", err)

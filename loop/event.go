@@ -146,8 +146,8 @@ type Outcome struct {
 	Errors, Retries int
 	Duration        time.Duration
 	Failure         string
-	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the
-	// answer's text mentions, and the tasks of an outcome before. They count if the event has a Task.
+	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those of an
+	// earlier outcome, else those that the text mentions. They count if the event has a Task.
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's. The Reward of Tuning.Strategy may
 	// weigh it.
@@ -201,19 +201,10 @@ const maxBeginning = 8 << 10
 
 // validate returns the first fault of an event's names.
 func (e *Event) validate() error {
-	for _, t := range [...]struct{ field, value string }{
-		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream},
-		{"Domain", e.Domain}, {"Task", e.Task},
-		{"Item", e.Item}, {"Context", e.Context},
-	} {
-		if err := evidence.CheckText(t.field, t.value); err != nil {
-			return err
-		}
-	}
-	if len(e.Task) > maxTask {
-		return valid.Input("Task", fmt.Sprintf("is %d bytes long, may be %d", len(e.Task), maxTask))
-	}
-	return nil
+	return cmp.Or(
+		valid.Texts(evidence.MaxText, "ID", e.ID, "Session", e.Session, "Person", e.Person,
+			"Stream", e.Stream, "Domain", e.Domain, "Item", e.Item, "Context", e.Context),
+		valid.Texts(maxTask, "Task", e.Task))
 }
 
 const (

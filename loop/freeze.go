@@ -32,3 +32,10 @@ func (a *Agent) isFrozen(tx *store.Tx) (bool, error) {
 	}
 	return a.root.tenants.isFrozen(tx.Context(), a.root)
 }
+
+// lastFrozen reports whether learning was stopped as far as this process has read it, for an answer
+// without the store.
+func (a *Agent) lastFrozen(ctx context.Context) bool {
+	row, err := a.freezes.In(store.Reading(ctx, recalled{a.lifeline}), answers.FrozenID)
+	return err == nil && row.Value.Frozen || a.root != nil && a.root.lastFrozen(ctx)
+}

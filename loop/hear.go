@@ -133,8 +133,7 @@ func (a *Agent) hearIn(
 			return nil, err
 		}
 	}
-	// An event from nowhere can only show an outcome that is expected.
-	// Without one of the three, no earlier answer can be meant.
+	// Without session, person and stream, an event can only show an expected outcome.
 	nowhere := e.Session == "" && e.Person == "" && e.Stream == ""
 	if nowhere && len(a.cfg.Tuning.Learning.Expectations) == 0 {
 		return nil, nil

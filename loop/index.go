@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/heedhq/heed"
@@ -261,8 +262,8 @@ func (a *Agent) nearest(
 	if err != nil {
 		return "", 0, err
 	}
-	for _, x := range b.heuristics {
-		found, err := x.like(ctx, a.similar, condition, a.cfg.Tuning.Fit, considered)
+	for _, domain := range slices.Sorted(maps.Keys(b.heuristics)) { // the first of equals is the same
+		found, err := b.heuristics[domain].like(ctx, a.similar, condition, a.cfg.Tuning.Fit, considered)
 		if err != nil {
 			return "", 0, err
 		}

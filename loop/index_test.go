@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
 )
 
 // The index finds what comparing with every text finds.
@@ -57,4 +58,22 @@ func TestTheBestAreTheFirstOfAll(t *testing.T) {
 			require.Equal(t, want[i], *m.it)
 		}
 	})
+}
+
+// Of heuristics that are equal but for their domains, an answer strengthens the same one each time.
+func TestTheNearestOfEqualsIsTheSame(t *testing.T) {
+	ctx := context.Background()
+	var lessons Lessons
+	for _, domain := range []string{"e", "d", "c", "b", "a"} {
+		lessons.Heuristics = append(lessons.Heuristics, learning.Heuristic{
+			ID: "in " + domain, Domain: domain, Condition: "The mail is late", Action: "Wait.",
+		})
+	}
+	for range 10 {
+		a, err := New(ctx, Config{Lessons: lessons})
+		require.NoError(t, err)
+		id, _, err := a.nearest(ctx, "The mail is late", "Wait.")
+		require.NoError(t, err)
+		require.Equal(t, "in a", id)
+	}
 }

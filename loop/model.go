@@ -26,7 +26,6 @@ import (
 type call struct {
 	models  chain
 	history []Turn
-	most    int         // how many characters of a turn the model gets
 	pipe    *pipe       // nil: pieces are not wanted
 	spare   atomic.Bool // a fallback answered, and not the model of the arm
 	tries   tries
@@ -37,7 +36,7 @@ func (c *call) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 	if r.JSON {
 		return c.models.Generate(ctx, r)
 	}
-	r.Prompt = withHistory(c.history, r.Prompt, c.most)
+	r.Prompt = withHistory(c.history, r.Prompt)
 	reply, spare, err := c.models.ask(ctx, r, c.pipe, &c.tries)
 	c.spare.Store(spare)
 	return reply, err
@@ -49,7 +48,7 @@ const historyHeading = "The conversation so far:"
 
 // withHistory puts the conversation so far before a prompt. A turn of several lines is put in a
 // fence.
-func withHistory(history []Turn, text string, most int) string {
+func withHistory(history []Turn, text string) string {
 	if len(history) == 0 {
 		return text
 	}
@@ -58,9 +57,9 @@ func withHistory(history []Turn, text string, most int) string {
 	for _, t := range history {
 		b.WriteString(prompt.Line(t.Role, 0) + ":")
 		if prompt.Check(t.Text) == nil {
-			b.WriteString(" " + prompt.Line(t.Text, most) + "\n")
+			b.WriteString(" " + prompt.Line(t.Text, maxText) + "\n")
 		} else {
-			b.WriteString("\n" + prompt.Code(t.Text, most) + "\n")
+			b.WriteString("\n" + prompt.Code(t.Text, maxText) + "\n")
 		}
 	}
 	return b.String() + "\n" + text

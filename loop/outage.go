@@ -117,14 +117,18 @@ type lifeline struct {
 	failing [2]bool // whether reads fail, and commits
 	outages []outage
 	last    error // the latest failure
-	// A try that hangs is not repeated until as much time passed again, so that the callers in
-	// between need not wait.
+	// After a slow failed try, calls fail at once for as long as it took, so that they do not wait as
+	// well.
 	took  time.Duration
 	ended time.Time
 }
 
 // An outage is a time in which the store could not be reached. until is zero while it lasts.
-type outage struct{ since, until time.Time }
+// recorded reports that its entries are on their way to the audit log.
+type outage struct {
+	since, until time.Time
+	recorded     bool
+}
 
 // Places in lifeline.failing.
 const (

@@ -235,11 +235,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 func (a *Agent) recalled(
 	ctx context.Context, e *Event, f *fitting, h hearing, down error,
 ) (p Plan, done bool, err error) {
-	tx := store.Reading(ctx, recalled{a.lifeline})
-	frozen, err := a.isFrozen(tx)
-	if err != nil {
-		return p, false, err
-	}
+	tx, frozen := store.Reading(ctx, recalled{a.lifeline}), a.lastFrozen(ctx)
 	p = Plan{
 		Event: *e, room: a.cfg.Budget.runes, Command: h.Command() && !frozen,
 		Degraded: &Degraded{Before: down}, kept: keptPlan{Frozen: frozen, Side: a.trial(e)},

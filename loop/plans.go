@@ -66,7 +66,7 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 	if err == nil {
 		err = fmt.Errorf("no plan of %q: %w", event, heed.ErrNotFound)
 	}
-	down := a.down(ctx, limited, err) // before the lock, because it calls the observer
+	down := a.down(ctx, limited, err) // before the lock, which it does not need
 	a.prepared.Lock()
 	defer a.prepared.Unlock()
 	if text, ok := a.prepared.get(planID(caller, event)); ok && down != nil {

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -53,4 +56,51 @@ func TestForgettingTheAskerIsNoApproval(t *testing.T) {
 			assert.Equal(t, want == 1, account.Known, "%s %v", forgotten, value)
 		}
 	}
+}
+
+// A fire of the host's has no reply of a model. A sweep counts its silence, and goes on.
+func TestSilenceOfTheHostsOwnFire(t *testing.T) {
+	m := newMarket(t, nil)
+	_, err := m.Learning().Put(ctx, rotating)
+	require.NoError(t, err)
+	before := m.confidence("rotate")
+	require.NoError(t, m.Learning().Fire(ctx, learning.Fire{
+		HeuristicID: "rotate", EventID: "e", Person: "ann",
+	}))
+	m.clock.Advance(time.Minute)
+	for range 2 {
+		require.NoError(t, m.Sweep(ctx, time.Time{}))
+	}
+	assert.Greater(t, m.confidence("rotate"), before)
+}
+
+// A record that is damaged is an error of each sweep, and does not keep silence from counting for
+// the answers after it.
+func TestADamagedAnswerStopsNoSilence(t *testing.T) {
+	m := newMarket(t, nil)
+	bad, err := m.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: "ann"})
+	require.NoError(t, err)
+	m.clock.Advance(time.Second)
+	good, err := m.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: "ann"})
+	require.NoError(t, err)
+	damage(t, m.Store(), "loop.answer", answers.ID(bad.ID))
+	m.clock.Advance(time.Hour)
+	for range 2 {
+		require.ErrorIs(t, m.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	}
+	account, err := m.Explain(ctx, good.ID)
+	require.NoError(t, err)
+	assert.True(t, account.Known)
+}
+
+// damage replaces what a record has by what can't be decoded.
+func damage(t *testing.T, st store.Store, kind, id string) {
+	t.Helper()
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: kind, ID: id}}))
+	r := s.Records[0]
+	require.Positive(t, r.Revision)
+	r.Body = store.Raw([]byte(`{"id": 5}`))
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{r}})
+	require.NoError(t, err)
 }

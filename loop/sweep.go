@@ -13,7 +13,8 @@ import (
 
 // How silence is counted. Records of open answers have keys by how long they wait, so a sweep finds
 // the answers that may be due without reading the others. It works in steps of 64 answers. If a
-// step fails, its answers are counted one by one, because one bad record must not stop the others.
+// step fails, its answers are counted one by one, and a damaged record is passed over, so that one
+// bad record does not stop the others.
 
 // Sweep does what is due at now: it counts silence, and sweeps the parts, the tenants and the
 // store. It implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns
@@ -64,12 +65,13 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 		for more := true; more && ctx.Err() == nil; {
 			var ids []string
 			n := 0
-			for row, err := range a.answers.Find(ctx, a.cfg.Store, q) {
+			for record, err := range a.cfg.Store.Find(ctx, q) {
 				if err != nil {
 					return errors.Join(append(errs, err)...)
 				}
-				n, q.After = n+1, row.Place
-				if a.learning.Steps().Due(&row.Value, now) {
+				n, q.After = n+1, record.Place
+				row, err := a.answers.Of(record)
+				if errs = append(errs, err); err == nil && a.learning.Steps().Due(&row.Value, now) {
 					ids = append(ids, row.Value.ID)
 				}
 			}
@@ -117,7 +119,9 @@ func (a *Agent) silent(ctx context.Context, ids []string, now time.Time) error {
 			if _, err := a.learning.Steps().TimeoutIn(tx, &rows[i].Value, now); err != nil {
 				return err
 			}
-			if err := a.settle(tx, rows[i], before, new(error)); err != nil {
+			if rows[i].Value.Reply == nil { // a fire of package learning alone
+				a.answers.Put(tx, rows[i].Value, rows[i].Revision)
+			} else if err := a.settle(tx, rows[i], before, new(error)); err != nil {
 				return err
 			}
 		}

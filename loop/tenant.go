@@ -243,12 +243,15 @@ type swept struct{}
 // commit, because a tenant that is leaving must not be noted. It costs one commit in five minutes
 // of activity.
 func (s *active) note(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	now := s.root.cfg.Testing.Now()
-	if since := now.Sub(s.last); !s.last.IsZero() && since >= 0 && since < noticed {
+	s.mu.Lock()
+	last := s.last
+	if since := now.Sub(last); !last.IsZero() && since >= 0 && since < noticed {
+		s.mu.Unlock()
 		return
 	}
+	s.last = now // others don't wait for a store that hangs
+	s.mu.Unlock()
 	tenants := tenantsOf(s.root.cfg.Name)
 	row := tenantRow{Tenant: store.KindIn(tenants.Name, s.tenant), Active: now, Due: now}
 	err := store.Do(ctx, &lasting{s.root.own, s}, func(tx *store.Tx) error {
@@ -258,8 +261,10 @@ func (s *active) note(ctx context.Context) {
 		}
 		return err
 	})
-	if err == nil {
-		s.last = now
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.last = last
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -406,4 +408,92 @@ func (c *counted) Commit(ctx context.Context, batches ...store.Batch) ([]store.R
 		}
 	}
 	return c.Store.Commit(ctx, batches...)
+}
+
+// A tenant's agent answers without the store as the agent of all tenants does, and obeys the last
+// freeze that it knows of. A store that hangs holds it for six seconds.
+func TestATenantWithoutTheStore(t *testing.T) {
+	for _, frozen := range []bool{false, true} {
+		w := newWorld(t, loop.Config{})
+		st := &storetest.Failing{Store: w.store}
+		w.cfg.Store = st
+		root := w.again()
+		require.NoError(t, root.Freeze(ctx, frozen))
+		acme, err := root.Tenant(ctx, "acme")
+		require.NoError(t, err)
+		e := loop.Event{Text: "undo that", Session: "u", Person: "cid"}
+		_, err = acme.Answer(ctx, e)
+		require.NoError(t, err)
+		st.SetAway(true)
+		w.clock.Advance(time.Minute)
+		a, err := acme.Answer(ctx, e)
+		require.NoError(t, err)
+		assert.Equal(t, "Look at the logs.", a.Text)
+		require.NotNil(t, a.Degraded)
+		assert.Equal(t, !frozen, a.Plan.Command)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		sea := &tide{Store: new(memstore.Store)}
+		root, err := loop.New(ctx, loop.Config{Store: sea, Model: &mouth{says: "Yes."}})
+		require.NoError(t, err)
+		acme, err := root.Tenant(ctx, "acme")
+		require.NoError(t, err)
+		_, err = acme.Answer(ctx, loop.Event{Text: "Hi"})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		sea.out = true
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		began := time.Now()
+		a, err := acme.Answer(limited, loop.Event{Text: "Hi"})
+		require.NoError(t, err)
+		assert.Equal(t, "Yes.", a.Text)
+		assert.Equal(t, 6*time.Second, time.Since(began))
+	})
+}
+
+// noting holds commits that note that a tenant is active, once it is on.
+type noting struct {
+	store.Store
+	on               atomic.Bool
+	entered, release chan struct{}
+}
+
+func (n *noting) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	for _, b := range batches {
+		for _, r := range b.Records {
+			if n.on.Load() && r.Kind == "loop.tenant" {
+				n.entered <- struct{}{}
+				<-n.release
+			}
+		}
+	}
+	return n.Store.Commit(ctx, batches...)
+}
+
+// While a store hangs at noting that a tenant is active, other calls of the tenant go on.
+func TestACallDoesNotWaitForTheNoteOfAnother(t *testing.T) {
+	st := &noting{Store: new(memstore.Store), entered: make(chan struct{}, 9),
+		release: make(chan struct{})}
+	clock := &clock{now: start}
+	root, err := loop.New(ctx, loop.Config{Store: st, Model: &mouth{says: "Yes."},
+		Testing: loop.Testing{Now: clock.Now}})
+	require.NoError(t, err)
+	answered := make(chan error, 2)
+	answer := func(a *loop.Agent) { answered <- second(a.Answer(ctx, loop.Event{Text: "Hi"})) }
+	acme, err := root.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	clock.Advance(time.Hour)
+	st.on.Store(true)
+	go answer(acme)
+	<-st.entered
+	go answer(acme)
+	select {
+	case err := <-answered:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		assert.Fail(t, "the second call waits")
+	}
+	close(st.release)
+	require.NoError(t, <-answered)
 }
