@@ -245,9 +245,7 @@ func (a *Agent) openPartition(ctx context.Context) (err error) {
 	c := partition.Config{
 		Store: a.cfg.Store, Name: a.cfg.part("", "partition"), Now: a.cfg.Testing.Now,
 	}
-	if similar, ok := a.similar.(heed.Embedder); ok {
-		c.Embed = similar
-	}
+	c.Embed, _ = a.similar.(heed.Embedder)
 	a.partition, err = partition.New(ctx, c)
 	return err
 }

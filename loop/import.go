@@ -94,8 +94,7 @@ const (
 func (a *Agent) Import(
 	ctx context.Context, past iter.Seq2[Past, error], actor, from string,
 ) (done Imported, err error) {
-	if err := cmp.Or(evidence.CheckText("actor", actor),
-		evidence.CheckText("from", from)); err != nil {
+	if err := valid.Texts(evidence.MaxText, "actor", actor, "from", from); err != nil {
 		return done, wrap("import", err)
 	}
 	i := importing{Agent: a, done: Imported{Arms: make(map[string]int)}, entry: store.AuditEntry{

@@ -262,15 +262,15 @@ func (a *Agent) nearest(
 	if err != nil {
 		return "", 0, err
 	}
-	for _, domain := range slices.Sorted(maps.Keys(b.heuristics)) { // the first of equals is the same
+	// The order decides among equals.
+	for _, domain := range slices.Sorted(maps.Keys(b.heuristics)) {
 		found, err := b.heuristics[domain].like(ctx, a.similar, condition, a.cfg.Tuning.Fit, considered)
 		if err != nil {
 			return "", 0, err
 		}
 		var actions index[string]
-		lexical := a.cfg.lexical()
 		for _, m := range found {
-			actions.add(m.it.ID, m.it.Action, lexical)
+			actions.add(m.it.ID, m.it.Action, a.cfg.lexical())
 		}
 		best, err := actions.like(ctx, a.similar, message, 0, 1)
 		if err != nil {

@@ -213,8 +213,8 @@ func own(r *answer.Answer) *answer.Reply {
 	return r.Reply
 }
 
-// addStatement puts a statement on the record of an answer, and counts it for the heuristic. s.Of is
-// the heuristic, or empty.
+// addStatement puts a statement on the record of an answer, and counts it for the heuristic. That
+// is s.Of, which may be empty.
 func (a *Agent) addStatement(tx *store.Tx, r *answer.Answer, s answer.Statement) error {
 	_, err := a.learning.JudgeIn(tx, r, s)
 	if errors.Is(err, heed.ErrNotFound) { // the heuristic was deleted
