@@ -509,8 +509,8 @@ func (r *run) ignored(h *hearing) ([]*waiting, error) {
 }
 
 // ignore counts one more ignore of a heuristic in a row. An answer that people praised is not part
-// of the row. Complaints and undos leave it there. The row ends when its signal counts in full, which
-// an undo or a failure prevents.
+// of the row. Complaints and undos leave it there. The row ends when its signal counts in full,
+// which an undo or a failure prevents.
 func (r *run) ignore(w *waiting) {
 	question := w.question(r.at)
 	question.Consecutive = 1
