@@ -146,8 +146,8 @@ type Outcome struct {
 	Errors, Retries int
 	Duration        time.Duration
 	Failure         string
-	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those of an
-	// earlier outcome, else those that the text mentions. They count if the event has a Task.
+	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means an
+	// earlier outcome's, or else those that the text mentions. They count if the event has a Task.
 	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's. The Reward of Tuning.Strategy may
 	// weigh it.

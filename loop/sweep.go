@@ -63,8 +63,7 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 	for _, q := range queries {
 		q.Limit = sweepStep
 		for more := true; more && ctx.Err() == nil; {
-			var ids []string
-			n := 0
+			ids, n := []string(nil), 0
 			for record, err := range a.cfg.Store.Find(ctx, q) {
 				if err != nil {
 					return errors.Join(append(errs, err)...)
