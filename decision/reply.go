@@ -115,9 +115,9 @@ func (d *Decider) enter(ctx context.Context) error {
 	return err
 }
 
-// withoutThoughts takes the thoughts out of a reply's text.
+// withoutThoughts takes the thoughts out of a reply's text, and what is no text.
 func withoutThoughts(reply LLMResponse) LLMResponse {
-	text, inside := thoughts.Split(reply.Text)
+	text, inside := thoughts.Answer(reply.Text)
 	reply.Text = text
 	if inside != "" {
 		reply.Thoughts = strings.TrimSpace(reply.Thoughts + "\n\n" + inside)

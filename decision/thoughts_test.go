@@ -45,6 +45,18 @@ func TestThoughtsAloneAreNoAnswer(t *testing.T) {
 	}
 }
 
+// What is recorded is what the caller got, so it must be text.
+func TestAnAnswerIsText(t *testing.T) {
+	for _, text := range []string{"\u200b", " \u200b\ufeff\n", "\u2060\ufe0f"} {
+		res := decide(t, decision.Config{LLM: model(text)}, decision.Request{})
+		assert.Equal(t, "llm_no_response", res.Reason, "%q", text)
+		assert.Empty(t, res.Text+res.ResponseID)
+	}
+	assert.Equal(t, "a\ufffdb", decide(t, decision.Config{LLM: model("a\xff\xfeb")},
+		decision.Request{}).Text)
+	assert.Equal(t, "👍", decide(t, decision.Config{LLM: model("👍")}, decision.Request{}).Text)
+}
+
 // A provider may tell thoughts apart, and the model may add some in its text.
 func TestThoughtsThatAProviderTells(t *testing.T) {
 	m := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {

@@ -57,8 +57,9 @@ type Reply struct {
 // Answer answers an event: with a heuristic that is trusted, else with the model. It is
 // [Agent.Prepare] and [Agent.Answered] around a call of [Config].Model, or of the arm's.
 //
-// A model that fails gives an answer without a text, and no error: see Result.Reason. If the store
-// can't be reached, there is an answer all the same, and Answer.Degraded has what it lacks.
+// A model that fails gives an answer without a text, and no error: see Result.Reason. If the caller
+// left by then, Answer returns the context's error. If the store can't be reached, there is an answer
+// all the same, and Answer.Degraded has what it lacks.
 //
 // If the context ends before Answer returns, or OnChunk panics at a heuristic's answer, that is
 // recorded as not delivered: see [Agent.Undelivered]. If OnChunk panics at a model's answer, the
@@ -103,7 +104,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		return Answer{}, wrap("answer", err)
 	}
 	p.spare, p.blamed = c.spare.Load(), c.tries.close(ctx, res.Err)
-	if fault := c.pipe.fault(); fault != nil { // the model has not failed, and there is no answer
+	// If the receiver panicked, the model has not failed, and there is no answer.
+	if fault := c.pipe.fault(false); fault != nil {
 		res.Path, res.Text, res.Reason = decision.Fallback, "", ""
 		p.Result = res
 		a.decider.Notify(ctx, res, p.began)
@@ -118,7 +120,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if given.Result.Prompt != "" { // the trace contains the prompt without the conversation
 		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt)
 	}
-	return given, wrap("answer", errors.Join(err, c.pipe.close()))
+	return given, wrap("answer", errors.Join(err, c.pipe.fault(true)))
 }
 
 // call returns what the decider asks for a plan. Models that are unavailable are left out of its
@@ -227,6 +229,7 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 		if err = a.failed(ctx, p); a.down(ctx, ctx, err) != nil {
 			p.degrade().After, err = err, nil
 		}
+		err = cmp.Or(err, ctx.Err()) // the caller left
 	case decision.Rejected: // the model was not called
 		err = res.Err
 	case decision.Heuristic:
@@ -479,10 +482,7 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 // maxTime returns the later time: clocks of two systems may differ, and nothing about an event
 // happened before it.
 func maxTime(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
+	return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare)
 }
 
 // request returns what the decider is asked. The prompts of the arm, the configuration and the plan

@@ -259,6 +259,17 @@ func TestWithoutTheStoreFromTheBeginning(t *testing.T) {
 		"a call is not permitted by rules that are not known")
 }
 
+// A heuristic whose trust was not read before the store went away may have been the answer.
+func TestATrustThatIsNotRemembered(t *testing.T) {
+	w := newIsland(t, loop.Config{})
+	w.Agent = w.again()
+	w.answer(loop.Event{Text: "The mail is late", Item: "x"})
+	w.sea.SetAway(true)
+	a := w.answer(loop.Event{Text: full})
+	assert.Equal(t, decision.Model, a.Result.Path)
+	assert.Equal(t, []string{"candidates"}, a.Degraded.Unread)
+}
+
 // The error of a tool that can't be recorded is a typed error, in bounded time. Told again when the
 // store is back, it counts once, and the next prompt of the task has it.
 func TestAToolsErrorWithoutTheStore(t *testing.T) {

@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed/internal/thoughts"
@@ -48,11 +47,8 @@ func (a *attempt) failure() llm.Failure {
 
 // answered reports whether there is an answer.
 func (a *attempt) answered() bool {
-	if a.err != nil {
-		return false
-	}
-	visible, _ := thoughts.Split(a.text)
-	return strings.TrimSpace(visible) != ""
+	visible, _ := thoughts.Answer(a.text)
+	return a.err == nil && visible != ""
 }
 
 // whose returns what a failure is evidence about, by what happened:

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -251,6 +252,43 @@ func TestTheNthStoreCallFails(t *testing.T) {
 		assert.NotEqual(t, tried[name], slices.Contains(untried, name),
 			"%s is to be tried, or to be among the untried", name)
 	}
+}
+
+// A caller who leaves while the model works gets the context's error, also in the middle of a
+// stream.
+func TestACallerWhoLeaves(t *testing.T) {
+	for name, receive := range map[string]bool{"before a word": false, "in a stream": true} {
+		ctx, cancel := context.WithCancel(ctx)
+		agent, err := loop.New(ctx, loop.Config{Model: leaving{cancel}})
+		require.NoError(t, err)
+		e := loop.Event{ID: "e", Text: full}
+		if receive {
+			e.OnChunk = func(context.Context, string, bool) { cancel() }
+		}
+		given, err := agent.Answer(ctx, e)
+		require.ErrorIs(t, err, context.Canceled, name)
+		assert.Empty(t, given.Text)
+		assert.NotEmpty(t, given.Result.Reason)
+		_, err = agent.Explain(context.WithoutCancel(ctx), "e")
+		assert.ErrorIs(t, err, loop.ErrNoAnswer, name)
+	}
+}
+
+// A leaving is a model whose caller leaves while it works.
+type leaving struct{ leave context.CancelFunc }
+
+func (m leaving) Generate(
+	ctx context.Context, _ decision.LLMRequest,
+) (decision.LLMResponse, error) {
+	m.leave()
+	return decision.LLMResponse{}, ctx.Err()
+}
+
+func (m leaving) Stream(
+	ctx context.Context, _ decision.LLMRequest, piece func(string),
+) (decision.LLMResponse, error) {
+	piece("Look at ")
+	return decision.LLMResponse{}, ctx.Err()
 }
 
 // A context that has ended is an error of every method, and nothing was counted.

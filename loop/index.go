@@ -219,9 +219,10 @@ func (a *Agent) closeness() float64 {
 // candidatesIn returns the heuristics that fit an event, the best first, each with its present
 // trust. A heuristic that lost half of its first trust is not a candidate, because the model might
 // believe it. Before that, it may still earn trust by agreement. They are ranked by similarity and
-// confidence together: see decision.Rank.
+// confidence together: see decision.Rank. If the store is away and the trust of one is not
+// remembered, the plan lists them as unread.
 func (a *Agent) candidatesIn(
-	tx *store.Tx, found []match[learning.Heuristic],
+	tx *store.Tx, p *Plan, found []match[learning.Heuristic],
 ) ([]decision.Candidate, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -237,17 +238,15 @@ func (a *Agent) candidatesIn(
 	var trusted []decision.Candidate
 	for _, m := range found {
 		h := m.it
-		confidence, is := confidences[h.ID]
-		if !is { // deleted a moment ago
-			continue
+		switch confidence, is := confidences[h.ID]; {
+		case !is && p.Degraded != nil: // else it was deleted a moment ago
+			p.unread("candidates")
+		case is && confidence >= cmp.Or(h.Initial, a.learning.Config().Initial)/2:
+			trusted = append(trusted, decision.Candidate{
+				HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: confidence,
+				Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.Tuning.AnswerFit,
+			})
 		}
-		if confidence < cmp.Or(h.Initial, a.learning.Config().Initial)/2 {
-			continue
-		}
-		trusted = append(trusted, decision.Candidate{
-			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: confidence,
-			Similarity: m.similarity, ShowOnly: m.similarity < a.cfg.Tuning.AnswerFit,
-		})
 	}
 	return decision.Rank(trusted, a.closeness()), nil
 }

@@ -152,7 +152,7 @@ func (c chain) ask(
 		reply, err = c.try(ctx, i, r, p)
 		got := attempt{
 			called: !errors.Is(err, host.ErrBusy), text: reply.Text, err: err, ended: ctx.Err(),
-			host: p.fault() != nil,
+			host: p.fault(false) != nil,
 		}
 		t.end(ctx, &got)
 		if got.answered() {
@@ -161,7 +161,7 @@ func (c chain) ask(
 		}
 		errs = append(errs, err)
 		// The caller has left, or the host's receiver failed: no other model would help.
-		if ctx.Err() != nil || p.fault() != nil {
+		if ctx.Err() != nil || p.fault(false) != nil {
 			break
 		}
 	}
@@ -253,7 +253,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 			reply, err = ask(ctx)
 			return err
 		})
-		return reply, cmp.Or(p.fault(), err)
+		return reply, cmp.Or(p.fault(false), err)
 	}
 	var slow atomic.Bool
 	//nolint:forbidigo // the deadline is of real time
@@ -267,7 +267,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 		(err != nil || p != nil) {
 		err = errSlow
 	}
-	return reply, cmp.Or(p.fault(), err)
+	return reply, cmp.Or(p.fault(false), err)
 }
 
 // given is the model of an answer that is there already.

@@ -301,7 +301,7 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 			*f = a.refit(limited, f, b, &p.Event)
 		}
 		if err = cmp.Or(err, f.late[0]); err == nil {
-			p.Candidates, err = a.candidatesIn(tx, f.heuristics)
+			p.Candidates, err = a.candidatesIn(tx, p, f.heuristics)
 		}
 		return err
 	})

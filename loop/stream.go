@@ -109,24 +109,14 @@ func (p *pipe) end(ctx context.Context) error {
 	return p.failed
 }
 
-// close stops delivery to the host, and returns the host's panic.
-func (p *pipe) close() error {
+// fault returns the host's panic. It may also stop delivery to the host.
+func (p *pipe) fault(closing bool) error {
 	if p == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
-	return p.failed
-}
-
-// fault returns the host's panic.
-func (p *pipe) fault() error {
-	if p == nil {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.closed = p.closed || closing
 	return p.failed
 }
 

@@ -13,6 +13,7 @@
 package thoughts
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -68,6 +69,18 @@ func Split(text string) (answer, thoughts string) {
 		shown = ""
 	}
 	return shown + rest, r.Thoughts()
+}
+
+var visible = regexp.MustCompile(`[\pL\pN\pP\pS]`)
+
+// Answer is [Split] for what a model returned. The answer is valid UTF-8, and empty if no character
+// of it is visible.
+func Answer(text string) (answer, thoughts string) {
+	answer, thoughts = Split(strings.ToValidUTF8(text, "\uFFFD"))
+	if !visible.MatchString(answer) {
+		answer = ""
+	}
+	return answer, thoughts
 }
 
 // A Reader takes the thoughts out of an answer that comes in chunks. The chunks' boundaries do not
