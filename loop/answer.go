@@ -58,8 +58,8 @@ type Reply struct {
 // [Agent.Prepare] and [Agent.Answered] around a call of [Config].Model, or of the arm's.
 //
 // A model that fails gives an answer without a text, and no error: see Result.Reason. If the caller
-// left by then, Answer returns the context's error. If the store can't be reached, there is an answer
-// all the same, and Answer.Degraded has what it lacks.
+// left by then, Answer returns the context's error. If the store can't be reached, there is an
+// answer all the same, and Answer.Degraded has what it lacks.
 //
 // If the context ends before Answer returns, or OnChunk panics at a heuristic's answer, that is
 // recorded as not delivered: see [Agent.Undelivered]. If OnChunk panics at a model's answer, the
