@@ -152,7 +152,8 @@ type Tuning struct {
 	// Learning, Decision, Strategy and Feedback are the configurations of the parts, which say when
 	// to set a field. Their Store, Now, Observer, Redact, Arms, System, Bare and Trust.Instruments
 	// have no effect: they are the agent's. So are the model, the seed and the name if they are not
-	// set here.
+	// set here. Strategy.Silence must be zero, because the agent counts silence: see
+	// Choosing.ArmsIgnoreSilence.
 	//
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in
 	// free text. nil means Similarity.

@@ -20,6 +20,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
 )
 
 func TestTheModelAnswersWhatNoHeuristicDoes(t *testing.T) {
@@ -384,6 +385,13 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		"Name", "DB", "Keep", "Tuning.Fit", "Budget.Time", "Budget.Notes",
 		"Control", "Arms[0].ModelName", "Fallbacks[0]",
 	}, fields)
+
+	_, err = loop.New(ctx, loop.Config{Arms: twoArms, Tuning: loop.Tuning{
+		Strategy: strategy.Config{Silence: strategy.Silence{After: time.Minute}},
+	}})
+	var fault *heed.ConfigError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Silence", fault.Field)
 }
 
 func TestAFrozenAgentLearnsNothing(t *testing.T) {

@@ -130,8 +130,7 @@ func (l *Learner) query(f *ChoiceFilter) store.Query {
 	if f.Item != "" {
 		q.Keys = append(q.Keys, answers.Item(f.Item))
 	}
-	if f.Stage == Pending && l.cfg.Answers == answersKind(l.cfg.Name) {
-		// Answers of package loop have no such key.
+	if f.Stage == Pending && l.cfg.expires() { // answers of a host have no such key
 		q.Keys = append(q.Keys, l.pending)
 	}
 	return q

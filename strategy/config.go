@@ -25,7 +25,9 @@ type Config struct {
 	// "strategy.arm". "" means "strategy".
 	Name string
 	// Answers is the kind of the records that have the learner's choices, an [answer.Answer] each.
-	// Package loop sets it to the kind of the agent's answers. "" means Name with ".answer".
+	// Package loop sets it to the kind of the agent's answers. "" means Name with ".answer". With
+	// another kind, choices do not expire, because the host decides what silence about its answers is
+	// worth.
 	Answers string
 	// Pooling sets how much the items of a segment share. nil means TwoLevel{}. Set Alone{} if items
 	// have little in common.
@@ -69,8 +71,8 @@ type Config struct {
 	// for 30 days, unless the store is configured otherwise for the kind Answers. Set it if outcomes
 	// come at once and a commit for each choice is too slow.
 	Unrecorded bool
-	// Silence sets what becomes of choices whose outcome never comes. It needs records, and calls of
-	// [Learner.Sweep]. Set it if most outcomes never come.
+	// Silence sets what becomes of choices whose outcome never comes. It needs records of the default
+	// kind, and calls of [Learner.Sweep]. Set it if most outcomes never come.
 	Silence Silence
 	// Shared has the learners of all tenants of a store begin a segment with what its arms have shown
 	// for the other tenants, as soon as five have evidence of an arm. How far a tenant goes its own
@@ -186,8 +188,8 @@ func (c Config) withDefaults() Config {
 	}
 	c.Cache.TTL = cmp.Or(c.Cache.TTL, time.Hour)
 	c.Cache.Size = cmp.Or(c.Cache.Size, 10_000)
-	if !c.Unrecorded {
-		c.Silence.After = cmp.Or(c.Silence.After, 24*time.Hour)
+	if c.expires() {
+		c.Silence.After = cmp.Or(c.Silence.After, waits)
 	}
 	c.change = c.change.withDefaults()
 	c.Refresh = cmp.Or(c.Refresh, c.refresh())
@@ -199,6 +201,12 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// waits is how long a choice waits for its outcome by default.
+const waits = 24 * time.Hour
+
+// expires reports whether choices expire. A host that records them in answers decides by itself.
+func (c *Config) expires() bool { return !c.Unrecorded && c.Answers == answersKind(c.Name) }
 
 func (c *Config) refresh() time.Duration {
 	if c.HalfLife > 0 {
@@ -232,8 +240,8 @@ func (c Config) validate() error {
 		func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
 	found.Check(c.Cache.TTL > 0, "Cache.TTL", c.Cache.TTL, "must not be negative")
 	found.Check(c.Cache.Size > 0, "Cache.Size", c.Cache.Size, "must not be negative")
-	found.Check(!c.Unrecorded || c.Silence == Silence{}, "Silence", c.Silence,
-		"needs choices to be recorded")
+	found.Check(c.expires() || c.Silence == Silence{}, "Silence", c.Silence,
+		"needs choices to be recorded, in the default kind of answers")
 	found.Check(c.Silence.After >= 0, "Silence.After", c.Silence.After, "must not be negative")
 	found.Check(c.Silence.Confidence >= 0 && c.Silence.Confidence <= 1, "Silence.Confidence",
 		c.Silence.Confidence, "must be in (0, 1], or 0 for no evidence")

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -253,7 +254,7 @@ func (l *Learner) correction(
 
 // stageAt returns how far a choice of one moment came at another one without an outcome.
 func (l *Learner) stageAt(made, now time.Time) Stage {
-	if now.Sub(made) > l.cfg.Silence.After {
+	if now.Sub(made) > cmp.Or(l.cfg.Silence.After, waits) {
 		return Expired
 	}
 	return Pending

@@ -345,6 +345,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Cache.Size", func(c *cfg) { c.Cache.Size = -1 }},
 		{"Silence", func(c *cfg) { c.Unrecorded = true; c.Silence.After = time.Hour }},
 		{"Silence", func(c *cfg) { c.Unrecorded = true; c.Silence.Confidence = 0.1 }},
+		{"Silence", func(c *cfg) { c.Answers = "host.answer"; c.Silence.Confidence = 0.1 }},
 		{"Silence.After", func(c *cfg) { c.Silence.After = -1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = 1.1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = -0.1 }},
@@ -375,6 +376,7 @@ func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	assert.False(t, cfg.IgnoreChanges)
 	assert.Empty(t, cfg.Topic)
 	assert.Zero(t, newLearner(t, strategy.Config{Unrecorded: true}).Config().Silence)
+	assert.Zero(t, newLearner(t, strategy.Config{Answers: "host.answer"}).Config().Silence)
 	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1}}).Config()
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1}, cfg.Silence)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -66,7 +67,9 @@ type sharing struct {
 	owner string
 	// writes is set once the learner is open for writing.
 	writes bool
-	last   time.Time // when all segments were read; one sweep at a time uses it
+	// sweeping is held by the sweep that reads all segments. last is when one did.
+	sweeping sync.Mutex
+	last     time.Time
 }
 
 // sharing returns the access of a learner, or nil if it shares nothing. A store without tenants is
@@ -293,11 +296,12 @@ const (
 
 // reshare reads all segments of the tenant once a day for [Learner.Sweep], so that what others have
 // taken out of the tenant's cells, such as the evidence of a person who was forgotten, is not
-// shared for longer.
+// shared for longer. One sweep at a time does it.
 func (l *Learner) reshare(ctx context.Context, now time.Time) error {
-	if !l.shared.writing() {
+	if !l.shared.writing() || !l.shared.sweeping.TryLock() {
 		return nil
 	}
+	defer l.shared.sweeping.Unlock()
 	if since := now.Sub(l.shared.last); since >= 0 && since < reshares {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -256,4 +257,16 @@ func TestAResetThatStaysSharedFails(t *testing.T) {
 	root.before = nil
 	require.NoError(t, l.Refresh(ctx))
 	assert.Empty(t, town.rows())
+}
+
+// TestSharedArmsAreReadByOneSweep of several at the same time.
+func TestSharedArmsAreReadByOneSweep(t *testing.T) {
+	town := newTown(t)
+	l := town.learns("one", "a", 1, 1)
+	var sweeps sync.WaitGroup
+	for range 4 {
+		sweeps.Go(func() { assert.NoError(t, l.Sweep(ctx, time.Time{})) })
+	}
+	sweeps.Wait()
+	assert.Len(t, town.rows(), 1)
 }

@@ -58,7 +58,7 @@ func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 // index and costs what is due. An error that another attempt would not mend is passed over, so that
 // one record does not stop the sweep.
 func (l *Learner) expireChoices(ctx context.Context, now time.Time) (n int, first error) {
-	if l.cfg.Unrecorded {
+	if !l.cfg.expires() {
 		return 0, ctx.Err()
 	}
 	q := store.Query{
