@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -25,7 +26,8 @@ type Config struct {
 	// 0.95. Lower it to save more.
 	Quality float64
 	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of
-	// its last outcomes in the category and context, or else of its last outcomes anywhere. Until
+	// its last outcomes in the category and context, or else of its last outcomes anywhere: those of
+	// the latest 2,000 choices, and of earlier ones while the cost is unknown. Until
 	// there is one, it counts as the dearest of those whose cost is known. Then the learner must keep
 	// records, and [New] reads them all. Set them if costs are known before the first outcome.
 	Costs map[strategy.ArmID]float64
@@ -45,20 +47,22 @@ type Frugal struct {
 	cfg     Config
 	learner strategy.Config // the settings of cfg.Learner, with its defaults
 
-	mu sync.Mutex // of what follows
-	// costs are what each arm's outcomes cost, by place. The map is replaced as a whole, so a reader
-	// that has it needs no lock.
-	costs map[place][]tally
-	read  time.Time // when the costs were read
-	asked int       // how often they were asked for since then
+	// costs are what each arm's outcomes cost, by the scope of a category and context. A tally is
+	// never changed once it is there.
+	costs *text.Memo[[]tally]
+
+	mu     sync.Mutex // of what follows
+	read   time.Time  // when costs were read
+	asked  int        // how often they were asked for since then
+	looked int        // how many records were read then, at most recent
+	// until is where the next reading goes on while a cost is unknown. The zero time has it begin with
+	// the newest record.
+	until time.Time
 }
 
-// A place is a category and context. anywhere means all of them: an arm without outcomes in a place
-// has its cost elsewhere.
-type place struct {
-	category, context string
-	anywhere          bool
-}
+// anywhere is the scope of all outcomes. An arm without outcomes in a category and context has its
+// cost elsewhere.
+const anywhere = ""
 
 // A tally is the sum of costs of outcomes.
 type tally struct{ sum, n float64 }
@@ -78,7 +82,7 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 		"must be in (0, 1], or 0 for the default")
 	found.Check(cfg.Explore > 0 && cfg.Explore <= 0.5, "Explore", cfg.Explore,
 		"must be in (0, 0.5], or 0 for the default")
-	f := &Frugal{cfg: cfg}
+	f := &Frugal{cfg: cfg, costs: text.NewMemo[[]tally](mostPlaces)}
 	if cfg.Learner != nil {
 		f.learner = cfg.Learner.Config()
 		bonus := f.learner.Exploration.Bonus
@@ -96,7 +100,7 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	}
 	err := found.Err()
 	if err == nil {
-		err = f.refresh(ctx, f.learner.Now(), 0)
+		err = f.refresh(ctx, f.learner.Now(), time.Time{}, 0)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("money: %w", err)
@@ -104,36 +108,41 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	return f, nil
 }
 
-// recent is how many outcomes show what an arm costs, and how many are read again, so that prices
-// may change and a reading stays short. With fewer than
-// few, what was known before is not replaced. Soon is how many choices are made before they are
-// read again for an arm whose cost is unknown.
+// recent is how many records a reading looks at, so that prices may change and a request does not
+// wait for long. With fewer outcomes than few, what was known before is not replaced. While a cost
+// is unknown, there is a reading after each soon choices, and after as many as keep the records
+// that are read at soon for each choice. mostPlaces bounds the scopes in memory.
 const (
-	recent = 2000
-	few    = 20
-	soon   = 16
+	recent     = 2000
+	few        = 20
+	soon       = 16
+	mostPlaces = 1000
 )
 
-// refresh reads what arms cost from the newest records, at most limit; 0: all. An arm that is not
-// among them keeps its cost. It is run without the lock, because it may read thousands of records.
-// The costs of places that the newest records do not mention stay.
-func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
-	tallies := make(map[place][]tally)
+// refresh reads what arms cost from records, at most limit; 0: all. Those that are older than the
+// newest fill in what is unknown, because outcomes may come after many more choices. An arm that is
+// not among them keeps its cost. It is run without the lock, because it may read thousands of
+// records.
+func (f *Frugal) refresh(ctx context.Context, now, until time.Time, limit int) error {
+	tallies, looked, last := make(map[string][]tally), 0, time.Time{}
 	if len(f.cfg.Costs) < len(f.learner.Arms) {
 		for r, err := range f.cfg.Learner.History(ctx,
-			strategy.ChoiceFilter{Stage: strategy.Observed, Limit: limit}) {
+			strategy.ChoiceFilter{Until: until, Limit: limit}) {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(f.learner.Arms, func(
-				a strategy.Arm) bool {
+			looked, last = looked+1, r.Choice.At
+			i := slices.IndexFunc(f.learner.Arms, func(a strategy.Arm) bool {
 				return a.ID == r.Choice.Arm
 			})
 			if i < 0 || r.Result == nil {
 				continue
 			}
-			for _, at := range []place{{r.Choice.Category, r.Choice.Context, false}, {anywhere: true}} {
+			for _, at := range []string{anywhere, answers.Scope(r.Choice.Category, r.Choice.Context)} {
 				if tallies[at] == nil {
+					if len(tallies) == mostPlaces {
+						continue
+					}
 					tallies[at] = make([]tally, len(f.learner.Arms))
 				}
 				if t := &tallies[at][i]; t.n < recent {
@@ -145,17 +154,19 @@ func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	costs := make(map[place][]tally)
-	maps.Copy(costs, f.costs)
 	for at, fresh := range tallies {
-		for i, before := range costs[at] {
-			if fresh[i].n < min(before.n, few) {
+		before, _ := f.costs.Get(at)
+		for i, before := range before {
+			if fresh[i].n < min(before.n, few) || before.n > 0 && !until.IsZero() {
 				fresh[i] = before
 			}
 		}
-		costs[at] = fresh
+		f.costs.Put(at, fresh)
 	}
-	f.costs, f.read, f.asked = costs, now, 0
+	f.read, f.asked, f.looked, f.until = now, 0, min(looked, recent), time.Time{}
+	if looked == limit {
+		f.until = last
+	}
 	return nil
 }
 
@@ -164,36 +175,40 @@ func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
 // which only look, do not hasten that. Several goroutines may find that the costs are due and read
 // them at the same time, which is harmless.
 func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error) {
-	now := f.learner.Now()
+	now, expenses := f.learner.Now(), f.expenses(q)
+	missing := slices.ContainsFunc(expenses, func(e expense) bool { return e.unknown })
 	f.mu.Lock()
 	if !q.Frozen {
 		f.asked++
 	}
-	expenses := f.expenses(q)
-	missing := slices.ContainsFunc(expenses, func(e expense) bool { return e.unknown })
-	due := now.Sub(f.read).Abs() >= f.learner.Refresh || f.asked >= soon && missing
+	due := now.Sub(f.read).Abs() >= f.learner.Refresh ||
+		missing && f.asked >= max(soon, f.looked/soon)
+	var until time.Time
+	if missing {
+		until = f.until
+	}
 	f.mu.Unlock()
 	if !due {
 		return expenses, nil
 	}
-	if err := f.refresh(ctx, now, recent); err != nil {
+	if err := f.refresh(ctx, now, until, recent); err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	return f.expenses(q), nil
 }
 
 // expenses returns the costs in memory: the configured cost, or the cost in the place of the query,
 // or else the cost anywhere. An unknown cost is taken for the highest known one, so that an arm is
-// not preferred because nothing is known of it. The caller holds the lock.
+// not preferred because nothing is known of it.
 func (f *Frugal) expenses(q *strategy.Query) []expense {
 	expenses := make([]expense, len(f.learner.Arms))
+	here, _ := f.costs.Get(answers.Scope(q.Category, q.Context))
+	all, _ := f.costs.Get(anywhere)
 	dearest := 0.
 	for i, arm := range f.learner.Arms {
 		cost, known := f.cfg.Costs[arm.ID]
-		for _, at := range []place{{q.Category, q.Context, false}, {anywhere: true}} {
-			if tallies := f.costs[at]; !known && tallies != nil && tallies[i].n > 0 {
+		for _, tallies := range [][]tally{here, all} {
+			if !known && tallies != nil && tallies[i].n > 0 {
 				cost, known = tallies[i].sum/tallies[i].n, true
 			}
 		}

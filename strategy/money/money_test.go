@@ -2,6 +2,7 @@ package money_test
 
 import (
 	"context"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -529,6 +530,54 @@ func TestCostsAreReadSeldom(t *testing.T) {
 	assert.Equal(t, []int{0, 16, 32}, finds(money.Config{Learner: l}))
 	given := map[strategy.ArmID]float64{"a": 1, "b": 2}
 	assert.Empty(t, finds(money.Config{Learner: l, Costs: given}))
+}
+
+// A counted store counts the records that are read of queries.
+type counted struct {
+	store.Store
+	found int
+}
+
+func (c *counted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for r, err := range c.Store.Find(ctx, q) {
+			if c.found++; !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// A choice looks at 2,000 records at most, however many have no outcome. One that has its outcome
+// after thousands of other choices shows its cost all the same.
+func TestAReadingOfCostsIsShort(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	memory, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	st := &counted{Store: memory}
+	l := once(t, st, clock, paidArm{"a", 5})
+	late, err := l.Record(ctx, strategy.Query{}, "b", 0.5)
+	require.NoError(t, err)
+	for range 5000 {
+		now = now.Add(time.Second)
+		_, err := l.Record(ctx, strategy.Query{}, "a", 0.5)
+		require.NoError(t, err)
+	}
+	f, err := money.New(ctx, money.Config{Learner: l, Quality: 0.01})
+	require.NoError(t, err)
+	_, err = l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, Cost: 1})
+	require.NoError(t, err)
+	for n := 0; ; n++ {
+		before := st.found
+		c, err := f.Select(ctx, strategy.Query{})
+		require.NoError(t, err)
+		require.LessOrEqual(t, st.found-before, 2000)
+		if c.Arm == "b" && c.Propensity() > 0.9 {
+			break
+		}
+		require.Less(t, n, 400)
+	}
 }
 
 // Whichever call of the store fails, an arm is chosen, and the error reports the failure.
