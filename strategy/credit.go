@@ -336,6 +336,11 @@ func (c *crediting) update(l *Learner, r store.Receipt, err error) {
 	defer leave(c.held) // also if a host's pooling panics
 	if err == nil {
 		c.learned(l, r)
+		for _, s := range c.held {
+			if now, known := l.segments.Get(s.space.scope); known && now != s {
+				now.expire() // the step's own left the memory meanwhile, and was made again
+			}
+		}
 		return
 	}
 	for _, s := range c.segments() {

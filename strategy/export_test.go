@@ -9,6 +9,9 @@ import (
 // Remembered returns how many choices the learner's cache holds.
 func (l *Learner) Remembered() int { return l.sessions.Len() }
 
+// Segments returns how many segments are in memory, and how many may be.
+func Segments(l *Learner) (n, most int) { return len(l.segments.All()), 2 * maxSegments }
+
 // SampleItems sets about how many items of a segment are read where the store can draw a sample.
 func SampleItems(l *Learner, n int) { l.sampleItems = n }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,9 +49,8 @@ type Learner struct {
 	// sampleItems is the constant of the same name, which tests set lower.
 	sampleItems int
 
-	// mu guards segments alone. Each segment has locks for what it holds.
-	mu       sync.RWMutex
-	segments map[segmentKey]*segment
+	// segments are the latest that were used, by scope. Each has locks for what it holds.
+	segments *text.Memo[*segment]
 }
 
 // A parameterValue is a value that a parameter of an arm may have.
@@ -106,7 +103,7 @@ func build(cfg Config) (*Learner, error) {
 		sources:  newSourceCache(),
 		doubts:   text.NewMemo[struct{}](maxDoubts),
 		sessions: newMemo(cfg.Cache.Size),
-		segments: make(map[segmentKey]*segment),
+		segments: text.NewMemo[*segment](maxSegments),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),
 		shared:   cfg.sharing(),
 
@@ -176,18 +173,19 @@ func (l *Learner) endIn(tx *store.Tx, session, id string) error {
 // expunged or reset in the store, or added by others.
 func (l *Learner) Refresh(ctx context.Context) (err error) {
 	defer because(&err, "refresh")
-	return l.refreshAll(ctx, l.cfg.Now(), 0)
+	return l.refreshAll(ctx, l.cfg.Now(), 0, false)
 }
 
 // refreshAll loads the segments in memory that are not as fresh as that. Segments that were never
-// loaded stay so. A failure of one segment does not stop the others.
-func (l *Learner) refreshAll(ctx context.Context, now time.Time, fresh time.Duration) error {
-	l.mu.RLock()
-	segments := slices.Collect(maps.Values(l.segments))
-	l.mu.RUnlock()
+// loaded stay so. With used, so do those that were not used since the last call with it: their next
+// use loads them. A failure of one segment does not stop the others.
+func (l *Learner) refreshAll(
+	ctx context.Context, now time.Time, fresh time.Duration, used bool,
+) error {
 	var failures []error
-	for _, s := range segments {
-		if loaded, fresh := s.state(now, fresh); loaded && !fresh {
+	for _, s := range l.segments.All() {
+		loaded, fresh := s.state(now, fresh)
+		if loaded && !fresh && (s.used.Swap(false) || !used) {
 			failures = append(failures, l.refresh(ctx, s, now))
 		}
 	}

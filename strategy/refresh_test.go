@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -353,4 +354,57 @@ func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
 	_, err := l.Observe(ctx, late)
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "At", fault.Field)
+}
+
+// crowdOut has a learner use so many other segments that those of before leave the memory.
+func crowdOut(t *testing.T, l *strategy.Learner) {
+	_, most := strategy.Segments(l)
+	for n := range most {
+		_, err := l.Beliefs(ctx, strategy.Query{Context: fmt.Sprint("of a client ", n)})
+		require.NoError(t, err)
+	}
+}
+
+// TestSegmentsThatClientsName do not fill the memory, and one that left it is read again.
+func TestSegmentsThatClientsName(t *testing.T) {
+	l := newLearner(t, strategy.Config{Arms: plain("a", "b")})
+	q := strategy.Query{Context: "x", Item: "i", Arms: []strategy.ArmID{"a"}}
+	credit(t, l, choose(t, l, q), 1)
+	other := strategy.Query{Context: "x", Item: "new"}
+	before := means(t, l, other)
+	crowdOut(t, l)
+	n, most := strategy.Segments(l)
+	assert.LessOrEqual(t, n, most)
+	assert.Equal(t, before, means(t, l, other))
+
+	// The segment leaves the memory while a step has it, and is read before the step's commit.
+	choice := choose(t, l, q)
+	require.NoError(t, store.Do(ctx, l.Config().Store, func(tx *store.Tx) error {
+		_, err := l.ObserveIn(tx, strategy.Outcome{Choice: choice, Value: -1, Confidence: 1})
+		crowdOut(t, l)
+		assert.Equal(t, before, means(t, l, other))
+		return err
+	}))
+	assert.Equal(t, means(t, newLearner(t, l.Config()), other), means(t, l, other))
+}
+
+// A sweep reads the segments again that are in use.
+func TestASweepReadsSegmentsInUse(t *testing.T) {
+	c := &clock{}
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, Unrecorded: true})
+	st := &storetest.Failing{Store: cfg.Store}
+	cfg.Store = st
+	l := newLearner(t, cfg)
+	swept := func() int {
+		c.Advance(time.Hour)
+		before := st.Calls("List")
+		require.NoError(t, l.Sweep(ctx, time.Time{}))
+		return st.Calls("List") - before
+	}
+	choose(t, l, strategy.Query{Context: "x"})
+	choose(t, l, strategy.Query{Context: "y"})
+	assert.Equal(t, 2, swept())
+	assert.Zero(t, swept())
+	choose(t, l, strategy.Query{Context: "x"})
+	assert.Equal(t, 1, swept())
 }

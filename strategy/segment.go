@@ -16,15 +16,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A segmentKey names a segment.
-type segmentKey struct{ category, context string }
-
 // A segment is the learner's memory of one segment. It is derived from the store, and read again
 // now and then. Its beliefs about items are in its model: see [Model], and two_level.go for the
 // default. A model gets its priors as a [Segment].
 type segment struct {
-	segmentKey
+	category, context string
+
 	space space
+	used  atomic.Bool // since a sweep looked
 
 	mu sync.RWMutex // of what follows; Update and its like write, choices read
 	// model holds the beliefs about items. It is nil until the segment was loaded.
@@ -66,29 +65,28 @@ type segment struct {
 // It bounds how long the end of a load waits, which takes all tokens.
 const maxObservers = 64
 
-// segment returns a segment, which may not be loaded. Segments are made with their first use and
-// stay for the life of the learner, because a host has few categories and contexts. The read lock
-// serves the usual case, in which the segment is there.
+// maxSegments is how many segments are in memory at least, those that were used last, and half of
+// how many at most. A host has few, but a client may name each of its requests. A step must not
+// have more, so that it keeps its own.
+const maxSegments = 4096
+
+// segment returns a segment, which may not be loaded. It is made with its first use. One that was
+// not used for long leaves the memory, and is made and read again when it is used. So what is in
+// memory alone, the latest outcomes that the test of a change reads, is lost only with it.
 func (l *Learner) segment(category, context string) (*segment, error) {
-	key := segmentKey{category, context}
-	l.mu.RLock()
-	s := l.segments[key]
-	l.mu.RUnlock()
-	if s != nil {
-		return s, nil
-	}
 	scope := answers.Scope(category, context)
-	if len(scope) > evidence.MaxText {
-		return nil, valid.Input("Category",
-			fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText))
+	s, known := l.segments.Get(scope)
+	if !known {
+		if len(scope) > evidence.MaxText {
+			return nil, valid.Input("Category",
+				fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText))
+		}
+		s = l.segments.Add(scope, &segment{
+			category: category, context: context, space: space{l.kinds, scope},
+			observers: make(chan struct{}, maxObservers), loading: host.NewLock(),
+		})
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s = l.segments[key]; s == nil {
-		s = &segment{segmentKey: key, space: space{l.kinds, scope},
-			observers: make(chan struct{}, maxObservers), loading: host.NewLock()}
-		l.segments[key] = s
-	}
+	s.used.Store(true)
 	return s, nil
 }
 

@@ -35,7 +35,7 @@ func (l *Learner) silences(c *Choice) []string {
 
 // Sweep does what is due at now, or by the learner's clock if that is earlier or now is zero.
 // Pending choices of this learner that are older than Config.Silence allows expire, and segments in
-// memory that are older than Config.Refresh are read again. The host calls it now and then, for
+// use are read again if they are older than Config.Refresh. The host calls it now and then, for
 // example through [heed.Run]. Several sweeps may run at the same time. The next sweep does what a
 // failed one could not do. A choice whose silence can't be counted, because the store has other
 // policies, does not hold up others.
@@ -48,7 +48,7 @@ func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	if n > 0 && l.watch != nil {
 		l.watch.Tell(ctx, heed.Swept{Component: l.watch.Name(), At: now, Count: n})
 	}
-	err = errors.Join(err, l.refreshAll(ctx, now, l.cfg.Refresh), l.reshare(ctx, now))
+	err = errors.Join(err, l.refreshAll(ctx, now, l.cfg.Refresh, true), l.reshare(ctx, now))
 	l.watch.Failed(ctx, "sweep", err)
 	return err
 }

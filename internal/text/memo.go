@@ -1,6 +1,9 @@
 package text
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // A Memo remembers at least the latest values by name, and at most twice as many. Make one with
 // [NewMemo]. It is safe for concurrent use.
@@ -57,6 +60,19 @@ func (m *Memo[V]) Add(name string, value V) V {
 	}
 	m.put(name, value)
 	return value
+}
+
+// All returns the values that are remembered, by name.
+func (m *Memo[V]) All() map[string]V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := maps.Clone(m.young)
+	for name, value := range m.old {
+		if _, known := all[name]; !known {
+			all[name] = value
+		}
+	}
+	return all
 }
 
 // Drop forgets the value of a name if gone reports that it is the one to forget.

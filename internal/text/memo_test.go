@@ -18,6 +18,10 @@ func TestMemo(t *testing.T) {
 	}
 	assert.Equal(t, []bool{true, true, false}, []bool{kept("99"), kept("98"), kept("93")})
 
+	m.Put("99", 9)
+	assert.Equal(t, map[string]int{"0": 0, "98": 98, "99": 9}, m.All())
+	m.Put("99", 99)
+
 	assert.Equal(t, 99, m.Add("99", 1), "the first one stays")
 	assert.Equal(t, 7, m.Add("new", 7))
 	assert.True(t, kept("new"))
