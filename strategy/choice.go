@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -19,15 +18,6 @@ import (
 
 // ChoiceID names a choice. It is a UUID.
 type ChoiceID = uuid.UUID
-
-// newChoiceID returns a random UUID (version 4). It reads its bytes itself, because uuid.New would
-// put them on the heap.
-func newChoiceID() (id ChoiceID) {
-	_, _ = rand.Read(id[:]) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
-}
 
 // A Query asks for an arm.
 type Query struct {
@@ -123,13 +113,6 @@ type resets [2]uint64
 // atLeast returns the greater count of each, because counts only grow and a reading may be older
 // than what the process learned since.
 func (r resets) atLeast(o resets) resets { return resets{max(r[0], o[0]), max(r[1], o[1])} }
-
-func (r resets) String() string {
-	if r == (resets{}) {
-		return "[0 0]" // which it mostly is
-	}
-	return fmt.Sprint([2]uint64(r))
-}
 
 // unknown is what is known of a choice that no learner made.
 var unknown answer.Choice

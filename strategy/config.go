@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
@@ -197,7 +199,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
 	if c.NewID == nil {
-		c.NewID = newChoiceID
+		c.NewID = uuid.New
 	}
 	return c
 }

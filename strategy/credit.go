@@ -538,9 +538,7 @@ func (s *segment) shareWithout(
 		at   int
 		part evidence.Part
 	}
-	// One observation is the usual case, which then needs no allocation.
-	var few [1]change
-	taken := few[:0]
+	var taken []change
 	defer func() {
 		for _, c := range slices.Backward(taken) {
 			parts[c.at] = c.part

@@ -128,17 +128,3 @@ func TestATenantBeginsByWhatIsAlike(t *testing.T) {
 		assert.Greater(t, before, 20.)
 	}
 }
-
-// An ID is a random UUID of version 4: all of its bits vary but those that RFC 9562 sets.
-func TestChoiceIDsAreRandom(t *testing.T) {
-	var ones, zeros ChoiceID
-	for range 200 {
-		id := newChoiceID()
-		assert.EqualValues(t, 4, id.Version())
-		for i, b := range id {
-			ones[i], zeros[i] = ones[i]|b, zeros[i]|^b
-		}
-	}
-	assert.Equal(t, "ffffffff-ffff-4fff-bfff-ffffffffffff", ones.String())
-	assert.Equal(t, "ffffffff-ffff-bfff-7fff-ffffffffffff", zeros.String())
-}

@@ -190,8 +190,8 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 // maxCost keeps the squares of costs, and their sums, finite.
 const maxCost = 1e15
 
-// judge works out the value that is learned, by Config.Reward if it is set. It is called once for
-// each outcome, before the step, because the host's function need not return the same twice. A
+// judge works out the value that is learned, by Config.Reward if it is set. It is called before the
+// step, which may run twice. [Learner.loadLinear] calls it again for each record of a vector. A
 // panic of the function is returned as an error.
 func (l *Learner) judge(o *Outcome) error {
 	o.worth = o.Value
@@ -199,8 +199,7 @@ func (l *Learner) judge(o *Outcome) error {
 		return nil
 	}
 	if err := host.Call("Config.Reward", func() error {
-		o.worth = l.cfg.Reward(
-			*o)
+		o.worth = l.cfg.Reward(*o)
 		return nil
 	}); err != nil {
 		return err
@@ -254,7 +253,7 @@ func (l *Learner) evidenceID(o *Outcome) string {
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and, if items
 // specialise after a number of sessions, on how many the item was seen in. A silent session does
-// not count. Cells that may have very many sources are read for that: see [evidence.Trust.Apart].
+// not count. Cells that may have very many sources are read for that: see [fair.Apart].
 // Observations on parameters of a silent choice have ids of their kind, because silence is taken
 // back later by its ids, and each must then name one observation.
 func (l *Learner) batch(
@@ -320,7 +319,7 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 		session = c.ID.String()
 	}
 	return evidence.Observation{
-		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(),
+		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, fmt.Sprint(s.resetsOf(c)),
 			session),
 		Cell:    s.space.sessions(c.Item),
 		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
@@ -363,7 +362,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 		}
 		given := s.give(read.arms, evidence.InstantOf(now))
 		b := store.Batch{
-			ID:       derivedID("given", l.cfg.Name, s.space.scope, item, read.resets.String()),
+			ID:       derivedID("given", l.cfg.Name, s.space.scope, item, fmt.Sprint(read.resets)),
 			Policies: l.policies,
 		}
 		add := func(arm int, reward, weight float64) {

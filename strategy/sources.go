@@ -12,8 +12,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// sources is whether a cell of a segment has as many sources as it keeps apart by their names, if a
-// process saw it.
+// sources notes whether this process saw a cell of the segment with as many sources as it keeps
+// apart by name.
 //
 // A cell keeps fair.MostParts sources apart. Further sources share a part, and which source
 // goes where depends on who is there, so such a cell is read before an outcome adds to it. Other
@@ -71,7 +71,7 @@ func newSourceCache() *sourceCache {
 	return &sourceCache{seed: maphash.MakeSeed(), cells: make(map[evidence.Cell]*cellSources)}
 }
 
-// apart does what [evidence.Trust.Apart] does by what is remembered of a cell. It reports false if
+// apart does what [fair.Apart] does by what is remembered of a cell. It reports false if
 // the cell must be read.
 func (c *sourceCache) apart(
 	trust *evidence.Trust, cell evidence.Cell, source string,

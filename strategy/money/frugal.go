@@ -55,8 +55,8 @@ type Frugal struct {
 	read   time.Time  // when costs were read
 	asked  int        // how often they were asked for since then
 	looked int        // how many records were read then, at most recent
-	// until is where the next reading goes on while a cost is unknown. The zero time has it begin with
-	// the newest record.
+	// until is where the next reading goes on while a cost is unknown. The zero time means the
+	// newest record.
 	until time.Time
 }
 
