@@ -96,8 +96,6 @@ type details struct {
 	// kept is the choice's record with its revision, if this process read or wrote it, and nil
 	// otherwise. A step that has it writes the record without a reading.
 	kept atomic.Pointer[keptChoice]
-	// untold reports that the event of a choice without a record is still to be written.
-	untold atomic.Bool
 }
 
 // choice returns the choice of these details.

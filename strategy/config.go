@@ -92,6 +92,7 @@ type Config struct {
 	IgnoreChanges bool
 	// Topic, if it is not empty, puts every [LearnerEvent] into the store's outbox under this topic,
 	// in the same commit as the change. "heed.strategy" is a good topic. [stream.Relay] sends them.
+	// With Unrecorded, a choice of [Learner.Select] has none, because it has no commit.
 	Topic string
 	// Refresh is after how long a segment in memory is read again from the store. Until then
 	// outcomes, resets and ends of sessions in other processes may not be seen. An item's own

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -111,71 +110,12 @@ func TestSelectTellsFirst(t *testing.T) {
 	assert.Empty(t, records(t, l))
 }
 
-// Without records, a race for a choice is decided first. Then the event of the winner is written.
-func TestAChoiceThatLostARaceHasNoEvent(t *testing.T) {
-	l, st, told := telling(t)
-	q := strategy.Query{Session: "s", Item: "i"}
-	var quicker strategy.Choice
-	st.after = map[string]func(){"Read": func() { quicker = choose(t, l, q) }}
-	assert.Equal(t, quicker, choose(t, l, q))
-	events := outbox(t, st)
+// TestWithoutRecordsChoicesHaveNoEvent, and outcomes have theirs.
+func TestWithoutRecordsChoicesHaveNoEvent(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Unrecorded: true, Topic: "heed.strategy"})
+	l := newLearner(t, cfg)
+	credit(t, l, choose(t, l, strategy.Query{Session: "s", Item: "i"}), 1)
+	events := outbox(t, cfg.Store)
 	require.Len(t, events, 1)
-	assert.Equal(t, "selected:"+quicker.ID.String(), events[0].ID)
-	assert.Equal(t, []string{quicker.ID.String()}, *told)
-}
-
-// A choice that is remembered has its event when Select returns, whichever caller wrote it.
-func TestARememberedChoiceHasItsEvent(t *testing.T) {
-	l, st, told := telling(t)
-	q := strategy.Query{Session: "s", Item: "i"}
-	fail := func(context.Context, store.Batch) error { return evidence.ErrFull }
-	st.before = fail
-	c, err := l.Select(ctx, q)
-	require.ErrorIs(t, err, evidence.ErrFull)
-	assert.True(t, c.Record().Fallback)
-	q.Frozen = true
-	choose(t, l, q)
-	assert.Empty(t, outbox(t, st))
-	assert.Empty(t, *told)
-
-	q.Frozen = false
-	var second strategy.Choice
-	st.before = func(context.Context, store.Batch) error { // before the first has written the event
-		st.before = nil
-		second = choose(t, l, q)
-		return nil
-	}
-	first := choose(t, l, q)
-	assert.Equal(t, first, second)
-	assert.Equal(t, []string{first.ID.String()}, *told)
-
-	st.before = fail
-	q.Item = "j"
-	_, err = l.Select(ctx, q)
-	require.ErrorIs(t, err, evidence.ErrFull)
-	st.before = nil
-	third, _ := chooseIn(t, l, q)
-	st.before = fail // there is no more to write
-	assert.Equal(t, third, choose(t, l, q))
-	assert.Equal(t, []string{first.ID.String(), third.ID.String()}, *told)
-	events := outbox(t, st)
-	require.Len(t, events, 2)
-	assert.Equal(t, "selected:"+third.ID.String(), events[1].ID)
-}
-
-// telling returns a learner without records that sends events, with the ids of the choices that its
-// observer was notified of. It has loaded the segment.
-func telling(t testing.TB) (*strategy.Learner, *fragile, *[]string) {
-	c, told := &clock{}, new([]string)
-	st := &fragile{Store: newStore(t, c.Now)}
-	l := newLearner(t, strategy.Config{
-		Store: st, Now: c.Now, Unrecorded: true, Topic: "heed.strategy",
-		Observer: func(_ context.Context, n heed.Notice) {
-			if s, ok := n.(heed.Selected); ok {
-				*told = append(*told, s.ID)
-			}
-		},
-	})
-	choose(t, l, strategy.Query{Item: "i", Frozen: true})
-	return l, st, told
+	assert.Contains(t, events[0].ID, "observed:")
 }

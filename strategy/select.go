@@ -135,7 +135,7 @@ func (l *Learner) remember(
 ) (Choice, error) {
 	before, ok := l.remembered(q, now, own)
 	if ok {
-		return before.choice(), l.announce(ctx, tx, q, before)
+		return before.choice(), nil
 	}
 	m := &making{
 		Query: *q, now: now, id: l.cfg.NewID(), own: own, alone: tx == nil, since: l.sessions.Drops(),
@@ -155,8 +155,7 @@ func (l *Learner) remember(
 		if err := store.Do(ctx, l.cfg.Store, choose); err != nil {
 			return Choice{}, err
 		}
-		r = l.made(ctx, m, r)
-		return r.choice(), l.announce(ctx, nil, q, r)
+		return l.made(ctx, m, r).choice(), nil
 	}
 	if err := choose(tx); err != nil {
 		return Choice{}, err
@@ -170,8 +169,8 @@ func (l *Learner) remember(
 	return r.choice(), nil
 }
 
-// made remembers a choice after its commit, and notifies the observer if it was made here and has
-// its event. It returns the choice that the session has now. With a record, the choice that was
+// made remembers a choice after its commit, and notifies the observer if it was made here. It
+// returns the choice that the session has now. With a record, the choice that was
 // stored is the session's, also if another goroutine read it there and remembers it already.
 func (l *Learner) made(ctx context.Context, m *making, r *remembered) *remembered {
 	now := r
@@ -179,7 +178,7 @@ func (l *Learner) made(ctx context.Context, m *making, r *remembered) *remembere
 		now = l.sessions.Put(m.Session, m.name(), r, m.since,
 			func(r *remembered) bool { return l.fresh(r, &m.Query, m.own, m.now) })
 	}
-	if r.drawn && !m.Frozen && !r.untold.Load() && (now == r || !l.cfg.Unrecorded) {
+	if r.drawn && !m.Frozen && (now == r || !l.cfg.Unrecorded) {
 		l.notifySelected(ctx, &r.made)
 	}
 	return now
@@ -192,27 +191,6 @@ func (l *Learner) notifySelected(ctx context.Context, c *answer.Choice) {
 			Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
 		})
 	}
-}
-
-// announce writes the event of a choice without a record, within a step if there is one, and then
-// notifies the observer. That follows when goroutines agree on the choice, so that a choice that no
-// caller gets has no event. Each writes it until one has, and all write the same.
-func (l *Learner) announce(ctx context.Context, tx *store.Tx, q *Query, r *remembered) error {
-	if q.Frozen || !r.untold.Load() {
-		return nil
-	}
-	tell := func(tx *store.Tx) error {
-		tx.Then(func(_ store.Receipt, err error) {
-			if err == nil && r.untold.CompareAndSwap(true, false) {
-				l.notifySelected(tx.Context(), &r.made)
-			}
-		})
-		return l.emitSelected(tx, r)
-	}
-	if tx != nil {
-		return tell(tx)
-	}
-	return store.Do(ctx, l.cfg.Store, tell)
 }
 
 // remembered returns the choice that this process remembers of a session, if it does, and whether
@@ -367,8 +345,8 @@ func (l *Learner) isArm(arm ArmID) bool {
 
 // keep adds the record of a choice to a step, and its event. The record of the session's last
 // choice for the item moves to the id of that choice. So the session's last choice is always found
-// under one id, and earlier ones stay findable by theirs. Without records a choice is only known
-// after a race in the memo, so its event is left to announce.
+// under one id, and earlier ones stay findable by theirs. Without records it has no event, which
+// would cost the commit that such a host saves.
 func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) error {
 	switch {
 	case l.cfg.Unrecorded || !m.alone && m.Session == "":
@@ -392,16 +370,7 @@ func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) 
 			}
 		})
 	}
-	if l.cfg.Unrecorded && m.alone {
-		r.untold.Store(l.cfg.Topic != "")
-		return nil
-	}
-	return l.emitSelected(tx, r)
-}
-
-// emitSelected adds the event of a choice to a step.
-func (l *Learner) emitSelected(tx *store.Tx, r *remembered) error {
-	if l.cfg.Topic == "" {
+	if l.cfg.Topic == "" || l.cfg.Unrecorded && m.alone {
 		return nil
 	}
 	var b store.Batch

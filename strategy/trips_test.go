@@ -49,10 +49,11 @@ func TestRoundTrips(t *testing.T) {
 				recorded = 0
 			}
 			var first, second, third strategy.Choice
-			trips(1, 1, 0, 1, func() { first = choose(t, l, strategy.Query{Session: "s", Item: "i"}) })
-			trips(0, 0, 0, 0, func() { choose(t, l, strategy.Query{Session: "s", Item: "i"}) })
-			trips(0, 1, 0, 1, func() { second = choose(t, l, strategy.Query{Session: "t", Item: "i"}) })
-			trips(0, 1, 0, 1, func() { third = choose(t, l, strategy.Query{Item: "i"}) })
+			s, q := strategy.Query{Session: "s", Item: "i"}, strategy.Query{Session: "t", Item: "i"}
+			trips(1, 1, 0, recorded, func() { first = choose(t, l, s) })
+			trips(0, 0, 0, 0, func() { choose(t, l, s) })
+			trips(0, 1, 0, recorded, func() { second = choose(t, l, q) })
+			trips(0, 1, 0, recorded, func() { third = choose(t, l, strategy.Query{Item: "i"}) })
 			for _, choice := range []strategy.Choice{first, second, third} {
 				trips(0, 0, 0, 1, func() { credit(t, l, choice, 1) })
 			}
