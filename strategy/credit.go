@@ -338,7 +338,7 @@ func (c *crediting) update(l *Learner, r store.Receipt, err error) {
 		c.learned(l, r)
 		for _, s := range c.held {
 			if now, known := l.segments.Get(s.space.scope); known && now != s {
-				now.expire() // the step's own left the memory meanwhile, and was made again
+				now.expire() // this one left the memory before the commit
 			}
 		}
 		return

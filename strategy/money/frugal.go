@@ -26,8 +26,8 @@ type Config struct {
 	// 0.95. Lower it to save more.
 	Quality float64
 	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of
-	// its last outcomes in the category and context, or else of its last outcomes anywhere: those of
-	// the latest 2,000 choices, and of earlier ones while the cost is unknown. Until
+	// its last outcomes in the category and context, or else of its last outcomes anywhere, among
+	// the latest 2,000 choices, and earlier ones while the cost is unknown. Until
 	// there is one, it counts as the dearest of those whose cost is known. Then the learner must keep
 	// records, and [New] reads them all. Set them if costs are known before the first outcome.
 	Costs map[strategy.ArmID]float64
