@@ -25,9 +25,7 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 var _ heed.Sweeper = (*Module)(nil)
 
 // timeouts is Sweep. It gives counted what each step has counted.
-func (m *Module) timeouts(
-	ctx context.Context, now time.Time, counted func([]*Change),
-) (err error) {
+func (m *Module) timeouts(ctx context.Context, now time.Time, counted func([]*Change)) (err error) {
 	defer doing("sweep", &err)
 	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
 		now = clock

@@ -81,7 +81,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	// could answer, the caller gets an error at once, because waiting for it would be of no use.
 	m := a.model(p.Arm)
 	if p.left {
-		err = a.models.dead(m.names(), a.cfg.Testing.Now())
+		err = a.models.dead(m, a.cfg.Testing.Now())
 	}
 	if len(m) == 0 || err != nil {
 		p.Result = decision.Result{

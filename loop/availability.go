@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -194,9 +195,11 @@ type availability struct {
 	incident time.Time // when several models had become unavailable; zero without an outage
 }
 
-// newAvailability returns an availability in which all models can be reached.
-func newAvailability() *availability {
-	return &availability{of: make(map[string]*health)}
+// seen returns the models that an agent looks at, in order. names are the ones that it may ask.
+func (v *availability) seen(names []string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.of)), func(name string) bool {
+		return strings.HasPrefix(name, taughtArm) && !slices.Contains(names, name)
+	})
 }
 
 // spared reports whether a model is not to be asked now if there is another one, and left whether
@@ -238,12 +241,12 @@ func (v *availability) probe(name string, now time.Time) {
 
 // dead returns what is known of models, if all of them have failed for so long that it is of no use
 // to ask one of them now. Otherwise it returns nil.
-func (v *availability) dead(names []string, now time.Time) error {
+func (v *availability) dead(models chain, now time.Time) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var dead []*health
-	for _, name := range names {
-		h := v.of[name]
+	for _, m := range models {
+		h := v.of[m.name]
 		if !h.left(now) || h.Failures < refused {
 			return nil
 		}
@@ -275,11 +278,11 @@ func (v *availability) note(name string, t *attempt, now time.Time) {
 	}
 }
 
-// takeNews returns what other processes need to know, once.
-func (v *availability) takeNews() (news []health) {
+// takeNews returns what other processes need to know of the models that an agent looks at, once.
+func (v *availability) takeNews(names []string) (news []health) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(v.of)) {
+	for _, name := range v.seen(names) {
 		if h := v.of[name]; h.news {
 			h.news = false
 			news = append(news, *h)
@@ -327,7 +330,7 @@ func (v *availability) changes(names []string, now time.Time) (all []notice) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var down []*health
-	for _, name := range slices.Sorted(maps.Keys(v.of)) {
+	for _, name := range v.seen(names) {
 		h := v.of[name]
 		if h.down(now) {
 			down = append(down, h)
@@ -408,7 +411,7 @@ const healthTimeout = time.Second
 // end it: what one process learned saves others a failing call. A failure to store it is reported,
 // and the answer goes on.
 func (a *Agent) shareHealth(ctx context.Context) {
-	news := a.models.takeNews()
+	news := a.models.takeNews(a.modelNames())
 	if len(news) == 0 {
 		return
 	}
@@ -475,8 +478,13 @@ func (a *Agent) available() (arms []strategy.ArmID) {
 	return arms
 }
 
-// defaultModel is the name of [Config].Model, or of the model that a framework asks.
-const defaultModel = "model"
+const (
+	// defaultModel is the name of [Config].Model, or of the model that a framework asks.
+	defaultModel = "model"
+	// taughtArm begins the name of a model that Teach brought. The tenant follows, because another
+	// tenant may have another model under the same id.
+	taughtArm = "taught arm "
+)
 
 // nameOf returns the name of the model that answers for an arm.
 func (a *Agent) nameOf(arm *Arm) string { return cmp.Or(arm.asks, defaultModel) }
@@ -505,12 +513,18 @@ func (a *Agent) nameModels(arms []Arm) (used []string) {
 	for _, model := range slices.Sorted(maps.Keys(a.cfg.Models)) {
 		name(a.cfg.Models[model], "model "+model)
 	}
+	for _, arm := range slices.Concat(a.cfg.Arms, a.cfg.Lessons.Arms) {
+		name(arm.Model, "arm "+arm.ID)
+	}
 	if aboutNotes(arms) {
 		used = append(used, defaultModel)
 	}
 	for i := range arms {
 		arm := &arms[i]
 		switch {
+		case arm.Model != nil && arm.taught:
+			of := fmt.Sprintf("%s%q of %q", taughtArm, arm.ID, a.tenant)
+			arm.asks = name(arm.Model, strings.TrimSuffix(of, ` of ""`))
 		case arm.Model != nil:
 			arm.asks = name(arm.Model, "arm "+arm.ID)
 		case arm.ModelName != "":

@@ -217,7 +217,8 @@ type Arm struct {
 	// strategy/money. Set them if choices should weigh cost. 0: no cost is recorded.
 	InputPrice, OutputPrice float64
 
-	asks string // the name of its model: see Agent.nameModels
+	asks   string // the name of its model: see Agent.nameModels
+	taught bool   // by Teach, so that other agents may have another arm of this ID
 }
 
 const (

@@ -203,18 +203,10 @@ func of[T any](by map[string]*index[T], domain string) *index[T] {
 
 const (
 	considered = 20 // candidates whose standing is read
-	// How much less similar a candidate may be that is preferred for its confidence.
+	// How much less similar a candidate may be that is preferred for its confidence. Trigrams differ
+	// more between texts of one meaning than embeddings do.
 	closeByLetters, closeByMeaning = 0.5, 0.1
 )
-
-// closeness returns how much less similar a candidate may be that is preferred for its confidence.
-// Trigrams differ more between texts of one meaning than embeddings do.
-func (a *Agent) closeness() float64 {
-	if lexical := a.cfg.lexical(); lexical {
-		return closeByLetters
-	}
-	return closeByMeaning
-}
 
 // candidatesIn returns the heuristics that fit an event, the best first, each with its present
 // trust. A heuristic that lost half of its first trust is not a candidate, because the model might
@@ -248,7 +240,10 @@ func (a *Agent) candidatesIn(
 			})
 		}
 	}
-	return decision.Rank(trusted, a.closeness()), nil
+	if a.cfg.lexical() {
+		return decision.Rank(trusted, closeByLetters), nil
+	}
+	return decision.Rank(trusted, closeByMeaning), nil
 }
 
 // nearest returns the heuristic with the most similar action among those whose condition is like

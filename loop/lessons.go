@@ -156,6 +156,10 @@ type Taught struct {
 //
 // Arms are not stored: teach them whenever the agent is made.
 func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
+	l.Arms = slices.Clone(l.Arms)
+	for i := range l.Arms {
+		l.Arms[i].taught = true
+	}
 	taught, err := a.teach(ctx, l)
 	return taught, wrap("teach", err)
 }

@@ -76,10 +76,7 @@ type member struct {
 // gate returns the gate of a name. Gates are shared by the agents of all tenants, because they
 // bound calls of the process.
 func (a *Agent) gate(name string, places int) *host.Gate {
-	gate, ok := a.gates.Load(name)
-	if !ok {
-		gate, _ = a.gates.LoadOrStore(name, host.NewGate(places))
-	}
+	gate, _ := a.gates.LoadOrStore(name, host.NewGate(places))
 	return gate.(*host.Gate)
 }
 
@@ -121,14 +118,6 @@ func (c chain) without(v *availability, asked string, spared bool, now time.Time
 		return c
 	}
 	return rest
-}
-
-// names returns the names of the models.
-func (c chain) names() (names []string) {
-	for _, m := range c {
-		names = append(names, m.name)
-	}
-	return names
 }
 
 // Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of

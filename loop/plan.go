@@ -146,7 +146,7 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	switch name := a.nameOf(&p.Arm); {
 	case p.Ready:
 	case p.left:
-		err = a.models.dead([]string{name}, a.cfg.Testing.Now())
+		err = a.models.dead(chain{{name: name}}, a.cfg.Testing.Now())
 	case p.spared: // the framework asks it all the same
 		a.models.probe(name, a.cfg.Testing.Now())
 	}

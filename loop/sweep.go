@@ -58,8 +58,7 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	swept := 0
+	errs, swept := []error(nil), 0
 	for _, q := range queries {
 		q.Limit = sweepStep
 		for more := true; more && ctx.Err() == nil; {

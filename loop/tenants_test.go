@@ -20,6 +20,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -37,7 +38,7 @@ func (h *held) Read(ctx context.Context, into *store.Snapshot, cells []evidence.
 	refs []store.Ref, finds ...store.Query) error {
 	select {
 	case <-h.on:
-		if len(refs) == 1 && refs[0].ID == "frozen" && !strings.Contains(refs[0].Kind, "@") {
+		if refs[0].ID == "frozen" && !strings.Contains(refs[0].Kind, "@") {
 			close(h.entered)
 			<-h.release
 		}
@@ -496,4 +497,39 @@ func TestACallDoesNotWaitForTheNoteOfAnother(t *testing.T) {
 	}
 	close(st.release)
 	require.NoError(t, <-answered)
+}
+
+// The model of an arm that one tenant was taught is another one than another's of the same id: its
+// outage is the tenant's own. The configuration's models are the same for all tenants.
+func TestOutagesOfTenants(t *testing.T) {
+	dead, good := &mouth{err: llm.Unreachable}, &mouth{says: "Yes."}
+	observe, told := outagesOf()
+	w := newWorld(t, loop.Config{Model: dead, Fallbacks: []decision.LLM{&mouth{says: "Spare."}},
+		Observer: observe})
+	agents := make(map[string]*loop.Agent)
+	for name, model := range map[string]decision.LLM{
+		"dead": dead, "x": &mouth{err: llm.Unreachable}, "y": good, "plain": nil,
+	} {
+		a, err := w.Tenant(ctx, name)
+		require.NoError(t, err)
+		agents[name] = a
+		if model != nil {
+			_, err = a.Teach(ctx, loop.Lessons{Arms: []loop.Arm{{ID: "arm", Model: model}}})
+			require.NoError(t, err)
+		}
+	}
+	ask := func(name string, n int) {
+		for range n {
+			_, err := agents[name].Answer(ctx, loop.Event{Text: "Hi"})
+			require.NoError(t, err)
+		}
+	}
+	ask("x", 12)
+	ask("y", 12)
+	assert.Equal(t, 12, good.calls())
+	assert.Equal(t, []string{`taught arm "arm" of "x" is out`}, told())
+	ask("plain", 3)
+	ask("dead", 1)
+	assert.Equal(t, 3, dead.calls(), "it is the model of all")
+	assert.Equal(t, []string{"model is out"}, told())
 }
