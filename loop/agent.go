@@ -97,7 +97,8 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err := cfg.openStore(ctx, clock); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	return build(ctx, cfg, &Agent{models: &availability{of: map[string]*health{}}, gates: &sync.Map{}})
+	models := &availability{of: make(map[string]*health)}
+	return build(ctx, cfg, &Agent{models: models, gates: new(sync.Map)})
 }
 
 // build makes an agent of a configuration that is complete and valid. shared has what the agents of
