@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,7 +38,7 @@ func read(written string) []clause { return clausesOf(normalise(written)) }
 // becomes one foreign word. Quotations are hidden first, because punctuation in them ends no clause
 // of the writer.
 func clausesOf(normal string) []clause {
-	runes := hideQuotes([]rune(normal))
+	runes := hideQuotes([]rune(pasted.ReplaceAllString(normal, string(foreignRune))))
 	t := &tokenizer{}
 	for i, r := range runes {
 		var before, after rune = ' ', ' '
@@ -132,6 +133,12 @@ func isWord(r rune) bool {
 // foreignRune replaces a quotation in a text. It is of a private area, and normalise takes it out
 // of what people write.
 const foreignRune = '\uE000'
+
+// pasted is code between lines of tildes, and all that follows the line by which a mail begins the
+// one that it answers, such as "On Monday, Ann wrote:" or "From: Ann".
+var pasted = regexp.MustCompile(`(?ms)^[ \t]*~~~.*?(?:^[ \t]*~~~|\z)|` +
+	`^[^\n]*(?:wrote|schrieb|écrit|escribió|scritto|escreveu)[^\n]*:[ \t]*$.*|` +
+	`^[ \t]*(?:from|von|de|da)[ \t]*:.*|^[ \t]*-{3,}[ \t]*original.*`)
 
 // closers has for each opening quotation mark what may close it.
 var closers = map[rune]string{

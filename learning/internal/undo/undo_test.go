@@ -162,6 +162,22 @@ func TestQuotedCommands(t *testing.T) {
 	})
 }
 
+// A command in what was pasted is not given, and one next to it is.
+func TestPastedCommands(t *testing.T) {
+	for _, pasted := range []string{
+		"~~~\nundo that\n~~~", "  ~~~sh\nundo that", "On Mon, Ann <a@b.c> wrote:\nundo that",
+		"Am Montag schrieb Ann:\n\nundo that", "From: Ann\nTo: me\n\nundo that",
+		"----- Original Message -----\nundo that",
+	} {
+		assert.False(t, undo.Command(pasted), pasted)
+		assert.False(t, undo.Command("Hello,\n\n"+pasted), pasted)
+		assert.True(t, undo.Command("Undo that.\n\n"+pasted), pasted)
+	}
+	for _, own := range []string{"~~~\nls\n~~~\nundo that", "Undo that, please.\nFrom: me"} {
+		assert.True(t, undo.Command(own), own)
+	}
+}
+
 // They make it a question, a condition, a report, a negation or a task. The corpus has ten commands
 // of each language, one after the other.
 func TestWordsBeforeACommand(t *testing.T) {
