@@ -178,6 +178,7 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 // earlier returns the ids of the jobs on their way that do a part of what the job does, the oldest
 // first. If such a job ended after this one, it would take what was committed in between.
 func (j *Job) earlier(ctx context.Context, st Store) (ids []string, err error) {
+	kinds := slices.Collect(maps.Keys(j.Rebuild))
 	for row, err := range tasks.Find(ctx, st, Query{Oldest: true}) {
 		if err != nil {
 			return nil, err
@@ -185,17 +186,29 @@ func (j *Job) earlier(ctx context.Context, st Store) (ids []string, err error) {
 		if _, view := st.(*tenantView); !view && strings.Contains(row.ID, idMark) {
 			continue // a job of a tenant
 		}
-		of := &row.Value.Job
-		if of.Leave != "" && of.Leave == j.Leave || share(of.Reset, j.Reset) ||
-			share(of.sources(), j.sources()) {
+		if of := &row.Value.Job; of.Leave != "" && of.Leave == j.Leave ||
+			share(of.Reset, j.Reset, Selection.overlaps) ||
+			share(of.sources(), j.sources(), same) ||
+			share(slices.Collect(maps.Keys(of.Rebuild)), kinds, same) {
 			ids = append(ids, row.ID)
 		}
 	}
 	return ids, nil
 }
 
-func share[T comparable](a, b []T) bool {
-	return slices.ContainsFunc(a, func(one T) bool { return slices.Contains(b, one) })
+// share reports whether something is true of any of a with any of b.
+func share[T any](a, b []T, is func(T, T) bool) bool {
+	return slices.ContainsFunc(a, func(one T) bool {
+		return slices.ContainsFunc(b, func(other T) bool { return is(one, other) })
+	})
+}
+
+func same(a, b string) bool { return a == b }
+
+// overlaps reports whether both selections may name a cell.
+func (s Selection) overlaps(o Selection) bool {
+	any := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return s.Kind == o.Kind && s.Scope == o.Scope && any(s.Item, o.Item) && any(s.Name, o.Name)
 }
 
 // finishJobs finishes the jobs that the commit of the step began, and those before them. If another

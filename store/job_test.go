@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -146,21 +147,30 @@ func TestAJobAskedForAgain(t *testing.T) {
 		ID: "1", Cell: evidence.Cell{Kind: "arm", Item: "i", Name: "a"}, Source: "ann", Reward: 1,
 		Weight: 1, At: start,
 	}}}
-	for what, job := range map[string]store.Job{
-		"reset":   {Reset: []store.Selection{{Kind: "arm"}}},
-		"expunge": {Expunge: []string{"ann"}},
-		"forget":  {Forget: []string{"ann"}},
-		"leave":   {Leave: "acme"},
+	reset := func(item, name string) store.Job {
+		return store.Job{Reset: []store.Selection{{Kind: "arm", Item: item, Name: name}}}
+	}
+	rebuild := func(life time.Duration) store.Job {
+		return store.Job{Rebuild: map[string]evidence.Policy{"arm": {HalfLife: life}}}
+	}
+	for what, job := range map[string][2]store.Job{
+		"reset":       {reset("", ""), reset("", "")},
+		"item":        {reset("", ""), reset("i", "")},
+		"alternative": {reset("i", ""), reset("", "a")},
+		"expunge":     {{Expunge: []string{"ann"}}, {Expunge: []string{"ann"}}},
+		"forget":      {{Forget: []string{"ann"}}, {Forget: []string{"ann"}}},
+		"leave":       {{Leave: "acme"}, {Leave: "acme"}},
+		"rebuild":     {rebuild(2 * time.Hour), rebuild(0)},
 	} {
 		st := newScripted(t)
-		of, err := store.Tenant(st.Store, job.Leave)
+		of, err := store.Tenant(st.Store, job[0].Leave)
 		require.NoError(t, err)
 		_, err = of.Commit(ctx, seen)
 		require.NoError(t, err)
 		broken := errors.New("broken")
 		st.script[2] = func(func() error) error { return broken }
-		require.ErrorIs(t, store.Run(ctx, st, job), broken, what)
-		require.NoError(t, store.Run(ctx, st, job), what)
+		require.ErrorIs(t, store.Run(ctx, st, job[0]), broken, what)
+		require.NoError(t, store.Run(ctx, st, job[1]), what)
 		assert.Zero(t, jobs(t, st), what)
 		later := seen
 		later.Observations = slices.Clone(seen.Observations)
