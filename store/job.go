@@ -207,8 +207,8 @@ func same(a, b string) bool { return a == b }
 
 // overlaps reports whether both selections may name a cell.
 func (s Selection) overlaps(o Selection) bool {
-	any := func(a, b string) bool { return a == "" || b == "" || a == b }
-	return s.Kind == o.Kind && s.Scope == o.Scope && any(s.Item, o.Item) && any(s.Name, o.Name)
+	may := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return s.Kind == o.Kind && s.Scope == o.Scope && may(s.Item, o.Item) && may(s.Name, o.Name)
 }
 
 // finishJobs finishes the jobs that the commit of the step began, and those before them. If another
