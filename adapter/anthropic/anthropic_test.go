@@ -22,7 +22,7 @@ var provider = adaptertest.Provider{
 		client := sdk.NewClient(option.WithMaxRetries(0))
 		return &anthropic.Model{Client: client, Name: name, System: system, Tools: tools}
 	},
-	Read: read, Say: say, Stream: stream, Program: program,
+	Read: read, Say: say, Stream: stream,
 	Failure: `{"type": "error", "error": {"type": "api_error", "message": "internal"}}`,
 	Broken: "event: error\n" +
 		"data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n",

@@ -23,7 +23,7 @@ var provider = adaptertest.Provider{
 		client := sdk.NewClient(option.WithMaxRetries(0))
 		return &openai.Model{Client: client, Name: name, System: system, Tools: tools}
 	},
-	Read: read, Say: say, Stream: stream, Program: program,
+	Read: read, Say: say, Stream: stream,
 	Failure: `{"error": {"message": "internal", "type": "server_error"}}`,
 	Broken:  "data: {\"error\": {\"message\": \"overloaded\"}}\n\n",
 	Half:    "data: {\"id\":\"c\"\n\n",

@@ -1,10 +1,12 @@
 // Package adaptertest is for the tests of adapters: it checks that the programs of their pages
-// are compiled.
+// do what the pages show.
 package adaptertest
 
 import (
+	"bytes"
 	"go/format"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,7 +17,8 @@ import (
 const MostWiring = 15
 
 var (
-	fence  = regexp.MustCompile("(?ms)^(<!-- wiring -->\n)?```go\n(.*?)^```\n")
+	fence = regexp.MustCompile("(?ms)^(<!-- wiring -->\n)?```go\n(.*?)^```\n" +
+		"(?:[^`]*?^```text\n(.*?)^```\n)?")
 	blanks = regexp.MustCompile(`(?m)^\s+`)
 )
 
@@ -23,14 +26,17 @@ var (
 type block struct {
 	code   string
 	wiring bool
+	output string // its output according to the page
 }
 
 // Page checks the Go code of a page, such as README.md. The working directory is the
 // directory of the adapter's module.
 //
 //   - All code is as gofmt has it.
-//   - All of it is part of a test file of the working directory, which is compiled: its lines in
-//     their order, one behind the other, without regard to indentation.
+//   - A block that begins with "package main" is a program. It is built with the adapter's module
+//     and run, and must print the block of text behind it.
+//   - Any other block is part of a program, or of a test file of the working directory, which is
+//     compiled: its lines in their order, one behind the other, without regard to indentation.
 //   - The block behind the line <!-- wiring --> has at most [MostWiring] lines. A page must have
 //     one.
 func Page(t *testing.T, page string) {
@@ -45,17 +51,25 @@ func Page(t *testing.T, page string) {
 		must(t, err)
 		tests += "\n" + flat(string(code))
 	}
-	for _, fault := range faults(blocks(text), tests) {
+	all := blocks(text)
+	for _, fault := range faults(all, tests) {
 		t.Errorf("%s: %s", page, fault)
+	}
+	for _, b := range all {
+		if b.program() {
+			run(t, b)
+		}
 	}
 }
 
 func blocks(page []byte) (all []block) {
 	for _, m := range fence.FindAllSubmatch(page, -1) {
-		all = append(all, block{string(m[2]), len(m[1]) > 0})
+		all = append(all, block{code: string(m[2]), wiring: len(m[1]) > 0, output: string(m[3])})
 	}
 	return all
 }
+
+func (b *block) program() bool { return strings.HasPrefix(b.code, "package main\n") }
 
 // flat is the code without indentation.
 func flat(code string) string { return blanks.ReplaceAllString(code, "") }
@@ -63,25 +77,52 @@ func flat(code string) string { return blanks.ReplaceAllString(code, "") }
 // faults returns what is wrong with the blocks. tests is the flat code of the tests in the working
 // directory.
 func faults(all []block, tests string) (found []string) {
-	wirings := 0
-	for _, b := range all {
-		formatted, err := format.Source([]byte(b.code))
-		if err != nil || string(formatted) != b.code {
-			found = append(found, "is not as gofmt has it:\n"+b.code)
+	programs, wirings := "", 0
+	for i := range all {
+		formatted, err := format.Source([]byte(all[i].code))
+		if err != nil || !bytes.Equal(formatted, []byte(all[i].code)) {
+			found = append(found, "is not as gofmt has it:\n"+all[i].code)
 		}
-		if !strings.Contains(tests, "\n"+flat(b.code)) {
-			found = append(found, "nothing compiles:\n"+b.code)
+		if all[i].program() {
+			programs += "\n" + flat(all[i].code)
 		}
-		if !b.wiring {
+	}
+	for i := range all {
+		in := "\n" + flat(all[i].code)
+		if !strings.Contains(programs, in) && !strings.Contains(tests, in) {
+			found = append(found, "nothing compiles:\n"+all[i].code)
+		}
+		if !all[i].wiring {
 			continue
 		}
 		wirings++
-		if strings.Count(b.code, "\n") > MostWiring {
-			found = append(found, "the wiring has too many lines:\n"+b.code)
+		if strings.Count(all[i].code, "\n") > MostWiring {
+			found = append(found, "the wiring has too many lines:\n"+all[i].code)
 		}
 	}
 	if wirings != 1 {
 		found = append(found, "must have one block behind <!-- wiring -->")
 	}
 	return found
+}
+
+// run builds and runs a program, with the module of the working directory.
+func run(t *testing.T, b block) {
+	t.Helper()
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	must(t, os.WriteFile(source, []byte(b.code), 0o600))
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, source)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	command := exec.Command(program)
+	command.Dir = dir
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	if string(output) != b.output {
+		t.Errorf("the program prints\n%sand not\n%s", output, b.output)
+	}
 }

@@ -34,8 +34,6 @@ type Provider struct {
 	Say func(w io.Writer, said decision.LLMResponse, calls []looptest.Call)
 	// Stream begins a reply in pieces. It returns what sends a piece, and what ends the reply.
 	Stream func(send Send, model string) (piece func(looptest.Piece), end func())
-	// Program is the program of the page. It is run with the text of a message.
-	Program func(ctx context.Context, text string) error
 	// Failure is the body of a failure, Broken an event of a failure, and Half an event of which a
 	// part is missing. Done is what follows on a stream's last event. Unusable are the bodies of
 	// replies that are no answers, by name.
@@ -77,7 +75,6 @@ func (p *Provider) Test(t *testing.T) {
 	t.Run("pieces restart", p.piecesRestart)
 	t.Run("page", func(t *testing.T) {
 		p.serve(t, p.plays(func(string) script { return busy{} }))
-		must(t, p.Program(t.Context(), "The disk of db-1 is full."))
 		Page(t, "README.md")
 	})
 }
