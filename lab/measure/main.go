@@ -33,11 +33,11 @@ var budgets = []struct {
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
-	{"suites: lines", budget{5_500, 7_820}},
+	{"suites: lines", budget{5_500, 7_858}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_888}},
 	{"adapters, streams: lines", budget{5_000, 6_116}},
 	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 94_979}},
+	{"all: lines", budget{80_000, 95_017}},
 	{"library: exported names", budget{600, 748}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
