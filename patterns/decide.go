@@ -35,11 +35,10 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 		if p.Override == to {
 			return "", errDone
 		}
-		current := p.clone()
-		r.advance(&current, t, d.now)
-		if to == proven && (current.State == deprecated || current.State == inverted) {
+		r.advance(p, t, d.now)
+		if to == proven && (p.State == deprecated || p.State == inverted) {
 			return "", store.Final(fmt.Errorf("%w: the pattern is %s: reset it first",
-				heed.ErrConflict, current.State))
+				heed.ErrConflict, p.State))
 		}
 		p.Override, p.By = to, by
 		return by.Reason, nil
@@ -47,9 +46,9 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 }
 
 // decide makes a change that somebody wants, in one commit with its audit entry. If the change
-// returns errDone, decide does not store it. An anti-pattern has no evidence, so its pattern is
-// what a person decides on. The id of the audit entry follows from the transition, so a step that
-// runs twice has one entry.
+// returns errDone, decide does not store it. An anti-pattern is a warning in any case, so its
+// pattern is what a person decides on. The id of the audit entry follows from the transition, so a
+// step that runs twice has one entry.
 func (r *Recorder) decide(
 	ctx context.Context, id PatternID, by By, action string,
 	change func(*draft, *Pattern, *evidence.Tally) (string, error),
@@ -59,7 +58,7 @@ func (r *Recorder) decide(
 		return Transition{}, failed(action, err)
 	}
 	d, err := r.change(ctx, []PatternID{id}, func(d *draft) error {
-		_, warned := d.warned(id)
+		_, warned := r.warned(d.reading, id, d.now)
 		p, known := d.pattern(id)
 		switch {
 		case !known && !warned:

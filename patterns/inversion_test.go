@@ -2,6 +2,7 @@ package patterns_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 func (w *world) pattern(id patterns.PatternID) patterns.Pattern {
@@ -194,6 +196,106 @@ func TestRehabilitation(t *testing.T) {
 		"the design says nothing of a way back; here it is the same")
 	_, err = literal.Standing(ctx, "anti-p")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// Evidence on an anti-pattern is evidence on a pattern only if that pattern is known.
+func TestEvidenceOnAnAntiPatternThatIsNotDefined(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for range 5 {
+		w.record(good("anti-globals"))
+	}
+	_, err := w.Standing(ctx, "globals")
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	plan, err := w.Plan(ctx, "x")
+	require.NoError(t, err)
+	assert.Equal(t, "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition "+
+		"strategies:\n\n- anti-globals\n", textOf(&plan))
+
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	w.feedPattern("p", patterns.Helpful, 7, 0)
+	require.Equal(t, patterns.Established, w.standing("p").State)
+	w.record(good("anti-p"))
+	assert.EqualValues(t, 8, w.standing("p").Counts.Successes, "its warning is gone")
+	_, err = w.Standing(ctx, "anti-p")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// forgotten returns a world in which a pattern was inverted by one person's failures, and that
+// person was forgotten. Nothing was stored since.
+func forgotten(t *testing.T, others int) *world {
+	w := newWorld(t, patterns.Config{})
+	for i := range 3 + others {
+		o := bad("p")
+		if o.Source = "mallory"; i >= 3 {
+			o = good("p")
+			o.Source = "ann"
+		}
+		w.record(o)
+	}
+	require.Equal(t, patterns.Inverted, w.standing("p").State)
+	plan, err := w.Plan(ctx, "x")
+	require.NoError(t, err)
+	require.Len(t, plan.AntiPatterns, 1)
+	require.NoError(t, store.Run(ctx, w.store, store.Job{Forget: []string{"mallory"}}))
+	return w
+}
+
+func TestAWarningEndsWithTheFailuresBehindIt(t *testing.T) {
+	for others, state := range []string{
+		patterns.Candidate, patterns.Candidate, patterns.Candidate, patterns.Established,
+		patterns.Established,
+	} {
+		w := forgotten(t, others)
+		unwarned := func() {
+			t.Helper()
+			s := w.standing("p")
+			assert.Equal(t, state, s.State)
+			assert.Empty(t, s.Pattern.Twin)
+			_, err := w.Standing(ctx, "anti-p")
+			assert.ErrorIs(t, err, heed.ErrNotFound)
+			all, err := w.Standings(ctx, patterns.PatternQuery{})
+			require.NoError(t, err)
+			assert.Len(t, all, 1)
+			plan, err := w.Plan(ctx, "x")
+			require.NoError(t, err)
+			assert.NotContains(t, textOf(&plan), "AVOID")
+		}
+		unwarned()
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		unwarned()
+		assert.Contains(t, w.transitions("p")[0].Cause, "its failures were forgotten: ")
+		w.feedPattern("p", patterns.Harmful, 3, 0)
+		assert.Equal(t, "AVOID: p. Failed 3/3 times (100% failure rate)", w.pattern("anti-p").Content)
+	}
+}
+
+func TestAPromotionEndsAnInversionThatNoLongerHolds(t *testing.T) {
+	w := forgotten(t, 3)
+	_, err := w.Promote(ctx, "p", by)
+	require.NoError(t, err)
+	assert.Equal(t, patterns.Proven, w.standing("p").State)
+	_, err = w.Standing(ctx, "anti-p")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.Equal(t, patterns.Inverted, w.transitions("p")[0].From)
+}
+
+// An inverted pattern that is deprecated by hand keeps its warning, but not without failures.
+func TestADeprecatedPatternKeepsItsWarning(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	o := bad("p")
+	o.Source = "mallory"
+	for range 3 {
+		o.ID = ""
+		w.record(o)
+	}
+	_, err := w.Deprecate(ctx, "p", by)
+	require.NoError(t, err)
+	w.feedPattern("p", patterns.Helpful, 9, 0)
+	assert.Equal(t, "AVOID: p. Failed 3/12 times (25% failure rate)", w.pattern("anti-p").Content)
+	require.NoError(t, store.Run(ctx, w.store, store.Job{Forget: []string{"mallory"}}))
+	_, err = w.Standing(ctx, "anti-p")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.Equal(t, patterns.Deprecated, w.standing("p").State)
 }
 
 // TestLifecycle holds recorded lives to a dumb oracle that counts by itself, and to the rules that

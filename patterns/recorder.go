@@ -313,15 +313,15 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 }
 
 // resolve returns the patterns under which evidence on these is kept, each once: instead of an
-// anti-pattern that the host did not define, the pattern. It adds a pattern that is not known. With
-// a full store, patterns that are not known are left out; if no pattern is left, that is an error.
+// anti-pattern that is not stored, the pattern that it warns of, or warned of once, if that is
+// known. It adds a pattern that is not known. With a full store, patterns that are not known are
+// left out; if no pattern is left, that is an error.
 func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	resolved := make([]PatternID, 0, len(ids))
 	for _, id := range ids {
 		_, known := d.pattern(id)
-		if !known {
-			id = rootOf(id)
-			_, known = d.pattern(id)
+		if root, found := d.pattern(rootOf(id)); !known && found && !root.Anti {
+			id, known = root.ID, true
 		}
 		if !known && d.full {
 			continue

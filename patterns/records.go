@@ -153,12 +153,18 @@ func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	return nil
 }
 
-// warned returns the inverted pattern that the anti-pattern of an id warns of, unless the host has
-// defined that anti-pattern itself.
-func (found *reading) warned(id PatternID) (p Pattern, ok bool) {
-	_, own := found.patterns[id]
-	p = found.patterns[rootOf(id)].Value
-	return p, !own && id != "" && p.Twin == id
+// warned returns the pattern that the anti-pattern of an id warns of now, unless there is a record
+// of that anti-pattern. It advances a copy, because evidence may have been forgotten since the
+// pattern was stored.
+func (r *Recorder) warned(found *reading, id PatternID, now time.Time) (p Pattern, ok bool) {
+	row, known := found.patterns[rootOf(id)]
+	if _, own := found.patterns[id]; own || !known {
+		return Pattern{}, false
+	}
+	p = row.Value.clone()
+	t := found.tallies[p.ID]
+	r.advance(&p, &t, now)
+	return p, p.Twin == id
 }
 
 // read reads patterns with their families and their evidence in one round trip.
@@ -258,9 +264,9 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*readi
 		if q.selects(&p) {
 			found.order = append(found.order, p.ID)
 		}
-		if _, warned := found.warned(p.Twin); warned {
+		if of, warned := r.warned(found, antiPrefix+p.ID, r.cfg.Now()); warned {
 			tally := found.tallies[p.ID]
-			if anti := p.warning(countsOf(&tally)); q.selects(&anti) {
+			if anti := of.warning(countsOf(&tally)); q.selects(&anti) {
 				found.order = append(found.order, anti.ID)
 			}
 		}

@@ -18,7 +18,8 @@ import (
 // A Standing is a pattern with what it earned, read at a moment. It is a plain value, and
 // immutable.
 type Standing struct {
-	// Pattern is the pattern as it is stored.
+	// Pattern is the pattern as it is stored, but with the Twin that it has now. The anti-pattern of
+	// an inverted pattern is made of that pattern.
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
 	State string
@@ -51,7 +52,7 @@ func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error)
 		return Standing{}, failed("standing", err)
 	}
 	_, known := found.patterns[id]
-	if _, warned := found.warned(id); !known && !warned {
+	if _, warned := r.warned(found, id, r.cfg.Now()); !known && !warned {
 		return Standing{}, failed("standing", heed.ErrNotFound)
 	}
 	return r.stand(found, id, r.cfg.Now()), nil
@@ -99,7 +100,7 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 // would be. It advances a copy, so a read never stores what time has changed: [Recorder.Sweep]
 // does.
 func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
-	root, warned := from.warned(id) // whose evidence it is
+	root, warned := r.warned(from, id, now) // whose evidence it is
 	if kept, known := from.patterns[id]; known {
 		root = kept.Value
 	} else if !warned {
@@ -124,7 +125,7 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 		current := root
 		r.advance(&current, t, now)
 		if !p.Anti {
-			s.State = current.State
+			s.State, s.Pattern.Twin = current.State, current.Twin
 		}
 		s.Conditions = r.inversionConditions(r.cfg.conditions(t, now), &current, &s)
 	}

@@ -188,26 +188,32 @@ func (r *Recorder) change(
 // advance gives a pattern the state that its evidence calls for. It returns the cause if the state
 // changes. What a person decided comes first, and then an inversion that holds. A pattern that is
 // rehabilitated begins at zero towards the next inversion, and its state follows from its evidence
-// as usual.
+// as usual. An inversion ends, too, if its failures were forgotten.
 func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause string) {
 	if p.Anti {
 		return ""
 	}
 	from := p.State
 	counts := countsOf(t)
+	if counts.minus(p.Base).Failures == 0 {
+		p.Twin = "" // there is no failure to warn of
+	}
 	switch {
 	case p.Override != "":
 		p.State = p.Override
 		return ""
-	case p.State == inverted && !r.rehabilitated(p, t):
+	case p.State == inverted && p.Twin != "" && !r.rehabilitated(p, t):
 	case p.State != inverted && r.cfg.tuning.Inversion.inverts(counts.minus(p.Base)):
 		p.State, p.Inverted, p.Twin = inverted, counts, antiPrefix+p.ID
 		return counts.minus(p.Base).reason()
 	default:
 		if p.State == inverted {
-			p.Base = counts
 			cause = fmt.Sprintf("rehabilitated by %d successes since it was inverted: ",
 				counts.minus(p.Inverted).Successes)
+			if p.Twin == "" {
+				cause = "its failures were forgotten: "
+			}
+			p.Base = counts
 		}
 		p.State, p.Twin = stateOf(r.cfg.conditions(t, now)), ""
 	}

@@ -10,8 +10,8 @@ import (
 
 // Sweep stores the changes that time alone made, each in one commit: proven patterns that no
 // outcome confirmed for long are established again. Every read is right without a sweep. Sweep may
-// be called at any rate. It works once a day, or more often if the half-life is hours. The zero
-// time, and any time after the recorder's clock, means that clock.
+// be called at any rate. It works once a day, or more often if the half-life is below 90 days. The
+// zero time, and any time after the recorder's clock, means that clock.
 func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 	if clock := r.cfg.Now(); now.IsZero() || now.After(clock) {
 		now = clock
