@@ -195,7 +195,7 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestThanks says which texts do not ignore an answer, and which of them doubt it.
+// TestThanks holds which texts do not ignore an answer, and which of them doubt it.
 func TestThanks(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for _, text := range []string{
@@ -205,6 +205,8 @@ func TestThanks(t *testing.T) {
 		"nicht schlecht, danke!", "no problem, thanks!", "no problem, not bad, thanks",
 		"pas mal, merci !", "kein Problem, danke",
 		"de nada, gracias", "問題ない、ありがとう", "no notes, perfect", "Perfekt, nichts zu meckern",
+		"thanks, not a problem", "great breakfast tip, thanks", "Thank you", "Tack, perfekt",
+		"Hej! Tack", "stort tack", "tack så mycket",
 	} {
 		thanks, doubt := b.IsThanks(text)
 		assert.True(t, thanks && !doubt, text)
@@ -214,11 +216,14 @@ func TestThanks(t *testing.T) {
 		"thanks I hate it", "great, another broken answer", "Great job breaking it",
 		"thanks but wrong", "No, wrong. Thanks", "no thanks", "thanks for nothing",
 		"nicht perfekt", "不，谢谢", "不，错了，谢谢", "спасибо, не то", "👍 but wrong",
+		"Thanks 👎", "👍👎", "thanks 🙄", "thanks, still 404", "thanks, that crashed",
+		"thanks, it broke",
 	} {
 		thanks, doubt := b.IsThanks(text)
 		assert.True(t, thanks && doubt, text)
 	}
 	for _, text := range []string{
+		"Thanksgiving dinner plan", "Tack a closing line on", "Try another tack", "thank them for it",
 		"is that perfect?", "", "and now the next one", "wrong again", "not bad",
 		"thanks, now write me a poem about the sea and the stars above it, please",
 	} {

@@ -59,9 +59,10 @@ func wordsOf(list string) string {
 
 var (
 	praised = regexp.MustCompile(" " + wordsOf("praise") + "|[👍👏🙌👌💯🎉🥳😍🥰❤♥]")
+	booed   = regexp.MustCompile("[👎🙄😒😞😠😡🤬🤦]")
 	doubted = regexp.MustCompile(" " + wordsOf("failure") + "| " + wordsOf("no") + " | " +
 		wordsOf("but") + " ")
-	litotes = regexp.MustCompile(" " + wordsOf("no") + " (?:(?:so|too|that|si|de|hay) )?(?:" +
+	litotes = regexp.MustCompile(" " + wordsOf("no") + " (?:(?:a|so|too|that|si|de|hay) )?(?:" +
 		wordsOf("failure") + "|" + wordsOf("fault") + ")| " + wordsOf("spared"))
 )
 
@@ -72,12 +73,12 @@ func (b *bayesian) IsThanks(text string) (thanks, doubt bool) {
 	if b.spec || len(text) > most || strings.ContainsAny(text, "?？") {
 		return false, false
 	}
-	var clauses string // with two blanks between them
+	clauses := " " // before, between and after them are two blanks
 	for clause := range strings.FieldsFuncSeq(text, func(r rune) bool {
 		return strings.ContainsRune(",.;:!،、，。；：！\n", r)
 	}) {
 		clauses += words(clause)
 	}
-	return praised.MatchString(clauses + text),
+	return praised.MatchString(clauses + " " + text), booed.MatchString(text) ||
 		doubted.MatchString(litotes.ReplaceAllString(clauses, " "))
 }

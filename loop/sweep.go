@@ -68,8 +68,9 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 					return errors.Join(append(errs, err)...)
 				}
 				n, q.After = n+1, record.Place
-				row, err := a.answers.Of(record)
-				if errs = append(errs, err); err == nil && a.learning.Steps().Due(&row.Value, now) {
+				if row, err := a.answers.Of(record); err != nil {
+					errs = append(errs, err)
+				} else if a.learning.Steps().Due(&row.Value, now) {
 					ids = append(ids, row.Value.ID)
 				}
 			}

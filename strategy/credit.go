@@ -334,19 +334,20 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 // the store refused the commit, the memory stays as it is, because the evidence did too.
 func (c *crediting) update(l *Learner, r store.Receipt, err error) {
 	defer leave(c.held) // also if a host's pooling panics
-	if err == nil {
+	switch {
+	case err == nil:
 		c.learned(l, r)
-		for _, s := range c.held {
-			if now, known := l.segments.Get(s.space.scope); known && now != s {
-				now.expire() // this one left the memory before the commit
-			}
-		}
+	case refused(err):
 		return
-	}
-	for _, s := range c.segments() {
-		if !refused(err) {
+	default: // the reply may be lost, and the outcomes counted all the same
+		for _, s := range c.segments() {
 			l.sources.drop()
-			s.expire() // the reply may be lost, and the outcomes counted all the same
+			s.expire()
+		}
+	}
+	for _, s := range c.held {
+		if now, known := l.segments.Get(s.space.scope); known && now != s {
+			now.expire() // this one left the memory before the commit
 		}
 	}
 }

@@ -24,10 +24,11 @@ const (
 type LearnerEvent struct {
 	// ID is derived from what happened, so that the same outcome or retraction has the same ID again.
 	ID string `json:"id"`
-	// Type is what happened. selected: a choice was made. observed: an outcome was counted.
-	// retracted: one was taken back. expired: no outcome came in time. specialized: an item took its
-	// copy of the segment's evidence. restarted: a change was found, and the evidence from before it
-	// no longer counts. reset: somebody had something forgotten.
+	// Type is what happened. selected: a choice was made and recorded, which it is not with
+	// [Config].Unrecorded. observed: an outcome was counted. retracted: one was taken back. expired:
+	// no outcome came in time. specialized: an item took its copy of the segment's evidence.
+	// restarted: a change was found, and the evidence from before it no longer counts. reset:
+	// somebody had something forgotten.
 	Type     string    `json:"type"`
 	Learner  string    `json:"learner"`
 	Category string    `json:"category,omitempty"`

@@ -356,7 +356,7 @@ func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
 	assert.Equal(t, "At", fault.Field)
 }
 
-// crowdOut has a learner use so many other segments that those of before leave the memory.
+// crowdOut has a learner use so many other segments that the earlier ones leave the memory.
 func crowdOut(t *testing.T, l *strategy.Learner) {
 	_, most := strategy.Segments(l)
 	for n := range most {
@@ -386,6 +386,20 @@ func TestSegmentsThatClientsName(t *testing.T) {
 		return err
 	}))
 	assert.Equal(t, means(t, newLearner(t, l.Config()), other), means(t, l, other))
+
+	// The same again, and the store's reply to the commit is lost.
+	cfg := l.Config()
+	cfg.Store = &absentMinded{Store: cfg.Store}
+	l = newLearner(t, cfg)
+	choice, before = choose(t, l, q), means(t, l, other)
+	require.ErrorContains(t, store.Do(ctx, cfg.Store, func(tx *store.Tx) error {
+		_, err := l.ObserveIn(tx, strategy.Outcome{Choice: choice, Value: -1, Confidence: 1})
+		crowdOut(t, l)
+		assert.Equal(t, before, means(t, l, other))
+		return err
+	}), "lost")
+	assert.NotEqual(t, before, means(t, l, other))
+	assert.Equal(t, means(t, newLearner(t, cfg), other), means(t, l, other))
 }
 
 // A sweep reads the segments again that are in use.

@@ -205,7 +205,8 @@ func TestBadInput(t *testing.T) {
 		assert.Contains(t, err.Error(), tt.field, "%s %.60v", tt.tool, tt.in)
 	}
 	assert.InDelta(t, 0, c.must(t, "explain", arguments{"answer": id})["worth"], 1e-9)
-	proposals, err := agent.Feedback().Rules().List(t.Context(), feedback.RuleQuery{})
+	proposals, _, err := agent.Feedback().Rules().Proposals(t.Context(),
+		feedback.ProposalQuery{}, 0)
 	require.NoError(t, err)
 	assert.Empty(t, proposals)
 }

@@ -27,9 +27,10 @@ type Config struct {
 	Quality float64
 	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of
 	// its last outcomes in the category and context, or else of its last outcomes anywhere, among
-	// the latest 2,000 choices, and earlier ones while the cost is unknown. Until
-	// there is one, it counts as the dearest of those whose cost is known. Then the learner must keep
-	// records, and [New] reads them all. Set them if costs are known before the first outcome.
+	// the latest 2,000 choices. While the cost of an arm is unknown, the latest 400 renew the costs
+	// of the others, and earlier ones are searched for it. Until it is found, it counts as the
+	// dearest cost that is known. Then the learner must keep records, and [New] reads them all. Set
+	// them if costs are known before the first outcome.
 	Costs map[strategy.ArmID]float64
 	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the one
 	// that is chosen most, or whose cost is not known, each as often. Without it, a cheap arm whose
@@ -55,8 +56,8 @@ type Frugal struct {
 	read   time.Time  // when costs were read
 	asked  int        // how often they were asked for since then
 	looked int        // how many records were read then, at most recent
-	// until is where the next reading goes on while a cost is unknown. The zero time means the
-	// newest record.
+	// until is before what time the next reading looks for a cost that is unknown. The zero time
+	// means that it reads the newest records alone.
 	until time.Time
 }
 
@@ -111,23 +112,31 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 // recent is how many records a reading looks at, so that prices may change and a request does not
 // wait for long. With fewer outcomes than few, what was known before is not replaced. While a cost
 // is unknown, there is a reading after each soon choices, and after as many as keep the records
-// that are read at soon for each choice. mostPlaces bounds the scopes in memory.
+// that are read at soon for each choice. If it looks at older records too, newest is how many new
+// ones it reads. mostPlaces bounds the scopes in memory.
 const (
 	recent     = 2000
+	newest     = 400
 	few        = 20
 	soon       = 16
 	mostPlaces = 1000
 )
 
-// refresh reads what arms cost from records, at most limit; 0: all. Those that are older than the
-// newest fill in what is unknown, because outcomes may come after many more choices. An arm that is
-// not among them keeps its cost. It is run without the lock, because it may read thousands of
-// records.
+// refresh reads what arms cost from the newest records, at most limit; 0: all. An arm that is not
+// among them keeps its cost. With until, most of them are made before that time and fill in what is
+// unknown, because an outcome may come after thousands of other choices. It is run without the
+// lock, because it may read as many records.
 func (f *Frugal) refresh(ctx context.Context, now, until time.Time, limit int) error {
 	tallies, looked, last := make(map[string][]tally), 0, time.Time{}
+	if !until.IsZero() {
+		if err := f.refresh(ctx, now, time.Time{}, newest); err != nil {
+			return err
+		}
+		looked = newest
+	}
 	if len(f.cfg.Costs) < len(f.learner.Arms) {
 		for r, err := range f.cfg.Learner.History(ctx,
-			strategy.ChoiceFilter{Until: until, Limit: limit}) {
+			strategy.ChoiceFilter{Until: until, Limit: limit - looked}) {
 			if err != nil {
 				return err
 			}

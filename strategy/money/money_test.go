@@ -507,8 +507,9 @@ func TestOneOutcomeShowsACost(t *testing.T) {
 	assert.Greater(t, c.Propensity(), 0.9)
 }
 
-// Costs are read when the Frugal is made, and again at the 16th choice of an arm whose cost is
-// unknown. Costs that the host has given are not read.
+// Costs are read when the Frugal is made, and again after 16 choices while a cost is unknown. After
+// a reading of more than 256 records it is a sixteenth of them. Costs that the host has given are
+// not read.
 func TestCostsAreReadSeldom(t *testing.T) {
 	st := &storetest.Failing{Store: &memstore.Store{}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -619,4 +620,39 @@ func TestSmallSums(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, 0.02, s.Arms[0].Saved.Value, 1e-9)
 	assert.InDelta(t, -0.02, s.Arms[1].Saved.Value, 1e-9)
+}
+
+// While a cost is unknown, each reading looks at the newest records too, however long the history
+// is. It finds there the first outcome of an arm, and that the price of another one rose.
+func TestNewCostsAreReadSoon(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	l := once(t, st, clock, paidArm{"a", 1})
+	pay := func(times int, arm strategy.ArmID, cost float64) {
+		for range times {
+			now = now.Add(time.Second)
+			c, err := l.Record(ctx, strategy.Query{}, arm, 0.5)
+			require.NoError(t, err)
+			_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1, Cost: cost})
+			require.NoError(t, err)
+		}
+	}
+	pay(5000, "a", 1)
+	f, err := money.New(ctx, money.Config{Learner: l, Quality: 0.01})
+	require.NoError(t, err)
+	for n := 0; ; n++ {
+		if n == 130 { // a reading of the newest 2,000 is after 125
+			pay(600, "a", 9)
+			pay(1, "b", 2)
+		}
+		now = now.Add(time.Second)
+		c, err := f.Select(ctx, strategy.Query{})
+		require.NoError(t, err)
+		if c.Arm == "b" && c.Propensity() > 0.9 {
+			break
+		}
+		require.Less(t, n, 260)
+	}
 }
