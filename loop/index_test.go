@@ -60,7 +60,7 @@ func TestTheBestAreTheFirstOfAll(t *testing.T) {
 	})
 }
 
-// Of heuristics that are equal but for their domains, an answer strengthens the same one each time.
+// If heuristics differ only in their domains, an answer strengthens the same one each time.
 func TestTheNearestOfEqualsIsTheSame(t *testing.T) {
 	ctx := context.Background()
 	var lessons Lessons

@@ -58,7 +58,8 @@ func TestForgettingTheAskerIsNoApproval(t *testing.T) {
 	}
 }
 
-// A fire of the host's has no reply of a model. A sweep counts its silence, and goes on.
+// A fire of the host has no reply of a model. A sweep counts its silence, and then the answers after
+// it.
 func TestSilenceOfTheHostsOwnFire(t *testing.T) {
 	m := newMarket(t, nil)
 	_, err := m.Learning().Put(ctx, rotating)

@@ -86,7 +86,7 @@ func TestDeprecatedByEvidenceIsNotPromoted(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, patterns.Deprecated, w.standing("inverted").State)
 	anti := w.pattern("anti-inverted")
-	assert.Equal(t, "Failed 3/3 times (100% failure rate)", anti.Reason, "it goes on warning")
+	assert.Equal(t, "Failed 3/3 times (100% failure rate)", anti.Reason, "the warning stays")
 }
 
 func TestResetEndsAnInversion(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// good returns a subject with the reference, each handle of which is seen through a view.
+// good returns the reference as a subject. Each of its handles is seen through a view.
 func good(perCell int, view func(*reference) store.Store) storetest.Subject {
 	again := func(s store.Store, _ storetest.Options) (store.Store, error) {
 		if n, ok := s.(*neighbour); ok {
