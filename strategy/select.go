@@ -170,8 +170,8 @@ func (l *Learner) remember(
 }
 
 // made remembers a choice after its commit, and notifies the observer if it was made here. It
-// returns the choice that the session has now. With a record, the choice that was
-// stored is the session's, also if another goroutine read it there and remembers it already.
+// returns the choice that the session has now. With a record, the choice that was stored is the
+// session's, also if another goroutine read it there and remembers it already.
 func (l *Learner) made(ctx context.Context, m *making, r *remembered) *remembered {
 	now := r
 	if m.Session != "" && !m.Frozen {

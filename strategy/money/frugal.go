@@ -123,7 +123,7 @@ const (
 )
 
 // refresh reads what arms cost from the newest records, at most limit; 0: all. An arm that is not
-// among them keeps its cost. With until, most of them are made before that time and fill in what is
+// among them keeps its cost. With until, most records are older than that time, and fill in what is
 // unknown, because an outcome may come after thousands of other choices. It is run without the
 // lock, because it may read as many records.
 func (f *Frugal) refresh(ctx context.Context, now, until time.Time, limit int) error {
