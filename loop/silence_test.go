@@ -58,8 +58,8 @@ func TestForgettingTheAskerIsNoApproval(t *testing.T) {
 	}
 }
 
-// A fire of the host has no reply of a model. A sweep counts its silence, and then the answers after
-// it.
+// A fire of the host has no reply of a model. A sweep counts its silence, and then the answers
+// after it.
 func TestSilenceOfTheHostsOwnFire(t *testing.T) {
 	m := newMarket(t, nil)
 	_, err := m.Learning().Put(ctx, rotating)

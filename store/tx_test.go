@@ -576,8 +576,8 @@ func (w *walk) run(tx *store.Tx, has map[string]int) {
 	tx.Add(store.Batch{ID: "step " + w.id, Observations: []evidence.Observation{observed(w.id)}})
 }
 
-// A step has each policy that was added once, and does not change the caller's map. Two policies for
-// one kind are a fault.
+// A step has each policy that was added once, and does not change the caller's map. Two policies
+// for one kind are a fault.
 func TestPoliciesOfAStep(t *testing.T) {
 	first, second := make(map[string]evidence.Policy), make(map[string]evidence.Policy)
 	for i := range 20 {
