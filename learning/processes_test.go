@@ -323,8 +323,8 @@ func TestASweepOfMany(t *testing.T) {
 	counting := &storetest.Failing{Store: f.store.Store}
 	f.store.Store = counting
 	assert.Len(t, f.sweep(), 1000)
-	assert.LessOrEqual(t, counting.Calls(), 15)
-	assert.Equal(t, 4, counting.Calls("Commit"))
+	assert.LessOrEqual(t, counting.Calls(), 65)
+	assert.Equal(t, 16, counting.Calls("Commit"))
 	assert.Empty(t, f.sweep())
 	f.clock.Advance(10*time.Minute + evidence.MaxSkew)
 	assert.Empty(t, f.sweep())

@@ -16,8 +16,9 @@ import (
 // no message can change any more. It is a [heed.Sweeper]. The zero time, and any time after the
 // module's clock, means that clock. Call it now and then, because silence counts only here.
 //
-// It works in steps of one commit each. If some of it fails, those answers stay open until the next
-// call. A damaged record is an error, and the others count.
+// It works in steps of one commit each, for up to 64 answers. If a step fails, its answers are
+// counted one by one, and those that fail again stay open until the next call. A damaged record is
+// an error, and the others count.
 func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 	return m.timeouts(ctx, now, func([]*Change) {})
 }
@@ -30,93 +31,62 @@ func (m *Module) timeouts(ctx context.Context, now time.Time, counted func([]*Ch
 	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	s := sweep{m: m, now: m.orNow(now), counted: counted}
-	queries, err := answers.Due(ctx, m.cfg.Store, m.kinds.answers.Name, s.now)
-	for _, query := range queries {
-		if err == nil {
-			err = s.all(ctx, query)
-		}
-	}
-	if m.watch != nil && s.swept > 0 {
-		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: s.swept})
-	}
-	m.watch.Failed(ctx, "sweep", err) // the strategy's failures were reported before
-	return errors.Join(append(s.failures, err)...)
-}
-
-// A sweep is one call of Sweep. It works through the answers that are due in steps of one commit
-// each. A step that meets a conflict is repeated with half as many answers, so that two processes
-// that sweep at once both make progress.
-type sweep struct {
-	m        *Module
-	now      time.Time
-	swept    int
-	counted  func([]*Change)
-	failures []error // of the strategy, and of records that are damaged
-}
-
-// sweepStep is the number of answers in a step of a sweep.
-const sweepStep = 256
-
-// all does what is due among the answers of a query, step by step.
-func (s *sweep) all(ctx context.Context, query store.Query) error {
-	for more := true; more; {
-		var changes []*Change
-		var failed, damaged error
-		var swept int
-		query.Limit = sweepStep
-		next := query.After
-		err := store.Do(ctx, s.m.cfg.Store, func(tx *store.Tx) (err error) {
-			var found []store.Record
-			changes, found, swept, damaged, err = s.m.sweepIn(tx, query, s.now)
-			failed = s.m.Steps().FailuresIn(tx)
-			if more = len(found) == query.Limit; len(found) > 0 {
-				next = found[len(found)-1].Place
+	now = m.orNow(now)
+	var failures []error // of the strategy, which were reported already
+	isDue := func(a *answer.Answer) bool { return m.Steps().Due(a, now) }
+	swept, err := answers.Sweep(ctx, m.cfg.Store, m.kinds.answers, now, isDue,
+		func(ids []string) (n int, err error) {
+			var changes []*Change
+			var failed error
+			err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) (err error) {
+				changes, n, err = m.silent(tx, ids, now)
+				failed = m.Steps().FailuresIn(tx)
+				return err
+			})
+			failures = append(failures, failed)
+			if err != nil {
+				return 0, err
 			}
-			// with fewer at a time, fewer can be in each other's way
-			query.Limit = max(query.Limit/2, 1)
-			return err
+			counted(changes)
+			return n, nil
 		})
-		s.failures = append(s.failures, failed, damaged)
-		if err != nil {
-			return err
-		}
-		query.After, s.swept = next, s.swept+swept
-		s.counted(changes)
+	if m.watch != nil && swept > 0 {
+		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: swept})
 	}
-	return nil
+	m.watch.Failed(ctx, "sweep", err)
+	return errors.Join(append(failures, err)...)
 }
 
-// sweepIn does what is due among the answers of a query, and returns how many it changed. It passes
-// over records that are damaged.
-func (m *Module) sweepIn(
-	tx *store.Tx, q store.Query, now time.Time,
-) (changes []*Change, found []store.Record, swept int, damaged, err error) {
-	var s store.Snapshot
-	if err := tx.Read(&s, nil, nil, q); err != nil {
-		return nil, nil, 0, nil, err
+// silent counts the silence about some answers in a step, and closes those that no message can
+// change any more. It returns how many it changed. An answer may have become known since it was
+// found: then it is not due any more.
+func (m *Module) silent(
+	tx *store.Tx, ids []string, now time.Time,
+) (changes []*Change, changed int, err error) {
+	for _, id := range ids {
+		tx.Want(store.Wants{Refs: []store.Ref{m.kinds.answers.Ref(id)}})
 	}
-	found = s.Found[0]
 	var due []*heard
-	for _, record := range found {
-		row, err := m.kinds.answers.Of(record)
-		damaged = errors.Join(damaged, err)
-		if err != nil || !m.Steps().Due(&row.Value, now) {
-			continue
+	for _, id := range ids {
+		row, err := m.kinds.answers.In(tx, id)
+		if err != nil {
+			return nil, 0, err
 		}
-		due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
+		if row.Revision > 0 && m.Steps().Due(&row.Value, now) {
+			due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
+		}
 	}
 	r := m.newRun(tx, now)
 	if err := r.timeouts(due...); err != nil {
-		return nil, nil, 0, nil, err
+		return nil, 0, err
 	}
 	for _, on := range due {
 		if on.edited {
-			swept++
+			changed++
 			m.kinds.answers.Put(tx, *on.Value, on.revision)
 		}
 	}
-	return r.changes(r.first), found, swept, damaged, nil
+	return r.changes(r.first), changed, nil
 }
 
 // Due reports whether TimeoutIn would change an answer at a moment.

@@ -64,6 +64,7 @@ package answers
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -110,14 +111,14 @@ func waiting(a *answer.Answer, until time.Time) string {
 	return wait(class)
 }
 
-// Due returns queries for the open answers that may be due at a moment: those whose silence is
+// due returns queries for the open answers that may be due at a moment: those whose silence is
 // still to be counted, and those that a late message can still change. The records are ordered by
 // the answers, and an answer is found once it is as old as the least time of its class. So the
 // queries leave out those in the first half of their time, and with the usual windows all that
-// still must wait. Due reads the store once, and leaves out queries without a result.
+// still must wait. due reads the store once, and leaves out queries without a result.
 //
 // The queries of all classes are one round trip, with a limit of one record each.
-func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]store.Query, error) {
+func due(ctx context.Context, st store.Store, kind string, now time.Time) ([]store.Query, error) {
 	var all []store.Query
 	for class, least := range waits {
 		all = append(all, store.Query{
@@ -131,11 +132,59 @@ func Due(ctx context.Context, st store.Store, kind string, now time.Time) ([]sto
 	}
 	var found []store.Query
 	for i, q := range all {
-		if q.Limit = 0; len(s.Found[i]) > 0 {
+		if q.Limit = sweepStep; len(s.Found[i]) > 0 {
 			found = append(found, q)
 		}
 	}
 	return found, nil
+}
+
+// sweepStep is how many answers one step of a sweep reads.
+const sweepStep = 64
+
+// Sweep finds the answers that are due at a moment, page by page, and has do take each page through
+// one step. do gets the ids of their records and returns how many it changed. If a step fails, each
+// of its answers has a step of its own, and a damaged record is passed over, so that one answer does
+// not hold up the others. Sweep returns how many answers were changed, and the errors, joined.
+func Sweep(
+	ctx context.Context, st store.Store, view store.View[answer.Answer], now time.Time,
+	isDue func(*answer.Answer) bool, do func(ids []string) (changed int, err error),
+) (swept int, err error) {
+	queries, err := due(ctx, st, view.Name, now)
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	step := func(ids ...string) (ok bool) {
+		n, err := do(ids)
+		errs, swept = append(errs, err), swept+n
+		return err == nil
+	}
+	for _, q := range queries {
+		for more := true; more; {
+			var ids []string
+			n := 0
+			for record, err := range st.Find(ctx, q) {
+				if err != nil {
+					return swept, errors.Join(append(errs, err)...)
+				}
+				n, q.After = n+1, record.Place
+				if row, err := view.Of(record); err != nil {
+					errs = append(errs, err)
+				} else if isDue(&row.Value) {
+					ids = append(ids, row.ID)
+				}
+			}
+			more = n == sweepStep
+			if len(ids) == 0 || step(ids...) || ctx.Err() != nil {
+				continue
+			}
+			for _, id := range ids {
+				step(id)
+			}
+		}
+	}
+	return swept, errors.Join(errs...)
 }
 
 // Arrival returns the moment of a statement that comes without a time: now or, up to

@@ -2,6 +2,7 @@ package answers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,16 +36,14 @@ func TestDue(t *testing.T) {
 		_, err := st.Commit(ctx, store.Batch{Records: []store.Record{view.Record(a, 0)}})
 		require.NoError(t, err)
 		found := func(after time.Duration) bool {
-			queries, err := answers.Due(ctx, st, "answer", start.Add(after))
+			seen := false
+			_, err := answers.Sweep(ctx, st, view, start.Add(after), func(a *answer.Answer) bool {
+				seen = true
+				assert.Equal(t, "e", a.ID)
+				return false
+			}, nil)
 			require.NoError(t, err)
-			for _, q := range queries {
-				for row, err := range view.Find(ctx, st, q) {
-					require.NoError(t, err)
-					assert.Equal(t, "e", row.Value.ID)
-					return true
-				}
-			}
-			return false
+			return seen
 		}
 		assert.True(t, found(max(waits, 0)), waits)
 		assert.True(t, found(waits+100*24*time.Hour), waits)
@@ -156,8 +155,35 @@ func TestFreeze(t *testing.T) {
 	st.SetAway(true)
 	_, err := answers.Freeze(ctx, st, "a", answers.Frozen{Frozen: true}, store.AuditEntry{})
 	require.ErrorIs(t, err, storetest.ErrFailed)
-	_, err = answers.Due(ctx, st, "answer", start)
+	_, err = answers.Sweep(ctx, st, answers.View("answer"), start, nil, nil)
 	require.ErrorIs(t, err, storetest.ErrFailed)
+}
+
+// A step that fails is repeated for each of its answers, and the others are swept.
+func TestSweepGoesOnWithoutTheAnswersThatFail(t *testing.T) {
+	st := new(memstore.Store)
+	view := answers.View("answer")
+	require.NoError(t, st.Declare(ctx, view.Kind))
+	const all = 150
+	for i := range all {
+		a := answer.Answer{ID: fmt.Sprint(i), At: start, Fires: []answer.Fire{{Due: start}}}
+		_, err := st.Commit(ctx, store.Batch{Records: []store.Record{view.Record(a, 0)}})
+		require.NoError(t, err)
+	}
+	bad, steps := answers.ID("70"), 0
+	failed := errors.New("failed")
+	swept, err := answers.Sweep(ctx, st, view, start.Add(time.Hour),
+		func(*answer.Answer) bool { return true },
+		func(ids []string) (int, error) {
+			steps++
+			if slices.Contains(ids, bad) {
+				return 0, failed
+			}
+			return len(ids), nil
+		})
+	require.ErrorIs(t, err, failed)
+	assert.Equal(t, all-1, swept)
+	assert.Equal(t, 3+64, steps)
 }
 
 func TestSources(t *testing.T) {

@@ -31,14 +31,10 @@ type tokenizer struct {
 	sentence int
 }
 
-// read splits a text into clauses.
-func read(written string) []clause { return clausesOf(normalise(written)) }
-
-// clausesOf splits a text into clauses. normalise made the text. A quotation or a piece of code
-// becomes one foreign word. Quotations are hidden first, because punctuation in them ends no clause
-// of the writer.
-func clausesOf(normal string) []clause {
-	runes := hideQuotes([]rune(pasted.ReplaceAllString(normal, string(foreignRune))))
+// read splits a text into clauses. A quotation or a piece of code becomes one foreign word.
+// Quotations are hidden first, because punctuation in them ends no clause of the writer.
+func read(written string) []clause {
+	runes := hideQuotes([]rune(pasted.ReplaceAllString(normalise(written), string(foreignRune))))
 	t := &tokenizer{}
 	for i, r := range runes {
 		var before, after rune = ' ', ' '

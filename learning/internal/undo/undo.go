@@ -7,12 +7,9 @@ import (
 	"sync"
 )
 
-// tables has the grammars and their filter. They are made when the first text is read, because
-// making them would delay the start of a program.
-var tables = sync.OnceValues(func() ([]*grammar, *filter) {
-	all := load(grammarFile)
-	return all, newFilter(all)
-})
+// languages returns the grammars. They are made when the first text is read, because making them
+// would delay the start of a program.
+var languages = sync.OnceValue(func() []*grammar { return load(grammarFile) })
 
 // A longer text is not read, nor is one of more clauses: a command is short.
 const (
@@ -29,31 +26,20 @@ const (
 // rains", "cancel my subscription", "undo the last commit". Command prefers a missed command to a
 // false one. It recognises the phrases of grammar.txt and their words, with accents or without, and
 // no slips of the pen. It is safe for concurrent use.
+//
+// A single refusal in any language outweighs every acceptance, because a false command takes back
+// an answer that somebody wanted. A clause has the best verdict that a language gives it.
 func Command(text string) bool {
 	if len(text) > longest {
 		return false
 	}
-	normal := normalise(strings.TrimSpace(text))
-	_, fast := tables()
-	may := fast.languages(normal)
-	if len(may) == 0 {
-		return false
-	}
-	return command(normal, may)
-}
-
-// command reads a text in some languages. A single refusal in any language outweighs every
-// acceptance, because a false command takes back an answer that somebody wanted. A clause has the
-// best verdict that a language gives it.
-func command(normal string, may []int) bool {
-	languages, _ := tables()
-	clauses := clausesOf(normal)
+	clauses := read(strings.TrimSpace(text))
 	if len(clauses) > mostClauses {
 		return false
 	}
 	verdicts := make([]verdict, len(clauses))
-	for _, i := range may {
-		readers := languages[i].readers(clauses)
+	for _, g := range languages() {
+		readers := g.readers(clauses)
 		for i := range readers {
 			verdicts[i] = max(verdicts[i], judge(readers, i))
 		}
