@@ -144,7 +144,7 @@ const sweepStep = 64
 
 // Sweep finds the answers that are due at a moment, page by page, and has do take each page through
 // one step. do gets the ids of their records and returns how many it changed. If a step fails, each
-// of its answers has a step of its own, and a damaged record is passed over, so that one answer does
+// of its answers is tried again alone, and a damaged record is passed over, so that one answer does
 // not hold up the others. Sweep returns how many answers were changed, and the errors, joined.
 func Sweep(
 	ctx context.Context, st store.Store, view store.View[answer.Answer], now time.Time,
