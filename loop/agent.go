@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -74,31 +76,41 @@ type Agent struct {
 	tenant  string     // "" if the agent has the store itself
 	root    *Agent     // of all tenants; nil for the agent that [New] made
 	tenants tenantPool // of the agent that [New] made
-	// strategy is what Teach may exchange while events are answered, so it has a lock.
-	strategy struct {
-		sync.RWMutex
-		learner *strategy.Learner // nil: there are no arms
-		chooser Chooser           // nil: the same
-		arms    []Arm
-		asked   []string // the names of the models that arms ask, and of the fallbacks
-		seed    [2]uint64
-	}
+
+	learner *strategy.Learner // nil: there are no arms
+	chooser Chooser           // nil: the same
+	arms    []Arm             // of the configuration and its lessons
+	asked   []string          // the names of the models that arms ask, and of the fallbacks
+	seed    [2]uint64         // of the learner
 }
 
-// New returns an agent, which goes on from what its store holds; or the faults of its
-// configuration, joined, each a [*heed.ConfigError]. Faults of Tuning's parts come once all other
-// fields are right.
+// New returns an agent, which goes on from what its store holds; or the faults of its configuration
+// and of its parts, joined, each a [*heed.ConfigError], and of a lesson a [*heed.InputError].
 func New(ctx context.Context, cfg Config) (*Agent, error) {
 	clock := cfg.Testing.Now
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("loop: %w", err)
+	shared := &Agent{
+		models: &availability{of: make(map[string]*health)}, gates: new(sync.Map),
 	}
-	if err := cfg.openStore(ctx, clock); err != nil {
-		return nil, fmt.Errorf("loop: %w", err)
+	own := cfg.validate()
+	if own != nil { // an agent of the parts alone shows their faults as well
+		cfg = Config{
+			Model: cfg.Model, Arms: cfg.Arms, Choosing: cfg.Choosing, Tuning: cfg.Tuning,
+			Testing: cfg.Testing,
+		}.withDefaults()
 	}
-	models := &availability{of: make(map[string]*health)}
-	return build(ctx, cfg, &Agent{models: models, gates: new(sync.Map)})
+	err := cfg.openStore(ctx, clock)
+	var a *Agent
+	if err == nil {
+		a, err = build(ctx, cfg, shared)
+	}
+	if own != nil || err != nil {
+		var faults valid.Faults
+		faults.Join(own)
+		faults.Join(err)
+		return nil, fmt.Errorf("loop: %w", faults.Err())
+	}
+	return a, nil
 }
 
 // build makes an agent of a configuration that is complete and valid. shared has what the agents of
@@ -129,16 +141,19 @@ func build(ctx context.Context, cfg Config, shared *Agent) (*Agent, error) {
 	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind,
 		a.healths.Kind, a.freezes.Kind, a.planned.Kind, a.imports.Kind,
 		tenantsOf(cfg.Name).Kind); err != nil {
-		return nil, fmt.Errorf("loop: %w", err)
+		return nil, err
 	}
 	if err := a.open(ctx); err != nil {
-		return nil, fmt.Errorf("loop: %w", err)
+		return nil, err
 	}
-	if _, err := a.teach(ctx, cfg.Lessons); err != nil {
-		return nil, fmt.Errorf("loop: lessons: %w", err)
+	if _, err := a.teach(ctx, &cfg.Lessons); err != nil {
+		return nil, named("Lessons", err)
 	}
 	return a, nil
 }
+
+// top returns the agent of all tenants.
+func (a *Agent) top() *Agent { return cmp.Or(a.root, a) }
 
 // Name returns [Config].Name, or its default.
 func (a *Agent) Name() string { return a.cfg.Name }
@@ -201,41 +216,59 @@ func (c *Config) part(own, name string) string {
 }
 
 // open makes the parts. What is the agent's, such as its store and clock, replaces what Tuning has
-// in these fields.
+// in these fields. The faults of all parts are returned together. After any other error, for
+// example of the store, the next part is not made.
 func (a *Agent) open(ctx context.Context) error {
-	cfg, seeds := &a.cfg, a.cfg.seeds()
+	seeds := a.cfg.seeds()
 	if s := seeds[0]; s != nil {
-		a.strategy.seed = [2]uint64{s.Uint64(), s.Uint64()}
+		a.seed = [2]uint64{s.Uint64(), s.Uint64()}
 	}
-	err := a.openTrial(ctx, seeds[2])
-	if err != nil {
-		return err
+	var faults valid.Faults
+	for _, part := range []func() error{
+		func() error { return a.openTrial(ctx, seeds[2]) },
+		func() error { return a.openLearning(ctx) },
+		func() error { return a.openPatterns(ctx) },
+		func() error { return a.openFeedback(ctx) },
+		func() error { return a.openPartition(ctx) },
+		func() error { return a.openStrategy(ctx) },
+		// The decider asks models by the names that the arms give them.
+		func() error { return a.openDecision(ctx, seeds[1]) },
+	} {
+		err := part()
+		if err != nil && !errors.As(err, new(*heed.ConfigError)) {
+			return err
+		}
+		faults.Join(err)
 	}
+	return faults.Err()
+}
+
+func (a *Agent) openLearning(ctx context.Context) (err error) {
+	cfg := &a.cfg
 	l := cfg.Tuning.Learning
 	l.Name, l.Answers = cfg.part(l.Name, "learning"), cfg.kind()
 	l.Store, l.Now, l.Observer = cfg.Store, cfg.Testing.Now, cfg.Observer
 	l.Trust.Instruments = cfg.Instruments
-	if a.learning, err = learning.New(ctx, l); err != nil {
-		return err
-	}
+	a.learning, err = learning.New(ctx, l)
+	return err
+}
+
+func (a *Agent) openPatterns(ctx context.Context) (err error) {
+	cfg := &a.cfg
 	a.patterns, err = patterns.New(ctx, patterns.Config{
 		Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Testing.Now,
 		Observer: cfg.Observer, Instruments: cfg.Instruments,
 		Approaches: cfg.Tuning.Approaches,
 	})
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+func (a *Agent) openFeedback(ctx context.Context) (err error) {
+	cfg := &a.cfg
 	f := cfg.Tuning.Feedback
 	f.Store, f.Now, f.Observer, f.Redact = cfg.Store, cfg.Testing.Now, cfg.Observer, cfg.Redact
-	if a.feedback, err = feedback.New(ctx, f); err != nil {
-		return err
-	}
-	if err = a.openPartition(ctx); err != nil {
-		return err
-	}
-	// The decider asks models by the names that the arms give them.
-	return cmp.Or(a.arm(ctx, cfg.Arms), a.openDecision(ctx, seeds[1]))
+	a.feedback, err = feedback.New(ctx, f)
+	return err
 }
 
 // openPartition makes the partition, which assigns an event to a cell.
@@ -279,11 +312,7 @@ func (a *Agent) Learning() *learning.Module { return a.learning }
 func (a *Agent) Decision() *decision.Decider { return a.decider }
 
 // Strategy returns the part that chooses arms, or nil without arms.
-func (a *Agent) Strategy() *strategy.Learner {
-	a.strategy.RLock()
-	defer a.strategy.RUnlock()
-	return a.strategy.learner
-}
+func (a *Agent) Strategy() *strategy.Learner { return a.learner }
 
 // Patterns returns the part that learns which ways of working go well.
 func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }

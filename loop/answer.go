@@ -462,7 +462,7 @@ func (a *Agent) redact(texts ...*string) error {
 // failed credits the arm with an answer that is of no use. Other failures do not count. There is no
 // record of an answer without a text, so this outcome is observed by itself.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
-	learner := a.Strategy()
+	learner := a.learner
 	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || p.kept.Frozen || !p.blamed {
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -195,13 +194,6 @@ type availability struct {
 	incident time.Time // when several models had become unavailable; zero without an outage
 }
 
-// seen returns the models that an agent looks at, in order. names are the ones that it may ask.
-func (v *availability) seen(names []string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.of)), func(name string) bool {
-		return strings.HasPrefix(name, taughtArm) && !slices.Contains(names, name)
-	})
-}
-
 // spared reports whether a model is not to be asked now if there is another one, and left whether
 // it is not to be asked even if it is the only one.
 func (v *availability) spared(name string, now time.Time) (spared, left bool) {
@@ -278,11 +270,11 @@ func (v *availability) note(name string, t *attempt, now time.Time) {
 	}
 }
 
-// takeNews returns what other processes need to know of the models that an agent looks at, once.
-func (v *availability) takeNews(names []string) (news []health) {
+// takeNews returns what other processes need to know of the models, once.
+func (v *availability) takeNews() (news []health) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, name := range v.seen(names) {
+	for _, name := range slices.Sorted(maps.Keys(v.of)) {
 		if h := v.of[name]; h.news {
 			h.news = false
 			news = append(news, *h)
@@ -330,7 +322,7 @@ func (v *availability) changes(names []string, now time.Time) (all []notice) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var down []*health
-	for _, name := range v.seen(names) {
+	for _, name := range slices.Sorted(maps.Keys(v.of)) {
 		h := v.of[name]
 		if h.down(now) {
 			down = append(down, h)
@@ -372,16 +364,24 @@ func healthOf(name string) store.View[health] {
 	}
 }
 
-// wantHealth names the records of the models that may be asked.
+// wantHealth names the records of the models that may be asked. They are records of the agent that
+// New made, because all tenants share the models. The agents of tenants know what it read lately:
+// see tenantPool.isFrozen.
 func (a *Agent) wantHealth(w *store.Wants) {
-	for _, name := range a.modelNames() {
+	if a.root != nil {
+		return
+	}
+	for _, name := range a.asked {
 		w.Refs = append(w.Refs, a.healths.Ref(store.IDOf(name)))
 	}
 }
 
 // takeHealth takes over what other processes recorded about the models.
 func (a *Agent) takeHealth(tx *store.Tx) error {
-	for _, name := range a.modelNames() {
+	if a.root != nil {
+		return nil
+	}
+	for _, name := range a.asked {
 		row, err := a.healths.In(tx, store.IDOf(name))
 		if err != nil {
 			return err
@@ -411,14 +411,14 @@ const healthTimeout = time.Second
 // end it: what one process learned saves others a failing call. A failure to store it is reported,
 // and the answer goes on.
 func (a *Agent) shareHealth(ctx context.Context) {
-	news := a.models.takeNews(a.modelNames())
+	news := a.models.takeNews()
 	if len(news) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTimeout)
 	defer cancel()
 	for _, h := range news {
-		err := store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		err := store.Do(ctx, a.top().cfg.Store, func(tx *store.Tx) error {
 			row, err := a.healths.In(tx, store.IDOf(h.Model))
 			if err != nil {
 				return err
@@ -440,12 +440,12 @@ func (a *Agent) shareHealth(ctx context.Context) {
 func (a *Agent) reportOutages(ctx context.Context) {
 	a.shareHealth(ctx)
 	now := a.cfg.Testing.Now()
-	for _, o := range a.models.changes(a.modelNames(), now) {
+	for _, o := range a.models.changes(a.asked, now) {
 		action := restored
 		if o.since.IsZero() {
 			action = outages
 		}
-		a.changed.incident(outageEntry(a.cfg.Name, action, o.what, now))
+		a.top().changed.incident(outageEntry(a.cfg.Name, action, o.what, now))
 		switch {
 		case a.watch == nil:
 		case o.since.IsZero():
@@ -464,7 +464,7 @@ func (a *Agent) reportOutages(ctx context.Context) {
 // left, because then the choice goes on by past outcomes.
 func (a *Agent) available() (arms []strategy.ArmID) {
 	now, left := a.cfg.Testing.Now(), false
-	all := a.arms()
+	all := a.arms
 	for i := range all {
 		if spared, _ := a.models.spared(a.nameOf(&all[i]), now); spared {
 			left = true
@@ -478,22 +478,17 @@ func (a *Agent) available() (arms []strategy.ArmID) {
 	return arms
 }
 
-const (
-	// defaultModel is the name of [Config].Model, or of the model that a framework asks.
-	defaultModel = "model"
-	// taughtArm begins the name of a model that Teach brought. The tenant follows, because another
-	// tenant may have another model under the same id.
-	taughtArm = "taught arm "
-)
+// defaultModel is the name of [Config].Model, or of the model that a framework asks.
+const defaultModel = "model"
 
 // nameOf returns the name of the model that answers for an arm.
 func (a *Agent) nameOf(arm *Arm) string { return cmp.Or(arm.asks, defaultModel) }
 
-// nameModels gives each arm the name of its model, and returns the names of the models in use: of
-// the arms' or of the one that answers without arms, and of the fallbacks, which are the last. If
-// the same model is given in several places, it has the name of the first one, because its
-// availability is one.
-func (a *Agent) nameModels(arms []Arm) (used []string) {
+// nameModels gives each arm the name of its model, and notes the names of the models in use: of the
+// arms' or of the one that answers without arms, and of the fallbacks, which are the last. If the
+// same model is given in several places, it has the name of the first one, because its availability
+// is one.
+func (a *Agent) nameModels() {
 	type named struct {
 		model decision.LLM
 		name  string
@@ -513,18 +508,12 @@ func (a *Agent) nameModels(arms []Arm) (used []string) {
 	for _, model := range slices.Sorted(maps.Keys(a.cfg.Models)) {
 		name(a.cfg.Models[model], "model "+model)
 	}
-	for _, arm := range slices.Concat(a.cfg.Arms, a.cfg.Lessons.Arms) {
-		name(arm.Model, "arm "+arm.ID)
+	if aboutNotes(a.arms) {
+		a.asked = append(a.asked, defaultModel)
 	}
-	if aboutNotes(arms) {
-		used = append(used, defaultModel)
-	}
-	for i := range arms {
-		arm := &arms[i]
+	for i := range a.arms {
+		arm := &a.arms[i]
 		switch {
-		case arm.Model != nil && arm.taught:
-			of := fmt.Sprintf("%s%q of %q", taughtArm, arm.ID, a.tenant)
-			arm.asks = name(arm.Model, strings.TrimSuffix(of, ` of ""`))
 		case arm.Model != nil:
 			arm.asks = name(arm.Model, "arm "+arm.ID)
 		case arm.ModelName != "":
@@ -532,19 +521,11 @@ func (a *Agent) nameModels(arms []Arm) (used []string) {
 		default:
 			arm.asks = defaultModel
 		}
-		if !slices.Contains(used, arm.asks) {
-			used = append(used, arm.asks)
+		if !slices.Contains(a.asked, arm.asks) {
+			a.asked = append(a.asked, arm.asks)
 		}
 	}
 	for i, m := range a.cfg.Fallbacks {
-		used = append(used, name(m, fmt.Sprint("fallback ", i)))
+		a.asked = append(a.asked, name(m, fmt.Sprint("fallback ", i)))
 	}
-	return used
-}
-
-// modelNames returns what nameModels found.
-func (a *Agent) modelNames() []string {
-	a.strategy.RLock()
-	defer a.strategy.RUnlock()
-	return a.strategy.asked
 }

@@ -100,7 +100,7 @@ func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	if errs[0] != nil {
 		a.changed.incident(incidents...)
 	}
-	if learner := a.Strategy(); learner != nil {
+	if learner := a.learner; learner != nil {
 		for _, scope := range segments {
 			errs = append(errs, a.leader(ctx, learner, scope, now))
 		}

@@ -2,6 +2,8 @@ package loop
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
@@ -25,23 +27,40 @@ type stepChooser interface {
 	SelectIn(tx *store.Tx, q strategy.Query) (strategy.Choice, error)
 }
 
-// stepChooser returns the chooser, if it is one of heed's.
-func (a *Agent) stepChooser() stepChooser {
-	a.strategy.RLock()
-	defer a.strategy.RUnlock()
-	own, _ := a.strategy.chooser.(stepChooser)
-	return own
-}
-
-// arms returns the ways of answering that there are.
-func (a *Agent) arms() []Arm {
-	a.strategy.RLock()
-	defer a.strategy.RUnlock()
-	return a.strategy.arms
+// openStrategy makes the learner that chooses among the arms, and the host's chooser. Without arms,
+// only the models get their names. An arm of the lessons replaces the arm of its id.
+func (a *Agent) openStrategy(ctx context.Context) (err error) {
+	cfg := &a.cfg
+	a.arms = slices.Clone(cfg.Arms)
+	for _, arm := range cfg.Lessons.Arms {
+		if i := slices.IndexFunc(a.arms, func(o Arm) bool { return o.ID == arm.ID }); i >= 0 {
+			a.arms[i] = arm
+		} else {
+			a.arms = append(a.arms, arm)
+		}
+	}
+	if a.nameModels(); len(a.arms) == 0 {
+		return nil
+	}
+	s := cfg.Tuning.Strategy
+	s.Name, s.Answers = cfg.part(s.Name, "strategy"), cfg.kind()
+	s.Store, s.Now, s.Observer, s.Arms = cfg.Store, cfg.Testing.Now, cfg.Observer, nil
+	s.Trust.Instruments = cfg.Instruments
+	for _, arm := range a.arms {
+		s.Arms = append(s.Arms, strategy.Arm{ID: strategy.ArmID(arm.ID), Weight: arm.Weight})
+	}
+	if s.Seed == nil && a.seed != [2]uint64{} {
+		s.Seed = rand.NewPCG(a.seed[0], a.seed[1])
+	}
+	if a.learner, err = strategy.New(ctx, s); err != nil {
+		return err
+	}
+	a.chooser, err = cfg.chooser(ctx, a.learner)
+	return err
 }
 
 // chooser returns who chooses the arms of a learner. A panic of the host's function is an error of
-// New or Teach.
+// New.
 func (c *Config) chooser(
 	ctx context.Context, learner *strategy.Learner,
 ) (chooser Chooser, err error) {

@@ -69,8 +69,9 @@ type Config struct {
 	Arms []Arm
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
-	// Lessons are taught by [New] through [Agent.Teach], and again for each new tenant. Set them if
-	// you know good answers before the first event, for example by [ReadLessons].
+	// Lessons are taught by [New], and again for each new tenant, as by [Agent.Teach]. Their arms are
+	// added to Arms, or replace those of their ids. Set them if you know good answers before the first
+	// event, for example by [ReadLessons].
 	Lessons Lessons
 
 	// Control is the fraction of sessions, in [0, 1], that are answered as without learning: by the
@@ -108,7 +109,7 @@ type Choosing struct {
 	//		return best.New(ctx, best.Config{Learner: l})
 	//	}
 	//
-	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The
+	// It is called by [New], and for each tenant. nil: the learner draws. The
 	// context of a Chooser ends with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and
 	// Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such calls have not
 	// returned, it is not called. So it is with Similarity and [Arm].Brief.
@@ -217,8 +218,7 @@ type Arm struct {
 	// strategy/money. Set them if choices should weigh cost. 0: no cost is recorded.
 	InputPrice, OutputPrice float64
 
-	asks   string // the name of its model: see Agent.nameModels
-	taught bool   // by Teach, so that other agents may have another arm of this ID
+	asks string // the name of its model: see Agent.nameModels
 }
 
 const (
@@ -317,6 +317,9 @@ func (c *Config) validate() error {
 	}
 	for i, m := range c.Fallbacks {
 		found.Check(m != nil, fmt.Sprintf("Fallbacks[%d]", i), nil, "must not be nil")
+	}
+	for _, err := range c.Lessons.faults(c.knows) {
+		found.Join(named("Lessons", err))
 	}
 	return found.Err()
 }

@@ -27,7 +27,7 @@
 //	answer although a model fails                    [Config].Fallbacks, [ErrNoModel]
 //	answer although the store can't be reached       [Degraded]
 //	learn which model or prompt works                [Config].Arms, [Choosing]
-//	teach heuristics, notes and arms from a file     [ReadLessons], [Agent.Teach]
+//	teach heuristics, notes and arms from a file     [ReadLessons], [Config].Lessons
 //	commit records of yours with a reaction          [Agent.ReactIn], [Agent.OutcomeIn]
 //	count what a stream or a tool reports            [Agent.Attribute], [Agent.Tool]
 //	find out why an answer was given                 [Agent.Explain]

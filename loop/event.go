@@ -216,7 +216,7 @@ const (
 // contain the learner's name and the choice's id.
 func (a *Agent) checkLength(id string) error {
 	most := maxEventID
-	if learner := a.Strategy(); learner != nil {
+	if learner := a.learner; learner != nil {
 		most = min(most, evidence.MaxText-len(learner.Config().Name)-len("::/")-36-20)
 	}
 	if len(id) > most {

@@ -168,7 +168,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		}
 		account.Rules = append(account.Rules, rule)
 	}
-	if learner := a.Strategy(); learner != nil && r.Choice != nil {
+	if learner := a.learner; learner != nil && r.Choice != nil {
 		err = account.believed(ctx, learner, r.Choice)
 	}
 	return account, err

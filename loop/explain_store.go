@@ -38,7 +38,7 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	a.learning, errs[0] = adopt(learning.Open(ctx, learning.Config{
 		Store: cfg.Store, Name: name("learning"), Now: cfg.Testing.Now,
 	}))
-	a.strategy.learner, errs[1] = adopt(strategy.Open(ctx, strategy.Config{
+	a.learner, errs[1] = adopt(strategy.Open(ctx, strategy.Config{
 		Store: cfg.Store, Name: name("strategy"), Now: cfg.Testing.Now,
 	}))
 	a.patterns, errs[2] = adopt(patterns.Open(ctx, patterns.Config{

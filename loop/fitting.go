@@ -68,7 +68,7 @@ func (f *fitting) noted() (notes []Note) {
 
 // itemOf returns the cell of an event's text, or "" where arms do not go by it.
 func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
-	if a.partition == nil || e.Item != "" || a.Strategy() == nil || aboutNotes(a.arms()) {
+	if a.partition == nil || e.Item != "" || a.learner == nil || aboutNotes(a.arms) {
 		return "", nil
 	}
 	item, _, err = a.partition.Item(ctx, beginning(e.Text))

@@ -98,8 +98,8 @@ func (a *Agent) trial(e *Event) answer.Side {
 
 // always returns the arm that answers without learning.
 func (a *Agent) always(notes []Note) Arm {
-	if learner := a.Strategy(); learner != nil && (len(notes) > 0 || !aboutNotes(a.arms())) {
-		for _, arm := range a.arms() {
+	if learner := a.learner; learner != nil && (len(notes) > 0 || !aboutNotes(a.arms)) {
+		for _, arm := range a.arms {
 			if arm.ID == string(learner.Config().Default) {
 				return arm
 			}

@@ -337,7 +337,7 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 func (a *Agent) validatePast(p *Past) error {
 	known := func(arm Arm) bool { return arm.ID == p.Arm }
 	switch {
-	case p.Arm != "" && !slices.ContainsFunc(a.arms(), known):
+	case p.Arm != "" && !slices.ContainsFunc(a.arms, known):
 		return valid.Input("Arm", fmt.Sprintf("is %q, which is none of the agent's arms", p.Arm))
 	case !(p.Propensity >= 0 && p.Propensity <= 1):
 		return valid.Input("Propensity", "must be in (0, 1], or 0 if it is unknown")
@@ -439,7 +439,7 @@ func (a *Agent) recordPast(ctx context.Context, p *Past, item string) (answer.An
 		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Person: e.Person,
 		Session: e.Session, Domain: e.Domain, Stream: e.Stream, Reply: reply,
 	}
-	if learner := a.Strategy(); learner != nil && p.Arm != "" {
+	if learner := a.learner; learner != nil && p.Arm != "" {
 		q := plan.query(nil)
 		r.Choice = &answer.Choice{
 			ID:      uuid.NewSHA1(uuid.NameSpaceOID, []byte(store.IDOf(a.cfg.Name, e.ID))),

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"regexp"
 	"slices"
@@ -16,18 +15,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy"
 )
 
-// How an agent is taught. Heuristics and notes are stored, arms are not, because they hold models.
-// Teach compares the lessons with what is stored and writes only what is new or changed. A record
-// for each taught heuristic distinguishes it from heuristics that were learned, so that a lesson
-// that was removed from the file can be missed.
+// How an agent is taught. Teach compares the lessons with what is stored and writes only what is new
+// or changed. A record for each taught heuristic distinguishes it from heuristics that were learned,
+// so that a lesson that was removed from the file can be missed. Arms are not stored, because they
+// hold models: see openStrategy.
 
 // A Note is a text that is added to the prompt if it fits an event.
 type Note struct {
@@ -146,40 +143,35 @@ type Taught struct {
 	Missing, Removed []string
 }
 
-// Teach stores lessons. Teaching the same again has no effect. A heuristic with another condition
-// or action begins without evidence, because its evidence is about the old text. If the old text
-// comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With another
-// domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only for what
-// is no longer among the lessons. Faults are returned together, each a [*heed.InputError] that
-// names the lesson, and no lesson is kept. If storing a lesson fails, the lessons before it are
-// kept.
+// Teach stores heuristics and notes. Teaching the same again has no effect. A heuristic with another
+// condition or action begins without evidence, because its evidence is about the old text. If the
+// old text comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With
+// another domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only
+// for what is no longer among the lessons. Faults are returned together, each a [*heed.InputError]
+// that names the lesson, and no lesson is kept. If storing a lesson fails, the lessons before it
+// are kept.
 //
-// Arms are not stored: teach them whenever the agent is made.
+// Lessons with arms are a fault, because arms are not stored: set them in [Config].Lessons, which
+// also holds for the agents of tenants.
 func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
-	l.Arms = slices.Clone(l.Arms)
-	for i := range l.Arms {
-		l.Arms[i].taught = true
+	faults := l.faults(nil)
+	if len(l.Arms) > 0 {
+		faults = append(faults, &heed.InputError{Field: "Arms", Reason: "must be in Config.Lessons, " +
+			"because an agent keeps the arms that it was made with"})
 	}
-	taught, err := a.teach(ctx, l)
+	if len(faults) > 0 {
+		return Taught{}, wrap("teach", errors.Join(faults...))
+	}
+	taught, err := a.teach(ctx, &l)
 	return taught, wrap("teach", err)
 }
 
-// teach validates all lessons before it stores the first one, and marks heuristics as taught before
-// it stores them: if it fails between the two, teaching again completes it.
-func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error) {
-	if faults := l.faults(a.cfg.knows); len(faults) > 0 {
-		return taught, errors.Join(faults...)
-	}
-	count := func(isNew, changed bool) {
-		if isNew {
-			taught.New++
-		} else if changed {
-			taught.Changed++
-		}
-	}
+// teach stores valid lessons. It marks heuristics as taught before it stores them: if it fails
+// between the two, teaching again completes it.
+func (a *Agent) teach(ctx context.Context, l *Lessons) (taught Taught, err error) {
 	// One read of all heuristics and notes shows what is new, so that teaching the same again writes
 	// neither.
-	known, missing, err := a.known(ctx, &l)
+	known, gone, err := a.known(ctx, l)
 	if err == nil {
 		err = a.mark(ctx, l.Heuristics)
 	}
@@ -187,29 +179,54 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 		return taught, err
 	}
 	for i, h := range l.Heuristics {
-		isNew, changed, restarted, err := a.put(ctx, h, known)
+		did, err := a.put(ctx, h, known)
 		if err != nil {
 			return taught, named(fmt.Sprintf("Heuristics[%d]", i), err)
 		}
-		if restarted {
-			taught.Restarted = append(taught.Restarted, h.ID)
-		}
-		count(isNew, changed)
+		taught.count(did, h.ID)
 	}
 	for i, n := range l.Notes {
-		isNew, changed, err := a.note(ctx, n)
+		did, err := a.note(ctx, n)
 		if err != nil {
 			return taught, named(fmt.Sprintf("Notes[%d]", i), err)
 		}
-		count(isNew, changed)
+		taught.count(did, n.ID)
 	}
-	if err := a.miss(ctx, &taught, missing, l.Only); err != nil {
-		return taught, err
+	for _, m := range gone {
+		if !l.Only {
+			taught.Missing = append(taught.Missing, m.name)
+			continue
+		}
+		if err := m.remove(); err != nil {
+			return taught, err
+		}
+		taught.Removed = append(taught.Removed, m.name)
 	}
-	if len(l.Arms) > 0 {
-		err = a.arm(ctx, a.mergedArms(l.Arms))
+	return taught, nil
+}
+
+// An effect is what storing a lesson did.
+type effect string
+
+const (
+	unchanged effect = ""
+	added     effect = "added"
+	changed   effect = "changed"
+	restarted effect = "restarted" // changed, and it begins without evidence
+)
+
+// count counts what storing a lesson did.
+func (t *Taught) count(did effect, id string) {
+	switch did {
+	case added:
+		t.New++
+	case changed:
+		t.Changed++
+	case restarted:
+		t.Changed++
+		t.Restarted = append(t.Restarted, id)
+	case unchanged:
 	}
-	return taught, err
 }
 
 // named puts a lesson's name before the field of an input error.
@@ -221,8 +238,8 @@ func named(lesson string, err error) error {
 	return fmt.Errorf("%s: %w", lesson, err)
 }
 
-// faults returns all faults, each a [*heed.InputError]. knows reports whether a model of this name
-// is configured; nil accepts any name.
+// faults returns all faults. knows reports whether a model of this name is configured; nil accepts
+// any name.
 func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 	seen := make(map[string]bool)
 	check := func(list string, i int, id string, needs ...[2]string) {
@@ -276,67 +293,85 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 // put stores a heuristic, if it is new or changed. known are those that were read before. If
 // another process is quicker, it looks again at what is stored. The first try uses what was read
 // for all lessons; each further one reads this heuristic.
-func (a *Agent) put(ctx context.Context, h learning.Heuristic,
-	known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
-	err = store.Do(ctx, a.cfg.Store, func(*store.Tx) (err error) {
+func (a *Agent) put(
+	ctx context.Context, h learning.Heuristic, known map[string]learning.Heuristic,
+) (did effect, err error) {
+	err = store.Do(ctx, a.cfg.Store, func(*store.Tx) error {
+		before, is := known[h.ID]
 		if known == nil {
 			standings, err := a.learning.Standings(ctx, h.ID)
 			if err != nil {
 				return err
 			}
-			if known = make(map[string]learning.Heuristic); len(standings) > 0 {
-				known[h.ID] = standings[h.ID].Heuristic
-			}
+			before, is = standings[h.ID].Heuristic, len(standings) > 0
 		}
-		before, is := known[h.ID]
 		known = nil
-		isNew, changed, restarted, err = a.putOver(ctx, h, before, is)
+		did, err = a.putOver(ctx, h, before, is)
 		return err
 	})
-	return isNew, changed, restarted, err
+	return did, err
 }
 
-// putOver stores a heuristic in the place of the one before, if there is one. restarted reports
-// that it does not keep its evidence. A heuristic that was taken out, and whose text comes back,
-// counts as new.
-func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bool) (isNew, changed,
-	restarted bool, err error) {
-	if is {
-		h.CreatedAt, h.Since, h.Edition, h.Revision = before.CreatedAt, before.Since, before.Edition,
-			before.Revision
-		if h == before {
-			return false, false, false, nil
+// putOver stores a heuristic in the place of the one before, if there is one. A heuristic that was
+// taken out, and whose text comes back, counts as added.
+func (a *Agent) putOver(
+	ctx context.Context, h, before learning.Heuristic, is bool,
+) (effect, error) {
+	if !is {
+		_, err := a.learning.Put(ctx, h)
+		return added, err
+	}
+	h.CreatedAt, h.Since, h.Edition, h.Revision = before.CreatedAt, before.Since, before.Edition,
+		before.Revision
+	switch {
+	case h == before:
+		return unchanged, nil
+	case h.Action == before.Action && h.Condition == before.Condition:
+		_, err := a.learning.Put(ctx, h)
+		return changed, err
+	}
+	h, err := a.learning.Restart(ctx, h, a.cfg.Name, "the lesson has changed")
+	switch {
+	case before.Action == "":
+		return added, err
+	case err == nil && h.Edition == before.Revision: // its text is new
+		return restarted, nil
+	default:
+		return changed, err
+	}
+}
+
+// note stores a note, if it is new or changed.
+func (a *Agent) note(ctx context.Context, n Note) (did effect, err error) {
+	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		row, err := a.notes.In(tx, store.IDOf(n.ID))
+		switch {
+		case err != nil || row.Revision > 0 && row.Value.Note == n:
+			did = unchanged
+			return err
+		case row.Revision > 0:
+			did = changed
+		default:
+			did, row.Value.At = added, a.cfg.Testing.Now()
 		}
-	}
-	if is && (h.Action != before.Action || h.Condition != before.Condition) {
-		h, err = a.learning.Restart(ctx, h, a.cfg.Name, "the lesson has changed")
-		isNew = before.Action == "" // it was taken out
-		return isNew, !isNew, !isNew && err == nil && h.Edition == before.Revision, err
-	}
-	_, err = a.learning.Put(ctx, h)
-	return !is, is, false, err
+		a.notes.Put(tx, noteRow{n, row.Value.At}, row.Revision)
+		return nil
+	})
+	return did, err
 }
 
-// missing is what was taught and is not among the lessons: a heuristic or a note. One of both
-// fields is set.
+// A missing lesson was taught before and is not among the lessons now.
 type missing struct {
-	heuristic learning.Heuristic
-	note      store.Row[noteRow]
+	name   string // as Taught lists it
+	remove func() error
 }
 
-// name returns the name by which Taught lists it.
-func (m *missing) name() string {
-	if m.note.Revision > 0 {
-		return "note " + m.note.Value.ID
-	}
-	return "heuristic " + m.heuristic.ID
-}
-
-// known returns all heuristics, and what was taught and is not among the lessons. If only arms are
-// given, the rest is left alone. Only heuristics with a mark can be missing, because others were
-// learned or put by the host.
-func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learning.Heuristic,
-	gone []missing, err error) {
+// known returns all heuristics, and what was taught and is not among the lessons. Without
+// heuristics and notes among them, nothing is missing, unless they are all there are. Only
+// heuristics with a mark can be missing, because others were learned or put by the host.
+func (a *Agent) known(
+	ctx context.Context, l *Lessons,
+) (known map[string]learning.Heuristic, gone []missing, err error) {
 	known = make(map[string]learning.Heuristic)
 	if len(l.Heuristics)+len(l.Notes) == 0 && !l.Only {
 		return known, nil, nil
@@ -358,17 +393,18 @@ func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learnin
 		if err != nil {
 			return nil, nil, err
 		}
-		if m := (missing{heuristic: known[kept.Value.ID]}); m.heuristic.Action != "" &&
-			!has[m.name()] {
-			gone = append(gone, m)
+		id := kept.Value.ID
+		if name := "heuristic " + id; known[id].Action != "" && !has[name] {
+			gone = append(gone, missing{name, func() error { return a.removeHeuristic(ctx, id) }})
 		}
 	}
 	for kept, err := range a.notes.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if m := (missing{note: kept}); !has[m.name()] {
-			gone = append(gone, m)
+		id := kept.Value.ID
+		if name := "note " + id; !has[name] {
+			gone = append(gone, missing{name, func() error { return a.removeNote(ctx, id) }})
 		}
 	}
 	return known, gone, nil
@@ -376,47 +412,19 @@ func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learnin
 
 // mark notes that heuristics are taught ones.
 func (a *Agent) mark(ctx context.Context, taught []learning.Heuristic) error {
-	if len(taught) == 0 {
-		return nil
-	}
-	var b store.Batch
-	for _, h := range taught {
-		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Testing.Now()},
-			store.Once))
-	}
 	return store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
-		tx.Add(b)
+		for _, h := range taught {
+			a.lessons.Put(tx, lessonRow{h.ID, a.cfg.Testing.Now()}, store.Once)
+		}
 		return nil
 	})
 }
 
-// miss names what is missing, and takes it out if the lessons are all there are.
-func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, only bool) error {
-	for _, m := range missing {
-		if !only {
-			taught.Missing = append(taught.Missing, m.name())
-			continue
-		}
-		if err := a.takeOut(ctx, m); err != nil {
-			return err
-		}
-		taught.Removed = append(taught.Removed, m.name())
-	}
-	return nil
-}
-
-// takeOut removes a note, or the text of a heuristic. The heuristic itself stays, for later
-// statements about its answers. If another process is quicker, it looks again at what is stored.
-func (a *Agent) takeOut(ctx context.Context, m missing) error {
-	return store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
-		if m.note.Revision > 0 {
-			row, err := a.notes.In(tx, store.IDOf(m.note.Value.ID))
-			if err == nil && row.Revision > 0 {
-				tx.Put(a.notes.Removal(row.ID, row.Revision))
-			}
-			return err
-		}
-		standing, err := a.learning.Standing(ctx, m.heuristic.ID)
+// removeHeuristic removes the text of a heuristic. The heuristic itself stays, for later statements
+// about its answers. If another process is quicker, it looks again at what is stored.
+func (a *Agent) removeHeuristic(ctx context.Context, id string) error {
+	return store.Do(ctx, a.cfg.Store, func(*store.Tx) error {
+		standing, err := a.learning.Standing(ctx, id)
 		gone := standing.Heuristic
 		if errors.Is(err, heed.ErrNotFound) || err == nil && gone.Action == "" {
 			return nil
@@ -429,80 +437,13 @@ func (a *Agent) takeOut(ctx context.Context, m missing) error {
 	})
 }
 
-// note stores a note, if it is new or changed.
-func (a *Agent) note(ctx context.Context, n Note) (isNew, changed bool, err error) {
-	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
-		row, err := a.notes.In(tx, store.IDOf(n.ID))
-		isNew, changed = row.Revision == 0, row.Revision > 0 && row.Value.Note != n
-		if err != nil || !isNew && !changed {
-			return err
+// removeNote removes a note.
+func (a *Agent) removeNote(ctx context.Context, id string) error {
+	return store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
+		row, err := a.notes.In(tx, store.IDOf(id))
+		if err == nil && row.Revision > 0 {
+			tx.Put(a.notes.Removal(row.ID, row.Revision))
 		}
-		at := row.Value.At
-		if isNew {
-			at = a.cfg.Testing.Now()
-		}
-		a.notes.Put(tx, noteRow{n, at}, row.Revision)
-		return nil
+		return err
 	})
-	return isNew, changed, err
-}
-
-// learned stores a heuristic that the model wrote from a praised answer.
-func (a *Agent) learned(ctx context.Context, id string, x *decision.Extraction) error {
-	_, _, _, err := a.put(ctx, learning.Heuristic{
-		ID: id, Domain: x.Domain, Condition: x.Condition, Action: x.Message, Initial: x.Confidence,
-	}, nil)
-	return err
-}
-
-// mergedArms returns the agent's arms with the arms of lessons, which take the place of others of
-// their ids.
-func (a *Agent) mergedArms(taught []Arm) []Arm {
-	a.strategy.RLock()
-	defer a.strategy.RUnlock()
-	arms := slices.Clone(a.strategy.arms)
-	for _, arm := range taught {
-		if i := slices.IndexFunc(arms, func(o Arm) bool { return o.ID == arm.ID }); i >= 0 {
-			arms[i] = arm
-		} else {
-			arms = append(arms, arm)
-		}
-	}
-	return arms
-}
-
-// arm makes the learner that chooses among arms. The learner is made before the lock is taken, and
-// exchanged together with its chooser and arms, so that an event sees either the old ones or the
-// new ones. Without arms only the models get their names.
-func (a *Agent) arm(ctx context.Context, arms []Arm) error {
-	cfg := &a.cfg
-	if len(arms) == 0 {
-		a.strategy.asked = a.nameModels(nil)
-		return nil
-	}
-	arms = slices.Clone(arms)
-	asked := a.nameModels(arms)
-	s := cfg.Tuning.Strategy
-	s.Name, s.Answers = cfg.part(s.Name, "strategy"), cfg.kind()
-	s.Store, s.Now, s.Observer, s.Arms = cfg.Store, cfg.Testing.Now, cfg.Observer, nil
-	s.Trust.Instruments = cfg.Instruments
-	for _, arm := range arms {
-		s.Arms = append(s.Arms, strategy.Arm{ID: strategy.ArmID(arm.ID), Weight: arm.Weight})
-	}
-	if s.Seed == nil && a.strategy.seed != [2]uint64{} {
-		s.Seed = rand.NewPCG(a.strategy.seed[0], a.strategy.seed[1])
-	}
-	learner, err := strategy.New(ctx, s)
-	if err != nil {
-		return err
-	}
-	chooser, err := cfg.chooser(ctx, learner)
-	if err != nil {
-		return err
-	}
-	a.strategy.Lock()
-	defer a.strategy.Unlock()
-	a.strategy.learner, a.strategy.chooser = learner, chooser
-	a.strategy.arms, a.strategy.asked = arms, asked
-	return nil
 }

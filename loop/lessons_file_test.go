@@ -101,7 +101,7 @@ func TestFaultsNameTheirFile(t *testing.T) {
 	_, err = loop.New(ctx, loop.Config{
 		Lessons: lessons, Models: map[string]decision.LLM{"mini": &mouth{}},
 	})
-	require.EqualError(t, err, "loop: lessons: Arms[0].ModelName: must be in Config.Models")
+	require.EqualError(t, err, "loop: Lessons.Arms[0].ModelName: must be in Config.Models")
 	_, err = loop.ReadLessons(t.TempDir())
 	require.ErrorContains(t, err, "directory")
 	_, err = loop.ReadLessons(filepath.Join(t.TempDir(), "none"))
@@ -111,21 +111,32 @@ func TestFaultsNameTheirFile(t *testing.T) {
 	assert.Equal(t, loop.Lessons{}, none)
 }
 
-// An arm of a file names its model, which the host has.
+// An arm of a file names its model, which the host has. Each tenant has the arm, and an agent that
+// was made can't be taught another one.
 func TestAnArmOfAFileNamesItsModel(t *testing.T) {
 	mini := &mouth{says: "Brief."}
-	w := newWorld(t, loop.Config{Models: map[string]decision.LLM{"mini": mini}})
 	lessons, err := loop.ReadLessonsFrom(strings.NewReader(lessonsJSON))
 	require.NoError(t, err)
-	_, err = w.Teach(ctx, lessons)
+	cfg := loop.Config{
+		Models: map[string]decision.LLM{"mini": mini}, Arms: []loop.Arm{{ID: "small", System: "Old."}},
+		Lessons: lessons,
+	}
+	w := newWorld(t, cfg)
+	acme, err := w.Tenant(ctx, "acme")
 	require.NoError(t, err)
-	answer := w.answer(loop.Event{Text: "Hello"})
-	assert.Equal(t, "Brief.", answer.Text)
-	assert.Equal(t, []string{"search"}, answer.Plan.Arm.Tools)
-
-	lessons.Arms[0].ModelName = "maxi"
+	for _, agent := range []*loop.Agent{w.Agent, acme} {
+		answer, err := agent.Answer(ctx, loop.Event{Text: "Hello"})
+		require.NoError(t, err)
+		assert.Equal(t, "Brief.", answer.Text)
+		assert.Equal(t, "Be brief.", answer.Plan.Arm.System)
+		assert.Equal(t, []string{"search"}, answer.Plan.Arm.Tools)
+	}
 	_, err = w.Teach(ctx, lessons)
-	assertField(t, "Arms[0].ModelName", err)
+	assertField(t, "Arms", err)
+
+	cfg.Lessons.Arms[0].ModelName = "maxi"
+	_, err = loop.New(ctx, cfg)
+	assertField(t, "Lessons.Arms[0].ModelName", err)
 }
 
 func FuzzReadLessons(f *testing.F) {

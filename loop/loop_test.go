@@ -370,7 +370,10 @@ func second[T any](_ T, err error) error { return err }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	_, err := loop.New(ctx, loop.Config{
-		Name: "\xff", Tuning: loop.Tuning{Fit: 2},
+		Name: "\xff", Tuning: loop.Tuning{
+			Fit: 2, Learning: learning.Config{Initial: 2}, Decision: decision.Config{Threshold: 3},
+			Strategy: strategy.Config{Silence: strategy.Silence{After: time.Minute}},
+		},
 		Control:   2,
 		Fallbacks: []decision.LLM{nil},
 		Arms:      []loop.Arm{{ID: "a", ModelName: "none"}},
@@ -383,15 +386,8 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"Name", "DB", "Keep", "Tuning.Fit", "Budget.Time", "Budget.Notes",
-		"Control", "Arms[0].ModelName", "Fallbacks[0]",
-	}, fields)
-
-	_, err = loop.New(ctx, loop.Config{Arms: twoArms, Tuning: loop.Tuning{
-		Strategy: strategy.Config{Silence: strategy.Silence{After: time.Minute}},
-	}})
-	var fault *heed.ConfigError
-	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, "Silence", fault.Field)
+		"Control", "Arms[0].ModelName", "Fallbacks[0]", "Initial", "Silence", "Threshold",
+	}, fields, "its own, and then the parts'")
 }
 
 func TestAFrozenAgentLearnsNothing(t *testing.T) {
@@ -485,6 +481,8 @@ func TestTeachingIsIdempotent(t *testing.T) {
 	} {
 		_, err := w.Teach(ctx, bad)
 		assertField(t, field, err)
+		_, err = loop.New(ctx, loop.Config{Lessons: bad})
+		assertField(t, "Lessons."+field, err)
 	}
 }
 

@@ -89,7 +89,7 @@ func (a *Agent) chain(name string, first decision.LLM) (c chain) {
 	if first != nil {
 		c = append(c, member{name, first, a.gate(name, 0), false})
 	}
-	names := a.modelNames()
+	names := a.asked
 	names = names[len(names)-len(a.cfg.Fallbacks):]
 	for i, m := range a.cfg.Fallbacks {
 		c = append(c, member{names[i], m, a.gate(names[i], 0), first != nil})

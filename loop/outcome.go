@@ -116,7 +116,7 @@ func (a *Agent) Attribute(
 
 // EndSession has the arms chosen again for what comes next in a session.
 func (a *Agent) EndSession(ctx context.Context, session string) error {
-	learner := a.Strategy()
+	learner := a.learner
 	if learner == nil {
 		return nil
 	}

@@ -269,8 +269,8 @@ func (a *Agent) want(tx *store.Tx, p *Plan, f *fitting, h hearing) {
 		w.Add(a.patterns.Steps().PlanWants(), a.patterns.Steps().ErrorsWants(errorsOf(e)))
 	}
 	p.kept.Item = f.item
-	matters := !p.kept.Side.Control && (!aboutNotes(a.arms()) || len(f.notes) > 0)
-	if c := a.stepChooser(); c != nil && matters {
+	matters := !p.kept.Side.Control && (!aboutNotes(a.arms) || len(f.notes) > 0)
+	if c, is := a.chooser.(stepChooser); is && matters {
 		q := p.query(f.noted())
 		q.Arms = a.available()
 		w.Add(c.Wants(q))
@@ -324,9 +324,9 @@ func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 	p.Ready, p.Text, p.Undone = true, r.Reply.Text, slices.Clone(r.Undoes)
 	p.repeated = true
 	if p.Arm, p.Choice = (Arm{}), nil; r.Choice != nil {
-		p.take(strategy.ChoiceOf(r.Choice), a.arms())
+		p.take(strategy.ChoiceOf(r.Choice), a.arms)
 	} else if r.Reply.Arm != "" {
-		p.Arm = armOf(r.Reply.Arm, a.arms())
+		p.Arm = armOf(r.Reply.Arm, a.arms)
 	}
 	p.Rules, p.Notes, p.Ways, p.Warnings, p.LeftOut = nil, nil, nil, nil, nil
 	if shown := r.Prompt; shown != nil {
@@ -585,15 +585,12 @@ func (a *Agent) addErrors(tx *store.Tx, p *Plan) error {
 // unavailable are not offered. A choice of an arm that this agent does not have is an error of the
 // host's chooser.
 func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
-	a.strategy.RLock()
-	learner, chooser, arms := a.strategy.learner, a.strategy.chooser, a.strategy.arms
-	a.strategy.RUnlock()
-	if chooser == nil || aboutNotes(arms) && len(notes) == 0 {
+	if a.chooser == nil || aboutNotes(a.arms) && len(notes) == 0 {
 		return nil
 	}
 	q := p.query(notes)
 	q.Frozen, q.Arms = p.kept.Frozen, a.available()
-	choice, err := a.chosen(tx, chooser, q)
+	choice, err := a.chosen(tx, q)
 	// A chooser may return a choice together with an error, for example because it could not record
 	// it. The choice is used then.
 	away := p.Degraded != nil && errors.Is(err, heed.ErrUnavailable)
@@ -601,30 +598,30 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 		return overdue(tx.Context(), err)
 	}
 	known := func(arm Arm) bool { return arm.ID == string(choice.Arm) }
-	if choice.Record().Learner != learner.Config().Name || !slices.ContainsFunc(arms, known) {
+	if choice.Record().Learner != a.learner.Config().Name || !slices.ContainsFunc(a.arms, known) {
 		return errors.Join(err, &heed.ConfigError{
 			Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is not the learner's",
 		})
 	}
 	a.watch.Failed(tx.Context(), "choose an arm", err) // there is one all the same
-	p.take(choice, arms)
+	p.take(choice, a.arms)
 	return nil
 }
 
 // chosen asks the chooser. A chooser of the host's is given up when its time is over.
-func (a *Agent) chosen(tx *store.Tx, c Chooser, q strategy.Query) (strategy.Choice, error) {
-	if own, ok := c.(stepChooser); ok {
+func (a *Agent) chosen(tx *store.Tx, q strategy.Query) (strategy.Choice, error) {
+	if own, ok := a.chooser.(stepChooser); ok {
 		return own.SelectIn(tx, q)
 	}
 	return pass(tx.Context(), a, "Config.Choose", func(ctx context.Context) (strategy.Choice, error) {
-		return c.Select(ctx, q)
+		return a.chooser.Select(ctx, q)
 	})
 }
 
 // unchosen returns the arm that answers if no choice came in time: Tuning.Strategy.Default, or the
 // first one if there is no other model than the arms'. heed does not learn from it.
 func (a *Agent) unchosen() Arm {
-	arms := a.arms()
+	arms := a.arms
 	for _, arm := range arms {
 		if arm.ID == string(a.cfg.Tuning.Strategy.Default) {
 			return arm

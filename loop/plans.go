@@ -143,7 +143,7 @@ func (a *Agent) fresh(r *planRow) bool { return a.cfg.Testing.Now().Sub(r.At) < 
 func (a *Agent) planOf(r *planRow) Plan {
 	p := r.Plan
 	p.Prompt, p.kept = r.Ask.Prompt, r.keptPlan
-	for _, arm := range a.arms() {
+	for _, arm := range a.arms {
 		if arm.ID == p.Arm.ID {
 			p.Arm = arm
 		}

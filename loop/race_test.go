@@ -47,8 +47,7 @@ func TestManyAtOnce(t *testing.T) {
 					_, err = other.Hear(ctx, learning.Message{Session: id, Text: "thanks"})
 					assert.NoError(t, err)
 				}
-				_, err := a.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: fmt.Sprint(n), Text: "Note"}},
-					Arms: []loop.Arm{{ID: "only"}}})
+				_, err := a.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: fmt.Sprint(n), Text: "Note"}}})
 				assert.NoError(t, err)
 				assert.NoError(t, a.Freeze(ctx, false))
 				assert.NoError(t, a.Sweep(ctx, time.Time{}))

@@ -156,7 +156,11 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 	case err != nil:
 		return err
 	case grown.Condition != "":
-		return a.learned(ctx, id, &grown)
+		_, err = a.put(ctx, learning.Heuristic{
+			ID: id, Domain: grown.Domain, Condition: grown.Condition, Action: grown.Message,
+			Initial: grown.Confidence,
+		}, nil)
+		return err
 	case r.Prompt == nil || !slices.ContainsFunc(r.Prompt.Compared, compared):
 		return nil // the model may have it from its prompt
 	}

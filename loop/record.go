@@ -142,7 +142,7 @@ func (a *Agent) changeIn(
 // wantArm names what crediting the arm of an answer reads, so that it is read together with what a
 // statement needs.
 func (a *Agent) wantArm(tx *store.Tx, r *answer.Answer) {
-	if learner := a.Strategy(); learner != nil && r.Choice != nil {
+	if learner := a.learner; learner != nil && r.Choice != nil {
 		tx.Want(learner.CreditWants(r))
 	}
 }
@@ -168,7 +168,7 @@ func (a *Agent) settle(
 func (a *Agent) credit(
 	tx *store.Tx, r *answer.Answer, before []answers.ArmPart, stands *error,
 ) error {
-	learner := a.Strategy()
+	learner := a.learner
 	if learner == nil || r.Choice == nil {
 		return nil
 	}

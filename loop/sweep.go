@@ -29,7 +29,7 @@ func (a *Agent) sweepParts(ctx context.Context, now time.Time) error {
 	errs := []error{err}
 	if err == nil && !frozen {
 		errs = append(errs, a.silence(ctx, now))
-		if l := a.Strategy(); l != nil {
+		if l := a.learner; l != nil {
 			errs = append(errs, l.Sweep(ctx, now))
 		}
 		errs = append(errs, a.patterns.Sweep(ctx, now), a.feedback.Sweep(ctx, now))

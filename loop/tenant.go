@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -43,10 +44,7 @@ const noticed = 5 * time.Minute
 //
 // A name that store.Tenant refuses is a [*heed.InputError]. It is safe for concurrent use.
 func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
-	root := a
-	if a.root != nil {
-		root = a.root
-	}
+	root := a.top()
 	if tenant == "" {
 		return root, nil
 	}
@@ -69,7 +67,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 	}
 	cfg := a.cfg
 	if cfg.Testing.Seed != nil { // independent of the order of tenants
-		draws := evidence.Key{A: a.strategy.seed[0], B: a.strategy.seed[1]}.Rand(0, tenant)
+		draws := evidence.Key{A: a.seed[0], B: a.seed[1]}.Rand(0, tenant)
 		cfg.Testing.Seed = rand.NewPCG(draws.Uint64(), draws.Uint64())
 	}
 	if observer := cfg.Observer; observer != nil {
@@ -91,30 +89,35 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 // agent of one tenant at the same time, both get the first one.
 type tenantPool struct {
 	*text.Memo[*Agent]
+	seen atomic.Pointer[sighting]
+}
 
-	mu     sync.Mutex
-	frozen bool // whether the agent of all tenants is, as of looked
-	looked time.Time
+// A sighting is what the agents of tenants know of the records that all tenants share.
+type sighting struct {
+	frozen bool // whether the agent of all tenants is
+	at     time.Time
 }
 
 // isFrozen reports whether the agent of all tenants was frozen, as of a second ago at the most. It
-// reads without the lock, so a store that hangs does not keep callers from the pool.
+// also takes over what other processes recorded about the models. No lock is held while it reads,
+// so a store that hangs does not keep callers from the pool.
 func (p *tenantPool) isFrozen(ctx context.Context, root *Agent) (bool, error) {
-	now := root.cfg.Testing.Now()
-	p.mu.Lock()
-	frozen, since := p.frozen, now.Sub(p.looked)
-	p.mu.Unlock()
-	if since >= 0 && since < time.Second {
-		return frozen, nil
+	now, seen := root.cfg.Testing.Now(), p.seen.Load()
+	if seen != nil && !now.Before(seen.at) && now.Sub(seen.at) < time.Second {
+		return seen.frozen, nil
 	}
-	row, err := root.freezes.In(store.Reading(ctx, root.cfg.Store), answers.FrozenID)
-	if err != nil {
-		return frozen, err
+	tx := store.Reading(ctx, root.cfg.Store)
+	var w store.Wants
+	root.wantHealth(&w)
+	tx.Want(w)
+	row, err := root.freezes.In(tx, answers.FrozenID)
+	if err == nil {
+		err = root.takeHealth(tx)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.frozen, p.looked = row.Value.Frozen, now
-	return p.frozen, nil
+	if err == nil {
+		p.seen.Store(&sighting{row.Value.Frozen, now})
+	}
+	return row.Value.Frozen, err
 }
 
 // A tenantRow notes when the parts of a tenant are to be swept next.

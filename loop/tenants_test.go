@@ -499,37 +499,28 @@ func TestACallDoesNotWaitForTheNoteOfAnother(t *testing.T) {
 	require.NoError(t, <-answered)
 }
 
-// The model of an arm that one tenant was taught is another one than another's of the same id: its
-// outage is the tenant's own. The configuration's models are the same for all tenants.
+// All tenants share the models. What one process learned of an outage by one tenant, another process
+// knows for every other tenant, and it is one incident.
 func TestOutagesOfTenants(t *testing.T) {
-	dead, good := &mouth{err: llm.Unreachable}, &mouth{says: "Yes."}
+	dead := &mouth{err: llm.Unreachable}
 	observe, told := outagesOf()
 	w := newWorld(t, loop.Config{Model: dead, Fallbacks: []decision.LLM{&mouth{says: "Spare."}},
 		Observer: observe})
-	agents := make(map[string]*loop.Agent)
-	for name, model := range map[string]decision.LLM{
-		"dead": dead, "x": &mouth{err: llm.Unreachable}, "y": good, "plain": nil,
-	} {
-		a, err := w.Tenant(ctx, name)
+	ask := func(root *loop.Agent, tenant string, n int) {
+		a, err := root.Tenant(ctx, tenant)
 		require.NoError(t, err)
-		agents[name] = a
-		if model != nil {
-			_, err = a.Teach(ctx, loop.Lessons{Arms: []loop.Arm{{ID: "arm", Model: model}}})
-			require.NoError(t, err)
-		}
-	}
-	ask := func(name string, n int) {
 		for range n {
-			_, err := agents[name].Answer(ctx, loop.Event{Text: "Hi"})
+			_, err := a.Answer(ctx, loop.Event{Text: "Hi"})
 			require.NoError(t, err)
 		}
 	}
-	ask("x", 12)
-	ask("y", 12)
-	assert.Equal(t, 12, good.calls())
-	assert.Equal(t, []string{`taught arm "arm" of "x" is out`}, told())
-	ask("plain", 3)
-	ask("dead", 1)
-	assert.Equal(t, 3, dead.calls(), "it is the model of all")
+	ask(w.Agent, "x", 3)
+	ask(w.Agent, "y", 1)
 	assert.Equal(t, []string{"model is out"}, told())
+	assert.Equal(t, 3, dead.calls())
+	for _, tenant := range []string{"z", "x", ""} {
+		ask(w.again(), tenant, 1)
+		assert.Equal(t, []string{"model is out"}, told(), "each process reports it")
+		assert.Equal(t, 3, dead.calls(), "%q asks it", tenant)
+	}
 }
