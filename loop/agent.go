@@ -59,10 +59,10 @@ type Agent struct {
 	// similar is Tuning.Similarity, which remembers embeddings and gives up calls that take too
 	// long.
 	similar heed.Similarity
-	// prepared are the latest plans that were kept, as JSON, for when the store can't be reached.
+	// prepared are the latest plans that were kept, for when the store can't be reached.
 	prepared struct {
 		sync.Mutex
-		recent[string, []byte]
+		recent[string, planRow]
 	}
 	library  atomic.Pointer[library] // as this process read it last
 	own      store.Store             // the host's, or the one that New opened
@@ -127,7 +127,7 @@ func build(ctx context.Context, cfg Config, shared *Agent) (*Agent, error) {
 		tenants: tenantPool{Memo: text.NewMemo[*Agent](latestTenants)},
 	}
 	a.lifeline = &lifeline{
-		Store: own, limits: cfg.kept(), watch: a.watch, now: cfg.Testing.Now, tenant: a.tenant,
+		Store: own, limits: cfg.kept(), report: a.outage, now: cfg.Testing.Now, tenant: a.tenant,
 	}
 	if !cfg.RequireStore {
 		a.lifeline.memory = &memory{answers: cfg.kind()}

@@ -462,16 +462,14 @@ func (a *Agent) redact(texts ...*string) error {
 // failed credits the arm with an answer that is of no use. Other failures do not count. There is no
 // record of an answer without a text, so this outcome is observed by itself.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
-	learner := a.learner
-	if learner == nil || p.Choice == nil || len(p.Undone) > 0 || p.kept.Frozen || !p.blamed {
+	if p.Choice == nil || len(p.Undone) > 0 || p.kept.Frozen || !p.blamed {
 		return nil
 	}
-	known := func(arm strategy.Arm) bool { return arm.ID == p.Choice.Arm }
-	if !slices.ContainsFunc(learner.Config().Arms, known) {
+	if _, known := a.arm(string(p.Choice.Arm)); !known {
 		return nil
 	}
 	spent := p.spentOn(&p.Result)
-	_, err := learner.Observe(ctx, strategy.Outcome{
+	_, err := a.learner.Observe(ctx, strategy.Outcome{
 		Choice: *p.Choice, ID: p.Event.ID + "/failed", Value: -1, Confidence: 1, Channel: "error",
 		At:   maxTime(p.Event.At, p.Choice.At),
 		Cost: spent.Cost, Latency: spent.Latency, Tokens: spent.Tokens,

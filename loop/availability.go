@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/store"
@@ -436,27 +435,11 @@ func (a *Agent) shareHealth(ctx context.Context) {
 }
 
 // reportOutages shares what is known of models with other processes, and notifies the observer of
-// models that became unavailable or came back.
+// models that became unavailable or came back. They are the agent's of all tenants.
 func (a *Agent) reportOutages(ctx context.Context) {
 	a.shareHealth(ctx)
-	now := a.cfg.Testing.Now()
-	for _, o := range a.models.changes(a.asked, now) {
-		action := restored
-		if o.since.IsZero() {
-			action = outages
-		}
-		a.top().changed.incident(outageEntry(a.cfg.Name, action, o.what, now))
-		switch {
-		case a.watch == nil:
-		case o.since.IsZero():
-			a.watch.Tell(ctx, heed.Outage{
-				Component: a.watch.Name(), At: now, What: o.what, Err: o.failure,
-			})
-		default:
-			a.watch.Tell(ctx, heed.Restored{
-				Component: a.watch.Name(), At: now, What: o.what, Since: o.since,
-			})
-		}
+	for _, o := range a.models.changes(a.asked, a.cfg.Testing.Now()) {
+		a.top().outage(ctx, o.what, o.since, o.failure)
 	}
 }
 

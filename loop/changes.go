@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
@@ -95,7 +96,6 @@ func (c *changes) take() (segments, heuristics []string, incidents []store.Audit
 // others. Entries of outages that could not be stored are kept for the next sweep.
 func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	segments, heuristics, incidents := a.changed.take()
-	incidents = append(incidents, a.lifeline.over(a.cfg.Name)...)
 	errs := []error{a.putEntries(ctx, incidents...)}
 	if errs[0] != nil {
 		a.changed.incident(incidents...)
@@ -197,26 +197,23 @@ func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
 	})
 }
 
-// over returns entries about the outages that have ended since the last call. An outage is marked
-// as returned, because times can't tell after a clock was put back.
-func (l *lifeline) over(agent string) (all []store.AuditEntry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.outages {
-		if o := &l.outages[i]; !o.until.IsZero() && !o.recorded {
-			all = append(all, outageEntry(agent, outages, "store", o.since),
-				outageEntry(agent, restored, "store", o.until))
-			o.recorded = true
-		}
+// outage notifies the observer that a model or the store can't be reached, or that it can be reached
+// again if since is set. The next sweep has it in the audit log, because the store may be away. The
+// id of the entry is derived from the moment, so one that is stored again is the same.
+func (a *Agent) outage(ctx context.Context, what string, since time.Time, cause error) {
+	now, action := a.cfg.Testing.Now(), outages
+	if !since.IsZero() {
+		action = restored
 	}
-	return all
-}
-
-// outageEntry returns an entry about an outage, or its end. Its id is derived from the moment, so
-// an entry that is stored again is the same one.
-func outageEntry(agent, action, what string, at time.Time) store.AuditEntry {
-	return store.AuditEntry{
-		ID: store.IDOf("incident", agent, action, what, at.UTC().Format(time.RFC3339Nano)), At: at,
-		Action: agent + "." + action, Subject: what,
+	a.changed.incident(store.AuditEntry{
+		ID: store.IDOf("incident", a.cfg.Name, action, what, now.UTC().Format(time.RFC3339Nano)),
+		At: now, Action: a.cfg.Name + "." + action, Subject: what,
+	})
+	switch {
+	case a.watch == nil:
+	case since.IsZero():
+		a.watch.Tell(ctx, heed.Outage{Component: a.watch.Name(), At: now, What: what, Err: cause})
+	default:
+		a.watch.Tell(ctx, heed.Restored{Component: a.watch.Name(), At: now, What: what, Since: since})
 	}
 }

@@ -95,8 +95,7 @@ func ExampleAgent_ReactIn() {
 		}
 		c := claim{ID: "C-1", Opened: morning, Answer: given.ID, Rating: 1}
 		claims.Put(tx, c, row.Revision)
-		_, err = agent.ReactIn(tx, c.Answer, loop.Reaction{Person: "ann", Value: c.Rating})
-		return err
+		return agent.ReactIn(tx, c.Answer, loop.Reaction{Person: "ann", Value: c.Rating})
 	})
 	if err != nil {
 		panic(err)
@@ -124,10 +123,7 @@ func ExampleAgent_OutcomeIn() {
 	solved := true
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
 		claims.Put(tx, claim{ID: "C-1", Opened: morning, Answer: given.ID}, 0)
-		_, err := agent.OutcomeIn(tx, given.ID, loop.Outcome{
-			Success: &solved, Source: "shop",
-		})
-		return err
+		return agent.OutcomeIn(tx, given.ID, loop.Outcome{Success: &solved, Source: "shop"})
 	})
 	if err != nil {
 		panic(err)

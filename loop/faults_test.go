@@ -128,16 +128,16 @@ func fallibles() []fallible {
 		}},
 		{"ReactIn", "", func(w *workshop) error {
 			return store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
-				return second(w.ReactIn(tx, "m", loop.Reaction{
+				return w.ReactIn(tx, "m", loop.Reaction{
 					Person: "ann", Value: 1, At: w.clock.Now(),
-				}))
+				})
 			})
 		}},
 		{"OutcomeIn", "", func(w *workshop) error {
 			return store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
-				return second(w.OutcomeIn(tx, "h", loop.Outcome{
+				return w.OutcomeIn(tx, "h", loop.Outcome{
 					Success: &yes, At: w.clock.Now(),
-				}))
+				})
 			})
 		}},
 		{"Undo", "heuristic", func(w *workshop) error { return w.Undo(ctx, "h", "ann") }},
@@ -186,7 +186,7 @@ func fallibles() []fallible {
 		{"Teach", "", func(w *workshop) error {
 			return second(w.Teach(ctx, loop.Lessons{
 				Heuristics: []learning.Heuristic{{ID: "new", Condition: "c", Action: "a"}},
-				Notes:      []loop.Note{{ID: "new", Text: "t"}}, Arms: []loop.Arm{{ID: "only"}},
+				Notes:      []loop.Note{{ID: "new", Text: "t"}},
 			}))
 		}},
 		{"Import", "", func(w *workshop) error {

@@ -1,9 +1,7 @@
 package loop
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,14 +106,7 @@ func inDomain[T any](
 		return found, err
 	}
 	general, err := by[""].like(ctx, a.similar, one, least, most)
-	if err != nil || len(general) == 0 {
-		return found, err
-	}
-	found = append(found, general...)
-	slices.SortStableFunc(found, func(a, b match[T]) int {
-		return cmp.Compare(b.similarity, a.similarity)
-	})
-	return found[:min(len(found), most)], nil
+	return mostSimilar(append(found, general...), most), err
 }
 
 // beginning returns the part of a text that is compared with others.

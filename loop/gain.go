@@ -98,11 +98,9 @@ func (a *Agent) trial(e *Event) answer.Side {
 
 // always returns the arm that answers without learning.
 func (a *Agent) always(notes []Note) Arm {
-	if learner := a.learner; learner != nil && (len(notes) > 0 || !aboutNotes(a.arms)) {
-		for _, arm := range a.arms {
-			if arm.ID == string(learner.Config().Default) {
-				return arm
-			}
+	if a.learner != nil && (len(notes) > 0 || !aboutNotes(a.arms)) {
+		if arm, known := a.arm(string(a.learner.Config().Default)); known {
+			return arm
 		}
 	}
 	return Arm{}

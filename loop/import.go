@@ -144,6 +144,13 @@ func (a *importing) all(ctx context.Context, past iter.Seq2[Past, error]) error 
 func (a *importing) record(tx *store.Tx, first string, done *Imported) error {
 	e := a.entry
 	e.ID = cmp.Or(e.ID, store.IDOf("import", a.cfg.Name, e.At.String(), first))
+	before, err := tx.Get(e.Record().Ref)
+	if err == nil && before.Revision > 0 { // the actor may have been forgotten since
+		e, err = store.Decode[store.AuditEntry](before.Body)
+	}
+	if err != nil {
+		return err
+	}
 	e.Details = make(map[string]string)
 	for name, n := range map[string]int{
 		"answers": done.Answers, "thumbs": done.Reactions, "outcomes": done.Outcomes,
@@ -157,16 +164,8 @@ func (a *importing) record(tx *store.Tx, first string, done *Imported) error {
 		e.Details["of arm "+arm] = strconv.Itoa(n)
 	}
 	r := e.Record()
-	before, err := tx.Get(r.Ref)
-	if err == nil && before.Revision > 0 { // the actor may have been forgotten since
-		var kept store.AuditEntry
-		kept, err = store.Decode[store.AuditEntry](before.Body)
-		e.Actor, e.Subject = kept.Actor, kept.Subject
-		r = e.Record()
+	if before.Revision > 0 {
 		r.Revision = before.Revision
-	}
-	if err != nil {
-		return err
 	}
 	tx.Put(r)
 	tx.Then(func(_ store.Receipt, err error) {
@@ -335,9 +334,9 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 
 // validatePast checks what only a past answer has.
 func (a *Agent) validatePast(p *Past) error {
-	known := func(arm Arm) bool { return arm.ID == p.Arm }
+	_, known := a.arm(p.Arm)
 	switch {
-	case p.Arm != "" && !slices.ContainsFunc(a.arms, known):
+	case p.Arm != "" && !known:
 		return valid.Input("Arm", fmt.Sprintf("is %q, which is none of the agent's arms", p.Arm))
 	case !(p.Propensity >= 0 && p.Propensity <= 1):
 		return valid.Input("Propensity", "must be in (0, 1], or 0 if it is unknown")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/heedhq/heed"
@@ -63,33 +62,29 @@ func (x *index[T]) add(it T, about string, lexical bool) {
 	}
 }
 
-// like returns the things whose texts are like one, the most similar first. most bounds their
-// number. It keeps the best in order while it goes over all, so that memory does not grow with the
-// index.
+// like returns the things whose texts are like one, the most similar first, and the first of equals
+// before the others. most bounds their number.
 func (x *index[T]) like(
 	ctx context.Context, s heed.Similarity, one string, least float64, most int,
-) ([]match[T], error) {
+) (found []match[T], err error) {
 	if x == nil || len(x.all) == 0 {
 		return nil, nil
 	}
 	similarities, err := x.similar(ctx, s, one)
-	if err != nil {
-		return nil, err
-	}
-	var found []match[T] // the best so far, in order
 	for i, similarity := range similarities {
-		if !(similarity >= least) || len(found) == most && similarity <= found[most-1].similarity {
-			continue
+		if similarity >= least {
+			found = append(found, match[T]{&x.all[i], similarity})
 		}
-		at, _ := slices.BinarySearchFunc(found, similarity, func(m match[T], similarity float64) int {
-			if m.similarity >= similarity { // the first of equals stays before
-				return -1
-			}
-			return 1
-		})
-		found = slices.Insert(found[:min(len(found), most-1)], at, match[T]{&x.all[i], similarity})
 	}
-	return found, nil
+	return mostSimilar(found, most), err
+}
+
+// mostSimilar returns the matches in the order of their similarities, and at most a number of them.
+func mostSimilar[T any](found []match[T], most int) []match[T] {
+	slices.SortStableFunc(found, func(a, b match[T]) int {
+		return cmp.Compare(b.similarity, a.similarity)
+	})
+	return found[:min(len(found), most)]
 }
 
 // similar returns how similar one text is to each text of the index.
@@ -246,33 +241,27 @@ func (a *Agent) candidatesIn(
 	return decision.Rank(trusted, closeByMeaning), nil
 }
 
-// nearest returns the heuristic with the most similar action among those whose condition is like
-// one. Decider.Extract asks it, so that the same advice strengthens a heuristic and does not make
-// a second one.
+// nearest returns the heuristic with the most similar action among those of a domain, or of none,
+// whose condition is like one. Decider.Extract asks it, so that the same advice strengthens a
+// heuristic and does not make a second one.
 func (a *Agent) nearest(
-	ctx context.Context, condition, message string,
+	ctx context.Context, domain, condition, message string,
 ) (id string, similarity float64, err error) {
 	b, err := a.libraryIn(store.Reading(ctx, a.cfg.Store))
 	if err != nil {
 		return "", 0, err
 	}
-	// The order decides among equals.
-	for _, domain := range slices.Sorted(maps.Keys(b.heuristics)) {
-		found, err := b.heuristics[domain].like(ctx, a.similar, condition, a.cfg.Tuning.Fit, considered)
-		if err != nil {
-			return "", 0, err
-		}
-		var actions index[string]
-		for _, m := range found {
-			actions.add(m.it.ID, m.it.Action, a.cfg.lexical())
-		}
-		best, err := actions.like(ctx, a.similar, message, 0, 1)
-		if err != nil {
-			return "", 0, err
-		}
-		if len(best) > 0 && (id == "" || best[0].similarity > similarity) {
-			id, similarity = *best[0].it, best[0].similarity
-		}
+	found, err := inDomain(ctx, a, b.heuristics, domain, condition, a.cfg.Tuning.Fit, considered)
+	if err != nil {
+		return "", 0, err
 	}
-	return id, similarity, nil
+	var actions index[string]
+	for _, m := range found {
+		actions.add(m.it.ID, m.it.Action, a.cfg.lexical())
+	}
+	best, err := actions.like(ctx, a.similar, message, 0, 1)
+	if err != nil || len(best) == 0 {
+		return "", 0, err
+	}
+	return *best[0].it, best[0].similarity, nil
 }

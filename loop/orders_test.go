@@ -222,9 +222,8 @@ func TestAPanicInTheHostsStep(t *testing.T) {
 	w := newWorkshop(t)
 	assert.Panics(t, func() {
 		_ = store.Do(ctx, w.cfg.Store, func(tx *store.Tx) error {
-			_, err := w.ReactIn(tx, "m", loop.Reaction{Person: "ann", Value: 1})
 			tx.Before(func() error { panic("host") })
-			return err
+			return w.ReactIn(tx, "m", loop.Reaction{Person: "ann", Value: 1})
 		})
 	})
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)

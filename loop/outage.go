@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
@@ -107,8 +106,9 @@ type lifeline struct {
 	// kind.
 	limits map[string]store.Limits
 	memory *memory // nil with Config.RequireStore
-	watch  *watch.Watch
 	now    func() time.Time
+	// report receives the beginning of an outage with its cause, and the end with when it began.
+	report func(ctx context.Context, what string, since time.Time, cause error)
 	root   store.Store // of all tenants, for what they share; nil if this is the one
 	// tenant is the name of the tenant whose agent this is for, or empty.
 	tenant string
@@ -124,11 +124,7 @@ type lifeline struct {
 }
 
 // An outage is a time in which the store could not be reached. until is zero while it lasts.
-// recorded reports that its entries are on their way to the audit log.
-type outage struct {
-	since, until time.Time
-	recorded     bool
-}
+type outage struct{ since, until time.Time }
 
 // Places in lifeline.failing.
 const (
@@ -296,10 +292,8 @@ func (l *lifeline) missed(ctx context.Context, what int, err error, began time.T
 		l.outages = l.outages[max(len(l.outages)-mostOutages, 0):]
 	}
 	l.mu.Unlock()
-	if before == [2]bool{} && l.watch != nil {
-		l.watch.Tell(ctx, heed.Outage{
-			Component: l.watch.Name(), At: l.now(), What: "store", Err: errors.Unwrap(err),
-		})
+	if before == [2]bool{} {
+		l.report(ctx, "store", time.Time{}, errors.Unwrap(err))
 	}
 }
 
@@ -313,17 +307,15 @@ func (l *lifeline) reached(ctx context.Context, what int) {
 	if what == committing {
 		l.failing[committing] = false
 	}
-	var over *outage
+	var since time.Time
 	if before != [2]bool{} && l.failing == [2]bool{} {
 		l.last = nil
-		over = &l.outages[len(l.outages)-1]
-		over.until = l.now()
+		over := &l.outages[len(l.outages)-1]
+		over.until, since = l.now(), over.since
 	}
 	l.mu.Unlock()
-	if over != nil && l.watch != nil {
-		l.watch.Tell(ctx, heed.Restored{
-			Component: l.watch.Name(), At: l.now(), What: "store", Since: over.since,
-		})
+	if !since.IsZero() {
+		l.report(ctx, "store", since, nil)
 	}
 }
 
@@ -356,16 +348,15 @@ func (r recalled) Read(
 var errNotRemembered = errors.New("this process had not read it before the store failed")
 
 // A memory holds the records and evidence that a process read last, at most about 4,000 records,
-// 4,000 cells and 200,000 parts of cells, and versions without a limit. Records of answers are left
-// out. It is safe for concurrent use. It makes an outage bearable for what was in use before it,
-// and is no cache: while the store can be reached, everything is read from there.
+// 4,000 cells and 200,000 parts of cells. Records of answers are left out. It is safe for
+// concurrent use. It makes an outage bearable for what was in use before it, and is no cache: while
+// the store can be reached, everything is read from there.
 type memory struct {
 	answers string // the kind of answers
 
-	mu       sync.Mutex
-	versions map[string]store.Record // by kind
-	records  recent[store.Ref, store.Record]
-	parts    recent[evidence.Cell, []evidence.Part]
+	mu      sync.Mutex
+	records recent[store.Ref, store.Record]
+	parts   recent[evidence.Cell, []evidence.Part]
 }
 
 // keep remembers what was read. The parts are in the order of the cells, each cell's together.
@@ -375,14 +366,7 @@ func (m *memory) keep(
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, ref := range refs {
-		switch {
-		case ref.Kind == m.answers:
-		case ref.ID == "":
-			if m.versions == nil {
-				m.versions = make(map[string]store.Record)
-			}
-			m.versions[ref.Kind] = records[i]
-		default:
+		if ref.Kind != m.answers {
 			m.records.put(ref, records[i], 1)
 		}
 	}
@@ -399,26 +383,22 @@ func (m *memory) keep(
 	}
 }
 
-// recall appends what is remembered, and reports whether all versions are.
+// recall appends what is remembered, and reports whether all versions are: refs without an ID.
 func (m *memory) recall(into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	records := into.Records
 	for _, ref := range refs {
-		if ref.ID == "" {
-			if _, ok := m.versions[ref.Kind]; !ok {
-				return false
-			}
+		r, known := m.records.get(ref)
+		if !known && ref.ID == "" {
+			return false
 		}
-	}
-	for _, ref := range refs {
-		r := m.versions[ref.Kind]
-		if ref.ID != "" {
-			if r, _ = m.records.get(ref); r.Revision == 0 {
-				r = store.Record{Ref: ref}
-			}
+		if r.Revision == 0 && ref.ID != "" {
+			r = store.Record{Ref: ref}
 		}
-		into.Records = append(into.Records, r)
+		records = append(records, r)
 	}
+	into.Records = records
 	for _, c := range cells {
 		parts, _ := m.parts.get(c)
 		into.Parts = append(into.Parts, parts...)

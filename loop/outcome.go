@@ -29,19 +29,17 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	}))
 }
 
-// OutcomeIn does what [Agent.Outcome] does within the caller's step. If the store forgot what is to
-// be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
-// [evidence.ErrForgotten], and the step is not committed. If it forgot what the arm was
-// credited with, that goes on counting, and all else of the step is committed. Then stands points
-// to the error that Outcome would return, an [evidence.ErrForgotten], when store.Do returned; it
-// points to nil otherwise.
-func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) (stands *error, err error) {
-	stands = standsIn(tx, "outcome")
+// OutcomeIn does what [Agent.Outcome] does as a part of the caller's step. If the store forgot what
+// is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
+// [evidence.ErrForgotten], and the step is not committed. If it forgot what the arm was credited
+// with, that goes on counting, all else of the step is committed, and the observer receives the
+// error that Outcome would return.
+func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) error {
 	now := a.cfg.Testing.Now()
 	if err := a.completeOutcome(&o, now); err != nil {
-		return stands, wrap("outcome", err)
+		return wrap("outcome", err)
 	}
-	return stands, wrap("outcome", a.changeIn(tx, id, stands, func(r *answer.Answer) error {
+	return wrap("outcome", a.changeIn(tx, id, new(error), func(r *answer.Answer) error {
 		return a.outcomeIn(tx, r, o, now)
 	}))
 }

@@ -324,9 +324,11 @@ func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 	p.Ready, p.Text, p.Undone = true, r.Reply.Text, slices.Clone(r.Undoes)
 	p.repeated = true
 	if p.Arm, p.Choice = (Arm{}), nil; r.Choice != nil {
-		p.take(strategy.ChoiceOf(r.Choice), a.arms)
+		choice := strategy.ChoiceOf(r.Choice)
+		p.Choice = &choice
+		p.Arm, _ = a.arm(string(choice.Arm))
 	} else if r.Reply.Arm != "" {
-		p.Arm = armOf(r.Reply.Arm, a.arms)
+		p.Arm, _ = a.arm(r.Reply.Arm)
 	}
 	p.Rules, p.Notes, p.Ways, p.Warnings, p.LeftOut = nil, nil, nil, nil, nil
 	if shown := r.Prompt; shown != nil {
@@ -597,14 +599,14 @@ func (a *Agent) choose(tx *store.Tx, p *Plan, notes []Note) error {
 	if err != nil && (away || choice.Arm == "" || tx.Context().Err() != nil) {
 		return overdue(tx.Context(), err)
 	}
-	known := func(arm Arm) bool { return arm.ID == string(choice.Arm) }
-	if choice.Record().Learner != a.learner.Config().Name || !slices.ContainsFunc(a.arms, known) {
+	arm, known := a.arm(string(choice.Arm))
+	if choice.Record().Learner != a.learner.Config().Name || !known {
 		return errors.Join(err, &heed.ConfigError{
 			Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is not the learner's",
 		})
 	}
 	a.watch.Failed(tx.Context(), "choose an arm", err) // there is one all the same
-	p.take(choice, a.arms)
+	p.Choice, p.Arm = &choice, arm
 	return nil
 }
 
@@ -621,15 +623,12 @@ func (a *Agent) chosen(tx *store.Tx, q strategy.Query) (strategy.Choice, error) 
 // unchosen returns the arm that answers if no choice came in time: Tuning.Strategy.Default, or the
 // first one if there is no other model than the arms'. heed does not learn from it.
 func (a *Agent) unchosen() Arm {
-	arms := a.arms
-	for _, arm := range arms {
-		if arm.ID == string(a.cfg.Tuning.Strategy.Default) {
-			return arm
-		}
+	if arm, known := a.arm(string(a.cfg.Tuning.Strategy.Default)); known {
+		return arm
 	}
-	if i := slices.IndexFunc(arms, func(arm Arm) bool { return !arm.ForNotes }); i >= 0 &&
-		len(a.model(Arm{})) == 0 {
-		return arms[i]
+	i := slices.IndexFunc(a.arms, func(arm Arm) bool { return !arm.ForNotes })
+	if i >= 0 && len(a.model(Arm{})) == 0 {
+		return a.arms[i]
 	}
 	return Arm{}
 }
@@ -639,19 +638,13 @@ func aboutNotes(arms []Arm) bool {
 	return !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
 }
 
-// take puts a choice into the plan, with the arm as it is configured here.
-func (p *Plan) take(choice strategy.Choice, arms []Arm) {
-	p.Choice, p.Arm = &choice, armOf(string(choice.Arm), arms)
-}
-
-// armOf returns an arm by its id. An arm that is no longer configured has its id alone.
-func armOf(id string, arms []Arm) Arm {
-	for _, arm := range arms {
-		if arm.ID == id {
-			return arm
-		}
+// arm returns an arm by its id, and reports whether it is configured. If not, it has its id alone.
+func (a *Agent) arm(id string) (arm Arm, known bool) {
+	i := slices.IndexFunc(a.arms, func(arm Arm) bool { return arm.ID == id })
+	if i < 0 {
+		return Arm{ID: id}, false
 	}
-	return Arm{ID: id}
+	return a.arms[i], true
 }
 
 // query returns what an arm is chosen for. The item is the event's, or the cell of its text, or the

@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -33,12 +32,8 @@ func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	if err != nil {
 		return wrap("keep plan", err)
 	}
-	text, err := json.Marshal(row) // so that it holds on to no history, and its size is known
-	if err != nil {
-		return wrap("keep plan", err)
-	}
 	a.prepared.Lock()
-	a.prepared.put(planID(caller, p.Event.ID), text, 1+len(text)/partBytes)
+	a.prepared.put(planID(caller, p.Event.ID), row, row.size())
 	a.prepared.Unlock()
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
 		before, err := a.planned.In(tx, planID(caller, p.Event.ID))
@@ -69,11 +64,8 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 	down := a.down(ctx, limited, err) // before the lock, which it does not need
 	a.prepared.Lock()
 	defer a.prepared.Unlock()
-	if text, ok := a.prepared.get(planID(caller, event)); ok && down != nil {
-		var r planRow
-		if json.Unmarshal(text, &r) == nil && a.fresh(&r) {
-			return a.planOf(&r), nil
-		}
+	if r, ok := a.prepared.get(planID(caller, event)); ok && down != nil && a.fresh(&r) {
+		return a.planOf(&r), nil
 	}
 	return Plan{}, wrap("kept plan", cmp.Or(down, err))
 }
@@ -136,6 +128,16 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	return r, err
 }
 
+// size returns how much of a [recent] a plan takes up, by the texts that may be long.
+func (r *planRow) size() int {
+	p, all := &r.Plan, len(r.Ask.System)+len(r.Ask.Prompt)
+	all += len(p.Event.Text) + len(p.System)
+	for i := range p.Candidates {
+		all += len(p.Candidates[i].Condition) + len(p.Candidates[i].Action)
+	}
+	return 1 + all/partBytes
+}
+
 // fresh reports whether a plan may still be used.
 func (a *Agent) fresh(r *planRow) bool { return a.cfg.Testing.Now().Sub(r.At) < planFor }
 
@@ -143,10 +145,8 @@ func (a *Agent) fresh(r *planRow) bool { return a.cfg.Testing.Now().Sub(r.At) < 
 func (a *Agent) planOf(r *planRow) Plan {
 	p := r.Plan
 	p.Prompt, p.kept = r.Ask.Prompt, r.keptPlan
-	for _, arm := range a.arms {
-		if arm.ID == p.Arm.ID {
-			p.Arm = arm
-		}
+	if arm, known := a.arm(p.Arm.ID); known {
+		p.Arm = arm
 	}
 	return p
 }

@@ -22,11 +22,11 @@ import (
 func TestAnotherProcessFinishesAPlan(t *testing.T) {
 	prepared := func() (*workshop, *loop.Agent, loop.Plan) {
 		w := newWorkshop(t)
-		w.cfg.Redact = func(text string) string { return strings.ReplaceAll(text, "4711", "[pin]") }
+		w.cfg.Redact = func(text string) string { return strings.ReplaceAll(text, "47x11", "[pin]") }
 		first, other := w.again(), w.again()
-		p, err := first.Prepare(ctx, loop.Event{ID: "q", Text: "The mail is late, pin 4711",
+		p, err := first.Prepare(ctx, loop.Event{ID: "q", Text: "The mail is late, pin 47x11",
 			Session: "u", Person: "cid", Domain: "d", Task: "mail",
-			History: []loop.Turn{{Role: "user", Text: "4711"}}})
+			History: []loop.Turn{{Role: "user", Text: "47x11"}}})
 		require.NoError(t, err)
 		require.NotEmpty(t, p.Notes)
 		require.NotNil(t, p.Choice)
@@ -56,7 +56,7 @@ func TestAnotherProcessFinishesAPlan(t *testing.T) {
 
 	w, other, p := prepared()
 	text := reload(w)
-	assert.NotContains(t, text, "4711")
+	assert.NotContains(t, text, "47x11")
 	assert.Contains(t, text, "[pin]")
 	kept, err := other.KeptPlan(ctx, "kim", "q")
 	require.NoError(t, err)
@@ -84,20 +84,20 @@ func TestAnotherProcessFinishesAPlan(t *testing.T) {
 func TestAPlanDuringAnOutage(t *testing.T) {
 	w := newWorkshop(t)
 	w.cfg.RequireStore = false
-	w.cfg.Redact = func(text string) string { return strings.ReplaceAll(text, "4711", "[pin]") }
+	w.cfg.Redact = func(text string) string { return strings.ReplaceAll(text, "47x11", "[pin]") }
 	agent, other := w.again(), w.again()
 	_, err := agent.Prepare(ctx, loop.Event{ID: "before", Text: "The mail is late"})
 	require.NoError(t, err)
 	w.fails.SetAway(true)
-	event := loop.Event{ID: "e", Text: "The mail is late, pin 4711",
-		History: []loop.Turn{{Role: "user", Text: "4711"}}}
+	event := loop.Event{ID: "e", Text: "The mail is late, pin 47x11",
+		History: []loop.Turn{{Role: "user", Text: "47x11"}}}
 	p, err := agent.Prepare(ctx, event)
 	require.NoError(t, err)
 	require.NoError(t, agent.KeepPlan(ctx, "kim", p))
 	same, err := agent.KeptPlan(ctx, "kim", "e")
 	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(p.Prompt, "4711", "[pin]"), same.Prompt)
-	assert.NotContains(t, fmt.Sprintf("%+v", same), "4711")
+	assert.Equal(t, strings.ReplaceAll(p.Prompt, "47x11", "[pin]"), same.Prompt)
+	assert.NotContains(t, fmt.Sprintf("%+v", same), "47x11")
 	_, err = agent.KeptPlan(ctx, "lee", "e")
 	require.ErrorIs(t, err, heed.ErrUnavailable)
 	_, err = other.KeptPlan(ctx, "kim", "e")

@@ -53,16 +53,16 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 }
 
 // ReactIn does what [Agent.React] does as a part of the caller's step, except that it writes no
-// heuristic from praise. The step commits the host's own records together with the reaction. What
-// can't be replaced is reported as by [Agent.OutcomeIn].
-func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) (stands *error, err error) {
-	stands = standsIn(tx, "react")
+// heuristic from praise. The step commits the host's own records together with the reaction. If the
+// store's history no longer has what the arm was credited with, the observer receives the error that
+// React would return, because that is known only after the commit.
+func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) error {
 	now := a.cfg.Testing.Now()
 	s, err := a.reaction(id, r, now)
 	if err != nil {
-		return stands, wrap("react", err)
+		return wrap("react", err)
 	}
-	return stands, wrap("react", a.changeIn(tx, id, stands, func(row *answer.Answer) error {
+	return wrap("react", a.changeIn(tx, id, new(error), func(row *answer.Answer) error {
 		_, err := a.reactIn(tx, row, s, now)
 		return err
 	}))
@@ -148,7 +148,10 @@ func (a *Agent) extract(ctx context.Context, r *answer.Answer, praise answer.Sta
 	if err != nil || len(known) > 0 {
 		return err
 	}
-	grown, err := a.decider.Extract(ctx, r.Reply.Response, a.nearest)
+	nearest := func(ctx context.Context, condition, message string) (string, float64, error) {
+		return a.nearest(ctx, r.Domain, condition, message)
+	}
+	grown, err := a.decider.Extract(ctx, r.Reply.Response, nearest)
 	compared := func(c answer.Comparison) bool { return c.HeuristicID == grown.ReinforcedID }
 	switch {
 	case errors.Is(err, heed.ErrNotFound): // the trace is gone

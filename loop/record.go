@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy"
 )
 
 // How the record of an answer is changed. Each call that reports something about an answer, such as
@@ -168,19 +167,17 @@ func (a *Agent) settle(
 func (a *Agent) credit(
 	tx *store.Tx, r *answer.Answer, before []answers.ArmPart, stands *error,
 ) error {
-	learner := a.learner
-	if learner == nil || r.Choice == nil {
+	if a.learner == nil || r.Choice == nil {
 		return nil
 	}
-	cfg := learner.Config()
-	is := func(arm strategy.Arm) bool { return arm.ID == r.Choice.Arm }
 	// An arm that was taken out of the configuration keeps what it was credited with. It is looked at
 	// again only if the statements changed.
-	configured := r.Choice.Learner == cfg.Name && slices.ContainsFunc(cfg.Arms, is)
+	_, known := a.arm(string(r.Choice.Arm))
+	configured := known && r.Choice.Learner == a.learner.Config().Name
 	if !configured && slices.Equal(before, answers.ForArm(r)) {
 		return nil
 	}
-	kept, err := learner.CreditIn(tx, r)
+	kept, err := a.learner.CreditIn(tx, r)
 	if err != nil {
 		return err
 	}
@@ -197,14 +194,6 @@ func (a *Agent) credit(
 
 // errStands reports that an arm keeps its credit, because it can't be replaced.
 var errStands = errors.New("the arm keeps what it was credited with before")
-
-// standsIn returns where a step of the caller's finds what could not be replaced, in the form of a
-// method's error.
-func standsIn(tx *store.Tx, method string) *error {
-	stands := new(error)
-	tx.Then(func(store.Receipt, error) { *stands = wrap(method, *stands) })
-	return stands
-}
 
 // own returns the reply of a record to be changed.
 func own(r *answer.Answer) *answer.Reply {

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A form is a way to write tags. Models differ in the signs that they use.
@@ -121,7 +122,11 @@ func (r *Reader) Thoughts() string { return strings.TrimSpace(r.thoughts.String(
 // If all before was thought, the text begins again, and what was shown in this call is left out as
 // well.
 func (r *Reader) read(final bool) (text string, restart bool) {
-	begin := r.shown.Len()
+	begin, part := r.shown.Len(), ""
+	if !final {
+		whole := len(r.held) - unfinished(r.held)
+		r.held, part = r.held[:whole], r.held[whole:]
+	}
 	for r.held != "" {
 		n, thought := r.step(final)
 		if n == 0 {
@@ -132,7 +137,21 @@ func (r *Reader) read(final bool) (text string, restart bool) {
 		}
 		r.held = r.held[n:]
 	}
+	r.held += part
 	return r.shown.String()[begin:], restart
+}
+
+// unfinished returns how many bytes at the end of a text are the beginning of a character.
+func unfinished(text string) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			if utf8.FullRuneInString(end) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }
 
 // step reads the next piece and returns its length, or 0 where more text is needed. It reports
