@@ -70,8 +70,8 @@ type Config struct {
 	// Choosing sets how arms are chosen.
 	Choosing Choosing
 	// Lessons are taught by [New], and again for each new tenant, as by [Agent.Teach]. Their arms are
-	// added to Arms, or replace those of their ids. Set them if you know good answers before the first
-	// event, for example by [ReadLessons].
+	// added to Arms, or replace the ones with the same ids. Set them if you know good answers before
+	// the first event, for example by [ReadLessons].
 	Lessons Lessons
 
 	// Control is the fraction of sessions, in [0, 1], that are answered as without learning: by the

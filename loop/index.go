@@ -241,8 +241,8 @@ func (a *Agent) candidatesIn(
 	return decision.Rank(trusted, closeByMeaning), nil
 }
 
-// nearest returns the heuristic with the most similar action among those of a domain, or of none,
-// whose condition is like one. Decider.Extract asks it, so that the same advice strengthens a
+// nearest returns the heuristic with the most similar action among the heuristics of a domain, and
+// without one, whose condition is like one. Decider.Extract asks it, so that the same advice strengthens a
 // heuristic and does not make a second one.
 func (a *Agent) nearest(
 	ctx context.Context, domain, condition, message string,
