@@ -197,9 +197,9 @@ func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
 	})
 }
 
-// outage notifies the observer that a model or the store can't be reached, or that it can be reached
-// again if since is set. The next sweep has it in the audit log, because the store may be away. The
-// id of the entry is derived from the moment, so one that is stored again is the same.
+// outage notifies the observer that a model or the store can't be reached, or that it can be
+// reached again if since is set. The next sweep has it in the audit log, because the store may be
+// away. The id of the entry is derived from the moment, so one that is stored again is the same.
 func (a *Agent) outage(ctx context.Context, what string, since time.Time, cause error) {
 	now, action := a.cfg.Testing.Now(), outages
 	if !since.IsZero() {

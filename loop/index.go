@@ -242,8 +242,8 @@ func (a *Agent) candidatesIn(
 }
 
 // nearest returns the heuristic with the most similar action among the heuristics of a domain, and
-// without one, whose condition is like one. Decider.Extract asks it, so that the same advice strengthens a
-// heuristic and does not make a second one.
+// without one, whose condition is like one. Decider.Extract asks it, so that the same advice
+// strengthens a heuristic and does not make a second one.
 func (a *Agent) nearest(
 	ctx context.Context, domain, condition, message string,
 ) (id string, similarity float64, err error) {

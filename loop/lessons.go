@@ -21,10 +21,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// How an agent is taught. Teach compares the lessons with what is stored and writes only what is new
-// or changed. A record for each taught heuristic distinguishes it from heuristics that were learned,
-// so that a lesson that was removed from the file can be missed. Arms are not stored, because they
-// hold models: see openStrategy.
+// How an agent is taught. Teach compares the lessons with what is stored and writes only what is
+// new or changed. A record for each taught heuristic distinguishes it from heuristics that were
+// learned, so that a lesson that was removed from the file can be missed. Arms are not stored,
+// because they hold models: see openStrategy.
 
 // A Note is a text that is added to the prompt if it fits an event.
 type Note struct {
@@ -143,13 +143,13 @@ type Taught struct {
 	Missing, Removed []string
 }
 
-// Teach stores heuristics and notes. Teaching the same again has no effect. A heuristic with another
-// condition or action begins without evidence, because its evidence is about the old text. If the
-// old text comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With
-// another domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only
-// for what is no longer among the lessons. Faults are returned together, each a [*heed.InputError]
-// that names the lesson, and no lesson is kept. If storing a lesson fails, the lessons before it
-// are kept.
+// Teach stores heuristics and notes. Teaching the same again has no effect. A heuristic with
+// another condition or action begins without evidence, because its evidence is about the old text.
+// If the old text comes back, it goes on with what was learned of it: see
+// [learning.Module.Restart]. With another domain, pack or initial confidence, a heuristic keeps its
+// evidence. See [Lessons].Only for what is no longer among the lessons. Faults are returned
+// together, each a [*heed.InputError] that names the lesson, and no lesson is kept. If storing a
+// lesson fails, the lessons before it are kept.
 //
 // Lessons with arms are a fault, because arms are not stored: set them in [Config].Lessons, which
 // also holds for the agents of tenants.

@@ -106,7 +106,8 @@ func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 }
 
 // What the arm was credited with before goes on counting if the store forgot it. The call has its
-// other effects. It returns the error, and if it is part of a host's step, the observer receives it.
+// other effects. It returns the error, and if it is part of a host's step, the observer receives
+// it.
 func TestAStepReportsWhatStands(t *testing.T) {
 	yes, no := true, false
 	disliked := loop.Reaction{Person: "ann", Value: -1}

@@ -54,8 +54,8 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 
 // ReactIn does what [Agent.React] does as a part of the caller's step, except that it writes no
 // heuristic from praise. The step commits the host's own records together with the reaction. If the
-// store's history no longer has what the arm was credited with, the observer receives the error that
-// React would return, because that is known only after the commit.
+// store's history no longer has what the arm was credited with, the observer receives the error
+// that React would return, because that is known only after the commit.
 func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) error {
 	now := a.cfg.Testing.Now()
 	s, err := a.reaction(id, r, now)

@@ -499,8 +499,8 @@ func TestACallDoesNotWaitForTheNoteOfAnother(t *testing.T) {
 	require.NoError(t, <-answered)
 }
 
-// All tenants share the models. What one process learned of an outage by one tenant, another process
-// knows for every other tenant, and it is one incident.
+// All tenants share the models. What one process learned of an outage by one tenant, another
+// process knows for every other tenant, and it is one incident.
 func TestOutagesOfTenants(t *testing.T) {
 	dead := &mouth{err: llm.Unreachable}
 	observe, told := outagesOf()
