@@ -109,6 +109,13 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 			}
 			return ctx, nil
 		}}, nil, "a request that is not valid"},
+		"panics": {brokenStrategy{before: func(ctx context.Context,
+			r *decision.Request) (context.Context, error) {
+			if r.Urgency == 1 {
+				panic("urgent")
+			}
+			return ctx, nil
+		}}, nil, "decisions are concurrent: panic: urgent"},
 		"has no ear for its context": {brokenStrategy{before: func(ctx context.Context,
 			_ *decision.Request) (context.Context, error) {
 			return context.WithoutCancel(ctx), nil

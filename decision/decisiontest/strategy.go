@@ -16,13 +16,12 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/internal/conformance"
 )
 
@@ -48,14 +47,19 @@ var strategyRules = []conformance.Rule[NewStrategy]{
 	conformance.Checked("decisions are concurrent", decidesConcurrently),
 }
 
-// talks answers everything.
-var talks = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
-	error) {
-	if r.JSON {
-		return decision.LLMResponse{Text: `{"success": 0.9, "confidence": 0.9}`}, nil
+// says returns a model that answers each prompt with a step.
+func says(step llmtest.Step) *llmtest.Model {
+	steps := []llmtest.Step{step}
+	return &llmtest.Model{Answers: steps, Predictions: steps}
+}
+
+// talks returns a model that answers everything.
+func talks() *llmtest.Model {
+	return &llmtest.Model{
+		Name: "talks", Answers: llmtest.Say("Open a window."),
+		Predictions: llmtest.Say(`{"success": 0.9, "confidence": 0.9}`),
 	}
-	return decision.LLMResponse{Text: "Open a window.", Model: "talks"}, nil
-})
+}
 
 func newStrategyOf(t *checker, newStrategy NewStrategy, llm decision.LLM) decision.Strategy {
 	s, err := newStrategy(llm)
@@ -144,7 +148,7 @@ func decideAll(t *checker, s decision.Strategy, check func(decision.Result)) {
 
 func resultWhole(t *checker, newStrategy NewStrategy) {
 	seen := make(map[string]bool)
-	decideAll(t, newStrategyOf(t, newStrategy, talks), func(res decision.Result) {
+	decideAll(t, newStrategyOf(t, newStrategy, talks()), func(res decision.Result) {
 		t.Check(res.ResponseID == "" || !seen[res.ResponseID], "two ids are %q", res.ResponseID)
 		seen[res.ResponseID] = true
 	})
@@ -157,7 +161,7 @@ func nothingGiven(t *checker, newStrategy NewStrategy) {
 }
 
 func requestRefused(t *checker, newStrategy NewStrategy) {
-	s := newStrategyOf(t, newStrategy, talks)
+	s := newStrategyOf(t, newStrategy, talks())
 	for _, r := range []decision.Request{
 		{Urgency: 1.5},
 		{Urgency: math.NaN()},
@@ -173,7 +177,7 @@ func requestRefused(t *checker, newStrategy NewStrategy) {
 }
 
 func doneRefused(t *checker, newStrategy NewStrategy) {
-	s := newStrategyOf(t, newStrategy, talks)
+	s := newStrategyOf(t, newStrategy, talks())
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, r := range requests() {
@@ -183,65 +187,37 @@ func doneRefused(t *checker, newStrategy NewStrategy) {
 }
 
 func modelFails(t *checker, newStrategy NewStrategy) {
-	for name, llm := range map[string]decision.LLMFunc{
-		"an error": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-			return decision.LLMResponse{Text: "not this"}, errors.New("out of order")
-		},
-		"an empty text": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-			return decision.LLMResponse{Text: " \n"}, nil
-		},
-		"a panic": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-			panic("out of order") //nolint:forbidigo // this is what is tested
-		},
+	for name, step := range map[string]llmtest.Step{
+		"an error":      {Text: "not this", Err: errors.New("out of order")},
+		"an empty text": {Text: " \n"},
+		"a panic":       {Panic: "out of order"},
 	} {
-		decideAll(t, newStrategyOf(t, newStrategy, llm), func(res decision.Result) {
+		decideAll(t, newStrategyOf(t, newStrategy, says(step)), func(res decision.Result) {
 			t.Check(res.Path != decision.Model, "%s was taken for the answer %q", name, res.Text)
 		})
 	}
 }
 
 func modelThinks(t *checker, newStrategy NewStrategy) {
-	text := "<think>SECRET</think>Open a window."
-	thinks := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		return decision.LLMResponse{Text: text}, nil
-	})
-	check := func(res decision.Result) {
-		t.Check(!strings.Contains(res.Text, "SECRET"), "the answer is %q", res.Text)
+	for _, text := range []string{"<think>SECRET</think>Open a window.", "<think>SECRET"} {
+		s := newStrategyOf(t, newStrategy, says(llmtest.Step{Text: text}))
+		decideAll(t, s, func(res decision.Result) {
+			t.Check(!strings.Contains(res.Text, "SECRET"), "the answer is %q", res.Text)
+			t.Check(res.Path != decision.Model || strings.Contains(text, "</think>"),
+				"thoughts alone are the answer %q", res.Text)
+		})
 	}
-	decideAll(t, newStrategyOf(t, newStrategy, thinks), check)
-	text = "<think>SECRET"
-	decideAll(t, newStrategyOf(t, newStrategy, thinks), func(res decision.Result) {
-		check(res)
-		t.Check(res.Path != decision.Model, "thoughts alone are the answer %q", res.Text)
-	})
 }
 
 func modelHangs(t *checker, newStrategy NewStrategy) {
-	s := newStrategyOf(t, newStrategy, decision.LLMFunc(func(ctx context.Context,
-		_ decision.LLMRequest) (decision.LLMResponse, error) {
-		<-ctx.Done()
-		return decision.LLMResponse{}, ctx.Err()
-	}))
-	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		_, _ = s.Decide(short, decision.Request{EventID: "e"})
-	}()
-	select {
-	case <-over:
-	case <-time.After(5 * time.Second):
-		t.Fatalf("it has not returned 5 s after its context was done")
-	}
+	s := newStrategyOf(t, newStrategy, says(llmtest.Step{Hang: true}))
+	_ = t.EndsInTime(func(ctx context.Context) error {
+		_, err := s.Decide(ctx, decision.Request{EventID: "e"})
+		return err
+	})
 }
 
 func decidesConcurrently(t *checker, newStrategy NewStrategy) {
-	s := newStrategyOf(t, newStrategy, talks)
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() { decideAll(t, s, func(decision.Result) {}) })
-	}
-	all.Wait()
+	s := newStrategyOf(t, newStrategy, talks())
+	t.AtOnce(8, func(int) { decideAll(t, s, func(decision.Result) {}) })
 }

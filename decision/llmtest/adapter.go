@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/conformance"
@@ -34,7 +32,10 @@ var rules = []conformance.Rule[NewAdapter]{
 	conformance.Checked("calls are concurrent and not mixed up", concurrentCalls),
 }
 
-var ctx = context.Background()
+var (
+	ctx  = context.Background()
+	asks = decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100}
+)
 
 func open(t *checker, newAdapter NewAdapter, provider decision.LLM) decision.LLM {
 	adapter, err := newAdapter(provider)
@@ -71,7 +72,7 @@ func value(x *float64) any {
 func answerComesBack(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, &Model{Name: "one-of-many",
 		Answers: []Step{{Text: " Fine. \n", InputTokens: 12, OutputTokens: 3}}})
-	got, err := adapter.Generate(ctx, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
+	got, err := adapter.Generate(ctx, asks)
 	want := decision.LLMResponse{Text: " Fine. \n", Model: "one-of-many", InputTokens: 12,
 		OutputTokens: 3}
 	got.Text, want.Text = strings.TrimSpace(got.Text), strings.TrimSpace(want.Text)
@@ -101,7 +102,7 @@ func anyText(t *checker, newAdapter NewAdapter) {
 
 func failureIsError(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, &Model{Answers: []Step{{Err: errors.New("out of order")}}})
-	got, err := adapter.Generate(ctx, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
+	got, err := adapter.Generate(ctx, asks)
 	t.Check(err != nil, "got %+v and no error", got)
 }
 
@@ -110,7 +111,7 @@ func doneAsksNobody(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, &model)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := adapter.Generate(done, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
+	_, err := adapter.Generate(done, asks)
 	t.Check(errors.Is(err, context.Canceled), "error is %v, want %v", err, context.Canceled)
 	t.Equal("how often the provider was asked", len(model.Requests()), 0)
 }
@@ -119,30 +120,18 @@ func callEnds(t *checker, newAdapter NewAdapter) {
 	release := make(chan struct{})
 	defer close(release)
 	adapter := open(t, newAdapter, &Model{Answers: []Step{{Deaf: release}}})
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	over := make(chan error, 1)
-	go func() {
-		_, err := adapter.Generate(short, decision.LLMRequest{Prompt: "How are you?", MaxTokens: 100})
-		over <- err
-	}()
-	select {
-	case err := <-over:
-		t.Check(errors.Is(err, context.DeadlineExceeded), "error: %v, want that its time is over", err)
-	case <-time.After(5 * time.Second):
-		t.Errorf("it has not returned 5 s after its context was done")
-	}
+	err := t.EndsInTime(func(ctx context.Context) error {
+		_, err := adapter.Generate(ctx, asks)
+		return err
+	})
+	t.Check(errors.Is(err, context.DeadlineExceeded), "error: %v, want that its time is over", err)
 }
 
 func concurrentCalls(t *checker, newAdapter NewAdapter) {
 	adapter := open(t, newAdapter, echoes)
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			for n := range 10 {
-				wantEcho(t, adapter, fmt.Sprintf("call %d of %d", n, i))
-			}
-		})
-	}
-	all.Wait()
+	t.AtOnce(16, func(caller int) {
+		for n := range 10 {
+			wantEcho(t, adapter, fmt.Sprintf("call %d of %d", n, caller))
+		}
+	})
 }

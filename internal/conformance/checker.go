@@ -1,12 +1,17 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/heedhq/heed/internal/host"
 )
 
 // A Checker is a TB with the verbs of checks, which fixtures embed. Its messages begin with the
@@ -78,6 +83,37 @@ func (c *Checker) Equal(what string, got, want any) {
 		want = y.Convert(x.Type()).Interface()
 	}
 	c.Check(reflect.DeepEqual(got, want), "%s: %+v, want %+v", what, got, want)
+}
+
+// AtOnce calls a function in as many goroutines as there are callers, and waits for all. A panic is
+// a failure.
+func (c *Checker) AtOnce(callers int, call func(caller int)) {
+	var wait sync.WaitGroup
+	for caller := range callers {
+		wait.Go(func() {
+			defer contain(c.TB)
+			call(caller)
+		})
+	}
+	wait.Wait()
+}
+
+// EndsInTime makes a call whose context ends after 50 ms, and returns the call's error. It ends the
+// check if the call has not returned five seconds later.
+func (c *Checker) EndsInTime(call func(context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err = host.Call("the implementation", func() error { return call(ctx) })
+	}()
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		c.Fatalf("it has not returned 5 s after its context was done")
+	}
+	return err
 }
 
 // Checked makes a rule whose check reports by a Checker.

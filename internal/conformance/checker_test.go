@@ -1,11 +1,14 @@
 package conformance_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -84,4 +87,37 @@ func TestATestNamesTheLineOnce(t *testing.T) {
 	f.has(2)
 	assert.Equal(t, "the number: 2, want 1", s.told[0])
 	assert.Regexp(t, `^checker_test.go:\d+: the number: 2, want 1$`, s.told[1])
+}
+
+// A panic of an implementation fails its rule, on the check's goroutine and on others.
+func TestPanicsAreFailures(t *testing.T) {
+	for _, check := range []func(*checker){
+		func(*checker) { panic("out of order") },
+		func(c *checker) { c.AtOnce(2, func(int) { panic("out of order") }) },
+		func(c *checker) {
+			c.Must("Call", c.EndsInTime(func(context.Context) error { panic("out of order") }))
+		},
+	} {
+		assert.Contains(t, failures(check), "out of order")
+	}
+}
+
+func TestEndsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		assert.Empty(t, failures(func(c *checker) {
+			err := c.EndsInTime(func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			c.Equal("the error", err, context.DeadlineExceeded)
+		}))
+		assert.Equal(t, "rule: after this: it has not returned 5 s after its context was done",
+			failures(func(c *checker) {
+				_ = c.EndsInTime(func(context.Context) error {
+					time.Sleep(6 * time.Second)
+					return nil
+				})
+			}))
+		time.Sleep(time.Second) // until that call returns
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 )
@@ -21,7 +22,20 @@ type Rule[S any] struct {
 // Run checks each rule in a subtest.
 func Run[S any](t *testing.T, rules []Rule[S], subject S) {
 	for _, rule := range rules {
-		t.Run(rule.Name, func(t *testing.T) { rule.Check(t, subject) })
+		t.Run(rule.Name, func(t *testing.T) { rule.check(t, subject) })
+	}
+}
+
+// check checks the rule. A panic of the implementation is a failure of the rule.
+func (r Rule[S]) check(t testing.TB, subject S) {
+	defer contain(t)
+	r.Check(t, subject)
+}
+
+// contain is deferred to report a panic as a failure.
+func contain(t testing.TB) {
+	if value := recover(); value != nil {
+		t.Errorf("panic: %v\n%s", value, debug.Stack())
 	}
 }
 
@@ -34,7 +48,7 @@ func Check[S any](rules []Rule[S], subject S) error {
 		done := make(chan struct{})
 		go func() { // which Fatalf can end
 			defer close(done)
-			rule.Check(&r, subject)
+			rule.check(&r, subject)
 		}()
 		<-done
 		for _, failure := range r.failures {

@@ -52,6 +52,7 @@ var table = map[string]row{
 	"decision": {library, shared, ". answer evidence store stream prompt llm internal/..."},
 	"strategy": {library, shared, ". answer evidence store stream prompt internal/..."},
 
+	"decision/decisiontest": {nothing, silent, ". answer decision decision/llmtest internal/..."},
 	"strategy/strategytest": { // its climbers need a store
 		nothing, silent, ". evidence store strategy memstore internal/...",
 	},

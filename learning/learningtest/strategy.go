@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -225,13 +224,9 @@ func commanded(t *checker, s learning.Strategy) {
 
 func sameAnswer(t *checker, s learning.Strategy) {
 	want := answers(s)
-	var wait sync.WaitGroup
-	same := make([]bool, 8)
-	for i := range same {
-		wait.Go(func() { same[i] = reflect.DeepEqual(answers(s), want) })
-	}
-	wait.Wait()
-	t.Check(!slices.Contains(same, false), "asked by many at once, it answers something else")
+	t.AtOnce(8, func(int) {
+		t.Check(reflect.DeepEqual(answers(s), want), "asked by many at once, it answers something else")
+	})
 }
 
 // answersApart changes what an answer refers to, and asks again.

@@ -10,7 +10,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/heedhq/heed/evidence"
@@ -20,8 +19,7 @@ import (
 
 // RunPooling runs the suite, a subtest a rule.
 func RunPooling(t *testing.T, pooling strategy.Pooling) {
-	conformance.Run(t, poolingRules,
-		pooling)
+	conformance.Run(t, poolingRules, pooling)
 }
 
 type checker = conformance.Checker
@@ -246,18 +244,11 @@ func believesOnly(t *checker, p strategy.Pooling) {
 	asked := items[0]
 	kept := slices.Clone(asked.Arms)
 	want := means(m, asked)
-	var wait sync.WaitGroup
-	results := make([][]float64, 8)
-	for i := range results {
-		wait.Go(func() {
-			for range 50 {
-				results[i] = means(m, asked)
-			}
-		})
-	}
-	wait.Wait()
-	for _, got := range results {
-		t.Check(near(got, want, 0), "asked again, it believes %v, and before %v", got, want)
-	}
+	t.AtOnce(8, func(int) {
+		for range 50 {
+			got := means(m, asked)
+			t.Check(near(got, want, 0), "asked again, it believes %v, and before %v", got, want)
+		}
+	})
 	t.Equal("an item after believing", asked.Arms, kept)
 }
