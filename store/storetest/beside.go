@@ -170,7 +170,8 @@ func commitCutOff(f *fixture) {
 		}
 	}
 	if f.subject.Reopen != nil {
-		f.open()
+		f.store = f.opened(f.subject.Reopen(f.first(), f.options))
+		f.after("opening again")
 		f.Equal("the observations", number(f.snapshot(cells, nil).Parts), counted)
 		f.Equal("the records", uint64(len(f.find(by(notes)))), counted)
 	}

@@ -254,7 +254,7 @@ var brokenSteps = []fault{
 				return all
 			}
 		},
-		"a read finds what queries select",
+		"a read has all that is asked for, in order",
 	},
 	{"the id of a step is lost", changing(func(_ *broken, b *batch) { b.ID = "" }), disturbedSteps},
 	{
@@ -280,7 +280,7 @@ var brokenSteps = []fault{
 				return receipts, err
 			}
 		},
-		"a record is written over the revision that was read",
+		"a record is written over the revision that was read, which never comes again",
 	},
 	{
 		"a commit goes on when its context ends",

@@ -417,7 +417,7 @@ var brokenEvidence = []fault{
 			o.ID = fmt.Sprint(o.Cell, o.Reward, o.Weight,
 				o.At)
 		}),
-		"concurrent sums are exact",
+		"concurrent callers lose and double nothing",
 	},
 	{
 		"a batch is counted by its observations alone",
@@ -446,7 +446,7 @@ var brokenEvidence = []fault{
 				o.Reward = 0.5
 			}
 		}),
-		"input that is not valid is refused with its field",
+		"an observation that is not valid is refused with its field",
 	},
 	{
 		"the future is brought to now",
@@ -455,7 +455,7 @@ var brokenEvidence = []fault{
 				o.At = now
 			}
 		}),
-		"the future is refused",
+		"an observation that is not valid is refused with its field",
 	},
 	{
 		"evidence ages from its arrival",
@@ -495,7 +495,7 @@ var brokenEvidence = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"concurrent sums are exact",
+		"concurrent callers lose and double nothing",
 	},
 	{
 		"another policy resets the cell",
@@ -521,17 +521,17 @@ var brokenEvidence = []fault{
 			}
 			b.Restart = nil
 		}),
-		"a restart leaves out what was before",
+		"a restart leaves out what was before, and only moves forward",
 	},
 	{"a retraction is a note", changing(func(_ *broken, b *batch) { b.Retract = nil }),
-		"to retract is never to have seen"},
+		"what is taken back is as if it had never been seen"},
 	{
 		"a retraction of the unknown does no harm",
 		changing(func(b *broken, batch *batch) {
 			batch.Retract = slices.DeleteFunc(slices.Clone(batch.Retract),
 				func(id string) bool { return !b.knows(id) })
 		}),
-		"to retract what is unknown is ErrNotFound",
+		"a refused commit changes nothing",
 	},
 	{
 		"a retraction asks for history that a reset took",
@@ -548,7 +548,7 @@ var brokenEvidence = []fault{
 	{
 		"one source of several is expunged",
 		changing(func(_ *broken, b *batch) { b.Expunge = b.Expunge[:min(1, len(b.Expunge))] }),
-		"to expunge is never to have seen",
+		"what is taken back is as if it had never been seen",
 	},
 	{
 		"a reset takes the whole scope",
@@ -563,7 +563,7 @@ var brokenEvidence = []fault{
 				}
 			}
 		}),
-		"a reset forgets what it selects",
+		"what is taken back is as if it had never been seen",
 	},
 	{
 		"history is oldest first",
@@ -586,7 +586,7 @@ var brokenEvidence = []fault{
 				))
 			}
 		},
-		"list shows one kind and scope in order",
+		"lists and scopes have what has evidence, in order",
 	},
 	samples("a sample is of the first names", true,
 		func(parts []evidence.Part, n int) []evidence.Part { return parts[:2*n] }),
@@ -613,7 +613,7 @@ var brokenEvidence = []fault{
 				return b.reference.Scopes(background, "suite.fading")
 			}
 		},
-		"scopes are those with evidence, in order",
+		"lists and scopes have what has evidence, in order",
 	},
 	{
 		"read begins a new slice",
@@ -624,7 +624,7 @@ var brokenEvidence = []fault{
 				return b.reference.Read(ctx, into, cells, refs)
 			}
 		},
-		"parts are read in order",
+		"a read has all that is asked for, in order",
 	},
 	{
 		"a receipt has the parts of before",
@@ -693,7 +693,7 @@ var brokenEvidence = []fault{
 				o.Reward = math.Round(o.Reward)
 			}
 		}),
-		"an observation is read back as a tally",
+		"sums do not depend on order, batches or delay",
 	},
 	{
 		"ids are checked before the lock",
@@ -717,7 +717,7 @@ var brokenEvidence = []fault{
 				return receipts, err
 			}
 		},
-		"an id counts once across concurrent callers",
+		"concurrent callers lose and double nothing",
 	},
 	{
 		"an event tells of one cell",
@@ -725,7 +725,7 @@ var brokenEvidence = []fault{
 			b.Observations = slices.CompactFunc(b.Observations,
 				func(x, y observation) bool { return x.ID == y.ID })
 		}),
-		"an id may tell of several cells",
+		"an id counts once",
 	},
 	{
 		"the last of a batch comes late",
@@ -776,7 +776,7 @@ var brokenEvidence = []fault{
 				delete(b.file.restarts, r.Cell)
 			}
 		}),
-		"a restart only moves forward",
+		"a restart leaves out what was before, and only moves forward",
 	},
 	{
 		"a batch adds first and takes back then",
@@ -833,7 +833,7 @@ var brokenEvidence = []fault{
 	{
 		"forgetting is for records alone",
 		changing(func(_ *broken, b *batch) { b.Expunge = nil }),
-		"a forgotten person's evidence is gone",
+		"what is taken back is as if it had never been seen",
 	},
 }
 
@@ -844,12 +844,12 @@ var brokenRecords = []fault{
 		r *record) {
 		r.At = r.At.Add(time.Microsecond / 2).Round(time.Microsecond)
 	}),
-		"times are kept in microseconds and UTC"},
+		"a record is read back as it was written"},
 	{"times keep their zone", showing(func(_ *broken,
 		r *record) {
 		r.At = r.At.In(time.FixedZone("", 3600))
 	}),
-		"times are kept in microseconds and UTC"},
+		"a record is read back as it was written"},
 	{
 		"bodies lose what is behind the first 60 bytes",
 		showing(func(_ *broken, r *record) {
@@ -915,7 +915,7 @@ var brokenRecords = []fault{
 				return err
 			}
 		},
-		"records are read in the order asked, and before parts",
+		"a read has all that is asked for, in order",
 	},
 	{
 		"a missing record is left out",
@@ -927,7 +927,7 @@ var brokenRecords = []fault{
 				return b.reference.Read(ctx, into, cells, refs)
 			}
 		},
-		"records are read in the order asked, and before parts",
+		"a read has all that is asked for, in order",
 	},
 	{
 		"what is missing is there, and empty",
@@ -936,10 +936,10 @@ var brokenRecords = []fault{
 				r.Revision, r.Body = 1, store.Raw([]byte("{}"))
 			}
 		}),
-		"a record is written over the revision that was read",
+		"a record is written over the revision that was read, which never comes again",
 	},
 	{"revisions stand still", showing(func(_ *broken, r *record) { r.Revision = min(r.Revision, 1) }),
-		"a record is written over the revision that was read"},
+		"a record is written over the revision that was read, which never comes again"},
 	{
 		"the last writer wins",
 		writing(func(b *broken, r *record) {
@@ -947,7 +947,7 @@ var brokenRecords = []fault{
 				r.Revision = b.current(r.Ref)
 			}
 		}),
-		"a record is written over the revision that was read",
+		"a record is written over the revision that was read, which never comes again",
 	},
 	{
 		"a new record writes over an old one",
@@ -956,7 +956,7 @@ var brokenRecords = []fault{
 				r.Revision = b.current(r.Ref)
 			}
 		}),
-		"a record is written over the revision that was read",
+		"a record is written over the revision that was read, which never comes again",
 	},
 	{
 		"a removal takes any revision",
@@ -965,7 +965,7 @@ var brokenRecords = []fault{
 				r.Revision = now
 			}
 		}),
-		"a record is written over the revision that was read",
+		"a record is written over the revision that was read, which never comes again",
 	},
 	{
 		"removals are forgotten",
@@ -973,7 +973,7 @@ var brokenRecords = []fault{
 			batch.Records = slices.DeleteFunc(batch.Records,
 				func(r record) bool { return r.Body.IsZero() && r.Revision == b.current(r.Ref) })
 		}),
-		"a revision never comes again",
+		"a record is written over the revision that was read, which never comes again",
 	},
 	{
 		"a removed revision is used again",
@@ -988,10 +988,10 @@ var brokenRecords = []fault{
 				}
 			})(b)
 		},
-		"a revision never comes again",
+		"a record is written over the revision that was read, which never comes again",
 	},
 	{"receipts know no revision", telling(func(_ *broken, r *receipt, _ batch) { r.Revision = 0 }),
-		"a record is written over the revision that was read"},
+		"a record is written over the revision that was read, which never comes again"},
 	{
 		"a conflict leaves its observations",
 		func(b *broken) {
@@ -1069,7 +1069,7 @@ var brokenRecords = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"a known batch is left out before revisions are checked",
+		"a batch with an id counts once",
 	},
 	{
 		"a known batch leaves the others out",
@@ -1087,7 +1087,7 @@ var brokenRecords = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"a known batch is left out before revisions are checked",
+		"a batch with an id counts once",
 	},
 	{
 		"an expectation raises the revision",
@@ -1134,7 +1134,7 @@ var brokenRecords = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"of concurrent writers over one revision one wins",
+		"of concurrent writers that rely on one revision one wins",
 	},
 	{
 		"expectations are checked before the lock",
@@ -1151,7 +1151,7 @@ var brokenRecords = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"expectations hold against concurrent writers",
+		"of concurrent writers that rely on one revision one wins",
 	},
 	{
 		"what conflicts is thrown away",
@@ -1175,7 +1175,7 @@ var brokenRecords = []fault{
 				r.ID, r.Revision = r.At.String(), store.Once
 			}
 		}),
-		"records that are added concurrently are all there",
+		"concurrent callers lose and double nothing",
 	},
 	{
 		"once is a new one",
@@ -1258,7 +1258,7 @@ var brokenRecords = []fault{
 				return receipts, err
 			}
 		},
-		"records come by time, and of one moment by first writing",
+		"a query selects by keys and time, and sorts by time and first writing",
 	},
 	{
 		"everything is taken",
@@ -1271,7 +1271,7 @@ var brokenRecords = []fault{
 				return receipts, err
 			}
 		},
-		"a commit that is not valid is refused",
+		"what is not valid is refused with its field",
 	},
 	{
 		"kinds declare themselves",
@@ -1374,7 +1374,7 @@ var brokenQueries = []fault{
 				return yielding(all)
 			}
 		},
-		"records come by time, and of one moment by first writing",
+		"a query selects by keys and time, and sorts by time and first writing",
 	},
 	{
 		"the last changed comes last",
@@ -1388,7 +1388,7 @@ var brokenQueries = []fault{
 				}
 			}
 		}),
-		"a rewritten record keeps its place among its moment",
+		"a query selects by keys and time, and sorts by time and first writing",
 	},
 	{
 		"a record keeps its first moment",
@@ -1404,7 +1404,7 @@ var brokenQueries = []fault{
 				return b.reference.Commit(ctx, batches...)
 			}
 		},
-		"a rewritten record keeps its place among its moment",
+		"a query selects by keys and time, and sorts by time and first writing",
 	},
 	{
 		"a record keeps its first keys",
@@ -1413,38 +1413,38 @@ var brokenQueries = []fault{
 				r.Keys = w.Keys
 			}
 		}),
-		"a rewritten record keeps its place among its moment",
+		"a query selects by keys and time, and sorts by time and first writing",
 	},
 	{"newest first is oldest first", asking(func(q *query) { q.Oldest = true }),
-		"records come by time, and of one moment by first writing"},
+		"a query selects by keys and time, and sorts by time and first writing"},
 	{"there is no limit", asking(func(q *query) { q.Limit = min(q.Limit, 0) }),
-		"records come by time, and of one moment by first writing"},
+		"a query selects by keys and time, and sorts by time and first writing"},
 	{"one too many passes the limit", asking(func(q *query) {
 		if q.Limit > 0 {
 			q.Limit++
 		}
-	}), "records come by time, and of one moment by first writing"},
+	}), "a query selects by keys and time, and sorts by time and first writing"},
 	{"since is after", asking(func(q *query) {
 		if !q.Since.IsZero() {
 			q.Since = q.Since.Add(time.Microsecond)
 		}
-	}), "records come by time, and of one moment by first writing"},
+	}), "a query selects by keys and time, and sorts by time and first writing"},
 	{"until is not before", asking(func(q *query) {
 		if !q.Until.IsZero() {
 			q.Until = q.Until.Add(time.Microsecond)
 		}
-	}), "records come by time, and of one moment by first writing"},
+	}), "a query selects by keys and time, and sorts by time and first writing"},
 	{"one key will do", asking(func(q *query) { q.Keys = q.Keys[:min(1, len(q.Keys))] }),
-		"a query selects by keys and time"},
+		"a query selects by keys and time, and sorts by time and first writing"},
 	{"queries are not looked at", asking(func(q *query) {
 		q.Limit = max(q.Limit, 0)
 		if len(q.After) > 0 && !strings.Contains(q.After, ".") {
 			q.After = ""
 		}
-	}), "a query for what no record can be is refused"},
+	}), "what is not valid is refused with its field"},
 	{"a read knows no queries", func(b *broken) {
 		b.queries = func(_ *broken, all []query) []query { return all[:0] }
-	}, "a read finds what queries select"},
+	}, "a read has all that is asked for, in order"},
 	{"a read finds without limits", func(b *broken) {
 		b.queries = func(_ *broken, all []query) []query {
 			for i := range all {
@@ -1452,7 +1452,7 @@ var brokenQueries = []fault{
 			}
 			return all
 		}
-	}, "a read finds what queries select"},
+	}, "a read has all that is asked for, in order"},
 	{"a removal leaves the version", unraised(func(batches []batch) bool {
 		return len(batches[0].Records) > 0 && batches[0].Records[0].Body.IsZero()
 	}), "every change raises the version of its kind"},
@@ -1725,7 +1725,7 @@ var brokenKeeping = []fault{
 		func(b *broken) {
 			b.options.Limits = nil
 		},
-		"limits of the store win over declared ones",
+		"limits of the store win, and then those declared last",
 	},
 	{
 		"a declaration without limits lifts them",
@@ -1741,7 +1741,7 @@ var brokenKeeping = []fault{
 				return err
 			}
 		},
-		"a later declaration wins, and one without limits changes nothing",
+		"limits of the store win, and then those declared last",
 	},
 	{
 		"a sweep believes its caller",
@@ -1814,13 +1814,13 @@ var brokenKeeping = []fault{
 				return receipts, err
 			}
 		},
-		"forgetting raises revisions of what it changes",
+		"a forgotten person's name is in no record",
 	},
 	{"all stores have one key of pseudonyms", writing(func(_ *broken, r *record) {
 		if r.Kind == store.Pseudonyms.Name {
 			r.Body = store.Of(text.PseudonymKey{Secret: make([]byte, 32), Since: time.Unix(1, 0)})
 		}
-	}), "people are told apart by their pseudonyms"},
+	}), "a person's pseudonym stays the same, and is no other's"},
 	{
 		"the key of pseudonyms goes with those who were forgotten",
 		func(b *broken) {
@@ -1832,7 +1832,7 @@ var brokenKeeping = []fault{
 				return receipts, err
 			}
 		},
-		"who comes back has the pseudonym of before",
+		"a person's pseudonym stays the same, and is no other's",
 	},
 	{
 		"a source is looked for in what is left of it",

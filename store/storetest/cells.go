@@ -78,15 +78,6 @@ func (f *fixture) read(cells ...evidence.Cell) []evidence.Part {
 	return f.snapshot(cells, nil).Parts
 }
 
-// tally reads one cell, which must have one part.
-func (f *fixture) tally(c evidence.Cell) evidence.Tally {
-	parts := f.read(c)
-	if len(parts) != 1 || parts[0].Cell != c {
-		f.Fatalf("%v has the parts %+v, want one", c, parts)
-	}
-	return parts[0].Tally
-}
-
 // sums reads one cell, all its parts together.
 func (f *fixture) sums(c evidence.Cell) evidence.Sums {
 	var all evidence.Sums
@@ -171,12 +162,13 @@ func near(a, b evidence.Sums) bool {
 		closeTo(a.Reward, b.Reward) && closeTo(a.RewardSquares, b.RewardSquares)
 }
 
-// some returns random observations of cells of all kinds, from four sources on two channels. Some
+// some returns random observations of cells of all kinds, from five sources on two channels. Some
 // rewards are whole, some half and some between, and some weights are 0.
 func some(rng *rand.Rand, n int) observations {
 	var cells []evidence.Cell
 	for _, kind := range []string{plain, fading, origin} {
-		cells = append(cells, cell(kind, "item", "a"), cell(kind, "item", "b"))
+		cells = append(cells, cell(kind, "i", "a"), cell(kind, "i", "b"), cell(kind, "j", "a"),
+			evidence.Cell{Kind: kind, Scope: "other scope", Item: "i", Name: "a"})
 	}
 	return repeat(n, func(i int) observation {
 		return observation{
@@ -186,7 +178,7 @@ func some(rng *rand.Rand, n int) observations {
 			Weight:  []float64{0, 1, rng.Float64(), 10 * rng.Float64()}[rng.IntN(4)],
 			Share:   []float64{0, 1, 0.25}[rng.IntN(3)],
 			Channel: []string{"", "spoken"}[rng.IntN(2)],
-			Source:  []string{"", "ann", "bob", "cy"}[rng.IntN(4)],
+			Source:  []string{"", "ann", "bob", "Ann", "anna"}[rng.IntN(5)],
 			Session: fmt.Sprint(rng.IntN(5)),
 			At: start.Add(-time.Duration(rng.Int64N(int64(100 * 24 * time.Hour)))).
 				Truncate(time.Microsecond),

@@ -2,121 +2,60 @@ package storetest
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
-func readsBack(f *fixture) {
-	for i, reward := range []float64{1, 0.25, 0.5} {
-		o := dated(-time.Duration(i)*time.Minute, seen(fmt.Sprint(i), plainCell, reward))
-		o.Weight = float64(i + 1)
-		f.add(o)
-	}
-	one := func(minutes time.Duration) evidence.Count {
-		return evidence.Count{N: 1, Last: evidence.InstantOf(start.Add(minutes * time.Minute))}
-	}
-	f.Equal("three observations", f.tally(plainCell), evidence.Tally{
-		Mass: 6, Squares: 14, Reward: 3, RewardSquares: 1.875,
-		Positive: one(0), Negative: one(-1), Neutral: one(-2),
-	})
-	f.Equal("the parts of a cell without evidence", f.read(otherCell), nil)
-}
-
 func idOnce(f *fixture) {
 	first, other := seen("once", plainCell, 1), seen("other", plainCell, 0)
-	f.Equal("the known ids at first", f.add(first).Duplicates, nil)
+	both := observations{seen("event", plainCell, 1), seen("event", fadingCell, 0)}
+	f.Equal("the known ids at first", f.add(append(both, first)...).Duplicates, nil)
 	again := dated(-time.Hour, first)
 	again.Reward = 0 // the store must not look at this
 	f.Equal("the known ids", f.add(again, other, other).Duplicates, []string{"once"})
 	elsewhere := again
 	elsewhere.Cell = otherCell
 	f.Equal("the known ids, each once", f.add(again, elsewhere).Duplicates, []string{"once"})
+	f.add(both...)
 	f.after("a batch with an id that was known, and with the new id %q twice in one cell", other.ID)
-	f.expect(observations{first, other}, plainCell, otherCell)
-}
-
-func idOnceConcurrently(f *fixture) {
-	const callers, ids = 8, 101
-	f.parallel(callers, ids, func(caller, i int) error {
-		// Each caller goes through the ids in another order.
-		id := fmt.Sprint((i*(2*caller+1) + caller) % ids)
-		_, err := f.store.Commit(ctx, under(seen(id, plainCell, 1)))
-		return err
-	})
-	f.Equal("the sum of ids from several callers", f.sums(plainCell).Mass, ids)
-}
-
-func idOfSeveralCells(f *fixture) {
-	both := observations{seen("event", plainCell, 1), seen("event", fadingCell, 0)}
-	f.add(both...)
-	f.add(both...)
-	f.expect(both, plainCell, fadingCell)
+	f.expect(append(both, first, other), plainCell, otherCell, fadingCell)
 	f.commit(store.Batch{Retract: []string{"event"}})
-	f.expect(nil, plainCell, fadingCell)
+	f.expect(observations{first, other}, plainCell, fadingCell)
 }
 
 func batchOnce(f *fixture) {
-	batch := under(seen("batch", plainCell, 1), seen("second", plainCell, 1))
-	batch.ID, batch.Records = "batch", records{once(note("a", value{Text: "did"}))}
-	receipt := f.commit(batch)
-	f.Check(!receipt.Duplicate && len(receipt.Duplicates) == 0, "the first receipt: %+v", receipt)
-	batch.Observations = append(batch.Observations, seen("third", plainCell, 1))
-	batch.Records = append(batch.Records, once(note("b", value{Text: "did"})))
-	f.Check(f.commit(batch).Duplicate, "a batch whose id is known is no duplicate")
-	f.Equal("the sum of a batch that came twice", f.sums(plainCell).Mass, 2)
-	f.finds(by(notes), "a")
-	f.add(seen("spent", plainCell, 1))
-	spent := store.Batch{ID: "spent", Observations: observations{seen("fourth", plainCell, 1)}}
-	f.Check(f.commit(spent).Duplicate, "a batch with the id of an observation is no duplicate")
-}
-
-func invalidInput(f *fixture) {
-	for field, spoil := range map[string]func(*observation){
-		"ID":        func(o *observation) { o.ID = "" },
-		"Cell.Kind": func(o *observation) { o.Cell.Kind = "" },
-		"Cell":      func(o *observation) { o.Cell.Item, o.Cell.Name = "", "" },
-		"Cell.Item": func(o *observation) { o.Cell.Item = "not \xff UTF-8" },
-		"Cell.Name": func(o *observation) { o.Cell.Name = strings.Repeat("n", evidence.MaxText+1) },
-		"Source":    func(o *observation) { o.Source = "a\x00b" },
-		"At":        func(o *observation) { o.At = time.Time{} },
-		"Session":   func(o *observation) { o.Session = "\x00" },
-		"Channel":   func(o *observation) { o.Channel = "\xc3" },
+	b := under(seen("batch", plainCell, 1), seen("second", plainCell, 1))
+	b.ID, b.Records = "batch", records{note("r", value{N: 1})}
+	first := f.commit(b)
+	f.Check(!first.Duplicate && len(first.Duplicates) == 0, "the first receipt: %+v", first)
+	revision := f.write(over(first.Revision, note("r", value{N: 2})))
+	more := b
+	more.Observations = append(b.Observations, seen("third", plainCell, 1))
+	more.Records = append(b.Records, once(note("b", value{})))
+	for _, again := range []store.Batch{
+		b, // whose revision is stale
+		more,
+		{Expect: []store.Precondition{expect("r", first.Revision)}},
+		{Retract: []string{"never seen"}},
+		otherPolicy("2", plainCell),
 	} {
-		f.invalid(field, spoil)
+		again.ID = "batch"
+		receipt := f.commit(again)
+		f.Check(receipt.Duplicate && receipt.Revision == 0, "%+v again returns %+v", again, receipt)
 	}
-	for _, x := range []float64{
-		math.NaN(), math.Inf(1), math.Inf(-1), -1, -math.SmallestNonzeroFloat64, math.MaxFloat64,
-	} {
-		f.invalid("Reward", func(o *observation) { o.Reward = x })
-		f.invalid("Weight", func(o *observation) { o.Weight = x })
-		f.invalid("Share", func(o *observation) { o.Share = x })
-	}
-	for _, at := range []time.Time{
-		start.AddDate(-400, 0, 0), start.AddDate(9000, 0, 0), time.Unix(math.MinInt64, 0),
-	} {
-		f.invalid("At", func(o *observation) { o.At = at })
-	}
-	f.expect(nil, plainCell)
-}
-
-// invalid commits an observation that must be refused for a field.
-func (f *fixture) invalid(field string, spoil func(*observation)) {
-	o := seen("id", plainCell, 1)
-	spoil(&o)
-	f.Equal("the field at fault", faultOf(f.refused(under(o))), "Observations[0]."+field)
-}
-
-func futureRefused(f *fixture) {
-	f.invalid("At", func(o *observation) { o.At = start.Add(evidence.MaxSkew + time.Second) })
-	f.add(dated(evidence.MaxSkew, seen("ahead", fadingCell, 1)))
-	mass := f.sums(fadingCell).Mass
-	f.Check(math.Abs(mass-1) <= 1e-9, "an observation ahead of the clock counts %v, want 1", mass)
+	receipts := f.commits(b, store.Batch{ID: "other", Records: records{note("other", value{N: 3})}})
+	f.Check(receipts[0].Duplicate && !receipts[1].Duplicate && receipts[1].Revision > 0,
+		"a known batch and a new one return %+v", receipts)
+	f.finds(by(notes), "other", "r")
+	f.has(notes, "other", value{N: 3})
+	f.Equal("the revision", f.has(notes, "r", value{N: 2}).Revision, revision)
+	f.expect(b.Observations, plainCell)
+	f.Check(f.commit(store.Batch{ID: "second"}).Duplicate, "an observation's id is no batch's, too")
 }
 
 func anyOrder(f *fixture) {
@@ -154,71 +93,30 @@ func clockBack(f *fixture) {
 	f.Equal("the known ids", f.add(seen("1", fadingCell, 1)).Duplicates, []string{"1"})
 }
 
+// concurrentSums has callers commit observations and records, some of which all of them have, each
+// caller in another order.
 func concurrentSums(f *fixture) {
-	const callers, each = 16, 40
+	const callers, each = 8, 101
+	var left atomic.Int64
+	handles := f.handles()
 	f.parallel(callers, each, func(caller, i int) error {
-		o := seen(fmt.Sprintf("%d-%d", caller, i), plainCell, 0.5)
-		o.Weight = float64(1+i%16) / 16 // with such weights, sums are exact in any order
-		other := o
-		other.Cell = otherCell
-		_, err := f.store.Commit(ctx, under(o, other))
+		own := seen(fmt.Sprintf("%d-%d", caller, i), otherCell, 0.5)
+		own.Weight = float64(1+i%16) / 16 // with such weights, sums are exact in any order
+		same := fmt.Sprint((i*(2*caller+1) + caller) % each)
+		batch := under(own, seen(same, plainCell, 1))
+		batch.Records = records{note(own.ID, value{}, "k"), once(note(same, value{}, "same"))}
+		receipts, err := handles[caller%len(handles)].Commit(ctx, batch)
+		for _, receipt := range receipts {
+			left.Add(int64(len(receipt.Left)))
+		}
 		return err
 	})
-	for _, c := range []evidence.Cell{plainCell, otherCell} {
-		sums := f.sums(c)
-		f.Equal("mass and reward", [2]float64{sums.Mass, sums.Reward}, [2]float64{308, 154})
-	}
-}
-
-// lookalikes are texts that look alike or mean something to databases.
-var lookalikes = []string{
-	"a", "A", "a ", " a", "ä", "a\u0308", "a:b", "a|b", "a/b", "a'b", `a"b`, `a\b`, "a\nb", "%", "_",
-	"a%", "',$1);--", "名前", "🙂", "\ufeffa", "null", "0", "a=b",
-}
-
-func cellsApart(f *fixture) {
-	var cells []evidence.Cell
-	for _, text := range lookalikes {
-		cells = append(cells,
-			evidence.Cell{Kind: plain, Scope: text, Item: "x"},
-			evidence.Cell{Kind: plain, Scope: "x", Item: text},
-			evidence.Cell{Kind: plain, Scope: "x", Name: text},
-			evidence.Cell{Kind: plain, Scope: "x", Item: text, Name: "x"},
-			evidence.Cell{Kind: plain + text, Item: text})
-	}
-	for i, c := range cells {
-		o := seen(fmt.Sprint("cell ", i), c, 1)
-		o.Weight = float64(i + 1)
-		f.add(o)
-	}
-	for i, c := range cells {
-		f.Equal(fmt.Sprintf("the sum of cell %q", c), f.tally(c).Mass, float64(i+1))
-	}
-	for i, text := range lookalikes {
-		f.Equal("the known ids", f.add(seen(text, cells[i], 0)).Duplicates, nil)
-	}
-}
-
-func partsInOrder(f *fixture) {
-	sibling := cell(origin, "i", "m")
-	for i, key := range [][2]string{{"b", "x"}, {"a", "y"}, {"", ""}, {"a", "x"}, {"b", ""}} {
-		o := from(key[1], seen(fmt.Sprint(i), originCell, 1))
-		o.Channel = key[0]
-		f.add(o)
-	}
-	f.add(seen("sibling", sibling, 1))
-	read := store.Snapshot{Parts: []evidence.Part{{Channel: "what was there"}}}
-	cells := []evidence.Cell{sibling, cell(origin, "i", "none"), originCell, sibling}
-	f.Must("Read", f.store.Read(ctx, &read, cells, nil))
-	var got [][3]string
-	for _, p := range read.Parts {
-		got = append(got, [3]string{p.Cell.Name, p.Channel, p.Source})
-	}
-	f.Equal("the parts", got, [][3]string{
-		{"", "what was there", ""}, {"m", "", ""},
-		{"n", "", ""}, {"n", "a", "x"}, {"n", "a", "y"}, {"n", "b", ""}, {"n", "b", "x"},
-		{"m", "", ""},
-	})
+	sums := f.sums(otherCell)
+	f.Equal("mass and reward", [2]float64{sums.Mass, sums.Reward}, [2]float64{415.5, 207.75})
+	f.Equal("the sum of ids from several callers", f.sums(plainCell).Mass, each)
+	f.Equal("the records of one caller each", len(f.ids(by(notes, "k"))), callers*each)
+	f.Equal("the records of all callers", len(f.ids(by(notes, "same"))), each)
+	f.Equal("the records that receipts call left", left.Load(), (callers-1)*each)
 }
 
 func partsInReceipt(f *fixture) {
@@ -276,16 +174,21 @@ func listInOrder(f *fixture) {
 			f.add(seen(item+name, cell(plain, item, name), 1))
 		}
 	}
-	f.add(seen("elsewhere", evidence.Cell{Kind: plain, Scope: "scope2", Item: "a"}, 1),
-		seen("otherwise", cell(fading, "a", "n"), 1))
+	for _, scope := range []string{"scope2", "", "a/c", "gone"} {
+		f.add(seen("in "+scope, evidence.Cell{Kind: plain, Scope: scope, Item: "a"}, 1))
+	}
+	f.add(seen("otherwise", evidence.Cell{Kind: fading, Scope: "c", Item: "a"}, 1))
+	f.run(store.Job{Reset: []store.Selection{{Kind: plain, Scope: "gone"}}})
 	var got []evidence.Cell
 	for _, part := range all(f, f.store.List(ctx, store.CellQuery{Kind: plain, Scope: "scope"})) {
 		got = append(got, part.Cell)
 		f.Equal("the sum of a listed cell", part.Tally.Mass, 1)
 	}
 	f.Equal("the listed cells", got, want)
-	empty := all(f, f.store.List(ctx, store.CellQuery{Kind: plain}))
-	f.Equal("the parts of an empty scope", empty, nil)
+	f.Equal("the cells of a scope without", f.cells(store.CellQuery{Kind: plain, Scope: "none"}), nil)
+	scopes := []string{"", "a/c", "scope", "scope2"}
+	f.Equal("the scopes", all(f, f.store.Scopes(ctx, plain)), scopes)
+	f.Equal("the scopes of an unknown kind", all(f, f.store.Scopes(ctx, "unheard")), nil)
 }
 
 // listSample asks for a sample. A store that draws no samples lists everything. A store that draws
@@ -309,13 +212,11 @@ func listSample(f *fixture) {
 		"a sample of all %d items has %d cells, and tells of %+v", items, len(got), sample)
 	sample = store.Sample{Most: most}
 	got = f.cells(q)
-	var want []evidence.Cell
+	given := len(got) / 2
 	small, soon := 0, 0 // items with a name in the first half, and items that came in the first half
-	for _, c := range got {
-		if c.Name != "a" {
-			continue
-		}
-		want = append(want, c, cell(plain, c.Item, "b"))
+	for i, c := range got {
+		f.Equal("a cell of a sample, which has whole items", c, cell(plain, got[i/2*2].Item,
+			[]string{"a", "b"}[i%2]))
 		if c.Item < "200" {
 			small++
 		}
@@ -323,25 +224,12 @@ func listSample(f *fixture) {
 			soon++
 		}
 	}
-	f.listed("the cells of a sample, which has whole items", got, want...)
-	given := len(want) / 2
 	f.Check(sample.All == 0 && given == items || given > most/5 && given < 2*most &&
 		sample.Given == given && sample.All >= items/3 && sample.All <= 3*items,
 		"a sample of about %d of %d items has %d, and tells of %+v", most, items, given, sample)
-	for _, n := range []int{small, soon} {
+	for _, n := range []int{small / 2, soon / 2} {
 		f.Check(5*n >= given && 5*n <= 4*given,
 			"of %d items, %d have a name in the first half, and %d came in the first half",
-			given, small, soon)
+			given, small/2, soon/2)
 	}
-}
-
-func scopesInOrder(f *fixture) {
-	for _, scope := range []string{"b", "", "a/c", "gone"} {
-		c := evidence.Cell{Kind: plain, Scope: scope, Item: "i"}
-		f.add(seen("1 "+scope, c, 1), seen("2 "+scope, c, 1))
-	}
-	f.add(seen("otherwise", evidence.Cell{Kind: fading, Scope: "c", Item: "i"}, 1))
-	f.run(store.Job{Reset: []store.Selection{{Kind: plain, Scope: "gone"}}})
-	f.Equal("the scopes", all(f, f.store.Scopes(ctx, plain)), []string{"", "a/c", "b"})
-	f.Equal("the scopes of an unknown kind", all(f, f.store.Scopes(ctx, "unheard")), nil)
 }

@@ -17,81 +17,11 @@ func within(since, until time.Time, q store.Query) store.Query {
 	return q
 }
 
+// findOrder writes records of a few moments, changes, moves and removes some, and compares what is
+// found with a list of them.
 func findOrder(f *fixture) {
-	later := func(id string, seconds time.Duration) store.Record {
-		return at(seconds*time.Second, note(id, value{}, "k"))
-	}
-	// Records of one moment are in one batch, in one commit and in several; ids are in no order.
-	f.write(later("m", 5), later("c", 5), later("x", 1))
-	f.write(later("a", 5))
-	f.commits(
-		store.Batch{Records: records{later("z", 5), later("y", -3)}},
-		store.Batch{Records: records{once(later("b", 5)), once(later("n", 9))}},
-	)
-	f.write(at(5*time.Second, record(cases, "other kind", value{}, "k")))
-	want := []string{"y", "x", "m", "c", "a", "z", "b", "n"}
-	five, six, never := start.Add(5*time.Second), start.Add(6*time.Second), time.Time{}
-	for _, q := range []store.Query{by(notes), by(notes, "k")} {
-		f.both(q, want...)
-		f.both(within(five, never, q), want[2:]...) // since is inclusive
-		f.both(within(never, five, q), want[:2]...) // until is exclusive
-		f.both(within(five, six, q), want[2:7]...)
-		f.both(within(six, six, q))
-		f.both(within(five.Add(time.Microsecond), never, q), "n")
-		for q.Limit = 1; q.Limit < 10; q.Limit++ {
-			n := min(q.Limit, len(want))
-			q.Oldest = false
-			f.finds(q, reversed(want)[:n]...)
-			q.Oldest = true
-			f.finds(q, want[:n]...)
-		}
-	}
-}
-
-func findRewritten(f *fixture) {
-	rewrite := func(id string, after time.Duration, keys ...string) {
-		f.write(over(f.get(notes, id).Revision, at(after, note(id, value{N: 1}, keys...))))
-	}
-	everywhere := func(oldest ...string) {
-		f.both(by(notes), oldest...)
-		f.both(by(notes, "k=1"), oldest...)
-	}
-	for _, id := range []string{"a", "b", "c", "d"} {
-		f.write(note(id, value{}, "k=1", "old="+id))
-	}
-	for _, id := range []string{"c", "a", "a", "d"} {
-		rewrite(id, 0, "k=1", "new="+id)
-	}
-	// Rewritten records stay where they are.
-	everywhere("a", "b", "c", "d")
-	for _, id := range []string{"a", "c", "d"} {
-		f.finds(by(notes, "old="+id))
-		f.finds(by(notes, "new="+id, "k=1"), id)
-	}
-	f.finds(by(notes, "old=b"), "b")
-	// Those that move are of their new moment.
-	rewrite("b", time.Minute, "k=1")
-	rewrite("d", time.Minute, "k=1")
-	f.write(at(time.Minute, note("e", value{}, "k=1")))
-	rewrite("a", time.Minute, "k=1")
-	everywhere("c", "a", "b", "d", "e")
-	f.both(within(time.Time{}, start.Add(time.Second), by(notes)), "c")
-	f.both(within(time.Time{}, start.Add(time.Second), by(notes, "k=1")), "c")
-	f.finds(by(notes, "new=a"))
-	// One moves back, and loses its keys.
-	rewrite("a", 0)
-	f.both(by(notes), "a", "c", "b", "d", "e")
-	f.both(by(notes, "k=1"), "c", "b", "d", "e")
-	// A record that is removed and written again is a new one.
-	f.remove(notes, "a")
-	f.write(note("a", value{}))
-	f.both(by(notes), "c", "a", "b", "d", "e")
-}
-
-// findSelects asks random queries of records that differ in everything.
-func findSelects(f *fixture) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	second := func() time.Duration { return time.Duration(rng.IntN(20)) * time.Second }
+	moment := func() time.Time { return start.Add(time.Duration(rng.IntN(12)) * time.Second) }
 	keys := func(names ...string) (keys []string) {
 		for _, name := range names {
 			if rng.IntN(2) > 0 {
@@ -100,43 +30,72 @@ func findSelects(f *fixture) {
 		}
 		return keys
 	}
-	written := repeat(120, func(i int) store.Record {
-		kind := []string{notes, cases}[rng.IntN(2)]
-		return at(second(), record(kind, fmt.Sprint(i), value{}, keys("a", "b", "c")...))
-	})
-	for _, r := range written {
-		f.write(r)
+	random := func(kind, id string) store.Record {
+		r := record(kind, id, value{}, keys("a", "b", "c")...)
+		r.At = moment()
+		return r
 	}
-	slices.SortStableFunc(written, func(a, b store.Record) int { return a.At.Compare(b.At) })
-	for range 150 {
-		q := by(notes, keys("b", "a", "c")...)
-		q.Since = start.Add(second() - 10*time.Second)
-		q.Until = start.Add(second() + 5*time.Second)
+	var there records // in the order of their first writing
+	gone := ref(notes, "0")
+	for i := range 30 {
+		var added records // in two batches of two
+		for k, id := range []string{fmt.Sprint("a", i), gone.ID, fmt.Sprint("z", i), fmt.Sprint(i + 1)} {
+			added = append(added, random([]string{notes, cases}[k/3], id))
+		}
+		added[2].Revision = store.Once
+		batches := []store.Batch{{Records: added[:2]}, {Records: slices.Clip(added[2:])}}
+		gone.ID = fmt.Sprint(i + 1)
+		if i > 0 { // one is rewritten, and one is removed, to be new in the next round
+			n := rng.IntN(len(there) - 1)
+			changed := random(there[n].Kind, there[n].ID)
+			was := there[n+1].Ref
+			batches[1].Records = append(batches[1].Records,
+				over(f.get(changed.Kind, changed.ID).Revision, changed),
+				removal(was.Kind, was.ID, f.get(was.Kind, was.ID).Revision))
+			there[n] = changed
+			there = slices.Delete(there, n+1, n+2)
+			if was.Kind == notes {
+				gone = was
+			}
+		}
+		f.commits(batches...)
+		there = append(there, added...)
+		if i%3 == 0 {
+			f.findsLike(there, func() store.Query {
+				q := by([]string{notes, cases}[rng.IntN(2)], keys("b", "a", "c")...)
+				if rng.IntN(2) > 0 {
+					q.Since = moment().Add(-4 * time.Second)
+				}
+				if rng.IntN(2) > 0 {
+					q.Until = moment().Add(4 * time.Second)
+				}
+				return q
+			})
+		}
+	}
+}
+
+// findsLike compares what random queries find with a list of all records, in the order of their
+// first writing.
+func (f *fixture) findsLike(there records, random func() store.Query) {
+	sorted := slices.Clone(there)
+	slices.SortStableFunc(sorted, func(a, b store.Record) int { return a.At.Compare(b.At) })
+	for i := range 20 {
+		q := random()
 		var want []string
-		for _, r := range written {
+		for _, r := range sorted {
 			lacks := func(key string) bool { return !slices.Contains(r.Keys, key) }
 			if r.Kind == q.Kind && !slices.ContainsFunc(q.Keys, lacks) &&
-				!r.At.Before(q.Since) && r.At.Before(q.Until) {
+				!r.At.Before(q.Since) && (q.Until.IsZero() || r.At.Before(q.Until)) {
 				want = append(want, r.ID)
 			}
 		}
 		f.both(q, want...)
-		q.Oldest, q.Limit = true, 1+rng.IntN(9)
-		f.finds(q, want[:min(q.Limit, len(want))]...)
-	}
-}
-
-func findInvalid(f *fixture) {
-	f.write(note("r", value{}))
-	for field, q := range map[string]store.Query{
-		"Kind": {}, "Limit": {Kind: notes, Limit: -1}, "Keys[0]": by(notes, "\x00"),
-		"After": {Kind: notes, After: "no such place"},
-	} {
-		var faults []string
-		for _, err := range f.store.Find(ctx, q) {
-			faults = append(faults, faultOf(err))
-		}
-		f.Equal("the fields at fault, by round", faults, []string{field})
+		q.Limit = 1 + i/2
+		n := min(q.Limit, len(want))
+		f.finds(q, reversed(want)[:n]...)
+		q.Oldest = true
+		f.finds(q, want[:n]...)
 	}
 }
 

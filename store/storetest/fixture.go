@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -154,16 +153,12 @@ func (f *fixture) snapshot(cells []evidence.Cell, refs []store.Ref,
 
 // parallel runs the function in many goroutines, and in each as often.
 func (f *fixture) parallel(callers, each int, do func(caller, i int) error) {
-	var wait sync.WaitGroup
 	failures := make([]error, callers)
-	for caller := range callers {
-		wait.Go(func() {
-			for i := 0; i < each && failures[caller] == nil; i++ {
-				failures[caller] = do(caller, i)
-			}
-		})
-	}
-	wait.Wait()
+	f.AtOnce(callers, func(caller int) {
+		for i := 0; i < each && failures[caller] == nil; i++ {
+			failures[caller] = do(caller, i)
+		}
+	})
 	f.Must("concurrent calls", errors.Join(failures...))
 }
 

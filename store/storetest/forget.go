@@ -18,17 +18,6 @@ func (f *fixture) forget(names ...string) {
 	f.run(store.Job{Forget: names})
 }
 
-func forgetEvidence(f *fixture) {
-	var all observations
-	for i, source := range []string{"ann", "bob", "", "Ann", "ann", "anna"} {
-		for _, c := range []evidence.Cell{plainCell, fadingCell, originCell} {
-			all = append(all, from(source, seen(fmt.Sprint(i, c.Kind), c, 1)))
-		}
-	}
-	taken := func(o observation) bool { return o.Source == "ann" }
-	f.takesBack(all, taken, runs(store.Job{Forget: []string{"ann", "nobody"}}))
-}
-
 func payload(v value) []byte {
 	text, _ := json.Marshal(v) //nolint:errchkjson // a value always can be
 	return text
@@ -52,8 +41,12 @@ func people() records {
 
 func forgetRecords(f *fixture) {
 	f.write(people()...)
-	f.write(note("text", value{Text: "ann"}))
-	untouched := f.get(cases, "bob")
+	moved := at(time.Second, people()[2]) // the one with lists
+	f.write(note("text", value{Text: "ann"}), over(f.get(cases, "lists").Revision, moved))
+	before := make(map[string]uint64)
+	for _, r := range f.find(by(cases)) {
+		before[r.ID] = r.Revision
+	}
 	f.Must("Do", store.Do(ctx, f.store, func(tx *store.Tx) error {
 		tx.Put(once(record(cases, "entry", value{By: "ann", Text: "of the same step"}, annKey)))
 		tx.Start(store.Job{Forget: []string{"ann", "nobody"}})
@@ -72,15 +65,22 @@ func forgetRecords(f *fixture) {
 	err := json.Unmarshal(f.decode(f.get(cases, "payload")).Payload, &inside)
 	f.Check(err == nil && sameJSON(inside, value{By: name, Text: "ann", N: 7}),
 		"a payload: %+v (error %v), want the pseudonym %q", inside, err, name)
-	bob := f.has(cases, "bob", f.decode(untouched))
-	f.Equal("the revision of somebody else's record", bob.Revision, untouched.Revision)
+	f.has(cases, "bob", value{Of: "bob", By: "bob", Text: "ann"})
 	f.has(notes, "text", value{Text: "ann"})
+	for id, revision := range before {
+		now := f.get(cases, id).Revision
+		f.Check((now > revision) == (id != "bob"), "the revision of %q is %d, and was %d", id, now,
+			revision)
+		if id != "bob" {
+			f.conflicts(over(revision, record(cases, id, value{By: "ann"})))
+		}
+	}
 
 	f.finds(by(cases, annKey))
-	f.both(by(cases, store.PersonKey(name)), "by", "lists", "payload", "entry")
-	f.both(by(cases, bobKey), "of", "lists", "bob")
+	f.both(by(cases, store.PersonKey(name)), "by", "payload", "entry", "lists")
+	f.both(by(cases, bobKey), "of", "bob", "lists")
 	f.both(by(cases, "k=1"), "by", "bob")
-	f.both(by(cases), "by", "of", "lists", "payload", "bob", "entry")
+	f.both(by(cases), "by", "of", "payload", "bob", "entry", "lists")
 	for _, r := range f.find(by(cases)) {
 		f.Check(!slices.Contains(r.Keys, annKey), "record %q has the keys %q", r.ID, r.Keys)
 	}
@@ -135,34 +135,29 @@ func forgetWhole(f *fixture) {
 	f.Check(again > revision, "a record made again has revision %d after %d", again, revision)
 }
 
-func forgetSeveral(f *fixture) {
-	f.write(people()...)
-	f.forget("ann", "bob")
-	ann, bob := f.decode(f.get(cases, "by")).By, f.decode(f.get(cases, "bob")).By
-	f.Check(ann != bob && ann != "" && bob != "", "the two are %q and %q", ann, bob)
-	f.has(cases, "lists", value{Approvals: []approval{{bob, "ann"}, {ann, ""}}})
-	f.has(cases, "of", value{By: bob})
-	f.has(cases, "bob", value{By: bob, Text: "ann"})
-	f.both(by(cases, store.PersonKey(bob)), "of", "lists", "bob")
-	f = f.fresh()
-	f.write(people()...)
-	f.forget("ann")
-	again := f.decode(f.get(cases, "by")).By
-	f.Check(again != ann, "two stores have the same key of pseudonyms: twice %q", again)
-}
-
 // forgetAgain forgets people who came back.
 func forgetAgain(f *fixture) {
 	ref := store.Pseudonyms.Ref("key")
-	key := func() text.PseudonymKey {
+	key := func(f *fixture) text.PseudonymKey {
 		row, err := store.Pseudonyms.Of(f.get(ref.Kind, ref.ID))
 		f.Check(err == nil && row.Revision > 0, "the key of pseudonyms: %+v, error %v", row, err)
 		return row.Value
 	}
 	f.gone(ref.Kind, ref.ID)
 	f.forget("nobody")
-	first := key()
+	first := key(f)
 	f.Check(len(first.Secret) >= 16, "the key of pseudonyms has %d bytes", len(first.Secret))
+	other := f.fresh()
+	other.forget("nobody")
+	f.Check(!slices.Equal(key(other).Secret, first.Secret), "two stores have the same key")
+
+	f.write(people()...)
+	f.forget("ann", "bob")
+	ann, bob := first.Of("ann"), first.Of("bob")
+	f.has(cases, "lists", value{Approvals: []approval{{bob, "ann"}, {ann, ""}}})
+	f.has(cases, "of", value{By: bob})
+	f.has(cases, "bob", value{By: bob, Text: "ann"})
+	f.both(by(cases, store.PersonKey(bob)), "of", "lists", "bob")
 	handles := f.handles()
 	for i := range 3 {
 		id := fmt.Sprint(i)
@@ -170,15 +165,15 @@ func forgetAgain(f *fixture) {
 			record(cases, id+"of Ann", value{By: "Ann"}, annKey))
 		f.store = handles[i%len(handles)]
 		f.forget("ann")
-		f.has(cases, id, value{By: first.Of("ann"), Text: "and Ann"})
+		f.has(cases, id, value{By: ann, Text: "and Ann"})
 		f.has(cases, id+"of Ann", value{By: "Ann"})
-		f.forget("Ann", first.Of("ann"))
+		f.forget("Ann", ann)
 		f.has(cases, id+"of Ann", value{By: first.Of("Ann")})
-		f.has(cases, id, value{By: first.Of("ann"), Text: "and Ann"})
-		f.Equal("the key of pseudonyms", key(), first)
+		f.has(cases, id, value{By: ann, Text: "and Ann"})
+		f.Equal("the key of pseudonyms", key(f), first)
 	}
 	f.store = handles[0]
-	f.finds(by(cases, store.PersonKey(first.Of("ann"))), "2", "1", "0")
+	f.finds(by(cases, store.PersonKey(ann)), "2", "1", "0", "payload", "lists", "by")
 	another := text.PseudonymKey{Secret: make([]byte, 32), Since: start}
 	write := store.Pseudonyms.Record(another, f.get(ref.Kind, ref.ID).Revision)
 	remove := write
@@ -187,23 +182,7 @@ func forgetAgain(f *fixture) {
 		_, err := f.store.Commit(ctx, store.Batch{Records: records{r}})
 		f.Check(faultOf(err) == "Records[0].Kind", "to change the key of pseudonyms (%d): %v", i, err)
 	}
-	f.Equal("the key of pseudonyms", key(), first)
-}
-
-func forgetRevisions(f *fixture) {
-	before := map[string]uint64{"by": 0, "of": 0, "lists": 0, "payload": 0}
-	f.write(over(f.write(people()...), at(time.Second, people()[2]))) // the one with lists moves
-	for id := range before {
-		before[id] = f.get(cases, id).Revision
-	}
-	f.forget("ann")
-	for id, revision := range before {
-		now := f.get(cases, id).Revision
-		f.Check(now > revision, "record %q is changed, and its revision is %d", id, now)
-		f.conflicts(over(revision, record(cases, id, value{By: "ann"})))
-	}
-	f.both(by(cases), "by", "of", "payload", "bob", "lists")
-	f.both(within(start.Add(time.Second), time.Time{}, by(cases)), "lists")
+	f.Equal("the key of pseudonyms", key(f), first)
 }
 
 // forgetRefused forgets a person when sums hold more sources than a bounded history can name.

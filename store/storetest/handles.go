@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -94,11 +93,7 @@ func oneWins(f *fixture) {
 		f.Equal("the callers that won", won, 1)
 		f.finds(by(notes, "won="+id), fmt.Sprint(id, " of ", f.decode(f.get(notes, id)).N))
 	}
-}
-
-// expectConcurrent has two callers. Each writes one record and relies on the other as it was.
-func expectConcurrent(f *fixture) {
-	handles := f.handles()
+	// Two callers, of whom each writes one record and relies on the other as it was.
 	for round := range 25 {
 		ids := []string{fmt.Sprint("a", round), fmt.Sprint("b", round)}
 		revision := f.write(note(ids[0], value{}), note(ids[1], value{}))
@@ -110,27 +105,6 @@ func expectConcurrent(f *fixture) {
 		})
 		f.Check(won <= 1, "two commits that rely on what the other writes were both made")
 	}
-}
-
-// addersConcurrent has many callers write records that are new to all, and records that all of them
-// write once.
-func addersConcurrent(f *fixture) {
-	const callers, each = 8, 20
-	handles := f.handles()
-	var left atomic.Int64
-	f.parallel(callers, each, func(caller, i int) error {
-		receipts, err := handles[caller%len(handles)].Commit(ctx, store.Batch{Records: records{
-			note(fmt.Sprintf("%d-%d", caller, i), value{}, "k"),
-			once(note(fmt.Sprint("shared", (i+caller)%each), value{}, "shared")),
-		}})
-		for _, receipt := range receipts {
-			left.Add(int64(len(receipt.Left)))
-		}
-		return err
-	})
-	f.Equal("the records of one caller each", len(f.ids(by(notes, "k"))), callers*each)
-	f.Equal("the records of all callers", len(f.ids(by(notes, "shared"))), each)
-	f.Equal("the records that receipts call left", left.Load(), (callers-1)*each)
 }
 
 // readConsistent reads a record and a cell while steps change both.
@@ -189,71 +163,42 @@ func contextDone(f *fixture) {
 	_ = f.refused(store.Batch{Records: records{record("suite.late", "r", value{})}})
 }
 
-// open opens the store again.
-func (f *fixture) open() {
-	f.store = f.opened(f.subject.Reopen(f.first(), f.options))
-	f.after("opening again")
-}
-
-// reopened opens a store again, and looks for everything that it had.
+// reopened checks some rules again with a store that is opened again after each commit.
 func reopened(f *fixture) {
 	if f.subject.Reopen == nil {
 		f.Skip("the subject has no Reopen")
 	}
-	first := from("ann", seen("1", originCell, 1))
-	first.Channel, first.Session = "channel", "session"
-	batch := under(first, seen("2", fadingCell, 0.25), seen("3", fadingCell, 1))
-	batch.ID = "batch"
-	f.commit(batch)
-	f.commit(store.Batch{Retract: []string{"3"}})
-	f.commit(restart(fadingCell, -time.Minute))
-	for i := range 5 {
-		f.write(note(fmt.Sprint(4-i), value{N: int64(i)}, "k"))
+	f.subject.paired = false
+	for _, check := range []func(*fixture){
+		idOnce, batchOnce, historyNewestFirst, policyKept, restartLeavesOut, recordReadBack,
+		revisionHolds, findOrder, forgetRecords, sweepClocks,
+	} {
+		f := f.fresh()
+		f.where = "opened again and again: "
+		f.Prefix = f.where
+		current, changed := f.store, false
+		f.store = &Failing{pick: func(method string) store.Store { // which never fails
+			if changed {
+				current = f.opened(f.subject.Reopen(current, f.options))
+			}
+			changed = method == "Commit"
+			return current
+		}}
+		check(f)
 	}
-	f.write(people()...)
-	gone := f.write(note("gone", full))
-	f.remove(notes, "gone")
-	want := note("full", full, "k", "full=1")
-	want.Revision = f.write(want)
-	place := f.find(store.Query{Kind: notes, Oldest: true, Limit: 2})[1].Place
-	before := f.read(originCell, fadingCell)
-	for range 2 {
-		f.open()
-		f.Equal("the parts", f.read(originCell, fadingCell), before)
-		f.Equal("the history", f.history(originCell), observations{first})
-		got := f.has(notes, "full", full)
-		f.Check(got.Revision == want.Revision && slices.Equal(got.Keys, want.Keys), "it is %+v", got)
-		f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full")
-		f.finds(store.Query{Kind: notes, After: place, Oldest: true}, "2", "1", "0", "full")
-		f.finds(by(notes, "full=1"), "full")
-		f.gone(notes, "gone")
-	}
-	f.goesOn(batch, gone)
-}
 
-// goesOn goes on with a store that was opened again.
-func (f *fixture) goesOn(known store.Batch, gone uint64) {
-	f.Check(f.commit(known).Duplicate, "the batch is unknown")
-	first, second := known.Observations[0], known.Observations[1]
-	late := dated(-time.Hour, seen("late", fadingCell, 1))
-	ids := f.add(first, seen("3", fadingCell, 1), late).Duplicates
-	f.Equal("the known ids", slices.Sorted(slices.Values(ids)), []string{"1", "3"})
-	cells := []evidence.Cell{originCell, fadingCell}
-	f.expect(observations{first, second}, cells...)
-	other := store.Batch{Observations: observations{seen("4", fadingCell, 1)}}
-	f.refusedBy(heed.ErrConflict, other) // for its policy
-	again := f.write(note("gone", value{}))
-	f.Check(again > gone, "a record has the revision %d, and had %d", again, gone)
-	f.write(note("last", value{}, "k"))
-	f.both(by(notes, "k"), "4", "3", "2", "1", "0", "full", "last")
-	f.commit(store.Batch{Retract: []string{"2"}})
+	f = f.fresh()
+	open := func() { f.store = f.opened(f.subject.Reopen(f.store, f.options)) }
+	ids := []string{"4", "3", "2", "1", "0"}
+	for _, id := range ids {
+		f.write(note(id, value{}))
+	}
+	place := f.find(store.Query{Kind: notes, Oldest: true, Limit: 2})[1].Place
+	f.write(record(cases, "1", value{By: "ann"}, annKey))
 	f.forget("ann")
-	ann := f.decode(f.get(cases, "by")).By
-	f.open()
-	f.expect(nil, cells...)
-	f.finds(by(cases, annKey))
-	f.has(cases, "of", value{By: "bob"})
-	f.write(record(cases, "back", value{By: "ann"}, annKey))
+	open()
+	f.finds(store.Query{Kind: notes, After: place, Oldest: true}, ids[2:]...)
+	f.write(record(cases, "2", value{By: "ann"}, annKey))
 	f.forget("ann")
-	f.has(cases, "back", value{By: ann})
+	f.has(cases, "2", f.decode(f.get(cases, "1")))
 }

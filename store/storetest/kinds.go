@@ -109,20 +109,9 @@ func limitRefuse(f *fixture) {
 	f.refusedBy(evidence.ErrFull, store.Batch{Records: fill("f")})
 }
 
+// limitsWin looks at what a store keeps to, of several limits for a kind.
 func limitsWin(f *fixture) {
-	f = newFixture(f.TB, f.subject, map[string]store.Limits{
-		few: {Most: 1}, brief: {}, filled: {Most: 1, Refuse: true}, "suite.unheard": {For: time.Minute},
-	})
-	f.declare(kinds...)
-	f.write(late(few, "1", 1), late(few, "2", 2), late(brief, "old", -1000), late(filled, "a", 0))
-	f.refusedBy(evidence.ErrFull, store.Batch{Records: records{late(filled, "b", 0)}})
-	f.sweep(time.Time{})
-	f.both(by(few), "2")
-	f.both(by(brief), "old")
-}
-
-func limitsDeclared(f *fixture) {
-	f.declare(store.Kind{Name: few})
+	f.declare(store.Kind{Name: few}) // which leaves the limits out, and changes nothing
 	f.declare(store.Kind{Name: brief, Limits: store.Limits{For: 100 * time.Hour}})
 	f.write(late(few, "0", 0), late(few, "1", 1), late(few, "2", 2), late(few, "3", 3))
 	f.write(late(brief, "old", -1000))
@@ -132,6 +121,16 @@ func limitsDeclared(f *fixture) {
 	f.declare(store.Kind{Name: brief, Limits: store.Limits{For: time.Hour}})
 	f.sweep(time.Time{})
 	f.both(by(brief))
+
+	f = newFixture(f.TB, f.subject, map[string]store.Limits{
+		few: {Most: 1}, brief: {}, filled: {Most: 1, Refuse: true}, "suite.unheard": {For: time.Minute},
+	})
+	f.declare(kinds...)
+	f.write(late(few, "1", 1), late(few, "2", 2), late(brief, "old", -1000), late(filled, "a", 0))
+	f.refusedBy(evidence.ErrFull, store.Batch{Records: records{late(filled, "b", 0)}})
+	f.sweep(time.Time{})
+	f.both(by(few), "2")
+	f.both(by(brief), "old")
 }
 
 // sweepClocks sweeps with a caller's clock that is ahead of the store's, and with one behind it.

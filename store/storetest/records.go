@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,6 +49,19 @@ func recordReadBack(f *fixture) {
 		f.remove(notes, id)
 		f.gone(notes, id)
 	}
+	zone := time.FixedZone("somewhere", 5*3600+1800)
+	for _, at := range []time.Time{
+		start.In(zone), start.Add(999 * time.Nanosecond), time.Unix(0, 0), time.Unix(0, 1000),
+		time.Date(1999, 12, 31, 23, 59, 59, 999999999, zone),
+		time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+	} {
+		id := at.String()
+		f.write(store.Record{Ref: ref(notes, id), At: at, Body: store.Of(value{})})
+		got, want := f.get(notes, id).At, at.UTC().Truncate(time.Microsecond)
+		// The epoch may be the microsecond after it.
+		f.Check(got == want || want.Unix() == 0 && got.Sub(want).Abs() <= time.Microsecond,
+			"a record of %v is of %v, want %v", at, got, want)
+	}
 }
 
 // plainJSON decodes a body, with numbers as they are written.
@@ -60,54 +74,59 @@ func (f *fixture) plainJSON(b store.Body) (v any) {
 	return v
 }
 
+// readInOrder reads twice into one snapshot, which has something already.
 func readInOrder(f *fixture) {
-	f.add(seen("1", plainCell, 1), seen("2", otherCell, 1))
-	f.write(note("a", value{N: 1}), note("b", value{N: 2}), record(cases, "a", value{N: 3}))
-	read := store.Snapshot{Records: records{{Place: "already there"}}}
+	sibling := cell(origin, "i", "m")
+	for i, key := range [][2]string{{"b", "x"}, {"a", "y"}, {"", ""}, {"a", "x"}, {"b", ""}} {
+		o := from(key[1], seen(fmt.Sprint(i), originCell, 1))
+		o.Channel = key[0]
+		f.add(o)
+	}
+	f.add(seen("sibling", sibling, 1))
+	f.write(note("a", value{N: 1}, "k"), at(time.Second, note("b", value{N: 2}, "k", "l")),
+		record(cases, "a", value{N: 3}, "k"))
+	read := store.Snapshot{
+		Parts: []evidence.Part{{Channel: "there"}}, Records: records{{Place: "there"}},
+		Found: []records{{}},
+	}
+	cells := []evidence.Cell{sibling, cell(origin, "i", "none"), originCell, sibling}
 	refs := []store.Ref{
 		ref(notes, "b"), ref(notes, "missing"), ref(cases, "a"), ref(notes, "a"), ref(notes, "b"),
 	}
-	cells := []evidence.Cell{otherCell, cell(plain, "i", "none"), plainCell}
-	f.Must("Read", f.store.Read(ctx, &read, cells, refs))
-	if len(read.Records) != 1+len(refs) || read.Records[0].Place != "already there" {
-		f.Fatalf("Read of %d records appends to one: %+v", len(refs), read.Records)
-	}
-	for i, n := range []int64{2, 0, 3, 1, 2} {
-		r := read.Records[1+i]
-		f.Equal("the ref of a record", r.Ref, refs[i])
-		f.Check((r.Revision == 0) == (n == 0) && r.Body.IsZero() == (n == 0), "record %d is %+v", i, r)
-		if n > 0 {
-			f.Equal("the value of a record", f.decode(r).N, n)
-		}
-	}
-	f.Check(len(read.Parts) == 2 && read.Parts[0].Cell == otherCell &&
-		read.Parts[1].Cell == plainCell, "the parts: %+v", read.Parts)
-	empty := f.snapshot(nil, nil)
-	f.Check(len(empty.Records)+len(empty.Parts) == 0, "Read of nothing returns %+v", empty)
-}
-
-// readFinds asks twice for queries, together with records and cells.
-func readFinds(f *fixture) {
-	f.add(seen("1", plainCell, 1))
-	f.write(note("a", value{N: 1}, "k"), at(time.Second, note("b", value{N: 2}, "k", "l")),
-		record(cases, "c", value{}, "k"))
-	read := store.Snapshot{Found: []records{nil}}
-	cells, refs := []evidence.Cell{plainCell}, []store.Ref{ref(notes, "a")}
 	for range 2 {
 		f.Must("Read", f.store.Read(ctx, &read, cells, refs, by(notes, "k"), by(notes, "none"),
 			store.Query{Kind: notes, Oldest: true, Limit: 1}, by(notes, "l", "k"), by(cases)))
 	}
-	f.Equal("the records and parts", []int{len(read.Records), len(read.Parts)}, []int{2, 2})
-	var got [][]string
-	for _, found := range read.Found {
-		got = append(got, idsOf(found))
-		for _, r := range found {
-			f.Check(r.Revision > 0 && !r.Body.IsZero(), "a query finds %+v", r)
+	// twice returns what was there, and then what two reads return.
+	twice := func(there string, read ...string) []string {
+		return slices.Concat([]string{there}, read, read)
+	}
+	text := func(r store.Record) string {
+		if r.Revision == 0 && r.Body.IsZero() {
+			return fmt.Sprint(r.ID, r.Place)
+		}
+		return fmt.Sprint(r.Kind, " ", r.ID, " ", f.decode(r).N)
+	}
+	var parts, got, found []string
+	for _, p := range read.Parts {
+		parts = append(parts, p.Cell.Name+p.Channel+p.Source)
+	}
+	for _, r := range read.Records {
+		got = append(got, text(r))
+	}
+	for _, all := range read.Found {
+		found = append(found, "")
+		for _, r := range all {
+			found[len(found)-1] += text(r) + "; "
 		}
 	}
-	f.Equal("the records found", got, [][]string{
-		nil, {"b", "a"}, nil, {"a"}, {"b"}, {"c"}, {"b", "a"}, nil, {"a"}, {"b"}, {"c"},
-	})
+	f.Equal("the parts", parts, twice("there", "m", "n", "nax", "nay", "nb", "nbx", "m"))
+	f.Equal("the records", got, twice("there", "suite.note b 2", "missing", "suite.case a 3",
+		"suite.note a 1", "suite.note b 2"))
+	f.Equal("what is found", found, twice("", "suite.note b 2; suite.note a 1; ", "",
+		"suite.note a 1; ", "suite.note b 2; ", "suite.case a 3; "))
+	empty := f.snapshot(nil, nil)
+	f.Check(len(empty.Records)+len(empty.Parts) == 0, "Read of nothing returns %+v", empty)
 	err := f.store.Read(ctx, &read, nil, nil, store.Query{})
 	f.Check(faultOf(err) != "", "a query that is not valid: %v", err)
 }
@@ -133,26 +152,22 @@ func revisionHolds(f *fixture) {
 	third := f.write(note("other", value{N: 4}), over(second, note("r", value{N: 5})))
 	f.Equal("the revision of one", f.has(notes, "other", value{N: 4}).Revision, third)
 	f.Equal("the revision of the other", f.has(notes, "r", value{N: 5}).Revision, third)
-	f.remove(notes, "other")
-	f.gone(notes, "other")
-	f.has(notes, "r", value{N: 5})
 	f.Equal("the revision of a batch that writes nothing", f.commit(store.Batch{}).Revision, 0)
-}
-
-func revisionNever(f *fixture) {
-	var last uint64
-	for i := range 5 {
-		revision := f.write(note("r", value{N: int64(i)}))
-		f.Check(revision > last, "made again, a record has the revision %d after %d", revision, last)
-		last = f.write(over(revision, note("r", value{})))
+	// A revision never comes again.
+	last := third
+	for i := range 3 {
 		f.remove(notes, "r")
 		f.gone(notes, "r")
+		f.has(notes, "other", value{N: 4})
 		f.conflicts(over(last, note("r", value{})))
-		if i == 2 { // other records and a sweep do not bring a revision back
-			f.write(note("other", value{}))
+		if i == 2 { // nor by other records and a sweep
+			f.write(note("another", value{}))
 			f.setTime(time.Minute)
 			f.sweep(time.Time{})
 		}
+		again := f.write(note("r", value{}))
+		f.Check(again > last, "made again, a record has the revision %d after %d", again, last)
+		last = f.write(over(again, note("r", value{N: int64(i)})))
 	}
 }
 
@@ -183,12 +198,15 @@ func refusedLeavesNothing(f *fixture) {
 		"a stale revision":     {Records: records{over(revision+1, note("there", value{N: 2}))}},
 		"a failed expectation": {Expect: []store.Precondition{expect("not there", 1)}},
 		"another policy":       otherPolicy("other", otherCell),
-		"an unknown id":        {Retract: []string{"never seen"}},
-		"an invalid reward":    {Observations: observations{seen("invalid", otherCell, 2)}},
-		"a nameless record":    {Records: records{note("", value{})}},
-		"an undeclared kind":   {Records: records{record("suite.undeclared", "r", value{})}},
-		"a full kind":          {Records: records{record(filled, "4", value{})}},
-		"a body too large":     {Records: records{tooLong}},
+		"an unknown id":        {Retract: []string{"known", "never seen"}},
+		"an id of its own": {
+			Retract: []string{"ahead"}, Observations: observations{seen("ahead", otherCell, 1)},
+		},
+		"an invalid reward":  {Observations: observations{seen("invalid", otherCell, 2)}},
+		"a nameless record":  {Records: records{note("", value{})}},
+		"an undeclared kind": {Records: records{record("suite.undeclared", "r", value{})}},
+		"a full kind":        {Records: records{record(filled, "4", value{})}},
+		"a body too large":   {Records: records{tooLong}},
 	} {
 		f.after("a commit was refused for %s", what)
 		whole := good
@@ -203,33 +221,12 @@ func refusedLeavesNothing(f *fixture) {
 			f.gone(notes, "new", "once")
 		}
 	}
+	f.after("commits were refused")
+	f.refusedBy(heed.ErrNotFound, store.Batch{Retract: []string{"known", "never seen"}})
 	receipt := f.commit(good)
 	f.Check(!receipt.Duplicate && len(receipt.Duplicates)+len(receipt.Left) == 0,
 		"the batch or a part of it is known: %+v", receipt)
 	f.expect(append(observations{known}, good.Observations...), plainCell, otherCell)
-}
-
-func knownFirst(f *fixture) {
-	b := under(seen("1", plainCell, 1))
-	b.ID, b.Records = "settle", records{note("r", value{N: 1})}
-	first := f.commit(b).Revision
-	revision := f.write(over(first, note("r", value{N: 2})))
-	for _, again := range []store.Batch{
-		b, // whose revision is stale
-		{Expect: []store.Precondition{expect("r", first)}},
-		{Retract: []string{"never seen"}},
-		otherPolicy("2", plainCell),
-	} {
-		again.ID = "settle"
-		receipt := f.commit(again)
-		f.Check(receipt.Duplicate && receipt.Revision == 0, "%+v again returns %+v", again, receipt)
-	}
-	receipts := f.commits(b, store.Batch{ID: "other", Records: records{note("other", value{N: 3})}})
-	f.Check(receipts[0].Duplicate && !receipts[1].Duplicate && receipts[1].Revision > 0,
-		"a known batch and a new one return %+v", receipts)
-	f.has(notes, "other", value{N: 3})
-	f.Equal("the revision", f.has(notes, "r", value{N: 2}).Revision, revision)
-	f.expect(b.Observations, plainCell)
 }
 
 func expectation(f *fixture) {
@@ -318,20 +315,60 @@ func batchesInOrder(f *fixture) {
 	f.Check(err == nil && len(receipts) == 0, "Commit of no batch: %v, %v", receipts, err)
 }
 
+func invalidInput(f *fixture) {
+	for field, spoil := range map[string]func(*observation){
+		"ID":        func(o *observation) { o.ID = "" },
+		"Cell.Kind": func(o *observation) { o.Cell.Kind = "" },
+		"Cell":      func(o *observation) { o.Cell.Item, o.Cell.Name = "", "" },
+		"Cell.Item": func(o *observation) { o.Cell.Item = "not \xff UTF-8" },
+		"Cell.Name": func(o *observation) { o.Cell.Name = strings.Repeat("n", evidence.MaxText+1) },
+		"Source":    func(o *observation) { o.Source = "a\x00b" },
+		"At":        func(o *observation) { o.At = time.Time{} },
+		"Session":   func(o *observation) { o.Session = "\x00" },
+		"Channel":   func(o *observation) { o.Channel = "\xc3" },
+	} {
+		f.invalid(field, spoil)
+	}
+	for _, x := range []float64{
+		math.NaN(), math.Inf(1), math.Inf(-1), -1, -math.SmallestNonzeroFloat64, math.MaxFloat64,
+	} {
+		f.invalid("Reward", func(o *observation) { o.Reward = x })
+		f.invalid("Weight", func(o *observation) { o.Weight = x })
+		f.invalid("Share", func(o *observation) { o.Share = x })
+	}
+	for _, at := range []time.Time{
+		start.AddDate(-400, 0, 0), start.AddDate(9000, 0, 0), time.Unix(math.MinInt64, 0),
+	} {
+		f.invalid("At", func(o *observation) { o.At = at })
+	}
+	f.invalid("At", func(o *observation) { o.At = start.Add(evidence.MaxSkew + time.Second) })
+	f.expect(nil, plainCell)
+	f.add(dated(evidence.MaxSkew, seen("ahead", fadingCell, 1)))
+	mass := f.sums(fadingCell).Mass
+	f.Check(math.Abs(mass-1) <= 1e-9, "an observation ahead of the clock counts %v, want 1", mass)
+}
+
+// invalid commits an observation that must be refused for a field.
+func (f *fixture) invalid(field string, spoil func(*observation)) {
+	o := seen("id", plainCell, 1)
+	spoil(&o)
+	f.Equal("the field at fault", faultOf(f.refused(under(o))), "Observations[0]."+field)
+}
+
 func invalidCommit(f *fixture) {
 	good := store.Batch{Records: records{note("good", value{})}}
-	beside := func(r store.Record) []store.Batch {
+	with := func(r store.Record) []store.Batch {
 		return []store.Batch{{Records: records{note("good", value{}), r}}}
 	}
-	keyed := func(keys ...string) []store.Batch { return beside(note("bad", value{}, keys...)) }
+	keyed := func(keys ...string) []store.Batch { return with(note("bad", value{}, keys...)) }
 	for field, batches := range map[string][]store.Batch{
-		"Records[1].Kind":          beside(record("", "bad", value{})),
-		"Records[1].ID":            beside(note(strings.Repeat("x", evidence.MaxText+1), value{})),
-		"Records[1].At":            beside(store.Record{Ref: ref(notes, "bad"), Body: store.Of(1)}),
+		"Records[1].Kind":          with(record("", "bad", value{})),
+		"Records[1].ID":            with(note(strings.Repeat("x", evidence.MaxText+1), value{})),
+		"Records[1].At":            with(store.Record{Ref: ref(notes, "bad"), Body: store.Of(1)}),
 		"Records[1].Keys[1]":       keyed("a", ""),
 		"Records[1].Keys[0]":       keyed(strings.Repeat("k", 1600+1)),
 		"Records[1].Keys":          keyed(make([]string, 192+1)...),
-		"Records[1].Revision":      beside(removal(notes, "bad", 0)),
+		"Records[1].Revision":      with(removal(notes, "bad", 0)),
 		"Batches[1].Records[0].ID": {good, good},
 		"Batches[1].Observations":  {good, {Reset: []evidence.Cell{plainCell}}},
 		"Expect[0]":                {good, {Expect: []store.Precondition{expect("good", 0)}}},
@@ -344,6 +381,16 @@ func invalidCommit(f *fixture) {
 		err := f.refused(batches...)
 		f.Check(faultOf(err) == field, "a fault of %s is refused with %q", field, err)
 		f.gone(notes, "good")
+	}
+	for field, q := range map[string]store.Query{
+		"Kind": {}, "Limit": {Kind: notes, Limit: -1}, "Keys[0]": by(notes, "\x00"),
+		"After": {Kind: notes, After: "no such place"},
+	} {
+		var faults []string
+		for _, err := range f.store.Find(ctx, q) {
+			faults = append(faults, faultOf(err))
+		}
+		f.Equal("the fields at fault, by round", faults, []string{field})
 	}
 }
 
@@ -410,21 +457,33 @@ func declared(f *fixture) {
 	f.Check(v.Of != "ann" && v.By != "ann", "a forgotten person is in %+v", v)
 }
 
-func timesKept(f *fixture) {
-	zone := time.FixedZone("somewhere", 5*3600+1800)
-	for i, at := range []time.Time{
-		start, start.In(zone), start.Add(999 * time.Nanosecond), time.Unix(0, 0), time.Unix(0, 1000),
-		time.Date(1999, 12, 31, 23, 59, 59, 999999999, zone),
-		time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
-	} {
-		id := fmt.Sprint(i)
-		f.write(store.Record{Ref: ref(notes, id), At: at, Body: store.Of(value{})})
-		got, want := f.get(notes, id).At, at.UTC().Truncate(time.Microsecond)
-		// The epoch may be the microsecond after it.
-		f.Check(got == want || want.Unix() == 0 && got.Sub(want).Abs() <= time.Microsecond,
-			"a record of %v is of %v, want %v", at, got, want)
+// lookalikes are texts that look alike or mean something to databases.
+var lookalikes = []string{
+	"a", "A", "a ", " a", "ä", "a\u0308", "a:b", "a|b", "a/b", "a'b", `a"b`, `a\b`, "a\nb", "%", "_",
+	"a%", "',$1);--", "名前", "🙂", "\ufeffa", "null", "0", "a=b",
+}
+
+func cellsApart(f *fixture) {
+	var cells []evidence.Cell
+	for _, text := range lookalikes {
+		cells = append(cells,
+			evidence.Cell{Kind: plain, Scope: text, Item: "x"},
+			evidence.Cell{Kind: plain, Scope: "x", Item: text},
+			evidence.Cell{Kind: plain, Scope: "x", Name: text},
+			evidence.Cell{Kind: plain, Scope: "x", Item: text, Name: "x"},
+			evidence.Cell{Kind: plain + text, Item: text})
 	}
-	f.finds(by(notes), "6", "2", "1", "0", "5", "4", "3")
+	for i, c := range cells {
+		o := seen(fmt.Sprint("cell ", i), c, 1)
+		o.Weight = float64(i + 1)
+		f.add(o)
+	}
+	for i, c := range cells {
+		f.Equal(fmt.Sprintf("the sum of cell %q", c), f.sums(c).Mass, i+1)
+	}
+	for i, text := range lookalikes {
+		f.Equal("the known ids", f.add(seen(text, cells[i], 0)).Duplicates, nil)
+	}
 }
 
 // textsApart writes records, keys and kinds with texts that look alike or mean something to

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -86,13 +85,10 @@ func restartLeavesOut(f *fixture) {
 	f.setTime(time.Hour)
 	f.add(at("5", 1))
 	f.expect(observations{at("5", 1), still}, fadingCell, untouched)
-}
-
-func restartForward(f *fixture) {
-	f.commit(restart(plainCell, 0))
-	f.commit(restart(plainCell, -time.Hour))
-	f.add(dated(-time.Minute, seen("before", plainCell, 1)), seen("after", plainCell, 1))
-	f.expect(observations{seen("after", plainCell, 1)}, plainCell)
+	// A restart only moves forward.
+	f.commit(restart(fadingCell, -time.Hour))
+	f.add(at("before", 0))
+	f.expect(observations{at("5", 1), still}, fadingCell, untouched)
 }
 
 // commitsBatch takes back by a batch.
@@ -135,20 +131,34 @@ func (f *fixture) takesBack(all observations, taken func(observation) bool,
 	check()
 }
 
-func retractNeverSeen(f *fixture) {
+func takenBack(f *fixture) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 5 {
-		all := some(rng, 120)
+	for range 4 {
+		all := some(rng, 200)
 		var gone []string
 		for _, o := range all {
 			if rng.IntN(3) == 0 {
 				gone = append(gone, o.ID)
 			}
 		}
-		taken := func(o observation) bool { return slices.Contains(gone, o.ID) }
 		retract := commitsBatch(store.Batch{Retract: gone})
-		f.takesBack(all, taken, retract, retract)
+		f.takesBack(all, func(o observation) bool { return slices.Contains(gone, o.ID) },
+			retract, retract)
+		f.takesBack(all, func(o observation) bool { return o.Source == "ann" || o.Source == "bob" },
+			runs(store.Job{Expunge: []string{"ann", "bob", "nobody"}}))
+		f.takesBack(all, func(o observation) bool { return o.Source == "ann" },
+			runs(store.Job{Forget: []string{"ann", "nobody"}}))
+		for _, s := range []store.Selection{
+			{Kind: plain, Scope: "scope"}, {Kind: plain, Scope: "scope", Item: "i"},
+			{Kind: plain, Scope: "scope", Name: "a"}, {Kind: plain, Scope: "scope", Item: "i", Name: "a"},
+			{Kind: plain, Scope: "nowhere"},
+		} {
+			f.takesBack(all, func(o observation) bool { return s.Covers(o.Cell) },
+				runs(store.Job{Reset: []store.Selection{s}}))
+		}
 	}
+	err := store.Run(ctx, f.store, store.Job{Expunge: []string{""}})
+	f.Check(faultOf(err) == "Expunge[0]", "to expunge no name: %v", err)
 }
 
 // retractBesideMany takes back an old observation in a batch with so many others that a bounded
@@ -163,15 +173,6 @@ func retractBesideMany(f *fixture) {
 		f.commit(take)
 		f.expect(take.Observations, plainCell)
 	}
-}
-
-func retractUnknown(f *fixture) {
-	f.add(seen("known", plainCell, 1))
-	f.refusedBy(heed.ErrNotFound, store.Batch{Retract: []string{"known", "unknown"}})
-	f.expect(observations{seen("known", plainCell, 1)}, plainCell)
-	ahead := under(seen("new", plainCell, 1))
-	ahead.Retract = []string{"new"}
-	_ = f.refused(ahead)
 }
 
 // retractForgotten retracts an observation after enough time and enough others that a store may
@@ -238,36 +239,4 @@ func withdraws(f *fixture) {
 	f.add(seen("alone", otherCell, 1))
 	f.expect(want, plainCell, otherCell)
 	f.Equal("the ids kept", f.commit(store.Batch{Withdraw: []string{"alone"}}).Kept, nil)
-}
-
-func expungeNeverSeen(f *fixture) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	for range 5 {
-		all := some(rng, 120)
-		taken := func(o observation) bool { return o.Source == "ann" || o.Source == "bob" }
-		f.takesBack(all, taken, runs(store.Job{Expunge: []string{"ann", "bob", "nobody"}}))
-	}
-	err := store.Run(ctx, f.store, store.Job{Expunge: []string{""}})
-	f.Check(faultOf(err) == "Expunge[0]", "to expunge no name: %v", err)
-}
-
-func resetSelects(f *fixture) {
-	var all observations
-	for i, c := range []evidence.Cell{
-		{Kind: plain, Scope: "s", Item: "i", Name: "n"},
-		{Kind: plain, Scope: "s", Item: "i", Name: "m"},
-		{Kind: plain, Scope: "s", Item: "j", Name: "n"},
-		{Kind: plain, Scope: "t", Item: "i", Name: "n"},
-		{Kind: fading, Scope: "s", Item: "i", Name: "n"},
-	} {
-		all = append(all, seen(fmt.Sprint(i), c, 1))
-	}
-	for _, s := range []store.Selection{
-		{Kind: plain, Scope: "s"}, {Kind: plain, Scope: "s", Item: "i"},
-		{Kind: plain, Scope: "s", Name: "n"}, {Kind: plain, Scope: "s", Item: "i", Name: "m"},
-		{Kind: plain, Scope: "nowhere"},
-	} {
-		taken := func(o observation) bool { return s.Covers(o.Cell) }
-		f.takesBack(all, taken, runs(store.Job{Reset: []store.Selection{s}}))
-	}
 }

@@ -191,29 +191,29 @@ func TestSuiteBites(t *testing.T) {
 		}},
 			"what is published is delivered as it was"},
 		{"acknowledgements are lost", fault{ack: forget},
-			"what is acknowledged is not delivered again"},
+			"what is acknowledged, once or twice, is not delivered again"},
 		{"the second acknowledgement fails", fault{ack: func(_ *queued, again bool) error {
 			if again {
 				return errors.New("it is gone")
 			}
 			return nil
-		}}, "to acknowledge again changes nothing"},
+		}}, "what is acknowledged, once or twice, is not delivered again"},
 		{"what is rejected is gone", fault{reject: func(one *queued,
 			_ *time.Duration) {
 			one.acked = true
-		}}, "what is rejected is delivered again"},
+		}}, "what is rejected is delivered again, after its delay"},
 		{"what is rejected thrice is gone", fault{reject: func(one *queued,
 			_ *time.Duration) {
 			one.acked = one.taken == 3
 		}},
-			"what is rejected is delivered again"},
+			"what is rejected is delivered again, after its delay"},
 		{"delays are left out", fault{reject: func(_ *queued, delay *time.Duration) { *delay = 0 }},
-			"what is rejected waits for its delay"},
+			"what is rejected is delivered again, after its delay"},
 		{"delays are for ever", fault{reject: func(_ *queued, delay *time.Duration) {
 			if *delay > 0 {
 				*delay = time.Hour
 			}
-		}}, "what is rejected waits for its delay"},
+		}}, "what is rejected is delivered again, after its delay"},
 		{"nothing is held back", fault{grabs: true}, "what is in hand is held back from others"},
 		{"one of many is lost", fault{lost: "50"}, "receivers share the work"},
 		{"one of many comes twice", fault{ack: func(one *queued, _ bool) error {
@@ -226,7 +226,7 @@ func TestSuiteBites(t *testing.T) {
 		{"it says that the time is over when it is not", fault{empty: context.DeadlineExceeded},
 			"a receiver waits for what comes"},
 		{"it looks at no context", fault{deaf: true}, "a context that is done ends the wait"},
-		{"payloads are shared", fault{shared: true}, "what is delivered is a copy"},
+		{"payloads are shared", fault{shared: true}, "what is published is delivered as it was"},
 		{"a crash loses what is in hand", fault{inHand: true},
 			"what was in hand is delivered again after a crash"},
 		{"it ends with something in hand", fault{earlyEnd: true},
