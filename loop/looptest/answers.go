@@ -116,27 +116,18 @@ func deliveredTwice(f *fixture) {
 	f.wantOutcomes(1)
 }
 
-// sameText asks the same in one conversation and in another one.
-func sameText(f *fixture) {
+// whoAsks has two people ask the same in turn, in one session and in others.
+func whoAsks(f *fixture) {
 	ids := make(map[string]bool)
 	for i, t := range []Turn{
-		f.turn(plainText), f.turn(plainText), f.next("s2", bob, plainText), f.next("", "", plainText),
-		f.turn(trustedText), f.next("s2", bob, trustedText),
-	} {
-		ids[f.again(t).ID] = true
-		f.Equal("the ids of answers to messages with the same text", len(ids), i+1)
-		f.wantAnswers(i + 1)
-	}
-}
-
-// whoAsks has two people speak in turn in one session, and one of them in two others.
-func whoAsks(f *fixture) {
-	for _, t := range []Turn{
 		f.turn(plainText), f.next("s1", bob, trustedText), f.next("s1", bob, plainText),
-		f.turn(trustedText), f.turn(plainText), f.next("s2", bob, plainText),
+		f.turn(trustedText), f.turn(plainText), f.next("s2", bob, plainText), f.next("", "", plainText),
 		f.next("s3", bob, trustedText),
 	} {
 		h := f.again(t)
+		ids[h.ID] = true
+		f.Equal("the ids of answers to messages with the same text", len(ids), i+1)
+		f.wantAnswers(i + 1)
 		f.wantTrace(h)
 		account := f.account(h)
 		if account.Heuristic != "" { // which only this person can take back, in this session
@@ -313,10 +304,18 @@ func (f *fixture) wantWhole(t Turn) {
 
 // wantFailure runs a turn that must fail without a trace, and has it delivered again.
 func (f *fixture) wantFailure(ctx context.Context) {
-	h := f.run(ctx, f.turn(plainText))
-	f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
+	h := f.fail(ctx)
 	f.wantNoneKept(h)
 	f.wantWhole(h.turn)
+}
+
+// fail runs a turn that must fail.
+func (f *fixture) fail(ctx context.Context) heard {
+	h := f.run(ctx, f.turn(plainText))
+	f.Check(h.err != nil && h.ID == "", "the turn has the error %v, and the answer %q of %q", h.err,
+		h.Text, h.ID)
+	f.wantAnswers(0)
+	return h
 }
 
 // saysNothing makes the model return only blanks, and then only thoughts. A framework may take that

@@ -133,14 +133,12 @@ var broken = map[string]map[string]fault{
 			return a, err
 		}},
 	},
-	"each message has an answer of its own": {
+	"each message has an answer of its own, for its person and session": {
 		"takes the session for the id": event(func(e *loop.Event) { e.ID = e.Session }),
 		"takes the text for the id":    event(func(e *loop.Event) { e.ID = e.Text }),
-	},
-	"person and session of each turn reach heed": {
-		"drops the person":  event(func(e *loop.Event) { e.Person = "" }),
-		"drops the session": event(func(e *loop.Event) { e.Session = "" }),
-		"swaps them":        event(func(e *loop.Event) { e.Person, e.Session = e.Session, e.Person }),
+		"drops the person":             event(func(e *loop.Event) { e.Person = "" }),
+		"drops the session":            event(func(e *loop.Event) { e.Session = "" }),
+		"swaps them":                   event(func(e *loop.Event) { e.Person, e.Session = e.Session, e.Person }),
 		"names who opened the session": {event: func(b *bot, e *loop.Event) {
 			opener, _ := b.plans.LoadOrStore(e.Session, e.Person)
 			e.Person = opener.(string)

@@ -31,13 +31,11 @@ func (n *notices) observe(_ context.Context, notice heed.Notice) {
 	}
 }
 
-// of returns what the observer received since the last call.
-func (n *notices) of() (outages, restored []string, failed int) {
+// of returns what the observer received: outages, what was restored, and the number of failures.
+func (n *notices) of() (outages, restored string, failed int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	outages, restored, failed = n.outages, n.restored, n.failed
-	n.outages, n.restored, n.failed = nil, nil, 0
-	return outages, restored, failed
+	return fmt.Sprint(n.outages), fmt.Sprint(n.restored), n.failed
 }
 
 // fails has the model fail after some text.
@@ -55,7 +53,7 @@ func failing(texts ...string) func(*fixture) {
 		f.wantFailure(background)
 		outages, _, failed := f.notices.of()
 		f.Check(failed > 0, "the model failed, and the observer was not told")
-		f.Equal("the outages after an error that heed does not recognise", len(outages), 0)
+		f.Equal("the outages after an error that heed does not recognise", outages, "[]")
 		f.wantPraise()
 		f.Equal("the errors of tools", len(f.toolErrors()), 0)
 	}
@@ -73,20 +71,17 @@ func unavailable(failure llm.Failure) func(*fixture) {
 	return func(f *fixture) {
 		f.model.will(fails(fmt.Errorf("the client of the model: %w", &llm.Error{Failure: failure})))
 		for range 3 {
-			h := f.run(background, f.turn(plainText))
-			f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
-			f.Equal("the id of an answer that the host is given", h.ID, "")
+			f.fail(background)
 		}
-		f.wantAnswers(0)
-		f.Equal("what the arm was told", len(f.outcomes()), 0)
+		f.wantOutcomes(0)
 		outages, _, _ := f.notices.of()
-		want := fmt.Sprint([]string{"model: " + string(failure), "models: " + string(failure)})
-		f.Equal("the outages that the observer was told of", fmt.Sprint(outages), want)
+		f.Equal("the outages that the observer was told of", outages,
+			fmt.Sprintf("[model: %s models: %[1]s]", string(failure)))
 
 		f.clock.advance(time.Second)
 		f.wantWhole(f.turn(plainText))
 		_, restored, _ := f.notices.of()
-		f.Equal("the outages that have ended", fmt.Sprint(restored), "[model models]")
+		f.Equal("the outages that have ended", restored, "[model models]")
 		f.wantPraise()
 	}
 }
@@ -94,8 +89,7 @@ func unavailable(failure llm.Failure) func(*fixture) {
 // unusable has the model give an answer that cannot be used.
 func unusable(f *fixture) {
 	f.model.will(fails(fmt.Errorf("the client of the model: %w", llm.Unusable)))
-	h := f.run(background, f.turn(plainText))
-	f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
+	h := f.fail(background)
 	f.wantNoneKept(h)
 	outcomes := f.outcomes()
 	f.Check(len(outcomes) == 1 && outcomes[0].Value == -1,
@@ -106,12 +100,10 @@ func unusable(f *fixture) {
 // stopped has the person stop four answers while the model gives them.
 func stopped(f *fixture) {
 	for range 4 {
-		h := f.run(f.cutShort(), f.turn(plainText))
-		f.Check(h.err != nil, "the turn has no error, and the answer %q", h.Text)
-		f.wantAnswers(0)
+		f.fail(f.cutShort())
 	}
 	f.pass(time.Hour)
-	f.Equal("what the arm was told", len(f.outcomes()), 0)
+	f.wantOutcomes(0)
 	outages, _, _ := f.notices.of()
-	f.Equal("the outages of a model that was stopped", fmt.Sprint(outages), "[]")
+	f.Equal("the outages of a model that was stopped", outages, "[]")
 }

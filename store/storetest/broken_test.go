@@ -1327,7 +1327,7 @@ var brokenRecords = []fault{
 				return b.reference.Read(ctx, into, nil, refs)
 			}
 		},
-		"parts are not older than the records read with them",
+		"what is read together was there together",
 	},
 	{
 		"commits do not look at their context",
@@ -1488,7 +1488,7 @@ var brokenQueries = []fault{
 			}
 			return err
 		}
-	}, "a version is not newer than what is read with it"},
+	}, "what is read together was there together"},
 	{"every kind has a version, which may stay", func(b *broken) {
 		b.declare = func(b *broken, ctx context.Context, kinds []store.Kind) error {
 			for i := range kinds {
@@ -1509,7 +1509,7 @@ var brokenQueries = []fault{
 			}
 			return all
 		}
-	}, "pages lose and double nothing"},
+	}, "pages and long loops lose and double nothing"},
 	{"a page begins with the last record of the one before", func(b *broken) {
 		b.find = func(b *broken, ctx context.Context, q query) iter.Seq2[record, error] {
 			all := collect(b.reference.Find(ctx, q))
@@ -1524,7 +1524,7 @@ var brokenQueries = []fault{
 			}
 			return yielding(all)
 		}
-	}, "pages lose and double nothing"},
+	}, "pages and long loops lose and double nothing"},
 	{"a page begins with the next moment", func(b *broken) {
 		b.find = func(b *broken, ctx context.Context, q query) iter.Seq2[record, error] {
 			var micros, order int64
@@ -1535,7 +1535,7 @@ var brokenQueries = []fault{
 				false: -1}[q.Oldest])
 			return b.reference.Find(ctx, q)
 		}
-	}, "pages lose and double nothing"},
+	}, "pages and long loops lose and double nothing"},
 	{"places are counted", func(b *broken) {
 		b.find = func(b *broken, ctx context.Context, q query) iter.Seq2[record, error] {
 			from := 0
@@ -1555,7 +1555,7 @@ var brokenQueries = []fault{
 			}
 			return yielding(all)
 		}
-	}, "pages lose and double nothing"},
+	}, "pages and long loops lose and double nothing"},
 	{
 		"a long loop is read in careless pages",
 		func(b *broken) {
@@ -1579,7 +1579,7 @@ var brokenQueries = []fault{
 				}
 			}
 		},
-		"a long loop sees all that was there",
+		"pages and long loops lose and double nothing",
 	},
 	{
 		"the loop holds a lock",
@@ -1782,21 +1782,21 @@ var brokenKeeping = []fault{
 	forgetting("payloads are not entered", func(k *store.Kind) {
 		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided),
 			func(path string) bool { return strings.Contains(path, "~") })
-	}, "a forgotten person's name is in no record"),
+	}, "a forgotten person's name is in no record, and whole records go"),
 	forgetting("lists are not looked at", func(k *store.Kind) {
 		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided),
 			func(path string) bool { return strings.Contains(path, "*") })
-	}, "a forgotten person's name is in no record"),
+	}, "a forgotten person's name is in no record, and whole records go"),
 	forgetting("causes are kept", func(k *store.Kind) { k.Caused = nil },
-		"a forgotten person's name is in no record"),
+		"a forgotten person's name is in no record, and whole records go"),
 	forgetting("causes get a pseudonym", func(k *store.Kind) {
 		k.Decided,
 			k.Caused = slices.Concat(k.Decided, k.Caused), nil
 	}, "forgetting compares names exactly"),
 	forgetting("whole records are changed", func(k *store.Kind) { k.Whole = false },
-		"forgetting removes whole records of kinds that say so"),
+		"a forgotten person's name is in no record, and whole records go"),
 	forgetting("every record goes as a whole", func(k *store.Kind) { k.Whole = len(k.Caused) > 0 },
-		"a forgotten person's name is in no record"),
+		"a forgotten person's name is in no record, and whole records go"),
 	{
 		"a record without a key keeps its revision",
 		func(b *broken) {
@@ -1814,7 +1814,7 @@ var brokenKeeping = []fault{
 				return receipts, err
 			}
 		},
-		"a forgotten person's name is in no record",
+		"a forgotten person's name is in no record, and whole records go",
 	},
 	{"all stores have one key of pseudonyms", writing(func(_ *broken, r *record) {
 		if r.Kind == store.Pseudonyms.Name {

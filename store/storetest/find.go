@@ -39,12 +39,13 @@ func findOrder(f *fixture) {
 	gone := ref(notes, "0")
 	for i := range 30 {
 		var added records // in two batches of two
-		for k, id := range []string{fmt.Sprint("a", i), gone.ID, fmt.Sprint("z", i), fmt.Sprint(i + 1)} {
+		n := fmt.Sprint(i + 1)
+		for k, id := range []string{"a" + n, gone.ID, "z" + n, n} {
 			added = append(added, random([]string{notes, cases}[k/3], id))
 		}
 		added[2].Revision = store.Once
 		batches := []store.Batch{{Records: added[:2]}, {Records: slices.Clip(added[2:])}}
-		gone.ID = fmt.Sprint(i + 1)
+		gone.ID = n
 		if i > 0 { // one is rewritten, and one is removed, to be new in the next round
 			n := rng.IntN(len(there) - 1)
 			changed := random(there[n].Kind, there[n].ID)
@@ -111,52 +112,61 @@ func findPages(f *fixture) {
 	f.finds(store.Query{Kind: notes, After: places["d"], Since: start.Add(time.Second)}, "c", "b")
 	f.finds(store.Query{Kind: notes, After: places["d"], Oldest: true})
 	for _, size := range []int{1, 3, 40, 64} {
-		f.fresh().pages(store.Query{Kind: notes, Keys: []string{"k"}, Limit: size})
-		f.fresh().pages(store.Query{Kind: notes, Keys: []string{"k"}, Limit: size, Oldest: true})
+		f.pages(40, size)
 	}
+	f.pages(1300, 0) // more than a store reads at a time
 }
 
-// pages reads records page by page, while others are added before and behind. The last record of a
-// page may change and go: its place stays one to go on from.
-func (f *fixture) pages(q store.Query) {
-	f.after("pages of %+v", q)
-	f.write(repeat(40, func(i int) store.Record { // many are of one moment
-		return at(time.Duration(i/9*10)*time.Second, note(fmt.Sprint(i), value{}, "k"))
-	})...)
-	seen := make(map[string]int)
-	for page := range 100 {
-		found := f.find(q)
-		for _, r := range found {
-			seen[r.ID]++
-		}
-		if len(found) < q.Limit {
-			break
-		}
-		last := found[q.Limit-1]
-		q.After = last.Place
-		for _, seconds := range []time.Duration{-5, 15, 45} {
-			if page < 10 {
-				added := note(fmt.Sprint("added ", page, int(seconds)), value{}, "k")
-				f.write(at(seconds*time.Second, added))
+// pages reads records in pages of a size, or in one loop if that is 0, while others are added
+// before and behind. The last record that was read may change, move and go: its place stays one to
+// go on from.
+func (f *fixture) pages(n, size int) {
+	for _, oldest := range []bool{false, true} {
+		f := f.fresh()
+		q := store.Query{Kind: notes, Keys: []string{"k"}, Limit: size, Oldest: oldest}
+		f.after("pages of %+v", q)
+		f.write(repeat(n, func(i int) store.Record { // many are of one moment
+			return at(time.Duration(i/9*10)*time.Second, note(fmt.Sprint(i), value{}, "k"))
+		})...)
+		seen, pages := make(map[string]int), 0
+		for more := true; more && pages < 100; {
+			more = false
+			read := 0
+			for r, err := range f.store.Find(ctx, q) {
+				f.Must("Find", err)
+				seen[r.ID]++
+				if read++; read == q.Limit || size == 0 && read%100 == 1 {
+					f.disturb(pages, r)
+					pages++
+					q.After, more = r.Place, size > 0
+				}
 			}
 		}
-		switch page {
-		case 0:
-			f.write(over(last.Revision, note(last.ID, value{N: 1})))
-		case 1:
-			f.remove(notes, last.ID)
+		for i := range n {
+			f.Equal(fmt.Sprint("the times that record ", i, " was met"), seen[fmt.Sprint(i)], 1)
+		}
+		for id, times := range seen {
+			f.Check(times == 1, "record %q was met %d times", id, times)
 		}
 	}
-	f.onceEach(seen, 40)
 }
 
-// onceEach checks that the records with the first numbers were met once, and others once at most.
-func (f *fixture) onceEach(seen map[string]int, n int) {
-	for i := range n {
-		f.Equal(fmt.Sprint("the times that record ", i, " was met"), seen[fmt.Sprint(i)], 1)
+// disturb adds records, and changes, moves or removes one.
+func (f *fixture) disturb(round int, last store.Record) {
+	for _, seconds := range []time.Duration{-5, 15, 45} {
+		added := note(fmt.Sprint("added ", round, int(seconds)), value{}, "k")
+		if round < 10 {
+			f.write(at(seconds*time.Second, added))
+		}
 	}
-	for id, times := range seen {
-		f.Check(times == 1, "record %q was met %d times", id, times)
+	switch round % 6 {
+	case 0:
+		f.write(over(last.Revision, note(last.ID, value{N: 1})))
+	case 1:
+		f.remove(notes, last.ID)
+	case 2:
+		last.Body, last.Place = store.Of(value{Text: "rewritten"}), ""
+		f.write(last)
 	}
 }
 
@@ -189,28 +199,4 @@ func loopsAreFree(f *fixture) {
 	firstRound(f.store.Find(ctx, by(notes)), inside)
 	firstRound(f.store.Find(ctx, store.Query{Kind: notes, Keys: []string{"k"}, Oldest: true}), inside)
 	f.Equal("the loops with something to show", rounds, 5)
-}
-
-// longLoop loops over more records than a store reads at a time, and changes others in between.
-func longLoop(f *fixture) {
-	const n = 1300
-	for _, oldest := range []bool{false, true} {
-		f = f.fresh()
-		f.write(repeat(n, func(i int) store.Record {
-			return at(time.Duration(i/100)*time.Second, note(fmt.Sprint(i), value{N: int64(i)}, "k"))
-		})...)
-		seen, rounds := make(map[string]int), 0
-		q := store.Query{Kind: notes, Keys: []string{"k"}, Oldest: oldest}
-		for r, err := range f.store.Find(ctx, q) {
-			f.Must("Find", err)
-			seen[r.ID]++
-			if rounds++; rounds%100 == 1 {
-				added := note(fmt.Sprint("added", rounds), value{}, "k")
-				f.write(at(time.Duration(rounds/100)*time.Second, added))
-				r.Body, r.Place = store.Of(value{Text: "rewritten"}), ""
-				f.write(r)
-			}
-		}
-		f.onceEach(seen, n)
-	}
 }

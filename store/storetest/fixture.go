@@ -315,15 +315,13 @@ func by(kind string, keys ...string) store.Query { return store.Query{Kind: kind
 // find returns what a query selects.
 func (f *fixture) find(q store.Query) records { return all(f, f.store.Find(ctx, q)) }
 
-func idsOf(found records) (ids []string) {
-	for _, r := range found {
+// ids returns the ids that a query selects.
+func (f *fixture) ids(q store.Query) (ids []string) {
+	for _, r := range f.find(q) {
 		ids = append(ids, r.ID)
 	}
 	return ids
 }
-
-// ids returns the ids that a query selects.
-func (f *fixture) ids(q store.Query) []string { return idsOf(f.find(q)) }
 
 // finds checks which ids a query selects, in which order.
 func (f *fixture) finds(q store.Query, want ...string) {

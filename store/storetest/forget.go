@@ -25,7 +25,7 @@ func payload(v value) []byte {
 
 var annKey, bobKey = store.PersonKey("ann"), store.PersonKey("bob")
 
-// people are records that name ann, and one that names bob alone.
+// people are records that name ann, and some that name bob alone.
 func people() records {
 	approvals := []approval{{"bob", "ann"}, {"ann", ""}}
 	inside := payload(value{By: "ann", Text: "ann", N: 7})
@@ -36,6 +36,9 @@ func people() records {
 			annKey, bobKey),
 		record(cases, "payload", value{Payload: inside}, annKey),
 		record(cases, "bob", value{Of: "bob", By: "bob", Text: "ann"}, bobKey, "k=1"),
+		record(wholes, "ann", value{Of: "ann"}, annKey, "k"),
+		record(wholes, "both", value{Of: "ann", Text: "to bob"}, annKey, bobKey, "k"),
+		record(wholes, "bob", value{Of: "bob"}, bobKey, "k"),
 	}
 }
 
@@ -84,6 +87,13 @@ func forgetRecords(f *fixture) {
 	for _, r := range f.find(by(cases)) {
 		f.Check(!slices.Contains(r.Keys, annKey), "record %q has the keys %q", r.ID, r.Keys)
 	}
+	whole := f.get(wholes, "bob").Revision // as old as what went
+	f.gone(wholes, "ann", "both")
+	for _, q := range []store.Query{by(wholes), by(wholes, "k"), by(wholes, bobKey)} {
+		f.both(q, "bob")
+	}
+	again := f.write(record(wholes, "ann", value{}))
+	f.Check(again > whole, "a record made again has revision %d after %d", again, whole)
 	f.Equal("the keys of what she caused", f.get(cases, "of").Keys, []string{bobKey, "k=2"})
 }
 
@@ -120,19 +130,6 @@ func forgetCase(f *fixture) {
 	got = f.get(cases, "long")
 	f.Check(f.decode(got).By != long && !slices.Contains(got.Keys, store.PersonKey(long)),
 		"a person with a long name is there")
-}
-
-func forgetWhole(f *fixture) {
-	revision := f.write(record(wholes, "ann", value{Of: "ann"}, annKey, "k"),
-		record(wholes, "both", value{Of: "ann", Text: "to bob"}, annKey, bobKey, "k"),
-		record(wholes, "bob", value{Of: "bob"}, bobKey, "k"))
-	f.forget("ann")
-	f.gone(wholes, "ann", "both")
-	for _, q := range []store.Query{by(wholes), by(wholes, "k"), by(wholes, bobKey)} {
-		f.both(q, "bob")
-	}
-	again := f.write(record(wholes, "ann", value{}))
-	f.Check(again > revision, "a record made again has revision %d after %d", again, revision)
 }
 
 // forgetAgain forgets people who came back.

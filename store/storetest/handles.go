@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,21 +16,23 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// noteView is the typed view of notes. A value's Text is its id.
-var noteView = store.View[value]{
-	Kind:  store.Kind{Name: notes},
-	Place: func(v value) (id string, at time.Time, keys []string) { return v.Text, start, nil },
+// counters is a typed view of records. A value's Text is its id.
+var counters = store.View[value]{
+	Kind: store.Kind{Name: rare},
+	Place: func(v value) (id string, at time.Time, keys []string) {
+		return v.Text, start, []string{"k"}
+	},
 }
 
 // count is a step that adds 1 to the number of a record, and an observation.
 func count(st store.Store, record, observation string) error {
 	return store.Do(ctx, st, func(tx *store.Tx) error {
-		row, err := noteView.In(tx, record)
+		row, err := counters.In(tx, record)
 		if err != nil {
 			return err
 		}
 		runtime.Gosched() // so that others have read the same, on one processor, too
-		noteView.Put(tx, value{Text: record, N: row.Value.N + 1}, row.Revision)
+		counters.Put(tx, value{Text: record, N: row.Value.N + 1}, row.Revision)
 		tx.Observe(seen(observation, plainCell, 1))
 		return nil
 	})
@@ -52,9 +56,9 @@ func stepsConcurrent(f *fixture) {
 	})
 	for _, f.store = range handles {
 		for _, id := range []string{"counter0", "counter1"} {
-			f.has(notes, id, value{Text: id, N: callers * each / 2})
+			f.has(rare, id, value{Text: id, N: callers * each / 2})
 		}
-		refs := []store.Ref{ref(notes, "counter0")} // with a record, no cache may answer
+		refs := []store.Ref{ref(rare, "counter0")} // with a record, no cache may answer
 		parts := f.snapshot([]evidence.Cell{plainCell}, refs).Parts
 		f.Equal("the number of observations", number(parts), callers*each)
 	}
@@ -107,22 +111,46 @@ func oneWins(f *fixture) {
 	}
 }
 
-// readConsistent reads a record and a cell while steps change both.
+// readConsistent reads a record, its version, what a query finds and a cell, while steps change all
+// of them. It keeps what was read by its version, like a cache.
 func readConsistent(f *fixture) {
-	f.during(func() error {
+	var mu sync.Mutex
+	kept := make(map[uint64]int64) // by version, the least number that was read with it
+	look := func() (least int64, err error) {
 		var s store.Snapshot
-		cells, refs := []evidence.Cell{plainCell}, []store.Ref{ref(notes, "counter")}
-		if err := f.store.Read(ctx, &s, cells, refs); err != nil {
-			return err
+		cells, refs := []evidence.Cell{plainCell}, []store.Ref{ref(rare, "counter"), ref(rare, "")}
+		if err := f.store.Read(ctx, &s, cells, refs, by(rare, "k")); err != nil {
+			return 0, err
 		}
-		row, err := noteView.Of(s.Records[0])
-		if n := number(s.Parts); err == nil && n < uint64(row.Value.N) {
-			err = fmt.Errorf("a record counts %d observations, and its parts %v", row.Value.N, n)
+		mu.Lock()
+		defer mu.Unlock()
+		version := s.Records[1].Revision
+		least, ok := kept[version]
+		if !ok {
+			least = math.MaxInt64
 		}
+		for i, r := range append(s.Records[:1:1], s.Found[0]...) {
+			row, err := counters.Of(r)
+			if err != nil {
+				return 0, err
+			}
+			if n := number(s.Parts); i == 0 && n < uint64(row.Value.N) {
+				return 0, fmt.Errorf("a record counts %d observations, and its parts %d", row.Value.N, n)
+			}
+			least = min(least, row.Value.N)
+		}
+		kept[version] = least
+		return least, nil
+	}
+	f.during(func() error {
+		_, err := look()
 		return err
 	}, func() {
-		for i := range 60 {
+		for i := range int64(60) {
 			f.Must("Do", count(f.store, "counter", fmt.Sprint(i)))
+			least, err := look()
+			f.Must("Read", err)
+			f.Check(least > i, "the version of the number %d was read with %d", i+1, least)
 		}
 	})
 }

@@ -2,9 +2,7 @@ package storetest
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -207,47 +205,6 @@ func versionRaised(f *fixture) {
 	f.gone(rare, "b")
 	reset("a reset after the last record")
 	f.finds(by(rare)) // a version is no record
-}
-
-// versionConsistent keeps what was read by its version, like a cache, while commits change it.
-func versionConsistent(f *fixture) {
-	var mu sync.Mutex
-	kept := make(map[uint64]int64) // by version, the least number that was read with it
-	look := func() (least int64, err error) {
-		var s store.Snapshot
-		refs := []store.Ref{ref(rare, "r"), ref(rare, "")}
-		if err := f.store.Read(ctx, &s, nil, refs, by(rare, "k")); err != nil {
-			return 0, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		version := s.Records[1].Revision
-		least, ok := kept[version]
-		if !ok {
-			least = math.MaxInt64
-		}
-		for _, r := range append(s.Found[0], s.Records[0]) {
-			v, err := store.Decode[value](r.Body)
-			if err != nil {
-				return 0, err
-			}
-			least = min(least, v.N)
-		}
-		kept[version] = least
-		return least, nil
-	}
-	revision := f.write(record(rare, "r", value{}, "k"))
-	f.during(func() error {
-		_, err := look()
-		return err
-	}, func() {
-		for n := range int64(60) {
-			revision = f.write(over(revision, record(rare, "r", value{N: n}, "k")))
-			least, err := look()
-			f.Must("Read", err)
-			f.Check(least >= n, "the version of the number %d was read with %d", n, least)
-		}
-	})
 }
 
 func versionDeclared(f *fixture) {
