@@ -159,7 +159,7 @@ func TestStrategySuiteBites(t *testing.T) {
 			s, err := good.InterpretTimeout(t)
 			s.Metadata = metadata
 			return s, err
-		}}, "a caller may change what is returned"},
+		}}, "the same request has the same answer, which a caller may change"},
 		{"it hands out its configuration", brokenStrategy{
 			config: func() map[string]string { return shared }}, "the configuration names the strategy"},
 		{"it has no name", brokenStrategy{config: func() map[string]string { return nil }},

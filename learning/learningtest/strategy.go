@@ -9,7 +9,6 @@ package learningtest
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,8 +33,7 @@ var strategyRules = []conformance.Rule[learning.Strategy]{
 	conformance.Checked("an undo is recognised, and speaks of what was shown, in its order, once",
 		undoes),
 	conformance.Checked("a command without words takes something back", commanded),
-	conformance.Checked("the same request has the same answer", sameAnswer),
-	conformance.Checked("a caller may change what is returned", answersApart),
+	conformance.Checked("the same request has the same answer, which a caller may change", sameAnswer),
 	conformance.Checked("the configuration names the strategy", namesItself),
 	conformance.Checked("windows are not negative", windowsPositive),
 }
@@ -223,20 +221,15 @@ func commanded(t *checker, s learning.Strategy) {
 }
 
 func sameAnswer(t *checker, s learning.Strategy) {
-	want := answers(s)
-	t.AtOnce(8, func(int) {
-		t.Check(reflect.DeepEqual(answers(s), want), "asked by many at once, it answers something else")
-	})
-}
-
-// answersApart changes what an answer refers to, and asks again.
-func answersApart(t *checker, s learning.Strategy) {
 	first := answers(s)
 	want := fmt.Sprint(first)
+	t.AtOnce(8, func(int) {
+		t.Check(fmt.Sprint(answers(s)) == want, "asked by many at once, it answers something else")
+	})
 	for _, signals := range first {
-		for i := range signals {
-			for key := range signals[i].Metadata {
-				signals[i].Metadata[key] = "spoilt"
+		for _, signal := range signals {
+			for key := range signal.Metadata {
+				signal.Metadata[key] = "spoilt"
 			}
 		}
 	}

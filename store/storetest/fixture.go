@@ -162,24 +162,6 @@ func (f *fixture) parallel(callers, each int, do func(caller, i int) error) {
 	f.Must("concurrent calls", errors.Join(failures...))
 }
 
-// during calls do, and calls read again and again until do returned.
-func (f *fixture) during(read func() error, do func()) {
-	var done atomic.Bool
-	failure := make(chan error)
-	go func() {
-		var err error
-		for err == nil && !done.Load() {
-			err = read()
-		}
-		failure <- err
-	}()
-	defer func() {
-		done.Store(true)
-		f.Must("concurrent reads", <-failure)
-	}()
-	do()
-}
-
 // The kinds of records in the suite.
 const (
 	notes  = "suite.note"   // kept for good, and name no person

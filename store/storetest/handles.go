@@ -142,15 +142,21 @@ func readConsistent(f *fixture) {
 		kept[version] = least
 		return least, nil
 	}
-	f.during(func() error {
-		_, err := look()
-		return err
-	}, func() {
+	var done atomic.Bool
+	f.AtOnce(2, func(caller int) {
+		if caller == 0 {
+			for !done.Load() {
+				_, err := look()
+				f.Check(err == nil, "a read while steps change what it reads: %v", err)
+			}
+			return
+		}
+		defer done.Store(true)
 		for i := range int64(60) {
-			f.Must("Do", count(f.store, "counter", fmt.Sprint(i)))
-			least, err := look()
-			f.Must("Read", err)
-			f.Check(least > i, "the version of the number %d was read with %d", i+1, least)
+			err := count(f.store, "counter", fmt.Sprint(i))
+			least, err2 := look()
+			f.Check(err == nil && err2 == nil && least > i,
+				"the version of the number %d was read with %d (%v, %v)", i+1, least, err, err2)
 		}
 	})
 }
