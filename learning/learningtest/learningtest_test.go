@@ -147,7 +147,7 @@ func TestStrategySuiteBites(t *testing.T) {
 			s, err := good.InterpretTimeout(t)
 			s.Worth = float64(asked.Add(1) % 7)
 			return s, err
-		}}, "the same request has the same answer"},
+		}}, "equal requests have equal answers, which a caller may change"},
 		{"it sorts what it is given", brokenStrategy{undo: func(good learning.Strategy, text string,
 			answers []learning.Answer) ([]signal, error) {
 			signals, err := good.InterpretUndo(text, answers)
@@ -159,7 +159,7 @@ func TestStrategySuiteBites(t *testing.T) {
 			s, err := good.InterpretTimeout(t)
 			s.Metadata = metadata
 			return s, err
-		}}, "the same request has the same answer, which a caller may change"},
+		}}, "equal requests have equal answers, which a caller may change"},
 		{"it hands out its configuration", brokenStrategy{
 			config: func() map[string]string { return shared }}, "the configuration names the strategy"},
 		{"it has no name", brokenStrategy{config: func() map[string]string { return nil }},

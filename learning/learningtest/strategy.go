@@ -33,7 +33,7 @@ var strategyRules = []conformance.Rule[learning.Strategy]{
 	conformance.Checked("an undo is recognised, and speaks of what was shown, in its order, once",
 		undoes),
 	conformance.Checked("a command without words takes something back", commanded),
-	conformance.Checked("the same request has the same answer, which a caller may change", sameAnswer),
+	conformance.Checked("equal requests have equal answers, which a caller may change", sameAnswer),
 	conformance.Checked("the configuration names the strategy", namesItself),
 	conformance.Checked("windows are not negative", windowsPositive),
 }
