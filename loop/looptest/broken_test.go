@@ -138,7 +138,9 @@ var broken = map[string]map[string]fault{
 		"takes the text for the id":    event(func(e *loop.Event) { e.ID = e.Text }),
 		"drops the person":             event(func(e *loop.Event) { e.Person = "" }),
 		"drops the session":            event(func(e *loop.Event) { e.Session = "" }),
-		"swaps them":                   event(func(e *loop.Event) { e.Person, e.Session = e.Session, e.Person }),
+		"swaps them": event(func(e *loop.Event) {
+			e.Person, e.Session = e.Session, e.Person
+		}),
 		"names who opened the session": {event: func(b *bot, e *loop.Event) {
 			opener, _ := b.plans.LoadOrStore(e.Session, e.Person)
 			e.Person = opener.(string)
