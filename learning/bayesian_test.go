@@ -206,7 +206,7 @@ func TestThanks(t *testing.T) {
 		"pas mal, merci !", "kein Problem, danke",
 		"de nada, gracias", "問題ない、ありがとう", "no notes, perfect", "Perfekt, nichts zu meckern",
 		"thanks, not a problem", "great breakfast tip, thanks", "Thank you", "Tack, perfekt",
-		"Hej! Tack", "stort tack", "tack så mycket",
+		"Hej! Tack", "stort tack", "tack så mycket", "thanks, couldn't be better",
 	} {
 		thanks, doubt := b.IsThanks(text)
 		assert.True(t, thanks && !doubt, text)
@@ -217,7 +217,8 @@ func TestThanks(t *testing.T) {
 		"thanks but wrong", "No, wrong. Thanks", "no thanks", "thanks for nothing",
 		"nicht perfekt", "不，谢谢", "不，错了，谢谢", "спасибо, не то", "👍 but wrong",
 		"Thanks 👎", "👍👎", "thanks 🙄", "thanks, still 404", "thanks, that crashed",
-		"thanks, it broke",
+		"thanks, it broke", "thanks, could be better", "Nice, but it needs work",
+		"danke, könnte besser sein", "merci, peut mieux faire", "gracias, podría ser mejor",
 	} {
 		thanks, doubt := b.IsThanks(text)
 		assert.True(t, thanks && doubt, text)

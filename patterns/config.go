@@ -84,12 +84,8 @@ type tuning struct {
 	CriteriaHalfLife time.Duration
 }
 
-const (
-	// maxSimilar is how many past tasks a plan has: the design's limit.
-	maxSimilar = 5
-	// strikesOut is how many failures in a row strike a task out: the design's.
-	strikesOut = 3
-)
+// maxSimilar is how many past tasks a plan has: the design's limit.
+const maxSimilar = 5
 
 // SpecConfig returns the configuration of the learning-systems design, with the design's own
 // arithmetic; docs/specs.md has the differences. The caller sets Store.

@@ -94,8 +94,8 @@ func (r *Recorder) audit(id string, at time.Time, by By, action, subject string,
 	}.Record()
 }
 
-// A Reset selects what a recorder is to forget or to end, and records who wants it and why. Exactly
-// one of Pattern, Criterion and Task must be set.
+// A Reset selects what a recorder is to forget or to end, and records who wants it and why. Either
+// Pattern or Criterion must be set.
 type Reset struct {
 	// Pattern is the pattern to reset. It must not be an anti-pattern, which follows its pattern.
 	Pattern PatternID
@@ -104,31 +104,25 @@ type Reset struct {
 	KeepEvidence bool
 	// Criterion forgets the evidence on a criterion.
 	Criterion string
-	// Task ends the strikes of a task and forgets its errors: somebody looked into it.
-	Task string
 	// By is who wants it and why, for the audit.
 	By By
 }
 
 // Reset ends a promotion or deprecation by hand, and an inversion. The pattern is a
-// candidate again; or, with KeepEvidence, what its evidence makes of it. It also resets criteria
-// and tasks. Outcomes and ratings that were counted do not count again. If there is no such state
+// candidate again; or, with KeepEvidence, what its evidence makes of it. It also resets criteria.
+// Outcomes and ratings that were counted do not count again. If there is no such state
 // or evidence, the call has no effect. The transition is zero if no pattern changed.
 func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
-	err := cmp.Or(reset.By.validate(), valid.Texts(maxID, "Criterion", reset.Criterion,
-		"Task", reset.Task))
+	err := cmp.Or(reset.By.validate(), valid.Texts(maxID, "Criterion", reset.Criterion))
 	switch pattern := string(reset.Pattern); {
 	case err != nil:
-	case pattern != "" && reset.Criterion+reset.Task == "":
+	case (pattern == "") == (reset.Criterion == ""):
+		err = valid.Input("Pattern", "or Criterion must be set, and not both")
+	case pattern != "":
 		return r.resetPattern(ctx, reset)
-	case reset.Criterion != "" && pattern+reset.Task == "":
+	default:
 		err = store.Do(ctx, r.cfg.Store,
 			func(tx *store.Tx) error { return r.resetCriterion(tx, reset.Criterion, reset.By) })
-	case reset.Task != "" && pattern+reset.Criterion == "":
-		err = store.Do(ctx, r.cfg.Store,
-			func(tx *store.Tx) error { return r.resetTask(tx, reset.Task, reset.By) })
-	default:
-		err = valid.Input("Pattern", "or Criterion or Task must be set, and one of them alone")
 	}
 	return Transition{}, failed("reset", err)
 }
@@ -175,37 +169,4 @@ func (r *Recorder) resetCriterion(tx *store.Tx, name string, by By) error {
 	tx.Add(store.Batch{Reset: []evidence.Cell{r.criterionCell(name)}})
 	tx.Put(r.audit(tx.ID(r.cfg.NewID), r.cfg.Now(), by, "reset_criterion", name, nil))
 	return nil
-}
-
-// resetTask forgets the errors of a task, and adds an entry that ends its strikes. The outcomes
-// stay, because they are evidence on patterns.
-func (r *Recorder) resetTask(tx *store.Tx, task string, by By) error {
-	tx.Want(attempts(task).wants(r.kinds.entries.Name, "task"))
-	errors, err := r.errorsOf(tx, task)
-	if err != nil {
-		return err
-	}
-	recent, err := r.recent(tx, task)
-	if s := r.strikes(task, recent); err != nil || s.Count == 0 && len(errors) == 0 {
-		return err
-	}
-	for _, e := range errors {
-		tx.Put(r.kinds.errors.Removal(e.ID, e.Revision))
-	}
-	now := stored(r.cfg.Now())
-	id := r.cfg.Name + ":review:" + tx.ID(r.cfg.NewID)
-	r.kinds.entries.Put(tx, Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by,
-		RecordedAt: now}, store.Once)
-	tx.Put(r.audit(id, now, by, "reset_task", task, nil))
-	return nil
-}
-
-// errorsOf returns the records of all errors of a task.
-func (r *Recorder) errorsOf(tx *store.Tx, task string) ([]store.Record, error) {
-	var s store.Snapshot
-	err := tx.Read(&s, nil, nil, HistoryQuery{About: task}.stored(r.kinds.errors.Name, "task"))
-	if err != nil {
-		return nil, err
-	}
-	return s.Found[0], nil
 }

@@ -126,7 +126,7 @@ func TestDecisionsNeedActorAndReason(t *testing.T) {
 		assertInputError(t, err, field)
 		_, err = w.Reset(ctx, patterns.Reset{Pattern: "bad", By: d})
 		assertInputError(t, err, field)
-		assertInputError(t, reset(w.Reset(ctx, patterns.Reset{Task: "task", By: d})), field)
+		assertInputError(t, reset(w.Reset(ctx, patterns.Reset{Criterion: "c", By: d})), field)
 	}
 	_, err := w.Promote(ctx, "none", by)
 	assert.ErrorIs(t, err, heed.ErrNotFound)
@@ -137,12 +137,11 @@ func TestDecisionsNeedActorAndReason(t *testing.T) {
 	assert.EqualValues(t, 3, w.standing("bad").Counts.Failures)
 }
 
-// A pattern, a criterion or a task.
+// A pattern or a criterion.
 func TestAResetIsOfOneThing(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for _, reset := range []patterns.Reset{
-		{}, {Pattern: "p", Criterion: "c"}, {Criterion: "c", Task: "t"}, {Pattern: "p", Task: "t"},
-		{Pattern: "p", Criterion: "c", Task: "t"},
+		{}, {Pattern: "p", Criterion: "c"},
 	} {
 		reset.By = by
 		_, err := w.Reset(ctx, reset)
@@ -150,9 +149,7 @@ func TestAResetIsOfOneThing(t *testing.T) {
 	}
 	_, err := w.Reset(ctx, patterns.Reset{Criterion: "\xff", By: by})
 	assertInputError(t, err, "Criterion")
-	_, err = w.Reset(ctx, patterns.Reset{Task: "\x00", By: by})
-	assertInputError(t, err, "Task")
-	assert.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "unknown", By: by})))
+	assert.NoError(t, reset(w.Reset(ctx, patterns.Reset{Criterion: "unknown", By: by})))
 	assert.Empty(t, audited(t, w.store), "nothing was there to reset")
 }
 
@@ -234,50 +231,4 @@ func TestLateEvidenceFades(t *testing.T) {
 	assert.Empty(t, w.feed(patterns.Rating{Pattern: "late", Class: patterns.Helpful},
 		200).Transitions)
 	assert.Len(t, w.feed(patterns.Rating{Pattern: "new", Class: patterns.Helpful}, 0).Transitions, 1)
-}
-
-func TestStrikes(t *testing.T) {
-	w := newWorld(t, patterns.Config{})
-	attempt := func(success bool) patterns.Strikes {
-		w.clock.Advance(time.Minute)
-		o := patterns.Outcome{Task: "t", Success: success, FailureMode: "timeout",
-			FailureDetail: "after\n10 minutes"}
-		return w.record(o).Strikes
-	}
-	two := attempt(false)
-	two = attempt(false)
-	assert.Equal(t, 2, two.Count)
-	assert.False(t, two.Out)
-	attempt(true)
-	none, err := w.Strikes(ctx, "t")
-	require.NoError(t, err)
-	assert.Zero(t, none.Count, "a success ends them")
-
-	var out patterns.Strikes
-	for range 4 {
-		out = attempt(false)
-	}
-	assert.Equal(t, 3, out.Count, "it counts no further")
-	assert.Len(t, out.Failures, 4, "and remembers what came after")
-	assert.Equal(t, start.Add(4*time.Minute), out.Failures[0].At, "the oldest first")
-	require.True(t, out.Out)
-	w.clock.Advance(time.Minute)
-	require.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "t", By: by})))
-	cleared, err := w.Strikes(ctx, "t")
-	require.NoError(t, err)
-	assert.Zero(t, cleared.Count)
-	late := patterns.Outcome{ID: "late", Task: "t", At: start.Add(5 * time.Minute)}
-	assert.Zero(t, w.record(late).Strikes.Count, "what happened before the review is reviewed")
-
-	for range 300 {
-		attempt(false)
-	}
-	many, err := w.Strikes(ctx, "t")
-	require.NoError(t, err)
-	assert.Equal(t, 3, many.Count)
-	assert.Len(t, many.Failures, 10)
-	assert.True(t, many.Out)
-
-	_, err = w.Strikes(ctx, "")
-	assertInputError(t, err, "Task")
 }

@@ -29,9 +29,8 @@
 //
 // [Recorder.Plan] gathers what the next prompt needs, [Recorder.Rank] scores the patterns that a
 // host could follow, [Recorder.Extract] finds the approaches that a text mentions,
-// [Recorder.Errors] returns the errors of a task for its next attempt, and [Recorder.Strikes]
-// reports when attempts should stop. Everything is in one [github.com/heedhq/heed/store.Store],
-// which recorders of many processes may share.
+// and [Recorder.Errors] returns the errors of a task for its next attempt. Everything is in one
+// [github.com/heedhq/heed/store.Store], which recorders of many processes may share.
 //
 // A host that records something else in the same commit calls [Recorder.RecordIn] in a step of
 // [github.com/heedhq/heed/store.Do].

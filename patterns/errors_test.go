@@ -151,11 +151,6 @@ func TestErrorStats(t *testing.T) {
 	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "none"})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.ErrorReport{ByType: map[string]int{}}, stats)
-
-	require.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "bd-123.1", By: by})))
-	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
-	require.NoError(t, err)
-	assert.Empty(t, stats.Errors)
 }
 
 func TestErrorsAreKept(t *testing.T) {

@@ -30,7 +30,7 @@ type shaky struct {
 }
 
 // newShaky has a pattern that fails once more before it is inverted, a promoted one, an inverted
-// one, one that nobody has tried for long, and a task with strikes and an error.
+// one, one that nobody has tried for long, a task that failed, and an error.
 func newShaky(t testing.TB) *shaky {
 	c := &clock{}
 	sound := newStore(t, c.Now)
@@ -47,7 +47,7 @@ func newShaky(t testing.TB) *shaky {
 	_, err = w.Promote(ctx, "promoted", by)
 	require.NoError(t, err)
 	for i := range 3 {
-		w.record(patterns.Outcome{ID: fmt.Sprint("strike-", i), Task: "struck", Criteria: []string{"c"},
+		w.record(patterns.Outcome{ID: fmt.Sprint("failed-", i), Task: "fails", Criteria: []string{"c"},
 			Duration: time.Hour, Errors: 3})
 	}
 	_, err = w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "no"})
@@ -120,7 +120,7 @@ var recorderCalls = map[string]call{
 		return s.Record(ctx, o)
 	}),
 	"Record, again": answers(func(s *shaky) (patterns.Recorded, error) {
-		return s.Record(ctx, patterns.Outcome{ID: "strike-0", Task: "struck"})
+		return s.Record(ctx, patterns.Outcome{ID: "failed-0", Task: "fails"})
 	}),
 	"Rate": answers(func(s *shaky) (patterns.Recorded, error) {
 		return s.Rate(ctx, patterns.Rating{ID: "x", Pattern: "failing", Class: patterns.Harmful,
@@ -150,10 +150,6 @@ var recorderCalls = map[string]call{
 		return reset(s.Reset(ctx,
 			patterns.Reset{Criterion: "c", By: by}))
 	}),
-	"Reset, strikes": does(func(s *shaky) error {
-		return reset(s.Reset(ctx,
-			patterns.Reset{Task: "struck", By: by}))
-	}),
 	"Sweep": does(func(s *shaky) error { return s.Sweep(ctx, time.Time{}) }),
 	"Standing": answers(func(s *shaky) (patterns.Standing, error) {
 		return s.Standing(ctx,
@@ -171,17 +167,13 @@ var recorderCalls = map[string]call{
 	"Criteria, by name": answers(func(s *shaky) ([]patterns.Criterion, error) {
 		return s.Criteria(ctx, "c", "d")
 	}),
-	"Strikes": answers(func(s *shaky) (patterns.Strikes, error) {
-		return s.Strikes(ctx,
-			"struck")
-	}),
 	"Plan": answers(func(s *shaky) (patterns.Plan, error) {
 		return s.Plan(ctx,
 			"anything")
 	}),
-	"Entries, by id": answers(func(s *shaky) (patterns.Entry, error) { return s.entry("strike-1") }),
+	"Entries, by id": answers(func(s *shaky) (patterns.Entry, error) { return s.entry("failed-1") }),
 	"Entries": answers(func(s *shaky) ([]patterns.Entry, error) {
-		return drain(s.Entries(ctx, patterns.HistoryQuery{About: "struck"}))
+		return drain(s.Entries(ctx, patterns.HistoryQuery{About: "fails"}))
 	}),
 	"Transitions": answers(func(s *shaky) ([]patterns.Transition, error) {
 		return drain(s.Transitions(ctx, patterns.HistoryQuery{}))
@@ -193,10 +185,6 @@ var recorderCalls = map[string]call{
 		return s.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "other"})
 	}),
 	"ResolveError": does(func(s *shaky) error { return s.ResolveError(ctx, "e") }),
-	"Reset, errors": does(func(s *shaky) error {
-		return reset(s.Reset(ctx, patterns.Reset{Task: "t",
-			By: by}))
-	}),
 	"RecordIn": answers(func(s *shaky) (*patterns.Recorded, error) {
 		var recorded *patterns.Recorded
 		err := s.step(func(tx *store.Tx) (err error) {
@@ -331,7 +319,7 @@ func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
 		"Record", "RecordIn", "Rate", "Rate, a criterion", "Define", "Promote",
 		"Deprecate", "Reset", "Reset, keeping the evidence",
-		"Reset, a criterion", "Reset, strikes", "Reset, errors",
+		"Reset, a criterion",
 	} {
 		s := newShaky(t)
 		s.failing.Fail(0, false)
@@ -389,7 +377,6 @@ func TestRivals(t *testing.T) {
 	assert.True(t, twice.Duplicate)
 	assert.Equal(t, patterns.Helpful, twice.Score.Class, "the score is that of the first")
 	assert.Equal(t, patterns.Observations{Successes: 1}, w.standing("q").Counts)
-	assert.Zero(t, twice.Strikes.Count)
 }
 
 // A refusing store has every commit lose, once it is told to.

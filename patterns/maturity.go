@@ -61,7 +61,8 @@ func (m maturity) withDefaults(halfLife time.Duration) maturity {
 // A Condition is one condition of a state: what a pattern or a criterion has, and what the state
 // takes. Its text is for people.
 type Condition struct {
-	// State is the state that it leads to, or "rehabilitated".
+	// State is the state that it leads to, "rehabilitated", or "planned" for what plans need in
+	// addition.
 	State string
 	// What names what is compared, for example "helpful observations".
 	What string
@@ -74,8 +75,10 @@ type Condition struct {
 	Met bool
 }
 
-// rehabilitated marks a pattern whose inversion ended.
-const rehabilitated = "rehabilitated"
+const (
+	rehabilitated = "rehabilitated" // the inversion of a pattern ended
+	inPlans       = "planned"       // plans recommend a pattern
+)
 
 // tolerance is how far rounding alone may move a number.
 const tolerance = 1e-9
@@ -114,7 +117,7 @@ func (c Condition) number(x float64) string {
 		return share(x)
 	case "a faded mass", "a faded helpful mass":
 		return fmt.Sprintf("%.3f", x)
-	case "days since it last helped":
+	case "days since it last helped", "days since its last evidence":
 		return fmt.Sprintf("%.1f", x)
 	default:
 		return fmt.Sprint(x)

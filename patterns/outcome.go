@@ -2,13 +2,11 @@ package patterns
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/valid"
-	"github.com/heedhq/heed/store"
 )
 
 // An Outcome records how a task went. No person needs to rate it, because [Outcome.Score] works
@@ -52,14 +50,11 @@ type Outcome struct {
 const maxNames = 1000 // patterns, criteria, files of an outcome
 
 // An Entry is what the store keeps of an outcome: the outcome with the count of errors filled in,
-// and its score. An Entry with a Review has no outcome. It records that somebody looked into the
-// task, which ends its strikes.
+// and its score.
 type Entry struct {
 	// Outcome is what was recorded, and Score what it was worth then.
 	Outcome Outcome `json:"outcome"`
 	Score   Score   `json:"score"`
-	// Review is who looked into the task, and is empty for an outcome.
-	Review By `json:"review,omitzero"`
 	// RecordedAt is when it was recorded. Entries are in this order.
 	RecordedAt time.Time `json:"recorded_at"`
 }
@@ -69,9 +64,6 @@ func (e Entry) clone() Entry {
 	e.Outcome = e.Outcome.clone()
 	return e
 }
-
-// isReview reports whether it has no outcome, because somebody looked into the task.
-func (e *Entry) isReview() bool { return e.Review != By{} }
 
 // clone returns an independent copy, because what a store returns is shared.
 func (o *Outcome) clone() Outcome {
@@ -106,64 +98,4 @@ func (o *Outcome) credited() []PatternID {
 		}
 	}
 	return ids
-}
-
-// Strikes are the failures in a row of a task: since its last success, or since somebody looked
-// into it. It is a plain value, and immutable.
-type Strikes struct {
-	// Task is the task that keeps failing.
-	Task string
-	// Count is how many failures there are in a row, at most 3.
-	Count int
-	// Out reports that the task is struck out after three: another attempt of the same kind is not
-	// worth it, so ask a person or another agent.
-	Out bool
-	// Failures are the last of them, at most 10, the oldest first, for the person who looks into it.
-	Failures []Outcome
-}
-
-// Strikes returns the failures in a row of a task, from the outcomes that the store still keeps.
-// [Recorder.Reset] ends them.
-func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
-	err := valid.Names(maxID, "Task", task)
-	var recent []Entry
-	if err == nil {
-		recent, err = r.recent(store.Reading(ctx, r.cfg.Store), task)
-	}
-	if err != nil {
-		return Strikes{}, failed("strikes", err)
-	}
-	return r.strikes(task, recent), nil
-}
-
-const strikesRead = 100 // outcomes of a task: those recorded last
-
-// attempts selects them.
-func attempts(task string) HistoryQuery { return HistoryQuery{About: task, Limit: strikesRead} }
-
-// recent returns them, the last first.
-func (r *Recorder) recent(tx *store.Tx, task string) ([]Entry, error) {
-	return historyIn(tx, "task", &r.kinds.entries, attempts(task))
-}
-
-// strikes counts the failures in a row among the last outcomes of a task. Attempts may be recorded
-// in another order than they happened, so they are sorted by their own time.
-func (r *Recorder) strikes(task string, entries []Entry) Strikes {
-	s := Strikes{Task: task}
-	entries = entries[:min(len(entries), strikesRead)]
-	// In the order in which they happened, and of one moment in which they were recorded.
-	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Outcome.At.Compare(a.Outcome.At) })
-	for i := range entries {
-		o := &entries[i].Outcome
-		if entries[i].isReview() || o.Success {
-			break
-		}
-		s.Count = min(s.Count+1, strikesOut)
-		if len(s.Failures) < maxExamples {
-			s.Failures = append(s.Failures, o.clone())
-		}
-	}
-	s.Out = s.Count >= strikesOut
-	slices.Reverse(s.Failures)
-	return s
 }

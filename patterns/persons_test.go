@@ -27,7 +27,6 @@ var namesNobody = map[string][]string{
 		"outcome.id", "outcome.task", "outcome.description", "outcome.strategy", "outcome.patterns.*",
 		"outcome.criteria.*", "outcome.files.*",
 		"outcome.failure_mode", "outcome.failure_detail", "score.class", "score.reason",
-		"review.reason",
 	},
 	"patterns.error": {"id", "task", "type", "message", "context", "tool", "stack"},
 }

@@ -93,7 +93,7 @@ func (r *Recorder) planOf(found *reading) (plan Plan) {
 		switch {
 		case s.Pattern.Anti:
 			list = &plan.AntiPatterns
-		case s.Pattern.Override == "" && now.Sub(s.LastFeedback) > r.cfg.HalfLife:
+		case s.Pattern.Override == "" && !r.isRecent(&s, now).Met:
 			continue
 		case s.State == deprecated && r.cfg.tuning.Warnings:
 			list = &plan.Deprecated

@@ -79,7 +79,7 @@ func (r *Recorder) pastTasks(tx *store.Tx) (*pastTasks, error) {
 	seen := make(map[string]bool)
 	for i := range entries {
 		o := &entries[i].Outcome
-		if entries[i].isReview() || seen[o.Task] {
+		if seen[o.Task] {
 			continue
 		}
 		seen[o.Task] = true

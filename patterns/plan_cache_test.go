@@ -57,9 +57,7 @@ func TestPlansAreOfNow(t *testing.T) {
 				_, _ = other.Deprecate(ctx, id(), by)
 			case n == 14:
 				_, _ = other.Reset(ctx, patterns.Reset{Pattern: id(), By: by})
-			case n == 15:
-				_, _ = other.Reset(ctx, patterns.Reset{Task: fmt.Sprint("t", rng.IntN(40)), By: by})
-			case n == 16: // past all recorders
+			case n == 15, n == 16: // past all recorders
 				job := store.Job{Expunge: []string{fmt.Sprint("s", rng.IntN(3))}}
 				require.NoError(t, store.Run(ctx, w.store, job))
 			case n == 17:

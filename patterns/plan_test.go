@@ -147,6 +147,7 @@ proven needs a harmful share: less than 15%, has 23.95%: missed
 proven needs days since it last helped: at most 90.0, has 30.0: met
 inverted needs observations: at least 3, has 5: met
 inverted needs a failure rate: at least 60%, has 20%: missed
+planned needs days since its last evidence: at most 90.0, has 0.0: met
 `, why.String())
 
 	w.feedPattern("bad", patterns.Harmful, 3, 0)
@@ -300,4 +301,26 @@ func TestTheLoopCloses(t *testing.T) {
 		assert.True(t, loaded.record(entry.Outcome).Duplicate,
 			"what was recorded before counts no more")
 	})
+}
+
+// A pattern without evidence for its half-life is in no plan, and its standing has the reason.
+func TestWhyAPatternIsInNoPlan(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.feedPattern("old", patterns.Helpful, 3, 0)
+	planned := func() int {
+		plan, err := w.Plan(ctx, "anything")
+		require.NoError(t, err)
+		return len(plan.Patterns)
+	}
+	reason := func() string {
+		all := w.standing("old").Conditions
+		return all[len(all)-1].String()
+	}
+	assert.Equal(t, 1, planned())
+	assert.Equal(t, "planned needs days since its last evidence: at most 90.0, has 0.0: met", reason())
+	w.clock.Advance(91 * day)
+	assert.Zero(t, planned())
+	assert.Equal(t, patterns.Established, w.standing("old").State)
+	assert.Equal(t, "planned needs days since its last evidence: at most 90.0, has 91.0: missed",
+		reason())
 }

@@ -122,8 +122,6 @@ type Recorded struct {
 	// Inversions are the anti-patterns of the patterns that were inverted. Reason is why, and Twin is
 	// the pattern.
 	Inversions []Pattern
-	// Strikes are the failures in a row that the task of the outcome has now.
-	Strikes Strikes
 }
 
 // complete fills in what an outcome leaves open. If the host counted no errors, the errors that
@@ -167,9 +165,12 @@ func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 			break
 		}
 	}
-	// another caller came first, or the entry is no longer kept
-	if err == nil && recorded.Duplicate && recorded.Strikes.Task == "" {
-		err = r.repeated(store.Reading(ctx, r.cfg.Store), &o, recorded)
+	if err == nil && recorded.Duplicate { // perhaps because another caller came first
+		var first store.Row[Entry]
+		first, err = r.kinds.entries.In(store.Reading(ctx, r.cfg.Store), o.ID)
+		if first.Revision > 0 {
+			recorded.Score = first.Value.Score
+		}
 	}
 	if err != nil {
 		return Recorded{}, failed("record", err)
@@ -183,8 +184,7 @@ func (r *Recorder) outcomeWants(o Outcome) store.Wants {
 	for _, name := range o.Criteria {
 		w.Cells = append(w.Cells, r.criterionCell(name))
 	}
-	w.Add(HistoryQuery{ID: o.ID}.wants(r.kinds.entries.Name, ""),
-		attempts(o.Task).wants(r.kinds.entries.Name, "task"))
+	w.Add(HistoryQuery{ID: o.ID}.wants(r.kinds.entries.Name, ""))
 	if o.Errors == 0 {
 		w.Add(r.Steps().ErrorsWants(HistoryQuery{About: o.Task}))
 	}
@@ -228,11 +228,8 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	one := evidence.Observation{ID: d.evidence("outcome", o.ID), Source: o.Source, Session: o.Task,
 		At: o.At}
 	if d.duplicate = first.Revision > 0; d.duplicate {
-		return recorded, r.repeated(tx, &o, recorded)
-	}
-	recent, err := r.recent(tx, o.Task)
-	if err != nil {
-		return nil, err
+		recorded.Duplicate, recorded.Score = true, first.Value.Score
+		return recorded, nil
 	}
 	entry.RecordedAt = stored(d.now)
 	r.kinds.entries.Put(tx, entry, 0)
@@ -240,7 +237,6 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	if err := d.credit(&entry, one, named); err != nil {
 		return nil, err
 	}
-	strikes := r.strikes(o.Task, append([]Entry{entry}, recent...))
 	tx.Then(func(receipt store.Receipt, err error) {
 		switch {
 		case errors.Is(err, evidence.ErrFull) && d.adds:
@@ -249,30 +245,9 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 			d.committed(receipt)
 			recorded.Duplicate = d.duplicate
 			recorded.Transitions, recorded.Inversions = d.transitions, d.inversions
-			if !receipt.Duplicate {
-				recorded.Strikes = strikes
-			}
 		}
 	})
 	return recorded, nil
-}
-
-// repeated fills in what came of an outcome that was recorded before. If its entry is no longer
-// kept, the score is the score of this delivery. The strikes are of the task that the first
-// delivery named.
-func (r *Recorder) repeated(tx *store.Tx, o *Outcome, recorded *Recorded) error {
-	first, err := r.kinds.entries.In(tx, o.ID)
-	if err != nil {
-		return err
-	}
-	recorded.Duplicate = true
-	task := o.Task
-	if first.Revision > 0 {
-		recorded.Score, task = first.Value.Score, first.Value.Outcome.Task
-	}
-	recent, err := r.recent(tx, task)
-	recorded.Strikes = r.strikes(task, recent)
-	return err
 }
 
 // credit adds the evidence of an outcome, and settles the patterns that it names. A failure with a

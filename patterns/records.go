@@ -60,11 +60,11 @@ func kindsOf(recorder string) kinds {
 		entries: store.View[Entry]{
 			Kind: store.Kind{
 				Name: recorder + ".entry", Versioned: true, Limits: kept,
-				Caused: []string{"outcome.source"}, Decided: []string{"review.actor"},
+				Caused: []string{"outcome.source"},
 			},
 			Place: func(e Entry) (string, time.Time, []string) {
-				keys := person([]string{store.Key("task", e.Outcome.Task)}, e.Outcome.Source)
-				return e.Outcome.ID, e.RecordedAt, person(keys, e.Review.Actor)
+				keys := []string{store.Key("task", e.Outcome.Task)}
+				return e.Outcome.ID, e.RecordedAt, person(keys, e.Outcome.Source)
 			},
 		},
 		errors: store.View[TaskError]{
@@ -291,9 +291,9 @@ func (r *Recorder) Transitions(ctx context.Context, q HistoryQuery) iter.Seq2[Tr
 	return history(ctx, r, "transitions", "pattern", &r.kinds.transitions, q)
 }
 
-// Entries yields outcomes with their scores, and reviews of tasks, the last recorded first. Since
-// and Until are about when they were recorded. The loop may call the recorder and may end early.
-// After an error it ends.
+// Entries yields outcomes with their scores, the last recorded first. Since and Until are about
+// when they were recorded. The loop may call the recorder and may end early. After an error it
+// ends.
 func (r *Recorder) Entries(ctx context.Context, q HistoryQuery) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for e, err := range history(ctx, r, "entries", "task", &r.kinds.entries, q) {

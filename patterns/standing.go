@@ -128,9 +128,18 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 			s.State, s.Pattern.Twin = current.State, current.Twin
 		}
 		s.Conditions = r.inversionConditions(r.cfg.conditions(t, now), &current, &s)
+		if inUse(s.State) && p.Override == "" {
+			s.Conditions = append(s.Conditions, r.isRecent(&s, now))
+		}
 	}
 	s.Multiplier = multiplier(s.State)
 	return s
+}
+
+// isRecent is the condition that a plan puts on a pattern that was not promoted by hand.
+func (r *Recorder) isRecent(s *Standing, now time.Time) Condition {
+	return newCondition(inPlans, "days since its last evidence", days(now.Sub(s.LastFeedback)),
+		"at most", days(r.cfg.HalfLife))
 }
 
 // inversionConditions adds the conditions under which a pattern is inverted, and under which an

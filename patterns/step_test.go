@@ -56,7 +56,6 @@ func TestRecordInAStepOfTheHost(t *testing.T) {
 	assert.Equal(t, 2, st.Calls())
 	assert.False(t, first.Duplicate)
 	require.Len(t, first.Inversions, 1)
-	assert.Equal(t, 1, first.Strikes.Count)
 	assert.Equal(t, patterns.Inverted, w.standing("p").State)
 	report, err := w.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	require.NoError(t, err)

@@ -45,7 +45,8 @@ func (w *workshop) works(t *testing.T) (said []any) {
 		}
 		w.now = w.now.Add(100 * time.Hour)
 		task := fmt.Sprint("task ", i%4)
-		_, err := w.RecordError(ctx, patterns.TaskError{Task: task, Message: "no"})
+		_, err := w.RecordError(ctx, patterns.TaskError{ID: fmt.Sprint("e", i), Task: task,
+			Message: "no"})
 		require.NoError(t, err)
 		o := patterns.Outcome{
 			ID: fmt.Sprint("o", i), Task: task, Description: "a \"page\" é", Strategy: "good",
@@ -68,8 +69,7 @@ func (w *workshop) works(t *testing.T) (said []any) {
 		case 12:
 			say(w.Reset(ctx, patterns.Reset{Pattern: "bad", By: by}))
 		case 18:
-			say(w.Reset(ctx, patterns.Reset{Task: "task 0", By: by}))
-			say(w.Reset(ctx, patterns.Reset{Task: "task 1", By: by}))
+			say(nil, w.ResolveError(ctx, "e6"))
 		}
 	}
 	w.now = w.now.Add(200 * 24 * time.Hour)
@@ -89,7 +89,6 @@ func (w *workshop) seen(t *testing.T) (all []any) {
 	add(gathered(w.Transitions(ctx, patterns.HistoryQuery{About: "bad", Limit: 2})))
 	add(gathered(w.Entries(ctx, patterns.HistoryQuery{About: "task 2"})))
 	add(w.Errors(ctx, patterns.HistoryQuery{}))
-	add(w.Strikes(ctx, "task 3"))
 	plan, err := w.Plan(ctx, "the page")
 	require.NoError(t, err)
 	text, recommended, warned := plan.Prompt()

@@ -217,6 +217,24 @@ func hostile(length int) map[string]string {
 	return all
 }
 
+// A thing that is to be put back where it lies is no answer.
+func TestThingsAreNoAnswers(t *testing.T) {
+	for _, text := range []string{
+		"put it back on the shelf", "Put that back on the table, please", "put it back in the drawer",
+		"take it back to the shop", "put everything back in the box", "bring it back to my desk",
+		"leg das zurück auf den Tisch", "remets-le sur l'étagère", "ponlo de nuevo en el estante",
+		"coloca isso de volta na prateleira",
+	} {
+		assert.False(t, undo.Command(text), text)
+	}
+	for _, text := range []string{
+		"put it back the way it was", "put it back", "bring it back to the previous version",
+		"take it back", "leg das zurück",
+	} {
+		assert.True(t, undo.Command(text), text)
+	}
+}
+
 func TestLongTextsAreNoCommands(t *testing.T) {
 	for part, text := range hostile(1 << 20) {
 		assert.False(t, undo.Command(text), "%q", part)
