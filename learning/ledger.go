@@ -47,19 +47,11 @@ type ledger struct {
 	batch   store.Batch     // the evidence that the step will add
 	added   map[string]bool // the ids of its observations
 	pending bool            // whether something is to be added before the commit
-	// depth is how much of an account [Module.JudgeIn] and [Module.UndoIn] need.
-	depth depth
+	// brief has [Module.JudgeIn] and [Module.UndoIn] read accounts without the parts of their
+	// confidences. The parts are most of an account, because each person has some, and they are
+	// only of use where the confidence is reported.
+	brief bool
 }
-
-// A depth is how much of an account is read. The parts of a confidence are most of it, because each
-// person has some. They are only of use where the confidence is reported.
-type depth uint8
-
-const (
-	whole depth = iota
-	brief       // without the parts of its confidence
-	bare        // without its streak, too, because the heuristic did not give the answer
-)
 
 // An account is what was read of one heuristic.
 type account struct {
@@ -70,8 +62,8 @@ type account struct {
 	parts     []evidence.Part // of its confidence, after the step
 	crowd     *crowd          // of its domain
 	used      bool            // the commit relies on its records
-	depth     depth
-	later     []adjustment // of the parts, if they are read later in the step
+	brief     bool            // without parts
+	later     []adjustment    // of the parts, if they are read later in the step
 }
 
 // An adjustment is an observation that a step adds or takes away.
@@ -104,7 +96,7 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 // first if you do not use them. If the module has an observer, it has no effect.
 func (m steps) Unreported(tx *store.Tx) {
 	if m.watch == nil {
-		m.ledger(tx).depth = brief
+		m.ledger(tx).brief = true
 	}
 }
 
@@ -145,39 +137,37 @@ func (m *Module) answerCells(to []evidence.Cell, id string, version uint64) []ev
 }
 
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
-func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, whole) }
+func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, false) }
 
 // oftenWhole: the first of this many reads that could be brief is made whole. So a process that
 // reports no confidence notices a crowded heuristic.
 const oftenWhole = 64
 
-// readAll reads accounts to a depth, and as a whole once a heuristic had more parts than can be
-// kept, because then the parts decide where evidence goes.
-func (l *ledger) readAll(heuristicIDs []string, d depth) error {
-	if d != whole && (l.m.crowded.Load() || l.m.shallow.Add(1)%oftenWhole == 1) {
-		d = whole
+// readAll reads accounts, and as a whole once a heuristic had more parts than can be kept, because
+// then the parts decide where evidence goes.
+func (l *ledger) readAll(heuristicIDs []string, brief bool) error {
+	if brief && (l.m.crowded.Load() || l.m.shallow.Add(1)%oftenWhole == 1) {
+		brief = false
 	}
 	ids := slices.Clone(heuristicIDs)
 	slices.Sort(ids)
 	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
 		a := l.accounts[id]
-		return id == "" || a != nil && a.depth <= d
+		return id == "" || a != nil && (brief || !a.brief)
 	})
 	if len(ids) == 0 {
 		return nil
 	}
 	for { // at most twice, because the records are not read again
-		accounts, current, err := l.readOnce(ids, d)
+		accounts, current, err := l.readOnce(ids, brief)
 		if err != nil {
 			return err
 		}
 		if current {
 			for id, a := range accounts {
 				if before := l.accounts[id]; before != nil {
-					a.used = before.used
-					if before.depth < bare { // what the step made of the streak stays
-						a.ignores, a.written = before.ignores, before.written
-					}
+					// what the step made of the account stays
+					a.used, a.ignores, a.written = before.used, before.ignores, before.written
 					for i := range before.later {
 						l.adjust(a, &before.later[i].Observation, before.later[i].how)
 					}
@@ -196,7 +186,7 @@ func (l *ledger) readAll(heuristicIDs []string, d depth) error {
 // readOnce reports false if a heuristic has another version or domain than the module knew, because
 // the evidence is about another wording then, or about other people.
 func (l *ledger) readOnce(
-	ids []string, d depth,
+	ids []string, brief bool,
 ) (all map[string]*account, current bool, err error) {
 	m, k := l.m, &l.m.kinds
 	var cells []evidence.Cell
@@ -206,15 +196,13 @@ func (l *ledger) readOnce(
 	for i, id := range ids {
 		known[i] = m.seen(id)
 		refs = append(refs, k.heuristics.Ref(id))
-		if d == whole {
+		if !brief {
 			cells = m.confidenceCells(cells, id, known[i].version)
 		}
 		domains[i], crowds[known[i].domain] = known[i].domain, &crowd{}
 	}
-	if d < bare {
-		for _, id := range ids {
-			refs = append(refs, k.streaks.Ref(id))
-		}
+	for _, id := range ids {
+		refs = append(refs, k.streaks.Ref(id))
 	}
 	slices.Sort(domains)
 	for _, domain := range slices.Compact(domains) {
@@ -226,14 +214,12 @@ func (l *ledger) readOnce(
 	}
 	all, current = make(map[string]*account, len(ids)), true
 	for i, id := range ids {
-		a := &account{depth: d}
+		a := &account{brief: brief}
 		if a.heuristic, err = k.heuristics.Of(s.Records[i]); err != nil {
 			return nil, false, err
 		}
-		if d < bare {
-			if a.streak, err = k.streaks.Of(s.Records[len(ids)+i]); err != nil {
-				return nil, false, err
-			}
+		if a.streak, err = k.streaks.Of(s.Records[len(ids)+i]); err != nil {
+			return nil, false, err
 		}
 		a.ignores, a.written, all[id] = a.streak.Value.N, a.streak.Value.N, a
 		if a.heuristic.Revision > 0 && seenOf(&a.heuristic.Value.Heuristic) != known[i] {
@@ -410,7 +396,7 @@ func (l *ledger) count(e *entry) error {
 		return nil
 	}
 	b, now := l.m.believe(a), evidence.InstantOf(e.at)
-	if a.depth == whole {
+	if !a.brief {
 		e.change.Old, _ = b.confidence(a.parts, now)
 	}
 	limit := l.blocked(a, e.fire())
@@ -430,7 +416,7 @@ func (l *ledger) count(e *entry) error {
 	}
 	l.settle(e, a, limit != "")
 	l.add(e, a)
-	if a.depth == whole {
+	if !a.brief {
 		e.change.New, e.limits = b.confidence(a.parts, now)
 	}
 	if e.signal.Worth == 0 && e.counted == nil && len(e.withdraw)+len(e.also) == 0 {
@@ -512,7 +498,7 @@ func (l *ledger) adjust(
 	if o.Weight == 0 {
 		return
 	}
-	if a.depth != whole {
+	if a.brief {
 		a.later = append(a.later, adjustment{*o, how})
 		return
 	}
@@ -596,7 +582,7 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 		}
 		e.limit(limitKept)
 		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Add)
-		if b := l.m.believe(a); a.depth == whole {
+		if b := l.m.believe(a); !a.brief {
 			c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
 		}
 	}

@@ -22,6 +22,9 @@ func TuningOf(c Config) Tuning { return c.tuning }
 // Tune returns the values of a configuration, to change them.
 func (c *Config) Tune() *Tuning { return &c.tuning }
 
+// Config returns the configuration in force, with its defaults.
+func (r *Recorder) Config() Config { return r.cfg }
+
 // OutcomeWants names what RecordIn reads.
 func OutcomeWants(r *Recorder, o Outcome) store.Wants { return r.outcomeWants(o) }
 

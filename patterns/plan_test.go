@@ -317,7 +317,8 @@ func TestWhyAPatternIsInNoPlan(t *testing.T) {
 		return all[len(all)-1].String()
 	}
 	assert.Equal(t, 1, planned())
-	assert.Equal(t, "planned needs days since its last evidence: at most 90.0, has 0.0: met", reason())
+	assert.Equal(t, "planned needs days since its last evidence: at most 90.0, has 0.0: met",
+		reason())
 	w.clock.Advance(91 * day)
 	assert.Zero(t, planned())
 	assert.Equal(t, patterns.Established, w.standing("old").State)

@@ -99,9 +99,6 @@ func open(
 	}, nil
 }
 
-// Config returns the configuration in force, with its defaults.
-func (r *Recorder) Config() Config { return r.cfg }
-
 // Steps returns what only package loop adds to its own steps, and what it reads for them. Other
 // hosts have [Recorder.RecordIn].
 func (r *Recorder) Steps() steps { return steps{r} }
