@@ -44,7 +44,7 @@ type Pattern struct {
 	// Reason is why an anti-pattern is one.
 	Reason string `json:"reason,omitempty"`
 	// Twin is the anti-pattern that warns of this pattern because it was inverted; or the pattern
-	// that this anti-pattern warns of. Empty: there is none.
+	// that this anti-pattern warns of. Empty: it has no twin.
 	Twin PatternID `json:"twin,omitempty"`
 
 	// State is its state when it was last stored. Unknown states survive.

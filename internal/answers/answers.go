@@ -322,8 +322,8 @@ func keysOf(a *answer.Answer) (keys []string) {
 	return keys
 }
 
-// open adds the keys by which a fire is found while messages can change it. A fire that nothing can
-// change any more has no such key, and so costs no search.
+// open adds the keys by which a fire is found while messages can change it. A fire that no message
+// can change any more has no such key, and so costs no search.
 func open(a *answer.Answer, f *answer.Fire, add func(string)) {
 	if f.Closed {
 		return

@@ -93,8 +93,8 @@ var kind = store.View[row]{
 //
 // Several processes may open a component at the same time: the store lets one of them write, and
 // the others read what it wrote. A component that is new gets no entry in the audit, because no
-// setting changed. If nothing changed there is no write, so a program that starts often costs one
-// read.
+// setting changed. If no setting changed, there is no write, so a program that starts often costs
+// one read.
 func Open(ctx context.Context, st store.Store, now time.Time, c Component) error {
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 
 // Rebuild stores the component's settings in the place of others, and makes the evidence of the
 // kinds again that have a policy and are kept under another one, in one commit. The entry is for
-// the audit. If no fixed setting differs, and no evidence, nothing is written.
+// the audit. If no fixed setting differs, and no evidence, it does not write.
 //
 // Evidence may be kept under other policies than the settings say after a rebuild that was cut off,
 // so the half-life of what is stored is compared as well.

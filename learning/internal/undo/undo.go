@@ -114,7 +114,7 @@ func (r *reader) speaksOf() bool {
 
 // spoils reports whether the clause j makes i not a command. A bare command may be an item of a
 // list, and a dismissal like "never mind" may be about what comes next. A clause that is a command
-// or a courtesy spoils none.
+// or a courtesy does not spoil others.
 func spoils(all []*reader, i, j int) bool {
 	c, other := all[i], all[j]
 	switch {
