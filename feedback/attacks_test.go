@@ -255,8 +255,8 @@ var attacks = []struct {
 			sources, err := v.rules.Sources(ctx, p.ID)
 			require.NoError(v.t, err)
 			require.Len(v.t, sources, 2)
-			_, err = v.rules.TakeOut(ctx, feedback.Act{ID: p.ID, Actor: "cleo", Reason: "the opposite"},
-				sources[1].ID)
+			_, err = v.Split(ctx,
+				feedback.Act{ID: sources[1].ID, Actor: "cleo", Reason: "the opposite"})
 			require.NoError(v.t, err)
 		}
 		for _, p := range v.proposals(feedback.StatePending) {

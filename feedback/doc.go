@@ -29,11 +29,11 @@
 //     share many and are not the same, the later one is [Ambiguous].
 //   - Both may be wrong ([Evaluation].Worded), so that what they bring together is never proposed
 //     at once. Approvers read the sources side by side ([Rules.Sources]), and take out what does
-//     not belong ([Rules.TakeOut]).
+//     not belong ([Service.Split]).
 //   - An evaluator's verdict on two texts counts, whatever their words are.
 //
-// [Evaluation].Near lists corrections that were kept apart and may mean the same. A person joins it
-// ([Service.Join]), or takes a correction out of its cluster ([Service.Split]).
+// [Evaluation].Near lists corrections that were kept apart and may mean the same. A person joins
+// them ([Service.Join]).
 //
 // # The gate
 //

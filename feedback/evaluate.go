@@ -121,7 +121,7 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 	if r.Cluster == "" || r.Class == EdgeCase {
 		return "", nil
 	}
-	pending, err := s.proposals(s.reading(ctx),
+	pending, err := allProposals(s.reading(ctx),
 		ProposalQuery{Status: StatePending, Cluster: r.Cluster})
 	for i := range pending {
 		if slices.Contains(pending[i].Evidence, r.ID) {

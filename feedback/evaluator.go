@@ -84,7 +84,7 @@ type Evaluation struct {
 	// Unanswered is why it has no Class yet, if Config.Evaluator gave no answer that can be used.
 	Unanswered Unanswered `json:"unanswered,omitzero"`
 	// Apart lists the ids of feedback that it is never clustered with, because a person took it out
-	// of a proposal: see [Rules.TakeOut].
+	// of its cluster: see [Service.Split].
 	Apart []string `json:"apart,omitempty"`
 	// Action is what should come of it, as in [Draft], and "" if no action is due.
 	Action string `json:"proposed_action,omitempty"`

@@ -251,7 +251,7 @@ var faults = []fault{
 		r, err := w.Join(ctx, feedback.Act{ID: "d2", Actor: "cleo", Reason: "x"}, "d1")
 		return r.Cluster, err
 	}},
-	{method: "Service.Split", again: "ineligible", steps: true, prepare: func(w *world) {
+	{method: "Service.Split", steps: true, prepare: func(w *world) {
 		w.says("ann", long)
 		w.says("ann", long)
 	}, call: func(w *world) (any, error) {
@@ -324,7 +324,7 @@ var faults = []fault{
 		_, err := w.EvaluateAll(ctx)
 		require.NoError(w.t, err)
 		w.activate(rule("Never say who decides"))
-	}, again: state, call: modify},
+	}, call: modify},
 	{method: "Rules.Review", name: "the first approval",
 		prepare: func(w *world) { w.propose("paul", rule("Be brief")) },
 		call:    reviewing(approve, "cleo")},
@@ -358,8 +358,8 @@ var faults = []fault{
 		w.approve(w.pending(), "cleo", "dan")
 		w.activate(rule("the summary is much too long"))
 	}, call: consolidate},
-	{method: "Rules.Move", name: "to retired", prepare: active, again: state, call: ordering(retire)},
-	{method: "Rules.Move", name: "to revoked", prepare: active, again: state,
+	{method: "Rules.Move", name: "to retired", prepare: active, call: ordering(retire)},
+	{method: "Rules.Move", name: "to revoked", prepare: active,
 		call: ordering(func(r *feedback.Rules, o feedback.Act) (feedback.Rule, error) {
 			return r.Move(ctx, o, feedback.StateRevoked)
 		})},
@@ -419,13 +419,9 @@ var faults = []fault{
 	}},
 	{method: "Rules.Sources", prepare: heldOpen,
 		call: func(w *world) (any, error) { return w.rules.Sources(ctx, w.subject.ID) }},
-	{method: "Rules.TakeOut", prepare: heldOpen, again: "", steps: true,
+	{method: "Service.Split", name: "evidence", steps: true, prepare: heldOpen,
 		call: func(w *world) (any, error) {
-			_, err := w.rules.TakeOut(ctx, feedback.Act{ID: w.subject.ID, Actor: "dan", Reason: "x"},
-				"d2")
-			if errors.Is(err, heed.ErrNotFound) {
-				err = nil // it is out already
-			}
+			_, err := w.Split(ctx, feedback.Act{ID: "d2", Actor: "dan", Reason: "x"})
 			return nil, err
 		}},
 	{method: "Rules.Rule", prepare: active, call: func(w *world) (any,
@@ -573,7 +569,7 @@ func (s *lossy) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 // without. The call does what it would have done, once, and returns no error. If a person acts,
 // that holds even if the store can't be asked then whether the commit took effect.
 func TestALostReplyIsNoRefusal(t *testing.T) {
-	acts := regexp.MustCompile(`\.(Review|Move|Propose|TakeOut|Resolve|Join|Split)$`)
+	acts := regexp.MustCompile(`\.(Review|Move|Propose|Resolve|Join|Split)$`)
 	lost := 0
 	for _, f := range faults {
 		for _, blind := range []bool{false, true} {

@@ -166,7 +166,7 @@ const freshEvidence = 3
 func (s *Service) readyFor(
 	tx *store.Tx, cluster string, members []Feedback,
 ) (last *Proposal, ready bool, err error) {
-	proposals, err := s.proposals(tx, ProposalQuery{Cluster: cluster})
+	proposals, err := allProposals(tx, ProposalQuery{Cluster: cluster})
 	if err != nil {
 		return nil, false, err
 	}
@@ -256,7 +256,7 @@ func (s *Service) extend(c *change, p *Proposal, members []Feedback) (*Proposal,
 	p.Evidence = text.Distinct(append(p.Evidence, known...)) // with erased ones
 	c.logAudit("extend", p.ID, p.Summary, nil)
 	c.write(proposalKind.record(*p))
-	return p, nil
+	return p, s.count(c.Tx, p, nil)
 }
 
 // Consolidate finds groups of active rules that mean the same, of one type, for one place and for

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -189,7 +190,7 @@ func (p *Proposal) closeAs(c *change, status State, reason string) {
 func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	hash := p.Hash()
 	key := c.people()
-	if err := p.addAuthors(c, key); err != nil {
+	if err := p.addAuthors(c.Tx, key, c.who); err != nil {
 		return err
 	}
 	switch {
@@ -222,15 +223,14 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 		p.Approvals = append(p.Approvals, approval)
 	case slices.Equal(p.Approvals[mine].Override, approval.Override) &&
 		slices.Equal(p.Approvals[mine].Withhold, approval.Withhold):
-		p.Quorum = s.cfg.Gate.quorum(p, against, key)
-		return nil
+		return s.count(c.Tx, p, against)
 	default:
 		p.Approvals[mine] = approval
 	}
-	if err := p.checkPeople(); err != nil {
+	if err := cmp.Or(p.checkPeople(), s.count(c.Tx, p, against)); err != nil {
 		return err
 	}
-	if p.Quorum = s.cfg.Gate.quorum(p, against, key); p.Quorum.Missing == 0 {
+	if p.Quorum.Missing == 0 {
 		return activate(c, p, review.Reason)
 	}
 	c.notice(s.waitsAt(c, p))
@@ -238,18 +238,45 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 	return nil
 }
 
+// count sets what a pending proposal lacks, as the gate counts it: for an approval, and for what is
+// shown.
+func (s *Service) count(tx *store.Tx, p *Proposal, against []Conflict) error {
+	if p.Status != StatePending {
+		return nil
+	}
+	key, err := stores.PseudonymKeyIn(tx)
+	if err == nil {
+		err = p.addAuthors(tx, key, actors(p.Approvals)...)
+	}
+	p.Quorum = s.cfg.Gate.quorum(p, against, key)
+	return err
+}
+
+// approversWants names what [Service.count] reads about the approvers of a proposal.
+func (p *Proposal) approversWants() (w store.Wants) {
+	if p.Status == StatePending && p.Cluster != "" {
+		for _, who := range actors(p.Approvals) {
+			w.Queries = append(w.Queries, feedbackKind.queries(p.givenBy(who))...)
+		}
+	}
+	return w
+}
+
+// givenBy are the keys of a person's feedback in the proposal's cluster.
+func (p *Proposal) givenBy(who string) [][]string {
+	return [][]string{{store.PersonKey(who), store.Key("cluster", p.Cluster)}}
+}
+
 // addAuthors makes approvers authors if feedback of theirs is in the cluster, but not yet evidence,
 // because no flush came since. The [Gate] counts no author as an outsider.
-func (p *Proposal) addAuthors(c *change, key text.PseudonymKey) error {
-	for _, who := range append(actors(p.Approvals), c.who) {
+func (p *Proposal) addAuthors(tx *store.Tx, key text.PseudonymKey, approvers ...string) error {
+	for _, who := range approvers {
 		if p.Cluster == "" || among(p.Authors, who, key) {
 			continue
 		}
-		gave, err := feedbackKind.union(c.Tx,
-			[][]string{{store.PersonKey(who), store.Key("cluster", p.Cluster)}},
-			func(f *Feedback) bool {
-				return f.Class.generalizable() && among([]string{f.Reviewer, f.Joiner}, who, key)
-			})
+		gave, err := feedbackKind.union(tx, p.givenBy(who), func(f *Feedback) bool {
+			return f.Class.generalizable() && among([]string{f.Reviewer, f.Joiner}, who, key)
+		})
 		if err != nil {
 			return err
 		}

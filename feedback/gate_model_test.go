@@ -412,6 +412,11 @@ func (m *reviewModel) edit(t *rapid.T, seen seenModel) modelAct {
 			return err
 		},
 		func(s *reviewState) bool {
+			for j, p := range s.proposals { // the same edit, made again
+				if m.decidable(s, j) && p.previous == i && p.proposer == by && p.text == text {
+					return false
+				}
+			}
 			if !m.decidable(s, i) || s.proposals[i].of >= 0 {
 				return true
 			}
@@ -471,6 +476,9 @@ func (m *reviewModel) takeOut(t *rapid.T, seen seenModel) modelAct {
 		func(s *reviewState) bool {
 			r := s.rules[i]
 			revoked := to == feedback.StateRevoked && r.status == feedback.StateRetired
+			if r.status == to {
+				return false
+			}
 			if r.status != feedback.StateActive && !revoked {
 				return true
 			}

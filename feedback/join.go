@@ -1,11 +1,12 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -18,7 +19,7 @@ import (
 // the cluster if it is ready.
 //
 // Both must be corrections with a text, and the other one must be in a cluster. A correction that
-// is evidence of a pending proposal is refused: see [Rules.TakeOut]. A refusal is a
+// is evidence of a pending proposal is refused: see [Service.Split]. A refusal is a
 // [*RefusedError].
 func (s *Service) Join(ctx context.Context, o Act, with string) (Feedback, error) {
 	if err := valid.Names(evidence.MaxText, "with", with); err != nil {
@@ -30,7 +31,7 @@ func (s *Service) Join(ctx context.Context, o Act, with string) (Feedback, error
 	return act(ctx, s, Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "join"},
 		func(c *change) (Feedback, error) {
 			c.Want(s.wants(o.ID, with), waitingWants)
-			r, err := s.movable(c, o.ID)
+			r, err := movable(c, o.ID)
 			if err != nil {
 				return r, err
 			}
@@ -54,6 +55,26 @@ func (s *Service) Join(ctx context.Context, o Act, with string) (Feedback, error
 			}
 			return r, s.joinTo(c, &r, &to, members)
 		})
+}
+
+// movable returns a correction that a person can join with others. It must have a text and a class
+// that can change, and must not be evidence of a pending proposal.
+func movable(c *change, id string) (Feedback, error) {
+	r, err := feedbackIn(c.Tx, id)
+	if err != nil {
+		return r, err
+	}
+	if !r.corrects() || r.Private || r.content() == "" ||
+		!r.Class.correction() && r.Class != Ambiguous {
+		return r, notNow("feedback", r.Class)
+	}
+	pending, err := waiting(c.Tx, c.now)
+	for i := range pending {
+		if slices.Contains(pending[i].Evidence, id) {
+			return r, ineligible("it is evidence of a pending proposal: take it out there")
+		}
+	}
+	return r, err
 }
 
 // joinTo puts a correction into the cluster that another one has, with these members. What kept the
@@ -94,63 +115,91 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	return nil
 }
 
-// Split records that a person found that a correction does not belong to its cluster, and returns
-// the correction. It is alone in its cluster from then on, and never joins the others again unless
-// a person joins them. A correction that is evidence of a pending proposal is refused: see
-// [Rules.TakeOut].
+// Split records that a person found that a feedback does not belong to its cluster, or to the
+// evidence of a pending proposal, and returns the feedback. It is alone in a cluster from then on,
+// and never joins the others again unless a person joins them. The approvals of the proposals are
+// void. The last evidence of a proposal can't be taken out: reject the proposal. Split has no effect
+// on a correction that is alone already. A refusal is a [*RefusedError].
 func (s *Service) Split(ctx context.Context, o Act) (Feedback, error) {
 	return act(ctx, s, Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "split"},
 		func(c *change) (Feedback, error) {
 			c.Want(s.wants(o.ID), waitingWants)
-			r, err := s.movable(c, o.ID)
+			r, err := feedbackIn(c.Tx, o.ID)
 			if err != nil {
 				return r, err
 			}
-			others, err := members(c.Tx, r.Agent, r.Cluster, Classification.correction)
+			others, err := s.takeOut(c, &r, o.Reason)
 			if err != nil {
 				return r, err
+			}
+			if len(others) == 0 && !r.Class.correction() {
+				return r, notNow("feedback", cmp.Or(r.Class, unclassified))
+			}
+			if r.Cluster != "" {
+				members, err := members(c.Tx, r.Agent, r.Cluster, func(Classification) bool { return true })
+				if err != nil {
+					return r, err
+				}
+				others = append(others, members...)
 			}
 			others = slices.DeleteFunc(others, func(f Feedback) bool { return f.ID == r.ID })
-			if r.Cluster == "" || len(others) == 0 {
-				return r, ineligible("it is already in a cluster of its own")
+			if len(others) == 0 {
+				return r, nil
 			}
 			if err := c.raise(agentMark(r.Agent)); err != nil {
 				return r, err
 			}
-			r.separate(store.IDOf("split", r.ID, strings.Join(idsOf(others), " ")), others)
-			r.Rationale = "a person took it out of its cluster"
+			r.separate(others)
 			c.write(feedbackKind.record(r))
 			return r, nil
 		})
 }
 
-// movable returns a correction that a person can join or split. It must have a text and a class
-// that can change, and must not be evidence of a pending proposal.
-func (s *Service) movable(c *change, id string) (Feedback, error) {
-	r, err := feedbackIn(c.Tx, id)
-	if err != nil {
-		return r, err
-	}
-	if !r.corrects() || r.Private || r.content() == "" ||
-		!r.Class.correction() && r.Class != Ambiguous {
-		return r, notNow("feedback", r.Class)
-	}
+// takeOut takes a feedback out of the evidence of pending proposals, and returns the other evidence.
+func (s *Service) takeOut(c *change, r *Feedback, reason string) (others []Feedback, err error) {
 	pending, err := waiting(c.Tx, c.now)
-	if err != nil {
-		return r, err
-	}
 	for i := range pending {
-		if slices.Contains(pending[i].Evidence, id) {
-			return r, ineligible("it is evidence of a pending proposal: take it out there")
+		p := &pending[i]
+		if !slices.Contains(p.Evidence, r.ID) {
+			continue
 		}
+		evidence, err := remaining(c.Tx, p.Evidence)
+		if err != nil {
+			return nil, err
+		}
+		evidence = slices.DeleteFunc(evidence, func(f Feedback) bool { return f.ID == r.ID })
+		if len(evidence) == 0 || !p.makes() {
+			return nil, ineligible("nothing would be left to approve: reject the proposal")
+		}
+		others = append(others, evidence...)
+		if evidence, err = s.speakingFor(c.Context(), p, evidence); err != nil {
+			return nil, err
+		}
+		p.withdraw()
+		s.refill(p, evidence, c.people())
+		c.logAudit("take-out", p.ID, reason, nil)
+		c.write(proposalKind.record(*p))
+		c.notice(s.waitsAt(c, p))
 	}
-	return r, nil
+	return others, err
 }
 
-// idsOf returns the ids of feedback, in its order.
-func idsOf(all []Feedback) (ids []string) {
-	for i := range all {
-		ids = append(ids, all[i].ID)
+// separate puts a feedback alone into a cluster, apart from these. A generalizable correction
+// becomes an edge case, because it supports itself alone from then on.
+func (f *Feedback) separate(others []Feedback) {
+	for i := range others {
+		f.Apart = append(f.Apart, others[i].ID)
 	}
-	return ids
+	f.Apart = text.Distinct(f.Apart)
+	f.Apart = f.Apart[:min(len(f.Apart), maxList)]
+	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool {
+		return slices.Contains(f.Apart, id)
+	})
+	f.Cluster, f.Link, f.Worded, f.Joiner = store.IDOf(append([]string{"split", f.ID}, f.Apart...)...),
+		1, false, ""
+	f.Rationale = "a person took it out of its cluster"
+	if f.Class.generalizable() {
+		f.Class, f.Action, f.Confidence = EdgeCase, documentOnly,
+			min(f.Confidence, support{1, 1, 1}.confidence())
+	}
 }

@@ -14,7 +14,8 @@ import (
 //   - [StateRetired] takes an active rule out of use. To bring it back, propose to "RESTORE" it.
 //   - [StateRevoked] withdraws an active or retired rule for good. Its words can be proposed again.
 //
-// A refusal is a [*RefusedError]: see [Rules.Review].
+// It has no effect on a rule that has this state already. A refusal is a [*RefusedError]: see
+// [Rules.Review].
 func (r *Rules) Move(ctx context.Context, o Act, to State) (Rule, error) {
 	kind := map[State]string{StateRetired: "retire", StateRevoked: "revoke"}[to]
 	if kind == "" {
@@ -35,6 +36,9 @@ func (r *Rules) Move(ctx context.Context, o Act, to State) (Rule, error) {
 		rule, err := ruleKind.in(c.Tx, o.ID)
 		if err != nil {
 			return rule, err
+		}
+		if rule.Status == to { // somebody may repeat a call whose answer got lost
+			return rule, nil
 		}
 		if rule.Status != StateActive && (to != StateRevoked || rule.Status != StateRetired) {
 			return rule, notNow("rule", rule.Status)

@@ -36,9 +36,10 @@ var gateModel = porcupine.Model{
 		status, approvers, _ := strings.Cut(state.(string), " ")
 		in, out := input.(move), output.(told)
 		if status != string(feedback.StatePending) {
-			// A repeated approval or rejection gets the same answer.
+			// A repeated approval, rejection or edit gets the same answer.
 			same := map[string]string{"approve": string(feedback.StateApproved),
-				"reject": string(feedback.StateRejected)}[in.verb] == status
+				"reject": string(feedback.StateRejected), "edit": string(feedback.StateSuperseded),
+			}[in.verb] == status
 			same = same && strings.Contains(" "+approvers+" ", " "+in.actor+" ")
 			return out.refused != same && string(out.status) == status, state
 		}
@@ -47,7 +48,7 @@ var gateModel = porcupine.Model{
 		case "reject":
 			next = string(feedback.StateRejected) + " " + in.actor
 		case "edit":
-			next = string(feedback.StateSuperseded)
+			next = string(feedback.StateSuperseded) + " " + in.actor
 		case "approve":
 			people := strings.Fields(approvers)
 			if !strings.Contains(" "+approvers+" ", " "+in.actor+" ") {

@@ -23,8 +23,8 @@ type Act struct {
 	// Reason is for the audit log, and is never empty.
 	Reason string
 
-	// Kind is set for Authorize: "propose", "modify", "approve", "reject", "take-out", "retire",
-	// "revoke", "resolve", "join", "split", "erase" or "import". The Draft shows whether it is about
+	// Kind is set for Authorize: "propose", "modify", "approve", "reject", "retire", "revoke",
+	// "resolve", "join", "split", "erase" or "import". The Draft shows whether it is about
 	// a rule that is restored, pinned or unpinned.
 	Kind string
 	// Draft is set for Authorize: what is proposed or approved, or the draft of the rule that is

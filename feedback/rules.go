@@ -11,7 +11,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -29,11 +28,16 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 	tx := r.s.reading(ctx)
 	tx.Want(peopleWants)
 	p, err := proposalKind.in(tx, id)
-	if err == nil {
-		p.age(r.s.now())
-		err = r.s.count(tx, &p)
+	if err != nil {
+		return p, wrap("proposal", err)
 	}
-	return p, wrap("proposal", err)
+	p.age(r.s.now())
+	var against []Conflict
+	if p.Status == StatePending && len(p.Approvals) > 0 {
+		tx.Want(p.wants(), p.approversWants())
+		against, err = r.s.against(tx, &p.Draft)
+	}
+	return p, wrap("proposal", cmp.Or(err, r.s.count(tx, &p, against)))
 }
 
 // age shows a pending proposal whose time is over as expired, which a sweep will store.
@@ -43,18 +47,9 @@ func (p *Proposal) age(now time.Time) {
 	}
 }
 
-// count counts the approvals of a proposal that was read.
-func (s *Service) count(tx *store.Tx, p *Proposal) error {
-	if p.Status != StatePending {
-		return nil
-	}
-	key, err := stores.PseudonymKeyIn(tx)
-	p.Quorum = s.cfg.Gate.quorum(p, nil, key)
-	return err
-}
-
 // Proposals returns the proposals that a query selects, the newest first, at most limit of them (0
-// means all), and how many there are in all.
+// means all), and how many there are in all. Their Quorum counts an approval even if the draft
+// contradicts a rule that came later: see [Rules.Proposal].
 func (r *Rules) Proposals(
 	ctx context.Context, q ProposalQuery, limit int,
 ) (proposals []Proposal, total int, err error) {
@@ -62,7 +57,9 @@ func (r *Rules) Proposals(
 	if q.Status == stateExpired { // some of them are stored as pending until the next sweep
 		stored.Status = ""
 	}
-	proposals, err = r.s.proposals(r.s.reading(ctx), stored)
+	tx := r.s.reading(ctx)
+	tx.Want(peopleWants)
+	proposals, err = allProposals(tx, stored)
 	now := r.s.now()
 	for i := range proposals {
 		proposals[i].age(now)
@@ -72,16 +69,18 @@ func (r *Rules) Proposals(
 	if total = len(proposals); limit > 0 {
 		proposals = proposals[:min(total, limit)]
 	}
+	for i := range proposals {
+		tx.Want(proposals[i].approversWants())
+	}
+	for i := range proposals {
+		err = cmp.Or(err, r.s.count(tx, &proposals[i], nil))
+	}
 	return proposals, total, wrap("proposals", err)
 }
 
-// proposals returns what a query selects, the newest first, with what each still lacks.
-func (s *Service) proposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
-	tx.Want(peopleWants)
+// allProposals returns what a query selects, the newest first.
+func allProposals(tx *store.Tx, q ProposalQuery) ([]Proposal, error) {
 	proposals, err := proposalKind.union(tx, q.keys(), q.selects)
-	for i := range proposals {
-		err = cmp.Or(err, s.count(tx, &proposals[i]))
-	}
 	slices.SortFunc(proposals, func(a, b Proposal) int {
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
 	})
@@ -128,7 +127,7 @@ type Submission struct {
 // Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. A proposal is
 // refused ([*RefusedError]) if too many are pending. A draft whose action is "DOCUMENT_ONLY" is
 // recorded and needs no approval. If the same person proposes the same draft with the same evidence
-// again, Propose returns the pending proposal.
+// again, or the same new version, Propose returns the pending proposal.
 //
 // A new version of a proposal closes the old one as superseded, with its approvals. People who
 // proposed or edited a version cannot approve the new one. If its text is another, its evidence is
@@ -160,22 +159,31 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 			return Proposal{}, err
 		}
 		p := Proposal{ID: a.ID, Draft: d, Writers: []string{c.who}, Proposer: c.who}
-		key := c.people()
-		s.fill(&p, evidence, key)
-		pending, err := waiting(c.Tx, c.now)
-		if err != nil {
-			return p, err
-		}
-		for _, o := range pending {
-			if o.Previous == "" && key.Same(o.Proposer, c.who) && o.Hash() == p.Hash() &&
-				slices.Equal(o.Evidence, p.Evidence) {
-				o.Quorum = s.cfg.Gate.quorum(&o, nil, key)
-				return o, nil
-			}
+		s.fill(&p, evidence, c.people())
+		known, err := s.proposed(c, &p, func(o *Proposal) bool {
+			return slices.Equal(o.Evidence, p.Evidence)
+		})
+		if err != nil || known.ID != "" {
+			return known, err
 		}
 		err = s.opened(c, &p)
 		return p, err
 	})
+}
+
+// proposed returns the pending proposal, if there is one, that the same person made of the same
+// draft before. Somebody may repeat a proposal whose answer got lost.
+func (s *Service) proposed(
+	c *change, p *Proposal, selects func(*Proposal) bool,
+) (known Proposal, err error) {
+	pending, err := waiting(c.Tx, c.now)
+	key, hash := c.people(), p.Hash()
+	for _, o := range pending {
+		if o.Previous == p.Previous && key.Same(o.Proposer, c.who) && o.Hash() == hash && selects(&o) {
+			return o, s.count(c.Tx, &o, nil)
+		}
+	}
+	return known, err
 }
 
 // modify makes a new version of a pending proposal. The old version is closed in the same step, and
@@ -197,6 +205,11 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	a := Act{ID: sub.Replaces, Actor: sub.Actor, Reason: sub.Reason, Kind: "modify", Draft: &d}
 	return act(ctx, s, a, func(c *change) (p Proposal, err error) {
 		c.Want(d.wants(), waitingWants)
+		known, err := s.proposed(c, &Proposal{Draft: d, Previous: sub.Replaces},
+			func(*Proposal) bool { return true })
+		if err != nil || known.ID != "" {
+			return known, err
+		}
 		old, err := pending(c, sub.Replaces)
 		if err != nil {
 			return p, err
@@ -285,51 +298,6 @@ func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error
 	return sources, wrap("sources", err)
 }
 
-// TakeOut takes a feedback out of the evidence of a pending proposal, because it does not belong
-// there, and returns the proposal. Its approvals are void. From then on the feedback is in a
-// cluster alone, and never joins the others again. The last one can't be taken out: reject the
-// proposal. A refusal is a [*RefusedError]: see [Rules.Review].
-func (r *Rules) TakeOut(ctx context.Context, o Act, feedback string) (Proposal, error) {
-	if err := valid.Names(evidence.MaxText, "feedback", feedback); err != nil {
-		return Proposal{}, wrap("take-out", err)
-	}
-	s := r.s
-	a := Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "take-out"}
-	return act(ctx, s, a, func(c *change) (Proposal, error) {
-		p, err := pending(c, o.ID)
-		if err != nil {
-			return p, err
-		}
-		evidence, err := remaining(c.Tx, p.Evidence)
-		if err != nil {
-			return p, err
-		}
-		at := slices.IndexFunc(evidence, func(f Feedback) bool { return f.ID == feedback })
-		switch {
-		case at < 0:
-			return p, fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
-		case len(evidence) == 1 || !p.makes():
-			return p, ineligible("nothing would be left to approve: reject the proposal")
-		}
-		out := evidence[at]
-		evidence = slices.Delete(evidence, at, at+1)
-		if err := c.raise(agentMark(out.Agent)); err != nil {
-			return p, err
-		}
-		out.separate(store.IDOf("apart", p.ID, out.ID), evidence)
-		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
-			return p, err
-		}
-		key := c.people()
-		p.withdraw()
-		s.refill(&p, evidence, key)
-		p.Quorum = s.cfg.Gate.quorum(&p, nil, key)
-		c.write(feedbackKind.record(out), proposalKind.record(p))
-		c.notice(s.waitsAt(c, &p))
-		return p, nil
-	})
-}
-
 // waitsAt is the notice that a proposal needs approvals.
 func (s *Service) waitsAt(c *change, p *Proposal) heed.Notice {
 	return heed.Changed{
@@ -344,24 +312,6 @@ func (s *Service) waitsAt(c *change, p *Proposal) heed.Notice {
 func (p *Proposal) withdraw() {
 	p.Withdrawn++
 	p.Approvals = nil
-}
-
-// separate puts a feedback alone into a cluster of this id, apart from these. A generalizable
-// correction becomes an edge case, because it supports itself alone from then on.
-func (f *Feedback) separate(cluster string, others []Feedback) {
-	for i := range others {
-		f.Apart = append(f.Apart, others[i].ID)
-	}
-	f.Apart = text.Distinct(f.Apart)
-	f.Apart = f.Apart[:min(len(f.Apart), maxList)]
-	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool {
-		return slices.Contains(f.Apart, id)
-	})
-	f.Cluster, f.Link, f.Worded, f.Joiner = cluster, 1, false, ""
-	if f.Class.generalizable() {
-		f.Class, f.Action, f.Confidence = EdgeCase, documentOnly,
-			min(f.Confidence, support{1, 1, 1}.confidence())
-	}
 }
 
 // remaining returns the feedback of these ids that was not erased.
@@ -457,10 +407,9 @@ func (s *Service) opened(c *change, p *Proposal, disputed ...Conflict) error {
 	c.write(proposalKind.record(*p))
 	c.notice(heed.Changed{What: "proposed", Component: component, At: c.now, Subject: p.ID})
 	if p.Status == StatePending {
-		p.Quorum = s.cfg.Gate.quorum(p, nil, key)
 		c.notice(s.waitsAt(c, p))
 	}
-	return nil
+	return s.count(c.Tx, p, nil)
 }
 
 // checkRules reports a rule that can't be changed or superseded. It adds the people behind these

@@ -129,7 +129,9 @@ func edit(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 }
 
 func takeOut(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	_, err = v.Feedback.Rules().TakeOut(ctx, d.order(), d.form.Get("source"))
+	source := d.order()
+	source.ID = d.form.Get("source")
+	_, err = v.Feedback.Split(ctx, source)
 	return landing{"/proposal", d.id, "out"}, err
 }
 

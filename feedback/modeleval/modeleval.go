@@ -21,9 +21,8 @@
 // [feedback.Unanswered]. A model that is wrong or was talked into an answer by a reviewer's text
 // can bring corrections together that mean different things, and so bring a proposal about, also at
 // once. It can't approve one: two people read the sources side by side ([feedback.Rules.Sources])
-// and take out what does not belong ([feedback.Rules.TakeOut], [feedback.Service.Split]). A model
-// that finds contradictions everywhere only makes corrections wait for a person
-// ([feedback.Service.Resolve]). heed itself counts how many people and corrections make a proposal,
+// and take out what does not belong ([feedback.Service.Split]). A model that finds contradictions
+// everywhere only makes corrections wait for a person ([feedback.Service.Resolve]). heed itself counts how many people and corrections make a proposal,
 // and no text of a model reaches a prompt.
 package modeleval
 

@@ -278,10 +278,7 @@ func TestAModelThatLies(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(sources), 2)
 	out := sources[len(sources)-1].ID
-	_, err = rules.TakeOut(ctx, feedback.Act{ID: all[0].ID, Actor: "dan", Reason: "another matter"},
-		out)
-	require.NoError(t, err)
-	f, err = w.Feedback(ctx, out)
+	f, err = w.Split(ctx, feedback.Act{ID: out, Actor: "dan", Reason: "another matter"})
 	require.NoError(t, err)
 	assert.NotEqual(t, "d1", f.Cluster)
 	active, err := rules.List(ctx, feedback.RuleQuery{Status: feedback.StateActive})

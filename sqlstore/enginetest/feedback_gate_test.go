@@ -389,8 +389,8 @@ var tricks = []struct {
 		said := d.says("mallory", obey)
 		d.says("eve", obey)
 		id := d.learned().ID
-		o := feedback.Act{ID: id, Actor: "mallory", Reason: "another subject"}
-		_, err := d.service().Rules().TakeOut(ctx, o, said.ID)
+		o := feedback.Act{ID: said.ID, Actor: "mallory", Reason: "another subject"}
+		_, err := d.service().Split(ctx, o)
 		require.NoError(d.t, err)
 		d.forgets("mallory")
 		d.approve(id, "mallory", "eve")
