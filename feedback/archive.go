@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,28 +68,26 @@ func treeOf(decisions []Feedback, proposals []Proposal, rules []Rule) (map[strin
 // everything selects all values of a kind.
 var everything = [][]string{nil}
 
-// devices are names that are no files on Windows, with any extension.
-var devices = strings.Fields(
-	"con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 " +
-		"lpt5 lpt6 lpt7 lpt8 lpt9")
+// plainName matches ids that are file names as they are, except for the devices of Windows.
+var (
+	plainName = regexp.MustCompile(`^[a-z0-9_-]([a-z0-9._-]{0,78}[a-z0-9_-])?$`)
+	device    = regexp.MustCompile(`^(con|prn|aux|nul|(com|lpt)[0-9])(\.|$)`)
+)
 
 // fileName makes a name of an id that is safe in every file system. Different ids have different
 // names. Some file systems do not distinguish capitals, so an id with capitals gets a hash.
 func fileName(id string) string {
+	if plainName.MatchString(id) && !device.MatchString(id) {
+		return id
+	}
 	safe := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
 			return r
 		}
 		return '-'
 	}, strings.ToLower(id))
-	safe = strings.Trim(safe[:min(len(safe), 80)], ".")
-	if stem, _, _ := strings.Cut(safe, "."); slices.Contains(devices, stem) {
-		safe = stem
-	} else if safe == id && safe != "" {
-		return id
-	}
 	sum := sha256.Sum256([]byte(id))
-	return strings.Trim(safe+"~"+hex.EncodeToString(sum[:16]), ".")
+	return safe[:min(len(safe), 80)] + "~" + hex.EncodeToString(sum[:16])
 }
 
 // Import proposes the active rules and pending proposals of a tree ([Service.Tree]) that the store

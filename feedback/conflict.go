@@ -224,14 +224,8 @@ func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
 		return nil, nil
 	}
 	conflicts, err := s.conflicts(tx, d, nil, "")
-	return contradictions(conflicts), err
-}
-
-// contradictions returns the contradictions with active rules.
-func contradictions(conflicts []Conflict) []Conflict {
-	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool {
-		return c.Kind != contradiction || c.Pending || c.Correction
-	})
+	return slices.DeleteFunc(conflicts,
+		func(c Conflict) bool { return c.Kind != contradiction }), err
 }
 
 // DryRun returns the past corrections to which a draft would have applied, the most alike first,

@@ -212,7 +212,7 @@ func (s *Service) classifyCorrection(
 		return nil, nil
 	}
 	if len(against) > 0 {
-		s.release(r, matches)
+		release(matches)
 	}
 	r.Contradicts = against[:min(len(against), maxList)]
 	if promoted, err = s.judge(tx, r, matches, v, key); err != nil {
@@ -274,7 +274,7 @@ func (s *Service) contradiction(
 		}
 	}
 	if slices.ContainsFunc(matches, func(m Match) bool {
-		return !key.Same(m.Reviewer, r.Reviewer) && s.agrees(r, &m)
+		return !key.Same(m.Reviewer, r.Reviewer) && s.agrees(&m)
 	}) {
 		why, dispute = "", ""
 	}
@@ -288,7 +288,7 @@ func (s *Service) disputes(content string, m *Match) bool {
 	switch {
 	case m.Opposed == byEvaluator:
 		return true
-	case m.vouched || m.cleared:
+	case m.same || m.cleared:
 		return false
 	case way == oppose.Words || way == "" && m.reworded:
 		// A similarity of meanings finds them alike, but cannot distinguish opposites.
@@ -301,15 +301,9 @@ func (s *Service) disputes(content string, m *Match) bool {
 func (f *Feedback) contested() bool { return f.Class == Ambiguous && len(f.Contradicts) > 0 }
 
 // agrees reports whether a match is known to mean the same as a correction.
-func (s *Service) agrees(r *Feedback, m *Match) bool {
-	switch same := m.vouched || s.sameText(r.content(), m.content()); {
-	case m.contested():
-		return same
-	case !m.Class.correction():
-		return false
-	default:
-		return same || s.alike(m) && !wording(s.cfg.Similarity)
-	}
+func (s *Service) agrees(m *Match) bool {
+	alike := m.same || s.alike(m) && !wording(s.cfg.Similarity)
+	return m.contested() && m.same || m.Class.correction() && alike
 }
 
 // decided reports whether a person resolved the contradiction between the texts of a correction and
@@ -337,20 +331,17 @@ func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 	})
 }
 
-// release lets the contested matches with the text of a correction count, in the cluster that the
-// text has.
-func (s *Service) release(r *Feedback, matches []Match) {
+// release lets the contested matches that mean the same as a correction count, in the cluster that
+// the others have.
+func release(matches []Match) {
 	cluster := ""
-	for i := range matches {
-		m := &matches[i]
-		if m.Cluster != "" && m.Class.correction() && s.sameText(r.content(), m.content()) {
-			cluster = m.Cluster
-			break
-		}
+	clustered := func(m Match) bool { return m.same && m.Cluster != "" && m.Class.correction() }
+	if at := slices.IndexFunc(matches, clustered); at >= 0 {
+		cluster = matches[at].Cluster
 	}
 	for i := range matches {
 		m := &matches[i]
-		if !m.contested() || !m.vouched && !s.sameText(r.content(), m.content()) {
+		if !m.contested() || !m.same {
 			continue
 		}
 		cluster = cmp.Or(cluster, m.ID)
@@ -397,7 +388,7 @@ func (s *Service) assess(
 	for i := range matches {
 		switch m := &matches[i]; {
 		case slices.Contains(v.Similar, m.ID):
-			m.vouched, m.reworded, m.Opposed, m.Score = true, false, "", 1
+			m.same, m.reworded, m.Opposed, m.Score = true, false, "", 1
 		case slices.Contains(v.Contradicts, m.ID):
 			m.Opposed = byEvaluator
 		case v.Contradicts != nil:
@@ -414,14 +405,14 @@ func (s *Service) judge(
 ) (promoted []Feedback, err error) {
 	chosen := matches
 	if v.Similar != nil {
-		chosen = slices.DeleteFunc(slices.Clone(matches), func(m Match) bool { return !m.vouched })
+		chosen = slices.DeleteFunc(slices.Clone(matches),
+			func(m Match) bool { return !slices.Contains(v.Similar, m.ID) })
 	}
 	members, err := s.join(tx, r, chosen, Classification.correction, v.Similar != nil)
 	if err != nil {
 		return nil, err
 	}
-	near := slices.Clone(r.Near)
-	r.Near = slices.DeleteFunc(near, func(id string) bool {
+	r.Near = slices.DeleteFunc(r.Near, func(id string) bool {
 		return slices.ContainsFunc(members, func(f Feedback) bool { return f.ID == id })
 	})
 	s.settle(r, members, v, key)
@@ -718,7 +709,7 @@ func (s *Service) resolve(
 		return nil, err
 	}
 	if len(r.Contradicts) > 0 {
-		s.release(r, matches)
+		release(matches)
 	}
 	if as != archived {
 		members, err := s.join(tx, r, matches, Classification.correction, false)

@@ -138,8 +138,8 @@ type Match struct {
 	Opposed string
 
 	released bool // it was ambiguous, and counts from now on
+	same     bool // it has the same text, or the evaluator found that it means the same
 	reworded bool // the comparison cannot decide whether they mean the same
-	vouched  bool // the evaluator found that the texts mean the same
 	cleared  bool // the evaluator found no contradiction
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -33,7 +34,7 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 		}
 	}
 	var failures []error
-	for _, cluster := range sortedKeys(agents) {
+	for _, cluster := range slices.Sorted(maps.Keys(agents)) {
 		p, err := s.proposeCluster(ctx, agents[cluster], cluster, false)
 		switch {
 		case errors.Is(err, errFull):
@@ -339,55 +340,58 @@ func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule
 }
 
 // proposeGroup opens the proposal of a group of rules, the one that ranks first before the others.
-// The proposal names the people behind all of the rules, so a person who wrote one of them can't
-// approve it.
+// A person who wrote one of the rules can't approve it.
 func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Proposal, err error) {
-	form := Proposal{Draft: group[0].Draft.clone()}
-	form.Supersedes, form.Change, form.Of, form.Withdrawn = nil, "", "", 0
+	d := group[0].Draft.clone()
+	d.Supersedes, d.Change, d.Of, d.Withdrawn = nil, "", "", 0
 	for _, rule := range group {
-		form.Supersedes = append(form.Supersedes, rule.ID)
+		d.Supersedes = append(d.Supersedes, rule.ID)
 		if rule.Pinned {
-			form.Change = pin
+			d.Change = pin
 		}
-		form.Authors, form.Writers = append(form.Authors, rule.Authors...),
-			append(form.Writers, rule.Writers...)
 	}
-	tx := s.reading(ctx)
-	proposals, err := proposalKind.all(tx, form.Supersedes) // an imported rule may have no proposal
-	if err != nil {
-		return nil, err
-	}
-	for i := range proposals {
-		form.Evidence = append(form.Evidence, proposals[i].Evidence...)
-	}
-	form.Draft, form.Writers = form.Draft.normal(), text.Distinct(form.Writers)
-	evidence, err := remaining(tx, text.Distinct(form.Evidence))
-	if err != nil {
-		return nil, err
-	}
-	var p Proposal
+	d = d.normal()
 	revision, err := s.step(ctx, s.governing, func(c *change) error {
-		p = form.at(0)
-		p.ID = c.ID(s.cfg.NewID)
-		c.Want(peopleWants)
-		key := c.people()
-		s.fill(&p, evidence, key)
-		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
-			p.Warnings = append(p.Warnings, warnWords)
-		}
-		c.Want(p.wants(), waitingWants,
-			store.Wants{Queries: proposalKind.queries(groupQuery(form.Supersedes))})
-		if waits, err := s.consolidating(c.Tx, form.Supersedes, c.now); err != nil || waits {
+		opened = &Proposal{ID: c.ID(s.cfg.NewID), Draft: d.clone()}
+		c.Want(d.wants(), peopleWants, waitingWants, store.Wants{
+			Refs:    proposalKind.refs(d.Supersedes),
+			Queries: proposalKind.queries(groupQuery(d.Supersedes)),
+		})
+		if waits, err := s.consolidating(c.Tx, d.Supersedes, c.now); err != nil || waits {
 			return err
 		}
-		c.logAudit("propose", p.ID, fmt.Sprintf("consolidates %d rules", len(form.Supersedes)), nil)
-		return s.opened(c, &p)
+		evidence, err := behindRules(c.Tx, d.Supersedes)
+		if err != nil {
+			return err
+		}
+		s.fill(opened, evidence, c.people())
+		if wording(s.cfg.Similarity) && !slices.Contains(opened.Warnings, warnWords) {
+			opened.Warnings = append(opened.Warnings, warnWords)
+		}
+		c.logAudit("propose", opened.ID, fmt.Sprintf("consolidates %d rules", len(group)), nil)
+		return s.opened(c, opened)
 	})
 	if err != nil || revision == 0 {
 		return nil, err
 	}
-	p.Revision = revision
-	return &p, nil
+	opened.Revision = revision
+	return opened, nil
+}
+
+// behindRules returns the evidence of the proposals that made rules. A rule whose proposal was
+// dropped has none.
+func behindRules(tx *store.Tx, rules []string) ([]Feedback, error) {
+	proposals, err := proposalKind.all(tx, rules)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for i := range proposals {
+		ids = append(ids, proposals[i].Evidence...)
+	}
+	evidence, err := remaining(tx, text.Distinct(ids))
+	byTime(evidence)
+	return evidence, err
 }
 
 // consolidating reports whether a pending proposal would supersede one of these rules, or a

@@ -3,8 +3,6 @@ package feedback
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -85,5 +83,3 @@ func wrap(what string, err error) error {
 	}
 	return fmt.Errorf("feedback: %s: %w", what, err)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -381,7 +381,7 @@ func (s *Service) compare(
 		switch other := records[i].content(); {
 		case tooLong(one, other):
 			if s.sameText(one, other) {
-				matches = append(matches, Match{Feedback: records[i], Score: 1})
+				matches = append(matches, Match{Feedback: records[i], Score: 1, same: true})
 			}
 		case text.Comparable(other):
 			near, texts = append(near, nearness{at: i, text: other}), append(texts, other)
@@ -395,7 +395,7 @@ func (s *Service) compare(
 		return nil, err
 	}
 	for i := range near {
-		near[i].score, near[i].same = scores[i], scores[i] == 1 && s.sameText(one, texts[i])
+		near[i].score, near[i].same = scores[i], s.sameText(one, texts[i])
 	}
 	slices.SortStableFunc(near, func(a, b nearness) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), compareBool(b.same, a.same))
@@ -403,7 +403,7 @@ func (s *Service) compare(
 	matches = make([]Match, len(near))
 	for i, n := range near {
 		matches[i] = Match{
-			Feedback: records[n.at], Score: n.score,
+			Feedback: records[n.at], Score: n.score, same: n.same,
 			reworded: n.score >= s.cfg.Threshold && s.reworded(one, n.text),
 		}
 		if all || s.sameTopic(one, n.text, n.score) {
