@@ -445,7 +445,7 @@ func (s *Service) leastNear() float64 {
 // settle takes over a verdict as far as the support allows. A verdict may be lower than what the
 // support allows, and never higher. Without an evaluator the verdict follows from the support.
 func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text.PseudonymKey) {
-	all := with(members, r)
+	all := append(slices.Clone(members), *r)
 	support := supportOf(all, key)
 	switch {
 	case s.cfg.Evaluator == nil:
@@ -473,7 +473,7 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text
 
 // weigh sets what follows for a correction that a person put into a cluster with these members.
 func (s *Service) weigh(r *Feedback, members []Feedback, key text.PseudonymKey) {
-	all := with(members, r)
+	all := append(slices.Clone(members), *r)
 	support := supportOf(all, key)
 	r.Confidence = min(support.confidence(), s.ceiling(all, key))
 	if r.Class.generalizable() && s.cfg.enough(support) {
@@ -543,11 +543,6 @@ func (s *Service) ceiling(all []Feedback, key text.PseudonymKey) float64 {
 // certain returns the matches that are known to mean the same.
 func certain(all []Feedback) []Feedback {
 	return slices.DeleteFunc(slices.Clone(all), func(f Feedback) bool { return f.Worded })
-}
-
-// with returns a cluster's other members and a feedback.
-func with(members []Feedback, r *Feedback) []Feedback {
-	return append(slices.Clone(members), *r)
 }
 
 // supportOf counts a cluster.

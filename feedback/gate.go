@@ -252,19 +252,12 @@ func (s *Service) count(tx *store.Tx, p *Proposal, against []Conflict) error {
 	return err
 }
 
-// approversWants names what [Service.count] reads about the approvers of a proposal.
-func (p *Proposal) approversWants() (w store.Wants) {
-	if p.Status == StatePending && p.Cluster != "" {
-		for _, who := range actors(p.Approvals) {
-			w.Queries = append(w.Queries, feedbackKind.queries(p.givenBy(who))...)
-		}
+// givenBy are the keys of what people gave in the proposal's cluster, for each of them.
+func (p *Proposal) givenBy(who ...string) (keys [][]string) {
+	for _, name := range who {
+		keys = append(keys, []string{store.PersonKey(name), store.Key("cluster", p.Cluster)})
 	}
-	return w
-}
-
-// givenBy are the keys of a person's feedback in the proposal's cluster.
-func (p *Proposal) givenBy(who string) [][]string {
-	return [][]string{{store.PersonKey(who), store.Key("cluster", p.Cluster)}}
+	return keys
 }
 
 // addAuthors makes approvers authors if feedback of theirs is in the cluster, but not yet evidence,

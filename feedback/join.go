@@ -118,8 +118,8 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 // Split records that a person found that a feedback does not belong to its cluster, or to the
 // evidence of a pending proposal, and returns the feedback. It is alone in a cluster from then on,
 // and never joins the others again unless a person joins them. The approvals of the proposals are
-// void. The last evidence of a proposal can't be taken out: reject the proposal. Split has no effect
-// on a correction that is alone already. A refusal is a [*RefusedError].
+// void. The last evidence of a proposal can't be taken out: reject the proposal. Split has no
+// effect on a correction that is alone already. A refusal is a [*RefusedError].
 func (s *Service) Split(ctx context.Context, o Act) (Feedback, error) {
 	return act(ctx, s, Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "split"},
 		func(c *change) (Feedback, error) {
@@ -155,7 +155,8 @@ func (s *Service) Split(ctx context.Context, o Act) (Feedback, error) {
 		})
 }
 
-// takeOut takes a feedback out of the evidence of pending proposals, and returns the other evidence.
+// takeOut takes a feedback out of the evidence of pending proposals, and returns the other
+// evidence.
 func (s *Service) takeOut(c *change, r *Feedback, reason string) (others []Feedback, err error) {
 	pending, err := waiting(c.Tx, c.now)
 	for i := range pending {
@@ -195,8 +196,8 @@ func (f *Feedback) separate(others []Feedback) {
 	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool {
 		return slices.Contains(f.Apart, id)
 	})
-	f.Cluster, f.Link, f.Worded, f.Joiner = store.IDOf(append([]string{"split", f.ID}, f.Apart...)...),
-		1, false, ""
+	f.Cluster = store.IDOf(slices.Concat([]string{"split", f.ID}, f.Apart)...)
+	f.Link, f.Worded, f.Joiner = 1, false, ""
 	f.Rationale = "a person took it out of its cluster"
 	if f.Class.generalizable() {
 		f.Class, f.Action, f.Confidence = EdgeCase, documentOnly,

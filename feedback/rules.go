@@ -34,7 +34,7 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 	p.age(r.s.now())
 	var against []Conflict
 	if p.Status == StatePending && len(p.Approvals) > 0 {
-		tx.Want(p.wants(), p.approversWants())
+		tx.Want(p.wants())
 		against, err = r.s.against(tx, &p.Draft)
 	}
 	return p, wrap("proposal", cmp.Or(err, r.s.count(tx, &p, against)))
@@ -69,8 +69,10 @@ func (r *Rules) Proposals(
 	if total = len(proposals); limit > 0 {
 		proposals = proposals[:min(total, limit)]
 	}
-	for i := range proposals {
-		tx.Want(proposals[i].approversWants())
+	for _, p := range proposals { // one read for all approvers
+		if p.Status == StatePending && p.Cluster != "" {
+			tx.Want(store.Wants{Queries: feedbackKind.queries(p.givenBy(actors(p.Approvals)...))})
+		}
 	}
 	for i := range proposals {
 		err = cmp.Or(err, r.s.count(tx, &proposals[i], nil))
@@ -160,9 +162,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 		}
 		p := Proposal{ID: a.ID, Draft: d, Writers: []string{c.who}, Proposer: c.who}
 		s.fill(&p, evidence, c.people())
-		known, err := s.proposed(c, &p, func(o *Proposal) bool {
-			return slices.Equal(o.Evidence, p.Evidence)
-		})
+		known, err := s.proposed(c, &p)
 		if err != nil || known.ID != "" {
 			return known, err
 		}
@@ -171,15 +171,15 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	})
 }
 
-// proposed returns the pending proposal, if there is one, that the same person made of the same
-// draft before. Somebody may repeat a proposal whose answer got lost.
-func (s *Service) proposed(
-	c *change, p *Proposal, selects func(*Proposal) bool,
-) (known Proposal, err error) {
+// proposed returns the pending proposal, if there is one, that the same person made before of the
+// same draft, with the same evidence or from the same version. Somebody may repeat a proposal whose
+// answer got lost.
+func (s *Service) proposed(c *change, p *Proposal) (known Proposal, err error) {
 	pending, err := waiting(c.Tx, c.now)
 	key, hash := c.people(), p.Hash()
 	for _, o := range pending {
-		if o.Previous == p.Previous && key.Same(o.Proposer, c.who) && o.Hash() == hash && selects(&o) {
+		if o.Previous == p.Previous && key.Same(o.Proposer, c.who) && o.Hash() == hash &&
+			(p.Previous != "" || slices.Equal(o.Evidence, p.Evidence)) {
 			return o, s.count(c.Tx, &o, nil)
 		}
 	}
@@ -204,9 +204,9 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	id := s.cfg.NewID()
 	a := Act{ID: sub.Replaces, Actor: sub.Actor, Reason: sub.Reason, Kind: "modify", Draft: &d}
 	return act(ctx, s, a, func(c *change) (p Proposal, err error) {
-		c.Want(d.wants(), waitingWants)
-		known, err := s.proposed(c, &Proposal{Draft: d, Previous: sub.Replaces},
-			func(*Proposal) bool { return true })
+		c.Want(d.wants(), waitingWants,
+			store.Wants{Refs: []store.Ref{proposalKind.Ref(sub.Replaces)}})
+		known, err := s.proposed(c, &Proposal{Draft: d, Previous: sub.Replaces})
 		if err != nil || known.ID != "" {
 			return known, err
 		}

@@ -375,50 +375,35 @@ func (s *Service) compare(
 	if !text.Comparable(one) {
 		return nil, nil
 	}
-	var near []nearness
+	var long []Match
 	var texts []string
 	for i := range records {
 		switch other := records[i].content(); {
 		case tooLong(one, other):
 			if s.sameText(one, other) {
-				matches = append(matches, Match{Feedback: records[i], Score: 1, same: true})
+				long = append(long, Match{Feedback: records[i], Score: 1, same: true})
 			}
 		case text.Comparable(other):
-			near, texts = append(near, nearness{at: i, text: other}), append(texts, other)
+			matches, texts = append(matches, Match{Feedback: records[i]}), append(texts, other)
 		}
-	}
-	if len(texts) == 0 {
-		return matches, nil
 	}
 	scores, err := s.scores(ctx, one, texts)
 	if err != nil {
 		return nil, err
 	}
-	for i := range near {
-		near[i].score, near[i].same = scores[i], s.sameText(one, texts[i])
+	for i, other := range texts {
+		m := &matches[i]
+		m.Score, m.same = scores[i], s.sameText(one, other)
+		m.reworded = m.Score >= s.cfg.Threshold && s.reworded(one, other)
+		if all || s.sameTopic(one, other, m.Score) {
+			m.Opposed = string(s.opposed(one, other))
+		}
 	}
-	slices.SortStableFunc(near, func(a, b nearness) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), compareBool(b.same, a.same))
+	matches = append(matches, long...)
+	slices.SortStableFunc(matches, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), compareBool(b.same, a.same))
 	})
-	matches = make([]Match, len(near))
-	for i, n := range near {
-		matches[i] = Match{
-			Feedback: records[n.at], Score: n.score, same: n.same,
-			reworded: n.score >= s.cfg.Threshold && s.reworded(one, n.text),
-		}
-		if all || s.sameTopic(one, n.text, n.score) {
-			matches[i].Opposed = string(s.opposed(one, n.text))
-		}
-	}
 	return matches, nil
-}
-
-// nearness is how alike a record's text is.
-type nearness struct {
-	at    int // of the record
-	text  string
-	score float64
-	same  bool // it is the same text
 }
 
 // Erase deletes the content of a feedback, for privacy, and a store erases its copies: see

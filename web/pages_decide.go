@@ -114,8 +114,7 @@ func edit(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 		}
 	}
 	draft := p.Draft
-	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")),
-		d.form.Get("type")
+	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")), d.form.Get("type")
 	draft.Agents = nil
 	for line := range strings.Lines(d.form.Get("agents")) {
 		if name := strings.TrimSpace(line); name != "" {
@@ -129,9 +128,8 @@ func edit(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 }
 
 func takeOut(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	source := d.order()
-	source.ID = d.form.Get("source")
-	_, err = v.Feedback.Split(ctx, source)
+	_, err = v.Feedback.Split(ctx,
+		feedback.Act{ID: d.form.Get("source"), Actor: d.person, Reason: d.reason})
 	return landing{"/proposal", d.id, "out"}, err
 }
 
@@ -150,8 +148,7 @@ func split(ctx context.Context, v *view.Source, d sent) (to landing, err error) 
 }
 
 func resolve(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	after, err := v.Feedback.Resolve(ctx, d.order(),
-		feedback.Classification(d.form.Get("as")))
+	after, err := v.Feedback.Resolve(ctx, d.order(), feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {
 		return landing{"/proposal", after.Proposal, "resolved"}, nil
 	}

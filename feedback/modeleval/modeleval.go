@@ -22,8 +22,8 @@
 // can bring corrections together that mean different things, and so bring a proposal about, also at
 // once. It can't approve one: two people read the sources side by side ([feedback.Rules.Sources])
 // and take out what does not belong ([feedback.Service.Split]). A model that finds contradictions
-// everywhere only makes corrections wait for a person ([feedback.Service.Resolve]). heed itself counts how many people and corrections make a proposal,
-// and no text of a model reaches a prompt.
+// everywhere only makes corrections wait for a person ([feedback.Service.Resolve]). heed itself
+// counts how many people and corrections make a proposal, and no text of a model reaches a prompt.
 package modeleval
 
 import (
