@@ -495,7 +495,7 @@ func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now ti
 	for i, v := range l.values {
 		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
 			of := partsOf(parts, s.space.parameter(v.arm, v.Setting))
-			s.parameters[i] = parameterBelief(s.crowd.Pool(of, at), scale).Sampler()
+			s.parameters[i] = parameterSampler(s.crowd.Pool(of, at), scale)
 		}
 	}
 	first := c.made[0].ID == of.made[0].ID

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
@@ -245,10 +246,10 @@ func (l *Learner) install(
 	s *segment, now time.Time, expired uint64, f *found, read []evidence.Part,
 ) {
 	scale := scaleOf(f.total, l.cfg.MinConfidence)
-	parameters := make([]evidence.Sampler, len(l.values))
+	parameters := make([]chance.Sampler, len(l.values))
 	for i, v := range l.values {
 		of := partsOf(read, s.space.parameter(v.arm, v.Setting))
-		parameters[i] = parameterBelief(f.crowd.Pool(of, f.now), scale).Sampler()
+		parameters[i] = parameterSampler(f.crowd.Pool(of, f.now), scale)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/valid"
@@ -31,8 +32,8 @@ type segment struct {
 	// loaded is when the model was made. The zero time has the next use make it again, while other
 	// users go on with the old one.
 	loaded     time.Time
-	parameters []evidence.Sampler // what is believed of the learner's values
-	samples    []uint64           // outcomes of each arm
+	parameters []chance.Sampler // what is believed of the learner's values
+	samples    []uint64         // outcomes of each arm
 	// crowd has the people with evidence on the arms, and how much each of them counts.
 	crowd *fair.Crowd
 	// total are the sums of all items and arms, within the limits on people.
@@ -210,6 +211,12 @@ func (l *Learner) parameterCells(space space) (cells []evidence.Cell) {
 		cells = append(cells, space.parameter(v.arm, v.Setting))
 	}
 	return cells
+}
+
+// parameterSampler draws from the belief about one value of a parameter.
+func parameterSampler(sums evidence.Sums, scale float64) chance.Sampler {
+	b := parameterBelief(sums, scale)
+	return chance.Beta(b.Alpha, b.Beta)
 }
 
 // parameterBelief is the belief about one value of a parameter. All values start at the even prior.

@@ -173,7 +173,8 @@ func (s *Source) before(ctx context.Context, p *feedback.Proposal) (
 
 // history returns who did what to a subject, the first first.
 func (s *Source) history(ctx context.Context, id string) (all []store.AuditEntry, _ error) {
-	for entry, err := range store.AuditEntries(ctx, s.Store, store.AuditQuery{Name: id}) {
+	about := store.Query{Keys: []string{store.PersonKey(id)}}
+	for entry, err := range store.AuditEntries(ctx, s.Store, about) {
 		if err != nil {
 			return nil, err
 		}

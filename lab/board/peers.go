@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
@@ -43,7 +44,7 @@ func blend(a, b evidence.Beta, part float64) evidence.Beta {
 type published struct {
 	Beliefs map[string]map[int]evidence.Beta
 	trial   *trial
-	rng     evidence.Rand
+	rng     chance.Rand
 	prior   evidence.Beta
 	most    float64 // of the sum of a belief's shapes
 	names   func(r *request) []string
@@ -56,7 +57,7 @@ func peer(name string, prior evidence.Beta, most float64, names func(r *request)
 ) policy {
 	return policy{name, rule, func(t *trial, now func() time.Time, state []byte) router {
 		p := &published{map[string]map[int]evidence.Beta{}, t,
-			evidence.Rand{State: draws(t, now).Uint64()}, prior, most, names, join, value}
+			chance.Rand{State: draws(t, now).Uint64()}, prior, most, names, join, value}
 		return resumed(p, &p.Beliefs, state)
 	}}
 }
@@ -79,7 +80,8 @@ func (p *published) choose(r *request) (int, any) {
 		for n := range names {
 			all = append(all, p.of(names, n, arm))
 		}
-		sampler := p.join(all).Sampler()
+		belief := p.join(all)
+		sampler := chance.Beta(belief.Alpha, belief.Beta)
 		return p.value(p.trial, sampler.Draw(&p.rng), costs[arm])
 	})
 	return best, nil

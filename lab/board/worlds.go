@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // numbers is the length of a vector unless the world sets another.
@@ -110,8 +111,8 @@ func drawItems(items int, strength float64, ranges [][2]float64, once float64) d
 			for arm, level := range levels {
 				if rates[arm] = level; !math.IsInf(strength, 1) {
 					b, r := evidence.Beta{Alpha: strength * level, Beta: strength * (1 - level)},
-						evidence.Rand{State: rng.Uint64()}
-					sampler := b.Sampler()
+						chance.Rand{State: rng.Uint64()}
+					sampler := chance.Beta(b.Alpha, b.Beta)
 					rates[arm] = sampler.Draw(&r)
 				}
 			}

@@ -1,12 +1,13 @@
-// Package curves integrates densities of Beta variates over their logits, where they are smooth and
-// log-concave.
-package curves
+// Package chance draws Beta variates from streams of random numbers that a seed determines, and
+// integrates their densities over the logits, where they are smooth and log-concave.
+package chance
 
 import (
 	"math"
 	"sync"
 
 	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // A Curve is the density of the logit t = log(x/(1-x)) of a Beta variate x: log-concave, with its
@@ -55,13 +56,8 @@ func (c *Curve) Density(logX, logRest float64) float64 {
 
 func (c *Curve) logDensity(logX, logRest float64) float64 { return c.Alpha*logX + c.Beta*logRest }
 
-// LnBeta is the logarithm of the beta function.
-func LnBeta(a, b float64) float64 {
-	la, _ := math.Lgamma(a)
-	lb, _ := math.Lgamma(b)
-	lab, _ := math.Lgamma(a + b)
-	return la + lb - lab
-}
+// LnBeta returns the logarithm of the beta function.
+func LnBeta(a, b float64) float64 { return mathext.Lbeta(a, b) }
 
 // AppendCuts appends where the curve wants panels to end, and sets its own ends.
 func (c *Curve) AppendCuts(cuts []float64) []float64 {

@@ -1,10 +1,11 @@
-package evidence
+package winner
 
 import (
 	"math"
 	"slices"
 
-	"github.com/heedhq/heed/internal/curves"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // ProbBest returns, for each belief, the probability that its rate is the highest of all: the
@@ -15,16 +16,16 @@ import (
 // quadrature over the logits, where all densities are smooth, on panels that all beliefs share. The
 // error is at most 1e-8 for shapes in [1e-3, 1e6]; shapes below 1e-6 count as that, and where two
 // shapes sum to more than 1e12 they are scaled down to it.
-func ProbBest(beliefs []Beta) []float64 {
+func ProbBest(beliefs []evidence.Beta) []float64 {
 	best := make([]float64, len(beliefs))
 	all := make([]curve, len(beliefs))
 	cuts := make([]float64, 0, 9*len(beliefs))
 	for i, b := range beliefs {
-		if !b.valid() {
+		if math.IsNaN(b.Mean()) {
 			fill(best, math.NaN())
 			return best
 		}
-		all[i].Curve = curves.Of(b.Alpha, b.Beta)
+		all[i].Curve = chance.Of(b.Alpha, b.Beta)
 		cuts = all[i].AppendCuts(cuts)
 	}
 	slices.Sort(cuts)
@@ -51,22 +52,22 @@ func fill(xs []float64, x float64) {
 
 // A curve is the density of a belief's logit.
 type curve struct {
-	curves.Curve
+	chance.Curve
 	below float64 // the integral of the density up to the panel at hand
 }
 
 // panels integrates over one panel after the other, from the left. Its tables are one row a curve.
 type panels struct {
-	rule           *curves.Rule
-	density, below [][curves.Nodes]float64
+	rule           *chance.Rule
+	density, below [][chance.Nodes]float64
 	// products of the distribution functions of the curves before, and behind, each curve
 	upTo, from []float64
 }
 
 func newPanels(n int) panels {
 	return panels{
-		rule:    curves.Legendre(),
-		density: make([][curves.Nodes]float64, n), below: make([][curves.Nodes]float64, n),
+		rule:    chance.Legendre(),
+		density: make([][chance.Nodes]float64, n), below: make([][chance.Nodes]float64, n),
 		upTo: make([]float64, n+1), from: make([]float64, n+1),
 	}
 }
@@ -74,15 +75,15 @@ func newPanels(n int) panels {
 // add adds to best what the panel from left to right contributes.
 func (p *panels) add(best []float64, all []curve, left, right float64) {
 	half := (right - left) / 2
-	var logX, logRest [curves.Nodes]float64
+	var logX, logRest [chance.Nodes]float64
 	for j, at := range p.rule.At {
-		logX[j], logRest[j] = curves.Logs(left + half*(1+at))
+		logX[j], logRest[j] = chance.Logs(left + half*(1+at))
 	}
 	for i := range all {
 		c := &all[i]
 		density, below := &p.density[i], &p.below[i]
 		if right <= c.Left || left >= c.Right {
-			*density = [curves.Nodes]float64{}
+			*density = [chance.Nodes]float64{}
 			fill(below[:], c.below)
 			continue
 		}
@@ -108,7 +109,7 @@ func (p *panels) add(best []float64, all []curve, left, right float64) {
 	}
 }
 
-func dot(a, b *[curves.Nodes]float64) (sum float64) {
+func dot(a, b *[chance.Nodes]float64) (sum float64) {
 	for i := range a {
 		sum += a[i] * b[i]
 	}

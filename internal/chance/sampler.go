@@ -1,8 +1,8 @@
-package evidence
+package chance
 
 import "math"
 
-// A Sampler draws from one [Beta] distribution, with the constants that depend on its shapes kept:
+// A Sampler draws from one Beta distribution, with the constants that depend on its shapes kept:
 // make it once for many draws. It is exact, and its numbers are in [0, 1] whatever the shapes;
 // those beyond 1e-300 and 1e300 count as these.
 //
@@ -45,23 +45,24 @@ const (
 	sureShape = 1e12
 )
 
-// Sampler returns the sampler of this distribution. With invalid shapes it draws NaN.
-func (b Beta) Sampler() Sampler {
-	if !b.valid() {
+// Beta returns the sampler of the Beta distribution with these shapes. Unless both are positive and
+// finite, it draws NaN.
+func Beta(alpha, beta float64) Sampler {
+	if !positive(alpha) || !positive(beta) {
 		return Sampler{}
 	}
-	b.Alpha, b.Beta = min(max(b.Alpha, leastShape), greatestShape),
-		min(max(b.Beta, leastShape), greatestShape)
+	alpha = min(max(alpha, leastShape), greatestShape)
+	beta = min(max(beta, leastShape), greatestShape)
 	switch {
-	case b.Alpha == 1 && b.Beta == 1:
+	case alpha == 1 && beta == 1:
 		return Sampler{method: uniform}
-	case b.Beta == 1:
-		return Sampler{method: powerAlpha, alpha: gamma{boost: 1 / b.Alpha}}
-	case b.Alpha == 1:
-		return Sampler{method: powerBeta, beta: gamma{boost: 1 / b.Beta}}
+	case beta == 1:
+		return Sampler{method: powerAlpha, alpha: gamma{boost: 1 / alpha}}
+	case alpha == 1:
+		return Sampler{method: powerBeta, beta: gamma{boost: 1 / beta}}
 	}
-	s := Sampler{alpha: newGamma(b.Alpha), beta: newGamma(b.Beta)}
-	switch least := min(b.Alpha, b.Beta); {
+	s := Sampler{alpha: newGamma(alpha), beta: newGamma(beta)}
+	switch least := min(alpha, beta); {
 	case least >= 1:
 		s.method = plain
 	case least >= leastBoosted:
@@ -71,6 +72,8 @@ func (b Beta) Sampler() Sampler {
 	}
 	return s
 }
+
+func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 func newGamma(shape float64) gamma {
 	var boost float64

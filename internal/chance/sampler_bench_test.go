@@ -1,4 +1,4 @@
-package evidence_test
+package chance_test
 
 import (
 	"math/rand/v2"
@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // BenchmarkDraw4 times one Thompson choice among four arms: a draw of each, and the highest wins.
@@ -22,11 +23,11 @@ func BenchmarkDraw4(b *testing.B) {
 		{"0.5,0.5", evidence.Beta{Alpha: 0.5, Beta: 0.5}},
 	} {
 		b.Run("shapes="+set.name+"/by=heed", func(b *testing.B) {
-			var arms [4]evidence.Sampler
+			var arms [4]chance.Sampler
 			for i := range arms {
-				arms[i] = set.shapes.Sampler()
+				arms[i] = chance.Beta(set.shapes.Alpha, set.shapes.Beta)
 			}
-			rng := evidence.Rand{State: 1}
+			rng := chance.Rand{State: 1}
 			var wins [4]int
 			b.ReportAllocs()
 			for b.Loop() {
