@@ -13,10 +13,9 @@ import (
 // from beliefs about qualities. The function returns the kind of a request.
 func peers(kind func(r *request) string) []policy {
 	return []policy{
-		// The adaptive router of BerriAI/litellm: a belief of each model for each kind of request,
-		// which begins at Beta(5, 5) for a model of the middle tier. What would make the sum of a
-		// belief's shapes greater than 200 is left out. The weights of quality and cost are the
-		// world's price.
+		// The adaptive router of BerriAI/litellm: a belief of each model for each kind of request, at
+		// first Beta(5, 5) for a model of the middle tier. An outcome that makes the sum of the shapes
+		// greater than 200 is left out. Quality and cost are weighed by the world's price.
 		peer("LiteLLM adaptive", evidence.Beta{Alpha: 5, Beta: 5}, 200,
 			func(r *request) []string { return []string{kind(r)} }, first,
 			func(t *trial, draw, cost float64) float64 { return t.world.reward(draw, cost) }),
