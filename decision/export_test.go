@@ -16,10 +16,7 @@ func PutTrace(ctx context.Context, st store.Store, t Trace) error {
 }
 
 // ParsePrediction reads a model's reply to a prediction prompt.
-func ParsePrediction(reply string) (Prediction, error) {
-	p, err := parsePrediction(reply)
-	return Prediction{Success: p.success, Confidence: p.confidence}, err
-}
+var ParsePrediction = parsePrediction
 
 // DefaultSystem is the system prompt of a configuration without one.
 const DefaultSystem = defaultSystem

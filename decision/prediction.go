@@ -10,14 +10,6 @@ import (
 // unknown replaces a number that the model does not give.
 const unknown = 0.5
 
-// A prediction is what a model expects of an answer.
-type prediction struct{ success, confidence float64 }
-
-// capped returns the prediction as a result has it.
-func (p prediction) capped(ceiling float64) *Prediction {
-	return &Prediction{min(p.success, ceiling), min(p.confidence, ceiling)}
-}
-
 // parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers
 // "success" and "confidence". Prose, code fences, thoughts and other objects may surround it. A
 // number may be in quotes.
@@ -25,8 +17,8 @@ func (p prediction) capped(ceiling float64) *Prediction {
 // It refuses everything that it would have to guess: a number outside of [0, 1], also as a
 // percentage; a field that is there twice; objects that differ or are no JSON. ½ then replaces each
 // missing or refused number, and the error names the reason.
-func parsePrediction(reply string) (prediction, error) {
-	none := prediction{unknown, unknown}
+func parsePrediction(reply string) (Prediction, error) {
+	none := Prediction{unknown, unknown}
 	best, fault, usable := none, errors.New("the reply has no prediction"), false
 	for _, o := range findObjects(reply, "success", "confidence") {
 		for _, name := range []string{"success", "confidence"} {
@@ -36,7 +28,7 @@ func parsePrediction(reply string) (prediction, error) {
 		}
 		success, err := o.rate("success")
 		confidence, err2 := o.rate("confidence")
-		p, ok := prediction{success, confidence}, err == nil || err2 == nil
+		p, ok := Prediction{success, confidence}, err == nil || err2 == nil
 		switch {
 		case ok && usable && p != best:
 			return none, errors.New("the reply has several predictions")

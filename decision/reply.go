@@ -163,7 +163,7 @@ func (d *Decider) predict(
 		Prompt: d.cfg.predict(r.Text, res.Text, d.cfg.goals(r)), JSON: true,
 		MaxTokens: d.cfg.MaxTokens,
 	})
-	p := prediction{unknown, unknown}
+	p := Prediction{unknown, unknown}
 	if err == nil {
 		p, err = parsePrediction(reply.Text)
 	} else {
@@ -173,5 +173,5 @@ func (d *Decider) predict(
 		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
 		res.fail("prediction", err)
 	}
-	res.Prediction = p.capped(ceiling)
+	res.Prediction = &Prediction{min(p.Success, ceiling), min(p.Confidence, ceiling)}
 }

@@ -69,6 +69,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
@@ -145,7 +146,8 @@ const sweepStep = 64
 // Sweep finds the answers that are due at a moment, page by page, and has do take each page through
 // one step. do gets the ids of their records and returns how many it changed. If a step fails, each
 // of its answers is tried again alone, and a damaged record is passed over, so that one answer does
-// not hold up the others. Sweep returns how many answers were changed, and the errors, joined.
+// not hold up the others. It ends early if the store is not available or the context is done. Sweep
+// returns how many answers were changed, and the errors, joined.
 func Sweep(
 	ctx context.Context, st store.Store, view store.View[answer.Answer], now time.Time,
 	isDue func(*answer.Answer) bool, do func(ids []string) (changed int, err error),
@@ -155,9 +157,11 @@ func Sweep(
 		return 0, err
 	}
 	var errs []error
+	var away bool // the store or the caller
 	step := func(ids ...string) (ok bool) {
 		n, err := do(ids)
 		errs, swept = append(errs, err), swept+n
+		away = errors.Is(err, heed.ErrUnavailable) || ctx.Err() != nil
 		return err == nil
 	}
 	for _, q := range queries {
@@ -176,10 +180,13 @@ func Sweep(
 				}
 			}
 			more = n == sweepStep
-			if len(ids) == 0 || step(ids...) || ctx.Err() != nil {
+			if len(ids) == 0 || step(ids...) {
 				continue
 			}
 			for _, id := range ids {
+				if away {
+					return swept, errors.Join(errs...)
+				}
 				step(id)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/memstore"
@@ -184,6 +185,17 @@ func TestSweepGoesOnWithoutTheAnswersThatFail(t *testing.T) {
 	require.ErrorIs(t, err, failed)
 	assert.Equal(t, all-1, swept)
 	assert.Equal(t, 3+64, steps)
+
+	steps = 0
+	swept, err = answers.Sweep(ctx, st, view, start.Add(time.Hour),
+		func(*answer.Answer) bool { return true },
+		func([]string) (int, error) {
+			steps++
+			return 0, heed.ErrUnavailable
+		})
+	require.ErrorIs(t, err, heed.ErrUnavailable)
+	assert.Zero(t, swept)
+	assert.Equal(t, 1, steps, "a store that is away is not asked for each answer")
 }
 
 func TestSources(t *testing.T) {

@@ -23,8 +23,7 @@ type grammar struct {
 // A rule is a list of phrases. Those that begin with a fixed word are found by it. others are those
 // that begin with a rule or with an optional item.
 type rule struct {
-	// phrases are all. byFirst has the ones that begin with words, by the first word.
-	phrases []phrase
+	// byFirst has those that begin with words, by the first word.
 	byFirst map[string][]phrase
 	others  []phrase
 }
@@ -130,7 +129,6 @@ func (g *grammar) add(number int, written string) {
 		p = append(p, it)
 	}
 	r := &g.rules[number]
-	r.phrases = append(r.phrases, p)
 	if p[0].words == nil || p[0].optional {
 		r.others = append(r.others, p)
 		return

@@ -1,11 +1,18 @@
 package undo
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// phrasesOf returns all phrases of a rule.
+func phrasesOf(r *rule) []phrase {
+	return append(slices.Concat(slices.Collect(maps.Values(r.byFirst))...), r.others...)
+}
 
 // TestGrammar holds that each language has the rules that the code asks for, that each rule that is
 // named has phrases, and that none follows from no words.
@@ -20,7 +27,7 @@ func TestGrammar(t *testing.T) {
 			named[g.names[name]] = true
 		}
 		for _, r := range g.rules {
-			for _, p := range r.phrases {
+			for _, p := range phrasesOf(&r) {
 				for _, it := range p {
 					named[it.rule] = true
 					for _, words := range it.words {
@@ -35,7 +42,7 @@ func TestGrammar(t *testing.T) {
 				continue
 			}
 			assert.True(t, named[number], "%s: <%s> is in no rule", g.name, name)
-			assert.NotEmpty(t, g.rules[number].phrases, "%s: <%s> has no phrases", g.name, name)
+			assert.NotEmpty(t, phrasesOf(&g.rules[number]), "%s: <%s> has no phrases", g.name, name)
 			assert.Zero(t, reader.ends(number, 0)&1, "%s: <%s> is nothing", g.name, name)
 		}
 	}
