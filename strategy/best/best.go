@@ -33,11 +33,11 @@ type Config struct {
 	// often. A change for the better of an arm that is never chosen goes unnoticed. 0 means no
 	// exploration. Set it if arms may become better.
 	Explore float64
-
-	// indifference is the difference of mean rewards that does not matter. Without it, a race of two
-	// equally good arms never ends.
-	indifference float64
 }
+
+// indifference is the difference of mean rewards that does not matter. Without it, a race of two
+// equally good arms never ends.
+const indifference = 0.01
 
 // A Race looks for the best arm of a learner, for each category, context and item by itself. Make
 // one with [New].
@@ -70,7 +70,7 @@ const maxLooks = 5000
 
 // New returns a race, or all faults of its configuration, joined; each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Race, error) {
-	cfg.Error, cfg.indifference = cmp.Or(cfg.Error, 0.05), cmp.Or(cfg.indifference, 0.01)
+	cfg.Error = cmp.Or(cfg.Error, 0.05)
 	var found valid.Faults
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
 	found.Check(cfg.Error > 0 && cfg.Error < 0.5, "Error", cfg.Error,
@@ -107,29 +107,14 @@ type ending struct {
 	Arms     []strategy.ArmID `json:"arms"`
 	Sums     []winner.Record  `json:"sums"`   // of the arms' outcomes then, before any limits
 	Resets   uint64           `json:"resets"` // how often the race's evidence had been reset
-	verdict
-	Also []verdict `json:"also,omitempty"` // of processes with other settings
-}
 
-// A verdict records by which settings a race ended, when, and after how many outcomes. Processes
-// with stricter settings go on after an ending until the evidence is enough for them, and add
-// theirs.
-type verdict struct {
+	// By which settings it ended, after how many outcomes, and when. It has ended for each process
+	// that permits this error or more. One that permits less goes on until the evidence is enough,
+	// and then writes the end again.
 	Error        float64   `json:"error"`
 	Indifference float64   `json:"indifference"`
 	Outcomes     uint64    `json:"outcomes"`
 	At           time.Time `json:"at"`
-}
-
-// by returns the verdict that is as strict as the settings, and whether there is one. A race that
-// ended with an error of 1 % has ended for a process that permits 5 %, but not the other way round.
-func (e *ending) by(cfg *Config) (verdict, bool) {
-	for _, v := range append([]verdict{e.verdict}, e.Also...) {
-		if v.Error <= cfg.Error && v.Indifference <= cfg.indifference {
-			return v, true
-		}
-	}
-	return verdict{}, false
 }
 
 // endings is where the records of ended races are. There is no limit in time, because an arm that
@@ -275,29 +260,19 @@ func (r *Race) read(tx *store.Tx, q strategy.Query) (s state, err error) {
 }
 
 // settle ends the race if there is enough evidence, and opens it again if its end no longer holds.
-// For a frozen query it leaves the race as it is. It ends a race again whose end holds for other
-// settings only, once the evidence is enough for these.
+// For a frozen query it leaves the race as it is. It ends a race again whose end holds for a
+// greater error only, once the evidence is enough for this one.
 func (r *Race) settle(tx *store.Tx, s *state) {
-	ended, holds := s.ended.Revision > 0, r.judge(s)
-	if s.over {
+	ended := s.ended.Revision > 0
+	holds := ended && r.holds(s)
+	if s.over = holds && s.ended.Value.Error <= r.cfg.Error; s.over {
 		return
 	}
-	best := winner.Stop(s.records, r.cfg.Error, r.cfg.indifference)
+	best := winner.Stop(s.records, r.cfg.Error, indifference)
 	if best < 0 && (holds || !ended) || s.query.Frozen {
 		return
 	}
-	r.put(tx, s, best, holds)
-}
-
-// judge finds out whether a race is over, and reports whether its end holds, if only by other
-// settings.
-func (r *Race) judge(s *state) (holds bool) {
-	s.over = false
-	if s.ended.Revision > 0 && r.holds(s) {
-		_, s.over = s.ended.Value.by(&r.cfg)
-		return true
-	}
-	return false
+	r.put(tx, s, best)
 }
 
 // holds reports whether the end of a race is still valid: for the same arms, on outcomes that were
@@ -318,10 +293,10 @@ func (r *Race) holds(s *state) bool {
 }
 
 // put adds the end of a race to a step, or that it is open again if best is negative, with an entry
-// in the audit. If an end holds by other settings, it stays, and gets one more verdict. The ids of
+// in the audit. The ids of
 // entries have the revision, so that a step that is repeated after a conflict writes one entry. A
 // race that is open again has no record. Processes that had read the old one meet a conflict.
-func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
+func (r *Race) put(tx *store.Tx, s *state, best int) {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	entry := store.AuditEntry{
 		ID: store.IDOf("race", s.id, fmt.Sprint(before.Revision), fmt.Sprint(best), now.String()),
@@ -336,13 +311,8 @@ func (r *Race) put(tx *store.Tx, s *state, best int, holds bool) {
 	} else {
 		e := ending{
 			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context,
-			Item: s.query.Item,
-			Arm:  r.learner.Arms[best].ID, Sums: s.seen.Sums, Resets: s.resets,
-			verdict: verdict{r.cfg.Error, r.cfg.indifference, s.outcomes, now},
-		}
-		if was := &before.Value; holds && was.Arm == e.Arm {
-			e.Also = append(slices.Clone(was.Also), e.verdict)
-			e.verdict = was.verdict
+			Item: s.query.Item, Arm: r.learner.Arms[best].ID, Sums: s.seen.Sums, Resets: s.resets,
+			Error: r.cfg.Error, Indifference: indifference, Outcomes: s.outcomes, At: now,
 		}
 		for _, arm := range r.learner.Arms {
 			e.Arms = append(e.Arms, arm.ID)

@@ -69,8 +69,7 @@ func (r *Race) standing(s *state) Standing {
 	}
 	if s.over {
 		e := &s.ended.Value
-		by, _ := e.by(&r.cfg)
-		standing.Ended, standing.At, standing.Needed = true, by.At, by.Outcomes
+		standing.Ended, standing.At, standing.Needed = true, e.At, e.Outcomes
 		for i, arm := range r.learner.Arms {
 			if arm.ID == e.Arm {
 				lead, known = i, true
