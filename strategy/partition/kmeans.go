@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -170,7 +169,6 @@ func settle(ctx context.Context, points [][]float32, before []cell, rounds int) 
 		for i, sum := range sums(points, before, of) {
 			cells[i] = sum.cell(cells[i])
 		}
-		refill(points, cells, of)
 		if moved*1000 <= len(points) {
 			break
 		}
@@ -230,31 +228,4 @@ func (s sum) cell(c cell) cell {
 		c.vector[i] = float32(x / length)
 	}
 	return c
-}
-
-// refill puts each cell that lost all its points, and had no centre before, at the point that is
-// farthest from its own cell. Without it there would be fewer cells than were asked for.
-func refill(points [][]float32, cells []cell, of []int) {
-	var byDistance []int
-	for i := range cells {
-		if cells[i].mass > 0 {
-			continue
-		}
-		if byDistance == nil {
-			byDistance = farthest(points, cells, of)
-		}
-		if len(byDistance) > 0 {
-			cells[i].vector, byDistance = points[byDistance[0]], byDistance[1:]
-		}
-	}
-}
-
-// farthest returns the points, the farthest from its cell first.
-func farthest(points [][]float32, cells []cell, of []int) []int {
-	cosines, order := make([]float32, len(points)), make([]int, len(points))
-	for i, p := range points {
-		cosines[i], order[i] = dot(p, cells[of[i]].vector), i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cosines[a], cosines[b]) })
-	return order
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -99,15 +98,15 @@ func contained(embed heed.Embedder) heed.Embedder {
 // A Partition assigns a text or a vector to a cell. Make one with [New]. It does not start
 // goroutines or need to be closed. It is safe for concurrent use by multiple goroutines.
 //
-// Readers see all cells as they are at one moment, through one pointer, so Item costs no lock.
+// Readers see all cells as they are at one moment, because a state is not changed.
 type Partition struct {
 	cfg Config
 	// key keys what is drawn: the seeds of cells.
 	key [2]uint64
-	// states are the cells in use, by the length of their vectors. The map is not changed.
-	states atomic.Pointer[map[int]*state]
 
 	mu sync.Mutex
+	// states are the cells in use, by the length of their vectors.
+	states map[int]*state
 	// unit vectors since the last sweep that learned; at most this many are remembered
 	seen [][]float32
 }
@@ -119,8 +118,9 @@ func New(ctx context.Context, cfg Config) (*Partition, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, wrap("new", err)
 	}
-	p := &Partition{cfg: cfg, key: [2]uint64{cfg.Seed.Uint64(), cfg.Seed.Uint64()}}
-	p.states.Store(new(map[int]*state))
+	p := &Partition{
+		cfg: cfg, key: [2]uint64{cfg.Seed.Uint64(), cfg.Seed.Uint64()}, states: make(map[int]*state),
+	}
 	if err := cfg.Store.Declare(ctx, kind.Kind); err != nil {
 		return nil, wrap("new", err)
 	}
@@ -279,7 +279,9 @@ func (p *Partition) readAll(ctx context.Context) error {
 
 // current returns the cells in use of vectors of a length.
 func (p *Partition) current(numbers int) *state {
-	if s := (*p.states.Load())[numbers]; s != nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.states[numbers]; s != nil {
 		return s
 	}
 	return new(state)
@@ -288,16 +290,10 @@ func (p *Partition) current(numbers int) *state {
 // take replaces the cells of vectors of a length by the cells of a newer record. It never goes
 // back: another goroutine may have taken a newer one in the meantime.
 func (p *Partition) take(numbers int, next *state) {
-	for {
-		now := p.states.Load()
-		if p.current(numbers).revision >= next.revision {
-			return
-		}
-		all := make(map[int]*state)
-		maps.Copy(all, *now)
-		if all[numbers] = next; p.states.CompareAndSwap(now, &all) {
-			return
-		}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.states[numbers]; s == nil || s.revision < next.revision {
+		p.states[numbers] = next
 	}
 }
 
