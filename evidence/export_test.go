@@ -5,4 +5,5 @@ var (
 	CDF      = Beta.cdf
 	Variance = Beta.variance
 	Valid    = Beta.valid
+	Exp      = (*Rand).exp
 )

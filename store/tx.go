@@ -101,16 +101,6 @@ func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ..
 	return nil
 }
 
-// Peek reads the parts of cells in one round trip, like [Store.Read], and the step does not keep
-// them. Use it for so many parts that they would fill the memory until the step ends. They are not
-// in order with what else the step reads.
-func (tx *Tx) Peek(into *Snapshot, cells []evidence.Cell) error {
-	if tx.over {
-		return errOver
-	}
-	return tx.store.Read(tx.ctx, into, cells, nil)
-}
-
 // Fetch reads what was named by [Tx.Want] and not read yet.
 func (tx *Tx) Fetch() error { return tx.fetch(Wants{}, true) }
 

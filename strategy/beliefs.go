@@ -40,7 +40,7 @@ func (l *Learner) believe(s *segment, read *reading) []evidence.Belief {
 	beliefs := make([]evidence.Belief, len(l.cfg.Arms))
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	s.model.Believe(read.Item, beliefs)
+	s.found.model.Believe(read.Item, beliefs)
 	return beliefs
 }
 
@@ -50,8 +50,7 @@ type reading struct {
 	Item
 	// arms are the parts of each arm's cell, by arm. They still name their sources, which Item.Arms
 	// no longer does because the limits on people are applied there.
-	arms   [][]evidence.Part
-	counts []uint64 // how many outcomes each arm has
+	arms [][]evidence.Part
 	// resets are how often the segment and the item were reset, at the time of the reading.
 	resets resets
 	// records are in the order of the refs that were asked for.
@@ -74,7 +73,8 @@ func (l *Learner) read(
 		defer s.loading.Unlock()
 		tx.Want(store.Wants{Cells: cells, Refs: refs})
 		err := l.load(tx, s, now)
-		if err != nil && !(errors.Is(err, heed.ErrUnavailable) && s.known()) {
+		loaded, _ := s.state(now, 0)
+		if err != nil && !(errors.Is(err, heed.ErrUnavailable) && loaded) {
 			return nil, err
 		} // without the store, the beliefs go on to be those that were read last
 	}
@@ -126,7 +126,7 @@ func (l *Learner) readingOf(
 	cells []evidence.Cell, parts []evidence.Part, at evidence.Instant,
 ) *reading {
 	n := len(l.cfg.Arms)
-	r := &reading{arms: make([][]evidence.Part, n), counts: make([]uint64, n)}
+	r := &reading{arms: make([][]evidence.Part, n)}
 	next := func() (of []evidence.Part) {
 		of = leading(parts, cells[0])
 		cells, parts = cells[1:], parts[len(of):]
@@ -135,7 +135,6 @@ func (l *Learner) readingOf(
 	// next moves through the arms first, then through the copies, then through the counts of resets.
 	for i := range n {
 		r.arms[i] = next()
-		r.counts[i] = countOf(r.arms[i])
 	}
 	r.Arms = fair.Pool(l.cfg.Trust, r.arms, at)
 	if l.specializes() {

@@ -83,9 +83,6 @@ type latest struct {
 	outcomes []recent
 	// untested counts, by arm, how many outcomes came since the arm's last test.
 	untested []int
-	// cut is the latest restart that this process made or noticed. An outcome from before it may have
-	// no effect in the store, so the memory must not be updated as if it had.
-	cut evidence.Instant
 }
 
 // add keeps an outcome. Silence is left out, because it comes in bursts, at sweeps. The caller
@@ -114,7 +111,6 @@ func (s *segment) drop(item string, all bool, before evidence.Instant) {
 	s.latest.outcomes = slices.DeleteFunc(s.latest.outcomes, func(o recent) bool {
 		return (all || o.item == item) && o.at < before
 	})
-	s.latest.cut = max(s.latest.cut, before)
 }
 
 // due returns the last outcomes in the order of time, if an arm is to be tested now: after each few
@@ -131,15 +127,6 @@ func (s *segment) due(c changeTest, arm int) (all []recent) {
 	all = slices.Clone(l.outcomes[max(len(l.outcomes)-changeWindow, 0):])
 	slices.SortStableFunc(all, func(a, b recent) int { return cmp.Compare(a.at, b.at) })
 	return all
-}
-
-// mayNotCount reports whether an outcome may have come about before a restart of its cell, so that
-// it does not count. The cell is then read before the commit, and the memory follows the store's
-// counts.
-func (s *segment) mayNotCount(o *Outcome) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.latest.cut > 0 && !o.At.IsZero() && evidence.InstantOf(o.At) < s.latest.cut
 }
 
 // A stratum is what the test counts of an item: the mass of its outcomes, the sum of their rewards,

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -56,7 +55,7 @@ func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 					propensity[c.Arm] = c.Propensity()
 				}
 			}
-			best := winner.ProbBest(levels(beliefs(t, l, q)))
+			best := evidence.ProbBest(levels(beliefs(t, l, q)))
 			var sum float64
 			for i, arm := range []strategy.ArmID{"a", "b", "c", "d"} {
 				require.Contains(t, propensity, arm)

@@ -251,8 +251,8 @@ func (c Config) validate() error {
 	found.Check(evidence.CheckText("", c.Topic) == nil, "Topic", c.Topic,
 		"must be text that a store can keep")
 	found.Check(c.Refresh > 0, "Refresh", c.Refresh, "must not be negative")
-	if v, ok := c.Pooling.(interface{ Validate() error }); ok {
-		found.Add("Pooling", v.Validate())
+	if p, ok := c.Pooling.(Copy); ok {
+		found.Add("Pooling", p.validate())
 	}
 	found.Join(validateArms(c.Arms))
 	return found.Err()

@@ -30,16 +30,14 @@ type Copy struct {
 	MinConfidence float64
 }
 
-// Validate reports all faults, joined.
-func (p Copy) Validate() error {
+// validate reports all faults, joined.
+func (p Copy) validate() error {
 	var found valid.Faults
 	found.Check(p.Sessions >= 0, "Sessions", p.Sessions, "must be positive, or 0 for the default")
 	found.Check(p.MinConfidence >= 0 && p.MinConfidence < 1, "MinConfidence", p.MinConfidence,
 		"must be in (0, 1), or 0 for the default")
 	return found.Err()
 }
-
-func (Copy) String() string { return "copy" }
 
 // sessions returns the number of sessions after which an item takes its copy.
 func (p Copy) sessions() uint64 {

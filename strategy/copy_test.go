@@ -307,10 +307,12 @@ func TestCopyReportsItsFaults(t *testing.T) {
 	}{
 		{strategy.Copy{}, nil},
 		{strategy.Copy{Sessions: 1, MinConfidence: 0.99}, nil},
-		{strategy.Copy{Sessions: -1}, []string{"Sessions"}},
-		{strategy.Copy{Sessions: -1, MinConfidence: 1}, []string{"Sessions", "MinConfidence"}},
-		{strategy.Copy{MinConfidence: -0.1}, []string{"MinConfidence"}},
+		{strategy.Copy{Sessions: -1}, []string{"Pooling.Sessions"}},
+		{strategy.Copy{Sessions: -1, MinConfidence: 1},
+			[]string{"Pooling.Sessions", "Pooling.MinConfidence"}},
+		{strategy.Copy{MinConfidence: -0.1}, []string{"Pooling.MinConfidence"}},
 	} {
-		assert.Equal(t, test.fields, fields(test.pooling.Validate()))
+		_, err := strategy.New(ctx, withFixtures(t, strategy.Config{Pooling: test.pooling}))
+		assert.Equal(t, test.fields, fields(err))
 	}
 }

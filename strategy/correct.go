@@ -32,7 +32,8 @@ func (l *Learner) Retract(
 	if err := l.validateRetraction(&c, ids); err != nil {
 		return err
 	}
-	return l.retract(ctx, &retraction{choice: &c, ids: ids, actor: actor, reason: reason})
+	r := &retraction{choice: &c, ids: ids, actor: actor, reason: reason}
+	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error { return l.retractIn(tx, r) })
 }
 
 // Revise puts outcomes in the place of others of the same choice, named by their ids, in one
@@ -55,30 +56,33 @@ func (l *Learner) Revise(
 	}
 	r := &retraction{
 		choice: &outcomes[0].Choice, ids: ids, actor: actor, reason: another, revises: true,
+		name: outcomes[0].ID,
 	}
-	did = make([]Disposition, len(outcomes))
-	for i := range outcomes {
-		if did[i] = Dropped; !l.drops(outcomes[i].Confidence) {
-			r.next = append(r.next, &outcomes[i])
+	counts := func(o Outcome) bool { return !l.drops(o.Confidence) }
+	if i := slices.IndexFunc(outcomes, counts); i >= 0 {
+		r.name = outcomes[i].ID
+	}
+	each := make([]*Disposition, len(outcomes))
+	err = store.Do(ctx, l.cfg.Store, func(tx *store.Tx) (err error) {
+		// This is called after what observeIn has called, because the last is called first.
+		tx.Then(func(receipt store.Receipt, _ error) {
+			for i := range each {
+				if receipt.Duplicate {
+					*each[i] = Duplicate
+				}
+			}
+		})
+		if err := l.retractIn(tx, r); err != nil {
+			return err
 		}
-	}
-	r.name = outcomes[0].ID
-	if len(r.next) > 0 {
-		r.name = r.next[0].ID
-	}
-	if err := l.retract(ctx, r); err != nil {
-		return nil, err
-	}
-	for i := range outcomes {
-		switch {
-		case r.duplicate:
-			did[i] = Duplicate
-		case !l.drops(outcomes[i].Confidence):
-			did[i] = Applied
+		for i := range outcomes {
+			if each[i], err = l.observeIn(tx, &outcomes[i], now, false); err != nil {
+				return err
+			}
 		}
-		l.notify(ctx, now, &outcomes[i], did[i])
-	}
-	return did, nil
+		return nil
+	})
+	return dispositions(each, err)
 }
 
 // another is why an outcome was taken back that others have replaced.
@@ -142,23 +146,14 @@ type retraction struct {
 	// revises reports that other outcomes take their place. It is true also if all others are
 	// dropped.
 	revises bool
-	// next are the new outcomes that count. Dropped ones are not among them.
-	next []*Outcome
 	// name is the id of a new outcome, from which the id of the batch is derived, so that a revision
 	// which is delivered twice counts once.
 	name string
-	// duplicate is set after the commit, if the same revision was committed before.
-	duplicate bool
 }
 
-// retract takes outcomes back, and counts others in their place if there are some.
-func (l *Learner) retract(ctx context.Context, r *retraction) error {
-	return store.Do(ctx, l.cfg.Store, func(tx *store.Tx) error { return l.retractIn(tx, r) })
-}
-
-// retractIn takes outcomes back as a part of a step, which counts once. The record loses the old
-// outcomes and gains the new ones before the batch is made, because the events tell what the record
-// had. A choice without a record has events with the ids alone.
+// retractIn takes outcomes back as a part of a step, which counts once. The record loses them
+// before the batch is made, because the events report what the record had. A choice without a
+// record has events with the ids alone.
 func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 	s, err := l.segment(r.choice.Category, r.choice.Context)
 	if err != nil {
@@ -181,12 +176,7 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 			gone[i] = *had
 		}
 	}
-	if row != nil {
-		for _, o := range r.next {
-			row = settled(row, o.result())
-		}
-	}
-	b, err := l.correction(tx, s, r, gone)
+	b, err := l.correction(s, r, gone)
 	if err != nil {
 		return err
 	}
@@ -197,18 +187,15 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 	// The receipt has no parts of what was taken back, so the segment is loaded again with its next
 	// use.
 	step.expires = append(step.expires, s)
-	tx.Then(func(receipt store.Receipt, _ error) { r.duplicate = receipt.Duplicate })
 	tx.Add(b)
 	return nil
 }
 
-// correction returns the batch that takes outcomes back and counts the next, with its events and
-// its entry in the audit. It counts once, by a new outcome's id if there is one: a late delivery
-// must not take back what has been revised since. A retraction without new outcomes has an id that
-// is derived from the ids of the old ones.
-func (l *Learner) correction(
-	tx *store.Tx, s *segment, r *retraction, gone []Result,
-) (b store.Batch, err error) {
+// correction returns the batch that takes outcomes back, with its events and its entry in the
+// audit. It counts once, by a new outcome's id if there is one: a late delivery must not take back
+// what has been revised since. A retraction without new outcomes has an id that is derived from the
+// ids of the old ones.
+func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.Batch, err error) {
 	c := r.choice
 	old := make([]string, len(r.ids))
 	for i, id := range r.ids {
@@ -218,14 +205,6 @@ func (l *Learner) correction(
 	id, action := derivedID(retracted, old...), ".retract"
 	if b.ID = id; r.revises {
 		b.ID, action = l.evidenceID(&Outcome{Choice: *c, ID: r.name}), ".revise"
-	}
-	for _, o := range r.next {
-		l.sources.drop()
-		counts, err := l.batch(tx, s, o, observed)
-		if err != nil {
-			return b, err
-		}
-		b.Policies, b.Observations = counts.Policies, append(b.Observations, counts.Observations...)
 	}
 	b.Retract = old
 	b.Records = []store.Record{store.AuditEntry{
@@ -241,11 +220,6 @@ func (l *Learner) correction(
 			ID: derivedID(retracted, old[i]), Type: retracted, At: at,
 			Choice: c.withoutDraws(), Result: &gone[i], Actor: r.actor, Reason: r.reason,
 		}); err != nil {
-			return b, err
-		}
-	}
-	for _, o := range r.next {
-		if err := l.emitObserved(&b, o); err != nil {
 			return b, err
 		}
 	}

@@ -3,13 +3,12 @@ package strategy
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -17,30 +16,18 @@ import (
 // until the memory has been updated after the commit.
 type credit struct {
 	*Outcome
-	// segment is where the choice's arm learns.
-	segment *segment
+	segment *segment // where the choice's arm learns
 	// did becomes known after the commit, so the caller holds the pointer.
 	did *Disposition
-	// quiet credits are not reported to the observer, for example silence, which a sweep reports
-	// together.
+	// quiet is silence. A sweep reports it together, and it is no reason to look for what may follow
+	// from an outcome.
 	quiet bool
-	// follows reports that the item's copy or the test of a change may follow.
-	follows bool
-
 	// The first is on the arm. All have the id of the outcome or one of their own. Empty for an
 	// outcome that was counted before the commit.
 	made     []evidence.Observation
 	withdraw []string // the silence to take back
-	// before are the parts of the arm's cell before the commit, if known is set.
-	before []evidence.Part
-	known  bool // the cell was read, because evidence was taken away or may not count
-	// sampled is by how many outcomes the arm gained or lost, for the bonus of Exploration.
-	sampled  int
 	replaces []string // the ids of the outcomes that it takes the place of
 }
-
-// cell returns the arm's cell.
-func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item, c.Choice.Arm) }
 
 // A crediting is what the learner credits in one run of a step. A step may have several outcomes
 // and answers, of several segments; they share one commit. A run that is repeated after a conflict
@@ -55,46 +42,45 @@ type crediting struct {
 	failed  []error                  // why arms can't be credited
 	expires []*segment               // what was taken back has no parts in the receipt
 	gone    []string                 // the ids that are taken back, which may be forgotten
-	held    []*segment               // that no load may end for
-	bulk    bool                     // it has so many answers that the segments are read again
+	// bulk reports that it has so many answers that the segments are read again. crowded are then the
+	// parts of cells with many.
+	bulk    bool
+	crowded map[evidence.Cell][]evidence.Part
 }
 
-// bulk is how many answers a step has at least to be credited in bulk: it then reads no cell after
-// the commit, and what follows from outcomes happens with the next one of the item.
+// bulk is how many answers a step has at least to be credited in bulk, for example by an import: it
+// then reads no cell after the commit, and what follows from outcomes happens with the next one of
+// the item.
 const bulk = 128
 
 // stepKey finds the crediting of a learner in a step. Two learners in one step have two creditings.
 type stepKey struct{ *Learner }
 
-// stepOf returns what the learner credits in this run of a step. From the commit on no load of the
-// segments ends until the memory is up to date. Answers are credited only before the commit,
-// because a later part of the step may change the plan of an answer once more. If the store refuses
-// to take outcomes back, the step runs again, and then the plan looks into the store's history
-// first: see doubt.
+// stepOf returns what the learner credits in this run of a step. Answers are credited only before
+// the commit, because a later part of the step may change the plan of an answer once more. If the
+// store refuses to take outcomes back, the step runs again, and then the plan looks into the
+// store's history first: see doubt.
 func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 	return tx.State(stepKey{l}, func() any {
 		c := &crediting{
 			now: now, records: make(map[ChoiceID]*keptChoice), planned: make(map[string]int),
 		}
-		tx.Before(func() (err error) {
+		tx.Before(func() error {
 			if c.bulk = len(c.plans) >= bulk; c.bulk {
-				err = l.readSources(tx, c)
-			} else { // in one round trip, if they were not wanted before
-				l.sources.drop()
-				for _, p := range c.plans {
-					tx.Want(l.sourceWants(p.of.segment, &p.choice))
+				if err := l.readCrowded(tx.Context(), c); err != nil {
+					return err
 				}
-			}
-			if err != nil {
-				return err
+			} else { // in one round trip, if they were not wanted before
+				for _, p := range c.plans {
+					tx.Want(p.segment.sourceWants(&p.choice))
+				}
 			}
 			for _, p := range c.plans {
 				if err := l.recredit(tx, c, p); err != nil {
 					return err
 				}
 			}
-			c.held, err = observe(tx.Context(), c.segments()...)
-			return err
+			return nil
 		})
 		tx.Again(func(err error) bool {
 			return (errors.Is(err, evidence.ErrForgotten) || errors.Is(err, heed.ErrNotFound)) &&
@@ -128,52 +114,16 @@ func (c *crediting) withdraws(id ChoiceID) bool {
 	})
 }
 
-// observe lets no load of the segments end until the caller left those that it returns. A load that
-// ended between the commit and the update of the memory would have the outcome in it already, and
-// the update would count it twice. The order of the segments prevents a deadlock of two steps that
-// have the same segments.
-func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
-	if len(all) > 1 { // in one order, because loads wait as well
-		slices.SortFunc(all, func(a, b *segment) int {
-			return strings.Compare(a.space.scope, b.space.scope)
-		})
-		all = slices.Compact(all)
-	}
-	for i, s := range all {
-		select {
-		case s.observers <- struct{}{}:
-		case <-ctx.Done():
-			leave(all[:i])
-			return nil, ctx.Err()
-		}
-	}
-	return all, nil
-}
-
-// leave lets loads of the segments end again.
-func leave(all []*segment) {
-	for _, s := range all {
-		<-s.observers
-	}
-}
-
 // creditWants names what a step reads to count outcomes.
 func (l *Learner) creditWants(outcomes []Outcome) (w store.Wants) {
 	for i := range outcomes {
 		c := &outcomes[i].Choice
-		reads := l.needsRecord(c)
-		if reads {
+		if l.needsRecord(c) {
 			w.Refs = append(w.Refs, l.places(c)...)
 		}
-		s, err := l.segment(c.Category, c.Context)
-		switch {
-		// The step itself reports this error, when it counts the outcome.
-		case err != nil:
-		// Many sources may have reached the limit of a cell, so batch has to see who is there.
-		case s.sources.mayBeMany():
-			w.Cells = append(w.Cells, l.creditedCells(s, c)...)
-		case reads || s.mayNotCount(&outcomes[i]):
-			w.Cells = append(w.Cells, s.space.arm(c.Item, c.Arm))
+		// An error here is reported by the step, when it counts the outcome.
+		if s, err := l.segment(c.Category, c.Context); err == nil {
+			w.Add(s.sourceWants(c))
 		}
 	}
 	return w
@@ -227,7 +177,7 @@ func (l *Learner) recordIn(tx *store.Tx, step *crediting, c *Choice) (*keptChoic
 func (l *Learner) observeIn(
 	tx *store.Tx, o *Outcome, now time.Time, alone bool,
 ) (*Disposition, error) {
-	c := &credit{Outcome: o, did: new(Disposition), follows: true}
+	c := &credit{Outcome: o, did: new(Disposition)}
 	if *c.did = Dropped; l.drops(o.Confidence) {
 		return c.did, nil
 	}
@@ -253,10 +203,6 @@ func (l *Learner) observeIn(
 	if silent && !step.withdraws(o.Choice.ID) {
 		c.withdraw = l.silences(&o.Choice)
 	}
-	if err := c.read(tx, len(c.withdraw) > 0 || c.segment.mayNotCount(o)); err != nil {
-		return nil, err
-	}
-	l.sources.drop()
 	b, err := l.batch(tx, c.segment, o, observed)
 	if err != nil {
 		return nil, err
@@ -279,17 +225,6 @@ func (l *Learner) observeIn(
 	return c.did, nil
 }
 
-// read reads the arm's cell if that must be known.
-func (c *credit) read(tx *store.Tx, known bool) error {
-	if c.known = known; !known {
-		return nil
-	}
-	var read store.Snapshot
-	err := tx.Read(&read, []evidence.Cell{c.cell()}, nil)
-	c.before = read.Parts
-	return err
-}
-
 // emitObserved puts the event of an outcome that counts into its batch.
 func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
 	if l.cfg.Topic == "" {
@@ -307,15 +242,22 @@ func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
 // segment is loaded again.
 func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, err error) {
 	c.remember(r, err)
-	c.update(l, r, err)
-	if err != nil {
+	switch {
+	case err == nil:
+		l.learned(c, r)
+	case !refused(err): // the reply may be lost, and the outcomes counted all the same
+		for _, s := range c.segments() {
+			l.inMemory(s).expire()
+		}
+		return
+	default:
 		return
 	}
 	for _, err := range c.failed {
 		l.watch.Failed(ctx, "credit", err)
 	}
 	for _, one := range c.credits {
-		if !one.follows || *one.did != Applied || c.bulk {
+		if one.quiet || *one.did != Applied || c.bulk {
 			continue
 		}
 		if err := l.followUp(ctx, one, r.Parts, c.now); err != nil {
@@ -330,26 +272,12 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 	}
 }
 
-// update brings the memory of the segments in line with a commit, and lets loads of them end. If
-// the store refused the commit, the memory stays as it is, because the evidence did too.
-func (c *crediting) update(l *Learner, r store.Receipt, err error) {
-	defer leave(c.held) // also if a host's pooling panics
-	switch {
-	case err == nil:
-		c.learned(l, r)
-	case refused(err):
-		return
-	default: // the reply may be lost, and the outcomes counted all the same
-		for _, s := range c.segments() {
-			l.sources.drop()
-			s.expire()
-		}
+// inMemory returns the segment that is in memory now, because a step may have one that left it.
+func (l *Learner) inMemory(s *segment) *segment {
+	if now, known := l.segments.Get(s.space.scope); known {
+		return now
 	}
-	for _, s := range c.held {
-		if now, known := l.segments.Get(s.space.scope); known && now != s {
-			now.expire() // this one left the memory before the commit
-		}
-	}
+	return s
 }
 
 // refused reports whether an error means that a store has not taken what it was given. All other
@@ -401,175 +329,114 @@ func (l *Learner) notify(ctx context.Context, now time.Time, o *Outcome, did Dis
 	}
 }
 
-// A cellChange is what a step changed in the cell of an arm. Several outcomes of a step may be on
-// one cell; the receipt has the cell as it is after all of them.
-type cellChange struct {
-	made   []evidence.Observation
-	fewer  int             // the outcomes that were taken back
-	before []evidence.Part // if the cell was read
-	known  bool
-	is     evidence.Sums // what the cell counts for now
-}
-
-// learned updates the memory of the segments by a receipt. It goes over the credits twice. The
-// first pass collects what changed in each cell, and finds the duplicates. The second updates the
-// memory, if the cell's count in the receipt is the count before plus this step's own outcomes. If
-// it is not, another process committed in between, and the difference can't be computed from the
-// receipt.
-func (c *crediting) learned(l *Learner, r store.Receipt) {
-	changes := make(map[evidence.Cell]*cellChange)
+// learned finds the duplicates among the outcomes of a step by its receipt, and brings the memory
+// of the segments in line with the others.
+func (l *Learner) learned(c *crediting, r store.Receipt) {
 	for _, one := range c.credits {
 		if len(one.made) == 0 {
 			continue
 		}
-		*one.did = Applied
-		if r.Duplicate || slices.Contains(r.Duplicates, one.made[0].ID) {
+		if *one.did = Applied; r.Duplicate || slices.Contains(r.Duplicates, one.made[0].ID) {
 			*one.did = Duplicate
-		}
-		cell := one.cell()
-		of := changes[cell]
-		if of == nil {
-			of = &cellChange{}
-			changes[cell] = of
-		}
-		if len(one.withdraw) > 0 && !slices.Contains(r.Kept, one.withdraw[0]) {
-			one.sampled--
-		}
-		if of.fewer -= one.sampled; one.known && !of.known {
-			of.known, of.before = true, one.before
-		}
-		if *one.did == Applied {
-			of.made = append(of.made, one.made[0])
-		}
-	}
-	for _, one := range c.credits {
-		if *one.did != Applied {
 			continue
 		}
+		s := l.inMemory(one.segment)
 		if c.bulk {
-			for i := range one.made {
-				if parts := l.sources.count(&one.made[i]); parts >= fair.MostParts {
-					one.segment.sources.saw(parts) // and no fewer, because other cells were not seen
-				}
-			}
-			one.segment.expire()
+			s.sources.forget()
+			s.expire()
 			continue
 		}
-		one.sampled++
 		for i := range one.made {
-			one.segment.sources.saw(len(partsOf(r.Parts, one.made[i].Cell)))
+			s.sources.saw(len(partsOf(r.Parts, one.made[i].Cell)))
 		}
-		of := changes[one.cell()]
-		after := countOf(partsOf(r.Parts, one.cell()))
-		if of.known && after != countOf(of.before)+uint64(len(of.made))-uint64(of.fewer) {
-			one.segment.expire() // another commit came in between
-			continue
-		}
-		l.learn(one, r.Parts, of, c.now)
+		l.learn(s, one, r.Parts, evidence.InstantOf(c.now))
 	}
 	for _, s := range c.expires {
-		s.expire()
+		l.inMemory(s).expire()
 	}
 }
 
-// learn updates the memory of a segment by an outcome. The first outcome on a cell updates the
-// model for all. The memory is updated by a difference: what the cell was worth for the segment
-// before and what it is worth after. The model takes both, so an outcome costs the same in a small
-// segment and a large one.
-func (l *Learner) learn(c *credit, parts []evidence.Part, of *cellChange, now time.Time) {
-	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
+// learn brings the memory of a segment in line with an outcome that was counted, and the memory
+// that a load is about to make.
+func (l *Learner) learn(s *segment, c *credit, parts []evidence.Part, now evidence.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.notes(c.Choice.Item, arm, l.sampleItems)
 	if !l.cfg.IgnoreChanges && !byVector(&c.Choice) {
-		s.latest.add(&c.made[0], c.Choice.Item, arm, len(l.cfg.Arms))
+		s.latest.add(&c.made[0], c.Choice.Item, l.index[c.Choice.Arm], len(l.cfg.Arms))
 	}
-	l.learnLinear(c)
-	if s.model == nil {
+	one := l.sampleOf(c.Outcome, s.resetCount(&c.Choice))
+	change := func(f *found) (drifted bool) {
+		f.linear.replace(slices.Concat(c.withdraw, c.replaces), one)
+		return l.update(f, c, parts, now)
+	}
+	if s.changes != nil {
+		s.changes = append(s.changes, change)
+	}
+	if s.found == nil {
 		return
-	}
-	scale := scaleOf(s.total, l.cfg.MinConfidence)
-	// A silence that was loaded and then taken back elsewhere may be taken away twice, so the count
-	// stops at 0.
-	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(c.sampled), 0))
-	for i, v := range l.values {
-		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
-			of := partsOf(parts, s.space.parameter(v.arm, v.Setting))
-			s.parameters[i] = parameterSampler(s.crowd.Pool(of, at), scale)
-		}
-	}
-	first := c.made[0].ID == of.made[0].ID
-	after := partsOf(parts, c.made[0].Cell)
-	if first {
-		of.is = s.crowd.Share(arm, after, at)
-	}
-	if s.crowd.Add(arm, c.made[0].Source, c.weight(), of.is.Mass) {
-		s.loaded = time.Time{} // the next load computes the limits again
-	}
-	if !first {
-		return
-	}
-	is := of.is
-	was, ok := s.crowd.Share(arm, of.before, at), of.known
-	if !ok {
-		was, ok = s.shareWithout(arm, after, of.made, at)
 	}
 	loaded := s.loaded
-	// the model is made again if an observation from before a restart had no effect, or the model
-	// panics or drifts
-	s.loaded = time.Time{}
-	if !ok {
-		return
-	}
-	s.total = sumsWithout(s.total.Plus(is), was)
-	drifted := len(l.values) > 0 && aged(scaleOf(s.total, l.cfg.MinConfidence)/s.scale)
-	if !s.model.Update(arm, was, is) && !drifted {
+	s.loaded = time.Time{} // it is read again if the model drifts or panics
+	if !change(s.found) {
 		s.loaded = loaded
 	}
 }
 
-// shareWithout returns what a cell was for the segment before the observations. It reports false if
-// the observations are not there. Parts may be very many, so it takes the observations out of them
-// and puts them back. A caller uses it if the cell was not read before the commit. The parts belong
-// to the receipt, so they must be as before when it returns.
-func (s *segment) shareWithout(
-	arm int, parts []evidence.Part, observations []evidence.Observation, now evidence.Instant,
-) (was evidence.Sums, ok bool) {
-	type change struct {
-		at   int
-		part evidence.Part
+// update puts what the cells of an outcome count for now in the place of what they counted for
+// before, and reports whether the segment should be read again. The receipt has the whole cells. So
+// an update may come twice, as after a load that has read the outcome already. Of two receipts on a
+// cell, the one with fewer outcomes is the older one, unless outcomes were taken back.
+func (l *Learner) update(
+	f *found, c *credit, parts []evidence.Part, now evidence.Instant,
+) (drifted bool) {
+	fewer := len(c.withdraw)+len(c.replaces) > 0
+	scale := scaleOf(f.total, l.cfg.MinConfidence)
+	for i, v := range l.values {
+		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
+			of := partsOf(parts, f.space.parameter(v.arm, v.Setting))
+			if is := f.parameter(of, now, scale); fewer || is.outcomes >= f.parameters[i].outcomes {
+				f.parameters[i] = is
+			}
+		}
 	}
-	var taken []change
-	defer func() {
-		for _, c := range slices.Backward(taken) {
-			parts[c.at] = c.part
-		}
-	}()
-	for _, o := range observations {
-		i := 0
-		if len(parts) != 1 || parts[0].Channel != o.Channel || parts[0].Source != o.Source {
-			i = slices.IndexFunc(parts, func(p evidence.Part) bool {
-				return p.Channel == o.Channel && p.Source == o.Source
-			})
-		}
-		if i < 0 {
-			return was, false
-		}
-		t := &parts[i].Tally
-		n := t.Neutral.N
-		switch {
-		case o.Reward > 0.5:
-			n = t.Positive.N
-		case o.Reward < 0.5:
-			n = t.Negative.N
-		}
-		if n == 0 {
-			return was, false
-		}
-		taken = append(taken, change{i, parts[i]})
-		t.Take(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
+	cell := c.made[0].Cell
+	of, at, arm := partsOf(parts, cell), f.at(cell.Item), l.index[c.Choice.Arm]
+	is, has, had := f.crowd.Share(arm, of, now), countOf(of), f.counts[at][arm]
+	drifted = f.crowd.Add(arm, c.made[0].Source, c.weight(), is.Mass)
+	if has < had && !fewer {
+		return drifted
 	}
-	return s.crowd.Share(arm, parts, now), true
+	was := l.fadedTo(now, f, cell, f.items[at].Arms[arm])
+	f.items[at].Arms[arm], f.counts[at][arm] = is, has
+	f.samples[arm] += has - had
+	f.total = sumsWithout(f.total.Plus(is), was)
+	if len(l.values) > 0 && aged(scaleOf(f.total, l.cfg.MinConfidence)/f.scale) {
+		drifted = true
+	}
+	return f.model.Update(arm, was, is) || drifted || len(f.late) > len(f.names)+l.sampleItems
+}
+
+// fadedTo returns the sums of a cell as they have faded until now, and notes that they are read
+// again now.
+func (l *Learner) fadedTo(
+	now evidence.Instant, f *found, cell evidence.Cell, sums evidence.Sums,
+) evidence.Sums {
+	if l.cfg.HalfLife == 0 {
+		return sums
+	}
+	before, changed := f.changed[cell]
+	if !changed {
+		before = f.now
+	}
+	if f.changed == nil {
+		f.changed = make(map[evidence.Cell]evidence.Instant)
+	}
+	f.changed[cell] = now
+	part := math.Exp2(-max(now.Time().Sub(before.Time()).Hours(), 0) / l.cfg.HalfLife.Hours())
+	return evidence.Sums{
+		Mass: sums.Mass * part, Squares: sums.Squares * part, Reward: sums.Reward * part,
+		RewardSquares: sums.RewardSquares * part, Limited: sums.Limited * part,
+	}
 }
 
 // followUp does what may follow from an outcome: the item's copy of its segment, and a test for a

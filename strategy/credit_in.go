@@ -21,9 +21,7 @@ func (l *Learner) CreditWants(a *answer.Answer) (w store.Wants) {
 	}
 	if s, err := l.segment(c.Category, c.Context); err == nil {
 		choice := ChoiceOf(c)
-		if w = l.sourceWants(s, &choice); len(c.Credits) > 0 {
-			w.Cells = l.creditedCells(s, &choice)
-		}
+		w = s.sourceWants(&choice)
 	}
 	return w
 }
@@ -87,17 +85,14 @@ func (l *Learner) possible(tx *store.Tx, step *crediting, p *creditPlan) (stands
 			return fault, nil
 		}
 	}
-	p.of = credit{Outcome: &Outcome{Choice: p.choice}}
-	if p.of.segment, stands = l.segment(p.choice.Category, p.choice.Context); stands != nil {
+	if p.segment, stands = l.segment(p.choice.Category, p.choice.Context); stands != nil {
 		return stands, nil
 	}
-	if there, err := l.takesBack(tx.Context(), p); err != nil {
-		return nil, err
-	} else if !there {
-		return fmt.Errorf("an outcome can't be replaced: %w", evidence.ErrForgotten), nil
+	there, err := l.takesBack(tx.Context(), p)
+	if err == nil && !there {
+		stands = fmt.Errorf("an outcome can't be replaced: %w", evidence.ErrForgotten)
 	}
-	return nil, p.of.read(tx, len(p.gone) > 0 || slices.ContainsFunc(p.next,
-		p.of.segment.mayNotCount))
+	return stands, err
 }
 
 var errNoArm = errors.New("the learner has no such arm, so the outcome is dropped")
@@ -111,9 +106,9 @@ type creditPlan struct {
 	choice Choice
 	// had is the choice before the step. A second plan is computed from it, because the first plan is
 	// not committed.
-	had   *answer.Choice
-	of    credit // on the arm's cell
-	actor string
+	had     *answer.Choice
+	segment *segment
+	actor   string
 	// numbered is the number of the last outcome that the answer ever had. Numbers are not reused, so
 	// an outcome that comes back gets an id that the store has not seen.
 	numbered uint64
@@ -219,45 +214,34 @@ func reportedCost(a *answer.Answer) float64 {
 	return 0
 }
 
-// recredit adds to a step what takes outcomes back and what observes others. Outcomes that replace
-// others are in the batch of the correction, so that no reader sees the arm without both. Outcomes
-// that replace no others have a batch each.
+// recredit adds to a step what takes outcomes back and what observes others. They are in one batch,
+// so that no reader sees the arm without both.
 func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
-	s := p.of.segment
+	s := p.segment
+	var replaces []string
 	if len(p.gone) > 0 {
-		b, err := l.correction(tx, s, p.retraction(), p.gone)
+		b, err := l.correction(s, p.retraction(), p.gone)
 		if err != nil {
 			return err
 		}
-		step.gone = append(step.gone, b.Retract...)
+		replaces, step.gone = b.Retract, append(step.gone, b.Retract...)
 		if len(p.counts) == 0 {
 			step.expires = append(step.expires, s)
 		}
-		b.ID, b.PartsOf = "", store.CellsOf(b.Observations...)
+		b.ID = ""
 		tx.Add(b)
 	}
-	for i, o := range p.counts {
+	for _, o := range p.counts {
 		own, err := l.batch(tx, s, o, observed)
+		if err == nil {
+			err = l.emitObserved(&own, o)
+		}
 		if err != nil {
 			return err
 		}
-		// The credit is a copy of p.of, which has the segment and what was read of the arm's cell.
-		c := p.of
-		c.Outcome, c.did, c.made = o, new(Disposition), own.Observations
-		if c.follows = len(p.gone) == 0; i == 0 {
-			c.sampled = -len(p.gone)
-			for _, gone := range p.gone {
-				id := l.evidenceID(&Outcome{Choice: p.choice, ID: gone.ID})
-				c.replaces = append(c.replaces, id)
-			}
-		}
-		step.credits = append(step.credits, &c)
-		if len(p.gone) > 0 {
-			continue // the correction observes it
-		}
-		if err := l.emitObserved(&own, o); err != nil {
-			return err
-		}
+		step.credits = append(step.credits, &credit{
+			Outcome: o, segment: s, did: new(Disposition), made: own.Observations, replaces: replaces,
+		})
 		if own.ID = ""; step.bulk {
 			own.PartsOf = nil
 		}
@@ -268,7 +252,7 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 
 // retraction returns how the outcomes that no longer hold are taken back.
 func (p *creditPlan) retraction() *retraction {
-	r := &retraction{choice: &p.choice, actor: p.actor, reason: "withdrawn", next: p.counts}
+	r := &retraction{choice: &p.choice, actor: p.actor, reason: "withdrawn"}
 	for _, gone := range p.gone {
 		r.ids = append(r.ids, gone.ID)
 	}
@@ -291,7 +275,7 @@ func (l *Learner) takesBack(ctx context.Context, p *creditPlan) (bool, error) {
 	if len(ids) == 0 {
 		return true, nil
 	}
-	for o, err := range l.cfg.Store.History(ctx, p.of.cell()) {
+	for o, err := range l.cfg.Store.History(ctx, p.segment.space.arm(p.choice.Item, p.choice.Arm)) {
 		if err != nil {
 			return false, err
 		}

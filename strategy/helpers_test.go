@@ -237,7 +237,7 @@ func read(t testing.TB, st store.Store, cells ...evidence.Cell) []evidence.Part 
 
 // audited returns the audit entries of a store, the newest first.
 func audited(t testing.TB, st store.Store) (entries []store.AuditEntry) {
-	for e, err := range store.AuditEntries(ctx, st, store.Query{}) {
+	for e, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
 		require.NoError(t, err)
 		entries = append(entries, e)
 	}
@@ -331,7 +331,7 @@ func distribution(
 }
 
 // itemReport returns what is believed of an item.
-func itemReport(l *strategy.Learner, q strategy.Query) (strategy.ItemReport, error) {
+func itemReport(l *strategy.Learner, q strategy.Query) (strategy.Standing, error) {
 	q.Session, q.Arms = "", nil
 	for d, err := range l.Distributions(ctx, q) {
 		r, ok := d.Item(q.Item)
@@ -340,7 +340,7 @@ func itemReport(l *strategy.Learner, q strategy.Query) (strategy.ItemReport, err
 		}
 		return r, err
 	}
-	return strategy.ItemReport{}, heed.ErrNotFound
+	return strategy.Standing{}, heed.ErrNotFound
 }
 
 // outcomes returns the outcomes that the evidence of an item has, the last first.

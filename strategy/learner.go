@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
@@ -33,7 +32,7 @@ type Learner struct {
 	kinds    kinds
 	policies map[string]evidence.Policy // by kind
 	// key is the key of all random numbers. Each choice derives a generator from it.
-	key     chance.Key
+	key     evidence.Key
 	pending string        // the key of choices that wait
 	loose   atomic.Uint64 // numbers the choices without a session
 	answers store.View[answer.Answer]
@@ -41,9 +40,7 @@ type Learner struct {
 	sessions *memo
 	// doubts are ids that the store could not take back: see [Learner.doubt].
 	doubts *text.Memo[struct{}]
-	// sources are the sources of cells to which many answers were credited recently.
-	sources *sourceCache
-	watch   *watch.Watch
+	watch  *watch.Watch
 	// shared is what this learner shares with other tenants, or nil.
 	shared *sharing
 
@@ -100,8 +97,7 @@ func build(cfg Config) (*Learner, error) {
 		kinds:    kindsOf(cfg.Name),
 		pending:  answers.Pending(cfg.Name),
 		answers:  answers.View(cfg.Answers),
-		key:      chance.Key{A: seed.Uint64(), B: seed.Uint64()},
-		sources:  newSourceCache(),
+		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		doubts:   text.NewMemo[struct{}](maxDoubts),
 		sessions: newMemo(cfg.Cache.Size),
 		segments: text.NewMemo[*segment](maxSegments),
@@ -171,22 +167,14 @@ func (l *Learner) endIn(tx *store.Tx, session, id string) error {
 }
 
 // Refresh reads all segments in memory again from the store. Call it after evidence was retracted,
-// expunged or reset in the store, or added by others.
+// expunged or reset in the store, or added by others. Segments that were never loaded stay so. A
+// failure of one segment does not stop the others.
 func (l *Learner) Refresh(ctx context.Context) (err error) {
 	defer because(&err, "refresh")
-	return l.refreshAll(ctx, l.cfg.Now(), 0, false)
-}
-
-// refreshAll loads the segments in memory that are not as fresh as that. Segments that were never
-// loaded stay so. With used, so do those that were not used since the last call with it: their next
-// use loads them. A failure of one segment does not stop the others.
-func (l *Learner) refreshAll(
-	ctx context.Context, now time.Time, fresh time.Duration, used bool,
-) error {
 	var failures []error
+	now := l.cfg.Now()
 	for _, s := range l.segments.All() {
-		loaded, fresh := s.state(now, fresh)
-		if loaded && !fresh && (s.used.Swap(false) || !used) {
+		if loaded, _ := s.state(now, 0); loaded {
 			failures = append(failures, l.refresh(ctx, s, now))
 		}
 	}

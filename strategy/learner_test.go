@@ -17,7 +17,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
@@ -441,7 +440,7 @@ func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
 }
 
 func TestOfEqualDrawsTheEarlierArmWins(t *testing.T) {
-	rng := chance.Rand{State: 1}
+	rng := evidence.Rand{State: 1}
 	sure, hopeless := evidence.Beta{Alpha: 1e300, Beta: 1e-300},
 		evidence.Beta{Alpha: 1e-300, Beta: 1e300}
 	for _, test := range []struct {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/chance"
 )
 
 // mostNumbers is how many numbers of a vector the linear level uses. A longer vector is reduced to
@@ -29,7 +28,7 @@ func direction(vector []float32) []float32 {
 			x[j] = float64(v)
 			continue
 		}
-		signs := chance.Rand{State: uint64(j)} //nolint:gosec // not negative
+		signs := evidence.Rand{State: uint64(j)} //nolint:gosec // not negative
 		for i, bits := 0, signs.Uint64(); i < mostNumbers; i, bits = i+1, bits>>1 {
 			x[i] += float64(v) * (1 - 2*float64(bits&1))
 		}
@@ -50,10 +49,8 @@ func direction(vector []float32) []float32 {
 
 // packed is a vector as a record has it. Four bytes a number keep a record with 32 numbers at 128
 // bytes, before it is encoded.
-func packed(x []float32) (text []byte) {
-	for _, v := range x {
-		text = binary.LittleEndian.AppendUint32(text, math.Float32bits(v))
-	}
+func packed(x []float32) []byte {
+	text, _ := binary.Append(nil, binary.LittleEndian, x) // no error is possible
 	return text
 }
 
@@ -61,9 +58,9 @@ func packed(x []float32) (text []byte) {
 // dump that another program wrote, because such a number would spread to all sums.
 func unpacked(text []byte) []float32 {
 	x := make([]float32, len(text)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(text[4*i:]))
-		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
+	_, _ = binary.Decode(text, binary.LittleEndian, x) // the text is long enough
+	for _, v := range x {
+		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
 		}
 	}
@@ -184,16 +181,43 @@ func newLinear(numbers int, priors []evidence.Beta, now time.Time, half time.Dur
 	return m
 }
 
-// add adds an outcome, once. If there are too many, the source with most loses its oldest, so that
-// one source can't displace the outcomes of others.
-func (m *linear) add(s *sample) {
-	if m.known[s.id] != nil || len(s.x) != m.numbers {
+// replace removes outcomes by their ids and adds one, which may be nil. It has no effect on nil.
+func (m *linear) replace(ids []string, by *sample) {
+	if m == nil {
 		return
 	}
-	// The sample counts before another is removed, so that sources has its source in it.
+	for _, id := range ids {
+		m.remove(id)
+	}
+	if by != nil {
+		m.add(by)
+	}
+}
+
+// add adds an outcome, once.
+func (m *linear) add(s *sample) {
+	added, removed := m.remember(s)
+	if !added {
+		return
+	}
+	m.count(s)
+	if removed != nil {
+		m.uncount(removed)
+		m.solve(removed.arm)
+	}
+	m.solve(s.arm)
+	m.compare()
+}
+
+// remember adds a sample without counting it, unless it is known or of another length. If there are
+// too many, the source with most loses its oldest, so that one source can't displace the outcomes
+// of others.
+func (m *linear) remember(s *sample) (added bool, removed *sample) {
+	if m.known[s.id] != nil || len(s.x) != m.numbers {
+		return false, nil
+	}
 	m.known[s.id], m.samples = s, append(m.samples, s)
 	m.sources[s.source]++
-	m.count(s)
 	if len(m.samples) > mostSamples {
 		most := s.source
 		for source, n := range m.sources {
@@ -202,10 +226,19 @@ func (m *linear) add(s *sample) {
 			}
 		}
 		oldest := slices.IndexFunc(m.samples, func(s *sample) bool { return s.source == most })
-		m.remove(m.samples[oldest].id)
+		removed = m.samples[oldest]
+		m.forget(removed)
 	}
-	m.solve(s.arm)
-	m.compare()
+	return true, removed
+}
+
+// forget drops a sample that was remembered, and leaves the sums as they are.
+func (m *linear) forget(s *sample) {
+	delete(m.known, s.id)
+	m.samples = slices.DeleteFunc(m.samples, func(o *sample) bool { return o == s })
+	if m.sources[s.source]--; m.sources[s.source] == 0 {
+		delete(m.sources, s.source)
+	}
 }
 
 // count adds what a sample counts for to the sums. One from after the load counts in full and not
@@ -220,22 +253,21 @@ func (m *linear) count(s *sample) {
 
 // remove takes an outcome out of all sums.
 func (m *linear) remove(id string) {
-	s := m.known[id]
-	if s == nil {
-		return
+	if s := m.known[id]; s != nil {
+		m.forget(s)
+		m.uncount(s)
+		m.solve(s.arm)
+		m.compare()
 	}
-	delete(m.known, id)
-	m.samples = slices.DeleteFunc(m.samples, func(o *sample) bool { return o == s })
-	if m.sources[s.source]--; m.sources[s.source] == 0 {
-		delete(m.sources, s.source)
-	}
+}
+
+// uncount takes a sample that was forgotten out of the sums.
+func (m *linear) uncount(s *sample) {
 	m.put(s, -1)
 	if m.sources[s.source] == 0 {
 		delete(m.leads[0], s.source)
 		delete(m.leads[1], s.source)
 	}
-	m.solve(s.arm)
-	m.compare()
 }
 
 // put adds a sample to the sums, or takes it out. Taking out subtracts exactly what adding added,

@@ -139,10 +139,15 @@ func (l *Learner) observe(
 		}
 		return l.endIn(tx, ended, store.IDOf(id))
 	})
+	return dispositions(each, err)
+}
+
+// dispositions returns what became of outcomes, once that is final.
+func dispositions(each []*Disposition, err error) ([]Disposition, error) {
 	if err != nil {
 		return nil, err
 	}
-	did := make([]Disposition, len(outcomes))
+	did := make([]Disposition, len(each))
 	for i := range did {
 		did[i] = *each[i]
 	}
@@ -259,20 +264,18 @@ func (l *Learner) evidenceID(o *Outcome) string {
 func (l *Learner) batch(
 	tx *store.Tx, s *segment, o *Outcome, event string,
 ) (b store.Batch, err error) {
-	var read store.Snapshot
-	if o.Source != "" {
-		if w := l.sourceWants(s, &o.Choice); len(w.Cells) > 0 {
-			if err := tx.Read(&read, w.Cells, nil); err != nil {
-				return b, err
-			}
+	step, read := l.stepOf(tx, l.cfg.Now()), store.Snapshot{}
+	if cells := s.sourceWants(&o.Choice).Cells; !step.bulk && o.Source != "" && len(cells) > 0 {
+		if err := tx.Read(&read, cells, nil); err != nil {
+			return b, err
 		}
 	}
 	apart := func(o evidence.Observation) evidence.Observation {
-		name, known := l.sources.apart(&l.cfg.Trust, o.Cell, o.Source)
-		if !known {
-			name = fair.Apart(l.cfg.Trust, partsOf(read.Parts, o.Cell), o.Source)
+		parts := step.crowded[o.Cell]
+		if !step.bulk {
+			parts = partsOf(read.Parts, o.Cell)
 		}
-		o.Source = name
+		o.Source = fair.Apart(l.cfg.Trust, parts, o.Source)
 		return o
 	}
 	c := &o.Choice
@@ -300,7 +303,7 @@ func (l *Learner) batch(
 }
 
 // creditedCells are the cells that an outcome of a choice adds to.
-func (l *Learner) creditedCells(s *segment, c *Choice) []evidence.Cell {
+func (s *segment) creditedCells(c *Choice) []evidence.Cell {
 	cells := []evidence.Cell{s.space.arm(c.Item, c.Arm)}
 	for name, value := range c.Parameters() {
 		cells = append(cells, s.space.parameter(c.Arm, answer.Setting{Name: name, Value: value}))
@@ -398,8 +401,8 @@ func (s *segment) give(arms [][]evidence.Part, at evidence.Instant) []evidence.S
 	defer s.mu.RUnlock()
 	item := Item{Arms: make([]evidence.Sums, len(arms))}
 	for i, parts := range arms {
-		item.Arms[i] = s.crowd.Share(i, parts, at)
+		item.Arms[i] = s.found.crowd.Share(i, parts, at)
 	}
-	m, _ := s.model.(*copied) // as the pooling is a Copy
+	m, _ := s.found.model.(*copied) // as the pooling is a Copy
 	return m.give(item)
 }

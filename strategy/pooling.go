@@ -103,8 +103,6 @@ func (Alone) Model(segment Segment, items []Item) Model {
 	return &alone{segment, spreadOf(items, segment.LeastWeight), totalOf(items)}
 }
 
-func (Alone) String() string { return "alone" }
-
 type alone struct {
 	segment Segment
 	spread  spread

@@ -16,7 +16,6 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -30,14 +29,14 @@ type world struct {
 	seen    []int // outcomes of each item
 	beliefs []evidence.Belief
 	draws   []answer.Draw
-	rng     chance.Rand
+	rng     evidence.Rand
 }
 
 func newWorld(pooling strategy.Pooling, items, arms int, seed uint64) *world {
 	w := &world{
 		pooling: pooling, items: make([]strategy.Item, items), seen: make([]int, items),
 		beliefs: make([]evidence.Belief, arms), draws: make([]answer.Draw, arms),
-		rng: chance.Rand{State: seed},
+		rng: evidence.Rand{State: seed},
 	}
 	for i := range w.items {
 		w.items[i].Arms = make([]evidence.Sums, arms)
@@ -331,15 +330,6 @@ func TestSegmentsAreKeptApart(t *testing.T) {
 		strategy.Query{Category: "preference", Context: "planning"}).Cells()[0].Scope)
 }
 
-// Names are printed in reports.
-func TestEveryPoolingIsFoundByItsName(t *testing.T) {
-	names := make([]string, len(poolings))
-	for i, p := range poolings {
-		names[i] = fmt.Sprint(p)
-	}
-	assert.Equal(t, []string{"two-level", "copy", "alone"}, names)
-}
-
 // wild is a host's pooling whose models do what they are told.
 type wild struct {
 	strategy.Alone
@@ -398,6 +388,6 @@ func TestAPoolingThatPanics(t *testing.T) {
 
 // draw draws a rate from a belief.
 func draw(b evidence.Beta, rng *rand.Rand) float64 {
-	s, r := chance.Beta(b.Alpha, b.Beta), chance.Rand{State: rng.Uint64()}
+	s, r := b.Sampler(), evidence.Rand{State: rng.Uint64()}
 	return s.Draw(&r)
 }

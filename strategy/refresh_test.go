@@ -16,7 +16,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -400,25 +399,4 @@ func TestSegmentsThatClientsName(t *testing.T) {
 	}), "lost")
 	assert.NotEqual(t, before, means(t, l, other))
 	assert.Equal(t, means(t, newLearner(t, cfg), other), means(t, l, other))
-}
-
-// A sweep reads the segments again that are in use.
-func TestASweepReadsSegmentsInUse(t *testing.T) {
-	c := &clock{}
-	cfg := withFixtures(t, strategy.Config{Now: c.Now, Unrecorded: true})
-	st := &storetest.Failing{Store: cfg.Store}
-	cfg.Store = st
-	l := newLearner(t, cfg)
-	swept := func() int {
-		c.Advance(time.Hour)
-		before := st.Calls("List")
-		require.NoError(t, l.Sweep(ctx, time.Time{}))
-		return st.Calls("List") - before
-	}
-	choose(t, l, strategy.Query{Context: "x"})
-	choose(t, l, strategy.Query{Context: "y"})
-	assert.Equal(t, 2, swept())
-	assert.Zero(t, swept())
-	choose(t, l, strategy.Query{Context: "x"})
-	assert.Equal(t, 1, swept())
 }

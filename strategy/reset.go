@@ -43,7 +43,6 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	if err != nil {
 		return err
 	}
-	defer l.sources.drop()
 	at := l.cfg.Now()
 	b, job := store.Batch{ID: "reset:" + uuid.NewString()}, store.Job{At: at}
 	for _, kind := range []string{l.kinds.arm, l.kinds.given, l.kinds.sessions} {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/chance"
-	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -24,47 +22,25 @@ type segment struct {
 	category, context string
 
 	space space
-	used  atomic.Bool // since a sweep looked
 
-	mu sync.RWMutex // of what follows; Update and its like write, choices read
-	// model holds the beliefs about items. It is nil until the segment was loaded.
-	model Model
-	// loaded is when the model was made. The zero time has the next use make it again, while other
-	// users go on with the old one.
-	loaded     time.Time
-	parameters []chance.Sampler // what is believed of the learner's values
-	samples    []uint64         // outcomes of each arm
-	// crowd has the people with evidence on the arms, and how much each of them counts.
-	crowd *fair.Crowd
-	// total are the sums of all items and arms, within the limits on people.
-	total evidence.Sums
-	// scale is the scale of the weights when the segment was loaded: see scaleOf. Parameters are
-	// learned on it, so the segment is loaded again if the scale has moved far.
-	scale   float64
+	mu sync.RWMutex // of what follows; outcomes and loads write, choices read
+	// found is what the store has of the items, with the model of it. It is nil until the segment was
+	// loaded.
+	found *found
+	// loaded is when it was read. The zero time has the next use read it again, while other users go
+	// on with the old one.
+	loaded  time.Time
 	resets  map[string]resets // of items that were reset, if they were read
 	expired uint64            // how often it was expired
-	touched map[touched]bool  // by outcomes since a load began; nil without a load
-	// linear is the linear level, nil until it was loaded, which vectors of queries ask for. changes
-	// list how its outcomes changed since a load began; nil without a load.
-	linear  *linear
-	changes []func(*linear)
-	// own are the items with recent outcomes of this process. A load must have them even if it reads
-	// a sample. It is nil unless the model is of a sample.
-	own    map[string]bool
-	latest latest // the outcomes that the test of a change reads
+	// changes list what changed since a load began, and report whether the model drifted; nil without
+	// a load.
+	changes []func(*found) bool
+	latest  latest // the outcomes that the test of a change reads
 
-	// observers has a token of each goroutine that adds evidence. The end of a load takes all
-	// tokens: see load.
-	observers chan struct{}
-	loading   host.Lock // of making the model again
-
+	loading host.Lock // of reading it again
 	sources sources
 	numbers atomic.Int32 // of the last query's vector; 0: there was none
 }
-
-// maxObservers is how many goroutines may add evidence to a segment at a time. More of them wait.
-// It bounds how long the end of a load waits, which takes all tokens.
-const maxObservers = 64
 
 // maxSegments is how many segments are in memory at least, those that were used last, and half of
 // how many at most. A host has few, but a client may name each of its requests. A step must not
@@ -83,11 +59,9 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 				fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText))
 		}
 		s = l.segments.Add(scope, &segment{
-			category: category, context: context, space: space{l.kinds, scope},
-			observers: make(chan struct{}, maxObservers), loading: host.NewLock(),
+			category: category, context: context, space: space{l.kinds, scope}, loading: host.NewLock(),
 		})
 	}
-	s.used.Store(true)
 	return s, nil
 }
 
@@ -119,7 +93,7 @@ func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, e
 func (s *segment) state(now time.Time, refresh time.Duration) (loaded, fresh bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.model != nil, s.model != nil && now.Sub(s.loaded).Abs() < refresh
+	return s.found != nil, s.found != nil && now.Sub(s.loaded).Abs() < refresh
 }
 
 // wasReset remembers how often an item was reset. The count of the segment is kept under the empty
@@ -211,12 +185,6 @@ func (l *Learner) parameterCells(space space) (cells []evidence.Cell) {
 		cells = append(cells, space.parameter(v.arm, v.Setting))
 	}
 	return cells
-}
-
-// parameterSampler draws from the belief about one value of a parameter.
-func parameterSampler(sums evidence.Sums, scale float64) chance.Sampler {
-	b := parameterBelief(sums, scale)
-	return chance.Beta(b.Alpha, b.Beta)
 }
 
 // parameterBelief is the belief about one value of a parameter. All values start at the even prior.

@@ -12,7 +12,6 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -425,7 +424,7 @@ func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) erro
 		return nil
 	}
 	beliefs := make([]evidence.Belief, len(l.cfg.Arms))
-	s.model.Believe(read.Item, beliefs)
+	s.found.model.Believe(read.Item, beliefs)
 	d := &r.made
 	d.Draws = make([]answer.Draw, 0, len(l.cfg.Arms))
 	for i := range l.cfg.Arms {
@@ -445,7 +444,7 @@ func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) erro
 
 // share takes an arm by the query's shares. Rounding may leave a little of 1 after the last share;
 // the last arm with a share gets it.
-func (l *Learner) share(q *Query, rng *chance.Rand, r *remembered) {
+func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
 	left, last := rng.Float64(), 0
 	for i, share := range q.Shares {
 		if share == 0 {
@@ -466,7 +465,7 @@ func (l *Learner) share(q *Query, rng *chance.Rand, r *remembered) {
 // count as far as the limits on people let them, so that one person does not end the trials of an
 // arm.
 func (l *Learner) bonus(s *segment, arm int) float64 {
-	if float64(s.samples[arm])*s.crowd.Part(arm) < float64(l.cfg.Exploration.MinSamples) {
+	if float64(s.found.samples[arm])*s.found.crowd.Part(arm) < float64(l.cfg.Exploration.MinSamples) {
 		return l.cfg.Exploration.Bonus
 	}
 	return 0
@@ -474,7 +473,7 @@ func (l *Learner) bonus(s *segment, arm int) float64 {
 
 // drawParameters chooses a value for each parameter of an arm, in the same way as an arm. A
 // parameter with a single value makes no draw, so that adding one does not change later draws.
-func (l *Learner) drawParameters(s *segment, arm ArmID, rng *chance.Rand) (
+func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (
 	settings []answer.Setting,
 ) {
 	at := slices.IndexFunc(l.values, func(v parameterValue) bool { return v.arm == arm })
@@ -484,7 +483,7 @@ func (l *Learner) drawParameters(s *segment, arm ArmID, rng *chance.Rand) (
 		setting := answer.Setting{Name: p.Name, Value: p.Values[0]}
 		if most := -1.; len(p.Values) > 1 {
 			for i, value := range p.Values {
-				if x := s.parameters[at+i].Draw(rng); x > most {
+				if x := s.found.parameters[at+i].Draw(rng); x > most {
 					setting.Value, most = value, x
 				}
 			}

@@ -313,7 +313,7 @@ func (l *Learner) reshare(ctx context.Context, now time.Time) error {
 		f, err := l.loadSample(ctx, space{l.kinds, scope}, evidence.InstantOf(now), l.sampleItems)
 		if err == nil {
 			f.settle()
-			_, err = l.start(ctx, &f, true)
+			_, err = l.start(ctx, f, true)
 		}
 		if err != nil {
 			return err

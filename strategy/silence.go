@@ -34,11 +34,11 @@ func (l *Learner) silences(c *Choice) []string {
 }
 
 // Sweep does what is due at now, or by the learner's clock if that is earlier or now is zero.
-// Pending choices of this learner that are older than Config.Silence allows expire, and segments in
-// use are read again if they are older than Config.Refresh. The host calls it now and then, for
-// example through [heed.Run]. Several sweeps may run at the same time. The next sweep does what a
-// failed one could not do. A choice whose silence can't be counted, because the store has other
-// policies, does not hold up others.
+// Pending choices of this learner that are older than Config.Silence allows expire, and with
+// Config.Shared, what the tenant shares is brought up to date once a day. The host calls it now and
+// then, for example through [heed.Run]. Several sweeps may run at the same time. The next sweep
+// does what a failed one could not do. A choice whose silence can't be counted, because the store
+// has other policies, does not hold up others.
 func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	defer because(&err, "sweep")
 	if own := l.cfg.Now(); now.IsZero() || now.After(own) {
@@ -48,7 +48,7 @@ func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	if n > 0 && l.watch != nil {
 		l.watch.Tell(ctx, heed.Swept{Component: l.watch.Name(), At: now, Count: n})
 	}
-	err = errors.Join(err, l.refreshAll(ctx, now, l.cfg.Refresh, true), l.reshare(ctx, now))
+	err = errors.Join(err, l.reshare(ctx, now))
 	l.watch.Failed(ctx, "sweep", err)
 	return err
 }
@@ -133,7 +133,6 @@ func (l *Learner) expireIn(tx *store.Tx, kept keptChoice, now time.Time) error {
 			Choice: c, ID: silenceID, Value: -1, worth: -1,
 			Confidence: l.cfg.Silence.Confidence, Channel: silenceChannel, At: e.At,
 		}
-		l.sources.drop()
 		if b, err = l.batch(tx, s, o, expired); err != nil {
 			return err
 		}

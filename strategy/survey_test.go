@@ -34,7 +34,7 @@ func distributionsOf(t testing.TB, l *strategy.Learner) (all []strategy.Distribu
 	return all
 }
 
-func itemOf(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.ItemReport {
+func itemOf(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.Standing {
 	r, err := itemReport(l, q)
 	require.NoError(t, err)
 	return r

@@ -32,8 +32,6 @@ type TwoLevel struct{}
 // after n outcomes of the item, if a share q of the segment's outcomes is other items'.
 const sharpness = 2
 
-func (TwoLevel) String() string { return "two-level" }
-
 // strengths are the candidates for how many observations the segment's level is worth to an item.
 // They grow by about three, because beliefs hardly differ between neighbours; between them the
 // likelihood is interpolated: see weigh.

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/chance"
+	"github.com/heedhq/heed/internal/curves"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
@@ -37,18 +37,18 @@ func (l *Learner) directionOf(s *segment, q *Query) []float32 {
 // The random numbers are drawn after the draws of the tables, so a segment without vectors draws as
 // if there were no linear level.
 func (l *Learner) drawLinear(
-	s *segment, m *making, read *reading, c *answer.Choice, rng *chance.Rand,
+	s *segment, m *making, read *reading, c *answer.Choice, rng *evidence.Rand,
 ) {
-	if !s.linear.takes(m.direction) {
+	if !s.found.linear.takes(m.direction) {
 		return
 	}
 	above := l.above(s, read)
 	for i := range c.Draws {
 		d := &c.Draws[i]
 		arm := l.index[d.Arm]
-		d.Mean, d.Deviation, _ = s.linear.predict(arm, m.direction, above[arm])
+		d.Mean, d.Deviation, _ = s.found.linear.predict(arm, m.direction, above[arm])
 	}
-	c.Linear = &answer.Linear{Weight: s.linear.weight()}
+	c.Linear = &answer.Linear{Weight: s.found.linear.weight()}
 	if rng.Float64() >= c.Linear.Weight {
 		return
 	}
@@ -78,12 +78,12 @@ func (l *Learner) predict(s *segment, m *making, read *reading, c *answer.Choice
 		c.Linear = &answer.Linear{}
 	}
 	beliefs := make([]evidence.Belief, len(l.cfg.Arms))
-	s.model.Believe(read.Item, beliefs)
+	s.found.model.Believe(read.Item, beliefs)
 	n := c.Linear
 	n.Vector, n.Tables, n.Above = packed(m.direction), beliefs[arm].Mean(), l.above(s, read)[arm]
-	if n.Level = n.Tables; s.linear.takes(m.direction) {
-		_, _, n.Level = s.linear.predict(arm, m.direction, n.Above)
-		n.Common = s.linear.alike(m.direction)
+	if n.Level = n.Tables; s.found.linear.takes(m.direction) {
+		_, _, n.Level = s.found.linear.predict(arm, m.direction, n.Above)
+		n.Common = s.found.linear.alike(m.direction)
 	}
 }
 
@@ -97,12 +97,12 @@ func (l *Learner) above(s *segment, read *reading) []float64 {
 	for _, sums := range read.Arms {
 		mass += sums.Mass
 	}
-	if mass <= 0 || mass >= s.total.Mass*allButAll {
+	if mass <= 0 || mass >= s.found.total.Mass*allButAll {
 		return above
 	}
 	item, level := make([]evidence.Belief, len(above)), make([]evidence.Belief, len(above))
-	s.model.Believe(read.Item, item)
-	s.model.Believe(Item{Arms: make([]evidence.Sums, len(above))}, level)
+	s.found.model.Believe(read.Item, item)
+	s.found.model.Believe(Item{Arms: make([]evidence.Sums, len(above))}, level)
 	for i := range above {
 		above[i] = item[i].Mean() - level[i].Mean()
 	}
@@ -118,32 +118,6 @@ func byVector(c *Choice) bool {
 
 // takes reports whether the level can predict for a vector.
 func (m *linear) takes(x []float32) bool { return m != nil && x != nil && len(x) == m.numbers }
-
-// learnLinear brings the linear level in line with an outcome that was counted. The caller holds
-// the lock. During a load the change is also noted, and applied to the new level before it is
-// installed. A replaced outcome is removed by its id, and a new one is added with the prediction
-// that its choice noted.
-func (l *Learner) learnLinear(c *credit) {
-	s := c.segment
-	if s.linear == nil && s.changes == nil {
-		return
-	}
-	one := l.sampleOf(c.Outcome, s.resetCount(&c.Choice))
-	change := func(m *linear) {
-		for _, id := range slices.Concat(c.withdraw, c.replaces) {
-			m.remove(id)
-		}
-		if one != nil {
-			m.add(one)
-		}
-	}
-	if s.linear != nil {
-		change(s.linear)
-	}
-	if s.changes != nil {
-		s.changes = append(s.changes, change)
-	}
-}
 
 // sampleOf returns what the linear level learns from an outcome, or nil: its choice needs a vector,
 // and neither the segment nor the item may have been reset since. After a reset, the requests
@@ -208,7 +182,9 @@ func (l *Learner) loadLinear(
 	if err != nil {
 		return nil, err
 	}
-	m.take(samples)
+	for _, one := range samples {
+		m.remember(one)
+	}
 	m.weigh(m.limits(l.cfg.Trust, f.crowd))
 	return m, nil
 }
@@ -280,33 +256,6 @@ func (l *Learner) allResets(ctx context.Context, s *segment) (func(item string) 
 	}, nil
 }
 
-// take remembers samples without counting them: the newest, and of too many, fewer of the sources
-// with most. The samples are in order of time. Each source loses its oldest, as in add. So one
-// source with thousands of outcomes can't push out all others.
-func (m *linear) take(all []*sample) {
-	counts := make(map[string]int)
-	for _, s := range all {
-		counts[s.source]++
-	}
-	for n := len(all); n > mostSamples; n-- {
-		most := ""
-		for source, n := range counts {
-			if n > counts[most] || n == counts[most] && source < most {
-				most = source
-			}
-		}
-		counts[most]--
-	}
-	for _, s := range slices.Backward(all) { // the newest first
-		if counts[s.source] > 0 && len(s.x) == m.numbers && m.known[s.id] == nil {
-			counts[s.source]--
-			m.sources[s.source]++
-			m.known[s.id], m.samples = s, append(m.samples, s)
-		}
-	}
-	slices.Reverse(m.samples)
-}
-
 // limits returns the part of a source's evidence on an arm that counts: the lesser of what counts
 // in the segment and among the outcomes that the level remembers. Without the second, a person with
 // few outcomes in the segment could have most of the ones that are remembered.
@@ -323,19 +272,6 @@ func (m *linear) limits(trust evidence.Trust, crowd *fair.Crowd) func(int, strin
 		}
 		return part
 	}
-}
-
-// install puts a linear level in the place of the segment's, with what changed during the load.
-// Changes are applied under the lock, so none is lost between the last one and the exchange.
-func (s *segment) install(m *linear) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m != nil {
-		for _, change := range s.changes {
-			change(m)
-		}
-	}
-	s.linear = m
 }
 
 // greatestNormal returns the probability that the linear level's sample of an arm is the greatest
@@ -358,7 +294,7 @@ func greatestNormal(draws []answer.Draw, arm ArmID) (p float64) {
 		}
 	}
 	slices.Sort(cuts)
-	rule := chance.Legendre()
+	rule := curves.Legendre()
 	for n := 1; n < len(cuts); n++ {
 		half := (cuts[n] - cuts[n-1]) / 2
 		for j, u := range rule.At {

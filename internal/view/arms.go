@@ -12,7 +12,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -155,7 +154,7 @@ func armsOf(reports []strategy.ArmReport) (all []Arm) {
 	for i, r := range reports {
 		beliefs[i] = likeBeta(r)
 	}
-	for i, best := range winner.ProbBest(beliefs) {
+	for i, best := range evidence.ProbBest(beliefs) {
 		r := &reports[i]
 		all = append(all, Arm{
 			Arm: r.Arm, Mean: r.Mean, Low: r.Low, High: r.High, Best: best, Outcomes: r.Outcomes,
@@ -224,7 +223,7 @@ func (s *Source) Item(ctx context.Context, q strategy.Query) (Item, error) {
 		err = heed.ErrNotFound
 	}
 	return Item{
-		r.Standing, d.Category, d.Context, armsOf(r.Arms), armsOf(d.Arms), d.SpecializesAt,
+		r, d.Category, d.Context, armsOf(r.Arms), armsOf(d.Arms), d.SpecializesAt,
 	}, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/strategy"
 )
@@ -139,19 +140,16 @@ func (s *Strategy) parameters() []parameter {
 // Of reads a choice among the arms of the catalogue. An arm, a parameter or a value that the
 // catalogue does not have is a [*heed.InputError].
 func Of(c strategy.Choice) (Strategy, error) {
-	var given []named
+	var given []answer.Setting
 	for name, value := range c.Parameters() {
-		given = append(given, named{Name: name, Value: value})
+		given = append(given, answer.Setting{Name: name, Value: value})
 	}
 	return read(c.Arm, given)
 }
 
-// A named value is one of a parameter.
-type named struct{ Name, Value string }
-
 // read makes a strategy of an arm and its settings. Every parameter of the arm must be valid then,
 // so one that is missing is found by its zero value.
-func read(arm strategy.ArmID, given []named) (Strategy, error) {
+func read(arm strategy.ArmID, given []answer.Setting) (Strategy, error) {
 	s := Strategy{Arm: arm}
 	parameters := s.parameters()
 	if parameters == nil {
@@ -253,7 +251,7 @@ func Parse(text string) (Strategy, error) {
 	if !ok || !closed {
 		return Strategy{}, malformed
 	}
-	var given []named
+	var given []answer.Setting
 	for rest != "" {
 		found := setting.FindStringSubmatch(rest)
 		if found == nil {
@@ -263,7 +261,7 @@ func Parse(text string) (Strategy, error) {
 		if value[0] == '"' {
 			value, _ = strconv.Unquote(value) // "" if it can't be, which is written otherwise
 		}
-		given, rest = append(given, named{Name: found[1], Value: value}),
+		given, rest = append(given, answer.Setting{Name: found[1], Value: value}),
 			rest[len(found[0]):]
 	}
 	s, err := read(strategy.ArmID(arm), given)

@@ -12,10 +12,8 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
-	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -306,11 +304,11 @@ func (f *Frugal) shares(
 		of = append(of, i)
 	}
 	shares, drawn := make([]float64, len(of)), make([]float64, len(of))
-	rng := chance.Key{A: draws, B: uint64(len(of))}.Rand(0)
+	rng := evidence.Key{A: draws, B: uint64(len(of))}.Rand(0)
 	for range draws {
 		var best float64
 		for n, i := range of {
-			drawn[n] = winner.Draw(&beliefs[i], &rng)
+			drawn[n] = beliefs[i].Draw(&rng)
 			best = max(best, drawn[n])
 		}
 		at := -1

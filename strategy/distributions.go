@@ -60,12 +60,8 @@ type Standing struct {
 	// Sessions are those in which it was seen; 0 unless the pooling is a [Copy].
 	Sessions uint64 `json:"sessions,omitempty"`
 	Outcomes uint64 `json:"outcomes"` // that count
-}
-
-// An ItemReport is what a learner believes of one item: its summary, and each of its arms.
-type ItemReport struct {
-	Standing
-	Arms []ArmReport `json:"arms"`
+	// Arms are what is believed of each arm. Only [Distribution.Item] reports them.
+	Arms []ArmReport `json:"arms,omitempty"`
 }
 
 // An ArmReport is what is believed of an arm, in a segment or for one of its items.
@@ -164,7 +160,7 @@ func (l *Learner) distribution(
 	}
 	d = Distribution{
 		Category: q.Category, Context: q.Context, Items: len(f.items), Updated: f.last.Time(),
-		found: &f,
+		found: f,
 	}
 	cold := Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}
 	d.Arms, d.Leading = f.reports(cold, f.samples)
@@ -181,12 +177,12 @@ func (l *Learner) distribution(
 	if err := l.countSessions(ctx, &d); err != nil {
 		return d, err
 	}
-	if d.Parameters, err = l.parameterReports(ctx, &f); err != nil || !f.sampled {
+	if d.Parameters, err = l.parameterReports(ctx, f); err != nil || !f.sampled {
 		return d, err
 	}
 	d.Sampled, d.Items = len(f.names), f.all
 	if _, ok := slices.BinarySearch(f.names, q.Item); named && !ok {
-		err = l.surveyItem(ctx, &f, q.Item)
+		err = l.surveyItem(ctx, f, q.Item)
 	}
 	return d, err
 }
@@ -225,7 +221,7 @@ func (f *found) standing(name string, i int) Standing {
 
 // Item returns what is believed of one item, or false if it has no outcomes. For a sampled segment
 // it has the items of the sample, and the item of the query.
-func (d *Distribution) Item(item string) (r ItemReport, ok bool) {
+func (d *Distribution) Item(item string) (r Standing, ok bool) {
 	f := d.found
 	if f == nil {
 		return r, false
@@ -237,7 +233,7 @@ func (d *Distribution) Item(item string) (r ItemReport, ok bool) {
 	if !ok {
 		return r, false
 	}
-	r.Standing = f.standing(item, i)
+	r = f.standing(item, i)
 	r.Arms, _ = f.reports(f.items[i], f.counts[i])
 	at := slices.IndexFunc(d.Standings, func(s Standing) bool { return s.Item == item })
 	if at >= 0 {
@@ -275,7 +271,7 @@ const surveyItems = 4000
 // without outcomes. It makes a model for the report alone: the learner's memory may be older than a
 // report should be, and must not depend on who looks. The model sees the items as shares of their
 // segment; each item is then reported within the limits that hold for the item itself.
-func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
+func (l *Learner) survey(ctx context.Context, q Query) (f *found, err error) {
 	now := evidence.InstantOf(l.cfg.Now())
 	f, err = l.loadSample(ctx, space{l.kinds, answers.Scope(q.Category, q.Context)}, now, surveyItems)
 	if err != nil {
@@ -284,11 +280,11 @@ func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 	if len(f.items) == 0 {
 		return f, heed.ErrNotFound
 	}
-	if err = l.loadGiven(ctx, &f); err != nil {
+	if err = l.loadGiven(ctx, f); err != nil {
 		return f, err
 	}
 	f.settle()
-	priors, err := l.start(ctx, &f, false)
+	priors, err := l.start(ctx, f, false)
 	f.arms, f.model = l.cfg.Arms, l.model(priors, f.items)
 	for i := range f.items { // the model does not keep them
 		f.items[i].Arms = fair.PoolVoices(f.voices[i])

@@ -1,4 +1,0 @@
-package chance
-
-// Exp is compared with a formula.
-var Exp = (*Rand).exp
