@@ -5,11 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"go.opentelemetry.io/otel/attribute"
-	otellog "go.opentelemetry.io/otel/log"
-	"go.opentelemetry.io/otel/log/global"
 	"go.opentelemetry.io/otel/metric"
-	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -21,8 +17,6 @@ import (
 )
 
 var (
-	meanings = map[string]otel.Meaning{"Relevance": {Worst: 1, Best: 5}}
-
 	arms  = []loop.Arm{{ID: "brief", System: "Answer in one sentence."}}
 	model = decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
 		error) {
@@ -30,54 +24,32 @@ var (
 	})
 )
 
-func wire(
-	ctx context.Context, st store.Store, meters metric.MeterProvider,
-) (*loop.Agent, *otel.Results, error) {
-	telemetry, err := otel.New(otel.Config{Meters: meters, Logs: global.GetLoggerProvider()})
+func wire(ctx context.Context, st store.Store, meters metric.MeterProvider) (*loop.Agent, error) {
+	telemetry, err := otel.New(otel.Config{Meters: meters})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	agent, err := loop.New(ctx, loop.Config{Store: telemetry.Store(st), Model: model, Arms: arms,
+	return loop.New(ctx, loop.Config{Store: telemetry.Store(st), Model: model, Arms: arms,
 		Observer: telemetry.Observe})
-	if err != nil {
-		return nil, nil, err
-	}
-	results, err := otel.NewResults(otel.ResultsConfig{Agent: agent, Meanings: meanings})
-	return agent, results, err
 }
 
 // Example is the program of README.md.
 func Example() {
 	ctx := context.Background()
 	reader := sdkmetric.NewManualReader()
-	agent, results, err := wire(ctx, &memstore.Store{},
+	agent, err := wire(ctx, &memstore.Store{},
 		sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	if err != nil {
 		log.Fatal(err)
 	}
-	// next to the processor of your exporter
-	logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(results))
-	global.SetLoggerProvider(logs)
-
-	if _, err := agent.Answer(ctx, loop.Event{ID: "chatcmpl-123",
-		Text: "The disk of db-1 is full."}); err != nil {
+	if _, err := agent.Answer(ctx, loop.Event{ID: "m1", Text: "The disk of db-1 is full."}); err != nil {
 		log.Fatal(err)
 	}
-	var evaluation otellog.Record // by any evaluator
-	evaluation.SetEventName("gen_ai.evaluation.result")
-	evaluation.AddAttributes(attribute.String("gen_ai.response.id", "chatcmpl-123"),
-		attribute.String("gen_ai.evaluation.name", "Relevance"),
-		attribute.Float64("gen_ai.evaluation.score.value", 4))
-	logs.Logger("evaluator").Emit(ctx, evaluation)
-	if err := logs.Shutdown(ctx); err != nil {
+	worth := 0.5
+	outcome := loop.Outcome{Reward: &worth, Source: "evaluator"}
+	if err := agent.Outcome(ctx, "m1", outcome); err != nil {
 		log.Fatal(err)
 	}
-
-	account, err := agent.Explain(ctx, "chatcmpl-123")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("worth", account.Worth)
 	var metrics metricdata.ResourceMetrics
 	if err := reader.Collect(ctx, &metrics); err != nil {
 		log.Fatal(err)
@@ -89,6 +61,5 @@ func Example() {
 		}
 	}
 	// Output:
-	// worth 0.5
 	// heed.rewards brief 0.75
 }

@@ -1,12 +1,10 @@
-// Package otel connects heed with OpenTelemetry, both ways: what heed does becomes metrics and
-// events, and results of evaluations become outcomes of an agent's answers.
+// Package otel makes metrics of OpenTelemetry of what heed does.
 //
-//	telemetry, err := otel.New(otel.Config{Meters: meters, Logs: logs})
+//	telemetry, err := otel.New(otel.Config{Meters: meters})
 //	agent, err := loop.New(ctx,
 //		loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
 //
-// A [Telemetry] reports what heed does. [Results] takes the log records called
-// "gen_ai.evaluation.result", as a processor of logs.
+// For log records, give [heed.LogTo] a logger of OpenTelemetry's bridge for log/slog.
 package otel
 
 import (
@@ -18,8 +16,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/log"
-	lognoop "go.opentelemetry.io/otel/log/noop"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
@@ -30,10 +26,9 @@ import (
 // scope names the instrumentation.
 const scope = "github.com/heedhq/heed/adapter/otel"
 
-// Config configures a [Telemetry]. The zero Config sends no data.
+// Config configures a [Telemetry].
 type Config struct {
 	Meters metric.MeterProvider // for the metrics. nil: no metrics
-	Logs   log.LoggerProvider   // for the events. nil: no events
 	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms or the
 	// names of tenants. Later values are counted under "other". 0 means 100. Raise it if there are
 	// more arms or tenants.
@@ -43,9 +38,6 @@ type Config struct {
 // Telemetry reports to OpenTelemetry what heed does. It is safe for concurrent use by multiple
 // goroutines.
 type Telemetry struct {
-	logs  log.Logger
-	meter metric.Meter
-
 	choices, answers, evidence, duplicates, changes, failures, commits metric.Int64Counter
 	rewards, confidence, answering, committing                         metric.Float64Histogram
 	success, bounds                                                    metric.Float64Gauge
@@ -64,21 +56,17 @@ func New(cfg Config) (*Telemetry, error) {
 	if cfg.Meters == nil {
 		cfg.Meters = noop.NewMeterProvider()
 	}
-	if cfg.Logs == nil {
-		cfg.Logs = lognoop.NewLoggerProvider()
-	}
 	t := &Telemetry{
-		logs: cfg.Logs.Logger(scope), meter: cfg.Meters.Meter(scope), most: cmp.Or(cfg.MaxValues, 100),
-		values: make(map[attribute.Key]map[string]bool),
+		most: cmp.Or(cfg.MaxValues, 100), values: make(map[attribute.Key]map[string]bool),
 	}
-	if err := t.instruments(); err != nil {
+	if err := t.instruments(cfg.Meters.Meter(scope)); err != nil {
 		return nil, fmt.Errorf("otel: %w", err)
 	}
 	return t, nil
 }
 
 // instruments makes the metrics.
-func (t *Telemetry) instruments() (failed error) {
+func (t *Telemetry) instruments(meter metric.Meter) (failed error) {
 	seconds := []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30}
 	tenths := []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 	for _, i := range []struct {
@@ -111,12 +99,12 @@ func (t *Telemetry) instruments() (failed error) {
 		unit, what := metric.WithUnit(i.unit), metric.WithDescription(i.what)
 		switch to := i.to.(type) {
 		case *metric.Int64Counter:
-			*to, err = t.meter.Int64Counter(i.name, unit, what)
+			*to, err = meter.Int64Counter(i.name, unit, what)
 		case *metric.Float64Histogram:
-			*to, err = t.meter.Float64Histogram(i.name, unit, what,
+			*to, err = meter.Float64Histogram(i.name, unit, what,
 				metric.WithExplicitBucketBoundaries(i.bounds...))
 		case *metric.Float64Gauge:
-			*to, err = t.meter.Float64Gauge(i.name, unit, what)
+			*to, err = meter.Float64Gauge(i.name, unit, what)
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -162,10 +150,8 @@ const (
 	byTenant    attribute.Key = "heed.tenant"
 )
 
-// Observe is a [heed.Observer]. It counts a notice. Of a few it also emits an event: a reward as
-// "gen_ai.evaluation.result", and changes of rules, patterns and beliefs and failures as
-// "heed.<notice>". Metrics have no ids except names of arms. The text of an error is left out,
-// because it may quote people.
+// Observe is a [heed.Observer]. It counts a notice. No metric has an id, except names of arms and
+// tenants, and none has the text of an error, because it may quote people.
 func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	by := func(component string, more ...attribute.KeyValue) metric.MeasurementOption {
 		return t.with(ctx, append(more, byComponent.String(component))...)
@@ -174,9 +160,8 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	case heed.Selected:
 		t.choices.Add(ctx, 1, by(n.Component, byArm.String(n.Arm)))
 	case heed.Observed:
-		of := by(n.Component, byArm.String(n.Arm), byChannel.String(n.Channel))
-		t.rewards.Record(ctx, n.Reward, of)
-		t.reward(ctx, &n)
+		t.rewards.Record(ctx, n.Reward,
+			by(n.Component, byArm.String(n.Arm), byChannel.String(n.Channel)))
 	case heed.Decided:
 		of := by(n.Component, byPath.String(n.Path), byReason.String(n.Reason))
 		t.answers.Add(ctx, 1, of)
@@ -188,93 +173,21 @@ func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 			t.confidence.Record(ctx, n.After, of)
 		}
 	case heed.Compared:
-		t.compared(ctx, &n)
+		t.success.Record(ctx, n.Learned, by(n.Component, byWhat.String("learned")))
+		t.success.Record(ctx, n.Control, by(n.Component, byWhat.String("control")))
+		t.bounds.Record(ctx, n.Low, by(n.Component, byWhat.String("low")))
+		t.bounds.Record(ctx, n.High, by(n.Component, byWhat.String("high")))
 	case heed.Duplicate:
 		t.duplicates.Add(ctx, 1, by(n.Component, byWhat.String(n.What)))
 	case heed.DeadLettered:
 		t.failures.Add(ctx, 1, by(n.Component, byWhat.String("dead letter")))
-		t.event(ctx, log.SeverityWarn, "heed.dead_lettered", n.Component, n.ID, n.At,
-			byReason.String(n.Reason))
 	case heed.Outage:
 		t.failures.Add(ctx, 1, by(n.Component, byWhat.String("outage")))
-		t.event(ctx, log.SeverityError, "heed.outage", n.Component, "", n.At, byWhat.String(n.What),
-			attribute.String("error.type", kindOf(n.Err)))
-	case heed.Restored:
-		t.event(ctx, log.SeverityInfo, "heed.restored", n.Component, "", n.At, byWhat.String(n.What))
 	case heed.Failed:
 		t.failures.Add(ctx, 1, by(n.Component, byWhat.String(n.What)))
-		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At, byWhat.String(n.What),
-			attribute.String("error.type", kindOf(n.Err)))
 	case heed.Changed:
-		t.change(ctx, &n)
+		t.changes.Add(ctx, 1, by(n.Component, byChange.String(n.What)))
 	}
-}
-
-// compared records what learning gains.
-func (t *Telemetry) compared(ctx context.Context, n *heed.Compared) {
-	record := func(g metric.Float64Gauge, x float64, what string) {
-		g.Record(ctx, x, t.with(ctx, byComponent.String(n.Component), byWhat.String(what)))
-	}
-	record(t.success, n.Learned, "learned")
-	record(t.success, n.Control, "control")
-	record(t.bounds, n.Low, "low")
-	record(t.bounds, n.High, "high")
-}
-
-// change reports a change of a rule, a pattern or a belief.
-func (t *Telemetry) change(ctx context.Context, n *heed.Changed) {
-	t.changes.Add(ctx, 1, t.with(ctx, byComponent.String(n.Component), byChange.String(n.What)))
-	severity := log.SeverityInfo
-	if n.What == "harmful" || n.What == "inverted" {
-		severity = log.SeverityWarn
-	}
-	var more []attribute.KeyValue
-	if n.Reason != "" {
-		more = append(more, byReason.String(n.Reason))
-	}
-	if n.Quorum > 0 {
-		more = append(more, attribute.Int("heed.approvals", n.Approvals),
-			attribute.Int("heed.quorum", n.Quorum))
-	}
-	t.event(ctx, severity, "heed."+n.What, n.Component, n.Subject, n.At, more...)
-}
-
-// reward emits a reward as the result of an evaluation.
-func (t *Telemetry) reward(ctx context.Context, n *heed.Observed) {
-	t.event(ctx, log.SeverityInfo, resultName, n.Component, "", n.At,
-		attribute.String("gen_ai.evaluation.name", "heed.reward"),
-		attribute.Float64("gen_ai.evaluation.score.value", n.Reward),
-		attribute.String("heed.choice.id", n.ID), attribute.String("heed.arm", n.Arm),
-		attribute.String("heed.channel", n.Channel))
-}
-
-// event emits an event.
-func (t *Telemetry) event(ctx context.Context, severity log.Severity, name, component,
-	subject string, at time.Time, more ...attribute.KeyValue) {
-	if !t.logs.Enabled(ctx, log.EnabledParameters{Severity: severity, EventName: name}) {
-		return
-	}
-	var r log.Record
-	r.SetEventName(name)
-	r.SetTimestamp(at)
-	r.SetSeverity(severity)
-	r.AddAttributes(attribute.String("heed.component", component))
-	if tenant := heed.TenantOf(ctx); tenant != "" {
-		r.AddAttributes(byTenant.String(tenant))
-	}
-	if subject != "" {
-		r.AddAttributes(attribute.String("heed.subject", subject))
-	}
-	r.AddAttributes(more...)
-	t.logs.Emit(ctx, r)
-}
-
-// kindOf names the type of the error below those that only wrap it.
-func kindOf(err error) string {
-	for below := errors.Unwrap(err); below != nil; below = errors.Unwrap(err) {
-		err = below
-	}
-	return fmt.Sprintf("%T", err)
 }
 
 // Store returns a store that counts the commits of another one, and how long they take.

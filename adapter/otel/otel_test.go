@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
-	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -28,43 +26,15 @@ import (
 
 var start = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-// kept keeps log records, as an exporter.
-type kept struct {
-	mu      sync.Mutex
-	records []sdklog.Record
-}
-
-func (k *kept) Export(_ context.Context, records []sdklog.Record) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for i := range records {
-		k.records = append(k.records, records[i].Clone())
-	}
-	return nil
-}
-func (k *kept) Shutdown(context.Context) error   { return nil }
-func (k *kept) ForceFlush(context.Context) error { return nil }
-
-// said returns an event with its attributes, as text.
-func said(r *sdklog.Record) string {
-	text := fmt.Sprint(r.Severity(), " ", r.EventName())
-	r.WalkAttributes(func(a attribute.KeyValue) bool {
-		text += fmt.Sprintf(" %s=%s", a.Key, a.Value.String())
-		return true
-	})
-	return text
-}
-
-// told has a telemetry with the SDK's providers.
-func told(t *testing.T, most int) (*otel.Telemetry, func() map[string]float64, *kept) {
+// told has a telemetry with the SDK's provider.
+func told(t *testing.T, most int) (*otel.Telemetry, func() map[string]float64) {
 	t.Helper()
-	reader, logs := sdkmetric.NewManualReader(), &kept{}
+	reader := sdkmetric.NewManualReader()
 	telemetry, err := otel.New(otel.Config{
 		Meters: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), MaxValues: most,
-		Logs: sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(logs))),
 	})
 	require.NoError(t, err)
-	return telemetry, func() map[string]float64 { return measured(t, reader) }, logs
+	return telemetry, func() map[string]float64 { return measured(t, reader) }
 }
 
 // measured returns all points of metrics, by name and attributes: counts and gauges, and of
@@ -107,16 +77,13 @@ func TestNotices(t *testing.T) {
 	for name, tt := range map[string]struct {
 		notice  heed.Notice
 		metrics map[string]float64
-		event   string
 	}{
 		"selected": {heed.Selected{Component: "c", ID: "i", Item: item, Arm: "a"},
-			map[string]float64{"heed.choices heed.arm=a,heed.component=c": 1}, ""},
+			map[string]float64{"heed.choices heed.arm=a,heed.component=c": 1}},
 		"observed": {
 			heed.Observed{Component: "c", ID: "i", Item: item, Arm: "a", Channel: "outcome", Reward: 0.75,
 				Confidence: 1},
 			map[string]float64{"heed.rewards heed.arm=a,heed.channel=outcome,heed.component=c": 0.75},
-			"INFO gen_ai.evaluation.result heed.component=c gen_ai.evaluation.name=heed.reward " +
-				"gen_ai.evaluation.score.value=0.75 heed.choice.id=i heed.arm=a heed.channel=outcome",
 		},
 		"decided": {
 			heed.Decided{Component: "c", ID: "i", Path: "model", Reason: "none fits",
@@ -124,15 +91,15 @@ func TestNotices(t *testing.T) {
 			map[string]float64{
 				"heed.answers heed.component=c,heed.path=model,heed.reason=none fits":         1,
 				"heed.answer.duration heed.component=c,heed.path=model,heed.reason=none fits": 2,
-			}, "",
+			},
 		},
 		"counted": {
 			heed.Counted{Component: "c", Subject: item, Channel: "undo", Before: 0.5, After: 0.25},
 			map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1,
-				"heed.confidence heed.channel=undo,heed.component=c": 0.25}, "",
+				"heed.confidence heed.channel=undo,heed.component=c": 0.25},
 		},
 		"nothing computed": {heed.Counted{Component: "c", Channel: "undo"},
-			map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1}, ""},
+			map[string]float64{"heed.evidence heed.channel=undo,heed.component=c": 1}},
 		"compared": {
 			heed.Compared{Component: "c", Learned: 0.75, Control: 0.5, Low: 0.125, High: 0.375},
 			map[string]float64{
@@ -140,76 +107,44 @@ func TestNotices(t *testing.T) {
 				"heed.success heed.component=c,heed.what=control": 0.5,
 				"heed.gain heed.component=c,heed.what=low":        0.125,
 				"heed.gain heed.component=c,heed.what=high":       0.375,
-			}, "",
+			},
 		},
 		"duplicate": {heed.Duplicate{Component: "c", What: "outcome", ID: item},
-			map[string]float64{"heed.duplicates heed.component=c,heed.what=outcome": 1}, ""},
+			map[string]float64{"heed.duplicates heed.component=c,heed.what=outcome": 1}},
 		"failed": {
 			heed.Failed{Component: "c", What: "model",
 				Err: fmt.Errorf("ann said: %w", errors.ErrUnsupported)},
 			map[string]float64{"heed.errors heed.component=c,heed.what=model": 1},
-			"ERROR heed.failed heed.component=c heed.what=model error.type=*errors.errorString",
 		},
 		"outage": {
 			heed.Outage{Component: "c", What: "store", Err: errors.ErrUnsupported},
 			map[string]float64{"heed.errors heed.component=c,heed.what=outage": 1},
-			"ERROR heed.outage heed.component=c heed.what=store error.type=*errors.errorString",
 		},
 		"restored": {
 			heed.Restored{Component: "c", What: "store"}, map[string]float64{},
-			"INFO heed.restored heed.component=c heed.what=store",
 		},
 		"dead letter": {
 			heed.DeadLettered{Component: "c", ID: "i", Reason: "no JSON"},
 			map[string]float64{"heed.errors heed.component=c,heed.what=dead letter": 1},
-			"WARN heed.dead_lettered heed.component=c heed.subject=i heed.reason=no JSON",
 		},
-		"proposed": {heed.Changed{What: "proposed", Component: "c", Subject: "s"},
-			map[string]float64{"heed.changes heed.change=proposed,heed.component=c": 1},
-			"INFO heed.proposed heed.component=c heed.subject=s"},
 		"needs approval": {
 			heed.Changed{What: "needs_approval", Component: "c", Subject: "s", Approvals: 1, Quorum: 2},
 			map[string]float64{"heed.changes heed.change=needs_approval,heed.component=c": 1},
-			"INFO heed.needs_approval heed.component=c heed.subject=s heed.approvals=1 heed.quorum=2",
 		},
-		"needs one": {
-			heed.Changed{What: "needs_approval", Component: "c", Subject: "s", Quorum: 1},
-			map[string]float64{"heed.changes heed.change=needs_approval,heed.component=c": 1},
-			"INFO heed.needs_approval heed.component=c heed.subject=s heed.approvals=0 heed.quorum=1",
-		},
-		"ambiguous": {heed.Changed{What: "ambiguous", Component: "c", Subject: "s"},
-			map[string]float64{"heed.changes heed.change=ambiguous,heed.component=c": 1},
-			"INFO heed.ambiguous heed.component=c heed.subject=s"},
-		"activated": {heed.Changed{What: "activated", Component: "c", Subject: "s"},
-			map[string]float64{"heed.changes heed.change=activated,heed.component=c": 1},
-			"INFO heed.activated heed.component=c heed.subject=s"},
-		"retired": {heed.Changed{What: "retired", Component: "c", Subject: "s", Reason: "r"},
-			map[string]float64{"heed.changes heed.change=retired,heed.component=c": 1},
-			"INFO heed.retired heed.component=c heed.subject=s heed.reason=r"},
-		"harmful": {heed.Changed{What: "harmful", Component: "c", Subject: "s", Reason: "r"},
-			map[string]float64{"heed.changes heed.change=harmful,heed.component=c": 1},
-			"WARN heed.harmful heed.component=c heed.subject=s heed.reason=r"},
 		"inverted": {heed.Changed{What: "inverted", Component: "c", Subject: "s", Reason: "r"},
-			map[string]float64{"heed.changes heed.change=inverted,heed.component=c": 1},
-			"WARN heed.inverted heed.component=c heed.subject=s heed.reason=r"},
-		"swept": {heed.Swept{Component: "c", Count: 3}, map[string]float64{}, ""},
+			map[string]float64{"heed.changes heed.change=inverted,heed.component=c": 1}},
+		"swept": {heed.Swept{Component: "c", Count: 3}, map[string]float64{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			telemetry, metrics, logs := told(t, 0)
+			telemetry, metrics := told(t, 0)
 			telemetry.Observe(t.Context(), tt.notice)
 			assert.Equal(t, tt.metrics, metrics())
-			if tt.event == "" {
-				assert.Empty(t, logs.records)
-				return
-			}
-			require.Len(t, logs.records, 1)
-			assert.Equal(t, tt.event, said(&logs.records[0]))
 		})
 	}
 }
 
 func TestBoundedAttributes(t *testing.T) {
-	telemetry, metrics, _ := told(t, 2)
+	telemetry, metrics := told(t, 2)
 	for _, arm := range []string{"a", "b", "c", "d", "a"} {
 		telemetry.Observe(t.Context(), heed.Selected{Component: "c", Arm: arm})
 	}
@@ -244,7 +179,7 @@ func newAgent(t *testing.T, st store.Store, observer heed.Observer, events ...st
 
 // TestAnAgent runs with the telemetry in its place.
 func TestAnAgent(t *testing.T) {
-	telemetry, metrics, _ := told(t, 0)
+	telemetry, metrics := told(t, 0)
 	agent := newAgent(t, telemetry.Store(&memstore.Store{}), telemetry.Observe, "one")
 	require.NoError(t, agent.React(t.Context(), "one", loop.Reaction{Person: "ann", Value: 1}))
 	got := metrics()
@@ -269,7 +204,7 @@ func TestAnAgent(t *testing.T) {
 
 // TestTenants are told apart, and of too many the later ones are counted together.
 func TestTenants(t *testing.T) {
-	telemetry, metrics, logs := told(t, 2)
+	telemetry, metrics := told(t, 2)
 	root := newAgent(t, &memstore.Store{}, telemetry.Observe, "one")
 	for _, tenant := range []string{"acme", "bravo", "cargo", "delta"} {
 		agent, err := root.Tenant(t.Context(), tenant)
@@ -285,12 +220,10 @@ func TestTenants(t *testing.T) {
 		assert.InDelta(t, n, got["heed.choices heed.arm=brief,heed.component=strategy/strategy"+tenant],
 			0, tenant)
 	}
-	require.Len(t, logs.records, 4)
-	assert.Contains(t, said(&logs.records[3]), "heed.tenant=delta")
 }
 
 func TestCommits(t *testing.T) {
-	telemetry, metrics, _ := told(t, 0)
+	telemetry, metrics := told(t, 0)
 	st := telemetry.Store(&memstore.Store{})
 	require.NoError(t, st.Declare(t.Context(), store.Kind{Name: "k"}))
 	batch := store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "k", ID: "1"}, At: start,
