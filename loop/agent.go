@@ -191,8 +191,12 @@ func (c *Config) kept() map[string]store.Limits {
 // kind returns the kind of the records of answers.
 func (c *Config) kind() string { return c.Name + ".answer" }
 
-// knows reports whether a model of this name is configured.
-func (c *Config) knows(model string) bool { return c.Models[model] != nil }
+// knows reports whether a model of this name is configured. Without any model, names are the
+// framework's.
+func (c *Config) knows(model string) bool {
+	asks := c.Model != nil || len(c.Models)+len(c.Fallbacks) > 0
+	return !asks || c.Models[model] != nil
+}
 
 // seeds draws the seeds of the parts, or no seeds if the host gave none. Each part has its own
 // seed, so that a part that draws more does not change what others draw.

@@ -59,7 +59,8 @@ type Config struct {
 	// streamed answer. Of 30 seconds, 15 stay for the fallbacks.
 	Fallbacks []decision.LLM
 	// Models are further models by name, for all arms: see [Arm].ModelName. Set them if [Lessons]
-	// have arms, because a file can only name a model.
+	// have arms, because a file can only name a model. An agent without Model, Models and Fallbacks
+	// takes any name, because the framework asks its own models.
 	Models map[string]decision.LLM
 	// System is the system prompt of every request: who the model is, and how it answers. heed adds
 	// only what it learned. "" means decision's default, unless the arm sets a text.

@@ -102,6 +102,8 @@ func TestFaultsNameTheirFile(t *testing.T) {
 		Lessons: lessons, Models: map[string]decision.LLM{"mini": &mouth{}},
 	})
 	require.EqualError(t, err, "loop: Lessons.Arms[0].ModelName: must be in Config.Models")
+	_, err = loop.New(ctx, loop.Config{Lessons: lessons})
+	require.NoError(t, err, "the framework asks its own models")
 	_, err = loop.ReadLessons(t.TempDir())
 	require.ErrorContains(t, err, "directory")
 	_, err = loop.ReadLessons(filepath.Join(t.TempDir(), "none"))

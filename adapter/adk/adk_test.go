@@ -310,10 +310,6 @@ func TestCut(t *testing.T) {
 		require.NoError(t, err)
 		want := last.Content.Parts[0].Text == "The beg"
 		assert.Equal(t, want, kept.Result.Cut)
-		got, err := adk.LLM(&said{responses: []*model.LLMResponse{last}}).Generate(t.Context(),
-			decision.LLMRequest{Prompt: "What now?"})
-		require.NoError(t, err)
-		assert.Equal(t, want, got.Cut)
 	}
 }
 
@@ -331,40 +327,10 @@ func TestNoContent(t *testing.T) {
 
 // TestModelThatIsMissing is an error that names it.
 func TestModelThatIsMissing(t *testing.T) {
-	spare := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		return decision.LLMResponse{}, nil
-	})
 	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only", ModelName: "flash"}},
-		Models: map[string]decision.LLM{"flash": spare}}, ops(&said{}))
+		Models: map[string]decision.LLM{"flash": decision.LLMFunc(nil)}}, ops(&said{}))
 	_, err := r.ask("What now?")
 	require.ErrorContains(t, err, `"flash"`)
-}
-
-func TestLLM(t *testing.T) {
-	response := text("Look at the logs.")
-	response.UsageMetadata = &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 7,
-		CandidatesTokenCount: 3}
-	m := &said{responses: []*model.LLMResponse{response}}
-	warm := 0.5
-	got, err := adk.LLM(m).Generate(t.Context(),
-		decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, Temperature: &warm,
-			JSON: true})
-	require.NoError(t, err)
-	assert.Equal(t, decision.LLMResponse{Text: "Look at the logs.", Model: "said", InputTokens: 7,
-		OutputTokens: 3}, got)
-	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."},
-		{Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
-	config := m.requests[0].Config
-	assert.Equal(t, int32(9), config.MaxOutputTokens)
-	assert.Equal(t, float32(0.5), *config.Temperature)
-	assert.Equal(t, "application/json", config.ResponseMIMEType)
-	m.responses[0] = &model.LLMResponse{ErrorCode: "SAFETY"}
-	_, err = adk.LLM(m).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
-	require.ErrorContains(t, err, "SAFETY")
-	m.err = context.DeadlineExceeded
-	_, err = adk.LLM(m).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // TestReceiverThatStops leaves no answer and no turn behind.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/heedhq/heed/adapter/adk"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -26,7 +25,6 @@ func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 // armed is as the page has it.
 func armed(ctx context.Context, pro, flash model.LLM) (*adk.Adapter, model.LLM, error) {
 	learner, err := loop.New(ctx, loop.Config{
-		Models: map[string]decision.LLM{"flash": adk.LLM(flash)},
 		Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "flash",
 			Tools: []string{"look_up"}}},
 	})

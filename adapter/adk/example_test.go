@@ -4,7 +4,6 @@ import (
 	"google.golang.org/adk/v2/model"
 
 	"github.com/heedhq/heed/adapter/adk"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -13,7 +12,6 @@ func ExampleAdapter_Model() {
 	route := func(heeding *adk.Adapter, gemini, flash model.LLM) (model.LLM, loop.Config) {
 		model := heeding.Model(gemini, map[string]model.LLM{"flash": flash})
 		config := loop.Config{
-			Models: map[string]decision.LLM{"flash": adk.LLM(flash)},
 			Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "flash",
 				Tools: []string{"look_up"}}},
 		}

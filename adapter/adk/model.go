@@ -2,7 +2,6 @@ package adk
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/heedhq/heed/adapter/internal/turn"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -172,45 +170,6 @@ func spokenPart(r *model.LLMResponse, say func(string) string) *model.LLMRespons
 		changed.Content.Parts = append(changed.Content.Parts, part)
 	}
 	return &changed
-}
-
-// LLM returns a model of ADK's as one of heed's, for Config.Model and Config.Models of package
-// loop. The result is as safe for concurrent use as m.
-func LLM(m model.LLM) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context,
-		r decision.LLMRequest) (said decision.LLMResponse, err error) {
-		request := &model.LLMRequest{Model: m.Name(), Contents: genai.Text(r.Prompt),
-			Config: &genai.GenerateContentConfig{}}
-		if r.System != "" {
-			request.Config.SystemInstruction = genai.NewContentFromText(r.System, genai.RoleUser)
-		}
-		if r.JSON {
-			request.Config.ResponseMIMEType = "application/json"
-		}
-		if r.MaxTokens > 0 {
-			request.Config.MaxOutputTokens = int32(min(r.MaxTokens, 1<<30))
-		}
-		if r.Temperature != nil {
-			request.Config.Temperature = genai.Ptr(float32(*r.Temperature))
-		}
-		said.Model = m.Name()
-		for response, err := range m.GenerateContent(ctx, request, false) {
-			if err != nil {
-				return decision.LLMResponse{}, err
-			}
-			said.Cut = cutOff(response)
-			if response.ErrorCode != "" && !(said.Cut && textOf(response.Content) != "") {
-				return decision.LLMResponse{}, errors.New(response.ErrorCode + ": " + response.ErrorMessage)
-			}
-			said.Text += textOf(response.Content)
-			set(&said.Model, response.ModelVersion)
-			if u := response.UsageMetadata; u != nil {
-				said.InputTokens += int(u.PromptTokenCount)
-				said.OutputTokens += int(u.CandidatesTokenCount) + int(u.ThoughtsTokenCount)
-			}
-		}
-		return said, nil
-	})
 }
 
 // formatted reports whether a request wants JSON or the like. ADK has some models give it by a

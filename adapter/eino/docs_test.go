@@ -13,7 +13,6 @@ import (
 
 	"github.com/heedhq/heed/adapter/eino"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -61,7 +60,6 @@ func TestLoops(t *testing.T) {
 // armed is as the page has it.
 func armed(ctx context.Context, small model.BaseChatModel) (*eino.Adapter, error) {
 	learner, err := loop.New(ctx, loop.Config{
-		Models: map[string]decision.LLM{"small": eino.LLM(small)},
 		Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small",
 			Tools: []string{"look_up"}}},
 	})

@@ -27,7 +27,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/turn"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -109,33 +108,6 @@ func textOf(m *schema.Message) string {
 		text.WriteString(part.Text)
 	}
 	return text.String()
-}
-
-// LLM returns a model of Eino's as one of heed's, for Config.Model and Config.Models of package
-// loop. The result is as safe for concurrent use as m.
-func LLM(m model.BaseChatModel) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		var messages []*schema.Message
-		if r.System != "" {
-			messages = append(messages, schema.SystemMessage(r.System))
-		}
-		var opts []model.Option
-		if r.MaxTokens > 0 {
-			opts = append(opts, model.WithMaxTokens(r.MaxTokens))
-		}
-		if r.Temperature != nil {
-			opts = append(opts, model.WithTemperature(float32(*r.Temperature)))
-		}
-		said, err := m.Generate(ctx, append(messages, schema.UserMessage(r.Prompt)), opts...)
-		if err != nil {
-			return decision.LLMResponse{}, err
-		}
-		response := decision.LLMResponse{Text: textOf(said), Thoughts: said.ReasoningContent}
-		response.InputTokens, response.OutputTokens = tokensOf(said)
-		response.Cut = cutOff(said)
-		return response, nil
-	})
 }
 
 // cutOff reports whether a message ends at its most tokens. Eino passes on the provider's own word

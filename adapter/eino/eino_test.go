@@ -3,7 +3,6 @@ package eino_test
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -199,9 +198,6 @@ func TestCut(t *testing.T) {
 			kept, err := r.learner.Answer(t.Context(), loop.Event{ID: eino.ID(answer)})
 			require.NoError(t, err)
 			assert.Equal(t, want, kept.Result.Cut, reason)
-			got, err := eino.LLM(m).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
-			require.NoError(t, err)
-			assert.Equal(t, want, got.Cut, reason)
 		}
 	}
 }
@@ -436,33 +432,10 @@ func (f *flaky) Generate(ctx context.Context, input []*schema.Message,
 // TestModelThatIsMissing is an error that names it.
 func TestModelThatIsMissing(t *testing.T) {
 	m := &said{messages: []*schema.Message{text("Look.")}}
-	r := newRig(t, eino.Config{}, loop.Config{
-		Arms:   []loop.Arm{{ID: "only", ModelName: "flash"}},
-		Models: map[string]decision.LLM{"flash": eino.LLM(m)},
-	}, m, false)
+	r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only", ModelName: "flash"}},
+		Models: map[string]decision.LLM{"flash": decision.LLMFunc(nil)}}, m, false)
 	_, err := r.ask(loop.Event{}, schema.UserMessage("What now?"))
 	require.ErrorContains(t, err, `"flash"`)
-}
-
-func TestLLM(t *testing.T) {
-	message := text("Look.")
-	message.ReasoningContent = "Hm."
-	message.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: 7,
-		CompletionTokens: 3}}
-	m := &said{messages: []*schema.Message{message}}
-	warm := 0.5
-	got, err := eino.LLM(m).Generate(t.Context(),
-		decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, Temperature: &warm})
-	require.NoError(t, err)
-	assert.Equal(t, decision.LLMResponse{Text: "Look.", Thoughts: "Hm.", InputTokens: 7,
-		OutputTokens: 3}, got)
-	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."},
-		{Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
-	assert.Equal(t, 9, *m.options[0].MaxTokens)
-	assert.Equal(t, float32(0.5), *m.options[0].Temperature)
-	m.err = io.ErrUnexpectedEOF
-	_, err = eino.LLM(m).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
 // TestEnforce has a call refused that breaks a rule. Without it, the call is made.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/heedhq/heed/adapter/genkit"
 	"github.com/heedhq/heed/adapter/internal/adaptertest"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -21,7 +20,6 @@ func TestDocs(t *testing.T) { adaptertest.Page(t, "README.md") }
 // armed is as the page has it.
 func armed(ctx context.Context, small ai.Model) (*genkit.Adapter, error) {
 	learner, err := loop.New(ctx, loop.Config{
-		Models: map[string]decision.LLM{"small": genkit.LLM(small, nil)},
 		Arms: []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small",
 			Tools: []string{"look_up"}}},
 	})

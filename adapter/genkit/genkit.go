@@ -12,7 +12,6 @@ package genkit
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"strings"
 	"time"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/turn"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -107,39 +105,6 @@ func withText(m *ai.Message, text string) *ai.Message {
 		changed.Content = append(changed.Content, part)
 	}
 	return changed
-}
-
-// LLM returns a model of Genkit's as one of heed's, for Config.Model and Config.Models of package
-// loop. configure makes the configuration of the model's provider, for example one with the
-// request's MaxTokens. nil leaves the configuration out. The result is as safe for concurrent use
-// as m.
-func LLM(m ai.Model, configure func(decision.LLMRequest) any) decision.LLM {
-	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		request := &ai.ModelRequest{}
-		if r.System != "" {
-			request.Messages = append(request.Messages, ai.NewSystemTextMessage(r.System))
-		}
-		request.Messages = append(request.Messages, ai.NewUserTextMessage(r.Prompt))
-		if configure != nil {
-			request.Config = configure(r)
-		}
-		if r.JSON {
-			request.Output = &ai.ModelOutputConfig{Format: "json", ContentType: "application/json"}
-		}
-		said, err := m.Generate(ctx, request, nil)
-		if err != nil {
-			return decision.LLMResponse{}, err
-		}
-		if said == nil || said.Message == nil {
-			return decision.LLMResponse{}, errors.New("the model gave no message")
-		}
-		response := decision.LLMResponse{Text: textOf(said.Message), Thoughts: said.Reasoning(),
-			Model: m.Name()}
-		response.InputTokens, response.OutputTokens = tokensOf(said)
-		response.Cut = said.FinishReason == ai.FinishReasonLength
-		return response, nil
-	})
 }
 
 func tokensOf(r *ai.ModelResponse) (in, out int) {

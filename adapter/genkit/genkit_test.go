@@ -130,10 +130,6 @@ func TestCut(t *testing.T) {
 		kept, err := r.learner.Answer(t.Context(), loop.Event{ID: genkit.ID(answer)})
 		require.NoError(t, err)
 		assert.Equal(t, want, kept.Result.Cut)
-		got, err := genkit.LLM(define(sdk.Init(t.Context()), "main", m.generate),
-			nil).Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
-		require.NoError(t, err)
-		assert.Equal(t, want, got.Cut)
 	}
 }
 
@@ -284,38 +280,10 @@ func TestAggregatedChunks(t *testing.T) {
 
 // TestModelThatIsMissing is an error that names it.
 func TestModelThatIsMissing(t *testing.T) {
-	spare := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		return decision.LLMResponse{}, nil
-	})
-	r := newRig(t, genkit.Config{}, loop.Config{
-		Arms:   []loop.Arm{{ID: "only", ModelName: "flash"}},
-		Models: map[string]decision.LLM{"flash": spare},
-	}, &said{})
+	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only", ModelName: "flash"}},
+		Models: map[string]decision.LLM{"flash": decision.LLMFunc(nil)}}, &said{})
 	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"))
 	require.ErrorContains(t, err, `"flash"`)
-}
-
-func TestLLM(t *testing.T) {
-	response := text("Look.")
-	response.Message.Content = append(response.Message.Content, ai.NewReasoningPart("Hm.", nil))
-	response.Usage = &ai.GenerationUsage{InputTokens: 7, OutputTokens: 3}
-	m := &said{responses: []*ai.ModelResponse{response}}
-	g := sdk.Init(t.Context())
-	model := genkit.LLM(define(g, "main", m.generate),
-		func(r decision.LLMRequest) any { return map[string]any{"maxOutputTokens": r.MaxTokens} })
-	got, err := model.Generate(t.Context(), decision.LLMRequest{System: "Be brief.",
-		Prompt: "What now?", MaxTokens: 9, JSON: true})
-	require.NoError(t, err)
-	assert.Equal(t, decision.LLMResponse{Text: "Look.", Thoughts: "Hm.", Model: "test/main",
-		InputTokens: 7, OutputTokens: 3}, got)
-	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."},
-		{Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
-	assert.EqualValues(t, 9, m.requests[0].Config.(map[string]any)["maxOutputTokens"])
-	assert.Equal(t, "json", m.requests[0].Output.Format)
-	m.err = context.DeadlineExceeded
-	_, err = model.Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
-	require.ErrorContains(t, err, context.DeadlineExceeded.Error())
 }
 
 // TestEnforce has a call refused that breaks a rule. Without it, the call is made.
