@@ -93,8 +93,8 @@ type delivery struct {
 func (d delivery) Event() stream.Event {
 	return stream.Event{ID: "x", Topic: "reviews", Payload: d.payload}
 }
-func (d delivery) Ack(context.Context) error                   { d.ack(); return nil }
-func (d delivery) Reject(context.Context, time.Duration) error { return nil }
+func (d delivery) Ack(context.Context) error    { d.ack(); return nil }
+func (d delivery) Reject(context.Context) error { return nil }
 
 func message(id, reviewer, comment string) []byte {
 	text, err := json.Marshal(map[string]any{

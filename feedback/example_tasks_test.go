@@ -128,9 +128,9 @@ func (c channel) Receive(ctx context.Context) (stream.Delivery, error) {
 
 type delivered stream.Event
 
-func (d delivered) Event() stream.Event                         { return stream.Event(d) }
-func (d delivered) Ack(context.Context) error                   { return nil }
-func (d delivered) Reject(context.Context, time.Duration) error { return nil }
+func (d delivered) Event() stream.Event          { return stream.Event(d) }
+func (d delivered) Ack(context.Context) error    { return nil }
+func (d delivered) Reject(context.Context) error { return nil }
 
 // A person edits a proposal before it is approved: the approvals so far are void, and the editor
 // can't approve it.

@@ -301,7 +301,7 @@ func (r *Runner) deal(receiving, working context.Context, d Delivery, e Event) e
 // giveBack rejects an event that could not be dealt with.
 func (r *Runner) giveBack(working context.Context, d Delivery) {
 	ctx := context.WithoutCancel(working)
-	reject := r.timed(ctx, func(ctx context.Context) error { return d.Reject(ctx, 0) })
+	reject := r.timed(ctx, d.Reject)
 	if err := host.Call("the delivery", func() error { return reject(ctx) }); err != nil {
 		r.count(func(n *RunnerCounts) { n.NotAcked++ })
 		r.watch.Failed(ctx, "give back", err)

@@ -171,7 +171,7 @@ func TestAcknowledgements(t *testing.T) {
 // A noReject can't be given back.
 type noReject struct{ stream.Delivery }
 
-func (noReject) Reject(context.Context, time.Duration) error { return errDown }
+func (noReject) Reject(context.Context) error { return errDown }
 
 // What is refused is dead at once, and the observer gets only the words that are for it.
 func TestRefusedEvents(t *testing.T) {

@@ -42,8 +42,8 @@ type Delivery interface {
 	Event() Event
 	// Ack reports that the event was handled and must not come again. A second Ack has no effect.
 	Ack(ctx context.Context) error
-	// Reject gives the event back, to be delivered again after the delay.
-	Reject(ctx context.Context, delay time.Duration) error
+	// Reject gives the event back, to be delivered again.
+	Reject(ctx context.Context) error
 }
 
 // A Sink takes events. An implementation must be safe for concurrent use by multiple goroutines.

@@ -110,7 +110,7 @@ func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 	consumer, err := cfg.JetStream.CreateOrUpdateConsumer(ctx, cfg.Stream, jetstream.ConsumerConfig{
 		Durable: cfg.Consumer, FilterSubject: cfg.Subject, AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait:    cmp.Or(cfg.Lease, time.Minute),
-		MaxDeliver: -1, MaxAckPending: -1, // an event with a long delay does not stop others
+		MaxDeliver: -1, MaxAckPending: -1, // an event that takes long does not stop others
 	})
 	if err != nil {
 		return nil, fmt.Errorf("nats: consumer %q of stream %q: %w", cfg.Consumer, cfg.Stream, err)
@@ -197,11 +197,11 @@ func (d *delivery) Ack(ctx context.Context) error {
 	return settled("acknowledge", d.message.DoubleAck(ctx))
 }
 
-func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
+func (d *delivery) Reject(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return settled("reject", d.message.NakWithDelay(delay))
+	return settled("reject", d.message.Nak())
 }
 
 // settled leaves out that a message has been acknowledged before.

@@ -71,7 +71,6 @@ type SourceConfig struct {
 	// the beginning. Sources of one group share the work, and each group gets all events.
 	Group string
 	// Consumer names this process within the group. No two that run at a time may share it.
-	// [NewSource] gives back what a process of the name had in hand.
 	Consumer string
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0
 	// means a minute. Raise it if an event takes longer.
@@ -110,9 +109,6 @@ func NewSource(ctx context.Context, cfg SourceConfig) (*Source, error) {
 	if err := s.makeGroup(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.giveBack(ctx); err != nil {
-		return nil, fmt.Errorf("redis: what %q had in hand: %w", cfg.Consumer, err)
-	}
 	return s, nil
 }
 
@@ -122,50 +118,6 @@ func (s *Source) makeGroup(ctx context.Context) error {
 		return fmt.Errorf("redis: group %q of stream %q: %w", s.cfg.Group, s.cfg.Stream, err)
 	}
 	return nil
-}
-
-// giveBack lets the leases of what the consumer has in hand end.
-func (s *Source) giveBack(ctx context.Context) error {
-	for after := "0"; ; {
-		entries, err := s.cfg.Client.XReadGroup(ctx, &goredis.XReadGroupArgs{
-			Group: s.cfg.Group, Consumer: s.cfg.Consumer, Streams: []string{s.cfg.Stream, after},
-			Count: 100, Block: -1,
-		}).Result()
-		if err != nil && !errors.Is(err, goredis.Nil) {
-			return err
-		}
-		if len(entries) == 0 || len(entries[0].Messages) == 0 {
-			return nil
-		}
-		for _, m := range entries[0].Messages {
-			if err := s.due(ctx, m.ID, 0); err != nil {
-				return err
-			}
-			after = m.ID
-		}
-	}
-}
-
-// heldScript sets for how long an entry has been in hand, if the consumer has it in hand. JUSTID
-// leaves the count of its deliveries alone.
-var heldScript = goredis.NewScript(`
-local held = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
-if #held > 0 then
-	redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'TIME', ARGV[4], 'JUSTID')
-end
-return #held`)
-
-// due has an entry delivered again after a delay, if this consumer has it in hand: it was then
-// delivered as long ago as a lease is long, except for the delay. Redis puts a time that is to come
-// to now, so a longer delay than the lease is cut.
-func (s *Source) due(ctx context.Context, id string, delay time.Duration) error {
-	now, err := s.cfg.Client.Time(ctx).Result()
-	if err != nil {
-		return err
-	}
-	delivered := now.Add(max(0, delay) - s.cfg.Lease).UnixMilli()
-	return heldScript.Run(ctx, s.cfg.Client, []string{s.cfg.Stream}, s.cfg.Group, s.cfg.Consumer, id,
-		delivered).Err()
 }
 
 const (
@@ -293,7 +245,17 @@ func (d *delivery) Ack(ctx context.Context) error {
 	return broker.Wrap("redis: acknowledge", err)
 }
 
-// Reject gives the event back. A delay that is longer than the lease is cut to it.
-func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
-	return broker.Wrap("redis: reject", d.source.due(ctx, d.id, delay))
+// rejectScript ends the lease of an entry, if the consumer has it in hand. JUSTID leaves the count
+// of its deliveries alone.
+var rejectScript = goredis.NewScript(`
+local held = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
+if #held > 0 then
+	redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'IDLE', ARGV[4], 'JUSTID')
+end
+return #held`)
+
+func (d *delivery) Reject(ctx context.Context) error {
+	cfg := d.source.cfg
+	return broker.Wrap("redis: reject", rejectScript.Run(ctx, cfg.Client, []string{cfg.Stream},
+		cfg.Group, cfg.Consumer, d.id, cfg.Lease.Milliseconds()).Err())
 }

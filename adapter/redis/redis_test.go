@@ -86,7 +86,7 @@ func TestSuite(t *testing.T) {
 		}
 		open := func() (stream.Source, error) {
 			return redis.NewSource(ctx, redis.SourceConfig{Client: client, Stream: "suite", Group: "g",
-				Consumer: "c", Delete: true})
+				Consumer: "c", Delete: true, Lease: 2 * time.Second})
 		}
 		sink, err := redis.NewSink(client)
 		if err != nil {
@@ -139,7 +139,7 @@ func TestLeases(t *testing.T) {
 	}
 	assert.Len(t, seen, 15)
 	require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: "x", Topic: "s"}))
-	require.NoError(t, adaptertest.Receive(t, two).Reject(t.Context(), 0))
+	require.NoError(t, adaptertest.Receive(t, two).Reject(t.Context()))
 	assert.Equal(t, "x", adaptertest.Receive(t, one).Event().ID)
 }
 

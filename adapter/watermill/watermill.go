@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -107,9 +106,6 @@ func (s *Source) Receive(ctx context.Context) (stream.Delivery, error) {
 type delivery struct {
 	message *message.Message
 	topic   string
-
-	mu      sync.Mutex
-	settled bool
 }
 
 // Event returns the event. Its time is zero if the metadata contains no time, for example in
@@ -128,32 +124,16 @@ func (d *delivery) Ack(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.settled = true
 	if !d.message.Ack() {
 		return errRejected
 	}
 	return nil
 }
 
-// Reject gives the event back when the delay is over, because Watermill has no delays. Until
-// then it is in hand. If the process ends before, the broker delivers it again as it does after a
-// crash.
-func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
+func (d *delivery) Reject(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.settled {
-		return nil
-	}
-	d.settled = true
-	if delay <= 0 {
-		d.message.Nack()
-		return nil
-	}
-	time.AfterFunc(delay, func() { d.message.Nack() })
+	d.message.Nack() // which has no effect after an Ack
 	return nil
 }

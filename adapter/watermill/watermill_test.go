@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
@@ -108,8 +107,8 @@ func TestForeign(t *testing.T) {
 	d, err := source.Receive(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, stream.Event{ID: "1", Topic: "a", Payload: []byte("{}")}, d.Event())
-	require.NoError(t, d.Reject(t.Context(), time.Hour))
-	require.NoError(t, d.Reject(t.Context(), 0), "it is given back once")
+	require.NoError(t, d.Reject(t.Context()))
+	require.NoError(t, d.Reject(t.Context()), "it is given back once")
 }
 
 func TestBadInput(t *testing.T) {

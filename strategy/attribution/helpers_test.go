@@ -79,7 +79,7 @@ func (d *taped) Ack(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (d *taped) Reject(ctx context.Context, _ time.Duration) error {
+func (d *taped) Reject(ctx context.Context) error {
 	if d.from.reject != nil {
 		if err := d.from.reject(ctx, d.event.ID); err != nil {
 			return err

@@ -47,7 +47,7 @@ var rules = []conformance.Rule[NewHarness]{
 	rule("what is published is delivered as it was", deliversAsItWas),
 	rule("what is acknowledged, once or twice, is not delivered again", ackedIsGone),
 	rule("what is in hand is held back from others", heldBack),
-	rule("what is rejected is delivered again, after its delay", rejectedComesAgain),
+	rule("what is rejected is delivered again", rejectedComesAgain),
 	rule("receivers share the work", receiversShare),
 	rule("a receiver waits for what comes", receiverWaits),
 	rule("a context that is done ends the wait", contextDone),
@@ -115,9 +115,7 @@ func (f *fixture) expectNothing(when string) {
 
 func (f *fixture) ack(d stream.Delivery) { f.Must("Ack", d.Ack(background)) }
 
-func (f *fixture) reject(d stream.Delivery, delay time.Duration) {
-	f.Must("Reject", d.Reject(background, delay))
-}
+func (f *fixture) reject(d stream.Delivery) { f.Must("Reject", d.Reject(background)) }
 
 func deliversAsItWas(f *fixture) {
 	published := event("1")
@@ -129,7 +127,7 @@ func deliversAsItWas(f *fixture) {
 		got.At = got.At.UTC()
 		f.Equal("an event "+when, got, event("1"))
 		got.Payload[0] = 'Y'
-		f.reject(d, 0)
+		f.reject(d)
 	}
 }
 
@@ -149,15 +147,11 @@ func ackedIsGone(f *fixture) {
 func rejectedComesAgain(f *fixture) {
 	f.publish("1")
 	for range 3 {
-		f.reject(f.receive(), 0)
+		f.reject(f.receive())
 	}
 	d := f.receive()
 	f.Equal("the id after it was rejected", d.Event().ID, "1")
 	f.Equal("the payload after it was rejected", d.Event().Payload, event("1").Payload)
-	f.reject(d, 6*moment)
-	f.expectNothing("before the delay is over")
-	d = f.receive()
-	f.Equal("the id after the delay", d.Event().ID, "1")
 	f.ack(d)
 	f.expectNothing("after it was acknowledged at last")
 }
@@ -246,7 +240,7 @@ func ended(f *fixture) {
 	f.Close()
 	d := f.receive()
 	f.expectNothing("while the last event is in hand")
-	f.reject(d, 0)
+	f.reject(d)
 	f.ack(f.receive())
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()

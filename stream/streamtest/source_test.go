@@ -31,7 +31,7 @@ type fault struct {
 	grabs    bool                // whether what is in hand is delivered to others
 	lost     string              // the id of an event that is not taken
 	ack      func(one *queued, again bool) error
-	reject   func(*queued, *time.Duration)
+	reject   func(*queued)
 	empty    error // what Receive gives instead of waiting
 	deaf     bool  // whether it does not look at its context before it delivers
 	shared   bool  // whether payloads are not copied
@@ -130,13 +130,13 @@ func (d *delivery) Ack(context.Context) error {
 	return nil
 }
 
-func (d *delivery) Reject(_ context.Context, delay time.Duration) error {
+func (d *delivery) Reject(context.Context) error {
 	d.queue.mu.Lock()
 	defer d.queue.mu.Unlock()
 	if d.queue.fault.reject != nil {
-		d.queue.fault.reject(d.of, &delay)
+		d.queue.fault.reject(d.of)
 	}
-	d.of.due = time.Now().Add(delay)
+	d.of.due = time.Now()
 	return nil
 }
 
@@ -198,22 +198,11 @@ func TestSuiteBites(t *testing.T) {
 			}
 			return nil
 		}}, "what is acknowledged, once or twice, is not delivered again"},
-		{"what is rejected is gone", fault{reject: func(one *queued,
-			_ *time.Duration) {
-			one.acked = true
-		}}, "what is rejected is delivered again, after its delay"},
-		{"what is rejected thrice is gone", fault{reject: func(one *queued,
-			_ *time.Duration) {
+		{"what is rejected is gone", fault{reject: func(one *queued) { one.acked = true }},
+			"what is rejected is delivered again"},
+		{"what is rejected thrice is gone", fault{reject: func(one *queued) {
 			one.acked = one.taken == 3
-		}},
-			"what is rejected is delivered again, after its delay"},
-		{"delays are left out", fault{reject: func(_ *queued, delay *time.Duration) { *delay = 0 }},
-			"what is rejected is delivered again, after its delay"},
-		{"delays are for ever", fault{reject: func(_ *queued, delay *time.Duration) {
-			if *delay > 0 {
-				*delay = time.Hour
-			}
-		}}, "what is rejected is delivered again, after its delay"},
+		}}, "what is rejected is delivered again"},
 		{"nothing is held back", fault{grabs: true}, "what is in hand is held back from others"},
 		{"one of many is lost", fault{lost: "50"}, "receivers share the work"},
 		{"one of many comes twice", fault{ack: func(one *queued, _ bool) error {

@@ -145,11 +145,11 @@ func (d *delivery) Ack(ctx context.Context) error {
 }
 
 // Reject implements [stream.Delivery].
-func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
+func (d *delivery) Reject(ctx context.Context) error {
 	return d.end(ctx, func(*Stream, int) {
 		if d.of.turn == d.turn { // else it was rejected, or another receiver has it
 			d.of.turn++
-			d.of.due = time.Now().Add(delay) //nolint:forbidigo // as in Publish
+			d.of.due = time.Now() //nolint:forbidigo // as in Publish
 		}
 	})
 }
