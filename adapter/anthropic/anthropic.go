@@ -104,12 +104,14 @@ func (m *Model) send(ctx context.Context, ask sdk.MessageNewParams,
 	piece func(string)) (*sdk.Message, error) {
 	var response *http.Response
 	if piece == nil {
-		got, err := m.Client.Messages.New(ctx, ask, option.WithResponseInto(&response))
+		got, err := m.Client.Messages.New(ctx, ask, option.WithResponseInto(&response),
+			option.WithMiddleware(turn.Bounded))
 		return got, turn.Failed(err, response)
 	}
 	whole := &sdk.Message{}
 	err := turn.Each(
-		m.Client.Messages.NewStreaming(ctx, ask, option.WithResponseInto(&response)),
+		m.Client.Messages.NewStreaming(ctx, ask, option.WithResponseInto(&response),
+			option.WithMiddleware(turn.Bounded)),
 		func(event sdk.MessageStreamEventUnion) error {
 			if err := whole.Accumulate(event); err != nil {
 				return err

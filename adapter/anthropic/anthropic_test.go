@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -28,6 +29,8 @@ var provider = adaptertest.Provider{
 		"data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n",
 	Half: "event: content_block_delta\ndata: {\"type\n\n",
 	Unusable: map[string]string{
+		"a long text": `{"content": [{"type": "text", "text": "` + strings.Repeat("x", 1<<20+1) +
+			`"}], "stop_reason": "end_turn"}`,
 		"a refusal": `{"content": [{"type": "text", "text": "I"}], "stop_reason": "refusal"}`,
 	},
 }

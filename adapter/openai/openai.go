@@ -20,7 +20,6 @@ import (
 	"github.com/heedhq/heed/adapter/internal/turn"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/prompt"
 )
 
 // A Model asks a model through the chat completions of the SDK, at OpenAI or at any server with the
@@ -116,7 +115,7 @@ func (m *Model) send(
 	var response *http.Response
 	if piece == nil {
 		got, err := m.Client.Chat.Completions.New(ctx, ask, option.WithResponseInto(&response),
-			option.WithMiddleware(bounded))
+			option.WithMiddleware(turn.Bounded))
 		if err != nil || got == nil || len(got.Choices) == 0 ||
 			hasFailed(got.Choices[0].FinishReason, got.Choices[0].JSON.ExtraFields) {
 			return nil, "", turn.Failed(cmp.Or(err, errNoChoice), response)
@@ -128,7 +127,7 @@ func (m *Model) send(
 	var usage sdk.CompletionUsage
 	err := turn.Each(
 		m.Client.Chat.Completions.NewStreaming(ctx, ask, option.WithResponseInto(&response),
-			option.WithMiddleware(bounded)),
+			option.WithMiddleware(turn.Bounded)),
 		func(chunk sdk.ChatCompletionChunk) error {
 			chunk.ID = "" // some servers give each piece another one
 			if !whole.AddChunk(chunk) {
@@ -167,22 +166,6 @@ func hasFailed(finished string, fields map[string]respjson.Field) bool {
 	return finished == "error" || failure != "" && failure != "null"
 }
 
-// These bound what a server can make a program hold.
-const (
-	mostBytes = 16 << 20 // of a response, with what JSON and events add
-	mostText  = 1 << 20  // bytes of an answer
-	mostName  = 200      // characters of a model's name
-)
-
-// bounded ends a response that is too large.
-func bounded(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	response, err := next(r)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, mostBytes)
-	}
-	return response, err
-}
-
 // thoughtsIn returns the thoughts among the further fields of a message. Servers name them in
 // either way, and some in both.
 func thoughtsIn(fields map[string]respjson.Field) (thoughts string) {
@@ -197,12 +180,9 @@ func thoughtsIn(fields map[string]respjson.Field) (thoughts string) {
 // read returns the text and the tool calls of a completion.
 func read(got *sdk.ChatCompletion, thoughts string) (said turn.Said, _ error) {
 	first := &got.Choices[0]
-	if len(first.Message.Content) > mostText {
-		return said, turn.Unusable("it is longer than 1 MiB")
-	}
 	tokens := func(n int64) int { return int(max(0, min(n, math.MaxInt32))) }
 	said.LLMResponse = decision.LLMResponse{
-		Text: first.Message.Content, Thoughts: thoughts, Model: prompt.Line(got.Model, mostName),
+		Text: first.Message.Content, Thoughts: thoughts, Model: got.Model,
 		Cut:         first.FinishReason == "length",
 		InputTokens: tokens(got.Usage.PromptTokens), OutputTokens: tokens(got.Usage.CompletionTokens),
 	}
@@ -223,7 +203,7 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	got, err := m.Client.Embeddings.New(ctx, sdk.EmbeddingNewParams{
 		Model: m.Name, Input: sdk.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
 		EncodingFormat: sdk.EmbeddingNewParamsEncodingFormatFloat,
-	}, option.WithResponseInto(&response), option.WithMiddleware(bounded))
+	}, option.WithResponseInto(&response), option.WithMiddleware(turn.Bounded))
 	if err != nil || got == nil || len(got.Data) != len(texts) {
 		return nil, turn.Failed(cmp.Or(err, errVectors), response)
 	}

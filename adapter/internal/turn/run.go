@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/prompt"
 )
 
 // A Tool is a function that a model may call.
@@ -233,6 +234,24 @@ type malformed struct{ error }
 func (malformed) Error() string   { return "the server's response can't be used" }
 func (m malformed) Unwrap() error { return m.error }
 
+// These bound what a server can make a program hold.
+const (
+	mostBytes = 16 << 20 // of a response, with what JSON and events add
+	mostText  = 1 << 20  // bytes of an answer
+	mostName  = 200      // characters of a model's name
+)
+
+// Bounded ends a response that is too large. It is a middleware of the SDKs.
+func Bounded(
+	r *http.Request, next func(*http.Request) (*http.Response, error),
+) (*http.Response, error) {
+	response, err := next(r)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, mostBytes)
+	}
+	return response, err
+}
+
 // Each reads the stream of an SDK to its end, and closes it.
 func Each[P any](stream interface {
 	Next() bool
@@ -256,9 +275,12 @@ func Unusable(why string) error {
 
 // Usable returns what a model replied, or the error of a reply that is no answer.
 func Usable(said Said, refused bool) (Said, error) {
+	said.Model = prompt.Line(said.Model, mostName)
 	switch {
 	case refused:
 		return said, Unusable("it refused")
+	case len(said.Text) > mostText:
+		return said, Unusable("it is longer than 1 MiB")
 	case said.Text == "" && len(said.Calls) == 0:
 		return said, Unusable("no text") // thoughts may have taken all tokens
 	}
