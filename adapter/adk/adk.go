@@ -11,6 +11,7 @@
 package adk
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -105,17 +106,11 @@ func eventOf(ctx agent.InvocationContext) (e loop.Event, said string, resumed bo
 			}
 		}
 	}
-	set(&e.Text, said)
-	set(&e.ID, ctx.InvocationID())
-	set(&e.Session, ctx.Session().ID())
-	set(&e.Person, ctx.Session().UserID())
+	e.Text = cmp.Or(e.Text, said)
+	e.ID = cmp.Or(e.ID, ctx.InvocationID())
+	e.Session = cmp.Or(e.Session, ctx.Session().ID())
+	e.Person = cmp.Or(e.Person, ctx.Session().UserID())
 	return e, said, resumed
-}
-
-func set(field *string, value string) {
-	if *field == "" {
-		*field = value
-	}
 }
 
 // textOf returns the text of a message, without thoughts.

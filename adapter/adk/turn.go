@@ -1,6 +1,7 @@
 package adk
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -120,7 +121,7 @@ func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse,
 		out = int(max(u.CandidatesTokenCount, 0) + max(u.ThoughtsTokenCount, 0))
 	}
 	t.Count(in, out, platform.Now(ctx).Sub(t.began), cutOff(r), nil)
-	set(&t.Reply.Model, r.ModelVersion)
+	t.Reply.Model = cmp.Or(t.Reply.Model, r.ModelVersion)
 	t.empty = r.Content == nil && r.ErrorCode == ""
 	return nil, nil
 }
@@ -131,7 +132,7 @@ func (a *Adapter) onModelError(ctx agent.Context, r *model.LLMRequest,
 		t.Lock()
 		defer t.Unlock()
 		t.Reply.Err = err
-		set(&t.Reply.Model, r.Model)
+		t.Reply.Model = cmp.Or(t.Reply.Model, r.Model)
 	}
 	return nil, nil
 }

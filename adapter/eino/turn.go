@@ -21,7 +21,6 @@ type run struct {
 	turn.Turn
 
 	adapter *Adapter
-	broken  bool // it ended with an error
 }
 
 func (a *Adapter) newRun(e loop.Event) *run {
@@ -52,12 +51,13 @@ func (a *Adapter) turn(
 			yield(nil, err)
 			return
 		}
-		defer t.end(ctx)
+		broken := false
+		defer func() { t.end(ctx, broken) }()
 		for event, ok := events.Next(); ok; event, ok = events.Next() {
 			if err = event.Err; err == nil {
 				event, err = t.handed(ctx, event)
 			} else {
-				t.breaks()
+				broken = true
 			}
 			if err != nil {
 				event = nil
@@ -69,17 +69,11 @@ func (a *Adapter) turn(
 	}
 }
 
-func (t *run) breaks() {
+// end reports to heed that the model failed, or that a tool ended the run with an error.
+func (t *run) end(ctx context.Context, broken bool) {
 	t.Lock()
 	defer t.Unlock()
-	t.broken = true
-}
-
-// end reports to heed that the model failed, or that a tool ended the run.
-func (t *run) end(ctx context.Context) {
-	t.Lock()
-	defer t.Unlock()
-	if t.broken {
+	if broken {
 		t.ToolFailed()
 	}
 	if t.Open() && t.Reply.Err != nil {

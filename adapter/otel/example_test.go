@@ -25,7 +25,7 @@ var (
 )
 
 func wire(ctx context.Context, st store.Store, meters metric.MeterProvider) (*loop.Agent, error) {
-	telemetry, err := otel.New(otel.Config{Meters: meters})
+	telemetry, err := otel.New(meters)
 	if err != nil {
 		return nil, err
 	}

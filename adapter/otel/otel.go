@@ -1,6 +1,6 @@
 // Package otel makes metrics of OpenTelemetry of what heed does.
 //
-//	telemetry, err := otel.New(otel.Config{Meters: meters})
+//	telemetry, err := otel.New(meters)
 //	agent, err := loop.New(ctx,
 //		loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
 //
@@ -8,16 +8,14 @@
 package otel
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
@@ -26,40 +24,23 @@ import (
 // scope names the instrumentation.
 const scope = "github.com/heedhq/heed/adapter/otel"
 
-// Config configures a [Telemetry].
-type Config struct {
-	Meters metric.MeterProvider // for the metrics. nil: no metrics
-	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms or the
-	// names of tenants. Later values are counted under "other". 0 means 100. Raise it if there are
-	// more arms or tenants.
-	MaxValues int
-}
-
 // Telemetry reports to OpenTelemetry what heed does. It is safe for concurrent use by multiple
 // goroutines.
 type Telemetry struct {
 	choices, answers, evidence, duplicates, changes, failures, commits metric.Int64Counter
 	rewards, confidence, answering, committing                         metric.Float64Histogram
 	success, bounds                                                    metric.Float64Gauge
-
-	most   int
-	mu     sync.Mutex
-	values map[attribute.Key]map[string]bool // that attributes have taken
 }
 
-// New returns a telemetry, or a [*heed.ConfigError].
-func New(cfg Config) (*Telemetry, error) {
-	if cfg.MaxValues < 0 {
-		return nil, &heed.ConfigError{Field: "MaxValues", Value: cfg.MaxValues,
-			Reason: "must not be negative"}
+// New returns a telemetry that makes its metrics by the provider, which must not be nil: else the
+// error is a [*heed.ConfigError]. The provider bounds how many arms and tenants a metric has. By
+// default the SDK counts more than 2,000 sets of attributes together; see its WithCardinalityLimit.
+func New(meters metric.MeterProvider) (*Telemetry, error) {
+	if meters == nil {
+		return nil, &heed.ConfigError{Field: "Meters", Reason: "must be set"}
 	}
-	if cfg.Meters == nil {
-		cfg.Meters = noop.NewMeterProvider()
-	}
-	t := &Telemetry{
-		most: cmp.Or(cfg.MaxValues, 100), values: make(map[attribute.Key]map[string]bool),
-	}
-	if err := t.instruments(cfg.Meters.Meter(scope)); err != nil {
+	t := &Telemetry{}
+	if err := t.instruments(meters.Meter(scope)); err != nil {
 		return nil, fmt.Errorf("otel: %w", err)
 	}
 	return t, nil
@@ -112,29 +93,12 @@ func (t *Telemetry) instruments(meter metric.Meter) (failed error) {
 }
 
 // with returns attributes of a metric, among them the tenant of the context. Empty ones are left
-// out, and of too many values the later ones are "other".
-func (t *Telemetry) with(ctx context.Context, all ...attribute.KeyValue) metric.MeasurementOption {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var attributes []attribute.KeyValue
-	for _, a := range append(all, byTenant.String(heed.TenantOf(ctx))) {
-		value := a.Value.AsString()
-		if value == "" {
-			continue
-		}
-		known := t.values[a.Key]
-		if known == nil {
-			known = make(map[string]bool)
-			t.values[a.Key] = known
-		}
-		if !known[value] && len(known) >= t.most {
-			value = "other"
-		} else {
-			known[value] = true
-		}
-		attributes = append(attributes, a.Key.String(value))
-	}
-	return metric.WithAttributes(attributes...)
+// out.
+func with(ctx context.Context, all ...attribute.KeyValue) metric.MeasurementOption {
+	all = append(all, byTenant.String(heed.TenantOf(ctx)))
+	return metric.WithAttributes(slices.DeleteFunc(all, func(a attribute.KeyValue) bool {
+		return a.Value.AsString() == ""
+	})...)
 }
 
 // The attributes.
@@ -154,7 +118,7 @@ const (
 // tenants, and none has the text of an error, because it may quote people.
 func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
 	by := func(component string, more ...attribute.KeyValue) metric.MeasurementOption {
-		return t.with(ctx, append(more, byComponent.String(component))...)
+		return with(ctx, append(more, byComponent.String(component))...)
 	}
 	switch n := n.(type) {
 	case heed.Selected:
@@ -209,7 +173,7 @@ func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 	case err != nil:
 		result = "error"
 	}
-	by := c.to.with(ctx, byResult.String(result))
+	by := with(ctx, byResult.String(result))
 	c.to.commits.Add(ctx, 1, by)
 	c.to.committing.Record(ctx, time.Since(began).Seconds(), by) //nolint:forbidigo // the same
 	return receipts, err
