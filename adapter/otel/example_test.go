@@ -42,7 +42,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := agent.Answer(ctx, loop.Event{ID: "m1", Text: "The disk of db-1 is full."}); err != nil {
+	event := loop.Event{ID: "m1", Text: "The disk of db-1 is full."}
+	if _, err := agent.Answer(ctx, event); err != nil {
 		log.Fatal(err)
 	}
 	worth := 0.5
