@@ -11,12 +11,6 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// within returns a query with bounds of time.
-func within(since, until time.Time, q store.Query) store.Query {
-	q.Since, q.Until = since, until
-	return q
-}
-
 // findOrder writes records of a few moments, changes, moves and removes some, and compares what is
 // found with a list of them.
 func findOrder(f *fixture) {
