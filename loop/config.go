@@ -232,6 +232,21 @@ const (
 	defaultNotes = 3
 )
 
+// fault returns the first fault of an arm that package strategy does not find, or no field. knows
+// reports whether a model of this name is configured; nil accepts any name.
+func (a *Arm) fault(knows func(model string) bool) (field string, value any, reason string) {
+	priced := func(price float64) bool { return price >= 0 && price <= evidence.MaxWeight }
+	switch {
+	case !priced(a.InputPrice):
+		return "InputPrice", a.InputPrice, "must be in [0, 1e6]"
+	case !priced(a.OutputPrice):
+		return "OutputPrice", a.OutputPrice, "must be in [0, 1e6]"
+	case a.ModelName != "" && a.Model == nil && knows != nil && !knows(a.ModelName):
+		return "ModelName", a.ModelName, "must be in Config.Models"
+	}
+	return "", nil, ""
+}
+
 // lexical reports whether the similarity compares words and not meanings.
 func (c *Config) lexical() bool {
 	_, ok := c.Tuning.Similarity.(heed.Trigrams)
@@ -308,13 +323,9 @@ func (c *Config) validate() error {
 		"needs Model, which writes the heuristics")
 	found.Check(c.Control >= 0 && c.Control <= 1, "Control", c.Control,
 		"must be in [0, 1]")
-	for i, arm := range c.Arms {
-		known := arm.ModelName == "" || arm.Model != nil || c.knows(arm.ModelName)
-		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 &&
-			arm.OutputPrice <= evidence.MaxWeight
-		found.Check(priced, fmt.Sprintf("Arms[%d].InputPrice", i), arm.InputPrice,
-			"must be in [0, 1e6], and so must OutputPrice")
-		found.Check(known, fmt.Sprintf("Arms[%d].ModelName", i), arm.ModelName, "must be in Models")
+	for i := range c.Arms {
+		field, value, reason := c.Arms[i].fault(c.knows)
+		found.Check(field == "", fmt.Sprintf("Arms[%d].%s", i, field), value, reason)
 	}
 	for i, m := range c.Fallbacks {
 		found.Check(m != nil, fmt.Sprintf("Fallbacks[%d]", i), nil, "must not be nil")

@@ -168,8 +168,8 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		}
 		account.Rules = append(account.Rules, rule)
 	}
-	if learner := a.learner; learner != nil && r.Choice != nil {
-		err = account.believed(ctx, learner, r.Choice)
+	if a.learner != nil && r.Choice != nil {
+		err = account.believed(ctx, a.learner, r.Choice)
 	}
 	return account, err
 }

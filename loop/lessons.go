@@ -282,9 +282,8 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 		if !(arm.Weight >= 0 && arm.Weight <= evidence.MaxWeight) {
 			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].Weight", i), "must be in [0, 1e6]"))
 		}
-		if arm.ModelName != "" && arm.Model == nil && knows != nil && !knows(arm.ModelName) {
-			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].ModelName", i),
-				"must be in Config.Models"))
+		if field, _, reason := arm.fault(knows); field != "" {
+			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].%s", i, field), reason))
 		}
 	}
 	return faults

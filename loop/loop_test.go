@@ -478,6 +478,8 @@ func TestTeachingIsIdempotent(t *testing.T) {
 		"Notes[0].ID":   {Notes: []loop.Note{{Text: "t"}}},
 		"Notes[0].Text": {Notes: []loop.Note{{ID: "x"}}},
 		"Arms[0].ID":    {Arms: []loop.Arm{{}}},
+
+		"Arms[0].OutputPrice": {Arms: []loop.Arm{{ID: "x", OutputPrice: -1}}},
 	} {
 		_, err := w.Teach(ctx, bad)
 		assertField(t, field, err)
