@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -103,22 +104,11 @@ func unescaped(text string) string {
 
 // matches reports whether an expression matches the text in any way of writing it.
 func (t *checkedText) matches(e *regexp.Regexp) bool {
-	for _, texts := range [...][]string{{t.raw}, t.wholes, t.elements} {
-		for _, text := range texts {
-			if e.MatchString(text) {
-				return true
-			}
-		}
-	}
-	return false
+	return e.MatchString(t.raw) || slices.ContainsFunc(t.wholes, e.MatchString) ||
+		slices.ContainsFunc(t.elements, e.MatchString)
 }
 
 // has reports whether an expression matches the whole text.
 func (t *checkedText) has(e *regexp.Regexp) bool {
-	for _, text := range t.wholes {
-		if !e.MatchString(text) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.wholes, func(text string) bool { return !e.MatchString(text) })
 }

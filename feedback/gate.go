@@ -33,10 +33,6 @@ type Gate struct {
 	Pending int
 }
 
-// perProposer and perAgent are how many proposals of one person, and for one agent, may wait.
-func (g *Gate) perProposer() int { return max(g.Pending/20, 1) }
-func (g *Gate) perAgent() int    { return max(g.Pending/10, 1) }
-
 // pendingFor is how long a proposal waits to be decided.
 const pendingFor = 7 * 24 * time.Hour
 
@@ -198,7 +194,7 @@ func (s *Service) approve(c *change, p *Proposal, review Review) error {
 		return &RefusedError{Reason: "since it was reviewed, the proposal was edited, or feedback " +
 			"was taken out or erased", Err: heed.ErrConflict}
 	case among(p.Writers, c.who, key):
-		return ineligible(ownWords)
+		return ineligible("people cannot approve what they proposed or edited")
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && among(p.Authors, c.who, key):
 		return ineligible("people cannot approve what their own feedback led to")
 	}
@@ -370,9 +366,6 @@ func either(names []string) string {
 	}
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
-
-// ownWords returns why the approval of a proposer or an editor is refused.
-const ownWords = "people cannot approve what they proposed or edited"
 
 // activate makes a proposal a rule, or makes the change of a rule. The rules that it supersedes
 // leave in the same step, so a prompt never has both.

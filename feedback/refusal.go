@@ -77,9 +77,12 @@ func contradicted(by []Conflict) error {
 var errFull = ineligible("too many proposals are pending")
 
 // wrap adds to an error which call of the package failed.
-func wrap(what string, err error) error {
+func wrap(what string, err error) error { return part("feedback: "+what, err) }
+
+// part adds to an error where it occurred.
+func part(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("feedback: %s: %w", what, err)
+	return fmt.Errorf("%s: %w", name, err)
 }

@@ -478,8 +478,10 @@ func (s *Service) full(p *Proposal, pending []Proposal, key text.PseudonymKey) b
 	}
 	g := &s.cfg.Gate
 	return atLeast(g.Pending, func(*Proposal) bool { return true }) ||
-		atLeast(g.perProposer(), func(o *Proposal) bool { return key.Same(o.Proposer, p.Proposer) }) ||
+		atLeast(max(g.Pending/20, 1), func(o *Proposal) bool {
+			return key.Same(o.Proposer, p.Proposer)
+		}) ||
 		slices.ContainsFunc(p.Agents, func(agent string) bool {
-			return atLeast(g.perAgent(), func(o *Proposal) bool { return o.affects(agent) })
+			return atLeast(max(g.Pending/10, 1), func(o *Proposal) bool { return o.affects(agent) })
 		})
 }

@@ -59,14 +59,6 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", err)
 }
 
-// part adds to an error in which part of a sweep it occurred.
-func part(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}
-
 // every runs a task unless a service over the store did it within the period. A mark too far ahead
 // is ignored, because the clock that made it was wrong. After the second failure in a row every
 // waits for a minute, then for twice as long each time, up to the period. The mark is shared by all

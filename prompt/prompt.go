@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -379,12 +380,8 @@ func opensTag(rest string) bool {
 // opensChatMarker reports whether what follows a "[" makes it a marker of a chat template. Other
 // words in brackets are common in logs, and stay.
 func opensChatMarker(rest string) bool {
-	for _, marker := range chatMarkers {
-		if strings.HasPrefix(rest, marker) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(chatMarkers,
+		func(marker string) bool { return strings.HasPrefix(rest, marker) })
 }
 
 // blockMarker returns the place for a backslash that keeps the line from being a block of Markdown.

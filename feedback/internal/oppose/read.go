@@ -58,7 +58,7 @@ type token struct {
 // other.
 func Read(written string) Reading {
 	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{},
-		roots: map[string]bool{}}
+		roots: map[string]bool{}, prefixed: map[string][]string{}, less: map[string]bool{}}
 	// The order matters: clauses need tokens, and affixes need the words that tokens brought.
 	r.tokenize(plainBounds.Replace(written))
 	r.readClauses()
@@ -85,22 +85,15 @@ func Read(written string) Reading {
 }
 
 // readAffixes finds words with a negative prefix, for example "unsafe", and with "less", for
-// example "careless", so that they can be compared with the words without it. Both maps are made
-// only if there is such a word.
+// example "careless", so that they can be compared with the words without it.
 func (r *Reading) readAffixes() {
 	for word := range r.words {
 		for _, prefix := range negativePrefixes {
 			if rest, ok := strings.CutPrefix(word, prefix); ok {
-				if r.prefixed == nil {
-					r.prefixed = map[string][]string{}
-				}
 				r.prefixed[rest] = append(r.prefixed[rest], word)
 			}
 		}
 		if root, ok := strings.CutSuffix(word, "less"); ok {
-			if r.less == nil {
-				r.less = map[string]bool{}
-			}
 			r.less[root] = true
 		}
 	}
@@ -153,18 +146,18 @@ func (r *Reading) addNumber(runes []rune) int {
 	for ; i < len(runes); i++ {
 		c := runes[i]
 		inside := i+1 < len(runes) && unicode.Is(unicode.Nd, runes[i+1])
-		switch {
-		case unicode.Is(unicode.Nd, c):
+		if unicode.Is(unicode.Nd, c) {
 			digits.WriteByte(byte('0' + digit(c)))
-		case c == '.' && inside:
-			digits.WriteByte('.')
+			continue
+		}
 		// "1,000" and "1_000" are 1000. A comma at the end of a number is punctuation.
-		case (c == ',' || c == '_') && inside:
-		default:
-			goto done
+		if !inside || !strings.ContainsRune(".,_", c) {
+			break
+		}
+		if c == '.' {
+			digits.WriteByte('.')
 		}
 	}
-done:
 	r.numbers = append(r.numbers, strings.TrimLeft(digits.String(), "0"))
 	return i
 }
@@ -294,12 +287,8 @@ func (r *Reading) ends(i int) bool {
 // negatedSoon reports whether a negation follows within two words. Two words leave room for a verb:
 // "and do not".
 func (r *Reading) negatedSoon(i int) bool {
-	for _, t := range r.tokens[i+1 : min(i+3, len(r.tokens))] {
-		if negations.has(t.word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.tokens[i+1:min(i+3, len(r.tokens))],
+		func(t token) bool { return negations.has(t.word) })
 }
 
 // deniesOf reports whether r only denies something that o only affirms. A word that a text both
