@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
@@ -21,7 +21,7 @@ import (
 // goroutines.
 type Decider struct {
 	cfg        Config
-	key        evidence.Key
+	key        chance.Key
 	models     *host.Gate
 	similar    *host.Gate
 	extracting *host.Gate
@@ -47,7 +47,7 @@ func New(ctx context.Context, cfg Config) (*Decider, error) {
 		seed = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // a host without a seed gets a random key
 	}
 	return &Decider{
-		cfg: cfg, key: evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
+		cfg: cfg, key: chance.Key{A: seed.Uint64(), B: seed.Uint64()},
 		models: host.NewGate(cfg.MaxInFlight), similar: host.NewGate(cfg.MaxInFlight),
 		extracting: host.NewGate(extractions),
 		watch:      watch.New(cfg.Observer, "decision", cfg.Now),
@@ -108,7 +108,7 @@ func (d *Decider) begin(r *Request) Result {
 
 // rng returns the generator of a request, for one purpose. Requests without an EventID differ by
 // their number.
-func (d *Decider) rng(r *Request, purpose uint64) evidence.Rand {
+func (d *Decider) rng(r *Request, purpose uint64) chance.Rand {
 	if r.EventID != "" {
 		return d.key.Rand(purpose, r.EventID)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/valid"
 )
@@ -39,7 +40,7 @@ type Experiment struct {
 var _ Strategy = (*Experiment)(nil)
 
 // splitKey never changes, so that a key has the same variant in every process and version.
-var splitKey = evidence.Key{A: 0x9e3779b97f4a7c15, B: 0xbf58476d1ce4e5b9}
+var splitKey = chance.Key{A: 0x9e3779b97f4a7c15, B: 0xbf58476d1ce4e5b9}
 
 // NewExperiment returns an experiment of at least two variants, each with a different name. The
 // experiment's name sets how requests are split: a key's variant in one experiment is independent

@@ -3,6 +3,8 @@ package evidence
 import (
 	"math"
 	"slices"
+
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // A Belief is what is believed of the rate at which one arm succeeds for one item. In the simplest
@@ -19,7 +21,7 @@ type Belief struct {
 	Doubt float64 `json:"doubt,omitempty"`
 	// Concentration is the sum of the shapes of the Beta distribution that is drawn from. Its mean is
 	// the belief's mean, and a greater concentration makes draws sharper. A draw below the mean is
-	// raised to just below it: see [Belief.Draw]. 0 means that the Level is drawn.
+	// raised to just below it. 0 means that the Level is drawn.
 	Concentration float64 `json:"concentration,omitempty"`
 }
 
@@ -35,16 +37,15 @@ func (b Belief) Interval(level float64) (low, high float64) {
 		return b.Level.Interval(level)
 	}
 	draws := make([]float64, 4096)
-	levels, rng := b.Level.Sampler(), Key{A: uint64(len(draws)), B: 0}.Rand(0)
+	levels := chance.Beta(b.Level.Alpha, b.Level.Beta)
+	rng := chance.Key{A: uint64(len(draws))}.Rand(0)
 	for i := range draws {
 		at, strength := levels.Draw(&rng), b.Strength
 		if b.Doubt > 0 {
 			strength *= math.Exp(b.Doubt * (math.Sqrt2*math.Erfinv(2*rng.Float64()-1) - b.Doubt/2))
 		}
-		own := Beta{
-			Alpha: max(strength*at+b.Successes, leastOwnShape),
-			Beta:  max(strength*(1-at)+b.Failures, leastOwnShape),
-		}.Sampler()
+		own := chance.Beta(max(strength*at+b.Successes, leastOwnShape),
+			max(strength*(1-at)+b.Failures, leastOwnShape))
 		draws[i] = own.Draw(&rng)
 	}
 	slices.Sort(draws)
@@ -62,32 +63,3 @@ func (b *Belief) given(level float64) float64 {
 	}
 	return (b.Strength*level + b.Successes) / (b.Strength + b.Successes + b.Failures)
 }
-
-// Drawn returns the distribution that is drawn from, and the floor to which lower draws are raised.
-// The floor is the mean, rounded to 24 bits, so that two means that differ by rounding only have
-// the same floor.
-func (b *Belief) Drawn() (of Beta, floor float64) {
-	if b.Concentration == 0 {
-		return b.Level, 0
-	}
-	mean := b.Mean()
-	return Beta{Alpha: b.Concentration * mean, Beta: b.Concentration * (1 - mean)},
-		math.Round(mean*(1<<24)) / (1 << 24)
-}
-
-// Draw draws the arm's rate. A draw below the floor becomes a sample that is at most [Trace] below
-// it. If all were the floor, the first of several arms with the same mean would win too often.
-func (b *Belief) Draw(r *Rand) float64 {
-	of, floor := b.Drawn()
-	s := of.Sampler()
-	x := s.Draw(r)
-	if x < floor {
-		// The sample falls with x. The logarithm keeps very small draws apart.
-		below := math.Log(floor / max(x, math.SmallestNonzeroFloat64))
-		return floor - Trace*floor*below/(1+below)
-	}
-	return x
-}
-
-// Trace is how far below its floor a sample can be, as a fraction of the floor.
-const Trace = 1e-9

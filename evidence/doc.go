@@ -18,8 +18,8 @@
 //
 // A [Part] is the tally of one origin of a cell. [Trust] limits people's parts (the arithmetic is
 // in internal/fair: crowd.go for arms, counted.go for heuristics), which add up to [Sums].
-// [Sums.Posterior] is the belief, a [Beta]: its mean, its interval, and draws from it ([Sampler]).
-// [ProbBest] is the probability that each of several beliefs is the best.
+// [Sums.Posterior] is the belief, a [Beta], with its mean and its interval. Package strategy draws
+// from it.
 //
 // Package store is the seam to where evidence is kept.
 package evidence

@@ -5,5 +5,4 @@ var (
 	CDF      = Beta.cdf
 	Variance = Beta.variance
 	Valid    = Beta.valid
-	Exp      = (*Rand).exp
 )

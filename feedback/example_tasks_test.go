@@ -57,7 +57,7 @@ func ExampleConfig_authorize() {
 	})
 	fmt.Println(err)
 	for entry, err := range store.AuditEntries(context.Background(), service.Config().Store,
-		store.AuditQuery{Limit: 1}) {
+		store.Query{Limit: 1}) {
 		if err != nil {
 			panic(err)
 		}

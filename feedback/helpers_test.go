@@ -237,7 +237,7 @@ func (w *world) inject(agent, base string) feedback.Injection {
 // Audit returns the audit log, the newest entry first, and at most that many, or all where limit is
 // 0.
 func (w *world) Audit(ctx context.Context, limit int) (entries []store.AuditEntry, err error) {
-	for entry, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{Limit: limit}) {
+	for entry, err := range store.AuditEntries(ctx, w.store, store.Query{Limit: limit}) {
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
 )
 
@@ -313,7 +314,7 @@ func (e *Effect) compare() {
 	belief := func(r Rate) evidence.Beta {
 		return evidence.Beta{Alpha: 1 + float64(r.Hits), Beta: 1 + float64(r.Of-r.Hits)}
 	}
-	e.Certainty = evidence.ProbBest([]evidence.Beta{belief(e.Before), belief(e.After)})[0]
+	e.Certainty = winner.ProbBest([]evidence.Beta{belief(e.Before), belief(e.After)})[0]
 	if e.Before.Hits > 0 && e.enough() {
 		e.Improvement = 1 - e.After.Mean/e.Before.Mean
 	}

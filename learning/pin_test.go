@@ -24,7 +24,7 @@ func at(share float64) learning.Constraints {
 
 func (f *fixture) audit() (all []store.AuditEntry) {
 	f.Helper()
-	for e, err := range store.AuditEntries(ctx, f.store, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, f.store, store.Query{}) {
 		require.NoError(f, err)
 		all = append(all, e)
 	}

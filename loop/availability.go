@@ -119,7 +119,7 @@ func (h *health) fail(now time.Time, f llm.Failure, retryAfter time.Duration) (s
 	case !h.Since.IsZero():
 		h.Wait = min(max(2*h.Wait, firstProbe), lastProbe)
 	case h.Failures >= leftOut:
-		h.Since, h.Wait = now, firstProbe
+		h.Since, h.Wait, h.passed = now, firstProbe, 0
 		h.Times++
 	default:
 		return false

@@ -162,6 +162,28 @@ func TestAModelThatFailsHalfOfTheCalls(t *testing.T) {
 	assert.Greater(t, arms["a"]+arms["c"], 40)
 }
 
+// After a model became unavailable, others answer three events before it is asked again, however
+// many they answered while it failed.
+func TestOthersAnswerBeforeAProbe(t *testing.T) {
+	m := newMarket(t, nil)
+	m.first.fail(llm.Unreachable)
+	for m.first.asked.Load() == 0 {
+		m.ask(1)
+	}
+	m.first.fail(nil)
+	m.ask(20)
+	m.first.fail(llm.Unreachable)
+	for len(m.told()) == 0 {
+		m.ask(1)
+	}
+	asked := m.first.asked.Load()
+	for range 3 {
+		m.clock.Advance(20 * time.Second)
+		m.ask(1)
+	}
+	assert.Equal(t, asked, m.first.asked.Load())
+}
+
 // A second process learns of the outage and of its end by its next answer.
 func TestAnotherReplicaLearnsOfAnOutage(t *testing.T) {
 	m := newMarket(t, nil)

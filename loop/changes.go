@@ -161,7 +161,7 @@ func (a *Agent) turn(ctx context.Context, e store.AuditEntry) error {
 	var last store.AuditEntry
 	own := []string{a.cfg.Name + "." + leads, a.cfg.Name + "." + begins, a.cfg.Name + "." + stops}
 	for one, err := range store.AuditEntries(ctx, a.cfg.Store,
-		store.AuditQuery{Name: e.Subject, Limit: mostLooked}) {
+		store.Query{Keys: []string{store.PersonKey(e.Subject)}, Limit: mostLooked}) {
 		if err != nil {
 			return err
 		}

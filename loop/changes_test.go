@@ -18,7 +18,7 @@ import (
 // audit returns what the agent has recorded of its own, the oldest first.
 func (w *world) audit() (all []string) {
 	w.t.Helper()
-	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
 		require.NoError(w.t, err)
 		if !strings.HasPrefix(e.Action, "loop.") {
 			continue

@@ -212,7 +212,7 @@ func TestAFrozenAgentEndsNoRace(t *testing.T) {
 		_, err := agent.Answer(ctx, loop.Event{Text: "x", Person: "ann"})
 		require.NoError(t, err)
 		ended := false
-		for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
+		for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
 			require.NoError(t, err)
 			ended = ended || strings.HasSuffix(e.Action, ".winner")
 		}

@@ -203,7 +203,7 @@ func (a *Account) believed(ctx context.Context, l *strategy.Learner, c *answer.C
 // others only when the answer is credited again.
 func statementsOf(r *answer.Answer) (all []Statement) {
 	var silence []Statement
-	for _, p := range answers.Parts(r) {
+	for _, p := range append(answers.Parts(r), answers.SetAside(r)...) {
 		switch {
 		case r.Reply.Spare || len(r.Undoes) > 0:
 			p.Share = 0
@@ -221,7 +221,6 @@ func statementsOf(r *answer.Answer) (all []Statement) {
 		}
 		all = append(all, s)
 	}
-	all = append(all, setAside(r)...)
 	for _, s := range silence {
 		if !slices.ContainsFunc(all, func(o Statement) bool { return !o.At.After(s.At) }) {
 			all = append(all, s)
@@ -238,31 +237,6 @@ func credited(r *answer.Answer, p *answers.ArmPart) float64 {
 		}
 	}
 	return 0
-}
-
-// setAside returns the statements that have no part at all in what the answer is worth: outcomes
-// other than the latest, and undos other than the first.
-func setAside(r *answer.Answer) (all []Statement) {
-	parts := answers.Parts(r)
-	for i := range r.Statements {
-		s := &r.Statements[i]
-		reported := s.How == answers.Outcome && !s.Withdrawn
-		if !reported && s.How != answers.Undo || s.Of != answers.HeuristicOf(r) || s.Forgotten() {
-			continue
-		}
-		has := func(p answers.ArmPart) bool {
-			return p.How == s.How && p.Source == s.By && p.At.Equal(s.At)
-		}
-		if slices.ContainsFunc(parts, has) {
-			continue
-		}
-		other := Statement{Channel: s.Channel, Source: s.By, Kind: s.Kind, At: s.At, Value: s.Value}
-		if s.How == answers.Undo {
-			other.Channel, other.Value = string(answers.Undo), -1
-		}
-		all = append(all, other)
-	}
-	return all
 }
 
 // contents returns the texts of the ways of working of an answer. A way of working that was removed

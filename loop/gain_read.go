@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -111,7 +110,7 @@ func (a *Agent) Gain(ctx context.Context) (Gain, error) {
 // ReadGain returns what learning gains an agent, for a program that has only its store. It reads
 // three scopes of cells, whose number grows with days, domains and arms, and not with answers.
 func ReadGain(ctx context.Context, st store.Store, agent string) (Gain, error) {
-	strata := make(map[string]*stratum)
+	strata := make(map[string]table) // by share, and in them by group of sessions
 	daily, domains, arms := make(table), make(table), make(table)
 	for _, scope := range []string{pairs, days, parts} {
 		for p, err := range st.List(ctx, store.CellQuery{Kind: gainKind(agent), Scope: scope}) {
@@ -121,9 +120,9 @@ func ReadGain(ctx context.Context, st store.Store, agent string) (Gain, error) {
 			switch scope {
 			case pairs:
 				if strata[p.Cell.Item] == nil {
-					strata[p.Cell.Item] = new(stratum)
+					strata[p.Cell.Item] = make(table)
 				}
-				strata[p.Cell.Item].add(&p)
+				strata[p.Cell.Item].add(p.Channel, &p)
 			case days:
 				daily.add(p.Channel, &p)
 			case parts:
@@ -156,20 +155,6 @@ func ReadGain(ctx context.Context, st store.Store, agent string) (Gain, error) {
 // gainError is the probability that the interval of a Gain is ever wrong.
 const gainError = 0.1
 
-// A stratum holds the successes of the time of one size of the control group, by groups of
-// sessions.
-type stratum [2][groups]evidence.Sums
-
-// add adds the sums of one group of sessions.
-func (s *stratum) add(p *evidence.Part) {
-	name, taken := strings.CutSuffix(p.Cell.Name, minus)
-	at := slices.Index(sides[:2], name)
-	group, err := strconv.Atoi(p.Channel)
-	if err == nil && at >= 0 && group >= 0 && group < groups {
-		s[at][group] = plus(s[at][group], p, taken)
-	}
-}
-
 var sides = [...]string{learned, control, alone}
 
 // plus adds the sums of a part, or takes them away. Sums of this kind do not fade, so any moment
@@ -183,20 +168,22 @@ func plus(to evidence.Sums, p *evidence.Part, taken bool) evidence.Sums {
 	return to.Plus(from)
 }
 
-// measured returns the sums of the sides, and by which factor their variance exceeds the variance
-// of independent answers: the greater factor of the two sides. It is estimated by the differences
-// between the groups. If sessions had nothing in common within, the sums of the groups would vary
-// as independent answers do, and the factor would be 1. Fewer sessions that are alike make it
-// greater.
-func (s *stratum) measured() (of [2]evidence.Sums, wide float64) {
+// compared returns the successes with and without learning, and by which factor their variance
+// exceeds the variance of independent answers: the greater factor of the two sides. It is estimated
+// by the differences between the groups of sessions, which are the rows. If sessions had nothing in
+// common within, the sums of the groups would vary as independent answers do, and the factor would
+// be 1. Fewer sessions that are alike make it greater.
+func (t table) compared() (of [2]evidence.Sums, wide float64) {
 	wide = 1
-	for side := range s {
+	rows := slices.Sorted(maps.Keys(t)) // so that the sums are the same again
+	for side := range of {
 		all := &of[side]
-		for _, group := range s[side] {
-			*all = all.Plus(group)
+		for _, row := range rows {
+			*all = all.Plus(t[row][side].success)
 		}
 		mean, between := all.Mean(), 0.
-		for _, group := range s[side] {
+		for _, row := range rows {
+			group := &t[row][side].success
 			off := group.Reward - mean*group.Mass
 			between += off * off * groups / (groups - 1)
 		}
@@ -211,7 +198,7 @@ func (s *stratum) measured() (of [2]evidence.Sums, wide float64) {
 // stratum compares answers of the same time, so a change of the share together with a change of the
 // traffic is not taken for a gain (Simpson's paradox). A stratum with outcomes of one side alone,
 // for example while Control was 1, compares nothing and is left out.
-func whole(strata map[string]*stratum, sides *[3]sums) (g Gain, wide float64) {
+func whole(strata map[string]table, sides *[3]sums) (g Gain, wide float64) {
 	g = Gain{
 		Learned: sides[0].measured(), Control: sides[1].measured(), Alone: sides[2].measured(),
 		Low: -1, High: 1,
@@ -219,7 +206,7 @@ func whole(strata map[string]*stratum, sides *[3]sums) (g Gain, wide float64) {
 	var all, low, high, learns, lacks float64
 	wide = 1
 	for _, share := range slices.Sorted(maps.Keys(strata)) {
-		of, w := strata[share].measured()
+		of, w := strata[share].compared()
 		if min(of[0].Mass, of[1].Mass) <= 0.5 {
 			continue
 		}

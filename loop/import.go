@@ -131,7 +131,7 @@ func (a *importing) all(ctx context.Context, past iter.Seq2[Past, error]) error 
 	if err := a.importRows(ctx, rows); err != nil {
 		return err
 	}
-	if err := a.evaluateImported(ctx, &a.done); err != nil || a.entry.ID == "" {
+	if err := a.evaluate(ctx); err != nil || a.entry.ID == "" {
 		return err
 	}
 	err := store.Do(ctx, a.own, func(tx *store.Tx) error { return a.record(tx, "", &a.done) })
@@ -176,16 +176,16 @@ func (a *importing) record(tx *store.Tx, first string, done *Imported) error {
 	return nil
 }
 
-// evaluateImported evaluates imported corrections. Its errors do not take back what was imported: a
-// sweep evaluates again.
-func (a *Agent) evaluateImported(ctx context.Context, done *Imported) error {
-	if done.Corrections == 0 {
+// evaluate evaluates imported corrections. Its errors do not take back what was imported: a sweep
+// evaluates again.
+func (a *importing) evaluate(ctx context.Context) error {
+	if a.done.Corrections == 0 {
 		return nil
 	}
 	evaluated, err := a.feedback.EvaluateAll(ctx)
 	for i := range evaluated {
-		if p := evaluated[i].Proposal; p != "" && !slices.Contains(done.Proposals, p) {
-			done.Proposals = append(done.Proposals, p)
+		if p := evaluated[i].Proposal; p != "" && !slices.Contains(a.done.Proposals, p) {
+			a.done.Proposals = append(a.done.Proposals, p)
 		}
 	}
 	return err
@@ -232,13 +232,15 @@ func (a *importing) importRows(ctx context.Context, rows []Past) error {
 		}
 	}
 	mark := importedRow{ID: hex.EncodeToString(all.Sum(nil)), At: now, Rows: len(rows)}
-	var made Imported
+	var done Imported // with these rows; a step that runs again counts them again
 	err := store.Do(ctx, a.own, func(tx *store.Tx) error {
-		made = Imported{Rows: len(rows), Arms: make(map[string]int)}
+		done = a.done
+		done.Arms = maps.Clone(a.done.Arms)
+		done.Rows += len(rows)
 		// The mark is in the same commit as the rows, so either both are there or neither.
 		marked, err := a.imports.In(tx, mark.ID)
 		if err != nil || marked.Revision > 0 {
-			made.Known = len(rows)
+			done.Known += len(rows)
 			return err
 		}
 		w := store.Wants{}
@@ -252,41 +254,27 @@ func (a *importing) importRows(ctx context.Context, rows []Past) error {
 			return cmp.Or[error](err, errFrozen)
 		}
 		for i := range rows {
-			if err := a.importRow(tx, &made, &rows[i], items[i], now); err != nil {
+			if err := a.importRow(tx, &done, &rows[i], items[i], now); err != nil {
 				return atRow(a.done.Rows+i+1, err)
 			}
 		}
 		a.imports.Put(tx, mark, 0)
-		if made.Answers+made.Reactions+made.Outcomes+made.Corrections == 0 {
+		if done.statements() == a.done.statements() {
 			return nil
 		}
-		total := a.done
-		total.Arms = maps.Clone(total.Arms)
-		total.add(&made)
-		return a.record(tx, mark.ID, &total)
+		return a.record(tx, mark.ID, &done)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		a.done = done
 	}
-	a.done.add(&made)
-	return nil
+	return err
 }
 
 // atRow names the row of an error.
 func atRow(n int, err error) error { return fmt.Errorf("row %d: %w", n, err) }
 
-// add adds what one commit imported. A step may run twice, so each run counts on its own.
-func (i *Imported) add(o *Imported) {
-	i.Rows += o.Rows
-	i.Known += o.Known
-	i.Answers += o.Answers
-	i.Reactions += o.Reactions
-	i.Outcomes += o.Outcomes
-	i.Corrections += o.Corrections
-	for arm, n := range o.Arms {
-		i.Arms[arm] += n
-	}
-}
+// statements counts what was new.
+func (i *Imported) statements() int { return i.Answers + i.Reactions + i.Outcomes + i.Corrections }
 
 // completePast checks a row, and gives it an id and times. It hands over the hash of its content.
 // The hash is of the row as it came, before the times and the id are filled in, so that a row
@@ -352,29 +340,29 @@ func (a *Agent) validatePast(p *Past) error {
 // known. What it adds is settled as for a live statement, so evidence and records are in one
 // commit.
 func (a *Agent) importRow(
-	tx *store.Tx, made *Imported, p *Past, item string, now time.Time,
+	tx *store.Tx, done *Imported, p *Past, item string, now time.Time,
 ) error {
 	row, err := a.answers.In(tx, answers.ID(p.Event.ID))
 	if err != nil {
 		return err
 	}
-	// A later row of an event adds statements to the answer that an earlier one made.
+	// A later row of an event adds statements to the answer that an earlier one done.
 	isNew := row.Value.Reply == nil
 	if isNew {
 		if row.Value, err = a.recordPast(tx.Context(), p, item); err != nil {
 			return err
 		}
-		if made.Answers++; p.Arm != "" {
-			made.Arms[p.Arm]++
+		if done.Answers++; p.Arm != "" {
+			done.Arms[p.Arm]++
 		}
 	}
 	r, before := &row.Value, answers.ForArm(&row.Value)
-	numbers, corrected := r.Numbers, made.Corrections
-	if err := a.importStatements(tx, made, p, r, now); err != nil {
+	numbers, corrected := r.Numbers, done.Corrections
+	if err := a.importStatements(tx, done, p, r, now); err != nil {
 		return err
 	}
-	if !isNew && r.Numbers == numbers && made.Corrections == corrected {
-		made.Known++
+	if !isNew && r.Numbers == numbers && done.Corrections == corrected {
+		done.Known++
 		return nil
 	}
 	return a.settle(tx, row, before, new(error))
@@ -384,7 +372,7 @@ func (a *Agent) importRow(
 // ones, so the limits on sources hold. Corrections are evaluated after the step, because a host's
 // evaluator may take long.
 func (a *Agent) importStatements(
-	tx *store.Tx, made *Imported, p *Past, r *answer.Answer, now time.Time,
+	tx *store.Tx, done *Imported, p *Past, r *answer.Answer, now time.Time,
 ) error {
 	for _, reaction := range p.Reactions {
 		reaction.At = maxTime(reaction.At, p.Event.At)
@@ -396,20 +384,20 @@ func (a *Agent) importStatements(
 		if _, err := a.reactIn(tx, r, s, now); err != nil {
 			return err
 		}
-		made.Reactions += int(r.Numbers - n) //nolint:gosec // 0 or 1
+		done.Reactions += int(r.Numbers - n) //nolint:gosec // 0 or 1
 	}
 	for _, o := range p.Outcomes {
 		n := r.Numbers
 		if err := a.outcomeIn(tx, r, o, now); err != nil {
 			return err
 		}
-		made.Outcomes += int(r.Numbers - n) //nolint:gosec // 0 or 1
+		done.Outcomes += int(r.Numbers - n) //nolint:gosec // 0 or 1
 	}
 	for _, c := range p.Corrections {
 		f := a.feedbackOf(r, c)
 		known, err := a.feedback.RecordIn(tx, f)
 		if err == nil && !known {
-			made.Corrections++
+			done.Corrections++
 			c.At = maxTime(c.At, r.At)
 			err = a.complain(tx, r, &f, c, now)
 		}

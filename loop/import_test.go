@@ -89,7 +89,7 @@ func TestAPastIsImportedOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loop.Imported{Rows: 4500, Answers: 4500, Reactions: 4500,
 		Arms: map[string]int{"a": 2250, "b": 2250}}, done)
-	for e, err := range store.AuditEntries(ctx, a.Store(), store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, a.Store(), store.Query{}) {
 		require.NoError(t, err)
 		if e.Action == "loop.leads" {
 			assert.Equal(t, map[string]string{"arm": "a", "domain": "d"}, e.Details)
@@ -317,7 +317,8 @@ func TestAnImportThatFailsIsInTheLog(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	assert.Equal(t, 4000, done.Answers)
 	entries := func() (all []store.AuditEntry) {
-		for e, err := range store.AuditEntries(ctx, st, store.AuditQuery{Name: "ann"}) {
+		of := store.Query{Keys: []string{store.PersonKey("ann")}}
+		for e, err := range store.AuditEntries(ctx, st, of) {
 			require.NoError(t, err)
 			all = append(all, e)
 		}

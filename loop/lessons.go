@@ -95,15 +95,13 @@ func readLessons(r io.Reader) (l Lessons, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err = d.Decode(&l); errors.Is(err, io.EOF) {
+	err = d.Decode(&l)
+	switch _, end := d.Token(); {
+	case errors.Is(err, io.EOF):
 		err = errors.New("is empty: {} has no lessons")
-	}
-	if err == nil {
-		if _, end := d.Token(); !errors.Is(end, io.EOF) {
-			err = errors.New("has something after the lessons")
-		}
-	}
-	if err == nil {
+	case err == nil && !errors.Is(end, io.EOF):
+		err = errors.New("has something after the lessons")
+	case err == nil:
 		err = errors.Join(l.faults(nil)...)
 	}
 	if err == nil {

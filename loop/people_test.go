@@ -215,7 +215,7 @@ func TestTheAuditNamesWhoReacted(t *testing.T) {
 		c.react("e", r.person, r.value)
 	}
 	var actors []string
-	for e, err := range store.AuditEntries(ctx, c.store, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, c.store, store.Query{}) {
 		require.NoError(t, err)
 		actors = append(actors, e.Actor)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -67,7 +68,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 	}
 	cfg := a.cfg
 	if cfg.Testing.Seed != nil { // independent of the order of tenants
-		draws := evidence.Key{A: a.seed[0], B: a.seed[1]}.Rand(0, tenant)
+		draws := chance.Key{A: a.seed[0], B: a.seed[1]}.Rand(0, tenant)
 		cfg.Testing.Seed = rand.NewPCG(draws.Uint64(), draws.Uint64())
 	}
 	if observer := cfg.Observer; observer != nil {

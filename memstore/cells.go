@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
@@ -325,7 +326,7 @@ func (s *state) items(in space, sample *store.Sample) []string {
 	items := make([]string, 0, sample.Most+sample.Most/4)
 	// Each item draws a number. The numbers depend on its name and on how many items there are, so
 	// that a store with the same evidence gives the same sample, and no name is in every sample.
-	draws, least := evidence.Key{A: uint64(len(all))}, float64(sample.Most)/float64(len(all))
+	draws, least := chance.Key{A: uint64(len(all))}, float64(sample.Most)/float64(len(all))
 	for item := range all {
 		if draw := draws.Rand(0, item); draw.Float64() < least {
 			items = append(items, item)

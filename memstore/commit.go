@@ -177,13 +177,11 @@ func (t *txn) checkPolicies() error {
 // is left because of [store.Once] is no conflict: the receipt names it.
 func (t *txn) checkRecords() error {
 	grows := make(map[*kind]int)
+	err := stores.CheckDeclared(t.batches, func(kind string) bool { return t.declared(kind) != nil })
+	if err != nil {
+		return err
+	}
 	for i := range t.batches {
-		for k := range t.batches[i].Records {
-			r := &t.batches[i].Records[k]
-			if t.declared(r.Kind) == nil {
-				return undeclared(len(t.batches), i, k)
-			}
-		}
 		if t.receipts[i].Duplicate {
 			continue
 		}
@@ -215,16 +213,6 @@ func (t *txn) checkRecords() error {
 		}
 	}
 	return nil
-}
-
-// undeclared is the error of a record whose kind was not declared. It names the record as
-// [store.Validate] names faults.
-func undeclared(batches, batch, record int) error {
-	field := fmt.Sprintf("Records[%d].Kind", record)
-	if batches > 1 {
-		field = fmt.Sprintf("Batches[%d].%s", batch, field)
-	}
-	return &heed.InputError{Field: field, Reason: "must have been declared"}
 }
 
 // has reports whether a record has a revision, 0 without a record. It is asked before anything is

@@ -107,7 +107,7 @@ func TestResetEndsAnInversion(t *testing.T) {
 	assert.Equal(t, patterns.Inverted, w.standing("p").State, "it can be inverted again")
 
 	var audited []string
-	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
 		require.NoError(t, err)
 		audited = append(audited, e.Actor+" "+e.Action+" "+e.Subject+": "+e.Reason)
 	}

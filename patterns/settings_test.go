@@ -19,7 +19,7 @@ import (
 
 // audited returns the actions that the store's audit has, the last first.
 func audited(t testing.TB, st store.Store) (all []string) {
-	for e, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, st, store.Query{}) {
 		require.NoError(t, err)
 		all = append(all, e.Action+" "+e.Subject)
 	}
@@ -72,7 +72,7 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	strict, err := patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	var changes []map[string]string
-	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
 		require.NoError(t, err)
 		changes = append(changes, e.Details)
 	}

@@ -3,12 +3,12 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -70,13 +70,9 @@ func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, erro
 	if err := store.Validate(c.assumed, batches...); err != nil {
 		return c, err
 	}
-	for i := range batches {
-		for k := range batches[i].Records {
-			if r := &batches[i].Records[k]; s.kinds.get(r.Kind) == nil {
-				return c, &heed.InputError{Field: fmt.Sprintf("Records[%d].Kind", k),
-					Reason: fmt.Sprintf("%q must be declared first", r.Kind)}
-			}
-		}
+	known := func(kind string) bool { return s.kinds.get(kind) != nil }
+	if err := stores.CheckDeclared(batches, known); err != nil {
+		return c, err
 	}
 	c.alone = len(batches) > 0 && batches[0].TakesAway() || leaves(batches)
 	return c, nil

@@ -45,23 +45,11 @@ func (e AuditEntry) Record() Record {
 	return audit.Record(e, Once)
 }
 
-// An AuditQuery selects audit entries. The zero query selects all.
-type AuditQuery struct {
-	Name  string    // of the actor or the subject; case does not matter
-	Since time.Time // this moment or later
-	Until time.Time // before this moment
-	Limit int       // at most this number, the newest; 0: all
-}
-
-// AuditEntries yields the audit entries of a store, the newest first. The rules of [Store].Find
-// hold.
-func AuditEntries(ctx context.Context, s Store, q AuditQuery) iter.Seq2[AuditEntry, error] {
-	query := Query{Since: q.Since, Until: q.Until, Limit: q.Limit}
-	if q.Name != "" {
-		query.Keys = []string{PersonKey(q.Name)}
-	}
+// AuditEntries yields the audit entries that a query selects. Its Kind need not be set. The entries
+// of an actor or a subject have the [PersonKey] of the name. The rules of [Store].Find hold.
+func AuditEntries(ctx context.Context, s Store, q Query) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
-		for row, err := range audit.Find(ctx, s, query) {
+		for row, err := range audit.Find(ctx, s, q) {
 			e := row.Value
 			e.Details = maps.Clone(e.Details)
 			if !yield(e, err) || err != nil {

@@ -337,15 +337,17 @@ func (r *runner) run() error {
 	if err != nil {
 		return err
 	}
+	if r.leaver.Revision > 0 {
+		if err := r.leave(r.leaver.ID); err != nil {
+			return err
+		}
+	}
 	last := Batch{
 		Forgotten: r.task.Job.erases(),
 		Records:   []Record{tasks.Removal(r.task.ID, r.revision)},
 	}
 	switch {
 	case r.leaver.Revision > 0:
-		if err := r.leave(r.leaver.ID); err != nil {
-			return err
-		}
 		last.Records = append(last.Records, leavers.Removal(r.leaver.ID, r.leaver.Revision))
 	case r.leaver.ID != "":
 		last.Expect = []Precondition{r.leaver}

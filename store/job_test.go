@@ -218,6 +218,19 @@ func TestLeavingTwiceAtOnce(t *testing.T) {
 	}
 }
 
+// TestLeavingTakesNoSecondTry: the job of a tenant with one record has three commits. It begins,
+// removes the record, and ends.
+func TestLeavingTakesNoSecondTry(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, st.Declare(ctx, signed))
+	acme, err := store.Tenant(st.Store, "acme")
+	require.NoError(t, err)
+	_, err = acme.Commit(ctx, signedBy("ann"))
+	require.NoError(t, err)
+	require.NoError(t, store.Run(ctx, st, store.Job{Leave: "acme", At: start}))
+	assert.Equal(t, 3, st.commits)
+}
+
 // TestATenantIsNoPerson, and a person with a name like a tenant's is no tenant.
 func TestATenantIsNoPerson(t *testing.T) {
 	st := newScripted(t)

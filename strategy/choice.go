@@ -13,7 +13,9 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/valid"
+	"github.com/heedhq/heed/internal/winner"
 )
 
 // ChoiceID names a choice. It is a UUID.
@@ -176,7 +178,7 @@ const (
 
 // Propensity returns the probability with which the arm was chosen, given what was believed, for
 // off-policy evaluation. Beliefs that are drawn as they are, without a bonus, have the one of
-// [evidence.ProbBest]. All others are integrated, and are never 0: over all arms the integrals sum
+// winner.ProbBest. All others are integrated, and are never 0: over all arms the integrals sum
 // to 1 within 1e-6. If the query had a vector, it is the mean of that and of the linear level's, by
 // the probability that either chose. A fallback has 1. A choice of [Learner.Record] has the
 // probability that the host gave, or NaN. A choice without its draws, for example in later events,
@@ -222,7 +224,7 @@ func (c *Choice) ofTables(f *answer.Choice) float64 {
 	case len(beliefs) == 1:
 		return 1
 	case plain:
-		return evidence.ProbBest(beliefs)[chosen]
+		return winner.ProbBest(beliefs)[chosen]
 	}
 	if p, ok := bestOf(f.Draws, chosen); ok {
 		return min(max(p, leastPropensity), 1-leastPropensity)
@@ -232,10 +234,10 @@ func (c *Choice) ofTables(f *answer.Choice) float64 {
 
 // drawArms draws every arm and returns which has the greatest sample, the earlier of equals, or one
 // whose sample is NaN.
-func drawArms(draws []answer.Draw, rng *evidence.Rand) (best int) {
+func drawArms(draws []answer.Draw, rng *chance.Rand) (best int) {
 	for i := range draws {
 		d := &draws[i]
-		d.Sample = d.Belief.Draw(rng) + d.Bonus
+		d.Sample = winner.Draw(&d.Belief, rng) + d.Bonus
 		if d.Sample > draws[best].Sample || math.IsNaN(d.Sample) {
 			best = i
 		}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -55,7 +56,7 @@ func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 					propensity[c.Arm] = c.Propensity()
 				}
 			}
-			best := evidence.ProbBest(levels(beliefs(t, l, q)))
+			best := winner.ProbBest(levels(beliefs(t, l, q)))
 			var sum float64
 			for i, arm := range []strategy.ArmID{"a", "b", "c", "d"} {
 				require.Contains(t, propensity, arm)

@@ -211,7 +211,7 @@ func ExampleLearner_Reset() {
 	for d, err := range learner.Distributions(ctx, query) {
 		fmt.Println(d, err) // there is none
 	}
-	for entry, err := range store.AuditEntries(ctx, cfg.Store, store.AuditQuery{}) {
+	for entry, err := range store.AuditEntries(ctx, cfg.Store, store.Query{}) {
 		if err != nil {
 			panic(err)
 		}

@@ -76,7 +76,7 @@ func ExampleConfig_ignoreChanges() {
 			panic(err)
 		}
 	}
-	for entry, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+	for entry, err := range store.AuditEntries(ctx, st, store.Query{}) {
 		if err != nil {
 			panic(err)
 		}

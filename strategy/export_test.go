@@ -4,6 +4,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // Remembered returns how many choices the learner's cache holds.
@@ -16,7 +17,7 @@ func Segments(l *Learner) (n, most int) { return len(l.segments.All()), 2 * maxS
 func SampleItems(l *Learner, n int) { l.sampleItems = n }
 
 // DrawArms draws every arm as Select does, and returns which has the greatest sample.
-func DrawArms(draws []answer.Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
+func DrawArms(draws []answer.Draw, rng *chance.Rand) int { return drawArms(draws, rng) }
 
 // GivenTo returns the copy that a model of a [Copy] gives to an item.
 func GivenTo(m Model, item Item) []evidence.Sums { return m.(*copied).give(item) }

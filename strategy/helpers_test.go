@@ -237,7 +237,7 @@ func read(t testing.TB, st store.Store, cells ...evidence.Cell) []evidence.Part 
 
 // audited returns the audit entries of a store, the newest first.
 func audited(t testing.TB, st store.Store) (entries []store.AuditEntry) {
-	for e, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, st, store.Query{}) {
 		require.NoError(t, err)
 		entries = append(entries, e)
 	}

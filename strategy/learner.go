@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
@@ -32,7 +33,7 @@ type Learner struct {
 	kinds    kinds
 	policies map[string]evidence.Policy // by kind
 	// key is the key of all random numbers. Each choice derives a generator from it.
-	key     evidence.Key
+	key     chance.Key
 	pending string        // the key of choices that wait
 	loose   atomic.Uint64 // numbers the choices without a session
 	answers store.View[answer.Answer]
@@ -97,7 +98,7 @@ func build(cfg Config) (*Learner, error) {
 		kinds:    kindsOf(cfg.Name),
 		pending:  answers.Pending(cfg.Name),
 		answers:  answers.View(cfg.Answers),
-		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
+		key:      chance.Key{A: seed.Uint64(), B: seed.Uint64()},
 		doubts:   text.NewMemo[struct{}](maxDoubts),
 		sessions: newMemo(cfg.Cache.Size),
 		segments: text.NewMemo[*segment](maxSegments),

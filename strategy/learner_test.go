@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
@@ -440,7 +441,7 @@ func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
 }
 
 func TestOfEqualDrawsTheEarlierArmWins(t *testing.T) {
-	rng := evidence.Rand{State: 1}
+	rng := chance.Rand{State: 1}
 	sure, hopeless := evidence.Beta{Alpha: 1e300, Beta: 1e-300},
 		evidence.Beta{Alpha: 1e-300, Beta: 1e300}
 	for _, test := range []struct {

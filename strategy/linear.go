@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // mostNumbers is how many numbers of a vector the linear level uses. A longer vector is reduced to
@@ -28,7 +29,7 @@ func direction(vector []float32) []float32 {
 			x[j] = float64(v)
 			continue
 		}
-		signs := evidence.Rand{State: uint64(j)} //nolint:gosec // not negative
+		signs := chance.Rand{State: uint64(j)} //nolint:gosec // not negative
 		for i, bits := 0, signs.Uint64(); i < mostNumbers; i, bits = i+1, bits>>1 {
 			x[i] += float64(v) * (1 - 2*float64(bits&1))
 		}

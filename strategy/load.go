@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
@@ -158,14 +159,14 @@ type found struct {
 
 // A value is what is believed of a value of a parameter.
 type value struct {
-	evidence.Sampler
+	chance.Sampler
 	outcomes uint64
 }
 
 // parameter returns what is believed of a value by the parts of its cell. The scale is the one of
 // the weights in the segment.
 func (f *found) parameter(parts []evidence.Part, now evidence.Instant, scale float64) value {
-	return value{parameterBelief(f.crowd.Pool(parts, now), scale).Sampler(), countOf(parts)}
+	return value{parameterSampler(f.crowd.Pool(parts, now), scale), countOf(parts)}
 }
 
 // loadItems reads the evidence on the items of a segment, or about a sample of them, in the order

@@ -16,6 +16,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -29,14 +30,14 @@ type world struct {
 	seen    []int // outcomes of each item
 	beliefs []evidence.Belief
 	draws   []answer.Draw
-	rng     evidence.Rand
+	rng     chance.Rand
 }
 
 func newWorld(pooling strategy.Pooling, items, arms int, seed uint64) *world {
 	w := &world{
 		pooling: pooling, items: make([]strategy.Item, items), seen: make([]int, items),
 		beliefs: make([]evidence.Belief, arms), draws: make([]answer.Draw, arms),
-		rng: evidence.Rand{State: seed},
+		rng: chance.Rand{State: seed},
 	}
 	for i := range w.items {
 		w.items[i].Arms = make([]evidence.Sums, arms)
@@ -388,6 +389,6 @@ func TestAPoolingThatPanics(t *testing.T) {
 
 // draw draws a rate from a belief.
 func draw(b evidence.Beta, rng *rand.Rand) float64 {
-	s, r := b.Sampler(), evidence.Rand{State: rng.Uint64()}
+	s, r := chance.Beta(b.Alpha, b.Beta), chance.Rand{State: rng.Uint64()}
 	return s.Draw(&r)
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/curves"
+	"github.com/heedhq/heed/internal/chance"
+	"github.com/heedhq/heed/internal/winner"
 )
 
 // bestOf returns the probability that the sample of one of the draws is the greatest. It reports
@@ -40,7 +41,7 @@ func bestOf(draws []answer.Draw, chosen int) (p float64, ok bool) {
 
 // sameFloor is the greatest distance of two floors with their bonuses that count as equal. Two
 // floors are equal or 2^-24 apart, so it only allows for rounding.
-const sameFloor = evidence.Trace / 1000
+const sameFloor = winner.Trace / 1000
 
 // A sampled is the distribution of the sample of an arm.
 type sampled struct {
@@ -55,7 +56,7 @@ const least, mostShape = 0.01, 1e6
 
 // take takes a draw, or reports that it can't be integrated.
 func (s *sampled) take(d *answer.Draw) bool {
-	s.of, s.floor = d.Belief.Drawn()
+	s.of, s.floor = winner.Drawn(&d.Belief)
 	s.bonus = d.Bonus
 	for _, x := range [...]float64{s.of.Alpha, s.of.Beta} {
 		if !(x >= least && x <= mostShape) {
@@ -131,9 +132,9 @@ func (s *sampled) equal(others []sampled) float64 {
 
 // between returns the probability that the logit of the draw lies between two values, and that the
 // draws of all others are below. It is integrated in panels, whose ends are where the density
-// bends, by Gauss-Legendre quadrature: see package curves.
+// bends, by Gauss-Legendre quadrature: see package chance.
 func (s *sampled) between(from, to float64, others []sampled) (p float64) {
-	curve := curves.Of(s.of.Alpha, s.of.Beta)
+	curve := chance.Of(s.of.Alpha, s.of.Beta)
 	cuts := curve.AppendCuts([]float64{max(from, -mostLogit), min(to, mostLogit)})
 	for _, o := range others { // where the other's rate is 0 or 1
 		if more := s.bonus - o.bonus; more > 0 {
@@ -165,7 +166,7 @@ const (
 // An integral is of the density of a draw, times the probability that all others are below.
 type integral struct {
 	of     *sampled
-	curve  *curves.Curve
+	curve  *chance.Curve
 	others []sampled
 }
 
@@ -181,7 +182,7 @@ func (i *integral) refine(from, to, whole float64, halvings int) float64 {
 }
 
 func (i *integral) panel(from, to float64) (sum float64) {
-	rule, half := curves.Legendre(), (to-from)/2
+	rule, half := chance.Legendre(), (to-from)/2
 	for j, x := range rule.At {
 		p := at(from + half*(1+x))
 		product := rule.Weight[j] * half * i.curve.Density(p.log, p.logRest)
@@ -201,7 +202,7 @@ func (i *integral) panel(from, to float64) (sum float64) {
 type point struct{ logit, log, logRest float64 }
 
 func at(logit float64) point {
-	log, rest := curves.Logs(logit)
+	log, rest := chance.Logs(logit)
 	return point{logit, log, rest}
 }
 
@@ -233,7 +234,7 @@ func drawsFor(arms int) int { return min(propensityDraws, propensityWork/arms) }
 // a draw from 0 and 1, because off-policy estimates divide by it.
 func (c *Choice) count(draws []answer.Draw, chosen int) float64 {
 	draws = slices.Clone(draws)
-	rng := evidence.Key{A: propensityDraws, B: uint64(len(draws))}.Rand(0, string(c.ID[:]))
+	rng := chance.Key{A: propensityDraws, B: uint64(len(draws))}.Rand(0, string(c.ID[:]))
 	n := drawsFor(len(draws))
 	wins := 0.
 	for range n {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -64,7 +65,7 @@ func TestIntegratedPropensities(t *testing.T) {
 			arms = 8
 		}
 		draws := randomDraws(arms, number%3 == 2, rng)
-		wins, random := make([]float64, arms), evidence.Rand{State: rng.Uint64()}
+		wins, random := make([]float64, arms), chance.Rand{State: rng.Uint64()}
 		for range n {
 			wins[strategy.DrawArms(draws, &random)]++
 		}
@@ -92,7 +93,7 @@ func TestIntegratedPropensities(t *testing.T) {
 // draws show.
 func propensities(t *testing.T, draws []answer.Draw) (all []float64) {
 	const n = 20_000
-	random, wins := evidence.Rand{State: 3}, make([]float64, len(draws))
+	random, wins := chance.Rand{State: 3}, make([]float64, len(draws))
 	for range n {
 		wins[strategy.DrawArms(draws, &random)]++
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -28,7 +29,7 @@ func (s whole) List(_ context.Context, q store.CellQuery) iter.Seq2[evidence.Par
 // populate commits 1 to 8 outcomes of each item and arm. The first half of the keys do better with
 // the first arm, and the other half with the second.
 func populate(t testing.TB, st store.Store, items int, strength float64, arms ...strategy.ArmID) {
-	rng, draws := rand.New(rand.NewPCG(3, 4)), evidence.Key{A: 3, B: 4}.Rand(0)
+	rng, draws := rand.New(rand.NewPCG(3, 4)), chance.Key{A: 3, B: 4}.Rand(0)
 	var b store.Batch
 	for i := range items {
 		for a, arm := range arms {
@@ -36,7 +37,7 @@ func populate(t testing.TB, st store.Store, items int, strength float64, arms ..
 			if (2*i < items) == (a == 0) {
 				level = 0.6
 			}
-			sampler := evidence.Beta{Alpha: strength * level, Beta: strength * (1 - level)}.Sampler()
+			sampler := chance.Beta(strength*level, strength*(1-level))
 			rate := sampler.Draw(&draws)
 			cell := strategy.Choice{Item: fmt.Sprintf("%06d", i), Arm: arm}.Cells()[0]
 			cell.Kind = "strategy.arm"
@@ -117,11 +118,11 @@ func regret(t testing.TB, st store.Store, c *clock, sample, items, rounds int, s
 	l := newLearner(t, strategy.Config{Store: st, Arms: arms, Unrecorded: true, Now: c.Now,
 		Seed: rand.NewPCG(seed, 1)})
 	strategy.SampleItems(l, sample)
-	rng, draws := rand.New(rand.NewPCG(seed, 2)), evidence.Key{A: seed, B: 3}.Rand(0)
+	rng, draws := rand.New(rand.NewPCG(seed, 2)), chance.Key{A: seed, B: 3}.Rand(0)
 	rates := make([][4]float64, items)
 	for arm := range arms {
 		level := 0.2 + 0.6*rng.Float64()
-		around := evidence.Beta{Alpha: strength * level, Beta: strength * (1 - level)}.Sampler()
+		around := chance.Beta(strength*level, strength*(1-level))
 		for i := range rates {
 			rates[i][arm] = around.Draw(&draws)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -444,7 +445,7 @@ func (l *Learner) draw(s *segment, m *making, read *reading, r *remembered) erro
 
 // share takes an arm by the query's shares. Rounding may leave a little of 1 after the last share;
 // the last arm with a share gets it.
-func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
+func (l *Learner) share(q *Query, rng *chance.Rand, r *remembered) {
 	left, last := rng.Float64(), 0
 	for i, share := range q.Shares {
 		if share == 0 {
@@ -473,7 +474,7 @@ func (l *Learner) bonus(s *segment, arm int) float64 {
 
 // drawParameters chooses a value for each parameter of an arm, in the same way as an arm. A
 // parameter with a single value makes no draw, so that adding one does not change later draws.
-func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (
+func (l *Learner) drawParameters(s *segment, arm ArmID, rng *chance.Rand) (
 	settings []answer.Setting,
 ) {
 	at := slices.IndexFunc(l.values, func(v parameterValue) bool { return v.arm == arm })

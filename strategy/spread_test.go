@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 func TestDispersion(t *testing.T) {
@@ -38,8 +39,8 @@ func TestDispersion(t *testing.T) {
 		1e-9, "0/1 rewards are coin tosses")
 	// Graded rewards of Beta(10·m, 10·(1-m)) have an eleventh of the variance.
 	graded := func(m float64) func() float64 {
-		s, r := evidence.Beta{Alpha: 10 * m, Beta: 10 * (1 - m)}.Sampler(),
-			evidence.Rand{State: rng.Uint64()}
+		s, r := chance.Beta(10*m, 10*(1-m)),
+			chance.Rand{State: rng.Uint64()}
 		return func() float64 { return s.Draw(&r) }
 	}
 	assert.InDelta(t, 11, dispersion(arm(20_000, graded(0.3)), arm(20_000, graded(0.7))), 0.3)

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -311,9 +313,9 @@ func TestTwoLevelOfOneItemIsThompsonSampling(t *testing.T) {
 				assert.InDelta(t, total*(1+more*part), cmp.Or(b[i].Concentration, total), 1e-9)
 			}
 		}
-		rng := evidence.Rand{State: 1}
+		rng := chance.Rand{State: 1}
 		for range 100 {
-			assert.GreaterOrEqual(t, b[0].Draw(&rng), b[0].Mean()-1e-3)
+			assert.GreaterOrEqual(t, winner.Draw(&b[0], &rng), b[0].Mean()-1e-3)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/curves"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
@@ -37,7 +37,7 @@ func (l *Learner) directionOf(s *segment, q *Query) []float32 {
 // The random numbers are drawn after the draws of the tables, so a segment without vectors draws as
 // if there were no linear level.
 func (l *Learner) drawLinear(
-	s *segment, m *making, read *reading, c *answer.Choice, rng *evidence.Rand,
+	s *segment, m *making, read *reading, c *answer.Choice, rng *chance.Rand,
 ) {
 	if !s.found.linear.takes(m.direction) {
 		return
@@ -294,7 +294,7 @@ func greatestNormal(draws []answer.Draw, arm ArmID) (p float64) {
 		}
 	}
 	slices.Sort(cuts)
-	rule := curves.Legendre()
+	rule := chance.Legendre()
 	for n := 1; n < len(cuts); n++ {
 		half := (cuts[n] - cuts[n-1]) / 2
 		for j, u := range rule.At {

@@ -61,7 +61,7 @@ func (overviewCommand) Run(s *session) error {
 				return err
 			}
 		}
-		for e, err := range store.AuditEntries(s.ctx, s.at.view, store.AuditQuery{Limit: 1}) {
+		for e, err := range store.AuditEntries(s.ctx, s.at.view, store.Query{Limit: 1}) {
 			if err != nil {
 				return err
 			}

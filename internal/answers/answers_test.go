@@ -148,7 +148,7 @@ func TestFreeze(t *testing.T) {
 		[]bool{freeze(false), freeze(true), freeze(true),
 			freeze(false)})
 	n := 0
-	for _, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+	for _, err := range store.AuditEntries(ctx, st, store.Query{}) {
 		require.NoError(t, err)
 		n++
 	}

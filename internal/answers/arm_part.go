@@ -84,6 +84,21 @@ func Parts(a *answer.Answer) (all []ArmPart) {
 	return all
 }
 
+// SetAside returns the statements that have no part at all, because another one has it: reported
+// outcomes other than the latest, and undos other than the first. Their shares are 0.
+func SetAside(a *answer.Answer) (all []ArmPart) {
+	for _, s := range knownOf(a).aside {
+		p := ArmPart{
+			How: s.How, Channel: armChannel(s), Source: s.By, Kind: s.Kind, At: s.At, Value: s.Value,
+		}
+		if s.How == Undo {
+			p.Value = -1
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
 // armChannel returns the channel by which the arm is credited: an implicit signal has one name,
 // whichever strategy of package learning observed it.
 func armChannel(s *answer.Statement) string {
@@ -101,7 +116,7 @@ func armChannel(s *answer.Statement) string {
 type known struct {
 	undo, outcome, expected, ignored, silence *answer.Statement
 
-	judged []*answer.Statement
+	judged, aside []*answer.Statement
 }
 
 func knownOf(a *answer.Answer) (k known) {
@@ -117,12 +132,22 @@ func knownOf(a *answer.Answer) (k known) {
 				k.judged = append(k.judged, s)
 			}
 		case Outcome:
-			if countsForArm(s) && (k.outcome == nil || !s.At.Before(k.outcome.At)) {
+			switch {
+			case !countsForArm(s):
+			case k.outcome == nil:
 				k.outcome = s
+			case s.At.Before(k.outcome.At):
+				k.aside = append(k.aside, s)
+			default:
+				k.aside, k.outcome = append(k.aside, k.outcome), s
 			}
 		case Undo:
-			if k.undo == nil && !s.Forgotten() {
+			switch {
+			case s.Forgotten():
+			case k.undo == nil:
 				k.undo = s
+			default:
+				k.aside = append(k.aside, s)
 			}
 		case Expected:
 			if s.Worth != 0 {

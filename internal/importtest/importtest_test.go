@@ -26,7 +26,7 @@ var table = map[string]row{
 	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". answer evidence store internal/..."},
 
-	"internal/curves":          {library, silent, ""},
+	"internal/chance":          {library, silent, ""},
 	"learning/internal/undo":   {nothing, silent, "internal/text"},
 	"feedback/internal/oppose": {nothing, silent, "internal/text"},
 	"internal/view": { // for the command, the pages, the API and MCP

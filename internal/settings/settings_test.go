@@ -46,7 +46,7 @@ func (h *host) component(set host) settings.Component {
 var defaults = host{HalfLife: 24 * time.Hour, Threshold: 0.5}
 
 func audit(t *testing.T, st store.Store) (entries []store.AuditEntry) {
-	for e, err := range store.AuditEntries(t.Context(), st, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(t.Context(), st, store.Query{}) {
 		require.NoError(t, err)
 		entries = append(entries, e)
 	}

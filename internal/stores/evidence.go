@@ -1,11 +1,32 @@
 package stores
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
+
+// CheckDeclared returns a [*heed.InputError] for the first record of a kind that was not declared.
+// It names the record like [store.Validate].
+func CheckDeclared(batches []store.Batch, declared func(kind string) bool) error {
+	for i := range batches {
+		for k := range batches[i].Records {
+			kind := batches[i].Records[k].Kind
+			if declared(kind) {
+				continue
+			}
+			field := fmt.Sprintf("Records[%d].Kind", k)
+			if len(batches) > 1 {
+				field = fmt.Sprintf("Batches[%d].%s", i, field)
+			}
+			return &heed.InputError{Field: field, Reason: fmt.Sprintf("%q must be declared first", kind)}
+		}
+	}
+	return nil
+}
 
 // Sign returns which of a tally's three counts an observation of this reward is of: 0 is positive,
 // 1 negative and 2 neutral.

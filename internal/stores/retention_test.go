@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -59,6 +60,27 @@ func TestJoin(t *testing.T) {
 		assert.Equal(t, test.want, stores.Join(test.before, test.after))
 	}
 	assert.Equal(t, []string{"a", "b"}, one.Caused)
+}
+
+// The first record of a kind that was not declared is named by its place, with its batch if there
+// are several.
+func TestCheckDeclared(t *testing.T) {
+	known := func(kind string) bool { return kind == "note" }
+	of := func(kinds ...string) (b store.Batch) {
+		for _, kind := range kinds {
+			b.Records = append(b.Records, store.Record{Ref: store.Ref{Kind: kind}})
+		}
+		return b
+	}
+	assert.NoError(t, stores.CheckDeclared([]store.Batch{of("note"), of()}, known))
+	for field, batches := range map[string][]store.Batch{
+		"Records[1].Kind":            {of("note", "other")},
+		"Batches[1].Records[0].Kind": {of("note"), of("other", "note")},
+	} {
+		var fault *heed.InputError
+		require.ErrorAs(t, stores.CheckDeclared(batches, known), &fault)
+		assert.Equal(t, field, fault.Field)
+	}
 }
 
 // A reward above one half is positive, and one below it negative.

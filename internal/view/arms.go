@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -154,7 +155,7 @@ func armsOf(reports []strategy.ArmReport) (all []Arm) {
 	for i, r := range reports {
 		beliefs[i] = likeBeta(r)
 	}
-	for i, best := range evidence.ProbBest(beliefs) {
+	for i, best := range winner.ProbBest(beliefs) {
 		r := &reports[i]
 		all = append(all, Arm{
 			Arm: r.Arm, Mean: r.Mean, Low: r.Low, High: r.High, Best: best, Outcomes: r.Outcomes,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -173,7 +172,8 @@ func (s *Source) before(ctx context.Context, p *feedback.Proposal) (
 
 // history returns who did what to a subject, the first first.
 func (s *Source) history(ctx context.Context, id string) (all []store.AuditEntry, _ error) {
-	for entry, err := range store.AuditEntries(ctx, s.Store, store.AuditQuery{Name: id}) {
+	about := store.Query{Keys: []string{store.PersonKey(id)}, Oldest: true}
+	for entry, err := range store.AuditEntries(ctx, s.Store, about) {
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +181,6 @@ func (s *Source) history(ctx context.Context, id string) (all []store.AuditEntry
 			all = append(all, entry)
 		}
 	}
-	slices.Reverse(all)
 	return all, nil
 }
 

@@ -1,5 +1,5 @@
-// Package winner finds out which of several ways is the best: how to share the next tries, and when
-// there is enough to stop.
+// Package winner finds out which of several ways is the best: what to draw from beliefs, how to
+// share the next tries, and when there is enough to stop.
 package winner
 
 import (
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // A Record is what one way showed: how much its outcomes weigh in all, and the sum of their
@@ -34,7 +35,7 @@ func (r Record) Mean() float64 {
 // (Robbins 1970).
 func (r Record) most() float64 {
 	s, f := r.Reward, r.Mass-r.Reward
-	return lbeta(s+0.5, f+0.5) - math.Log(math.Pi) // B(½, ½) is π
+	return chance.LnBeta(s+0.5, f+0.5) - math.Log(math.Pi) // B(½, ½) is π
 }
 
 // loglik is the logarithm of the likelihood of the rewards for a mean of p.
@@ -58,13 +59,6 @@ func (r Record) slope(p float64) (sum float64) {
 		sum -= f / (1 - p)
 	}
 	return sum
-}
-
-func lbeta(a, b float64) float64 {
-	x, _ := math.Lgamma(a)
-	y, _ := math.Lgamma(b)
-	z, _ := math.Lgamma(a + b)
-	return x + y - z
 }
 
 // against is the logarithm of the evidence against "the mean of r is by gap greater than the mean
@@ -144,7 +138,7 @@ func Shares(records []Record) []float64 {
 	for i, r := range records {
 		beliefs[i] = evidence.Beta{Alpha: 1 + r.Reward, Beta: 1 + r.Mass - r.Reward}
 	}
-	best := evidence.ProbBest(beliefs)
+	best := ProbBest(beliefs)
 	for i, p := range best {
 		shares[i] += p / 2
 		others := 0.

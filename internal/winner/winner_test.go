@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/winner"
 )
 
@@ -78,10 +78,10 @@ func TestSharesAreProbabilities(t *testing.T) {
 // TestSharesAreTopTwo compares them with draws.
 func TestSharesAreTopTwo(t *testing.T) {
 	records := []winner.Record{{30, 15}, {20, 12}, {40, 14}}
-	rng := evidence.Rand{State: 5}
-	samplers := make([]evidence.Sampler, len(records))
+	rng := chance.Rand{State: 5}
+	samplers := make([]chance.Sampler, len(records))
 	for i, r := range records {
-		samplers[i] = evidence.Beta{Alpha: 1 + r.Reward, Beta: 1 + r.Mass - r.Reward}.Sampler()
+		samplers[i] = chance.Beta(1+r.Reward, 1+r.Mass-r.Reward)
 	}
 	first := func() (best int) {
 		most := -1.

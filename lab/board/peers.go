@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/lab/internal/kit"
 )
 
@@ -12,10 +13,9 @@ import (
 // from beliefs about qualities. The function returns the kind of a request.
 func peers(kind func(r *request) string) []policy {
 	return []policy{
-		// The adaptive router of BerriAI/litellm: a belief of each model for each kind of request,
-		// which begins at Beta(5, 5) for a model of the middle tier. What would make the sum of a
-		// belief's shapes greater than 200 is left out. The weights of quality and cost are the
-		// world's price.
+		// The adaptive router of BerriAI/litellm: a belief of each model for each kind of request, at
+		// first Beta(5, 5) for a model of the middle tier. An outcome that makes the sum of the shapes
+		// greater than 200 is left out. Quality and cost are weighed by the world's price.
 		peer("LiteLLM adaptive", evidence.Beta{Alpha: 5, Beta: 5}, 200,
 			func(r *request) []string { return []string{kind(r)} }, first,
 			func(t *trial, draw, cost float64) float64 { return t.world.reward(draw, cost) }),
@@ -43,7 +43,7 @@ func blend(a, b evidence.Beta, part float64) evidence.Beta {
 type published struct {
 	Beliefs map[string]map[int]evidence.Beta
 	trial   *trial
-	rng     evidence.Rand
+	rng     chance.Rand
 	prior   evidence.Beta
 	most    float64 // of the sum of a belief's shapes
 	names   func(r *request) []string
@@ -56,7 +56,7 @@ func peer(name string, prior evidence.Beta, most float64, names func(r *request)
 ) policy {
 	return policy{name, rule, func(t *trial, now func() time.Time, state []byte) router {
 		p := &published{map[string]map[int]evidence.Beta{}, t,
-			evidence.Rand{State: draws(t, now).Uint64()}, prior, most, names, join, value}
+			chance.Rand{State: draws(t, now).Uint64()}, prior, most, names, join, value}
 		return resumed(p, &p.Beliefs, state)
 	}}
 }
@@ -79,7 +79,8 @@ func (p *published) choose(r *request) (int, any) {
 		for n := range names {
 			all = append(all, p.of(names, n, arm))
 		}
-		sampler := p.join(all).Sampler()
+		belief := p.join(all)
+		sampler := chance.Beta(belief.Alpha, belief.Beta)
 		return p.value(p.trial, sampler.Draw(&p.rng), costs[arm])
 	})
 	return best, nil

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 )
 
 // numbers is the length of a vector unless the world sets another.
@@ -109,9 +109,8 @@ func drawItems(items int, strength float64, ranges [][2]float64, once float64) d
 			rates := make([]float64, len(levels))
 			for arm, level := range levels {
 				if rates[arm] = level; !math.IsInf(strength, 1) {
-					b, r := evidence.Beta{Alpha: strength * level, Beta: strength * (1 - level)},
-						evidence.Rand{State: rng.Uint64()}
-					sampler := b.Sampler()
+					r := chance.Rand{State: rng.Uint64()}
+					sampler := chance.Beta(strength*level, strength*(1-level))
 					rates[arm] = sampler.Draw(&r)
 				}
 			}

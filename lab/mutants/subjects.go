@@ -23,7 +23,7 @@ var subjects = append(own("adapter/mcp", "adapter/openai", "adapter/otel", "cmd/
 	{"feedback", []string{"feedback", "loop"}},
 	{"feedback/internal/oppose", []string{"feedback/internal/oppose", "feedback"}},
 	{"internal/answers", []string{"internal/answers", "strategy", "learning"}},
-	{"internal/curves", []string{"internal/curves", "evidence", "strategy"}},
+	{"internal/chance", []string{"internal/chance", "evidence", "strategy"}},
 	{"internal/dump", []string{"internal/dump", "memstore", engines}},
 	{"internal/valid", []string{"internal/valid", "memstore", "evidence", "learning", engines}},
 	{"internal/view", []string{"internal/view", "web"}},

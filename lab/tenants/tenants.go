@@ -14,7 +14,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/lab/internal/kit"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -128,9 +128,9 @@ func (g *game) rates() (rates [arms]float64) {
 	case math.IsInf(s, 1):
 		return g.means
 	default:
-		rng := evidence.Key{A: g.luck.Uint64()}.Rand(0)
+		rng := chance.Key{A: g.luck.Uint64()}.Rand(0)
 		for i, m := range g.means {
-			sampler := evidence.Beta{Alpha: s * m, Beta: s * (1 - m)}.Sampler()
+			sampler := chance.Beta(s*m, s*(1-m))
 			rates[i] = sampler.Draw(&rng)
 		}
 		return rates

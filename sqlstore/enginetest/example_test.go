@@ -110,7 +110,7 @@ func Example_forget() {
 
 	record := must(known.Find(ctx, "monday", "release notes", time.Now()))
 	fmt.Printf("%s, by %q\n", record.Stage, record.Result.Source)
-	for entry, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+	for entry, err := range store.AuditEntries(ctx, st, store.Query{}) {
 		if err != nil {
 			panic(err)
 		}

@@ -154,7 +154,7 @@ func (o *office) works() (told []string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		told = append(told, name+" "+string(files[name]))
 	}
-	for entry, err := range store.AuditEntries(ctx, o.Config().Store, store.AuditQuery{}) {
+	for entry, err := range store.AuditEntries(ctx, o.Config().Store, store.Query{}) {
 		told = append(told, answer{entry}.told(o.t, err))
 	}
 	for _, agent := range []string{"a", "b", "e"} {

@@ -96,7 +96,7 @@ func TestATicketIsOpenAgain(t *testing.T) {
 		}
 		assert.Len(t, evidenceOf(t, open, ofTicket), 1)
 		entries := 0
-		for e, err := range store.AuditEntries(ctx, first, store.AuditQuery{}) {
+		for e, err := range store.AuditEntries(ctx, first, store.Query{}) {
 			require.NoError(t, err)
 			assert.Equal(t, "strategy.revise", e.Action)
 			entries++

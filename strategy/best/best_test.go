@@ -92,7 +92,7 @@ func (b *bench) report(r *best.Race) best.Standing {
 
 // actions returns what the audit says was done.
 func (b *bench) actions() (all []string) {
-	for e, err := range store.AuditEntries(ctx, b.store, store.AuditQuery{}) {
+	for e, err := range store.AuditEntries(ctx, b.store, store.Query{}) {
 		require.NoError(b.t, err)
 		all = append(all, e.Action)
 	}

@@ -12,8 +12,10 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -304,11 +306,11 @@ func (f *Frugal) shares(
 		of = append(of, i)
 	}
 	shares, drawn := make([]float64, len(of)), make([]float64, len(of))
-	rng := evidence.Key{A: draws, B: uint64(len(of))}.Rand(0)
+	rng := chance.Key{A: draws, B: uint64(len(of))}.Rand(0)
 	for range draws {
 		var best float64
 		for n, i := range of {
-			drawn[n] = beliefs[i].Draw(&rng)
+			drawn[n] = winner.Draw(&beliefs[i], &rng)
 			best = max(best, drawn[n])
 		}
 		at := -1

@@ -16,6 +16,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/offpolicy"
@@ -42,7 +44,7 @@ func simulate(rng *rand.Rand, n int) (log []offpolicy.Logged, truth float64) {
 	rates := []float64{0.55, 0.7, 0.3}
 	target := []float64{0.15, 0.8, 0.05}
 	predicted := []float64{0.5, 0.6, 0.4}
-	propensities := evidence.ProbBest(beliefs)
+	propensities := winner.ProbBest(beliefs)
 	var baseline float64
 	for arm := range rates {
 		truth += target[arm] * rates[arm]
@@ -394,7 +396,7 @@ func credit(t testing.TB, l *strategy.Learner, c strategy.Choice, value float64)
 
 // draw draws a rate from a belief.
 func draw(b evidence.Beta, rng *rand.Rand) float64 {
-	s, r := b.Sampler(), evidence.Rand{State: rng.Uint64()}
+	s, r := chance.Beta(b.Alpha, b.Beta), chance.Rand{State: rng.Uint64()}
 	return s.Draw(&r)
 }
 

@@ -13,14 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/lab/agent/assistant"
 	"github.com/heedhq/heed/loop"
 )
 
 // A World hands out one happening after the other. It must not be used concurrently.
 type World struct {
-	key    evidence.Key
+	key    chance.Key
 	events int
 	made   int // events
 	now    time.Time
@@ -32,7 +32,7 @@ var start = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
 
 // New returns a world with this many events. The answers that turn bad do so half-way.
 func New(seed uint64, events int) *World {
-	w := &World{key: evidence.Key{A: seed, B: 0x776f726c64}, events: events, now: start}
+	w := &World{key: chance.Key{A: seed, B: 0x776f726c64}, events: events, now: start}
 	w.turns = start.Add(time.Duration(events) * pace / 2)
 	w.plan(w.now.Add(pace), w.event)
 	w.plan(w.now.Add(24*time.Hour), w.morning)

@@ -1,0 +1,4 @@
+package chance
+
+// Exp is compared with a formula.
+var Exp = (*Rand).exp
