@@ -52,7 +52,7 @@ func (d *Decider) ask(r *Request) Ask {
 // model's answer may be compared with, because the prompt does not show them.
 func (d *Decider) shown(r *Request) (shown, withheld []Candidate) {
 	most, share := d.cfg.tuning.MaxCandidates, *d.cfg.Withhold
-	if d.cfg.tuning.NoCandidates || r.ShowNone {
+	if r.ShowNone {
 		most = 0
 	} else if r.AskModel {
 		share = 0

@@ -124,10 +124,8 @@ type Config struct {
 // reach each rule alone by others.
 type tuning struct {
 	// MaxCandidates is how many candidates a prompt shows: the first ones, in random order. The
-	// default is the design's 3. NoCandidates shows no candidate, as [Request].ShowNone does for one
-	// request.
+	// default is the design's 3.
 	MaxCandidates int
-	NoCandidates  bool
 	// NoSimilarity compares no answers, because the design does not.
 	NoSimilarity bool
 	// Event is the word before what happened: "Event".

@@ -53,6 +53,3 @@ func Tuned(c Config, t Tuning) Config {
 
 // TuningOf returns the values of a configuration.
 func TuningOf(c Config) Tuning { return c.tuning }
-
-// Tune returns the values of a configuration, to change them.
-func (c *Config) Tune() *Tuning { return &c.tuning }

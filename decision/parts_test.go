@@ -63,13 +63,11 @@ func inParts(
 func TestThePartsDecideAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := float64(rapid.IntRange(0, 2).Draw(t, "withhold")) / 2
-		cfg := decision.Tuned(decision.Config{
+		cfg := decision.Config{
 			LLM: model("Rotate the logs.", `{"success": 0.6, "confidence": 0.4}`), Withhold: &share,
-			Prediction: rapid.Bool().Draw(
-				t, "prediction",
-			),
-			Strategy: rapid.SampledFrom([]string{"", "always_llm"}).Draw(t, "strategy"),
-		}, decision.Tuning{NoCandidates: rapid.Bool().Draw(t, "no candidates")})
+			Prediction: rapid.Bool().Draw(t, "prediction"),
+			Strategy:   rapid.SampledFrom([]string{"", "always_llm"}).Draw(t, "strategy"),
+		}
 		d, err := decision.New(ctx, withFixtures(cfg))
 		require.NoError(t, err)
 		r := drawn(t)
@@ -102,10 +100,10 @@ func TestARequestAsksTheModel(t *testing.T) {
 		asked.AskModel = true
 		require.Equal(t, ask(all, r), ask(cfg, asked), "the model is shown all candidates")
 
-		none := cfg
-		none.Strategy, none.Tune().NoCandidates = "always_llm", true
-		asked.ShowNone = true
-		require.Equal(t, ask(none, r), ask(cfg, asked), "the model is shown none")
+		none := r
+		none.ShowNone, asked.ShowNone = true, true
+		all.Withhold = &half
+		require.Equal(t, ask(all, none), ask(cfg, asked), "the model is shown none")
 	})
 }
 

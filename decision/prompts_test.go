@@ -88,13 +88,12 @@ func TestBriefingComesBeforeTheGoals(t *testing.T) {
 }
 
 func TestPromptWithoutCandidatesAndGoals(t *testing.T) {
-	for name, cfg := range map[string]decision.Config{"none given": {},
-		"none shown": decision.Tuned(decision.Config{}, decision.Tuning{NoCandidates: true})} {
-		r := decision.Request{Text: "The oven is still on.", Source: "kitchen"}
-		if decision.TuningOf(cfg).NoCandidates {
+	for name, none := range map[string]bool{"none given": false, "none shown": true} {
+		r := decision.Request{Text: "The oven is still on.", Source: "kitchen", ShowNone: none}
+		if none {
 			r.Candidates = candidates(0.1)
 		}
-		first, second := asked(t, cfg, r)
+		first, second := asked(t, decision.Config{}, r)
 		assert.Equal(t, "Event [kitchen]: The oven is still on.\n\nHow should I respond?", first.Prompt,
 			name)
 		assert.Equal(t, decision.DefaultSystem, first.System)

@@ -272,9 +272,9 @@ func TestOnlyTheUnseenIsCompared(t *testing.T) {
 			confidence[c.HeuristicID] = c.Confidence
 		}
 		p := rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(rt, "withhold")
-		res := decide(t, decision.Tuned(decision.Config{Strategy: "always_llm",
-			LLM: model("word1 abc"), Withhold: &p},
-			decision.Tuning{NoCandidates: rapid.Bool().Draw(rt, "none")}), r)
+		r.ShowNone = rapid.Bool().Draw(rt, "none")
+		res := decide(t, decision.Config{Strategy: "always_llm", LLM: model("word1 abc"),
+			Withhold: &p}, r)
 		for _, c := range res.Compared {
 			require.NotContains(rt, res.ShownIDs, c.HeuristicID)
 			require.NotContains(rt, res.Prompt, "word"+c.HeuristicID[1:])
