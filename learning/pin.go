@@ -33,7 +33,8 @@ type Pin struct {
 // heuristic is [heed.ErrNotFound], and invalid input a [*heed.InputError].
 func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	defer doing("pin", &err)
-	if err := cmp.Or(p.Constraints.validateInput(), valid.Names(evidence.MaxText, "Actor", p.Actor),
+	names := valid.Names(evidence.MaxText, "HeuristicID", p.HeuristicID, "Actor", p.Actor)
+	if err := cmp.Or(p.Constraints.validateInput(), names,
 		evidence.CheckText("Reason", p.Reason)); err != nil {
 		return err
 	}

@@ -96,6 +96,7 @@ func TestPinRefuses(t *testing.T) {
 	assert.ErrorIs(t, f.Pin(ctx, good), heed.ErrNotFound)
 	assert.ErrorIs(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops"}), heed.ErrNotFound)
 	assertInputError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: ""}), "Actor")
+	assertInputError(t, f.Pin(ctx, learning.Pin{Actor: "ann"}), "HeuristicID")
 	assert.Empty(t, f.audit())
 }
 
