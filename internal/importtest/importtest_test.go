@@ -56,7 +56,7 @@ var table = map[string]row{
 	"strategy/strategytest": { // its climbers need a store
 		nothing, silent, ". evidence store strategy memstore internal/...",
 	},
-	"strategy/injection":   {library, shared, ". strategy internal/..."},
+	"strategy/injection":   {library, shared, ". answer strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
 	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
 	"strategy/money": {
