@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/heedhq/heed/internal/chance"
@@ -21,7 +22,7 @@ type Belief struct {
 	Doubt float64 `json:"doubt,omitempty"`
 	// Concentration is the sum of the shapes of the Beta distribution that is drawn from. Its mean is
 	// the belief's mean, and a greater concentration makes draws sharper. A draw below the mean is
-	// raised to just below it. 0 means that the Level is drawn.
+	// raised to just below it: see [Belief.Draw]. 0 means that the Level is drawn.
 	Concentration float64 `json:"concentration,omitempty"`
 }
 
@@ -62,4 +63,26 @@ func (b *Belief) given(level float64) float64 {
 		return level
 	}
 	return (b.Strength*level + b.Successes) / (b.Strength + b.Successes + b.Failures)
+}
+
+// Drawn returns the distribution that is drawn from, and the floor to which lower draws are raised.
+// The floor is the mean, rounded to 24 bits, so that two means that differ by rounding only have
+// the same floor.
+func (b *Belief) Drawn() (of Beta, floor float64) {
+	if b.Concentration == 0 {
+		return b.Level, 0
+	}
+	mean := b.Mean()
+	return Beta{Alpha: b.Concentration * mean, Beta: b.Concentration * (1 - mean)},
+		math.Round(mean*(1<<24)) / (1 << 24)
+}
+
+// Draw draws the arm's rate, as a choice does, for a rule of choosing that a host writes. It takes
+// one number of src. A draw below the floor becomes a sample that is at most a billionth of the
+// floor below it. If all were the floor, the first of several arms with the same mean would win too
+// often. If the belief is not valid, the draw is NaN.
+func (b *Belief) Draw(src rand.Source) float64 {
+	of, floor := b.Drawn()
+	s := chance.Beta(of.Alpha, of.Beta)
+	return chance.Raised(s.Draw(&chance.Rand{State: src.Uint64()}), floor)
 }

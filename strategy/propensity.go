@@ -9,7 +9,6 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/chance"
-	"github.com/heedhq/heed/internal/winner"
 )
 
 // bestOf returns the probability that the sample of one of the draws is the greatest. It reports
@@ -41,7 +40,7 @@ func bestOf(draws []answer.Draw, chosen int) (p float64, ok bool) {
 
 // sameFloor is the greatest distance of two floors with their bonuses that count as equal. Two
 // floors are equal or 2^-24 apart, so it only allows for rounding.
-const sameFloor = winner.Trace / 1000
+const sameFloor = chance.Trace / 1000
 
 // A sampled is the distribution of the sample of an arm.
 type sampled struct {
@@ -56,7 +55,7 @@ const least, mostShape = 0.01, 1e6
 
 // take takes a draw, or reports that it can't be integrated.
 func (s *sampled) take(d *answer.Draw) bool {
-	s.of, s.floor = winner.Drawn(&d.Belief)
+	s.of, s.floor = d.Belief.Drawn()
 	s.bonus = d.Bonus
 	for _, x := range [...]float64{s.of.Alpha, s.of.Beta} {
 		if !(x >= least && x <= mostShape) {

@@ -160,7 +160,9 @@ func Sweep(
 	var away bool // the store or the caller
 	step := func(ids ...string) (ok bool) {
 		n, err := do(ids)
-		errs, swept = append(errs, err), swept+n
+		if errs = append(errs, err); err == nil {
+			swept += n
+		}
 		away = errors.Is(err, heed.ErrUnavailable) || ctx.Err() != nil
 		return err == nil
 	}
@@ -180,7 +182,7 @@ func Sweep(
 				}
 			}
 			more = n == sweepStep
-			if len(ids) == 0 || step(ids...) {
+			if len(ids) == 0 || step(ids...) || len(ids) == 1 && !away {
 				continue
 			}
 			for _, id := range ids {

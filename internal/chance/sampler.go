@@ -144,3 +144,16 @@ func (g *gamma) drawRaised(r *Rand) float64 {
 		}
 	}
 }
+
+// Raised raises a sample to at most [Trace] below a floor. The result falls with the sample.
+func Raised(x, floor float64) float64 {
+	if x >= floor {
+		return x
+	}
+	// The logarithm keeps very small draws apart.
+	below := math.Log(floor / max(x, math.SmallestNonzeroFloat64))
+	return floor - Trace*floor*below/(1+below)
+}
+
+// Trace is how far below its floor a sample can be, as a fraction of the floor.
+const Trace = 1e-9

@@ -181,7 +181,7 @@ func BenchmarkProbBest(b *testing.B) {
 func TestDrawsAreRaised(t *testing.T) {
 	b := evidence.Belief{Level: evidence.Beta{Alpha: 4, Beta: 3}, Strength: 5, Successes: 2,
 		Failures: 1, Concentration: 8}
-	of, floor := winner.Drawn(&b)
+	of, floor := b.Drawn()
 	assert.InDelta(t, b.Mean(), floor, 1e-7)
 	assert.InDelta(t, b.Mean(), of.Mean(), 1e-12)
 	sampler := chance.Beta(of.Alpha, of.Beta)
@@ -195,7 +195,7 @@ func TestDrawsAreRaised(t *testing.T) {
 			continue
 		}
 		assert.Less(t, draws[i][1], floor)
-		assert.GreaterOrEqual(t, draws[i][1], floor*(1-winner.Trace))
+		assert.GreaterOrEqual(t, draws[i][1], floor*(1-chance.Trace))
 	}
 	slices.SortFunc(draws, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	assert.True(t, slices.IsSortedFunc(draws, func(a, b [2]float64) int {
@@ -203,7 +203,7 @@ func TestDrawsAreRaised(t *testing.T) {
 	}))
 	assert.Greater(t, draws[900][1], draws[0][1])
 	b.Concentration = 0
-	of, floor = winner.Drawn(&b)
+	of, floor = b.Drawn()
 	assert.Equal(t, b.Level, of)
 	assert.Zero(t, floor)
 }
