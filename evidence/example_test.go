@@ -7,7 +7,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A rule of choosing that a host writes draws a rate for each arm, and takes the arm of the greatest.
+// A host's own rule draws a rate for each arm, and takes the arm with the greatest.
 func ExampleBelief_Draw() {
 	brief := evidence.Belief{Level: evidence.Beta{Alpha: 9, Beta: 3}}
 	full := evidence.Belief{Level: evidence.Beta{Alpha: 4, Beta: 8}}

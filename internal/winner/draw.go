@@ -5,7 +5,7 @@ import (
 	"github.com/heedhq/heed/internal/chance"
 )
 
-// Draw draws the arm's rate, as [evidence.Belief.Draw] does, with a generator that many draws share.
+// Draw draws the arm's rate as [evidence.Belief.Draw] does. Many draws share the generator.
 func Draw(b *evidence.Belief, r *chance.Rand) float64 {
 	of, floor := b.Drawn()
 	s := chance.Beta(of.Alpha, of.Beta)

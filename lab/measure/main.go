@@ -28,17 +28,17 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 38_089}},
+	{"library: code lines", budget{34_000, 38_097}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
-	{"suites: lines", budget{5_500, 7_468}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_888}},
+	{"suites: lines", budget{5_500, 7_462}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_887}},
 	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 93_115}},
-	{"library: exported names", budget{600, 725}},
+	{"all: lines", budget{80_000, 93_128}},
+	{"library: exported names", budget{600, 727}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
 	{"loop.Config: settings reached", budget{150, 143}},
