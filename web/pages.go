@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/url"
-	"path"
 	"reflect"
 	"strings"
 	"time"
@@ -24,36 +22,16 @@ import (
 //go:embed templates/*.html static/style.css static/app.js static/icon.svg
 var files embed.FS
 
-// build names the assets of this build, so that a browser may keep them for good.
-var build = func() string {
-	sum := sha256.New()
-	found, _ := files.ReadDir("static") // it is embedded
-	for _, file := range found {
-		text, _ := files.ReadFile("static/" + file.Name())
-		sum.Write(text)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:12]
-}()
-
-// kinds are the types of assets.
-var kinds = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-	".svg": "image/svg+xml",
-}
-
 // asset answers a request for a file that pages load, and reports whether it was one. Anybody may
 // have them: a page of refusal needs its style.
 func asset(w http.ResponseWriter, r *http.Request) bool {
-	kind := kinds[path.Ext(r.URL.Path)]
-	text, err := files.ReadFile("static" + r.URL.Path)
-	if kind == "" || err != nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	name := "static" + r.URL.Path
+	_, err := fs.Stat(files, name)
+	if err != nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	w.Header().Set("Content-Type", kind)
-	if r.URL.Query().Get("v") == build {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	_, _ = w.Write(text)
+	w.Header().Set("Cache-Control", "public, max-age=600")
+	http.ServeFileFS(w, r, files, name)
 	return true
 }
 
@@ -64,7 +42,6 @@ type frame struct {
 	Person string // "" if the person is unknown
 	Menu   []entry
 	Prefix string
-	Assets string // the version of the files
 	Notice string // what was just done
 	// Problem is why an input is refused, and Typed is that input.
 	Problem string
@@ -129,7 +106,8 @@ var allPages = []page{
 	{"/heuristics", "/heuristics", "Heuristics", "Heuristics", ofHeuristics,
 		listOf(view.HeuristicQuery{}, (*view.Source).Heuristics)},
 	{"/heuristic", "/heuristics", "Heuristic", "", ofHeuristics, heuristic},
-	{"/ways", "/ways", "Ways of working", "Ways", ofWays, ways},
+	{"/ways", "/ways", "Ways of working", "Ways", ofWays,
+		listOf(view.WayQuery{}, (*view.Source).Ways)},
 	{"/way", "/ways", "Way of working", "", ofWays, way},
 	{"/answers", "/answers", "Answers", "Answers", "",
 		listOf(view.AnswerQuery{}, (*view.Source).Answers)}, answerPage,
@@ -167,7 +145,7 @@ func (h *Handler) pages() {
 				h.fail(w, r, p.title, err)
 				return
 			}
-			f.Notice = h.notice(r)
+			f.Notice = notice(r)
 			h.render(w, r, http.StatusOK, p.name(), f)
 		})
 	}
@@ -206,7 +184,7 @@ func (h *Handler) menu() (all []entry) {
 
 // render writes a page. It is made as a whole first, so that a failure never leaves half of it.
 func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, name string, v frame) {
-	v.Person, v.Prefix, v.Assets, v.Now = personOf(r), h.cfg.Prefix, build, h.cfg.Now()
+	v.Person, v.Prefix, v.Now = personOf(r), h.cfg.Prefix, h.cfg.Now()
 	if v.Person != "" {
 		v.Menu = h.menu()
 	}

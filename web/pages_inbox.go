@@ -80,14 +80,12 @@ func yours(v *view.Source, p *feedback.Proposal, person string) string {
 // A proposalData is a proposal with all that a person needs to decide.
 type proposalData struct {
 	view.Report
-	Yours     string
-	Was       []change         // what edits have changed
-	Applies   int              // past corrections that it would have applied to
-	Opposed   []feedback.Match // the ones among them that may contradict it
-	Looked    int
-	Successor *feedback.Proposal
-	Since     []change // how the successor differs
-	Types     []string
+	Yours   string
+	Was     []change         // what edits have changed
+	Applies int              // past corrections that it would have applied to
+	Opposed []feedback.Match // the ones among them that may contradict it
+	Looked  int
+	Types   []string
 }
 
 // A change is a field of a draft before and after.
@@ -114,7 +112,6 @@ func further(d feedback.Draft) []view.Part {
 }
 
 func proposal(r *http.Request, v *view.Source) (any, error) {
-	ctx := r.Context()
 	report, err := byID(r, v.Report)
 	if err == nil && report.Proposal == nil {
 		err = heed.ErrNotFound
@@ -132,14 +129,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 		d.Was = changes(p.Was, &p.Draft)
 	}
 	if p.Status == feedback.StatePending && p.Change == "" {
-		if err := d.dryRun(ctx, v.Feedback); err != nil {
-			return nil, err
-		}
-	}
-	if p.Status == "SUPERSEDED" {
-		if d.Successor, err = successor(ctx, v.Feedback, p); d.Successor != nil {
-			d.Since = changes(&p.Draft, &d.Successor.Draft)
-		}
+		err = d.dryRun(r.Context(), v.Feedback)
 	}
 	return d, err
 }
@@ -152,36 +142,15 @@ func (d *proposalData) dryRun(ctx context.Context, f *feedback.Service) error {
 	return err
 }
 
-// successor returns the version that a proposal was edited to, or nil if it is no longer kept.
-func successor(ctx context.Context, f *feedback.Service, p *feedback.Proposal) (
-	*feedback.Proposal, error,
-) {
-	all, _, err := f.Rules().Proposals(ctx, feedback.ProposalQuery{}, 0)
-	for i := range all {
-		if all[i].Previous == p.ID {
-			return &all[i], err
-		}
-	}
-	return nil, err
-}
-
 // A correctionData is a correction with those that it is compared with.
 type correctionData struct {
 	feedback.Feedback
 	Other *feedback.Feedback
 	About view.Answer // the answer that it is about, if its agent is the one of the pages
-	// Together mean the same, by heed or by a person. Near are the others that may.
-	Together []feedback.Feedback
-	Near     []near
+	// Together mean the same, by heed or by a person. Near are others that may, or that a person took
+	// this one away from.
+	Together, Near []feedback.Feedback
 }
-
-// A near is another correction, with whether a person can join the two.
-type near struct {
-	feedback.Match
-	Joins bool
-}
-
-const mostSimilar = 10
 
 func correction(r *http.Request, v *view.Source) (any, error) {
 	ctx := r.Context()
@@ -202,33 +171,10 @@ func correction(r *http.Request, v *view.Source) (any, error) {
 		return d, nil
 	}
 	if d.Together, err = v.Together(ctx, &c); err == nil {
-		d.Near, err = nearTo(ctx, v, &c)
+		c.Near = append(c.Near, c.Apart...)
+		d.Near, err = v.Near(ctx, &c)
 	}
 	return d, err
-}
-
-// nearTo returns the corrections that may mean the same as one or the opposite, which are not
-// together with it.
-func nearTo(ctx context.Context, v *view.Source, c *feedback.Feedback) (all []near, _ error) {
-	similar, err := v.Feedback.Similar(ctx, *c, 0)
-	if err != nil {
-		return nil, err
-	}
-	apart := *c // also from what a person took it away from
-	apart.Near = slices.Concat(c.Near, c.Apart)
-	kept, err := v.Near(ctx, &apart)
-	for i := range kept {
-		similar = append(similar, feedback.Match{Feedback: kept[i]})
-	}
-	known := map[string]bool{c.ID: true}
-	for _, m := range similar {
-		same := c.Cluster != "" && m.Cluster == c.Cluster
-		if !known[m.ID] && !same && len(all) < mostSimilar {
-			all = append(all, near{m, view.Joins(c, &m.Feedback)})
-		}
-		known[m.ID] = true
-	}
-	return all, err
 }
 
 func rule(r *http.Request, v *view.Source) (any, error) {

@@ -161,21 +161,6 @@ func heuristic(r *http.Request, v *view.Source) (any, error) {
 	return d, err
 }
 
-// A waysData lists ways of working.
-type waysData struct{ listing[view.Way] }
-
-func (d waysData) title() string {
-	if q, _ := d.Query.(view.WayQuery); q.Warned {
-		return "Warnings"
-	}
-	return "Ways of working"
-}
-
-func ways(r *http.Request, v *view.Source) (any, error) {
-	l, err := list(r, view.WayQuery{Followed: true}, v.Ways)
-	return waysData{l}, err
-}
-
 func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }
 
 // An answerData is an answer with what a person can do about it.

@@ -135,7 +135,7 @@ func TestWhatCanBeJoined(t *testing.T) {
 		{of("1", "ops", "", feedback.Ambiguous), of("2", "ops", "2", feedback.EdgeCase), true},
 		{of("1", "ops", "1", ""), of("2", "ops", "2", feedback.EdgeCase), false},
 	} {
-		assert.Equal(t, tt.want, Joins(tt.c, tt.other), "%+v %+v", tt.c, tt.other)
+		assert.Equal(t, tt.want, joins(tt.c, tt.other), "%+v %+v", tt.c, tt.other)
 	}
 }
 

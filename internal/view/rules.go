@@ -164,22 +164,31 @@ func (s *Source) Pending(
 
 // An Inbox is what waits for people.
 type Inbox struct {
-	Proposals []feedback.Proposal // pending, the newest first, not all
-	Pending   int
+	Pending   int        // proposals
 	Disputed  []Disputed // corrections that may contradict others, not all
 	Unsettled int
 	Unfit     []feedback.Rule // that have no effect, or a bad one
 }
 
-// Inbox reads at most a number of proposals and of corrections.
+// Inbox counts what waits, and reads at most a number of corrections.
 func (s *Source) Inbox(ctx context.Context, most int) (in Inbox, err error) {
 	rules := s.Feedback.Rules()
 	pending := feedback.ProposalQuery{Status: feedback.StatePending}
-	if in.Proposals, in.Pending, err = rules.Proposals(ctx, pending, most); err != nil {
+	if _, in.Pending, err = rules.Proposals(ctx, pending, 1); err != nil {
 		return in, err
 	}
-	if in.Disputed, in.Unsettled, err = s.disputes(ctx, most); err != nil {
+	found, unsettled, err := s.Feedback.List(ctx,
+		feedback.Listing{Class: feedback.Ambiguous, Limit: most})
+	if err != nil {
 		return in, err
+	}
+	in.Unsettled = unsettled
+	for i := range found {
+		other, err := s.Rival(ctx, &found[i])
+		if err != nil {
+			return in, err
+		}
+		in.Disputed = append(in.Disputed, Disputed{found[i], other})
 	}
 	in.Unfit, err = rules.List(ctx, feedback.RuleQuery{Unfit: true})
 	return in, err
@@ -203,26 +212,12 @@ func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (*feedback.Fee
 	return &other, err
 }
 
-// disputes returns the latest corrections that may contradict others, and how many there are.
-func (s *Source) disputes(ctx context.Context, most int) (all []Disputed, total int, err error) {
-	found, total, err := s.Feedback.List(ctx,
-		feedback.Listing{Class: feedback.Ambiguous, Limit: most})
-	for i := range found {
-		other, err := s.Rival(ctx, &found[i])
-		if err != nil {
-			return nil, 0, err
-		}
-		all = append(all, Disputed{found[i], other})
-	}
-	return all, total, err
-}
-
-// mostWaiting is how many corrections of each class are read.
+// mostWaiting is how many of the latest corrections are read.
 const mostWaiting = 1000
 
-// Waiting returns the corrections that are in no proposal, the newest first: too few people have
-// given the same correction, they are ambiguous and wait to be resolved, or the evaluator gave no
-// answer that can be used. At most 1,000 of each class are read.
+// Waiting returns the corrections that are in no proposal, among the latest 1,000 and the newest
+// first: too few people have given the same correction, they are ambiguous and wait to be resolved,
+// or the evaluator gave no answer that can be used.
 func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err error) {
 	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{}, 0)
 	if err != nil {
@@ -232,23 +227,11 @@ func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err erro
 	for i := range proposals {
 		proposed[proposals[i].Cluster] = true
 	}
-	for _, class := range []feedback.Classification{
-		feedback.EdgeCase, feedback.GeneralizableLow, feedback.GeneralizableHigh, feedback.Ambiguous,
-		"unclassified",
-	} {
-		found, _, err := s.Feedback.List(ctx, feedback.Listing{Class: class, Limit: mostWaiting})
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range found {
-			waits := c.Class != "" || c.Unanswered.Times > 0
-			if waits && (c.Cluster == "" || !proposed[c.Cluster]) {
-				all = append(all, c)
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b feedback.Feedback) int { return b.At.Compare(a.At) })
-	return all, nil
+	all, _, err = s.Feedback.List(ctx, feedback.Listing{Limit: mostWaiting})
+	return slices.DeleteFunc(all, func(c feedback.Feedback) bool {
+		waits := joinable(c.Class) || c.Class == feedback.Ambiguous || c.Unanswered.Times > 0
+		return !waits || c.Cluster != "" && proposed[c.Cluster]
+	}), err
 }
 
 // Similar is a correction with others that may mean the same, to be read next to each other.
@@ -262,12 +245,12 @@ type Similar struct {
 func (s *Source) Similar(
 	ctx context.Context, waiting []feedback.Feedback, most int,
 ) (all []Similar, err error) {
-	for i := range waiting {
+	for i := 0; i < len(waiting) && len(all) < most; i++ {
 		b := Similar{Feedback: waiting[i]}
 		if b.Others, err = s.Near(ctx, &waiting[i]); err != nil {
 			return nil, err
 		}
-		if len(b.Others) > 0 && len(all) < most {
+		if len(b.Others) > 0 {
 			all = append(all, b)
 		}
 	}
@@ -287,15 +270,16 @@ func (s *Source) Near(
 		if err != nil {
 			return nil, err
 		}
-		if Joins(c, &other) {
+		is := func(o feedback.Feedback) bool { return o.ID == id }
+		if joins(c, &other) && !slices.ContainsFunc(all, is) {
 			all = append(all, other)
 		}
 	}
 	return all, nil
 }
 
-// Joins reports whether a person can join a correction with another one.
-func Joins(c, other *feedback.Feedback) bool {
+// joins reports whether a person can join a correction with another one.
+func joins(c, other *feedback.Feedback) bool {
 	return c.ID != other.ID && other.Cluster != "" && other.Cluster != c.Cluster &&
 		c.Agent == other.Agent && (joinable(c.Class) || c.Class == feedback.Ambiguous) &&
 		joinable(other.Class)

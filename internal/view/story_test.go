@@ -443,7 +443,7 @@ func ofWays(ctx context.Context, of *view.Source) (all []reading) {
 		return of.Ways(ctx, view.WayQuery{})
 	}})
 	for _, q := range []view.WayQuery{
-		{Followed: true}, {Tag: "go"}, {State: "inverted"}, {Warned: true},
+		{Tag: "go"}, {State: "inverted"}, {Warned: true},
 		{Page: view.Page{Search: "go"}},
 	} {
 		all = append(all, named("ways", q, func(q view.WayQuery) (string, error) {
@@ -528,9 +528,6 @@ func ofReviews(ctx context.Context, of *view.Source) (all []reading) {
 		return pending, err
 	}}, reading{"inbox", func() (any, error) {
 		inbox, err := of.Inbox(ctx, 1)
-		for i := range inbox.Proposals {
-			inbox.Proposals[i] = feedback.Proposal{ID: inbox.Proposals[i].ID}
-		}
 		for i := range inbox.Disputed {
 			d := &inbox.Disputed[i]
 			*d = view.Disputed{

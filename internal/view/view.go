@@ -91,7 +91,11 @@ func oneOf[T ~string](field string, is T, all ...T) error {
 	if is == "" || slices.Contains(names, strings.ToLower(string(is))) {
 		return nil
 	}
-	return &heed.InputError{Field: field, Reason: "must be one of " + strings.Join(names, ", ")}
+	must := "must be "
+	if len(names) > 1 {
+		must += "one of "
+	}
+	return &heed.InputError{Field: field, Reason: must + strings.Join(names, ", ")}
 }
 
 // aTime refuses a text of a query that is no time.

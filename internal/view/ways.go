@@ -41,21 +41,15 @@ type WayDetail struct {
 
 // A WayQuery selects ways of working.
 type WayQuery struct {
-	State string `json:"state,omitempty" placeholder:"STATE"`
-	Tag   string `json:"tag,omitempty" placeholder:"TAG"`
-	// Warned selects those that prompts warn of, and Followed the others.
-	Warned   bool `json:"warned,omitempty" kong:"-"`
-	Followed bool `json:"-" kong:"-"`
-	Page     `kong:"-"`
+	State  string `json:"state,omitempty" placeholder:"STATE"`
+	Tag    string `json:"tag,omitempty" placeholder:"TAG"`
+	Warned bool   `json:"warned,omitempty" kong:"-"` // only those that prompts warn of
+	Page   `kong:"-"`
 }
 
 // Validate refuses a query with a fault.
 func (q *WayQuery) Validate() error {
 	return oneOf("state", q.State, "candidate", "established", "proven", "deprecated", "inverted")
-}
-
-func (q *WayQuery) selects(s *patterns.Standing) bool {
-	return !q.Warned && !q.Followed || warned(s) == q.Warned
 }
 
 // warned reports whether prompts warn of a way of working.
@@ -77,7 +71,9 @@ func (s *Source) Ways(ctx context.Context, q WayQuery) (l List[Way], err error) 
 	if err != nil {
 		return l, err
 	}
-	found = slices.DeleteFunc(found, func(s patterns.Standing) bool { return !q.selects(&s) })
+	found = slices.DeleteFunc(found, func(s patterns.Standing) bool {
+		return q.Warned && !warned(&s)
+	})
 	slices.SortStableFunc(found, func(a, b patterns.Standing) int {
 		return cmp.Compare(b.Counts.Successes+b.Counts.Failures, a.Counts.Successes+a.Counts.Failures)
 	})
