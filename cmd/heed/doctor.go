@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
 )
@@ -23,7 +22,7 @@ const day = 24 * time.Hour
 
 const (
 	waiting  = time.Hour // how long an event may wait before somebody should look
-	mostRead = 1000      // events, and choices of a learner, that are counted
+	mostRead = 1000      // events that are counted
 )
 
 type doctorCommand struct {
@@ -137,7 +136,8 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	if err != nil {
 		return err
 	}
-	for _, look := range []func(*session) error{d.rows, d.events, d.choices, d.frozen} {
+	all := func(s *session) error { return d.frozen(s, math.MaxInt) }
+	for _, look := range []func(*session) error{d.rows, d.events, all} {
 		if err := look(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
 			return err
 		}
@@ -145,10 +145,12 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	return nil
 }
 
-// frozen lists which agents do not learn: for the tenant that is looked at, for all tenants, or for
-// any. A freeze is for hours, so one of more than a day was probably forgotten.
-func (d *diagnosis) frozen(s *session) error {
+// frozen lists which agents do not learn, at most a number of them: for the tenant that is looked
+// at, for all tenants, or for any. A freeze is for hours, so one of more than a day was probably
+// forgotten.
+func (d *diagnosis) frozen(s *session, most int) error {
 	status, err := s.at.store.Status(s.ctx)
+	found := 0
 	for _, kind := range status.Records {
 		name, tenant := store.KindOf(kind)
 		agent, is := strings.CutSuffix(name, ".frozen")
@@ -167,6 +169,10 @@ func (d *diagnosis) frozen(s *session) error {
 			agent, by = agent+" of tenant "+show(tenant), "heed --tenant "+show(tenant)+" store unfreeze"
 		}
 		if row.Value.Frozen {
+			if found++; found > most {
+				d.warning("more agents do not learn: heed doctor lists them")
+				break
+			}
 			report("the agent %s has not learned since %s: see %s", agent, text(row.Value.At), by)
 		}
 		if err != nil && !errors.Is(err, heed.ErrNotFound) {
@@ -265,42 +271,13 @@ func (d *diagnosis) events(s *session) error {
 		d.warning("%s in the outbox: events that could not be applied",
 			plural(dead, "dead letter waits", "dead letters wait"))
 	}
+	many := "events wait"
+	if n == mostRead {
+		many = "or more events wait"
+	}
 	if n > 0 && s.now().Sub(oldest) > waiting {
 		d.warning("%s in the outbox, the first since %s: does a relay run?",
-			orMore(n, "event waits", "events wait"), text(oldest))
+			plural(n, "event waits", many), text(oldest))
 	}
 	return nil
-}
-
-// orMore is plural of a count that ends at [mostRead].
-func orMore(n int, one, many string) plain {
-	if n == mostRead {
-		many = "or more " + many
-	}
-	return plural(n, one, many)
-}
-
-// choices looks at the choices that have waited for an outcome for more than two days.
-func (d *diagnosis) choices(s *session) error {
-	n := 0
-	f := strategy.ChoiceFilter{
-		Stage: strategy.Pending, Until: s.now().Add(-2 * day), Limit: mostRead,
-	}
-	err := learners.each(s, func(v *view.Source) error {
-		for _, err := range v.Strategy.History(s.ctx, f) {
-			if errors.Is(err, heed.ErrNotFound) {
-				break // the learner keeps no records
-			}
-			if err != nil {
-				return err
-			}
-			n = min(n+1, mostRead)
-		}
-		return nil
-	})
-	if n > 0 {
-		d.warning("%s for an outcome for more than two days: does the host call Learner.Sweep?",
-			orMore(n, "choice waits", "choices wait"))
-	}
-	return err
 }

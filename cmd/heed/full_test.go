@@ -102,10 +102,16 @@ func TestAFullOutput(t *testing.T) {
 		t.Skip("no /dev/full here")
 	}
 	defer full.Close()
-	cmd := exec.Command(command, "--db", sqliteFile(t), "store", "export")
-	var told bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = environ(), full, &told
-	require.Error(t, cmd.Run())
-	assert.Equal(t, "heed: sqlstore: dump: write /dev/stdout: no space left on device\n",
-		told.String())
+	db := sqliteFile(t)
+	for _, args := range [][]string{
+		{"--db", db, "store", "export"}, nil,
+		{"--db", db, "--agent", "strategy", "serve", "--listen", "127.0.0.1:0"},
+	} {
+		cmd := exec.Command(command, args...)
+		var told bytes.Buffer
+		cmd.Env, cmd.Stdout, cmd.Stderr = environ(), full, &told
+		require.Error(t, cmd.Run(), args)
+		assert.Regexp(t, "^heed: (sqlstore: dump: )?write /dev/stdout: no space left on device\n$",
+			told.String())
+	}
 }

@@ -56,21 +56,11 @@ func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 		kong.Description("Show, explain and change what an agent has learned with heed."),
 		kong.Writers(out, errOut),
 		kong.Vars{"version": version()},
-		kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
 	if err == nil {
 		describe(parser.Model.Node)
 	}
 	return parser, err
-}
-
-// withDefault adds the default of a flag to its help.
-func withDefault(v *kong.Value) string {
-	text := kong.DefaultHelpValueFormatter(v)
-	if v.HasDefault && v.Default != "" {
-		text += " By default " + v.Default + "."
-	}
-	return text
 }
 
 func main() {
@@ -166,15 +156,6 @@ func hint(err error) error {
 		}
 	}
 	words := append([]string{"heed"}, wordsOf(node)...)
-	if _, name, _ := strings.Cut(err.Error(), "unexpected argument "); node == nil && name != "" {
-		_ = kong.Visit(parse.Context.Model.Node, func(v kong.Visitable, next kong.Next) error {
-			n, is := v.(*kong.Node)
-			if is && (n.Name == name || name == "explain" && n.Name == "answers") {
-				err = fmt.Errorf("%w, did you mean heed %s?", err, strings.Join(wordsOf(n), " "))
-			}
-			return next(nil)
-		})
-	}
 	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/heedhq/heed/internal/view"
@@ -13,6 +14,9 @@ type overviewCommand struct{}
 // recent is how far an overview looks back, mostWaiting how many proposals it names, and mostWeeks
 // how many weeks of the gain.
 const recent, mostWaiting, mostWeeks = 7 * day, 5, 8
+
+// mostFrozen is how many agents that do not learn an overview names.
+const mostFrozen = 10
 
 // A summary is what is most important about a store.
 type summary struct {
@@ -126,13 +130,8 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 // faults lists what the doctor finds without reading the whole store.
 func (sum *summary) faults(s *session) error {
 	d := &diagnosis{Findings: []finding{}}
-	for _, look := range []func(*session) error{d.events, d.choices, d.frozen} {
-		if err := look(s); err != nil {
-			return err
-		}
-	}
 	all, err := s.at.tenants(s.ctx)
-	if err != nil {
+	if err = cmp.Or(err, d.events(s), d.frozen(s, mostFrozen)); err != nil {
 		return err
 	}
 	switch idle := s.now().Sub(sum.Written); {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy/attribution"
@@ -51,9 +53,30 @@ func TestTheOverviewTellsWhatIsWrong(t *testing.T) {
 	out := call{args: []string{"--db", db, "--now", "2026-02-01"}}.run(t).out
 	for _, part := range []string{
 		"1 dead letter waits in the outbox", "1 event waits in the outbox",
-		"3 choices wait for an outcome",
 		"no process has written here for 23 days: ",
 	} {
 		assert.Contains(t, out, part)
 	}
+}
+
+// An overview names ten agents that do not learn, however many there are. The doctor names all.
+func TestTheOverviewNamesTenFrozenAgents(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	w := host(t, db)
+	for i := range 12 {
+		name := fmt.Sprint("agent", i)
+		require.NoError(t, w.store.Declare(ctx, answers.Freezes(name).Kind, store.Audit))
+		_, err := answers.Freeze(ctx, w.store, name, answers.Frozen{Frozen: true, At: end},
+			store.AuditEntry{Actor: "kim", Action: name + ".freeze", Reason: "x"})
+		require.NoError(t, err)
+	}
+	const frozen, more = "has not learned since", "more agents do not learn: heed doctor lists them"
+	out := call{args: at(db)}.run(t).out
+	assert.Equal(t, 10, strings.Count(out, frozen), out)
+	assert.Contains(t, out, more)
+	assert.Contains(t, out, "Last written 2026-01-09 08:00:00.", "by a person, as the audit has it")
+	out = call{args: at(db, "doctor")}.run(t).out
+	assert.Equal(t, 12, strings.Count(out, frozen), out)
+	assert.NotContains(t, out, more)
 }

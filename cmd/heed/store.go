@@ -144,11 +144,6 @@ func (o *opened) dump(ctx context.Context, to *os.File) error {
 	if o.tenant == "" {
 		return o.store.Dump(ctx, to)
 	}
-	return o.only(ctx, to)
-}
-
-// only writes what a tenant has, or what belongs to no tenant.
-func (o *opened) only(ctx context.Context, to io.Writer) error {
 	from := piped(func(to io.Writer) error { return o.store.Dump(ctx, to) })
 	defer from.Close()
 	return dump.Only(to, from, o.tenant)

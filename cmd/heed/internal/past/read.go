@@ -73,8 +73,12 @@ func records(r io.Reader, comma rune) iter.Seq2[record, error] {
 		if mark, _ := in.Peek(3); string(mark) == byteOrder {
 			_, _ = in.Discard(3)
 		}
-		switch first, line := begins(in); first {
+		first, line, err := begins(in)
+		switch first {
 		case 0:
+			if !errors.Is(err, io.EOF) {
+				yield(record{}, err)
+			}
 		case '{':
 			lines(in, line, yield)
 		case '[':
@@ -85,18 +89,18 @@ func records(r io.Reader, comma rune) iter.Seq2[record, error] {
 	}
 }
 
-// begins returns the first character that is no space, which stays unread, and its line.
-func begins(in *bufio.Reader) (first byte, line int) {
+// begins returns the first character that is no space, which stays unread, and its line; or 0 and
+// an error.
+func begins(in *bufio.Reader) (first byte, line int, _ error) {
 	for line = 1; ; {
 		c, err := in.ReadByte()
 		switch {
 		case err != nil:
-			return 0, line
+			return 0, line, err
 		case c == '\n':
 			line++
 		case c != ' ' && c != '\t' && c != '\r':
-			_ = in.UnreadByte()
-			return c, line
+			return c, line, in.UnreadByte()
 		}
 	}
 }
