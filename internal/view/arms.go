@@ -223,9 +223,9 @@ func (s *Source) Item(ctx context.Context, q strategy.Query) (Item, error) {
 	if err == nil && !ok {
 		err = heed.ErrNotFound
 	}
-	return Item{
-		r, d.Category, d.Context, armsOf(r.Arms), armsOf(d.Arms), d.SpecializesAt,
-	}, err
+	arms := armsOf(r.Arms)
+	r.Arms = nil
+	return Item{r, d.Category, d.Context, arms, armsOf(d.Arms), d.SpecializesAt}, err
 }
 
 // A Choice is a choice for an item with its result.
