@@ -191,13 +191,6 @@ func (c *Config) kept() map[string]store.Limits {
 // kind returns the kind of the records of answers.
 func (c *Config) kind() string { return c.Name + ".answer" }
 
-// knows reports whether a model of this name is configured. Without any model, names are the
-// framework's.
-func (c *Config) knows(model string) bool {
-	asks := c.Model != nil || len(c.Models)+len(c.Fallbacks) > 0
-	return !asks || c.Models[model] != nil
-}
-
 // seeds draws the seeds of the parts, or no seeds if the host gave none. Each part has its own
 // seed, so that a part that draws more does not change what others draw.
 func (c *Config) seeds() (of [3]rand.Source) {

@@ -447,13 +447,12 @@ func (a *Agent) reportOutages(ctx context.Context) {
 // left, because then the choice goes on by past outcomes.
 func (a *Agent) available() (arms []strategy.ArmID) {
 	now, left := a.cfg.Testing.Now(), false
-	all := a.arms
-	for i := range all {
-		if spared, _ := a.models.spared(a.nameOf(&all[i]), now); spared {
+	for i := range a.arms {
+		if spared, _ := a.models.spared(a.nameOf(&a.arms[i]), now); spared {
 			left = true
 			continue
 		}
-		arms = append(arms, strategy.ArmID(all[i].ID))
+		arms = append(arms, strategy.ArmID(a.arms[i].ID))
 	}
 	if !left || len(arms) == 0 {
 		return nil

@@ -59,7 +59,7 @@ type Config struct {
 	// streamed answer. Of 30 seconds, 15 stay for the fallbacks.
 	Fallbacks []decision.LLM
 	// Models are further models by name, for all arms: see [Arm].ModelName. Set them if [Lessons]
-	// have arms, because a file can only name a model. An agent without Model, Models and Fallbacks
+	// have arms, because a file can only name a model. An agent without any model, also of an arm,
 	// takes any name, because the framework asks its own models.
 	Models map[string]decision.LLM
 	// System is the system prompt of every request: who the model is, and how it answers. heed adds
@@ -245,6 +245,15 @@ func (a *Arm) fault(knows func(model string) bool) (field string, value any, rea
 		return "ModelName", a.ModelName, "must be in Config.Models"
 	}
 	return "", nil, ""
+}
+
+// knows reports whether a model of this name is configured. Without any model, names are the
+// framework's.
+func (c *Config) knows(model string) bool {
+	asks := c.Model != nil || len(c.Models)+len(c.Fallbacks) > 0 ||
+		slices.ContainsFunc(slices.Concat(c.Arms, c.Lessons.Arms),
+			func(arm Arm) bool { return arm.Model != nil })
+	return !asks || c.Models[model] != nil
 }
 
 // lexical reports whether the similarity compares words and not meanings.

@@ -390,6 +390,17 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 	}, fields, "its own, and then the parts'")
 }
 
+// If one arm has a model, heed asks the models, so the names of the others must be known.
+func TestUnknownNamesOfModels(t *testing.T) {
+	arms := []loop.Arm{{ID: "a", Model: decision.LLMFunc(nil)}, {ID: "b", ModelName: "none"}}
+	_, err := loop.New(ctx, loop.Config{Arms: arms})
+	assert.ErrorContains(t, err, "Arms[1].ModelName")
+	_, err = loop.New(ctx, loop.Config{Lessons: loop.Lessons{Arms: arms}})
+	assert.ErrorContains(t, err, "Lessons.Arms[1].ModelName")
+	_, err = loop.New(ctx, loop.Config{Arms: arms[1:]})
+	assert.NoError(t, err, "the framework's")
+}
+
 func TestAFrozenAgentLearnsNothing(t *testing.T) {
 	lessons := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}
 	w := newWorld(t, loop.Config{Lessons: lessons})

@@ -114,11 +114,10 @@ func (a *Agent) Attribute(
 
 // EndSession has the arms chosen again for what comes next in a session.
 func (a *Agent) EndSession(ctx context.Context, session string) error {
-	learner := a.learner
-	if learner == nil {
+	if a.learner == nil {
 		return nil
 	}
-	return wrap("end session", learner.EndSession(ctx, session))
+	return wrap("end session", a.learner.EndSession(ctx, session))
 }
 
 var _ attribution.Answers = (*Agent)(nil)

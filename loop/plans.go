@@ -130,8 +130,8 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 
 // size returns how much of a [recent] a plan takes up, by the texts that may be long.
 func (r *planRow) size() int {
-	p, all := &r.Plan, len(r.Ask.System)+len(r.Ask.Prompt)
-	all += len(p.Event.Text) + len(p.System)
+	p := &r.Plan
+	all := len(r.Ask.System) + len(r.Ask.Prompt) + len(p.Event.Text) + len(p.System)
 	for i := range p.Candidates {
 		all += len(p.Candidates[i].Condition) + len(p.Candidates[i].Action)
 	}
