@@ -22,8 +22,8 @@ type Act struct {
 	Reason string
 
 	// Kind is set for Authorize: "propose", "modify", "approve", "reject", "retire", "revoke",
-	// "resolve", "join", "split", "erase" or "import". The Draft shows whether it is about
-	// a rule that is restored, pinned or unpinned.
+	// "resolve", "join", "split", "erase" or "import". "split" may void the approvals of a proposal.
+	// The Draft shows whether it is about a rule that is restored, pinned or unpinned.
 	Kind string
 	// Draft is set for Authorize: what is proposed or approved, or the draft of the rule that is
 	// taken out of use, and else nil. It must not be changed. Look at its Agents if people may decide

@@ -293,9 +293,9 @@ func (r *Race) holds(s *state) bool {
 }
 
 // put adds the end of a race to a step, or that it is open again if best is negative, with an entry
-// in the audit. The ids of
-// entries have the revision, so that a step that is repeated after a conflict writes one entry. A
-// race that is open again has no record. Processes that had read the old one meet a conflict.
+// in the audit. The ids of entries have the revision, so that a step that is repeated after a
+// conflict writes one entry. A race that is open again has no record. Processes that had read the
+// old one meet a conflict.
 func (r *Race) put(tx *store.Tx, s *state, best int) {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	entry := store.AuditEntry{
