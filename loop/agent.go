@@ -59,10 +59,10 @@ type Agent struct {
 	// similar is Tuning.Similarity, which remembers embeddings and gives up calls that take too
 	// long.
 	similar heed.Similarity
-	// prepared are the latest plans that were kept, for when the store can't be reached.
+	// prepared are the latest plans that were kept, as JSON, for when the store can't be reached.
 	prepared struct {
 		sync.Mutex
-		recent[string, planRow]
+		recent[string, []byte]
 	}
 	library  atomic.Pointer[library] // as this process read it last
 	own      store.Store             // the host's, or the one that New opened

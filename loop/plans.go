@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -32,8 +33,12 @@ func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	if err != nil {
 		return wrap("keep plan", err)
 	}
+	text, err := json.Marshal(row) // a copy, because the caller goes on with the plan
+	if err != nil {
+		return wrap("keep plan", err)
+	}
 	a.prepared.Lock()
-	a.prepared.put(planID(caller, p.Event.ID), row, row.size())
+	a.prepared.put(planID(caller, p.Event.ID), text, 1+len(text)/partBytes)
 	a.prepared.Unlock()
 	err = store.Do(limited, a.cfg.Store, func(tx *store.Tx) error {
 		before, err := a.planned.In(tx, planID(caller, p.Event.ID))
@@ -64,8 +69,11 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 	down := a.down(ctx, limited, err) // before the lock, which it does not need
 	a.prepared.Lock()
 	defer a.prepared.Unlock()
-	if r, ok := a.prepared.get(planID(caller, event)); ok && down != nil && a.fresh(&r) {
-		return a.planOf(&r), nil
+	if text, ok := a.prepared.get(planID(caller, event)); ok && down != nil {
+		var r planRow
+		if json.Unmarshal(text, &r) == nil && a.fresh(&r) {
+			return a.planOf(&r), nil
+		}
 	}
 	return Plan{}, wrap("kept plan", cmp.Or(down, err))
 }
@@ -126,16 +134,6 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	err := a.redact(&p.Event.Text, &p.System, &r.Ask.System, &r.Ask.Prompt)
 	r.Plan = p
 	return r, err
-}
-
-// size returns how much of a [recent] a plan takes up, by the texts that may be long.
-func (r *planRow) size() int {
-	p := &r.Plan
-	all := len(r.Ask.System) + len(r.Ask.Prompt) + len(p.Event.Text) + len(p.System)
-	for i := range p.Candidates {
-		all += len(p.Candidates[i].Condition) + len(p.Candidates[i].Action)
-	}
-	return 1 + all/partBytes
 }
 
 // fresh reports whether a plan may still be used.

@@ -98,6 +98,11 @@ func TestAPlanDuringAnOutage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, strings.ReplaceAll(p.Prompt, "47x11", "[pin]"), same.Prompt)
 	assert.NotContains(t, fmt.Sprintf("%+v", same), "47x11")
+	require.NotEmpty(t, same.Notes)
+	same.Notes[0].Text = "changed"
+	again, err := agent.KeptPlan(ctx, "kim", "e")
+	require.NoError(t, err)
+	assert.Equal(t, p.Notes, again.Notes, "each caller has a copy")
 	_, err = agent.KeptPlan(ctx, "lee", "e")
 	require.ErrorIs(t, err, heed.ErrUnavailable)
 	_, err = other.KeptPlan(ctx, "kim", "e")
