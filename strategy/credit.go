@@ -257,7 +257,8 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 		l.watch.Failed(ctx, "credit", err)
 	}
 	for _, one := range c.credits {
-		if one.quiet || *one.did != Applied || c.bulk {
+		// An outcome in the place of another is no news of the arm.
+		if one.quiet || len(one.replaces) > 0 || *one.did != Applied || c.bulk {
 			continue
 		}
 		if err := l.followUp(ctx, one, r.Parts, c.now); err != nil {
