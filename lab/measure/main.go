@@ -37,7 +37,7 @@ var budgets = []struct {
 	{"command, pages, API, MCP: lines", budget{9_400, 10_717}},
 	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 92_958}},
+	{"all: lines", budget{80_000, 92_959}},
 	{"library: exported names", budget{600, 727}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
