@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"mime"
 	"net/http"
@@ -53,7 +55,12 @@ func (h *Handler) act(a action) {
 		at, err := h.decide(r.Context(), &a, d)
 		if err == nil {
 			query := url.Values{"id": {at.id}, "done": {at.done}}
-			http.Redirect(w, r, h.cfg.Prefix+at.page+"?"+query.Encode(), http.StatusSeeOther)
+			to := h.cfg.Prefix + at.page + "?" + query.Encode()
+			http.SetCookie(w, &http.Cookie{
+				Name: doneCookie, Value: doneMark(d.person, to), Path: h.cfg.Prefix + "/", HttpOnly: true,
+				SameSite: http.SameSiteLaxMode,
+			})
+			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
 		}
 		h.again(w, r, a, d, err)
@@ -78,10 +85,19 @@ func (h *Handler) decide(ctx context.Context, a *action, d sent) (to landing, er
 	return a.do(ctx, v, d)
 }
 
-// notice describes what was done, on the page that an action led to. A link of somebody else can't
-// claim that something was done: a browser reports that it does not come from these pages.
-func notice(r *http.Request) string {
-	if r.Header.Get("Sec-Fetch-Site") != "same-origin" {
+// doneCookie keeps where the latest action of a browser led to. A link of somebody else can't claim
+// that something was done.
+const doneCookie = "heed-done"
+
+func doneMark(person, to string) string {
+	sum := sha256.Sum256([]byte(person + "\x00" + to))
+	return hex.EncodeToString(sum[:16])
+}
+
+// notice describes what was done, on the page that an action led to.
+func (h *Handler) notice(r *http.Request) string {
+	mark, err := r.Cookie(doneCookie)
+	if err != nil || mark.Value != doneMark(personOf(r), h.cfg.Prefix+r.URL.Path+"?"+r.URL.RawQuery) {
 		return ""
 	}
 	return notices[r.URL.Query().Get("done")]

@@ -114,8 +114,9 @@ func (hs *house) post(person, path string, fields ...string) (*httptest.Response
 	}
 	to := w.Header().Get("Location")
 	require.True(hs, strings.HasPrefix(to, "/"), to)
+	cookie, _, _ := strings.Cut(w.Header().Get("Set-Cookie"), ";")
 	return w, ask{method: "GET", path: to, person: person,
-		header: map[string]string{"Sec-Fetch-Site": "same-origin"}}.of(hs.h).Body.String()
+		header: map[string]string{"Cookie": cookie}}.of(hs.h).Body.String()
 }
 
 // No link can claim that something was done, and an action is told of on the page that it leads to
@@ -125,10 +126,14 @@ func TestNotices(t *testing.T) {
 	p := hs.proposed()
 	w, page := hs.post("kim", "/proposal/reject", "id", p.ID, "hash", p.Hash(), "reason", "No")
 	assert.Contains(t, page, "Rejected.")
-	for _, from := range []string{"", "none", "same-site", "cross-site"} {
-		one := ask{method: http.MethodGet, path: w.Header().Get("Location"), person: "kim",
-			header: map[string]string{"Sec-Fetch-Site": from}}
-		assert.NotContains(t, one.of(hs.h).Body.String(), "Rejected.", from)
+	cookie, _, _ := strings.Cut(w.Header().Get("Set-Cookie"), ";")
+	for _, one := range []ask{
+		{path: w.Header().Get("Location"), person: "kim"},
+		{path: w.Header().Get("Location"), person: "lee", header: map[string]string{"Cookie": cookie}},
+		{path: "/inbox?done=rejected", person: "kim", header: map[string]string{"Cookie": cookie}},
+	} {
+		one.method = http.MethodGet
+		assert.NotContains(t, one.of(hs.h).Body.String(), "Rejected.", "%v", one)
 	}
 }
 
@@ -230,6 +235,9 @@ func TestTakeOut(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, sources, 1)
 	assert.NotContains(t, page, "/proposal/take-out")
+	w, _ := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", p.Hash(), "source", "c2",
+		"reason", "It is not behind this proposal any more")
+	assert.Equal(t, http.StatusNotFound, w.Code)
 }
 
 // TestContradiction needs a tick for the rule that a proposal contradicts.

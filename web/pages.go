@@ -145,7 +145,7 @@ func (h *Handler) pages() {
 				h.fail(w, r, p.title, err)
 				return
 			}
-			f.Notice = notice(r)
+			f.Notice = h.notice(r)
 			h.render(w, r, http.StatusOK, p.name(), f)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -128,8 +129,16 @@ func edit(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 }
 
 func takeOut(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	_, err = v.Feedback.Split(ctx,
-		feedback.Act{ID: d.form.Get("source"), Actor: d.person, Reason: d.reason})
+	source := d.form.Get("source")
+	behind, err := v.Feedback.Rules().Sources(ctx, d.id)
+	is := func(c feedback.Feedback) bool { return c.ID == source }
+	if err == nil && !slices.ContainsFunc(behind, is) {
+		err = heed.ErrNotFound // or it was taken out already
+	}
+	if err != nil {
+		return to, err
+	}
+	_, err = v.Feedback.Split(ctx, feedback.Act{ID: source, Actor: d.person, Reason: d.reason})
 	return landing{"/proposal", d.id, "out"}, err
 }
 

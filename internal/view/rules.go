@@ -212,12 +212,12 @@ func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (*feedback.Fee
 	return &other, err
 }
 
-// mostWaiting is how many of the latest corrections are read.
+// mostWaiting is how many corrections of each class are read.
 const mostWaiting = 1000
 
-// Waiting returns the corrections that are in no proposal, among the latest 1,000 and the newest
-// first: too few people have given the same correction, they are ambiguous and wait to be resolved,
-// or the evaluator gave no answer that can be used.
+// Waiting returns the corrections that are in no proposal, the newest first: too few people have
+// given the same correction, they are ambiguous and wait to be resolved, or the evaluator gave no
+// answer that can be used. At most 1,000 of each class are read.
 func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err error) {
 	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{}, 0)
 	if err != nil {
@@ -227,11 +227,23 @@ func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err erro
 	for i := range proposals {
 		proposed[proposals[i].Cluster] = true
 	}
-	all, _, err = s.Feedback.List(ctx, feedback.Listing{Limit: mostWaiting})
-	return slices.DeleteFunc(all, func(c feedback.Feedback) bool {
-		waits := joinable(c.Class) || c.Class == feedback.Ambiguous || c.Unanswered.Times > 0
-		return !waits || c.Cluster != "" && proposed[c.Cluster]
-	}), err
+	for _, class := range []feedback.Classification{
+		feedback.EdgeCase, feedback.GeneralizableLow, feedback.GeneralizableHigh, feedback.Ambiguous,
+		"unclassified",
+	} {
+		found, _, err := s.Feedback.List(ctx, feedback.Listing{Class: class, Limit: mostWaiting})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			waits := c.Class != "" || c.Unanswered.Times > 0
+			if waits && (c.Cluster == "" || !proposed[c.Cluster]) {
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b feedback.Feedback) int { return b.At.Compare(a.At) })
+	return all, nil
 }
 
 // Similar is a correction with others that may mean the same, to be read next to each other.
