@@ -34,10 +34,10 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
 	{"suites: lines", budget{5_500, 7_462}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_717}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_754}},
 	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 92_959}},
+	{"all: lines", budget{80_000, 92_994}},
 	{"library: exported names", budget{600, 727}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
