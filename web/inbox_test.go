@@ -235,7 +235,9 @@ func TestTakeOut(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, sources, 1)
 	assert.NotContains(t, page, "/proposal/take-out")
-	w, _ := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", p.Hash(), "source", "c2",
+	left, err := hs.f.Rules().Proposal(t.Context(), p.ID)
+	require.NoError(t, err)
+	w, _ := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", left.Hash(), "source", "c2",
 		"reason", "It is not behind this proposal any more")
 	assert.Equal(t, http.StatusNotFound, w.Code)
 }
