@@ -180,6 +180,7 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 	if err != nil {
 		return err
 	}
+	step.revised = b.Retract
 	if row != kept.Answer {
 		kept.Answer = row
 		b.Records = append(b.Records, l.write(kept))
@@ -211,8 +212,7 @@ func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.
 		ID: id, At: at, Actor: r.actor, Action: l.cfg.Name + action, Subject: c.Item, Reason: r.reason,
 		Details: map[string]string{
 			"category": s.category, "context": s.context, "arm": string(c.Arm), "session": c.Session,
-			"choice":  c.ID.String(),
-			"outcome": strings.Join(r.ids, ", "),
+			"choice": c.ID.String(), "outcome": strings.Join(r.ids, ", "),
 		},
 	}.Record()}
 	for i := range gone {

@@ -42,6 +42,7 @@ type crediting struct {
 	failed  []error                  // why arms can't be credited
 	expires []*segment               // what was taken back has no parts in the receipt
 	gone    []string                 // the ids that are taken back, which may be forgotten
+	revised []string                 // the ids that the outcomes after them take the place of
 	// bulk reports that it has so many answers that the segments are read again. crowded are then the
 	// parts of cells with many.
 	bulk    bool
@@ -207,7 +208,7 @@ func (l *Learner) observeIn(
 	if err != nil {
 		return nil, err
 	}
-	b.Withdraw, c.made = c.withdraw, b.Observations
+	b.Withdraw, c.made, c.replaces = c.withdraw, b.Observations, step.revised
 	if recorded {
 		kept.Answer = settled(kept.Answer, o.result())
 		b.Records = append(b.Records, l.write(kept))
@@ -385,17 +386,21 @@ func (l *Learner) learn(s *segment, c *credit, parts []evidence.Part, now eviden
 
 // update puts what the cells of an outcome count for now in the place of what they counted for
 // before, and reports whether the segment should be read again. The receipt has the whole cells. So
-// an update may come twice, as after a load that has read the outcome already. Of two receipts on a
-// cell, the one with fewer outcomes is the older one, unless outcomes were taken back.
+// an update may come twice, as after a load that has read the outcome already. And receipts may
+// come out of order. One that added to a cell is old if it has no more outcomes than the memory.
+// One that took outcomes back and has fewer may be old or new, so the segment is read again.
 func (l *Learner) update(
 	f *found, c *credit, parts []evidence.Part, now evidence.Instant,
 ) (drifted bool) {
+	if len(f.late) > len(f.names)+l.sampleItems {
+		return true // it takes no more items until it is read again
+	}
 	fewer := len(c.withdraw)+len(c.replaces) > 0
 	scale := scaleOf(f.total, l.cfg.MinConfidence)
 	for i, v := range l.values {
 		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
 			of := partsOf(parts, f.space.parameter(v.arm, v.Setting))
-			if is := f.parameter(of, now, scale); fewer || is.outcomes >= f.parameters[i].outcomes {
+			if is := f.parameter(of, now, scale); fewer || is.outcomes > f.parameters[i].outcomes {
 				f.parameters[i] = is
 			}
 		}
@@ -404,17 +409,15 @@ func (l *Learner) update(
 	of, at, arm := partsOf(parts, cell), f.at(cell.Item), l.index[c.Choice.Arm]
 	is, has, had := f.crowd.Share(arm, of, now), countOf(of), f.counts[at][arm]
 	drifted = f.crowd.Add(arm, c.made[0].Source, c.weight(), is.Mass)
-	if has < had && !fewer {
+	if has <= had && !fewer {
 		return drifted
 	}
 	was := l.fadedTo(now, f, cell, f.items[at].Arms[arm])
 	f.items[at].Arms[arm], f.counts[at][arm] = is, has
 	f.samples[arm] += has - had
 	f.total = sumsWithout(f.total.Plus(is), was)
-	if len(l.values) > 0 && aged(scaleOf(f.total, l.cfg.MinConfidence)/f.scale) {
-		drifted = true
-	}
-	return f.model.Update(arm, was, is) || drifted || len(f.late) > len(f.names)+l.sampleItems
+	return f.model.Update(arm, was, is) || drifted || has < had ||
+		len(l.values) > 0 && aged(scaleOf(f.total, l.cfg.MinConfidence)/f.scale)
 }
 
 // fadedTo returns the sums of a cell as they have faded until now, and notes that they are read

@@ -158,8 +158,7 @@ func (l *Learner) plan(a *answer.Answer, had *answer.Choice) *creditPlan {
 		if !was.Dropped {
 			p.gone = append(p.gone, Result{
 				ID: creditID(a, was.Number), Value: was.Value, Confidence: was.Trust * was.Share,
-				At:   a.Choice.At,
-				Cost: was.Cost,
+				At: a.Choice.At, Cost: was.Cost,
 			})
 		}
 	}
@@ -192,8 +191,7 @@ func (p *creditPlan) apply(a *answer.Answer) {
 func (l *Learner) outcomeOf(a *answer.Answer, p *answers.ArmPart) Outcome {
 	o := Outcome{
 		Value: p.Value, Confidence: p.Trust, Share: p.Share, Channel: p.Channel, Source: p.Source,
-		At:   p.At,
-		Cost: reportedCost(a),
+		At: p.At, Cost: reportedCost(a),
 	}
 	if o.At.Before(a.Choice.At) {
 		// an event may be reported long after it happened, and its arm be chosen then

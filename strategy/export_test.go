@@ -74,3 +74,9 @@ var (
 
 // Direction reduces a vector.
 func Direction(vector []float32) []float32 { return direction(vector) }
+
+// ItemsOf returns how many items of the segment without a name are in memory.
+func ItemsOf(l *Learner) int {
+	s, _ := l.segment("", "")
+	return len(s.found.items)
+}

@@ -282,8 +282,8 @@ func (l *Learner) batch(
 	id := l.evidenceID(o)
 	observation := evidence.Observation{
 		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source,
-		Session: c.Session,
-		Reward:  (o.worth + 1) / 2, Weight: o.Confidence, Share: o.Share, At: o.At,
+		Session: c.Session, Reward: (o.worth + 1) / 2, Weight: o.Confidence, Share: o.Share,
+		At: o.At,
 	}
 	b = store.Batch{ID: id, Policies: l.policies}
 	b.Observations = make([]evidence.Observation, 0, 2+len(c.facts().Parameters))
@@ -324,8 +324,7 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 	return evidence.Observation{
 		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, fmt.Sprint(s.resetsOf(c)),
 			session),
-		Cell:    s.space.sessions(c.Item),
-		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
+		Cell: s.space.sessions(c.Item), Session: c.Session, Reward: 1, Weight: 1, At: o.At,
 	}
 }
 
@@ -333,8 +332,7 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 func (o *Outcome) result() Result {
 	return Result{
 		ID: o.ID, Value: o.Value, Confidence: o.weight(), Channel: o.Channel, Source: o.Source,
-		At:   evidence.InstantOf(o.At).Time(),
-		Cost: o.Cost, Latency: o.Latency, Tokens: o.Tokens,
+		At: evidence.InstantOf(o.At).Time(), Cost: o.Cost, Latency: o.Latency, Tokens: o.Tokens,
 	}
 }
 

@@ -92,8 +92,7 @@ func (l *Learner) silenced(c *Choice, now time.Time) bool {
 
 // hopeless reports whether another attempt would fail as well.
 func hopeless(err error) bool {
-	return isInputError(err) ||
-		errors.As(err, new(*heed.SettingsError))
+	return isInputError(err) || errors.As(err, new(*heed.SettingsError))
 }
 
 // expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false

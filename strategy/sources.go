@@ -37,8 +37,9 @@ func (s *sources) saw(parts int) {
 	s.seen.CompareAndSwap(0, fewSources)
 }
 
-// forget has cells be read again, because many outcomes came that were not counted one by one.
-func (s *sources) forget() { s.seen.Store(0) }
+// forget has cells be read again, because many outcomes came that were not counted one by one. A
+// segment that is at many stays there.
+func (s *sources) forget() { s.seen.CompareAndSwap(fewSources, 0) }
 
 // sourceWants names the cells of a choice that are read before an outcome adds to them.
 func (s *segment) sourceWants(c *Choice) (w store.Wants) {

@@ -1,0 +1,108 @@
+package strategy_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A delayed is a store that holds the reply of its next commit back.
+type delayed struct {
+	store.Store
+	holds      bool
+	done, goOn chan struct{}
+}
+
+func (s *delayed) Commit(ctx context.Context, b ...store.Batch) ([]store.Receipt, error) {
+	r, err := s.Store.Commit(ctx, b...)
+	if s.holds && err == nil { // not after a conflict
+		s.holds = false
+		close(s.done)
+		<-s.goOn
+	}
+	return r, err
+}
+
+// Two commits on one cell, of which one takes silence back. The second ends first.
+func TestReceiptsOutOfOrder(t *testing.T) {
+	for _, silentFirst := range []bool{true, false} {
+		c := &clock{}
+		st := &delayed{
+			Store: newStore(t, c.Now), done: make(chan struct{}), goOn: make(chan struct{}),
+		}
+		cfg := withFixtures(t, strategy.Config{
+			Store: st, Now: c.Now, Arms: plain("a", "b"),
+			Silence: strategy.Silence{After: time.Hour, Confidence: 0.5},
+		})
+		l := newLearner(t, cfg)
+		q, other := strategy.Query{Item: "i"}, strategy.Query{Item: "o"}
+		q.Arms = []strategy.ArmID{"a"}
+		for n := range 200 {
+			try(t, l, strategy.Query{Item: fmt.Sprint(n % 20)}, "a", float64(n%3-1))
+		}
+		first := choose(t, l, q)
+		c.Advance(2 * time.Hour)
+		require.Equal(t, 1, sweep(t, l))
+		second := choose(t, l, q)
+		means(t, l, other)
+		if !silentFirst {
+			first, second = second, first
+		}
+		st.holds = true
+		ended := make(chan error)
+		go func() {
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: first, Value: 1, Confidence: 1})
+			ended <- err
+		}()
+		<-st.done
+		credit(t, l, second, 1)
+		close(st.goOn)
+		require.NoError(t, <-ended)
+		assert.InDeltaSlice(t, means(t, newLearner(t, cfg), other), means(t, l, other), 1e-4,
+			"silent first: %v", silentFirst)
+	}
+}
+
+// A learner that observes, and does not choose, never reads the segment again.
+func TestItemsOfOutcomesAreBounded(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Arms: plain("a", "b")})
+	l, other := newLearner(t, cfg), newLearner(t, cfg)
+	strategy.SampleItems(l, 10)
+	choose(t, l, strategy.Query{})
+	for n := range 200 {
+		credit(t, l, choose(t, other, strategy.Query{Item: fmt.Sprint(n)}), 1)
+	}
+	assert.LessOrEqual(t, strategy.ItemsOf(l), 11)
+	choose(t, l, strategy.Query{})
+	assert.Greater(t, means(t, l, strategy.Query{Item: "new"})[0], 0.8)
+}
+
+// As if many revised what they said of old answers.
+func TestRevisionsRestartNothing(t *testing.T) {
+	c := &clock{}
+	cfg := withFixtures(t, strategy.Config{
+		Store: newStore(t, c.Now), Now: c.Now, Arms: plain("a", "b"),
+	})
+	l := newLearner(t, cfg)
+	made := make([]strategy.Choice, 50)
+	for n := range made {
+		c.Advance(time.Minute)
+		made[n] = choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}})
+		credit(t, l, made[n], 1)
+	}
+	for _, choice := range made[:20] {
+		c.Advance(time.Minute)
+		_, err := revise(l, "", strategy.Outcome{Choice: choice, ID: "2", Value: -1, Confidence: 1})
+		require.NoError(t, err)
+	}
+	for _, entry := range audited(t, cfg.Store) {
+		assert.Equal(t, "strategy.revise", entry.Action)
+	}
+}
