@@ -28,7 +28,7 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 38_097}},
+	{"library: code lines", budget{34_000, 38_094}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
@@ -37,7 +37,7 @@ var budgets = []struct {
 	{"command, pages, API, MCP: lines", budget{9_400, 10_754}},
 	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 92_994}},
+	{"all: lines", budget{80_000, 92_993}},
 	{"library: exported names", budget{600, 727}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},

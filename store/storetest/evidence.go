@@ -35,8 +35,8 @@ func batchOnce(f *fixture) {
 	f.Check(!first.Duplicate && len(first.Duplicates) == 0, "the first receipt: %+v", first)
 	revision := f.write(over(first.Revision, note("r", value{N: 2})))
 	more := b
-	more.Observations = append(b.Observations, seen("third", plainCell, 1))
-	more.Records = append(b.Records, once(note("b", value{})))
+	more.Observations = append(slices.Clone(b.Observations), seen("third", plainCell, 1))
+	more.Records = append(slices.Clone(b.Records), once(note("b", value{})))
 	for _, again := range []store.Batch{
 		b, // whose revision is stale
 		more,
