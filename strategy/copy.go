@@ -18,8 +18,8 @@ import (
 // source: expunging a source from the store does not undo it, but [Learner.Reset] does. Sessions
 // are counted only while the pooling is a Copy, because each outcome then writes twice as much. If
 // a learner had another pooling before, each item begins with no sessions. Where items differ, Copy
-// learns late, because thousands of copied observations outweigh an item's own.
-// [TwoLevel] is the default.
+// learns late, because thousands of copied observations outweigh an item's own. All items of a
+// segment stay in memory, and not a sample. [TwoLevel] is the default.
 //
 // The zero Copy is ready to use. It is immutable.
 type Copy struct {
