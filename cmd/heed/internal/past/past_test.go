@@ -322,7 +322,7 @@ func TestALogThatEndsEarly(t *testing.T) {
 	for log, rows := range map[string]int{
 		"text\na\nb\n": 2, "{\"text\":\"a\"}\n{\"text\":\"b\"}\n": 2,
 		"[{\"text\":\"a\"},{\"text\":\"b\"},": 2, "{\"text\":\"a\"}\n{\"te": 1, "text": 0, "": 0,
-		" \n": 0,
+		"\n": 0,
 	} {
 		from := func() io.Reader {
 			return io.MultiReader(strings.NewReader(log), iotest.ErrReader(io.ErrNoProgress))
