@@ -33,11 +33,11 @@ var budgets = []struct {
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
-	{"suites: lines", budget{5_500, 7_462}},
+	{"suites: lines", budget{5_500, 7_468}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_754}},
 	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 92_993}},
+	{"all: lines", budget{80_000, 92_999}},
 	{"library: exported names", budget{600, 727}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
