@@ -84,8 +84,9 @@ type Agent struct {
 	seed    [2]uint64         // of the learner
 }
 
-// New returns an agent, which goes on from what its store holds; or the faults of its configuration
-// and of its parts, joined, each a [*heed.ConfigError], and of a lesson a [*heed.InputError].
+// New returns an agent, which continues from what its store holds. Otherwise it returns all faults
+// of the configuration and of the agent's parts, joined: each is a [*heed.ConfigError], or a
+// [*heed.InputError] if it is a lesson's.
 func New(ctx context.Context, cfg Config) (*Agent, error) {
 	clock := cfg.Testing.Now
 	cfg = cfg.withDefaults()
@@ -93,7 +94,8 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		models: &availability{of: make(map[string]*health)}, gates: new(sync.Map),
 	}
 	own := cfg.validate()
-	if own != nil { // an agent of the parts alone shows their faults as well
+	if own != nil { // an agent of the parts alone shows their faults, and needs no host's chooser
+		cfg.Choosing.Choose = nil
 		cfg = Config{
 			Model: cfg.Model, Arms: cfg.Arms, Choosing: cfg.Choosing, Tuning: cfg.Tuning,
 			Testing: cfg.Testing,

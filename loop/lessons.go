@@ -143,11 +143,11 @@ type Taught struct {
 
 // Teach stores heuristics and notes. Teaching the same again has no effect. A heuristic with
 // another condition or action begins without evidence, because its evidence is about the old text.
-// If the old text comes back, it goes on with what was learned of it: see
-// [learning.Module.Restart]. With another domain, pack or initial confidence, a heuristic keeps its
-// evidence. See [Lessons].Only for what is no longer among the lessons. Faults are returned
-// together, each a [*heed.InputError] that names the lesson, and no lesson is kept. If storing a
-// lesson fails, the lessons before it are kept.
+// If the old text comes back, its evidence counts again: see [learning.Module.Restart]. With
+// another domain, pack or initial confidence, a heuristic keeps its evidence. See [Lessons].Only
+// for what is no longer among the lessons. Faults are returned together, each a [*heed.InputError]
+// that names the lesson, and no lesson is kept. If storing a lesson fails, the lessons before it
+// are kept.
 //
 // Lessons with arms are a fault, because arms are not stored: set them in [Config].Lessons, which
 // also holds for the agents of tenants.

@@ -31,9 +31,9 @@ func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 
 // OutcomeIn does what [Agent.Outcome] does as a part of the caller's step. If the store forgot what
 // is to be replaced for the heuristic, store.Do returns [heed.ErrNotFound] or
-// [evidence.ErrForgotten], and the step is not committed. If it forgot what the arm was credited
-// with, that goes on counting, all else of the step is committed, and the observer receives the
-// error that Outcome would return.
+// [evidence.ErrForgotten], and the step is not committed. If the store forgot the arm's old
+// credit, the old credit still counts, all else of the step is committed, and the observer receives
+// the error that Outcome would return.
 func (a *Agent) OutcomeIn(tx *store.Tx, id string, o Outcome) error {
 	now := a.cfg.Testing.Now()
 	if err := a.completeOutcome(&o, now); err != nil {

@@ -79,6 +79,28 @@ func TestACorrectedOutcomeIsReplaced(t *testing.T) {
 	}
 }
 
+// People who change their minds do not make an arm another one: a corrected outcome starts no test of
+// a change, because the test compares new outcomes with old ones.
+func TestCorrectedOutcomesRestartNothing(t *testing.T) {
+	yes, no := true, false
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
+	var ids []string
+	for range 60 {
+		w.clock.Advance(time.Minute)
+		ids = append(ids, w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID)
+		require.NoError(t, w.Outcome(ctx, ids[len(ids)-1], loop.Outcome{Success: &yes}))
+	}
+	for _, id := range ids {
+		w.clock.Advance(time.Minute)
+		require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &no}))
+	}
+	for entry, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
+		require.NoError(t, err)
+		assert.NotContains(t, entry.Action, "restart")
+	}
+	assert.EqualValues(t, 60, w.number("a")+w.number("b"))
+}
+
 // Where the store keeps too little history to replace an outcome, the old one stays, and the caller
 // and the observer are told.
 func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
@@ -105,9 +127,8 @@ func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 	assert.Len(t, told, 1)
 }
 
-// What the arm was credited with before goes on counting if the store forgot it. The call has its
-// other effects. It returns the error, and if it is part of a host's step, the observer receives
-// it.
+// The arm's old credit still counts if the store forgot it. The call has its other effects. It
+// returns the error, and if it is part of a host's step, the observer receives the error.
 func TestAStepReportsWhatStands(t *testing.T) {
 	yes, no := true, false
 	disliked := loop.Reaction{Person: "ann", Value: -1}

@@ -33,7 +33,7 @@ func (a *Agent) KeepPlan(ctx context.Context, caller string, p Plan) error {
 	if err != nil {
 		return wrap("keep plan", err)
 	}
-	text, err := json.Marshal(row) // a copy, because the caller goes on with the plan
+	text, err := json.Marshal(row) // a copy, because the caller may change the plan
 	if err != nil {
 		return wrap("keep plan", err)
 	}

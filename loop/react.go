@@ -24,8 +24,8 @@ import (
 // host that wants its own records in the same commit uses [Agent.ReactIn].
 //
 // An unknown answer is [ErrNoAnswer], and bad input a [*heed.InputError]. If the store's history no
-// longer has what the arm was credited with before, that goes on counting, all else of the call
-// counts, and the error is [evidence.ErrForgotten]. The same is true of [Agent.Undo] and
+// longer has the arm's old credit, the old credit still counts, all else of the call takes effect,
+// and the error is [evidence.ErrForgotten]. The same is true of [Agent.Undo] and
 // [Agent.Outcome].
 func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	now := a.cfg.Testing.Now()

@@ -29,8 +29,8 @@ type shaky struct {
 	sound   *memstore.Store
 }
 
-// newShaky has a pattern that fails once more before it is inverted, a promoted one, an inverted
-// one, one that nobody has tried for long, a task that failed, and an error.
+// newShaky has four patterns: one failure before its inversion, promoted, inverted, and without an
+// outcome for long. It also has a task that failed, and an error.
 func newShaky(t testing.TB) *shaky {
 	c := &clock{}
 	sound := newStore(t, c.Now)

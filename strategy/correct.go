@@ -64,7 +64,7 @@ func (l *Learner) Revise(
 	}
 	each := make([]*Disposition, len(outcomes))
 	err = store.Do(ctx, l.cfg.Store, func(tx *store.Tx) (err error) {
-		// This is called after what observeIn has called, because the last is called first.
+		// It runs after the functions of observeIn, because the last one of a step runs first.
 		tx.Then(func(receipt store.Receipt, _ error) {
 			for i := range each {
 				if receipt.Duplicate {

@@ -30,7 +30,7 @@ func (s *delayed) Commit(ctx context.Context, b ...store.Batch) ([]store.Receipt
 	return r, err
 }
 
-// Two commits on one cell, of which one takes silence back. The second ends first.
+// Two commits change one cell, and the second ends first. One of the two takes silence back.
 func TestReceiptsOutOfOrder(t *testing.T) {
 	for _, silentFirst := range []bool{true, false} {
 		c := &clock{}

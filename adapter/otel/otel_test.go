@@ -188,7 +188,7 @@ func TestAnAgent(t *testing.T) {
 	assert.InDelta(t, 1, got["heed.changes heed.change=activated,heed.component=feedback"], 0)
 }
 
-// TestTenants are told apart.
+// Metrics have the name of the tenant.
 func TestTenants(t *testing.T) {
 	telemetry, metrics := told(t)
 	root := newAgent(t, &memstore.Store{}, telemetry.Observe, "one")

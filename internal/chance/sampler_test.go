@@ -138,7 +138,7 @@ func TestKeyKeepsPartsApart(t *testing.T) {
 }
 
 // TestKeyDerivesIndependentStreams draws twice from each of many streams that differ in one part or
-// in the number: first and second draws must be uniform, and must not tell of each other.
+// in the number: first and second draws must be uniform, and must not depend on each other.
 func TestKeyDerivesIndependentStreams(t *testing.T) {
 	const n, bins = 20_000, 8
 	for name, stream := range map[string]func(i uint64) chance.Rand{

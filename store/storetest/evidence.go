@@ -93,8 +93,8 @@ func clockBack(f *fixture) {
 	f.Equal("the known ids", f.add(seen("1", fadingCell, 1)).Duplicates, []string{"1"})
 }
 
-// concurrentSums has callers commit observations and records, some of which all of them have, each
-// caller in another order.
+// concurrentSums has callers commit observations and records at the same time. Each caller has some
+// alone, and all callers have the others in common, in different orders.
 func concurrentSums(f *fixture) {
 	const callers, each = 8, 101
 	var left atomic.Int64

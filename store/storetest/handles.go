@@ -97,7 +97,7 @@ func oneWins(f *fixture) {
 		f.Equal("the callers that won", won, 1)
 		f.finds(by(notes, "won="+id), fmt.Sprint(id, " of ", f.decode(f.get(notes, id)).N))
 	}
-	// Two callers, of whom each writes one record and relies on the other as it was.
+	// Each of two callers writes one record, and relies on the other record as it was.
 	for round := range 25 {
 		ids := []string{fmt.Sprint("a", round), fmt.Sprint("b", round)}
 		revision := f.write(note(ids[0], value{}), note(ids[1], value{}))

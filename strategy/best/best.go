@@ -108,13 +108,12 @@ type ending struct {
 	Sums     []winner.Record  `json:"sums"`   // of the arms' outcomes then, before any limits
 	Resets   uint64           `json:"resets"` // how often the race's evidence had been reset
 
-	// By which settings it ended, after how many outcomes, and when. It has ended for each process
-	// that permits this error or more. One that permits less goes on until the evidence is enough,
-	// and then writes the end again.
-	Error        float64   `json:"error"`
-	Indifference float64   `json:"indifference"`
-	Outcomes     uint64    `json:"outcomes"`
-	At           time.Time `json:"at"`
+	// The permitted error with which it ended, after how many outcomes, and when. It has ended for
+	// each process that permits this error or more. A process that permits less continues until the
+	// evidence is enough, and then writes the end again.
+	Error    float64   `json:"error"`
+	Outcomes uint64    `json:"outcomes"`
+	At       time.Time `json:"at"`
 }
 
 // endings is where the records of ended races are. There is no limit in time, because an arm that
@@ -277,7 +276,7 @@ func (r *Race) settle(tx *store.Tx, s *state) {
 
 // holds reports whether the end of a race is still valid: for the same arms, on outcomes that were
 // neither taken back nor reset, unless another arm is surely better by now. The winner is refuted
-// by the error and the indifference with which it won, whatever the settings are now.
+// by the error with which it won, whatever the settings are now.
 func (r *Race) holds(s *state) bool {
 	e := &s.ended.Value
 	if e.Resets != s.resets || len(e.Arms) != len(s.records) || winner.Lost(e.Sums, s.seen.Sums) {
@@ -289,7 +288,7 @@ func (r *Race) holds(s *state) bool {
 		}
 	}
 	lead := slices.Index(e.Arms, e.Arm)
-	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, e.Indifference)
+	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, indifference)
 }
 
 // put adds the end of a race to a step, or that it is open again if best is negative, with an entry
@@ -312,7 +311,7 @@ func (r *Race) put(tx *store.Tx, s *state, best int) {
 		e := ending{
 			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context,
 			Item: s.query.Item, Arm: r.learner.Arms[best].ID, Sums: s.seen.Sums, Resets: s.resets,
-			Error: r.cfg.Error, Indifference: indifference, Outcomes: s.outcomes, At: now,
+			Error: r.cfg.Error, Outcomes: s.outcomes, At: now,
 		}
 		for _, arm := range r.learner.Arms {
 			e.Arms = append(e.Arms, arm.ID)

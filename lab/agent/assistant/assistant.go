@@ -82,7 +82,7 @@ const systemPrompt = "You assist the people who run a data centre. Answer each e
 	"sentences: what to do, and what " +
 	"to look at afterwards. A task is answered with a plan that says how the task is split."
 
-// New returns an assistant, which goes on from what its store holds.
+// New returns an assistant, which continues from what its store holds.
 func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	a = &Assistant{model: cfg.Model, earlier: make(map[string]string)}
 	a.Agent, err = loop.New(ctx, loop.Config{
