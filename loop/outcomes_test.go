@@ -79,8 +79,8 @@ func TestACorrectedOutcomeIsReplaced(t *testing.T) {
 	}
 }
 
-// People who change their minds do not make an arm another one: a corrected outcome starts no test of
-// a change, because the test compares new outcomes with old ones.
+// A corrected outcome starts no test of a change, because the test compares new outcomes with old
+// ones, and people who change their minds do not change the arm.
 func TestCorrectedOutcomesRestartNothing(t *testing.T) {
 	yes, no := true, false
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})

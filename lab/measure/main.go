@@ -44,7 +44,7 @@ var budgets = []struct {
 	{"loop.Config: settings reached", budget{150, 143}},
 	{"internal: packages", budget{16, 16}},
 	{"functions over 60 lines", budget{0, 0}},
-	{"lines over 100 columns", budget{0, 1}},
+	{"lines over 100 columns", budget{0, 0}},
 }
 
 // Run prints the sizes of the tree below the current directory, and returns an error if a budget is
