@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -306,5 +307,102 @@ func TestForgetInTheOutbox(t *testing.T) {
 			n++
 		}
 		assert.Equal(t, 1, n, "a tenant finds its events alone")
+	}
+}
+
+var causedBy = store.Kind{Name: "caused", Caused: []string{"by"}}
+
+// filled returns a store with evidence and records that several steps of a job have to change, in
+// the view of a tenant, too.
+func filled(t *testing.T) (st *scripted, views []store.Store) {
+	t.Helper()
+	st = newScripted(t)
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	views = []store.Store{st, acme}
+	for _, view := range views {
+		require.NoError(t, view.Declare(ctx, causedBy))
+		var b store.Batch
+		for i := range 240 {
+			b.Observations = append(b.Observations, evidence.Observation{
+				ID: fmt.Sprint(i), Reward: 1, Weight: 1, At: start,
+				Source: []string{"ann", "bob", "bob", "bob"}[i%4],
+				Cell: evidence.Cell{Kind: []string{"arm", "other"}[i%4/2], Scope: "s",
+					Item: fmt.Sprint(i % 12)},
+			})
+		}
+		for i := range 300 {
+			r := signedBy([]string{"ann", "bob"}[i%3/2]).Records[0]
+			r.Kind, r.ID = causedBy.Name, fmt.Sprint(i)
+			b.Records = append(b.Records, r)
+		}
+		_, err := view.Commit(ctx, b)
+		require.NoError(t, err)
+	}
+	st.commits = 0
+	return st, views
+}
+
+// image returns what each cell and each record is like.
+func image(t *testing.T, views []store.Store) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for i, view := range views {
+		for r, err := range view.Find(ctx, store.Query{Kind: causedBy.Name}) {
+			require.NoError(t, err)
+			text, err := r.Body.JSON()
+			require.NoError(t, err)
+			all[fmt.Sprint(i, r.ID)] = string(text)
+		}
+		for _, kind := range []string{"arm", "other"} {
+			for part, err := range view.List(ctx, store.CellQuery{Kind: kind, Scope: "s"}) {
+				require.NoError(t, err)
+				all[fmt.Sprint(i, part.Cell)] += fmt.Sprintf("%+v", part)
+			}
+		}
+	}
+	return all
+}
+
+// A job that is cut off after any of its commits leaves each cell and each record as it was or as
+// the job leaves it, and the next sweep finishes the job.
+func TestAJobIsCutOffAnywhere(t *testing.T) {
+	cutOff := errors.New("cut off")
+	for name, job := range map[string]store.Job{
+		"several parts": {
+			Rebuild: map[string]evidence.Policy{"other": {HalfLife: time.Hour}},
+			Reset:   []store.Selection{{Kind: "arm", Scope: "s", Item: "4"}},
+			Forget:  []string{"ann"}, At: start,
+		},
+		"a tenant leaves": {Leave: "acme", At: start},
+	} {
+		whole, views := filled(t)
+		before := image(t, views)
+		require.NoError(t, store.Run(ctx, whole, job))
+		after := image(t, views)
+		require.Greater(t, whole.commits, 3, name)
+		require.NotEqual(t, before, after, name)
+		for cut := 2; cut <= whole.commits; cut++ {
+			at := fmt.Sprintf("%s, cut off at commit %d", name, cut)
+			st, all := filled(t)
+			views := all
+			st.script[cut] = func(func() error) error { return cutOff }
+			require.ErrorIs(t, store.Run(ctx, st, job), cutOff, at)
+			if job.Leave != "" {
+				late := signedBy("bob")
+				late.Records[0].Kind = causedBy.Name
+				err := views[1].Read(ctx, &store.Snapshot{}, nil, []store.Ref{late.Records[0].Ref})
+				require.ErrorIs(t, err, store.ErrLeft, at)
+				_, err = views[1].Commit(ctx, late)
+				require.ErrorIs(t, err, store.ErrLeft, at)
+				views = views[:1] // the other can't be read
+			}
+			for id, is := range image(t, views) {
+				assert.Contains(t, []string{before[id], after[id]}, is, "%s: %s", at, id)
+			}
+			require.NoError(t, st.Sweep(ctx, time.Time{}), at)
+			assert.Zero(t, jobs(t, st), at)
+			assert.Equal(t, after, image(t, all), at)
+		}
 	}
 }

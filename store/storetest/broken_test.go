@@ -1782,17 +1782,17 @@ var brokenKeeping = []fault{
 	forgetting("payloads are not entered", func(k *store.Kind) {
 		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided),
 			func(path string) bool { return strings.Contains(path, "~") })
-	}, "a forgotten person's name is in no record, and whole records go"),
+	}, "a list has what a job needs"),
 	forgetting("lists are not looked at", func(k *store.Kind) {
 		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided),
 			func(path string) bool { return strings.Contains(path, "*") })
-	}, "a forgotten person's name is in no record, and whole records go"),
+	}, "a list has what a job needs"),
 	forgetting("causes are kept", func(k *store.Kind) { k.Caused = nil },
 		"a forgotten person's name is in no record, and whole records go"),
 	forgetting("causes get a pseudonym", func(k *store.Kind) {
 		k.Decided,
 			k.Caused = slices.Concat(k.Decided, k.Caused), nil
-	}, "forgetting compares names exactly"),
+	}, "a forgotten person's name is in no record, and whole records go"),
 	forgetting("whole records are changed", func(k *store.Kind) { k.Whole = false },
 		"a forgotten person's name is in no record, and whole records go"),
 	forgetting("every record goes as a whole", func(k *store.Kind) { k.Whole = len(k.Caused) > 0 },
@@ -1861,7 +1861,7 @@ var brokenKeeping = []fault{
 			}
 			return yielding(all)
 		}
-	}, "a tenant sees and changes what is its own"},
+	}, "a tenant sees, changes and leaves what is its own"},
 	{"the cells of a tenant are some", func(b *broken) {
 		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
 			all := collect(b.reference.List(ctx, q))
@@ -1870,7 +1870,7 @@ var brokenKeeping = []fault{
 			}
 			return yielding(all)
 		}
-	}, "a tenant that leaves leaves nothing"},
+	}, "a tenant sees, changes and leaves what is its own"},
 	{"a list has no cells without evidence", func(b *broken) {
 		b.list = func(b *broken, ctx context.Context, q cellQuery) iter.Seq2[evidence.Part, error] {
 			q.Empty = false

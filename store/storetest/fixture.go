@@ -188,22 +188,16 @@ var kinds = []store.Kind{
 
 // A value is what the suite keeps in records.
 type value struct {
-	Text      string            `json:"text,omitempty"`
-	N         int64             `json:"n,omitempty"`
-	X         float64           `json:"x,omitempty"`
-	Flag      bool              `json:"flag,omitempty"`
-	When      time.Time         `json:"when,omitzero"`
-	Of        string            `json:"of,omitempty"`
-	By        string            `json:"by,omitempty"`
-	Sources   []string          `json:"sources,omitempty"`
-	Approvals []approval        `json:"approvals,omitempty"`
-	Payload   []byte            `json:"payload,omitempty"`
-	Details   map[string]string `json:"details,omitempty"`
-}
-
-type approval struct {
-	Actor string `json:"actor"`
-	Text  string `json:"text,omitempty"`
+	Text    string            `json:"text,omitempty"`
+	N       int64             `json:"n,omitempty"`
+	X       float64           `json:"x,omitempty"`
+	Flag    bool              `json:"flag,omitempty"`
+	When    time.Time         `json:"when,omitzero"`
+	Of      string            `json:"of,omitempty"`
+	By      string            `json:"by,omitempty"`
+	Sources []string          `json:"sources,omitempty"`
+	Payload []byte            `json:"payload,omitempty"`
+	Details map[string]string `json:"details,omitempty"`
 }
 
 type records = []store.Record

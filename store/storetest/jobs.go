@@ -1,9 +1,7 @@
 package storetest
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -74,99 +72,31 @@ func (f *fixture) listed(what string, got []evidence.Cell, want ...evidence.Cell
 	f.Equal(what, got, want)
 }
 
-// A cutStore is a handle whose program ends after a number of commits.
-type cutStore struct {
-	store.Store
-	left int
-}
-
-func (s *cutStore) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	if s.left--; s.left < 0 {
-		return nil, ErrFailed
-	}
-	return s.Store.Commit(ctx, batches...)
-}
-
-// The cells and records that the job of jobCutOff changes, and some that it leaves alone.
-const (
-	cellsOfJob   = 6 // of each sort, with so many observations that they are two steps
-	eachOfJob    = 90
-	recordsOfJob = 300
-)
-
-func (f *fixture) fillForJob() (cells []evidence.Cell, job store.Job) {
-	var all observations
-	add := func(kind, scope, source string, n int) {
-		for i := range cellsOfJob {
-			c := evidence.Cell{Kind: kind, Scope: scope, Item: fmt.Sprint(i)}
-			cells = append(cells, c)
-			for k := range n {
-				all = append(all, from(source, seen(fmt.Sprint(kind, scope, source, i, " ", k), c, 1)))
-			}
+// ending is a handle whose program ends after a number of commits.
+func (f *fixture) ending(commits int) store.Store {
+	ended := &Failing{away: true}
+	return &Failing{pick: func(method string) store.Store {
+		if method == "Commit" {
+			commits--
 		}
-	}
-	add(plain, "reset", "", eachOfJob)
-	add(plain, "stays", "", 1)
-	add(origin, "s", "ann", eachOfJob)
-	add(origin, "s", "bob", 2)
-	add(fading, "s", "", 2)
-	f.add(all...)
-	batch := store.Batch{Records: records{record(cases, "bob", value{Of: "bob"}, bobKey)}}
-	for i := range recordsOfJob {
-		batch.Records = append(batch.Records, record(cases, fmt.Sprint(i), value{Of: "ann"}, annKey))
-	}
-	f.commit(batch)
-	return cells, store.Job{
-		Rebuild: map[string]evidence.Policy{fading: {HalfLife: 2 * halfLife}},
-		Reset:   []store.Selection{{Kind: plain, Scope: "reset"}}, Forget: []string{"ann"},
-	}
+		if commits < 0 {
+			return ended
+		}
+		return f.store
+	}}
 }
 
-// image returns what each cell and each record is like.
-func (f *fixture) image(cells []evidence.Cell) map[string]string {
-	image := make(map[string]string)
-	for _, c := range cells {
-		image[fmt.Sprint(c)] = fmt.Sprintf("%+v %d", f.read(c), len(f.history(c)))
-	}
-	for _, r := range f.find(by(cases)) {
-		text, err := r.Body.JSON()
-		f.Must("JSON", err)
-		image[r.ID] = fmt.Sprintf("%s %q", text, r.Keys)
-	}
-	return image
-}
-
-// jobCutOff ends a program after each commit of a job, and sweeps then.
+// jobCutOff ends a program when its job has begun, and sweeps then.
 func jobCutOff(f *fixture) {
-	jobs := store.Query{Kind: "heed.job"}
-	cells, job := f.fillForJob()
-	before := f.image(cells)
-	f.run(job)
-	after := f.image(cells)
-	f.Check(!sameJSON(before, after), "the job changes nothing")
+	f.write(people()...)
+	f.add(from("ann", seen("1", originCell, 1)), from("bob", seen("2", originCell, 1)))
+	err := store.Run(ctx, f.ending(1), store.Job{Forget: []string{"ann"}})
+	f.Check(errors.Is(err, ErrFailed), "Run: %v, want %v", err, ErrFailed)
+	jobs := by("heed.job")
+	f.Equal("the jobs that have begun", len(f.find(jobs)), 1)
+	f.sweep(time.Time{})
 	f.finds(jobs)
-	for commits := 0; ; commits++ {
-		f = f.fresh()
-		f.after("a job that ended after %d commits", commits)
-		cells, job := f.fillForJob()
-		err := store.Run(ctx, &cutStore{f.store, commits}, job)
-		if err == nil {
-			f.Check(commits > 8, "a large job has %d commits", commits)
-			return
-		}
-		for name, is := range f.image(cells) {
-			whole := is == before[name] || is == after[name]
-			f.Check(whole, "%s is %s, and was %s before and is %s after", name, is, before[name],
-				after[name])
-		}
-		begun := len(f.find(jobs)) > 0
-		f.Check(begun == (commits > 0), "the job has begun: %v", begun)
-		f.sweep(time.Time{})
-		want := after
-		if !begun {
-			want = before
-		}
-		f.Equal("the store after a sweep", f.image(cells), want)
-		f.finds(jobs)
-	}
+	f.finds(by(cases, annKey))
+	f.gone(wholes, "ann")
+	f.expect(observations{from("bob", seen("2", originCell, 1))}, originCell)
 }

@@ -20,7 +20,7 @@ import (
 var full = value{
 	Text: "täxt \"quoted\" <b>\n\u2028\\ 🦉", N: 1<<62 + 1, X: 0.1 + 0.2, Flag: true,
 	When: start, Of: "of", By: "by", Sources: []string{"a", ""}, Payload: []byte{0, 255, '"'},
-	Approvals: []approval{{"x", "y"}, {}}, Details: map[string]string{"k": "v", "": "é"},
+	Details: map[string]string{"k": "v", "": "é"},
 }
 
 func recordReadBack(f *fixture) {

@@ -100,8 +100,7 @@ var rules = []rule{
 	{"a job that is cut off is finished by a sweep", jobCutOff},
 
 	// Tenants
-	{"a tenant sees and changes what is its own", tenantsApart},
-	{"a tenant that leaves leaves nothing", tenantLeaves},
+	{"a tenant sees, changes and leaves what is its own", tenantsApart},
 
 	// Records
 	{"a record is read back as it was written", recordReadBack},
@@ -144,8 +143,7 @@ var rules = []rule{
 
 	// People who are forgotten
 	{"a forgotten person's name is in no record, and whole records go", forgetRecords},
-	{"forgetting compares names exactly", forgetCase},
-	{"a person's pseudonym stays the same, and is no other's", forgetAgain},
+	{"a person's pseudonym stays the same, and is no other's", pseudonymsStay},
 	{"forgetting takes all or nothing", forgetRefused},
 
 	{"a context that is done changes nothing", contextDone},
