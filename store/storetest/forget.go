@@ -89,8 +89,11 @@ func pseudonymsStay(f *fixture) {
 		f.has(cases, id, value{By: first.Of("ann"), Text: "and Ann"})
 		f.Equal("the key of pseudonyms", key(f), first)
 	}
-	write := store.Pseudonyms.Record(text.PseudonymKey{Since: start}, f.get(ref.Kind, ref.ID).Revision)
-	for _, r := range []store.Record{write, removal(ref.Kind, ref.ID, write.Revision)} {
+	revision := f.get(ref.Kind, ref.ID).Revision
+	for _, r := range []store.Record{
+		store.Pseudonyms.Record(text.PseudonymKey{Since: start}, revision),
+		removal(ref.Kind, ref.ID, revision),
+	} {
 		err := f.refused(store.Batch{Records: records{r}})
 		f.Check(faultOf(err) == "Records[0].Kind", "to change the key of pseudonyms: %v", err)
 	}

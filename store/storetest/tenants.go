@@ -79,7 +79,8 @@ func tenantsApart(f *fixture) {
 	f.through(others, func(n int) { hasFilled(f, n) })
 
 	f.run(store.Job{Leave: tenants[1], At: start})
-	f.Equal("the cells of who left", f.cells(store.CellQuery{Kind: store.KindIn("", tenants[1])}), nil)
+	left := store.CellQuery{Kind: store.KindIn("", tenants[1])}
+	f.Equal("the cells of who left", f.cells(left), nil)
 	f.through(one, func(int) {
 		f.Equal("the parts of who left", f.read(plainCell, otherCell, originCell), nil)
 		for _, kind := range kinds {
