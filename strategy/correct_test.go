@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -625,4 +626,31 @@ func TestSharesOfAnOutcome(t *testing.T) {
 		{Choice: choose(t, l, strategy.Query{}), Value: 1, Confidence: 1}}, "")
 	assertInputError(t, err, "Choice")
 	assertInputError(t, l.Retract(ctx, choice, nil, "", ""), "ids")
+}
+
+// A record keeps the ids of the last outcomes that were taken back. Those that it no longer has are
+// known to the store.
+func TestARecordOfManyRetractionsIsBounded(t *testing.T) {
+	cfg, _ := recording(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
+	observe := func(id string) strategy.Disposition {
+		did, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: id, Value: 1, Confidence: 1})
+		require.NoError(t, err)
+		return did
+	}
+	for n := range 40 {
+		require.Equal(t, strategy.Applied, observe(fmt.Sprint(n)))
+		require.NoError(t, l.Retract(ctx, choice, []string{fmt.Sprint(n)}, "", ""))
+	}
+	rows := answers.View("strategy.answer")
+	for row, err := range rows.Find(ctx, cfg.Store, store.Query{}) {
+		require.NoError(t, err)
+		require.Len(t, row.Value.Choice.Taken, 16)
+		assert.Equal(t, "39", row.Value.Choice.Taken[15])
+	}
+	for _, id := range []string{"0", "39"} {
+		assert.Equal(t, strategy.Duplicate, observe(id))
+	}
+	assert.Empty(t, kept(t, cfg.Store, strategy.Query{}, "arm"))
 }

@@ -153,10 +153,13 @@ func endDuring(t *testing.T, unrecorded bool, method string, end func(*strategy.
 
 func TestAChoiceIsRememberedForAnHour(t *testing.T) {
 	for _, test := range []struct {
-		ttl, want time.Duration
-	}{{0, 3600 * time.Second}, {time.Minute, time.Minute}} {
+		ttl, want  time.Duration
+		unrecorded bool
+	}{{0, 3600 * time.Second, false}, {time.Minute, time.Minute, false}, {0, time.Hour, true}} {
 		c := &clock{}
-		l := newLearner(t, strategy.Config{Now: c.Now, Cache: strategy.Cache{TTL: test.ttl}})
+		l := newLearner(t, strategy.Config{
+			Now: c.Now, Cache: strategy.Cache{TTL: test.ttl}, Unrecorded: test.unrecorded,
+		})
 		q := strategy.Query{Session: "s", Item: "i"}
 		first := choose(t, l, q)
 		c.Advance(test.want - 1)

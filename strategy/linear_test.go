@@ -112,6 +112,17 @@ func TestALinearLevelPredicts(t *testing.T) {
 	}
 }
 
+// The strength may be twice or half of what is believed. If it is 1, either changes how alike the
+// tenants are by as much, and so it does not matter how sure the strength is.
+func TestDoubtThatIsAsLikelyEitherWay(t *testing.T) {
+	level := evidence.Beta{Alpha: 7e5, Beta: 3e5}
+	sure := begin(evidence.Belief{Level: level, Strength: 1}, counts{})
+	for _, doubt := range []float64{0.1, 1, 3} {
+		unsure := begin(evidence.Belief{Level: level, Strength: 1, Doubt: doubt}, counts{})
+		assert.InDelta(t, sure.Alpha, unsure.Alpha, 1e-9)
+	}
+}
+
 // The more alike tenants are, the more a new one begins with what they know, up to all of that.
 func TestATenantBeginsByWhatIsAlike(t *testing.T) {
 	for _, doubt := range []float64{0, 0.5, 1.5} {

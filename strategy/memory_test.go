@@ -106,3 +106,43 @@ func TestRevisionsRestartNothing(t *testing.T) {
 		assert.Equal(t, "strategy.revise", entry.Action)
 	}
 }
+
+// A reply comes after a hundred later outcomes. They stay learned, also for the values of a parameter.
+func TestALateReceiptTakesNothingBack(t *testing.T) {
+	c := &clock{}
+	st := &delayed{
+		Store: newStore(t, c.Now), done: make(chan struct{}), goOn: make(chan struct{}),
+	}
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: parametered})
+	q := strategy.Query{Arms: []strategy.ArmID{"a"}}
+	observe := func() error {
+		choice, err := l.Select(ctx, q)
+		if err != nil {
+			return err
+		}
+		value := map[string]float64{"1": -1, "2": 1}[choice.Parameter("n")]
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, Value: value, Confidence: 1})
+		return err
+	}
+	require.NoError(t, observe())
+	first := choose(t, l, q)
+	st.holds = true
+	ended := make(chan error)
+	go func() {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: first, Value: 0, Confidence: 1})
+		ended <- err
+	}()
+	<-st.done
+	for range 100 {
+		require.NoError(t, observe())
+	}
+	close(st.goOn)
+	require.NoError(t, <-ended)
+	twos := 0
+	for range 100 {
+		if choose(t, l, q).Parameter("n") == "2" {
+			twos++
+		}
+	}
+	assert.Greater(t, twos, 90)
+}

@@ -171,6 +171,7 @@ func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 	for name, change := range map[string]func(*evidence.Belief){
 		"a small level":         func(b *evidence.Belief) { b.Level.Alpha, b.Concentration = 0.002, 0 },
 		"a great concentration": func(b *evidence.Belief) { b.Concentration = 1e7 },
+		"just too great":        func(b *evidence.Belief) { b.Concentration = 2.2e6 },
 		"no number":             func(b *evidence.Belief) { b.Successes = math.NaN() },
 		"infinite":              func(b *evidence.Belief) { b.Concentration = math.Inf(1) },
 		"negative":              func(b *evidence.Belief) { b.Concentration = -1 },
@@ -180,8 +181,12 @@ func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 		_, ok := strategy.BestOf(drawsOf(good, other), 0)
 		assert.False(t, ok, name)
 	}
-	_, ok := strategy.BestOf(drawsOf(good, good), 0)
-	assert.True(t, ok)
+	great := good
+	great.Concentration = 1.2e6
+	for _, other := range []evidence.Belief{good, great} {
+		_, ok := strategy.BestOf(drawsOf(good, other), 0)
+		assert.True(t, ok)
+	}
 }
 
 // BenchmarkPropensity sets the integral beside counting.

@@ -303,8 +303,9 @@ func TestARecordHasTheLastOutcome(t *testing.T) {
 		assert.Equal(t, want, disposition)
 	}
 	c.Advance(time.Hour)
-	observe(strategy.Outcome{ID: "late", Value: 0.5, Confidence: 1, At: start.Add(30 * time.Minute)},
+	observe(strategy.Outcome{ID: "late", Value: 0.1, Confidence: 0.7, At: start.Add(30 * time.Minute)},
 		strategy.Applied)
+	assert.Equal(t, 0.1, record(t, l, choice.ID).Mean, "the mean of one is its value")
 	observe(strategy.Outcome{ID: "early", Value: -1, Confidence: 1, At: start.Add(10 * time.Minute)},
 		strategy.Applied)
 	assert.Equal(t, "late", record(t, l, choice.ID).Result.ID)
@@ -313,11 +314,11 @@ func TestARecordHasTheLastOutcome(t *testing.T) {
 	// value, too.
 	observe(strategy.Outcome{ID: "early", Value: 1, Confidence: 1}, strategy.Duplicate)
 	observe(strategy.Outcome{ID: "late", Value: 1, Confidence: 1}, strategy.Duplicate)
-	assert.Equal(t, &strategy.Result{ID: "late", Value: 0.5, Confidence: 1,
+	assert.Equal(t, &strategy.Result{ID: "late", Value: 0.1, Confidence: 0.7,
 		At: start.Add(30 * time.Minute)}, record(t, l, choice.ID).Result)
 	observe(strategy.Outcome{ID: "weak", Value: 1, Confidence: 0.1}, strategy.Dropped)
 	assert.Equal(t, "late", record(t, l, choice.ID).Result.ID)
-	assert.Equal(t, 2., massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
+	assert.Equal(t, 1.7, massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
 }
 
 func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
@@ -395,6 +396,9 @@ func TestASessionWhoseEndCannotBeWritten(t *testing.T) {
 	assert.ErrorIs(t, l.EndSession(ctx, "s"), errStore)
 	assert.Equal(t, first.ID, choose(t, l, q).ID)
 	st.commit.Store(nil)
+	st.read.Store(&errStore)
+	assert.ErrorIs(t, l.EndSession(ctx, "s"), errStore)
+	st.read.Store(nil)
 	require.NoError(t, l.EndSession(ctx, "s"))
 	assert.NotEqual(t, first.ID, choose(t, l, q).ID)
 	require.NoError(t, l.EndSession(ctx, ""))

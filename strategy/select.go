@@ -320,7 +320,7 @@ func (l *Learner) recall(
 		before, last.revision = pointer.Value.Choice, pointer.Revision
 	} else if last, err = l.kept(read[1]); err != nil {
 		return last, false, err
-	} else if last.revision > 0 {
+	} else if last.Answer != nil {
 		before = last.Choice
 	}
 	switch epoch := session.Value.Epoch; {

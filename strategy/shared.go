@@ -199,7 +199,7 @@ func (l *Learner) tally(row sharedRow, arm ArmID) evidence.Tally {
 	}
 	return evidence.Tally{
 		HalfLife: l.cfg.HalfLife, Landmark: at, Mass: of.Mass, Squares: of.Squares, Reward: of.Reward,
-		RewardSquares: of.RewardSquares, Neutral: evidence.Count{N: 1, Last: at},
+		RewardSquares: of.RewardSquares, Neutral: evidence.Count{Last: at},
 	}
 }
 

@@ -270,3 +270,22 @@ func TestSharedArmsAreReadByOneSweep(t *testing.T) {
 	sweeps.Wait()
 	assert.Len(t, town.rows(), 1)
 }
+
+// TestSharedArmsAreReadOnceADay by sweeps, and again after a failure.
+func TestSharedArmsAreReadOnceADay(t *testing.T) {
+	town := newTown(t)
+	st := &faulty{Store: town.store}
+	l := newLearner(t, strategy.Config{
+		Store: st, Now: town.Now, Shared: true, Arms: plain("a", "b"),
+	})
+	try(t, l, strategy.Query{Session: "s"}, "a", 1)
+	st.list.Store(&errStore)
+	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
+	st.list.Store(nil)
+	require.NoError(t, l.Sweep(ctx, time.Time{}))
+	st.list.Store(&errStore)
+	town.Advance(23 * time.Hour)
+	require.NoError(t, l.Sweep(ctx, time.Time{}), "it reads nothing")
+	town.Advance(time.Hour)
+	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
+}

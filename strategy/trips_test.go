@@ -138,6 +138,29 @@ func TestAStepThatCountsOnce(t *testing.T) {
 	}
 }
 
+// An id of a batch costs the store one row. Ids of observations cost one for each parameter.
+func TestAnOutcomeByItselfCountsByItsBatch(t *testing.T) {
+	var ids []string
+	st := &fragile{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st, Arms: parametered})
+	choice := choose(t, l, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}})
+	st.before = func(_ context.Context, b store.Batch) error {
+		if len(b.Observations) > 0 {
+			ids = append(ids, b.ID)
+		}
+		return nil
+	}
+	credit(t, l, choice, 1)
+	_, err := l.ObserveAll(ctx, []strategy.Outcome{
+		{Choice: choice, ID: "1", Value: 1, Confidence: 1},
+		{Choice: choice, ID: "2", Value: 1, Confidence: 1},
+	}, "", "")
+	require.NoError(t, err)
+	require.Len(t, ids, 2)
+	assert.NotEmpty(t, ids[0])
+	assert.Empty(t, ids[1], "a duplicate among several does not stop the others")
+}
+
 // TestACommitOfUnknownOutcome took effect. It is repeated, and nothing is made or counted twice.
 func TestACommitOfUnknownOutcome(t *testing.T) {
 	for _, session := range []string{"", "s"} {
