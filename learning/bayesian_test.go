@@ -157,6 +157,10 @@ func TestInterpretUndo(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, want[1:], signals, "the newest")
 
+	signals, err = b.InterpretUndo("undo", nil)
+	require.NoError(t, err)
+	assert.Empty(t, signals, "there is no answer to take back")
+
 	long := "undo that. " + strings.Repeat("é", 200)
 	signals, err = b.InterpretUndo(long, fires[:1])
 	require.NoError(t, err)

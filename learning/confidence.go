@@ -129,7 +129,7 @@ func atMost(s evidence.Sums, mass float64) evidence.Sums {
 	if s.Mass <= mass {
 		return s
 	}
-	f := max(mass, 0) / s.Mass
+	f := mass / s.Mass
 	return evidence.Sums{Mass: s.Mass * f, Squares: s.Squares * f, Reward: s.Reward * f,
 		RewardSquares: s.RewardSquares * f}
 }

@@ -161,6 +161,12 @@ var deeds = []deed{
 			return f.FireIn(tx, a, learning.Fire{HeuristicID: "h", Session: "room"})
 		})
 	}},
+	{method: "FireIn", prepare: func(f *fixture) { f.say(thumb("h", "e", true)) },
+		call: func(f *fixture) error {
+			return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {
+				return f.FireIn(tx, a, learning.Fire{HeuristicID: "h", Session: "room"})
+			})
+		}},
 	{method: "JudgeIn", prepare: func(f *fixture) { silence(f); f.say(thumb("h", "e", true)) },
 		call: func(f *fixture) error {
 			return f.step1("e", func(tx *store.Tx, a *answer.Answer) error {

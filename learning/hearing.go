@@ -490,7 +490,7 @@ func (r *run) ignored(h *hearing) ([]*waiting, error) {
 		known := answers.ReceptionOf(a, f.Heuristic)
 		return !f.Closed && ignorable(f, &known, e.At) && e.mayIgnore(a)
 	}, h.ignores()...)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	if h.thanks { // no later message ignores them either

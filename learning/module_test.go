@@ -470,6 +470,7 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 	require.Len(t, changes, 1)
 	assert.Equal(t, "1", changes[0].Signal.Metadata["consecutive_count"])
 	assert.Equal(t, []string{learning.LimitNeutral}, changes[0].Limits)
+	assert.Zero(t, changes[0].Old+changes[0].New+changes[0].Delta)
 	assert.Zero(t, f.waiting())
 	f.fire("h", "2", "s")
 	f.say(thumb("h", "2", true))

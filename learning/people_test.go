@@ -305,6 +305,19 @@ func TestASecondUndoIsOnTheRecord(t *testing.T) {
 	assert.Equal(t, []string{"h ended -1 by cid", "h shown +1 by ann"}, f.raw("learning.fire"))
 }
 
+// No limit on people holds for the model, so that its answer is taken back once.
+func TestASecondUndoOfTheModel(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	f.answerOfModel("e")
+	for _, want := range [][]string{nil, {learning.LimitOutweighed}} {
+		f.clock.Advance(time.Second)
+		changes, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: fmt.Sprint("after ", want)})
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		assert.Equal(t, want, changes[0].Limits)
+	}
+}
+
 // An undo in a message of the person who asked means the answer, also after the undo of somebody
 // else. The undo of a third person means the answer before.
 func TestASecondUndoInAMessage(t *testing.T) {
