@@ -198,6 +198,20 @@ func TestSilenceMayBeNothingToAnArm(t *testing.T) {
 	assert.Equal(t, answers.Silence, r.Implicit(false), "it goes on counting for the heuristic")
 }
 
+// Shares of many people may add up to more than 1 by rounding.
+func TestAnAnswerIsWorthNoMoreThanItsStatements(t *testing.T) {
+	for people := range 60 {
+		var praises []answer.Statement
+		for n := range people + 1 {
+			praises = append(praises, weighing(1/float64(n+3), judged(fmt.Sprint(n), 1, 1)))
+		}
+		worth, _, known := answers.WorthOf(said(praises...))
+		assert.True(t, known)
+		assert.LessOrEqual(t, worth, 1.)
+		assert.InDelta(t, 1, worth, 1e-12)
+	}
+}
+
 func TestForArm(t *testing.T) {
 	a := said(judged("ann", 1, 1), ignored())
 	assert.Empty(t, answers.ForArm(a), "no arm was chosen")

@@ -207,4 +207,7 @@ func TestAgreement(t *testing.T) {
 	}
 	r := answers.ReceptionOf(said(praise, success()), "")
 	assert.Equal(t, "asker", r.Decider(true).By, "judgements do not decide")
+	r = answers.ReceptionOf(said(complaint, success()), "")
+	assert.Equal(t, []answer.Credit{{Source: "asker", Worth: agreement}},
+		r.AgreementParts(true, true, agreement, disagreement), "and have no part in it")
 }
