@@ -107,7 +107,7 @@ func TestRevisionsRestartNothing(t *testing.T) {
 	}
 }
 
-// A reply comes after a hundred later outcomes. They stay learned, also for the values of a parameter.
+// A reply comes after a hundred later outcomes. They stay learned, for parameters as well.
 func TestALateReceiptTakesNothingBack(t *testing.T) {
 	c := &clock{}
 	st := &delayed{

@@ -303,8 +303,9 @@ func TestARecordHasTheLastOutcome(t *testing.T) {
 		assert.Equal(t, want, disposition)
 	}
 	c.Advance(time.Hour)
-	observe(strategy.Outcome{ID: "late", Value: 0.1, Confidence: 0.7, At: start.Add(30 * time.Minute)},
-		strategy.Applied)
+	observe(strategy.Outcome{
+		ID: "late", Value: 0.1, Confidence: 0.7, At: start.Add(30 * time.Minute),
+	}, strategy.Applied)
 	assert.Equal(t, 0.1, record(t, l, choice.ID).Mean, "the mean of one is its value")
 	observe(strategy.Outcome{ID: "early", Value: -1, Confidence: 1, At: start.Add(10 * time.Minute)},
 		strategy.Applied)
