@@ -71,10 +71,10 @@ func (c changeTest) without() changeTest {
 // A recent outcome is what the test of a change needs of an outcome. Its mass is its weight times
 // its share, before it fades.
 type recent struct {
-	item, source string
-	arm          int
-	at           evidence.Instant
-	mass, reward float64
+	id, item, source string
+	arm              int
+	at               evidence.Instant
+	mass, reward     float64
 }
 
 // latest are the last outcomes of a segment that this process counted. The test reads the store
@@ -100,7 +100,16 @@ func (l *latest) add(o *evidence.Observation, item string, arm, arms int) {
 		l.outcomes = append(l.outcomes[:0], l.outcomes[len(l.outcomes)-changeWindow:]...)
 	}
 	l.outcomes = append(l.outcomes,
-		recent{item, o.Source, arm, evidence.InstantOf(o.At), massOf(o), o.Reward})
+		recent{o.ID, item, o.Source, arm, evidence.InstantOf(o.At), massOf(o), o.Reward})
+}
+
+// takeBack leaves out outcomes that were taken back: they are no news of an arm.
+func (s *segment) takeBack(ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest.outcomes = slices.DeleteFunc(s.latest.outcomes, func(o recent) bool {
+		return slices.Contains(ids, o.id)
+	})
 }
 
 // drop leaves out the outcomes of an item, or of all items, from before a moment. Without this the

@@ -180,7 +180,7 @@ func (l *Learner) retractIn(tx *store.Tx, r *retraction) error {
 	if err != nil {
 		return err
 	}
-	step.revised = b.Retract
+	step.revised, step.gone = b.Retract, append(step.gone, b.Retract...)
 	if row != kept.Answer {
 		kept.Answer = row
 		b.Records = append(b.Records, l.write(kept))

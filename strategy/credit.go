@@ -334,6 +334,11 @@ func (l *Learner) notify(ctx context.Context, now time.Time, o *Outcome, did Dis
 // learned finds the duplicates among the outcomes of a step by its receipt, and brings the memory
 // of the segments in line with the others.
 func (l *Learner) learned(c *crediting, r store.Receipt) {
+	if len(c.gone) > 0 {
+		for _, s := range c.segments() {
+			l.inMemory(s).takeBack(c.gone)
+		}
+	}
 	for _, one := range c.credits {
 		if len(one.made) == 0 {
 			continue

@@ -145,4 +145,40 @@ func TestALateReceiptTakesNothingBack(t *testing.T) {
 		}
 	}
 	assert.Greater(t, twos, 90)
+
+// What was said of the first answers was a mistake. Without it, nothing has changed.
+func TestWhatWasTakenBackShowsNoChange(t *testing.T) {
+	for name, mend := range map[string]func(l *strategy.Learner, c strategy.Choice) error{
+		"revised": func(l *strategy.Learner, c strategy.Choice) error {
+			_, err := revise(l, "1", strategy.Outcome{Choice: c, ID: "2", Value: 1, Confidence: 1})
+			return err
+		},
+		"retracted": func(l *strategy.Learner, c strategy.Choice) error {
+			return l.Retract(t.Context(), c, []string{"1"}, "ann", "a mistake")
+		},
+	} {
+		c := &clock{}
+		cfg := withFixtures(t, strategy.Config{
+			Store: newStore(t, c.Now), Now: c.Now, Arms: plain("a", "b"),
+		})
+		l := newLearner(t, cfg)
+		for n := range 60 {
+			c.Advance(time.Minute)
+			o := strategy.Outcome{
+				Choice: choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}),
+				ID:     "1", Value: 1, Confidence: 1,
+			}
+			if n < 20 {
+				o.Value = -1
+			}
+			_, err := l.Observe(t.Context(), o)
+			require.NoError(t, err, name)
+			if n < 20 {
+				require.NoError(t, mend(l, o.Choice), name)
+			}
+		}
+		for _, entry := range audited(t, cfg.Store) {
+			assert.NotContains(t, entry.Action, "restart", name)
+		}
+	}
 }
