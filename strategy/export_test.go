@@ -10,6 +10,13 @@ import (
 // Remembered returns how many choices the learner's cache holds.
 func (l *Learner) Remembered() int { return l.sessions.Len() }
 
+// Len returns how many choices are kept.
+func (c *memo) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recent.Len()
+}
+
 // Segments returns how many segments are in memory, and how many may be.
 func Segments(l *Learner) (n, most int) { return len(l.segments.All()), 2 * maxSegments }
 

@@ -17,37 +17,29 @@ import (
 // error is [heed.ErrNotFound], unless the filter asks for the evidence. A filter with a stage looks
 // at every choice that it would let pass otherwise, until the limit is reached.
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
-	all := l.recorded
-	if f.Evidence {
-		all = l.outcomes
-	}
 	return func(yield func(ChoiceRecord, error) bool) {
 		n := 0
-		for r, err := range all(ctx, f) {
+		pass := func(r ChoiceRecord, err error) bool {
 			if err != nil {
 				yield(ChoiceRecord{}, fmt.Errorf("strategy: history: %w", err))
-				return
+				return false
 			}
 			if f.Stage != "" && f.Stage != r.Stage {
-				continue
+				return true
 			}
-			if n++; !yield(r, nil) || n == f.Limit {
-				return
-			}
+			n++
+			return yield(r, nil) && n != f.Limit
 		}
-	}
-}
-
-// recorded yields the choices that a filter lets pass. It leaves the stage and the limit to the
-// caller. An error is passed on as an element, and ends the loop.
-func (l *Learner) recorded(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
-	return func(yield func(ChoiceRecord, error) bool) {
+		if f.Evidence {
+			l.outcomes(ctx, f)(pass)
+			return
+		}
 		for a, err := range l.find(ctx, f) {
 			var r ChoiceRecord
 			if err == nil {
 				r = l.record(a.Answer)
 			}
-			if !yield(r, err) {
+			if !pass(r, err) {
 				return
 			}
 		}

@@ -112,13 +112,6 @@ func (c *memo) Drop(session string, epoch uint64) {
 	}
 }
 
-// Len returns how many choices are kept.
-func (c *memo) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.recent.Len()
-}
-
 func (c *memo) remove(at *list.Element) {
 	e := entryOf(at)
 	c.recent.Remove(at)
