@@ -145,6 +145,7 @@ func TestALateReceiptTakesNothingBack(t *testing.T) {
 		}
 	}
 	assert.Greater(t, twos, 90)
+}
 
 // What was said of the first answers was a mistake. Without it, nothing has changed.
 func TestWhatWasTakenBackShowsNoChange(t *testing.T) {

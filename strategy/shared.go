@@ -180,7 +180,8 @@ func (l *Learner) same(was, is sharedRow) bool {
 		return false
 	}
 	for arm, of := range is.Arms {
-		before := l.faded(was, arm, evidence.InstantOf(is.At))
+		faded := l.tally(was, arm)
+		before := faded.At(evidence.InstantOf(is.At))
 		before.Limited, of.Limited = 0, 0
 		if before = sumsWithout(before, of).Plus(sumsWithout(of, before)); before.Mass > 1e-9*of.Mass ||
 			before.Reward > 1e-9*of.Mass || before.Squares > 1e-9*of.Squares ||
@@ -201,12 +202,6 @@ func (l *Learner) tally(row sharedRow, arm ArmID) evidence.Tally {
 		HalfLife: l.cfg.HalfLife, Landmark: at, Mass: of.Mass, Squares: of.Squares, Reward: of.Reward,
 		RewardSquares: of.RewardSquares, Neutral: evidence.Count{Last: at},
 	}
-}
-
-// faded returns a row's sums of an arm as they are at a moment.
-func (l *Learner) faded(row sharedRow, arm ArmID, now evidence.Instant) evidence.Sums {
-	t := l.tally(row, arm)
-	return t.At(now)
 }
 
 // levels returns the beliefs about arms that follow from what other tenants share. Each tenant is a
