@@ -446,7 +446,7 @@ var brokenEvidence = []fault{
 				o.Reward = 0.5
 			}
 		}),
-		"an observation that is not valid is refused with its field",
+		"what is not valid is refused with its field",
 	},
 	{
 		"the future is brought to now",
@@ -455,7 +455,7 @@ var brokenEvidence = []fault{
 				o.At = now
 			}
 		}),
-		"an observation that is not valid is refused with its field",
+		"what is not valid is refused with its field",
 	},
 	{
 		"evidence ages from its arrival",
@@ -765,7 +765,7 @@ var brokenEvidence = []fault{
 				return b.reference.Read(ctx, into, cells, refs)
 			}
 		},
-		"cells are kept apart",
+		"texts of any kind are kept apart",
 	},
 	{
 		"a restart may go back",

@@ -11,12 +11,7 @@ import (
 
 // jobNeeds looks at what jobs ask a store for.
 func jobNeeds(f *fixture) {
-	declared := make(map[string]store.Kind)
-	for _, r := range all(f, f.store.Find(ctx, store.Query{Kind: store.Declarations})) {
-		kind, err := store.Decode[store.Kind](r.Body)
-		f.Must("decode a declaration", err)
-		declared[r.ID] = kind
-	}
+	declared := f.declarations()
 	for _, kind := range kinds {
 		f.Equal("the declaration of "+kind.Name, declared[kind.Name], kind)
 	}
@@ -56,6 +51,17 @@ func jobNeeds(f *fixture) {
 	job := store.Job{Rebuild: map[string]evidence.Policy{plain: {}}}
 	err = store.Run(ctx, f.store, job)
 	f.Check(errors.Is(err, evidence.ErrForgotten) == (len(lost) > 0), "a job that rebuilds: %v", err)
+}
+
+// declarations returns the kinds that handles declared, by name.
+func (f *fixture) declarations() map[string]store.Kind {
+	declared := make(map[string]store.Kind)
+	for _, r := range f.find(by(store.Declarations)) {
+		kind, err := store.Decode[store.Kind](r.Body)
+		f.Must("decode a declaration", err)
+		declared[r.ID] = kind
+	}
+	return declared
 }
 
 // cells returns the cells that a query lists, each once.

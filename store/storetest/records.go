@@ -74,7 +74,7 @@ func (f *fixture) plainJSON(b store.Body) (v any) {
 	return v
 }
 
-// readInOrder reads twice into one snapshot, which has something already.
+// readInOrder reads into a snapshot that has something already.
 func readInOrder(f *fixture) {
 	sibling := cell(origin, "i", "m")
 	for i, key := range [][2]string{{"b", "x"}, {"a", "y"}, {"", ""}, {"a", "x"}, {"b", ""}} {
@@ -85,46 +85,36 @@ func readInOrder(f *fixture) {
 	f.add(seen("sibling", sibling, 1))
 	f.write(note("a", value{N: 1}, "k"), at(time.Second, note("b", value{N: 2}, "k", "l")),
 		record(cases, "a", value{N: 3}, "k"))
+	there := records{{Place: "there"}}
 	read := store.Snapshot{
-		Parts: []evidence.Part{{Channel: "there"}}, Records: records{{Place: "there"}},
-		Found: []records{{}},
+		Parts: []evidence.Part{{Channel: "there"}}, Records: there, Found: []records{there},
 	}
-	cells := []evidence.Cell{sibling, cell(origin, "i", "none"), originCell, sibling}
-	refs := []store.Ref{
-		ref(notes, "b"), ref(notes, "missing"), ref(cases, "a"), ref(notes, "a"), ref(notes, "b"),
-	}
-	for range 2 {
-		f.Must("Read", f.store.Read(ctx, &read, cells, refs, by(notes, "k"), by(notes, "none"),
-			store.Query{Kind: notes, Oldest: true, Limit: 1}, by(notes, "l", "k"), by(cases)))
-	}
-	// twice returns what was there, and then what two reads return.
-	twice := func(there string, read ...string) []string {
-		return slices.Concat([]string{there}, read, read)
-	}
+	f.Must("Read", f.store.Read(ctx, &read,
+		[]evidence.Cell{sibling, cell(origin, "i", "none"), originCell, sibling},
+		[]store.Ref{ref(notes, "b"), ref(notes, "missing"), ref(cases, "a"), ref(notes, "b")},
+		by(notes, "k"), by(notes, "none"), store.Query{Kind: notes, Oldest: true, Limit: 1},
+		by(notes, "l", "k"), by(cases)))
 	text := func(r store.Record) string {
 		if r.Revision == 0 && r.Body.IsZero() {
-			return fmt.Sprint(r.ID, r.Place)
+			return r.ID + r.Place
 		}
 		return fmt.Sprint(r.Kind, " ", r.ID, " ", f.decode(r).N)
 	}
-	var parts, got, found []string
-	for _, p := range read.Parts {
-		parts = append(parts, p.Cell.Name+p.Channel+p.Source)
+	texts := func(all records) []string {
+		return repeat(len(all), func(i int) string { return text(all[i]) })
 	}
-	for _, r := range read.Records {
-		got = append(got, text(r))
-	}
-	for _, all := range read.Found {
-		found = append(found, "")
-		for _, r := range all {
-			found[len(found)-1] += text(r) + "; "
-		}
-	}
-	f.Equal("the parts", parts, twice("there", "m", "n", "nax", "nay", "nb", "nbx", "m"))
-	f.Equal("the records", got, twice("there", "suite.note b 2", "missing", "suite.case a 3",
-		"suite.note a 1", "suite.note b 2"))
-	f.Equal("what is found", found, twice("", "suite.note b 2; suite.note a 1; ", "",
-		"suite.note a 1; ", "suite.note b 2; ", "suite.case a 3; "))
+	f.Equal("the parts", repeat(len(read.Parts), func(i int) string {
+		return read.Parts[i].Cell.Name + read.Parts[i].Channel + read.Parts[i].Source
+	}), []string{"there", "m", "n", "nax", "nay", "nb", "nbx", "m"})
+	f.Equal("the records", texts(read.Records), []string{
+		"there", "suite.note b 2", "missing", "suite.case a 3", "suite.note b 2",
+	})
+	f.Equal("what is found", repeat(len(read.Found), func(i int) []string {
+		return texts(read.Found[i])
+	}), [][]string{
+		{"there"}, {"suite.note b 2", "suite.note a 1"}, {}, {"suite.note a 1"}, {"suite.note b 2"},
+		{"suite.case a 3"},
+	})
 	empty := f.snapshot(nil, nil)
 	f.Check(len(empty.Records)+len(empty.Parts) == 0, "Read of nothing returns %+v", empty)
 	err := f.store.Read(ctx, &read, nil, nil, store.Query{})
@@ -315,66 +305,37 @@ func batchesInOrder(f *fixture) {
 	f.Check(err == nil && len(receipts) == 0, "Commit of no batch: %v, %v", receipts, err)
 }
 
-func invalidInput(f *fixture) {
-	for field, spoil := range map[string]func(*observation){
-		"ID":        func(o *observation) { o.ID = "" },
-		"Cell.Kind": func(o *observation) { o.Cell.Kind = "" },
-		"Cell":      func(o *observation) { o.Cell.Item, o.Cell.Name = "", "" },
-		"Cell.Item": func(o *observation) { o.Cell.Item = "not \xff UTF-8" },
-		"Cell.Name": func(o *observation) { o.Cell.Name = strings.Repeat("n", evidence.MaxText+1) },
-		"Source":    func(o *observation) { o.Source = "a\x00b" },
-		"At":        func(o *observation) { o.At = time.Time{} },
-		"Session":   func(o *observation) { o.Session = "\x00" },
-		"Channel":   func(o *observation) { o.Channel = "\xc3" },
-	} {
-		f.invalid(field, spoil)
+// invalid commits faults of each sort that [store.Validate] finds.
+func invalid(f *fixture) {
+	good := note("good", value{})
+	spoilt := func(spoil func(*observation)) []store.Batch {
+		b := under(seen("id", plainCell, 1))
+		spoil(&b.Observations[0])
+		b.Records = records{good}
+		return []store.Batch{b}
 	}
-	for _, x := range []float64{
-		math.NaN(), math.Inf(1), math.Inf(-1), -1, -math.SmallestNonzeroFloat64, math.MaxFloat64,
-	} {
-		f.invalid("Reward", func(o *observation) { o.Reward = x })
-		f.invalid("Weight", func(o *observation) { o.Weight = x })
-		f.invalid("Share", func(o *observation) { o.Share = x })
-	}
-	for _, at := range []time.Time{
-		start.AddDate(-400, 0, 0), start.AddDate(9000, 0, 0), time.Unix(math.MinInt64, 0),
-	} {
-		f.invalid("At", func(o *observation) { o.At = at })
-	}
-	f.invalid("At", func(o *observation) { o.At = start.Add(evidence.MaxSkew + time.Second) })
-	f.expect(nil, plainCell)
-	f.add(dated(evidence.MaxSkew, seen("ahead", fadingCell, 1)))
-	mass := f.sums(fadingCell).Mass
-	f.Check(math.Abs(mass-1) <= 1e-9, "an observation ahead of the clock counts %v, want 1", mass)
-}
-
-// invalid commits an observation that must be refused for a field.
-func (f *fixture) invalid(field string, spoil func(*observation)) {
-	o := seen("id", plainCell, 1)
-	spoil(&o)
-	f.Equal("the field at fault", faultOf(f.refused(under(o))), "Observations[0]."+field)
-}
-
-func invalidCommit(f *fixture) {
-	good := store.Batch{Records: records{note("good", value{})}}
-	with := func(r store.Record) []store.Batch {
-		return []store.Batch{{Records: records{note("good", value{}), r}}}
-	}
-	keyed := func(keys ...string) []store.Batch { return with(note("bad", value{}, keys...)) }
+	with := func(r store.Record) []store.Batch { return []store.Batch{{Records: records{good, r}}} }
+	behind := func(b store.Batch) []store.Batch { return []store.Batch{{Records: records{good}}, b} }
 	for field, batches := range map[string][]store.Batch{
+		"Observations[0].ID":        spoilt(func(o *observation) { o.ID = "" }),
+		"Observations[0].Cell":      spoilt(func(o *observation) { o.Cell.Item, o.Cell.Name = "", "" }),
+		"Observations[0].Cell.Item": spoilt(func(o *observation) { o.Cell.Item = "not \xff UTF-8" }),
+		"Observations[0].Source":    spoilt(func(o *observation) { o.Source = "a\x00b" }),
+		"Observations[0].Reward":    spoilt(func(o *observation) { o.Reward = math.NaN() }),
+		"Observations[0].Weight":    spoilt(func(o *observation) { o.Weight = -1 }),
+		"Observations[0].Share":     spoilt(func(o *observation) { o.Share = math.Inf(1) }),
+		"Observations[0].At": spoilt(func(o *observation) {
+			o.At = start.Add(evidence.MaxSkew + time.Second)
+		}),
 		"Records[1].Kind":          with(record("", "bad", value{})),
 		"Records[1].ID":            with(note(strings.Repeat("x", evidence.MaxText+1), value{})),
 		"Records[1].At":            with(store.Record{Ref: ref(notes, "bad"), Body: store.Of(1)}),
-		"Records[1].Keys[1]":       keyed("a", ""),
-		"Records[1].Keys[0]":       keyed(strings.Repeat("k", 1600+1)),
-		"Records[1].Keys":          keyed(make([]string, 192+1)...),
+		"Records[1].Keys[1]":       with(note("bad", value{}, "a", "")),
 		"Records[1].Revision":      with(removal(notes, "bad", 0)),
-		"Batches[1].Records[0].ID": {good, good},
-		"Batches[1].Observations":  {good, {Reset: []evidence.Cell{plainCell}}},
-		"Expect[0]":                {good, {Expect: []store.Precondition{expect("good", 0)}}},
-		"Expect[0].ID":             {{Expect: []store.Precondition{expect("a\x00b", 0)}}},
+		"Batches[1].Records[0].ID": behind(store.Batch{Records: records{good}}),
+		"Batches[1].Observations":  behind(store.Batch{Reset: []evidence.Cell{plainCell}}),
+		"Expect[0]":                behind(store.Batch{Expect: []store.Precondition{expect("good", 0)}}),
 		"Expunge[0].Source":        {{Expunge: []store.SourceOf{{Cell: plainCell}}}},
-		"Reset[0].Cell.Kind":       {{Reset: []evidence.Cell{{}}}},
 		"Withdraw[0]":              {{Withdraw: []string{"\xff"}}},
 		"ID":                       {{ID: "\x00"}},
 	} {
@@ -392,6 +353,10 @@ func invalidCommit(f *fixture) {
 		}
 		f.Equal("the fields at fault, by round", faults, []string{field})
 	}
+	f.expect(nil, plainCell)
+	f.add(dated(evidence.MaxSkew, seen("ahead", fadingCell, 1)))
+	mass := f.sums(fadingCell).Mass
+	f.Check(math.Abs(mass-1) <= 1e-9, "an observation ahead of the clock counts %v, want 1", mass)
 }
 
 // textOf returns a body of a number of bytes.
@@ -433,28 +398,20 @@ func declared(f *fixture) {
 		f.Check(faultOf(err) != "", "an undeclared kind: %v, want an InputError", err)
 	}
 	f.gone(notes, "r")
-	f.write(note("a", value{N: 1}))
-	const late = "suite.late"
-	kind := store.Kind{Name: late, Limits: store.Limits{Most: 2}}
+	kind := store.Kind{Name: "suite.late", Limits: store.Limits{Most: 2}}
 	f.declare(kind, kind)
 	f.declare(append(slices.Clone(kinds), kind)...)
-	f.write(record(late, "r", value{N: 2}))
-	f.has(notes, "a", value{N: 1})
-	f.has(late, "r", value{N: 2})
-	for _, wrong := range []store.Kind{
-		{}, {Name: "a\x00"}, {Name: "k", Limits: store.Limits{For: -1}},
-		{Name: "k", Limits: store.Limits{Most: -1}}, {Name: "k", Caused: []string{"a..b"}},
-	} {
+	f.write(record(kind.Name, "r", value{N: 2}))
+	f.has(kind.Name, "r", value{N: 2})
+	for _, wrong := range []store.Kind{{}, {Name: "k", Caused: []string{"a..b"}}} {
 		err := f.store.Declare(ctx, store.Kind{Name: "suite.never"}, wrong)
 		f.Check(faultOf(err) != "", "kind %+v: %v, want an InputError", wrong, err)
 	}
-	// Paths of several declarations add up.
-	f.declare(store.Kind{Name: late, Caused: []string{"of"}})
-	f.declare(store.Kind{Name: late, Decided: []string{"by"}})
-	f.write(record(late, "named", value{Of: "ann", By: "ann"}, store.PersonKey("ann")))
-	f.forget("ann")
-	v := f.decode(f.get(late, "named"))
-	f.Check(v.Of != "ann" && v.By != "ann", "a forgotten person is in %+v", v)
+	// Paths of several declarations add up, and limits that are left out stay.
+	f.declare(store.Kind{Name: kind.Name, Caused: []string{"of"}})
+	f.declare(store.Kind{Name: kind.Name, Decided: []string{"by"}})
+	kind.Caused, kind.Decided = []string{"of"}, []string{"by"}
+	f.Equal("a kind that was declared in parts", f.declarations()[kind.Name], kind)
 }
 
 // lookalikes are texts that look alike or mean something to databases.
@@ -463,64 +420,43 @@ var lookalikes = []string{
 	"a%", "',$1);--", "名前", "🙂", "\ufeffa", "null", "0", "a=b",
 }
 
-func cellsApart(f *fixture) {
-	var cells []evidence.Cell
-	for _, text := range lookalikes {
-		cells = append(cells,
-			evidence.Cell{Kind: plain, Scope: text, Item: "x"},
-			evidence.Cell{Kind: plain, Scope: "x", Item: text},
-			evidence.Cell{Kind: plain, Scope: "x", Name: text},
-			evidence.Cell{Kind: plain, Scope: "x", Item: text, Name: "x"},
-			evidence.Cell{Kind: plain + text, Item: text})
-	}
-	for i, c := range cells {
-		o := seen(fmt.Sprint("cell ", i), c, 1)
-		o.Weight = float64(i + 1)
-		f.add(o)
-	}
-	for i, c := range cells {
-		f.Equal(fmt.Sprintf("the sum of cell %q", c), f.sums(c).Mass, i+1)
-	}
-	for i, text := range lookalikes {
-		f.Equal("the known ids", f.add(seen(text, cells[i], 0)).Duplicates, nil)
-	}
-}
-
-// textsApart writes records, keys and kinds with texts that look alike or mean something to
-// databases.
+// textsApart writes evidence, records, keys and kinds with texts that look alike or mean something
+// to databases.
 func textsApart(f *fixture) {
-	texts := append(slices.Clone(lookalikes), strings.Repeat("x", evidence.MaxText),
-		strings.Repeat("x", evidence.MaxText-1)+"y")
-	kindOf := func(text string) string { return "suite." + text[:min(len(text), 1000)] }
 	var written records
-	for i, text := range texts {
-		v := value{Text: text, N: int64(i)}
-		written = append(written, note(text, v, store.Key("k", text), store.Key("all", "")))
-		if kind := kindOf(text); i < len(texts)-1 { // the last two have one kind
-			f.declare(store.Kind{Name: kind})
-			written = append(written, record(kind, "same", value{Text: kind}))
+	for i, text := range lookalikes {
+		kind := "suite." + text
+		f.declare(store.Kind{Name: kind})
+		written = append(written, record(kind, "same", value{Text: text}),
+			note(text, value{N: int64(i)}, store.Key("k", text), store.Key("all", "")))
+		for place, c := range []evidence.Cell{
+			{Kind: plain, Scope: text, Item: "x"}, {Kind: plain, Scope: "x", Item: text},
+			{Kind: plain, Scope: "x", Name: text}, {Kind: plain + text, Item: text},
+		} {
+			o := seen(fmt.Sprint(place, text), c, 1)
+			o.Weight = float64(i + 1)
+			f.Equal("the known ids", f.add(o).Duplicates, nil)
+			f.Equal(fmt.Sprintf("the sum of cell %q", c), f.sums(c).Mass, i+1)
 		}
 	}
 	f.write(written...)
 	for _, r := range written {
 		f.has(r.Kind, r.ID, f.decode(r))
 	}
-	for _, text := range texts {
-		key := store.Key("k", text)
-		f.finds(by(notes, key), text)
-		f.finds(by(notes, store.Key("all", ""), key), text)
-		f.finds(by(kindOf(text)), "same")
+	for _, text := range lookalikes {
+		f.finds(by(notes, store.Key("k", text)), text)
+		f.finds(by(notes, store.Key("all", ""), store.Key("k", text)), text)
+		f.finds(by("suite."+text), "same")
 	}
-	f.both(by(notes, "all="), texts...)
-	long := strings.Repeat("k", 1600)
-	f.write(note("long keys", value{}, long, long[1:]+"l"))
-	f.finds(by(notes, long), "long keys")
+	f.both(by(notes, "all="), lookalikes...)
+	long, longID := strings.Repeat("k", 1600), strings.Repeat("x", evidence.MaxText)
+	f.write(note(longID, value{}, long, long[1:]+"l"), note(longID[1:]+"y", value{}))
+	f.finds(by(notes, long), longID)
 	f.finds(by(notes, long[1:]))
 	many := repeat(192, func(i int) string { return fmt.Sprint("many=", i) })
-	f.write(note("many keys", value{}, many...))
+	f.write(note("many keys", value{}, many...), note("a key twice", value{}, "twice=1", "twice=1"))
 	f.finds(by(notes, many...), "many keys")
-	f.write(note("the same key twice", value{}, "twice=1", "twice=1"))
-	f.finds(by(notes, "twice=1", "twice=1"), "the same key twice")
+	f.finds(by(notes, "twice=1", "twice=1"), "a key twice")
 }
 
 // copied changes what went in and what came out, and looks at what the store has.
