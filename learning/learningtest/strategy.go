@@ -7,6 +7,7 @@
 package learningtest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,114 +73,104 @@ var (
 
 // judgements returns valid ones of every kind, about every target and domain.
 func judgements() (all []learning.Judgement) {
-	judged := slices.Concat(praise, blame)
-	for score := 1; score <= 5; score++ {
-		judged = append(judged, learning.Judgement{Scale: learning.DevScale, Score: score})
-		if score <= 3 {
-			judged = append(judged, learning.Judgement{Scale: learning.UserScale, Score: score})
-		}
+	so := []learning.Judgement{
+		{Scale: learning.UserScale, Score: 2}, {Scale: learning.DevScale, Score: 2},
+		{Scale: learning.DevScale, Score: 3}, {Scale: learning.DevScale, Score: 4},
 	}
-	for _, f := range judged {
-		for _, target := range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
-			for _, domain := range domains {
-				f.HeuristicID, f.EventID, f.Person, f.Target, f.Domain = "h1", "e1", "ann", target, domain
-				f.At = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
-				all = append(all, f)
+	for _, j := range slices.Concat(praise, blame, so) {
+		for _, j.Target = range []answer.Target{"", answer.TargetRule, answer.TargetResponse} {
+			for _, j.Domain = range domains {
+				j.HeuristicID, j.EventID, j.Person = "h1", "e1", "ann"
+				j.At = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+				all = append(all, j)
 			}
 		}
 	}
 	return all
 }
 
-// answers asks everything and returns the answers, each by what was asked.
-func answers(s learning.Strategy) map[string][]learning.Signal {
-	all := make(map[string][]learning.Signal)
-	add := func(method string, question any, signal learning.Signal, err error) {
-		if err != nil {
-			signal.Metadata = map[string]string{"error": err.Error()}
-		}
-		key := fmt.Sprintf("%s of %T%+v", method, question, question)
-		all[key] = append(all[key], signal)
+// A reply is what a strategy returned, and the answers that it was asked about.
+type reply struct {
+	call    string
+	about   []learning.Answer
+	signals []learning.Signal
+	err     error
+}
+
+// replies asks everything.
+func replies(s learning.Strategy) (all []reply) {
+	add := func(method string, a learning.Answer, signal learning.Signal, err error) {
+		call := fmt.Sprintf("%s of %+v", method, a)
+		all = append(all, reply{call, []learning.Answer{a}, []learning.Signal{signal}, err})
 	}
-	for _, f := range judgements() {
-		signal, err := s.InterpretJudgement(f)
-		add("InterpretJudgement", f, signal, err)
+	for _, j := range judgements() {
+		signal, err := s.InterpretJudgement(j)
+		add("InterpretJudgement", learning.Answer{HeuristicID: "h1", EventID: "e1"}, signal, err)
 	}
-	for _, domain := range domains {
-		for n := range 8 {
-			a := learning.Answer{HeuristicID: "h1", EventID: "e1", Domain: domain,
-				Age: time.Duration(n) * time.Minute, Consecutive: n, Success: n%2 == 0}
-			signal, err := s.InterpretTimeout(a)
-			add("InterpretTimeout", a, signal, err)
-			signal, err = s.InterpretIgnore(a)
-			add("InterpretIgnore", a, signal, err)
-			signal, err = s.InterpretOutcome(a)
-			add("InterpretOutcome", a, signal, err)
+	for n, a := range shown() {
+		a.Consecutive, a.Success = n, n%2 == 0
+		for method, interpret := range map[string]func(learning.Answer) (learning.Signal, error){
+			"InterpretTimeout": s.InterpretTimeout, "InterpretIgnore": s.InterpretIgnore,
+			"InterpretOutcome": s.InterpretOutcome,
+		} {
+			signal, err := interpret(a)
+			add(method, a, signal, err)
 		}
 	}
 	for _, text := range texts {
 		signals, err := s.InterpretUndo(text, shown())
-		for _, signal := range signals {
-			add("InterpretUndo", struct {
-				Text    string
-				Answers []learning.Answer
-			}{text, shown()}, signal, err)
-		}
+		all = append(all, reply{fmt.Sprintf("InterpretUndo of %.50q", text), shown(), signals, err})
 	}
+	slices.SortStableFunc(all, func(a, b reply) int { return strings.Compare(a.call, b.call) })
 	return all
 }
 
 // countable reports the first fault of each method, because most faults are in all its signals.
 func countable(t *checker, s learning.Strategy) {
-	all, faulty := answers(s), make(map[string]bool)
-	for _, question := range slices.Sorted(maps.Keys(all)) {
-		method, _, _ := strings.Cut(question, " ")
-		for _, signal := range all[question] {
-			about := signal.HeuristicID != "" &&
-				strings.Contains(question, "HeuristicID:"+signal.HeuristicID) &&
-				(signal.EventID == "" || strings.Contains(question, "EventID:"+signal.EventID))
-			err := signal.Validate()
-			if err == nil && about || faulty[method] {
-				continue
+	faulty := make(map[string]bool)
+	for _, r := range replies(s) {
+		method, _, _ := strings.Cut(r.call, " ")
+		err := r.err
+		for _, signal := range r.signals {
+			if !slices.ContainsFunc(r.about, func(a learning.Answer) bool {
+				return signal.HeuristicID == a.HeuristicID &&
+					(signal.EventID == "" || signal.EventID == a.EventID)
+			}) {
+				err = errors.Join(err, errors.New("it is about another answer"))
 			}
+			err = errors.Join(err, signal.Validate())
+		}
+		if err != nil && !faulty[method] {
 			faulty[method] = true
-			t.Errorf("%.200s: the signal %+v must be about what was asked, and valid: %v", question,
-				signal, err)
+			t.Errorf("%s: the signals %+v: %v", r.call, r.signals, err)
 		}
 	}
 }
 
 func pointsRight(t *checker, s learning.Strategy) {
-	check := func(judged []learning.Judgement, never float64) {
-		for _, f := range judged {
-			f.HeuristicID, f.EventID = "h1", "e1"
-			signal, err := s.InterpretJudgement(f)
-			t.Check(err == nil && signal.Worth*never <= 0, "%+v became %v: %v", f, signal.Worth, err)
-			t.Check(signal.HeuristicID == "h1" && signal.EventID == "e1",
-				"%+v is about %q and %q", f, signal.HeuristicID, signal.EventID)
+	for never, judged := range map[float64][]learning.Judgement{-1: praise, 1: blame} {
+		for _, j := range judged {
+			j.HeuristicID, j.EventID = "h1", "e1"
+			signal, err := s.InterpretJudgement(j)
+			t.Check(err == nil && signal.Worth*never <= 0, "%+v became %v: %v", j, signal.Worth, err)
 		}
 	}
-	check(praise, -1)
-	check(blame, 1)
 }
 
 func invalidJudgement(t *checker, s learning.Strategy) {
-	for what, f := range map[string]learning.Judgement{
-		"no such scale":           {Scale: "stars", Score: 1},
-		"a score of 0":            {Scale: learning.UserScale},
-		"a score of 4 of 3":       {Scale: learning.UserScale, Score: 4},
-		"a score of 6 of 5":       {Scale: learning.DevScale, Score: 6},
-		"a negative score":        {Scale: learning.DevScale, Score: -1},
-		"no such target":          {Target: "author"},
-		"a value above 1":         judged(2, ""),
-		"an answer without event": judged(1, ""),
+	for _, j := range []learning.Judgement{
+		{EventID: "e1", Scale: "stars", Score: 1},
+		{EventID: "e1", Scale: learning.UserScale},
+		{EventID: "e1", Scale: learning.UserScale, Score: 4},
+		{EventID: "e1", Scale: learning.DevScale, Score: 6},
+		{EventID: "e1", Scale: learning.DevScale, Score: -1},
+		{EventID: "e1", Target: "author"},
+		{EventID: "e1", Value: 2},
+		{Value: 1}, // of no answer
 	} {
-		f.HeuristicID = "h1"
-		if f.EventID = "e1"; what == "an answer without event" {
-			f.EventID = ""
-		}
-		signal, err := s.InterpretJudgement(f)
-		t.Check(err != nil, "%s: no error, and %+v", what, signal)
+		j.HeuristicID = "h1"
+		signal, err := s.InterpretJudgement(j)
+		t.Check(err != nil, "%+v: no error, and %+v", j, signal)
 	}
 }
 
@@ -211,29 +202,26 @@ func undoes(t *checker, s learning.Strategy) {
 
 func commanded(t *checker, s learning.Strategy) {
 	signals, err := s.InterpretUndo("", shown())
-	t.Check(err == nil && len(signals) > 0,
-		"InterpretUndo of an empty text returns %d signals and the error %v, want a signal",
-		len(signals),
-		err)
+	t.Check(err == nil && len(signals) > 0, "InterpretUndo of an empty text returns no signal: %v", err)
 	for _, signal := range signals {
 		t.Check(signal.Worth <= 0, "it praised: %+v", signal)
 	}
 }
 
 func sameAnswer(t *checker, s learning.Strategy) {
-	first := answers(s)
+	first := replies(s)
 	want := fmt.Sprint(first)
 	t.AtOnce(8, func(int) {
-		t.Check(fmt.Sprint(answers(s)) == want, "asked by many at once, it answers something else")
+		t.Check(fmt.Sprint(replies(s)) == want, "asked by many at once, it answers something else")
 	})
-	for _, signals := range first {
-		for _, signal := range signals {
+	for _, r := range first {
+		for _, signal := range r.signals {
 			for key := range signal.Metadata {
 				signal.Metadata[key] = "spoilt"
 			}
 		}
 	}
-	t.Check(fmt.Sprint(answers(s)) == want, "a change of answers' metadata changed later ones")
+	t.Check(fmt.Sprint(replies(s)) == want, "a change of answers' metadata changed later ones")
 }
 
 func namesItself(t *checker, s learning.Strategy) {

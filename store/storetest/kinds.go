@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -18,72 +17,56 @@ func limitFor(f *fixture) {
 	f.setTime(61 * time.Minute)
 	f.write(late(brief, "old", -10, "k"), late(brief, "due", 0, "k"), late(brief, "young", 2, "k"),
 		late(brief, "waits", 600, "k"), late(notes, "for good", -1_000_000))
-	// An hour passed.
+	f.write(over(f.write(late(brief, "moved", 0)), late(brief, "moved", 50, "k")))
 	for range 2 {
 		f.sweep(time.Time{})
-		f.both(by(brief), "young", "waits")
-		f.both(by(brief, "k"), "young", "waits")
+		f.both(by(brief), "young", "moved", "waits")
+		f.both(by(brief, "k"), "young", "moved", "waits")
 		f.gone(brief, "old", "due")
 		f.has(notes, "for good", value{})
 	}
-	// A record that is due is moved.
-	f.write(over(f.write(late(brief, "due", 0)), late(brief, "due", 50)))
-	f.sweep(f.time())
-	f.has(brief, "due", value{})
-	// A day passed.
+	// A day passed, and they are more than a small step.
+	f.write(repeat(700, func(i int) store.Record { return late(brief, fmt.Sprint(i), i/100, "k") })...)
 	f.setTime(24 * time.Hour)
-	f.sweep(f.time())
-	f.both(by(brief))
-	// They are more than a small step.
-	many := repeat(700, func(i int) store.Record { return late(brief, fmt.Sprint(i), i/100, "k") })
-	for batch := range slices.Chunk(many, 100) {
-		f.write(batch...)
-	}
 	f.write(late(brief, "young again", 24*60, "k"))
-	f.sweep(time.Time{})
+	f.sweep(f.time())
+	f.both(by(brief), "young again")
 	f.both(by(brief, "k"), "young again")
 }
 
 func limitMost(f *fixture) {
-	for i, n := range []int{3, 9, 1, 7, 5} { // the oldest by their time, and not by their coming
-		f.write(late(few, fmt.Sprint(n), n, "k"))
-		f.write(late(notes, fmt.Sprint(i), 0))
-	}
 	swept := func(oldest ...string) {
 		f.sweep(time.Time{})
 		f.both(by(few), oldest...)
+		f.both(by(few, "k"), oldest...)
+	}
+	for _, n := range []int{3, 9, 1, 7, 5} { // the oldest by their time, and not by their coming
+		f.write(late(few, fmt.Sprint(n), n, "k"), late(notes, fmt.Sprint(n), n))
 	}
 	swept("5", "7", "9")
-	f.both(by(few, "k"), "5", "7", "9")
 	f.gone(few, "3")
-	f.both(by(notes), "0", "1", "2", "3", "4")
-	// One moves.
-	f.write(over(f.get(few, "9").Revision, late(few, "9", 4)), late(few, "8", 8))
+	f.both(by(notes), "1", "3", "5", "7", "9")
+	// One moves, and one is removed.
+	f.write(over(f.get(few, "9").Revision, late(few, "9", 4, "k")), late(few, "8", 8, "k"))
 	swept("5", "7", "8")
-	// One is removed.
 	f.remove(few, "7")
-	f.write(late(few, "0", 0))
+	f.write(late(few, "0", 0, "k"))
 	swept("0", "5", "8")
-	// Many are too much.
 	f.write(repeat(300, func(i int) store.Record {
-		return late(few, fmt.Sprint("many", i), 10+i)
+		return late(few, fmt.Sprint("many", i), 10+i, "k")
 	})...)
 	swept("many297", "many298", "many299")
 }
 
 func limitRefuse(f *fixture) {
-	fill := func(ids ...string) (all records) {
-		for _, id := range ids {
-			all = append(all, record(filled, id, value{}))
-		}
-		return all
+	fill := func(ids ...string) records {
+		return repeat(len(ids), func(i int) store.Record { return record(filled, ids[i], value{}) })
 	}
 	f.write(fill("a", "b", "c")...)
-	again := once(record(filled, "d", value{}))
 	exchanged := append(fill("d", "e"), removal(filled, "a", f.get(filled, "a").Revision))
 	for what, batches := range map[string][]store.Batch{
 		"a fourth":                  {{ID: "batch", Records: append(fill("d"), note("n", value{}))}},
-		"a fourth written once":     {{Records: records{again}}},
+		"a fourth written once":     {{Records: records{once(fill("d")[0])}}},
 		"a fourth in another batch": {{}, {Records: fill("d")}},
 		"more than are removed":     {{Records: exchanged}},
 	} {
@@ -94,10 +77,8 @@ func limitRefuse(f *fixture) {
 	}
 	// A change, a record that is there already and an exchange take no room.
 	revision := f.write(over(f.get(filled, "c").Revision, record(filled, "c", value{N: 1})))
-	there := records{once(record(filled, "a", value{})), once(record(filled, "b", value{}))}
-	f.commit(store.Batch{ID: "batch", Records: there})
+	f.commit(store.Batch{ID: "batch", Records: records{once(fill("a")[0]), once(fill("b")[0])}})
 	f.write(append(fill("d"), removal(filled, "c", revision))...)
-	f.both(by(filled), "a", "b", "d")
 	f.sweep(time.Time{})
 	f.both(by(filled), "a", "b", "d")
 	// A removal makes room.
@@ -109,10 +90,13 @@ func limitRefuse(f *fixture) {
 
 // limitsWin looks at what a store keeps to, of several limits for a kind.
 func limitsWin(f *fixture) {
+	write := func() {
+		f.write(late(few, "0", 0), late(few, "1", 1), late(few, "2", 2), late(few, "3", 3),
+			late(brief, "old", -1000), late(filled, "a", 0))
+	}
 	f.declare(store.Kind{Name: few}) // which leaves the limits out, and changes nothing
 	f.declare(store.Kind{Name: brief, Limits: store.Limits{For: 100 * time.Hour}})
-	f.write(late(few, "0", 0), late(few, "1", 1), late(few, "2", 2), late(few, "3", 3))
-	f.write(late(brief, "old", -1000))
+	write()
 	f.sweep(time.Time{})
 	f.both(by(few), "1", "2", "3")
 	f.both(by(brief), "old")
@@ -124,10 +108,10 @@ func limitsWin(f *fixture) {
 		few: {Most: 1}, brief: {}, filled: {Most: 1, Refuse: true}, "suite.unheard": {For: time.Minute},
 	})
 	f.declare(kinds...)
-	f.write(late(few, "1", 1), late(few, "2", 2), late(brief, "old", -1000), late(filled, "a", 0))
+	write()
 	f.refusedBy(evidence.ErrFull, store.Batch{Records: records{late(filled, "b", 0)}})
 	f.sweep(time.Time{})
-	f.both(by(few), "2")
+	f.both(by(few), "3")
 	f.both(by(brief), "old")
 }
 
