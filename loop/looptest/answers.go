@@ -11,7 +11,6 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/loop"
 )
 
 // saying makes the model answer with pieces. The person must see a text of them, and heed must get
@@ -56,25 +55,15 @@ func shortCircuit(f *fixture) {
 	f.wantSaid(f.ask(trustedText), "Look at the logs.")
 }
 
-// creditOnce compares the adapter with an agent that is used without one.
+// creditOnce has a heuristic answer twice, and people praise it once and blame it once.
 func creditOnce(f *fixture) {
-	control, err := loop.New(background, config(nil, f.clock))
-	f.Must("loop.New", err)
 	for _, value := range []float64{1, -1} {
-		h := f.ask(trustedText)
-		f.praise(h, value)
-		t := h.turn
-		event := loop.Event{ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person}
-		_, err := control.Prepare(background, event)
-		f.Must("Prepare", err)
-		said := loop.Reaction{Person: t.Person, Value: value}
-		f.Must("React", control.React(background, t.ID, said))
+		f.praise(f.ask(trustedText), value)
 	}
-	record := func(s learning.Standing) string {
-		return fmt.Sprint(s.Confidence, s.Fires, s.Successes, s.Failures)
-	}
-	f.Equal("trust, answers, successes and failures of a heuristic",
-		record(f.standing(f.agent, trustedID)), record(f.standing(control, trustedID)))
+	s, err := f.agent.Learning().Standing(background, trustedID)
+	f.Must("Standing", err)
+	f.Equal("answers, successes and failures of a heuristic",
+		[]int{int(s.Fires), int(s.Successes), int(s.Failures)}, []int{2, 1, 1})
 	f.praise(f.ask(plainText), 1)
 	f.wantOutcomes(1)
 	f.wantAnswers(3)

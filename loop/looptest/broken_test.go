@@ -271,7 +271,13 @@ var broken = map[string]map[string]fault{
 			return told(v.agent.Tool(v.ctx, v.plan.Event.Session, r))
 		}},
 	},
-	"a model that fails gives no answer": {
+	"a model that fails or breaks off gives no answer": {
+		"keeps what there was": {answered: func(v *talk, r reply) (answer, error) {
+			if r.Text != "" {
+				r.Err = nil
+			}
+			return v.answered(r)
+		}},
 		"takes the error for the answer": {answered: func(v *talk, r reply) (answer, error) {
 			if r.Err != nil {
 				r = reply{Text: "Sorry: " + r.Err.Error()}
@@ -286,14 +292,6 @@ var broken = map[string]map[string]fault{
 		}},
 		"drops the error": {answered: func(v *talk, r reply) (answer, error) {
 			return v.agent.Answered(v.ctx, v.plan, r)
-		}},
-	},
-	"a model that breaks off gives no answer": {
-		"keeps what there was": {answered: func(v *talk, r reply) (answer, error) {
-			if r.Text != "" {
-				r.Err = nil
-			}
-			return v.answered(r)
 		}},
 	},
 	"a model that says nothing gives no answer": {

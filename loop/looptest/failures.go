@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,11 +12,10 @@ import (
 	"github.com/heedhq/heed/llm"
 )
 
-// notices are the failures that the observer received.
+// notices are what the observer received about failures.
 type notices struct {
-	mu                sync.Mutex
-	outages, restored []string
-	failed            int
+	mu  sync.Mutex
+	all []string
 }
 
 func (n *notices) observe(_ context.Context, notice heed.Notice) {
@@ -23,19 +23,24 @@ func (n *notices) observe(_ context.Context, notice heed.Notice) {
 	defer n.mu.Unlock()
 	switch notice := notice.(type) {
 	case heed.Outage:
-		n.outages = append(n.outages, notice.What+": "+string(llm.FailureOf(notice.Err)))
+		n.all = append(n.all, "outage: "+notice.What+": "+string(llm.FailureOf(notice.Err)))
 	case heed.Restored:
-		n.restored = append(n.restored, notice.What)
+		n.all = append(n.all, "restored: "+notice.What)
 	case heed.Failed:
-		n.failed++
+		n.all = append(n.all, "failed: ")
 	}
 }
 
-// of returns what the observer received: outages, what was restored, and the number of failures.
-func (n *notices) of() (outages, restored string, failed int) {
+// of returns the notices of a sort.
+func (n *notices) of(sort string) (all []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return fmt.Sprint(n.outages), fmt.Sprint(n.restored), n.failed
+	for _, text := range n.all {
+		if what, is := strings.CutPrefix(text, sort+": "); is {
+			all = append(all, what)
+		}
+	}
+	return all
 }
 
 // fails has the model fail after some text.
@@ -51,9 +56,8 @@ func failing(texts ...string) func(*fixture) {
 	return func(f *fixture) {
 		f.model.will(fails(errors.New("the model's client has a bug"), texts...))
 		f.wantFailure(background)
-		outages, _, failed := f.notices.of()
-		f.Check(failed > 0, "the model failed, and the observer was not told")
-		f.Equal("the outages after an error that heed does not recognise", outages, "[]")
+		f.Check(len(f.notices.of("failed")) > 0, "the model failed, and the observer was not told")
+		f.Equal("the outages after an error that heed does not recognise", f.notices.of("outage"), nil)
 		f.wantPraise()
 		f.Equal("the errors of tools", len(f.toolErrors()), 0)
 	}
@@ -74,14 +78,12 @@ func unavailable(failure llm.Failure) func(*fixture) {
 			f.fail(background)
 		}
 		f.wantOutcomes(0)
-		outages, _, _ := f.notices.of()
-		f.Equal("the outages that the observer was told of", outages,
-			fmt.Sprintf("[model: %s models: %[1]s]", string(failure)))
+		f.Equal("the outages that the observer was told of", f.notices.of("outage"),
+			[]string{"model: " + string(failure), "models: " + string(failure)})
 
 		f.clock.advance(time.Second)
 		f.wantWhole(f.turn(plainText))
-		_, restored, _ := f.notices.of()
-		f.Equal("the outages that have ended", restored, "[model models]")
+		f.Equal("the outages that have ended", f.notices.of("restored"), []string{"model", "models"})
 		f.wantPraise()
 	}
 }
@@ -104,6 +106,5 @@ func stopped(f *fixture) {
 	}
 	f.pass(time.Hour)
 	f.wantOutcomes(0)
-	outages, _, _ := f.notices.of()
-	f.Equal("the outages of a model that was stopped", outages, "[]")
+	f.Equal("the outages of a model that was stopped", f.notices.of("outage"), nil)
 }

@@ -306,15 +306,12 @@ func (f *fixture) toolErrors() []patterns.TaskError {
 	return report.Errors
 }
 
-// standing returns the standing of a heuristic.
-func (f *fixture) standing(agent *loop.Agent, id string) learning.Standing {
-	s, err := agent.Learning().Standing(background, id)
-	f.Must("Standing", err)
-	return s
-}
-
 // trust returns the confidence of a heuristic.
-func (f *fixture) trust(id string) float64 { return f.standing(f.agent, id).Confidence }
+func (f *fixture) trust(id string) float64 {
+	s, err := f.agent.Learning().Standing(background, id)
+	f.Must("Standing", err)
+	return s.Confidence
+}
 
 // wantSaid checks what a person saw.
 func (f *fixture) wantSaid(h heard, want string) {
