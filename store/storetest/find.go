@@ -95,20 +95,27 @@ func (f *fixture) findsLike(there records, random func() store.Query) {
 }
 
 func findPages(f *fixture) {
+	placesStay(f)
+	for _, size := range []int{1, 3, 40, 64} {
+		f.pages(40, size)
+	}
+	f.pages(1300, 0) // more than a store reads at a time
+}
+
+// placesStay reads on from places, which later commits leave as they are.
+func placesStay(f *fixture) {
 	f.write(at(0, note("a", value{})), at(time.Second, note("b", value{})),
 		at(time.Second, note("c", value{})), at(2*time.Second, note("d", value{})))
 	places := make(map[string]string)
 	for _, r := range f.find(by(notes)) {
 		places[r.ID] = r.Place
 	}
+	f.write(note("later", value{}))
+	f.remove(notes, "later")
 	f.finds(store.Query{Kind: notes, After: places["c"]}, "b", "a")
 	f.finds(store.Query{Kind: notes, After: places["c"], Oldest: true}, "d")
 	f.finds(store.Query{Kind: notes, After: places["d"], Since: start.Add(time.Second)}, "c", "b")
 	f.finds(store.Query{Kind: notes, After: places["d"], Oldest: true})
-	for _, size := range []int{1, 3, 40, 64} {
-		f.pages(40, size)
-	}
-	f.pages(1300, 0) // more than a store reads at a time
 }
 
 // pages reads records in pages of a size, or in one loop if that is 0, while others are added
