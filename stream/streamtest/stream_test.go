@@ -49,40 +49,24 @@ func ack(t testing.TB, d stream.Delivery) { require.NoError(t, d.Ack(context.Bac
 
 func reject(t testing.TB, d stream.Delivery) { require.NoError(t, d.Reject(context.Background())) }
 
-// An event that is in hand for longer than the lease is delivered again. The first receiver can
-// still acknowledge it, but no longer give it back.
-func TestStreamLease(t *testing.T) {
+// A delivery ends once: what comes after it has no effect on the event.
+func TestStreamEndsADeliveryOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &streamtest.Stream{}
 		publish(t, s, "1", "2")
 		first := nextIs(t, s, "1", 0)
-		ack(t, nextIs(t, s, "2", 0))
-		second := nextIs(t, s, "1", streamtest.Lease)
 		reject(t, first)
-		nextIs(t, s, "1", streamtest.Lease) // and not at once: it is in the hands of the second
-		reject(t, second)
+		ack(t, nextIs(t, s, "2", 0)) // a rejected event is behind the others
+		second := nextIs(t, s, "1", 0)
+		reject(t, first)
 		ack(t, first)
+		assertNothing(t, s, time.Hour) // it is in the hands of the second
+		ack(t, second)
+		reject(t, second)
 		assert.Zero(t, s.Len())
-		assertNothing(t, s, 10*time.Hour)
-	})
-}
-
-// An event whose lease is over, and which no other receiver has, can be acknowledged.
-func TestStreamLateAck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &streamtest.Stream{}
-		publish(t, s, "1", "2")
-		one, two := nextIs(t, s, "1", 0), nextIs(t, s, "2", 0)
-		time.Sleep(2 * time.Hour)
-		three := nextIs(t, s, "1", 0) // which makes the stream see that both leases are over
-		ack(t, two)
-		ack(t, one)
-		ack(t, three)
-		assert.Zero(t, s.Len())
-		publish(t, s, "2") // a new event of the same name
-		ack(t, two)        // which is not the one that this was
-		ack(t, nextIs(t, s, "2", 0))
-		assertNothing(t, s, 10*time.Hour)
+		publish(t, s, "1") // a new event of the same name
+		ack(t, second)     // which is not the one that this was
+		ack(t, nextIs(t, s, "1", 0))
 	})
 }
 
@@ -93,7 +77,7 @@ func assertNothing(t testing.TB, s *streamtest.Stream, within time.Duration) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// A receiver that waits for a lease gets what is published or given back in between.
+// A receiver that waits gets what is published or given back in between.
 func TestStreamWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &streamtest.Stream{}
@@ -131,8 +115,7 @@ func TestStreamCloses(t *testing.T) {
 		s.Close()
 		s.Close()
 		require.ErrorIs(t, s.Publish(context.Background(), stream.Event{ID: "2"}), stream.ErrClosed)
-		nextIs(t, s, "1", 0)
-		one := nextIs(t, s, "1", streamtest.Lease)
+		one := nextIs(t, s, "1", 0)
 		const waiting = 3
 		ended := make(chan error, waiting)
 		for range waiting {
