@@ -202,7 +202,7 @@ func undoes(t *checker, s learning.Strategy) {
 
 func commanded(t *checker, s learning.Strategy) {
 	signals, err := s.InterpretUndo("", shown())
-	t.Check(err == nil && len(signals) > 0, "InterpretUndo of an empty text returns no signal: %v", err)
+	t.Check(err == nil && len(signals) > 0, "an empty text takes nothing back: %v", err)
 	for _, signal := range signals {
 		t.Check(signal.Worth <= 0, "it praised: %+v", signal)
 	}

@@ -26,7 +26,9 @@ func limitFor(f *fixture) {
 		f.has(notes, "for good", value{})
 	}
 	// A day passed, and they are more than a small step.
-	f.write(repeat(700, func(i int) store.Record { return late(brief, fmt.Sprint(i), i/100, "k") })...)
+	f.write(repeat(700, func(i int) store.Record {
+		return late(brief, fmt.Sprint(i), i/100, "k")
+	})...)
 	f.setTime(24 * time.Hour)
 	f.write(late(brief, "young again", 24*60, "k"))
 	f.sweep(f.time())

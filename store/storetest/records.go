@@ -334,10 +334,12 @@ func invalid(f *fixture) {
 		"Records[1].Revision":      with(removal(notes, "bad", 0)),
 		"Batches[1].Records[0].ID": behind(store.Batch{Records: records{good}}),
 		"Batches[1].Observations":  behind(store.Batch{Reset: []evidence.Cell{plainCell}}),
-		"Expect[0]":                behind(store.Batch{Expect: []store.Precondition{expect("good", 0)}}),
-		"Expunge[0].Source":        {{Expunge: []store.SourceOf{{Cell: plainCell}}}},
-		"Withdraw[0]":              {{Withdraw: []string{"\xff"}}},
-		"ID":                       {{ID: "\x00"}},
+		"Expect[0]": behind(store.Batch{
+			Expect: []store.Precondition{expect("good", 0)},
+		}),
+		"Expunge[0].Source": {{Expunge: []store.SourceOf{{Cell: plainCell}}}},
+		"Withdraw[0]":       {{Withdraw: []string{"\xff"}}},
+		"ID":                {{ID: "\x00"}},
 	} {
 		err := f.refused(batches...)
 		f.Check(faultOf(err) == field, "a fault of %s is refused with %q", field, err)
