@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/heedhq/heed/adapter/mcp"
 	"github.com/heedhq/heed/loop"
@@ -31,7 +32,7 @@ func (cmd *mcpCommand) Run(s *session) error {
 			return err
 		}
 		return alongside(s, agent.Run, func(s *session) error {
-			err := server.Run(s.ctx, mcp.Stdio(os.Stdin, os.Stdout))
+			err := server.Run(s.ctx, &sdk.StdioTransport{})
 			if errors.Is(err, context.Canceled) {
 				return nil // a signal is how clients end their servers
 			}
