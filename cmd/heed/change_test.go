@@ -57,19 +57,15 @@ func TestReset(t *testing.T) {
 		return append([]string{"--db", db, "strategy", "--agent", "strategy"}, args...)
 	}
 	require.Equal(t, 60, outcomes(t, db))
-	for _, answer := range []string{"n\n", "\n", "what?\n"} {
-		r := call{args: reset("reset", "correction"), input: answer}.onTerminal(t, 120)
-		assert.Equal(t, failed, r.code)
-		assert.Contains(t, r.out, "This forgets 53 reports in correction / code_review, correction "+
-			"/ interactive. Go on? [y/N]")
-		assert.Contains(t, r.out, "nothing was changed")
+	for _, more := range [][]string{{}, {"--reason", "x"}} {
+		assertFails(t, call{args: reset(append([]string{"reset", "correction"}, more...)...)}.run(t),
+			misuse, "This forgets 53 reports in correction / code_review, correction / interactive. "+
+				"Nothing was changed: say --yes if you want it")
 	}
-	r := call{args: reset("reset", "correction"), input: "y\n\n"}.onTerminal(t, 120)
-	assert.Equal(t, failed, r.code, "without a reason: %s", r.out)
 	require.Equal(t, 60, outcomes(t, db))
 
-	r = call{args: reset("reset", "correction", "--context", "code_review"),
-		input: "y\nthe model was exchanged\n"}.onTerminal(t, 120)
+	r := call{args: reset("reset", "correction", "--context", "code_review", "--yes", "--reason",
+		"the model was exchanged")}.run(t)
 	assert.Zero(t, r.code, r.out)
 	assert.Contains(t, r.out, "Forgot 10 reports in correction / code_review.")
 	require.Equal(t, 50, outcomes(t, db))
@@ -105,10 +101,12 @@ func TestRulesThroughTheGate(t *testing.T) {
 	statement(t, db, stillOpen)
 	assertRefused("wendy", "people cannot approve what they proposed")
 
-	r := call{args: of("approve", "7d0c2b13-rule"), env: []string{"HEED_ACTOR=nils"},
-		input: "y\nI saw it too\n"}.onTerminal(t, 150)
+	approval := of("approve", "7d0c2b13-rule", "--hash", hash)
+	assertFails(t, call{args: approval}.run(t), misuse,
+		`This approves "Ask before deleting a migration." for coder. Nothing was changed`)
+	r := call{args: append(approval, "--yes", "--reason", "I saw it too"),
+		env: []string{"HEED_ACTOR=nils"}}.run(t)
 	assert.Zero(t, r.code, r.out)
-	assert.Contains(t, r.out, `"Ask before deleting a migration."`)
 	assert.Contains(t, r.out, "in the next prompts of coder")
 
 	r = call{args: of("reject", "7d0c2b11-rule", "--yes", "--reason", "the bot does it", "--actor",
@@ -117,15 +115,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 	r = call{args: of("retire", "7d0c2b13-rule", "--yes", "--reason", "nobody does that any more",
 		"--actor", "nils")}.run(t)
 	assert.Zero(t, r.code, r.err)
-	for command, says := range map[string]string{
-		"approve": "7d0c2b13-rule is retired: it is in no prompt",
-		"retire":  "7d0c2b13-rule is retired: it is in no prompt",
-	} {
-		r = call{args: of(command, "7d0c2b13-rule"), input: "y\nwhy not\n"}.onTerminal(t, 150)
-		assert.Equal(t, failed, r.code)
-		assert.Contains(t, r.out, says)
-		assert.NotContains(t, r.out, "Go on?", "what is refused is not offered")
-	}
+	assertRefused("nils", "7d0c2b13-rule is approved: it is a rule now")
 	statuses := make(map[string]string)
 	for _, status := range []string{"retired", "rejected"} {
 		for _, line := range read[[]view.Rule](t, of("list", "--status", status)...) {
@@ -189,9 +179,9 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 	approve := func(who string) string {
 		return call{args: of(who, "approve", p.ID, "--hash", p.Hash())}.run(t).out
 	}
-	assert.Contains(t, approve("maria"), "Approved by maria. Approvals: 1 of 2; one more person "+
+	assert.Contains(t, approve("maria"), "Approved. Approvals: 1 of 2; one more person "+
 		"must approve, other than maria (approved it), nils or wendy (wrote it).")
-	assert.Contains(t, approve("maria"), "You had approved it before. ")
+	assert.Contains(t, approve("maria"), "Approvals: 1 of 2", "an approval counts once")
 	assert.Equal(t, "Approved. To pin rule 7d0c2b13-rule holds from the next prompts on.\n",
 		approve("olga"))
 	assert.True(t, read[view.Report](t, "--db", db, "rules", "show", "7d0c2b13-rule").Rule.Pinned)
@@ -233,15 +223,12 @@ func TestAnEditIsShownWhole(t *testing.T) {
 		"\nbefore it was edited, place: none\n",
 		"\nbefore it was edited, check: answers must not match SQL\n",
 		"warning: the text or its evidence reads like an instruction against other instructions",
+		"\nevidence: none\n",
 	} {
 		assert.Contains(t, shown, line)
 	}
-	asked := call{args: []string{"--db", file, "rules", "approve", p.ID},
-		env: []string{"HEED_ACTOR=nils"}, input: "n\n"}.onTerminal(t, 60)
-	assert.Contains(t, asked.out, "warning: the text or its evidence reads like an instruction",
-		"it shows what an approver has to know")
-	assert.Contains(t, asked.out, "\nevidence: none\n")
-	assert.Contains(t, asked.out, "with a check: calls of all tools must match harmless.")
+	assertFails(t, call{args: []string{"--db", file, "rules", "approve", p.ID, "--hash",
+		p.Hash()}}.run(t), misuse, "with a check: calls of all tools must match harmless.")
 }
 
 func TestExportAndImport(t *testing.T) {

@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 			[]string{"there is no proposal"}},
 		{"no such rule by itself", of(db, "rules", "7d0c"), misuse, []string{"unexpected argument"}},
 		{"a retirement of a proposal", of(db, "rules", "retire", "7d0c2b11-rule", "--yes", "--reason",
-			"x"), failed, []string{"7d0c2b11-rule is a proposal and no rule yet", "heed rules approve"}},
+			"x"), failed, []string{`there is no rule "7d0c2b11-rule"`, "heed rules list"}},
 		{"no such status", of(db, "rules", "list", "--status", "new"), misuse,
 			[]string{"--status must be one of active, approved, documented, expired, pending"}},
 		{"no such outcome", of(db, "answers", "--outcome", "fine"), misuse,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -47,26 +46,6 @@ func refused(err error) error {
 		return fmt.Errorf("%w: have somebody else approve it", why)
 	}
 	return err
-}
-
-// proposal finds a proposal by its id.
-func proposal(s *session, v *view.Source, id string) (feedback.Proposal, error) {
-	return found("proposal", id, seeRules,
-		func(id string) (feedback.Proposal, error) { return v.Feedback.Rules().Proposal(s.ctx, id) })
-}
-
-// rule finds a rule by its id.
-func rule(s *session, v *view.Source, id string) (feedback.Rule, error) {
-	one, err := found("rule", id, seeRules,
-		func(id string) (feedback.Rule, error) { return v.Feedback.Rules().Rule(s.ctx, id) })
-	if err == nil {
-		return one, nil
-	}
-	if p, none := proposal(s, v, id); none == nil && p.Status == feedback.StatePending {
-		err = fmt.Errorf("%s is a proposal and no rule yet: decide about it with "+
-			"heed rules approve or heed rules reject", show(p.ID))
-	}
-	return one, err
 }
 
 const seeRules = "heed rules list names them"
@@ -112,65 +91,42 @@ type ruleDecision struct {
 
 type rulesApprove struct {
 	ruleDecision
-	Hash     string   `placeholder:"HASH"`
+	Hash     string   `required:"" placeholder:"HASH"`
 	Override []string `placeholder:"ID"`
 	Withhold []string `placeholder:"ID"`
 }
 
 // Run approves a proposal.
 func (cmd *rulesApprove) Run(s *session) error {
-	return cmd.review(s, "approves", func(p *feedback.Proposal) (vote feedback.Review, err error) {
-		hash := p.Draft.Hash()
-		switch {
-		case !cmd.Yes && slices.Contains(p.Writers, actor(cmd.Actor)):
-			err = errors.New("people cannot approve what they proposed or edited: have somebody else " +
-				"approve it")
-		case cmd.Hash != "" && (len(cmd.Hash) < 8 || !strings.HasPrefix(hash, cmd.Hash)):
-			err = fmt.Errorf("the words do not match the hash %s: see heed rules show %s", cmd.Hash, p.ID)
-		case cmd.Hash == "" && cmd.Yes:
-			err = &usageError{"the words were not shown: give their --hash, which heed rules " +
-				"show prints"}
-		}
-		return feedback.Review{Decision: feedback.Approved, Hash: hash, Override: cmd.Override,
-			Withhold: cmd.Withhold}, err
-	})
+	return cmd.review(s, "approves", feedback.Review{Decision: feedback.Approved, Hash: cmd.Hash,
+		Override: cmd.Override, Withhold: cmd.Withhold})
 }
 
 type rulesReject struct{ ruleDecision }
 
 // Run rejects a proposal.
 func (cmd *rulesReject) Run(s *session) error {
-	return cmd.review(s, "rejects", func(*feedback.Proposal) (feedback.Review, error) {
-		return feedback.Review{Decision: feedback.Rejected}, nil
-	})
+	return cmd.review(s, "rejects", feedback.Review{Decision: feedback.Rejected})
 }
 
-// review makes a review of the proposal, if that is confirmed.
-func (cmd *ruleDecision) review(
-	s *session, verb string, voteOn func(*feedback.Proposal) (feedback.Review, error),
-) error {
+// review makes a review of the proposal, if that is confirmed. The start of the hash is enough.
+func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) error {
 	return withRules(s, func(v *view.Source) error {
-		p, err := proposal(s, v, cmd.ID)
-		if err == nil {
-			err = decidable(s, v, &p)
+		rules := v.Feedback.Rules()
+		p, err := found("proposal", cmd.ID, seeRules,
+			func(id string) (feedback.Proposal, error) { return rules.Proposal(s.ctx, id) })
+		if err == nil && p.Status != feedback.StatePending {
+			err = fmt.Errorf("%s is %s: %s", show(p.ID), lower(p.Status), view.NextOf[p.Status])
 		}
 		if err != nil {
 			return err
 		}
-		vote, err := voteOn(&p)
-		if err != nil {
-			return err
-		}
-		if !cmd.Yes && !s.JSON {
-			report, err := v.Report(s.ctx, p.ID)
-			if err != nil {
-				return err
+		if hash := p.Draft.Hash(); vote.Decision == feedback.Approved {
+			if len(vote.Hash) < 8 || !strings.HasPrefix(hash, vote.Hash) {
+				return fmt.Errorf("the words do not match the hash %s: see heed rules show %s", vote.Hash,
+					p.ID)
 			}
-			to := &printer{w: os.Stderr}
-			if err := to.render("rule", &report); err != nil {
-				return err
-			}
-			to.write("\n")
+			vote.Hash = hash
 		}
 		if p.Change != "" {
 			verb += " to " + lower(p.Change)
@@ -183,50 +139,12 @@ func (cmd *ruleDecision) review(
 			return err
 		}
 		vote.Proposal, vote.Actor, vote.Reason = p.ID, cmd.Actor, cmd.Reason
-		after, err := v.Feedback.Rules().Review(s.ctx, vote)
+		after, err := rules.Review(s.ctx, vote)
 		if err != nil {
 			return err
 		}
-		return s.told(after, "%v", reviewed(&p, &after))
+		return s.answer(after, "reviewed")
 	})
-}
-
-// decidable refuses a proposal that is decided, before anybody is asked about it.
-func decidable(s *session, v *view.Source, p *feedback.Proposal) error {
-	state := p.Status
-	if state == feedback.StatePending {
-		return nil
-	}
-	if r, err := v.Feedback.Rules().Rule(s.ctx, p.ID); err == nil {
-		state = r.Status
-	}
-	return notNow(p.ID, state)
-}
-
-// notNow refuses to decide about what is in a state that does not fit.
-func notNow(id string, state feedback.State) error {
-	return fmt.Errorf("%s is %s: %s", show(id), lower(state), view.NextOf[state])
-}
-
-// reviewed describes the result of a review.
-func reviewed(before, after *feedback.Proposal) plain {
-	switch {
-	case after.Status == feedback.StateRejected:
-		return "Rejected."
-	case after.Status == feedback.StateApproved && after.Change != "" && after.Of != "":
-		return say("Approved. To %v rule %v holds from the next prompts on.", lower(after.Change),
-			after.Of)
-	case after.Status == feedback.StateApproved:
-		return say("Approved. It is rule %v now, and in the next prompts of %v.", after.ID,
-			list(after.Agents, "all"))
-	}
-	again := plain("")
-	if len(before.Approvals) == len(after.Approvals) {
-		again = "You had approved it before. "
-	}
-	names := texts(after.Approvals, func(a feedback.Review) string { return a.Actor })
-	return say("%vApproved by %v. Approvals: %v.", again, list(names, "none"),
-		show(after.Quorum.String()))
 }
 
 // A ruleOrder takes a rule out of prompts, as the command is named. One person is enough.
@@ -235,23 +153,20 @@ type ruleOrder struct{ ruleDecision }
 // Run retires or revokes a rule, if that is confirmed.
 func (cmd *ruleOrder) Run(s *session) error {
 	asks, to, done := "This retires %q for %v", feedback.StateRetired, "Retired."
-	from := []feedback.State{feedback.StateActive}
 	if s.command == "revoke" {
-		from = append(from, feedback.StateRetired)
 		asks, to, done = "This revokes %q for %v, for good", feedback.StateRevoked, "Revoked."
 	}
 	return withRules(s, func(v *view.Source) error {
-		r, err := rule(s, v, cmd.ID)
-		if err == nil && !slices.Contains(from, r.Status) {
-			err = notNow(r.ID, r.Status)
+		rules := v.Feedback.Rules()
+		r, err := found("rule", cmd.ID, seeRules,
+			func(id string) (feedback.Rule, error) { return rules.Rule(s.ctx, id) })
+		if err == nil {
+			err = cmd.confirm(s, asks, show(r.Text), list(r.Agents, "all"))
 		}
 		if err != nil {
 			return err
 		}
-		if err := cmd.confirm(s, asks, show(r.Text), list(r.Agents, "all")); err != nil {
-			return err
-		}
-		after, err := v.Feedback.Rules().Move(s.ctx,
+		after, err := rules.Move(s.ctx,
 			feedback.Act{ID: r.ID, Actor: cmd.Actor, Reason: cmd.Reason}, to)
 		if err != nil {
 			return err

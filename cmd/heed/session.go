@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
-
-	"github.com/charmbracelet/x/term"
 
 	"github.com/heedhq/heed/internal/view"
 )
@@ -158,55 +155,20 @@ type change struct {
 	Yes    bool   `short:"y"`
 }
 
-// confirm prints what is about to happen. It returns no error if the user wants that and gives a
-// reason. It asks only on the terminal.
+// confirm returns no error if the user wants a change and gives a reason. Otherwise the error
+// describes what would happen.
 func (c *change) confirm(s *session, format string, args ...any) error {
-	about := string(say(format, args...))
-	if !s.Now.IsZero() {
-		return &usageError{"a change happens now: leave out --now and HEED_NOW"}
-	}
-	asks := term.IsTerminal(s.in.Fd()) && term.IsTerminal(os.Stderr.Fd())
 	c.Reason, c.Actor = strings.TrimSpace(c.Reason), actor(c.Actor)
 	switch {
-	case !c.Yes && !asks:
-		return &usageError{about + ". There is no terminal to ask: say --yes if you want it"}
-	case c.Reason == "" && !asks:
+	case !s.Now.IsZero():
+		return &usageError{"a change happens now: leave out --now and HEED_NOW"}
+	case !c.Yes:
+		return &usageError{string(say(format, args...)) + ". Nothing was changed: say --yes if you " +
+			"want it"}
+	case c.Reason == "":
 		return &usageError{"the audit needs a reason: give one with --reason"}
 	}
-	answers := bufio.NewReader(s.in)
-	if !c.Yes {
-		answer, err := ask(s.ctx, answers, about+". Go on? [y/N] ")
-		if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
-			return cmp.Or(err, errors.New("nothing was changed"))
-		}
-	}
-	if c.Reason == "" {
-		var err error
-		if c.Reason, err = ask(s.ctx, answers, "Why? "); c.Reason == "" {
-			return cmp.Or(err, errors.New("nothing was changed, because the audit needs a reason"))
-		}
-	}
 	return nil
-}
-
-// ask asks on the terminal, and returns what is answered before the end of the context.
-func ask(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
-	fmt.Fprint(os.Stderr, question)
-	answered := make(chan string, 1)
-	go func() {
-		answer, err := answers.ReadString('\n')
-		if err != nil {
-			fmt.Fprintln(os.Stderr) // the end of the input ended no line
-		}
-		answered <- strings.TrimSpace(answer)
-	}()
-	select {
-	case answer := <-answered:
-		return answer, nil
-	case <-ctx.Done():
-		fmt.Fprintln(os.Stderr)
-		return "", fmt.Errorf("%w: nothing was changed", errInterrupted)
-	}
 }
 
 // actor is who has something changed.
