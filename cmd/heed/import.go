@@ -47,49 +47,44 @@ func (l *pastLog) close() error {
 	return err
 }
 
-// open opens the log, with its mapping. What comes from standard input is first written to a file
-// that only the user can read, because a log is read twice. So are pipes.
+// open opens the log, with its mapping. What comes from a pipe is first written to a file that only
+// the user can read, because a log is read twice.
 func (p *pastFile) open(s *session) (l *pastLog, err error) {
 	if p.File == "" {
 		return nil, &usageError{"which log? Name a file, or - for standard input"}
 	}
-	l = &pastLog{}
 	in := s.in
-	if p.name() != standardInput {
+	if p.File != "-" {
 		if in, err = openFile(p.File); err != nil {
 			return nil, err
 		}
-		if about, err := in.Stat(); err == nil && about.Mode().IsRegular() {
-			l.File = in
-		} else { // such as a pipe
-			defer in.Close()
-			if err == nil && about.IsDir() {
-				return nil, fmt.Errorf("%s is a directory", p.File)
-			}
-		}
 	}
-	if l.File == nil {
-		if l.File, err = os.CreateTemp("", "heed-past-*"); err == nil {
-			// An open file needs no name, and then a command that is killed leaves no copy behind.
-			l.remove = os.Remove(l.Name()) != nil
-			err = copyAll(s.ctx, l.File, in)
+	l = &pastLog{File: in}
+	if about, failed := in.Stat(); failed != nil || !about.Mode().IsRegular() {
+		defer in.Close()
+		if failed == nil && about.IsDir() {
+			return nil, fmt.Errorf("%s is a directory", p.File)
 		}
+		if l.File, err = os.CreateTemp("", "heed-past-*"); err != nil {
+			return nil, err
+		}
+		// An open file needs no name, and then a command that is killed leaves no copy behind.
+		l.remove = os.Remove(l.Name()) != nil
+		err = copyAll(s.ctx, l.File, in)
 	}
 	if err == nil {
 		err = p.mapping(l)
 	}
-	if err != nil && l.File != nil {
+	if err != nil {
 		err = errors.Join(err, l.close())
 	}
 	return l, err
 }
 
-const standardInput = "standard input"
-
 // name names the log for the audit: a folder is of one machine.
 func (p *pastFile) name() string {
 	if p.File == "-" {
-		return standardInput
+		return "standard input"
 	}
 	return filepath.Base(p.File)
 }
@@ -395,53 +390,24 @@ func (cmd *pastCommand) own(p *loop.Past, known map[string]bool) error {
 	return nil
 }
 
-// answersIn yields the answers in rows without those at fault, and shows how far it is.
+// answersIn yields the answers in rows without those at fault. On a terminal it shows how far it is.
 func answersIn(rows iter.Seq2[past.Row, error], of int) iter.Seq2[loop.Past, error] {
 	return func(yield func(loop.Past, error) bool) {
-		bar := newProgress(of)
-		defer bar.end()
+		n, shows := 0, term.IsTerminal(os.Stderr.Fd())
 		for row, err := range rows {
 			if errors.As(err, new(*past.Fault)) {
 				continue
 			}
-			if bar.step(); err != nil {
-				yield(loop.Past{}, err)
-				return
+			if n++; shows && n%1024 == 0 {
+				fmt.Fprintf(os.Stderr, "\r%d of %d rows", n, of)
 			}
-			if !yield(row.Past, nil) {
-				return
+			if !yield(row.Past, err) || err != nil {
+				break
 			}
 		}
-	}
-}
-
-// A progress shows on standard error how far something is, if that is a terminal.
-type progress struct {
-	of, n int
-	shown time.Time
-	on    io.Writer // nil: not shown
-}
-
-func newProgress(of int) *progress {
-	p := &progress{of: of, shown: time.Now()}
-	if term.IsTerminal(os.Stderr.Fd()) {
-		p.on = os.Stderr
-	}
-	return p
-}
-
-func (p *progress) step() {
-	if p.n++; p.on != nil && p.n%256 == 0 && time.Since(p.shown) > 200*time.Millisecond {
-		p.shown = time.Now()
-		share := 20 * p.n / max(p.of, p.n)
-		fmt.Fprintf(p.on, "\r[%s%s] %d of %d rows", strings.Repeat("=", share),
-			strings.Repeat(" ", 20-share), p.n, p.of)
-	}
-}
-
-func (p *progress) end() {
-	if p.on != nil {
-		fmt.Fprintf(p.on, "\r%60s\r", "")
+		if shows {
+			fmt.Fprintf(os.Stderr, "\r%40s\r", "")
+		}
 	}
 }
 

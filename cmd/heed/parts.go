@@ -44,8 +44,7 @@ var (
 			return err
 		}}
 	// A store has the rules of one service, which has no name.
-	services = part{"service of rules", "",
-		func(context.Context, store.Store) ([]string, error) { return []string{""}, nil },
+	services = part{"service of rules", "", settings.Names("feedback"),
 		func(ctx context.Context, v *view.Source, _ string) (err error) {
 			v.Feedback, err = feedback.Open(ctx, feedback.Config{Store: v.Store, Now: v.Now})
 			return err
@@ -99,16 +98,16 @@ func (t part) find(s *session, agent string) (found, known []string, err error) 
 // with calls a function with the one that --agent names, or with the only one.
 func (t part) with(s *session, do func(*view.Source) error) error {
 	return s.with(func() error {
-		found, known, err := t.find(s, s.Agent)
-		if err == nil && len(found) == 0 {
-			err = t.none(s)
-			if len(known) > 0 {
-				err = s.unknown(t.what, known)
-			}
-		}
 		v := s.source()
-		if err == nil {
+		found, known, err := t.find(s, s.Agent)
+		switch {
+		case err != nil:
+		case len(found) > 0:
 			err = t.only(s, v, found, known)
+		case len(known) > 0:
+			err = s.unknown(t.what, known)
+		default:
+			err = fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
 		}
 		if err != nil {
 			return err
@@ -123,7 +122,7 @@ func (t part) only(s *session, v *view.Source, found, known []string) error {
 		return &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
 			len(found), t.what, show(strings.Join(known, ", ")))}
 	}
-	return t.opened(s, v, found[0])
+	return t.open(s.ctx, v, found[0])
 }
 
 // known refuses an --agent that is no agent, is used without one, or is in a rule.
@@ -176,51 +175,30 @@ func (s *session) unknown(what string, names []string) error {
 	return unknown(what, s.Agent, see)
 }
 
-// opened opens the one of a name.
-func (t part) opened(s *session, v *view.Source, name string) error {
-	err := t.open(s.ctx, v, name)
-	if errors.Is(err, heed.ErrNotFound) {
-		return t.none(s)
-	}
-	return err
-}
-
-func (t part) none(s *session) error {
-	return fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
-}
-
 // each opens all that hosts have opened, one after the other, or the one that --agent names, and
 // calls a function with each.
 func (t part) each(s *session, do func(v *view.Source) error) error {
 	found, _, err := t.find(s, s.Agent)
-	if err != nil {
-		return err
-	}
 	for _, name := range found {
 		v := s.source()
-		if err := t.opened(s, v, name); errors.Is(err, errNone) {
-			continue
-		} else if err != nil {
-			return err
+		if err = t.open(s.ctx, v, name); err == nil {
+			err = do(v)
 		}
-		if err := do(v); err != nil {
-			return err
+		if err != nil {
+			break
 		}
 	}
-	return nil
+	return err
 }
 
 // some opens what the agent of a source left, or in a store without agents the one that --agent
 // names, or the only one. Without one, the source stays without this part.
 func (t part) some(s *session, v *view.Source) error {
 	found, known, err := t.find(s, cmp.Or(v.Name, s.Agent))
-	if err == nil && len(found) > 0 {
-		err = t.only(s, v, found, known)
+	if err != nil || len(found) == 0 {
+		return err
 	}
-	if errors.Is(err, errNone) {
-		return nil
-	}
-	return err
+	return t.only(s, v, found, known)
 }
 
 // openParts opens the parts of the agent of a source.

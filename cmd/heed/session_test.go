@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
@@ -131,35 +130,4 @@ func TestPraises(t *testing.T) {
 				Action: test.answer}, found[0])
 		}
 	}
-}
-
-// A terminal shows each 256 rows how far an import is, if the last time was a while ago.
-func TestProgress(t *testing.T) {
-	t.Parallel()
-	var screen bytes.Buffer
-	p := &progress{of: 1024, on: &screen}
-	for range 255 {
-		p.step()
-	}
-	require.Empty(t, screen.String())
-	p.step()
-	require.Equal(t, "\r[=====               ] 256 of 1024 rows", screen.String())
-	p.shown = time.Now().Add(time.Hour)
-	for range 256 {
-		p.step()
-	}
-	p.shown = time.Time{}
-	p.end()
-	require.Equal(t, "\r[=====               ] 256 of 1024 rows\r"+strings.Repeat(" ", 60)+"\r",
-		screen.String())
-	for screen.Reset(); p.n < 1280; p.shown = (time.Time{}) {
-		p.step()
-	}
-	require.Contains(t, screen.String(), "[====================] 1280 of 1024 rows")
-
-	hidden := &progress{of: 1}
-	for range 256 {
-		hidden.step()
-	}
-	hidden.end()
 }
