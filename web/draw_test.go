@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"pgregory.net/rapid"
+	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
@@ -17,29 +17,6 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy"
 )
-
-// TestDifferences gives back both texts, and leaves the words around a change as they are.
-func TestDifferences(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`([ab ]|c\n){0,30}`)
-		before, after := text.Draw(t, "before"), text.Draw(t, "after")
-		var was, is strings.Builder
-		for _, p := range differences(before, after) {
-			if !p.In {
-				was.WriteString(p.Text)
-			}
-			if !p.Out {
-				is.WriteString(p.Text)
-			}
-		}
-		if was.String() != before || is.String() != after {
-			t.Fatalf("%q and %q", was.String(), is.String())
-		}
-	})
-	assert.Equal(t, []stretch{
-		{Text: "Say "}, {Text: "the time ", Out: true}, {Text: "when ", In: true}, {Text: "to all."},
-	}, differences("Say the time to all.", "Say when to all."))
-}
 
 func TestSay(t *testing.T) {
 	for text, want := range map[string]string{
@@ -101,7 +78,9 @@ func TestAlone(t *testing.T) {
 	h := view.Heuristic{Needed: 0.9}
 	for confidence, want := range map[float64]string{0.95: "yes", 0.9: "yes", 0.85: "no, from 0.9"} {
 		h.Confidence = confidence
-		assert.Contains(t, alone(h), want, confidence)
+		var b strings.Builder
+		require.NoError(t, templates["heuristics"].ExecuteTemplate(&b, "alone", h))
+		assert.Contains(t, b.String(), want, confidence)
 	}
 }
 

@@ -30,7 +30,7 @@ func Templates(h *Handler, paths []string) map[string]func(texts []string, begin
 			tainted := reflect.New(reflect.TypeOf(data)).Elem()
 			tainted.Set(reflect.ValueOf(data))
 			taint(tainted, next)
-			v := frame{Title: f.Title + next(), Notice: next(), Problem: next(),
+			v := frame{Title: f.Title + next(), Done: next(), Problem: next(),
 				Typed: map[string][]string{"reason": {next()}, "text": {next()}}, Data: tainted.Interface()}
 			w := httptest.NewRecorder()
 			h.render(w, r.WithContext(context.WithValue(r.Context(), personKey{}, next())), http.StatusOK,

@@ -94,13 +94,13 @@ func doneMark(person, to string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// notice describes what was done, on the page that an action led to.
-func (h *Handler) notice(r *http.Request) string {
+// done returns the word for what was done, on the page that an action led to.
+func (h *Handler) done(r *http.Request) string {
 	mark, err := r.Cookie(doneCookie)
 	if err != nil || mark.Value != doneMark(personOf(r), h.cfg.Prefix+r.URL.Path+"?"+r.URL.RawQuery) {
 		return ""
 	}
-	return notices[r.URL.Query().Get("done")]
+	return r.URL.Query().Get("done")
 }
 
 // decided reads a form. A field that is not known is refused, and so is one that is there twice.

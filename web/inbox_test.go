@@ -194,7 +194,8 @@ func TestEdit(t *testing.T) {
 	w, page := hs.post("kim", "/proposal/edit", "id", p.ID, "hash", p.Hash(), "text",
 		"Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n", "reason", "Shorter")
 	require.Equal(t, http.StatusSeeOther, w.Code)
-	assert.Contains(t, page, "<del>time </del>")
+	assert.Contains(t, page, "<del>Give every time with its time zone</del> "+
+		"<ins>Give every time with its zone</ins>")
 	_, edited, _ := strings.Cut(page, `<h2 id="edited">`)
 	edited, _, _ = strings.Cut(edited, "</section>")
 	assert.Equal(t, 1, strings.Count(edited, "<dt>"), "only the text was edited: %s", edited)

@@ -42,7 +42,7 @@ type frame struct {
 	Person string // "" if the person is unknown
 	Menu   []entry
 	Prefix string
-	Notice string // what was just done
+	Done   string // what was just done, as templates/parts.html has it
 	// Problem is why an input is refused, and Typed is that input.
 	Problem string
 	Typed   url.Values
@@ -145,7 +145,7 @@ func (h *Handler) pages() {
 				h.fail(w, r, p.title, err)
 				return
 			}
-			f.Notice = h.notice(r)
+			f.Done = h.done(r)
 			h.render(w, r, http.StatusOK, p.name(), f)
 		})
 	}
@@ -153,23 +153,6 @@ func (h *Handler) pages() {
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, http.StatusNotFound, "There is no such page.")
 	})
-}
-
-// notices describe what was done, by the word in the address.
-var notices = map[string]string{
-	"approved":  "Your approval counts. It becomes a rule when enough people have approved it.",
-	"active":    "Approved. It is a rule now, and in the next prompts.",
-	"changed":   "Approved. The change of the rule holds from now on.",
-	"rejected":  "Rejected.",
-	"edited":    "Edited. This is the new version, and others have to approve it.",
-	"out":       "Taken out. It is in its own cluster now. The proposal has no approvals any more.",
-	"retired":   "Retired. It is in no prompt that is built from now on.",
-	"revoked":   "Revoked. It is in no prompt that is built from now on.",
-	"corrected": "Recorded. It counts against the answer, and becomes a proposal if others agree.",
-	"undone":    "Taken back. The answer counts as a failure.",
-	"proposed":  "Proposed. Others have to approve it.", "resolved": "Resolved.",
-	"joined": "Joined. The two count as one correction by their reviewers.",
-	"split":  "Split. It is in its own cluster now.",
 }
 
 func (h *Handler) menu() (all []entry) {
@@ -220,20 +203,7 @@ func statusOf(err error) (status int, text string) {
 		return refusal(refused)
 	}
 	f := view.FaultOf(err, reflect.TypeFor[struct{}]())
-	text = f.Detail
-	switch f.Sort {
-	case view.BadField:
-		text = "Not accepted: " + text
-	case view.Unknown:
-		text = "This is not known here, or no longer kept."
-	case view.Conflicting:
-		text = "Somebody else was quicker. Look at it again."
-	case view.OutOfTime:
-		text = "This took too long. Try again."
-	case view.Failure:
-		text = "Something failed. Nothing is known to have changed. Try again."
-	}
-	return sorts[f.Sort].Status, text
+	return sorts[f.Sort].Status, f.Detail
 }
 
 const perPage = 25

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -81,29 +80,11 @@ func yours(v *view.Source, p *feedback.Proposal, person string) string {
 type proposalData struct {
 	view.Report
 	Yours   string
-	Was     []change         // what edits have changed
+	Edited  []view.Edit      // since it was first proposed
 	Applies int              // past corrections that it would have applied to
 	Opposed []feedback.Match // the ones among them that may contradict it
 	Looked  int
 	Types   []string
-}
-
-// A change is a field of a draft before and after.
-type change struct {
-	Name   string
-	Pieces []stretch
-}
-
-// changes compares two drafts, field by field.
-func changes(before, after *feedback.Draft) (all []change) {
-	was, is := view.Parts(before, say), view.Parts(after, say)
-	for i := range was {
-		if was[i].Value != is[i].Value {
-			pieces := differences(cmp.Or(was[i].Value, "none"), cmp.Or(is[i].Value, "none"))
-			all = append(all, change{was[i].Name, pieces})
-		}
-	}
-	return all
 }
 
 // further are the fields of a draft without its text that have no default value.
@@ -126,7 +107,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 		},
 	}
 	if p.Was != nil {
-		d.Was = changes(p.Was, &p.Draft)
+		d.Edited = view.Edits(p.Was, &p.Draft, say)
 	}
 	if p.Status == feedback.StatePending && p.Change == "" {
 		err = d.dryRun(r.Context(), v.Feedback)
@@ -183,33 +164,4 @@ func rule(r *http.Request, v *view.Source) (any, error) {
 		err = heed.ErrNotFound
 	}
 	return report, err
-}
-
-// A stretch is a part of a text that was left as it is, taken out, or put in.
-type stretch struct {
-	Text    string
-	Out, In bool
-}
-
-// differences compares two texts: what is between the words with which both begin and those with
-// which both end was taken out or put in.
-func differences(before, after string) (found []stretch) {
-	a, b := strings.SplitAfter(before, " "), strings.SplitAfter(after, " ")
-	begin, end, most := 0, 0, min(len(a), len(b))
-	for begin < most && a[begin] == b[begin] {
-		begin++
-	}
-	for end < most-begin && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	text := func(words []string) string { return strings.Join(words, "") }
-	for _, s := range []stretch{
-		{Text: text(a[:begin])}, {Text: text(a[begin : len(a)-end]), Out: true},
-		{Text: text(b[begin : len(b)-end]), In: true}, {Text: text(a[len(a)-end:])},
-	} {
-		if s.Text != "" {
-			found = append(found, s)
-		}
-	}
-	return found
 }

@@ -21,20 +21,13 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// outcomes name how answers turned out.
-var outcomes = map[string]string{
-	"": "in any way", view.Good: "well", view.Bad: "badly", view.Open: "not known yet",
-}
-
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"success":  success,
-	"points":   func(x float64) float64 { return 100 * x },
-	"outcomes": func() map[string]string { return outcomes },
-	"kinds":    func() []string { return view.Kinds },
-	"states":   func() []string { return []string{"active", "retired", "revoked", "superseded"} },
-	"say":      func(value any) string { return say(fmt.Sprint(value)) },
-	"short":    short, "when": when,
+	"success": success,
+	"points":  func(x float64) float64 { return 100 * x },
+	"kinds":   func() []string { return view.Kinds },
+	"say":     func(value any) string { return say(fmt.Sprint(value)) },
+	"short":   short, "when": when,
 	"day": func(t time.Time, later int) string {
 		return t.UTC().AddDate(0, 0, later).Format(time.DateOnly)
 	},
@@ -49,8 +42,8 @@ var funcs = template.FuncMap{
 	"knownby": func(s learning.Share) string { return say(view.KnownBy(s)) }, "sentence": sentence,
 	"channels": func(names string) string { return say(text.ChannelsWords(names)) },
 	"segment":  segmentName, "bar": newBar, "place": place,
-	"arms":  func(all []view.Arm) any { return view.Segment{Arms: all} },
-	"alone": alone, "further": further,
+	"arms":    func(all []view.Arm) any { return view.Segment{Arms: all} },
+	"further": further,
 	"pair": func(prefix, id, hash, with string) any {
 		return struct{ Prefix, ID, Hash, With string }{prefix, id, hash, with}
 	},
@@ -239,12 +232,4 @@ func newBar(low, mean, high float64) bar {
 	return bar{
 		place(low), max(place(high)-place(low), 4), min(max(place(mean)-3, 0), scaleWidth-6),
 	}
-}
-
-// alone describes whether a heuristic answers by itself.
-func alone(h view.Heuristic) string {
-	if h.Confidence >= h.Needed {
-		return "yes, because its confidence is at least " + three(h.Needed)
-	}
-	return "no, from " + three(h.Needed) + " on"
 }

@@ -251,6 +251,9 @@ func (p *printer) funcs() template.FuncMap {
 		},
 		"said":  func(c feedback.Feedback) string { return view.Said(&c) },
 		"parts": func(d feedback.Draft) []view.Part { return view.Parts(&d, show) },
+		"edits": func(was *feedback.Draft, is feedback.Draft) []view.Edit {
+			return view.Edits(was, &is, show)
+		},
 		"check": func(d feedback.Draft) plain { return plain(view.CheckWords(d.Check, show)) },
 		"deed":  view.Deed,
 	}

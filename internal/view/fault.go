@@ -79,12 +79,12 @@ func FaultOf(err error, in reflect.Type) *Fault {
 		return of(Unknown, "No "+kindOf(in)+" of this id is known, or no longer.")
 	// Settings that differ from the stored ones are a conflict that another try does not solve.
 	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)):
-		return of(Conflicting, "Others changed it at the same time. Send the request again.")
+		return of(Conflicting, "Others changed it at the same time. Look at it, and try again.")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return of(OutOfTime, "The server has not finished in time. Send the request again.")
+		return of(OutOfTime, "The server has not finished in time. Try again.")
 	}
 	return &Fault{
-		Sort: Failure, Detail: "Nothing is wrong with the request. Send it again later.", Cause: err,
+		Sort: Failure, Detail: "Something failed here, and nothing is wrong with the request. Try again later.", Cause: err,
 	}
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,6 +206,21 @@ func Parts(d *feedback.Draft, show func(string) string) []Part {
 		{"type", kind}, {"place", place}, {"supersedes", Join(d.Supersedes, "", show)},
 		{"check", CheckWords(d.Check, show)},
 	}
+}
+
+// An Edit is a field of a draft, in words, before and after somebody edited it.
+type Edit struct{ Name, Was, Is string }
+
+// Edits compares two drafts, field by field.
+func Edits(before, after *feedback.Draft, show func(string) string) (all []Edit) {
+	was, is := Parts(before, show), Parts(after, show)
+	for i := range was {
+		if was[i].Value != is[i].Value {
+			all = append(all,
+				Edit{was[i].Name, cmp.Or(was[i].Value, "none"), cmp.Or(is[i].Value, "none")})
+		}
+	}
+	return all
 }
 
 // Join joins texts with commas. Without texts it returns its second argument.
