@@ -390,7 +390,7 @@ func (cmd *pastCommand) own(p *loop.Past, known map[string]bool) error {
 	return nil
 }
 
-// answersIn yields the answers in rows without those at fault. On a terminal it shows how far it is.
+// answersIn yields the answers in rows without those at fault. A terminal shows how far it is.
 func answersIn(rows iter.Seq2[past.Row, error], of int) iter.Seq2[loop.Past, error] {
 	return func(yield func(loop.Past, error) bool) {
 		n, shows := 0, term.IsTerminal(os.Stderr.Fd())

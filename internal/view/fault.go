@@ -84,7 +84,7 @@ func FaultOf(err error, in reflect.Type) *Fault {
 		return of(OutOfTime, "The server has not finished in time. Try again.")
 	}
 	return &Fault{
-		Sort: Failure, Detail: "Something failed here, and nothing is wrong with the request. Try again later.", Cause: err,
+		Sort: Failure, Detail: "Something failed here. Try again later.", Cause: err,
 	}
 }
 
