@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // An account of a task's answer tells of the ways of working that the prompt recommended and warned
@@ -105,4 +106,31 @@ func TestExplainAfterAnUndoIsForgotten(t *testing.T) {
 	assert.Equal(t, []float64{0}, confidences())
 	require.NoError(t, w.Agent.React(ctx, given.ID, loop.Reaction{Person: "bob", Value: 1}))
 	assert.Equal(t, []float64{1}, confidences())
+}
+
+// A tool explains an answer by the store alone, and returns the errors of the store.
+func TestExplainOutsideOfTheHost(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	id := w.answer(loop.Event{Text: "Why?", Person: "ann"}).ID
+	require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: new(bool)}))
+	want, err := w.Explain(ctx, id)
+	require.NoError(t, err)
+	cfg := loop.Config{Name: w.Name(), Testing: loop.Testing{Now: w.clock.Now}}
+	_, err = loop.Explain(ctx, cfg, id)
+	require.ErrorAs(t, err, new(*heed.ConfigError), "without a store")
+	st := &storetest.Failing{Store: w.store}
+	cfg.Store = st
+	storetest.FailEach(func(at int, late bool) bool {
+		st.Fail(at, late)
+		got, err := loop.Explain(ctx, cfg, id)
+		failed := st.Failed()
+		st.Fail(0, false)
+		if failed {
+			require.ErrorIs(t, err, storetest.ErrFailed, "call %d", at)
+			return true
+		}
+		require.NoError(t, err)
+		assert.Equal(t, want.String(), got.String())
+		return false
+	})
 }

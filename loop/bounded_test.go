@@ -225,7 +225,9 @@ func TestShortenedSuggestionsAreLeftOut(t *testing.T) {
 	answer, err := w.Answered(ctx, plan, loop.Reply{Text: "Yes."})
 	require.NoError(t, err)
 	assert.Equal(t, want, answer.Plan.LeftOut, "it is told once")
-	assert.Equal(t, want, w.answer(loop.Event{Text: full}).Plan.LeftOut)
+	for range 2 { // the second is the first, delivered again
+		assert.Equal(t, want, w.answer(loop.Event{ID: "e", Text: full}).Plan.LeftOut)
+	}
 
 	withheld := newWorld(t, loop.Config{Lessons: loop.Lessons{
 		Heuristics: []learning.Heuristic{long}}})

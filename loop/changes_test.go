@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // audit returns what the agent has recorded of its own, the oldest first.
@@ -94,6 +95,31 @@ func TestASweepRecordsOutages(t *testing.T) {
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
 	}
 	assert.Equal(t, []string{"loop.outage store <", "loop.recovery store <"}, w.audit())
+}
+
+// An import records the outages before it as a sweep does, and reports if it can't.
+func TestAnOutageThatCannotBeRecorded(t *testing.T) {
+	w := newIsland(t, loop.Config{})
+	for at := 1; ; at++ {
+		w.sea.SetAway(true)
+		require.Error(t, w.React(ctx, "none", loop.Reaction{Value: -1}))
+		w.clock.Advance(time.Minute)
+		w.sea.SetAway(false)
+		w.answer(loop.Event{Text: "The mail is late"}) // which ends the outage
+		w.sea.Fail(at, false)
+		_, err := w.Import(ctx, each([]loop.Past{{
+			Event: loop.Event{ID: fmt.Sprint("past ", at), Text: "Why?", At: start}, Text: "So.",
+			Reactions: []loop.Reaction{{Person: "ann", Value: 1}},
+		}}), "", "")
+		failed := w.sea.Failed()
+		w.sea.Fail(0, false)
+		if !failed {
+			require.NoError(t, err)
+			break
+		}
+		require.ErrorIs(t, err, storetest.ErrFailed, "call %d", at)
+	}
+	assert.Contains(t, w.audit(), "loop.outage store <")
 }
 
 // Each outage is recorded once, also one that ended, by a clock that was put back, before another.

@@ -249,3 +249,19 @@ func TestAnExpectedOutcomeFromNowhere(t *testing.T) {
 	assert.Len(t, answer.Plan.Heard, 1)
 	assert.Greater(t, w.confidence("rotate"), before)
 }
+
+// A prompt shows three notes, and as many as the host wants.
+func TestAPromptShowsThreeNotes(t *testing.T) {
+	for most, want := range map[int]int{0: 3, 1: 1, 5: 5} {
+		var notes []loop.Note
+		for n := range 8 {
+			notes = append(notes, loop.Note{ID: fmt.Sprint(n), Topic: full, Text: fmt.Sprint("room ", n)})
+		}
+		w := newWorld(t, loop.Config{
+			Budget: loop.Budget{Notes: most}, Lessons: loop.Lessons{Notes: notes},
+		})
+		p, err := w.Prepare(ctx, loop.Event{Text: full})
+		require.NoError(t, err)
+		assert.Len(t, p.Notes, want)
+	}
+}

@@ -95,6 +95,18 @@ func TestTheControlGroupIsAnsweredWithoutLearning(t *testing.T) {
 	assert.InDelta(t, 0, g.Learned.Calls, 1e-9)
 	calls, _, _ := g.Saved()
 	assert.InDelta(t, len(learned)+2, calls, 1e-9) // with the two that were prepared
+	for _, part := range []loop.GainPart{g.Days[0], g.Arms[0]} {
+		assert.Equal(t, []float64{-1, 1}, []float64{part.Low, part.High}, "it is not compared")
+	}
+}
+
+// There is no comparison, and so no saving, without answers without learning.
+func TestNothingIsSavedWithoutAComparison(t *testing.T) {
+	g := loop.Gain{Learned: loop.Measured{Answers: 7, Calls: 1, Cost: 2, Seconds: 3}}
+	calls, cost, took := g.Saved()
+	assert.Zero(t, calls)
+	assert.Zero(t, cost)
+	assert.Zero(t, took)
 }
 
 // TestAGainCountsWhatIsKnownNow compares the sums with the records after reactions that were

@@ -257,12 +257,15 @@ func TestARowAtFault(t *testing.T) {
 		"Arm":          func(p *loop.Past) { p.Arm = "c" },
 		"Propensity":   func(p *loop.Past) { p.Propensity = 2 },
 		"Spent.Cost":   func(p *loop.Past) { p.Spent.Cost = -1 },
+		"Spent":        func(p *loop.Past) { p.Spent.Tokens = -1 },
 		"Value":        func(p *loop.Past) { p.Reactions[0].Value = 3 },
 		"Person":       func(p *loop.Past) { p.Reactions[0].Person = "ci" },
 		"Event.Person": func(p *loop.Past) { p.Event.Person = "ci" },
 		"Event.At":     func(p *loop.Past) { p.Event.At = start.Add(time.Hour) },
 		"Success":      func(p *loop.Past) { p.Outcomes = []loop.Outcome{{}} },
+		"Spent ":       func(p *loop.Past) { p.Spent.Latency = -1 },
 	} {
+		field = strings.TrimSpace(field) // of two faults
 		a, rows := importer(t), past(3, many)
 		spoil(&rows[1])
 		done, err := a.Import(ctx, each(rows), "", "")

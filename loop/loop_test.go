@@ -20,6 +20,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -758,6 +759,58 @@ func TestPraiseTeaches(t *testing.T) {
 	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 1}))
 	assert.InDelta(t, before, w.confidence(learned), 1e-9,
 		"a text that heed put into the prompt is no evidence")
+}
+
+// TestPraiseThatAgreesIsCommittedAtOnce for the answer and for the heuristic with the same advice,
+// whichever call of the store fails.
+func TestPraiseThatAgreesIsCommittedAtOnce(t *testing.T) {
+	st := &storetest.Failing{Store: new(memstore.Store)}
+	never := 1.
+	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
+		error) {
+		if r.JSON {
+			return decision.LLMResponse{Text: written}, nil
+		}
+		return decision.LLMResponse{
+			Text: "Look at the logs of the mail server first, and then restart the queue by hand, one " +
+				"after the other."}, nil
+	})
+	w := newWorld(t, loop.Config{
+		Model: writer, Store: st, RequireStore: true, Tuning: loop.Tuning{
+			Extract: []string{"*"}, Decision: decision.Config{Withhold: &never},
+		},
+	})
+	event := loop.Event{Text: "The mail queue of the server is stuck again.", Person: "ann"}
+	var learned string
+	for range 2 {
+		require.NoError(t, w.React(ctx, w.answer(event).ID, loop.Reaction{Person: "ann", Value: 1}))
+	}
+	for h, err := range w.Learning().Heuristics(ctx) {
+		require.NoError(t, err)
+		learned = h.ID
+	}
+	id := w.answer(event).ID
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+	praised := w.confidence(learned)
+	for at := 1; ; at++ {
+		w.clock.Advance(time.Minute)
+		agent := w.again()
+		st.Fail(at, false)
+		err := agent.React(ctx, id, loop.Reaction{Person: "ann", Value: -1})
+		failed := st.Failed()
+		st.Fail(0, false)
+		if !failed {
+			require.NoError(t, err)
+			assert.Less(t, w.confidence(learned), praised, "the praise is withdrawn")
+			break
+		}
+		require.ErrorIs(t, err, storetest.ErrFailed, "call %d", at)
+		require.InDelta(t, praised, w.confidence(learned), 1e-9, "call %d", at)
+	}
+	damage(t, st, "learning.heuristic", learned)
+	w.clock.Advance(time.Minute)
+	require.ErrorIs(t, w.again().React(ctx, id, loop.Reaction{Person: "ann", Value: 1}),
+		heed.ErrDamaged, "praise that can't be given counts for neither")
 }
 
 // A heuristic that the model was told in any other way gains nothing either, neither by agreement

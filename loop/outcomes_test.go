@@ -635,6 +635,14 @@ func TestAnOutcomeIsWithdrawn(t *testing.T) {
 	share(id, loop.Outcome{Withdraw: true}, false) // there is none
 	share(id, loop.Outcome{Success: &yes, Cost: 2}, true)
 	share(sure, loop.Outcome{Success: &yes}, true)
+	for _, r := range w.records() {
+		cost := 0.
+		if s := &r.Statements[0]; s.Spent != nil {
+			require.Positive(t, s.Spent.Cost, "an outcome without a cost has none on the record")
+			cost = s.Spent.Cost
+		}
+		assert.Equal(t, map[string]float64{id: 2, sure: 0}[r.ID], cost)
+	}
 	assert.Greater(t, w.confidence("rotate"), trust)
 	share(id, loop.Outcome{Withdraw: true, Source: "other"}, true) // it has told none
 	told := w.clock.Now()

@@ -309,6 +309,25 @@ func TestTenantsAreSwept(t *testing.T) {
 	assert.Zero(t, reads.swept, "a sweep is no activity: the tenant is not due again")
 }
 
+// A conflict of the host's own is one, and does not mean that the tenant left.
+func TestAConflictInATenant(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	require.NoError(t, acme.Store().Declare(ctx, store.Kind{Name: "host"}))
+	made := store.Batch{Records: []store.Record{{
+		Ref: store.Ref{Kind: "host", ID: "1"}, At: start, Body: store.Of("x"), Revision: store.Once,
+	}}}
+	_, err = acme.Store().Commit(ctx, made)
+	require.NoError(t, err)
+	made.Records[0].Revision = 99
+	_, err = acme.Store().Commit(ctx, made)
+	require.ErrorIs(t, err, heed.ErrConflict)
+	require.NotErrorIs(t, err, store.ErrLeft)
+	_, err = acme.Answer(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+}
+
 // Whichever call of the store fails, a sweep of tenants that were never seen ends with the error.
 func TestASweepOfTenantsWithoutTheStore(t *testing.T) {
 	w := newWorld(t, loop.Config{})

@@ -137,3 +137,16 @@ func TestPrepareKnowsWhatAnotherAgentHasDone(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, prepared().System, "Similar Past Tasks")
 }
+
+// A process that has seen no outcome of a segment reads its cells together with the answer's rest.
+func TestAReactionIsTwoReads(t *testing.T) {
+	counted := &storetest.Failing{Store: new(memstore.Store)}
+	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
+	for range 2 {
+		id := w.answer(loop.Event{Text: "Why?", Person: "ann"}).ID
+		other := w.again()
+		reads := counted.Calls("Read")
+		require.NoError(t, other.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+		assert.Equal(t, 2, counted.Calls("Read")-reads)
+	}
+}
