@@ -221,12 +221,15 @@ func TestImportRefusesFileByFile(t *testing.T) {
 	assert.ErrorIs(t, err, feedback.ErrFull, "one person fills no inbox")
 
 	edited := into.pending()
-	edited.Text = "Something else"
+	edited.Text, edited.Withdrawn = "Something else", 3
 	text, err := json.Marshal(edited)
 	require.NoError(t, err)
 	files = fstest.MapFS{"feedback/rules/proposed/x.json": {Data: text}}
 	_, err = into.Import(ctx, files, "igor", "x")
 	assert.ErrorIs(t, err, heed.ErrConflict, "other words have its id")
+	opened, err = newWorld(t, feedback.Config{}).Import(ctx, files, "igor", "x")
+	require.NoError(t, err)
+	assert.Zero(t, opened[0].Withdrawn, "there is no evidence here that could be withdrawn")
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = into.Import(done, files, "igor", "x")

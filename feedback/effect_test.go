@@ -21,6 +21,9 @@ func TestWilsonLower(t *testing.T) {
 		assert.InDelta(t, test.want, feedback.WilsonLower(test.hits, test.n), 5e-4, "%d of %d",
 			test.hits, test.n)
 	}
+	for n := range 100 { // rounding may give less
+		assert.GreaterOrEqual(t, feedback.WilsonLower(0, n), 0.)
+	}
 }
 
 // decide puts decisions into the store: hits of n are corrections, of the cluster if there is one,

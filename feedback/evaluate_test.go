@@ -116,6 +116,14 @@ func TestContradictionsAreAmbiguous(t *testing.T) {
 	elsewhere := f
 	elsewhere.ID, elsewhere.Gate = "elsewhere", "HITL-2"
 	assert.Equal(t, feedback.EdgeCase, w.add(elsewhere).Class, "at another gate")
+	w = newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (
+		feedback.Evaluation, error,
+	) {
+		t.Error("an evaluator is not asked about it")
+		return feedback.Evaluation{}, errors.New("asked")
+	}})
+	w.add(approved)
+	assert.Equal(t, feedback.Ambiguous, w.add(f).Class)
 
 	// However often one person says it, the opposite makes it a matter for another person.
 	w = newWorld(t, feedback.Config{})

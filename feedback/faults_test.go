@@ -441,6 +441,13 @@ var faults = []fault{
 	{method: "Rules.Inject", prepare: active, call: func(w *world) (any, error) {
 		return w.rules.Inject(ctx, "prd", "base", "")
 	}},
+	{method: "Rules.Inject", name: "after a rule changed", prepare: func(w *world) {
+		w.activate(rule("Be brief"))
+		w.inject("prd", "")
+		w.activate(rule("Name the sources"))
+	}, call: func(w *world) (any, error) {
+		return w.rules.Inject(ctx, "prd", "base", "")
+	}},
 	{method: "Service.RecordIn", call: func(w *world) (any, error) {
 		var duplicate bool
 		err := store.Do(ctx, w.store, func(tx *store.Tx) (err error) {
@@ -836,6 +843,27 @@ func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	similarity.failing = false
 	assert.Equal(t, feedback.StatePending, w.pending().Status)
 	assert.Len(t, w.inject("prd", "").Rules, 2)
+}
+
+// New evidence is compared with the words of a proposal that was edited, and that may fail.
+func TestAProposalThatCantBeComparedWaits(t *testing.T) {
+	similarity := &flaky{}
+	w := newWorld(t, feedback.Config{Similarity: similarity})
+	heldOpen(w)
+	p := w.pending()
+	d := p.Draft
+	d.Text = "the tests are missing here"
+	edited, err := w.rules.Propose(ctx, feedback.Submission{
+		Replaces: p.ID, Draft: d, Actor: "eve", Reason: "clearer",
+	})
+	require.NoError(t, err)
+	w.says("cid", "tests are missing")
+	similarity.failing = true
+	_, _, err = w.Flush(ctx)
+	require.ErrorIs(t, err, errFlaky)
+	similarity.failing = false
+	w.flush()
+	assert.Equal(t, edited.ID, w.pending().ID)
 }
 
 // stubborn is a store that has always been changed by somebody else.
