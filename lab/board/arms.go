@@ -73,17 +73,16 @@ func answered(*world) []policy {
 	}, peers(topic)...)
 }
 
-// isLast reports whether a question is in the half for a last look.
-func isLast(question string) bool {
+// halfOf returns the half that a question is in: for tuning, or for a last look.
+func halfOf(question string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(question)) // a hash never fails
-	return h.Sum64()>>7&1 == 1
+	return [...]string{"tuning", "last"}[h.Sum64()>>7&1]
 }
 
 // readAnswers makes a world of a file with a JSON object in each line: the task, the question, and
-// the score of each model in [0, 1]. Of the two halves, by a hash of the question, one is for
-// tuning. The other is for a last look.
-func readAnswers(name string, last bool) (w world, err error) {
+// the score of each model in [0, 1]. half is the part of them to play: see halfOf. "all" are both.
+func readAnswers(name, half string) (w world, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return w, err
@@ -100,7 +99,7 @@ func readAnswers(name string, last bool) (w world, err error) {
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			return w, fmt.Errorf("%s: line %d: %w", name, n, err)
 		}
-		if isLast(line.Question) != last {
+		if half != "all" && half != halfOf(line.Question) {
 			continue
 		}
 		r := request{topic: line.Task}
@@ -122,7 +121,7 @@ func readAnswers(name string, last bool) (w world, err error) {
 		return w, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(all) == 0 {
-		return w, fmt.Errorf("%s: has no requests", name)
+		return w, fmt.Errorf("%s: has no requests of the half %q", name, half)
 	}
 	return world{"requests", 0, make([]float64, len(all[0].rates)), func(rng *rand.Rand,
 		requests int) (drawn []request, _ [][]float32) {

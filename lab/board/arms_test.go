@@ -3,6 +3,7 @@ package board
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,37 +28,40 @@ func answersFile(t *testing.T, text string) string {
 	return name
 }
 
-// Each recorded request is in one half, and comes as often as the others.
+// Each recorded request is in one half, and comes about as often as the others.
 func TestAnswersAreAWorld(t *testing.T) {
-	topics := make(map[string]int)
-	for _, last := range []bool{false, true} {
-		w, err := readAnswers(answersFile(t, answers), last)
+	times := make(map[string]map[string]int) // by half, and by the request's scores
+	for _, half := range []string{"tuning", "last", "all"} {
+		w, err := readAnswers(answersFile(t, answers), half)
 		require.NoError(t, err)
 		tr := troubles()
+		times[half] = make(map[string]int)
 		trial := w.trial(&tr[0], 6, 1, 7)
 		require.Len(t, trial.requests, 6)
 		for _, r := range trial.requests {
 			assert.Equal(t, r.grades, r.rates)
 			assert.Len(t, r.grades, 2)
 			assert.NotEmpty(t, r.vector)
-			topics[r.topic]++
+			times[half][fmt.Sprint(r.topic, r.grades)]++
 			g := game{trial: trial}
 			assert.InDelta(t, r.grades[1], g.outcome(&r, 1, nil).quality, 0)
 		}
 	}
-	assert.Equal(t, 12, topics["x"]+topics["y"])
+	assert.Equal(t, map[string]int{"x[0.25 1]": 3, "y[1 1]": 3}, times["tuning"])
+	assert.Equal(t, map[string]int{"x[0 0.5]": 3, "y[1 0]": 3}, times["last"])
+	assert.Len(t, times["all"], 4)
 	for text, fault := range map[string]string{
 		"":                            "has no requests",
 		"{":                           "line 1",
 		`{"question":"a 0"}` + "\n{}": "has scores of 0 models",
 	} {
-		_, err := readAnswers(answersFile(t, text), false)
+		_, err := readAnswers(answersFile(t, text), "tuning")
 		if err == nil {
-			_, err = readAnswers(answersFile(t, text), true)
+			_, err = readAnswers(answersFile(t, text), "last")
 		}
 		require.ErrorContains(t, err, fault)
 	}
-	_, err := readAnswers("missing", false)
+	_, err := readAnswers("missing", "all")
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 

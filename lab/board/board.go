@@ -47,8 +47,7 @@ type set struct {
 
 // An order sets how worlds are made.
 type order struct {
-	data, answers string
-	last          bool
+	data, answers, half string
 }
 
 // always makes the same worlds, whatever the order is.
@@ -70,7 +69,7 @@ var sets = []set{
 		[]string{"plain", "drift"}},
 	{"arms", [2]int{1, 2000}, [2]int{100, 1000}, manyArms, always(armWorlds), []string{"plain"}},
 	{"requests", [2]int{1, 40}, [2]int{1000, 6108}, answered, func(o *order) ([]world, error) {
-		w, err := readAnswers(o.answers, o.last)
+		w, err := readAnswers(o.answers, o.half)
 		return []world{w}, err
 	}, []string{"plain"}},
 }
@@ -81,7 +80,7 @@ func Run(ctx context.Context, call *kit.Call) (err error) {
 	var o order
 	call.StringVar(&o.data, "data", "", "the `file` with a table of recorded answers")
 	call.StringVar(&o.answers, "answers", "", "the `file` with recorded scores of models, as JSON")
-	call.BoolVar(&o.last, "last", false, "play the half of its requests that is kept for a last look")
+	call.StringVar(&o.half, "half", "tuning", "play this half of its requests: tuning, last, or all")
 	runs := call.Int("runs", 0, "how many runs to average over; 0: those of the set")
 	requests := call.Int("requests", 0, "how many requests a run has; 0: those of the set")
 	seed := call.Uint64("seed", 2026, "the seed of the runs")
