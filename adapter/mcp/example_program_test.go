@@ -29,7 +29,7 @@ func serveNotes(ctx context.Context, transport sdk.Transport) error {
 	if err != nil {
 		return err
 	}
-	return server.Run(ctx, transport) // &sdk.StdioTransport{}
+	return server.Run(ctx, transport) // mcp.Stdio(os.Stdin, os.Stdout)
 }
 
 func Example() {

@@ -3,7 +3,7 @@
 // its own.
 //
 //	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
-//	err = server.Run(ctx, &sdk.StdioTransport{})
+//	err = server.Run(ctx, mcp.Stdio(os.Stdin, os.Stdout))
 //
 // The tools prepare and answered are around each answer of the client's model. The tools outcome,
 // react, undo and correct report how an answer turned out, and tool_result reports a tool's result.

@@ -1,17 +1,73 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"io"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 )
+
+// Messages come through without blanks around them, in pieces of any size, also the last one
+// without an end of its line. Each request of a batch is refused by its id, and nothing else is
+// answered.
+func TestLinesThatAreMessages(t *testing.T) {
+	const one, two = `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"x"}`
+	in := one + "\n" + "no message\n" + "  " + two + "  \r\n" +
+		`[` + one + `,` + two + `,7,{"jsonrpc":"2.0","id":3,"result":{}},` +
+		`{"jsonrpc":"2.0","id":"b","method":"ping"}]` + "\n[]\n[7\n\n" + one
+	const refused = `,"error":{"code":-32600,"message":"a batch is not supported: send each ` +
+		`message alone"}}`
+	for _, size := range []int{1, 7, 4096} {
+		var out bytes.Buffer
+		m := &messages{from: bufio.NewReader(strings.NewReader(in)), to: &out}
+		var got []byte
+		for p := make([]byte, size); ; {
+			n, err := m.Read(p)
+			if got = append(got, p[:n]...); err != nil {
+				require.ErrorIs(t, err, io.EOF)
+				break
+			}
+		}
+		assert.Equal(t, []string{one, two, one, ""}, strings.Split(string(got), "\n"))
+		assert.Equal(t, []string{
+			`{"jsonrpc":"2.0","id":1` + refused, `{"jsonrpc":"2.0","id":"b"` + refused, "",
+		}, strings.Split(out.String(), "\n"))
+	}
+}
+
+// A broken writer takes nothing.
+type broken struct{ writes int }
+
+func (b *broken) Write([]byte) (int, error) {
+	b.writes++
+	return 0, io.ErrClosedPipe
+}
+
+func (*broken) Close() error { return nil }
+
+// A batch that can't be refused ends the reading, at once.
+func TestABatchThatCannotBeRefused(t *testing.T) {
+	const one = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	to := &broken{}
+	m := &messages{
+		from: bufio.NewReader(strings.NewReader("[" + one + "," + one + "]\n" + one + "\n")),
+		to:   &lines{WriteCloser: to},
+	}
+	_, err := m.Read(make([]byte, 100))
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	assert.Equal(t, 1, to.writes)
+}
 
 // With a token, the person is the token's, and sessions are the person's own. Without one, the
 // person is the server's, and sessions are as they are called. Messages have names of their own.

@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"os"
 
 	"github.com/heedhq/heed/adapter/mcp"
 	"github.com/heedhq/heed/loop"
@@ -32,7 +31,7 @@ func (cmd *mcpCommand) Run(s *session) error {
 			return err
 		}
 		return alongside(s, agent.Run, func(s *session) error {
-			err := server.Run(s.ctx, &sdk.StdioTransport{})
+			err := server.Run(s.ctx, mcp.Stdio(os.Stdin, os.Stdout))
 			if errors.Is(err, context.Canceled) {
 				return nil // a signal is how clients end their servers
 			}

@@ -1,0 +1,75 @@
+package mcp_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/adapter/mcp"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/loop/looptest"
+)
+
+// The official client goes on, before and after lines that are not messages.
+func TestABadLineEndsNothing(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
+	require.NoError(t, err)
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
+	require.NoError(t, err)
+	bad := func() {
+		const ping = `{"jsonrpc":"2.0","id":5,"method":"ping"}`
+		for _, line := range []string{"this is no JSON", "{}", "[]", `[{"x":1}]`, "", `{"jsonrpc":"2`,
+			ping + "garbage", ping + " " + ping} {
+			_, err := fmt.Fprintln(toServer, line)
+			require.NoError(t, err)
+		}
+	}
+	bad()
+	to := &sdk.IOTransport{Reader: fromServer, Writer: toServer}
+	c, err := connect(t.Context(), to, older)
+	require.NoError(t, err)
+	bad()
+	assert.NotEmpty(t, c.must(t, "prepare", arguments{"text": disk})["id"])
+	require.NoError(t, c.Close())
+	require.NoError(t, served.Wait())
+}
+
+// A client that sends a batch gets an error, and is served on. It may leave the arguments of a call
+// out, and then reads which one is missing.
+func TestABatchAndACallWithoutArguments(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
+	require.NoError(t, err)
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
+	require.NoError(t, err)
+	answers := bufio.NewScanner(fromServer)
+	send := func(line string) {
+		_, err := fmt.Fprintln(toServer, line)
+		require.NoError(t, err)
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + older +
+		`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	require.True(t, answers.Scan())
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	send(`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","method":"x"}]`)
+	require.True(t, answers.Scan())
+	assert.JSONEq(t, `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,
+		"message":"a batch is not supported: send each message alone"}}`, answers.Text())
+	send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"explain"}}`)
+	require.True(t, answers.Scan())
+	assert.Contains(t, answers.Text(), `"isError":true`)
+	assert.Contains(t, answers.Text(), "answer")
+	assert.NotContains(t, answers.Text(), "JSON")
+	require.NoError(t, toServer.Close())
+	require.NoError(t, served.Wait())
+}
