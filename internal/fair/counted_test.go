@@ -131,6 +131,18 @@ func TestStrictEvidenceIsCountedAlone(t *testing.T) {
 	}
 }
 
+// Strict evidence that many share counts as other evidence does, and leaves the others' as it is.
+func TestStrictEvidenceOfManyCountsAsAnyOther(t *testing.T) {
+	parts := []evidence.Part{part("", "loud", 30, 0)}
+	for n := range 10 {
+		parts = append(parts, part("strict", fmt.Sprint("p", n), 0, 1))
+	}
+	want := fair.Counted(evidence.Trust{}, 11, parts, origin, nil)
+	assert.Less(t, want[0].Mass, 3.)
+	assert.Equal(t, want, fair.Counted(evidence.Trust{}, 11, parts, origin,
+		func(p *evidence.Part) bool { return p.Source != "loud" }))
+}
+
 // An instrument is believed as it is, in all of its parts.
 func TestAnInstrumentCountsInFull(t *testing.T) {
 	trust := evidence.Trust{Instruments: []string{"ci"}}

@@ -338,17 +338,25 @@ func TestLimitsByItemsHoldAfterScaling(t *testing.T) {
 }
 
 // What is added after a crowd has settled counts as before, until it has come too far.
+// The rule holds for each of several arms.
 func TestACrowdDrifts(t *testing.T) {
+	for arms := 1; arms <= 3; arms++ {
+		t.Run(fmt.Sprint(arms, " arms"), func(t *testing.T) { aCrowdDrifts(t, arms) })
+	}
+}
+
+func aCrowdDrifts(t *testing.T, arms int) {
 	addTo := func(people, each, more int, n float64, source func(n int) string) (first int) {
-		crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, 1)
-		var voices []fair.Voice
+		crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, arms)
+		item := make([][]fair.Voice, arms)
+		last := &item[arms-1]
 		for i := range people {
 			parts := []evidence.Part{part("", fmt.Sprint("p", i), float64(each), 0)}
-			voices = crowd.Hear(voices, 0, parts, origin)
+			*last = crowd.Hear(*last, arms-1, parts, origin)
 		}
-		crowd.Settle(itemsOf([][]fair.Voice{voices}))
+		crowd.Settle(slices.Values([][][]fair.Voice{item}))
 		for i := range more {
-			if crowd.Add(0, source(i), 1, n) {
+			if crowd.Add(arms-1, source(i), 1, n) {
 				return i + 1
 			}
 		}
