@@ -228,7 +228,7 @@ func TestAMappingIsWrittenDown(t *testing.T) {
 		`{"fields":{"text":"a"},"values":{"x":-2}}`: "values.x",
 		`{"fields":{"text":"a"},"seconds":-1}`:      "seconds",
 		`{}`:                                        "no fields",
-		`{"field":{}, "fields":{"text":"a"}}`:        "unknown field",
+		`{"field":{}, "fields":{"text":"a"}}`:       "unknown field",
 	} {
 		_, err := past.ReadMapping(strings.NewReader(text))
 		assert.ErrorContains(t, err, want)
