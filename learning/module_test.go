@@ -414,6 +414,8 @@ func TestFireRefuses(t *testing.T) {
 	_, err = f.Judge(done, thumb("h", "e", true))
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, f.Sweep(done, start), context.Canceled)
+	_, err = f.Standings(done, "h")
+	assert.ErrorIs(t, err, context.Canceled)
 	_, err = f.Hear(ctx, learning.Message{Session: "\xff"})
 	assertInputError(t, err, "Session")
 	assert.Empty(t, f.event("", "undo"))

@@ -701,3 +701,37 @@ func unreported(t *testing.T, cfg learning.Config, reported bool) (all string) {
 	all += fmt.Sprintf("%+v\n", f.event("chat", "Something else."))
 	return all + f.evidenceOf("h")
 }
+
+// The host's first step with an answer may be its fire.
+func TestAFireNamesItsAnswer(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	var a answer.Answer
+	require.NoError(t, store.Do(ctx, f.store, func(tx *store.Tx) error {
+		a = answer.Answer{}
+		return f.FireIn(tx, &a, learning.Fire{HeuristicID: "h", EventID: "e"})
+	}))
+	assert.Equal(t, "e", a.ID)
+	err := f.step1("other", func(tx *store.Tx, a *answer.Answer) error {
+		return f.FireIn(tx, a, learning.Fire{HeuristicID: "h", EventID: "e"})
+	})
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "EventID", fault.Field)
+}
+
+// A message makes one expectation about an event come true, and passes over the event's other
+// answer. Both are on the record.
+func TestAMessageMeansAnEventInTwoWays(t *testing.T) {
+	f := newFixture(t, learning.Config{
+		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}},
+	}, "h")
+	f.put(learning.Heuristic{ID: "oven", Condition: "the oven is on"})
+	f.fire("oven", "e", "s")
+	f.fire("h", "e", "s")
+	f.event("s", "it is off")
+	means := make(map[string]answer.How)
+	for _, s := range f.answer("e").Statements {
+		means[s.Of] = s.How
+	}
+	assert.Equal(t, map[string]answer.How{"oven": answers.Expected, "h": answers.Ignored}, means)
+}

@@ -164,7 +164,7 @@ func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int,
 		}
 		of.n, of.reward = of.n+masses[i], of.reward+masses[i]*o.reward
 	}
-	if n <= 1 || mass <= 0 {
+	if n <= 1 {
 		return 0, false
 	}
 	scale := n / mass // weights count relative to each other: all together they are n outcomes

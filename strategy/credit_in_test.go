@@ -422,6 +422,7 @@ func TestHistoryOfAnswers(t *testing.T) {
 	assert.Empty(t, found(strategy.Observed))
 	assert.Equal(t, c.ID, found("")[0].Choice.ID)
 	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	assert.Equal(t, "e/1", found(strategy.Observed)[0].Result.ID)
 	require.NoError(t, h.about(says(answer.Statement{
 		By: "bob", Value: -1, At: start.Add(time.Second),
 	})))

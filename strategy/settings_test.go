@@ -3,6 +3,7 @@ package strategy_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -194,4 +196,63 @@ func TestOpen(t *testing.T) {
 		_, err = strategy.Open(ctx, strategy.Config{Store: st, Name: "nobody"})
 		assert.ErrorIs(t, err, heed.ErrNotFound)
 	}
+}
+
+// Whichever call of the store fails, the functions that make a learner return the error.
+func TestALearnerWithoutItsStore(t *testing.T) {
+	for name, of := range map[string]func(strategy.Config) (*strategy.Learner, error){
+		"New": func(c strategy.Config) (*strategy.Learner, error) {
+			c.MinConfidence = 0.5
+			return strategy.New(ctx, c)
+		},
+		"Open": func(c strategy.Config) (*strategy.Learner, error) { return strategy.Open(ctx, c) },
+		"Rebuild": func(c strategy.Config) (*strategy.Learner, error) {
+			c.HalfLife = time.Hour
+			return strategy.Rebuild(ctx, c, "ann", "r")
+		},
+	} {
+		storetest.FailEach(func(at int, late bool) bool {
+			cfg := withFixtures(t, strategy.Config{Topic: "t"})
+			try(t, newLearner(t, cfg), strategy.Query{Session: "s", Item: "i"}, "a", 1)
+			st := &storetest.Failing{Store: cfg.Store}
+			cfg.Store = st
+			st.Fail(at, late)
+			l, err := of(cfg)
+			if failed := st.Failed(); !failed {
+				require.NoError(t, err, name)
+				return false
+			}
+			if err != nil { // else it is a commit that took effect
+				require.ErrorIs(t, err, storetest.ErrFailed, "%s, call %d", name, at)
+			} else {
+				require.True(t, late, "%s, call %d", name, at)
+			}
+			require.Equal(t, err == nil, l != nil)
+			return true
+		})
+	}
+}
+
+// A host may keep records of its own under a name that a learner without records does not use.
+func TestALearnerWithoutRecordsDeclaresNone(t *testing.T) {
+	for unrecorded, want := range map[bool]bool{true: false, false: true} {
+		st := &declaring{Store: newStore(t, (&clock{}).Now)}
+		newLearner(t, strategy.Config{Store: st, Unrecorded: unrecorded})
+		assert.Equal(t, want, slices.Contains(st.kinds, "strategy.answer"))
+		assert.Equal(t, want, slices.Contains(st.kinds, "strategy.session"))
+		assert.Contains(t, st.kinds, "strategy.arm")
+	}
+}
+
+// A declaring store notes which kinds were declared.
+type declaring struct {
+	store.Store
+	kinds []string
+}
+
+func (d *declaring) Declare(ctx context.Context, kinds ...store.Kind) error {
+	for _, k := range kinds {
+		d.kinds = append(d.kinds, k.Name)
+	}
+	return d.Store.Declare(ctx, kinds...)
 }
