@@ -20,8 +20,8 @@ type pair struct {
 	commits atomic.Uint64
 }
 
-func newPair(handles [2]store.Store) *pair {
-	p := &pair{handles: handles}
+func newPair(one, other store.Store) *pair {
+	p := &pair{handles: [2]store.Store{one, other}}
 	p.pick = func(method string) store.Store {
 		if method == "Commit" {
 			return p.handles[(p.commits.Add(1)+1)%2]
@@ -55,17 +55,9 @@ func (f *fixture) bare(ahead time.Duration) store.Store {
 	}
 	options := f.options
 	options.Now = func() time.Time { return f.time().Add(ahead) }
-	st, err := f.subject.Beside(f.first(), options)
+	st, err := f.subject.Beside(f.handles()[0], options)
 	f.Must("open another handle", err)
 	return st
-}
-
-// first returns the handle that was opened first.
-func (f *fixture) first() store.Store {
-	if p, ok := f.store.(*pair); ok {
-		return p.handles[0]
-	}
-	return f.store
 }
 
 // handleDeclaredNothing forgets a person and sweeps through a handle without declarations.
@@ -170,7 +162,7 @@ func commitCutOff(f *fixture) {
 		}
 	}
 	if f.subject.Reopen != nil {
-		f.store = f.opened(f.subject.Reopen(f.first(), f.options))
+		f.store = f.opened(f.subject.Reopen(f.handles()[0], f.options))
 		f.after("opening again")
 		f.Equal("the observations", number(f.snapshot(cells, nil).Parts), counted)
 		f.Equal("the records", uint64(len(f.find(by(notes)))), counted)

@@ -41,7 +41,7 @@ func newFixture(t testing.TB, s Subject, limits map[string]store.Limits) *fixtur
 	if s.paired {
 		f.where = "over two handles: "
 		f.Prefix = f.where
-		f.store = newPair([2]store.Store(f.handles()))
+		f.store = newPair(f.store, f.opened(s.Beside(f.store, f.options)))
 	}
 	return f
 }
@@ -56,15 +56,12 @@ func (f *fixture) opened(st store.Store, err error) store.Store {
 // fresh returns the fixture of another fresh store.
 func (f *fixture) fresh() *fixture { return newFixture(f.TB, f.subject, nil) }
 
-// handles returns the store and, if there can be one, another handle of it.
+// handles returns the handles that the fixture's store goes through.
 func (f *fixture) handles() []store.Store {
 	if p, ok := f.store.(*pair); ok {
 		return p.handles[:]
 	}
-	if f.subject.Beside == nil {
-		return []store.Store{f.store}
-	}
-	return []store.Store{f.store, f.opened(f.subject.Beside(f.first(), f.options))}
+	return []store.Store{f.store}
 }
 
 func (f *fixture) time() time.Time { return start.Add(time.Duration(f.since.Load())) }
