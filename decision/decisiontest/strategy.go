@@ -69,30 +69,28 @@ func newStrategyOf(t *checker, newStrategy NewStrategy, llm decision.LLM) decisi
 
 // requests returns requests of many kinds.
 func requests() []decision.Request {
+	all := []decision.Request{{}, {CanWait: true}}
 	candidates := []decision.Candidate{
-		{HeuristicID: "h1", Condition: "it is hot", Action: "open a window", Confidence: 0.9,
-			Similarity: 0.8},
+		{HeuristicID: "h3", Confidence: 1, Similarity: -1},
 		{HeuristicID: "h2", Condition: "it is cold", Action: "close the window", Confidence: 0.4,
 			Similarity: 0.9},
-		{HeuristicID: "h3", Condition: "", Action: "", Confidence: 1, Similarity: -1},
+		{HeuristicID: "h1", Condition: "it is hot", Action: "open a window", Confidence: 0.9,
+			Similarity: 0.8},
 	}
-	var all []decision.Request
 	for n := range len(candidates) + 1 {
 		for _, canWait := range []bool{false, true} {
 			for _, urgency := range []float64{0, 0.5, 1} {
-				r := decision.Request{
+				all = append(all, decision.Request{
 					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home",
-					Urgency: urgency, CanWait: canWait, Candidates: slices.Clone(candidates[:n]),
+					Urgency: urgency, CanWait: canWait, Candidates: slices.Clone(candidates[n:]),
 					Salience: map[string]float64{"threat": 0.2, "urgency": urgency},
-					Goals:    []string{"comfort"}, Biases: map[string]float64{"confidence_threshold": -0.1,
-						"unknown": 7},
-				}
-				slices.Reverse(r.Candidates)
-				all = append(all, r)
+					Goals:    []string{"comfort"},
+					Biases:   map[string]float64{"confidence_threshold": -0.1, "unknown": 7},
+				})
 			}
 		}
 	}
-	return append(all, decision.Request{}, decision.Request{CanWait: true})
+	return all
 }
 
 // wantWhole checks the fields of a result against their contract.

@@ -3,7 +3,6 @@
 package adaptertest
 
 import (
-	"bytes"
 	"go/format"
 	"os"
 	"os/exec"
@@ -77,27 +76,25 @@ func flat(code string) string { return blanks.ReplaceAllString(code, "") }
 // faults returns what is wrong with the blocks. tests is the flat code of the tests in the working
 // directory.
 func faults(all []block, tests string) (found []string) {
-	programs, wirings := "", 0
-	for i := range all {
-		formatted, err := format.Source([]byte(all[i].code))
-		if err != nil || !bytes.Equal(formatted, []byte(all[i].code)) {
-			found = append(found, "is not as gofmt has it:\n"+all[i].code)
-		}
-		if all[i].program() {
-			programs += "\n" + flat(all[i].code)
+	compiled, wirings := tests, 0
+	for _, b := range all {
+		if b.program() {
+			compiled += "\n" + flat(b.code)
 		}
 	}
-	for i := range all {
-		in := "\n" + flat(all[i].code)
-		if !strings.Contains(programs, in) && !strings.Contains(tests, in) {
-			found = append(found, "nothing compiles:\n"+all[i].code)
+	for _, b := range all {
+		if formatted, err := format.Source([]byte(b.code)); err != nil || string(formatted) != b.code {
+			found = append(found, "is not as gofmt has it:\n"+b.code)
 		}
-		if !all[i].wiring {
+		if !strings.Contains(compiled, "\n"+flat(b.code)) {
+			found = append(found, "nothing compiles:\n"+b.code)
+		}
+		if !b.wiring {
 			continue
 		}
 		wirings++
-		if strings.Count(all[i].code, "\n") > MostWiring {
-			found = append(found, "the wiring has too many lines:\n"+all[i].code)
+		if strings.Count(b.code, "\n") > MostWiring {
+			found = append(found, "the wiring has too many lines:\n"+b.code)
 		}
 	}
 	if wirings != 1 {
