@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 	"time"
 
@@ -71,12 +70,11 @@ func (o *Observation) Validate(now time.Time) error {
 	}
 	switch {
 	case !(o.Reward >= 0 && o.Reward <= 1):
-		return valid.Input("Reward", fmt.Sprintf("is %v, must be in [0, 1]", o.Reward))
+		return valid.Input("Reward", "is %v, must be in [0, 1]", o.Reward)
 	case !(o.Weight >= 0 && o.Weight <= MaxWeight):
-		return valid.Input("Weight", fmt.Sprintf("is %v, must be in [0, %v]", o.Weight,
-			float64(MaxWeight)))
+		return valid.Input("Weight", "is %v, must be in [0, %v]", o.Weight, float64(MaxWeight))
 	case !(o.Share >= 0 && o.Share <= 1):
-		return valid.Input("Share", fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share))
+		return valid.Input("Share", "is %v, must be in (0, 1], or 0 for 1", o.Share)
 	}
 	return valid.Time("At", o.At, now)
 }

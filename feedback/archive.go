@@ -161,7 +161,7 @@ func readProposal(tree fs.FS, name string) (Proposal, error) {
 	const most = 1 << 20 // bytes
 	info, err := fs.Stat(tree, name)
 	if err == nil && info.Size() > most {
-		err = valid.Input("file", fmt.Sprintf("is %d bytes long, may be %d", info.Size(), most))
+		err = valid.Input("file", "is %d bytes long, may be %d", info.Size(), most)
 	}
 	if err != nil {
 		return Proposal{}, err

@@ -282,14 +282,13 @@ func (c *Check) validate(action string) error {
 			continue
 		}
 		if n := utf8.RuneCountInString(field.value); n > maxText {
-			return valid.Input("Check."+field.name,
-				fmt.Sprintf("has %d characters, may have %d", n, maxText))
+			return valid.Input("Check."+field.name, "has %d characters, may have %d", n, maxText)
 		}
 		if err := evidence.CheckText("Check."+field.name, field.value); err != nil {
 			return err
 		}
 		if _, err := compile(field.value); err != nil {
-			return valid.Input("Check."+field.name, err.Error())
+			return valid.Input("Check."+field.name, "%v", err)
 		}
 	}
 	switch {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -86,8 +85,7 @@ const maxEvent = 256 << 10
 // must not classify or erase a decision.
 func decodeEvent(payload []byte) (Feedback, error) {
 	if len(payload) > maxEvent {
-		return Feedback{}, valid.Input("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload),
-			maxEvent))
+		return Feedback{}, valid.Input("event", "is %d bytes long, may be %d", len(payload), maxEvent)
 	}
 	var event struct {
 		Feedback

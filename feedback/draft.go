@@ -132,15 +132,15 @@ func (s *Service) validateDraft(d *Draft) error {
 	case strings.TrimSpace(d.Text) == "":
 		return valid.Input("Text", "must not be empty")
 	case n > maxText:
-		return valid.Input("Text", fmt.Sprintf("has %d characters, may have %d", n, maxText))
+		return valid.Input("Text", "has %d characters, may have %d", n, maxText)
 	case d.AllAgents == (len(d.Agents) > 0):
 		return valid.Input("Agents", "must name agents, or be empty where AllAgents is set")
 	}
 	if err := prompt.Check(d.Text); err != nil {
-		return valid.Input("Text", err.Error())
+		return valid.Input("Text", "%v", err)
 	}
 	if err := prompt.Check(d.Place); err != nil {
-		return valid.Input("Place", err.Error())
+		return valid.Input("Place", "%v", err)
 	}
 	if err := cmp.Or(evidence.CheckText("Place", d.Place), checkList("Agents", d.Agents),
 		checkList("Supersedes", d.Supersedes), d.Check.validate(d.Action),

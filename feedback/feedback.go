@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"cmp"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -190,7 +189,7 @@ func checkList(field string, names []string) error {
 func checkProse(field, value string, limit int) error {
 	switch n := utf8.RuneCountInString(value); {
 	case n > limit:
-		return valid.Input(field, fmt.Sprintf("has %d characters, may have %d", n, limit))
+		return valid.Input(field, "has %d characters, may have %d", n, limit)
 	case strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value):
 		return valid.Input(field, "must be valid UTF-8 without NUL")
 	}

@@ -65,8 +65,7 @@ func (s *Service) scores(
 		return nil, fmt.Errorf("similarity: %w", err)
 	}
 	if len(scores) != len(others) {
-		return nil, valid.Input("Similar", fmt.Sprintf("has %d elements for %d texts", len(scores),
-			len(others)))
+		return nil, valid.Input("Similar", "has %d elements for %d texts", len(scores), len(others))
 	}
 	for i, score := range scores {
 		if !(score >= 0 && score <= 1) {

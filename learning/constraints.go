@@ -78,7 +78,7 @@ func (c Constraints) validate() error {
 // validateInput reports the first fault as one of the input.
 func (c Constraints) validateInput() error {
 	for fault := range heed.ConfigErrors(c.validate()) {
-		return valid.Input("Constraints."+fault.Field, fault.Reason)
+		return valid.Input("Constraints."+fault.Field, "%s", fault.Reason)
 	}
 	return nil
 }

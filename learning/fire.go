@@ -62,7 +62,7 @@ func (f *Fire) validateCompared() error {
 	case n > 0 && f.HeuristicID != "":
 		return valid.Input("Compared", "must be empty if a heuristic answered")
 	case n > maxCompared:
-		return valid.Input("Compared", fmt.Sprintf("has %d heuristics, may have %d", n, maxCompared))
+		return valid.Input("Compared", "has %d heuristics, may have %d", n, maxCompared)
 	}
 	known := make(map[string]bool, len(f.Compared))
 	for i, c := range f.Compared {
@@ -72,7 +72,7 @@ func (f *Fire) validateCompared() error {
 			return valid.Input(field, "is there twice")
 		case !(c.Similarity >= 0 && c.Similarity <= 1):
 			return valid.Input(fmt.Sprintf("Compared[%d].Similarity", i),
-				fmt.Sprintf("is %v, must be in [0, 1]", c.Similarity))
+				"is %v, must be in [0, 1]", c.Similarity)
 		}
 		known[c.HeuristicID] = true
 		if err := valid.Names(evidence.MaxText, field, c.HeuristicID); err != nil {

@@ -1,7 +1,6 @@
 package learning
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/heedhq/heed/answer"
@@ -55,7 +54,7 @@ type Signal struct {
 func (s Signal) Validate() error {
 	switch {
 	case !(math.Abs(s.Worth) <= evidence.MaxWeight):
-		return valid.Input("Worth", fmt.Sprintf("is %v, must be in [-1e6, 1e6]", s.Worth))
+		return valid.Input("Worth", "is %v, must be in [-1e6, 1e6]", s.Worth)
 	case !answers.ValidTarget(s.Target):
 		return valid.Input("Target", "must be rule, response or empty")
 	}

@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -220,7 +219,7 @@ func (a *Agent) checkLength(id string) error {
 		most = min(most, evidence.MaxText-len(learner.Config().Name)-len("::/")-36-20)
 	}
 	if len(id) > most {
-		return valid.Input("ID", fmt.Sprintf("is %d bytes long, may be %d", len(id), most))
+		return valid.Input("ID", "is %d bytes long, may be %d", len(id), most)
 	}
 	return nil
 }

@@ -325,7 +325,7 @@ func (a *Agent) validatePast(p *Past) error {
 	_, known := a.arm(p.Arm)
 	switch {
 	case p.Arm != "" && !known:
-		return valid.Input("Arm", fmt.Sprintf("is %q, which is none of the agent's arms", p.Arm))
+		return valid.Input("Arm", "is %q, which is none of the agent's arms", p.Arm)
 	case !(p.Propensity >= 0 && p.Propensity <= 1):
 		return valid.Input("Propensity", "must be in (0, 1], or 0 if it is unknown")
 	case !(p.Spent.Cost >= 0 && p.Spent.Cost <= evidence.MaxWeight):

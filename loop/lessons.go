@@ -281,7 +281,7 @@ func (l *Lessons) faults(knows func(model string) bool) (faults []error) {
 			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].Weight", i), "must be in [0, 1e6]"))
 		}
 		if field, _, reason := arm.fault(knows); field != "" {
-			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].%s", i, field), reason))
+			faults = append(faults, valid.Input(fmt.Sprintf("Arms[%d].%s", i, field), "%s", reason))
 		}
 	}
 	return faults

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +84,7 @@ func (a *Agent) reaction(id string, r Reaction, now time.Time) (answer.Statement
 func checkChannel(name string) error {
 	if strings.HasPrefix(name, "implicit_") || slices.Contains([]string{
 		learning.ChannelReported, learning.ChannelAgreement, string(answers.Silence)}, name) {
-		return valid.Input("Channel", fmt.Sprintf("must not be %q, which heed itself uses", name))
+		return valid.Input("Channel", "must not be %q, which heed itself uses", name)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -452,7 +451,7 @@ func (g *Rating) validate(now time.Time) error {
 	case g.Class != helpful && g.Class != neutral && g.Class != harmful:
 		return valid.Input("Class", "must be helpful, neutral or harmful")
 	case !(g.Strength > 0 && g.Strength <= 1):
-		return valid.Input("Strength", fmt.Sprintf("is %v, must be in (0, 1]", g.Strength))
+		return valid.Input("Strength", "is %v, must be in (0, 1]", g.Strength)
 	}
 	return cmp.Or(valid.Names(maxID, "ID", g.ID), valid.Texts(maxID, "Criterion", g.Criterion,
 		"Pattern", string(g.Pattern), "Task", g.Task, "Source", g.Source), valid.Time("At", g.At, now))

@@ -209,7 +209,7 @@ func (r *Recorder) Rank(
 	for _, id := range ids {
 		err := valid.Names(maxID, "ID", string(id))
 		if x := base[id]; !(x >= 0 && x-x == 0) {
-			err = valid.Input("Base", fmt.Sprintf("of %q is %v, must be finite and not negative", id, x))
+			err = valid.Input("Base", "of %q is %v, must be finite and not negative", id, x)
 		}
 		if err != nil {
 			return nil, nil, failed("rank", err)

@@ -60,8 +60,7 @@ func (q *Query) name() string { return answers.InSession(q.Item, q.Category, q.C
 
 func (q *Query) validate() error {
 	if len(q.Vector) > longestVector {
-		return valid.Input("Vector",
-			fmt.Sprintf("has %d numbers, may have %d", len(q.Vector), longestVector))
+		return valid.Input("Vector", "has %d numbers, may have %d", len(q.Vector), longestVector)
 	}
 	for _, x := range q.Vector {
 		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {
@@ -255,8 +254,7 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("strategy: choice: %w", err)
 	}
 	if n := len(r.Draws); n > maxArms {
-		return fmt.Errorf("strategy: choice: %w", valid.Input("draws",
-			fmt.Sprintf("are %d, may be %d", n, maxArms)))
+		return fmt.Errorf("strategy: choice: %w", valid.Input("draws", "are %d, may be %d", n, maxArms))
 	}
 	*c = ChoiceOf(&r)
 	return nil

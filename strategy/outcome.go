@@ -163,25 +163,24 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	case o.Choice.facts().Learner != l.cfg.Name:
 		return errForeign
 	case !(o.Value >= -1 && o.Value <= 1):
-		return valid.Input("Value", fmt.Sprintf("is %v, must be in [-1, 1]", o.Value))
+		return valid.Input("Value", "is %v, must be in [-1, 1]", o.Value)
 	case !(o.Confidence > 0 && o.Confidence <= 1):
-		return valid.Input("Confidence", fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence))
+		return valid.Input("Confidence", "is %v, must be in (0, 1]", o.Confidence)
 	case !(o.Share >= 0 && o.Share <= 1):
-		return valid.Input("Share", fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share))
+		return valid.Input("Share", "is %v, must be in (0, 1], or 0 for 1", o.Share)
 	case o.At.Sub(now) > evidence.MaxSkew:
-		return valid.Input("At", fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew))
+		return valid.Input("At", "is more than %v ahead of the clock", evidence.MaxSkew)
 	case o.Choice.At.Sub(o.At) > evidence.MaxSkew:
-		return valid.Input("At", fmt.Sprintf("is more than %v before the choice", evidence.MaxSkew))
+		return valid.Input("At", "is more than %v before the choice", evidence.MaxSkew)
 	case !(o.Cost >= 0 && o.Cost <= maxCost):
-		return valid.Input("Cost", fmt.Sprintf("is %v, must be in [0, 1e15]", o.Cost))
+		return valid.Input("Cost", "is %v, must be in [0, 1e15]", o.Cost)
 	case o.Latency < 0:
 		return valid.Input("Latency", "must not be negative")
 	case o.Tokens < 0:
 		return valid.Input("Tokens", "must not be negative")
 	}
 	if _, ok := l.index[o.Choice.Arm]; !ok {
-		return valid.Input("Choice.Arm",
-			fmt.Sprintf("is %q, which is not one of the learner's arms", o.Choice.Arm))
+		return valid.Input("Choice.Arm", "is %q, which is not one of the learner's arms", o.Choice.Arm)
 	}
 	if err := l.validateID(o.ID); err != nil {
 		return err
@@ -210,8 +209,7 @@ func (l *Learner) judge(o *Outcome) error {
 		return err
 	}
 	if !(o.worth >= -1 && o.worth <= 1) {
-		return valid.Input("Reward",
-			fmt.Sprintf("of the configuration gave %v, must give [-1, 1]", o.worth))
+		return valid.Input("Reward", "of the configuration gave %v, must give [-1, 1]", o.worth)
 	}
 	return nil
 }
@@ -221,13 +219,12 @@ var errForeign = valid.Input("Choice", "was not made by this learner")
 // validateID reports an id that no outcome can have.
 func (l *Learner) validateID(id string) error {
 	if strings.HasPrefix(id, reserved) {
-		return valid.Input("ID", fmt.Sprintf("must not begin with %q", reserved))
+		return valid.Input("ID", "must not begin with %q", reserved)
 	}
 	// The id of the evidence has the learner's name, the UUID of the choice and this id, so all
 	// together must fit into the text of an observation.
 	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(id); n > evidence.MaxText {
-		return valid.Input("ID",
-			fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText))
+		return valid.Input("ID", "is %d bytes long with the choice's, may be %d", n, evidence.MaxText)
 	}
 	return nil
 }

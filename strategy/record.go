@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/heedhq/heed/answer"
@@ -72,12 +71,11 @@ func (l *Learner) ownParameters(own *ownChoice, parameters []answer.Setting) (
 ) {
 	at, ok := l.index[own.arm]
 	if !ok {
-		return nil, valid.Input("Arm",
-			fmt.Sprintf("is %q, which is not one of the learner's arms", own.arm))
+		return nil, valid.Input("Arm", "is %q, which is not one of the learner's arms", own.arm)
 	}
 	if !(own.propensity >= 0 && own.propensity <= 1) {
 		return nil, valid.Input("Propensity",
-			fmt.Sprintf("is %v, must be in (0, 1], or 0 if it is unknown", own.propensity))
+			"is %v, must be in (0, 1], or 0 if it is unknown", own.propensity)
 	}
 	for _, p := range l.cfg.Arms[at].Parameters {
 		i := slices.IndexFunc(parameters, func(s answer.Setting) bool { return s.Name == p.Name })

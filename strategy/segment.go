@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -57,7 +56,7 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 	if !known {
 		if len(scope) > evidence.MaxText {
 			return nil, valid.Input("Category",
-				fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText))
+				"with the context is more than %d bytes long", evidence.MaxText)
 		}
 		s = l.segments.Add(scope, &segment{
 			category: category, context: context, space: space{l.kinds, scope}, loading: host.NewLock(),

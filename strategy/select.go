@@ -92,11 +92,10 @@ func (l *Learner) validateQuery(q *Query) error {
 	}
 	for i, arm := range q.Arms {
 		if _, ok := l.index[arm]; !ok {
-			reason := fmt.Sprintf("has %q, which is not one of the learner's arms", arm)
-			return valid.Input("Arms", reason)
+			return valid.Input("Arms", "has %q, which is not one of the learner's arms", arm)
 		}
 		if slices.Contains(q.Arms[:i], arm) {
-			return valid.Input("Arms", fmt.Sprintf("has %q more than once", arm))
+			return valid.Input("Arms", "has %q more than once", arm)
 		}
 	}
 	return l.validateShares(q)
@@ -119,9 +118,9 @@ func (l *Learner) validateShares(q *Query) error {
 		sum += share
 	}
 	if len(q.Shares) != of || math.Abs(sum-1) > 1e-6 {
-		reason := fmt.Sprintf("are %d with the sum %v, must be one for each of %d arms, with the sum 1",
+		return valid.Input("Shares",
+			"are %d with the sum %v, must be one for each of %d arms, with the sum 1",
 			len(q.Shares), sum, of)
-		return valid.Input("Shares", reason)
 	}
 	return nil
 }

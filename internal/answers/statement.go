@@ -2,7 +2,6 @@ package answers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/heedhq/heed/answer"
@@ -115,13 +114,13 @@ func Validate(s *answer.Statement) error {
 	case !validKind(s.Kind):
 		return valid.Input("Kind", "must be person, instrument or empty")
 	case !(s.Value >= -1 && s.Value <= 1):
-		return valid.Input("Value", fmt.Sprintf("is %v, must be in [-1, 1]", s.Value))
+		return valid.Input("Value", "is %v, must be in [-1, 1]", s.Value)
 	case !(s.Weight >= 0 && s.Weight <= evidence.MaxWeight):
-		return valid.Input("Weight", fmt.Sprintf("is %v, must be in [0, 1e6]", s.Weight))
+		return valid.Input("Weight", "is %v, must be in [0, 1e6]", s.Weight)
 	case s.Scale != "" && most == 0:
 		return valid.Input("Scale", "must be user, dev or empty")
 	case s.Scale != "" && (s.Score < 1 || s.Score > most):
-		return valid.Input("Score", fmt.Sprintf("is %d, must be 1 to %d", s.Score, most))
+		return valid.Input("Score", "is %d, must be 1 to %d", s.Score, most)
 	case s.Scale == "" && s.Score != 0:
 		return valid.Input("Score", "needs a scale")
 	case s.Scale != "" && s.Value != 0:

@@ -8,8 +8,11 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// Input returns the error about a field of the input of a method: a [*heed.InputError].
-func Input(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
+// Input returns the error about a field of the input of a method: a [*heed.InputError]. The reason
+// is formatted.
+func Input(field, reason string, args ...any) error {
+	return &heed.InputError{Field: field, Reason: fmt.Sprintf(reason, args...)}
+}
 
 // Name is how many bytes a name may have that a store keeps. Indexes of SQL databases take keys of
 // a few kilobytes, with several names in one key.
@@ -21,7 +24,7 @@ func Texts(limit int, pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		switch field, text := pairs[i], pairs[i+1]; {
 		case len(text) > limit:
-			return Input(field, fmt.Sprintf("is %d bytes long, may be %d", len(text), limit))
+			return Input(field, "is %d bytes long, may be %d", len(text), limit)
 		case strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text):
 			return Input(field, "must be valid UTF-8 without NUL")
 		}
@@ -45,7 +48,7 @@ func Names(limit int, pairs ...string) error {
 // List reports a list that has too many elements, or its first element that is no name.
 func List[T ~string](field string, list []T, most, limit int) error {
 	if len(list) > most {
-		return Input(field, fmt.Sprintf("has %d elements, may have %d", len(list), most))
+		return Input(field, "has %d elements, may have %d", len(list), most)
 	}
 	for i, text := range list {
 		if err := Names(limit, fmt.Sprintf("%s[%d]", field, i), string(text)); err != nil {

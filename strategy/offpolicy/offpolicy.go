@@ -99,7 +99,7 @@ func (l *Logged) validate(i int) error {
 const maxWeight = 1e100
 
 func logFault(i int, field, reason string) error {
-	return fmt.Errorf("offpolicy: %w", valid.Input(fmt.Sprintf("log[%d].%s", i, field), reason))
+	return fmt.Errorf("offpolicy: %w", valid.Input(fmt.Sprintf("log[%d].%s", i, field), "%s", reason))
 }
 
 // estimate returns the mean of the terms, and the interval of the log.

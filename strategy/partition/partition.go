@@ -160,7 +160,7 @@ func (p *Partition) Of(vector []float32) (string, error) {
 }
 
 var errVector = valid.Input("vector",
-	fmt.Sprintf("must be finite and not zero, of at most %d numbers", maxNumbers))
+	"must be finite and not zero, of at most %d numbers", maxNumbers)
 
 // remember keeps a vector for the next sweep. A thousand are enough to learn from. More than that
 // until the next sweep are left out.
