@@ -98,8 +98,11 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
 	if dialect == 0 {
-		var err error
-		if dialect, err = dialectOf(ctx, handle); err != nil {
+		err := patiently(ctx, func() (err error) {
+			dialect, err = dialectOf(ctx, handle)
+			return err
+		})
+		if err != nil {
 			return nil, fmt.Errorf("sqlstore: open: %w", err)
 		}
 		if err := cfg.checkSchema(dialect); err != nil {

@@ -121,7 +121,8 @@ func TestStoreOfProcesses(t *testing.T) {
 }
 
 // TestStoreOpenedAtOnce has nine processes open a new database at the same time, make its tables,
-// write to it and close it again.
+// write to it and close it again. Every second one finds out the dialect by itself, as package loop
+// does.
 func TestStoreOpenedAtOnce(t *testing.T) {
 	skipRaced(t)
 	const openers = 9
@@ -129,7 +130,8 @@ func TestStoreOpenedAtOnce(t *testing.T) {
 		var begin []io.Closer
 		var ends []func() error
 		for i := range openers {
-			cmd := child(t, "open a store", append(at.env(), fmt.Sprint("HEED_TEST_NAME=", i))...)
+			cmd := child(t, "open a store", append(at.env(), fmt.Sprint("HEED_TEST_NAME=", i),
+				fmt.Sprint("HEED_TEST_DIALECT=", int(at.dialect)*(i%2)))...)
 			in, err := cmd.StdinPipe()
 			require.NoError(t, err)
 			require.NoError(t, cmd.Start())
