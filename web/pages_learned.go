@@ -2,13 +2,13 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy"
@@ -111,8 +111,7 @@ func trafficOf(latest []strategy.ChoiceRecord) *traffic {
 }
 
 func segment(r *http.Request, v *view.Source) (any, error) {
-	q := queryOf(r)
-	found, err := v.Segment(r.Context(), q.Category, q.Context)
+	found, err := v.Segment(r.Context(), queryOf(r))
 	if err != nil {
 		return nil, err
 	}
@@ -144,21 +143,12 @@ func item(r *http.Request, v *view.Source) (any, error) {
 	return itemData{found, all}, err
 }
 
-// A heuristicData is a heuristic with its rise and fall.
-type heuristicData struct {
-	view.HeuristicDetail
-	Observed listing[evidence.Observation]
-}
+const mostObserved = 100
 
 func heuristic(r *http.Request, v *view.Source) (any, error) {
-	found, err := byID(r, v.Heuristic)
-	if err != nil {
-		return nil, err
-	}
-	d := heuristicData{HeuristicDetail: found}
-	d.Observed, err = list(r, view.Page{}, view.Cut(found.History,
-		func(o *evidence.Observation) string { return o.Cell.Name + "/" + o.ID }))
-	return d, err
+	return byID(r, func(ctx context.Context, id string) (view.HeuristicDetail, error) {
+		return v.Heuristic(ctx, id, mostObserved)
+	})
 }
 
 func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }

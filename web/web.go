@@ -59,8 +59,8 @@ type Config struct {
 	// minute. Other requests have 10 seconds, from their header to their answer. Raise it if the
 	// model needs longer.
 	AnswerTimeout time.Duration
-	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0
-	// means 500. Each process counts for itself, so behind a load balancer n processes allow n times
+	// Rate is how many calls of the API a person may make in a second. They may come at once. 0 means
+	// 500. Each process counts for itself, so behind a load balancer n processes allow n times
 	// as many. Limit the rate in the balancer if the sum matters. Raise it for a person that is a
 	// service.
 	Rate float64

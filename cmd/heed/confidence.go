@@ -30,19 +30,18 @@ func (cmd *confidenceShow) Run(s *session) error {
 			})
 	}
 	return modules.with(s, func(v *view.Source) error {
-		one, err := heuristic(s, v, cmd.ID)
+		one, err := heuristic(s, v, cmd.ID, int(cmd.Limit))
 		if err != nil {
 			return err
 		}
-		one.History = one.History[:min(len(one.History), int(cmd.Limit))]
 		return s.answer(&one, "confidence")
 	})
 }
 
-// heuristic explains a heuristic.
-func heuristic(s *session, v *view.Source, id string) (view.HeuristicDetail, error) {
+// heuristic explains a heuristic with at most a number of observations.
+func heuristic(s *session, v *view.Source, id string, most int) (view.HeuristicDetail, error) {
 	return found("heuristic", id, "heed confidence lists them",
-		func(id string) (view.HeuristicDetail, error) { return v.Heuristic(s.ctx, id) })
+		func(id string) (view.HeuristicDetail, error) { return v.Heuristic(s.ctx, id, most) })
 }
 
 type confidencePin struct {
@@ -92,7 +91,7 @@ type held = learning.Constraints
 func decide(s *session, id string, by *change,
 	limits func(*view.HeuristicDetail) (held, error)) error {
 	return modules.with(s, func(v *view.Source) error {
-		one, err := heuristic(s, v, id)
+		one, err := heuristic(s, v, id, 0)
 		p := learning.Pin{HeuristicID: one.ID}
 		if err == nil {
 			p.Constraints, err = limits(&one)
@@ -101,7 +100,7 @@ func decide(s *session, id string, by *change,
 			err = v.Learning.Pin(s.ctx, p)
 		}
 		if err == nil {
-			one, err = v.Heuristic(s.ctx, one.ID)
+			one, err = v.Heuristic(s.ctx, one.ID, 0)
 		}
 		if err != nil {
 			return err

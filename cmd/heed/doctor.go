@@ -78,7 +78,7 @@ func (cmd doctorCommand) Run(s *session) error {
 	}
 	err = d.look(s, at, cmd.Deep)
 	switch {
-	case isCorrupt(err), errors.As(err, new(*sqlstore.SchemaError)):
+	case troubleOf(err) == damaged, errors.As(err, new(*sqlstore.SchemaError)):
 		d.fault("%v", at.explain(err))
 	case errors.Is(err, heed.ErrDamaged):
 		d.fault("%v: restore the store from a copy", err)

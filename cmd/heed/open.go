@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -86,12 +85,13 @@ func (p place) handle(ctx context.Context, create bool) (*sql.DB, error) {
 const patience = 10 * time.Second
 
 func (p place) openFile(create bool) (*sql.DB, error) {
-	if err := checkFile(p.file, create); err != nil {
-		return nil, err
-	}
-	mode := "rw"
-	if create {
-		mode = "rwc"
+	mode := "rwc"
+	if !create {
+		mode = "rw"
+		if _, err := os.Stat(p.file); errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("there is no file %s: check --db or HEED_DB, or make a store there "+
+				"with heed store migrate", p.file)
+		}
 	}
 	return sql.Open("sqlite", (&url.URL{
 		Scheme: "file", Opaque: (&url.URL{Path: p.file}).EscapedPath(),
@@ -109,25 +109,6 @@ func (p place) openServer(bool) (*sql.DB, error) {
 		config.RuntimeParams["lock_timeout"] = fmt.Sprint(patience.Milliseconds())
 	}
 	return stdlib.OpenDB(*config), nil
-}
-
-func checkFile(file string, create bool) error {
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && create:
-		if _, err := os.Stat(filepath.Dir(file)); err != nil {
-			return fmt.Errorf("there is no directory %s: check --db or HEED_DB", filepath.Dir(file))
-		}
-		return nil
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("there is no file %s: check --db or HEED_DB, or make a store there with "+
-			"heed store migrate", file)
-	case err != nil:
-		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a directory: name the file in it", file)
-	}
-	return nil
 }
 
 // An opened place has a store.
@@ -255,49 +236,47 @@ func (p place) tableless(err error) error {
 		"heed store migrate", p)
 }
 
-// isCorrupt reports whether SQLite can't read its file.
-func isCorrupt(err error) bool {
-	var lite *sqlite.Error
-	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_CORRUPT
-}
-
-// isFull reports whether something did not fit on a disk.
-func isFull(err error) bool {
-	var lite *sqlite.Error
-	var server *pgconn.PgError
-	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_FULL ||
-		errors.Is(err, syscall.ENOSPC) ||
-		errors.As(err, &server) && server.Code == "53100" // disk_full
-}
-
 // The texts about a store whose file or server can't be used.
 const (
-	inUse = "STORE is in use by another process, which did not let go in time: try again, or stop " +
+	damaged = "STORE is damaged: restore it from a copy"
+	full    = "the disk of STORE is full, so this was not written: make room, see df -h there"
+	inUse   = "STORE is in use by another process, which did not let go in time: try again, or stop " +
 		"what holds it"
-	shut = "STORE can't be opened for writing, which SQLite needs even to read: check the rights " +
-		"of the file and its directory, or copy it to a directory where you may write"
+	shut = "STORE can't be opened for writing, which SQLite needs even to read: check --db or " +
+		"HEED_DB, and the rights of the file and its directory, or copy it to a directory where you " +
+		"may write"
 )
 
-// troubles are what the codes of SQLite mean.
-var troubles = map[int]string{
+// troubles are what the codes of SQLite and of PostgreSQL mean.
+var troubles = map[any]string{
 	sqlite3.SQLITE_BUSY: inUse, sqlite3.SQLITE_LOCKED: inUse, sqlite3.SQLITE_CANTOPEN: shut,
-	sqlite3.SQLITE_READONLY: shut, sqlite3.SQLITE_PERM: shut,
+	sqlite3.SQLITE_READONLY: shut, sqlite3.SQLITE_PERM: shut, sqlite3.SQLITE_FULL: full,
 	sqlite3.SQLITE_NOTADB:  "STORE is no database of SQLite: check --db or HEED_DB",
-	sqlite3.SQLITE_CORRUPT: "STORE is damaged: restore it from a copy",
+	sqlite3.SQLITE_CORRUPT: damaged,
 	sqlite3.SQLITE_IOERR: "the disk of STORE is full, or fails: see df -h DIR and the system's " +
 		"log. SQLite needs room for files of its own even to read",
+	"53100": full, "55P03": inUse, // disk_full, lock_not_available
+}
+
+// troubleOf returns what the code in an error means, or "".
+func troubleOf(err error) string {
+	var lite *sqlite.Error
+	var server *pgconn.PgError
+	switch {
+	case errors.As(err, &lite):
+		return troubles[lite.Code()&0xff]
+	case errors.As(err, &server):
+		return troubles[server.Code]
+	}
+	return ""
 }
 
 // explain adds to an error of the database where it comes from, and what to do.
 func (p place) explain(err error) error {
 	var schema *sqlstore.SchemaError
-	var lite *sqlite.Error
 	var server *pgconn.PgError
 	var connect *pgconn.ConnectError
-	words := func(text string) error {
-		return errors.New(strings.NewReplacer("STORE", p.String(), "DIR", filepath.Dir(p.file)).Replace(
-			text))
-	}
+	trouble := troubleOf(err)
 	switch {
 	case err == nil:
 		return nil
@@ -305,21 +284,15 @@ func (p place) explain(err error) error {
 		return errInterrupted
 	case errors.Is(err, heed.ErrDamaged):
 		return fmt.Errorf("%w: see heed doctor", err)
-	// not of a file that names itself, such as standard output
-	case isFull(err) && !errors.Is(err, syscall.ENOSPC) && p.dialect == sqlstore.Postgres:
-		return words("the disk of STORE is full, so this was not written: make room, and see its log")
-	case isFull(err) && !errors.Is(err, syscall.ENOSPC):
-		return words("the disk of STORE is full, so this was not written: make room, see df -h DIR")
 	case errors.As(err, &schema) && schema.Found < schema.Known:
 		return fmt.Errorf("%s: %w", p, schema)
 	case errors.As(err, &schema):
 		return fmt.Errorf("%s has tables of version %d, and this heed reads %d: use a newer heed", p,
 			schema.Found, schema.Known)
-	case errors.As(err, &lite) && troubles[lite.Code()&0xff] != "":
-		return words(troubles[lite.Code()&0xff])
-	case errors.As(err, &server) && server.Code == "55P03": // lock_not_available
-		return words(inUse)
-	case errors.As(err, &connect) && server != nil:
+	case trouble != "":
+		in := strings.NewReplacer("STORE", p.String(), "DIR", filepath.Dir(p.file))
+		return errors.New(in.Replace(trouble))
+	case errors.As(err, &connect) && errors.As(err, &server):
 		return fmt.Errorf("%s: the server refuses the connection to %s: check --db or HEED_DB",
 			server.Message, p)
 	case errors.As(err, &connect):

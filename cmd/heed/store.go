@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/charmbracelet/x/term"
 
@@ -71,14 +72,9 @@ type migrateCommand struct{}
 
 // Run makes the tables.
 func (migrateCommand) Run(s *session) error {
-	words := "The tables of %v were there, and are up to date."
-	if at, err := s.open(false); err != nil {
-		words = "Made the tables of %v."
-	} else if err = at.close(); err != nil {
-		return err
-	}
 	return s.within(true, func() error {
-		return s.told(map[string]string{"migrated": s.at.String()}, words, s.at.String())
+		return s.told(map[string]string{"migrated": s.at.String()}, "The tables of %v are up to date.",
+			s.at.String())
 	})
 }
 
@@ -172,7 +168,7 @@ func writeNew(
 	if err == nil {
 		err = errors.Join(fill(ctx, out), out.Sync(), out.Close())
 	}
-	if isFull(err) {
+	if errors.Is(err, syscall.ENOSPC) || troubleOf(err) == full {
 		return fmt.Errorf("%s was not written: its disk is full: see df -h %s, and make room or "+
 			"name a file on another disk", file, dir)
 	} else if err != nil {

@@ -20,55 +20,54 @@ type strategyCommands struct {
 	ResetLearning strategyResetItem `cmd:""`
 }
 
-// segments returns the segments of a category, in one context or in all.
-func segments(s *session, v *view.Source, category string, context *string) (
-	in []view.SegmentName, err error,
-) {
-	all, err := v.SegmentNames(s.ctx)
-	if err != nil {
-		return nil, err
-	}
-	var contexts []string
-	for _, n := range all {
-		if n.Category == category {
-			contexts = append(contexts, n.Context)
-			if context == nil || n.Context == *context {
-				in = append(in, n)
-			}
-		}
-	}
-	switch {
-	case len(in) > 0:
-		return in, nil
-	case len(contexts) > 0:
-		return nil, unknown("context", *context, fmt.Sprintf("category %q has %q", category, contexts))
-	}
-	return nil, unknown("category", category, "heed strategy distributions lists "+
-		"them, and heed strategy learning shows an item of that name")
-}
-
-// An itemFilter selects where an item is looked for.
-type itemFilter struct {
+// segments selects segments.
+type segments struct {
 	Category *string `placeholder:"NAME"`
 	Context  *string `placeholder:"NAME"`
 }
 
-// find returns an item in each segment where it has outcomes.
-func (f *itemFilter) find(s *session, v *view.Source, item string) ([]view.Item, error) {
-	names, err := v.SegmentNames(s.ctx)
+// names returns the segments that are selected.
+func (in *segments) names(s *session, v *view.Source) ([]strategy.Query, error) {
+	all, err := v.SegmentNames(s.ctx)
+	return slices.DeleteFunc(all, func(q strategy.Query) bool {
+		return in.Category != nil && q.Category != *in.Category ||
+			in.Context != nil && q.Context != *in.Context
+	}), err
+}
+
+// items returns an item in each segment where it has outcomes.
+func (in *segments) items(s *session, v *view.Source, item string) ([]view.Item, error) {
+	names, err := in.names(s, v)
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(n view.SegmentName) bool {
-		return f.Category != nil && n.Category != *f.Category ||
-			f.Context != nil && n.Context != *f.Context
-	})
-	in, err := v.Items(s.ctx, item, names)
-	if err == nil && len(in) == 0 {
+	all, err := v.Items(s.ctx, item, names)
+	if err == nil && len(all) == 0 {
 		err = unknown("item", item, "no item of that name has outcomes; "+
 			"heed strategy show lists the items of a category")
 	}
-	return in, err
+	return all, err
+}
+
+// A category selects a category, in one context or in all.
+type category struct {
+	Category string  `arg:""`
+	Context  *string `placeholder:"NAME"`
+}
+
+// names returns the segments of the category.
+func (c *category) names(s *session, v *view.Source) ([]strategy.Query, error) {
+	in := segments{&c.Category, c.Context}
+	names, err := in.names(s, v)
+	if err == nil && len(names) == 0 {
+		what := "category"
+		if c.Context != nil {
+			what = fmt.Sprintf("context %q in the category", *c.Context)
+		}
+		err = unknown(what, c.Category, "heed strategy distributions lists them, and heed strategy "+
+			"learning shows an item of that name")
+	}
+	return names, err
 }
 
 type strategyStatus struct{}
@@ -98,18 +97,17 @@ func (strategyList) Run(s *session) error {
 }
 
 type strategyShow struct {
-	Category string  `arg:""`
-	Context  *string `placeholder:"NAME"`
-	Items    uint    `default:"10"`
+	category
+	Items uint `default:"10"`
 }
 
 // Run shows a category.
 func (cmd *strategyShow) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
 		var all []view.SegmentDetail
-		names, err := segments(s, v, cmd.Category, cmd.Context)
-		for _, n := range names {
-			one, err := v.Segment(s.ctx, n.Category, n.Context)
+		names, err := cmd.names(s, v)
+		for _, q := range names {
+			one, err := v.Segment(s.ctx, q)
 			if err != nil {
 				return err
 			}
@@ -125,13 +123,13 @@ func (cmd *strategyShow) Run(s *session) error {
 
 type strategyItem struct {
 	ID string `arg:""`
-	itemFilter
+	segments
 }
 
 // Run shows an item.
 func (cmd *strategyItem) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
-		all, err := cmd.find(s, v, cmd.ID)
+		all, err := cmd.items(s, v, cmd.ID)
 		if err != nil {
 			return err
 		}
@@ -158,14 +156,13 @@ func (cmd *strategyHistory) Run(s *session) error {
 }
 
 type strategyReset struct {
-	Category string  `arg:""`
-	Context  *string `placeholder:"NAME"`
+	category
 	change
 }
 
 type strategyResetItem struct {
 	ID string `arg:""`
-	itemFilter
+	segments
 	change
 }
 
@@ -180,14 +177,14 @@ type wiped struct {
 // Run resets a category.
 func (cmd *strategyReset) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
-		names, err := segments(s, v, cmd.Category, cmd.Context)
+		names, err := cmd.names(s, v)
 		var targets []wiped
-		for _, n := range names {
-			d, err := v.Distribution(s.ctx, n.Query())
+		for _, q := range names {
+			d, err := v.Distribution(s.ctx, q)
 			if err != nil {
 				return err
 			}
-			targets = append(targets, wiped{n.Category, n.Context, "", d.Outcomes})
+			targets = append(targets, wiped{q.Category, q.Context, "", d.Outcomes})
 		}
 		if err != nil {
 			return err
@@ -199,7 +196,7 @@ func (cmd *strategyReset) Run(s *session) error {
 // Run resets an item.
 func (cmd *strategyResetItem) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
-		items, err := cmd.find(s, v, cmd.ID)
+		items, err := cmd.items(s, v, cmd.ID)
 		if err != nil {
 			return err
 		}

@@ -86,10 +86,10 @@ func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err err
 	if err != nil {
 		return l, err
 	}
-	name := func(n *SegmentName) string { return answers.Scope(n.Category, n.Context) }
-	texts := func(n *SegmentName) []string { return []string{n.Category, n.Context} }
-	return listed(p, names, name, texts, func(n *SegmentName) (Segment, error) {
-		d, err := s.Distribution(ctx, n.Query())
+	name := func(q *strategy.Query) string { return answers.Scope(q.Category, q.Context) }
+	texts := func(q *strategy.Query) []string { return []string{q.Category, q.Context} }
+	return listed(p, names, name, texts, func(q *strategy.Query) (Segment, error) {
+		d, err := s.Distribution(ctx, *q)
 		return segmentOf(&d), err
 	})
 }
@@ -98,10 +98,8 @@ func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err err
 const latest = 200
 
 // Segment reads a segment with its latest choices, or returns [heed.ErrNotFound].
-func (s *Source) Segment(ctx context.Context, category, context string) (
-	d SegmentDetail, err error,
-) {
-	found, err := s.Distribution(ctx, SegmentName{category, context}.Query())
+func (s *Source) Segment(ctx context.Context, q strategy.Query) (d SegmentDetail, err error) {
+	found, err := s.Distribution(ctx, q)
 	if err != nil {
 		return d, err
 	}
@@ -115,7 +113,7 @@ func (s *Source) Segment(ctx context.Context, category, context string) (
 	})
 	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond), Limit: latest + mostSought}
 	d.Recent, err = s.History(ctx, f, latest, func(c *strategy.Choice) bool {
-		return c.Category == category && c.Context == context
+		return c.Category == q.Category && c.Context == q.Context
 	})
 	d.countChosen()
 	return d, err
@@ -288,16 +286,8 @@ func choiceOf(r *strategy.ChoiceRecord) Choice {
 	return one
 }
 
-// A SegmentName names a segment.
-type SegmentName struct{ Category, Context string }
-
-// Query returns a query of the segment.
-func (n SegmentName) Query() strategy.Query {
-	return strategy.Query{Category: n.Category, Context: n.Context}
-}
-
-// SegmentNames returns the names of the segments that have outcomes, in order.
-func (s *Source) SegmentNames(ctx context.Context) (all []SegmentName, err error) {
+// SegmentNames returns queries of the segments that have outcomes, in order.
+func (s *Source) SegmentNames(ctx context.Context) (all []strategy.Query, err error) {
 	if s.Strategy == nil {
 		return nil, nil
 	}
@@ -307,16 +297,18 @@ func (s *Source) SegmentNames(ctx context.Context) (all []SegmentName, err error
 			return nil, err
 		}
 		if category, context, ok := answers.ParseScope(scope); ok { // ignore another package's scope
-			all = append(all, SegmentName{category, context})
+			all = append(all, strategy.Query{Category: category, Context: context})
 		}
 	}
 	return all, nil
 }
 
 // Items returns an item in each of some segments where it has outcomes.
-func (s *Source) Items(ctx context.Context, item string, in []SegmentName) (all []Item, err error) {
-	for _, at := range in {
-		q := strategy.Query{Item: item, Category: at.Category, Context: at.Context}
+func (s *Source) Items(
+	ctx context.Context, item string, in []strategy.Query,
+) (all []Item, err error) {
+	for _, q := range in {
+		q.Item = item
 		one, err := s.Item(ctx, q)
 		if errors.Is(err, heed.ErrNotFound) {
 			continue

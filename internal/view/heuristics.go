@@ -102,7 +102,7 @@ type HeuristicDetail struct {
 	Shares  []learning.Share       `json:"-"`
 	People  float64                `json:"-"` // of the domain
 	Pin     learning.Pin           `json:"-"`
-	History []evidence.Observation `json:"history,omitempty"` // that are kept, the newest first
+	History []evidence.Observation `json:"history,omitempty"` // the newest first
 }
 
 // usuallyNeeded is the confidence that a heuristic needs in agents without another setting, which
@@ -143,15 +143,16 @@ func (s *Source) Heuristics(ctx context.Context, q HeuristicQuery) (l List[Heuri
 	})
 }
 
-// Heuristic explains a heuristic, or returns [heed.ErrNotFound].
-func (s *Source) Heuristic(ctx context.Context, id string) (HeuristicDetail, error) {
+// Heuristic explains a heuristic with at most a number of observations, or returns
+// [heed.ErrNotFound].
+func (s *Source) Heuristic(ctx context.Context, id string, most int) (HeuristicDetail, error) {
 	e, err := s.Learning.Explain(ctx, id)
 	if err != nil {
 		return HeuristicDetail{}, err
 	}
 	return HeuristicDetail{
 		Heuristic: s.heuristicOf(&e), Prior: e.Prior, Shares: e.Shares, People: e.People,
-		Pin: e.Standing.Pin, History: e.History,
+		Pin: e.Standing.Pin, History: e.History[:min(len(e.History), most)],
 	}, nil
 }
 

@@ -390,7 +390,7 @@ func ofHeuristics(ctx context.Context, of *view.Source) (all []reading) {
 	}})
 	for _, id := range []string{"greet", "rotate", "shy", "unknown"} {
 		all = append(all, named("heuristic", id, func(id string) (view.HeuristicDetail, error) {
-			d, err := of.Heuristic(ctx, id)
+			d, err := of.Heuristic(ctx, id, 100)
 			for i := range d.History {
 				d.History[i] = evidence.Observation{Channel: view.ChannelOf(&d.History[i])}
 			}
@@ -409,7 +409,7 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 		}},
 		{"names of segments", func() (any, error) { return of.SegmentNames(ctx) }},
 		{"segment", func() (any, error) {
-			segment, err := of.Segment(ctx, "", "chat")
+			segment, err := of.Segment(ctx, strategy.Query{Context: "chat"})
 			for i := range segment.Recent {
 				segment.Recent[i] = strategy.ChoiceRecord{Choice: strategy.Choice{
 					Session: segment.Recent[i].Choice.Session,
@@ -417,9 +417,11 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 			}
 			return segment, err
 		}},
-		{"another segment", func() (any, error) { return of.Segment(ctx, "other", "chat") }},
+		{"another segment", func() (any, error) {
+			return of.Segment(ctx, strategy.Query{Category: "other", Context: "chat"})
+		}},
 		{"items", func() (any, error) {
-			return of.Items(ctx, "db-1", []view.SegmentName{{Context: "chat"}, {Category: "other"}})
+			return of.Items(ctx, "db-1", []strategy.Query{{Context: "chat"}, {Category: "other"}})
 		}},
 		{"choices", func() (any, error) {
 			choices, err := of.Choices(ctx, view.ChoiceQuery{Item: "db-1"}, 2)
