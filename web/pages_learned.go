@@ -75,9 +75,8 @@ func queryOf(r *http.Request) strategy.Query {
 
 // A segmentData is a segment with its items.
 type segmentData struct {
-	view.Segment
-	Standings listing[strategy.Standing]
-	Traffic   *traffic // nil if no choice is kept
+	view.SegmentDetail
+	Traffic *traffic // nil if no choice is kept
 }
 
 func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
@@ -110,15 +109,12 @@ func trafficOf(latest []strategy.ChoiceRecord) *traffic {
 	return &t
 }
 
+// mostItems is how many items a segment shows. A form opens another one.
+const mostItems = 100
+
 func segment(r *http.Request, v *view.Source) (any, error) {
-	found, err := v.Segment(r.Context(), queryOf(r))
-	if err != nil {
-		return nil, err
-	}
-	d := segmentData{Segment: found.Segment, Traffic: trafficOf(found.Recent)}
-	d.Standings, err = list(r, view.Page{}, view.Cut(found.Standings,
-		func(s *strategy.Standing) string { return s.Item }))
-	return d, err
+	found, err := v.Segment(r.Context(), queryOf(r), mostItems)
+	return segmentData{found, trafficOf(found.Recent)}, err
 }
 
 // An itemData is an item of a segment.

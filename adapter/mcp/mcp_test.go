@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -281,21 +280,6 @@ func TestCallsWithoutArguments(t *testing.T) {
 	structured, err := json.Marshal(result.StructuredContent)
 	require.NoError(t, err)
 	assert.JSONEq(t, string(structured), result.Content[0].(*sdk.TextContent).Text)
-}
-
-// The version of the server is heed's, and of none of the modules that it is built with.
-func TestTheVersionIsHeeds(t *testing.T) {
-	agent, _ := looptest.New(t, taught())
-	version := inMemory(t, mcp.Config{Agent: agent, Person: "ann"},
-		newest).InitializeResult().ServerInfo.Version
-	assert.NotEmpty(t, version)
-	info, ok := debug.ReadBuildInfo()
-	require.True(t, ok)
-	for _, m := range info.Deps {
-		if !strings.HasPrefix(m.Path, "github.com/heedhq/heed") {
-			assert.NotEqual(t, m.Version, version, m.Path)
-		}
-	}
 }
 
 // TestPeopleAreKeptApart, where several of them speak to one server.

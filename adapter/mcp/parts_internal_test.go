@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -92,19 +91,6 @@ func TestWhoCalls(t *testing.T) {
 	assert.Equal(t, []string{"mcp-" + digest("bob", session, "m"), session}, []string{id, in})
 	assert.NotEqual(t, digest("ab", "c"), digest("a", "bc"))
 	assert.Len(t, digest(), 32)
-}
-
-// The version is the one of this module, whether it is the program or a part of it.
-func TestTheVersionOfAProgram(t *testing.T) {
-	other := &debug.Module{Path: "example.com/x", Version: "v9.0.0"}
-	heed := debug.Module{Path: module, Version: "v1.2.3"}
-	assert.Equal(t, "devel", version(nil, false))
-	assert.Equal(t, "devel", version(&debug.BuildInfo{Deps: []*debug.Module{other}}, true))
-	assert.Equal(t, "devel", version(&debug.BuildInfo{Main: debug.Module{Path: module}}, true))
-	assert.Equal(t, "v1.2.3", version(&debug.BuildInfo{Deps: []*debug.Module{other, &heed}}, true))
-	assert.Equal(t, "v1.2.3", version(&debug.BuildInfo{
-		Main: heed, Deps: []*debug.Module{other},
-	}, true))
 }
 
 // A failure inside keeps its words, and a fault of the caller's names the field.

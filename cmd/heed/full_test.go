@@ -91,7 +91,8 @@ func TestAFullServer(t *testing.T) {
 		dsn: "postgres://db.example/agent"}.explain(&pgconn.PgError{Code: "53100",
 		Message: "could not extend file"})
 	require.ErrorContains(t, err,
-		`the disk of PostgreSQL database "agent" at db.example:5432 is full, so this was not written: make room`)
+		`the disk of PostgreSQL database "agent" at db.example:5432 is full, so this was not written: `+
+			`make room`)
 }
 
 // Standard output that has no room says nothing about the disk of the store.

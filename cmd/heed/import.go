@@ -27,89 +27,37 @@ import (
 
 // A pastFile names a log and how it is read.
 type pastFile struct {
-	File string `arg:"" optional:""`
+	File string `arg:""`
 	Map  string `placeholder:"FILE"`
 	Skip bool
 }
 
-// A log is a past file that was opened: a file that can be read again from its beginning.
+// A pastLog is a log that was opened. It is read twice.
 type pastLog struct {
 	*os.File
 	past.Mapping
-	remove bool
 }
 
-func (l *pastLog) close() error {
-	err := l.Close()
-	if l.remove {
-		err = errors.Join(err, os.Remove(l.Name()))
+// open opens the log, with its mapping.
+func (p *pastFile) open() (l *pastLog, err error) {
+	l = &pastLog{}
+	if l.File, err = openFile(p.File); err != nil {
+		return nil, err
 	}
-	return err
-}
-
-// open opens the log, with its mapping. What comes from a pipe is first written to a file that only
-// the user can read, because a log is read twice.
-func (p *pastFile) open(s *session) (l *pastLog, err error) {
-	if p.File == "" {
-		return nil, &usageError{"which log? Name a file, or - for standard input"}
-	}
-	in := s.in
-	if p.File != "-" {
-		if in, err = openFile(p.File); err != nil {
-			return nil, err
-		}
-	}
-	l = &pastLog{File: in}
-	if about, failed := in.Stat(); failed != nil || !about.Mode().IsRegular() {
-		defer in.Close()
-		if failed == nil && about.IsDir() {
-			return nil, fmt.Errorf("%s is a directory", p.File)
-		}
-		if l.File, err = os.CreateTemp("", "heed-past-*"); err != nil {
-			return nil, err
-		}
-		// An open file needs no name, and then a command that is killed leaves no copy behind.
-		l.remove = os.Remove(l.Name()) != nil
-		err = copyAll(s.ctx, l.File, in)
-	}
-	if err == nil {
+	if about, failed := l.Stat(); failed == nil && !about.Mode().IsRegular() {
+		err = fmt.Errorf("%s can't be read twice: write the log to a file first", p.File)
+	} else {
 		err = p.mapping(l)
 	}
 	if err != nil {
-		err = errors.Join(err, l.close())
+		err = errors.Join(err, l.Close())
 	}
 	return l, err
 }
 
-// name names the log for the audit: a folder is of one machine.
-func (p *pastFile) name() string {
-	if p.File == "-" {
-		return "standard input"
-	}
-	return filepath.Base(p.File)
-}
-
-// copyAll writes what comes from a stream. A signal can't interrupt the reading, which then ends
-// with the command.
-func copyAll(ctx context.Context, to io.Writer, in io.Reader) error {
-	copied := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(to, in)
-		copied <- err
-	}()
-	select {
-	case err := <-copied:
-		return err
-	case <-ctx.Done():
-		return errInterrupted
-	}
-}
-
 func (p *pastFile) mapping(l *pastLog) (err error) {
 	if p.Map == "" {
-		if err = l.rewind(); err == nil {
-			l.Mapping, err = past.Propose(l.File)
-		}
+		l.Mapping, err = past.Propose(l.File)
 		return err
 	}
 	file, err := openFile(p.Map)
@@ -123,18 +71,13 @@ func (p *pastFile) mapping(l *pastLog) (err error) {
 	return err
 }
 
-func (l *pastLog) rewind() error {
-	_, err := l.Seek(0, io.SeekStart)
-	return err
-}
-
 // rows yields the rows of the log from its beginning, with what is wrong with them. own returns
 // what is wrong with an answer beyond the form of its row.
 func (l *pastLog) rows(
 	ctx context.Context, own func(*loop.Past) error,
 ) iter.Seq2[past.Row, error] {
 	return func(yield func(past.Row, error) bool) {
-		if err := l.rewind(); err != nil {
+		if _, err := l.Seek(0, io.SeekStart); err != nil {
 			yield(past.Row{}, err)
 			return
 		}
@@ -252,7 +195,7 @@ type pastReport struct {
 	Imported  loop.Imported `json:"imported"`
 	Suggested int           `json:"suggested"`
 	File      string        `json:"file,omitempty"` // of the suggested heuristics
-	Mapping   string        `json:"-"`
+	Mapping   past.Mapping  `json:"-"`
 	Wanted    bool          `json:"-"` // suggestions
 }
 
@@ -261,11 +204,11 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 	if !s.Now.IsZero() {
 		return &usageError{"--now is for looking"}
 	}
-	l, err := cmd.open(s)
+	l, err := cmd.open()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
+	defer func() { err = errors.Join(err, l.Close()) }()
 	if cmd.Propose {
 		written, err := json.MarshalIndent(l.Mapping, "", "  ")
 		if err == nil {
@@ -302,8 +245,8 @@ func (cmd *pastCommand) backtest(s *session, l *pastLog) error {
 	}
 	return s.answer(struct {
 		past.Backtest
-		Mapping string `json:"-"`
-	}{b, l.String()}, "backtest")
+		Mapping past.Mapping `json:"-"`
+	}{b, l.Mapping}, "backtest")
 }
 
 // importMemory bounds what Go uses while a log is imported; the pages of SQLite come on top.
@@ -316,7 +259,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 		return err
 	}
 	report := pastReport{Store: s.at.String(), Agent: c.Name, Tenant: s.Tenant,
-		Mapping: l.String(), Wanted: cmd.Suggest != ""}
+		Mapping: l.Mapping, Wanted: cmd.Suggest != ""}
 	cmd.Instruments = c.Instruments
 	own := func(p *loop.Past) error { return cmd.own(p, known) }
 	report.survey, err = l.look(s.ctx, own)
@@ -336,7 +279,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 		return err
 	}
 	report.Imported, err = agent.Import(s.ctx, answersIn(l.rows(s.ctx, own), report.Rows),
-		actor(cmd.Actor), cmd.name())
+		actor(cmd.Actor), filepath.Base(cmd.File)) // a folder is of one machine
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w after %d of %d rows: the same command goes on there", errInterrupted,
 			report.Imported.Rows, report.Rows)

@@ -240,8 +240,8 @@ func (p place) tableless(err error) error {
 const (
 	damaged = "STORE is damaged: restore it from a copy"
 	full    = "the disk of STORE is full, so this was not written: make room, see df -h there"
-	inUse   = "STORE is in use by another process, which did not let go in time: try again, or stop " +
-		"what holds it"
+	inUse   = "STORE is in use by another process, which did not let go in time: try again, or " +
+		"stop what holds it"
 	shut = "STORE can't be opened for writing, which SQLite needs even to read: check --db or " +
 		"HEED_DB, and the rights of the file and its directory, or copy it to a directory where you " +
 		"may write"

@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 
+	"github.com/heedhq/heed/cmd/heed/internal/past"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
@@ -255,7 +256,7 @@ func (p *printer) funcs() template.FuncMap {
 			return view.Edits(was, &is, show)
 		},
 		"check": func(d feedback.Draft) plain { return plain(view.CheckWords(d.Check, show)) },
-		"deed":  view.Deed,
+		"deed":  view.Deed, "fields": func() []past.Field { return past.Fields },
 	}
 }
 

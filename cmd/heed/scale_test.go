@@ -86,7 +86,7 @@ func BenchmarkItems(b *testing.B) {
 		}
 	}
 	var item string
-	segment, err := v.Segment(ctx, strategy.Query{Category: "desk"})
+	segment, err := v.Segment(ctx, strategy.Query{Category: "desk"}, 100)
 	require.NoError(b, err)
 	item = segment.Standings[0].Item
 	for _, read := range []struct {
@@ -95,7 +95,10 @@ func BenchmarkItems(b *testing.B) {
 	}{
 		{"status", func() error { _, err := v.Status(ctx); return err }},
 		{"segments", func() error { _, err := v.Segments(ctx, view.Page{}); return err }},
-		{"segment", func() error { _, err := v.Segment(ctx, strategy.Query{Category: "desk"}); return err }},
+		{"segment", func() error {
+			_, err := v.Segment(ctx, strategy.Query{Category: "desk"}, 100)
+			return err
+		}},
 		{"item", func() error {
 			_, err := v.Item(ctx, strategy.Query{Category: "desk", Item: item})
 			return err

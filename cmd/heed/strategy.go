@@ -107,11 +107,10 @@ func (cmd *strategyShow) Run(s *session) error {
 		var all []view.SegmentDetail
 		names, err := cmd.names(s, v)
 		for _, q := range names {
-			one, err := v.Segment(s.ctx, q)
+			one, err := v.Segment(s.ctx, q, int(cmd.Items))
 			if err != nil {
 				return err
 			}
-			one.Standings = one.Standings[:min(len(one.Standings), int(cmd.Items))]
 			all = append(all, one)
 		}
 		if err != nil {

@@ -65,7 +65,7 @@ type SegmentDetail struct {
 	Parameters []strategy.ParameterReport `json:"parameters,omitempty"`
 	// SpecializesAt is the number of sessions at which an item takes a copy; 0: items take no copy.
 	SpecializesAt int `json:"specializes_at,omitempty"`
-	// Standings are the items, the most independent first.
+	// Standings are items, the most independent first.
 	Standings []strategy.Standing     `json:"standings"`
 	Recent    []strategy.ChoiceRecord `json:"-"` // the latest choices, the newest first
 }
@@ -97,8 +97,11 @@ func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err err
 // latest is how many of the latest choices are read of a segment, and make the shares of its arms.
 const latest = 200
 
-// Segment reads a segment with its latest choices, or returns [heed.ErrNotFound].
-func (s *Source) Segment(ctx context.Context, q strategy.Query) (d SegmentDetail, err error) {
+// Segment reads a segment with its latest choices and at most a number of items, or returns
+// [heed.ErrNotFound].
+func (s *Source) Segment(
+	ctx context.Context, q strategy.Query, most int,
+) (d SegmentDetail, err error) {
 	found, err := s.Distribution(ctx, q)
 	if err != nil {
 		return d, err
@@ -111,6 +114,7 @@ func (s *Source) Segment(ctx context.Context, q strategy.Query) (d SegmentDetail
 		return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions),
 			cmp.Compare(b.Outcomes, a.Outcomes), strings.Compare(a.Item, b.Item))
 	})
+	d.Standings = d.Standings[:min(len(d.Standings), most)]
 	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond), Limit: latest + mostSought}
 	d.Recent, err = s.History(ctx, f, latest, func(c *strategy.Choice) bool {
 		return c.Category == q.Category && c.Context == q.Context

@@ -127,7 +127,7 @@ func TestTheLatestChoicesOfASegment(t *testing.T) {
 	assert.Equal(t, []string{"1", "5", "2", "3", "4"}, leading)
 	assert.Equal(t, []int{6, 6, 6}, []int{status.Segments, status.Items, int(status.Outcomes)})
 	recent := func(in string) (choices int) {
-		d, err := source.Segment(t.Context(), strategy.Query{Context: in})
+		d, err := source.Segment(t.Context(), strategy.Query{Context: in}, 100)
 		require.NoError(t, err)
 		return len(d.Recent)
 	}

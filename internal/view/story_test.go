@@ -409,7 +409,7 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 		}},
 		{"names of segments", func() (any, error) { return of.SegmentNames(ctx) }},
 		{"segment", func() (any, error) {
-			segment, err := of.Segment(ctx, strategy.Query{Context: "chat"})
+			segment, err := of.Segment(ctx, strategy.Query{Context: "chat"}, 100)
 			for i := range segment.Recent {
 				segment.Recent[i] = strategy.ChoiceRecord{Choice: strategy.Choice{
 					Session: segment.Recent[i].Choice.Session,
@@ -418,7 +418,7 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 			return segment, err
 		}},
 		{"another segment", func() (any, error) {
-			return of.Segment(ctx, strategy.Query{Category: "other", Context: "chat"})
+			return of.Segment(ctx, strategy.Query{Category: "other", Context: "chat"}, 100)
 		}},
 		{"items", func() (any, error) {
 			return of.Items(ctx, "db-1", []strategy.Query{{Context: "chat"}, {Category: "other"}})

@@ -4,7 +4,6 @@ package view
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -232,11 +231,3 @@ func each[N, T any](convert func(*N) T) func(*N) (T, error) {
 
 // arrayOf returns a list that JSON has as an array even if it is empty.
 func arrayOf[T any](all []T) []T { return append([]T{}, all...) }
-
-// Cut returns a function that returns the part of a list that a page selects.
-func Cut[T any](all []T, nameOf func(*T) string) func(context.Context, Page) (List[T], error) {
-	texts := func(one *T) []string { return []string{nameOf(one)} }
-	return func(_ context.Context, p Page) (List[T], error) {
-		return listed(p, all, nameOf, texts, each(func(one *T) T { return *one }))
-	}
-}

@@ -55,8 +55,8 @@ func TestWhichAnswersAreSelected(t *testing.T) {
 // wherever that is now, or else at its place.
 func TestWhereTheNextPartBegins(t *testing.T) {
 	part := func(after string, all ...string) []string {
-		cut := Cut(all, func(s *string) string { return *s })
-		l, err := cut(t.Context(), Page{After: after, Limit: 2})
+		l, err := listed(Page{After: after, Limit: 2}, all, func(s *string) string { return *s }, nil,
+			each(func(s *string) string { return *s }))
 		require.NoError(t, err)
 		return l.Items
 	}

@@ -39,8 +39,8 @@ type Mapping struct {
 	Only map[string]string `json:"only,omitempty"`
 	// Comma separates the columns of CSV. "" means ",".
 	Comma string `json:"comma,omitempty"`
-	// unused are the columns that Propose found no use for, at most mostUnused.
-	unused []string
+	// Unused are the columns that Propose found no use for, at most mostUnused.
+	Unused []string `json:"-"`
 }
 
 // fieldsText has a field on each line: its name, what it is, and its names in logs, between bars.

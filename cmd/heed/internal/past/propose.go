@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -53,7 +52,7 @@ func Propose(r io.Reader) (Mapping, error) {
 		m.armsOf(all, n)
 	}
 	m.scale(all)
-	m.unused = m.without(all)
+	m.Unused = m.without(all)
 	if len(m.Arms) == 0 && m.Fields["text"]+m.Fields["answer"]+m.Fields["arm"]+m.Fields["value"]+
 		m.Fields["outcome"] == "" {
 		return m, errors.New("no column looks like a question, an answer, an arm, a thumb or an " +
@@ -274,27 +273,4 @@ func (m *Mapping) without(all []*column) (unused []string) {
 		}
 	}
 	return unused
-}
-
-// String lists the mapping for people.
-func (m *Mapping) String() string {
-	var b strings.Builder
-	for _, f := range Fields {
-		if path := m.Fields[f.Name]; path != "" {
-			fmt.Fprintf(&b, "  %-11s %s\n", f.Name, path)
-		}
-	}
-	for _, arm := range slices.Sorted(maps.Keys(m.Arms)) {
-		fmt.Fprintf(&b, "  %-11s %s\n", "of an arm", arm)
-	}
-	if m.Scale != [2]float64{} {
-		fmt.Fprintf(&b, "  %-11s %v to %v\n", "scale", m.Scale[0], m.Scale[1])
-	}
-	for _, path := range slices.Sorted(maps.Keys(m.Only)) {
-		fmt.Fprintf(&b, "  %-11s %s is %q\n", "rows where", path, m.Only[path])
-	}
-	if len(m.unused) > 0 {
-		fmt.Fprintf(&b, "  %-11s %s\n", "not used", strings.Join(m.unused, ", "))
-	}
-	return b.String()
 }
