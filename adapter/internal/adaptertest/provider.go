@@ -107,17 +107,17 @@ func (p *Provider) fails(w http.ResponseWriter, status int) {
 
 // failsBy fails in the way of an error.
 func (p *Provider) failsBy(w http.ResponseWriter, err error) {
-	status, ok := map[llm.Failure]int{
-		llm.Unreachable: http.StatusForbidden, llm.RateLimited: http.StatusTooManyRequests,
-		llm.TimedOut: http.StatusRequestTimeout, llm.Unusable: http.StatusOK,
-	}[llm.FailureOf(err)]
-	switch {
-	case !ok:
-		p.fails(w, http.StatusInternalServerError)
-	case status == http.StatusOK:
+	switch llm.FailureOf(err) {
+	case llm.Unusable:
 		p.Say(w, decision.LLMResponse{}, nil)
+	case llm.Unreachable:
+		p.fails(w, http.StatusUnauthorized)
+	case llm.RateLimited:
+		p.fails(w, http.StatusTooManyRequests)
+	case llm.TimedOut:
+		p.fails(w, http.StatusRequestTimeout)
 	default:
-		p.fails(w, status)
+		p.fails(w, http.StatusServiceUnavailable)
 	}
 }
 
@@ -218,39 +218,31 @@ func (p *Provider) suite(t *testing.T) {
 
 // failures classifies failures of whole answers.
 func (p *Provider) failures(t *testing.T) {
-	type failure struct {
-		handle http.HandlerFunc
-		want   llm.Failure
-		wait   time.Duration
-	}
-	status := func(code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { p.fails(w, code) }
-	}
-	cases := map[string]failure{
-		"too many": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "30")
-			p.fails(w, http.StatusTooManyRequests)
-		}, llm.RateLimited, 30 * time.Second},
-		"a server that fails": {status(http.StatusServiceUnavailable), llm.ServerError, 0},
-		"no such key":         {status(http.StatusUnauthorized), llm.Unreachable, 0},
-		"a connection that breaks": {func(http.ResponseWriter, *http.Request) {
-			panic(http.ErrAbortHandler) //nolint:forbidigo // the handler's way to do so
-		}, llm.Unreachable, 0},
-		"no text": {func(w http.ResponseWriter, _ *http.Request) {
-			p.Say(w, decision.LLMResponse{}, nil)
-		}, llm.Unusable, 0},
-	}
-	for name, body := range p.Unusable {
-		cases[name] = failure{func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, body)
-		}, llm.Unusable, 0}
-	}
-	for name, tt := range cases {
-		p.serve(t, func(w http.ResponseWriter, r *http.Request, _ Request) { tt.handle(w, r) })
+	check := func(name string, want llm.Failure, wait time.Duration, handle http.HandlerFunc) {
+		p.serve(t, func(w http.ResponseWriter, r *http.Request, _ Request) { handle(w, r) })
 		_, err := p.New("m", "", nil).Generate(t.Context(), asked)
-		if llm.FailureOf(err) != tt.want || llm.RetryAfter(err) != tt.wait {
+		if llm.FailureOf(err) != want || llm.RetryAfter(err) != wait {
 			t.Errorf("%s: %q, again after %s: %v", name, llm.FailureOf(err), llm.RetryAfter(err), err)
 		}
+	}
+	for failure, wait := range map[llm.Failure]time.Duration{
+		llm.RateLimited: 30 * time.Second, llm.ServerError: 0, llm.Unreachable: 0, llm.TimedOut: 0,
+		llm.Unusable: 0,
+	} {
+		check("a provider that fails", failure, wait, func(w http.ResponseWriter, _ *http.Request) {
+			if wait > 0 {
+				w.Header().Set("Retry-After", fmt.Sprint(wait.Seconds()))
+			}
+			p.failsBy(w, failure)
+		})
+	}
+	check("a connection that breaks", llm.Unreachable, 0, func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the handler's way to do so
+	})
+	for name, body := range p.Unusable {
+		check(name, llm.Unusable, 0, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, body)
+		})
 	}
 }
 
