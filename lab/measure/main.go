@@ -33,7 +33,7 @@ var budgets = []struct {
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
-	{"suites: lines", budget{5_500, 7_468}},
+	{"suites: lines", budget{5_500, 7_064}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_754}},
 	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 8_996}},
