@@ -809,6 +809,24 @@ func TestNewNeedsItsStore(t *testing.T) {
 	})
 }
 
+// A tool gets a service with its host's settings, or the error of the store.
+func TestOpenNeedsItsStore(t *testing.T) {
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 3}})
+	storetest.FailEach(func(at int, late bool) bool {
+		st := &storetest.Failing{Store: w.store}
+		st.Fail(at, late)
+		s, err := feedback.Open(ctx, feedback.Config{Store: st})
+		if st.Failed() {
+			require.ErrorIs(t, err, storetest.ErrFailed, "call %d", at)
+			require.Nil(t, s)
+			return true
+		}
+		require.NoError(t, err)
+		require.Equal(t, 3, s.Config().Gate.Quorum)
+		return false
+	})
+}
+
 // A similarity finds the rules that contradict a draft. It may ask a model, and that may fail.
 func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	similarity := &flaky{}
