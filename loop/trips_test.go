@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -138,15 +139,22 @@ func TestPrepareKnowsWhatAnotherAgentHasDone(t *testing.T) {
 	require.Contains(t, prepared().System, "Similar Past Tasks")
 }
 
-// A process that has seen no outcome of a segment reads its cells together with the answer's rest.
+// A process that has seen no outcome of a segment reads its cells together with those of the
+// heuristic that the model agreed with.
 func TestAReactionIsTwoReads(t *testing.T) {
-	counted := &storetest.Failing{Store: new(memstore.Store)}
-	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
+	counted, always := &storetest.Failing{Store: new(memstore.Store)}, 1.
+	w := newWorld(t, loop.Config{
+		Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}},
+		Tuning:  loop.Tuning{Decision: decision.Config{Withhold: &always}},
+	})
+	w.model.says = rotate
 	for range 2 {
-		id := w.answer(loop.Event{Text: "Why?", Person: "ann"}).ID
+		a := w.answer(loop.Event{Text: full, Person: "ann"})
+		require.Len(t, a.Result.Compared, 1)
 		other := w.again()
 		reads := counted.Calls("Read")
-		require.NoError(t, other.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+		require.NoError(t, other.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
 		assert.Equal(t, 2, counted.Calls("Read")-reads)
 	}
 }
