@@ -120,6 +120,16 @@ func TestTheBudgetCutsWholeRules(t *testing.T) {
 	}
 }
 
+// Rules that just fit are in the prompt.
+func TestTheBudgetIsUsedUp(t *testing.T) {
+	whole := utf8.RuneCountInString(stocked(t, 2, feedback.Config{}, nil).inject("prd", "").Section)
+	for characters, want := range map[int]int{whole: 2, whole - 1: 1} {
+		w := stocked(t, 2, feedback.Tuned(feedback.Config{},
+			feedback.Tuning{PromptCharacters: characters}), nil)
+		assert.Len(t, w.inject("prd", "").Rules, want)
+	}
+}
+
 func TestBuildingTwiceDoesNotDouble(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	first := w.activate(rule("Be brief"))

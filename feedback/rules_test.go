@@ -803,6 +803,7 @@ func TestConsolidate(t *testing.T) {
 	assert.Equal(t, []string{"ann", "bob"}, p.Authors)
 	assert.Equal(t, []string{"paul"}, p.Writers)
 	assert.Empty(t, p.Proposer)
+	assert.Equal(t, []string{"propose:"}, w.audit(p.ID))
 	_, err = w.review(p, approve, "paul", opposite)
 	assert.Equal(t, "ineligible", feedback.Refusal(err), "he wrote one of them")
 	got, err := w.rules.Proposal(ctx, p.ID)

@@ -327,3 +327,18 @@ func ExampleService_RecordIn() {
 	// <nil>
 	// edge_case <nil>
 }
+
+// A proposal counts what was taken out from behind it, because its approvers had relied on that.
+func TestAProposalCountsWhatWasTakenOut(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	heldOpen(w)
+	w.says("bob", "tests are missing")
+	w.flush()
+	for n := range 2 {
+		assert.Equal(t, n, w.pending().Withdrawn)
+		_, err := w.Split(ctx, feedback.Act{
+			ID: w.pending().Evidence[0], Actor: "cleo", Reason: "it means something else",
+		})
+		require.NoError(t, err)
+	}
+}

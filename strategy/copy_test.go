@@ -316,3 +316,23 @@ func TestCopyReportsItsFaults(t *testing.T) {
 		assert.Equal(t, test.fields, fields(err))
 	}
 }
+
+// Of several outcomes in one commit, each new one may have its item go its own way, whatever became
+// of those before it.
+func TestAnItemSpecializesAfterADuplicate(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Pooling: strategy.Copy{Sessions: 1}})
+	l := newLearner(t, cfg)
+	known := choose(t, l, strategy.Query{Session: "s", Item: "known"})
+	credit(t, l, known, 1)
+	fresh := choose(t, l, strategy.Query{Session: "s", Item: "fresh"})
+	did, err := l.ObserveAll(ctx, []strategy.Outcome{
+		{Choice: known, Value: 1, Confidence: 1}, {Choice: fresh, Value: 1, Confidence: 1},
+	}, "", "")
+	require.NoError(t, err)
+	require.Equal(t, []strategy.Disposition{strategy.Duplicate, strategy.Applied}, did)
+	items := make(map[string]bool)
+	for _, p := range kept(t, cfg.Store, strategy.Query{}, "given") {
+		items[p.Cell.Item] = true
+	}
+	assert.Equal(t, map[string]bool{"known": true, "fresh": true}, items)
+}

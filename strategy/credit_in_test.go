@@ -337,11 +337,13 @@ func TestWhatIsNotCredited(t *testing.T) {
 	h.answer("e", q)
 	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
 	cfg := h.Config()
-	h.Learner = newLearner(t, strategy.Config{
-		Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c"), Name: "other",
-	})
-	require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: 1, At: start})))
-	assert.Len(t, h.read("e").Choice.Credits, 1, "another learner leaves it alone")
+	for _, arms := range [][]strategy.Arm{plain("a", "b", "c"), plain("a", "b", "c", "d")} {
+		h.Learner = newLearner(t, strategy.Config{
+			Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: arms, Name: "other",
+		})
+		require.NoError(t, h.about(says(answer.Statement{By: "bob", Value: 1, At: start})))
+		assert.Len(t, h.read("e").Choice.Credits, 1, "another learner leaves it alone")
+	}
 	h.Learner = newLearner(t, strategy.Config{
 		Store: cfg.Store, Now: cfg.Now, Answers: cfg.Answers, Arms: plain("a", "b", "c"),
 	})
@@ -466,5 +468,37 @@ func BenchmarkCreditIn(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A step with many answers reads no cell after its commit.
+func TestManyAnswersAreCreditedInBulk(t *testing.T) {
+	for n, asks := range map[int]bool{127: true, 128: false} {
+		st := &fragile{Store: newStore(t, (&clock{}).Now)}
+		h := newHost(t, strategy.Config{Store: st})
+		for i := range n {
+			h.answer(fmt.Sprint(i), strategy.Query{Item: "i"})
+		}
+		parts, observations := 0, 0
+		st.before = func(_ context.Context, b store.Batch) error {
+			parts, observations = parts+len(b.PartsOf), observations+len(b.Observations)
+			return nil
+		}
+		require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+			for i := range n {
+				row, err := h.view.In(tx, answers.ID(fmt.Sprint(i)))
+				require.NoError(t, err)
+				answers.Say(&row.Value, answer.Statement{By: "ann", Value: 1, At: start})
+				if _, err = h.CreditIn(tx, &row.Value); err != nil {
+					return err
+				}
+				h.view.Put(tx, row.Value, row.Revision)
+			}
+			return nil
+		}))
+		assert.Equal(t, n, observations)
+		assert.Equal(t, asks, parts > 0, "%d answers", n)
+		assert.InDeltaSlice(t, means(t, newLearner(t, h.Config()), strategy.Query{Item: "i"}),
+			means(t, h.Learner, strategy.Query{Item: "i"}), 1e-9)
 	}
 }

@@ -129,12 +129,8 @@ func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 		resets(f.Resets) != reset.atLeast(f.Resets) {
 		return nil
 	}
-	x := unpacked(f.Linear.Vector)
-	if x == nil {
-		return nil
-	}
 	return &sample{
-		id: l.evidenceID(o), source: o.Source, at: o.At, arm: arm, x: x,
+		id: l.evidenceID(o), source: o.Source, at: o.At, arm: arm, x: unpacked(f.Linear.Vector),
 		reward: (o.worth + 1) / 2, above: f.Linear.Above, weight: o.weight(),
 		tables: f.Linear.Tables, common: f.Linear.Common, linear: f.Linear.Level,
 	}
