@@ -13,14 +13,6 @@ import (
 	"github.com/heedhq/heed/internal/view"
 )
 
-// The problems that every call may end in, and calls with a body may end in further ones.
-var (
-	ofAll = []string{
-		view.Malformed, view.BadField, unidentified, badMethod, tooMany, view.OutOfTime, view.Failure,
-	}
-	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, view.Refused, view.Conflicting}
-)
-
 // api returns the handler of all below /v1/.
 func (h *Handler) api() http.Handler {
 	mux := http.NewServeMux()

@@ -127,6 +127,14 @@ func (d *document) faultOfObject(s schema, of reflect.Type, at string) string {
 	return ""
 }
 
+// The problems that every call may end in, and calls with a body may end in further ones.
+var (
+	ofAll = []string{
+		view.Malformed, view.BadField, unidentified, badMethod, tooMany, view.OutOfTime, view.Failure,
+	}
+	ofBodies = []string{otherSite, tooLarge, tooSlow, notJSONType, view.Refused, view.Conflicting}
+)
+
 // sortsOf returns the problems that a call may end in, by their status.
 func sortsOf(call *view.Operation) map[string][]string {
 	all := slices.Concat(ofAll, call.Faults)

@@ -15,7 +15,6 @@ import (
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
-	"github.com/heedhq/heed/strategy"
 )
 
 func TestSay(t *testing.T) {
@@ -81,31 +80,6 @@ func TestAlone(t *testing.T) {
 		var b strings.Builder
 		require.NoError(t, templates["heuristics"].ExecuteTemplate(&b, "alone", h))
 		assert.Contains(t, b.String(), want, confidence)
-	}
-}
-
-// What a segment's latest choices got is the mean of the known outcomes, on the scale from 0 to 1.
-func TestTraffic(t *testing.T) {
-	assert.Nil(t, trafficOf(nil))
-	choice := func(arm strategy.ArmID, means ...float64) (c strategy.ChoiceRecord) {
-		c.Choice.Arm = arm
-		for _, mean := range means {
-			c.Result, c.Mean = &strategy.Result{}, mean
-		}
-		return c
-	}
-	for name, one := range map[string]struct {
-		latest []strategy.ChoiceRecord
-		want   traffic
-	}{
-		"no outcome": {[]strategy.ChoiceRecord{choice("a")}, traffic{Arm: "a", Share: 1, Choices: 1}},
-		"one outcome": {[]strategy.ChoiceRecord{choice("b", 1), choice("a")},
-			traffic{Arm: "b", Share: 0.5, Success: 1, Choices: 2, Known: 1}},
-		"two arms": {[]strategy.ChoiceRecord{choice("a", 1), choice("b", -1), choice("b", 0),
-			choice("b")},
-			traffic{Arm: "b", Share: 0.75, Success: 0.5, Choices: 4, Known: 3}},
-	} {
-		assert.Equal(t, &one.want, trafficOf(one.latest), name)
 	}
 }
 

@@ -73,48 +73,17 @@ func queryOf(r *http.Request) strategy.Query {
 	return strategy.Query{Item: u.Get("item"), Category: u.Get("category"), Context: u.Get("context")}
 }
 
-// A segmentData is a segment with its items.
-type segmentData struct {
-	view.SegmentDetail
-	Traffic *traffic // nil if no choice is kept
-}
+// A segmentData is a segment with a title.
+type segmentData struct{ view.SegmentDetail }
 
 func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
-
-// A traffic is what the latest choices of a segment got. Success is the mean of those whose outcome
-// is known.
-type traffic struct {
-	Arm            strategy.ArmID // that was chosen most often
-	Share, Success float64
-	Choices, Known int
-}
-
-func trafficOf(latest []strategy.ChoiceRecord) *traffic {
-	if len(latest) == 0 {
-		return nil
-	}
-	t, chosen := traffic{Choices: len(latest)}, make(map[strategy.ArmID]int)
-	for i := range latest {
-		c := &latest[i]
-		chosen[c.Choice.Arm]++
-		if n := chosen[c.Choice.Arm]; n > chosen[t.Arm] || t.Arm == "" {
-			t.Arm = c.Choice.Arm
-		}
-		if c.Result != nil {
-			t.Known, t.Success = t.Known+1, t.Success+success(c.Mean)
-		}
-	}
-	t.Share = float64(chosen[t.Arm]) / float64(t.Choices)
-	t.Success /= float64(max(t.Known, 1))
-	return &t
-}
 
 // mostItems is how many items a segment shows. A form opens another one.
 const mostItems = 100
 
 func segment(r *http.Request, v *view.Source) (any, error) {
 	found, err := v.Segment(r.Context(), queryOf(r), mostItems)
-	return segmentData{found, trafficOf(found.Recent)}, err
+	return segmentData{found}, err
 }
 
 // An itemData is an item of a segment.

@@ -20,54 +20,41 @@ type strategyCommands struct {
 	ResetLearning strategyResetItem `cmd:""`
 }
 
-// segments selects segments.
-type segments struct {
+// segments returns the segments of a category or of all, in one context or in all.
+func segments(s *session, v *view.Source, category, context *string) ([]strategy.Query, error) {
+	all, err := v.SegmentNames(s.ctx)
+	all = slices.DeleteFunc(all, func(q strategy.Query) bool {
+		return category != nil && q.Category != *category || context != nil && q.Context != *context
+	})
+	if err != nil || len(all) > 0 || category == nil {
+		return all, err
+	}
+	what := "category"
+	if context != nil {
+		what = fmt.Sprintf("context %q in the category", *context)
+	}
+	return nil, unknown(what, *category, "heed strategy distributions lists them, and heed strategy "+
+		"learning shows an item of that name")
+}
+
+// An itemFilter selects where an item is looked for.
+type itemFilter struct {
 	Category *string `placeholder:"NAME"`
 	Context  *string `placeholder:"NAME"`
 }
 
-// names returns the segments that are selected.
-func (in *segments) names(s *session, v *view.Source) ([]strategy.Query, error) {
-	all, err := v.SegmentNames(s.ctx)
-	return slices.DeleteFunc(all, func(q strategy.Query) bool {
-		return in.Category != nil && q.Category != *in.Category ||
-			in.Context != nil && q.Context != *in.Context
-	}), err
-}
-
-// items returns an item in each segment where it has outcomes.
-func (in *segments) items(s *session, v *view.Source, item string) ([]view.Item, error) {
-	names, err := in.names(s, v)
+// find returns an item in each segment where it has outcomes.
+func (f *itemFilter) find(s *session, v *view.Source, item string) ([]view.Item, error) {
+	names, err := segments(s, v, f.Category, f.Context)
 	if err != nil {
 		return nil, err
 	}
-	all, err := v.Items(s.ctx, item, names)
-	if err == nil && len(all) == 0 {
+	in, err := v.Items(s.ctx, item, names)
+	if err == nil && len(in) == 0 {
 		err = unknown("item", item, "no item of that name has outcomes; "+
 			"heed strategy show lists the items of a category")
 	}
-	return all, err
-}
-
-// A category selects a category, in one context or in all.
-type category struct {
-	Category string  `arg:""`
-	Context  *string `placeholder:"NAME"`
-}
-
-// names returns the segments of the category.
-func (c *category) names(s *session, v *view.Source) ([]strategy.Query, error) {
-	in := segments{&c.Category, c.Context}
-	names, err := in.names(s, v)
-	if err == nil && len(names) == 0 {
-		what := "category"
-		if c.Context != nil {
-			what = fmt.Sprintf("context %q in the category", *c.Context)
-		}
-		err = unknown(what, c.Category, "heed strategy distributions lists them, and heed strategy "+
-			"learning shows an item of that name")
-	}
-	return names, err
+	return in, err
 }
 
 type strategyStatus struct{}
@@ -97,15 +84,16 @@ func (strategyList) Run(s *session) error {
 }
 
 type strategyShow struct {
-	category
-	Items uint `default:"10"`
+	Category string  `arg:""`
+	Context  *string `placeholder:"NAME"`
+	Items    uint    `default:"10"`
 }
 
 // Run shows a category.
 func (cmd *strategyShow) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
 		var all []view.SegmentDetail
-		names, err := cmd.names(s, v)
+		names, err := segments(s, v, &cmd.Category, cmd.Context)
 		for _, q := range names {
 			one, err := v.Segment(s.ctx, q, int(cmd.Items))
 			if err != nil {
@@ -122,13 +110,13 @@ func (cmd *strategyShow) Run(s *session) error {
 
 type strategyItem struct {
 	ID string `arg:""`
-	segments
+	itemFilter
 }
 
 // Run shows an item.
 func (cmd *strategyItem) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
-		all, err := cmd.items(s, v, cmd.ID)
+		all, err := cmd.find(s, v, cmd.ID)
 		if err != nil {
 			return err
 		}
@@ -155,13 +143,14 @@ func (cmd *strategyHistory) Run(s *session) error {
 }
 
 type strategyReset struct {
-	category
+	Category string  `arg:""`
+	Context  *string `placeholder:"NAME"`
 	change
 }
 
 type strategyResetItem struct {
 	ID string `arg:""`
-	segments
+	itemFilter
 	change
 }
 
@@ -176,7 +165,7 @@ type wiped struct {
 // Run resets a category.
 func (cmd *strategyReset) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
-		names, err := cmd.names(s, v)
+		names, err := segments(s, v, &cmd.Category, cmd.Context)
 		var targets []wiped
 		for _, q := range names {
 			d, err := v.Distribution(s.ctx, q)
@@ -195,7 +184,7 @@ func (cmd *strategyReset) Run(s *session) error {
 // Run resets an item.
 func (cmd *strategyResetItem) Run(s *session) error {
 	return learners.with(s, func(v *view.Source) error {
-		items, err := cmd.items(s, v, cmd.ID)
+		items, err := cmd.find(s, v, cmd.ID)
 		if err != nil {
 			return err
 		}

@@ -66,8 +66,16 @@ type SegmentDetail struct {
 	// SpecializesAt is the number of sessions at which an item takes a copy; 0: items take no copy.
 	SpecializesAt int `json:"specializes_at,omitempty"`
 	// Standings are items, the most independent first.
-	Standings []strategy.Standing     `json:"standings"`
-	Recent    []strategy.ChoiceRecord `json:"-"` // the latest choices, the newest first
+	Standings []strategy.Standing `json:"standings"`
+	Traffic   *Traffic            `json:"-"` // nil if no choice is kept
+}
+
+// A Traffic is what the latest choices of a segment got. Success is the mean in [0, 1] of those whose
+// outcome is known.
+type Traffic struct {
+	Arm            strategy.ArmID // that was chosen most often
+	Share, Success float64
+	Choices, Known int
 }
 
 // An Item is what is believed of an item in a segment.
@@ -116,10 +124,12 @@ func (s *Source) Segment(
 	})
 	d.Standings = d.Standings[:min(len(d.Standings), most)]
 	f := strategy.ChoiceFilter{Until: s.Now().Add(time.Microsecond), Limit: latest + mostSought}
-	d.Recent, err = s.History(ctx, f, latest, func(c *strategy.Choice) bool {
+	recent, err := s.History(ctx, f, latest, func(c *strategy.Choice) bool {
 		return c.Category == q.Category && c.Context == q.Context
 	})
-	d.countChosen()
+	if len(recent) > 0 {
+		d.count(recent)
+	}
 	return d, err
 }
 
@@ -179,17 +189,26 @@ func likeBeta(arm strategy.ArmReport) evidence.Beta {
 	return evidence.Beta{Alpha: strength * mean, Beta: strength * (1 - mean)}
 }
 
-func (d *SegmentDetail) countChosen() {
-	chosen := make(map[strategy.ArmID]float64)
-	for i := range d.Recent {
-		chosen[d.Recent[i].Choice.Arm]++
-	}
-	for i := range d.Arms {
-		if len(d.Recent) > 0 {
-			share := chosen[d.Arms[i].Arm] / float64(len(d.Recent))
-			d.Arms[i].Chosen = &share
+// count sums up the latest choices.
+func (d *SegmentDetail) count(recent []strategy.ChoiceRecord) {
+	t, chosen := &Traffic{Choices: len(recent)}, make(map[strategy.ArmID]float64)
+	for i := range recent {
+		c := &recent[i]
+		chosen[c.Choice.Arm]++
+		if t.Arm == "" || chosen[c.Choice.Arm] > chosen[t.Arm] {
+			t.Arm = c.Choice.Arm
+		}
+		if c.Result != nil {
+			t.Known, t.Success = t.Known+1, t.Success+(c.Mean+1)/2
 		}
 	}
+	n := float64(len(recent))
+	t.Share, t.Success = chosen[t.Arm]/n, t.Success/float64(max(t.Known, 1))
+	for i := range d.Arms {
+		share := chosen[d.Arms[i].Arm] / n
+		d.Arms[i].Chosen = &share
+	}
+	d.Traffic = t
 }
 
 // mostSought bounds how many choices in other segments are passed over, because no index of the

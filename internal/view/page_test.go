@@ -129,7 +129,10 @@ func TestTheLatestChoicesOfASegment(t *testing.T) {
 	recent := func(in string) (choices int) {
 		d, err := source.Segment(t.Context(), strategy.Query{Context: in}, 100)
 		require.NoError(t, err)
-		return len(d.Recent)
+		if d.Traffic == nil {
+			return 0
+		}
+		return d.Traffic.Choices
 	}
 	assert.Equal(t, 1, recent("0"))
 	chooses("0", 205)

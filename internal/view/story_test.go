@@ -410,11 +410,6 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 		{"names of segments", func() (any, error) { return of.SegmentNames(ctx) }},
 		{"segment", func() (any, error) {
 			segment, err := of.Segment(ctx, strategy.Query{Context: "chat"}, 100)
-			for i := range segment.Recent {
-				segment.Recent[i] = strategy.ChoiceRecord{Choice: strategy.Choice{
-					Session: segment.Recent[i].Choice.Session,
-				}}
-			}
 			return segment, err
 		}},
 		{"another segment", func() (any, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/strategy"
 )
 
 func TestChecksInWords(t *testing.T) {
@@ -64,4 +65,32 @@ func TestWhereTheNextPartBegins(t *testing.T) {
 	assert.Equal(t, []string{"c", "d"}, part("1.b", "new", "a", "b", "c", "d"))
 	assert.Equal(t, []string{"c", "d"}, part("1.b", "a", "c", "d"), "it is gone")
 	assert.Empty(t, part("9.z", "a"))
+}
+
+// What a segment's latest choices got is the mean of the known outcomes, on the scale from 0 to 1.
+func TestTraffic(t *testing.T) {
+	choice := func(arm strategy.ArmID, means ...float64) (c strategy.ChoiceRecord) {
+		c.Choice.Arm = arm
+		for _, mean := range means {
+			c.Result, c.Mean = &strategy.Result{}, mean
+		}
+		return c
+	}
+	for name, one := range map[string]struct {
+		latest []strategy.ChoiceRecord
+		want   Traffic
+	}{
+		"no outcome": {[]strategy.ChoiceRecord{choice("a")}, Traffic{Arm: "a", Share: 1, Choices: 1}},
+		"one outcome": {[]strategy.ChoiceRecord{choice("b", 1), choice("a")},
+			Traffic{Arm: "b", Share: 0.5, Success: 1, Choices: 2, Known: 1}},
+		"two arms": {[]strategy.ChoiceRecord{choice("a", 1), choice("b", -1), choice("b", 0),
+			choice("b")},
+			Traffic{Arm: "b", Share: 0.75, Success: 0.5, Choices: 4, Known: 3}},
+	} {
+		d := SegmentDetail{Segment: Segment{Arms: []Arm{{Arm: one.want.Arm}, {Arm: "never"}}}}
+		d.count(one.latest)
+		assert.Equal(t, &one.want, d.Traffic, name)
+		assert.InDelta(t, one.want.Share, *d.Arms[0].Chosen, 1e-9)
+		assert.Zero(t, *d.Arms[1].Chosen)
+	}
 }
