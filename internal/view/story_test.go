@@ -409,8 +409,7 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 		}},
 		{"names of segments", func() (any, error) { return of.SegmentNames(ctx) }},
 		{"segment", func() (any, error) {
-			segment, err := of.Segment(ctx, strategy.Query{Context: "chat"}, 100)
-			return segment, err
+			return of.Segment(ctx, strategy.Query{Context: "chat"}, 100)
 		}},
 		{"another segment", func() (any, error) {
 			return of.Segment(ctx, strategy.Query{Category: "other", Context: "chat"}, 100)
