@@ -70,8 +70,8 @@ type SegmentDetail struct {
 	Traffic   *Traffic            `json:"-"` // nil if no choice is kept
 }
 
-// A Traffic is what the latest choices of a segment got. Success is the mean in [0, 1] of those whose
-// outcome is known.
+// A Traffic is what the latest choices of a segment got. Success is the mean, in [0, 1], of those
+// whose outcome is known.
 type Traffic struct {
 	Arm            strategy.ArmID // that was chosen most often
 	Share, Success float64
