@@ -23,8 +23,8 @@ func (res *Result) fail(what string, err error) {
 // Notify notifies [Config].Observer of a decision: of what failed ([heed.Failed]), and of the
 // result ([heed.Decided]). [Decider.Decide] does so itself. A host that uses [Decider.Trusted] and
 // [Decider.Reply] calls Notify once, as soon as the answer is given. began is when the decision
-// began. If the host clears Reason of a [Fallback], the model's failure is left out, because
-// something else stopped the model.
+// began. That the caller stopped the model is no failure. If the host clears Reason of a
+// [Fallback], the model's failure is left out, because something else stopped the model.
 func (d *Decider) Notify(ctx context.Context, res Result, began time.Time) {
 	if d.watch == nil {
 		return
@@ -39,7 +39,7 @@ func (d *Decider) Notify(ctx context.Context, res Result, began time.Time) {
 
 func (d *Decider) notifyFailures(ctx context.Context, res *Result) {
 	for _, f := range res.failures {
-		if f.what != modelFailed || res.Reason != "" {
+		if f.what != modelFailed || res.Reason != "" && res.Reason != stopped {
 			d.watch.Failed(ctx, f.what, f.err)
 		}
 	}

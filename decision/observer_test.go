@@ -43,6 +43,7 @@ func TestObserverOfDecisions(t *testing.T) {
 		answer, prediction llmtest.Step
 		cfg                decision.Config
 		r                  decision.Request
+		stop               bool
 		failed             []string
 		want               heed.Decided
 	}{
@@ -59,6 +60,10 @@ func TestObserverOfDecisions(t *testing.T) {
 		"the model fails": {
 			answer: llmtest.Step{Err: boom}, r: decision.Request{}, failed: []string{"model"},
 			want: heed.Decided{Path: "fallback", Reason: "llm_error"},
+		},
+		"the caller stops the model": {
+			answer: llmtest.Step{Hang: true}, stop: true,
+			want: heed.Decided{Path: "fallback", Reason: "llm_stopped"},
 		},
 		"the model says nothing": {
 			answer: llmtest.Step{Text: " "}, r: decision.Request{}, failed: []string{"model"},
@@ -90,7 +95,12 @@ func TestObserverOfDecisions(t *testing.T) {
 			tt.cfg.Now = func() time.Time { ticks = ticks.Add(time.Second); return ticks }
 			d, err := decision.New(ctx, withFixtures(tt.cfg))
 			require.NoError(t, err)
-			_, err = d.Decide(ctx, tt.r)
+			asking, stop := context.WithCancel(ctx)
+			defer stop()
+			if tt.stop {
+				time.AfterFunc(50*time.Millisecond, stop)
+			}
+			_, err = d.Decide(asking, tt.r)
 			require.NoError(t, err)
 			exposed := l.take()
 			require.Len(t, exposed, len(tt.failed)+1)

@@ -61,9 +61,10 @@ type Reply struct {
 // left by then, Answer returns the context's error. If the store can't be reached, there is an
 // answer all the same, and Answer.Degraded has what it lacks.
 //
-// If the context ends before Answer returns, or OnChunk panics at a heuristic's answer, that is
-// recorded as not delivered: see [Agent.Undelivered]. If OnChunk panics at a model's answer, the
-// model is stopped, and there is no answer.
+// If the context ends while the model answers, or OnChunk panics then, the model is stopped. There
+// is no answer, no part of it is recorded, and its id is [ErrNoAnswer]. If the context ends later,
+// or OnChunk panics at a heuristic's answer, the answer is recorded as not delivered: see
+// [Agent.Undelivered].
 func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	p, err := a.prepare(ctx, e)
 	if err != nil {

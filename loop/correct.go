@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
@@ -64,20 +65,19 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 		f = a.feedbackOf(r, c)
 		a.wantStatement(tx, r)
 		known, err := a.feedback.RecordIn(tx, f)
+		if fault := new(heed.InputError); errors.As(err, &fault) && fault.Field == "Summary" {
+			return &heed.InputError{Field: "Text", Reason: fault.Reason}
+		}
 		if err != nil || known { // then it counts already
 			return err
 		}
 		return a.complain(tx, r, &f, c, now)
 	})
-	var stands error
-	if errors.Is(err, errStands) {
-		stands, err = err, nil
-	}
-	if err != nil || f.ID == "" { // or the agent is frozen
+	if err != nil && !errors.Is(err, errStands) || f.ID == "" { // or the agent is frozen
 		return feedback.Feedback{}, err
 	}
-	made, err := a.feedback.Evaluate(ctx, f.ID)
-	return made, cmp.Or(err, stands)
+	made, failed := a.feedback.Evaluate(ctx, f.ID)
+	return made, cmp.Or(failed, err)
 }
 
 // feedbackOf returns a correction as package feedback records it.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -355,9 +356,11 @@ func TestBadInputChangesNothing(t *testing.T) {
 		"Retries":  w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Retries: -1}),
 		"Duration": w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Duration: -1}),
 		"Cost":     w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Cost: -1}),
-		"Session":  second(w.Answer(ctx, loop.Event{Session: "\xff"})),
-		"Domain":   second(w.Prepare(ctx, loop.Event{Domain: "a\x00"})),
-		"Plan":     second(w.Answered(ctx, loop.Plan{}, loop.Reply{})),
+		"Text": second(w.Correct(ctx, answer.ID,
+			loop.Correction{Reviewer: "kim", Text: strings.Repeat("x", 501)})),
+		"Session": second(w.Answer(ctx, loop.Event{Session: "\xff"})),
+		"Domain":  second(w.Prepare(ctx, loop.Event{Domain: "a\x00"})),
+		"Plan":    second(w.Answered(ctx, loop.Plan{}, loop.Reply{})),
 		"Reply": second(w.Answered(ctx, loop.Plan{Event: loop.Event{ID: "x"}},
 			loop.Reply{InputTokens: -1})),
 	} {

@@ -147,7 +147,7 @@ func decideAll(t *checker, s decision.Strategy, check func(decision.Result)) {
 func resultWhole(t *checker, newStrategy NewStrategy) {
 	seen := make(map[string]bool)
 	decideAll(t, newStrategyOf(t, newStrategy, talks()), func(res decision.Result) {
-		t.Check(res.ResponseID == "" || !seen[res.ResponseID], "two ids are %q", res.ResponseID)
+		t.Check(res.ResponseID == "" || !seen[res.ResponseID], "two ResponseIDs are %q", res.ResponseID)
 		seen[res.ResponseID] = true
 	})
 }
@@ -188,7 +188,7 @@ func modelFails(t *checker, newStrategy NewStrategy) {
 	for name, step := range map[string]llmtest.Step{
 		"an error":      {Text: "not this", Err: errors.New("out of order")},
 		"an empty text": {Text: " \n"},
-		"a panic":       {Panic: "out of order"},
+		"a panic":       {Panic: "of the model, which a strategy has to contain"},
 	} {
 		decideAll(t, newStrategyOf(t, newStrategy, says(step)), func(res decision.Result) {
 			t.Check(res.Path != decision.Model, "%s was taken for the answer %q", name, res.Text)
@@ -200,7 +200,7 @@ func modelThinks(t *checker, newStrategy NewStrategy) {
 	for _, text := range []string{"<think>SECRET</think>Open a window.", "<think>SECRET"} {
 		s := newStrategyOf(t, newStrategy, says(llmtest.Step{Text: text}))
 		decideAll(t, s, func(res decision.Result) {
-			t.Check(!strings.Contains(res.Text, "SECRET"), "the answer is %q", res.Text)
+			t.Check(!strings.Contains(res.Text, "SECRET"), "thoughts are in the answer %q", res.Text)
 			t.Check(res.Path != decision.Model || strings.Contains(text, "</think>"),
 				"thoughts alone are the answer %q", res.Text)
 		})

@@ -127,7 +127,7 @@ func (f *fixture) run(job store.Job) { f.Must("Run", store.Run(ctx, f.store, job
 func (f *fixture) refused(batches ...store.Batch) error {
 	_, err := f.store.Commit(ctx, batches...)
 	if err == nil {
-		f.Fatalf("Commit of %.200v: no error", batches)
+		f.Fatalf("Commit of %.200s: no error", fmt.Sprintf("%+v", batches))
 	}
 	return err
 }
