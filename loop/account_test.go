@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
@@ -111,10 +113,15 @@ func TestExplainAfterAnUndoIsForgotten(t *testing.T) {
 // A tool explains an answer by the store alone, and returns the errors of the store.
 func TestExplainOutsideOfTheHost(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
-	id := w.answer(loop.Event{Text: "Why?", Person: "ann"}).ID
+	_, err := w.Patterns().Define(ctx, patterns.Pattern{
+		ID: "big", Content: "Avoid big steps", Anti: true,
+	})
+	require.NoError(t, err)
+	id := w.answer(loop.Event{Text: "Why?", Person: "ann", Task: "t"}).ID
 	require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: new(bool)}))
 	want, err := w.Explain(ctx, id)
 	require.NoError(t, err)
+	require.NotEmpty(t, want.Contents, "it says what it was warned of")
 	cfg := loop.Config{Name: w.Name(), Testing: loop.Testing{Now: w.clock.Now}}
 	_, err = loop.Explain(ctx, cfg, id)
 	require.ErrorAs(t, err, new(*heed.ConfigError), "without a store")
@@ -133,4 +140,43 @@ func TestExplainOutsideOfTheHost(t *testing.T) {
 		assert.Equal(t, want.String(), got.String())
 		return false
 	})
+}
+
+// An agent without arms has chosen none, and one without a control group keeps no key to draw it.
+func TestWhatAnAgentDoesNotDoLeavesNoTrace(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	account, err := w.Explain(ctx, w.answer(loop.Event{Text: "Why?"}).ID)
+	require.NoError(t, err)
+	assert.Nil(t, account.Choice)
+	keys := func() []string {
+		names, err := settings.Names("loop/")(ctx, w.store)
+		require.NoError(t, err)
+		return names
+	}
+	assert.NotContains(t, keys(), w.Name()+"/control")
+	w.cfg.Control = 0.1
+	w.again()
+	assert.Contains(t, keys(), w.Name()+"/control")
+}
+
+// An answer that was delivered once is not undelivered because its repetition does not arrive.
+func TestARepetitionThatIsNotDelivered(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for _, first := range []bool{true, false} {
+		e := loop.Event{ID: fmt.Sprint("first ", first), Text: "Why?"}
+		if !first {
+			w.answer(e)
+		}
+		left, leave := context.WithCancel(ctx)
+		e.OnChunk = func(context.Context, string, bool) { leave() }
+		_, _ = w.Answer(left, e)
+		leave()
+		account, err := w.Explain(ctx, e.ID)
+		if err == nil {
+			assert.Equal(t, first, account.Undelivered)
+		} else {
+			require.ErrorIs(t, err, loop.ErrNoAnswer)
+			assert.True(t, first)
+		}
+	}
 }
