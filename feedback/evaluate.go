@@ -637,7 +637,8 @@ func members(
 // Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh),
 // [EdgeCase], or "archived" to ignore it. A generalizable feedback joins the cluster that it is
 // alike to, and a rule is proposed: at once, or with the next [Service.Flush] if only words were
-// compared. Feedback of another class is refused: see [RefusedError].
+// compared. Feedback of another class is refused: see [RefusedError]. If the same person resolves it
+// in the same way again, for the same reason, Resolve has no effect.
 //
 // It also settles the contradiction for good: earlier and later corrections with one of the two
 // texts are no longer ambiguous because of the other text. Each is classified by who agrees with
@@ -653,7 +654,11 @@ func (s *Service) Resolve(ctx context.Context, o Act, as Classification) (Feedba
 		if err != nil {
 			return r, err
 		}
-		if r.Class != Ambiguous {
+		switch {
+		case r.Class == Ambiguous:
+		case r.resolved(c, o.Reason, as):
+			return r, nil
+		default:
 			return r, notNow("feedback", cmp.Or(r.Class, unclassified))
 		}
 		c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
@@ -673,11 +678,22 @@ func (s *Service) Resolve(ctx context.Context, o Act, as Classification) (Feedba
 		return Feedback{}, err
 	}
 	if r.Class.generalizable() && !r.Worded {
-		if err := s.propose(ctx, &r, false); err != nil {
+		err := s.propose(ctx, &r, false)
+		if err == nil && r.Proposal == "" {
+			r.Proposal, err = s.proposalFor(ctx, &r)
+		}
+		if err != nil {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
 		}
 	}
 	return r, nil
+}
+
+// resolved reports whether the same person resolved a feedback before, for the same reason and with
+// the same result. Somebody may repeat a call whose answer got lost.
+func (f *Feedback) resolved(c *change, reason string, as Classification) bool {
+	return f.Resolver != "" && c.people().Same(f.Resolver, c.who) && f.Resolution == reason &&
+		(f.Class == as || f.Class.generalizable() && as.generalizable())
 }
 
 // resolve classifies a correction as a person wants, and finds its cluster. Corrections with its

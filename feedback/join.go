@@ -119,7 +119,7 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 // evidence of a pending proposal, and returns the feedback. It is alone in a cluster from then on,
 // and never joins the others again unless a person joins them. The approvals of the proposals are
 // void. The last evidence of a proposal can't be taken out: reject the proposal. Split has no
-// effect on a correction that is alone already. A refusal is a [*RefusedError].
+// effect on a feedback that is alone already. A refusal is a [*RefusedError].
 func (s *Service) Split(ctx context.Context, o Act) (Feedback, error) {
 	return act(ctx, s, Act{ID: o.ID, Actor: o.Actor, Reason: o.Reason, Kind: "split"},
 		func(c *change) (Feedback, error) {
@@ -132,7 +132,7 @@ func (s *Service) Split(ctx context.Context, o Act) (Feedback, error) {
 			if err != nil {
 				return r, err
 			}
-			if len(others) == 0 && !r.Class.correction() {
+			if len(others)+len(r.Apart) == 0 && !r.Class.correction() {
 				return r, notNow("feedback", cmp.Or(r.Class, unclassified))
 			}
 			if r.Cluster != "" {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/store"
@@ -299,11 +300,18 @@ func (v *availability) take(row store.Row[health]) {
 	}
 }
 
-// stored notes which revision the record of a model has now.
-func (v *availability) stored(name string, revision uint64) {
+// stored notes which revision the record of a model has now, and reports whether it is a new one.
+func (v *availability) stored(name string, revision uint64) (news bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.of[name].revision = max(v.of[name].revision, revision)
+	h := v.of[name]
+	if h == nil {
+		h = &health{Model: name}
+		v.of[name] = h
+	}
+	news = revision > h.revision
+	h.revision = max(h.revision, revision)
+	return news
 }
 
 // A notice is what an observer receives about a model, or about several, when an outage begins or
@@ -375,17 +383,22 @@ func (a *Agent) wantHealth(w *store.Wants) {
 	}
 }
 
-// takeHealth takes over what other processes recorded about the models.
+// takeHealth takes over what other processes recorded about the models. A record that can't be read
+// is reported once and counts as none, because no answer may depend on it.
 func (a *Agent) takeHealth(tx *store.Tx) error {
 	if a.root != nil {
 		return nil
 	}
 	for _, name := range a.asked {
 		row, err := a.healths.In(tx, store.IDOf(name))
-		if err != nil {
+		switch {
+		case errors.Is(err, heed.ErrDamaged):
+			if a.models.stored(name, row.Revision) {
+				a.watch.Failed(tx.Context(), "read the availability of "+name, err)
+			}
+		case err != nil:
 			return err
-		}
-		if row.Revision > 0 {
+		case row.Revision > 0:
 			a.models.take(row)
 		}
 	}
@@ -419,7 +432,7 @@ func (a *Agent) shareHealth(ctx context.Context) {
 	for _, h := range news {
 		err := store.Do(ctx, a.top().cfg.Store, func(tx *store.Tx) error {
 			row, err := a.healths.In(tx, store.IDOf(h.Model))
-			if err != nil {
+			if err != nil && !errors.Is(err, heed.ErrDamaged) {
 				return err
 			}
 			a.healths.Put(tx, h, row.Revision)

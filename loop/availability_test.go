@@ -20,6 +20,7 @@ import (
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -209,6 +210,45 @@ func TestAnotherReplicaLearnsOfAnOutage(t *testing.T) {
 	_, err := other.Answer(ctx, loop.Event{Text: "Why?", Item: "i"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"model first is back"}, told())
+}
+
+// A record of a model's health that can't be read is reported once, keeps no tenant from an answer,
+// and is written again by the next report.
+func TestADamagedHealthIsNoHealth(t *testing.T) {
+	var faults []string
+	m := newMarket(t, func(cfg *loop.Config) {
+		cfg.Observer = func(_ context.Context, n heed.Notice) {
+			if f, is := n.(heed.Failed); is && errors.Is(f.Err, heed.ErrDamaged) {
+				faults = append(faults, f.What)
+			}
+		}
+	})
+	ref := store.Ref{Kind: "loop.model", ID: store.IDOf("model first")}
+	_, err := m.store.Commit(ctx, store.Batch{Records: []store.Record{
+		{Ref: ref, At: start, Body: store.Of("no health")},
+	}})
+	require.NoError(t, err)
+	tenant, err := m.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	for range 3 {
+		m.clock.Advance(2 * time.Second)
+		_, err = m.Prepare(ctx, loop.Event{Text: "Why?"})
+		require.NoError(t, err)
+		_, err = tenant.Answer(ctx, loop.Event{Text: "Why?"})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{"read the availability of model first"}, faults)
+
+	m.first.fail(&llm.Error{Failure: llm.ServerError})
+	m.ask(60)
+	var read store.Snapshot
+	require.NoError(t, m.store.Read(ctx, &read, nil, []store.Ref{ref}))
+	text, err := read.Records[0].Body.JSON()
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"failure":"server_error"`)
+	_, err = m.again().Answer(ctx, loop.Event{Text: "Why?"})
+	require.NoError(t, err)
+	assert.Len(t, faults, 1)
 }
 
 // A clock that is put back or forward by an hour during an outage keeps a model away for no longer
