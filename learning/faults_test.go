@@ -49,15 +49,14 @@ var deeds = []deed{
 		_,
 			err := f.Put(ctx, learning.Heuristic{ID: "new"})
 		return err
-	}, done: heed.ErrConflict},
-	{method: "Restart", call: func(f *fixture) error {
-		now, err := f.Standing(ctx, "h")
-		if err == nil && now.Heuristic.Action != "new" {
-			now.Heuristic.Action = "new"
-			_, err = f.Restart(ctx, now.Heuristic, "ann", "it is new")
-		}
-		return err
 	}},
+	{method: "Restart", prepare: func(f *fixture) { f.wanted = f.standing("h").Heuristic },
+		call: func(f *fixture) error {
+			h := f.wanted
+			h.Action = "new"
+			_, err := f.Restart(ctx, h, "ann", "it is new")
+			return err
+		}},
 	{method: "Heuristics", call: func(f *fixture) (err error) {
 		for _, err = range f.Heuristics(ctx) {
 		}

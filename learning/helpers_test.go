@@ -135,7 +135,8 @@ type fixture struct {
 	*learning.Module
 	clock      *clock
 	store      *faulty
-	duplicates *atomic.Int64 // the notices of what was counted before, in a test of faults
+	wanted     learning.Heuristic // by a deed
+	duplicates *atomic.Int64      // the notices of what was counted before, in a test of faults
 }
 
 // newFixture makes a module over a fresh store, with these heuristics, whose initial confidence is

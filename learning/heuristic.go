@@ -104,7 +104,8 @@ func (r *heuristicRecord) reword(now Heuristic, replaced uint64) (gone []uint64)
 
 // Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new;
 // else it must be the stored one. If it is not, Put returns [heed.ErrConflict] and leaves the store
-// unchanged. A pin stays. Invalid input is a [*heed.InputError].
+// unchanged. Somebody may repeat a call whose reply got lost: if the same heuristic is stored
+// already, Put returns it. A pin stays. Invalid input is a [*heed.InputError].
 func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) {
 	defer doing("put", &err)
 	if err := h.validate(); err != nil {
@@ -115,17 +116,45 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 		return Heuristic{}, err
 	}
 	row.Value.Heuristic = h
-	return m.put(ctx, row.Value, store.Batch{})
+	return m.put(ctx, row.Value, store.Batch{}, func(tx *store.Tx, now Heuristic) (bool, error) {
+		if h.CreatedAt.IsZero() {
+			now.CreatedAt = h.CreatedAt
+		}
+		return now.same(h), nil
+	})
 }
 
-// put commits a record together with a batch. The heuristic has the revision that it replaces.
-func (m *Module) put(
-	ctx context.Context, r heuristicRecord, b store.Batch,
+// same reports whether two are the same heuristic, at whatever revision.
+func (h Heuristic) same(o Heuristic) bool {
+	same := h.CreatedAt.Equal(o.CreatedAt) && h.Since.Equal(o.Since)
+	h.CreatedAt, h.Since, h.Revision = o.CreatedAt, o.Since, o.Revision
+	return same && h == o
+}
+
+// put commits a record together with a batch. The heuristic has the revision that it replaces. If
+// another one is stored, or the reply got lost, done reports whether the stored heuristic is what
+// the caller wants.
+func (m *Module) put(ctx context.Context, r heuristicRecord, b store.Batch,
+	done func(tx *store.Tx, now Heuristic) (bool, error),
 ) (_ Heuristic, err error) {
 	read := r.Revision
 	r.CreatedAt, r.Revision = m.orNow(r.CreatedAt), 0
 	b.Records = append([]store.Record{m.kinds.heuristics.Record(r, read)}, b.Records...)
 	receipts, err := m.cfg.Store.Commit(ctx, b)
+	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
+		tx := store.Reading(ctx, m.cfg.Store)
+		row, unread := m.kinds.heuristics.In(tx, r.ID)
+		is := false
+		if unread == nil && row.Revision > 0 {
+			is, unread = done(tx, heuristicOf(row))
+		}
+		switch {
+		case unread != nil:
+			return Heuristic{}, errors.Join(err, unread)
+		case is:
+			return heuristicOf(row), nil
+		}
+	}
 	if errors.Is(err, heed.ErrConflict) {
 		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
 	}
@@ -159,14 +188,19 @@ func (m *Module) Restart(
 	for _, edition := range r.reword(h, a.heuristic.Revision) {
 		b.Reset = append(b.Reset, m.versionCells(h.ID, edition)...)
 	}
-	b.Records = append(b.Records, store.AuditEntry{
+	entry := store.AuditEntry{
 		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(h.Revision)), At: h.Since,
 		Actor: actor, Action: m.cfg.Name + ".restart", Subject: h.ID, Reason: reason,
-	}.Record())
+	}.Record()
+	b.Records = append(b.Records, entry)
 	if a.streak.Revision > 0 {
 		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
 	}
-	return m.put(ctx, r, b)
+	return m.put(ctx, r, b, func(tx *store.Tx, now Heuristic) (bool, error) {
+		audited, err := tx.Get(entry.Ref)
+		h.Since, h.Edition, h.CreatedAt = now.Since, now.Edition, now.CreatedAt
+		return audited.Revision > 0 && now.same(h), err
+	})
 }
 
 // heuristicOf returns the heuristic of a record, with the revision that a later Put must name.
@@ -239,11 +273,16 @@ func (m *Module) heuristicsOf(ctx context.Context, version uint64) (all []Heuris
 // error when they are next looked at.
 func (m *Module) Delete(ctx context.Context, id string) (err error) {
 	defer doing("delete", &err)
+	tried := false
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		a, err := m.ledger(tx).open(id)
+		if tried && errors.Is(err, heed.ErrNotFound) { // the reply of the first run got lost
+			return nil
+		}
 		if err != nil {
 			return err
 		}
+		tried = true
 		tx.Put(m.kinds.heuristics.Removal(id, a.heuristic.Revision))
 		if a.streak.Revision > 0 {
 			tx.Put(m.kinds.streaks.Removal(id, a.streak.Revision))

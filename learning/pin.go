@@ -56,6 +56,7 @@ func (r *heuristicRecord) pin() (p Pin) {
 // decide stores a pin, or removes it if p has no constraints.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	p.At = m.orNow(p.At)
+	tried := false
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		a, err := m.ledger(tx).open(p.HeuristicID)
 		if err != nil {
@@ -65,14 +66,17 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		before := r.pin()
 		same := before
 		same.At = p.At
-		if same == p {
+		ends := p.Constraints == (Constraints{})
+		switch {
+		case same == p, ends && before == (Pin{}) && tried: // the reply of the first run got lost
 			return nil
+		case ends && before == (Pin{}):
+			return fmt.Errorf("no pin: %w", heed.ErrNotFound)
 		}
-		if r.Pin = &p; p.Constraints == (Constraints{}) {
-			if r.Pin = nil; before == (Pin{}) {
-				return fmt.Errorf("no pin: %w", heed.ErrNotFound)
-			}
+		if r.Pin = &p; ends {
+			r.Pin = nil
 		}
+		tried = true
 		m.kinds.heuristics.Put(tx, r, a.heuristic.Revision)
 		tx.Put(store.AuditEntry{
 			ID: store.IDOf(m.cfg.Name, "pin", p.HeuristicID, fmt.Sprint(a.heuristic.Revision)),
