@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -24,12 +25,15 @@ func TestAnEqualCallAgain(t *testing.T) {
 			f := d.stage(t)
 			require.NoError(t, d.call(f))
 			f.clock.Advance(time.Second)
-			after := f.meaning()
+			after := moments.ReplaceAllString(f.meaning(), "")
 			assert.True(t, errors.Is(d.call(f), d.done))
-			assert.Equal(t, after, f.meaning())
+			assert.Equal(t, after, moments.ReplaceAllString(f.meaning(), ""))
 		})
 	}
 }
+
+// A judgement that is repeated without a time has a later one.
+var moments = regexp.MustCompile(`,?"at":"[^"]*"`)
 
 // A lossy store loses the reply to one commit, with the commit or after it. The first read after
 // that fails as well, so that nobody can ask whether the commit took effect.

@@ -117,18 +117,16 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	}
 	row.Value.Heuristic = h
 	return m.put(ctx, row.Value, store.Batch{}, func(tx *store.Tx, now Heuristic) (bool, error) {
-		if h.CreatedAt.IsZero() {
-			now.CreatedAt = h.CreatedAt
-		}
-		return now.same(h), nil
+		made := h.CreatedAt.IsZero() || m.orNow(h.CreatedAt).Equal(now.CreatedAt)
+		return made && now.same(h), nil
 	})
 }
 
-// same reports whether two are the same heuristic, at whatever revision.
+// same reports whether two are the same heuristic, whatever their revisions and times of creation.
 func (h Heuristic) same(o Heuristic) bool {
-	same := h.CreatedAt.Equal(o.CreatedAt) && h.Since.Equal(o.Since)
+	since := h.Since.Equal(o.Since)
 	h.CreatedAt, h.Since, h.Revision = o.CreatedAt, o.Since, o.Revision
-	return same && h == o
+	return since && h == o
 }
 
 // put commits a record together with a batch. The heuristic has the revision that it replaces. If
@@ -198,7 +196,7 @@ func (m *Module) Restart(
 	}
 	return m.put(ctx, r, b, func(tx *store.Tx, now Heuristic) (bool, error) {
 		audited, err := tx.Get(entry.Ref)
-		h.Since, h.Edition, h.CreatedAt = now.Since, now.Edition, now.CreatedAt
+		h.Since, h.Edition = now.Since, now.Edition
 		return audited.Revision > 0 && now.same(h), err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 // the rules. The answer and the confidence change in one commit. An event that has no answer yet
 // gets a record with the judgement, which counts for the heuristic at once.
 //
-// The same judgement again, of the same At, has no effect: [Change].Limits has "duplicate". An
+// The same judgement again counts once: [Change].Limits has "duplicate". An
 // earlier judgement that arrives late has "outdated". The record of the answer is kept for 30 days
 // by default; after that a judgement counts in addition to the one before.
 //
@@ -71,9 +72,12 @@ func (m *Module) step(
 		if row.Revision == 0 {
 			row.Value = answer.Answer{ID: eventID, At: m.orNow(time.Time{})}
 		}
-		statements, fires := row.Value.Numbers, len(row.Value.Fires)
+		statements, fires := row.Value.Statements, len(row.Value.Fires)
 		err = do(tx, &row.Value)
-		if err == nil && (row.Value.Numbers != statements || len(row.Value.Fires) != fires) {
+		same := slices.EqualFunc(statements, row.Value.Statements, func(a, b answer.Statement) bool {
+			return a.N == b.N && a.At.Equal(b.At)
+		})
+		if err == nil && (!same || len(row.Value.Fires) != fires) {
 			m.kinds.answers.Put(tx, row.Value, row.Revision)
 		}
 		return err

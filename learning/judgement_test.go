@@ -421,7 +421,6 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		"target":  func(j *learning.Judgement) { j.Target = answer.TargetRule },
 		"channel": func(j *learning.Judgement) { j.Channel = "email" },
 		"session": func(j *learning.Judgement) { j.Session = "other" },
-		"time":    func(j *learning.Judgement) { j.At = start.Add(time.Microsecond) },
 		"person":  func(j *learning.Judgement) { j.Person = "bob" },
 	} {
 		f := newFixture(t, learning.Config{}, "h")
@@ -480,7 +479,9 @@ func TestDiminishingReturns(t *testing.T) {
 	c = f.say(thumb("h", "x", true))
 	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12)
 	f.clock.Advance(time.Microsecond)
-	c = f.say(thumb("h", "x", true))
+	elsewhere := thumb("h", "x", true)
+	elsewhere.Session = "another"
+	c = f.say(elsewhere)
 	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12,
 		"a click does not count against the one that replaces it")
 	c = f.apply("1", "h", 1)

@@ -128,8 +128,13 @@ func TestHeuristics(t *testing.T) {
 	}
 	assert.Equal(t, []string{"Z", "a", "b", full.ID}, ids)
 
-	_, err := f.Put(ctx, learning.Heuristic{ID: "a"})
-	assert.ErrorIs(t, err, heed.ErrConflict, "it is there")
+	again := full
+	again.Revision = 0
+	equal, err := f.Put(ctx, again)
+	require.NoError(t, err, "it is there")
+	assert.Equal(t, full, equal)
+	_, err = f.Put(ctx, learning.Heuristic{ID: "a", Domain: "garden"})
+	assert.ErrorIs(t, err, heed.ErrConflict, "another one is there")
 	assert.EqualError(t, err,
 		"learning: put: a heuristic of this id is stored with another revision: conflict")
 	changed := full

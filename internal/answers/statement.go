@@ -147,7 +147,8 @@ const (
 )
 
 // Say adds a statement, and returns the recorded statement: a new one, or for Repeated the one that
-// is there. It also returns the removed statements: those that this one replaces, and one that made
+// is there. If its source repeats it later, its moment moves, and its number and what it counted
+// stay. Say also returns the removed statements: those that this one replaces, and one that made
 // room. The caller takes back what they had counted.
 func Say(a *answer.Answer, s answer.Statement) (
 	on answer.Statement, gone []answer.Statement, effect Disposition,
@@ -156,12 +157,17 @@ func Say(a *answer.Answer, s answer.Statement) (
 	for i := range a.Statements {
 		o := &a.Statements[i]
 		switch same, replaces := same(&s, o), Replaces(&s, o); {
-		case replaces && same:
+		case !replaces:
+		case same && s.At.Equal(o.At):
 			return *o, nil, Repeated
-		case replaces && o.At.After(s.At):
+		case o.At.After(s.At):
 			return s, nil, Outdated
-		case replaces && !stated(&s): // what was observed first holds
+		case !stated(&s): // what was observed first holds
 			return s, nil, Refused
+		case same && s.Worth == o.Worth && s.Kind == o.Kind && about(&s) == about(o):
+			a.Statements = slices.Clone(a.Statements)
+			a.Statements[i].At = s.At
+			return a.Statements[i], nil, Repeated
 		}
 	}
 	kept := make([]answer.Statement, 0, len(a.Statements)+1)
@@ -210,9 +216,9 @@ func about(s *answer.Statement) answer.Target { return cmp.Or(s.About, s.Target)
 // from reports whether both statements are of one source.
 func from(s, o *answer.Statement) bool { return s.By == o.By && s.Named == o.Named }
 
-// same reports whether a statement repeats another one.
+// same reports whether a statement repeats another one, at whatever moment.
 func same(s, o *answer.Statement) bool {
-	return s.At.Equal(o.At) && s.Session == o.Session && s.Target == o.Target &&
+	return s.Session == o.Session && s.Target == o.Target &&
 		Value(s) == Value(o) && s.Scale == o.Scale &&
 		Weight(s) == Weight(o) && s.Withdrawn == o.Withdrawn &&
 		equal(s.Success, o.Success) && equal(s.Spent, o.Spent)
