@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -74,10 +73,8 @@ func (m *Module) step(
 		}
 		statements, fires := row.Value.Statements, len(row.Value.Fires)
 		err = do(tx, &row.Value)
-		same := slices.EqualFunc(statements, row.Value.Statements, func(a, b answer.Statement) bool {
-			return a.N == b.N && a.At.Equal(b.At)
-		})
-		if err == nil && (!same || len(row.Value.Fires) != fires) {
+		if err == nil && (!answers.Unchanged(statements, row.Value.Statements) ||
+			len(row.Value.Fires) != fires) {
 			m.kinds.answers.Put(tx, row.Value, row.Revision)
 		}
 		return err

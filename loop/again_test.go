@@ -3,15 +3,21 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // audited returns how many entries the audit log has.
@@ -89,4 +95,107 @@ func TestPraiseThatFailedTeachesWhenItIsRepeated(t *testing.T) {
 	failing = nil
 	require.NoError(t, w.React(ctx, "e", praise))
 	assert.Equal(t, 1, learned())
+}
+
+// A blinding store loses the reply to one commit, with the commit or after it. The first read after
+// that fails as well, so that no caller can ask whether the commit took effect.
+type blinding struct {
+	store.Store
+	at          int // the number of the commit, from 1
+	late, blind bool
+}
+
+func (s *blinding) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
+	if s.blind {
+		s.blind = false
+		return storetest.ErrFailed
+	}
+	return s.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+func (s *blinding) Commit(
+	ctx context.Context, batches ...store.Batch,
+) (receipts []store.Receipt, err error) {
+	if s.at--; s.at != 0 {
+		return s.Store.Commit(ctx, batches...)
+	}
+	if s.blind = true; s.late {
+		_, err = s.Store.Commit(ctx, batches...)
+	}
+	return nil, errors.Join(heed.ErrOutcomeUnknown, err)
+}
+
+// TestALostReply loses the reply to each commit of each method, with its effect and without it.
+// Then the call is made again. What was learned and the audit log are as after one call.
+func TestALostReply(t *testing.T) {
+	for _, f := range fallibles() {
+		if f.method == "Sweep" { // its own clock moves
+			continue
+		}
+		t.Run(f.method+" "+f.how, func(t *testing.T) {
+			t.Parallel()
+			whole := newWorkshop(t)
+			require.NoError(t, f.call(whole))
+			want, entries := whole.state(), whole.audited()
+			storetest.FailEach(func(at int, late bool) bool {
+				w := newWorkshop(t)
+				st := &blinding{Store: w.kept, at: at, late: late}
+				w.fails.Store = st
+				err := f.call(w)
+				if st.at > 0 {
+					return false
+				}
+				where := fmt.Sprintf("commit %d, with its effect: %v", at, late)
+				if err != nil {
+					assert.True(t, errors.Is(err, heed.ErrOutcomeUnknown) ||
+						errors.Is(err, storetest.ErrFailed), "%s: %v", where, err)
+				}
+				st.blind = false
+				require.NoError(t, f.call(w), where)
+				assert.Equal(t, want, w.state(), where)
+				assert.Equal(t, entries, w.audited(), where)
+				return true
+			})
+		})
+	}
+}
+
+// An import whose commits lose their replies counts each row once, in one entry of the audit log.
+func TestAnImportHasOneEntry(t *testing.T) {
+	rows := make([]loop.Past, 4500) // three commits
+	for i := range rows {
+		rows[i] = loop.Past{
+			Event: loop.Event{ID: fmt.Sprint("past ", i), Text: "t", At: start}, Text: "x",
+		}
+	}
+	storetest.FailEach(func(at int, late bool) bool {
+		kept, err := memstore.New(memstore.Config{Now: func() time.Time { return start }})
+		require.NoError(t, err)
+		st := &blinding{Store: kept}
+		w := newWorld(t, loop.Config{Store: st})
+		st.at, st.late = at, late
+		done, err := w.Import(ctx, func(yield func(loop.Past, error) bool) {
+			for _, p := range rows {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}, "ann", "file")
+		if st.at > 0 {
+			return false
+		}
+		require.NoError(t, err, "commit %d, with its effect: %v", at, late)
+		assert.Equal(t, []int{len(rows), len(rows), 0}, []int{done.Rows, done.Answers, done.Known})
+		var counts []string
+		for e, err := range store.AuditEntries(ctx, kept, store.Query{}) {
+			require.NoError(t, err)
+			if e.Action == "loop.import" {
+				counts = append(counts, e.Details["answers"])
+			}
+		}
+		assert.True(t, slices.Equal([]string{"4500"}, counts), "commit %d, with its effect: %v: %v",
+			at, late, counts)
+		return true
+	})
 }

@@ -142,8 +142,8 @@ func (a *importing) all(ctx context.Context, past iter.Seq2[Past, error]) error 
 // replaced by each commit, so that what an import which fails has taught is in the log, too. Of
 // people, only the actor's name is in it. first is the mark of the first commit.
 func (a *importing) record(tx *store.Tx, first string, done *Imported) error {
+	a.entry.ID = cmp.Or(a.entry.ID, store.IDOf("import", a.cfg.Name, a.entry.At.String(), first))
 	e := a.entry
-	e.ID = cmp.Or(e.ID, store.IDOf("import", a.cfg.Name, e.At.String(), first))
 	before, err := tx.Get(e.Record().Ref)
 	if err == nil && before.Revision > 0 { // the actor may have been forgotten since
 		e, err = store.Decode[store.AuditEntry](before.Body)
@@ -168,11 +168,6 @@ func (a *importing) record(tx *store.Tx, first string, done *Imported) error {
 		r.Revision = before.Revision
 	}
 	tx.Put(r)
-	tx.Then(func(_ store.Receipt, err error) {
-		if err == nil {
-			a.entry.ID = e.ID
-		}
-	})
 	return nil
 }
 
@@ -233,12 +228,16 @@ func (a *importing) importRows(ctx context.Context, rows []Past) error {
 	}
 	mark := importedRow{ID: hex.EncodeToString(all.Sum(nil)), At: now, Rows: len(rows)}
 	var done Imported // with these rows; a step that runs again counts them again
+	before, tried := a.entry.ID, false
 	err := store.Do(ctx, a.own, func(tx *store.Tx) error {
-		done = a.done
-		done.Arms = maps.Clone(a.done.Arms)
-		done.Rows += len(rows)
 		// The mark is in the same commit as the rows, so either both are there or neither.
 		marked, err := a.imports.In(tx, mark.ID)
+		if err == nil && tried && marked.Value.At.Equal(now) {
+			return nil // the reply of the first run got lost
+		}
+		tried, done, a.entry.ID = true, a.done, before
+		done.Arms = maps.Clone(a.done.Arms)
+		done.Rows += len(rows)
 		if err != nil || marked.Revision > 0 {
 			done.Known += len(rows)
 			return err
@@ -357,11 +356,11 @@ func (a *Agent) importRow(
 		}
 	}
 	r, before := &row.Value, answers.ForArm(&row.Value)
-	numbers, corrected := r.Numbers, done.Corrections
+	statements, corrected := r.Statements, done.Corrections
 	if err := a.importStatements(tx, done, p, r, now); err != nil {
 		return err
 	}
-	if !isNew && r.Numbers == numbers && done.Corrections == corrected {
+	if !isNew && answers.Unchanged(statements, r.Statements) && done.Corrections == corrected {
 		done.Known++
 		return nil
 	}

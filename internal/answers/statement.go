@@ -193,6 +193,13 @@ func Say(a *answer.Answer, s answer.Statement) (
 	return s, gone, Holds
 }
 
+// Unchanged reports whether no statement came, went, or moved.
+func Unchanged(before, after []answer.Statement) bool {
+	return slices.EqualFunc(before, after, func(a, b answer.Statement) bool {
+		return a.N == b.N && a.At.Equal(b.At)
+	})
+}
+
 // Replaces reports whether a statement takes the place of another one, unless that is later.
 func Replaces(s, o *answer.Statement) bool {
 	if s.How != o.How || s.Of != o.Of || s.ID != o.ID {
