@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -207,6 +208,28 @@ func TestAgentsInAnyNumberAreRemembered(t *testing.T) {
 	for i := range 2500 {
 		assert.Len(t, w.inject(fmt.Sprint("agent", i), "").Rules, 1)
 	}
+}
+
+// TestAListEnds lists the newest of many decisions, and reads no more than it counts.
+func TestAListEnds(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	var all []any
+	for i := range 5000 {
+		f := w.correction("ann", fmt.Sprint("text ", i))
+		f.At, f.Class = start.Add(time.Duration(i)*time.Second), feedback.EdgeCase
+		all = append(all, f)
+	}
+	w.put(all...)
+	for limit, want := range map[int][2]int{0: {100, 1000}, 1000: {1000, 1000}, 3000: {3000, 3000},
+		9000: {5000, 5000}} {
+		found, total, err := w.List(ctx, feedback.Listing{Limit: limit})
+		require.NoError(t, err)
+		assert.Equal(t, want, [2]int{len(found), total})
+		assert.Equal(t, "text 4999", found[0].Summary)
+	}
+	found, total, err := w.List(ctx, feedback.Listing{Words: "4998"})
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 1}, []int{len(found), total})
 }
 
 // TestEveryReadThatADocumentNames calls each read that the Adaptive Feedback Learning design names:

@@ -232,8 +232,8 @@ type Listing struct {
 	Cluster string
 	// Since and Until bound Feedback.At: from Since on, and before Until.
 	Since, Until time.Time
-	// Words must all be in the summary, the comment or the rationale. Case does not matter. A search
-	// for words reads everything that the other fields select, because words are not indexed.
+	// Words must all be in the summary, the comment or the rationale. Case does not matter. Words are
+	// not indexed, so rare ones are looked for in everything that the other fields select.
 	Words string
 	// Limit is how many [Service.List] returns at most. 0 means 100.
 	Limit int
@@ -262,10 +262,13 @@ func (s *Service) records(ctx context.Context, l Listing) iter.Seq2[Feedback, er
 	}
 }
 
+// mostCounted is up to where List counts.
+const mostCounted = 1000
+
 // List returns the feedback that a listing selects, the newest first, and how many there are
-// without the limit.
+// without the limit. It counts to 1,000, or to a higher limit, so that it need not read all.
 func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, total int, err error) {
-	words := strings.Fields(strings.ToLower(l.Words))
+	words, limit := strings.Fields(strings.ToLower(l.Words)), cmp.Or(l.Limit, 100)
 	for r, err := range s.records(ctx, l) {
 		if err != nil {
 			return nil, 0, wrap("list", err)
@@ -274,8 +277,11 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			continue
 		}
-		if total++; total <= cmp.Or(l.Limit, 100) {
+		if total++; total <= limit {
 			records = append(records, r)
+		}
+		if total >= max(limit, mostCounted) {
+			break
 		}
 	}
 	return records, total, nil

@@ -116,41 +116,21 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 		return Heuristic{}, err
 	}
 	row.Value.Heuristic = h
-	return m.put(ctx, row.Value, store.Batch{}, func(tx *store.Tx, now Heuristic) (bool, error) {
-		made := h.CreatedAt.IsZero() || m.orNow(h.CreatedAt).Equal(now.CreatedAt)
-		return made && now.same(h), nil
-	})
+	return m.put(ctx, row.Value, store.Batch{}, store.Ref{})
 }
 
-// same reports whether two are the same heuristic, whatever their revisions and times of creation.
-func (h Heuristic) same(o Heuristic) bool {
-	since := h.Since.Equal(o.Since)
-	h.CreatedAt, h.Since, h.Revision = o.CreatedAt, o.Since, o.Revision
-	return since && h == o
-}
-
-// put commits a record together with a batch. The heuristic has the revision that it replaces. If
-// another one is stored, or the reply got lost, done reports whether the stored heuristic is what
-// the caller wants.
-func (m *Module) put(ctx context.Context, r heuristicRecord, b store.Batch,
-	done func(tx *store.Tx, now Heuristic) (bool, error),
+// put commits a record together with a batch, which has an entry of the audit log for a restart.
+// The heuristic has the revision that it replaces.
+func (m *Module) put(
+	ctx context.Context, r heuristicRecord, b store.Batch, entry store.Ref,
 ) (_ Heuristic, err error) {
 	read := r.Revision
 	r.CreatedAt, r.Revision = m.orNow(r.CreatedAt), 0
 	b.Records = append([]store.Record{m.kinds.heuristics.Record(r, read)}, b.Records...)
 	receipts, err := m.cfg.Store.Commit(ctx, b)
 	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
-		tx := store.Reading(ctx, m.cfg.Store)
-		row, unread := m.kinds.heuristics.In(tx, r.ID)
-		is := false
-		if unread == nil && row.Revision > 0 {
-			is, unread = done(tx, heuristicOf(row))
-		}
-		switch {
-		case unread != nil:
-			return Heuristic{}, errors.Join(err, unread)
-		case is:
-			return heuristicOf(row), nil
+		if now, is := m.stored(ctx, r.Heuristic, entry); is {
+			return now, nil
 		}
 	}
 	if errors.Is(err, heed.ErrConflict) {
@@ -161,6 +141,21 @@ func (m *Module) put(ctx context.Context, r heuristicRecord, b store.Batch,
 	}
 	r.Revision = receipts[0].Revision
 	return r.Heuristic, nil
+}
+
+// stored reports whether a heuristic is stored as somebody wants it, at whatever revision and time.
+// That a restart took effect shows in its entry.
+func (m *Module) stored(
+	ctx context.Context, h Heuristic, entry store.Ref,
+) (now Heuristic, is bool) {
+	tx := store.Reading(ctx, m.cfg.Store)
+	row, err := m.kinds.heuristics.In(tx, h.ID)
+	if now, is = heuristicOf(row), err == nil; entry.ID != "" {
+		restarted, err := tx.Get(entry)
+		is, h.Edition = is && err == nil && restarted.Revision > 0, now.Edition
+	}
+	h.CreatedAt, h.Since, h.Revision = now.CreatedAt, now.Since, now.Revision
+	return now, is && h == now
 }
 
 // Restart stores a heuristic whose advice changed, like [Module.Put], in one commit with an audit
@@ -194,11 +189,7 @@ func (m *Module) Restart(
 	if a.streak.Revision > 0 {
 		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
 	}
-	return m.put(ctx, r, b, func(tx *store.Tx, now Heuristic) (bool, error) {
-		audited, err := tx.Get(entry.Ref)
-		h.Since, h.Edition = now.Since, now.Edition
-		return audited.Revision > 0 && now.same(h), err
-	})
+	return m.put(ctx, r, b, entry.Ref)
 }
 
 // heuristicOf returns the heuristic of a record, with the revision that a later Put must name.
