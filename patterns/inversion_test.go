@@ -338,3 +338,23 @@ func TestLifecycle(t *testing.T) {
 		assert.LessOrEqual(rt, inversions, rehabilitations+1, "once, until it is rehabilitated")
 	})
 }
+
+// A host's own warning is shown in the host's words, also if only the patterns are read that
+// changed last, and it is not among them.
+func TestALimitKeepsTheHostsWarning(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	anti := patterns.Pattern{ID: "anti-globals", Anti: true, Content: "Pass it along", Reason: "ours"}
+	_, err := w.Define(ctx, anti)
+	require.NoError(t, err)
+	w.clock.Advance(day)
+	w.feedPattern("globals", patterns.Harmful, 5, 0)
+	for _, limit := range []int{0, 1} {
+		all, err := w.Standings(ctx, patterns.PatternQuery{Limit: limit})
+		require.NoError(t, err)
+		var contents []string
+		for i := range all {
+			contents = append(contents, all[i].Pattern.Content)
+		}
+		assert.ElementsMatch(t, []string{"globals", "Pass it along"}, contents, limit)
+	}
+}

@@ -240,15 +240,27 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*readi
 	if err != nil {
 		return nil, err
 	}
+	if n := len(s.Found[0]); n > 0 && n == q.Limit { // a host's warning may have changed long ago
+		var refs []store.Ref
+		for _, record := range s.Found[0] {
+			refs = append(refs, r.kinds.patterns.Ref(antiPrefix+record.ID))
+		}
+		if err := tx.Read(&s, nil, refs); err != nil {
+			return nil, err
+		}
+	}
 	found := newReading()
 	var cells []evidence.Cell
 	var rows []Pattern
-	for _, record := range s.Found[0] {
+	for _, record := range append(s.Found[0], s.Records...) {
 		row, err := r.kinds.patterns.Of(record)
 		if err != nil {
 			return nil, err
 		}
 		p := &row.Value
+		if _, known := found.patterns[p.ID]; known || row.Revision == 0 {
+			continue
+		}
 		found.patterns[p.ID] = row
 		if p.Twin != "" || q.selects(p) {
 			rows, cells = append(rows, *p), append(cells, r.patternCell(p.ID))
