@@ -309,3 +309,15 @@ func TestEmbeddingContainsNonsense(t *testing.T) {
 		assert.Empty(t, w.get(f.ID).Class, "%s: it is kept, and unclassified", name)
 	}
 }
+
+// A verb has one topic in all its forms, so that rules which forbid and demand it are compared.
+func TestFormsOfAVerbAreOneTopic(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"Apply labels", "Labels must not be applied"}, {"Supply dates", "Dates are never supplied"},
+		{"Try migrations", "No migration is tried"}, {"Reply to all", "Nobody replied to all"},
+	} {
+		w := newWorld(t, feedback.Config{})
+		w.says("ann", pair[0])
+		assert.Equal(t, feedback.Ambiguous, w.says("bob", pair[1]).Class, pair[1])
+	}
+}

@@ -60,6 +60,13 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"enable caching", "disable caching", oppose.Meaning},
 		{"lint before testing", "testing before lint", oppose.Order},
 		{"send invoices to customers", "send customers invoices", oppose.Way("")},
+		{"apply the label to issues", "the label is not applied to issues", oppose.Polarity},
+		{"supply a summary", "summaries must never be supplied", oppose.Polarity},
+		{"reply to customers", "customers are never replied to", oppose.Polarity},
+		{"try the migration", "the migration must not be tried", oppose.Polarity},
+		{"carry the ids along", "the ids are not carried along", oppose.Polarity},
+		{"print warnings", "no warning is printed", oppose.Polarity},
+		{"supply a summary", "summaries are supplied", oppose.Way("")},
 		{"do not promise customers a date", "never promise a date to a customer", oppose.Way("")},
 		{"convert cents to euros", "convert euros to cents", oppose.Order},
 		{"servers call clients", "clients call servers", oppose.Order},
@@ -104,6 +111,12 @@ func TestStems(t *testing.T) {
 		"pul": "pull pulls pulled", "polici": "policy policies", "pres": "press presses",
 		"quick": "quick quickly", "day": "day days", "migr": "migration", "bus": "bus",
 		"used": "used", "use": "use", "bee": "bees", "tie": "ties", "agr": "agreed agree",
+		"carri": "carry carries carried carrying", "buri": "bury buries buried burying",
+		"app": "apply applies applied applying", "sup": "supply supplies supplied supplying",
+		"rep": "reply replies replied replying", "reli": "rely relies relied relying",
+		"try": "try tries tried trying", "fami": "family families", "set": "set setting settings",
+		"str": "string strings", "cop": "cope copes coped coping", "copi": "copy copies copied copying",
+		"warn": "warn warning warnings warned", "databas": "database databases",
 	} {
 		for word := range strings.FieldsSeq(words) {
 			r := oppose.Read(word)

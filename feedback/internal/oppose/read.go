@@ -306,16 +306,9 @@ func (r *Reading) deniesOf(o Reading) bool {
 // rougher than Porter's algorithm (1980), and needs no table: a stem is only compared with stems.
 // Doubled letters are made single, and a final e is cut, so that "stopped" and "stop" agree.
 func stem(word string) string {
-	for _, ending := range [...]string{"ation", "ing", "ies", "ied", "ed", "es", "s", "ly"} {
-		if root, ok := strings.CutSuffix(word, ending); ok && len(root) >= 3 &&
-			!strings.HasSuffix(word, "ss") {
-			if strings.HasPrefix(ending, "ie") {
-				root += "y"
-			}
-			word = root
-			break
-		}
-	}
+	word = cut(word, "ies", "es", "s")
+	word = cut(word, "ation", "ing", "ied", "ed")
+	word = cut(word, "ly") // after the others, so that "apply" and "applied" agree
 	if n := len(word); n > 3 && word[n-1] == word[n-2] {
 		word = word[:n-1]
 	}
@@ -324,6 +317,21 @@ func stem(word string) string {
 	}
 	if root, ok := strings.CutSuffix(word, "y"); ok && len(root) >= 3 {
 		return root + "i"
+	}
+	return word
+}
+
+// cut returns a word without the first of these endings that it has. What is left has three letters
+// or more, or two and a "y": "tried", "try".
+func cut(word string, endings ...string) string {
+	for _, ending := range endings {
+		root, ok := strings.CutSuffix(word, ending)
+		if strings.HasPrefix(ending, "ie") && len(root) >= 2 {
+			root += "y"
+		}
+		if ok && len(root) >= 3 && !strings.HasSuffix(word, "ss") {
+			return root
+		}
 	}
 	return word
 }
