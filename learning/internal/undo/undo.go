@@ -22,8 +22,8 @@ const (
 // "never mind".
 //
 // A question about undoing is no command, nor is a quotation, a report, a condition, a negation,
-// code, or a task that names its own thing: "How do I undo it?", "don't undo it", "undo it if it
-// rains", "cancel my subscription", "undo the last commit". Command prefers a missed command to a
+// code, or a task that names its own thing or is for a third person: "How do I undo it?", "don't
+// undo it", "undo it if it rains", "cancel my subscription", "undo that for Bob". Command prefers a missed command to a
 // false one. It recognises the phrases of grammar.txt and their words, with accents or without, and
 // no slips of the pen. It is safe for concurrent use.
 //

@@ -278,3 +278,35 @@ func BenchmarkCommand(b *testing.B) {
 		})
 	}
 }
+
+// A command for a third person is a task: the answer to the one who writes stays. A command for the
+// one who writes, for everyone, or for a while takes it back.
+func TestWhomACommandIsFor(t *testing.T) {
+	for _, text := range []string{
+		"undo that for Bob", "Undo that for Bob, please.", "please undo that for her",
+		"revert it for my colleague", "can you undo that for the other team?", "undo it for bob",
+		"cancel that for Anna and Tom", "undo that for Bob because he left", "UNDO THAT FOR BOB",
+		"undo for Bob", "take it back for him", "mach das rückgängig für Bob",
+		"mach das für Bob rückgängig", "Bitte nimm das für Anna zurück", "mach das für sie rückgängig",
+		"annule ça pour Bob", "annule ça pour elle", "annule ça pour mon collègue",
+		"deshaz eso para Bob", "cancela eso para Ana", "annulla questo per Bob", "annulla per lei",
+		"desfaz isso para o Bob", "desfaz isso para ela",
+	} {
+		assert.False(t, undo.Command(text), text)
+	}
+	for _, text := range []string{
+		"undo that for me", "undo that for me please, Bob", "undo that for now", "please undo that for us",
+		"undo that for the moment", "undo that for good", "undo it for a second", "undo that, Bob",
+		"undo that for everyone", "revert that for today", "undo that for the third time",
+		"undo that for both of us", "undo that for heaven's sake", "undo that for the time being",
+		"mach das für mich rückgängig", "mach das rückgängig für heute",
+		"mach das rückgängig für uns", "mach das rückgängig für alle",
+		"annule ça pour moi", "annule ça pour l'instant", "annule ça pour le moment",
+		"annule ça pour tout le monde", "deshaz eso por favor", "deshaz eso por mí",
+		"deshaz eso por ahora", "deshaz eso para mí", "deshaz eso para todos", "annulla per favore",
+		"annulla questo per ora", "annulla per me", "annulla questo per tutti", "desfaz isso por favor",
+		"desfaz isso para mim", "desfaz isso para todos",
+	} {
+		assert.True(t, undo.Command(text), text)
+	}
+}
