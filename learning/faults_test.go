@@ -220,7 +220,7 @@ var deeds = []deed{
 
 // noDeeds are the methods that ask nothing of the store.
 var noDeeds = []string{"Answers", "Config", "Due", "FailuresIn", "Hearing", "HeuristicsWants",
-	"Steps", "Unreported", "Wants"}
+	"Steps", "Wants"}
 
 // TestFaults makes each call to the store fail, before its effect and after it. The method must
 // then return an error, unless the call was a commit that took effect. The store must hold the

@@ -198,7 +198,7 @@ func (h *hearing) In(tx *store.Tx) (rows []store.Row[answer.Answer], changes []*
 		}
 	}
 	// Ignored answers come last, because the strategy needs the accounts of their heuristics.
-	if err := r.readFor(false, ended, ignored); err != nil {
+	if err := r.readFor(ended, ignored); err != nil {
 		return nil, nil, err
 	}
 	for _, w := range ended {
@@ -279,12 +279,12 @@ func sortByShown(all []*waiting) {
 }
 
 // readFor reads the accounts that fires need.
-func (r *run) readFor(brief bool, all ...[]*waiting) error {
+func (r *run) readFor(all ...[]*waiting) error {
 	var ids []string
 	for _, w := range slices.Concat(all...) {
 		ids = append(ids, concerned(w.fire())...)
 	}
-	return r.readAll(ids, brief)
+	return r.read(ids...)
 }
 
 // find returns the fires of answers that either query finds, which are wanted and were not asked

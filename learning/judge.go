@@ -100,11 +100,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 		return nil, err
 	}
 	l, f := m.ledger(tx), answers.FireOf(a, s.Of)
-	brief := l.brief && m.cfg.Diminish == 0 // else a judgement weighs less if there are others
-	if s.Of == "" && m.watch == nil {       // the change has no confidence of compared heuristics
-		brief = true
-	}
-	if err := l.readAll(append(concerned(f), s.Of), brief); err != nil {
+	if err := l.read(append(concerned(f), s.Of)...); err != nil {
 		return nil, err
 	}
 	var of *account

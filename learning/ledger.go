@@ -3,6 +3,7 @@ package learning
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,10 +48,6 @@ type ledger struct {
 	batch   store.Batch     // the evidence that the step will add
 	added   map[string]bool // the ids of its observations
 	pending bool            // whether something is to be added before the commit
-	// brief has [Module.JudgeIn] and [Module.UndoIn] read accounts without the parts of their
-	// confidences. The parts are most of an account, because each person has some, and they are
-	// only of use where the confidence is reported.
-	brief bool
 }
 
 // An account is what was read of one heuristic.
@@ -62,14 +59,6 @@ type account struct {
 	parts     []evidence.Part // of its confidence, after the step
 	crowd     *crowd          // of its domain
 	used      bool            // the commit relies on its records
-	brief     bool            // without parts
-	later     []adjustment    // of the parts, if they are read later in the step
-}
-
-// An adjustment is an observation that a step adds or takes away.
-type adjustment struct {
-	evidence.Observation
-	how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant)
 }
 
 // streak is the record of how often in a row a heuristic was ignored.
@@ -89,15 +78,6 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 		tx.Then(l.report)
 		return l
 	}).(*ledger)
-}
-
-// Unreported has [Module.JudgeIn] and [Module.UndoIn] return changes of a step without the
-// confidences Old, New and Delta, and without the limits on these. A step then reads less. Call it
-// first if you do not use them. If the module has an observer, it has no effect.
-func (m steps) Unreported(tx *store.Tx) {
-	if m.watch == nil {
-		m.ledger(tx).brief = true
-	}
 }
 
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
@@ -137,43 +117,22 @@ func (m *Module) answerCells(to []evidence.Cell, id string, version uint64) []ev
 }
 
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
-func (l *ledger) read(heuristicIDs ...string) error { return l.readAll(heuristicIDs, false) }
-
-// oftenWhole: the first of this many reads that could be brief is made whole. So a process that
-// reports no confidence notices a crowded heuristic.
-const oftenWhole = 64
-
-// readAll reads accounts, and as a whole once a heuristic had more parts than can be kept, because
-// then the parts decide where evidence goes.
-func (l *ledger) readAll(heuristicIDs []string, brief bool) error {
-	if brief && (l.m.crowded.Load() || l.m.shallow.Add(1)%oftenWhole == 1) {
-		brief = false
-	}
+func (l *ledger) read(heuristicIDs ...string) error {
 	ids := slices.Clone(heuristicIDs)
 	slices.Sort(ids)
 	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
-		a := l.accounts[id]
-		return id == "" || a != nil && (brief || !a.brief)
+		return id == "" || l.accounts[id] != nil
 	})
 	if len(ids) == 0 {
 		return nil
 	}
 	for { // at most twice, because the records are not read again
-		accounts, current, err := l.readOnce(ids, brief)
+		accounts, current, err := l.readOnce(ids)
 		if err != nil {
 			return err
 		}
 		if current {
-			for id, a := range accounts {
-				if before := l.accounts[id]; before != nil {
-					// what the step made of the account stays
-					a.used, a.ignores, a.written = before.used, before.ignores, before.written
-					for i := range before.later {
-						l.adjust(a, &before.later[i].Observation, before.later[i].how)
-					}
-				}
-				l.accounts[id] = a
-			}
+			maps.Copy(l.accounts, accounts)
 			return nil
 		}
 	}
@@ -186,7 +145,7 @@ func (l *ledger) readAll(heuristicIDs []string, brief bool) error {
 // readOnce reports false if a heuristic has another version or domain than the module knew, because
 // the evidence is about another wording then, or about other people.
 func (l *ledger) readOnce(
-	ids []string, brief bool,
+	ids []string,
 ) (all map[string]*account, current bool, err error) {
 	m, k := l.m, &l.m.kinds
 	var cells []evidence.Cell
@@ -196,9 +155,7 @@ func (l *ledger) readOnce(
 	for i, id := range ids {
 		known[i] = m.seen(id)
 		refs = append(refs, k.heuristics.Ref(id))
-		if !brief {
-			cells = m.confidenceCells(cells, id, known[i].version)
-		}
+		cells = m.confidenceCells(cells, id, known[i].version)
 		domains[i], crowds[known[i].domain] = known[i].domain, &crowd{}
 	}
 	for _, id := range ids {
@@ -214,7 +171,7 @@ func (l *ledger) readOnce(
 	}
 	all, current = make(map[string]*account, len(ids)), true
 	for i, id := range ids {
-		a := &account{brief: brief}
+		a := new(account)
 		if a.heuristic, err = k.heuristics.Of(s.Records[i]); err != nil {
 			return nil, false, err
 		}
@@ -249,9 +206,6 @@ func (l *ledger) share(parts []evidence.Part, all map[string]*account, crowds ma
 			continue
 		}
 		all[of.Item].parts = parts[from:to:to]
-		if to-from >= fair.MostParts {
-			l.m.crowded.Store(true)
-		}
 	}
 }
 
@@ -396,9 +350,7 @@ func (l *ledger) count(e *entry) error {
 		return nil
 	}
 	b, now := l.m.believe(a), evidence.InstantOf(e.at)
-	if !a.brief {
-		e.change.Old, _ = b.confidence(a.parts, now)
-	}
+	e.change.Old, _ = b.confidence(a.parts, now)
 	limit := l.blocked(a, e.fire())
 	means := e.explicit || e.signal.Worth != 0
 	switch {
@@ -416,9 +368,7 @@ func (l *ledger) count(e *entry) error {
 	}
 	l.settle(e, a, limit != "")
 	l.add(e, a)
-	if !a.brief {
-		e.change.New, e.limits = b.confidence(a.parts, now)
-	}
+	e.change.New, e.limits = b.confidence(a.parts, now)
 	if e.signal.Worth == 0 && e.counted == nil && len(e.withdraw)+len(e.also) == 0 {
 		e.change.Old, e.change.New, e.limits = 0, 0, nil
 	}
@@ -496,10 +446,6 @@ func (l *ledger) adjust(
 	how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant),
 ) {
 	if o.Weight == 0 {
-		return
-	}
-	if a.brief {
-		a.later = append(a.later, adjustment{*o, how})
 		return
 	}
 	o.Source = fair.Apart(l.m.cfg.Trust, a.parts, o.Source)
@@ -582,9 +528,8 @@ func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 		}
 		e.limit(limitKept)
 		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Add)
-		if b := l.m.believe(a); !a.brief {
-			c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
-		}
+		b := l.m.believe(a)
+		c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
 	}
 	if e.counted != nil {
 		c.Weight = e.counted.Weight

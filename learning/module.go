@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -35,8 +34,6 @@ type Module struct {
 	// heuristics are those that were read last, by id. One that is missing counts as a heuristic
 	// without a domain, in its first version.
 	heuristics sync.Map
-	crowded    atomic.Bool   // some heuristic has as many parts as are kept apart
-	shallow    atomic.Uint32 // how often less than whole accounts were asked for
 }
 
 // known are the heuristics of one version.

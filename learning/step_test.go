@@ -647,61 +647,6 @@ func TestComparedWithoutAnObserver(t *testing.T) {
 	}
 }
 
-// A step whose changes are not used counts the same as one whose changes are: praise, a complaint,
-// what is withdrawn, an undo, and the end of a row of ignores. Only the confidences are missing.
-func TestUnreported(t *testing.T) {
-	for _, diminish := range []float64{0, 0.5} {
-		counted := unreported(t, learning.Config{Diminish: diminish}, false)
-		assert.Equal(t, unreported(t, learning.Config{Diminish: diminish}, true), counted)
-	}
-}
-
-func unreported(t *testing.T, cfg learning.Config, reported bool) (all string) {
-	f := newFixture(t, cfg, "h")
-	run := func(event string, do func(*store.Tx, *answer.Answer) []*learning.Change) {
-		f.clock.Advance(time.Second)
-		var changes []*learning.Change
-		require.NoError(t, f.step1(event, func(tx *store.Tx, a *answer.Answer) error {
-			if !reported {
-				f.Steps().Unreported(tx)
-			}
-			changes = do(tx, a)
-			return nil
-		}))
-		for _, c := range changes {
-			// the first account of a process is read as a whole
-			known := reported || event == "first" || cfg.Diminish > 0
-			assert.Equal(t, known, c.New != 0, "%+v", c)
-			assert.NotZero(t, c.Weight)
-		}
-	}
-	say := func(by string, value float64) func(*store.Tx, *answer.Answer) []*learning.Change {
-		return func(tx *store.Tx, a *answer.Answer) []*learning.Change {
-			c, err := f.JudgeIn(tx, a, answer.Statement{By: by, Of: "h", Value: value})
-			require.NoError(t, err)
-			return []*learning.Change{c}
-		}
-	}
-	f.fire("h", "ignored", "chat")
-	f.event("chat", "Something else.")
-	f.fire("h", "e", "room")
-	run("first", say("dan", 1))
-	for _, do := range []func(*store.Tx, *answer.Answer) []*learning.Change{
-		say("ann", 1), say("bob", -1), say("ann", -0.5),
-		func(tx *store.Tx, a *answer.Answer) []*learning.Change {
-			changes, err := f.UndoIn(tx, a, learning.Undo{Person: "cid"})
-			require.NoError(t, err)
-			return changes
-		},
-	} {
-		run("e", do)
-		all += f.evidenceOf("h")
-	}
-	f.fire("h", "later", "chat")
-	all += fmt.Sprintf("%+v\n", f.event("chat", "Something else."))
-	return all + f.evidenceOf("h")
-}
-
 // The host's first step with an answer may be its fire.
 func TestAFireNamesItsAnswer(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

@@ -81,7 +81,7 @@ func (m *Module) UndoIn(tx *store.Tx, a *answer.Answer, u Undo) ([]*Change, erro
 	}
 	sortByShown(found)
 	ended, _ := r.takeBack(found, "")
-	if err := r.readFor(r.brief, ended); err != nil {
+	if err := r.readFor(ended); err != nil {
 		return nil, err
 	}
 	for _, w := range ended {

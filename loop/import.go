@@ -247,7 +247,6 @@ func (a *importing) importRows(ctx context.Context, rows []Past) error {
 			w.Refs = append(w.Refs, a.answers.Ref(answers.ID(rows[i].Event.ID)))
 		}
 		tx.Want(w)
-		a.learning.Steps().Unreported(tx)
 		a.wantFrozen(tx)
 		if frozen, err := a.isFrozen(tx); err != nil || frozen {
 			return cmp.Or[error](err, errFrozen)

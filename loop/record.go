@@ -121,7 +121,6 @@ func (a *Agent) changeIn(
 ) error {
 	// The record and the freeze are one read. What crediting the arm reads follows from the record,
 	// so it is the second one.
-	a.learning.Steps().Unreported(tx)
 	a.wantFrozen(tx)
 	row, err := a.in(tx, id)
 	if err != nil {
