@@ -637,8 +637,8 @@ func members(
 // Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh),
 // [EdgeCase], or "archived" to ignore it. A generalizable feedback joins the cluster that it is
 // alike to, and a rule is proposed: at once, or with the next [Service.Flush] if only words were
-// compared. Feedback of another class is refused: see [RefusedError]. If the same person resolves it
-// in the same way again, for the same reason, Resolve has no effect.
+// compared. Feedback of another class is refused: see [RefusedError]. The same resolution again, by
+// the same person for the same reason, has no effect.
 //
 // It also settles the contradiction for good: earlier and later corrections with one of the two
 // texts are no longer ambiguous because of the other text. Each is classified by who agrees with
@@ -654,12 +654,8 @@ func (s *Service) Resolve(ctx context.Context, o Act, as Classification) (Feedba
 		if err != nil {
 			return r, err
 		}
-		switch {
-		case r.Class == Ambiguous:
-		case r.resolved(c, o.Reason, as):
-			return r, nil
-		default:
-			return r, notNow("feedback", cmp.Or(r.Class, unclassified))
+		if r.Class != Ambiguous {
+			return r, r.unresolvable(c, o.Reason, as)
 		}
 		c.Want(store.Wants{Queries: []store.Query{s.recentOf(r.Agent)}})
 		if err := c.raise(agentMark(r.Agent)); err != nil {
@@ -689,11 +685,15 @@ func (s *Service) Resolve(ctx context.Context, o Act, as Classification) (Feedba
 	return r, nil
 }
 
-// resolved reports whether the same person resolved a feedback before, for the same reason and with
-// the same result. Somebody may repeat a call whose answer got lost.
-func (f *Feedback) resolved(c *change, reason string, as Classification) bool {
-	return f.Resolver != "" && c.people().Same(f.Resolver, c.who) && f.Resolution == reason &&
-		(f.Class == as || f.Class.generalizable() && as.generalizable())
+// unresolvable refuses to resolve a feedback that is not ambiguous, unless the same person resolved
+// it before, for the same reason and with the same result. Somebody may repeat a call whose answer
+// got lost.
+func (f *Feedback) unresolvable(c *change, reason string, as Classification) error {
+	if f.Resolver != "" && c.people().Same(f.Resolver, c.who) && f.Resolution == reason &&
+		(f.Class == as || f.Class.generalizable() && as.generalizable()) {
+		return nil
+	}
+	return notNow("feedback", cmp.Or(f.Class, unclassified))
 }
 
 // resolve classifies a correction as a person wants, and finds its cluster. Corrections with its

@@ -262,9 +262,6 @@ func (s *Service) records(ctx context.Context, l Listing) iter.Seq2[Feedback, er
 	}
 }
 
-// mostCounted is up to where List counts.
-const mostCounted = 1000
-
 // List returns the feedback that a listing selects, the newest first, and how many there are
 // without the limit. It counts to 1,000, or to a higher limit, so that it need not read all.
 func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, total int, err error) {
@@ -280,7 +277,7 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 		if total++; total <= limit {
 			records = append(records, r)
 		}
-		if total >= max(limit, mostCounted) {
+		if total >= max(limit, 1000) {
 			break
 		}
 	}

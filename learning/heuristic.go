@@ -116,23 +116,26 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 		return Heuristic{}, err
 	}
 	row.Value.Heuristic = h
-	return m.put(ctx, row.Value, store.Batch{}, store.Ref{})
+	now, err := m.put(ctx, row.Value, store.Batch{})
+	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
+		row, _ = m.kinds.heuristics.In(store.Reading(ctx, m.cfg.Store), h.ID)
+		stored := heuristicOf(row)
+		h.CreatedAt, h.Since, h.Revision = stored.CreatedAt, stored.Since, stored.Revision
+		if h == stored {
+			return h, nil
+		}
+	}
+	return now, err
 }
 
-// put commits a record together with a batch, which has an entry of the audit log for a restart.
-// The heuristic has the revision that it replaces.
+// put commits a record together with a batch. The heuristic has the revision that it replaces.
 func (m *Module) put(
-	ctx context.Context, r heuristicRecord, b store.Batch, entry store.Ref,
+	ctx context.Context, r heuristicRecord, b store.Batch,
 ) (_ Heuristic, err error) {
 	read := r.Revision
 	r.CreatedAt, r.Revision = m.orNow(r.CreatedAt), 0
 	b.Records = append([]store.Record{m.kinds.heuristics.Record(r, read)}, b.Records...)
 	receipts, err := m.cfg.Store.Commit(ctx, b)
-	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
-		if now, is := m.stored(ctx, r.Heuristic, entry); is {
-			return now, nil
-		}
-	}
 	if errors.Is(err, heed.ErrConflict) {
 		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
 	}
@@ -141,21 +144,6 @@ func (m *Module) put(
 	}
 	r.Revision = receipts[0].Revision
 	return r.Heuristic, nil
-}
-
-// stored reports whether a heuristic is stored as somebody wants it, at whatever revision and time.
-// That a restart took effect shows in its entry.
-func (m *Module) stored(
-	ctx context.Context, h Heuristic, entry store.Ref,
-) (now Heuristic, is bool) {
-	tx := store.Reading(ctx, m.cfg.Store)
-	row, err := m.kinds.heuristics.In(tx, h.ID)
-	if now, is = heuristicOf(row), err == nil; entry.ID != "" {
-		restarted, err := tx.Get(entry)
-		is, h.Edition = is && err == nil && restarted.Revision > 0, now.Edition
-	}
-	h.CreatedAt, h.Since, h.Revision = now.CreatedAt, now.Since, now.Revision
-	return now, is && h == now
 }
 
 // Restart stores a heuristic whose advice changed, like [Module.Put], in one commit with an audit
@@ -181,15 +169,14 @@ func (m *Module) Restart(
 	for _, edition := range r.reword(h, a.heuristic.Revision) {
 		b.Reset = append(b.Reset, m.versionCells(h.ID, edition)...)
 	}
-	entry := store.AuditEntry{
+	b.Records = append(b.Records, store.AuditEntry{
 		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(h.Revision)), At: h.Since,
 		Actor: actor, Action: m.cfg.Name + ".restart", Subject: h.ID, Reason: reason,
-	}.Record()
-	b.Records = append(b.Records, entry)
+	}.Record())
 	if a.streak.Revision > 0 {
 		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
 	}
-	return m.put(ctx, r, b, entry.Ref)
+	return m.put(ctx, r, b)
 }
 
 // heuristicOf returns the heuristic of a record, with the revision that a later Put must name.
@@ -262,16 +249,11 @@ func (m *Module) heuristicsOf(ctx context.Context, version uint64) (all []Heuris
 // error when they are next looked at.
 func (m *Module) Delete(ctx context.Context, id string) (err error) {
 	defer doing("delete", &err)
-	tried := false
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		a, err := m.ledger(tx).open(id)
-		if tried && errors.Is(err, heed.ErrNotFound) { // the reply of the first run got lost
-			return nil
-		}
 		if err != nil {
 			return err
 		}
-		tried = true
 		tx.Put(m.kinds.heuristics.Removal(id, a.heuristic.Revision))
 		if a.streak.Revision > 0 {
 			tx.Put(m.kinds.streaks.Removal(id, a.streak.Revision))

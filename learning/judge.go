@@ -71,10 +71,9 @@ func (m *Module) step(
 		if row.Revision == 0 {
 			row.Value = answer.Answer{ID: eventID, At: m.orNow(time.Time{})}
 		}
-		statements, fires := row.Value.Statements, len(row.Value.Fires)
+		statements, fires := row.Value.Numbers, len(row.Value.Fires)
 		err = do(tx, &row.Value)
-		if err == nil && (!answers.Unchanged(statements, row.Value.Statements) ||
-			len(row.Value.Fires) != fires) {
+		if err == nil && (row.Value.Numbers != statements || len(row.Value.Fires) != fires) {
 			m.kinds.answers.Put(tx, row.Value, row.Revision)
 		}
 		return err

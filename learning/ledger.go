@@ -118,8 +118,7 @@ func (m *Module) answerCells(to []evidence.Cell, id string, version uint64) []ev
 
 // read reads the accounts of heuristics that were not read before. The model's id "" is skipped.
 func (l *ledger) read(heuristicIDs ...string) error {
-	ids := slices.Clone(heuristicIDs)
-	slices.Sort(ids)
+	ids := slices.Sorted(slices.Values(heuristicIDs))
 	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
 		return id == "" || l.accounts[id] != nil
 	})
@@ -128,12 +127,9 @@ func (l *ledger) read(heuristicIDs ...string) error {
 	}
 	for { // at most twice, because the records are not read again
 		accounts, current, err := l.readOnce(ids)
-		if err != nil {
-			return err
-		}
-		if current {
+		if err != nil || current {
 			maps.Copy(l.accounts, accounts)
-			return nil
+			return err
 		}
 	}
 }

@@ -56,7 +56,6 @@ func (r *heuristicRecord) pin() (p Pin) {
 // decide stores a pin, or removes it if p has no constraints.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	p.At = m.orNow(p.At)
-	tried := false
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		a, err := m.ledger(tx).open(p.HeuristicID)
 		if err != nil {
@@ -66,17 +65,14 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		before := r.pin()
 		same := before
 		same.At = p.At
-		ends := p.Constraints == (Constraints{})
-		switch {
-		case same == p, ends && before == (Pin{}) && tried: // the reply of the first run got lost
+		if same == p {
 			return nil
-		case ends && before == (Pin{}):
-			return fmt.Errorf("no pin: %w", heed.ErrNotFound)
 		}
-		if r.Pin = &p; ends {
-			r.Pin = nil
+		if r.Pin = &p; p.Constraints == (Constraints{}) {
+			if r.Pin = nil; before == (Pin{}) {
+				return fmt.Errorf("no pin: %w", heed.ErrNotFound)
+			}
 		}
-		tried = true
 		m.kinds.heuristics.Put(tx, r, a.heuristic.Revision)
 		tx.Put(store.AuditEntry{
 			ID: store.IDOf(m.cfg.Name, "pin", p.HeuristicID, fmt.Sprint(a.heuristic.Revision)),

@@ -47,7 +47,6 @@ func TestTheSameThumbAgain(t *testing.T) {
 		}
 		after := w.record(id)
 		assert.Equal(t, entries, w.audited(), id)
-		assert.Equal(t, before.Numbers, after.Numbers, id)
 		assert.Equal(t, seconds(29), after.Statements[0].At, id)
 		assert.Equal(t, before.Statements[0].N, after.Statements[0].N, id)
 		if id == "model" {
@@ -61,7 +60,7 @@ func TestTheSameThumbAgain(t *testing.T) {
 		require.NoError(t, outcomeOf("qa", -1, 41).addStatement(w, id))
 		assert.Less(t, w.account(id).Worth, worth, "%s: the latest outcome counts", id)
 		press(-1, 50)
-		assert.Equal(t, before.Numbers+1, w.record(id).Numbers, id)
+		assert.NotEqual(t, after.Statements[0].N, w.record(id).Statements[0].N, id)
 	}
 }
 

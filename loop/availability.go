@@ -259,10 +259,7 @@ func (v *availability) note(name string, t *attempt, now time.Time) {
 	known := v.of[name]
 	switch {
 	case failed:
-		if known == nil {
-			known = &health{Model: name, At: now}
-			v.of[name] = known
-		}
+		known = v.known(name)
 		known.cause = t.err
 		known.news = known.fail(now, t.failure(), llm.RetryAfter(t.err)) || known.news
 	case known != nil && (t.answered() || t.whose() == someArm): // it works, whatever that is worth
@@ -283,16 +280,21 @@ func (v *availability) takeNews() (news []health) {
 	return news
 }
 
+// known returns what is known of a model, from now on. The lock must be held.
+func (v *availability) known(name string) *health {
+	if v.of[name] == nil {
+		v.of[name] = &health{Model: name}
+	}
+	return v.of[name]
+}
+
 // take takes over what another process stored about a model. A newer revision replaces what this
 // process counted, because the other process has seen later calls.
 func (v *availability) take(row store.Row[health]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	h := row.Value
-	known := v.of[h.Model]
-	if known == nil {
-		known = new(health)
-	}
+	known := v.known(h.Model)
 	if row.Revision > known.revision {
 		h.passed, h.local = known.passed, known.local
 		h.revision = row.Revision
@@ -304,11 +306,7 @@ func (v *availability) take(row store.Row[health]) {
 func (v *availability) stored(name string, revision uint64) (news bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	h := v.of[name]
-	if h == nil {
-		h = &health{Model: name}
-		v.of[name] = h
-	}
+	h := v.known(name)
 	news = revision > h.revision
 	h.revision = max(h.revision, revision)
 	return news

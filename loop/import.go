@@ -355,11 +355,11 @@ func (a *Agent) importRow(
 		}
 	}
 	r, before := &row.Value, answers.ForArm(&row.Value)
-	statements, corrected := r.Statements, done.Corrections
+	numbers, corrected := r.Numbers, done.Corrections
 	if err := a.importStatements(tx, done, p, r, now); err != nil {
 		return err
 	}
-	if !isNew && answers.Unchanged(statements, r.Statements) && done.Corrections == corrected {
+	if !isNew && r.Numbers == numbers && done.Corrections == corrected {
 		done.Known++
 		return nil
 	}

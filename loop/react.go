@@ -71,7 +71,7 @@ func (a *Agent) ReactIn(tx *store.Tx, id string, r Reaction) error {
 func (a *Agent) reaction(id string, r Reaction, now time.Time) (answer.Statement, error) {
 	r.Channel = cmp.Or(r.Channel, learning.ChannelExplicit)
 	s := answer.Statement{
-		By: r.Person, Named: r.Person != "", Kind: a.cfg.kindOf(r.Person), Channel: r.Channel,
+		By: r.Person, Kind: a.cfg.kindOf(r.Person), Channel: r.Channel,
 		Target: r.Target, Value: r.Value, Weight: r.Weight, At: r.At,
 	}
 	return s, cmp.Or(checkID(id), answers.Validate(&s), a.cfg.person("Person", r.Person),
@@ -105,13 +105,12 @@ func (a *Agent) reactIn(
 	if s.Of = answers.HeuristicOf(r); s.At.IsZero() {
 		s.At = answers.Arrival(r, now)
 	}
+	numbers := r.Numbers
 	if err := a.addStatement(tx, r, s); err != nil {
 		return "", err
 	}
 	effect := answers.Outdated
-	if slices.ContainsFunc(r.Statements, func(o answer.Statement) bool {
-		return answers.Replaces(&s, &o) && o.At.Equal(s.At)
-	}) { // it is on the record, now or since an earlier call that failed after its commit
+	if r.Numbers > numbers {
 		effect = answers.Holds
 	}
 	if reinforced := r.Reply.Reinforced; reinforced != "" && effect == answers.Holds {

@@ -167,6 +167,7 @@ func Say(a *answer.Answer, s answer.Statement) (
 		case same && s.Worth == o.Worth && s.Kind == o.Kind && about(&s) == about(o):
 			a.Statements = slices.Clone(a.Statements)
 			a.Statements[i].At = s.At
+			a.Numbers++ // so that the record shows a change
 			return a.Statements[i], nil, Repeated
 		}
 	}
@@ -191,13 +192,6 @@ func Say(a *answer.Answer, s answer.Statement) (
 	kept = append(kept, s)
 	a.Statements = kept
 	return s, gone, Holds
-}
-
-// Unchanged reports whether no statement came, went, or moved.
-func Unchanged(before, after []answer.Statement) bool {
-	return slices.EqualFunc(before, after, func(a, b answer.Statement) bool {
-		return a.N == b.N && a.At.Equal(b.At)
-	})
 }
 
 // Replaces reports whether a statement takes the place of another one, unless that is later.

@@ -23,9 +23,9 @@ const (
 //
 // A question about undoing is no command, nor is a quotation, a report, a condition, a negation,
 // code, or a task that names its own thing or is for a third person: "How do I undo it?", "don't
-// undo it", "undo it if it rains", "cancel my subscription", "undo that for Bob". Command prefers a missed command to a
-// false one. It recognises the phrases of grammar.txt and their words, with accents or without, and
-// no slips of the pen. It is safe for concurrent use.
+// undo it", "undo it if it rains", "cancel my subscription", "undo that for Bob". Command prefers a
+// missed command to a false one. It recognises the phrases of grammar.txt and their words, with
+// accents or without, and no slips of the pen. It is safe for concurrent use.
 //
 // A single refusal in any language outweighs every acceptance, because a false command takes back
 // an answer that somebody wanted. A clause has the best verdict that a language gives it.
