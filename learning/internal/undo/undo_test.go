@@ -287,7 +287,8 @@ func TestWhomACommandIsFor(t *testing.T) {
 		"revert it for my colleague", "can you undo that for the other team?", "undo it for bob",
 		"cancel that for Anna and Tom", "undo that for Bob because he left", "UNDO THAT FOR BOB",
 		"undo for Bob", "take it back for him", "mach das rückgängig für Bob",
-		"mach das für Bob rückgängig", "Bitte nimm das für Anna zurück", "mach das für sie rückgängig",
+		"mach das für Bob rückgängig", "Bitte nimm das für Anna zurück",
+		"mach das für sie rückgängig",
 		"annule ça pour Bob", "annule ça pour elle", "annule ça pour mon collègue",
 		"deshaz eso para Bob", "cancela eso para Ana", "annulla questo per Bob", "annulla per lei",
 		"desfaz isso para o Bob", "desfaz isso para ela",
@@ -295,7 +296,8 @@ func TestWhomACommandIsFor(t *testing.T) {
 		assert.False(t, undo.Command(text), text)
 	}
 	for _, text := range []string{
-		"undo that for me", "undo that for me please, Bob", "undo that for now", "please undo that for us",
+		"undo that for me", "undo that for me please, Bob", "undo that for now",
+		"please undo that for us",
 		"undo that for the moment", "undo that for good", "undo it for a second", "undo that, Bob",
 		"undo that for everyone", "revert that for today", "undo that for the third time",
 		"undo that for both of us", "undo that for heaven's sake", "undo that for the time being",
