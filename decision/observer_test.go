@@ -88,18 +88,23 @@ func TestObserverOfDecisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l listener
-			tt.cfg.LLM = &llmtest.Model{Answers: []llmtest.Step{tt.answer},
+			model := &llmtest.Model{Answers: []llmtest.Step{tt.answer},
 				Predictions: []llmtest.Step{tt.prediction}}
+			asking, stop := context.WithCancel(ctx)
+			defer stop()
+			tt.cfg.LLM = decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (
+				decision.LLMResponse, error,
+			) {
+				if tt.stop {
+					stop()
+				}
+				return model.Generate(ctx, r)
+			})
 			tt.cfg.Observer, tt.cfg.Prediction = l.observe, true
 			ticks := start
 			tt.cfg.Now = func() time.Time { ticks = ticks.Add(time.Second); return ticks }
 			d, err := decision.New(ctx, withFixtures(tt.cfg))
 			require.NoError(t, err)
-			asking, stop := context.WithCancel(ctx)
-			defer stop()
-			if tt.stop {
-				time.AfterFunc(50*time.Millisecond, stop)
-			}
 			_, err = d.Decide(asking, tt.r)
 			require.NoError(t, err)
 			exposed := l.take()

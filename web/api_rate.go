@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A rate bounds how many calls each person may make in a second, or makes one wait longer if less
-// than one call a second is permitted. It is safe for concurrent use.
+// A rate bounds how many calls each person may make in a second. If that is less than one, it
+// bounds them to one in a longer time. It is safe for concurrent use.
 type rate struct {
 	perSecond float64
 	now       func() time.Time

@@ -172,12 +172,15 @@ func TestLearned(t *testing.T) {
 	for path, want := range map[string]int{
 		"/segment?context=none": 404, "/heuristic?id=none": 404, "/way?id=none": 404,
 		"/answer?id=none": 404, "/answers?after=%00": 422,
-		"/arms?after=x":       422,
-		"/heuristics?after=x": 422, "/ways?after=x": 422,
+		"/arms?after=x": 422, "/heuristics?after=x": 422, "/ways?after=x": 422,
 	} {
 		answer := ask{method: "GET", path: path, person: "kim"}.of(w.h)
 		assert.Equal(t, want, answer.Code, path+plain(answer.Body.String()))
 	}
+	mistyped := ask{method: "GET", path: "/item?category=servers&context=night&item=tikcet",
+		person: "kim"}.of(w.h)
+	assert.Equal(t, http.StatusNotFound, mistyped.Code)
+	assert.Contains(t, plain(mistyped.Body.String()), "Nothing of this name is known")
 }
 
 // TestWithout has a handler beside the host, with no agent, and one without any part.

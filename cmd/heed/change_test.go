@@ -115,7 +115,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 	r = call{args: of("retire", "7d0c2b13-rule", "--yes", "--reason", "nobody does that any more",
 		"--actor", "nils")}.run(t)
 	assert.Zero(t, r.code, r.err)
-	assertRefused("nils", "7d0c2b13-rule is approved: it is a rule now")
+	assertRefused("nils", "7d0c2b13-rule is approved: it became a rule")
 	statuses := make(map[string]string)
 	for _, status := range []string{"retired", "rejected"} {
 		for _, line := range read[[]view.Rule](t, of("list", "--status", status)...) {

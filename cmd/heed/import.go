@@ -45,7 +45,7 @@ func (p *pastFile) open() (l *pastLog, err error) {
 		return nil, err
 	}
 	if about, failed := l.Stat(); failed == nil && !about.Mode().IsRegular() {
-		err = fmt.Errorf("%s can't be read twice: write the log to a file first", p.File)
+		err = fmt.Errorf("%s is no file that can be read twice: write the log to one first", p.File)
 	} else {
 		err = p.mapping(l)
 	}

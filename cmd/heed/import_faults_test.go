@@ -125,7 +125,7 @@ func TestAnImportIsReported(t *testing.T) {
 	assertFails(t, call{args: args}.run(t), failed, lessons+" is there already")
 
 	assertFails(t, call{args: []string{"--db", db, "import", dir}}.run(t), failed,
-		dir+" can't be read twice")
+		dir+" is no file that can be read twice")
 	assertFails(t, call{args: []string{"--db", db, "--now", "2026-01-09", "import", log}}.run(t),
 		misuse, "--now is for looking")
 }

@@ -76,7 +76,7 @@ func FaultOf(err error, in reflect.Type) *Fault {
 	case errors.Is(err, evidence.ErrForgotten):
 		return of(Forgotten, "What the arm was told before goes on counting. All else counts.")
 	case errors.Is(err, heed.ErrNotFound):
-		return of(Unknown, "No "+kindOf(in)+" of this id is known, or no longer.")
+		return of(Unknown, noneOf(in)+" is known, or no longer.")
 	// Settings that differ from the stored ones are a conflict that another try does not solve.
 	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)):
 		return of(Conflicting, "Others changed it at the same time. Look at it, and try again.")
@@ -88,14 +88,14 @@ func FaultOf(err error, in reflect.Type) *Fault {
 	}
 }
 
-// kindOf returns what the id in an input is of.
-func kindOf(in reflect.Type) string {
+// noneOf names what the id in an input is of, and what pages look up, as unknown.
+func noneOf(in reflect.Type) string {
 	for _, f := range FieldsOf(in) {
 		if f.Name == "answer" || f.Name == "choice" {
-			return f.Name
+			return "No " + f.Name + " of this id"
 		}
 	}
-	return "element"
+	return "Nothing of this name"
 }
 
 // nameIn returns what an input calls a field that heed found a fault in.

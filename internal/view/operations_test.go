@@ -111,7 +111,7 @@ func TestFaultsNameWhatIsWrong(t *testing.T) {
 	for in, want := range map[reflect.Type]string{
 		reflect.TypeFor[view.Reaction]():    "No answer of this id is known, or no longer.",
 		reflect.TypeFor[view.Observation](): "No choice of this id is known, or no longer.",
-		reflect.TypeFor[view.Search]():      "No element of this id is known, or no longer.",
+		reflect.TypeFor[view.Search]():      "Nothing of this name is known, or no longer.",
 	} {
 		assert.Equal(t, want, view.FaultOf(heed.ErrNotFound, in).Detail)
 	}

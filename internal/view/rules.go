@@ -43,7 +43,7 @@ var NextOf = map[feedback.State]string{
 	feedback.StateRevoked:  "that is for good, and it has to be proposed again",
 	"SUPERSEDED":           "it was edited, or another rule took its place",
 	"DOCUMENTED":           "it is written down elsewhere, and in no prompt any more",
-	feedback.StateApproved: "it is a rule now",
+	feedback.StateApproved: "it became a rule",
 	feedback.StateRejected: "somebody was against it, and it has to be proposed again",
 	"EXPIRED":              "it was not decided in time, and it has to be proposed again",
 }
