@@ -136,8 +136,15 @@ type Row struct {
 // Any other error ends the log.
 func Read(r io.Reader, m Mapping) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		checked := false
 		for rec, err := range records(r, m.comma()) {
 			var row Row
+			if err == nil && !checked {
+				if checked, err = true, m.check(rec.names); err != nil {
+					yield(row, err)
+					return
+				}
+			}
 			if err == nil && !m.wants(&rec) {
 				continue
 			}
@@ -149,6 +156,22 @@ func Read(r io.Reader, m Mapping) iter.Seq2[Row, error] {
 			}
 		}
 	}
+}
+
+// check reports a column that the mapping names and CSV does not have. JSON has no columns.
+func (m *Mapping) check(columns map[string]int) error {
+	if columns == nil {
+		return nil
+	}
+	named := slices.Concat(slices.Collect(maps.Values(m.Fields)),
+		slices.Collect(maps.Values(m.Arms)), slices.Collect(maps.Keys(m.Only)))
+	for _, name := range slices.Sorted(slices.Values(named)) {
+		if _, ok := columns[name]; !ok && name != "" && !strings.HasPrefix(name, "=") {
+			return fmt.Errorf("the mapping: the log has no column %q, only %.1000q", name,
+				slices.Sorted(maps.Keys(columns)))
+		}
+	}
+	return nil
 }
 
 // wants reports whether a record is among those that are read.

@@ -117,11 +117,11 @@ func TestALogOfAllArms(t *testing.T) {
 // A row at fault is named by its line and column, and the others are read.
 func TestRowsAtFault(t *testing.T) {
 	for log, want := range map[string][]string{
-		"at,text,thumb\n2026-01-31,a,up\n2026-01-31,\"b\n\",up\n2026-01-31,a,perhaps\n2026-01-31,a\n": {
+		"at,text,thumb,cost\n2026-01-31,a,up,\n2026-01-31,\"b\n\",up,\n2026-01-31,a,perhaps,\n1,a\n": {
 			"line 5, thumb: is \"perhaps\", must be a number, or a word such as up or down, or be " +
 				"among \"values\"",
 			"line 6, byte 1: wrong number of fields"},
-		"at,text,thumb\n2026-01-31,a,up\nsoon,a,up\n": {
+		"at,text,thumb,cost\n2026-01-31,a,up,\nsoon,a,up,\n": {
 			"line 3, at: is \"soon\", must be a time such as 2026-01-31T15:04:05Z"},
 		"{\"text\":\"a\",\"cost\":1}\n{\"text\":\n{\"text\":\"b\",\"cost\":-1}\n[1]\n": {
 			"line 2, byte 9: unexpected end of JSON input",
@@ -145,6 +145,45 @@ func TestRowsAtFault(t *testing.T) {
 		assert.Equal(t, want, faults, log)
 		assert.Positive(t, rows, log)
 	}
+}
+
+// A mistyped column, or another separator, would import rows without what people asked. A constant
+// is no column, and the lines of JSON need not have all fields.
+func TestAColumnThatIsMissing(t *testing.T) {
+	for log, want := range map[string]string{
+		"id,question\n1,a\n": `the mapping: the log has no column "text", only ["id" "question"]`,
+		"id;text\n1;a\n":     `the mapping: the log has no column "id", only ["id;text"]`,
+		"id,text\n1,a\n":     "",
+		"{\"id\":1}\n":       "",
+	} {
+		var faults []string
+		rows := 0
+		for _, err := range past.Read(strings.NewReader(log), past.Mapping{
+			Fields: map[string]string{"id": "id", "text": "text", "source": "=ci", "person": ""},
+		}) {
+			if rows++; err != nil {
+				faults = append(faults, err.Error())
+			}
+		}
+		assert.Equal(t, want, strings.Join(faults, "; "), log)
+		assert.Equal(t, 1, rows)
+	}
+	err := first("id,text\n1,a\n", past.Mapping{
+		Fields: map[string]string{"id": "id"}, Only: map[string]string{"org": "acme"},
+	})
+	assert.ErrorContains(t, err, `no column "org"`)
+	err = first("id,a\n1,1\n", past.Mapping{Arms: map[string]string{"a": "a", "b": "b"}})
+	assert.ErrorContains(t, err, `no column "b"`)
+}
+
+// first returns the first error of a log.
+func first(log string, m past.Mapping) error {
+	for _, err := range past.Read(strings.NewReader(log), m) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // What the agent would refuse is a fault of its row, which --skip can leave out.
