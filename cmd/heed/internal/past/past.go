@@ -136,15 +136,8 @@ type Row struct {
 // Any other error ends the log.
 func Read(r io.Reader, m Mapping) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		checked := false
-		for rec, err := range records(r, m.comma()) {
+		for rec, err := range records(r, &m) {
 			var row Row
-			if err == nil && !checked {
-				if checked, err = true, m.check(rec.names); err != nil {
-					yield(row, err)
-					return
-				}
-			}
 			if err == nil && !m.wants(&rec) {
 				continue
 			}
@@ -158,11 +151,8 @@ func Read(r io.Reader, m Mapping) iter.Seq2[Row, error] {
 	}
 }
 
-// check reports a column that the mapping names and CSV does not have. JSON has no columns.
+// check reports a column that the mapping names and CSV does not have.
 func (m *Mapping) check(columns map[string]int) error {
-	if columns == nil {
-		return nil
-	}
 	named := slices.Concat(slices.Collect(maps.Values(m.Fields)),
 		slices.Collect(maps.Values(m.Arms)), slices.Collect(maps.Keys(m.Only)))
 	for _, name := range slices.Sorted(slices.Values(named)) {

@@ -33,7 +33,7 @@ func Propose(r io.Reader) (Mapping, error) {
 	}
 	var all []*column
 	n := 0
-	for rec, err := range records(in, m.comma()) {
+	for rec, err := range records(in, &m) {
 		if fault := (*Fault)(nil); errors.As(err, &fault) {
 			continue
 		} else if err != nil {

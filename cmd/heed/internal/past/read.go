@@ -67,7 +67,7 @@ const byteOrder = "\xef\xbb\xbf"
 
 // records yields the records of a log. A record that can't be read comes with a [*Fault], and the
 // next ones follow. Any other error ends the log.
-func records(r io.Reader, comma rune) iter.Seq2[record, error] {
+func records(r io.Reader, m *Mapping) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
 		if mark, _ := in.Peek(3); string(mark) == byteOrder {
@@ -84,7 +84,7 @@ func records(r io.Reader, comma rune) iter.Seq2[record, error] {
 		case '[':
 			list(in, yield)
 		default:
-			table(in, comma, line, yield)
+			table(in, m, line, yield)
 		}
 	}
 }
@@ -185,10 +185,10 @@ func list(in io.Reader, yield func(record, error) bool) {
 }
 
 // table yields the rows of CSV. The first line has the names of the columns.
-func table(in *bufio.Reader, comma rune, skipped int, yield func(record, error) bool) {
+func table(in *bufio.Reader, m *Mapping, skipped int, yield func(record, error) bool) {
 	rows := csv.NewReader(in)
-	if rows.ReuseRecord = true; comma != 0 {
-		rows.Comma = comma
+	if rows.ReuseRecord = true; m.comma() != 0 {
+		rows.Comma = m.comma()
 	}
 	head, err := rows.Read()
 	if err != nil {
@@ -198,6 +198,10 @@ func table(in *bufio.Reader, comma rune, skipped int, yield func(record, error) 
 	names := make(map[string]int, len(head))
 	for i, name := range head {
 		names[strings.TrimSpace(name)] = i
+	}
+	if err := m.check(names); err != nil {
+		yield(record{}, err)
+		return
 	}
 	for {
 		cells, err := rows.Read()
