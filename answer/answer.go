@@ -34,7 +34,7 @@ type Answer struct {
 	// credit.
 	Undoes []string `json:"undoes,omitempty"`
 
-	// Numbers counts the statements, and repeated ones. The last one that is new has it as its N.
+	// Numbers counts the statements, repeated ones included. A new statement gets it as its N.
 	Numbers uint64 `json:"numbers,omitempty"`
 	// Statements are all that is known about the quality of the answer, the oldest first by the
 	// order of arrival.

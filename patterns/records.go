@@ -232,8 +232,9 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 }
 
 // readAll reads the patterns that have these keys, and the evidence of those that a query selects.
-// These are in the order of the reading. A limit of the query keeps those that changed last. It
-// takes two reads: the records show which cells are needed.
+// These are in the order of the reading. A limit of the query keeps those that changed last, and
+// hosts' warnings about them. It takes two reads, because the records show which cells are needed,
+// and one more if the limit is reached.
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*reading, error) {
 	var s store.Snapshot
 	err := tx.Read(&s, nil, nil, store.Query{Kind: r.kinds.patterns.Name, Keys: keys, Limit: q.Limit})

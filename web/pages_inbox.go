@@ -18,7 +18,7 @@ type inboxData struct {
 	Proposals listing[feedback.Proposal]
 	Yours     map[string]string // why your approval of a proposal would not count, or does already
 	Ambiguous []view.Disputed
-	Unsettled int // ambiguous corrections in all
+	Unsettled int // ambiguous corrections in all, counted to 1,000
 	Unfit     []feedback.Rule
 	Similar   []view.Similar      // corrections that may mean the same as others
 	Mute      []feedback.Feedback // corrections that the evaluator gave no usable answer to

@@ -164,9 +164,9 @@ func (s *Source) Pending(
 
 // An Inbox is what waits for people.
 type Inbox struct {
-	Pending   int        // proposals
-	Disputed  []Disputed // corrections that may contradict others, not all
-	Unsettled int
+	Pending   int             // proposals
+	Disputed  []Disputed      // corrections that may contradict others, not all
+	Unsettled int             // all of them, counted to 1,000
 	Unfit     []feedback.Rule // that have no effect, or a bad one
 }
 
