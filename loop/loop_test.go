@@ -53,6 +53,24 @@ func TestATrustedHeuristicAnswersWithoutTheModel(t *testing.T) {
 	assert.Equal(t, rotate, plan.Text)
 }
 
+// Once people complain about a heuristic's answers, the model is asked again.
+func TestComplaintsEndAHeuristicsAnswers(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	complaints := 0
+	for ; complaints < 9; complaints++ {
+		answer := w.answer(loop.Event{Text: full, Person: "ann"})
+		if answer.Result.Path == decision.Model {
+			break
+		}
+		require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: -1}))
+		w.clock.Advance(time.Minute)
+	}
+	assert.Positive(t, complaints, "it answered at first")
+	assert.Less(t, complaints, 9, "it still answers")
+	assert.Equal(t, 1, w.model.calls())
+}
+
 // Each way in which an answer turns out well or badly moves the trust in the heuristic, also when
 // it is told in another process.
 func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
