@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -186,5 +187,15 @@ func assertField(t *testing.T, field string, err error) {
 	if assert.ErrorAs(t, err, &input) {
 		assert.Equal(t, field, input.Field)
 		assert.True(t, strings.HasPrefix(err.Error(), "loop: "), err.Error())
+	}
+}
+
+func each(rows []loop.Past) iter.Seq2[loop.Past, error] {
+	return func(yield func(loop.Past, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
 	}
 }

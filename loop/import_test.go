@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -58,16 +57,6 @@ func past(n int, person func(i int) string) []loop.Past {
 		rows = append(rows, p)
 	}
 	return rows
-}
-
-func each(rows []loop.Past) iter.Seq2[loop.Past, error] {
-	return func(yield func(loop.Past, error) bool) {
-		for _, row := range rows {
-			if !yield(row, nil) {
-				return
-			}
-		}
-	}
 }
 
 func many(i int) string { return fmt.Sprint("p", i%40) }
