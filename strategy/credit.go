@@ -43,10 +43,8 @@ type crediting struct {
 	expires []*segment               // what was taken back has no parts in the receipt
 	gone    []string                 // the ids that are taken back, which may be forgotten
 	revised []string                 // the ids that the outcomes after them take the place of
-	// bulk reports that it has so many answers that the segments are read again. crowded are then the
-	// parts of cells with many.
-	bulk    bool
-	crowded map[evidence.Cell][]evidence.Part
+	// bulk is nil unless it has so many answers that the segments are read again.
+	bulk *bulkStep
 }
 
 // bulk is how many answers a step has at least to be credited in bulk, for example by an import: it
@@ -67,8 +65,9 @@ func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 			now: now, records: make(map[ChoiceID]*keptChoice), planned: make(map[string]int),
 		}
 		tx.Before(func() error {
-			if c.bulk = len(c.plans) >= bulk; c.bulk {
-				if err := l.readCrowded(tx.Context(), c); err != nil {
+			if len(c.plans) >= bulk {
+				var err error
+				if c.bulk, err = l.inBulk(tx.Context(), c); err != nil {
 					return err
 				}
 			} else { // in one round trip, if they were not wanted before
@@ -247,6 +246,7 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 	case err == nil:
 		l.learned(c, r)
 	case !refused(err): // the reply may be lost, and the outcomes counted all the same
+		l.bulk.Store(nil)
 		for _, s := range c.segments() {
 			l.inMemory(s).expire()
 		}
@@ -259,7 +259,7 @@ func (l *Learner) credited(ctx context.Context, c *crediting, r store.Receipt, e
 	}
 	for _, one := range c.credits {
 		// An outcome in the place of another is no news of the arm.
-		if one.quiet || len(one.replaces) > 0 || *one.did != Applied || c.bulk {
+		if one.quiet || len(one.replaces) > 0 || *one.did != Applied || c.bulk != nil {
 			continue
 		}
 		if err := l.followUp(ctx, one, r.Parts, c.now); err != nil {
@@ -334,6 +334,9 @@ func (l *Learner) notify(ctx context.Context, now time.Time, o *Outcome, did Dis
 // learned finds the duplicates among the outcomes of a step by its receipt, and brings the memory
 // of the segments in line with the others.
 func (l *Learner) learned(c *crediting, r store.Receipt) {
+	if c.bulk == nil {
+		l.bulk.Store(nil)
+	}
 	if len(c.gone) > 0 {
 		for _, s := range c.segments() {
 			l.inMemory(s).takeBack(c.gone)
@@ -348,7 +351,8 @@ func (l *Learner) learned(c *crediting, r store.Receipt) {
 			continue
 		}
 		s := l.inMemory(one.segment)
-		if c.bulk {
+		if c.bulk != nil {
+			c.bulk.add(one.made)
 			s.sources.forget()
 			s.expire()
 			continue

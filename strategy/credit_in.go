@@ -240,7 +240,7 @@ func (l *Learner) recredit(tx *store.Tx, step *crediting, p *creditPlan) error {
 		step.credits = append(step.credits, &credit{
 			Outcome: o, segment: s, did: new(Disposition), made: own.Observations, replaces: replaces,
 		})
-		if own.ID = ""; step.bulk {
+		if own.ID = ""; step.bulk != nil {
 			own.PartsOf = nil
 		}
 		tx.Add(own)

@@ -484,21 +484,68 @@ func TestManyAnswersAreCreditedInBulk(t *testing.T) {
 			parts, observations = parts+len(b.PartsOf), observations+len(b.Observations)
 			return nil
 		}
-		require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
-			for i := range n {
-				row, err := h.view.In(tx, answers.ID(fmt.Sprint(i)))
-				require.NoError(t, err)
-				answers.Say(&row.Value, answer.Statement{By: "ann", Value: 1, At: start})
-				if _, err = h.CreditIn(tx, &row.Value); err != nil {
-					return err
-				}
-				h.view.Put(tx, row.Value, row.Revision)
-			}
-			return nil
-		}))
+		require.NoError(t, h.praiseAll(0, n, "ann"))
 		assert.Equal(t, n, observations)
 		assert.Equal(t, asks, parts > 0, "%d answers", n)
 		assert.InDeltaSlice(t, means(t, newLearner(t, h.Config()), strategy.Query{Item: "i"}),
 			means(t, h.Learner, strategy.Query{Item: "i"}), 1e-9)
 	}
+}
+
+// praiseAll credits the praise of some answers in one step.
+func (h *host) praiseAll(from, to int, person string) error {
+	return store.Do(ctx, h.Config().Store, func(tx *store.Tx) error {
+		for i := from; i < to; i++ {
+			row, err := h.view.In(tx, answers.ID(fmt.Sprint(i)))
+			if err != nil {
+				return err
+			}
+			answers.Say(&row.Value, answer.Statement{By: person, Value: 1, At: start})
+			if _, err = h.CreditIn(tx, &row.Value); err != nil {
+				return err
+			}
+			h.view.Put(tx, row.Value, row.Revision)
+		}
+		return nil
+	})
+}
+
+// A cellReads counts the cells that were read.
+type cellReads struct {
+	store.Store
+	n int
+}
+
+func (c *cellReads) Read(
+	ctx context.Context, s *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
+	queries ...store.Query,
+) error {
+	c.n += len(cells)
+	return c.Store.Read(ctx, s, cells, refs, queries...)
+}
+
+// A cell may have thousands of sources, and an import many steps that add to it. A single outcome,
+// a reset and time have cells be read again.
+func TestStepsInBulkReadACellOnce(t *testing.T) {
+	st := &cellReads{Store: newStore(t, (&clock{}).Now)}
+	h := newHost(t, strategy.Config{Store: st, Arms: plain("a")})
+	for i := range 6 * 128 {
+		h.answer(fmt.Sprint(i), strategy.Query{Item: "i"})
+	}
+	n := 0
+	reads := func() int {
+		before := st.n
+		require.NoError(t, h.praiseAll(n*128, (n+1)*128, fmt.Sprint("person ", n)))
+		n++
+		return st.n - before
+	}
+	assert.Equal(t, 1, reads())
+	assert.Zero(t, reads())
+	credit(t, h.Learner, choose(t, h.Learner, strategy.Query{Item: "i"}), 1)
+	assert.Equal(t, 1, reads())
+	require.NoError(t, h.Reset(ctx, strategy.Reset{Item: "i", Reason: "r"}))
+	assert.Equal(t, 1, reads())
+	assert.Zero(t, reads())
+	h.clock.Advance(h.Config().Refresh)
+	assert.Equal(t, 1, reads())
 }

@@ -39,6 +39,7 @@ type Learner struct {
 	answers store.View[answer.Answer]
 	// sessions is the cache of choices, by session, and within it by item and segment.
 	sessions *memo
+	bulk     atomic.Pointer[bulkStep] // of the last step, if that was in bulk
 	// doubts are ids that the store could not take back: see [Learner.doubt].
 	doubts *text.Memo[struct{}]
 	watch  *watch.Watch

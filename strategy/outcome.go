@@ -262,17 +262,17 @@ func (l *Learner) batch(
 	tx *store.Tx, s *segment, o *Outcome, event string,
 ) (b store.Batch, err error) {
 	step, read := l.stepOf(tx, l.cfg.Now()), store.Snapshot{}
-	if cells := s.sourceWants(&o.Choice).Cells; !step.bulk && o.Source != "" && len(cells) > 0 {
+	if cells := s.sourceWants(&o.Choice).Cells; step.bulk == nil && o.Source != "" && len(cells) > 0 {
 		if err := tx.Read(&read, cells, nil); err != nil {
 			return b, err
 		}
 	}
 	apart := func(o evidence.Observation) evidence.Observation {
-		parts := step.crowded[o.Cell]
-		if !step.bulk {
-			parts = partsOf(read.Parts, o.Cell)
+		if step.bulk != nil {
+			o.Source = step.bulk.apart(l.cfg.Trust, &o)
+		} else {
+			o.Source = fair.Apart(l.cfg.Trust, partsOf(read.Parts, o.Cell), o.Source)
 		}
-		o.Source = fair.Apart(l.cfg.Trust, parts, o.Source)
 		return o
 	}
 	c := &o.Choice

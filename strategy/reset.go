@@ -108,6 +108,7 @@ func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, job sto
 		return nil
 	})
 	s.expire() // the next use reads it again
+	l.bulk.Store(nil)
 	if err != nil || receipt.Duplicate {
 		return false, err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/fair"
@@ -49,35 +51,76 @@ func (s *segment) sourceWants(c *Choice) (w store.Wants) {
 	return w
 }
 
-// crowdedAtOnce is how many cells readCrowded reads at once, because each of them may have 5,120
-// parts of about 150 bytes.
-const crowdedAtOnce = 16
+// A bulkStep has the sources of the cells that steps in bulk add to. The next such step takes them
+// over, because reading full cells costs more than the rest of it. They are at most Config.Refresh
+// old, and an outcome that is counted by itself ends them. A process that knows less than another
+// may keep a few sources more apart than [fair.MostParts].
+type bulkStep struct {
+	since time.Time
 
-// readCrowded reads the cells of a step in bulk, and keeps the parts of those that have as many
-// sources as are kept apart by name. All others need no look at who is there. Sources that the step
-// itself adds to a cell are all kept apart.
-func (l *Learner) readCrowded(ctx context.Context, step *crediting) error {
+	mu    sync.Mutex // of what follows
+	cells map[evidence.Cell]*fair.Sources
+	parts int // that were read
+}
+
+const (
+	// mostBulkParts bounds the names that the next step takes over, to about 40 MB.
+	mostBulkParts = 1 << 19
+	// fullAtOnce is how many cells are read at once: each may have 5,120 parts of about 150 bytes.
+	fullAtOnce = 16
+)
+
+// apart returns the source under which a cell keeps an observation: see [fair.Apart]. Sources that
+// the step itself adds to a cell are all kept apart.
+func (b *bulkStep) apart(t evidence.Trust, o *evidence.Observation) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cells[o.Cell].Apart(t, o.Source)
+}
+
+// add notes observations that were counted.
+func (b *bulkStep) add(all []evidence.Observation) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range all {
+		if of := b.cells[all[i].Cell]; of != nil {
+			of.Add(all[i].Source)
+		}
+	}
+}
+
+// inBulk returns the sources of all cells that a step in bulk adds to.
+func (l *Learner) inBulk(ctx context.Context, step *crediting) (*bulkStep, error) {
+	b := l.bulk.Load()
+	if b == nil || step.now.Sub(b.since).Abs() >= l.cfg.Refresh {
+		b = &bulkStep{since: step.now, cells: make(map[evidence.Cell]*fair.Sources)}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	wanted := make(map[evidence.Cell]bool)
 	for _, p := range step.plans {
 		if len(p.counts) > 0 {
 			for _, cell := range p.segment.creditedCells(&p.choice) {
-				wanted[cell] = true
+				if b.cells[cell] == nil {
+					wanted[cell] = true
+				}
 			}
 		}
 	}
-	step.crowded = make(map[evidence.Cell][]evidence.Part)
 	cells := slices.SortedFunc(maps.Keys(wanted), evidence.Cell.Compare)
-	for some := range slices.Chunk(cells, crowdedAtOnce) {
+	for some := range slices.Chunk(cells, fullAtOnce) {
 		parts, err := l.readCells(ctx, some...)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, cell := range some {
 			of := leading(parts, cell)
-			if parts = parts[len(of):]; len(of) >= fair.MostParts {
-				step.crowded[cell] = slices.Clone(of)
-			}
+			parts, b.cells[cell] = parts[len(of):], fair.SourcesOf(of)
+			b.parts += len(of)
 		}
 	}
-	return nil
+	if l.bulk.Store(nil); b.parts <= mostBulkParts {
+		l.bulk.Store(b)
+	}
+	return b, nil
 }

@@ -22,11 +22,44 @@ const places = 1024
 // little as they do. Such an observation does not name its source: it can be taken back by its ID,
 // but not expunged.
 func Apart(t evidence.Trust, parts []evidence.Part, source string) string {
-	if len(parts) < MostParts || source == "" || slices.Contains(t.Instruments, source) ||
-		slices.ContainsFunc(parts, func(p evidence.Part) bool { return p.Source == source }) {
+	return apart(t, len(parts), source, func() bool {
+		return slices.ContainsFunc(parts, func(p evidence.Part) bool { return p.Source == source })
+	})
+}
+
+func apart(t evidence.Trust, parts int, source string, known func() bool) string {
+	if parts < MostParts || source == "" || slices.Contains(t.Instruments, source) || known() {
 		return source
 	}
 	return Place(source)
+}
+
+// Sources are who has parts of a cell. They must not be used concurrently.
+type Sources struct {
+	names map[string]bool
+	parts int
+}
+
+// SourcesOf returns who has these parts of a cell.
+func SourcesOf(parts []evidence.Part) *Sources {
+	s := &Sources{make(map[string]bool, len(parts)), len(parts)}
+	for i := range parts {
+		s.names[parts[i].Source] = true
+	}
+	return s
+}
+
+// Apart does what [Apart] does for a cell with these sources.
+func (s *Sources) Apart(t evidence.Trust, source string) string {
+	return apart(t, s.parts, source, func() bool { return s.names[source] })
+}
+
+// Add adds a source, with a part if it had none.
+func (s *Sources) Add(source string) {
+	if !s.names[source] {
+		s.names[source] = true
+		s.parts++
+	}
 }
 
 // Place returns the place of a source that is not kept apart: see [Apart].

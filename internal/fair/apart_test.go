@@ -5,6 +5,7 @@ package fair_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,6 +43,25 @@ func TestFewNeverOutweighManyInOnePlace(t *testing.T) {
 		assert.LessOrEqual(t, sums.Mean(), max(2/n, 1/(1+sums.Mass-sums.Reward))*float64(k)+1e-9)
 		assert.False(t, math.IsNaN(sums.Mean()))
 	})
+}
+
+// Who is remembered and who is read are kept apart alike.
+func TestSourcesAreKeptApartAsTheirPartsAre(t *testing.T) {
+	trust := evidence.Trust{Instruments: []string{"ci"}}
+	parts := make([]evidence.Part, fair.MostParts-3)
+	for i := range parts {
+		parts[i] = part("", fmt.Sprint("p", i), 1, 0)
+	}
+	sources := fair.SourcesOf(parts)
+	for _, name := range []string{"", "ann", "p1", "ann", "ben", "cy", "ann", "ci", "", "p4092"} {
+		kept := fair.Apart(trust, parts, name)
+		assert.Equal(t, kept, sources.Apart(trust, name), name)
+		if !slices.ContainsFunc(parts, func(p evidence.Part) bool { return p.Source == kept }) {
+			parts = append(parts, part("", kept, 1, 0))
+		}
+		sources.Add(kept)
+	}
+	assert.Equal(t, fair.Place("dan"), sources.Apart(trust, "dan"))
 }
 
 func TestApart(t *testing.T) {
