@@ -64,9 +64,8 @@ func (l *Learner) stepOf(tx *store.Tx, now time.Time) *crediting {
 		c := &crediting{
 			now: now, records: make(map[ChoiceID]*keptChoice), planned: make(map[string]int),
 		}
-		tx.Before(func() error {
+		tx.Before(func() (err error) {
 			if len(c.plans) >= bulk {
-				var err error
 				if c.bulk, err = l.inBulk(tx.Context(), c); err != nil {
 					return err
 				}

@@ -549,3 +549,16 @@ func TestStepsInBulkReadACellOnce(t *testing.T) {
 	h.clock.Advance(h.Config().Refresh)
 	assert.Equal(t, 1, reads())
 }
+
+// What the next step in bulk takes over is bounded by the cells and by who was added to them, also
+// in an import into an empty store.
+func TestWhatAStepInBulkTakesOverIsCounted(t *testing.T) {
+	h := newHost(t, strategy.Config{Arms: plain("a")})
+	for i := range 128 {
+		h.answer(fmt.Sprint(i), strategy.Query{Item: fmt.Sprint("item ", i)})
+	}
+	for n, person := range []string{"ann", "bob"} {
+		require.NoError(t, h.praiseAll(0, 128, person))
+		assert.Equal(t, 128*(5+1+n), h.BulkParts())
+	}
+}

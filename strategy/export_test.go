@@ -87,3 +87,12 @@ func ItemsOf(l *Learner) int {
 	s, _ := l.segment("", "")
 	return len(s.found.items)
 }
+
+// BulkParts returns how many parts the next step in bulk takes over.
+func (l *Learner) BulkParts() int {
+	b := l.bulk.Load()
+	if b == nil {
+		return 0
+	}
+	return b.parts
+}

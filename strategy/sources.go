@@ -60,7 +60,7 @@ type bulkStep struct {
 
 	mu    sync.Mutex // of what follows
 	cells map[evidence.Cell]*fair.Sources
-	parts int // that were read
+	parts int // of all cells, and five more for each cell
 }
 
 const (
@@ -83,8 +83,8 @@ func (b *bulkStep) add(all []evidence.Observation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range all {
-		if of := b.cells[all[i].Cell]; of != nil {
-			of.Add(all[i].Source)
+		if of := b.cells[all[i].Cell]; of != nil && of.Add(all[i].Source) {
+			b.parts++
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (l *Learner) inBulk(ctx context.Context, step *crediting) (*bulkStep, error
 		for _, cell := range some {
 			of := leading(parts, cell)
 			parts, b.cells[cell] = parts[len(of):], fair.SourcesOf(of)
-			b.parts += len(of)
+			b.parts += len(of) + 5 // a cell takes as much memory as five names
 		}
 	}
 	if l.bulk.Store(nil); b.parts <= mostBulkParts {

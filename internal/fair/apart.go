@@ -54,12 +54,13 @@ func (s *Sources) Apart(t evidence.Trust, source string) string {
 	return apart(t, s.parts, source, func() bool { return s.names[source] })
 }
 
-// Add adds a source, with a part if it had none.
-func (s *Sources) Add(source string) {
-	if !s.names[source] {
+// Add adds a source, with a part if it had none, and reports whether it had none.
+func (s *Sources) Add(source string) (isNew bool) {
+	if isNew = !s.names[source]; isNew {
 		s.names[source] = true
 		s.parts++
 	}
+	return isNew
 }
 
 // Place returns the place of a source that is not kept apart: see [Apart].
