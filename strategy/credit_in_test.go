@@ -559,6 +559,6 @@ func TestWhatAStepInBulkTakesOverIsCounted(t *testing.T) {
 	}
 	for n, person := range []string{"ann", "bob"} {
 		require.NoError(t, h.praiseAll(0, 128, person))
-		assert.Equal(t, 128*(5+1+n), h.BulkParts())
+		assert.Equal(t, 128*(5+1+n), strategy.BulkParts(h.Learner))
 	}
 }

@@ -89,7 +89,7 @@ func ItemsOf(l *Learner) int {
 }
 
 // BulkParts returns how many parts the next step in bulk takes over.
-func (l *Learner) BulkParts() int {
+func BulkParts(l *Learner) int {
 	b := l.bulk.Load()
 	if b == nil {
 		return 0
