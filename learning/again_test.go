@@ -26,7 +26,7 @@ func TestAnEqualCallAgain(t *testing.T) {
 			require.NoError(t, d.call(f))
 			f.clock.Advance(time.Second)
 			after := moments.ReplaceAllString(f.meaning(), "")
-			assert.True(t, errors.Is(d.call(f), d.done))
+			assert.ErrorIs(t, d.call(f), d.done)
 			assert.Equal(t, after, moments.ReplaceAllString(f.meaning(), ""))
 		})
 	}
