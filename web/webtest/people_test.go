@@ -50,7 +50,7 @@ func TestTwoPeople(t *testing.T) {
 	kim.fill("#reject-reason", "No, after all")
 	kim.spare("status of 409")
 	kim.click("button.stop")
-	kim.says("It is a rule now")
+	kim.says("It became a rule")
 }
 
 // TestKeyboard reads and decides with the keyboard alone.
