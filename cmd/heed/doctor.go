@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy/attribution"
@@ -137,12 +138,40 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 		return err
 	}
 	all := func(s *session) error { return d.frozen(s, math.MaxInt) }
-	for _, look := range []func(*session) error{d.rows, d.events, all} {
+	for _, look := range []func(*session) error{d.rows, d.events, d.models, all} {
 		if err := look(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
 			return err
 		}
 	}
 	return nil
+}
+
+// models lists the models that agents can't ask at present, by the records that package loop keeps
+// of their health. All tenants share them.
+func (d *diagnosis) models(s *session) error {
+	status, err := s.at.store.Status(s.ctx)
+	for _, kind := range status.Records {
+		agent, is := strings.CutSuffix(kind, ".model")
+		if !is || s.Agent != "" && s.Agent != agent {
+			continue
+		}
+		now, latest := s.now(), store.Query{Kind: kind, Since: s.now().Add(-5 * time.Minute)}
+		for r, err := range s.at.store.Find(s.ctx, latest) {
+			if err != nil {
+				return err
+			}
+			health, err := store.Decode[struct {
+				Model     string
+				At, Since time.Time
+				Failure   llm.Failure
+			}](r.Body)
+			if err == nil && !health.Since.IsZero() && !health.At.After(now) {
+				d.warning("%s can't ask the model %s, since %s: %v", show(agent), show(health.Model),
+					text(health.Since), health.Failure)
+			}
+		}
+	}
+	return err
 }
 
 // frozen lists which agents do not learn, at most a number of them: for the tenant that is looked

@@ -131,7 +131,7 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 func (sum *summary) faults(s *session) error {
 	d := &diagnosis{Findings: []finding{}}
 	all, err := s.at.tenants(s.ctx)
-	if err = cmp.Or(err, d.events(s), d.frozen(s, mostFrozen)); err != nil {
+	if err = cmp.Or(err, d.events(s), d.models(s), d.frozen(s, mostFrozen)); err != nil {
 		return err
 	}
 	switch idle := s.now().Sub(sum.Written); {

@@ -1,15 +1,22 @@
 package main
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/llm"
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
@@ -79,4 +86,46 @@ func TestTheOverviewNamesTenFrozenAgents(t *testing.T) {
 	out = call{args: at(db, "doctor")}.run(t).out
 	assert.Equal(t, 12, strings.Count(out, frozen), out)
 	assert.NotContains(t, out, more)
+}
+
+// A model that fails is no fault of the store, and the first thing that operators look for.
+func TestAModelThatIsUnavailable(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "agent.db")
+	clock, fails := end, true
+	onFile(t, db, func(handle *sql.DB) {
+		agent, err := loop.New(ctx, loop.Config{
+			DB: handle, Name: "support", Testing: loop.Testing{Now: func() time.Time { return clock }},
+			Model: decision.LLMFunc(func(
+				context.Context, decision.LLMRequest,
+			) (decision.LLMResponse, error) {
+				if fails {
+					return decision.LLMResponse{}, &llm.Error{Failure: llm.ServerError}
+				}
+				return decision.LLMResponse{Text: "Yes."}, nil
+			}),
+		})
+		require.NoError(t, err)
+		ask := func(times int) {
+			for range times {
+				clock = clock.Add(20 * time.Second)
+				_, _ = agent.Answer(ctx, loop.Event{ID: clock.String(), Text: "is it up?"})
+			}
+		}
+		says := func(after time.Duration, args ...string) string {
+			now := clock.Add(after).Format(time.RFC3339)
+			return call{args: append([]string{"--db", db, "--now", now}, args...)}.run(t).out
+		}
+		const line = "support can't ask the model "
+		ask(4)
+		for _, out := range []string{says(0), says(0, "doctor")} {
+			assert.Contains(t, out, line)
+			assert.Contains(t, out, "since 2026-01-09 08:01:00: the model's server failed")
+		}
+		assert.NotContains(t, says(0, "--agent", "other"), line)
+		assert.NotContains(t, says(6*time.Minute), line, "there was no question since")
+		fails = false
+		ask(10)
+		assert.NotContains(t, says(0), line)
+	})
 }
