@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -546,37 +545,6 @@ func (f *fault) worldOver(t *testing.T, st store.Store, now *clock) *world {
 	return w
 }
 
-// A lossy store loses the reply to one commit, with the commit or after it.
-type lossy struct {
-	store.Store
-	at      int // the number of the commit, from 1
-	applied bool
-	blind   bool // the first read after that fails as well
-}
-
-func (s *lossy) Read(
-	ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref,
-	queries ...store.Query,
-) error {
-	if s.blind && s.at == 0 {
-		s.blind = false
-		return storetest.ErrFailed
-	}
-	return s.Store.Read(ctx, into, cells, refs, queries...)
-}
-
-func (s *lossy) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	switch s.at--; {
-	case s.at != 0:
-		return s.Store.Commit(ctx, batches...)
-	case s.applied:
-		_, err := s.Store.Commit(ctx, batches...)
-		return nil, errors.Join(heed.ErrOutcomeUnknown, err)
-	default:
-		return nil, heed.ErrOutcomeUnknown
-	}
-}
-
 // TestALostReplyIsNoRefusal loses the reply to each commit of each method, with its effect and
 // without. The call does what it would have done, once, and returns no error. If a person acts,
 // that holds even if the store can't be asked then whether the commit took effect.
@@ -601,11 +569,11 @@ func (f *fault) losing(t *testing.T, blind bool) (lost int) {
 	after := healthy.summary()
 	storetest.FailEach(func(at int, applied bool) bool {
 		now := &clock{}
-		st := &lossy{Store: newStore(t, now.Now)}
+		st := &storetest.Failing{Store: newStore(t, now.Now), Replies: true, Blind: blind}
 		w := f.worldOver(t, st, now)
-		st.at, st.applied, st.blind = at, applied, blind
+		st.Fail(at, applied)
 		_, err := f.call(w)
-		if st.at > 0 {
+		if !st.Failed() {
 			return false
 		}
 		lost++
@@ -624,10 +592,10 @@ func (f *fault) losing(t *testing.T, blind bool) (lost int) {
 
 // TestAMoveWhoseReplyWasLost checks that the caller and the observer are told what happened.
 func TestAMoveWhoseReplyWasLost(t *testing.T) {
-	st := &lossy{Store: newStore(t, nil)}
+	st := &storetest.Failing{Store: newStore(t, nil), Replies: true}
 	w, n := watched(t, feedback.Config{Store: st})
 	r := w.activate(rule("Be brief"))
-	st.at, st.applied = 1, true
+	st.Fail(1, true)
 	moved, err := w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	assert.Equal(t, w.rule(r.ID), moved, "as it is now, with its revision")
@@ -637,7 +605,8 @@ func TestAMoveWhoseReplyWasLost(t *testing.T) {
 
 	p := w.propose("paul", rule("Name the ticket in every title"))
 	w.approve(p, "cleo")
-	st.at, st.applied, st.blind = 1, true, true
+	st.Blind = true
+	st.Fail(1, true)
 	p, err = w.review(p, approve, "dan")
 	require.NoError(t, err)
 	assert.Equal(t, feedback.StateApproved, p.Status)

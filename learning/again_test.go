@@ -1,7 +1,6 @@
 package learning_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
 
@@ -35,36 +32,6 @@ func TestAnEqualCallAgain(t *testing.T) {
 // A judgement that is repeated without a time has a later one.
 var moments = regexp.MustCompile(`,?"(at":"[^"]*"|numbers":[0-9]+)`)
 
-// A lossy store loses the reply to one commit, with the commit or after it. The first read after
-// that fails as well, so that nobody can ask whether the commit took effect.
-type lossy struct {
-	store.Store
-	at    int // the number of the commit, from 1
-	blind bool
-	late  bool
-}
-
-func (s *lossy) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
-	refs []store.Ref, finds ...store.Query) error {
-	if s.blind {
-		s.blind = false
-		return storetest.ErrFailed
-	}
-	return s.Store.Read(ctx, into, cells, refs, finds...)
-}
-
-func (s *lossy) Commit(
-	ctx context.Context, batches ...store.Batch,
-) (receipts []store.Receipt, err error) {
-	if s.at--; s.at != 0 {
-		return s.Store.Commit(ctx, batches...)
-	}
-	if s.blind = true; s.late {
-		_, err = s.Store.Commit(ctx, batches...)
-	}
-	return nil, errors.Join(heed.ErrOutcomeUnknown, err)
-}
-
 // TestALostReply loses the reply to each commit of each method, with its effect and without it. The
 // call takes effect once, and returns no error unless it can't find out whether it did.
 func TestALostReply(t *testing.T) {
@@ -75,13 +42,15 @@ func TestALostReply(t *testing.T) {
 			after := good.meaning()
 			storetest.FailEach(func(at int, late bool) bool {
 				f := d.stage(t)
-				st := &lossy{Store: f.store.Store, at: at, late: late}
+				st := &storetest.Failing{
+					Store: f.store.Store, At: at, After: late, Replies: true, Blind: true,
+				}
 				f.store.Store = st
 				err := d.call(f)
-				if st.at > 0 {
+				if !st.Failed() {
 					return false
 				}
-				st.blind = false
+				st.Fail(0, false)
 				where := fmt.Sprintf("commit %d, with its effect: %v", at, late)
 				if errors.Is(err, heed.ErrOutcomeUnknown) || errors.Is(err, storetest.ErrFailed) {
 					err = d.call(f)

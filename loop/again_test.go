@@ -13,7 +13,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -96,35 +95,6 @@ func TestPraiseThatFailedTeachesWhenItIsRepeated(t *testing.T) {
 	assert.Equal(t, 1, learned())
 }
 
-// A blinding store loses the reply to one commit, with the commit or after it. The first read after
-// that fails as well, so that no caller can ask whether the commit took effect.
-type blinding struct {
-	store.Store
-	at          int // the number of the commit, from 1
-	late, blind bool
-}
-
-func (s *blinding) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
-	refs []store.Ref, finds ...store.Query) error {
-	if s.blind {
-		s.blind = false
-		return storetest.ErrFailed
-	}
-	return s.Store.Read(ctx, into, cells, refs, finds...)
-}
-
-func (s *blinding) Commit(
-	ctx context.Context, batches ...store.Batch,
-) (receipts []store.Receipt, err error) {
-	if s.at--; s.at != 0 {
-		return s.Store.Commit(ctx, batches...)
-	}
-	if s.blind = true; s.late {
-		_, err = s.Store.Commit(ctx, batches...)
-	}
-	return nil, errors.Join(heed.ErrOutcomeUnknown, err)
-}
-
 // TestALostReply loses the reply to each commit of each method, with its effect and without it.
 // Then the call is made again. What was learned and the audit log are as after one call.
 func TestALostReply(t *testing.T) {
@@ -139,10 +109,12 @@ func TestALostReply(t *testing.T) {
 			want, entries := whole.state(), whole.audited()
 			storetest.FailEach(func(at int, late bool) bool {
 				w := newWorkshop(t)
-				st := &blinding{Store: w.kept, at: at, late: late}
+				st := &storetest.Failing{
+					Store: w.kept, At: at, After: late, Replies: true, Blind: true,
+				}
 				w.fails.Store = st
 				err := f.call(w)
-				if st.at > 0 {
+				if !st.Failed() {
 					return false
 				}
 				where := fmt.Sprintf("commit %d, with its effect: %v", at, late)
@@ -150,7 +122,7 @@ func TestALostReply(t *testing.T) {
 					assert.True(t, errors.Is(err, heed.ErrOutcomeUnknown) ||
 						errors.Is(err, storetest.ErrFailed), "%s: %v", where, err)
 				}
-				st.blind = false
+				st.Fail(0, false)
 				require.NoError(t, f.call(w), where)
 				assert.Equal(t, want, w.state(), where)
 				assert.Equal(t, entries, w.audited(), where)
@@ -171,9 +143,9 @@ func TestAnImportHasOneEntry(t *testing.T) {
 	storetest.FailEach(func(at int, late bool) bool {
 		kept, err := memstore.New(memstore.Config{Now: func() time.Time { return start }})
 		require.NoError(t, err)
-		st := &blinding{Store: kept}
+		st := &storetest.Failing{Store: kept, Replies: true, Blind: true}
 		w := newWorld(t, loop.Config{Store: st})
-		st.at, st.late = at, late
+		st.Fail(at, late)
 		done, err := w.Import(ctx, func(yield func(loop.Past, error) bool) {
 			for _, p := range rows {
 				if !yield(p, nil) {
@@ -181,7 +153,7 @@ func TestAnImportHasOneEntry(t *testing.T) {
 				}
 			}
 		}, "ann", "file")
-		if st.at > 0 {
+		if !st.Failed() {
 			return false
 		}
 		require.NoError(t, err, "commit %d, with its effect: %v", at, late)

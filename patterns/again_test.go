@@ -1,7 +1,6 @@
 package patterns_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -10,39 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
-
-// A lossy store loses the reply to one commit, with the commit or after it. The first read after
-// that fails as well, so that no caller can ask whether the commit took effect.
-type lossy struct {
-	store.Store
-	at          int // the number of the commit, from 1
-	late, blind bool
-}
-
-func (s *lossy) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
-	refs []store.Ref, finds ...store.Query) error {
-	if s.blind {
-		s.blind = false
-		return storetest.ErrFailed
-	}
-	return s.Store.Read(ctx, into, cells, refs, finds...)
-}
-
-func (s *lossy) Commit(
-	ctx context.Context, batches ...store.Batch,
-) (receipts []store.Receipt, err error) {
-	if s.at--; s.at != 0 {
-		return s.Store.Commit(ctx, batches...)
-	}
-	if s.blind = true; s.late {
-		_, err = s.Store.Commit(ctx, batches...)
-	}
-	return nil, errors.Join(heed.ErrOutcomeUnknown, err)
-}
 
 // TestAnEqualCallAgain loses the reply to each commit of each method, with its effect and without
 // it, and makes the call again. The store is as after one call, with the audit log.
@@ -59,10 +27,12 @@ func TestAnEqualCallAgain(t *testing.T) {
 				assert.Equal(t, want, whole.state())
 				storetest.FailEach(func(at int, late bool) bool {
 					s := newShaky(t)
-					st := &lossy{Store: s.sound, at: at, late: late}
+					st := &storetest.Failing{
+						Store: s.sound, At: at, After: late, Replies: true, Blind: true,
+					}
 					s.failing.Store = st
 					_, err := call(s)
-					if st.at > 0 {
+					if !st.Failed() {
 						return false
 					}
 					where := fmt.Sprintf("commit %d, with its effect: %v", at, late)
@@ -70,7 +40,7 @@ func TestAnEqualCallAgain(t *testing.T) {
 						assert.True(t, errors.Is(err, heed.ErrOutcomeUnknown) ||
 							errors.Is(err, storetest.ErrFailed), "%s: %v", where, err)
 					}
-					st.blind = false
+					st.Fail(0, false)
 					_, err = call(s)
 					require.NoError(t, err, where)
 					assert.Equal(t, want, s.state(), where)

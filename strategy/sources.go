@@ -64,7 +64,7 @@ type bulkStep struct {
 }
 
 const (
-	// mostBulkParts bounds the names that the next step takes over, to about 40 MB.
+	// mostBulkParts bounds the names that the next step takes over, to about 20 MB.
 	mostBulkParts = 1 << 19
 	// fullAtOnce is how many cells are read at once: each may have 5,120 parts of about 150 bytes.
 	fullAtOnce = 16

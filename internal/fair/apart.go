@@ -2,6 +2,7 @@ package fair
 
 import (
 	"hash/fnv"
+	"hash/maphash"
 	"slices"
 	"strconv"
 
@@ -34,30 +35,33 @@ func apart(t evidence.Trust, parts int, source string, known func() bool) string
 	return Place(source)
 }
 
-// Sources are who has parts of a cell. They must not be used concurrently.
+// Sources are who has parts of a cell, by hashes of their names, which take less memory. They must
+// not be used concurrently.
 type Sources struct {
-	names map[string]bool
+	seed  maphash.Seed
+	names map[uint64]bool
 	parts int
 }
 
 // SourcesOf returns who has these parts of a cell.
 func SourcesOf(parts []evidence.Part) *Sources {
-	s := &Sources{make(map[string]bool, len(parts)), len(parts)}
+	s := &Sources{maphash.MakeSeed(), make(map[uint64]bool, len(parts)), len(parts)}
 	for i := range parts {
-		s.names[parts[i].Source] = true
+		s.names[maphash.String(s.seed, parts[i].Source)] = true
 	}
 	return s
 }
 
 // Apart does what [Apart] does for a cell with these sources.
 func (s *Sources) Apart(t evidence.Trust, source string) string {
-	return apart(t, s.parts, source, func() bool { return s.names[source] })
+	return apart(t, s.parts, source, func() bool { return s.names[maphash.String(s.seed, source)] })
 }
 
 // Add adds a source, with a part if it had none, and reports whether it had none.
 func (s *Sources) Add(source string) (isNew bool) {
-	if isNew = !s.names[source]; isNew {
-		s.names[source] = true
+	name := maphash.String(s.seed, source)
+	if isNew = !s.names[name]; isNew {
+		s.names[name] = true
 		s.parts++
 	}
 	return isNew

@@ -28,12 +28,12 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 38_135}},
+	{"library: code lines", budget{34_000, 38_138}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
-	{"suites: lines", budget{5_500, 7_064}},
+	{"suites: lines", budget{5_500, 7_077}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_348}},
 	{"adapters, streams: lines", budget{5_000, 5_610}},
 	{"lab: lines", budget{9_000, 8_996}},

@@ -26,11 +26,16 @@ type Failing struct {
 	store.Store
 	At    int  // the number of the call that fails, from 1; 0: no call fails
 	After bool // the call has its effect first; an iterator yields everything first
+	// Replies has At count commits alone. The reply to one is lost: it returns
+	// [heed.ErrOutcomeUnknown] with its effect or without. Blind has the first read after it fail, so
+	// that no caller finds out which.
+	Replies, Blind bool
 
 	mu     sync.Mutex
 	calls  int
 	counts map[string]int // by method
 	failed bool
+	unread bool // the next read fails
 	away   bool
 	// pick returns the store that a call of a method goes to. nil: Store.
 	pick func(method string) store.Store
@@ -49,7 +54,7 @@ func (s *Failing) Fail(at int, after bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.At, s.After = at, after
-	s.calls, s.counts, s.failed = 0, nil, false
+	s.calls, s.counts, s.failed, s.unread = 0, nil, false, false
 }
 
 // Failed reports whether the call was reached.
@@ -93,10 +98,19 @@ func (s *Failing) count(method string) (before, after bool) {
 	if s.away {
 		return true, false
 	}
-	if s.calls != s.At {
+	calls := s.calls
+	if s.Replies {
+		if calls = 0; method == "Commit" {
+			calls = s.counts[method]
+		} else if s.unread && method == "Read" {
+			s.unread = false
+			return true, false
+		}
+	}
+	if calls == 0 || calls != s.At {
 		return false, false
 	}
-	s.failed = true
+	s.failed, s.unread = true, s.Blind
 	return !s.After, s.After
 }
 
@@ -111,13 +125,12 @@ func (s *Failing) of(method string) store.Store {
 // do makes a call.
 func (s *Failing) do(method string, call func(store.Store) error) error {
 	before, after := s.count(method)
-	if before {
-		return ErrFailed
+	if !before {
+		if err := call(s.of(method)); err != nil || !after {
+			return err
+		}
 	}
-	if err := call(s.of(method)); err != nil || !after {
-		return err
-	}
-	if method == "Commit" {
+	if method == "Commit" && (after || s.Replies) {
 		return fmt.Errorf("%w: %w", heed.ErrOutcomeUnknown, ErrFailed)
 	}
 	return ErrFailed

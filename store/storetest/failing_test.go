@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -109,4 +111,27 @@ func TestAnIteratorFailsAfterAllItsValues(t *testing.T) {
 	n, err = drain(s.Scopes(ctx, ""))
 	assert.Zero(t, n)
 	assert.ErrorIs(t, err, storetest.ErrFailed)
+}
+
+// The second commit loses its reply, with its effect or without it, and then one read fails.
+func TestALostReplyIsNotKnown(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		f := &fake{}
+		s := &storetest.Failing{Store: f, At: 2, After: after, Replies: true, Blind: true}
+		commit := func() error { _, err := s.Commit(ctx); return err }
+		read := func() error { return s.Read(ctx, nil, nil, nil) }
+		require.NoError(t, read())
+		require.NoError(t, commit())
+		assert.False(t, s.Failed())
+		require.ErrorIs(t, commit(), heed.ErrOutcomeUnknown)
+		assert.True(t, s.Failed())
+		require.ErrorIs(t, read(), storetest.ErrFailed)
+		require.NoError(t, read())
+		require.NoError(t, commit())
+		assert.Equal(t, map[bool]int{false: 4, true: 5}[after], f.effects)
+		s.Blind = false
+		s.Fail(1, after)
+		require.ErrorIs(t, commit(), heed.ErrOutcomeUnknown)
+		require.NoError(t, read())
+	}
 }
