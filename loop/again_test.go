@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -119,8 +118,7 @@ func TestALostReply(t *testing.T) {
 				}
 				where := fmt.Sprintf("commit %d, with its effect: %v", at, late)
 				if err != nil {
-					assert.True(t, errors.Is(err, heed.ErrOutcomeUnknown) ||
-						errors.Is(err, storetest.ErrFailed), "%s: %v", where, err)
+					assert.ErrorIs(t, err, storetest.ErrFailed, where)
 				}
 				st.Fail(0, false)
 				require.NoError(t, f.call(w), where)

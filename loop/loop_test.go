@@ -720,22 +720,25 @@ func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
 
 const written = `{"condition": "the mail queue of a server is stuck and nobody knows why it is", "action": {"type": "suggest", "message": "Look at the logs of the mail server first, and then restart the queue by hand, one after the other."}}`
 
+// adviser answers with an advice, and writes the heuristic that praise makes of the advice.
+var adviser = decision.LLMFunc(func(
+	_ context.Context, r decision.LLMRequest,
+) (decision.LLMResponse, error) {
+	if r.JSON {
+		return decision.LLMResponse{Text: written}, nil
+	}
+	return decision.LLMResponse{
+		Text: "Look at the logs of the mail server first, and then restart the queue by hand, one " +
+			"after the other."}, nil
+})
+
 // Praise of the model's answer makes a heuristic of it; or goes to the one that says the same,
 // unless the prompt had shown that.
 func TestPraiseTeaches(t *testing.T) {
 	never, always := 1., 0.
-	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		if r.JSON {
-			return decision.LLMResponse{Text: written}, nil
-		}
-		return decision.LLMResponse{
-			Text: "Look at the logs of the mail server first, and then restart the queue by hand, one " +
-				"after the other."}, nil
-	})
 	event := loop.Event{Text: "The mail queue of the server is stuck again.", Domain: "mail",
 		Person: "ann"}
-	w := newWorld(t, loop.Config{Model: writer, Tuning: loop.Tuning{Extract: []string{"mail"},
+	w := newWorld(t, loop.Config{Model: adviser, Tuning: loop.Tuning{Extract: []string{"mail"},
 		Decision: decision.Config{Withhold: &never}}})
 	count := func(w *world) (ids []string) {
 		for h, err := range w.Learning().Heuristics(ctx) {
@@ -771,7 +774,7 @@ func TestPraiseTeaches(t *testing.T) {
 	assert.InDelta(t, before, w.confidence(learned), 1e-9,
 		"praise that is withdrawn is withdrawn there too")
 
-	w = newWorld(t, loop.Config{Model: writer, Tuning: loop.Tuning{Extract: []string{"*"},
+	w = newWorld(t, loop.Config{Model: adviser, Tuning: loop.Tuning{Extract: []string{"*"},
 		Decision: decision.Config{Withhold: &always}}})
 	require.NoError(t, w.React(ctx, w.answer(event).ID, loop.Reaction{Person: "ann", Value: 1}))
 	learned, before = count(w)[0], w.confidence(count(w)[0])
@@ -787,17 +790,8 @@ func TestPraiseTeaches(t *testing.T) {
 func TestPraiseThatAgreesIsCommittedAtOnce(t *testing.T) {
 	st := &storetest.Failing{Store: new(memstore.Store)}
 	never := 1.
-	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse,
-		error) {
-		if r.JSON {
-			return decision.LLMResponse{Text: written}, nil
-		}
-		return decision.LLMResponse{
-			Text: "Look at the logs of the mail server first, and then restart the queue by hand, one " +
-				"after the other."}, nil
-	})
 	w := newWorld(t, loop.Config{
-		Model: writer, Store: st, RequireStore: true, Tuning: loop.Tuning{
+		Model: adviser, Store: st, RequireStore: true, Tuning: loop.Tuning{
 			Extract: []string{"*"}, Decision: decision.Config{Withhold: &never},
 		},
 	})

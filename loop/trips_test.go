@@ -139,8 +139,8 @@ func TestPrepareKnowsWhatAnotherAgentHasDone(t *testing.T) {
 	require.Contains(t, prepared().System, "Similar Past Tasks")
 }
 
-// A process that has seen no outcome of a segment reads its cells together with those of the
-// heuristic that the model agreed with.
+// If the model agreed with a heuristic, and the process has not counted an outcome of the segment
+// yet, one read fetches the cells of the arm and of the heuristic.
 func TestAReactionIsTwoReads(t *testing.T) {
 	counted, always := &storetest.Failing{Store: new(memstore.Store)}, 1.
 	w := newWorld(t, loop.Config{

@@ -1,14 +1,12 @@
 package patterns_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store/storetest"
 )
 
@@ -37,8 +35,7 @@ func TestAnEqualCallAgain(t *testing.T) {
 					}
 					where := fmt.Sprintf("commit %d, with its effect: %v", at, late)
 					if err != nil {
-						assert.True(t, errors.Is(err, heed.ErrOutcomeUnknown) ||
-							errors.Is(err, storetest.ErrFailed), "%s: %v", where, err)
+						assert.ErrorIs(t, err, storetest.ErrFailed, where)
 					}
 					st.Fail(0, false)
 					_, err = call(s)

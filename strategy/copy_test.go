@@ -317,8 +317,7 @@ func TestCopyReportsItsFaults(t *testing.T) {
 	}
 }
 
-// Of several outcomes in one commit, each new one may have its item go its own way, whatever became
-// of those before it.
+// If a commit has several outcomes, each new one may specialise its item, also after a duplicate.
 func TestAnItemSpecializesAfterADuplicate(t *testing.T) {
 	cfg := withFixtures(t, strategy.Config{Pooling: strategy.Copy{Sessions: 1}})
 	l := newLearner(t, cfg)

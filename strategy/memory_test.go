@@ -147,7 +147,7 @@ func TestALateReceiptTakesNothingBack(t *testing.T) {
 	assert.Greater(t, twos, 90)
 }
 
-// What was said of the first answers was a mistake. Without it, nothing has changed.
+// The first outcomes were mistakes. If they are revised or retracted, no arm has changed.
 func TestWhatWasTakenBackShowsNoChange(t *testing.T) {
 	for name, mend := range map[string]func(l *strategy.Learner, c strategy.Choice) error{
 		"revised": func(l *strategy.Learner, c strategy.Choice) error {

@@ -233,7 +233,8 @@ func TestALearnerWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A host may keep records of its own under a name that a learner without records does not use.
+// A learner without records declares no kind for them, because the host may use the same name for
+// other records.
 func TestALearnerWithoutRecordsDeclaresNone(t *testing.T) {
 	for unrecorded, want := range map[bool]bool{true: false, false: true} {
 		st := &declaring{Store: newStore(t, (&clock{}).Now)}

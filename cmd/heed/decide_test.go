@@ -86,7 +86,7 @@ func TestDecisions(t *testing.T) {
 	for _, entry := range read[[]store.AuditEntry](t, "--db", plain, "store", "audit", "--limit",
 		"100") {
 		if entry.Actor == "olive" {
-			reason, _, _ := strings.Cut(entry.Reason, "; ") // what the evidence says besides
+			reason, _, _ := strings.Cut(entry.Reason, "; ") // the evidence is added after it
 			reasons = append(reasons, reason)
 		}
 	}

@@ -146,10 +146,10 @@ const (
 	Refused  Disposition = "refused"  // there is no room, or the answer was taken back already
 )
 
-// Say adds a statement, and returns the recorded statement: a new one, or for Repeated the one that
-// is there. If its source repeats it later, its moment moves, and its number and what it counted
-// stay. Say also returns the removed statements: those that this one replaces, and one that made
-// room. The caller takes back what they had counted.
+// Say adds a statement, and returns the recorded statement: the new one, or for Repeated the
+// earlier one. If a source repeats a statement later, its moment moves, and its number and credit
+// stay. Say also returns the removed statements: replaced ones, and an old one if there were too
+// many. The caller takes back what they had counted.
 func Say(a *answer.Answer, s answer.Statement) (
 	on answer.Statement, gone []answer.Statement, effect Disposition,
 ) {

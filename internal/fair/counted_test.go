@@ -131,7 +131,7 @@ func TestStrictEvidenceIsCountedAlone(t *testing.T) {
 	}
 }
 
-// Strict evidence that many share counts as other evidence does, and leaves the others' as it is.
+// Strict evidence of many people counts like other evidence, and does not change the other sums.
 func TestStrictEvidenceOfManyCountsAsAnyOther(t *testing.T) {
 	parts := []evidence.Part{part("", "loud", 30, 0)}
 	for n := range 10 {

@@ -56,7 +56,7 @@ func failing(texts ...string) func(*fixture) {
 	return func(f *fixture) {
 		f.model.will(fails(errors.New("the model's client has a bug"), texts...))
 		f.wantFailure(background)
-		f.Check(len(f.notices.of("failed")) > 0, "the model failed, and the observer was not told")
+		f.Check(len(f.notices.of("failed")) > 0, "the model failed, and the observer got no notice")
 		f.Equal("the outages after an error that heed does not recognise", f.notices.of("outage"), nil)
 		f.wantPraise()
 		f.Equal("the errors of tools", len(f.toolErrors()), 0)
@@ -78,7 +78,7 @@ func unavailable(failure llm.Failure) func(*fixture) {
 			f.fail(background)
 		}
 		f.wantOutcomes(0)
-		f.Equal("the outages that the observer was told of", f.notices.of("outage"),
+		f.Equal("the outages in the observer's notices", f.notices.of("outage"),
 			[]string{"model: " + string(failure), "models: " + string(failure)})
 
 		f.clock.advance(time.Second)

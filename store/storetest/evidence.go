@@ -214,7 +214,7 @@ func listSample(f *fixture) {
 	q := store.CellQuery{Kind: plain, Scope: "scope", Sample: &sample}
 	got := len(f.cells(q))
 	f.Check(sample.All == 0 && got == 2*items,
-		"a sample of all %d items has %d cells, and tells of %+v", items, got, sample)
+		"a sample of all %d items has %d cells, and reports %+v", items, got, sample)
 	sample = store.Sample{Most: most}
 	given, small, soon := 0, 0, 0
 	for pair := range slices.Chunk(f.cells(q), 2) {
@@ -231,7 +231,7 @@ func listSample(f *fixture) {
 	}
 	f.Check(sample.All == 0 && given == items || given > most/5 && given < 2*most &&
 		sample.Given == given && sample.All >= items/3 && sample.All <= 3*items,
-		"a sample of about %d of %d items has %d, and tells of %+v", most, items, given, sample)
+		"a sample of about %d of %d items has %d, and reports %+v", most, items, given, sample)
 	for _, n := range []int{small, soon} {
 		f.Check(5*n >= given && 5*n <= 4*given,
 			"of %d items, %d have a name in the first half, and %d came in the first half",

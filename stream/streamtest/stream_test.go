@@ -65,7 +65,7 @@ func TestStreamEndsADeliveryOnce(t *testing.T) {
 		reject(t, second)
 		assert.Zero(t, s.Len())
 		publish(t, s, "1") // a new event of the same name
-		ack(t, second)     // which is not the one that this was
+		ack(t, second)     // the new event stays, because this delivery was of the old one
 		ack(t, nextIs(t, s, "1", 0))
 	})
 }
