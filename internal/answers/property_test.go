@@ -259,7 +259,14 @@ func say(t *rapid.T, a *answer.Answer, s answer.Statement) {
 			assert.Equal(t, answers.Repeated, again)
 		}
 	case answers.Repeated:
-		assert.True(t, has(before.Statements, on))
+		i := slices.IndexFunc(before.Statements, func(o answer.Statement) bool { return o.N == on.N })
+		require.GreaterOrEqual(t, i, 0)
+		if was := &before.Statements[i]; !was.At.Equal(on.At) { // it was repeated later
+			assert.True(t, on.At.Equal(s.At) && on.At.After(was.At))
+			was.At = on.At
+			before.Numbers++
+		}
+		assert.Equal(t, before.Statements[i], on)
 		fallthrough
 	default:
 		assert.Contains(t, []answers.Disposition{answers.Repeated, answers.Outdated, answers.Refused},
