@@ -62,26 +62,11 @@ type Config struct {
 	// tests that compare ids.
 	NewID func() string
 
-	tuning tuning
-}
-
-// tuning has the values that a host cannot set. Tests of the package set them to reach each rule
-// alone.
-type tuning struct {
-	// Each decides one thing: the weight of a criterion, the state of a pattern, and when a pattern
-	// becomes an anti-pattern.
-	Criteria  criteria
-	Maturity  maturity
-	Inversion inversion
-	// Literal keeps the arithmetic of the learning-systems design as the design has it. Evidence that
-	// is stored already keeps the arithmetic under which it was recorded.
-	Literal bool
-	// Warnings adds a section to plans that warns of deprecated patterns, as the design has it. By
-	// default it is left out, because a pattern that keeps failing is inverted, and its anti-pattern
-	// warns anyway.
-	Warnings bool
-	// CriteriaHalfLife is the half-life of the evidence on criteria: the design's 90 days.
-	CriteriaHalfLife time.Duration
+	// literal keeps the arithmetic of the learning-systems design as the design has it, and plans
+	// warn of deprecated patterns. By default they do not, because a pattern that keeps failing is
+	// inverted, and its anti-pattern warns anyway. Evidence that is stored already keeps the
+	// arithmetic under which it was recorded.
+	literal bool
 }
 
 // maxSimilar is how many past tasks a plan has: the design's limit.
@@ -89,17 +74,12 @@ const maxSimilar = 5
 
 // SpecConfig returns the configuration of the learning-systems design, with the design's own
 // arithmetic; docs/specs.md has the differences. The caller sets Store.
-func SpecConfig() Config { return Config{tuning: tuning{Literal: true, Warnings: true}} }
+func SpecConfig() Config { return Config{literal: true} }
 
-// withDefaults returns the configuration with its defaults. The recency of proven patterns follows
-// the half-life, so the stored half-life must be known.
+// withDefaults returns the configuration with its defaults.
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "patterns")
 	c.HalfLife = cmp.Or(c.HalfLife, quarter)
-	t := &c.tuning
-	t.CriteriaHalfLife = cmp.Or(t.CriteriaHalfLife, quarter)
-	t.Criteria, t.Inversion = t.Criteria.withDefaults(), t.Inversion.withDefaults()
-	t.Maturity = t.Maturity.withDefaults(c.HalfLife)
 	if c.Approaches == nil {
 		c.Approaches = Approaches()
 	}
@@ -137,7 +117,7 @@ func (c *Config) component() settings.Component {
 	own := settings.Component{Name: componentOf + c.Name, Fields: []settings.Field{
 		{Name: "maturity.half_life", Value: &c.HalfLife, Set: c.HalfLife != 0, Fixed: true},
 		{Name: "instruments", Value: &c.Instruments, Set: c.Instruments != nil},
-		{Name: "literal", Value: &c.tuning.Literal, Set: c.tuning.Literal},
+		{Name: "literal", Value: &c.literal, Set: c.literal},
 	}}
 	c.HalfLife = cmp.Or(c.HalfLife, quarter)
 	return own

@@ -1,7 +1,6 @@
 package patterns
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,28 +11,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// criteria computes the weight of a criterion of evaluation, and when it is deprecated. With the
-// faded helpful mass H, the faded harmful mass X and the prior Beta(α, β),
-//
-//	weight = max(0.1, (α + H) / (α + β + H + X))
-//
-// So a weight without new evidence fades towards the prior's mean. Below MinFeedback observations
-// the weight is the prior's mean.
-type criteria struct {
-	Prior       evidence.Beta
-	MinFeedback int     // observations; with fewer, a criterion is neither weighed nor deprecated
-	MaxHarmful  float64 // a greater harmful share of the mass deprecates the criterion
-}
+// criterionFloor is the least weight of a criterion: the learning-systems design's.
+const criterionFloor = 0.1
 
-const criterionFloor = 0.1 // the least weight: the design's
-
-// The values are the learning-systems design's; the design has no prior.
-func (c criteria) withDefaults() criteria {
-	c.Prior = cmp.Or(c.Prior, evidence.Beta{Alpha: 1, Beta: 1})
-	c.MinFeedback = cmp.Or(c.MinFeedback, 3)
-	c.MaxHarmful = cmp.Or(c.MaxHarmful, 0.3)
-	return c
-}
+// evenPrior is the belief in a criterion or a pattern without evidence. The design has none.
+var evenPrior = evidence.Beta{Alpha: 1, Beta: 1}
 
 // A Criterion is what a criterion of evaluation earned, read at a moment. It is a plain value, and
 // immutable.
@@ -100,37 +82,44 @@ func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criteri
 	return all, nil
 }
 
-// readCriterion computes the weight of a criterion at a moment: see [criteria]. The two conditions
-// are always listed, so people see what is missing.
+// readCriterion computes the weight of a criterion at a moment. With the faded helpful mass H and
+// the faded harmful mass X,
+//
+//	weight = max(0.1, (1 + H) / (2 + H + X))
+//
+// So a weight without new evidence fades towards the mean of [evenPrior], which it is below
+// minFeedback observations. The two conditions are always listed, so people see what is missing.
 func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) Criterion {
-	cfg := &r.cfg.tuning.Criteria
 	s := t.At(evidence.InstantOf(now))
 	c := Criterion{
 		Name: name, HelpfulCount: t.Positive.N, HarmfulCount: t.Negative.N,
 		Helpful: s.Reward, Harmful: harmfulMass(s), HarmfulShare: harmfulShare(t),
 		LastValidated: t.Positive.Last.Time(), LastFeedback: t.Last().Time(),
-		HalfLife: r.cfg.tuning.CriteriaHalfLife,
+		HalfLife: quarter,
 	}
 	n, ratio := c.HelpfulCount+c.HarmfulCount, c.HarmfulShare
 	switch {
-	case r.cfg.tuning.Literal:
-		c.Weight, c.LastValidated = literalWeight(s), c.LastFeedback
+	case r.cfg.literal: // without evidence the weight is 1, because there is no prior
+		c.Weight, c.LastValidated = 1, c.LastFeedback
+		if s.Mass > 0 {
+			c.Weight = max(criterionFloor, s.Reward/s.Mass)
+		}
 		if n > 0 {
 			ratio = float64(c.HarmfulCount) / float64(n) // the design compares counts, which do not fade
 		}
 		c.Reason = fmt.Sprintf("helpful/(helpful+harmful), and never below the floor of %g",
 			criterionFloor)
-	case n < uint64(cfg.MinFeedback):
-		c.Weight = max(criterionFloor, cfg.Prior.Mean())
-		c.Reason = fmt.Sprintf("the prior's: there are fewer than %d observations", cfg.MinFeedback)
+	case n < minFeedback:
+		c.Weight = evenPrior.Mean()
+		c.Reason = fmt.Sprintf("the prior's: there are fewer than %d observations", minFeedback)
 	default:
-		c.Weight = max(criterionFloor, s.Posterior(cfg.Prior).Mean())
-		c.Reason = fmt.Sprintf("(%g+helpful)/(%g+helpful+harmful), and never below the floor of %g",
-			cfg.Prior.Alpha, cfg.Prior.Alpha+cfg.Prior.Beta, criterionFloor)
+		c.Weight = max(criterionFloor, s.Posterior(evenPrior).Mean())
+		c.Reason = fmt.Sprintf("(1+helpful)/(2+helpful+harmful), and never below the floor of %g",
+			criterionFloor)
 	}
 	c.Conditions = []Condition{
-		newCondition(deprecated, "observations", float64(n), "at least", float64(cfg.MinFeedback)),
-		newCondition(deprecated, "a harmful share", ratio, "more than", cfg.MaxHarmful),
+		newCondition(deprecated, "observations", float64(n), "at least", minFeedback),
+		newCondition(deprecated, "a harmful share", ratio, "more than", harmfulFrom),
 	}
 	c.Deprecated = c.Conditions[0].Met && c.Conditions[1].Met
 	if !c.Deprecated {

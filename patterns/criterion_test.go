@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -32,7 +31,7 @@ func TestCriterionWeights(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
 				weight, deprecated := v.Default, v.DefaultDeprecated
-				if cfg.Tune().Literal {
+				if cfg.Literal() {
 					weight, deprecated = v.Literal, v.LiteralDeprecated
 				}
 				w := newWorld(t, cfg)
@@ -64,11 +63,10 @@ func TestFading(t *testing.T) {
 		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, v.age)
 		assert.InDelta(t, v.want, w.criterion("c").Helpful, 1e-6)
 	}
-	w := newWorld(t,
-		patterns.Tuned(patterns.Config{}, patterns.Tuning{CriteriaHalfLife: 45 * day}))
-	w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 45)
-	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9)
-	assert.Equal(t, 45*day, w.criterion("c").HalfLife)
+	w := newWorld(t, patterns.Config{HalfLife: 45 * day})
+	w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 90)
+	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9, "the half-life is of patterns")
+	assert.Equal(t, 90*day, w.criterion("c").HalfLife)
 
 	_, err := w.Rate(ctx, patterns.Rating{ID: "zone", Criterion: "z", Class: patterns.Helpful,
 		Strength: 1, At: start.In(time.FixedZone("", 7200))})
@@ -94,7 +92,7 @@ func TestOutcomeIsFeedback(t *testing.T) {
 		mild.Errors, mild.Duration, mild.Retries = 1, 15*time.Minute, 1
 		require.Equal(t, 14, w.record(worst).Score.Value)
 		require.Equal(t, 38, w.record(mild).Score.Value)
-		if cfg.Tune().Literal {
+		if cfg.Literal() {
 			assert.InDelta(t, 0.14, w.criterion("worst").Harmful, 1e-9)
 			assert.InDelta(t, 0.38, w.criterion("mild").Harmful, 1e-9)
 			w.feed(patterns.Rating{Criterion: "worst", Class: patterns.Helpful}, 0)
@@ -126,10 +124,10 @@ func TestCriterionValidation(t *testing.T) {
 		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Harmful}, 5)
 		c := w.criterion("c")
 		assert.Equal(t, start.Add(-5*day), c.LastFeedback)
-		assert.Equal(t, !cfg.Tune().Literal, c.LastValidated.IsZero())
+		assert.Equal(t, !cfg.Literal(), c.LastValidated.IsZero())
 		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 9)
 		want := start.Add(-9 * day)
-		if cfg.Tune().Literal {
+		if cfg.Literal() {
 			want = start.Add(-5 * day)
 		}
 		assert.Equal(t, want, w.criterion("c").LastValidated)
@@ -164,23 +162,26 @@ func TestEffectiveWeights(t *testing.T) {
 	assertInputError(t, err, "Criterion")
 }
 
-func TestCriteriaAreConfigurable(t *testing.T) {
-	weight := func(c patterns.Criteria, helpful, harmful int) patterns.Criterion {
-		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Criteria: c}))
-		for range helpful {
+func TestEachRuleOfCriteriaAlone(t *testing.T) {
+	for _, test := range []struct {
+		helpful, harmful int
+		weight           float64
+		deprecated       bool
+	}{
+		{0, 0, 0.5, false}, {2, 0, 0.5, false}, {3, 0, 0.8, false}, {0, 2, 0.5, false},
+		{2, 1, 0.6, true}, {7, 3, 2. / 3, false}, {0, 20, 0.1, true},
+	} {
+		w := newWorld(t, patterns.Config{})
+		for range test.helpful {
 			w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 0)
 		}
-		for range harmful {
+		for range test.harmful {
 			w.feed(patterns.Rating{Criterion: "c", Class: patterns.Harmful}, 0)
 		}
-		return w.criterion("c")
+		c := w.criterion("c")
+		assert.InDelta(t, test.weight, c.Weight, 1e-12, "%d and %d", test.helpful, test.harmful)
+		assert.Equal(t, test.deprecated, c.Deprecated, "%d and %d", test.helpful, test.harmful)
 	}
-	assert.InDelta(t, 0.9, weight(patterns.Criteria{Prior: evidence.Beta{Alpha: 9, Beta: 1}}, 0,
-		0).Weight, 1e-12)
-	assert.Equal(t, 0.1, weight(patterns.Criteria{}, 0, 20).Weight)
-	assert.InDelta(t, 2./3, weight(patterns.Criteria{MinFeedback: 1}, 1, 0).Weight, 1e-12)
-	assert.False(t, weight(patterns.Criteria{MinFeedback: 4}, 2, 1).Deprecated)
-	assert.False(t, weight(patterns.Criteria{MaxHarmful: 0.5}, 2, 1).Deprecated)
 }
 
 // From the gate on, what helps never lowers a weight, and what harms never raises it; as all
@@ -188,17 +189,21 @@ func TestCriteriaAreConfigurable(t *testing.T) {
 func TestWeightsFollowFeedback(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		literal := rapid.Bool().Draw(rt, "literal")
-		w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Literal: literal,
-			Criteria: patterns.Criteria{MinFeedback: 1}}))
+		var cfg patterns.Config
+		if literal {
+			cfg = patterns.SpecConfig()
+		}
+		w := newWorld(t, cfg)
 		class := rapid.SampledFrom([]string{patterns.Helpful, patterns.Harmful})
 		before := math.NaN()
 		for range rapid.IntRange(1, 12).Draw(rt, "n") {
 			f := patterns.Rating{Criterion: "c", Class: class.Draw(rt, "class"),
 				Strength: rapid.Float64Range(0.01, 1).Draw(rt, "strength")}
 			w.feed(f, rapid.Float64Range(0, 400).Draw(rt, "age"))
-			now := w.criterion("c").Weight
+			c := w.criterion("c")
+			now := c.Weight
 			switch {
-			case math.IsNaN(before):
+			case math.IsNaN(before) || !literal && c.HelpfulCount+c.HarmfulCount <= 3:
 			case f.Class == patterns.Helpful:
 				assert.GreaterOrEqual(rt, now, before-1e-9)
 			default:

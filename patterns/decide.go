@@ -71,17 +71,17 @@ func (r *Recorder) decide(
 			error) {
 			return change(d, p, t)
 		})
-		for _, done := range d.transitions {
+		for _, done := range d.Transitions {
 			d.tx.Put(r.audit(done.ID, done.At, by, action, string(id), map[string]string{
 				"from": done.From, "to": done.To,
 			}))
 		}
 		return err
 	})
-	if err != nil || len(d.transitions) == 0 {
+	if err != nil || len(d.Transitions) == 0 {
 		return Transition{}, failed(action, err)
 	}
-	return d.transitions[0], nil
+	return d.Transitions[0], nil
 }
 
 // audit returns the record of what somebody did.

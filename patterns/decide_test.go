@@ -196,8 +196,7 @@ func TestSweep(t *testing.T) {
 	assert.Equal(t, 1, planned(old), "and what is old is stale when it comes")
 	assert.Equal(t, 2, planned(good("proven")), "new evidence brings it back")
 
-	quick := newWorld(t, patterns.Tuned(patterns.Config{},
-		patterns.Tuning{Maturity: patterns.Maturity{Recency: time.Hour}}))
+	quick := newWorld(t, patterns.Config{HalfLife: time.Hour})
 	quick.feedPattern("p", patterns.Helpful, 5, 0)
 	quick.clock.Advance(2 * time.Hour)
 	require.NoError(t, quick.Sweep(ctx, time.Time{}))
@@ -225,9 +224,9 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 
 // The state of a pattern follows from evidence that fades from the first observation on.
 func TestLateEvidenceFades(t *testing.T) {
-	cfg := patterns.SpecConfig()
-	cfg.Tune().Maturity.MinFeedback = 1
-	w := newWorld(t, cfg)
+	w := newWorld(t, patterns.SpecConfig())
+	w.feedPattern("late", patterns.Helpful, 2, 0)
+	w.feedPattern("new", patterns.Helpful, 2, 0)
 	assert.Empty(t, w.feed(patterns.Rating{Pattern: "late", Class: patterns.Helpful},
 		200).Transitions)
 	assert.Len(t, w.feed(patterns.Rating{Pattern: "new", Class: patterns.Helpful}, 0).Transitions, 1)

@@ -2,25 +2,11 @@ package patterns
 
 import "github.com/heedhq/heed/store"
 
-// Tests reach each rule alone by other values than a host's.
-type (
-	Tuning    = tuning
-	Maturity  = maturity
-	Criteria  = criteria
-	Inversion = inversion
-)
+// Literal reports whether a configuration has the arithmetic of the learning-systems design.
+func (c Config) Literal() bool { return c.literal }
 
-// Tuned returns a configuration with other values.
-func Tuned(c Config, t Tuning) Config {
-	c.tuning = t
-	return c
-}
-
-// TuningOf returns the values of a configuration.
-func TuningOf(c Config) Tuning { return c.tuning }
-
-// Tune returns the values of a configuration, to change them.
-func (c *Config) Tune() *Tuning { return &c.tuning }
+// StateByEvidence is the state that conditions make, without an inversion.
+func StateByEvidence(conditions []Condition) string { return stateOf(conditions) }
 
 // Config returns the configuration in force, with its defaults.
 func (r *Recorder) Config() Config { return r.cfg }

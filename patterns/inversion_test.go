@@ -31,32 +31,26 @@ func TestInversion(t *testing.T) {
 	for _, test := range []struct {
 		name                string
 		successes, failures int
-		cfg                 patterns.Inversion
 		inverts             bool
 		reason              string
 	}{
-		{"nothing", 0, 0, patterns.Inversion{}, false, ""},
-		{"two failures", 0, 2, patterns.Inversion{}, false, ""},
-		{"one of each", 1, 1, patterns.Inversion{}, false, ""},
-		{"two of three", 1, 2, patterns.Inversion{}, true, "Failed 2/3 times (67% failure rate)"},
-		{"all of three", 0, 3, patterns.Inversion{}, true, "Failed 3/3 times (100% failure rate)"},
-		{"exactly 60 %", 2, 3, patterns.Inversion{}, true, "Failed 3/5 times (60% failure rate)"},
-		{"exactly 60 % of ten", 4, 6, patterns.Inversion{}, true,
+		{"nothing", 0, 0, false, ""},
+		{"two failures", 0, 2, false, ""},
+		{"one of each", 1, 1, false, ""},
+		{"two of three", 1, 2, true, "Failed 2/3 times (67% failure rate)"},
+		{"all of three", 0, 3, true, "Failed 3/3 times (100% failure rate)"},
+		{"exactly 60 %", 2, 3, true, "Failed 3/5 times (60% failure rate)"},
+		{"exactly 60 % of ten", 4, 6, true,
 			"Failed 6/10 times (60% failure rate)"},
-		{"exactly 60 % of a hundred", 40, 60, patterns.Inversion{}, true,
+		{"exactly 60 % of a hundred", 40, 60, true,
 			"Failed 60/100 times (60% failure rate)"},
-		{"57 %", 3, 4, patterns.Inversion{}, false, ""},
-		{"five of seven", 2, 5, patterns.Inversion{}, true, "Failed 5/7 times (71% failure rate)"},
-		{"62.5 % is 63", 3, 5, patterns.Inversion{}, true, "Failed 5/8 times (63% failure rate)"},
-		{"12.5 % is 13", 7, 1, patterns.Inversion{FailureRatio: 0.125}, true,
-			"Failed 1/8 times (13% failure rate)"},
-		{"seven of ten", 3, 7, patterns.Inversion{}, true, "Failed 7/10 times (70% failure rate)"},
-		{"a threshold of 80 %", 3, 7, patterns.Inversion{FailureRatio: 0.8}, false, ""},
-		{"more observations wanted", 1, 3, patterns.Inversion{MinObservations: 5}, false, ""},
+		{"57 %", 3, 4, false, ""},
+		{"five of seven", 2, 5, true, "Failed 5/7 times (71% failure rate)"},
+		{"62.5 % is 63", 3, 5, true, "Failed 5/8 times (63% failure rate)"},
+		{"seven of ten", 3, 7, true, "Failed 7/10 times (70% failure rate)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			both(t, func(t *testing.T, cfg patterns.Config) {
-				cfg.Tune().Inversion = test.cfg
 				w := newWorld(t, cfg)
 				_, err := w.Define(ctx, patterns.Pattern{ID: "pattern-123", Content: "Split by file type",
 					Tags: []string{"go"}})
@@ -198,18 +192,17 @@ func TestRehabilitation(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
-// Evidence on an anti-pattern is evidence on a pattern only if that pattern is known.
-func TestEvidenceOnAnAntiPatternThatIsNotDefined(t *testing.T) {
+// Evidence on an anti-pattern is evidence on its pattern, whether that is inverted or known or not.
+func TestEvidenceOnAnAntiPattern(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for range 5 {
 		w.record(good("anti-globals"))
 	}
-	_, err := w.Standing(ctx, "globals")
+	assert.EqualValues(t, 5, w.standing("globals").Counts.Successes)
+	w.record(good("globals", "anti-globals"))
+	assert.EqualValues(t, 6, w.standing("globals").Counts.Successes, "named twice, it counts once")
+	_, err := w.Standing(ctx, "anti-globals")
 	require.ErrorIs(t, err, heed.ErrNotFound)
-	plan, err := w.Plan(ctx, "x")
-	require.NoError(t, err)
-	assert.Equal(t, "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition "+
-		"strategies:\n\n- anti-globals\n", textOf(&plan))
 
 	w.feedPattern("p", patterns.Harmful, 3, 0)
 	w.feedPattern("p", patterns.Helpful, 7, 0)
@@ -218,6 +211,8 @@ func TestEvidenceOnAnAntiPatternThatIsNotDefined(t *testing.T) {
 	assert.EqualValues(t, 8, w.standing("p").Counts.Successes, "its warning is gone")
 	_, err = w.Standing(ctx, "anti-p")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Strategy: "anti-anti-p"})
+	assertInputError(t, err, "ID")
 }
 
 // forgotten returns a world in which a pattern was inverted by one person's failures, and that
@@ -337,24 +332,4 @@ func TestLifecycle(t *testing.T) {
 		}
 		assert.LessOrEqual(rt, inversions, rehabilitations+1, "once, until it is rehabilitated")
 	})
-}
-
-// A host's own warning is shown in the host's words, also if only the patterns are read that
-// changed last, and it is not among them.
-func TestALimitKeepsTheHostsWarning(t *testing.T) {
-	w := newWorld(t, patterns.Config{})
-	anti := patterns.Pattern{ID: "anti-globals", Anti: true, Content: "Pass it along", Reason: "ours"}
-	_, err := w.Define(ctx, anti)
-	require.NoError(t, err)
-	w.clock.Advance(day)
-	w.feedPattern("globals", patterns.Harmful, 5, 0)
-	for _, limit := range []int{0, 1} {
-		all, err := w.Standings(ctx, patterns.PatternQuery{Limit: limit})
-		require.NoError(t, err)
-		var contents []string
-		for i := range all {
-			contents = append(contents, all[i].Pattern.Content)
-		}
-		assert.ElementsMatch(t, []string{"globals", "Pass it along"}, contents, limit)
-	}
 }

@@ -1,7 +1,6 @@
 package patterns
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,24 +11,24 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// maturity decides when a pattern is a candidate, established, proven or deprecated. Gates of
-// evidence are on counts, which do not fade. Shares are of masses, which fade.
+// These values decide when a pattern is a candidate, established, proven or deprecated. They are
+// the learning-systems design's. Gates of evidence are on counts, which do not fade. Shares are of
+// masses, which fade.
 //
-//	deprecated   at least MinFeedback observations, harmful share > Deprecation
-//	candidate    fewer than MinFeedback observations
-//	proven       at least MinHelpful helpful ones, harmful share < MaxHarmful, the last helpful one
-//	             within Recency
+//	deprecated   at least minFeedback observations, harmful share > harmfulFrom
+//	candidate    fewer than minFeedback observations
+//	proven       at least minHelpful helpful ones, harmful share < provenBelow, the last helpful one
+//	             within one half-life
 //	established  otherwise
 //
 // The first that holds is the state. Time alone makes a proven pattern established, and changes no
 // other state.
-type maturity struct {
-	MinFeedback int
-	MinHelpful  int
-	MaxHarmful  float64
-	Deprecation float64
-	Recency     time.Duration // the greatest age of the last helpful observation of a proven pattern
-}
+const (
+	minFeedback = 3 // also of a criterion, to weigh or deprecate it
+	minHelpful  = 5
+	provenBelow = 0.15
+	harmfulFrom = 0.3 // more deprecates a pattern or a criterion
+)
 
 // multiplier returns the factor that a state puts on a score. The factors are the design's.
 func multiplier(state string) float64 {
@@ -47,16 +46,6 @@ func multiplier(state string) float64 {
 
 // quarter is the default half-life of patterns and criteria.
 const quarter = 90 * 24 * time.Hour
-
-// The values are the learning-systems design's.
-func (m maturity) withDefaults(halfLife time.Duration) maturity {
-	m.MinFeedback = cmp.Or(m.MinFeedback, 3)
-	m.MinHelpful = cmp.Or(m.MinHelpful, 5)
-	m.MaxHarmful = cmp.Or(m.MaxHarmful, 0.15)
-	m.Deprecation = cmp.Or(m.Deprecation, 0.3)
-	m.Recency = cmp.Or(m.Recency, halfLife)
-	return m
-}
 
 // A Condition is one condition of a state: what a pattern or a criterion has, and what the state
 // takes. Its text is for people.
@@ -124,33 +113,33 @@ func (c Condition) number(x float64) string {
 	}
 }
 
-// conditions returns the conditions of [maturity] in a fixed order, or the learning-systems
-// design's. That it last helped some time ago is no condition where it never did; another condition
-// of proven is missed then. They are the whole explanation of a state, because [stateOf] looks at
-// them alone.
+// conditions returns the conditions of the states in a fixed order. They are the whole explanation
+// of a state, because [stateOf] looks at them alone. Only that it helped recently depends on the
+// time, and it is no condition where it never helped; another condition of proven is missed then.
+//
+// The learning-systems design compares faded mass in place of counts, which may miss a gate by a
+// hundredth. When the pattern last helped does not matter there.
 func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
-	m := &c.tuning.Maturity
-	if c.tuning.Literal {
-		return literalConditions(m, t, now)
+	what, total, slack := "observations", float64(t.Positive.N+t.Negative.N), 0.
+	whatHelped, helped, ratio := "helpful observations", float64(t.Positive.N), harmfulShare(t)
+	if c.literal {
+		s := t.At(evidence.InstantOf(now))
+		what, total, slack = "a faded mass", s.Mass, 0.01
+		whatHelped, helped = "a faded helpful mass", s.Reward
+		if total <= slack {
+			total, ratio = 0, 0
+		}
 	}
-	ratio := harmfulShare(t)
 	all := append(make([]Condition, 0, 9), // room for the conditions of an inversion
-		newCondition(established, "observations", float64(t.Positive.N+t.Negative.N), "at least",
-			float64(m.MinFeedback)),
-		newCondition(deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(proven, "helpful observations", float64(t.Positive.N), "at least",
-			float64(m.MinHelpful)),
-		newCondition(proven, "a harmful share", ratio, "less than", m.MaxHarmful))
-	if t.Positive.N > 0 {
-		all = append(all, m.recent(t, now))
+		newCondition(established, what, total, "at least", minFeedback-slack),
+		newCondition(deprecated, "a harmful share", ratio, "more than", harmfulFrom),
+		newCondition(proven, whatHelped, helped, "at least", minHelpful-slack),
+		newCondition(proven, "a harmful share", ratio, "less than", provenBelow))
+	if t.Positive.N > 0 && !c.literal {
+		all = append(all, newCondition(proven, "days since it last helped",
+			days(now.Sub(t.Positive.Last.Time())), "at most", days(c.HalfLife)))
 	}
 	return all
-}
-
-// recent is the one condition that depends on the time.
-func (m *maturity) recent(t *evidence.Tally, now time.Time) Condition {
-	return newCondition(proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())),
-		"at most", days(m.Recency))
 }
 
 // stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and
@@ -196,66 +185,27 @@ func share(x float64) string {
 	return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1, 64) + "%"
 }
 
-// This file contains the arithmetic of the learning-systems design, which only [SpecConfig] sets.
-
-const literalSlack = 0.01 // how far the design lets a faded total miss its gate
-
-// literalConditions all compare faded mass. When the pattern last helped does not matter.
-func literalConditions(m *maturity, t *evidence.Tally, now time.Time) []Condition {
-	s := t.At(evidence.InstantOf(now))
-	total, ratio := s.Mass, 0.
-	if total <= literalSlack {
-		total = 0
-	} else {
-		ratio = harmfulMass(s) / total
-	}
-	return []Condition{
-		newCondition(established, "a faded mass", total, "at least",
-			float64(m.MinFeedback)-literalSlack),
-		newCondition(deprecated, "a harmful share", ratio, "more than", m.Deprecation),
-		newCondition(proven, "a faded helpful mass", s.Reward, "at least",
-			float64(m.MinHelpful)-literalSlack),
-		newCondition(proven, "a harmful share", ratio, "less than", m.MaxHarmful),
-	}
-}
-
-// literalWeight is helpful/(helpful+harmful) and never less than the floor. Without evidence it is
-// 1, because there is no prior.
-func literalWeight(s evidence.Sums) float64 {
-	if s.Mass <= 0 {
-		return 1
-	}
-	return max(criterionFloor, s.Reward/s.Mass)
-}
-
-// inversion decides when a pattern becomes an anti-pattern, and when it returns from that.
+// These values decide when a pattern becomes an anti-pattern, and when it returns from that. They
+// are the learning-systems design's.
 //
-// A pattern is inverted, once, when it has at least MinObservations observations and at least
-// FailureRatio of them are failures. These are counts, which do not fade, since it was last
+// A pattern is inverted, once, when it has at least minInverting observations and at least
+// failureRate of them are failures. These are counts, which do not fade, since it was last
 // rehabilitated. While it is inverted, it reads as two: itself, and its anti-pattern, which has its
 // content after "AVOID: " and is not stored.
 //
-// An inverted pattern goes on collecting evidence. It is rehabilitated when it has had
-// MinObservations successes since the inversion, and its harmful share no longer deprecates it
-// ([maturity]).
-type inversion struct {
-	MinObservations int
-	FailureRatio    float64
-}
+// An inverted pattern goes on collecting evidence. It is rehabilitated when it has had minInverting
+// successes since the inversion, and its harmful share no longer deprecates it.
+const (
+	minInverting = 3
+	failureRate  = 0.6
 
-const avoid = "AVOID: " // the design's prefix of an anti-pattern
-
-// The values are the learning-systems design's.
-func (v inversion) withDefaults() inversion {
-	v.MinObservations = cmp.Or(v.MinObservations, 3)
-	v.FailureRatio = cmp.Or(v.FailureRatio, 0.6)
-	return v
-}
+	avoid = "AVOID: " // the prefix of an anti-pattern
+)
 
 // inverts reports whether these observations make an anti-pattern.
-func (v *inversion) inverts(c Observations) bool {
-	return c.total() >= uint64(v.MinObservations) &&
-		float64(c.Failures) >= v.FailureRatio*float64(c.total())-tolerance
+func (c Observations) inverts() bool {
+	return c.total() >= minInverting &&
+		float64(c.Failures) >= failureRate*float64(c.total())-tolerance
 }
 
 // reason describes how often a pattern failed.

@@ -127,12 +127,15 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 }
 
 func TestObserverIsToldOfAnInversionOfWhatWasRecommended(t *testing.T) {
-	w, pastEntry := observed(t, patterns.Tuned(patterns.Config{},
-		patterns.Tuning{Inversion: patterns.Inversion{FailureRatio: 0.25}}))
-	w.feedPattern("p", patterns.Helpful, 3, 0)
+	w, pastEntry := observed(t, patterns.Config{})
+	w.feedPattern("p", patterns.Helpful, 10, 0)
+	for range 14 { // old, so that they do not deprecate it before
+		w.feed(patterns.Rating{Pattern: "p", Class: patterns.Harmful, Strength: 1}, 900)
+	}
+	require.Equal(t, patterns.Proven, w.standing("p").State)
 	pastEntry.since()
-	w.feedPattern("p", patterns.Harmful, 1, 0)
-	const why = "Failed 1/4 times (25% failure rate)"
+	w.feed(patterns.Rating{Pattern: "p", Class: patterns.Harmful, Strength: 1}, 900)
+	const why = "Failed 15/25 times (60% failure rate)"
 	assert.Equal(t, []heed.Notice{
 		heed.Changed{What: "harmful", Component: component, At: start, Subject: "p", Reason: why},
 		heed.Changed{What: "inverted", Component: component, At: start, Subject: "p", Reason: why},

@@ -12,8 +12,9 @@ import (
 )
 
 // A PatternID names a pattern: a way of doing things that outcomes are credited to. It is valid
-// UTF-8 without NUL, not empty, and at most 512 bytes long. An id that begins with "anti-" is that
-// of an anti-pattern.
+// UTF-8 without NUL, not empty, and at most 512 bytes long. "anti-" and the id of a pattern name
+// the anti-pattern that warns of it while it is inverted. Evidence on that is evidence on the
+// pattern.
 type PatternID string
 
 // antiPrefix begins the id of an anti-pattern. The id of the pattern that it warns of follows.
@@ -33,7 +34,8 @@ const (
 type Pattern struct {
 	// ID names the pattern for good. [IDOf] makes one of a strategy's name.
 	ID PatternID `json:"id"`
-	// Anti marks an anti-pattern: what plans warn of, and not what they recommend.
+	// Anti marks an anti-pattern: what plans warn of, and not what they recommend. A host may define
+	// one under any id that does not begin with "anti-".
 	Anti bool `json:"anti,omitempty"`
 	// Content is the advice that prompts contain, in at most 4,096 bytes.
 	Content string `json:"content"`
@@ -140,8 +142,8 @@ func (p *Pattern) addExample(task string) {
 // anti-pattern.
 func (p *Pattern) validate() error {
 	switch {
-	case !p.Anti && isAnti(p.ID):
-		return valid.Input("ID", `begins with "anti-", which only ids of anti-patterns may`)
+	case isAnti(p.ID):
+		return valid.Input("ID", `begins with "anti-", which only ids of inverted patterns may`)
 	case len(p.ID)+len(antiPrefix) > maxID:
 		return valid.Input("ID", `must leave room for "anti-"`)
 	}
@@ -150,11 +152,10 @@ func (p *Pattern) validate() error {
 		valid.List("Tags", p.Tags, maxTags, maxID))
 }
 
-// isAnti reports whether an id has the prefix that only anti-patterns may have.
+// isAnti reports whether an id has the prefix of the anti-patterns of inverted patterns.
 func isAnti(id PatternID) bool { return strings.HasPrefix(string(id), antiPrefix) }
 
-// rootOf returns the id of the pattern that an anti-pattern of this id would warn of. Other ids
-// stay.
+// rootOf returns the id of the pattern that an anti-pattern of this id warns of. Other ids stay.
 func rootOf(id PatternID) PatternID {
 	if root, anti := strings.CutPrefix(string(id), antiPrefix); anti && root != "" {
 		return PatternID(root)

@@ -95,7 +95,7 @@ func (r *Recorder) planOf(found *reading) (plan Plan) {
 			list = &plan.AntiPatterns
 		case s.Pattern.Override == "" && !r.isRecent(&s, now).Met:
 			continue
-		case s.State == deprecated && r.cfg.tuning.Warnings:
+		case s.State == deprecated && r.cfg.literal:
 			list = &plan.Deprecated
 		case !inUse(s.State):
 			continue

@@ -20,7 +20,6 @@ import (
 // another process has done in between.
 func TestPlansAreOfNow(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
-		cfg.Tune().Warnings = true
 		rng := rand.New(rand.NewPCG(7, 7))
 		w := newWorld(t, cfg)
 		cfg.Store, cfg.Now = w.store, w.clock.Now

@@ -79,7 +79,9 @@ func TestPlanIsConfigurable(t *testing.T) {
 		return []patterns.Precedent{{Task: task, Result: "fine"}, {Task: "b"}, {Task: "c"}, {}, {},
 			{Task: "f"}}, nil
 	}
-	w := newWorld(t, patterns.Tuned(patterns.Config{Similar: host}, patterns.Tuning{Warnings: true}))
+	spec := patterns.SpecConfig()
+	spec.Similar = host
+	w := newWorld(t, spec)
 	for i := range 3 {
 		w.feedPattern(patterns.PatternID(fmt.Sprint("proven-", i)), patterns.Helpful, 5, 0)
 		w.feedPattern(patterns.PatternID(fmt.Sprint("inverted-", i)), patterns.Harmful, 3, 0)
@@ -105,9 +107,10 @@ func TestPlanIsConfigurable(t *testing.T) {
 	plan, err = roomy.Plan(ctx, "a")
 	require.NoError(t, err)
 	assert.Contains(t, textOf(&plan), "## Deprecated Patterns")
-	cfg.Tune().Warnings = false
-	quiet, err := patterns.New(ctx, cfg)
-	require.NoError(t, err)
+	quiet := newWorld(t, patterns.Config{})
+	quiet.feedPattern("deprecated", patterns.Helpful, 2, 0)
+	quiet.feedPattern("deprecated", patterns.Harmful, 1, 0)
+	require.Equal(t, patterns.Deprecated, quiet.standing("deprecated").State)
 	plan, err = quiet.Plan(ctx, "a")
 	require.NoError(t, err)
 	assert.NotContains(t, textOf(&plan), "deprecated")
@@ -162,16 +165,16 @@ planned needs days since its last evidence: at most 90.0, has 0.0: met
 	require.NoError(t, err)
 	require.Len(t, listed, 1)
 	assert.Equal(t, w.standing("anti-bad"), listed[0], "in a list it stands as it does alone")
-	for id, twin := range map[string]string{"anti-a": "anti-b", "anti-b": "anti-a"} {
+	for id, twin := range map[string]string{"anti-a": "b", "b": "anti-a"} {
 		body := fmt.Sprintf(`{"id": %q, "anti": true, "content": "x", "state": "inverted", "twin": %q, "created_at": "2026-01-01T12:00:00Z"}`, id, twin)
 		_, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{
 			{Ref: store.Ref{Kind: "patterns.pattern", ID: id}, At: start, Body: store.Raw([]byte(body))},
 		}})
 		require.NoError(t, err)
 	}
-	assert.Empty(t, w.standing("anti-a").Conditions, "whatever the store says, it comes to an end")
+	assert.Empty(t, w.standing("b").Conditions, "whatever the store says, it comes to an end")
 	w.record(bad("anti-a"))
-	assert.Zero(t, w.standing("anti-b").Counts)
+	assert.Zero(t, w.standing("b").Counts)
 
 	_, err = w.Promote(ctx, "p", by)
 	require.NoError(t, err)

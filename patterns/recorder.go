@@ -29,8 +29,8 @@ type Recorder struct {
 	watch      *watch.Watch
 	past       past
 	swept      atomic.Pointer[time.Time] // when Sweep last did its work
-	// refused has the last outcomes for which the store had no room, because a step that fails can't
-	// show the next one why. If one is forgotten, its next attempt costs one commit more.
+	// refused has the last outcomes for which the store had no room, because a run of a step that
+	// fails can't show the next one why. If one is forgotten, its next attempt costs one commit more.
 	refused *text.Memo[bool]
 }
 
@@ -93,7 +93,7 @@ func open(
 		watch: watch.New(cfg.Observer, componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
 			k.patternCells:   {HalfLife: cfg.HalfLife, ByOrigin: true},
-			k.criterionCells: {HalfLife: cfg.tuning.CriteriaHalfLife, ByOrigin: true},
+			k.criterionCells: {HalfLife: quarter, ByOrigin: true},
 		},
 	}, nil
 }
@@ -149,18 +149,12 @@ func (r *Recorder) complete(tx *store.Tx, o *Outcome) error {
 // names only patterns that are not known is refused with [evidence.ErrFull].
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	var recorded *Recorded
-	var err error
-	for range 2 { // once more after ErrFull, which RecordIn remembers
-		err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) (err error) {
-			if recorded, err = r.recordIn(tx, o); err == nil && !recorded.Duplicate {
-				tx.Add(store.Batch{ID: r.cfg.Name + ":outcome:" + o.ID})
-			}
-			return err
-		})
-		if !errors.Is(err, evidence.ErrFull) {
-			break
+	err := store.Do(ctx, r.cfg.Store, func(tx *store.Tx) (err error) {
+		if recorded, err = r.recordIn(tx, o); err == nil && !recorded.Duplicate {
+			tx.Add(store.Batch{ID: r.cfg.Name + ":outcome:" + o.ID})
 		}
-	}
+		return err
+	})
 	if err == nil && recorded.Duplicate { // perhaps because another caller came first
 		var first store.Row[Entry]
 		first, err = r.kinds.entries.In(store.Reading(ctx, r.cfg.Store), o.ID)
@@ -190,9 +184,6 @@ func (r *Recorder) outcomeWants(o Outcome) store.Wants {
 // RecordIn is [Recorder.Record] in a step. Its result is final when the step is committed. An
 // outcome whose entry the store no longer keeps is not known to the step, but its evidence still
 // counts once.
-//
-// If the store refuses another pattern, the step fails with [evidence.ErrFull]. Run it again: then
-// RecordIn adds no pattern.
 func (r *Recorder) RecordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	recorded, err := r.recordIn(tx, o)
 	return recorded, failed("record", err)
@@ -212,7 +203,6 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 		return nil, err
 	}
 	named, entry := o.credited(), Entry{Outcome: o, Score: o.Score()}
-	recorded := &Recorded{Score: entry.Score}
 	first, err := r.kinds.entries.In(tx, o.ID)
 	if err != nil {
 		return nil, err
@@ -223,27 +213,24 @@ func (r *Recorder) recordIn(tx *store.Tx, o Outcome) (*Recorded, error) {
 	}
 	one := evidence.Observation{ID: d.evidence("outcome", o.ID), Source: o.Source, Session: o.Task,
 		At: o.At}
-	if d.duplicate = first.Revision > 0; d.duplicate {
-		recorded.Duplicate, recorded.Score = true, first.Value.Score
-		return recorded, nil
+	if d.Duplicate = first.Revision > 0; d.Duplicate {
+		d.Score = first.Value.Score
+		return &d.Recorded, nil
 	}
-	entry.RecordedAt = stored(d.now)
+	d.Score, entry.RecordedAt = entry.Score, stored(d.now)
 	r.kinds.entries.Put(tx, entry, 0)
 	_, d.full = r.refused.Get(o.ID)
 	if err := d.credit(&entry, one, named); err != nil {
 		return nil, err
 	}
-	tx.Then(func(receipt store.Receipt, err error) {
-		switch {
-		case errors.Is(err, evidence.ErrFull) && d.adds:
+	tx.Again(func(err error) bool { // without the patterns that have no room
+		full := errors.Is(err, evidence.ErrFull) && d.adds
+		if full {
 			r.refused.Put(o.ID, true)
-		case err == nil:
-			d.committed(receipt)
-			recorded.Duplicate = d.duplicate
-			recorded.Transitions, recorded.Inversions = d.transitions, d.inversions
 		}
+		return full
 	})
-	return recorded, nil
+	return &d.Recorded, nil
 }
 
 // credit adds the evidence of an outcome, and settles the patterns that it names. A failure with a
@@ -264,7 +251,7 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 	if err != nil {
 		return err
 	}
-	if class == neutral && (d.r.cfg.tuning.Literal || !o.Success) {
+	if class == neutral && (d.r.cfg.literal || !o.Success) {
 		class = harmful
 	}
 	one.Reward, one.Weight = rewardOf(class), 1
@@ -283,30 +270,25 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 	return nil
 }
 
-// resolve returns the patterns under which evidence on these is kept, each once: instead of an
-// anti-pattern that is not stored, the pattern that it warns of, or warned of once, if that is
-// known. It adds a pattern that is not known. With a full store, patterns that are not known are
-// left out; if no pattern is left, that is an error.
+// resolve returns the patterns under which evidence on these is kept, each once. It adds a pattern
+// that is not known. With a full store, patterns that are not known are left out; if no pattern is
+// left, that is an error.
 func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	resolved := make([]PatternID, 0, len(ids))
-	for _, id := range ids {
+	for _, id := range roots(ids) {
 		_, known := d.pattern(id)
-		if root, found := d.pattern(rootOf(id)); !known && found && !root.Anti {
-			id, known = root.ID, true
-		}
-		if !known && d.full {
+		switch {
+		case known:
+		case d.full:
 			continue
-		}
-		if !known {
-			fresh, err := d.r.fresh(Pattern{ID: id, Anti: isAnti(id), Content: d.r.contentOf(id)})
+		default:
+			fresh, err := d.r.fresh(Pattern{ID: id, Content: d.r.contentOf(id)})
 			if err != nil {
 				return nil, err
 			}
 			d.put(fresh)
 		}
-		if !slices.Contains(resolved, id) {
-			resolved = append(resolved, id)
-		}
+		resolved = append(resolved, id)
 	}
 	if len(resolved) == 0 && len(ids) > 0 {
 		return nil, evidence.ErrFull
@@ -320,7 +302,7 @@ func (r *Recorder) strength(s Score) float64 {
 	switch {
 	case s.Class == neutral:
 		return 0
-	case s.Class == harmful && !r.cfg.tuning.Literal:
+	case s.Class == harmful && !r.cfg.literal:
 		return float64(100-s.Value) / 100
 	default:
 		return float64(s.Value) / 100
@@ -440,7 +422,7 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 	if err != nil {
 		return Recorded{}, failed("rate", err)
 	}
-	return Recorded{Duplicate: d.duplicate, Transitions: d.transitions, Inversions: d.inversions}, nil
+	return d.Recorded, nil
 }
 
 // validate reports the first fault of a rating.

@@ -109,13 +109,13 @@ func newReading() *reading {
 	}
 }
 
-// family returns patterns together with their anti-patterns, or with what these warn of.
-// Both are always read, because the host may have defined a warning itself.
-func family(ids []PatternID) []PatternID {
-	all, seen := make([]PatternID, 0, 2*len(ids)), make(map[PatternID]bool, len(ids))
+// roots returns the patterns under which evidence on these is kept, each once. An inverted pattern
+// reads as two, and both are one record.
+func roots(ids []PatternID) []PatternID {
+	all := make([]PatternID, 0, len(ids))
 	for _, id := range ids {
-		if root := rootOf(id); !seen[root] {
-			seen[root], all = true, append(all, root, antiPrefix+root)
+		if root := rootOf(id); !slices.Contains(all, root) {
+			all = append(all, root)
 		}
 	}
 	return all
@@ -123,18 +123,17 @@ func family(ids []PatternID) []PatternID {
 
 // wants names the records and the evidence of patterns.
 func (r *Recorder) wants(ids []PatternID) (w store.Wants) {
-	for _, id := range family(ids) {
-		w.Refs, w.Cells = append(w.Refs, r.kinds.patterns.Ref(string(id))), append(w.Cells,
-			r.patternCell(id))
+	for _, id := range roots(ids) {
+		w.Refs = append(w.Refs, r.kinds.patterns.Ref(string(id)))
+		w.Cells = append(w.Cells, r.patternCell(id))
 	}
 	return w
 }
 
-// look adds patterns with their families and their evidence to a reading. What the step has looked
-// up before is not read again, because the step may have changed it since.
+// look adds patterns with their evidence to a reading. What the step has looked up before is not
+// read again, because the step may have changed it since.
 func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
-	all := slices.DeleteFunc(family(ids), func(id PatternID) bool { return found.looked[id] })
-	w := r.wants(all)
+	w := r.wants(slices.DeleteFunc(roots(ids), func(id PatternID) bool { return found.looked[id] }))
 	var s store.Snapshot
 	if err := tx.Read(&s, w.Cells, w.Refs); err != nil {
 		return err
@@ -153,12 +152,11 @@ func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
 	return nil
 }
 
-// warned returns the pattern that the anti-pattern of an id warns of now, unless there is a record
-// of that anti-pattern. It advances a copy, because evidence may have been forgotten since the
-// pattern was stored.
+// warned returns the pattern that the anti-pattern of an id warns of now. It advances a copy,
+// because evidence may have been forgotten since the pattern was stored.
 func (r *Recorder) warned(found *reading, id PatternID, now time.Time) (p Pattern, ok bool) {
 	row, known := found.patterns[rootOf(id)]
-	if _, own := found.patterns[id]; own || !known {
+	if !known || !isAnti(id) {
 		return Pattern{}, false
 	}
 	p = row.Value.clone()
@@ -167,7 +165,7 @@ func (r *Recorder) warned(found *reading, id PatternID, now time.Time) (p Patter
 	return p, p.Twin == id
 }
 
-// read reads patterns with their families and their evidence in one round trip.
+// read reads patterns with their evidence in one round trip.
 func (r *Recorder) read(ctx context.Context, ids []PatternID) (*reading, error) {
 	found := newReading()
 	return found, r.look(store.Reading(ctx, r.cfg.Store), found, ids)
@@ -216,13 +214,13 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 	count := fair.Kept(trust, [][]evidence.Part{counts}, last)
 	for i := range parts {
 		t, source := parts[i].Tally, parts[i].Source
-		if count != nil && !c.tuning.Literal {
+		if count != nil && !c.literal {
 			by := count(0, source)
 			for _, n := range []*evidence.Count{&t.Positive, &t.Negative, &t.Neutral} {
 				n.N = uint64(math.Round(by * float64(n.N)))
 			}
 		}
-		if mass != nil && !c.tuning.Literal {
+		if mass != nil && !c.literal {
 			by := mass(0, source)
 			t.Mass, t.Squares, t.Reward = by*t.Mass, by*t.Squares, by*t.Reward
 		}
@@ -232,36 +230,23 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 }
 
 // readAll reads the patterns that have these keys, and the evidence of those that a query selects.
-// These are in the order of the reading. A limit of the query keeps those that changed last, and
-// hosts' warnings about them. It takes two reads, because the records show which cells are needed,
-// and one more if the limit is reached.
+// These are in the order of the reading. A limit of the query keeps those that changed last. It
+// takes two reads, because the records show which cells are needed.
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*reading, error) {
 	var s store.Snapshot
 	err := tx.Read(&s, nil, nil, store.Query{Kind: r.kinds.patterns.Name, Keys: keys, Limit: q.Limit})
 	if err != nil {
 		return nil, err
 	}
-	if n := len(s.Found[0]); n > 0 && n == q.Limit { // a host's warning may have changed long ago
-		var refs []store.Ref
-		for _, record := range s.Found[0] {
-			refs = append(refs, r.kinds.patterns.Ref(antiPrefix+record.ID))
-		}
-		if err := tx.Read(&s, nil, refs); err != nil {
-			return nil, err
-		}
-	}
 	found := newReading()
 	var cells []evidence.Cell
 	var rows []Pattern
-	for _, record := range append(s.Found[0], s.Records...) {
+	for _, record := range s.Found[0] {
 		row, err := r.kinds.patterns.Of(record)
 		if err != nil {
 			return nil, err
 		}
 		p := &row.Value
-		if _, known := found.patterns[p.ID]; known || row.Revision == 0 {
-			continue
-		}
 		found.patterns[p.ID] = row
 		if p.Twin != "" || q.selects(p) {
 			rows, cells = append(rows, *p), append(cells, r.patternCell(p.ID))

@@ -39,9 +39,6 @@ func TestHalfLivesAreKept(t *testing.T) {
 	same, err := open(patterns.Config{})
 	require.NoError(t, err)
 	assert.Equal(t, 30*day, same.Config().HalfLife, "what is not set is the stored one")
-	assert.Equal(t, 30*day, patterns.TuningOf(same.Config()).Maturity.Recency,
-		"and so is what has it as its default")
-	assert.Equal(t, 90*day, patterns.TuningOf(same.Config()).CriteriaHalfLife)
 	assert.Empty(t, audited(t, w.store), "nothing was changed")
 
 	_, err = open(patterns.Config{HalfLife: day})
@@ -83,8 +80,8 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store, Now: w.clock.Now,
 		Instruments: []string{"tool"}})
 	require.NoError(t, err)
-	assert.True(t, patterns.TuningOf(strict.Config()).Literal)
-	assert.True(t, patterns.TuningOf(tool.Config()).Literal, "a tool reads as the host does")
+	assert.True(t, strict.Config().Literal())
+	assert.True(t, tool.Config().Literal(), "a tool reads as the host does")
 	assert.Equal(t, []string{"ci"}, tool.Config().Instruments)
 	assert.Len(t, audited(t, w.store), 1, "and changes none")
 	_, err = patterns.Open(ctx, patterns.Config{Store: w.store, Name: "none"})

@@ -115,10 +115,10 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 	s := Standing{
 		Pattern: p, State: p.State, Counts: countsOf(t),
 		Helpful: sums.Reward, Harmful: harmfulMass(sums), HarmfulShare: harmfulShare(t),
-		Rate:          sums.Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean(),
+		Rate:          sums.Posterior(evenPrior).Mean(),
 		LastValidated: t.Positive.Last.Time(), LastFeedback: t.Last().Time(),
 	}
-	if r.cfg.tuning.Literal {
+	if r.cfg.literal {
 		s.LastValidated = s.LastFeedback
 	}
 	if !root.Anti {
@@ -127,7 +127,7 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 		if !p.Anti {
 			s.State, s.Pattern.Twin = current.State, current.Twin
 		}
-		s.Conditions = r.inversionConditions(r.cfg.conditions(t, now), &current, &s)
+		s.Conditions = inversionConditions(r.cfg.conditions(t, now), &current, &s)
 		if inUse(s.State) && p.Override == "" {
 			s.Conditions = append(s.Conditions, r.isRecent(&s, now))
 		}
@@ -144,25 +144,22 @@ func (r *Recorder) isRecent(s *Standing, now time.Time) Condition {
 
 // inversionConditions adds the conditions under which a pattern is inverted, and under which an
 // inverted one is rehabilitated.
-func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing) []Condition {
-	v := &r.cfg.tuning.Inversion
+func inversionConditions(all []Condition, p *Pattern, s *Standing) []Condition {
 	counts := s.Counts.minus(p.Base)
 	ratio := 0.
 	if n := counts.total(); n > 0 {
 		ratio = float64(counts.Failures) / float64(n)
 	}
 	all = append(all,
-		newCondition(inverted, "observations", float64(counts.total()), "at least",
-			float64(v.MinObservations)),
-		newCondition(inverted, "a failure rate", ratio, "at least", v.FailureRatio))
+		newCondition(inverted, "observations", float64(counts.total()), "at least", minInverting),
+		newCondition(inverted, "a failure rate", ratio, "at least", failureRate))
 	if p.State != inverted {
 		return all
 	}
 	return append(all,
 		newCondition(rehabilitated, "successes since the inversion",
-			float64(s.Counts.minus(p.Inverted).Successes), "at least", float64(v.MinObservations)),
-		newCondition(rehabilitated, "a harmful share", s.HarmfulShare, "at most",
-			r.cfg.tuning.Maturity.Deprecation))
+			float64(s.Counts.minus(p.Inverted).Successes), "at least", minInverting),
+		newCondition(rehabilitated, "a harmful share", s.HarmfulShare, "at most", harmfulFrom))
 }
 
 // String explains the standing: what the pattern earned, and each condition.

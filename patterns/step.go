@@ -24,13 +24,12 @@ type draft struct {
 	now  time.Time
 	full bool // the store refuses another pattern
 
-	what, id    string                 // the evidence: "outcome" and its id; empty without evidence
-	duplicate   bool                   // that evidence had been counted
-	puts        int                    // how often a pattern was written
-	adds        bool                   // a pattern is new
-	counted     []evidence.Observation // the evidence that is added
-	transitions []Transition           // what becomes of patterns
-	inversions  []Pattern              // the anti-patterns of the patterns that are inverted
+	what, id string                 // the evidence: "outcome" and its id; empty without evidence
+	adds     bool                   // a pattern is new
+	counted  []evidence.Observation // the evidence that is added
+	// Recorded is what becomes of patterns, and, after the commit, whether the evidence had been
+	// counted before.
+	Recorded
 }
 
 // step returns what the recorder read and wrote in a step of its store.
@@ -56,9 +55,9 @@ func (r *Recorder) draft(tx *store.Tx, ids []PatternID) (*draft, error) {
 // committed takes back what a draft would have changed if its evidence had been counted before.
 func (d *draft) committed(receipt store.Receipt) {
 	if receipt.Duplicate {
-		d.transitions, d.inversions = nil, nil
+		d.Transitions, d.Inversions = nil, nil
 	}
-	d.duplicate = d.duplicate || receipt.Duplicate ||
+	d.Duplicate = d.Duplicate || receipt.Duplicate ||
 		slices.ContainsFunc(d.counted, func(o evidence.Observation) bool {
 			return slices.Contains(receipt.Duplicates, o.ID)
 		})
@@ -101,7 +100,6 @@ func (d *draft) put(p Pattern) Pattern {
 	row := d.patterns[p.ID]
 	row.Value = p
 	d.patterns[p.ID] = row
-	d.puts++
 	d.adds = d.adds || row.Revision == 0
 	d.r.kinds.patterns.Put(d.tx, p, row.Revision)
 	return p
@@ -149,11 +147,7 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 		cause += "; " + because
 	}
 	if p.State == inverted && before.State != inverted {
-		own, known := d.pattern(p.Twin)
-		if !known {
-			own = p.warning(countsOf(&t))
-		}
-		d.inversions = append(d.inversions, own.clone())
+		d.Inversions = append(d.Inversions, p.warning(countsOf(&t)))
 	}
 	if cause != "" || !reflect.DeepEqual(before, p) {
 		d.put(p)
@@ -162,7 +156,7 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 		done := Transition{
 			d.tx.ID(d.r.cfg.NewID), id, before.State, p.State, stored(d.now), actor, cause,
 		}
-		d.transitions = append(d.transitions, done)
+		d.Transitions = append(d.Transitions, done)
 		d.r.kinds.transitions.Put(d.tx, done, store.Once)
 	}
 	return nil
@@ -202,8 +196,8 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	case p.Override != "":
 		p.State = p.Override
 		return ""
-	case p.State == inverted && p.Twin != "" && !r.rehabilitated(p, t):
-	case p.State != inverted && r.cfg.tuning.Inversion.inverts(counts.minus(p.Base)):
+	case p.State == inverted && p.Twin != "" && !p.rehabilitated(t):
+	case p.State != inverted && counts.minus(p.Base).inverts():
 		p.State, p.Inverted, p.Twin = inverted, counts, antiPrefix+p.ID
 		return counts.minus(p.Base).reason()
 	default:
@@ -225,10 +219,9 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 }
 
 // rehabilitated reports whether an inverted pattern showed that it works after all.
-func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
+func (p *Pattern) rehabilitated(t *evidence.Tally) bool {
 	again := countsOf(t).minus(p.Inverted).Successes
-	return again >= uint64(r.cfg.tuning.Inversion.MinObservations) &&
-		harmfulShare(t) <= r.cfg.tuning.Maturity.Deprecation+tolerance
+	return again >= minInverting && harmfulShare(t) <= harmfulFrom+tolerance
 }
 
 // countsOf returns the observations of a tally, which do not fade.
@@ -241,7 +234,7 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 		return
 	}
 	name := r.watch.Name()
-	if d.duplicate {
+	if d.Duplicate {
 		r.watch.Tell(ctx, heed.Duplicate{Component: name, At: d.now, What: d.what, ID: d.id})
 		return
 	}
@@ -253,7 +246,7 @@ func (r *Recorder) notify(ctx context.Context, d *draft) {
 			})
 		}
 	}
-	for _, t := range d.transitions {
+	for _, t := range d.Transitions {
 		reason := t.Cause
 		if t.Actor != "" {
 			reason = "decided by hand" // and not in that person's words

@@ -187,7 +187,7 @@ func TestAPlanInAnOldStep(t *testing.T) {
 
 // The text of a plan has just the patterns whose ids are returned with it.
 func TestPromptReturnsWhatItShows(t *testing.T) {
-	w := newWorld(t, patterns.Tuned(patterns.Config{}, patterns.Tuning{Warnings: true}))
+	w := newWorld(t, patterns.SpecConfig())
 	for i := range 6 {
 		w.feedPattern(patterns.PatternID(fmt.Sprint("good", i)), patterns.Helpful, 5, 0)
 		w.feedPattern(patterns.PatternID(fmt.Sprint("bad", i)), patterns.Harmful, 3, 0)
@@ -276,8 +276,7 @@ func TestNoRoomForAPattern(t *testing.T) {
 			return err
 		})
 	}
-	require.ErrorIs(t, step(), evidence.ErrFull, "a step of the host learns of it")
-	require.NoError(t, step(), "and succeeds when it runs again")
+	require.NoError(t, step(), "a step of the host runs again by itself")
 	assert.Equal(t, 4, int(w.standing("p").Counts.Failures))
 }
 
@@ -307,25 +306,6 @@ func TestNoRoomForTheHost(t *testing.T) {
 	o.Patterns = append(o.Patterns, "new")
 	w.record(o)
 	assert.EqualValues(t, 1, w.standing("new").Counts.Successes)
-}
-
-// A warning that the host has defined stays in its words when the pattern of its name is inverted
-// and rehabilitated.
-func TestAWarningOfTheHostStays(t *testing.T) {
-	w := newWorld(t, patterns.Config{})
-	own, err := w.Define(ctx, patterns.Pattern{ID: "anti-q", Anti: true,
-		Content: "Do not cut by hand", Reason: "a customer was hurt", Tags: []string{"safety"}})
-	require.NoError(t, err)
-	w.feedPattern("q", patterns.Harmful, 3, 0)
-	require.Equal(t, patterns.Inverted, w.standing("q").State)
-	assert.Equal(t, own, w.pattern("anti-q"))
-	plan, err := w.Plan(ctx, "")
-	require.NoError(t, err)
-	require.Len(t, plan.AntiPatterns, 1)
-	assert.Equal(t, own.Content, plan.AntiPatterns[0].Pattern.Content)
-	w.feedPattern("q", patterns.Helpful, 20, 0)
-	require.NotEqual(t, patterns.Inverted, w.standing("q").State)
-	assert.Equal(t, own, w.pattern("anti-q"))
 }
 
 // The time of matching grows with the number of words, and not with the ways through a text.

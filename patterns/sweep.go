@@ -2,6 +2,7 @@ package patterns
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -33,30 +34,29 @@ func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 
 // due reports whether it is time for a sweep.
 func (r *Recorder) due(now time.Time) bool {
-	every := max(min(24*time.Hour, r.cfg.tuning.Maturity.Recency/90), time.Minute)
+	every := max(min(24*time.Hour, r.cfg.HalfLife/90), time.Minute)
 	last := r.swept.Load()
 	return last == nil || now.Sub(*last) >= every || now.Before(*last)
 }
 
-// sweep returns how many patterns it changed. It first tries each pattern on what it has read. Only
-// if that would change the pattern, it runs the step, which reads it again. So a sweep without
-// changes writes no record.
+// sweep returns how many patterns it changed. A pattern that time has changed is read again in its
+// step, so a sweep without changes writes no record.
 func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err error) {
 	all, err := r.readAll(store.Reading(ctx, r.cfg.Store), PatternQuery{})
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range all.order {
-		settle := func(d *draft) error {
+		kept, stored := all.patterns[id]
+		p, tally := kept.Value.clone(), all.tallies[id]
+		if r.advance(&p, &tally, now); !stored || reflect.DeepEqual(p, kept.Value) {
+			continue
+		}
+		_, err := r.change(ctx, []PatternID{id}, func(d *draft) error {
 			d.now = now
 			return d.settle(id, "", unedited)
-		}
-		trial := &draft{reading: all, r: r, tx: store.Reading(ctx, r.cfg.Store), now: now}
-		p, kept := all.patterns[id]
-		if !kept || p.Value.Anti || settle(trial) != nil || trial.puts == 0 {
-			continue // no change
-		}
-		if _, err := r.change(ctx, []PatternID{id}, settle); err != nil {
+		})
+		if err != nil {
 			return changed, err
 		}
 		changed++
