@@ -5,11 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
-	"time"
+	"slices"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -21,12 +20,13 @@ const jobs = "heed.job"
 // format is the version of the log. A handle does not go on behind an entry of another version.
 const format = 1
 
-// An entry is one place in the log: what one handle does there.
-type entry struct {
+// An entry is one place in the log: what one handle does there. An Action is an action, or the JSON
+// of one.
+type entry[Action any] struct {
 	Format  int              `json:"v"`
 	Session string           `json:"by"`           // of the handle
 	Number  uint64           `json:"n"`            // rises with each entry of the handle
-	Actions []action         `json:"do,omitempty"` // empty: to find where the log ends
+	Actions []Action         `json:"do,omitempty"` // empty: to find where the log ends
 	Move    *store.Retention `json:"move,omitempty"`
 	// Move ends the log: it goes on in the next generation, under this configuration.
 }
@@ -34,14 +34,12 @@ type entry struct {
 // An action is one call: a commit, a declaration or a sweep. All its commits carry their moment, so
 // that each handle applies them alike.
 type action struct {
-	At      int64        `json:"at"` // in microseconds, by the clock of the handle
-	Batches []batch      `json:"batches,omitempty"`
-	Declare []store.Kind `json:"declare,omitempty"`
-	Sweep   bool         `json:"sweep,omitempty"`
-	Until   int64        `json:"until,omitempty"` // of a sweep: what it was given; 0: the zero time
+	At      evidence.Instant `json:"at"` // by the clock of the handle
+	Batches []batch          `json:"batches,omitempty"`
+	Declare []store.Kind     `json:"declare,omitempty"`
+	Sweep   bool             `json:"sweep,omitempty"`
+	Until   evidence.Instant `json:"until,omitempty"` // of a sweep: what it was given
 }
-
-func (a *action) time() time.Time { return time.UnixMicro(a.At).UTC() }
 
 // A batch is a [store.Batch] as JSON.
 type batch struct {
@@ -86,13 +84,6 @@ func (a *action) batches() []store.Batch {
 	return all
 }
 
-// equal reports whether two handles keep alike.
-func equal(a, b store.Retention) bool {
-	sameLimits := maps.Equal(a.Limits, b.Limits)
-	a.Limits, b.Limits = nil, nil
-	return sameLimits && reflect.DeepEqual(a, b)
-}
-
 // A session is the log's state of a handle.
 type session struct {
 	Number uint64 // of its last entry
@@ -113,14 +104,13 @@ type state struct {
 	erase    bool             // the log has bytes that must go
 	begun    int              // the size of the state when the generation began
 	size     int              // of the entries since then
-	part     []byte           // of an entry whose messages have not all come
 }
 
 // A header begins a generation, before a dump of the state.
 type header struct {
-	Format   int             `json:"v"`
-	Since    int64           // when it was written
-	Kept     store.Retention // the part of the configuration that all handles share
+	Format   int              `json:"v"`
+	Since    evidence.Instant // when it was written
+	Kept     store.Retention  // the part of the configuration that all handles share
 	Sessions map[string]session
 }
 
@@ -141,9 +131,7 @@ func (s *Store) load(at place, text []byte) (*state, error) {
 	if err != nil {
 		return nil, damaged(err)
 	}
-	if loaded.mem = mem; loaded.Sessions == nil {
-		loaded.Sessions = make(map[string]session)
-	}
+	loaded.mem = mem
 	return loaded, nil
 }
 
@@ -175,19 +163,23 @@ type result struct {
 	err      error
 }
 
-// apply applies an entry and returns the results of its actions. They are nil if the entry does not
-// count, because a handle sent it again, or it came after the end of the log.
-func (s *Store) apply(text []byte) ([]result, *entry, error) {
-	var e entry
+// apply applies an entry, which ends with a message. An entry does not count if a handle sent it
+// again, or if it came after the end of the log.
+func (s *Store) apply(text []byte, last uint64) error {
+	var e entry[action]
 	if err := json.Unmarshal(text, &e); err != nil {
-		return nil, nil, damaged(err)
+		return damaged(err)
 	}
 	if e.Format != format {
-		return nil, nil, newer(e.Format)
+		return newer(e.Format)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	st := s.state
+	st.sequence = last
+	st.size += len(text)
 	if st.moved != nil || e.Number <= st.Sessions[e.Session].Number {
-		return nil, &e, nil
+		return nil
 	}
 	st.Sessions[e.Session] = session{Number: e.Number}
 	results := make([]result, len(e.Actions))
@@ -195,40 +187,37 @@ func (s *Store) apply(text []byte) ([]result, *entry, error) {
 		results[i] = s.act(&e.Actions[i])
 	}
 	st.moved = e.Move
-	return results, &e, nil
+	if e.Session == s.session && e.Number == s.number {
+		s.results = results
+	}
+	return nil
 }
 
 // act applies an action.
 func (s *Store) act(a *action) (r result) {
-	s.at.Store(a.At)
+	s.at.Store(int64(a.At))
 	defer s.at.Store(0)
 	ctx, mem := context.Background(), s.state.mem
 	switch {
 	case a.Sweep:
-		var until time.Time
-		if a.Until != 0 {
-			until = time.UnixMicro(a.Until).UTC()
-		}
 		for _, err := range mem.Find(ctx, store.Query{Kind: jobs, Limit: 1}) {
 			s.state.erase = err == nil || s.state.erase // the job began after Resume, and ends here
 		}
-		r.err = mem.Sweep(ctx, until)
+		r.err = mem.Sweep(ctx, a.Until.Time())
 	case a.Declare != nil:
 		r.err = mem.Declare(ctx, a.Declare...)
 	default:
 		batches := a.batches()
-		if r.receipts, r.err = mem.Commit(ctx, batches...); r.err != nil {
-			return r
-		}
-		for i := range batches {
-			s.state.erase = s.state.erase || erases(&batches[i])
-		}
+		r.receipts, r.err = mem.Commit(ctx, batches...)
+		s.state.erase = s.state.erase || r.err == nil && erase(batches)
 	}
 	return r
 }
 
-// erases reports whether a batch ends a job that forgets, so that no name must stay in the log.
-func erases(b *store.Batch) bool { return len(b.Forgotten) > 0 }
+// erase reports whether a batch ends a job that forgets, so that no name must stay in the log.
+func erase(batches []store.Batch) bool {
+	return slices.ContainsFunc(batches, func(b store.Batch) bool { return len(b.Forgotten) > 0 })
+}
 
 func damaged(err error) error { return fmt.Errorf("the log: %w: %w", heed.ErrDamaged, err) }
 

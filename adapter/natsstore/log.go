@@ -65,6 +65,9 @@ func (s *Store) place(ctx context.Context) (at place, err error) {
 	if err != nil {
 		return at, err
 	}
+	s.mu.Lock()
+	s.told, s.asked = stream.CachedInfo().TimeStamp, s.tick()
+	s.mu.Unlock()
 	message, err := stream.GetLastMsgForSubject(ctx, s.subject(name))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return at, nil
@@ -140,35 +143,17 @@ func (s *Store) begin(ctx context.Context, from place) (place, error) {
 
 // enter reads the beginning of a stream.
 func (s *Store) enter(ctx context.Context, at place) error {
-	var begun *state
-	var text []byte
-	for last, wait := uint64(0), shortPause; begun == nil; wait = min(2*wait, longPause) {
-		messages, err := s.fetch(ctx, s.stream(at), last+1)
-		if err == nil && len(messages) == 0 {
-			err = s.pause(ctx, wait)
-		}
+	return s.read(ctx, at, 0, func(text []byte, last uint64) (bool, error) {
+		begun, err := s.load(at, text)
 		if err != nil {
-			return err
+			return false, err
 		}
-		for _, m := range messages {
-			if m.sequence != last+1 {
-				break
-			}
-			last++
-			if text = append(text, m.text...); m.more {
-				continue
-			}
-			if begun, err = s.load(at, text); err != nil {
-				return err
-			}
-			begun.sequence = last
-			break
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state = begun
-	return nil
+		begun.sequence = last
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.state = begun
+		return true, nil
+	})
 }
 
 // clean deletes the streams of generations before, and what other handles have begun in vain.
@@ -199,8 +184,9 @@ func (s *Store) append(ctx context.Context, actions []json.RawMessage, move *sto
 ) {
 	s.number++
 	s.results = nil
-	text, err := json.Marshal(sentEntry{entry{
-		Format: format, Session: s.session, Number: s.number, Move: move}, actions})
+	text, err := json.Marshal(entry[json.RawMessage]{
+		Format: format, Session: s.session, Number: s.number, Actions: actions, Move: move,
+	})
 	if err != nil {
 		return false, err
 	}
@@ -226,12 +212,6 @@ func (s *Store) append(ctx context.Context, actions []json.RawMessage, move *sto
 			return sent, fmt.Errorf("%w: %w", heed.ErrUnavailable, cmp.Or(err, ended))
 		}
 	}
-}
-
-// sentEntry is an entry whose actions are JSON already.
-type sentEntry struct {
-	entry
-	Actions []json.RawMessage `json:"do,omitempty"`
 }
 
 const (
@@ -314,11 +294,25 @@ func (s *Store) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 // catchUp applies the log up to a message, which ends the text that this handle sent.
 func (s *Store) catchUp(ctx context.Context, last uint64, text []byte) error {
 	parts := uint64((len(text) + s.partSize() - 1) / s.partSize())
-	if s.state.sequence+parts == last && len(s.state.part) == 0 { // all of it is the handle's own
-		return s.applied(message{text: text, sequence: last})
+	if s.state.sequence+parts == last { // all of it is the handle's own
+		return s.apply(text, last)
 	}
-	for wait := shortPause; s.state.sequence < last; wait = min(2*wait, longPause) {
-		messages, err := s.fetch(ctx, s.stream(s.state.place), s.state.sequence+1)
+	if s.state.sequence >= last {
+		return nil
+	}
+	return s.read(ctx, s.state.place, s.state.sequence, func(text []byte, at uint64) (bool, error) {
+		return at >= last, s.apply(text, at)
+	})
+}
+
+// read gives the texts of a stream to a function, each with its last message, until the function
+// reports that it has what it needs. It begins behind a message. A text in several messages is
+// stored whole, so no other text is between them.
+func (s *Store) read(ctx context.Context, from place, after uint64,
+	take func(text []byte, last uint64) (done bool, err error)) error {
+	var text []byte
+	for wait := shortPause; ; wait = min(2*wait, longPause) {
+		messages, err := s.fetch(ctx, s.stream(from), after+1)
 		if err == nil && len(messages) == 0 { // the server that was asked is behind
 			err = s.pause(ctx, wait)
 		}
@@ -326,38 +320,19 @@ func (s *Store) catchUp(ctx context.Context, last uint64, text []byte) error {
 			return err
 		}
 		for _, m := range messages {
-			if m.sequence != s.state.sequence+1 {
+			if m.sequence != after+1 {
 				break
 			}
-			if err := s.applied(m); err != nil {
+			after++
+			if text = append(text, m.text...); m.more {
+				continue
+			}
+			if done, err := take(text, after); done || err != nil {
 				return err
 			}
+			text = nil
 		}
 	}
-	return nil
-}
-
-// applied applies a message.
-func (s *Store) applied(m message) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	had := len(s.state.part)
-	s.state.part = append(s.state.part, m.text...)
-	if m.more {
-		s.state.sequence = m.sequence
-		return nil
-	}
-	results, e, err := s.apply(s.state.part)
-	if err != nil {
-		s.state.part = s.state.part[:had]
-		return err
-	}
-	if e.Session == s.session && e.Number == s.number && results != nil {
-		s.results = results
-	}
-	s.state.size += len(s.state.part)
-	s.state.part, s.state.sequence = nil, m.sequence
-	return nil
 }
 
 // A message is one of a stream.

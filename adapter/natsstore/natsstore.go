@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -63,8 +64,6 @@ type Store struct {
 	session string // of this handle in the log
 	clock   func() time.Time
 	tick    func() time.Time // real time, for how old the state is
-	told    time.Time        // the servers' at Open; zero if the host has a clock
-	asked   time.Time        // when that was, in real time
 	at      atomic.Int64     // the moment of the applied entry in µs, or 0
 	fresh   atomic.Int64     // when the newest entry that was applied was asked for, in real time
 
@@ -73,7 +72,9 @@ type Store struct {
 	working bool
 
 	mu    sync.RWMutex
-	state *state // nil before the log was found; changed by the worker
+	state *state    // nil before the log was found; changed by the worker
+	told  time.Time // by the servers when the log was looked for
+	asked time.Time // when that was, in real time
 	// The fields below are the worker's.
 	lost    bool               // the stream of the state may be gone
 	long    int                // how many bytes a log may have before the next generation begins
@@ -105,23 +106,26 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 	if s.clock == nil {
 		s.clock = time.Now //nolint:forbidigo // the default clock of a host that sets no clock
 	}
-	s.cfg.Kept.Now = nil
-	err = s.sync(ctx)
-	if err == nil && cfg.Kept.Now == nil {
-		err = s.askTime(ctx)
+	if len(cfg.Kept.Limits) == 0 {
+		s.cfg.Kept.Limits = nil // as it is read again
+	}
+	if err = s.sync(ctx); err == nil {
+		err = s.checkClock()
+	}
+	if err == nil && !s.keepsAlike() {
+		err = s.do(ctx, &call{rotate: rotateKept}).err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("natsstore: open: %w", err)
 	}
-	s.mu.RLock()
-	same := equal(s.state.Kept, s.cfg.Kept.Retention)
-	s.mu.RUnlock()
-	if !same {
-		if err := s.do(ctx, &call{rotate: rotateKept}).err; err != nil {
-			return nil, fmt.Errorf("natsstore: open: %w", err)
-		}
-	}
 	return s, nil
+}
+
+// keepsAlike reports whether the store keeps what this handle's configuration asks for.
+func (s *Store) keepsAlike() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return reflect.DeepEqual(s.state.Kept, s.cfg.Kept.Retention)
 }
 
 // now is the clock of the state: the moment of the entry that is applied, or else the host's clock.
@@ -138,19 +142,17 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 		return nil, err
 	}
 	c := &call{action: &action{At: s.moment()}}
+	if erase(batches) {
+		c.rotate = rotateOld
+	}
 	err := s.checkClock()
 	if err == nil {
-		err = store.Validate(c.action.time(), batches...)
+		err = store.Validate(c.action.At.Time(), batches...)
 	}
 	if err == nil {
 		c.action.Batches, err = encode(batches)
 	}
 	if err == nil {
-		for i := range batches {
-			if erases(&batches[i]) {
-				c.rotate = rotateOld
-			}
-		}
 		got := s.do(ctx, c)
 		if err = got.err; err == nil {
 			return got.receipts, nil
@@ -262,7 +264,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	}
 	if err == nil {
 		err = s.do(ctx, &call{rotate: rotateOld, action: &action{
-			At: s.moment(), Sweep: true, Until: microseconds(now),
+			At: s.moment(), Sweep: true, Until: evidence.InstantOf(now),
 		}}).err
 	}
 	if err != nil {
@@ -271,25 +273,16 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// askTime asks the servers for their time.
-func (s *Store) askTime(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	stream, err := s.js.Stream(ctx, s.placeStream())
-	if err != nil {
-		return fmt.Errorf("%w: %w", heed.ErrUnavailable, err)
-	}
-	s.told, s.asked = stream.CachedInfo().TimeStamp, s.tick()
-	return s.checkClock()
-}
-
 // checkClock refuses what a handle would do whose clock is ahead of the servers' clock by more than
 // the clocks of handles may differ: it would drop ids, history and records too early, for all.
 func (s *Store) checkClock() error {
-	if s.told.IsZero() {
+	s.mu.RLock()
+	servers := s.told.Add(s.tick().Sub(s.asked))
+	s.mu.RUnlock()
+	if s.cfg.Kept.Now != nil {
 		return nil
 	}
-	ahead := s.clock().Sub(s.told.Add(s.tick().Sub(s.asked))).Round(time.Second)
+	ahead := s.clock().Sub(servers).Round(time.Second)
 	if ahead <= evidence.MaxSkew {
 		return nil
 	}
@@ -297,11 +290,4 @@ func (s *Store) checkClock() error {
 		Reason: "is how far this machine's clock is ahead of the servers' clock: set the clock"}
 }
 
-func (s *Store) moment() int64 { return microseconds(s.clock()) }
-
-func microseconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return int64(evidence.InstantOf(t))
-}
+func (s *Store) moment() evidence.Instant { return evidence.InstantOf(s.clock()) }

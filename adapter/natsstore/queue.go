@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 )
 
 // A call is a call of a method that waits for its place in the log.
@@ -168,7 +169,7 @@ func (s *Store) rotate(ctx context.Context, why rotation) error {
 	}
 }
 
-const day = int64(24 * time.Hour / time.Microsecond)
+const day = evidence.Instant(24 * time.Hour / time.Microsecond)
 
 // longLog is how many bytes a log may have, or twice as many as the state, before the next
 // generation begins. Tests set it.
