@@ -10,11 +10,11 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/heedhq/heed/adapter/internal/turn"
-	"github.com/heedhq/heed/loop"
 )
 
-// brief adds the plan to a request. said is the message of the person.
-func brief(r *model.LLMRequest, said string, p *loop.Plan) {
+// brief adds the plan of a turn to a request.
+func brief(r *model.LLMRequest, t *turn.Turn) {
+	p := &t.Plan
 	config := genai.GenerateContentConfig{}
 	if r.Config != nil {
 		config = *r.Config
@@ -28,7 +28,7 @@ func brief(r *model.LLMRequest, said string, p *loop.Plan) {
 		config.SystemInstruction = &system
 	}
 	if p.Arm.Tools != nil {
-		config.Tools = allowed(config.Tools, p.Arm.Tools)
+		config.Tools = offered(t, config.Tools)
 		tools := maps.Clone(r.Tools)
 		maps.DeleteFunc(tools, func(name string, _ any) bool {
 			return !slices.Contains(p.Arm.Tools, name)
@@ -37,7 +37,7 @@ func brief(r *model.LLMRequest, said string, p *loop.Plan) {
 	}
 	r.Config = &config
 	for i, c := range slices.Backward(r.Contents) {
-		if c != nil && c.Role == genai.RoleUser && textOf(c) == said {
+		if c != nil && c.Role == genai.RoleUser && textOf(c) == t.Said {
 			r.Contents = slices.Clone(r.Contents) // the session's history keeps the message
 			r.Contents[i] = withText(c, p.Prompt)
 			return
@@ -45,18 +45,16 @@ func brief(r *model.LLMRequest, said string, p *loop.Plan) {
 	}
 }
 
-// allowed returns the tools that have one of the names.
-func allowed(tools []*genai.Tool, names []string) (kept []*genai.Tool) {
-	for _, t := range tools {
-		if t == nil || t.FunctionDeclarations == nil {
-			kept = append(kept, t) // of the provider's, such as a search
+// offered returns the tools that the arm lets the model call.
+func offered(t *turn.Turn, tools []*genai.Tool) (kept []*genai.Tool) {
+	for _, one := range tools {
+		if one == nil || one.FunctionDeclarations == nil {
+			kept = append(kept, one) // of the provider's, such as a search
 			continue
 		}
-		some := *t
-		some.FunctionDeclarations = slices.DeleteFunc(slices.Clone(t.FunctionDeclarations),
-			func(f *genai.FunctionDeclaration) bool {
-				return f != nil && !slices.Contains(names, f.Name)
-			})
+		some := *one
+		some.FunctionDeclarations = turn.Offered(t, one.FunctionDeclarations,
+			func(f *genai.FunctionDeclaration) string { return f.Name })
 		if len(some.FunctionDeclarations) > 0 {
 			kept = append(kept, &some)
 		}

@@ -101,7 +101,7 @@ func (a *Adapter) beforeModel(ctx agent.Context, r *model.LLMRequest) (*model.LL
 	if t.silent >= mostSilent { // ADK may ask again before the runner ends
 		return nil, errThinks
 	}
-	brief(r, t.Said, &t.Plan)
+	brief(r, &t.Turn)
 	t.began = platform.Now(ctx)
 	return nil, nil
 }

@@ -113,15 +113,13 @@ func (t *run) call(ctx context.Context, inner model.BaseChatModel, input []*sche
 		return c, nil
 	}
 	c.input = t.brief(input)
-	arm := &t.Plan.Arm
-	if arm.Tools != nil {
-		offered := model.GetCommonOptions(nil, opts...).Tools
-		kept := slices.DeleteFunc(slices.Clone(offered),
-			func(o *schema.ToolInfo) bool { return !slices.Contains(arm.Tools, o.Name) })
-		c.opts = append(slices.Clone(opts), model.WithTools(kept))
+	if t.Plan.Arm.Tools != nil {
+		c.opts = append(slices.Clone(opts), model.WithTools(turn.Offered(&t.Turn,
+			model.GetCommonOptions(nil, opts...).Tools,
+			func(o *schema.ToolInfo) string { return o.Name })))
 	}
 	var err error
-	c.model, err = turn.ModelOf(t.adapter.cfg.Models, inner, arm)
+	c.model, err = turn.ModelOf(t.adapter.cfg.Models, inner, &t.Plan.Arm)
 	return c, err
 }
 

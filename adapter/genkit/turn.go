@@ -179,11 +179,7 @@ func (t *call) brief(r *ai.ModelRequest) *ai.ModelRequest {
 			changed.Messages = slices.Insert(changed.Messages, 0, ai.NewSystemTextMessage(t.Plan.System))
 		}
 	}
-	if t.Plan.Arm.Tools != nil {
-		changed.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(d *ai.ToolDefinition) bool {
-			return !slices.Contains(t.Plan.Arm.Tools, d.Name)
-		})
-	}
+	changed.Tools = turn.Offered(&t.Turn, r.Tools, func(d *ai.ToolDefinition) string { return d.Name })
 	return &changed
 }
 

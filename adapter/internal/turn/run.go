@@ -78,7 +78,7 @@ func (c Chat) Answer(ctx context.Context, agent *loop.Agent, e loop.Event) (loop
 	t := &Turn{Agent: agent, Enforce: true, Event: e}
 	return t.run(ctx, c.Tools, func() Asker {
 		r := Request{
-			Model: cmp.Or(t.Plan.Arm.ModelName, c.Name), Tools: t.offered(c.Tools),
+			Model: cmp.Or(t.Plan.Arm.ModelName, c.Name), Tools: Offered(t, c.Tools, func(tool Tool) string { return tool.Name }),
 			Messages: append(slices.Clone(e.History), loop.Turn{Text: t.Plan.Prompt}),
 		}
 		r.System, r.MaxTokens = c.System+"\n\n"+t.Plan.System, mostTokens
@@ -156,16 +156,6 @@ func (t *Turn) call(ctx context.Context, tools []Tool, c Call) Result {
 		return Result{c.ID, err.Error(), true}
 	}
 	return Result{c.ID, text, false}
-}
-
-// offered returns the tools that the plan's arm has the model call.
-func (t *Turn) offered(tools []Tool) []Tool {
-	if t.Plan.Arm.Tools == nil {
-		return tools
-	}
-	return slices.DeleteFunc(slices.Clone(tools), func(tool Tool) bool {
-		return !slices.Contains(t.Plan.Arm.Tools, tool.Name)
-	})
 }
 
 // Pieces pass on what a model streams, without thoughts in tags. The text before a call of a tool

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 )
@@ -105,7 +106,7 @@ const (
 func (t *Turn) Refusal(ctx context.Context, id, name string, input any) string {
 	t.Lock()
 	defer t.Unlock()
-	if t.learns() && t.Plan.Arm.Tools != nil && !slices.Contains(t.Plan.Arm.Tools, name) {
+	if t.learns() && !t.lists(name) {
 		return refused
 	}
 	if !t.Enforce {
@@ -129,6 +130,19 @@ func (t *Turn) Refusal(ctx context.Context, id, name string, input any) string {
 		reasons = append(reasons, "- "+v.Text+" ("+v.Reason+")")
 	}
 	return strings.Join(reasons, "\n")
+}
+
+// lists reports whether the plan's arm lets the model call a tool.
+func (t *Turn) lists(tool string) bool {
+	return t.Plan.Arm.Tools == nil || slices.Contains(t.Plan.Arm.Tools, tool)
+}
+
+// Offered returns the tools that the plan's arm lets the model call.
+func Offered[T any](t *Turn, tools []T, name func(T) string) []T {
+	if t.Plan.Arm.Tools == nil {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(tool T) bool { return !t.lists(name(tool)) })
 }
 
 // Tool reports a tool's result to heed, if heed can learn from it. Because of the call's id, the
@@ -205,32 +219,17 @@ func Metadata(m map[string]any, id string, broken []feedback.Violation) map[stri
 }
 
 // Speech leaves thoughts in tags out of what a model streams. It must not be used concurrently.
-type Speech struct {
-	write func(string)
-	end   func()
-	piece strings.Builder
-}
+type Speech struct{ reader thoughts.Reader }
 
 // Say returns what may be shown after the next piece.
 func (s *Speech) Say(text string) string {
-	if s.write == nil {
-		s.write, s.end = loop.Spoken(func(text string) { s.piece.WriteString(text) })
-	}
-	s.write(text)
-	return s.take()
+	shown, _ := s.reader.Write(text)
+	return shown
 }
 
 // Rest returns what was held back. The next piece then begins another text.
 func (s *Speech) Rest() string {
-	if s.write == nil {
-		return ""
-	}
-	s.end()
-	s.write = nil
-	return s.take()
-}
-
-func (s *Speech) take() string {
-	defer s.piece.Reset()
-	return s.piece.String()
+	rest, _ := s.reader.Close()
+	s.reader = thoughts.Reader{}
+	return rest
 }
